@@ -1,0 +1,16 @@
+// COPY on the dispatch path.
+//
+//! parameters Copy
+//! workgroup 256 1 1
+//! vgprs 6
+//! sgprs 49
+//! lds 0
+
+.include "include/params.inc"
+.include "include/machine.inc"
+.include "include/math.inc"
+.include "body/vector.inc"
+
+	DISPATCH_BEGIN
+	COPY_BODY
+	DISPATCH_END

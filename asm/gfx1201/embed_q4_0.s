@@ -1,0 +1,16 @@
+// EMBED of Q4_0 on the dispatch path.
+//
+//! parameters Embed
+//! workgroup 32 1 1
+//! vgprs 44
+//! sgprs 64
+//! lds 0
+
+.include "include/params.inc"
+.include "include/machine.inc"
+.include "include/quant.inc"
+.include "body/embed.inc"
+
+	DISPATCH_BEGIN
+	EMBED_Q4_0_BODY
+	DISPATCH_END

@@ -1,0 +1,16 @@
+// QK_NORM on the dispatch path.
+//
+//! parameters QkNorm
+//! workgroup 32 1 1
+//! vgprs 12
+//! sgprs 54
+//! lds 0
+
+.include "include/params.inc"
+.include "include/machine.inc"
+.include "include/math.inc"
+.include "body/norm.inc"
+
+	DISPATCH_BEGIN
+	QK_NORM_BODY
+	DISPATCH_END

@@ -1,0 +1,16 @@
+// RESIDUAL_ADD on the dispatch path.
+//
+//! parameters ResidualAdd
+//! workgroup 256 1 1
+//! vgprs 4
+//! sgprs 49
+//! lds 0
+
+.include "include/params.inc"
+.include "include/machine.inc"
+.include "include/math.inc"
+.include "body/vector.inc"
+
+	DISPATCH_BEGIN
+	RESIDUAL_ADD_BODY
+	DISPATCH_END

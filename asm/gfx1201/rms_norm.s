@@ -1,0 +1,16 @@
+// RMS_NORM on the dispatch path.
+//
+//! parameters RmsNorm
+//! workgroup 256 1 1
+//! vgprs 20
+//! sgprs 54
+//! lds 32
+
+.include "include/params.inc"
+.include "include/machine.inc"
+.include "include/math.inc"
+.include "body/norm.inc"
+
+	DISPATCH_BEGIN
+	RMS_NORM_BODY
+	DISPATCH_END

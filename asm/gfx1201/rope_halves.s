@@ -1,0 +1,15 @@
+// ROPE, pairs across the halves, on the dispatch path.
+//
+//! parameters Rope
+//! workgroup 32 1 1
+//! vgprs 10
+//! sgprs 49
+//! lds 0
+
+.include "include/params.inc"
+.include "include/machine.inc"
+.include "body/rope.inc"
+
+	DISPATCH_BEGIN
+	ROPE_HALVES_BODY
+	DISPATCH_END

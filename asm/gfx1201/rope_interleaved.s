@@ -1,0 +1,15 @@
+// ROPE, interleaved pairs, on the dispatch path.
+//
+//! parameters Rope
+//! workgroup 32 1 1
+//! vgprs 10
+//! sgprs 49
+//! lds 0
+
+.include "include/params.inc"
+.include "include/machine.inc"
+.include "body/rope.inc"
+
+	DISPATCH_BEGIN
+	ROPE_INTERLEAVED_BODY
+	DISPATCH_END

@@ -1,0 +1,16 @@
+// SWIGLU on the dispatch path.
+//
+//! parameters SwiGlu
+//! workgroup 256 1 1
+//! vgprs 9
+//! sgprs 49
+//! lds 0
+
+.include "include/params.inc"
+.include "include/machine.inc"
+.include "include/math.inc"
+.include "body/vector.inc"
+
+	DISPATCH_BEGIN
+	SWIGLU_BODY
+	DISPATCH_END

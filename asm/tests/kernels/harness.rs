@@ -1,0 +1,178 @@
+//! A piece of virtual device: memory, and the shader engine without command processor.
+//!
+//! Every buffer ends at the end of a page, as far as its alignment of 256 bytes permits, and the page behind it is not
+//! mapped: a load or store past the end is a page fault, and any fault fails the test. Fresh memory is full of
+//! numbers that no kernel writes.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+use zrt_isa::zrt::Kernel;
+use zrt_kmd::{Mapping, MemoryFile, Protection};
+use zrt_mem::{ByteLen, GpuVa};
+use zrt_vgpu::config::{Config, Scheduler};
+use zrt_vgpu::counters::ShaderCounters;
+use zrt_vgpu::memory::{AddressSpace, GPU_PAGE_BYTES, Rights};
+use zrt_vgpu::shader::dispatch::{Dispatch, PacketOrigin};
+use zrt_vgpu::shader::engine::ShaderEngine;
+
+/// Longest that a test's dispatch may take.
+const DISPATCH_TIMEOUT: Duration = Duration::from_secs(60);
+const ALIGNMENT_BYTES: usize = 256;
+/// A quiet NaN with a payload: no kernel gives it.
+const FRESH: u32 = 0x7FC5_A5A5;
+
+struct Buffer {
+    va: u64,
+    len: usize,
+    /// Where the buffer starts in its mapping.
+    offset: usize,
+    mapping: Arc<Mapping>,
+}
+
+pub struct Device {
+    engine: ShaderEngine,
+    counters: Arc<ShaderCounters>,
+    space: Arc<AddressSpace>,
+    buffers: Vec<Buffer>,
+    next_page_va: u64,
+}
+
+impl Device {
+    /// `bias`: error of the approximate instructions in units in the last place.
+    pub fn new(bias: i32) -> Device {
+        let config =
+            Config { scheduler: Scheduler::Deterministic, approximation_bias: bias, ..Config::default() };
+        let counters = Arc::new(ShaderCounters::default());
+        let engine = ShaderEngine::new(&config, counters.clone()).expect("no threads to start");
+        Device {
+            engine,
+            counters,
+            space: Arc::new(AddressSpace::default()),
+            buffers: Vec::new(),
+            // Above 4 GiB, so that the high half of an address matters.
+            next_page_va: 0x23_4567_8000,
+        }
+    }
+
+    /// Instructions that waves have executed.
+    pub fn wave_instructions(&self) -> u64 {
+        self.counters.snapshot().wave_instructions
+    }
+
+    /// A fresh buffer. Gives its address.
+    pub fn allocate(&mut self, len: usize) -> u64 {
+        self.map(len, Rights::READ | Rights::WRITE)
+    }
+
+    /// A buffer with these contents.
+    pub fn upload<T: IntoBytes + Immutable>(&mut self, contents: &[T]) -> u64 {
+        let bytes = contents.as_bytes();
+        let va = self.allocate(bytes.len());
+        self.write(bytes);
+        va
+    }
+
+    /// Code, or the parameters of a dispatch: read-only for waves.
+    fn upload_constant(&mut self, bytes: &[u8]) -> u64 {
+        let va = self.map(bytes.len(), Rights::READ | Rights::EXECUTE);
+        self.write(bytes);
+        va
+    }
+
+    fn map(&mut self, len: usize, rights: Rights) -> u64 {
+        let page = GPU_PAGE_BYTES as usize;
+        let whole = len.next_multiple_of(ALIGNMENT_BYTES).next_multiple_of(page);
+        let file = MemoryFile::new("kernel-test", whole).expect("memory");
+        let mapping = Arc::new(file.map(0, whole, Protection::ReadWrite, None).expect("a mapping"));
+        for offset in (0..whole).step_by(4) {
+            mapping.view().store_u32(offset, FRESH);
+        }
+        let page_va = self.next_page_va;
+        self.next_page_va += (whole + page) as u64;
+        self.space.map(GpuVa(page_va), ByteLen(whole as u64), rights, mapping.clone()).expect("free pages");
+        let offset = (whole - len) / ALIGNMENT_BYTES * ALIGNMENT_BYTES;
+        let va = page_va + offset as u64;
+        self.buffers.push(Buffer { va, len, offset, mapping });
+        va
+    }
+
+    /// Fills the newest buffer.
+    fn write(&self, bytes: &[u8]) {
+        let buffer = self.buffers.last().expect("allocated before");
+        buffer.mapping.view().write_bytes(buffer.offset, bytes);
+    }
+
+    pub fn bytes(&self, va: u64, len: usize) -> Vec<u8> {
+        let buffer = self.buffers.iter().find(|buffer| buffer.va == va).expect("an allocated buffer");
+        assert!(len <= buffer.len);
+        let mut bytes = vec![0; len];
+        buffer.mapping.view().read_bytes(buffer.offset, &mut bytes);
+        bytes
+    }
+
+    pub fn words(&self, va: u64, count: usize) -> Vec<u32> {
+        let bytes = self.bytes(va, count * 4);
+        bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
+    }
+
+    pub fn floats(&self, va: u64, count: usize) -> Vec<f32> {
+        self.words(va, count).into_iter().map(f32::from_bits).collect()
+    }
+
+    pub fn read<T: FromBytes>(&self, va: u64) -> T {
+        T::read_from_bytes(&self.bytes(va, size_of::<T>())).ok().expect("its size")
+    }
+
+    /// Runs a kernel to its end as the command processor would: resource words, sizes and USER_DATA from its container.
+    pub fn run(&mut self, name: &str, parameters: &[u8], group_count: u32) {
+        let kernel = Kernel::parse(zrt_asm::blob(name).expect("a kernel of ours")).expect("a container");
+        self.run_kernel(&kernel, parameters, group_count);
+    }
+
+    /// As [`Device::run`], with every dword `from` of the code replaced by `to`. There must be one.
+    pub fn run_changed(&mut self, name: &str, [from, to]: [u32; 2], parameters: &[u8], group_count: u32) {
+        let kernel = Kernel::parse(zrt_asm::blob(name).expect("a kernel of ours")).expect("a container");
+        let change = |dword: u32| if dword == from { to } else { dword };
+        let code: Vec<u8> = kernel.code_dwords().flat_map(|dword| change(dword).to_le_bytes()).collect();
+        assert_ne!(code, kernel.code, "{name} has no dword {from:#x}");
+        self.run_kernel(&Kernel { code: &code, ..kernel }, parameters, group_count);
+    }
+
+    fn run_kernel(&mut self, kernel: &Kernel<'_>, parameters: &[u8], group_count: u32) {
+        let name = kernel.name;
+        assert_eq!(kernel.parameter_bytes as usize, parameters.len(), "{name}");
+        assert_eq!(kernel.parameter_opcode.to_le_bytes(), parameters[2..4], "{name}");
+        let parameter_va = self.upload_constant(parameters);
+        let code_va = self.upload_constant(kernel.code) + u64::from(kernel.entry);
+        let mut user_data = [0; 16];
+        user_data[0] = parameter_va as u32;
+        user_data[1] = (parameter_va >> 32) as u32;
+        let group = kernel.workgroup.map(u32::from);
+        let dispatch = Dispatch {
+            code_va,
+            rsrc1: kernel.rsrc1,
+            rsrc2: kernel.rsrc2,
+            rsrc3: kernel.rsrc3,
+            user_data,
+            first: [0; 3],
+            count: [group_count, 1, 1],
+            group,
+            last_group: group,
+            scratch_base_va: 0,
+            tmpring_size: 0,
+            address_space: self.space.clone(),
+            origin: PacketOrigin::default(),
+        };
+        let ticket = self.engine.submit(dispatch).expect("a legal dispatch");
+        let deadline = Instant::now() + DISPATCH_TIMEOUT;
+        while !ticket.is_done() {
+            self.engine.help();
+            if let Some(fault) = self.engine.take_fault() {
+                let offset = u64::from(kernel.entry) + fault.instruction_va - code_va;
+                panic!("{name}: {fault}, at {:?}", kernel.source_line(offset as u32));
+            }
+            assert!(Instant::now() < deadline, "{name} does not end");
+        }
+    }
+}

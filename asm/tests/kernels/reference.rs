@@ -1,0 +1,156 @@
+//! The arithmetic of `docs/arithmetic.md` on the CPU, as plain as can be. Written from that page for these tests alone.
+
+/// v[l] = v[l] + v[l xor m] for m = 1, 2, 4, ... below the number of values, a power of two.
+pub fn tree(values: &[f32]) -> f32 {
+    let mut values = values.to_vec();
+    let mut m = 1;
+    while m < values.len() {
+        values = (0..values.len()).map(|lane| values[lane] + values[lane ^ m]).collect();
+        m *= 2;
+    }
+    values[0]
+}
+
+/// The exponential.
+pub fn exp(x: f32) -> f32 {
+    let x = x.max(-87.0).min(80.0);
+    let n = (x * f32::from_bits(0x3FB8_AA3B)).round_ties_even();
+    let r = n.mul_add(-f32::from_bits(0x3F31_7200), x);
+    let r = n.mul_add(-f32::from_bits(0x35BF_BE8E), r);
+    let mut p = f32::from_bits(0x3AB6_0B61);
+    for c in [0x3C08_8889, 0x3D2A_AAAB, 0x3E2A_AAAB, 0x3F00_0000, 0x3F80_0000, 0x3F80_0000] {
+        p = p.mul_add(r, f32::from_bits(c));
+    }
+    // p is 0.7..1.5 and n -126..=116: the product in f64 is exact, and rounds once to f32.
+    (f64::from(p) * 2f64.powi(n as i32)) as f32
+}
+
+/// Lanes that share a row of `columns`.
+pub fn lanes_per_row(columns: usize) -> usize {
+    columns.div_ceil(32).next_power_of_two().min(32)
+}
+
+/// dot(w, x) in MATVEC's order.
+pub fn dot(weights: &[f32], x: &[f32]) -> f32 {
+    let lanes = lanes_per_row(x.len());
+    let sums: Vec<f32> = (0..lanes)
+        .map(|lane| {
+            let mut sum = 0.0f32;
+            for chunk in (lane..x.len().div_ceil(32)).step_by(lanes) {
+                for column in 32 * chunk..x.len().min(32 * chunk + 32) {
+                    sum = weights[column].mul_add(x[column], sum);
+                }
+            }
+            sum
+        })
+        .collect();
+    tree(&sums)
+}
+
+/// Sum of squares of `x` by `threads` work-items: each strided and ascending, trees of 32, then waves ascending.
+fn sum_of_squares(x: &[f32], threads: usize) -> f32 {
+    let partial: Vec<f32> = (0..threads)
+        .map(|thread| {
+            x.iter().skip(thread).step_by(threads).fold(0.0f32, |sum, value| value.mul_add(*value, sum))
+        })
+        .collect();
+    let waves: Vec<f32> = partial.chunks(32).map(tree).collect();
+    waves.iter().skip(1).fold(waves[0], |sum, wave| sum + wave)
+}
+
+/// RMS norm with 256 (RMS_NORM) or 32 (QK_NORM) work-items.
+pub fn rms_norm(x: &[f32], weight: &[f32], epsilon: f32, threads: usize) -> Vec<f32> {
+    let inverse = (1.0 / x.len() as f64) as f32;
+    let mean = sum_of_squares(x, threads) * inverse;
+    let r = 1.0 / (mean + epsilon).sqrt();
+    x.iter().zip(weight).map(|(x, w)| (x * r) * w).collect()
+}
+
+/// One head, in place. `table` holds (cos, sin) of this position.
+pub fn rope(head: &mut [f32], table: &[[f32; 2]], interleaved: bool) {
+    for (j, [c, s]) in table.iter().enumerate() {
+        let (at_a, at_b) = if interleaved { (2 * j, 2 * j + 1) } else { (j, j + table.len()) };
+        let (a, b) = (head[at_a], head[at_b]);
+        head[at_a] = a.mul_add(*c, -(b * s));
+        head[at_b] = a.mul_add(*s, b * c);
+    }
+}
+
+/// State of one wave of attention.
+struct WaveState {
+    m: f32,
+    l: f32,
+    o: Vec<f32>,
+}
+
+/// One query head over the rows of keys and values that exist (positions 0..=p, each of the head's size).
+pub fn attention(q: &[f32], keys: &[&[f32]], values: &[&[f32]], scale: f32) -> Vec<f32> {
+    let tiles = keys.len().div_ceil(32);
+    let mut waves: Vec<WaveState> = Vec::new();
+    for wave in 0..tiles.min(4) {
+        let mut state: Option<WaveState> = None;
+        for tile in (wave..tiles).step_by(4) {
+            let range = 32 * tile..keys.len().min(32 * tile + 32);
+            state = Some(attention_tile(state, q, &keys[range.clone()], &values[range], scale));
+        }
+        waves.extend(state);
+    }
+    let largest = waves.iter().map(|wave| wave.m).fold(f32::NEG_INFINITY, f32::max);
+    let g = exp(waves[0].m - largest);
+    let mut l = waves[0].l * g;
+    let mut o: Vec<f32> = waves[0].o.iter().map(|o| o * g).collect();
+    for wave in &waves[1..] {
+        let g = exp(wave.m - largest);
+        l = wave.l.mul_add(g, l);
+        o = o.iter().zip(&wave.o).map(|(sum, o)| o.mul_add(g, *sum)).collect();
+    }
+    let r = 1.0 / l;
+    o.iter().map(|o| o * r).collect()
+}
+
+fn attention_tile(
+    before: Option<WaveState>,
+    q: &[f32],
+    keys: &[&[f32]],
+    values: &[&[f32]],
+    scale: f32,
+) -> WaveState {
+    let score = |key: &&[f32]| q.iter().zip(*key).fold(0.0f32, |sum, (q, k)| q.mul_add(*k, sum)) * scale;
+    let scores: Vec<f32> = keys.iter().map(score).collect();
+    let tile_max = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let m = before.as_ref().map_or(tile_max, |before| before.m.max(tile_max));
+    let mut weights = [0.0f32; 32];
+    for (weight, score) in weights.iter_mut().zip(&scores) {
+        *weight = exp(score - m);
+    }
+    let total = tree(&weights);
+    let (l, mut o) = match before {
+        None => (total, vec![0.0; q.len()]),
+        Some(before) => {
+            let f = exp(before.m - m);
+            (before.l.mul_add(f, total), before.o.iter().map(|o| o * f).collect())
+        }
+    };
+    for (weight, value) in weights.iter().zip(values) {
+        for (o, v) in o.iter_mut().zip(*value) {
+            *o = weight.mul_add(*v, *o);
+        }
+    }
+    WaveState { m, l, o }
+}
+
+/// One element of the gate.
+pub fn swiglu(gate: f32, up: f32) -> f32 {
+    (gate * (1.0 / (1.0 + exp(-gate)))) * up
+}
+
+/// The largest logit, the first of equals; NaN never wins.
+pub fn argmax(logits: &[f32]) -> u32 {
+    let mut best = (f32::NEG_INFINITY, 0);
+    for (id, logit) in logits.iter().enumerate() {
+        if *logit > best.0 {
+            best = (*logit, id as u32);
+        }
+    }
+    best.1
+}

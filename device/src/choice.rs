@@ -1,0 +1,119 @@
+//! Devices by name, and how they are opened.
+
+use crate::error::DeviceError;
+use core::fmt;
+use core::str::FromStr;
+use zrt_mem::ByteLen;
+
+/// The environment variable that sets the default device.
+pub const DEVICE_VARIABLE: &str = "ZRT_DEVICE";
+
+/// Which device to open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum DeviceChoice {
+    /// A card that passes the self-test, else the virtual one.
+    #[default]
+    Auto,
+    /// The CPU oracle: not a device. Callers that have one handle it before they open anything.
+    Cpu,
+    /// The virtual R9700.
+    Virtual,
+    /// A card through KFD.
+    Kfd,
+    /// A card through user queues of the render node.
+    Userq,
+}
+
+/// How to open a device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenOptions {
+    /// Length of the command ring in bytes: a power of two from 4096.
+    pub ring_bytes: ByteLen,
+    /// How the virtual device is built; ignored by cards.
+    pub virtual_device: VirtualOptions,
+}
+
+/// How the virtual device is built.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VirtualOptions {
+    /// Only a small window of VRAM is CPU-visible, as on hosts without Resizable BAR.
+    pub small_bar: bool,
+    /// Single-threaded, deterministic scheduling of waves from this seed; `None` is the parallel, fast scheduler.
+    pub scheduler_seed: Option<u64>,
+    /// Error, in units of the last place, of the approximate instructions (reciprocal, square root and so on), within
+    /// what the instruction set allows: results of our kernels must not depend on it.
+    pub approximation_bias: i8,
+    /// Worker threads besides the command processor's; `None` suits the host.
+    pub threads: Option<usize>,
+}
+
+/// Length of the ring unless said otherwise: room for hundreds of submissions, and one page of the host's L2 cache.
+pub const RING_BYTES_DEFAULT: ByteLen = ByteLen(64 << 10);
+
+impl Default for OpenOptions {
+    fn default() -> OpenOptions {
+        OpenOptions { ring_bytes: RING_BYTES_DEFAULT, virtual_device: VirtualOptions::default() }
+    }
+}
+
+impl DeviceChoice {
+    /// Every choice, in the order of the help text.
+    pub const ALL: [DeviceChoice; 5] = [
+        DeviceChoice::Auto,
+        DeviceChoice::Cpu,
+        DeviceChoice::Virtual,
+        DeviceChoice::Kfd,
+        DeviceChoice::Userq,
+    ];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DeviceChoice::Auto => "auto",
+            DeviceChoice::Cpu => "cpu",
+            DeviceChoice::Virtual => "virtual",
+            DeviceChoice::Kfd => "kfd",
+            DeviceChoice::Userq => "userq",
+        }
+    }
+
+    /// What `ZRT_DEVICE` says, or [`DeviceChoice::Auto`] where it is not set.
+    pub fn from_environment() -> Result<DeviceChoice, DeviceError> {
+        match std::env::var_os(DEVICE_VARIABLE) {
+            None => Ok(DeviceChoice::Auto),
+            Some(name) => name.to_string_lossy().parse(),
+        }
+    }
+}
+
+impl fmt::Display for DeviceChoice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl FromStr for DeviceChoice {
+    type Err = DeviceError;
+
+    fn from_str(name: &str) -> Result<DeviceChoice, DeviceError> {
+        let found = DeviceChoice::ALL.into_iter().find(|choice| choice.name() == name);
+        found.ok_or_else(|| DeviceError::UnknownChoice { name: name.into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_go_both_ways() {
+        for choice in DeviceChoice::ALL {
+            assert_eq!(choice.to_string().parse::<DeviceChoice>().unwrap(), choice);
+        }
+        let error = "vulkan".parse::<DeviceChoice>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "there is no device \"vulkan\": choose auto, cpu, virtual, kfd or userq (--device, or ZRT_DEVICE)"
+        );
+    }
+}

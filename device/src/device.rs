@@ -1,0 +1,388 @@
+//! The device: opening, memory, submission, waiting.
+//!
+//! Contract: see the crate's documentation. [`Device::submit`] and the spinning part of [`Device::wait`] touch mapped
+//! memory only. After [`SPIN_US_CARD`] (or [`SPIN_US_VIRTUAL`]) a wait sleeps in short steps, and after
+//! [`EVENT_POLL_US`] it asks the driver for faults now and then; both are system calls, and neither is reached by a
+//! token on a card.
+
+use crate::choice::{DeviceChoice, OpenOptions};
+use crate::copy::CopyEngine;
+use crate::counters::{Counters, read_virtual_counters};
+use crate::diagnosis::{Diagnosis, StopCause};
+use crate::error::DeviceError;
+use crate::graph::{Graph, Recorder};
+use crate::info::DeviceInfo;
+use crate::kernel::{Kernel, image};
+use crate::memory::{Buffer, Space};
+use crate::pace::Pace;
+use crate::registry::Registry;
+use crate::selftest::{self, Extent};
+use crate::submit::SubmissionQueue;
+use crate::virtual_tier::{FAULTS_PATH, virtual_gpu};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use zrt_isa::zrt;
+use zrt_kmd::{EventReport, Events, KmdError, LinuxSyscalls, Process, Queue, Syscalls, Topology, Vm};
+use zrt_mem::{ByteLen, Heap};
+use zrt_ring::{RingError, Watchdog};
+
+/// How long a wait spins before it sleeps, on a card: about the shortest step of a small model.
+const SPIN_US_CARD: u64 = 200;
+/// The same on the virtual device, which needs the host's cores for itself.
+const SPIN_US_VIRTUAL: u64 = 3;
+/// How often a wait that takes long asks the driver for faults.
+const EVENT_POLL_US: u64 = 50_000;
+/// Time without any movement after which a queue is called stuck in a diagnosis.
+const WATCHDOG_QUIET_NS: u64 = 20_000_000;
+/// How long a submission waits for room in the ring.
+const RING_ROOM_MS_MAX: u64 = 30_000;
+/// Deadline of set-up's own small submissions (staging copies).
+pub(crate) const SETUP_DEADLINE: Duration = Duration::from_secs(30);
+/// Lines of the device's log that a diagnosis keeps.
+const LOG_LINES_MAX: usize = 8;
+
+/// A submission to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "nothing waits for the work by itself"]
+pub struct Ticket {
+    pub(crate) fence_value: u64,
+}
+
+/// An opened GPU.
+pub struct Device {
+    // Fields drop in this order: the queue goes before the memory that its packets name.
+    queue: SubmissionQueue,
+    copy: Option<CopyEngine>,
+    events: Events,
+    info: DeviceInfo,
+    fallback: Option<String>,
+    lost: bool,
+    pace: Pace,
+    space: Space,
+    process: Arc<Process>,
+}
+
+impl Device {
+    /// Opens a device and runs the short self-test. [`DeviceChoice::Auto`] takes a card that passes it, else the
+    /// virtual device, and [`Device::fallback_reason`] says why.
+    pub fn open(choice: DeviceChoice, options: &OpenOptions) -> Result<Device, DeviceError> {
+        let refuse = |reason| Err(DeviceError::NotOpenable { choice: choice.name(), reason });
+        match choice {
+            DeviceChoice::Virtual => Device::open_virtual(options),
+            DeviceChoice::Kfd => Device::open_over(Arc::new(LinuxSyscalls::new()), false, options),
+            DeviceChoice::Auto => match Device::open(DeviceChoice::Kfd, options) {
+                Ok(device) => Ok(device),
+                Err(error) => {
+                    let mut device = Device::open_virtual(options)?;
+                    device.fallback = Some(error.to_string());
+                    Ok(device)
+                }
+            },
+            DeviceChoice::Cpu => refuse("it is the oracle of the engine, not a device"),
+            DeviceChoice::Userq => refuse("user queues are not driven yet; use kfd or virtual"),
+        }
+    }
+
+    fn open_virtual(options: &OpenOptions) -> Result<Device, DeviceError> {
+        Device::open_over(virtual_gpu(options)?, true, options)
+    }
+
+    /// Opens the first gfx1201 that `syscalls` shows: for tests that keep the virtual device, or wrap one.
+    pub fn open_over(
+        syscalls: Arc<dyn Syscalls>,
+        is_virtual: bool,
+        options: &OpenOptions,
+    ) -> Result<Device, DeviceError> {
+        let mut device = Device::open_untested(syscalls, is_virtual, options)?;
+        let reports = selftest::run(&mut device, Extent::Short);
+        match selftest::refusal(&device, &reports) {
+            None => Ok(device),
+            Some(refusal) => Err(refusal),
+        }
+    }
+
+    /// The same without the self-test: for the self-test's own front end.
+    pub fn open_untested(
+        syscalls: Arc<dyn Syscalls>,
+        is_virtual: bool,
+        options: &OpenOptions,
+    ) -> Result<Device, DeviceError> {
+        let process = Process::open(syscalls)?;
+        let topology = Topology::read(process.syscalls()).map_err(KmdError::from)?;
+        let node = topology.first_supported().map_err(KmdError::from)?;
+        let vm = Vm::open(&process, node)?;
+        let info = DeviceInfo::of(&vm, is_virtual, options);
+        let space = Space { vm: vm.clone(), registry: Arc::new(Registry::default()) };
+        let events = Events::create(&vm)?;
+        let queue = SubmissionQueue::new(&space, Queue::create(&vm, options.ring_bytes)?)?;
+        Ok(Device {
+            queue,
+            copy: None,
+            events,
+            info,
+            fallback: None,
+            lost: false,
+            pace: Pace::default(),
+            space,
+            process,
+        })
+    }
+
+    /// Opens the device of `choice` without the self-test.
+    pub fn open_for_test(choice: DeviceChoice, options: &OpenOptions) -> Result<Device, DeviceError> {
+        match choice {
+            DeviceChoice::Kfd => Device::open_untested(Arc::new(LinuxSyscalls::new()), false, options),
+            DeviceChoice::Virtual => Device::open_untested(virtual_gpu(options)?, true, options),
+            _ => Err(DeviceError::NotOpenable {
+                choice: choice.name(),
+                reason: "the packet test runs on virtual or kfd",
+            }),
+        }
+    }
+
+    /// What it is called, for example `Virtual R9700 (gfx1201)`.
+    pub fn name(&self) -> &str {
+        &self.info.name
+    }
+
+    /// True for the virtual device: nothing it does is a speed of a card.
+    pub fn is_virtual(&self) -> bool {
+        self.info.is_virtual
+    }
+
+    /// What is known of it.
+    pub fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    /// Why [`DeviceChoice::Auto`] took the virtual device.
+    pub fn fallback_reason(&self) -> Option<&str> {
+        self.fallback.as_deref()
+    }
+
+    /// Allocates device memory. `label` appears in reports.
+    pub fn allocate(&mut self, heap: Heap, len: ByteLen, label: &str) -> Result<Buffer, DeviceError> {
+        self.space.allocate(heap, len, label, false)
+    }
+
+    /// Writes into a buffer: through its mapping, else by staging copies on the GPU. Blocks until the bytes are
+    /// where the next submission sees them. No submission in flight may use them.
+    pub fn upload(&mut self, buffer: &Buffer, offset: ByteLen, bytes: &[u8]) -> Result<(), DeviceError> {
+        let start = buffer.check_range(offset, bytes.len())?;
+        if !self.space.write_mapped(buffer, start, bytes) {
+            CopyEngine::upload(self, buffer, start, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Reads from a buffer what finished submissions left there.
+    pub fn download(
+        &mut self,
+        buffer: &Buffer,
+        offset: ByteLen,
+        bytes: &mut [u8],
+    ) -> Result<(), DeviceError> {
+        let start = buffer.check_range(offset, bytes.len())?;
+        if !self.space.read_mapped(buffer, start, bytes) {
+            CopyEngine::download(self, buffer, start, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Loads a kernel from the bytes of its `.zrt` container.
+    pub fn load_kernel(&mut self, container: &[u8]) -> Result<Kernel, DeviceError> {
+        self.load_parsed_kernel(&zrt::Kernel::parse(container)?)
+    }
+
+    /// Loads a kernel from its container.
+    pub fn load_parsed_kernel(&mut self, container: &zrt::Kernel<'_>) -> Result<Kernel, DeviceError> {
+        let kernel = Kernel::new(&self.space, container, Heap::DeviceLocal)?;
+        self.upload(kernel.code(), ByteLen(0), &image(container))?;
+        Ok(kernel)
+    }
+
+    /// Starts a graph with room for `capacity` dispatches and as many barriers.
+    pub fn recorder(&mut self, capacity: usize) -> Result<Recorder, DeviceError> {
+        Recorder::new(self.space.clone(), capacity)
+    }
+
+    /// Submits a graph: one indirect buffer, one fence, one doorbell. Waits only where the ring is full.
+    pub fn submit(&mut self, graph: &Graph) -> Result<Ticket, DeviceError> {
+        self.submit_with(|queue| queue.submit_graph(graph))
+    }
+
+    /// Submits packets as they stand, followed by a fence.
+    pub(crate) fn submit_words(&mut self, words: &[u32]) -> Result<Ticket, DeviceError> {
+        self.submit_with(|queue| queue.submit_words(words))
+    }
+
+    fn submit_with(
+        &mut self,
+        submit: impl Fn(&mut SubmissionQueue) -> Result<u64, DeviceError>,
+    ) -> Result<Ticket, DeviceError> {
+        if self.lost {
+            return Err(DeviceError::Lost);
+        }
+        let fence_value = match submit(&mut self.queue) {
+            Err(DeviceError::Ring(RingError::Full { needed, .. })) => {
+                self.wait_for_room(needed)?;
+                submit(&mut self.queue)?
+            }
+            outcome => outcome?,
+        };
+        Ok(Ticket { fence_value })
+    }
+
+    /// True where the submission has finished; its stores are visible to the host.
+    pub fn is_done(&self, ticket: Ticket) -> bool {
+        self.queue.is_done(ticket.fence_value)
+    }
+
+    /// Waits for a submission, at most `deadline`. A fault that the driver reports ends the wait early. After a
+    /// deadline the submission may be waited for again; after a fault the device is lost.
+    pub fn wait(&mut self, ticket: Ticket, deadline: Duration) -> Result<(), DeviceError> {
+        self.wait_until(deadline, ticket.fence_value, |queue| Ok(queue.is_done(ticket.fence_value)))
+    }
+
+    /// What the device has done since it was opened, counted by its own side where it has one.
+    pub fn counters(&self) -> Result<Counters, DeviceError> {
+        if self.info.is_virtual {
+            read_virtual_counters(self.process.syscalls())
+        } else {
+            Ok(self.queue.counters())
+        }
+    }
+
+    /// Takes everything down and says what could not be given back. Buffers, kernels and graphs that are still alive
+    /// keep the driver's file open until they are dropped.
+    pub fn close(self) -> Result<(), DeviceError> {
+        let process = self.process.clone();
+        drop(self);
+        match process.take_teardown_failures().into_iter().next() {
+            None => Ok(()),
+            Some(failure) => Err(DeviceError::Teardown(failure)),
+        }
+    }
+
+    /// True after a fault: nothing can be submitted any more.
+    pub fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    pub(crate) fn space(&self) -> &Space {
+        &self.space
+    }
+
+    pub(crate) fn events(&self) -> &Events {
+        &self.events
+    }
+
+    /// The staging engine, taken out so that it can use the device; [`Device::put_copy`] gives it back.
+    pub(crate) fn take_copy(&mut self) -> Option<CopyEngine> {
+        self.copy.take()
+    }
+
+    pub(crate) fn put_copy(&mut self, engine: CopyEngine) {
+        self.copy = Some(engine);
+    }
+
+    fn wait_for_room(&mut self, dwords: usize) -> Result<(), DeviceError> {
+        let deadline = Duration::from_millis(RING_ROOM_MS_MAX);
+        self.wait_until(deadline, self.queue.last_fence(), |queue| Ok(queue.has_room(dwords)?))
+    }
+
+    /// Spins, then sleeps, until `done` or a fault or the deadline.
+    fn wait_until(
+        &mut self,
+        deadline: Duration,
+        fence_value: u64,
+        done: impl Fn(&mut SubmissionQueue) -> Result<bool, DeviceError>,
+    ) -> Result<(), DeviceError> {
+        if done(&mut self.queue)? {
+            return Ok(());
+        }
+        let start = Instant::now();
+        let spin_us = if self.info.is_virtual { SPIN_US_VIRTUAL } else { SPIN_US_CARD };
+        let spin = Duration::from_micros(spin_us).min(deadline);
+        while start.elapsed() < spin {
+            if done(&mut self.queue)? {
+                return Ok(());
+            }
+            core::hint::spin_loop();
+        }
+        let mut watchdog = Watchdog::new(WATCHDOG_QUIET_NS);
+        let mut naps = self.pace.naps(start.elapsed());
+        let mut next_poll = Duration::from_micros(EVENT_POLL_US);
+        watchdog.observe(self.queue.observe(0));
+        loop {
+            let waited = start.elapsed();
+            if done(&mut self.queue)? {
+                self.pace.learn(&naps, waited);
+                return Ok(());
+            }
+            if waited >= deadline {
+                let progress = watchdog.observe(self.queue.observe(waited.as_nanos() as u64));
+                let report = self.events.wait(Duration::ZERO).unwrap_or_default();
+                return Err(self.stop(fence_value, waited, report, progress));
+            }
+            if waited >= next_poll {
+                next_poll = waited + Duration::from_micros(EVENT_POLL_US);
+                let progress = watchdog.observe(self.queue.observe(waited.as_nanos() as u64));
+                let report = self.events.wait(Duration::ZERO)?;
+                if report.memory_fault.is_some() || report.hardware_exception.is_some() {
+                    // The fence may have come in between; a fault still means that memory is not what it should be.
+                    return Err(self.stop(fence_value, waited, report, progress));
+                }
+            }
+            std::thread::sleep(naps.next(deadline - waited));
+        }
+    }
+
+    /// Says why a wait ended.
+    fn stop(
+        &mut self,
+        fence_expected: u64,
+        waited: Duration,
+        report: EventReport,
+        progress: zrt_ring::Diagnosis,
+    ) -> DeviceError {
+        let cause = match report {
+            EventReport { memory_fault: Some(fault), .. } => StopCause::MemoryFault(fault),
+            EventReport { hardware_exception: Some(exception), .. } => {
+                StopCause::HardwareException(exception)
+            }
+            _ => StopCause::Deadline,
+        };
+        self.lost |= cause != StopCause::Deadline;
+        let place = match cause {
+            StopCause::MemoryFault(fault) => self.space.registry.describe(fault.va),
+            _ => None,
+        };
+        DeviceError::Stopped(Box::new(Diagnosis {
+            cause,
+            waited,
+            work: self.queue.describe(fence_expected),
+            fence_expected,
+            observation: self.queue.observe(waited.as_nanos() as u64),
+            progress,
+            place,
+            device_log: self.device_log(),
+        }))
+    }
+
+    /// The virtual device's own log, addresses named.
+    fn device_log(&self) -> Vec<String> {
+        if !self.info.is_virtual {
+            return Vec::new();
+        }
+        let text = self.process.syscalls().read_file(FAULTS_PATH).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        text.lines().take(LOG_LINES_MAX).map(|line| self.space.registry.annotate(line)).collect()
+    }
+}
+
+impl core::fmt::Debug for Device {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(formatter, "Device {{ {} }}", self.info.name)
+    }
+}

@@ -1,0 +1,76 @@
+//! Why a wait did not end well.
+//!
+//! Contract: made after a fault or a deadline only; it reads what the host can see (fence, pointers, events, the
+//! virtual device's own log) and names kernels and buffers by address.
+
+use core::fmt;
+use std::time::Duration;
+use zrt_kmd::{HardwareException, MemoryFault};
+use zrt_ring::Observation;
+
+/// What ended a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopCause {
+    /// The time was over.
+    Deadline,
+    /// The driver reported a bad access.
+    MemoryFault(MemoryFault),
+    /// The driver reported a reset or failure.
+    HardwareException(HardwareException),
+}
+
+/// Everything known about work that did not end.
+#[derive(Clone, Debug)]
+pub struct Diagnosis {
+    /// What ended the wait.
+    pub cause: StopCause,
+    /// How long the wait was.
+    pub waited: Duration,
+    /// What was to be done before the fence: the submission's own words.
+    pub work: String,
+    /// The fence's value that was waited for.
+    pub fence_expected: u64,
+    /// Fence and pointers when the wait ended.
+    pub observation: Observation,
+    /// What the pointers and the fence did during the wait.
+    pub progress: zrt_ring::Diagnosis,
+    /// What lies at the faulty address, where there is one and it is ours.
+    pub place: Option<String>,
+    /// The virtual device's log, addresses named; empty on a card.
+    pub device_log: Vec<String>,
+}
+
+impl fmt::Display for Diagnosis {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let waited_ms = self.waited.as_millis();
+        match &self.cause {
+            StopCause::Deadline => write!(formatter, "the device did not finish within {waited_ms} ms")?,
+            StopCause::MemoryFault(fault) => {
+                write!(formatter, "the device stopped after {waited_ms} ms: {fault}")?
+            }
+            StopCause::HardwareException(exception) => {
+                write!(formatter, "the device stopped after {waited_ms} ms: {exception}")?;
+            }
+        }
+        if let Some(place) = &self.place {
+            write!(formatter, " ({place})")?;
+        }
+        let Observation { fence_value, read_pointer, write_pointer, .. } = self.observation;
+        write!(
+            formatter,
+            "; work: {}; fence {fence_value} of {}; ring read to {read_pointer} of {write_pointer} dwords; {}",
+            self.work, self.fence_expected, self.progress
+        )?;
+        for line in &self.device_log {
+            write!(formatter, "; device log: {line}")?;
+        }
+        let hung = self.cause == StopCause::Deadline && self.device_log.is_empty();
+        if hung {
+            // What a card keeps to itself: hardware reference §8.
+            formatter.write_str(
+                "; no event was reported: a kernel in an endless loop, an illegal instruction or a bad packet",
+            )?;
+        }
+        Ok(())
+    }
+}

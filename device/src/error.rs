@@ -1,0 +1,115 @@
+//! Why a device could not be opened or used.
+//!
+//! Contract: one sentence per error with what to do; a wait that failed carries its whole diagnosis.
+
+use crate::diagnosis::Diagnosis;
+use zrt_isa::zrt::ZrtError;
+use zrt_kmd::{Errno, KmdError};
+use zrt_mem::ByteLen;
+use zrt_pm4::EmitError;
+use zrt_ring::{FenceError, GraphError, RingError};
+
+/// Everything that can go wrong with a device.
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// No device of that name.
+    #[error("there is no device {name:?}: choose auto, cpu, virtual, kfd or userq (--device, or ZRT_DEVICE)")]
+    UnknownChoice {
+        /// What was asked.
+        name: String,
+    },
+    /// The choice is not something that this crate opens.
+    #[error("the device \"{choice}\" cannot be opened: {reason}")]
+    NotOpenable {
+        /// What was asked.
+        choice: &'static str,
+        /// Why, and what to do.
+        reason: &'static str,
+    },
+    /// The kernel's side failed.
+    #[error(transparent)]
+    Kmd(#[from] KmdError),
+    /// The virtual device could not be made.
+    #[error("the virtual device cannot be made: {errno}; it needs memory for a sparse file and threads")]
+    VirtualDevice {
+        /// The system's reason.
+        errno: Errno,
+    },
+    /// A packet could not be written.
+    #[error("cannot encode a packet: {0}")]
+    Emit(#[from] EmitError),
+    /// The device failed its self-test.
+    #[error("{device} failed the self-test case \"{case}\" and is refused: {observed}")]
+    SelfTest {
+        /// The device.
+        device: String,
+        /// The case.
+        case: &'static str,
+        /// What was seen.
+        observed: String,
+    },
+    /// Bytes are not a kernel for this device.
+    #[error("the kernel cannot be loaded: {0}")]
+    Kernel(#[from] ZrtError),
+    /// A kernel needs what this device layer does not set up.
+    #[error("kernel {kernel} cannot be loaded: {reason}")]
+    KernelNeeds {
+        /// Its name.
+        kernel: String,
+        /// What it needs.
+        reason: &'static str,
+    },
+    /// A range outside a buffer.
+    #[error("bytes {offset:?} + {len:?} lie outside the buffer {label} of {buffer_len:?}")]
+    Range {
+        /// The buffer.
+        label: String,
+        /// Start.
+        offset: ByteLen,
+        /// Length.
+        len: ByteLen,
+        /// The buffer's length.
+        buffer_len: ByteLen,
+    },
+    /// The host does not see the buffer.
+    #[error("the buffer {label} is not mapped on the host: allocate it from the heap host_visible or host")]
+    NotMapped {
+        /// The buffer.
+        label: String,
+    },
+    /// The command ring refused a submission.
+    #[error("the command ring refused a submission: {0}")]
+    Ring(#[from] RingError),
+    /// The fence is not what it should be.
+    #[error("the fence is unusable: {0}")]
+    Fence(#[from] FenceError),
+    /// A graph could not be recorded.
+    #[error("cannot record a graph: {0}")]
+    Graph(#[from] GraphError),
+    /// A graph has nothing in it.
+    #[error("the graph is empty: record at least one dispatch")]
+    EmptyGraph,
+    /// The recorder's capacity is used up.
+    #[error("the recorder was made for {capacity} dispatches: ask for more room")]
+    RecorderFull {
+        /// What was asked.
+        capacity: usize,
+    },
+    /// Work did not end in time, or the device reported a fault.
+    #[error("{0}")]
+    Stopped(Box<Diagnosis>),
+    /// An earlier fault left the queue unusable.
+    #[error("the device stopped earlier and takes no more work: open it again")]
+    Lost,
+    /// The virtual device's counters are not what we know.
+    #[error("cannot read the device's counters from {path}: {reason}")]
+    Counters {
+        /// The file.
+        path: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// Something was not given back.
+    #[error("closing the device failed: {0}")]
+    Teardown(KmdError),
+}

@@ -1,0 +1,105 @@
+//! Recorded work: dispatches and barriers in one indirect buffer.
+//!
+//! Contract: recording is set-up; a finished [`Graph`] is replayed any number of times and is never changed. It names
+//! kernels and parameter blocks by address: keep both alive as long as it is submitted. Inside a graph, a dispatch may
+//! overlap with the ones before it; one that reads what an earlier one wrote needs [`Recorder::barrier`] between them.
+//! A replay begins with a full acquire, so it sees what the host wrote before it was submitted.
+
+use crate::error::DeviceError;
+use crate::kernel::Kernel;
+use crate::memory::{Buffer, Space};
+use zrt_mem::{ByteLen, DwordLen, GpuVa, Heap};
+use zrt_pm4::EmitError;
+use zrt_ring::{GraphError, GraphRecorder};
+
+/// Dwords of one dispatch (38) and one barrier (10), as `GraphRecorder` states them.
+const DWORDS_PER_DISPATCH: usize = 48;
+/// Dwords of the start of a recording.
+const DWORDS_OF_START: usize = 10;
+
+/// Collects a graph. Made by [`crate::Device::recorder`].
+pub struct Recorder {
+    space: Space,
+    recorder: GraphRecorder,
+    capacity: usize,
+}
+
+/// A recorded indirect buffer. The default one is empty and cannot be submitted.
+#[derive(Debug, Default)]
+pub struct Graph {
+    pub(crate) recorded: Option<zrt_ring::Graph>,
+    pub(crate) buffer: Option<Buffer>,
+}
+
+impl Recorder {
+    pub(crate) fn new(space: Space, capacity: usize) -> Result<Recorder, DeviceError> {
+        let dwords = capacity.saturating_mul(DWORDS_PER_DISPATCH).saturating_add(DWORDS_OF_START);
+        let dwords = u32::try_from(dwords).map_err(|_| DeviceError::RecorderFull { capacity })?;
+        Ok(Recorder { space, recorder: GraphRecorder::new(DwordLen(dwords))?, capacity })
+    }
+
+    /// Launches `groups` workgroups of a kernel with the parameter block at `parameters`.
+    pub fn dispatch(
+        &mut self,
+        kernel: &Kernel,
+        parameters: GpuVa,
+        groups: [u32; 3],
+    ) -> Result<(), DeviceError> {
+        let outcome = self.recorder.dispatch(&kernel.state, parameters, groups);
+        self.check(outcome)
+    }
+
+    /// What follows sees what every dispatch so far wrote, and starts after they have ended.
+    pub fn barrier(&mut self) -> Result<(), DeviceError> {
+        let outcome = self.recorder.barrier();
+        self.check(outcome)
+    }
+
+    fn check(&self, outcome: Result<(), GraphError>) -> Result<(), DeviceError> {
+        match outcome {
+            Err(GraphError::Emit(EmitError::Full { .. })) => {
+                Err(DeviceError::RecorderFull { capacity: self.capacity })
+            }
+            outcome => Ok(outcome?),
+        }
+    }
+
+    /// Puts the recorded packets into device memory.
+    pub fn finish(self) -> Result<Graph, DeviceError> {
+        if self.recorder.is_empty() {
+            return Err(DeviceError::EmptyGraph);
+        }
+        let len = self.recorder.len().bytes();
+        let buffer = self.space.allocate(Heap::HostVisible, ByteLen(len.0), "indirect buffer", true)?;
+        let recorded = self.recorder.finish(buffer.mapped()?, buffer.va)?;
+        self.space.flush_writes(&buffer);
+        Ok(Graph { recorded: Some(recorded), buffer: Some(buffer) })
+    }
+}
+
+impl Graph {
+    /// Dispatches in it.
+    pub fn dispatches(&self) -> u64 {
+        self.recorded.as_ref().map_or(0, zrt_ring::Graph::dispatches)
+    }
+
+    /// Packets in it.
+    pub fn packets(&self) -> u64 {
+        self.recorded.as_ref().map_or(0, zrt_ring::Graph::packets)
+    }
+
+    /// Its length in device memory.
+    pub fn len(&self) -> DwordLen {
+        self.recorded.as_ref().map_or(DwordLen(0), zrt_ring::Graph::len)
+    }
+
+    /// True for the default graph.
+    pub fn is_empty(&self) -> bool {
+        self.recorded.is_none()
+    }
+
+    /// The memory that holds it, for tests and listings.
+    pub fn buffer(&self) -> Option<&Buffer> {
+        self.buffer.as_ref()
+    }
+}

@@ -1,0 +1,70 @@
+//! What is known of an opened device.
+
+use crate::choice::OpenOptions;
+use std::sync::Arc;
+use zrt_kmd::Vm;
+use zrt_mem::ByteLen;
+
+/// PCI device numbers of Navi 48 boards (hardware reference §1.2).
+const DEVICE_R9700: u32 = 0x7551;
+const DEVICE_RX9070: u32 = 0x7550;
+
+/// What is known of an opened device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// What it is called, for example `Virtual R9700 (gfx1201)`.
+    pub name: String,
+    /// True for the virtual device.
+    pub is_virtual: bool,
+    /// The driver's number of it.
+    pub gpu_id: u32,
+    /// PCI vendor and device.
+    pub pci_id: (u32, u32),
+    /// The render node's file.
+    pub render_node: String,
+    /// Compute units that are enabled.
+    pub compute_units: u32,
+    /// VRAM in all.
+    pub vram: ByteLen,
+    /// True where all VRAM is CPU-visible.
+    pub has_large_bar: bool,
+    /// Interface version of the driver.
+    pub kfd_version: (u32, u32),
+    /// MEC firmware.
+    pub firmware: u32,
+    /// Engine clock that the driver reports, in MHz.
+    pub engine_clock_mhz: u32,
+    /// Length of the command ring.
+    pub ring_bytes: ByteLen,
+    /// False where the GPU's clock counts the device's own work instead of time (a seeded virtual device).
+    pub has_real_clock: bool,
+}
+
+impl DeviceInfo {
+    pub(crate) fn of(vm: &Arc<Vm>, is_virtual: bool, options: &OpenOptions) -> DeviceInfo {
+        let node = vm.node();
+        let properties = &node.properties;
+        let board = match properties.device_id {
+            DEVICE_R9700 => "R9700",
+            DEVICE_RX9070 => "RX 9070",
+            _ => "Navi 48",
+        };
+        let kind = if is_virtual { "Virtual" } else { "Radeon" };
+        let version = vm.process().version();
+        DeviceInfo {
+            name: format!("{kind} {board} (gfx1201)"),
+            is_virtual,
+            gpu_id: node.gpu_id,
+            pci_id: (properties.vendor_id, properties.device_id),
+            render_node: node.render_node_path(),
+            compute_units: node.compute_units(),
+            vram: ByteLen(node.vram_bytes()),
+            has_large_bar: node.has_large_bar(),
+            kfd_version: (version.major, version.minor),
+            firmware: properties.fw_version,
+            engine_clock_mhz: properties.max_engine_clk_fcompute_mhz,
+            ring_bytes: options.ring_bytes,
+            has_real_clock: !is_virtual || options.virtual_device.scheduler_seed.is_none(),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! One opened GPU: heaps, kernels, graphs, a queue and fences, over the kernel driver.
+//!
+//! This is what an engine, or another server, links against. The same code drives a card through KFD and the virtual
+//! R9700; which one it is shows in [`Device::is_virtual`] and nowhere else.
+//!
+//! # Contract
+//! - [`Device::open`] runs a self-test; a device that fails is refused by the name of the failing case.
+//! - Set-up (allocate, load, record, upload) makes system calls and allocates. [`Device::submit`] and a
+//!   [`Device::wait`] that finds its fence while spinning touch mapped memory only: no lock, no allocation, no
+//!   system call.
+//! - Every wait has a deadline, and one that ends badly says why ([`Diagnosis`]), naming kernels and buffers.
+//! - Buffers, kernels and graphs own their memory and may outlive the device; dropping gives everything back in
+//!   the driver's order.
+//! - It knows nothing of models and tokens.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use zrt_device::{Device, DeviceChoice, OpenOptions};
+//! use zrt_mem::{ByteLen, Heap};
+//!
+//! let mut device = Device::open(DeviceChoice::Auto, &OpenOptions::default())?;
+//! let kernel = device.load_kernel(&std::fs::read("add.zrt")?)?;
+//! let parameters = device.allocate(Heap::HostVisible, ByteLen(256), "parameters")?;
+//! let mut recorder = device.recorder(1)?;
+//! recorder.dispatch(&kernel, parameters.va, [64, 1, 1])?;
+//! let graph = recorder.finish()?;
+//! let ticket = device.submit(&graph)?;
+//! device.wait(ticket, Duration::from_secs(1))?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod choice;
+mod copy;
+mod counters;
+mod device;
+mod diagnosis;
+mod error;
+mod graph;
+mod info;
+mod kernel;
+mod memory;
+mod pace;
+mod registry;
+pub mod selftest;
+mod submit;
+#[cfg(test)]
+mod tests;
+mod virtual_tier;
+
+pub use choice::{DEVICE_VARIABLE, DeviceChoice, OpenOptions, RING_BYTES_DEFAULT, VirtualOptions};
+pub use counters::Counters;
+pub use device::{Device, Ticket};
+pub use diagnosis::{Diagnosis, StopCause};
+pub use error::DeviceError;
+pub use graph::{Graph, Recorder};
+pub use info::DeviceInfo;
+pub use kernel::Kernel;
+pub use memory::Buffer;
+pub use zrt_mem::Heap;

@@ -1,0 +1,120 @@
+//! Buffers of a device.
+//!
+//! Contract: a [`Buffer`] owns device memory and gives it back when dropped; it may outlive the
+//! [`crate::Device`] it came from. Set-up only: allocation makes system calls.
+
+use crate::error::DeviceError;
+use crate::registry::{EntryId, Registry};
+use std::sync::Arc;
+use zrt_kmd::{AllocationRequest, MemoryKind, Vm};
+use zrt_mem::{ByteLen, GpuVa, Heap, SharedView};
+
+/// Device memory.
+#[derive(Debug)]
+pub struct Buffer {
+    /// Address on the GPU.
+    pub va: GpuVa,
+    /// Length that was asked for.
+    pub len: ByteLen,
+    /// The heap that was asked for.
+    pub heap: Heap,
+    /// The bytes, where the processor sees them. Copies of the view must not be used after the buffer is dropped.
+    pub view: Option<SharedView>,
+    label: String,
+    entry: EntryId,
+    registry: Arc<Registry>,
+    memory: zrt_kmd::Buffer,
+}
+
+/// What a device and everything made from it share: the address space and the names in it.
+#[derive(Clone)]
+pub(crate) struct Space {
+    pub(crate) vm: Arc<Vm>,
+    pub(crate) registry: Arc<Registry>,
+}
+
+impl Space {
+    /// Allocates from a heap; `executable` where the GPU fetches instructions or packets from it.
+    pub(crate) fn allocate(
+        &self,
+        heap: Heap,
+        len: ByteLen,
+        label: &str,
+        executable: bool,
+    ) -> Result<Buffer, DeviceError> {
+        // Through the BAR only where writes can be flushed to the GPU (hardware reference §6.4).
+        let large_bar = self.vm.node().has_large_bar() && self.vm.has_hdp_flush();
+        let kind = match heap {
+            // Where the BAR covers all VRAM, visible memory costs nothing and spares the staging copies.
+            Heap::DeviceLocal | Heap::HostVisible if large_bar => MemoryKind::VramPublic,
+            Heap::DeviceLocal => MemoryKind::Vram,
+            Heap::HostVisible | Heap::Host => MemoryKind::Gtt,
+        };
+        let memory = zrt_kmd::Buffer::allocate(&self.vm, AllocationRequest { kind, len, executable })?;
+        let (va, view) = (memory.va(), memory.view());
+        let entry = self.registry.add_buffer(va, len, label);
+        let registry = self.registry.clone();
+        Ok(Buffer { va, len, heap, view, label: label.into(), entry, registry, memory })
+    }
+
+    /// Writes through the mapping. False where the buffer has none.
+    pub(crate) fn write_mapped(&self, buffer: &Buffer, offset: usize, bytes: &[u8]) -> bool {
+        let Some(view) = buffer.view else { return false };
+        view.write_bytes(offset, bytes);
+        self.flush_writes(buffer);
+        true
+    }
+
+    /// Makes writes through the mapping visible to the GPU.
+    pub(crate) fn flush_writes(&self, buffer: &Buffer) {
+        if buffer.kind() == MemoryKind::VramPublic {
+            self.vm.flush_hdp();
+        }
+    }
+
+    /// Reads through the mapping. False where the buffer has none.
+    pub(crate) fn read_mapped(&self, buffer: &Buffer, offset: usize, bytes: &mut [u8]) -> bool {
+        let Some(view) = buffer.view else { return false };
+        if buffer.kind() == MemoryKind::VramPublic {
+            self.vm.flush_hdp();
+        }
+        view.read_bytes(offset, bytes);
+        true
+    }
+}
+
+impl Buffer {
+    /// What it was allocated for; appears in reports.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// Where it really lies: a [`Heap::HostVisible`] buffer is VRAM or, on a small BAR, system memory.
+    pub fn kind(&self) -> MemoryKind {
+        self.memory.kind()
+    }
+
+    /// The view of a buffer that must have one.
+    pub(crate) fn mapped(&self) -> Result<SharedView, DeviceError> {
+        self.view.ok_or_else(|| DeviceError::NotMapped { label: self.label.clone() })
+    }
+
+    pub(crate) fn entry(&self) -> EntryId {
+        self.entry
+    }
+
+    /// Checks that a range lies inside and gives its start.
+    pub(crate) fn check_range(&self, offset: ByteLen, len: usize) -> Result<usize, DeviceError> {
+        let len = ByteLen(len as u64);
+        match offset.0.checked_add(len.0) {
+            Some(end) if end <= self.len.0 => Ok(offset.0 as usize),
+            _ => Err(DeviceError::Range { label: self.label.clone(), offset, len, buffer_len: self.len }),
+        }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        self.registry.remove(self.entry);
+    }
+}

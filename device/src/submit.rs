@@ -1,0 +1,152 @@
+//! The queue, its ring and its timeline as one thing, and what is in flight.
+//!
+//! Contract: submitting and looking at the fence touch mapped memory only: no lock, no allocation, no system call.
+//! Waiting for room or for a fence is the device's, with a deadline.
+
+use crate::counters::Counters;
+use crate::error::DeviceError;
+use crate::graph::Graph;
+use crate::memory::{Buffer, Space};
+use zrt_kmd::Queue;
+use zrt_mem::{ByteLen, GpuVa, Heap};
+use zrt_pm4::Writer;
+use zrt_pm4::packet::release_mem;
+use zrt_ring::{CommandRing, Fence, FenceSignal, Observation, RingError, Timeline};
+
+/// Submissions whose description is kept for reports.
+const HISTORY: usize = 64;
+/// The fence's line: GL2 lines are 256 bytes (hardware reference §1.4).
+const FENCE_BYTES: u64 = 256;
+/// Most dwords of [`SubmissionQueue::submit_words`].
+pub(crate) const WORDS_MAX: usize = 256;
+
+/// One queue with its producer.
+pub(crate) struct SubmissionQueue {
+    ring: CommandRing,
+    timeline: Timeline,
+    history: [Submission; HISTORY],
+    // The queue goes before the fence that its packets name.
+    _queue: Queue,
+    fence: Buffer,
+}
+
+/// What is remembered of a submission.
+#[derive(Clone, Copy, Debug, Default)]
+struct Submission {
+    fence_value: u64,
+    /// Its indirect buffer; 0 where the packets stand in the ring.
+    indirect_va: u64,
+    dispatches: u64,
+    packets: u64,
+}
+
+impl SubmissionQueue {
+    /// Takes a new queue.
+    pub(crate) fn new(space: &Space, queue: Queue) -> Result<SubmissionQueue, DeviceError> {
+        let fence = space.allocate(Heap::Host, ByteLen(FENCE_BYTES), "fence", false)?;
+        let view = fence.mapped()?;
+        view.store_u64_release(0, 0);
+        let ring =
+            CommandRing::new(queue.ring(), queue.write_pointer(), queue.read_pointer(), queue.doorbell())?;
+        let timeline = Timeline::new(Fence::new(view, fence.va)?);
+        Ok(SubmissionQueue {
+            ring,
+            timeline,
+            history: [Submission::default(); HISTORY],
+            _queue: queue,
+            fence,
+        })
+    }
+
+    /// Submits a graph with a fence; the answer is the fence's value after it. [`RingError::Full`] without effect
+    /// where there is no room.
+    pub(crate) fn submit_graph(&mut self, graph: &Graph) -> Result<u64, DeviceError> {
+        let (Some(recorded), Some(buffer)) = (&graph.recorded, &graph.buffer) else {
+            return Err(DeviceError::EmptyGraph);
+        };
+        let fence_value = self.next_value();
+        self.ring.submit_graph(recorded, FenceSignal::new(self.fence.va, fence_value))?;
+        let (dispatches, packets) = (recorded.dispatches(), recorded.packets());
+        self.submitted(Submission { fence_value, indirect_va: buffer.va.0, dispatches, packets })
+    }
+
+    /// Submits packets as they stand, then a fence, as one submission of at most [`WORDS_MAX`] dwords.
+    pub(crate) fn submit_words(&mut self, words: &[u32]) -> Result<u64, DeviceError> {
+        let fence_value = self.next_value();
+        let mut all = [0; WORDS_MAX];
+        let mut writer = Writer::new(&mut all);
+        writer.raw(words)?;
+        writer.release_mem(&release_mem::Repr::fence(self.fence.va.0, fence_value))?;
+        let len = writer.len();
+        let before = self.ring.counters();
+        self.ring.submit(&all[..len])?;
+        let after = self.ring.counters();
+        self.submitted(Submission {
+            fence_value,
+            indirect_va: 0,
+            dispatches: after.dispatches - before.dispatches,
+            packets: after.packets - before.packets,
+        })
+    }
+
+    fn next_value(&self) -> u64 {
+        self.timeline.last() + 1
+    }
+
+    /// Hands the value out for good, now that its packet is in the ring.
+    fn submitted(&mut self, submission: Submission) -> Result<u64, DeviceError> {
+        let value = self.timeline.advance()?;
+        assert_eq!(value, submission.fence_value, "a fence value is handed out once");
+        self.history[(value % HISTORY as u64) as usize] = submission;
+        Ok(value)
+    }
+
+    /// True where `dwords` fit now.
+    pub(crate) fn has_room(&mut self, dwords: usize) -> Result<bool, RingError> {
+        Ok(self.ring.free_dwords()? >= dwords)
+    }
+
+    /// True where the submission with this fence value has finished.
+    #[inline]
+    pub(crate) fn is_done(&self, fence_value: u64) -> bool {
+        self.timeline.fence().value() >= fence_value
+    }
+
+    /// The fence of the last submission.
+    pub(crate) fn last_fence(&self) -> u64 {
+        self.timeline.last()
+    }
+
+    /// Pointers and fence as they are now.
+    pub(crate) fn observe(&self, time_ns: u64) -> Observation {
+        self.ring.observe(time_ns, self.timeline.fence(), self.timeline.last())
+    }
+
+    /// Our own counts.
+    pub(crate) fn counters(&self) -> Counters {
+        let counted = self.ring.counters();
+        Counters {
+            doorbells: counted.submissions,
+            packets: counted.packets,
+            dispatches: counted.dispatches,
+            submissions: counted.submissions,
+            wave_instructions: None,
+        }
+    }
+
+    /// A submission in words.
+    pub(crate) fn describe(&self, fence_value: u64) -> String {
+        let kept = self.history[(fence_value % HISTORY as u64) as usize];
+        if kept.fence_value != fence_value || fence_value == 0 {
+            return format!("submission {fence_value}");
+        }
+        match kept.indirect_va {
+            0 => format!("submission {fence_value}, {} packets in the ring", kept.packets),
+            va => format!(
+                "submission {fence_value}, indirect buffer at {} with {} dispatches",
+                GpuVa(va),
+                kept.dispatches
+            ),
+        }
+    }
+}

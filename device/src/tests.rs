@@ -1,0 +1,361 @@
+//! The device over the virtual R9700: every promise of the crate's documentation.
+
+use crate::selftest::kernels::{ENDLESS, PATTERN, STEP, TestKernel};
+use crate::selftest::{self, Extent};
+use crate::*;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use zrt_kmd::{Errno, MemoryKind, Syscalls};
+use zrt_mem::{ByteLen, GpuVa};
+use zrt_pm4::Writer;
+use zrt_vgpu::kernel::OBJECTS_PATH;
+use zrt_vgpu::{Config, VirtualGpu};
+
+const SECOND: Duration = Duration::from_secs(1);
+/// For work that must finish on a loaded host.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn open(options: &OpenOptions) -> Device {
+    Device::open(DeviceChoice::Virtual, options).unwrap()
+}
+
+fn small_ring() -> OpenOptions {
+    OpenOptions { ring_bytes: ByteLen(4096), ..OpenOptions::default() }
+}
+
+fn with_virtual(virtual_device: VirtualOptions) -> OpenOptions {
+    OpenOptions { virtual_device, ring_bytes: ByteLen(4096) }
+}
+
+/// A graph of one dispatch with a parameter block (address, key), and what it names.
+fn one_dispatch(
+    device: &mut Device,
+    test_kernel: TestKernel,
+    address: GpuVa,
+    groups: u32,
+) -> (Graph, Kernel, Buffer) {
+    let kernel = test_kernel.load(device).unwrap();
+    let parameters = device.allocate(Heap::HostVisible, ByteLen(16), "parameters").unwrap();
+    device.upload(&parameters, ByteLen(0), &address.0.to_le_bytes()).unwrap();
+    device.upload(&parameters, ByteLen(8), &[1, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+    let mut recorder = device.recorder(1).unwrap();
+    recorder.dispatch(&kernel, parameters.va, [groups, 1, 1]).unwrap();
+    (recorder.finish().unwrap(), kernel, parameters)
+}
+
+fn stopped(outcome: Result<(), DeviceError>) -> Box<Diagnosis> {
+    match outcome {
+        Err(DeviceError::Stopped(diagnosis)) => diagnosis,
+        other => panic!("expected a stopped device, got {other:?}"),
+    }
+}
+
+#[test]
+fn the_whole_self_test_passes_on_every_kind_of_virtual_device() {
+    let kinds = [
+        OpenOptions::default(),
+        small_ring(),
+        with_virtual(VirtualOptions { small_bar: true, ..VirtualOptions::default() }),
+        with_virtual(VirtualOptions { scheduler_seed: Some(7), ..VirtualOptions::default() }),
+        with_virtual(VirtualOptions { threads: Some(1), small_bar: true, ..VirtualOptions::default() }),
+    ];
+    for options in kinds {
+        let mut device = Device::open_for_test(DeviceChoice::Virtual, &options).unwrap();
+        let reports = selftest::run(&mut device, Extent::Full);
+        for report in &reports {
+            assert!(report.outcome.is_ok(), "{options:?}: {}: {:?}", report.case, report.outcome);
+        }
+        assert_eq!(reports.len(), selftest::case_count(Extent::Full));
+        device.close().unwrap();
+    }
+}
+
+#[test]
+fn a_device_says_what_it_is() {
+    let device = open(&OpenOptions::default());
+    assert_eq!(device.name(), "Virtual R9700 (gfx1201)");
+    assert!(device.is_virtual() && !device.is_lost());
+    let info = device.info();
+    assert_eq!((info.compute_units, info.pci_id), (64, (0x1002, 0x7551)));
+    assert_eq!(info.render_node, "/dev/dri/renderD128");
+    assert!(info.has_large_bar);
+    assert_eq!(device.fallback_reason(), None);
+}
+
+#[test]
+fn choices_that_are_no_device_say_so() {
+    let refused = |choice| Device::open(choice, &OpenOptions::default()).unwrap_err().to_string();
+    assert_eq!(
+        refused(DeviceChoice::Cpu),
+        "the device \"cpu\" cannot be opened: it is the oracle of the engine, not a device"
+    );
+    assert!(refused(DeviceChoice::Userq).contains("user queues are not driven yet"));
+}
+
+#[test]
+fn heaps_lie_where_the_bar_allows() {
+    let mut large = open(&OpenOptions::default());
+    let kind = |device: &mut Device, heap| device.allocate(heap, ByteLen(4096), "heap").unwrap().kind();
+    assert_eq!(kind(&mut large, Heap::HostVisible), MemoryKind::VramPublic);
+    assert_eq!(kind(&mut large, Heap::Host), MemoryKind::Gtt);
+    let mut small = open(&with_virtual(VirtualOptions { small_bar: true, ..VirtualOptions::default() }));
+    assert_eq!(kind(&mut small, Heap::DeviceLocal), MemoryKind::Vram);
+    assert_eq!(kind(&mut small, Heap::HostVisible), MemoryKind::Gtt);
+    let hidden = small.allocate(Heap::DeviceLocal, ByteLen(4096), "hidden").unwrap();
+    assert!(hidden.view.is_none());
+}
+
+#[test]
+fn ranges_outside_a_buffer_are_refused() {
+    let mut device = open(&OpenOptions::default());
+    let buffer = device.allocate(Heap::Host, ByteLen(100), "hundred").unwrap();
+    for (offset, len) in [(100, 1), (0, 101), (u64::MAX, 2)] {
+        let error = device.upload(&buffer, ByteLen(offset), &vec![0; len]).unwrap_err();
+        assert!(matches!(error, DeviceError::Range { .. }), "{error}");
+        let error = device.download(&buffer, ByteLen(offset), &mut vec![0; len]).unwrap_err();
+        assert!(error.to_string().ends_with("outside the buffer hundred of 100 B"), "{error}");
+    }
+}
+
+#[test]
+fn empty_and_overfull_recordings_are_refused() {
+    let mut device = open(&OpenOptions::default());
+    assert!(matches!(device.submit(&Graph::default()), Err(DeviceError::EmptyGraph)));
+    assert!(matches!(device.recorder(4).unwrap().finish(), Err(DeviceError::EmptyGraph)));
+    let kernel = PATTERN.load(&mut device).unwrap();
+    let mut recorder = device.recorder(2).unwrap();
+    let outcomes: Vec<bool> =
+        (0..4).map(|_| recorder.dispatch(&kernel, GpuVa(0x1000), [1, 1, 1]).is_ok()).collect();
+    assert_eq!(outcomes[..2], [true, true]);
+    let error = recorder.dispatch(&kernel, GpuVa(0x1000), [1, 1, 1]).unwrap_err();
+    assert!(matches!(error, DeviceError::RecorderFull { capacity: 2 }), "{error}");
+}
+
+#[test]
+fn bytes_that_are_no_kernel_are_refused() {
+    let mut device = open(&OpenOptions::default());
+    assert!(matches!(device.load_kernel(b"no kernel"), Err(DeviceError::Kernel(_))));
+}
+
+/// One page of ring, thousands of submissions, several in flight at a time.
+#[test]
+fn a_page_of_ring_takes_thousands_of_submissions() {
+    const SUBMISSIONS: u32 = 3000;
+    let mut device = open(&small_ring());
+    let data = device.allocate(Heap::HostVisible, ByteLen(128), "data").unwrap();
+    device.upload(&data, ByteLen(0), &[0; 128]).unwrap();
+    let (graph, _kernel, _parameters) = one_dispatch(&mut device, STEP, data.va, 1);
+    let before = device.counters().unwrap();
+    let mut tickets = Vec::new();
+    for submission in 0..SUBMISSIONS {
+        tickets.push(device.submit(&graph).unwrap());
+        if submission % 97 == 0 {
+            device.wait(tickets[tickets.len() / 2], PATIENCE).unwrap();
+        }
+    }
+    let last = tickets[SUBMISSIONS as usize - 1];
+    device.wait(last, PATIENCE).unwrap();
+    assert!(tickets.iter().all(|ticket| device.is_done(*ticket)));
+    let mut bytes = [0; 4];
+    device.download(&data, ByteLen(124), &mut bytes).unwrap();
+    let expected = (0..SUBMISSIONS).fold(0u32, |value, _| value.wrapping_mul(5).wrapping_add(1));
+    assert_eq!(u32::from_le_bytes(bytes), expected);
+    let after = device.counters().unwrap();
+    // The device polls its doorbells: of several stores between two looks it sees the last.
+    assert!(after.doorbells - before.doorbells <= u64::from(SUBMISSIONS));
+    assert_eq!(after.dispatches - before.dispatches, u64::from(SUBMISSIONS));
+    assert_eq!(after.submissions - before.submissions, u64::from(SUBMISSIONS));
+    let waves = after.wave_instructions.unwrap() - before.wave_instructions.unwrap();
+    // 13 instructions in the source of the kernel, all of them executed once per submission.
+    assert_eq!(waves, 13 * u64::from(SUBMISSIONS));
+}
+
+/// A changed instruction in device memory changes the result: the code that runs is the code that lies there.
+#[test]
+fn code_in_memory_is_what_runs() {
+    let mut device = open(&small_ring());
+    let data = device.allocate(Heap::HostVisible, ByteLen(128), "data").unwrap();
+    let (graph, kernel, _parameters) = one_dispatch(&mut device, PATTERN, data.va, 1);
+    let run = |device: &mut Device| {
+        let ticket = device.submit(&graph).unwrap();
+        device.wait(ticket, PATIENCE).unwrap();
+        let mut bytes = [0; 4];
+        device.download(&data, ByteLen(4), &mut bytes).unwrap();
+        u32::from_le_bytes(bytes)
+    };
+    assert_eq!(run(&mut device), 0);
+    // v_xor_b32_e32 v2, s50, v1 becomes v_or_b32_e32 v2, s50, v1: opcode 0x1d becomes 0x1c in bits 30:25.
+    let mut code = vec![0; kernel.code_len().0 as usize];
+    device.download(kernel.code(), ByteLen(0), &mut code).unwrap();
+    let at = code.windows(4).position(|word| word == 0x3a04_0232_u32.to_le_bytes()).unwrap();
+    device.upload(kernel.code(), ByteLen(at as u64), &0x3804_0232_u32.to_le_bytes()).unwrap();
+    assert_eq!(run(&mut device), 1);
+}
+
+#[test]
+fn a_page_fault_names_place_and_kernel_and_loses_the_device() {
+    let mut device = open(&OpenOptions::default());
+    let data = device.allocate(Heap::Host, ByteLen(4096), "data").unwrap();
+    // 64 groups write 8 KiB into 4.
+    let (graph, _kernel, _parameters) = one_dispatch(&mut device, PATTERN, data.va, 64);
+    let ticket = device.submit(&graph).unwrap();
+    let start = Instant::now();
+    let diagnosis = stopped(device.wait(ticket, PATIENCE));
+    assert!(start.elapsed() < SECOND * 5, "a fault ends the wait at once, not at the deadline");
+    let StopCause::MemoryFault(fault) = diagnosis.cause else { panic!("{diagnosis}") };
+    assert!(fault.not_present);
+    assert_eq!(fault.va, GpuVa(data.va.0 + 4096), "the address is that of the page");
+    let text = diagnosis.to_string();
+    assert!(text.contains("bytes past the end of data"), "{text}");
+    assert!(text.contains("kernel pattern+0x"), "{text}");
+    assert!(text.contains("indirect buffer at"), "{text}");
+    assert!(device.is_lost());
+    assert!(matches!(device.submit(&graph), Err(DeviceError::Lost)));
+}
+
+#[test]
+fn a_deadline_is_honoured_and_a_hang_is_told() {
+    let mut device = open(&OpenOptions::default());
+    let (graph, _kernel, _parameters) = one_dispatch(&mut device, ENDLESS, GpuVa(0), 1);
+    let ticket = device.submit(&graph).unwrap();
+    let start = Instant::now();
+    let diagnosis = stopped(device.wait(ticket, Duration::from_millis(120)));
+    let waited = start.elapsed();
+    assert!(waited >= Duration::from_millis(120) && waited < SECOND, "waited {waited:?}");
+    assert_eq!(diagnosis.cause, StopCause::Deadline);
+    let text = diagnosis.to_string();
+    assert!(text.starts_with("the device did not finish within 12"), "{text}");
+    assert!(text.contains("the ring was read to its end: a kernel does not end"), "{text}");
+    assert!(!device.is_done(ticket));
+    // The device may be waited for again; it is not lost.
+    assert!(!device.is_lost());
+    let start = Instant::now();
+    let closed = device.close();
+    assert!(start.elapsed() < SECOND * 10, "closing a hung device ends");
+    // The driver may report that the queue did not drain; it is gone all the same (hardware reference §2.8).
+    if let Err(error) = closed {
+        assert!(error.to_string().contains("DESTROY_QUEUE"), "{error}");
+    }
+}
+
+#[test]
+fn a_bad_packet_is_told() {
+    let mut device = open(&OpenOptions::default());
+    // Opcode 0xff with one body dword.
+    let ticket = device.submit_words(&[0xc000_ff00, 0]).unwrap();
+    let text = stopped(device.wait(ticket, Duration::from_millis(200))).to_string();
+    assert!(text.contains("device log: kind=packet"), "{text}");
+    assert!(text.to_lowercase().contains("ff"), "{text}");
+}
+
+#[test]
+fn an_illegal_instruction_is_named_with_its_kernel() {
+    let mut device = open(&OpenOptions::default());
+    let data = device.allocate(Heap::Host, ByteLen(4096), "data").unwrap();
+    let (graph, kernel, _parameters) = one_dispatch(&mut device, PATTERN, data.va, 1);
+    device.upload(kernel.code(), ByteLen(0), &0xffff_ffff_u32.to_le_bytes()).unwrap();
+    let ticket = device.submit(&graph).unwrap();
+    let text = stopped(device.wait(ticket, Duration::from_millis(300))).to_string();
+    assert!(text.contains("kind=wave") && text.contains("kernel pattern+0x0"), "{text}");
+}
+
+#[test]
+fn nothing_is_left_after_closing() {
+    for small_bar in [false, true] {
+        let gpu = VirtualGpu::new(Config { large_bar: !small_bar, ..Config::default() }).unwrap();
+        let mut device = Device::open_over(gpu.clone(), true, &small_ring()).unwrap();
+        let objects = || String::from_utf8(gpu.read_file(OBJECTS_PATH).unwrap()).unwrap();
+        assert_ne!(objects(), "", "an open device shows in the driver");
+        let data = device.allocate(Heap::DeviceLocal, ByteLen(1 << 20), "data").unwrap();
+        device.upload(&data, ByteLen(3), &[1, 2, 3]).unwrap();
+        let (graph, kernel, parameters) = one_dispatch(&mut device, PATTERN, data.va, 4);
+        let ticket = device.submit(&graph).unwrap();
+        device.wait(ticket, PATIENCE).unwrap();
+        device.close().unwrap();
+        // What outlives the device keeps the driver's file open, and nothing else.
+        assert_ne!(objects(), "");
+        drop((graph, kernel, parameters, data));
+        assert_eq!(objects(), "", "small BAR: {small_bar}");
+        // And the board can be opened again.
+        Device::open_over(gpu.clone(), true, &small_ring()).unwrap().close().unwrap();
+        assert_eq!(objects(), "");
+    }
+}
+
+/// A seam that refuses one path.
+struct Refusing {
+    inner: Arc<VirtualGpu>,
+    path: &'static str,
+    errno: Errno,
+}
+
+impl Syscalls for Refusing {
+    fn open(&self, path: &str) -> Result<zrt_kmd::Fd, Errno> {
+        if path == self.path { Err(self.errno) } else { self.inner.open(path) }
+    }
+    fn close(&self, fd: zrt_kmd::Fd) -> Result<(), Errno> {
+        self.inner.close(fd)
+    }
+    fn ioctl(&self, fd: zrt_kmd::Fd, request: u32, argument: zrt_kmd::UserPointer<'_>) -> Result<i32, Errno> {
+        self.inner.ioctl(fd, request, argument)
+    }
+    fn reserve(&self, len: usize, alignment: usize) -> Result<zrt_kmd::Reservation, Errno> {
+        self.inner.reserve(len, alignment)
+    }
+    fn map(
+        &self,
+        fd: zrt_kmd::Fd,
+        offset: u64,
+        len: usize,
+        protection: zrt_kmd::Protection,
+        place: Option<(&zrt_kmd::Reservation, usize)>,
+    ) -> Result<zrt_kmd::Mapping, Errno> {
+        self.inner.map(fd, offset, len, protection, place)
+    }
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, Errno> {
+        self.inner.read_file(path)
+    }
+    fn read_directory(&self, path: &str) -> Result<Vec<String>, Errno> {
+        self.inner.read_directory(path)
+    }
+}
+
+#[test]
+fn a_render_node_without_permission_says_what_to_do() {
+    let inner = VirtualGpu::new(Config::default()).unwrap();
+    let seam = Refusing { inner: inner.clone(), path: "/dev/dri/renderD128", errno: Errno::EACCES };
+    let error = Device::open_over(Arc::new(seam), true, &OpenOptions::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot open /dev/dri/renderD128: EACCES (13); add the user to the groups render and video, and log in again"
+    );
+    assert_eq!(inner.read_file(OBJECTS_PATH).unwrap(), b"");
+}
+
+/// The short self-test refuses a device whose writes do not arrive, and names the case.
+#[test]
+fn a_device_that_fails_its_self_test_is_refused_by_case() {
+    let mut device = Device::open_for_test(DeviceChoice::Virtual, &OpenOptions::default()).unwrap();
+    // An endless kernel in front of the self-test: its fence cannot come.
+    let (graph, _kernel, _parameters) = one_dispatch(&mut device, ENDLESS, GpuVa(0), 1);
+    let _ = device.submit(&graph).unwrap();
+    let reports = selftest::run_within(&mut device, Extent::Short, Duration::from_millis(100));
+    assert_eq!(reports.len(), 1, "the first failure ends the short form");
+    let refusal = selftest::refusal(&device, &reports).unwrap();
+    let text = refusal.to_string();
+    assert!(
+        text.starts_with("Virtual R9700 (gfx1201) failed the self-test case \"fence\" and is refused: "),
+        "{text}"
+    );
+}
+
+#[test]
+fn packets_of_the_largest_size_fit_and_larger_ones_are_refused() {
+    let mut device = open(&small_ring());
+    let mut words = [0; 300];
+    let mut writer = Writer::new(&mut words);
+    writer.nop(248).unwrap();
+    let ticket = device.submit_words(&words[..248]).unwrap();
+    device.wait(ticket, PATIENCE).unwrap();
+    assert!(matches!(device.submit_words(&words[..249]), Err(DeviceError::Emit(_))));
+}

@@ -1,0 +1,28 @@
+//! The virtual R9700 as a tier: from our options to its configuration.
+
+use crate::choice::OpenOptions;
+use crate::error::DeviceError;
+use std::sync::Arc;
+use zrt_kmd::Syscalls;
+use zrt_vgpu::VirtualGpu;
+use zrt_vgpu::config::{Config, Scheduler};
+
+pub(crate) use zrt_vgpu::kernel::{COUNTERS_PATH, FAULTS_PATH};
+
+/// Powers a board up.
+pub(crate) fn virtual_gpu(options: &OpenOptions) -> Result<Arc<dyn Syscalls>, DeviceError> {
+    let asked = &options.virtual_device;
+    let defaults = Config::default();
+    let config = Config {
+        large_bar: !asked.small_bar,
+        scheduler: match asked.scheduler_seed {
+            Some(_) => Scheduler::Deterministic,
+            None => Scheduler::Parallel { worker_count: asked.threads },
+        },
+        seed: asked.scheduler_seed.unwrap_or(defaults.seed),
+        approximation_bias: i32::from(asked.approximation_bias),
+        ..defaults
+    };
+    let gpu = VirtualGpu::new(config).map_err(|errno| DeviceError::VirtualDevice { errno })?;
+    Ok(gpu)
+}

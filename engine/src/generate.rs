@@ -1,0 +1,94 @@
+//! Greedy generation over any executor, with the prompt's loss.
+//!
+//! Contract: prefill is token by token: one step per prompt token. The loss is natural-log, summed in f64 on the host
+//! from read-back logits, over the prompt's tokens after the first. Generic over the executor: no trait object is on
+//! the path of a token.
+
+use crate::executor::{Executor, ExecutorError};
+
+/// What to generate.
+#[derive(Clone, Copy, Debug)]
+pub struct GenerateOptions {
+    /// Tokens to generate after the prompt.
+    pub tokens_max: usize,
+    /// Stop after this token where given.
+    pub end_token: Option<u32>,
+    /// Read the logits of each prompt position and compute the loss.
+    pub with_loss: bool,
+}
+
+/// What was generated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Generation {
+    /// Greedy tokens, the end token included where it was reached.
+    pub tokens: Vec<u32>,
+    /// Mean loss of the prompt's tokens after the first; `None` where not asked or the prompt has one token.
+    pub prompt_loss_mean: Option<f64>,
+}
+
+/// Runs a prompt and generates. `on_token` hears of every step: prompt tokens done, or a generated token.
+pub fn generate<E: Executor>(
+    executor: &mut E,
+    prompt: &[u32],
+    options: GenerateOptions,
+    mut on_step: impl FnMut(Step),
+) -> Result<Generation, ExecutorError> {
+    executor.begin(prompt)?;
+    let mut logits =
+        vec![0f32; if options.with_loss { executor.plan().config.vocabulary as usize } else { 0 }];
+    let mut loss_sum = 0f64;
+    let mut choice = 0;
+    for (index, _) in prompt.iter().enumerate() {
+        choice = executor.step()?;
+        if let Some(next) = prompt.get(index + 1).filter(|_| options.with_loss) {
+            executor.read_logits(&mut logits)?;
+            loss_sum += loss(&logits, *next);
+        }
+        on_step(Step::Prompt { done: index + 1, total: prompt.len() });
+    }
+    let mut tokens = Vec::with_capacity(options.tokens_max);
+    while tokens.len() < options.tokens_max {
+        tokens.push(choice);
+        on_step(Step::Token(choice));
+        if Some(choice) == options.end_token || tokens.len() == options.tokens_max {
+            break;
+        }
+        choice = executor.step()?;
+    }
+    let counted = prompt.len() - 1;
+    let prompt_loss_mean = (options.with_loss && counted > 0).then(|| loss_sum / counted as f64);
+    Ok(Generation { tokens, prompt_loss_mean })
+}
+
+/// Progress of a generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A prompt token was taken in.
+    Prompt {
+        /// Tokens done.
+        done: usize,
+        /// Tokens of the prompt.
+        total: usize,
+    },
+    /// A token was generated.
+    Token(u32),
+}
+
+/// -ln softmax(logits)[token], in f64.
+pub fn loss(logits: &[f32], token: u32) -> f64 {
+    let maximum = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let sum: f64 = logits.iter().map(|logit| (f64::from(*logit) - f64::from(maximum)).exp()).sum();
+    sum.ln() - (f64::from(logits[token as usize]) - f64::from(maximum))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loss_of_a_uniform_choice_is_the_logarithm_of_its_size() {
+        assert!((loss(&[3.0; 8], 5) - 8f64.ln()).abs() < 1e-12);
+        assert!(loss(&[0.0, 100.0], 1) < 1e-12);
+        assert!((loss(&[0.0, 100.0], 0) - 100.0).abs() < 1e-9);
+    }
+}

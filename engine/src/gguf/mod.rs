@@ -1,0 +1,195 @@
+//! GGUF files, versions 2 and 3, little endian: metadata, tensor directory, tensor bytes.
+//!
+//! Contract: the bytes are outside bytes. Whatever they hold, opening ends in a value or in a [`GgufError`] that says
+//! what is wrong and where; it never panics, never loops longer than the file is, and never allocates more than a
+//! small multiple of the bytes that are really there (every count is checked against them first). After opening,
+//! every tensor's range is known to lie inside the file, aligned, of the exact size its type and dimensions give, and
+//! disjoint from every other.
+//!
+//! Files are mapped read-only (`zrt_kmd::MappedFile`); a model inside the program is read in place. Cost of opening:
+//! one pass over the header (a 150,000-token vocabulary takes tens of milliseconds), no tensor byte is touched.
+//!
+//! Layout, from the GGUF specification of the ggml project: magic, version u32, tensor count u64, metadata count u64;
+//! metadata pairs (key, value type u32, value); tensor infos (name, dimension count u32, dimensions u64, type u32,
+//! offset u64); padding to `general.alignment` (32 where absent); tensor data.
+
+mod error;
+mod kind;
+mod metadata;
+mod parse;
+mod source;
+
+pub use error::GgufError;
+pub use kind::TensorKind;
+pub use metadata::{Array, Metadata, StringList, Value};
+pub use source::Bytes;
+
+use source::Source;
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+
+/// Upper limits of what a header may hold. Each is far above any model known; each keeps a hostile file cheap.
+pub mod limits {
+    /// Header bytes (metadata and tensor infos together).
+    pub const HEADER_BYTES_MAX: u64 = 1 << 30;
+    /// Metadata pairs.
+    pub const METADATA_PAIRS_MAX: u64 = 1 << 16;
+    /// Tensors.
+    pub const TENSORS_MAX: u64 = 1 << 20;
+    /// Bytes of a key; the specification's own limit.
+    pub const KEY_BYTES_MAX: u64 = (1 << 16) - 1;
+    /// Bytes of a tensor's name (the specification says 64; longer ones exist in the field).
+    pub const NAME_BYTES_MAX: u64 = 256;
+    /// Bytes of one string value (chat templates are the long ones).
+    pub const STRING_BYTES_MAX: u64 = 1 << 24;
+    /// Elements of one array (vocabularies are the long ones).
+    pub const ARRAY_ELEMENTS_MAX: u64 = 1 << 26;
+    /// Arrays inside arrays.
+    pub const ARRAY_NESTING_MAX: u32 = 4;
+    /// Dimensions of a tensor (`GGML_MAX_DIMS`).
+    pub const DIMENSIONS_MAX: u32 = 4;
+    /// `general.alignment`, in bytes.
+    pub const ALIGNMENT_MAX: u32 = 1 << 20;
+}
+
+/// An open model file: what its header says, and its tensors' bytes on demand.
+pub struct Gguf {
+    /// Format version: 2 or 3.
+    pub version: u32,
+    /// Alignment of tensor data in bytes, a power of two.
+    pub alignment: u32,
+    /// Key-value pairs of the header.
+    pub metadata: Metadata,
+    tensors: Vec<TensorInfo>,
+    tensor_index: HashMap<Box<str>, usize>,
+    source: Source,
+}
+
+/// One entry of the tensor directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorInfo {
+    /// The tensor's name, unique in the file.
+    pub name: Box<str>,
+    /// Dimensions in ggml's order: the contiguous one first, so a matrix is `[columns, rows]`. One to four, none zero.
+    pub dimensions: Vec<u64>,
+    /// Storage type of the elements.
+    pub kind: TensorKind,
+    /// First byte, counted from the start of the file.
+    pub offset: u64,
+    /// Length in bytes.
+    pub bytes: u64,
+}
+
+impl Gguf {
+    /// Maps and reads the model file at `path`.
+    pub fn open(path: &Path) -> Result<Gguf, GgufError> {
+        parse::parse(Source::map(path)?)
+    }
+
+    /// Reads a model that is in memory already (`&'static [u8]`, `Arc<[u8]>` or `Vec<u8>`). Nothing is copied from a
+    /// static slice or an `Arc`.
+    pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Gguf, GgufError> {
+        parse::parse(Source::Memory(bytes.into()))
+    }
+
+    /// Size of the whole file in bytes.
+    pub fn file_bytes(&self) -> u64 {
+        self.source.len()
+    }
+
+    /// All tensors in the order of the directory.
+    pub fn tensors(&self) -> &[TensorInfo] {
+        &self.tensors
+    }
+
+    /// The tensor of that name.
+    pub fn tensor(&self, name: &str) -> Option<&TensorInfo> {
+        self.tensor_index.get(name).map(|index| &self.tensors[*index])
+    }
+
+    /// Bytes of all tensors together, padding not counted.
+    pub fn tensor_bytes_total(&self) -> u64 {
+        self.tensors.iter().map(|tensor| tensor.bytes).sum()
+    }
+
+    /// Elements of all tensors together.
+    pub fn element_count_total(&self) -> u64 {
+        self.tensors.iter().map(TensorInfo::element_count).sum()
+    }
+
+    /// Copies bytes `range` (counted from the start of the tensor) out of the file.
+    pub fn read_tensor(&self, tensor: &TensorInfo, range: Range<u64>) -> Result<Vec<u8>, GgufError> {
+        let outside = || GgufError::RangeOutsideTensor {
+            name: tensor.name.clone(),
+            begin: range.start,
+            end: range.end,
+            bytes: tensor.bytes,
+        };
+        let len = range.end.checked_sub(range.start).ok_or_else(outside)?;
+        if range.end > tensor.bytes || self.source.len() < len {
+            return Err(outside());
+        }
+        let mut destination = vec![0; usize::try_from(len).map_err(|_| outside())?];
+        self.read_tensor_into(tensor, range.start, &mut destination)?;
+        Ok(destination)
+    }
+
+    /// Fills `destination` with the tensor's bytes from `begin` on: [`Gguf::read_tensor`] without its allocation.
+    pub fn read_tensor_into(
+        &self,
+        tensor: &TensorInfo,
+        begin: u64,
+        destination: &mut [u8],
+    ) -> Result<(), GgufError> {
+        let end = begin.checked_add(destination.len() as u64);
+        let start = tensor.offset.checked_add(begin);
+        match (start, end) {
+            (Some(start), Some(end)) if end <= tensor.bytes && self.source.read_at(start, destination) => {
+                Ok(())
+            }
+            _ => Err(GgufError::RangeOutsideTensor {
+                name: tensor.name.clone(),
+                begin,
+                end: end.unwrap_or(u64::MAX),
+                bytes: tensor.bytes,
+            }),
+        }
+    }
+}
+
+impl TensorInfo {
+    /// Elements of the tensor: the product of its dimensions.
+    pub fn element_count(&self) -> u64 {
+        self.dimensions.iter().product()
+    }
+
+    /// Elements of one row: the first dimension.
+    pub fn columns(&self) -> u64 {
+        self.dimensions.first().copied().unwrap_or(1)
+    }
+
+    /// Rows: the product of all dimensions but the first.
+    pub fn rows(&self) -> u64 {
+        self.dimensions.iter().skip(1).product()
+    }
+
+    /// Bytes of one row.
+    pub fn row_bytes(&self) -> u64 {
+        self.columns() / self.kind.block_elements() * self.kind.block_bytes()
+    }
+}
+
+impl fmt::Debug for Gguf {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Gguf")
+            .field("version", &self.version)
+            .field("alignment", &self.alignment)
+            .field("metadata_pairs", &self.metadata.len())
+            .field("tensors", &self.tensors.len())
+            .field("file_bytes", &self.file_bytes())
+            .finish()
+    }
+}

@@ -1,0 +1,80 @@
+//! Where the bytes of a model come from: a mapped file, or memory.
+//!
+//! Contract: reads are bounds-checked and copy; they never block except for page faults of a mapped file.
+
+use super::GgufError;
+use std::path::Path;
+use std::sync::Arc;
+use zrt_kmd::MappedFile;
+
+/// Model bytes that are in memory already.
+#[derive(Clone)]
+pub enum Bytes {
+    /// Part of the program (`include_bytes!`).
+    Static(&'static [u8]),
+    /// Shared with other owners.
+    Shared(Arc<[u8]>),
+}
+
+/// All bytes of one model file.
+pub(super) enum Source {
+    Mapped(MappedFile),
+    Memory(Bytes),
+}
+
+impl Source {
+    pub(super) fn map(path: &Path) -> Result<Source, GgufError> {
+        match MappedFile::open(path) {
+            Ok(file) => Ok(Source::Mapped(file)),
+            Err(source) => Err(GgufError::Open { path: path.to_path_buf(), source }),
+        }
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Source::Mapped(file) => file.len(),
+            Source::Memory(bytes) => bytes.as_slice().len() as u64,
+        }
+    }
+
+    /// Fills `destination` from byte `offset` on; false where the source is too short.
+    #[must_use]
+    pub(super) fn read_at(&self, offset: u64, destination: &mut [u8]) -> bool {
+        match self {
+            Source::Mapped(file) => file.read_at(offset, destination),
+            Source::Memory(bytes) => {
+                let part = usize::try_from(offset)
+                    .ok()
+                    .and_then(|begin| bytes.as_slice().get(begin..)?.get(..destination.len()));
+                part.map(|part| destination.copy_from_slice(part)).is_some()
+            }
+        }
+    }
+}
+
+impl Bytes {
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Bytes::Static(slice) => slice,
+            Bytes::Shared(shared) => shared,
+        }
+    }
+}
+
+impl From<&'static [u8]> for Bytes {
+    fn from(slice: &'static [u8]) -> Bytes {
+        Bytes::Static(slice)
+    }
+}
+
+impl From<Arc<[u8]>> for Bytes {
+    fn from(shared: Arc<[u8]>) -> Bytes {
+        Bytes::Shared(shared)
+    }
+}
+
+impl From<Vec<u8>> for Bytes {
+    fn from(vector: Vec<u8>) -> Bytes {
+        Bytes::Shared(vector.into())
+    }
+}

@@ -1,0 +1,503 @@
+//! Model → graph: one decode step as transformer-shaped operations on named values, and the checks that make it
+//! a [`VerifiedGraph`].
+//!
+//! Contract: a graph is a straight line of operations; a value is defined once by its first writer and may then be
+//! updated in place. Only [`Graph::verify`] makes a [`VerifiedGraph`], so a plan cannot be built from an unchecked
+//! one. Allocates; not for the path of a token.
+
+use crate::model::{Model, ModelConfig, RopeLayout, WeightClass, WeightId};
+use std::fmt;
+use thiserror::Error;
+
+/// Index of a value in its graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ValueId(pub u32);
+
+/// A logical register: f32 elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// What it is, for reports.
+    pub name: &'static str,
+    /// Length in f32 elements.
+    pub elements: u32,
+}
+
+/// The operations of a decode step. What each computes, to the bit, is in `docs/arithmetic.md`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Operation {
+    /// Row of the embedding table for the token at the current position.
+    Embed {
+        /// Table.
+        table: WeightId,
+        /// Defined here.
+        output: ValueId,
+    },
+    /// RMS norm of a vector.
+    RmsNorm {
+        /// Read.
+        input: ValueId,
+        /// Norm weights.
+        weight: WeightId,
+        /// Defined here.
+        output: ValueId,
+    },
+    /// RMS norm of each head.
+    QkNorm {
+        /// Updated in place.
+        vector: ValueId,
+        /// Norm weights of one head.
+        weight: WeightId,
+        /// Heads in the vector.
+        heads: u32,
+    },
+    /// Matrix times vector.
+    Matvec {
+        /// Matrix.
+        weight: WeightId,
+        /// Read.
+        input: ValueId,
+        /// Defined here.
+        output: ValueId,
+    },
+    /// Rotary embedding at the current position.
+    Rope {
+        /// Updated in place.
+        vector: ValueId,
+        /// Heads in the vector.
+        heads: u32,
+        /// Pairing.
+        layout: RopeLayout,
+    },
+    /// Stores key and value at the current position of the layer's cache.
+    KvWrite {
+        /// Read.
+        key: ValueId,
+        /// Read.
+        value: ValueId,
+        /// Whose cache.
+        layer: u32,
+    },
+    /// Attention over positions up to the current one.
+    Attention {
+        /// Read.
+        query: ValueId,
+        /// Defined here.
+        output: ValueId,
+        /// Whose cache.
+        layer: u32,
+    },
+    /// silu(gate) × up.
+    SwiGlu {
+        /// Read.
+        gate: ValueId,
+        /// Read.
+        up: ValueId,
+        /// Defined here.
+        output: ValueId,
+    },
+    /// hidden += addend.
+    ResidualAdd {
+        /// Updated in place.
+        hidden: ValueId,
+        /// Read.
+        addend: ValueId,
+    },
+    /// Chooses the next token and advances the step state.
+    Argmax {
+        /// Read.
+        logits: ValueId,
+    },
+}
+
+/// An operation and the layer it belongs to (`None` outside the layers).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Node {
+    /// What to do.
+    pub operation: Operation,
+    /// Layer, for reports.
+    pub layer: Option<u32>,
+}
+
+/// A step under construction.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    /// Values by [`ValueId`].
+    pub values: Vec<Value>,
+    /// Operations in order.
+    pub nodes: Vec<Node>,
+}
+
+/// A graph that passed [`Graph::verify`].
+#[derive(Clone, Debug)]
+pub struct VerifiedGraph(Graph);
+
+/// How an operation uses a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// Reads it.
+    Read,
+    /// Gives it its first contents.
+    Define,
+    /// Reads and writes it in place.
+    Update,
+}
+
+/// Why a graph is refused.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum GraphError {
+    #[error("operation {node} ({operation}) uses value {value}, which the graph does not have")]
+    UnknownValue { node: usize, operation: &'static str, value: u32 },
+    #[error("operation {node} ({operation}) reads `{value}` before anything defines it")]
+    Undefined { node: usize, operation: &'static str, value: &'static str },
+    #[error("operation {node} ({operation}) defines `{value}` a second time")]
+    Redefined { node: usize, operation: &'static str, value: &'static str },
+    #[error("operation {node} ({operation}) expects `{value}` of {expected} elements, it has {found}")]
+    Length { node: usize, operation: &'static str, value: &'static str, expected: u32, found: u32 },
+    #[error(
+        "operation {node} ({operation}) reads layer {layer}'s cache before this position is written to it"
+    )]
+    CacheOrder { node: usize, operation: &'static str, layer: u32 },
+    #[error("the graph does not end in argmax, or has more than one")]
+    End,
+}
+
+impl Operation {
+    /// Its name in reports and counters.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Operation::Embed { .. } => "embed",
+            Operation::RmsNorm { .. } => "rms_norm",
+            Operation::QkNorm { .. } => "qk_norm",
+            Operation::Matvec { .. } => "matvec",
+            Operation::Rope { .. } => "rope",
+            Operation::KvWrite { .. } => "kv_write",
+            Operation::Attention { .. } => "attention",
+            Operation::SwiGlu { .. } => "swiglu",
+            Operation::ResidualAdd { .. } => "residual_add",
+            Operation::Argmax { .. } => "argmax",
+        }
+    }
+
+    /// The weight that it reads, if any.
+    pub const fn weight(&self) -> Option<WeightId> {
+        match self {
+            Operation::Embed { table: weight, .. }
+            | Operation::RmsNorm { weight, .. }
+            | Operation::QkNorm { weight, .. }
+            | Operation::Matvec { weight, .. } => Some(*weight),
+            _ => None,
+        }
+    }
+
+    /// The values that it touches, and how. At most three.
+    pub fn uses(&self) -> Vec<(ValueId, Use)> {
+        match *self {
+            Operation::Embed { output, .. } => vec![(output, Use::Define)],
+            Operation::RmsNorm { input, output, .. } | Operation::Matvec { input, output, .. } => {
+                vec![(input, Use::Read), (output, Use::Define)]
+            }
+            Operation::QkNorm { vector, .. } | Operation::Rope { vector, .. } => vec![(vector, Use::Update)],
+            Operation::KvWrite { key, value, .. } => vec![(key, Use::Read), (value, Use::Read)],
+            Operation::Attention { query, output, .. } => vec![(query, Use::Read), (output, Use::Define)],
+            Operation::SwiGlu { gate, up, output } => {
+                vec![(gate, Use::Read), (up, Use::Read), (output, Use::Define)]
+            }
+            Operation::ResidualAdd { hidden, addend } => vec![(hidden, Use::Update), (addend, Use::Read)],
+            Operation::Argmax { logits } => vec![(logits, Use::Read)],
+        }
+    }
+
+    /// The value that it writes, if it writes one (KV_WRITE and ARGMAX write state instead).
+    pub fn result(&self) -> Option<ValueId> {
+        self.uses().into_iter().find(|(_, how)| *how != Use::Read).map(|(value, _)| value)
+    }
+}
+
+impl fmt::Display for Node {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.operation.name())?;
+        if let Some(weight) = self.operation.weight() {
+            write!(formatter, " {weight}")?;
+        } else if let Some(layer) = self.layer {
+            write!(formatter, " of layer {layer}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Graph {
+    /// One decode step of a model.
+    pub fn decode_step(model: &Model) -> Graph {
+        let config = &model.config;
+        let mut graph = Graph::default();
+        let hidden = graph.value("hidden", config.width);
+        let table = WeightId::new(WeightClass::Embedding, 0);
+        graph.push(None, Operation::Embed { table, output: hidden });
+        for layer in 0..config.layers {
+            graph.attention_block(config, hidden, layer);
+            graph.feed_forward_block(config, hidden, layer);
+        }
+        let normed = graph.norm(config, hidden, WeightClass::OutputNorm, None);
+        let logits = graph.value("logits", config.vocabulary);
+        graph.push(None, Operation::Matvec { weight: model.output(), input: normed, output: logits });
+        graph.push(None, Operation::Argmax { logits });
+        graph
+    }
+
+    /// Adds a value.
+    pub fn value(&mut self, name: &'static str, elements: u32) -> ValueId {
+        self.values.push(Value { name, elements });
+        ValueId(self.values.len() as u32 - 1)
+    }
+
+    /// Appends an operation.
+    pub fn push(&mut self, layer: Option<u32>, operation: Operation) {
+        self.nodes.push(Node { operation, layer });
+    }
+
+    fn norm(
+        &mut self,
+        config: &ModelConfig,
+        input: ValueId,
+        class: WeightClass,
+        layer: Option<u32>,
+    ) -> ValueId {
+        let output = self.value("normed", config.width);
+        let weight = WeightId::new(class, layer.unwrap_or(0));
+        self.push(layer, Operation::RmsNorm { input, weight, output });
+        output
+    }
+
+    fn project(
+        &mut self,
+        config: &ModelConfig,
+        name: &'static str,
+        class: WeightClass,
+        layer: u32,
+        input: ValueId,
+    ) -> ValueId {
+        let output = self.value(name, config.shape(class).0);
+        self.push(Some(layer), Operation::Matvec { weight: WeightId::new(class, layer), input, output });
+        output
+    }
+
+    fn attention_block(&mut self, config: &ModelConfig, hidden: ValueId, layer: u32) {
+        let at = Some(layer);
+        let normed = self.norm(config, hidden, WeightClass::AttentionNorm, at);
+        let query = self.project(config, "query", WeightClass::Query, layer, normed);
+        let key = self.project(config, "key", WeightClass::Key, layer, normed);
+        let value = self.project(config, "value", WeightClass::Value, layer, normed);
+        let (heads, kv_heads, layout) = (config.heads, config.kv_heads, config.rope_layout);
+        if config.has_qk_norm() {
+            let (query_norm, key_norm) = (WeightClass::QueryNorm, WeightClass::KeyNorm);
+            self.push(
+                at,
+                Operation::QkNorm { vector: query, weight: WeightId::new(query_norm, layer), heads },
+            );
+            self.push(
+                at,
+                Operation::QkNorm { vector: key, weight: WeightId::new(key_norm, layer), heads: kv_heads },
+            );
+        }
+        self.push(at, Operation::Rope { vector: query, heads, layout });
+        self.push(at, Operation::Rope { vector: key, heads: kv_heads, layout });
+        self.push(at, Operation::KvWrite { key, value, layer });
+        let attended = self.value("attended", config.query_elements());
+        self.push(at, Operation::Attention { query, output: attended, layer });
+        let addend = self.project(config, "attention_output", WeightClass::AttentionOutput, layer, attended);
+        self.push(at, Operation::ResidualAdd { hidden, addend });
+    }
+
+    fn feed_forward_block(&mut self, config: &ModelConfig, hidden: ValueId, layer: u32) {
+        let at = Some(layer);
+        let normed = self.norm(config, hidden, WeightClass::FeedForwardNorm, at);
+        let gate = self.project(config, "gate", WeightClass::Gate, layer, normed);
+        let up = self.project(config, "up", WeightClass::Up, layer, normed);
+        let output = self.value("gated", config.feed_forward);
+        self.push(at, Operation::SwiGlu { gate, up, output });
+        let addend = self.project(config, "down", WeightClass::Down, layer, output);
+        self.push(at, Operation::ResidualAdd { hidden, addend });
+    }
+
+    /// Checks definitions, lengths, cache order and the end; the result can be planned.
+    pub fn verify(self, config: &ModelConfig) -> Result<VerifiedGraph, GraphError> {
+        let mut defined = vec![false; self.values.len()];
+        let mut cached = vec![false; config.layers as usize];
+        for (index, node) in self.nodes.iter().enumerate() {
+            self.check_uses(index, node, &mut defined)?;
+            self.check_lengths(index, node, config)?;
+            self.check_cache(index, node, &mut cached)?;
+        }
+        let ends = |node: &Node| matches!(node.operation, Operation::Argmax { .. });
+        let argmax_count = self.nodes.iter().filter(|node| ends(node)).count();
+        if argmax_count != 1 || !self.nodes.last().is_some_and(ends) {
+            return Err(GraphError::End);
+        }
+        Ok(VerifiedGraph(self))
+    }
+
+    fn check_uses(&self, index: usize, node: &Node, defined: &mut [bool]) -> Result<(), GraphError> {
+        let operation = node.operation.name();
+        for (id, how) in node.operation.uses() {
+            let Some(value) = self.values.get(id.0 as usize) else {
+                return Err(GraphError::UnknownValue { node: index, operation, value: id.0 });
+            };
+            let flag = &mut defined[id.0 as usize];
+            match (how, *flag) {
+                (Use::Define, true) => {
+                    return Err(GraphError::Redefined { node: index, operation, value: value.name });
+                }
+                (Use::Read | Use::Update, false) => {
+                    return Err(GraphError::Undefined { node: index, operation, value: value.name });
+                }
+                _ => *flag = true,
+            }
+        }
+        Ok(())
+    }
+
+    fn check_lengths(&self, index: usize, node: &Node, config: &ModelConfig) -> Result<(), GraphError> {
+        let expect = |id: ValueId, expected: u32| {
+            let value = &self.values[id.0 as usize];
+            if value.elements == expected {
+                return Ok(());
+            }
+            let (operation, found) = (node.operation.name(), value.elements);
+            Err(GraphError::Length { node: index, operation, value: value.name, expected, found })
+        };
+        let elements = |id: ValueId| self.values[id.0 as usize].elements;
+        match node.operation {
+            Operation::Embed { table, output } => expect(output, config.shape(table.class).1),
+            Operation::RmsNorm { input, weight, output } => {
+                expect(input, config.shape(weight.class).1).and(expect(output, elements(input)))
+            }
+            Operation::QkNorm { vector, heads, .. } | Operation::Rope { vector, heads, .. } => {
+                expect(vector, heads * config.head_size)
+            }
+            Operation::Matvec { weight, input, output } => {
+                let (rows, columns) = config.shape(weight.class);
+                expect(input, columns).and(expect(output, rows))
+            }
+            Operation::KvWrite { key, value, .. } => {
+                expect(key, config.kv_elements()).and(expect(value, config.kv_elements()))
+            }
+            Operation::Attention { query, output, .. } => {
+                expect(query, config.query_elements()).and(expect(output, config.query_elements()))
+            }
+            Operation::SwiGlu { gate, up, output } => {
+                expect(up, elements(gate)).and(expect(output, elements(gate)))
+            }
+            Operation::ResidualAdd { hidden, addend } => expect(addend, elements(hidden)),
+            Operation::Argmax { logits } => expect(logits, config.vocabulary),
+        }
+    }
+
+    fn check_cache(&self, index: usize, node: &Node, cached: &mut [bool]) -> Result<(), GraphError> {
+        match node.operation {
+            Operation::KvWrite { layer, .. } if (layer as usize) < cached.len() => {
+                cached[layer as usize] = true
+            }
+            Operation::KvWrite { layer, .. } | Operation::Attention { layer, .. }
+                if !cached.get(layer as usize).copied().unwrap_or(false) =>
+            {
+                return Err(GraphError::CacheOrder { node: index, operation: node.operation.name(), layer });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl VerifiedGraph {
+    /// The graph.
+    pub fn graph(&self) -> &Graph {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Architecture;
+
+    fn config() -> ModelConfig {
+        ModelConfig {
+            architecture: Architecture::Llama,
+            layers: 1,
+            width: 8,
+            heads: 2,
+            kv_heads: 1,
+            head_size: 4,
+            feed_forward: 16,
+            vocabulary: 32,
+            context: 64,
+            rope_base: 10_000.0,
+            rotary_dimensions: 4,
+            rope_layout: RopeLayout::Interleaved,
+            rms_epsilon: 1e-5,
+        }
+    }
+
+    fn ending(graph: &mut Graph) {
+        let logits = graph.value("logits", 32);
+        let hidden = graph.value("hidden", 8);
+        let embedding = WeightId::new(WeightClass::Embedding, 0);
+        graph.push(None, Operation::Embed { table: embedding, output: hidden });
+        graph.push(None, Operation::Matvec { weight: embedding, input: hidden, output: logits });
+        graph.push(None, Operation::Argmax { logits });
+    }
+
+    #[test]
+    fn a_complete_line_passes() {
+        let mut graph = Graph::default();
+        ending(&mut graph);
+        assert!(graph.verify(&config()).is_ok());
+    }
+
+    #[test]
+    fn reading_before_definition_is_refused() {
+        let mut graph = Graph::default();
+        let gate = graph.value("gate", 16);
+        let output = graph.value("gated", 16);
+        graph.push(None, Operation::SwiGlu { gate, up: gate, output });
+        ending(&mut graph);
+        let error = graph.verify(&config()).expect_err("gate is undefined");
+        assert_eq!(error, GraphError::Undefined { node: 0, operation: "swiglu", value: "gate" });
+    }
+
+    #[test]
+    fn wrong_length_second_definition_cache_order_and_end_are_refused() {
+        let embedding = WeightId::new(WeightClass::Embedding, 0);
+        let mut graph = Graph::default();
+        let short = graph.value("hidden", 4);
+        graph.push(None, Operation::Embed { table: embedding, output: short });
+        ending(&mut graph);
+        assert!(matches!(graph.verify(&config()), Err(GraphError::Length { expected: 8, found: 4, .. })));
+
+        let mut graph = Graph::default();
+        ending(&mut graph);
+        let again = graph.nodes[0];
+        graph.nodes.insert(1, again);
+        assert!(matches!(graph.verify(&config()), Err(GraphError::Redefined { .. })));
+
+        let mut graph = Graph::default();
+        ending(&mut graph);
+        let output = graph.value("attended", 8);
+        let hidden = ValueId(1);
+        graph.nodes.insert(
+            1,
+            Node { operation: Operation::Attention { query: hidden, output, layer: 0 }, layer: Some(0) },
+        );
+        assert!(matches!(graph.verify(&config()), Err(GraphError::CacheOrder { layer: 0, .. })));
+
+        let mut graph = Graph::default();
+        ending(&mut graph);
+        graph.nodes.pop();
+        assert_eq!(graph.verify(&config()).expect_err("no argmax"), GraphError::End);
+
+        let mut graph = Graph::default();
+        graph.push(None, Operation::Argmax { logits: ValueId(7) });
+        assert!(matches!(graph.verify(&config()), Err(GraphError::UnknownValue { value: 7, .. })));
+    }
+}

@@ -1,0 +1,19 @@
+//! GGUF models to verified plans, executed by the device or by the CPU oracle.
+//!
+//! The way of a model: [`gguf`] file → [`model::Model`] → [`graph::Graph`] → [`graph::VerifiedGraph`] →
+//! [`plan::ExecutionPlan`] → an [`executor::Executor`]: [`executor::device::DeviceExecutor`] or [`oracle::Oracle`].
+//!
+//! Contract: knows no packets, rings or ioctls. The oracle knows no kernels. No `unsafe`.
+#![forbid(unsafe_code)]
+
+pub mod executor;
+pub mod generate;
+pub mod gguf;
+pub mod graph;
+pub mod memory_plan;
+pub mod model;
+pub mod oracle;
+pub mod plan;
+pub mod rope_table;
+pub mod tokenizer;
+pub mod validate;

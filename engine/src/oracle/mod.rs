@@ -1,0 +1,284 @@
+//! The CPU oracle: a second executor of the same plan, written from `docs/arithmetic.md` alone.
+//!
+//! Contract: it knows nothing of kernels, weight layouts or devices, so agreement with one is evidence. All weights
+//! are held dequantised: 4 bytes per parameter. A step allocates.
+
+pub mod arithmetic;
+pub mod dequantise;
+pub mod operations;
+
+use crate::executor::{Cache, Executor, ExecutorError, StepSnapshot, check_prompt};
+use crate::graph::{Operation, ValueId};
+use crate::model::{Model, RopeLayout, WeightId};
+use crate::plan::{ExecutionPlan, Place};
+use crate::rope_table::rope_table;
+use std::collections::BTreeMap;
+
+/// The oracle's machine: the plan's memory as plain vectors.
+pub struct Oracle {
+    plan: ExecutionPlan,
+    weights: BTreeMap<WeightId, Vec<f32>>,
+    rope: Vec<f32>,
+    activations: Vec<f32>,
+    logits: Vec<f32>,
+    keys: Vec<f32>,
+    values: Vec<f32>,
+    tokens: Vec<u32>,
+    prompt_length: u32,
+    state: StepSnapshot,
+}
+
+type Adapter = fn(&mut Oracle, &Operation);
+
+/// Opcode → adapter. An operation without a row is refused when the oracle is made.
+const ADAPTERS: &[(&str, Adapter)] = &[
+    ("embed", Oracle::embed),
+    ("rms_norm", Oracle::rms_norm),
+    ("qk_norm", Oracle::qk_norm),
+    ("matvec", Oracle::matvec),
+    ("rope", Oracle::rope),
+    ("kv_write", Oracle::kv_write),
+    ("attention", Oracle::attention),
+    ("swiglu", Oracle::swiglu),
+    ("residual_add", Oracle::residual_add),
+    ("argmax", Oracle::argmax),
+];
+
+fn adapter(operation: &Operation) -> Result<Adapter, ExecutorError> {
+    ADAPTERS.iter().find(|(name, _)| *name == operation.name()).map(|(_, adapter)| *adapter).ok_or_else(
+        || ExecutorError::NoAdapter {
+            executor: "oracle",
+            operation: operation.name(),
+            detail: "any type".into(),
+        },
+    )
+}
+
+impl Oracle {
+    /// Reads and dequantises every weight.
+    pub fn new(model: &Model, context: u32) -> Result<Oracle, ExecutorError> {
+        let plan = ExecutionPlan::decode_step(model, context)?;
+        for instruction in &plan.instructions {
+            adapter(&instruction.node.operation)?;
+        }
+        let mut weights = BTreeMap::new();
+        for (id, weight) in model.weights() {
+            let bytes = model
+                .gguf
+                .read_tensor(&weight.tensor, 0..weight.tensor.bytes)
+                .map_err(|source| ExecutorError::Weight { weight: id, source })?;
+            let values = dequantise::dequantise(weight.tensor.kind, &bytes).ok_or_else(|| {
+                ExecutorError::NoAdapter {
+                    executor: "oracle",
+                    operation: "dequantise",
+                    detail: weight.tensor.kind.to_string(),
+                }
+            })?;
+            weights.insert(id, values);
+        }
+        let config = &plan.config;
+        let cache = plan.cache_len().0 as usize / 4;
+        Ok(Oracle {
+            weights,
+            rope: rope_table(context, config.rotary_dimensions, config.rope_base),
+            activations: vec![0.0; plan.activations_len().0 as usize / 4],
+            logits: vec![0.0; config.vocabulary as usize],
+            keys: vec![0.0; cache],
+            values: vec![0.0; cache],
+            tokens: vec![0; context as usize],
+            prompt_length: 0,
+            state: StepSnapshot::default(),
+            plan,
+        })
+    }
+
+    /// Changes one element of a dequantised weight: for tests that plant a fault.
+    pub fn weight_mut(&mut self, id: WeightId) -> Option<&mut [f32]> {
+        self.weights.get_mut(&id).map(Vec::as_mut_slice)
+    }
+
+    fn range(&self, id: ValueId) -> Option<std::ops::Range<usize>> {
+        let elements = self.plan.value(id).elements as usize;
+        match self.plan.place(id) {
+            Place::Activations(region) => {
+                let start = region.offset.0 as usize / 4;
+                Some(start..start + elements)
+            }
+            Place::Logits => None,
+        }
+    }
+
+    fn get(&self, id: ValueId) -> Vec<f32> {
+        self.range(id).map_or_else(|| self.logits.clone(), |range| self.activations[range].to_vec())
+    }
+
+    fn put(&mut self, id: ValueId, values: &[f32]) {
+        match self.range(id) {
+            Some(range) => self.activations[range].copy_from_slice(values),
+            None => self.logits.copy_from_slice(values),
+        }
+    }
+
+    fn cache_row(&self, layer: u32, position: u32) -> std::ops::Range<usize> {
+        let row = self.plan.config.kv_elements() as usize;
+        let start = (layer as usize * self.plan.context as usize + position as usize) * row;
+        start..start + row
+    }
+
+    fn embed(&mut self, operation: &Operation) {
+        let Operation::Embed { table, output } = *operation else { return };
+        let width = self.plan.config.width as usize;
+        let token = self.tokens[self.state.position as usize] as usize;
+        let row = self.weights[&table][token * width..][..width].to_vec();
+        self.put(output, &row);
+    }
+
+    fn rms_norm(&mut self, operation: &Operation) {
+        let Operation::RmsNorm { input, weight, output } = *operation else { return };
+        let input = self.get(input);
+        let mut result = vec![0.0; input.len()];
+        operations::rms_norm(&input, &self.weights[&weight], self.plan.config.rms_epsilon, &mut result);
+        self.put(output, &result);
+    }
+
+    fn qk_norm(&mut self, operation: &Operation) {
+        let Operation::QkNorm { vector, weight, .. } = *operation else { return };
+        let mut heads = self.get(vector);
+        for head in heads.chunks_exact_mut(self.plan.config.head_size as usize) {
+            operations::qk_norm(head, &self.weights[&weight], self.plan.config.rms_epsilon);
+        }
+        self.put(vector, &heads);
+    }
+
+    fn matvec(&mut self, operation: &Operation) {
+        let Operation::Matvec { weight, input, output } = *operation else { return };
+        let input = self.get(input);
+        let mut result = vec![0.0; self.plan.value(output).elements as usize];
+        operations::matvec(&self.weights[&weight], &input, &mut result);
+        self.put(output, &result);
+    }
+
+    fn rope(&mut self, operation: &Operation) {
+        let Operation::Rope { vector, layout, .. } = *operation else { return };
+        let rotary = self.plan.config.rotary_dimensions as usize;
+        let angles = self.rope[self.state.position as usize * rotary..][..rotary].to_vec();
+        let mut heads = self.get(vector);
+        for head in heads.chunks_exact_mut(self.plan.config.head_size as usize) {
+            operations::rope(head, &angles, layout == RopeLayout::Interleaved);
+        }
+        self.put(vector, &heads);
+    }
+
+    fn kv_write(&mut self, operation: &Operation) {
+        let Operation::KvWrite { key, value, layer } = *operation else { return };
+        let row = self.cache_row(layer, self.state.position);
+        let (key, value) = (self.get(key), self.get(value));
+        self.keys[row.clone()].copy_from_slice(&key);
+        self.values[row].copy_from_slice(&value);
+    }
+
+    fn attention(&mut self, operation: &Operation) {
+        let Operation::Attention { query, output, layer } = *operation else { return };
+        let config = &self.plan.config;
+        let (size, row) = (config.head_size as usize, config.kv_elements() as usize);
+        let group = (config.heads / config.kv_heads) as usize;
+        let layer_start = self.cache_row(layer, 0).start;
+        let (keys, values) = (&self.keys[layer_start..], &self.values[layer_start..]);
+        let positions = self.state.position as usize + 1;
+        let query = self.get(query);
+        let mut result = vec![0.0; query.len()];
+        for (head, (query, output)) in query.chunks_exact(size).zip(result.chunks_exact_mut(size)).enumerate()
+        {
+            operations::attention(query, keys, values, row, head / group * size, positions, output);
+        }
+        self.put(output, &result);
+    }
+
+    fn swiglu(&mut self, operation: &Operation) {
+        let Operation::SwiGlu { gate, up, output } = *operation else { return };
+        let (gate, up) = (self.get(gate), self.get(up));
+        let mut result = vec![0.0; gate.len()];
+        operations::swiglu(&gate, &up, &mut result);
+        self.put(output, &result);
+    }
+
+    fn residual_add(&mut self, operation: &Operation) {
+        let Operation::ResidualAdd { hidden, addend } = *operation else { return };
+        let mut sum = self.get(hidden);
+        operations::residual_add(&mut sum, &self.get(addend));
+        self.put(hidden, &sum);
+    }
+
+    fn argmax(&mut self, operation: &Operation) {
+        let Operation::Argmax { .. } = *operation else { return };
+        let choice = operations::argmax(&self.logits);
+        let next = self.state.position + 1;
+        if next >= self.prompt_length && next < self.plan.context {
+            self.tokens[next as usize] = choice;
+        }
+        self.state =
+            StepSnapshot { position: next, last_token: choice, step_count: self.state.step_count + 1 };
+    }
+
+    fn check_position(&self) -> Result<(), ExecutorError> {
+        let context = self.plan.context;
+        if self.state.position < context {
+            return Ok(());
+        }
+        Err(ExecutorError::Context { tokens: self.state.position as usize + 1, context })
+    }
+}
+
+impl Executor for Oracle {
+    fn plan(&self) -> &ExecutionPlan {
+        &self.plan
+    }
+
+    fn begin(&mut self, prompt: &[u32]) -> Result<(), ExecutorError> {
+        check_prompt(&self.plan, prompt)?;
+        self.tokens[..prompt.len()].copy_from_slice(prompt);
+        self.prompt_length = prompt.len() as u32;
+        self.state = StepSnapshot::default();
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<u32, ExecutorError> {
+        self.check_position()?;
+        for index in 0..self.plan.instructions.len() {
+            self.step_instruction(index)?;
+        }
+        Ok(self.state.last_token)
+    }
+
+    fn step_instruction(&mut self, index: usize) -> Result<(), ExecutorError> {
+        self.check_position()?;
+        let operation = self.plan.instructions[index].node.operation;
+        adapter(&operation)?(self, &operation);
+        Ok(())
+    }
+
+    fn read_value(&mut self, id: ValueId) -> Result<Vec<f32>, ExecutorError> {
+        Ok(self.get(id))
+    }
+
+    fn read_logits(&mut self, logits: &mut [f32]) -> Result<(), ExecutorError> {
+        logits.copy_from_slice(&self.logits);
+        Ok(())
+    }
+
+    fn read_cache_row(&mut self, cache: Cache, layer: u32, position: u32) -> Result<Vec<f32>, ExecutorError> {
+        let row = self.cache_row(layer, position);
+        Ok(match cache {
+            Cache::Key => self.keys[row].to_vec(),
+            Cache::Value => self.values[row].to_vec(),
+        })
+    }
+
+    fn read_state(&mut self) -> Result<StepSnapshot, ExecutorError> {
+        Ok(self.state)
+    }
+
+    fn read_token(&mut self, position: u32) -> Result<u32, ExecutorError> {
+        Ok(self.tokens[position as usize])
+    }
+}

@@ -1,0 +1,273 @@
+//! Each operation of `docs/arithmetic.md` on plain slices, in the written order.
+//!
+//! Contract: scalar code that anyone can check against the page; no knowledge of kernels, layouts or devices. Slices
+//! have the lengths that the verified graph guarantees. The only concern for speed is that [`matvec`] keeps
+//! independent chains side by side.
+
+use super::arithmetic::{LANES, exponential, reciprocal, square_root, tree};
+
+/// Threads of RMS_NORM.
+const NORM_THREADS: usize = 256;
+/// Positions of an attention tile.
+const TILE: usize = 32;
+/// Waves over which attention tiles are dealt.
+const ATTENTION_WAVES: usize = 4;
+/// Columns of a matvec chunk.
+const CHUNK: usize = 32;
+
+/// RMS_NORM.
+pub fn rms_norm(input: &[f32], weight: &[f32], epsilon: f32, output: &mut [f32]) {
+    let mut partial = [0f32; NORM_THREADS];
+    for (index, x) in input.iter().enumerate() {
+        let sum = &mut partial[index % NORM_THREADS];
+        *sum = x.mul_add(*x, *sum);
+    }
+    let mut waves = partial.as_chunks::<LANES>().0.iter().map(|lanes| tree(*lanes, LANES));
+    let first = waves.next().unwrap_or(0.0);
+    let sum = waves.fold(first, |sum, wave| sum + wave);
+    normalise(input, weight, epsilon, sum, output);
+}
+
+/// QK_NORM of one head, in place.
+pub fn qk_norm(head: &mut [f32], weight: &[f32], epsilon: f32) {
+    let mut partial = [0f32; LANES];
+    for (index, x) in head.iter().enumerate() {
+        partial[index % LANES] = x.mul_add(*x, partial[index % LANES]);
+    }
+    let input = head.to_vec();
+    normalise(&input, weight, epsilon, tree(partial, LANES), head);
+}
+
+fn normalise(input: &[f32], weight: &[f32], epsilon: f32, sum: f32, output: &mut [f32]) {
+    let inverse_count = (1.0 / input.len() as f64) as f32;
+    let mean = sum * inverse_count;
+    let factor = reciprocal(square_root(mean + epsilon));
+    for ((y, x), w) in output.iter_mut().zip(input).zip(weight) {
+        *y = (x * factor) * w;
+    }
+}
+
+/// MATVEC over `rows` of `input.len()` columns.
+pub fn matvec(weights: &[f32], input: &[f32], output: &mut [f32]) {
+    for (y, row) in output.iter_mut().zip(weights.chunks_exact(input.len())) {
+        *y = dot(row, input);
+    }
+}
+
+fn dot(row: &[f32], input: &[f32]) -> f32 {
+    let lanes = input.len().div_ceil(CHUNK).next_power_of_two().min(LANES);
+    let mut sums = [0f32; LANES];
+    let stretch = lanes * CHUNK;
+    for (row, input) in row.chunks(stretch).zip(input.chunks(stretch)) {
+        if row.len() == stretch {
+            for element in 0..CHUNK {
+                for (lane, sum) in sums[..lanes].iter_mut().enumerate() {
+                    let at = lane * CHUNK + element;
+                    *sum = row[at].mul_add(input[at], *sum);
+                }
+            }
+        } else {
+            for (at, (w, x)) in row.iter().zip(input).enumerate() {
+                sums[at / CHUNK] = w.mul_add(*x, sums[at / CHUNK]);
+            }
+        }
+    }
+    tree(sums, lanes)
+}
+
+/// ROPE of one head in place; `angles` holds (cos, sin) of this position.
+pub fn rope(head: &mut [f32], angles: &[f32], interleaved: bool) {
+    let pairs = angles.len() / 2;
+    for pair in 0..pairs {
+        let (cosine, sine) = (angles[2 * pair], angles[2 * pair + 1]);
+        let (first, second) = if interleaved { (2 * pair, 2 * pair + 1) } else { (pair, pair + pairs) };
+        let (a, b) = (head[first], head[second]);
+        head[first] = a.mul_add(cosine, -(b * sine));
+        head[second] = a.mul_add(sine, b * cosine);
+    }
+}
+
+/// Running state of one attention wave.
+struct WaveState {
+    maximum: f32,
+    sum: f32,
+    output: Vec<f32>,
+}
+
+/// ATTENTION of one query head over `positions` rows of the caches; rows are `row_elements` apart and this head's
+/// part starts at `head_offset`.
+pub fn attention(
+    query: &[f32],
+    keys: &[f32],
+    values: &[f32],
+    row_elements: usize,
+    head_offset: usize,
+    positions: usize,
+    output: &mut [f32],
+) {
+    let size = query.len();
+    let scale = (1.0 / (size as f64).sqrt()) as f32;
+    let head_start = |position: usize| position * row_elements + head_offset;
+    let mut waves: Vec<WaveState> = Vec::with_capacity(ATTENTION_WAVES);
+    for tile in 0..positions.div_ceil(TILE) {
+        let first = tile * TILE;
+        let count = (positions - first).min(TILE);
+        let mut scores = [0f32; TILE];
+        for (lane, score) in scores[..count].iter_mut().enumerate() {
+            let key = &keys[head_start(first + lane)..][..size];
+            let sum = query.iter().zip(key).fold(0f32, |sum, (q, k)| q.mul_add(*k, sum));
+            *score = sum * scale;
+        }
+        let tile_maximum = scores[1..count].iter().fold(scores[0], |maximum, score| maximum.max(*score));
+        let wave = tile % ATTENTION_WAVES;
+        let maximum = waves.get(wave).map_or(tile_maximum, |state| state.maximum.max(tile_maximum));
+        let mut exponentials = [0f32; TILE];
+        for (e, score) in exponentials[..count].iter_mut().zip(&scores) {
+            *e = exponential(score - maximum);
+        }
+        let tile_sum = tree(exponentials, LANES);
+        if waves.len() <= wave {
+            waves.push(WaveState { maximum, sum: tile_sum, output: vec![0.0; size] });
+        } else {
+            let state = &mut waves[wave];
+            let factor = exponential(state.maximum - maximum);
+            state.sum = state.sum.mul_add(factor, tile_sum);
+            state.output.iter_mut().for_each(|o| *o *= factor);
+            state.maximum = maximum;
+        }
+        let state = &mut waves[wave];
+        for (lane, e) in exponentials[..count].iter().enumerate() {
+            let value = &values[head_start(first + lane)..][..size];
+            for (o, v) in state.output.iter_mut().zip(value) {
+                *o = e.mul_add(*v, *o);
+            }
+        }
+    }
+    merge(&waves, output);
+}
+
+fn merge(waves: &[WaveState], output: &mut [f32]) {
+    let maximum = waves[1..].iter().fold(waves[0].maximum, |maximum, wave| maximum.max(wave.maximum));
+    let mut sum = 0f32;
+    for (index, wave) in waves.iter().enumerate() {
+        let factor = exponential(wave.maximum - maximum);
+        if index == 0 {
+            sum = wave.sum * factor;
+            output.iter_mut().zip(&wave.output).for_each(|(o, w)| *o = w * factor);
+        } else {
+            sum = wave.sum.mul_add(factor, sum);
+            output.iter_mut().zip(&wave.output).for_each(|(o, w)| *o = w.mul_add(factor, *o));
+        }
+    }
+    let inverse = reciprocal(sum);
+    output.iter_mut().for_each(|o| *o *= inverse);
+}
+
+/// SWIGLU.
+pub fn swiglu(gate: &[f32], up: &[f32], output: &mut [f32]) {
+    for ((y, g), u) in output.iter_mut().zip(gate).zip(up) {
+        let e = exponential(-g);
+        *y = (g * reciprocal(1.0 + e)) * u;
+    }
+}
+
+/// RESIDUAL_ADD.
+pub fn residual_add(hidden: &mut [f32], addend: &[f32]) {
+    for (h, y) in hidden.iter_mut().zip(addend) {
+        *h += y;
+    }
+}
+
+/// ARGMAX: index of the largest, ties to the lowest; NaN never wins, and a vector of NaN gives 0.
+pub fn argmax(logits: &[f32]) -> u32 {
+    let mut best: Option<(usize, f32)> = None;
+    for (index, logit) in logits.iter().enumerate() {
+        if !logit.is_nan() && best.is_none_or(|(_, value)| *logit > value) {
+            best = Some((index, *logit));
+        }
+    }
+    best.map_or(0, |(index, _)| index as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matvec_sums_chunks_by_lane_then_tree() {
+        // 96 columns: three chunks on four lanes. Lane sums 1, 2^-24, 2^-24, 0: (1 + 2^-24) + (2^-24 + 0) = 1.
+        let mut row = vec![0f32; 96];
+        row[0] = 1.0;
+        row[32] = 2f32.powi(-24);
+        row[64] = 2f32.powi(-24);
+        let mut output = [0f32];
+        matvec(&row, &vec![1.0; 96], &mut output);
+        assert_eq!(output[0], 1.0);
+        // Within a lane the order is ascending: two small ones first survive.
+        row[0] = 2f32.powi(-24);
+        row[1] = 2f32.powi(-24);
+        row[2] = 1.0;
+        row[32] = 0.0;
+        row[64] = 0.0;
+        matvec(&row, &vec![1.0; 96], &mut output);
+        assert_eq!(output[0], 1.0 + 2f32.powi(-23));
+    }
+
+    #[test]
+    fn attention_agrees_with_the_textbook_in_f64() {
+        let (size, positions, row) = (8usize, 150usize, 16usize);
+        let wave = |index: usize, factor: f64| ((index as f64 * factor).sin()) as f32;
+        let query: Vec<f32> = (0..size).map(|i| wave(i, 1.3)).collect();
+        let keys: Vec<f32> = (0..positions * row).map(|i| wave(i, 0.37)).collect();
+        let values: Vec<f32> = (0..positions * row).map(|i| wave(i, 0.73)).collect();
+        let mut output = vec![0f32; size];
+        attention(&query, &keys, &values, row, 8, positions, &mut output);
+        let score = |p: usize| -> f64 {
+            (0..size).map(|d| f64::from(query[d]) * f64::from(keys[p * row + 8 + d])).sum::<f64>()
+                / (size as f64).sqrt()
+        };
+        let total: f64 = (0..positions).map(|p| score(p).exp()).sum();
+        for d in 0..size {
+            let exact: f64 =
+                (0..positions).map(|p| score(p).exp() * f64::from(values[p * row + 8 + d])).sum::<f64>()
+                    / total;
+            assert!(
+                (f64::from(output[d]) - exact).abs() < 1e-6,
+                "element {d}: {} against {exact}",
+                output[d]
+            );
+        }
+    }
+
+    #[test]
+    fn rope_turns_both_layouts_by_the_angle() {
+        let angles = [0.6f32, 0.8, 0.0, 1.0];
+        let mut interleaved = [1.0f32, 0.0, 2.0, 3.0];
+        rope(&mut interleaved, &angles, true);
+        assert_eq!(interleaved, [0.6, 0.8, -3.0, 2.0]);
+        let mut halves = [1.0f32, 2.0, 0.0, 3.0];
+        rope(&mut halves, &angles, false);
+        assert_eq!(halves, [0.6, -3.0, 0.8, 2.0]);
+    }
+
+    #[test]
+    fn argmax_breaks_ties_low_and_skips_nan() {
+        assert_eq!(argmax(&[f32::NAN, 1.0, 3.0, 3.0]), 2);
+        assert_eq!(argmax(&[f32::NAN]), 0);
+        assert_eq!(argmax(&[f32::NEG_INFINITY, f32::NEG_INFINITY]), 0);
+    }
+
+    #[test]
+    fn swiglu_and_norms_follow_their_formulas() {
+        let mut output = [0f32; 2];
+        swiglu(&[0.0, 2.0], &[5.0, 3.0], &mut output);
+        let exact = 2.0 / (1.0 + (-2f64).exp()) * 3.0;
+        assert_eq!(output[0], 0.0);
+        assert!((f64::from(output[1]) - exact).abs() < 1e-6);
+        let input: Vec<f32> = (0..300).map(|i| (i % 7) as f32 - 3.0).collect();
+        let mean: f64 = input.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>() / 300.0;
+        let mut normed = vec![0f32; 300];
+        rms_norm(&input, &vec![2.0; 300], 1e-5, &mut normed);
+        assert!((f64::from(normed[0]) - f64::from(input[0]) * 2.0 / (mean + 1e-5).sqrt()).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,255 @@
+//! Verified graph → execution plan: each value gets a place in the activation allocation by its last use, and each
+//! operation a flag that says whether it must wait for the operations before it.
+//!
+//! Contract: values whose lifetimes overlap never share a byte; an operation that reads or overwrites what an earlier
+//! one of the same stretch wrote, or overwrites what it reads, carries a barrier. The plan is the single input of
+//! every executor. Allocates at construction only.
+
+use crate::graph::{GraphError, Node, Operation, Use, Value, ValueId, VerifiedGraph};
+use crate::model::{Model, ModelConfig};
+use zrt_mem::ByteLen;
+use zrt_mem::heap::{REGION_ALIGNMENT, Region};
+
+/// One operation of the plan.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Instruction {
+    /// The operation and its layer.
+    pub node: Node,
+    /// Everything before must be complete and visible first.
+    pub barrier_before: bool,
+}
+
+/// Where a value lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A region of the activation allocation.
+    Activations(Region),
+    /// The logits buffer, which the host reads.
+    Logits,
+}
+
+/// The plan of one decode step.
+#[derive(Clone, Debug)]
+pub struct ExecutionPlan {
+    /// The model's dimensions.
+    pub config: ModelConfig,
+    /// Positions that the caches hold.
+    pub context: u32,
+    /// Operations in order.
+    pub instructions: Vec<Instruction>,
+    values: Vec<(Value, Place)>,
+    activations_len: ByteLen,
+}
+
+/// Lifetime of a value, in instruction indices, both ends included.
+#[derive(Clone, Copy, Debug)]
+struct Lifetime {
+    first: usize,
+    last: usize,
+}
+
+/// What an instruction reads or writes, for dependency tracking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Resource {
+    Bytes { start: u64, end: u64 },
+    Logits,
+    Cache { layer: u32 },
+    StepState,
+}
+
+impl ExecutionPlan {
+    /// Plans one decode step of a model with caches of `context` positions.
+    pub fn decode_step(model: &Model, context: u32) -> Result<ExecutionPlan, GraphError> {
+        let graph = crate::graph::Graph::decode_step(model).verify(&model.config)?;
+        Ok(ExecutionPlan::new(&graph, model.config.clone(), context))
+    }
+
+    /// Plans a verified graph.
+    pub fn new(graph: &VerifiedGraph, config: ModelConfig, context: u32) -> ExecutionPlan {
+        let graph = graph.graph();
+        let lifetimes = lifetimes(&graph.nodes, graph.values.len());
+        let logits = graph.nodes.iter().find_map(|node| match node.operation {
+            Operation::Argmax { logits } => Some(logits),
+            _ => None,
+        });
+        let mut placer = Placer::default();
+        let mut order: Vec<usize> = (0..graph.values.len()).collect();
+        order.sort_by_key(|index| lifetimes[*index].first);
+        let mut places = vec![Place::Logits; graph.values.len()];
+        for index in order.into_iter().filter(|index| Some(ValueId(*index as u32)) != logits) {
+            places[index] = Place::Activations(placer.place(lifetimes[index], &graph.values[index]));
+        }
+        let values: Vec<(Value, Place)> = graph.values.iter().cloned().zip(places).collect();
+        let instructions = with_barriers(&graph.nodes, &values);
+        ExecutionPlan { config, context, instructions, values, activations_len: placer.len }
+    }
+
+    /// Name and length of a value.
+    pub fn value(&self, id: ValueId) -> &Value {
+        &self.values[id.0 as usize].0
+    }
+
+    /// Place of a value.
+    pub fn place(&self, id: ValueId) -> Place {
+        self.values[id.0 as usize].1
+    }
+
+    /// Length of the activation allocation.
+    pub fn activations_len(&self) -> ByteLen {
+        self.activations_len
+    }
+
+    /// Length of the whole key (or value) cache: layers × context × kv_elements × 4 bytes.
+    pub fn cache_len(&self) -> ByteLen {
+        ByteLen(self.cache_layer_len().0 * u64::from(self.config.layers))
+    }
+
+    /// Length of one layer's key (or value) cache.
+    pub fn cache_layer_len(&self) -> ByteLen {
+        ByteLen(u64::from(self.context) * u64::from(self.config.kv_elements()) * 4)
+    }
+
+    /// Barriers in one step.
+    pub fn barrier_count(&self) -> usize {
+        self.instructions.iter().filter(|instruction| instruction.barrier_before).count()
+    }
+}
+
+fn lifetimes(nodes: &[Node], values: usize) -> Vec<Lifetime> {
+    let mut lifetimes = vec![Lifetime { first: usize::MAX, last: 0 }; values];
+    for (index, node) in nodes.iter().enumerate() {
+        for (id, _) in node.operation.uses() {
+            let lifetime = &mut lifetimes[id.0 as usize];
+            lifetime.first = lifetime.first.min(index);
+            lifetime.last = lifetime.last.max(index);
+        }
+    }
+    lifetimes
+}
+
+/// First fit by offset among the values that are alive together.
+#[derive(Default)]
+struct Placer {
+    placed: Vec<(Lifetime, Region)>,
+    len: ByteLen,
+}
+
+impl Placer {
+    fn place(&mut self, lifetime: Lifetime, value: &Value) -> Region {
+        let len = ByteLen((u64::from(value.elements) * 4).next_multiple_of(REGION_ALIGNMENT));
+        let mut taken: Vec<Region> = self
+            .placed
+            .iter()
+            .filter(|(other, _)| other.first <= lifetime.last && lifetime.first <= other.last)
+            .map(|(_, region)| *region)
+            .collect();
+        taken.sort_by_key(|region| region.offset);
+        let mut offset = 0;
+        for region in taken {
+            if offset + len.0 <= region.offset.0 {
+                break;
+            }
+            offset = offset.max(region.offset.0 + region.len.0);
+        }
+        let region = Region { offset: ByteLen(offset), len };
+        self.placed.push((lifetime, region));
+        self.len = self.len.max(ByteLen(offset + len.0));
+        region
+    }
+}
+
+fn resources(node: &Node, values: &[(Value, Place)]) -> (Vec<Resource>, Vec<Resource>) {
+    let (mut reads, mut writes) = (Vec::new(), Vec::new());
+    for (id, how) in node.operation.uses() {
+        let resource = match values[id.0 as usize].1 {
+            Place::Logits => Resource::Logits,
+            Place::Activations(region) => {
+                Resource::Bytes { start: region.offset.0, end: region.offset.0 + region.len.0 }
+            }
+        };
+        match how {
+            Use::Read => reads.push(resource),
+            Use::Define => writes.push(resource),
+            Use::Update => {
+                reads.push(resource);
+                writes.push(resource);
+            }
+        }
+    }
+    match node.operation {
+        Operation::KvWrite { layer, .. } => {
+            reads.push(Resource::StepState);
+            writes.push(Resource::Cache { layer });
+        }
+        Operation::Attention { layer, .. } => {
+            reads.push(Resource::StepState);
+            reads.push(Resource::Cache { layer });
+        }
+        Operation::Embed { .. } | Operation::Rope { .. } => reads.push(Resource::StepState),
+        Operation::Argmax { .. } => writes.push(Resource::StepState),
+        _ => {}
+    }
+    (reads, writes)
+}
+
+fn overlaps(one: &Resource, other: &Resource) -> bool {
+    match (one, other) {
+        (Resource::Bytes { start, end }, Resource::Bytes { start: other_start, end: other_end }) => {
+            start < other_end && other_start < end
+        }
+        _ => one == other,
+    }
+}
+
+fn with_barriers(nodes: &[Node], values: &[(Value, Place)]) -> Vec<Instruction> {
+    let mut read: Vec<Resource> = Vec::new();
+    let mut written: Vec<Resource> = Vec::new();
+    let touches = |all: &[Resource], some: &[Resource]| {
+        all.iter().any(|one| some.iter().any(|other| overlaps(one, other)))
+    };
+    let mut instructions = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let (reads, writes) = resources(node, values);
+        let barrier_before =
+            touches(&written, &reads) || touches(&written, &writes) || touches(&read, &writes);
+        if barrier_before {
+            read.clear();
+            written.clear();
+        }
+        read.extend(reads);
+        written.extend(writes);
+        instructions.push(Instruction { node: *node, barrier_before });
+    }
+    instructions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn values_alive_together_never_share_a_byte(
+            spans in proptest::collection::vec((0usize..40, 0usize..12, 1u32..5000), 1..60)
+        ) {
+            let mut placer = Placer::default();
+            let mut spans = spans;
+            spans.sort();
+            for (first, extra, elements) in spans {
+                let lifetime = Lifetime { first, last: first + extra };
+                let region = placer.place(lifetime, &Value { name: "value", elements });
+                prop_assert!(region.len.0 >= u64::from(elements) * 4 && region.offset.0 % REGION_ALIGNMENT == 0);
+                prop_assert!(region.offset.0 + region.len.0 <= placer.len.0);
+            }
+            for (index, (one, region)) in placer.placed.iter().enumerate() {
+                for (other, other_region) in &placer.placed[index + 1..] {
+                    let together = one.first <= other.last && other.first <= one.last;
+                    let apart = region.offset.0 + region.len.0 <= other_region.offset.0
+                        || other_region.offset.0 + other_region.len.0 <= region.offset.0;
+                    prop_assert!(!together || apart);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Why a model's tokenizer was refused.
+
+use crate::gguf::GgufError;
+use thiserror::Error;
+
+/// A tokenizer that cannot be built from the metadata of a model file.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TokenizerError {
+    /// A key is missing or holds another type.
+    #[error(transparent)]
+    Metadata(#[from] GgufError),
+    /// `tokenizer.ggml.model` is of a kind not known here.
+    #[error("the tokenizer kind {found:?} is not supported; \"gpt2\" and \"llama\" are")]
+    Kind {
+        /// The value of the key.
+        found: Box<str>,
+    },
+    /// `tokenizer.ggml.pre` is of a kind not known here.
+    #[error("the pre-tokenizer {found:?} is not supported; known are {known}")]
+    PreTokenizer {
+        /// The value of the key.
+        found: Box<str>,
+        /// The names that are known.
+        known: &'static str,
+    },
+    /// The vocabulary has no token.
+    #[error("the vocabulary is empty")]
+    Empty,
+    /// A list that goes with the vocabulary has another length.
+    #[error("{key} has {found} entries for a vocabulary of {tokens}")]
+    Length {
+        /// The metadata key.
+        key: &'static str,
+        /// Its length.
+        found: usize,
+        /// Tokens in the vocabulary.
+        tokens: usize,
+    },
+    /// A merge rule is not two texts with a space between.
+    #[error("merge rule {index} is {text:?}, not two symbols separated by a space")]
+    Merge {
+        /// Its number.
+        index: usize,
+        /// Its text.
+        text: Box<str>,
+    },
+    /// A special token's number is outside the vocabulary.
+    #[error("{key} is {found}, but the vocabulary has {tokens} tokens")]
+    TokenId {
+        /// The metadata key.
+        key: &'static str,
+        /// The number.
+        found: u32,
+        /// Tokens in the vocabulary.
+        tokens: usize,
+    },
+}

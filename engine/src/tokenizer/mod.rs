@@ -1,0 +1,144 @@
+//! Text to tokens and back, as the model file describes it.
+//!
+//! Two kinds: `gpt2`, byte-level byte-pair encoding with a named pre-tokenizer, and `llama`, SentencePiece with scores
+//! and byte fallback. Results are those of llama.cpp, against whose test vectors both are tested; in particular no
+//! Unicode normalisation is done.
+//!
+//! Contract: encoding and decoding never fail and never panic, whatever the text and the ids; building one from a
+//! hostile file is an error at worst. Encoding is O(n log n) in the text. A tokenizer is immutable and `Sync`.
+
+mod byte_pair;
+mod error;
+mod merge;
+mod sentence_piece;
+mod split;
+mod stream;
+mod unicode;
+mod vocabulary;
+
+pub use error::TokenizerError;
+pub use stream::StreamDecoder;
+pub use vocabulary::{SpecialIds, TokenKind};
+
+use crate::gguf::Gguf;
+use byte_pair::BytePair;
+use sentence_piece::SentencePiece;
+use split::Splitter;
+use vocabulary::{Fragment, Vocabulary};
+
+/// The tokenizer of one model.
+pub struct Tokenizer {
+    vocabulary: Vocabulary,
+    algorithm: Algorithm,
+    add_bos: bool,
+}
+
+enum Algorithm {
+    BytePair(Box<BytePair>),
+    SentencePiece(Box<SentencePiece>),
+}
+
+/// Special ids that a SentencePiece file need not name: those of the original Llama vocabulary.
+const SENTENCE_PIECE_DEFAULTS: SpecialIds =
+    SpecialIds { bos: Some(1), eos: Some(2), eot: None, eom: None, unknown: Some(0) };
+
+impl Tokenizer {
+    /// Builds the tokenizer that the model's metadata describes.
+    pub fn from_gguf(gguf: &Gguf) -> Result<Tokenizer, TokenizerError> {
+        let metadata = &gguf.metadata;
+        let (vocabulary, algorithm, add_bos_default) = match metadata.str("tokenizer.ggml.model")? {
+            "gpt2" => {
+                let splitter = Splitter::from_name(metadata.str_or("tokenizer.ggml.pre", "default")?)?;
+                let vocabulary =
+                    Vocabulary::from_metadata(metadata, SpecialIds::default(), byte_pair::piece)?;
+                let bpe = BytePair::new(metadata, &vocabulary, splitter)?;
+                (vocabulary, Algorithm::BytePair(Box::new(bpe)), splitter.add_bos_default)
+            }
+            "llama" => {
+                let vocabulary =
+                    Vocabulary::from_metadata(metadata, SENTENCE_PIECE_DEFAULTS, sentence_piece::piece)?;
+                let sentence_piece = SentencePiece::new(metadata, &vocabulary)?;
+                (vocabulary, Algorithm::SentencePiece(Box::new(sentence_piece)), true)
+            }
+            found => return Err(TokenizerError::Kind { found: found.into() }),
+        };
+        let add_bos = metadata.bool_or("tokenizer.ggml.add_bos_token", add_bos_default)?;
+        Ok(Tokenizer { vocabulary, algorithm, add_bos })
+    }
+
+    /// Tokens in the vocabulary.
+    pub fn token_count(&self) -> usize {
+        self.vocabulary.len()
+    }
+
+    /// Ids with a meaning.
+    pub fn special_ids(&self) -> SpecialIds {
+        self.vocabulary.special
+    }
+
+    /// True where [`Tokenizer::encode`] puts the beginning-of-text token in front.
+    pub fn adds_bos(&self) -> bool {
+        self.add_bos && self.vocabulary.special.bos.is_some()
+    }
+
+    /// True where generation ends with `id`: end of text, of a turn or of a message.
+    pub fn is_end(&self, id: u32) -> bool {
+        let SpecialIds { eos, eot, eom, .. } = self.vocabulary.special;
+        [eos, eot, eom].contains(&Some(id))
+    }
+
+    /// What kind of token `id` is; `None` outside the vocabulary.
+    pub fn kind(&self, id: u32) -> Option<TokenKind> {
+        self.vocabulary.kind(id)
+    }
+
+    /// The token's text as the file writes it (with `Ġ` or `▁` for spaces); `None` outside the vocabulary.
+    pub fn token_text(&self, id: u32) -> Option<&str> {
+        self.vocabulary.texts().get(id as usize)
+    }
+
+    /// The bytes that the token stands for, which need not be whole characters; `None` outside the vocabulary.
+    pub fn piece(&self, id: u32) -> Option<&[u8]> {
+        self.vocabulary.piece(id)
+    }
+
+    /// A prompt as the model wants it: the beginning-of-text token in front where it asks for one, and special tokens
+    /// such as `<|im_start|>` recognised in the text.
+    pub fn encode(&self, text: &str) -> Vec<u32> {
+        let mut tokens: Vec<u32> = self.vocabulary.special.bos.filter(|_| self.add_bos).into_iter().collect();
+        self.append(text, true, &mut tokens);
+        tokens
+    }
+
+    /// The text and nothing else: no beginning-of-text token, and what looks like a control token is plain text.
+    pub fn encode_plain(&self, text: &str) -> Vec<u32> {
+        let mut tokens = Vec::new();
+        self.append(text, false, &mut tokens);
+        tokens
+    }
+
+    fn append(&self, text: &str, parse_special: bool, tokens: &mut Vec<u32>) {
+        let mut leads = true;
+        for fragment in self.vocabulary.fragments(text, parse_special) {
+            match (fragment, &self.algorithm) {
+                (Fragment::Token(id), _) => tokens.push(id),
+                (Fragment::Text(part), Algorithm::BytePair(bpe)) => {
+                    bpe.encode(&self.vocabulary, part, tokens)
+                }
+                (Fragment::Text(part), Algorithm::SentencePiece(sentence_piece)) => {
+                    sentence_piece.encode(&self.vocabulary, part, leads, tokens);
+                }
+            }
+            leads = matches!(fragment, Fragment::Token(_));
+        }
+    }
+
+    /// The text of `ids`: the pieces one after another, control tokens left out. Bytes that are no UTF-8, and ids
+    /// outside the vocabulary, become U+FFFD.
+    pub fn decode(&self, ids: &[u32]) -> String {
+        let mut decoder = StreamDecoder::new();
+        let mut text: String = ids.iter().map(|id| decoder.push(self, *id)).collect();
+        text.push_str(&decoder.finish());
+        text
+    }
+}

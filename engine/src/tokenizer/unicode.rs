@@ -1,0 +1,123 @@
+//! Unicode general categories, as far as pre-tokenizers ask for them.
+//!
+//! Contract: the tables are `regex-syntax`'s, unpacked once per process on first use (a few kilobytes). A lookup is
+//! a table access for ASCII and two binary searches otherwise; it never allocates.
+
+use std::sync::LazyLock;
+
+/// What a character is to a pre-tokenizer. Classes exclude one another except for `SPACE`, which stands alone anyway.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Class(u8);
+
+impl Class {
+    /// `\p{L}`
+    pub(super) const LETTER: Class = Class(1);
+    /// `\p{N}`
+    pub(super) const NUMBER: Class = Class(2);
+    /// `\s`: the property `White_Space`
+    pub(super) const SPACE: Class = Class(4);
+    /// `\p{M}`
+    pub(super) const MARK: Class = Class(8);
+    /// `\p{P}`
+    pub(super) const PUNCTUATION: Class = Class(16);
+
+    /// The class of `character`; no bit set where it is none of the above.
+    pub(super) fn of(character: char) -> Class {
+        if character.is_ascii() { TABLES.ascii[character as usize] } else { TABLES.find(character) }
+    }
+
+    /// True where this class has a bit of `others`.
+    pub(super) const fn is(self, others: Class) -> bool {
+        self.0 & others.0 != 0
+    }
+
+    /// Either of two.
+    pub(super) const fn or(self, other: Class) -> Class {
+        Class(self.0 | other.0)
+    }
+}
+
+/// Sorted, disjoint ranges with their classes.
+struct Tables {
+    ranges: Vec<(char, char, Class)>,
+    ascii: [Class; 128],
+}
+
+static TABLES: LazyLock<Tables> = LazyLock::new(Tables::new);
+
+impl Tables {
+    fn new() -> Tables {
+        let categories = [
+            (r"\p{L}", Class::LETTER),
+            (r"\p{N}", Class::NUMBER),
+            (r"\p{M}", Class::MARK),
+            (r"\p{P}", Class::PUNCTUATION),
+        ];
+        let mut ranges = Vec::new();
+        for (pattern, class) in categories {
+            let hir =
+                regex_syntax::parse(pattern).expect("the pattern is constant and names a Unicode category");
+            if let regex_syntax::hir::HirKind::Class(regex_syntax::hir::Class::Unicode(set)) = hir.kind() {
+                ranges.extend(set.iter().map(|range| (range.start(), range.end(), class)));
+            }
+        }
+        ranges.sort_by_key(|range| range.0);
+        let mut tables = Tables { ranges, ascii: [Class(0); 128] };
+        for byte in 0..128u8 {
+            tables.ascii[usize::from(byte)] = tables.find(char::from(byte));
+        }
+        tables
+    }
+
+    fn find(&self, character: char) -> Class {
+        if character.is_whitespace() {
+            return Class::SPACE;
+        }
+        let after = self.ranges.partition_point(|range| range.0 <= character);
+        match after.checked_sub(1).map(|index| self.ranges[index]) {
+            Some((_, end, class)) if character <= end => class,
+            _ => Class(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn categories_are_those_of_the_standard() {
+        // Code points and categories as UnicodeData.txt lists them.
+        let cases = [
+            ('a', Class::LETTER),
+            ('Z', Class::LETTER),
+            ('ª', Class::LETTER),
+            ('Ж', Class::LETTER),
+            ('天', Class::LETTER),
+            ('\u{1e900}', Class::LETTER),
+            ('0', Class::NUMBER),
+            ('½', Class::NUMBER),
+            ('Ⅷ', Class::NUMBER),
+            ('٣', Class::NUMBER),
+            ('\u{301}', Class::MARK),
+            ('\u{17b6}', Class::MARK),
+            ('!', Class::PUNCTUATION),
+            ('_', Class::PUNCTUATION),
+            ('～', Class(0)),
+            ('$', Class(0)),
+            ('+', Class(0)),
+            ('`', Class(0)),
+            ('🦙', Class(0)),
+            ('\u{200d}', Class(0)),
+            ('\0', Class(0)),
+            (' ', Class::SPACE),
+            ('\n', Class::SPACE),
+            ('\u{a0}', Class::SPACE),
+            ('\u{3000}', Class::SPACE),
+            ('\u{200b}', Class(0)),
+        ];
+        for (character, class) in cases {
+            assert!(Class::of(character) == class, "{character:?} has class bits {}", Class::of(character).0);
+        }
+    }
+}

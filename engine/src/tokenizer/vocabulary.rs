@@ -1,0 +1,187 @@
+//! The token list of a model: texts, kinds, special ids, and the bytes each token stands for.
+//!
+//! Contract: built once from metadata; look-ups afterwards do not allocate. Ids are positions in the list.
+
+use super::TokenizerError;
+use crate::gguf::{Metadata, StringList};
+use std::collections::HashMap;
+
+/// What a token is, by GGUF's numbers in `tokenizer.ggml.token_type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenKind {
+    /// Ordinary text.
+    Normal,
+    /// Stands for what cannot be expressed.
+    Unknown,
+    /// Steers the model and has no text of its own.
+    Control,
+    /// Text that is always taken as one token.
+    UserDefined,
+    /// A place holder.
+    Unused,
+    /// One byte, written `<0xNN>`.
+    Byte,
+}
+
+pub(super) struct Vocabulary {
+    texts: StringList,
+    kinds: Vec<TokenKind>,
+    ids: HashMap<Box<str>, u32>,
+    /// Bytes of all tokens one after another, and the end of each.
+    pieces: Vec<u8>,
+    piece_ends: Vec<usize>,
+    pub(super) special: SpecialIds,
+    /// Texts of control, unknown and user-defined tokens, the longest first.
+    special_texts: Vec<(Box<str>, u32)>,
+}
+
+/// Ids with a meaning. A missing one is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpecialIds {
+    /// Beginning of a text.
+    pub bos: Option<u32>,
+    /// End of a text.
+    pub eos: Option<u32>,
+    /// End of a turn in a conversation.
+    pub eot: Option<u32>,
+    /// End of a message.
+    pub eom: Option<u32>,
+    /// What cannot be expressed.
+    pub unknown: Option<u32>,
+}
+
+/// A part of a text to be encoded.
+#[derive(Clone, Copy)]
+pub(super) enum Fragment<'a> {
+    Text(&'a str),
+    Token(u32),
+}
+
+impl Vocabulary {
+    /// Reads the list. `piece` gives the bytes that a token of some text and kind stands for; `defaults` are used for
+    /// special ids that the file does not name.
+    pub(super) fn from_metadata(
+        metadata: &Metadata,
+        defaults: SpecialIds,
+        piece: impl Fn(&str, TokenKind, &mut Vec<u8>),
+    ) -> Result<Vocabulary, TokenizerError> {
+        let texts = metadata.strings("tokenizer.ggml.tokens")?.clone();
+        if texts.is_empty() {
+            return Err(TokenizerError::Empty);
+        }
+        let kinds = read_kinds(metadata, texts.len())?;
+        let mut ids = HashMap::with_capacity(texts.len());
+        let mut pieces = Vec::new();
+        let mut piece_ends = Vec::with_capacity(texts.len());
+        let mut special_texts: Vec<(Box<str>, u32)> = Vec::new();
+        for (id, (text, kind)) in texts.iter().zip(&kinds).enumerate() {
+            let id = id as u32; // The reader's limit on array elements is below 2^32.
+            ids.insert(Box::from(text), id);
+            piece(text, *kind, &mut pieces);
+            piece_ends.push(pieces.len());
+            let is_special = matches!(kind, TokenKind::Control | TokenKind::Unknown | TokenKind::UserDefined);
+            if is_special && !text.is_empty() {
+                special_texts.push((text.into(), id));
+            }
+        }
+        special_texts.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
+        let special = read_special_ids(metadata, defaults, texts.len())?;
+        Ok(Vocabulary { texts, kinds, ids, pieces, piece_ends, special, special_texts })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    pub(super) fn texts(&self) -> &StringList {
+        &self.texts
+    }
+
+    pub(super) fn id(&self, text: &str) -> Option<u32> {
+        self.ids.get(text).copied()
+    }
+
+    pub(super) fn kind(&self, id: u32) -> Option<TokenKind> {
+        self.kinds.get(id as usize).copied()
+    }
+
+    pub(super) fn piece(&self, id: u32) -> Option<&[u8]> {
+        let index = id as usize;
+        let end = *self.piece_ends.get(index)?;
+        let begin = if index == 0 { 0 } else { self.piece_ends[index - 1] };
+        Some(&self.pieces[begin..end])
+    }
+
+    /// Takes special tokens out of `text`: user-defined ones always, others with `parse_special` only. A longer token
+    /// wins over a shorter one wherever they compete.
+    pub(super) fn fragments<'a>(&self, text: &'a str, parse_special: bool) -> Vec<Fragment<'a>> {
+        let mut fragments = if text.is_empty() { Vec::new() } else { vec![Fragment::Text(text)] };
+        for (special, id) in &self.special_texts {
+            let always = self.kind(*id) == Some(TokenKind::UserDefined);
+            let occurs = (always || parse_special) && text.contains(&**special);
+            if occurs {
+                fragments = fragments.into_iter().flat_map(|part| part.cut(special, *id)).collect();
+            }
+        }
+        fragments
+    }
+}
+
+impl<'a> Fragment<'a> {
+    fn cut(self, special: &str, id: u32) -> Vec<Fragment<'a>> {
+        let Fragment::Text(text) = self else {
+            return vec![self];
+        };
+        let mut parts = Vec::new();
+        for (index, part) in text.split(special).enumerate() {
+            if index > 0 {
+                parts.push(Fragment::Token(id));
+            }
+            if !part.is_empty() {
+                parts.push(Fragment::Text(part));
+            }
+        }
+        parts
+    }
+}
+
+fn read_kinds(metadata: &Metadata, tokens: usize) -> Result<Vec<TokenKind>, TokenizerError> {
+    const KEY: &str = "tokenizer.ggml.token_type";
+    if metadata.get(KEY).is_none() {
+        return Ok(vec![TokenKind::Normal; tokens]);
+    }
+    let numbers = metadata.i32s(KEY)?;
+    if numbers.len() != tokens {
+        return Err(TokenizerError::Length { key: KEY, found: numbers.len(), tokens });
+    }
+    let kind = |number: &i32| match number {
+        2 => TokenKind::Unknown,
+        3 => TokenKind::Control,
+        4 => TokenKind::UserDefined,
+        5 => TokenKind::Unused,
+        6 => TokenKind::Byte,
+        _ => TokenKind::Normal,
+    };
+    Ok(numbers.iter().map(kind).collect())
+}
+
+fn read_special_ids(
+    metadata: &Metadata,
+    defaults: SpecialIds,
+    tokens: usize,
+) -> Result<SpecialIds, TokenizerError> {
+    let read = |key: &'static str, default: Option<u32>| match metadata.get(key) {
+        None => Ok(default.filter(|id| (*id as usize) < tokens)),
+        Some(_) => match metadata.u32(key)? {
+            id if (id as usize) < tokens => Ok(Some(id)),
+            found => Err(TokenizerError::TokenId { key, found, tokens }),
+        },
+    };
+    Ok(SpecialIds {
+        bos: read("tokenizer.ggml.bos_token_id", defaults.bos)?,
+        eos: read("tokenizer.ggml.eos_token_id", defaults.eos)?,
+        eot: read("tokenizer.ggml.eot_token_id", defaults.eot)?,
+        eom: read("tokenizer.ggml.eom_token_id", defaults.eom)?,
+        unknown: read("tokenizer.ggml.unknown_token_id", defaults.unknown)?,
+    })
+}

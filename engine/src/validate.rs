@@ -1,0 +1,166 @@
+//! Oracle and device in lockstep: after every instruction the buffer that it wrote is compared bit for bit.
+//!
+//! Contract: stops at the first difference and names operation, layer, element and both values. Two NaNs count as
+//! equal whatever their bits (`docs/arithmetic.md`). Nothing is tolerated otherwise.
+
+use crate::executor::{Cache, Executor, ExecutorError};
+use crate::graph::{Node, Operation};
+use thiserror::Error;
+
+/// How much was compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Agreement {
+    /// Steps.
+    pub steps: u64,
+    /// Instructions.
+    pub instructions: u64,
+    /// Elements.
+    pub elements: u64,
+}
+
+/// The first place where the two part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// Operation and layer.
+    pub node: Node,
+    /// Index of the instruction in the plan.
+    pub instruction: usize,
+    /// Position of the step.
+    pub position: u32,
+    /// Which buffer.
+    pub buffer: &'static str,
+    /// Element in it.
+    pub element: usize,
+    /// The reference's bits.
+    pub expected: u32,
+    /// The candidate's bits.
+    pub found: u32,
+}
+
+/// Why a validation did not end in agreement.
+#[derive(Debug, Error)]
+#[allow(missing_docs)]
+pub enum ValidateError {
+    #[error("{0}")]
+    Difference(Box<Difference>),
+    #[error(transparent)]
+    Executor(#[from] ExecutorError),
+    #[error("the two executors run different plans")]
+    Plans,
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let layer = self.node.layer.map_or("no layer".to_owned(), |layer| format!("layer {layer}"));
+        write!(
+            formatter,
+            "{} ({layer}, instruction {}, position {}): {}[{}] is {:?} ({:#010x}), the oracle has {:?} ({:#010x})",
+            self.node,
+            self.instruction,
+            self.position,
+            self.buffer,
+            self.element,
+            f32::from_bits(self.found),
+            self.found,
+            f32::from_bits(self.expected),
+            self.expected,
+        )
+    }
+}
+
+/// Runs the prompt and `tokens` generated tokens on both and compares everything. `on_step` hears of each position.
+pub fn validate<R: Executor, C: Executor>(
+    reference: &mut R,
+    candidate: &mut C,
+    prompt: &[u32],
+    tokens: usize,
+    mut on_step: impl FnMut(u64),
+) -> Result<Agreement, ValidateError> {
+    if reference.plan().instructions != candidate.plan().instructions {
+        return Err(ValidateError::Plans);
+    }
+    reference.begin(prompt)?;
+    candidate.begin(prompt)?;
+    let mut agreement = Agreement::default();
+    let steps = prompt.len() + tokens.saturating_sub(1);
+    for position in 0..steps as u32 {
+        for index in 0..reference.plan().instructions.len() {
+            reference.step_instruction(index)?;
+            candidate.step_instruction(index)?;
+            agreement.elements += compare_instruction(reference, candidate, index, position)?;
+            agreement.instructions += 1;
+        }
+        agreement.steps += 1;
+        on_step(agreement.steps);
+    }
+    Ok(agreement)
+}
+
+fn compare_instruction<R: Executor, C: Executor>(
+    reference: &mut R,
+    candidate: &mut C,
+    index: usize,
+    position: u32,
+) -> Result<u64, ValidateError> {
+    let node = reference.plan().instructions[index].node;
+    let compare = |buffer: &'static str, expected: Vec<u32>, found: Vec<u32>| {
+        compare_words(&expected, &found, |element| Difference {
+            node,
+            instruction: index,
+            position,
+            buffer,
+            element,
+            expected: expected[element],
+            found: found[element],
+        })
+    };
+    match node.operation {
+        Operation::KvWrite { layer, .. } => {
+            let mut elements = 0;
+            for (buffer, cache) in [("key cache", Cache::Key), ("value cache", Cache::Value)] {
+                let expected = bits(reference.read_cache_row(cache, layer, position)?);
+                elements +=
+                    compare(buffer, expected, bits(candidate.read_cache_row(cache, layer, position)?))?;
+            }
+            Ok(elements)
+        }
+        Operation::Argmax { .. } => {
+            let expected = state_words(reference, position)?;
+            compare(
+                "step state (position, choice, steps, next token)",
+                expected,
+                state_words(candidate, position)?,
+            )
+        }
+        operation => match operation.result() {
+            Some(value) => {
+                let name = reference.plan().value(value).name;
+                compare(name, bits(reference.read_value(value)?), bits(candidate.read_value(value)?))
+            }
+            None => Ok(0),
+        },
+    }
+}
+
+fn bits(values: Vec<f32>) -> Vec<u32> {
+    values.into_iter().map(f32::to_bits).collect()
+}
+
+fn state_words<E: Executor>(executor: &mut E, position: u32) -> Result<Vec<u32>, ExecutorError> {
+    let state = executor.read_state()?;
+    let next = if position + 1 < executor.plan().context { executor.read_token(position + 1)? } else { 0 };
+    Ok(vec![state.position, state.last_token, state.step_count, next])
+}
+
+fn compare_words(
+    expected: &[u32],
+    found: &[u32],
+    difference: impl Fn(usize) -> Difference,
+) -> Result<u64, ValidateError> {
+    let both_nan = |one: u32, other: u32| f32::from_bits(one).is_nan() && f32::from_bits(other).is_nan();
+    let parted = expected.iter().zip(found).position(|(one, other)| one != other && !both_nan(*one, *other));
+    match parted {
+        Some(element) => Err(ValidateError::Difference(Box::new(difference(element)))),
+        None => Ok(expected.len() as u64),
+    }
+}

@@ -1,0 +1,117 @@
+//! The plan of a real model: length, barriers, and that no stretch between barriers contains a dependency.
+
+use std::path::Path;
+use std::sync::Arc;
+use zrt_engine::gguf::Gguf;
+use zrt_engine::graph::{Operation, Use};
+use zrt_engine::memory_plan::{AllocationId, MemoryPlan};
+use zrt_engine::model::{Model, WeightClass};
+use zrt_engine::plan::{ExecutionPlan, Place};
+use zrt_mem::Heap;
+
+fn model(name: &str) -> Model {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models").join(name);
+    Model::load(Arc::new(Gguf::open(&path).expect("in the repository"))).expect("sound")
+}
+
+/// Byte ranges of one memory that an operation reads and writes; caches, logits and state are ranges of their own.
+fn touched(plan: &ExecutionPlan, operation: &Operation) -> (Vec<(u64, u64)>, Vec<(u64, u64)>) {
+    const LOGITS: u64 = 1 << 40;
+    const STATE: u64 = 1 << 41;
+    const CACHE: u64 = 1 << 42;
+    let (mut reads, mut writes) = (Vec::new(), Vec::new());
+    for (value, how) in operation.uses() {
+        let range = match plan.place(value) {
+            Place::Activations(region) => {
+                (region.offset.0, region.offset.0 + u64::from(plan.value(value).elements) * 4)
+            }
+            Place::Logits => (LOGITS, LOGITS + 1),
+        };
+        if how != Use::Define {
+            reads.push(range);
+        }
+        if how != Use::Read {
+            writes.push(range);
+        }
+    }
+    match operation {
+        Operation::KvWrite { layer, .. } => {
+            writes.push((CACHE + u64::from(*layer), CACHE + u64::from(*layer) + 1))
+        }
+        Operation::Attention { layer, .. } => {
+            reads.push((CACHE + u64::from(*layer), CACHE + u64::from(*layer) + 1))
+        }
+        Operation::Argmax { .. } => writes.push((STATE, STATE + 1)),
+        _ => {}
+    }
+    if matches!(
+        operation,
+        Operation::Embed { .. }
+            | Operation::Rope { .. }
+            | Operation::KvWrite { .. }
+            | Operation::Attention { .. }
+    ) {
+        reads.push((STATE, STATE + 1));
+    }
+    (reads, writes)
+}
+
+fn meet(one: &[(u64, u64)], other: &[(u64, u64)]) -> bool {
+    one.iter().any(|a| other.iter().any(|b| a.0 < b.1 && b.0 < a.1))
+}
+
+#[test]
+fn no_stretch_between_barriers_has_a_dependency() {
+    for name in ["tales-qwen3-Q4_0.gguf", "tales-llama-Q4_K_M.gguf"] {
+        let plan = ExecutionPlan::decode_step(&model(name), 128).expect("planned");
+        let mut stretch: Vec<(usize, Operation)> = Vec::new();
+        for (index, instruction) in plan.instructions.iter().enumerate() {
+            if instruction.barrier_before {
+                stretch.clear();
+            }
+            let (reads, writes) = touched(&plan, &instruction.node.operation);
+            for (earlier, operation) in &stretch {
+                let (earlier_reads, earlier_writes) = touched(&plan, operation);
+                let free = !meet(&earlier_writes, &reads)
+                    && !meet(&earlier_writes, &writes)
+                    && !meet(&earlier_reads, &writes);
+                assert!(
+                    free,
+                    "{name}: {} (at {index}) depends on {} (at {earlier})",
+                    instruction.node,
+                    operation.name()
+                );
+            }
+            stretch.push((index, instruction.node.operation));
+        }
+    }
+}
+
+#[test]
+fn a_step_has_the_expected_operations_and_barriers() {
+    let plan = ExecutionPlan::decode_step(&model("tales-qwen3-Q4_0.gguf"), 128).expect("planned");
+    // Embedding, 8 layers of 18 operations, norm, output, argmax.
+    assert_eq!(plan.instructions.len(), 1 + 8 * 18 + 3);
+    // Per layer 13: of query, key, value; the two norms; the two rotations; gate and up only the first waits.
+    assert_eq!(plan.barrier_count(), 8 * 13 + 3);
+    let llama = ExecutionPlan::decode_step(&model("tales-llama-Q4_K_M.gguf"), 128).expect("planned");
+    assert_eq!(llama.instructions.len(), 1 + 8 * 16 + 3);
+}
+
+#[test]
+fn weights_of_a_class_share_one_allocation() {
+    let model = model("tales-qwen3-Q4_0.gguf");
+    let plan = ExecutionPlan::decode_step(&model, 128).expect("planned");
+    let memory = MemoryPlan::new(&model, &plan).expect("planned");
+    let gate = AllocationId::Weights(WeightClass::Gate);
+    let gates: Vec<_> = memory.allocations.iter().filter(|allocation| allocation.id == gate).collect();
+    assert_eq!(gates.len(), 1);
+    assert_eq!(gates[0].regions.len(), 8);
+    let weights: u64 = memory.weights.values().map(|(_, layout)| layout.len.0).sum();
+    let file = model.weight_bytes();
+    assert!(
+        weights >= file && weights < file + file / 50,
+        "{weights} bytes on the device, {file} in the file"
+    );
+    assert!(memory.heap_len(Heap::HostVisible).0 < 1 << 20);
+}

@@ -1,0 +1,358 @@
+//! Tokenizers against golden prompts, llama.cpp's vocabulary vectors, and small vocabularies made by hand.
+#![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
+
+use proptest::prelude::*;
+use serde_json::Value as Json;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use zrt_engine::gguf::Gguf;
+use zrt_engine::tokenizer::{SpecialIds, StreamDecoder, TokenKind, Tokenizer, TokenizerError};
+
+fn repository_models() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../models")
+}
+
+/// The folder of further models; a case that needs it and is not given one says so and does nothing.
+fn further_models() -> Option<PathBuf> {
+    let folder = std::env::var_os("ZRT_MODELS").map(PathBuf::from);
+    if folder.is_none() {
+        eprintln!("not run: ZRT_MODELS names no folder of models");
+    }
+    folder
+}
+
+fn tokenizer_of(path: &Path) -> Tokenizer {
+    let gguf = Gguf::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    Tokenizer::from_gguf(&gguf).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn ids(json: &Json) -> Vec<u32> {
+    json.as_array().unwrap().iter().map(|id| u32::try_from(id.as_u64().unwrap()).unwrap()).collect()
+}
+
+/// Checks every prompt and every greedy text of a golden trace; returns how many.
+fn check_golden(model: &Path, golden: &Path) -> usize {
+    let name = golden.display();
+    let tokenizer = tokenizer_of(model);
+    let trace: Json = serde_json::from_slice(&std::fs::read(golden).unwrap()).unwrap();
+    assert_eq!(trace["n_vocab"].as_u64(), Some(tokenizer.token_count() as u64), "{name}");
+    let cases = trace["traces"].as_array().unwrap();
+    for case in cases {
+        let prompt = case["prompt"].as_str().unwrap();
+        assert_eq!(tokenizer.encode(prompt), ids(&case["prompt_token_ids"]), "{name}: {prompt:?}");
+        let greedy = ids(&case["greedy_token_ids"]);
+        assert_eq!(tokenizer.decode(&greedy), case["greedy_text"].as_str().unwrap(), "{name}: {prompt:?}");
+    }
+    cases.len()
+}
+
+#[test]
+fn golden_prompts_of_the_models_in_the_repository() {
+    let folder = repository_models();
+    for name in ["tales-qwen3-Q4_0", "tales-llama-Q4_K_M"] {
+        let golden = folder.join(format!("golden/{name}.golden.json"));
+        assert_eq!(check_golden(&folder.join(format!("{name}.gguf")), &golden), 5);
+    }
+}
+
+#[test]
+fn golden_prompts_of_all_models() {
+    let Some(folder) = further_models() else { return };
+    let mut files = 0;
+    for entry in std::fs::read_dir(folder.join("golden")).unwrap() {
+        let golden = entry.unwrap().path();
+        let name =
+            golden.file_name().unwrap().to_str().unwrap().strip_suffix(".golden.json").unwrap().to_owned();
+        // The one trace whose model is not in the folder for its size.
+        if name != "SmolLM2-135M-Instruct-Q4_1" {
+            assert_eq!(check_golden(&folder.join(format!("{name}.gguf")), &golden), 5);
+            files += 1;
+        }
+    }
+    assert_eq!(files, 21);
+}
+
+/// Checks the vectors of one vocabulary file; returns how many.
+fn check_vectors(folder: &Path, name: &str, gzipped: bool) -> usize {
+    let vocabulary = folder.join("vocab").join(format!("{name}.gguf"));
+    let tokenizer = if gzipped {
+        let packed = std::fs::File::open(vocabulary.with_extension("gguf.gz")).unwrap();
+        let mut bytes = Vec::new();
+        flate2::read::GzDecoder::new(packed).read_to_end(&mut bytes).unwrap();
+        Tokenizer::from_gguf(&Gguf::from_bytes(bytes).unwrap()).unwrap()
+    } else {
+        tokenizer_of(&vocabulary)
+    };
+    let inputs = std::fs::read_to_string(vocabulary.with_extension("gguf.inp")).unwrap();
+    let outputs = std::fs::read_to_string(vocabulary.with_extension("gguf.out")).unwrap();
+    let inputs: Vec<&str> = inputs.split("\n__ggml_vocab_test__\n").collect();
+    // The last text is empty, and so is its line after the last line feed.
+    let outputs: Vec<&str> = outputs.split('\n').collect();
+    let mut cases = 0;
+    for (input, output) in inputs.iter().zip(&outputs) {
+        let expected: Vec<u32> = output.split_whitespace().map(|id| id.parse().unwrap()).collect();
+        let found = tokenizer.encode_plain(input);
+        assert_eq!(found, expected, "{name}: {input:?}");
+        // A byte-level vocabulary gives back every byte; SentencePiece gives its space in front besides.
+        let text = tokenizer.decode(&found);
+        assert_eq!(text.strip_prefix(' ').filter(|_| name.ends_with("spm")).unwrap_or(&text), *input);
+        cases += 1;
+    }
+    cases
+}
+
+#[test]
+fn llama_cpp_vectors() {
+    let Some(folder) = further_models() else { return };
+    assert_eq!(check_vectors(&folder, "ggml-vocab-gpt-2", false), 47);
+    assert_eq!(check_vectors(&folder, "ggml-vocab-llama-spm", false), 47);
+    assert_eq!(check_vectors(&folder, "ggml-vocab-qwen2", true), 47);
+    assert_eq!(check_vectors(&folder, "ggml-vocab-llama-bpe", true), 47);
+    assert_eq!(check_vectors(&folder, "ggml-vocab-qwen35", true), 51);
+}
+
+#[test]
+fn beginning_of_text_is_added_where_the_model_asks() {
+    let Some(folder) = further_models() else { return };
+    let stories = tokenizer_of(&folder.join("stories260K-F32.gguf"));
+    assert!(stories.adds_bos());
+    assert_eq!(stories.special_ids().bos, Some(1));
+    assert!(stories.is_end(2) && !stories.is_end(1));
+    assert_eq!(stories.encode("")[..], [1]);
+    assert!(stories.encode_plain("").is_empty());
+    // Byte fallback: the vocabulary of 512 has no such letter; byte tokens are 3..=258.
+    let tokens = stories.encode_plain("天");
+    assert!(tokens.ends_with(&[3 + 0xe5, 3 + 0xa4, 3 + 0xa9]), "{tokens:?}");
+    assert_eq!(stories.decode(&tokens), " 天");
+}
+
+static TALES: LazyLock<Tokenizer> =
+    LazyLock::new(|| tokenizer_of(&repository_models().join("tales-qwen3-Q4_0.gguf")));
+
+#[test]
+fn special_tokens_are_parsed_in_prompts_only() {
+    assert_eq!(TALES.token_text(0), Some("<|endoftext|>"));
+    assert_eq!((TALES.kind(0), TALES.is_end(0)), (Some(TokenKind::Control), true));
+    let parsed = TALES.encode("a<|endoftext|><|endoftext|>b");
+    assert_eq!(parsed.iter().filter(|id| **id == 0).count(), 2);
+    assert_eq!(parsed[1..3], [0, 0]);
+    let plain = TALES.encode_plain("a<|endoftext|>b");
+    assert!(!plain.contains(&0));
+    assert_eq!(TALES.decode(&plain), "a<|endoftext|>b");
+    assert_eq!(TALES.decode(&parsed), "ab");
+}
+
+#[test]
+fn ids_outside_the_vocabulary_decode_to_a_replacement() {
+    assert_eq!(TALES.piece(4096), None);
+    assert_eq!(TALES.decode(&[4096, u32::MAX]), "\u{fffd}\u{fffd}");
+}
+
+#[test]
+fn streamed_text_waits_for_whole_characters() {
+    let tokens = TALES.encode_plain("é天🦙");
+    let mut decoder = StreamDecoder::new();
+    let mut parts: Vec<String> = tokens.iter().map(|id| decoder.push(&TALES, *id)).collect();
+    assert!(parts.iter().all(|part| !part.contains('\u{fffd}')), "{parts:?}");
+    parts.push(decoder.finish());
+    assert_eq!(parts.concat(), "é天🦙");
+    // Cut inside the last character: what is missing shows only at the end.
+    let mut decoder = StreamDecoder::new();
+    let cut: String = tokens[..tokens.len() - 1].iter().map(|id| decoder.push(&TALES, *id)).collect();
+    assert_eq!(cut, "é天");
+    assert_eq!(decoder.finish(), "\u{fffd}");
+}
+
+#[test]
+fn long_words_take_no_quadratic_time() {
+    let started = std::time::Instant::now();
+    for text in [
+        "a".repeat(400_000),
+        "1".repeat(400_000),
+        " ".repeat(400_000),
+        "\n".repeat(400_000),
+        "!?".repeat(200_000),
+    ] {
+        assert_eq!(TALES.decode(&TALES.encode_plain(&text)), text);
+    }
+    // A quadratic step over 400,000 characters is 10^11 operations, minutes; linear ones take well under a second.
+    assert!(started.elapsed().as_secs() < 20);
+}
+
+proptest! {
+    #[test]
+    fn byte_level_text_survives_the_round_trip(text in any::<String>()) {
+        prop_assert_eq!(TALES.decode(&TALES.encode_plain(&text)), text);
+    }
+
+    #[test]
+    fn words_and_blanks_survive_the_round_trip(text in "[a-zA-Z0-9 \n\t'.,!éж天\u{301}]{0,80}") {
+        prop_assert_eq!(TALES.decode(&TALES.encode_plain(&text)), text);
+    }
+
+    #[test]
+    fn streaming_equals_decoding_at_once(ids in prop::collection::vec(0..4100u32, 0..60)) {
+        let bytes: Vec<u8> = ids
+            .iter()
+            .filter(|id| TALES.kind(**id) != Some(TokenKind::Control))
+            .flat_map(|id| TALES.piece(*id).map_or(vec![0xff], <[u8]>::to_vec))
+            .collect();
+        prop_assert_eq!(TALES.decode(&ids), String::from_utf8_lossy(&bytes));
+    }
+}
+
+/// A GGUF of metadata only.
+struct Header {
+    pairs: u64,
+    bytes: Vec<u8>,
+}
+
+impl Header {
+    fn new(model: &str) -> Header {
+        Header { pairs: 0, bytes: Vec::new() }.text("tokenizer.ggml.model", model)
+    }
+
+    fn put_text(&mut self, text: &str) {
+        self.bytes.extend((text.len() as u64).to_le_bytes());
+        self.bytes.extend(text.as_bytes());
+    }
+
+    fn value(mut self, key: &str, value_type: u32, value: &[u8]) -> Header {
+        self.pairs += 1;
+        self.put_text(key);
+        self.bytes.extend(value_type.to_le_bytes());
+        self.bytes.extend(value);
+        self
+    }
+
+    fn text(mut self, key: &str, text: &str) -> Header {
+        self = self.value(key, 8, &[]);
+        self.put_text(text);
+        self
+    }
+
+    fn u32(self, key: &str, value: u32) -> Header {
+        self.value(key, 4, &value.to_le_bytes())
+    }
+
+    fn bool(self, key: &str, value: bool) -> Header {
+        self.value(key, 7, &[u8::from(value)])
+    }
+
+    fn texts(mut self, key: &str, texts: &[&str]) -> Header {
+        self = self.value(key, 9, &8u32.to_le_bytes());
+        self.bytes.extend((texts.len() as u64).to_le_bytes());
+        texts.iter().for_each(|text| self.put_text(text));
+        self
+    }
+
+    fn numbers<T, const N: usize>(
+        mut self,
+        key: &str,
+        element_type: u32,
+        of: &[T],
+        to: fn(&T) -> [u8; N],
+    ) -> Header {
+        self = self.value(key, 9, &element_type.to_le_bytes());
+        self.bytes.extend((of.len() as u64).to_le_bytes());
+        of.iter().for_each(|number| self.bytes.extend(to(number)));
+        self
+    }
+
+    fn types(self, types: &[i32]) -> Header {
+        self.numbers("tokenizer.ggml.token_type", 5, types, |number| number.to_le_bytes())
+    }
+
+    fn scores(self, scores: &[f32]) -> Header {
+        self.numbers("tokenizer.ggml.scores", 6, scores, |number| number.to_le_bytes())
+    }
+
+    fn build(self) -> Result<Tokenizer, TokenizerError> {
+        let mut file = b"GGUF".to_vec();
+        file.extend(3u32.to_le_bytes());
+        file.extend(0u64.to_le_bytes());
+        file.extend(self.pairs.to_le_bytes());
+        file.extend(self.bytes);
+        Tokenizer::from_gguf(&Gguf::from_bytes(file).unwrap())
+    }
+}
+
+/// Seven tokens, two of them special, and three merges.
+fn small_bpe(merges: &[&str]) -> Header {
+    Header::new("gpt2")
+        .text("tokenizer.ggml.pre", "gpt-2")
+        .texts("tokenizer.ggml.tokens", &["a", "b", "c", "ab", "bc", "<x>", "<xy>", "Ġ"])
+        .types(&[1, 1, 1, 1, 1, 3, 4, 1])
+        .texts("tokenizer.ggml.merges", merges)
+}
+
+#[test]
+fn merges_apply_by_rank_and_then_from_the_left() {
+    let encode = |merges: &[&str], text: &str| small_bpe(merges).build().unwrap().encode_plain(text);
+    assert_eq!(encode(&["a b", "b c"], "abc"), [3, 2]);
+    assert_eq!(encode(&["b c", "a b"], "abc"), [0, 4]);
+    assert_eq!(encode(&["a b"], "abab b"), [3, 3, 7, 1]);
+    // "abc" is reached by merging but is no token: it falls apart into bytes.
+    assert_eq!(encode(&["a b", "ab c"], "abc"), [0, 1, 2]);
+    // A byte without a token is left out where there is no unknown token either.
+    assert_eq!(encode(&[], "azb"), [0, 1]);
+}
+
+#[test]
+fn user_defined_tokens_are_always_parsed_and_the_longer_one_wins() {
+    let tokenizer = small_bpe(&["a b"]).build().unwrap();
+    assert_eq!(tokenizer.encode_plain("ab<xy>ab"), [3, 6, 3]);
+    assert_eq!(tokenizer.encode("<xy><x>a"), [6, 5, 0]);
+    assert_eq!(tokenizer.decode(&[6, 5, 0]), "<xy>a");
+}
+
+fn small_spm() -> Header {
+    let tokens = ["<unk>", "<s>", "</s>", "<0x7A>", "▁", "a", "b", "ab", "▁a", "ba"];
+    Header::new("llama")
+        .texts("tokenizer.ggml.tokens", &tokens)
+        .types(&[2, 3, 3, 6, 1, 1, 1, 1, 1, 1])
+        .scores(&[0.0, 0.0, 0.0, 0.0, -1.0, -1.0, -1.0, -2.0, -3.0, -2.0])
+}
+
+#[test]
+fn scores_decide_and_ties_go_to_the_left() {
+    let tokenizer = small_spm().build().unwrap();
+    assert!(tokenizer.adds_bos());
+    // "▁ab": ab (-2) is joined before ▁a (-3).
+    assert_eq!(tokenizer.encode("ab"), [1, 4, 7]);
+    // "▁aba": ab and ba tie; the left one is joined, then nothing joins with it.
+    assert_eq!(tokenizer.encode_plain("aba"), [4, 7, 5]);
+    // A byte token, and a byte that has none.
+    assert_eq!(tokenizer.encode_plain("zé"), [4, 3, 0, 0]);
+    // The space in front comes again after a special token.
+    assert_eq!(tokenizer.encode("a</s>a"), [1, 8, 2, 8]);
+    assert_eq!(tokenizer.decode(&[1, 8, 2, 3, 4, 6]), " az b");
+    let bare = small_spm().bool("tokenizer.ggml.add_space_prefix", false);
+    let bare = bare.bool("tokenizer.ggml.add_bos_token", false).build().unwrap();
+    assert_eq!(bare.encode("ab"), [7]);
+    let defaults = SpecialIds { bos: Some(1), eos: Some(2), eot: None, eom: None, unknown: Some(0) };
+    assert_eq!(bare.special_ids(), defaults);
+}
+
+#[test]
+fn what_cannot_be_a_tokenizer_is_refused_by_name() {
+    let error = |header: Header| header.build().err().expect("the header is refused");
+    assert!(matches!(error(Header::new("bert")), TokenizerError::Kind { found } if &*found == "bert"));
+    let strange = Header::new("gpt2").text("tokenizer.ggml.pre", "viking");
+    assert!(matches!(error(strange), TokenizerError::PreTokenizer { .. }));
+    assert!(matches!(error(Header::new("gpt2")), TokenizerError::Metadata(_)));
+    assert!(matches!(error(Header::new("llama").texts("tokenizer.ggml.tokens", &[])), TokenizerError::Empty));
+    for merge in ["ab", "", " b", "a "] {
+        assert!(
+            matches!(error(small_bpe(&["a b", merge])), TokenizerError::Merge { index: 1, .. }),
+            "{merge:?}"
+        );
+    }
+    let short = Header::new("llama").texts("tokenizer.ggml.tokens", &["a", "b"]);
+    assert!(matches!(error(short.scores(&[1.0])), TokenizerError::Length { found: 1, tokens: 2, .. }));
+    let outside = small_spm().u32("tokenizer.ggml.eos_token_id", 10);
+    assert!(matches!(error(outside), TokenizerError::TokenId { found: 10, tokens: 10, .. }));
+    let text = error(small_spm().u32("tokenizer.ggml.eos_token_id", 10)).to_string();
+    assert_eq!(text, "tokenizer.ggml.eos_token_id is 10, but the vocabulary has 10 tokens");
+}

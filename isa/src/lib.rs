@@ -1,0 +1,19 @@
+//! gfx12 (gfx1201) instruction tables, decoder, disassembler, the `.zrt` kernel container, resource words, occupancy.
+//!
+//! Contract: no `unsafe`, no knowledge of PM4 or Linux. Decoding arbitrary bytes never panics, never allocates.
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod decode;
+pub mod instruction;
+pub mod lint;
+pub mod opcode;
+pub mod resources;
+mod text;
+pub mod zrt;
+
+pub use decode::{DecodeError, decode};
+pub use instruction::{Encoding, Instruction, LaneSelect, Modifiers, Operand};
+pub use opcode::Opcode;

@@ -1,0 +1,192 @@
+//! Results of memory and messages: used only after the wait that guarantees them (instruction set reference §4.1, §4.2).
+//!
+//! Contract: for each register and counter, how many later instructions have raised that counter since the youngest one
+//! that delivers to the register. A wait for `n` guarantees the register when that number is at least `n` and everything
+//! of the counter returns in order; otherwise only a wait for 0 does. Overwriting a register that is still to be delivered
+//! is allowed to an instruction of the same, ordered counter alone. Legacy `s_waitcnt` is taken as no wait.
+
+use super::effects::{Counter, LDS, REGISTER_COUNT, Registers, SCC, runs};
+use super::finding::{Finding, Rule};
+use super::graph::{Analysis, Step};
+use crate::opcode::Opcode;
+use alloc::boxed::Box;
+use alloc::format;
+use core::array;
+
+/// Largest count that the wait instructions can name; older ones need no distinction.
+const LATER_MAX: u8 = 63;
+
+pub(super) struct Counters;
+
+/// A result under way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Delivery {
+    /// Who asked for it.
+    dword: usize,
+    /// Instructions of the counter since.
+    later: u8,
+}
+
+#[derive(Clone)]
+struct Queue {
+    deliveries: [Option<Delivery>; REGISTER_COUNT],
+    /// Something of this counter may return out of order.
+    is_unordered: bool,
+}
+
+/// By [`Counter`].
+#[derive(Clone)]
+pub(super) struct State {
+    queues: Box<[Queue; 4]>,
+}
+
+impl Queue {
+    fn new(counter: Counter) -> Self {
+        // SMEM and messages always return in any order.
+        Self { deliveries: [None; REGISTER_COUNT], is_unordered: counter == Counter::Km }
+    }
+
+    fn wait(&mut self, counter: Counter, count: u8) {
+        if count == 0 {
+            *self = Self::new(counter);
+        } else if !self.is_unordered {
+            for slot in &mut self.deliveries {
+                *slot = slot.filter(|delivery| delivery.later < count);
+            }
+        }
+    }
+
+    fn raise(&mut self) {
+        for delivery in self.deliveries.iter_mut().flatten() {
+            delivery.later = (delivery.later + 1).min(LATER_MAX);
+        }
+    }
+
+    /// The wait that register `register` needs.
+    fn needed(&self, register: usize) -> u8 {
+        match self.deliveries[register] {
+            Some(delivery) if !self.is_unordered => delivery.later,
+            _ => 0,
+        }
+    }
+}
+
+impl State {
+    fn queue(&mut self, counter: Counter) -> &mut Queue {
+        &mut self.queues[counter as usize]
+    }
+
+    fn wait(&mut self, step: &Step) {
+        let immediate = step.instruction.immediate as u32;
+        let low = (immediate & 0x3f) as u8;
+        let high = (immediate >> 8 & 0x3f) as u8;
+        match step.instruction.opcode {
+            Opcode::SWaitLoadcnt => self.queue(Counter::Load).wait(Counter::Load, low),
+            Opcode::SWaitDscnt => self.queue(Counter::Ds).wait(Counter::Ds, low),
+            Opcode::SWaitKmcnt => self.queue(Counter::Km).wait(Counter::Km, low),
+            Opcode::SWaitExpcnt => self.queue(Counter::Exp).wait(Counter::Exp, low),
+            Opcode::SWaitLoadcntDscnt => {
+                self.queue(Counter::Load).wait(Counter::Load, high);
+                self.queue(Counter::Ds).wait(Counter::Ds, low);
+            }
+            Opcode::SWaitStorecntDscnt => self.queue(Counter::Ds).wait(Counter::Ds, low),
+            Opcode::SWaitIdle => Counter::ALL.into_iter().for_each(|one| self.queue(one).wait(one, 0)),
+            _ => {}
+        }
+    }
+
+    /// Reports what `registers` still wait for. `allowed`: a counter that the use may be ordered by.
+    fn demand(
+        &self,
+        registers: Registers,
+        allowed: Option<Counter>,
+        use_name: &str,
+        step: &Step,
+        report: &mut dyn FnMut(Finding),
+    ) {
+        for counter in Counter::ALL {
+            let queue = &self.queues[counter as usize];
+            if allowed == Some(counter) && !queue.is_unordered {
+                continue;
+            }
+            runs(
+                registers,
+                |register| queue.deliveries[register].is_some(),
+                |hit| {
+                    let count = hit.range().map(|register| queue.needed(register)).min().unwrap_or(0);
+                    let cause = queue.deliveries[hit.range().start].map(|delivery| delivery.dword);
+                    let remedy = format!("needs {} {count:#x} before this {use_name}", counter.wait());
+                    let rule = if hit.range().start == LDS { Rule::BarrierWait } else { Rule::MemoryWait };
+                    report(step.finding(rule, Some(hit), cause, remedy));
+                },
+            );
+        }
+    }
+
+    fn forget(&mut self, registers: Registers) {
+        for queue in self.queues.iter_mut() {
+            queue.deliveries[registers.range()].fill(None);
+        }
+    }
+}
+
+impl Analysis for Counters {
+    type State = State;
+
+    fn entry_state(&self) -> State {
+        State { queues: Box::new(array::from_fn(|index| Queue::new(Counter::ALL[index]))) }
+    }
+
+    fn is_kept_at_end(&self) -> bool {
+        true
+    }
+
+    fn after_call(&self, _state: &mut State) {}
+
+    fn step(&self, state: &mut State, step: &Step, report: &mut dyn FnMut(Finding)) {
+        let effects = &step.effects;
+        for &registers in &effects.reads {
+            state.demand(registers, None, "read", step, report);
+            state.forget(registers);
+        }
+        let allowed = match effects.counters[..] {
+            [counter] if !effects.is_unordered => Some(counter),
+            _ => None,
+        };
+        for &registers in &effects.writes {
+            if registers.range().start < SCC {
+                state.demand(registers, allowed, "overwrite", step, report);
+                state.forget(registers);
+            }
+        }
+        state.wait(step);
+        for &counter in &effects.counters {
+            let queue = state.queue(counter);
+            queue.raise();
+            queue.is_unordered |= effects.is_unordered;
+            for register in effects.writes.iter().flat_map(|registers| registers.range()) {
+                queue.deliveries[register] = Some(Delivery { dword: step.dword, later: 0 });
+            }
+        }
+    }
+
+    fn join(&self, state: &mut State, other: &State) -> bool {
+        let mut has_grown = false;
+        for (queue, other) in state.queues.iter_mut().zip(other.queues.iter()) {
+            has_grown |= other.is_unordered && !queue.is_unordered;
+            queue.is_unordered |= other.is_unordered;
+            for (slot, other) in queue.deliveries.iter_mut().zip(&other.deliveries) {
+                let is_later = match (*slot, other) {
+                    (None, Some(_)) => true,
+                    (Some(known), Some(other)) => other.later < known.later,
+                    (_, None) => false,
+                };
+                if is_later {
+                    *slot = *other;
+                    has_grown = true;
+                }
+            }
+        }
+        has_grown
+    }
+}

@@ -1,0 +1,85 @@
+//! What a check reports.
+//!
+//! Contract: plain values; `Display` is one line.
+
+use super::effects::Registers;
+use alloc::string::String;
+use core::fmt::{Display, Formatter, Result};
+
+/// Which rule is broken. Sections: instruction set reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rule {
+    /// A scalar register that a VALU instruction once read is written and read again without the wait (§5.1).
+    ScalarHazard,
+    /// A result of memory is used or overwritten while it may still be under way (§4.1).
+    MemoryWait,
+    /// A barrier is signalled while LDS stores may be under way (§4.2).
+    BarrierWait,
+    /// `v_permlane*` right after `v_cmpx` (§5.2).
+    LaneExchange,
+    /// A register is read that nothing on any path has written (§3).
+    Unwritten,
+    /// Execution runs off the code or into `s_code_end` (§4.2).
+    End,
+    /// A branch leads out of the code or into the middle of an instruction (§1).
+    Target,
+    /// Words on a path are no instruction (§1).
+    Undecodable,
+    /// An instruction whose registers this lint cannot tell.
+    NotAnalysed,
+}
+
+impl Rule {
+    /// Short name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ScalarHazard => "scalar-hazard",
+            Self::MemoryWait => "memory-wait",
+            Self::BarrierWait => "barrier-wait",
+            Self::LaneExchange => "lane-exchange",
+            Self::Unwritten => "unwritten",
+            Self::End => "end",
+            Self::Target => "target",
+            Self::Undecodable => "undecodable",
+            Self::NotAnalysed => "not-analysed",
+        }
+    }
+}
+
+/// One broken rule at one instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The rule.
+    pub rule: Rule,
+    /// Dword of the instruction.
+    pub dword: usize,
+    /// Its text; empty where there is none.
+    pub instruction: String,
+    /// The registers concerned.
+    pub registers: Option<Registers>,
+    /// Dword of the write, load or store that the instruction collides with (one of them, where paths meet).
+    pub cause: Option<usize>,
+    /// What would satisfy the rule.
+    pub remedy: String,
+    /// Source file and line of the instruction, where known.
+    pub source: Option<(String, u32)>,
+}
+
+impl Display for Finding {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        if let Some((file, line)) = &self.source {
+            write!(out, "{file}:{line}: ")?;
+        }
+        write!(out, "{}: dword {:#x}", self.rule.name(), self.dword)?;
+        if !self.instruction.is_empty() {
+            write!(out, ": {}", self.instruction)?;
+        }
+        if let Some(registers) = self.registers {
+            write!(out, ": {registers}")?;
+        }
+        if let Some(cause) = self.cause {
+            write!(out, " from dword {cause:#x}")?;
+        }
+        write!(out, ": {}", self.remedy)
+    }
+}

@@ -1,0 +1,447 @@
+//! Assembly text of an instruction, as llvm-mc 19 disassembles it for gfx1201.
+//!
+//! Contract: `Display` of [`Instruction`]; no allocation. For everything [`crate::decode()`] accepts outside the graphics
+//! classes the text equals llvm-mc's, except that 16-bit operands in the upper half of a register are written `v1.h`,
+//! which llvm-mc 19 cannot show by default. Graphics classes print their name and opcode number only.
+
+mod hint;
+mod immediate;
+mod operand;
+
+use crate::instruction::{Encoding, Instruction, LaneSelect, Operand};
+use crate::opcode::{DataType, Opcode, OperandKind, Properties, RegisterFile};
+use core::fmt::{Display, Formatter, Result};
+use operand::{Registers, Value};
+
+impl Display for Instruction {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self.encoding {
+            Encoding::Sopp | Encoding::Sopk => self.write_immediate_form(out),
+            Encoding::Smem => self.write_scalar_memory(out),
+            Encoding::Vds | Encoding::Vdsdir => self.write_local(out),
+            Encoding::Vflat | Encoding::Vscratch | Encoding::Vglobal => self.write_flat(out),
+            Encoding::Vbuffer => self.write_buffer(out),
+            Encoding::Vopd => self.write_dual(out),
+            Encoding::Vinterp | Encoding::Vimage | Encoding::Vsample | Encoding::Vexport => {
+                write!(out, "{} {}", self.opcode.mnemonic(), self.immediate)
+            }
+            _ => self.write_arithmetic(out),
+        }
+    }
+}
+
+/// Writes `", "` between items.
+struct Separator(&'static str);
+
+impl Separator {
+    fn new() -> Self {
+        Self(" ")
+    }
+
+    fn next(&mut self, out: &mut Formatter<'_>) -> Result {
+        out.write_str(self.0)?;
+        self.0 = ", ";
+        Ok(())
+    }
+}
+
+impl Instruction {
+    /// SOP1, SOP2, SOPC and the single-operation VALU encodings.
+    fn write_arithmetic(&self, out: &mut Formatter<'_>) -> Result {
+        out.write_str(self.opcode.mnemonic())?;
+        out.write_str(self.suffix())?;
+        let info = self.opcode.operands();
+        let mut separator = Separator::new();
+        if self.destination != Operand::None && info.destination.file != RegisterFile::Exec {
+            separator.next(out)?;
+            self.write_register(out, self.destination, info.destination, 3)?;
+        }
+        if self.destination2 != Operand::None {
+            separator.next(out)?;
+            self.write_register(out, self.destination2, info.destination2, 4)?;
+        }
+        for (index, source) in self.sources.iter().enumerate() {
+            if *source == Operand::None {
+                continue;
+            }
+            separator.next(out)?;
+            self.write_source(out, index)?;
+        }
+        if matches!(self.opcode, Opcode::SSendmsgRtnB32 | Opcode::SSendmsgRtnB64) {
+            separator.next(out)?;
+            immediate::message(out, self.immediate as u32)?;
+        }
+        self.write_modifiers(out)?;
+        self.write_lanes(out)
+    }
+
+    /// What tells the encoding of an operation that has several.
+    fn suffix(&self) -> &'static str {
+        let crosses_lanes = self.lanes != LaneSelect::None;
+        let has_long_form = self.opcode.operands().form.is_some() || self.opcode == Opcode::VMovB16;
+        match (self.encoding, self.opcode.encoding()) {
+            (Encoding::Vop1 | Encoding::Vop2, _) if crosses_lanes => "_dpp",
+            (Encoding::Vopc, _) if crosses_lanes => "",
+            (Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc, _) if has_long_form => "_e32",
+            (Encoding::Vop3 | Encoding::Vop3sd | Encoding::Vop3p, _) if crosses_lanes => "_e64_dpp",
+            (Encoding::Vop3 | Encoding::Vop3sd, Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc) => "_e64",
+            _ => "",
+        }
+    }
+
+    /// Whether 16-bit registers are written with their half: where the encoding says it by register number.
+    fn shows_halves(&self) -> bool {
+        let is_short = matches!(self.encoding, Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc);
+        is_short && (self.modifiers.op_sel != 0 || self.opcode == Opcode::VMovB16)
+    }
+
+    /// A register, with its half (bit `half` of op_sel) where halves are shown.
+    fn write_register(
+        &self,
+        out: &mut Formatter<'_>,
+        operand: Operand,
+        kind: OperandKind,
+        half: u32,
+    ) -> Result {
+        write!(out, "{}", Value { operand, kind })?;
+        if self.shows_halves() && kind.bits() == 16 && matches!(operand, Operand::Vector(_)) {
+            out.write_str(if self.modifiers.op_sel >> half & 1 != 0 { ".h" } else { ".l" })?;
+        }
+        Ok(())
+    }
+
+    fn write_source(&self, out: &mut Formatter<'_>, index: usize) -> Result {
+        let operand = self.sources[index];
+        let mut kind = self.opcode.operands().sources[index];
+        if is_mandatory_constant(self.opcode, index)
+            && let Operand::Literal(value) = operand
+        {
+            return write!(out, "{value:#x}");
+        }
+        kind.data = self.spelling(index, kind.data);
+        let is_packed = self.encoding == Encoding::Vop3p && !self.is_mixed();
+        let negate = !is_packed && self.modifiers.negate >> index & 1 != 0;
+        let absolute = !is_packed && self.modifiers.absolute >> index & 1 != 0;
+        let is_constant = matches!(operand, Operand::Inline(_) | Operand::Literal(_));
+        // "-1" is another constant than the negation of 1.
+        let spelled_out = negate && !absolute && is_constant;
+        if negate {
+            out.write_str(if spelled_out { "neg(" } else { "-" })?;
+        }
+        if absolute {
+            out.write_str("|")?;
+        }
+        self.write_register(out, operand, kind, index as u32)?;
+        if absolute {
+            out.write_str("|")?;
+        }
+        if spelled_out {
+            out.write_str(")")?;
+        }
+        Ok(())
+    }
+
+    /// The type that llvm-mc writes a constant for, where it is not the operand's own.
+    fn spelling(&self, index: usize, data: DataType) -> DataType {
+        match (self.encoding, self.opcode, data) {
+            (Encoding::Sopc, _, DataType::F16) => DataType::B16,
+            (Encoding::Sop1, _, DataType::F16) => DataType::B32,
+            (_, Opcode::VLdexpF16, DataType::I16) => DataType::F16,
+            (_, Opcode::VCmpClassF16 | Opcode::VCmpxClassF16, _) if index == 1 => DataType::B32,
+            _ if self.is_mixed() => DataType::F16,
+            _ => data,
+        }
+    }
+
+    /// The mixed-precision fma operations: VOP3P whose neg_hi is an absolute value, and whose op_sel_hi is off by default.
+    fn is_mixed(&self) -> bool {
+        matches!(self.opcode, Opcode::VFmaMixF32 | Opcode::VFmaMixloF16 | Opcode::VFmaMixhiF16)
+    }
+
+    fn write_modifiers(&self, out: &mut Formatter<'_>) -> Result {
+        let Some(form) = &self.opcode.operands().form else {
+            return Ok(());
+        };
+        let modifiers = &self.modifiers;
+        let source_count = self.opcode.operands().source_count() as u32;
+        match self.encoding {
+            Encoding::Vop3p => {
+                if form.op_sel_hi == 0 && form.op_sel != 0 {
+                    if modifiers.op_sel != 0 {
+                        write!(out, " index_key:{}", modifiers.op_sel)?;
+                    }
+                } else if modifiers.op_sel != 0 {
+                    write_bits(out, "op_sel", modifiers.op_sel.into(), source_count)?;
+                }
+                let default = if self.is_mixed() { 0 } else { form.op_sel_hi & ((1 << source_count) - 1) };
+                if modifiers.op_sel_hi != default {
+                    write_bits(out, "op_sel_hi", modifiers.op_sel_hi.into(), source_count)?;
+                }
+                if !self.is_mixed() {
+                    if modifiers.negate != 0 {
+                        write_bits(out, "neg_lo", modifiers.negate.into(), source_count)?;
+                    }
+                    if modifiers.absolute != 0 {
+                        write_bits(out, "neg_hi", modifiers.absolute.into(), source_count)?;
+                    }
+                }
+            }
+            Encoding::Vop3 => self.write_half_selects(out, modifiers.op_sel & form.op_sel, source_count)?,
+            _ => {}
+        }
+        if modifiers.clamp {
+            out.write_str(" clamp")?;
+        }
+        out.write_str(["", " mul:2", " mul:4", " div:2"][usize::from(modifiers.omod & 3)])
+    }
+
+    /// op_sel of VOP3: halves of the sources and the destination, or a byte, or the flags of permlane.
+    fn write_half_selects(&self, out: &mut Formatter<'_>, op_sel: u8, source_count: u32) -> Result {
+        if op_sel == 0 {
+            return Ok(());
+        }
+        match self.opcode {
+            // The two bits of the byte number are swapped.
+            Opcode::VCvtF32Fp8 | Opcode::VCvtF32Bf8 => {
+                write!(out, " byte_sel:{}", op_sel >> 1 & 1 | (op_sel & 1) << 1)
+            }
+            Opcode::VCvtSrFp8F32 | Opcode::VCvtSrBf8F32 => write!(out, " byte_sel:{}", op_sel >> 2),
+            Opcode::VPermlane16B32
+            | Opcode::VPermlanex16B32
+            | Opcode::VPermlane16VarB32
+            | Opcode::VPermlanex16VarB32 => write_bits(out, "op_sel", op_sel.into(), 2),
+            // The accumulator counts as a source.
+            Opcode::VFmacF16 => write_bits(out, "op_sel", op_sel.into(), 4),
+            _ => {
+                let bits = op_sel & ((1 << source_count) - 1) | (op_sel >> 3) << source_count;
+                write_bits(out, "op_sel", bits.into(), source_count + 1)
+            }
+        }
+    }
+
+    fn write_lanes(&self, out: &mut Formatter<'_>) -> Result {
+        match self.lanes {
+            LaneSelect::None => Ok(()),
+            LaneSelect::Dpp8 { selectors, fetch_inactive } => {
+                out.write_str(" dpp8:[")?;
+                for lane in 0..8 {
+                    if lane > 0 {
+                        out.write_str(",")?;
+                    }
+                    write!(out, "{}", selectors >> (3 * lane) & 7)?;
+                }
+                out.write_str(if fetch_inactive { "] fi:1" } else { "]" })
+            }
+            LaneSelect::Dpp16 { control, fetch_inactive, bound_control, bank_mask, row_mask } => {
+                immediate::dpp_control(out, control)?;
+                write!(out, " row_mask:{row_mask:#x} bank_mask:{bank_mask:#x}")?;
+                out.write_str(if bound_control { " bound_ctrl:1" } else { "" })?;
+                out.write_str(if fetch_inactive { " fi:1" } else { "" })
+            }
+        }
+    }
+
+    fn write_dual(&self, out: &mut Formatter<'_>) -> Result {
+        write_dual_half(out, self.opcode, self.destination, &self.sources)?;
+        let Some(second) = &self.dual else {
+            return Ok(());
+        };
+        out.write_str(" :: ")?;
+        write_dual_half(out, second.opcode, second.destination, &second.sources)
+    }
+
+    /// SOPP and SOPK: an immediate whose spelling depends on the operation.
+    fn write_immediate_form(&self, out: &mut Formatter<'_>) -> Result {
+        out.write_str(self.opcode.mnemonic())?;
+        let info = self.opcode.operands();
+        if info.properties.contains(Properties::NO_IMMEDIATE) {
+            return Ok(());
+        }
+        let mut separator = Separator::new();
+        if self.destination != Operand::None {
+            separator.next(out)?;
+            write!(out, "{}", Value { operand: self.destination, kind: info.destination })?;
+        }
+        if self.opcode != Opcode::SEndpgm || self.immediate != 0 {
+            separator.next(out)?;
+            immediate::immediate(out, self.opcode, self.immediate as u32)?;
+        }
+        match self.sources[0] {
+            Operand::None => Ok(()),
+            operand => write!(out, ", {}", Value { operand, kind: info.sources[0] }),
+        }
+    }
+
+    fn write_scalar_memory(&self, out: &mut Formatter<'_>) -> Result {
+        out.write_str(self.opcode.mnemonic())?;
+        if self.opcode == Opcode::SDcacheInv {
+            return Ok(());
+        }
+        let info = self.opcode.operands();
+        let [base, offset, length] = self.sources;
+        let length = match length {
+            Operand::Inline(code) => Some(code.saturating_sub(128)),
+            _ => None,
+        };
+        let is_probe = matches!(self.opcode, Opcode::SAtcProbe | Opcode::SAtcProbeBuffer);
+        let mut separator = Separator::new();
+        if self.destination != Operand::None {
+            separator.next(out)?;
+            write!(out, "{}", Value { operand: self.destination, kind: info.destination })?;
+        }
+        if let Some(length) = length.filter(|_| is_probe) {
+            separator.next(out)?;
+            write!(out, "{length}")?;
+        }
+        if base != Operand::None {
+            separator.next(out)?;
+            write!(out, "{}", Value { operand: base, kind: info.sources[0] })?;
+        }
+        let offset = Value { operand: offset, kind: info.sources[1] };
+        separator.next(out)?;
+        match length.filter(|_| !is_probe) {
+            Some(length) => {
+                immediate::signed_hexadecimal(out, self.immediate)?;
+                write!(out, ", {offset}, {length}")?;
+            }
+            None if offset.is_null() => immediate::signed_hexadecimal(out, self.immediate)?,
+            None => {
+                write!(out, "{offset} offset:")?;
+                immediate::signed_hexadecimal(out, self.immediate)?;
+            }
+        }
+        hint::write(self, out)
+    }
+
+    fn write_local(&self, out: &mut Formatter<'_>) -> Result {
+        out.write_str(self.opcode.mnemonic())?;
+        let info = self.opcode.operands();
+        let mut separator = Separator::new();
+        if self.destination != Operand::None {
+            separator.next(out)?;
+            write!(out, "{}", Value { operand: self.destination, kind: info.destination })?;
+        }
+        for (source, kind) in self.sources.iter().zip(info.sources) {
+            if *source != Operand::None {
+                separator.next(out)?;
+                write!(out, "{}", Value { operand: *source, kind })?;
+            }
+        }
+        match self.encoding {
+            Encoding::Vdsdir => immediate::direct_load(out, self.opcode, self.immediate as u32),
+            _ => immediate::local_offset(out, self.opcode, self.immediate as u32),
+        }
+    }
+
+    fn write_flat(&self, out: &mut Formatter<'_>) -> Result {
+        out.write_str(self.opcode.mnemonic())?;
+        let info = self.opcode.operands();
+        let [address, data, base] = self.sources;
+        let mut separator = Separator::new();
+        if self.destination != Operand::None {
+            separator.next(out)?;
+            write!(out, "{}", Value { operand: self.destination, kind: info.destination })?;
+        }
+        if info.sources[0].is_present() {
+            separator.next(out)?;
+            match address {
+                Operand::Vector(first) => {
+                    let offset_only = self.encoding == Encoding::Vscratch
+                        || (self.encoding == Encoding::Vglobal && base != Operand::None);
+                    let dwords = if offset_only { 1 } else { 2 };
+                    write!(out, "{}", Registers { file: "v", first: first.into(), dwords })?;
+                }
+                _ => out.write_str("off")?,
+            }
+        }
+        if data != Operand::None {
+            separator.next(out)?;
+            write!(out, "{}", Value { operand: data, kind: info.sources[1] })?;
+        }
+        if info.sources[2].is_present() {
+            separator.next(out)?;
+            match base {
+                Operand::None => out.write_str("off")?,
+                _ => write!(out, "{}", Value { operand: base, kind: info.sources[2] })?,
+            }
+        }
+        if self.immediate != 0 {
+            write!(out, " offset:{}", self.immediate)?;
+        }
+        hint::write(self, out)
+    }
+
+    fn write_buffer(&self, out: &mut Formatter<'_>) -> Result {
+        let info = self.opcode.operands();
+        let [address, data, resource] = self.sources;
+        let offset_enable = self.address_flags & 1 != 0;
+        let index_enable = self.address_flags & 2 != 0;
+        let fail_flag = self.address_flags & 4 != 0;
+        let (data, kind) = match data {
+            Operand::None => (self.destination, info.destination),
+            data => (data, info.sources[1]),
+        };
+        out.write_str(self.opcode.mnemonic())?;
+        if let Operand::Vector(first) = data {
+            let dwords = kind.data.dwords() + u32::from(fail_flag);
+            write!(out, " {}, ", Registers { file: "v", first: first.into(), dwords })?;
+        }
+        match address {
+            Operand::Vector(first) => {
+                let dwords = u32::from(offset_enable) + u32::from(index_enable);
+                write!(out, "{}", Registers { file: "v", first: first.into(), dwords })?;
+            }
+            _ => out.write_str("off")?,
+        }
+        let soffset = Value { operand: self.soffset, kind: OperandKind { data: DataType::U32, ..kind } };
+        write!(out, ", {}, {soffset}", Value { operand: resource, kind: info.sources[2] })?;
+        immediate::buffer_format(out, self.opcode, u32::from(self.address_flags >> 8))?;
+        out.write_str(if index_enable { " idxen" } else { "" })?;
+        out.write_str(if offset_enable { " offen" } else { "" })?;
+        if self.immediate != 0 {
+            write!(out, " offset:{}", self.immediate)?;
+        }
+        hint::write(self, out)?;
+        out.write_str(if fail_flag { " tfe" } else { "" })
+    }
+}
+
+/// ` name:[b0,b1,…]`, low bit first.
+fn write_bits(out: &mut Formatter<'_>, name: &str, bits: u32, count: u32) -> Result {
+    write!(out, " {name}:[")?;
+    for index in 0..count {
+        write!(out, "{}{}", if index > 0 { "," } else { "" }, bits >> index & 1)?;
+    }
+    out.write_str("]")
+}
+
+fn write_dual_half(
+    out: &mut Formatter<'_>,
+    opcode: Opcode,
+    destination: Operand,
+    sources: &[Operand; 3],
+) -> Result {
+    let info = opcode.operands();
+    let name = opcode.mnemonic().trim_start_matches("v_");
+    write!(out, "v_dual_{name} {}", Value { operand: destination, kind: info.destination })?;
+    for (index, (source, kind)) in sources.iter().zip(info.sources).enumerate() {
+        match *source {
+            Operand::Literal(value) if is_mandatory_constant(opcode, index) => write!(out, ", {value:#x}")?,
+            // The implicit vcc of cndmask is not written.
+            operand if operand != Operand::None && kind.data != DataType::Mask => {
+                write!(out, ", {}", Value { operand, kind })?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether source `index` is the constant that fmaak and fmamk always carry; it is written in hexadecimal.
+fn is_mandatory_constant(opcode: Opcode, index: usize) -> bool {
+    match opcode {
+        Opcode::VFmaakF32 | Opcode::VFmaakF16 | Opcode::SFmaakF32 => index == 2,
+        Opcode::VFmamkF32 | Opcode::VFmamkF16 | Opcode::SFmamkF32 => index == 1,
+        _ => false,
+    }
+}

@@ -1,0 +1,150 @@
+//! Registers and constants as text.
+//!
+//! Contract: no allocation. A constant is written for the operand's type: a float constant in an integer operand of 16
+//! bits is its bits, elsewhere its value; a literal that equals an inline constant is written like it.
+
+use crate::instruction::Operand;
+use crate::opcode::{DataType, OperandKind};
+use core::fmt::{Display, Formatter, Result};
+
+/// Code of `null` (reference §2).
+const NULL: u8 = 124;
+
+/// An operand in a place of some kind.
+pub(super) struct Value {
+    pub(super) operand: Operand,
+    pub(super) kind: OperandKind,
+}
+
+/// Consecutive registers of one file.
+pub(super) struct Registers {
+    pub(super) file: &'static str,
+    pub(super) first: u32,
+    pub(super) dwords: u32,
+}
+
+impl Display for Registers {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        let Self { file, first, dwords } = self;
+        match dwords {
+            0 | 1 => write!(out, "{file}{first}"),
+            _ => write!(out, "{file}[{first}:{}]", first + dwords - 1),
+        }
+    }
+}
+
+impl Value {
+    /// Whether this is the `null` register.
+    pub(super) fn is_null(&self) -> bool {
+        self.operand == Operand::Scalar(NULL)
+    }
+}
+
+impl Display for Value {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        let dwords = self.kind.data.dwords();
+        match self.operand {
+            Operand::None => Ok(()),
+            Operand::Vector(first) => {
+                write!(out, "{}", Registers { file: "v", first: first.into(), dwords })
+            }
+            Operand::Scalar(code) => scalar(out, code, dwords),
+            Operand::Special(code) => out.write_str(match code {
+                235 => "src_shared_base",
+                236 => "src_shared_limit",
+                237 => "src_private_base",
+                238 => "src_private_limit",
+                251 => "src_vccz",
+                252 => "src_execz",
+                253 => "src_scc",
+                _ => "src_unknown",
+            }),
+            Operand::Inline(code) => inline(out, code, self.kind.data),
+            Operand::Literal(value) => literal(out, value, self.kind.data),
+        }
+    }
+}
+
+fn scalar(out: &mut Formatter<'_>, code: u8, dwords: u32) -> Result {
+    let first = u32::from(code);
+    match (code, dwords) {
+        (0..=105, _) => write!(out, "{}", Registers { file: "s", first, dwords }),
+        (108..=123, _) => write!(out, "{}", Registers { file: "ttmp", first: first - 108, dwords }),
+        (106, 2) => out.write_str("vcc"),
+        (126, 2) => out.write_str("exec"),
+        (106, _) => out.write_str("vcc_lo"),
+        (107, _) => out.write_str("vcc_hi"),
+        (NULL, _) => out.write_str("null"),
+        (125, _) => out.write_str("m0"),
+        (126, _) => out.write_str("exec_lo"),
+        _ => out.write_str("exec_hi"),
+    }
+}
+
+/// A float inline constant 240..=248 (reference §2).
+struct Float {
+    text: &'static str,
+    half: u32,
+    brain: u32,
+    single: u32,
+}
+
+const fn float(text: &'static str, half: u32, brain: u32, single: u32) -> Float {
+    Float { text, half, brain, single }
+}
+
+const FLOATS: [Float; 9] = [
+    float("0.5", 0x3800, 0x3f00, 0x3f00_0000),
+    float("-0.5", 0xb800, 0xbf00, 0xbf00_0000),
+    float("1.0", 0x3c00, 0x3f80, 0x3f80_0000),
+    float("-1.0", 0xbc00, 0xbf80, 0xbf80_0000),
+    float("2.0", 0x4000, 0x4000, 0x4000_0000),
+    float("-2.0", 0xc000, 0xc000, 0xc000_0000),
+    float("4.0", 0x4400, 0x4080, 0x4080_0000),
+    float("-4.0", 0xc400, 0xc080, 0xc080_0000),
+    float("0.15915494", 0x3118, 0x3e22, 0x3e22_f983),
+];
+
+fn inline(out: &mut Formatter<'_>, code: u8, data: DataType) -> Result {
+    match code {
+        128..=192 => write!(out, "{}", code - 128),
+        193..=208 => write!(out, "-{}", code - 192),
+        _ => {
+            let float = &FLOATS[usize::from(code.saturating_sub(240)).min(FLOATS.len() - 1)];
+            match data {
+                DataType::B16 | DataType::I16 | DataType::U16 => write!(out, "{:#x}", float.half),
+                _ if code == 248 && data.bits() == 64 => out.write_str("0.15915494309189532"),
+                _ => out.write_str(float.text),
+            }
+        }
+    }
+}
+
+fn literal(out: &mut Formatter<'_>, value: u32, data: DataType) -> Result {
+    let half = value & 0xffff;
+    match data {
+        DataType::B16 | DataType::I16 | DataType::U16 => {
+            constant(out, value as i32, |float| float.single == value, half)
+        }
+        DataType::F16 => constant(out, i32::from(value as i16), |float| float.half == half, half),
+        DataType::Bf16 => constant(out, i32::from(value as i16), |float| float.brain == half, value),
+        DataType::PkF16 => constant(out, value as i32, |float| float.half == value, value),
+        DataType::PkBf16 => constant(out, value as i32, |float| float.brain == value, value),
+        DataType::F64 if value == 0 => out.write_str("0"),
+        DataType::F64 => write!(out, "{value:#x}"),
+        // Only the low dword is the literal: no negative number is an inline constant.
+        DataType::B64 | DataType::I64 | DataType::U64 if value > 64 => write!(out, "{value:#x}"),
+        _ => constant(out, value as i32, |float| float.single == value, value),
+    }
+}
+
+/// Like the inline constant where there is one, as hexadecimal bits elsewhere.
+fn constant(out: &mut Formatter<'_>, integer: i32, is_float: impl Fn(&Float) -> bool, bits: u32) -> Result {
+    if matches!(integer, -16..=64) {
+        return write!(out, "{integer}");
+    }
+    match FLOATS.iter().find(|float| is_float(float)) {
+        Some(float) => out.write_str(float.text),
+        None => write!(out, "{bits:#x}"),
+    }
+}

@@ -1,0 +1,201 @@
+//! The decoded form, field by field, against encodings assembled with llvm-mc 19 and read by the reference's tables.
+
+#![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+
+use proptest::prelude::*;
+use zrt_isa::Operand::{Inline, Literal, None, Scalar, Special, Vector};
+use zrt_isa::opcode::{DataType, OPCODES, Properties, RegisterFile};
+use zrt_isa::{DecodeError, Encoding, Instruction, LaneSelect, Opcode, decode};
+
+fn check(words: &[u32]) -> Instruction {
+    let instruction = decode(words).unwrap();
+    assert_eq!(instruction.dword_count as usize, words.len());
+    instruction
+}
+
+#[test]
+fn scalar_memory_has_base_offset_and_immediate() {
+    // s_load_b128 s[4:7], s[0:1], 0x0
+    let load = check(&[0xf400_4100, 0xf800_0000]);
+    assert_eq!((load.opcode, load.encoding), (Opcode::SLoadB128, Encoding::Smem));
+    assert_eq!((load.destination, load.sources), (Scalar(4), [Scalar(0), Scalar(124), None]));
+    // s_load_b512 s[16:31], s[2:3], s5 offset:-0x8
+    let load = check(&[0xf400_8401, 0x0aff_fff8]);
+    assert_eq!((load.sources, load.immediate), ([Scalar(2), Scalar(5), None], -8));
+    // s_prefetch_data s[2:3], 0x100, s4, 7
+    let prefetch = check(&[0xf404_c1c1, 0x0800_0100]);
+    assert_eq!((prefetch.destination, prefetch.sources), (None, [Scalar(2), Scalar(4), Inline(135)]));
+}
+
+#[test]
+fn global_address_depends_on_the_scalar_base() {
+    // global_load_b32 v1, v0, s[4:5]
+    let load = check(&[0xee05_0004, 0x0000_0001, 0x0000_0000]);
+    assert_eq!((load.destination, load.sources), (Vector(1), [Vector(0), None, Scalar(4)]));
+    // global_store_b32 v[0:1], v2, off th:TH_STORE_BYPASS scope:SCOPE_SYS
+    let store = check(&[0xee06_807c, 0x013c_0000, 0x0000_0000]);
+    assert_eq!((store.destination, store.sources), (None, [Vector(0), Vector(2), None]));
+    assert_eq!((store.scope, store.temporal_hint), (3, 3));
+    // Atomics have a destination only when the hint asks for the old value.
+    let atomic = check(&[0xee0d_4002, 0x0088_0000, 0]);
+    assert_eq!((atomic.opcode, atomic.destination, atomic.scope), (Opcode::GlobalAtomicAddU32, None, 2));
+    assert!(atomic.opcode.operands().properties.contains(Properties::ATOMIC));
+    let atomic = check(&[0xee0d_4002, 0x0098_0005, 0]);
+    assert_eq!((atomic.destination, atomic.sources), (Vector(5), [Vector(0), Vector(1), Scalar(2)]));
+}
+
+#[test]
+fn carry_and_select_name_vcc() {
+    // v_add_co_ci_u32_e32 v5, vcc_lo, v1, v2, vcc_lo
+    let add = check(&[0x400a_0501]);
+    assert_eq!((add.destination, add.destination2), (Vector(5), Scalar(106)));
+    assert_eq!(add.sources, [Vector(1), Vector(2), Scalar(106)]);
+    // v_cmp_lt_f32_e32 vcc_lo, s0, v1; v_cmpx_eq_u32_e32 v1, v2
+    assert_eq!(check(&[0x7c22_0200]).destination, Scalar(106));
+    assert_eq!(check(&[0x7d94_0501]).destination, Scalar(126));
+}
+
+#[test]
+fn fused_constants_stand_where_the_assembler_has_them() {
+    // v_fmaak_f32 v0, v1, v2, 0x3f800000; v_fmamk_f32 v0, s1, 0xff, v2
+    assert_eq!(check(&[0x5a00_0501, 0x3f80_0000]).sources, [Vector(1), Vector(2), Literal(0x3f80_0000)]);
+    assert_eq!(check(&[0x5800_0401, 0xff]).sources, [Scalar(1), Literal(0xff), Vector(2)]);
+    // v_add_f32_e32 v0, 0x12345678, v1: one literal, last.
+    assert_eq!(check(&[0x0600_02ff, 0x1234_5678]).sources, [Literal(0x1234_5678), Vector(1), None]);
+    // s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 4), 0xff
+    let set = check(&[0xb980_1901, 0xff]);
+    assert_eq!((set.sources[0], set.immediate), (Literal(0xff), 0x1901));
+}
+
+#[test]
+fn halves_come_from_register_numbers_in_short_encodings() {
+    // v_add_f16_e32 v1.h, v2.l, v3.h: bit 7 of vdst and vsrc1.
+    let add = check(&[50 << 25 | 0x81 << 17 | 0x83 << 9 | 0x102]);
+    assert_eq!((add.destination, add.sources), (Vector(1), [Vector(2), Vector(3), None]));
+    assert_eq!(add.modifiers.op_sel, 0b1010);
+    assert_eq!(add.to_string(), "v_add_f16_e32 v1.h, v2.l, v3.h");
+    // A 32-bit operand keeps all its bits.
+    assert_eq!(check(&[3 << 25 | 0x81 << 17 | 0x83 << 9 | 0x1ff]).sources, [Vector(255), Vector(131), None]);
+    // v_cvt_f32_f16_e32 v200, v1.h: only the source is a half.
+    let convert = check(&[0x7e00_0000 | 200 << 17 | 11 << 9 | 0x181]);
+    assert_eq!((convert.destination, convert.sources[0]), (Vector(200), Vector(1)));
+    assert_eq!(convert.modifiers.op_sel, 0b0001);
+}
+
+#[test]
+fn modifiers_of_long_encodings() {
+    // v_rcp_f32_e64 v1, -|v2| clamp mul:2
+    let rcp = check(&[0xd5aa_8101, 0x2800_0102]);
+    let modifiers = rcp.modifiers;
+    assert_eq!((modifiers.negate, modifiers.absolute, modifiers.clamp, modifiers.omod), (1, 1, true, 1));
+    // v_pk_add_f16 v0, v1, v2 op_sel:[1,0] op_sel_hi:[0,1]
+    let add = check(&[0xcc0f_0800, 0x1002_0501]);
+    assert_eq!((add.modifiers.op_sel, add.modifiers.op_sel_hi), (0b01, 0b10));
+    // v_div_scale_f32 v0, vcc_lo, v1, v2, v3
+    let scale = check(&[0xd6fc_6a00, 0x040e_0501]);
+    assert_eq!((scale.encoding, scale.destination2), (Encoding::Vop3sd, Scalar(106)));
+    // v_cmp_lt_f32_e64 s5, |v0|, -v1 clamp
+    let compare = check(&[0xd411_8105, 0x4002_0300]);
+    assert_eq!((compare.destination, compare.modifiers.negate), (Scalar(5), 0b10));
+    // v_mov_b32_e64 v1, src_scc
+    assert_eq!(check(&[0xd581_0001, 0xfd]).sources[0], Special(253));
+}
+
+#[test]
+fn lane_selects() {
+    // v_mov_b32_dpp v1, v2 row_shr:1 row_mask:0xa bank_mask:0xf bound_ctrl:1
+    let lanes = LaneSelect::Dpp16 {
+        control: 0x111,
+        fetch_inactive: false,
+        bound_control: true,
+        bank_mask: 15,
+        row_mask: 10,
+    };
+    let shift = check(&[0x7e02_02fa, 0xaf09_1102]);
+    assert_eq!((shift.lanes, shift.sources[0]), (lanes, Vector(2)));
+    // v_mov_b32_dpp v1, v2 dpp8:[7,6,5,4,3,2,1,0] fi:1
+    let reverse = check(&[0x7e02_02ea, 0x0539_7702]);
+    assert_eq!(reverse.lanes, LaneSelect::Dpp8 { selectors: 0x05_3977, fetch_inactive: true });
+}
+
+#[test]
+fn dual_operations() {
+    // v_dual_fmaak_f32 v0, s1, v2, 0x40490fdb :: v_dual_mov_b32 v1, 0x40490fdb
+    let pair = check(&[0xc850_0401, 0x0000_00ff, 0x4049_0fdb]);
+    let second = pair.dual.unwrap();
+    assert_eq!((pair.opcode, second.opcode), (Opcode::VFmaakF32, Opcode::VMovB32));
+    assert_eq!((pair.destination, second.destination), (Vector(0), Vector(1)));
+    assert_eq!(pair.sources, [Scalar(1), Vector(2), Literal(0x4049_0fdb)]);
+    assert_eq!(second.sources, [Literal(0x4049_0fdb), None, None]);
+}
+
+#[test]
+fn buffer_flags() {
+    // tbuffer_load_format_x v0, v1, s[4:7], s8 format:[BUF_FMT_32_FLOAT] idxen
+    let load = check(&[0xc420_0008, 0x8b00_0800, 0x0000_0001]);
+    assert_eq!((load.address_flags, load.soffset), (22 << 8 | 2, Scalar(8)));
+    assert_eq!(load.sources, [Vector(1), None, Scalar(4)]);
+}
+
+#[test]
+fn types_of_operands() {
+    let kinds = |opcode: Opcode| opcode.operands().sources.map(|kind| kind.data);
+    assert_eq!(kinds(Opcode::VLdexpF64), [DataType::F64, DataType::I32, DataType::Absent]);
+    assert_eq!(kinds(Opcode::VMadCoU64U32), [DataType::U32, DataType::U32, DataType::U64]);
+    assert_eq!(kinds(Opcode::VCndmaskB32), [DataType::B32, DataType::B32, DataType::Mask]);
+    assert_eq!(Opcode::VCvtF64I32.operands().destination.bits(), 64);
+    assert_eq!(Opcode::DsLoadB128.operands().destination.bits(), 128);
+    assert_eq!(Opcode::VReadlaneB32.operands().destination.file, RegisterFile::Scalar);
+    assert_eq!(Opcode::VReadlaneB32.operands().sources[0].file, RegisterFile::Vector);
+    assert!(Opcode::VFmacF32.operands().properties.contains(Properties::ACCUMULATES));
+    assert_eq!(Opcode::VWmmaF3216x16x16F16.mnemonic(), "v_wmma_f32_16x16x16_f16");
+}
+
+/// The variant's name is the mnemonic in camel case: the rule that other crates rely on.
+#[test]
+fn names_follow_mnemonics() {
+    for opcode in OPCODES {
+        let camel: String =
+            opcode.mnemonic().split('_').map(|part| part[..1].to_uppercase() + &part[1..]).collect();
+        assert_eq!(format!("{opcode:?}"), camel);
+    }
+}
+
+#[test]
+fn no_two_operations_share_a_number() {
+    let mut seen = std::collections::HashSet::new();
+    for opcode in OPCODES {
+        assert!(seen.insert((opcode.encoding(), opcode.number())), "{opcode:?}");
+    }
+}
+
+#[test]
+fn errors_say_what_and_where() {
+    let error = decode(&[]).unwrap_err();
+    assert_eq!(error, DecodeError::Truncated { needed: 1, available: 0 });
+    let error = decode(&[0xe000_0000]).unwrap_err();
+    assert_eq!(error.to_string(), "0xe0000000 begins no gfx1201 instruction: no encoding class");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+    /// Any words: no panic, a length of at most four dwords that are there, and text.
+    #[test]
+    fn arbitrary_words_do_no_harm(words in proptest::collection::vec(any::<u32>(), 0..6)) {
+        if let Ok(instruction) = decode(&words) {
+            prop_assert!((1..=4.min(words.len())).contains(&(instruction.dword_count as usize)));
+            prop_assert!(!instruction.to_string().is_empty());
+        }
+    }
+
+    /// The same with leading bits of the classes that random words seldom meet.
+    #[test]
+    fn arbitrary_fields_do_no_harm(class in 0_u32..64, mut words in proptest::collection::vec(any::<u32>(), 1..6)) {
+        words[0] = words[0] & 0x03ff_ffff | class << 26;
+        if let Ok(instruction) = decode(&words) {
+            prop_assert!((1..=4.min(words.len())).contains(&(instruction.dword_count as usize)));
+            prop_assert!(!instruction.to_string().is_empty());
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Events: how the driver tells of an interrupt, a bad access or a reset.
+//!
+//! Contract: hardware reference §2.2 steps 9 and 10, §2.3, §8. One [`Events`] per device: a signal event on a signal
+//! page of ours, and the two exception events, which stay signalled once they are. Waiting is one system call and is
+//! done only after a fence did not come; nothing here is on the path of a token.
+
+use crate::bindings::kfd::{kfd_hsa_hw_exception_data, kfd_hsa_memory_exception_data};
+use crate::errno::Errno;
+use crate::error::KmdError;
+use crate::ioctl::{CreateEvent, DestroyEvent, EventId, EventKind, WaitEvents};
+use crate::memory::{AllocationRequest, Buffer, MemoryKind};
+use crate::vm::Vm;
+use core::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use zerocopy::{FromBytes, IntoBytes};
+use zrt_mem::{ByteLen, GpuVa};
+
+/// Length of the signal page: 4096 slots of 8 bytes (hardware reference §2.2 step 9, §2.8).
+const SIGNAL_PAGE_BYTES: u64 = 32768;
+/// Bytes of one slot.
+const SIGNAL_SLOT_BYTES: u64 = 8;
+
+/// The events of one device.
+pub struct Events {
+    vm: Arc<Vm>,
+    signal: EventId,
+    signal_slot: u32,
+    memory: EventId,
+    hardware: EventId,
+    /// Dropped after the events.
+    page: Buffer,
+}
+
+/// What a wait found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventReport {
+    /// Some event was signalled; with neither of the others it was the signal event.
+    pub signalled: bool,
+    /// A bad access of the GPU.
+    pub memory_fault: Option<MemoryFault>,
+    /// A reset or failure of the GPU.
+    pub hardware_exception: Option<HardwareException>,
+}
+
+/// A bad access, as the driver reports it (hardware reference §8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryFault {
+    /// The page.
+    pub va: GpuVa,
+    /// The GPU.
+    pub gpu_id: u32,
+    /// No mapping there.
+    pub not_present: bool,
+    /// Written without the right.
+    pub read_only: bool,
+    /// Fetched without the right.
+    pub no_execute: bool,
+    /// The address is only near the faulty one.
+    pub imprecise: bool,
+    /// 0 none, 1 SRAM ECC, 2 poison, 3 GPU hang.
+    pub error_type: u32,
+}
+
+/// A reset, as the driver reports it (hardware reference §2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HardwareException {
+    /// 0 whole GPU, 1 one engine.
+    pub reset_type: u32,
+    /// 0 hang, 1 ECC.
+    pub reset_cause: u32,
+    /// VRAM is lost.
+    pub memory_lost: bool,
+    /// The GPU.
+    pub gpu_id: u32,
+}
+
+impl Events {
+    /// Creates the page and the three events.
+    pub fn create(vm: &Arc<Vm>) -> Result<Events, KmdError> {
+        let request =
+            AllocationRequest { kind: MemoryKind::Gtt, len: ByteLen(SIGNAL_PAGE_BYTES), executable: false };
+        let mut page = Buffer::allocate(vm, request)?;
+        let handle = page.handle();
+        let process = vm.process();
+        let signal =
+            process.call(&CreateEvent { kind: EventKind::Signal, page: Some(handle), auto_reset: true })?;
+        page.leave_to_close();
+        // Each later failure destroys what was created before it.
+        let exception = |kind| process.call(&CreateEvent { kind, page: None, auto_reset: false });
+        let memory = exception(EventKind::Memory)
+            .inspect_err(|_| process.tear_down(&DestroyEvent { id: signal.id }))?;
+        let hardware = exception(EventKind::HardwareException).inspect_err(|_| {
+            process.tear_down(&DestroyEvent { id: memory.id });
+            process.tear_down(&DestroyEvent { id: signal.id });
+        })?;
+        Ok(Events {
+            vm: vm.clone(),
+            signal: signal.id,
+            signal_slot: signal.slot_index,
+            memory: memory.id,
+            hardware: hardware.id,
+            page,
+        })
+    }
+
+    /// The signal event: what the GPU sends with an interrupt (the context id of RELEASE_MEM).
+    pub fn signal(&self) -> EventId {
+        self.signal
+    }
+
+    /// Where the GPU stores the event's id before the interrupt.
+    pub fn signal_slot_va(&self) -> GpuVa {
+        GpuVa(self.page.va().0 + u64::from(self.signal_slot) * SIGNAL_SLOT_BYTES)
+    }
+
+    /// Waits for any of the three, at most `timeout` (whole milliseconds, rounded up). Zero polls.
+    pub fn wait(&self, timeout: Duration) -> Result<EventReport, KmdError> {
+        let events = [self.signal, self.memory, self.hardware];
+        let start = Instant::now();
+        loop {
+            let left = timeout.saturating_sub(start.elapsed());
+            // u32::MAX means for ever, which no wait of ours is.
+            let timeout_ms = left.as_micros().div_ceil(1000).min(u128::from(u32::MAX - 1)) as u32;
+            let waited = match self.vm.process().call(&WaitEvents { events: &events, timeout_ms }) {
+                Err(KmdError::Ioctl { errno: Errno::EINTR | Errno::EAGAIN, .. }) if !left.is_zero() => {
+                    continue;
+                }
+                Err(KmdError::Ioctl { errno: Errno::EINTR | Errno::EAGAIN, .. }) => {
+                    return Ok(EventReport::default());
+                }
+                outcome => outcome?,
+            };
+            if !waited.signalled {
+                return Ok(EventReport::default());
+            }
+            let [_, memory, hardware] = waited.payloads.as_slice() else {
+                return Ok(EventReport { signalled: true, ..EventReport::default() });
+            };
+            return Ok(EventReport {
+                signalled: true,
+                memory_fault: MemoryFault::parse(memory.payload.as_bytes()),
+                hardware_exception: HardwareException::parse(hardware.payload.as_bytes()),
+            });
+        }
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        for id in [self.hardware, self.memory, self.signal] {
+            self.vm.process().tear_down(&DestroyEvent { id });
+        }
+    }
+}
+
+impl MemoryFault {
+    /// The payload of a memory event; `None` where the driver left it empty (a fault always has a gpu_id).
+    fn parse(bytes: &[u8]) -> Option<MemoryFault> {
+        let (data, _) = kfd_hsa_memory_exception_data::read_from_prefix(bytes).ok()?;
+        (data.gpu_id != 0).then_some(MemoryFault {
+            va: GpuVa(data.va),
+            gpu_id: data.gpu_id,
+            not_present: data.failure.NotPresent != 0,
+            read_only: data.failure.ReadOnly != 0,
+            no_execute: data.failure.NoExecute != 0,
+            imprecise: data.failure.imprecise != 0,
+            error_type: data.ErrorType,
+        })
+    }
+}
+
+impl HardwareException {
+    fn parse(bytes: &[u8]) -> Option<HardwareException> {
+        let (data, _) = kfd_hsa_hw_exception_data::read_from_prefix(bytes).ok()?;
+        (data.gpu_id != 0).then_some(HardwareException {
+            reset_type: data.reset_type,
+            reset_cause: data.reset_cause,
+            memory_lost: data.memory_lost != 0,
+            gpu_id: data.gpu_id,
+        })
+    }
+}
+
+impl fmt::Display for MemoryFault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let near = if self.imprecise { "near " } else { "" };
+        write!(formatter, "page fault at {near}{}", self.va)?;
+        for (set, text) in [
+            (self.not_present, "not mapped"),
+            (self.read_only, "not writable"),
+            (self.no_execute, "not executable"),
+            (self.error_type == 1, "SRAM ECC error"),
+            (self.error_type == 2, "poisoned data"),
+            (self.error_type == 3, "GPU hang"),
+        ] {
+            if set {
+                write!(formatter, ", {text}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for HardwareException {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.reset_type == 0 { "the GPU was reset" } else { "an engine was reset" };
+        let why = if self.reset_cause == 0 { "after a hang" } else { "after an ECC error" };
+        let lost = if self.memory_lost { "; VRAM is lost" } else { "" };
+        write!(formatter, "{what} {why}{lost}")
+    }
+}

@@ -1,0 +1,130 @@
+//! One type per command of `/dev/kfd`.
+//!
+//! Contract: a command says its name, its request number (composed by rustix's opcode helpers from direction, number
+//! and structure, and compared in the tests with what the C compiler made of the header), how it fills the structure
+//! and what comes back. [`Command::call`] issues it through the byte-level seam. Each call is one system call.
+//! Errors carry the command's name, the errno and what it means for this command (hardware reference §2.6, §2.8).
+
+pub mod event;
+pub mod memory;
+pub mod process;
+pub mod queue;
+
+pub use event::{
+    CreateEvent, CreatedEvent, DestroyEvent, EventId, EventKind, ResetEvent, SetEvent, WaitEvents,
+    WaitedEvents,
+};
+pub use memory::{
+    AllocateMemory, AllocatedMemory, AllocationFlags, AvailableMemory, FreeMemory, MapMemory, MemoryHandle,
+    UnmapMemory,
+};
+pub use process::{
+    AcquireVm, GetClockCounters, GetProcessApertures, GetVersion, RuntimeDisable, SetTrapHandler,
+    SetXnackMode, Version,
+};
+pub use queue::{CreateQueue, CreatedQueue, DestroyQueue, SetCuMask, UpdateQueue};
+
+use crate::errno::Errno;
+use crate::error::KmdError;
+use crate::syscalls::{Fd, Nested, Syscalls, ioctl_bytes};
+use zerocopy::{FromBytes, IntoBytes};
+
+/// KFD's ioctl group, 'K' (`AMDKFD_IOCTL_BASE`).
+const GROUP: u8 = b'K';
+
+/// One request to the driver.
+pub trait Command {
+    /// The structure in the header.
+    type Structure: FromBytes + IntoBytes;
+    /// What a successful call tells.
+    type Output;
+    /// Name in the header, without `AMDKFD_IOC_`.
+    const NAME: &'static str;
+    /// Direction, structure size, group and number in one.
+    const REQUEST: u32;
+
+    /// The structure as the driver shall see it.
+    fn structure(&self) -> Self::Structure;
+
+    /// What the driver left in the structure.
+    fn output(structure: Self::Structure) -> Self::Output;
+
+    /// What an errno of this command means and what to do.
+    fn remedy(errno: Errno) -> &'static str {
+        common_remedy(errno)
+    }
+
+    /// Issues the request.
+    fn call(&self, syscalls: &dyn Syscalls, fd: Fd) -> Result<Self::Output, KmdError> {
+        let mut structure = self.structure();
+        issue::<Self>(syscalls, fd, &mut structure, &mut [])?;
+        Ok(Self::output(structure))
+    }
+}
+
+fn issue<C: Command + ?Sized>(
+    syscalls: &dyn Syscalls,
+    fd: Fd,
+    structure: &mut C::Structure,
+    nested: &mut [Nested<'_>],
+) -> Result<(), KmdError> {
+    match ioctl_bytes(syscalls, fd, C::REQUEST, structure.as_mut_bytes(), nested) {
+        Ok(_) => Ok(()),
+        Err(errno) => Err(KmdError::Ioctl { ioctl: C::NAME, errno, remedy: C::remedy(errno) }),
+    }
+}
+
+/// What an errno means where the command says nothing of its own.
+fn common_remedy(errno: Errno) -> &'static str {
+    match errno {
+        Errno::ENOTTY => "this kernel's KFD does not know the request; use a newer kernel",
+        Errno::EBADF => "the file belongs to another process (after a fork, open the device again)",
+        Errno::EFAULT => "the driver could not read or write the structure; this is a bug of zrt",
+        Errno::ENOMEM => "out of memory; free some or ask for less",
+        Errno::EPERM | Errno::EACCES => "not permitted; check the render group and the device cgroup",
+        Errno::ENODEV => "the VM is not acquired or the device is gone; open it again",
+        Errno::EIO => "the device does not answer; see the kernel log",
+        Errno::EINVAL => "the driver refused an argument; this is a bug of zrt",
+        _ => "see the kernel log",
+    }
+}
+
+/// `opcode` as the 32 bits that the kernel takes (rustix has it wider on some C libraries).
+#[allow(clippy::unnecessary_cast)]
+const fn request(opcode: rustix::ioctl::Opcode) -> u32 {
+    opcode as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bindings::kfd::*;
+
+    #[test]
+    fn composed_numbers_equal_the_headers() {
+        fn check<C: Command>(header: u32) {
+            assert_eq!(C::REQUEST, header, "{}", C::NAME);
+        }
+        check::<GetVersion>(REQUEST_GET_VERSION);
+        check::<GetProcessApertures>(REQUEST_GET_PROCESS_APERTURES_NEW);
+        check::<AcquireVm>(REQUEST_ACQUIRE_VM);
+        check::<RuntimeDisable>(REQUEST_RUNTIME_ENABLE);
+        check::<AllocateMemory>(REQUEST_ALLOC_MEMORY_OF_GPU);
+        check::<FreeMemory>(REQUEST_FREE_MEMORY_OF_GPU);
+        check::<MapMemory>(REQUEST_MAP_MEMORY_TO_GPU);
+        check::<UnmapMemory>(REQUEST_UNMAP_MEMORY_FROM_GPU);
+        check::<CreateQueue>(REQUEST_CREATE_QUEUE);
+        check::<DestroyQueue>(REQUEST_DESTROY_QUEUE);
+        check::<CreateEvent>(REQUEST_CREATE_EVENT);
+        check::<DestroyEvent>(REQUEST_DESTROY_EVENT);
+        check::<WaitEvents<'_>>(REQUEST_WAIT_EVENTS);
+        check::<AvailableMemory>(REQUEST_AVAILABLE_MEMORY);
+        check::<GetClockCounters>(REQUEST_GET_CLOCK_COUNTERS);
+        check::<SetXnackMode>(REQUEST_SET_XNACK_MODE);
+        check::<SetTrapHandler>(REQUEST_SET_TRAP_HANDLER);
+        check::<UpdateQueue>(REQUEST_UPDATE_QUEUE);
+        check::<SetCuMask<'_>>(REQUEST_SET_CU_MASK);
+        check::<SetEvent>(REQUEST_SET_EVENT);
+        check::<ResetEvent>(REQUEST_RESET_EVENT);
+    }
+}

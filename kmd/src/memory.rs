@@ -1,0 +1,154 @@
+//! Memory that a GPU reaches, and the processor where it may.
+//!
+//! Contract: a [`Buffer`] is allocated, mapped on the GPU at its final address, and mapped on the processor at the
+//! same number where its kind allows that. Dropping it unmaps it from the GPU, then from the processor, frees it, and
+//! gives the address space back, in this order. Set-up only: no function here is on the path of a token, except the
+//! view, which is memory.
+
+use crate::error::KmdError;
+use crate::ioctl::{AllocateMemory, AllocationFlags, FreeMemory, MapMemory, MemoryHandle, UnmapMemory};
+use crate::syscalls::{Mapping, Reservation};
+use crate::vm::Vm;
+use std::sync::Arc;
+use zrt_mem::{ByteLen, GpuVa, SharedView};
+
+/// Where memory lies and who reaches it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryKind {
+    /// VRAM that only the GPU reaches.
+    Vram,
+    /// VRAM that the processor reaches through the BAR, write-combined. Needs a large BAR.
+    VramPublic,
+    /// System memory of the kernel's, reached by both, snooped on x86-64.
+    Gtt,
+}
+
+/// What to allocate.
+#[derive(Clone, Copy, Debug)]
+pub struct AllocationRequest {
+    /// Where.
+    pub kind: MemoryKind,
+    /// How much; rounded up to pages by the driver, not in [`Buffer::len`].
+    pub len: ByteLen,
+    /// Whether the GPU may fetch instructions or packets from it.
+    pub executable: bool,
+}
+
+/// Allocated and mapped memory.
+pub struct Buffer {
+    vm: Arc<Vm>,
+    handle: MemoryHandle,
+    va: GpuVa,
+    len: ByteLen,
+    kind: MemoryKind,
+    gpu_mapped: bool,
+    /// The signal page may not be freed by call (`EPERM`); closing the driver's file frees it.
+    freed_on_close: bool,
+    mapping: Option<Mapping>,
+    /// Dropped last: it holds the address.
+    _reservation: Reservation,
+}
+
+impl AllocationRequest {
+    fn flags(&self) -> AllocationFlags {
+        // Hardware reference §2.6, table of buffers.
+        let domain = match self.kind {
+            MemoryKind::Vram => AllocationFlags::VRAM,
+            MemoryKind::VramPublic => AllocationFlags::VRAM | AllocationFlags::PUBLIC,
+            MemoryKind::Gtt => AllocationFlags::GTT | AllocationFlags::COHERENT | AllocationFlags::UNCACHED,
+        };
+        let executable = if self.executable { AllocationFlags::EXECUTABLE } else { AllocationFlags::empty() };
+        domain | executable | AllocationFlags::WRITABLE | AllocationFlags::NO_SUBSTITUTE
+    }
+}
+
+impl Buffer {
+    /// Allocates and maps. [`MemoryKind::VramPublic`] on a small BAR is [`KmdError::SmallBar`] before any call.
+    pub fn allocate(vm: &Arc<Vm>, request: AllocationRequest) -> Result<Buffer, KmdError> {
+        if request.kind == MemoryKind::VramPublic && !vm.node().has_large_bar() {
+            return Err(KmdError::SmallBar);
+        }
+        let reservation = vm.reserve(request.len)?;
+        let va = GpuVa(reservation.address());
+        let gpu_id = vm.node().gpu_id;
+        // The object covers whole pages: the driver compares some lengths with the mapping exactly.
+        let len = ByteLen(reservation.len() as u64);
+        let flags = request.flags();
+        let allocated = vm.process().call(&AllocateMemory { va, len, gpu_id, flags })?;
+        // From here on dropping the buffer undoes what was done so far.
+        let mut buffer = Buffer {
+            vm: vm.clone(),
+            handle: allocated.handle,
+            va,
+            len: request.len,
+            kind: request.kind,
+            gpu_mapped: false,
+            freed_on_close: false,
+            mapping: None,
+            _reservation: reservation.clone(),
+        };
+        if request.kind != MemoryKind::Vram {
+            buffer.mapping = Some(vm.map_object(allocated.mmap_offset, request.len, &reservation)?);
+        }
+        let mapped = vm.process().call(&MapMemory { handle: buffer.handle, gpu_id })?;
+        if mapped != 1 {
+            return Err(KmdError::MappedPartly { mapped });
+        }
+        buffer.gpu_mapped = true;
+        Ok(buffer)
+    }
+
+    /// The address on the GPU.
+    pub fn va(&self) -> GpuVa {
+        self.va
+    }
+
+    /// The length that was asked for.
+    pub fn len(&self) -> ByteLen {
+        self.len
+    }
+
+    /// Never: a buffer has at least one byte.
+    pub fn is_empty(&self) -> bool {
+        self.len.0 == 0
+    }
+
+    /// Where it lies.
+    pub fn kind(&self) -> MemoryKind {
+        self.kind
+    }
+
+    /// What the processor sees, where it sees anything. Use it no longer than the buffer lives.
+    pub fn view(&self) -> Option<SharedView> {
+        self.mapping.as_ref().map(Mapping::view)
+    }
+
+    /// Names the object to the driver.
+    pub fn handle(&self) -> MemoryHandle {
+        self.handle
+    }
+
+    /// For the signal page, which the driver frees when its file is closed.
+    pub(crate) fn leave_to_close(&mut self) {
+        self.freed_on_close = true;
+    }
+}
+
+impl core::fmt::Debug for Buffer {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(formatter, "Buffer {{ {:?}, {:?}, {:?} }}", self.va, self.len, self.kind)
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let process = self.vm.process();
+        if self.gpu_mapped {
+            process.tear_down(&UnmapMemory { handle: self.handle, gpu_id: self.vm.node().gpu_id });
+        }
+        self.mapping = None;
+        if !self.freed_on_close {
+            process.tear_down(&FreeMemory { handle: self.handle });
+        }
+    }
+}

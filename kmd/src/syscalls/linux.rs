@@ -1,0 +1,163 @@
+//! The real system calls, by rustix.
+//!
+//! Contract: descriptors are owned by a table in here, so a closed number is `EBADF` and never somebody else's file.
+//! Every method may block.
+
+use super::{
+    DIRECTORY_NAMES_MAX, FILE_BYTES_MAX, Fd, Mapping, Protection, Reservation, Syscalls, UserPointer,
+};
+use crate::errno::Errno;
+use core::ffi::c_void;
+use rustix::fs::{Mode, OFlags};
+use rustix::ioctl::{Ioctl, IoctlOutput, Opcode};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// System calls of the machine we run on.
+#[derive(Debug, Default)]
+pub struct LinuxSyscalls {
+    files: Mutex<BTreeMap<i32, Arc<OwnedFd>>>,
+}
+
+impl LinuxSyscalls {
+    /// No file is open yet.
+    pub fn new() -> LinuxSyscalls {
+        LinuxSyscalls::default()
+    }
+
+    fn files(&self) -> MutexGuard<'_, BTreeMap<i32, Arc<OwnedFd>>> {
+        // The table is valid after any panic: every change to it is one call.
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn file(&self, fd: Fd) -> Result<Arc<OwnedFd>, Errno> {
+        self.files().get(&fd.0).cloned().ok_or(Errno::EBADF)
+    }
+}
+
+impl Syscalls for LinuxSyscalls {
+    fn open(&self, path: &str) -> Result<Fd, Errno> {
+        let file = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+        let number = file.as_raw_fd();
+        self.files().insert(number, Arc::new(file));
+        Ok(Fd(number))
+    }
+
+    fn close(&self, fd: Fd) -> Result<(), Errno> {
+        self.files().remove(&fd.0).map(drop).ok_or(Errno::EBADF)
+    }
+
+    fn ioctl(&self, fd: Fd, request: u32, argument: UserPointer<'_>) -> Result<i32, Errno> {
+        let file = self.file(fd)?;
+        let request = RawRequest {
+            request,
+            argument: core::ptr::with_exposed_provenance_mut(argument.address() as usize),
+        };
+        // SAFETY: the argument's bytes are exclusively the caller's for the length of this call (the lifetime of
+        // `UserPointer`), and the request number with its structure is one that the caller took from the driver's
+        // header; the size in the number bounds what the driver touches there.
+        Ok(unsafe { rustix::ioctl::ioctl(file.as_fd(), request) }?)
+    }
+
+    fn reserve(&self, len: usize, alignment: usize) -> Result<Reservation, Errno> {
+        Reservation::new(len, alignment)
+    }
+
+    fn map(
+        &self,
+        fd: Fd,
+        offset: u64,
+        len: usize,
+        protection: Protection,
+        place: Option<(&Reservation, usize)>,
+    ) -> Result<Mapping, Errno> {
+        Mapping::of_file(self.file(fd)?.as_fd(), offset, len, protection, place)
+    }
+
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, Errno> {
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(path)?;
+        file.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+        if bytes.len() > FILE_BYTES_MAX { Err(Errno::EFBIG) } else { Ok(bytes) }
+    }
+
+    fn read_directory(&self, path: &str) -> Result<Vec<String>, Errno> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(path)? {
+            if names.len() == DIRECTORY_NAMES_MAX {
+                return Err(Errno::EFBIG);
+            }
+            // Names in sysfs are ASCII; one that is not UTF-8 cannot be one that we look for.
+            names.extend(entry?.file_name().into_string());
+        }
+        Ok(names)
+    }
+}
+
+/// Any request with one pointer: rustix's trait carries the number and the pointer, the meaning is ours.
+struct RawRequest {
+    request: u32,
+    argument: *mut c_void,
+}
+
+// SAFETY: the pointer is passed as it came, treated as mutable memory (`IS_MUTATING`), and the output is the call's
+// result only, so `output_from_ptr` reads nothing. That number and structure belong together is the promise of the
+// caller of `rustix::ioctl::ioctl` above.
+unsafe impl Ioctl for RawRequest {
+    type Output = IoctlOutput;
+    const IS_MUTATING: bool = true;
+
+    fn opcode(&self) -> Opcode {
+        self.request as Opcode
+    }
+
+    fn as_ptr(&mut self) -> *mut c_void {
+        self.argument
+    }
+
+    unsafe fn output_from_ptr(
+        output: IoctlOutput,
+        _argument: *mut c_void,
+    ) -> rustix::io::Result<IoctlOutput> {
+        Ok(output)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ioctl_bytes;
+    use super::*;
+
+    #[test]
+    fn files_directories_and_closed_numbers() {
+        let system = LinuxSyscalls::new();
+        assert_eq!(system.read_file("/nonexistent/file"), Err(Errno::ENOENT));
+        assert!(!system.read_file("/proc/self/status").unwrap().is_empty());
+        assert!(system.read_directory("/proc/self").unwrap().iter().any(|name| name == "status"));
+        assert_eq!(system.read_directory("/nonexistent").err(), Some(Errno::ENOENT));
+        assert_eq!(system.close(Fd(5)), Err(Errno::EBADF));
+        let fd = system.open("/dev/null").unwrap();
+        // /dev/null has no ioctls: the number reaches the kernel and comes back refused.
+        assert_eq!(ioctl_bytes(&system, fd, 0x8008_4b01, &mut [0; 8], &mut []), Err(Errno::ENOTTY));
+        system.close(fd).unwrap();
+        assert_eq!(ioctl_bytes(&system, fd, 0x8008_4b01, &mut [0; 8], &mut []), Err(Errno::EBADF));
+        assert_eq!(system.map(fd, 0, 4096, Protection::Read, None).err(), Some(Errno::EBADF));
+    }
+
+    #[test]
+    fn a_real_ioctl_writes_its_argument() {
+        // FIONREAD on a regular file answers with the bytes behind the position, whatever the file system.
+        let path = std::env::temp_dir().join(format!("zrt-kmd-ioctl-{}", std::process::id()));
+        std::fs::write(&path, [0; 123]).unwrap();
+        let system = LinuxSyscalls::new();
+        let fd = system.open(path.to_str().unwrap()).unwrap();
+        let mut answer = [0xff; 4];
+        ioctl_bytes(&system, fd, 0x541b, &mut answer, &mut []).unwrap();
+        assert_eq!(u32::from_ne_bytes(answer), 123);
+        assert_eq!(system.ioctl(fd, 0x541b, UserPointer::invalid()), Err(Errno::EFAULT));
+        system.close(fd).unwrap();
+        std::fs::remove_file(path).unwrap();
+    }
+}

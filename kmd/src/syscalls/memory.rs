@@ -1,0 +1,408 @@
+//! Address space and mappings as owned things.
+//!
+//! Contract: [`Reservation`] is address space without access; [`Mapping`] is a live shared mapping of a file;
+//! [`MemoryFile`] is sparse memory of our own that can be mapped many times (the virtual device's VRAM). Each gives
+//! back what it took when dropped, in any order. Lengths are rounded up to pages. Set-up only.
+
+use crate::errno::Errno;
+use core::any::Any;
+use core::ffi::c_void;
+use core::ptr::NonNull;
+use rustix::fs::{FallocateFlags, MemfdFlags};
+use rustix::mm::{MapFlags, ProtFlags};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use zrt_mem::SharedView;
+
+/// The page of x86-64, and the one that KFD on it counts in (hardware reference §2.4).
+pub const PAGE_BYTES: usize = 4096;
+
+/// Access rights of a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protection {
+    /// Address space only: nothing can be read or written.
+    None,
+    /// Reads only.
+    Read,
+    /// Reads and writes.
+    ReadWrite,
+}
+
+/// Reserved address space; returned to the system when the last clone and the last mapping in it are dropped.
+#[derive(Clone, Debug)]
+pub struct Reservation {
+    inner: Arc<ReservedRange>,
+}
+
+/// A live mapping of a file. Dropping it unmaps it (back to a reservation where it was placed in one).
+///
+/// Views taken from it must not be used after it is dropped: an access would then fault or reach a later mapping.
+/// Whoever hands views on (`zrt_kmd::Buffer`, `zrt_device::Buffer`) keeps the mapping at least as long.
+#[derive(Debug)]
+pub struct Mapping {
+    view: SharedView,
+    protection: Protection,
+    place: Place,
+    /// Dropped after the range is taken down: lets a driver see that a mapping is gone.
+    guard: Option<Guard>,
+}
+
+/// Sparse memory that belongs to this process: zero until written, freed page by page, mappable several times.
+#[derive(Debug)]
+pub struct MemoryFile {
+    file: OwnedFd,
+    len: usize,
+}
+
+#[derive(Debug)]
+struct ReservedRange {
+    base: NonNull<u8>,
+    len: usize,
+    /// Start and length of every placed mapping, in bytes from `base`.
+    occupied: Mutex<Vec<(usize, usize)>>,
+}
+
+// SAFETY: the range is a pair of numbers about address space; it is never dereferenced through this type.
+unsafe impl Send for ReservedRange {}
+// SAFETY: as for `Send`; the list inside is behind a lock.
+unsafe impl Sync for ReservedRange {}
+
+#[derive(Debug)]
+enum Place {
+    Anywhere { len: usize },
+    Inside { reservation: Reservation, offset: usize, len: usize },
+}
+
+struct Guard {
+    _value: Box<dyn Any + Send + Sync>,
+}
+
+impl core::fmt::Debug for Guard {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        formatter.write_str("Guard")
+    }
+}
+
+impl Protection {
+    fn flags(self) -> ProtFlags {
+        match self {
+            Protection::None => ProtFlags::empty(),
+            Protection::Read => ProtFlags::READ,
+            Protection::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
+        }
+    }
+}
+
+/// `len` rounded up to pages; zero or past the address space is `EINVAL`.
+fn pages(len: usize) -> Result<usize, Errno> {
+    match len.checked_next_multiple_of(PAGE_BYTES) {
+        Some(rounded) if rounded > 0 && rounded < 1 << 47 => Ok(rounded),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+fn reserved_flags() -> MapFlags {
+    MapFlags::PRIVATE | MapFlags::NORESERVE
+}
+
+impl Reservation {
+    /// Reserves `len` bytes with no access, aligned to `alignment` (a power of two ≥ [`PAGE_BYTES`], else `EINVAL`).
+    pub fn new(len: usize, alignment: usize) -> Result<Reservation, Errno> {
+        let len = pages(len)?;
+        if !alignment.is_power_of_two() || alignment < PAGE_BYTES {
+            return Err(Errno::EINVAL);
+        }
+        let asked = len.checked_add(alignment - PAGE_BYTES).ok_or(Errno::EINVAL)?;
+        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches nothing that exists.
+        let raw = unsafe {
+            rustix::mm::mmap_anonymous(core::ptr::null_mut(), asked, ProtFlags::empty(), reserved_flags())
+        }?;
+        let start = raw.addr();
+        let before = start.next_multiple_of(alignment) - start;
+        let after = asked - before - len;
+        // SAFETY: head and tail lie inside the mapping just made, which nobody else knows of; cutting them off leaves
+        // exactly `len` bytes at `before`. Unmapping page-aligned parts of one's own mapping cannot fail for the
+        // reasons munmap fails, save the kernel's limit on the number of mappings: the part then stays reserved,
+        // which is harmless.
+        let base = unsafe {
+            if before > 0 {
+                let _ = rustix::mm::munmap(raw, before);
+            }
+            if after > 0 {
+                let _ = rustix::mm::munmap(raw.byte_add(before + len), after);
+            }
+            NonNull::new_unchecked(raw.byte_add(before).cast::<u8>())
+        };
+        Ok(Reservation { inner: Arc::new(ReservedRange { base, len, occupied: Mutex::new(Vec::new()) }) })
+    }
+
+    /// The address of the first byte.
+    pub fn address(&self) -> u64 {
+        self.inner.base.as_ptr().expose_provenance() as u64
+    }
+
+    /// Length in bytes, whole pages.
+    pub fn len(&self) -> usize {
+        self.inner.len
+    }
+
+    /// Never: a reservation has at least one page.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// True where no mapping is placed in it.
+    pub fn is_vacant(&self) -> bool {
+        self.occupied().is_empty()
+    }
+
+    fn occupied(&self) -> MutexGuard<'_, Vec<(usize, usize)>> {
+        // Every change to the list is one call, so it is valid after any panic.
+        self.inner.occupied.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for ReservedRange {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `Reservation::new`, every placed mapping held a clone and is gone, and
+        // nobody else was told to unmap it. A failure leaves it reserved.
+        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}
+
+impl Mapping {
+    /// Maps a file; see [`super::Syscalls::map`].
+    pub(super) fn of_file(
+        file: BorrowedFd<'_>,
+        offset: u64,
+        len: usize,
+        protection: Protection,
+        place: Option<(&Reservation, usize)>,
+    ) -> Result<Mapping, Errno> {
+        let rounded = pages(len)?;
+        let Some((reservation, start)) = place else {
+            // SAFETY: a fresh mapping at an address of the kernel's choice touches nothing that exists.
+            let raw = unsafe {
+                let anywhere = core::ptr::null_mut();
+                rustix::mm::mmap(anywhere, rounded, protection.flags(), MapFlags::SHARED, file, offset)
+            }?;
+            return Ok(Mapping::new(raw, len, protection, Place::Anywhere { len: rounded }));
+        };
+        if !start.is_multiple_of(PAGE_BYTES) {
+            return Err(Errno::EINVAL);
+        }
+        if start > reservation.len() || rounded > reservation.len() - start {
+            return Err(Errno::ENOMEM);
+        }
+        // Held across the call, so that two placements cannot both find the range vacant.
+        let mut occupied = reservation.occupied();
+        if occupied.iter().any(|(at, bytes)| *at < start + rounded && start < at + bytes) {
+            return Err(Errno::EEXIST);
+        }
+        let flags = MapFlags::SHARED | MapFlags::FIXED;
+        // SAFETY: the range lies inside the reservation, which owns that address space and has just shown that
+        // nothing is placed there: replacing PROT_NONE pages takes nothing away from anyone.
+        let raw = unsafe {
+            let address = reservation.inner.base.as_ptr().add(start).cast::<c_void>();
+            rustix::mm::mmap(address, rounded, protection.flags(), flags, file, offset)
+        }?;
+        occupied.push((start, rounded));
+        drop(occupied);
+        let place = Place::Inside { reservation: reservation.clone(), offset: start, len: rounded };
+        Ok(Mapping::new(raw, len, protection, place))
+    }
+
+    fn new(raw: *mut c_void, len: usize, protection: Protection, place: Place) -> Mapping {
+        // SAFETY: mmap succeeded, so the address is not null. The range is mapped until this `Mapping` is dropped,
+        // it is page-aligned, and no Rust object lies in it: it is reached through views only. That no view is used
+        // after the drop is the documented duty of the holder.
+        let view = unsafe { SharedView::new(NonNull::new_unchecked(raw.cast()), len) };
+        Mapping { view, protection, place, guard: None }
+    }
+
+    /// The mapped bytes. See the type's documentation for how long it may be used.
+    ///
+    /// Stores into a mapping of [`Protection::Read`], and any access to one of [`Protection::None`], end the process.
+    pub fn view(&self) -> SharedView {
+        self.view
+    }
+
+    /// The address as the host sees it.
+    pub fn address(&self) -> u64 {
+        self.view.host_address() as u64
+    }
+
+    /// Bytes asked for.
+    pub fn len(&self) -> usize {
+        self.view.len()
+    }
+
+    /// Never: a mapping has at least one byte.
+    pub fn is_empty(&self) -> bool {
+        self.view.is_empty()
+    }
+
+    /// The rights it was made with.
+    pub fn protection(&self) -> Protection {
+        self.protection
+    }
+
+    /// Attaches something that is dropped after the range is taken down, so that a driver may count live mappings.
+    pub fn with_guard(mut self, guard: Box<dyn Any + Send + Sync>) -> Mapping {
+        self.guard = Some(Guard { _value: guard });
+        self
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        let address = self.view.host_address();
+        let pointer = core::ptr::with_exposed_provenance_mut::<c_void>(address);
+        match &self.place {
+            Place::Anywhere { len } => {
+                // SAFETY: the range was mapped by `of_file` for this value alone, and views of it are no longer used.
+                let _ = unsafe { rustix::mm::munmap(pointer, *len) };
+            }
+            Place::Inside { reservation, offset, len } => {
+                let mut occupied = reservation.occupied();
+                // SAFETY: the range belongs to the reservation, which is alive in `self.place`, and only this
+                // mapping is placed there; the fixed mapping puts back what was before.
+                let restored = unsafe {
+                    let flags = reserved_flags() | MapFlags::FIXED;
+                    rustix::mm::mmap_anonymous(pointer, *len, ProtFlags::empty(), flags)
+                };
+                // Where the kernel has no room for it, the range stays occupied rather than be used twice.
+                if restored.is_ok() {
+                    occupied.retain(|(start, _)| start != offset);
+                }
+            }
+        }
+        self.guard = None;
+    }
+}
+
+impl MemoryFile {
+    /// A sparse file of `len` bytes (rounded up to pages) in memory; `name` appears in `/proc/self/maps`.
+    pub fn new(name: &str, len: usize) -> Result<MemoryFile, Errno> {
+        let len = pages(len)?;
+        let file = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC)?;
+        rustix::fs::ftruncate(&file, len as u64)?;
+        Ok(MemoryFile { file, len })
+    }
+
+    /// Length in bytes, whole pages.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Never: a file has at least one page.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Maps a part of it; `EINVAL` outside the file. See [`super::Syscalls::map`] for `place`.
+    pub fn map(
+        &self,
+        offset: u64,
+        len: usize,
+        protection: Protection,
+        place: Option<(&Reservation, usize)>,
+    ) -> Result<Mapping, Errno> {
+        // Pages past the end of a file would end the process at the first access.
+        if offset > self.len as u64 || pages(len)? as u64 > self.len as u64 - offset {
+            return Err(Errno::EINVAL);
+        }
+        Mapping::of_file(self.file.as_fd(), offset, len, protection, place)
+    }
+
+    /// Gives pages back to the system; they read as zero afterwards, in every mapping.
+    pub fn release(&self, offset: u64, len: u64) -> Result<(), Errno> {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        Ok(rustix::fs::fallocate(&self.file, flags, offset, len)?)
+    }
+
+    /// Bytes of host memory that it holds at the moment.
+    pub fn resident_bytes(&self) -> Result<u64, Errno> {
+        // st_blocks counts units of 512 bytes whatever the block size (stat(2)).
+        Ok(rustix::fs::fstat(&self.file)?.st_blocks as u64 * 512)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syscalls::UserPointer;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// Whether the process can read `address` now, asked of the kernel.
+    fn readable(address: u64) -> bool {
+        UserPointer::invalid().nested(address).read(&mut [0]).is_ok()
+    }
+
+    #[test]
+    fn reservations_are_aligned_and_without_access() {
+        for alignment in [4096, 1 << 16, 2 << 20, 1 << 30] {
+            let reservation = Reservation::new(5000, alignment).unwrap();
+            assert_eq!(reservation.address() % alignment as u64, 0);
+            assert_eq!(reservation.len(), 8192);
+            assert!(!readable(reservation.address()));
+        }
+        assert_eq!(Reservation::new(0, 4096).err(), Some(Errno::EINVAL));
+        assert_eq!(Reservation::new(4096, 2048).err(), Some(Errno::EINVAL));
+        assert_eq!(Reservation::new(4096, 12288).err(), Some(Errno::EINVAL));
+        assert_eq!(Reservation::new(usize::MAX, 4096).err(), Some(Errno::EINVAL));
+    }
+
+    #[test]
+    fn one_file_seen_through_several_mappings() {
+        let file = MemoryFile::new("twice", 32 << 30).unwrap();
+        let reservation = Reservation::new(1 << 20, 2 << 20).unwrap();
+        let placed = file.map(1 << 34, 8192, Protection::ReadWrite, Some((&reservation, 4096))).unwrap();
+        let loose = file.map(1 << 34, 8192, Protection::ReadWrite, None).unwrap();
+        assert_eq!(placed.address(), reservation.address() + 4096);
+        placed.view().store_u32(4096, 0x1234_5678);
+        assert_eq!(loose.view().load_u32(4096), 0x1234_5678);
+        assert!(file.resident_bytes().unwrap() <= 8192);
+        file.release(1 << 34, 8192).unwrap();
+        assert_eq!(loose.view().load_u32(4096), 0);
+    }
+
+    #[test]
+    fn a_dropped_mapping_becomes_reserved_space_again() {
+        let file = MemoryFile::new("drop", 8192).unwrap();
+        let reservation = Reservation::new(16384, 4096).unwrap();
+        let dropped = Arc::new(AtomicBool::new(false));
+        struct Flag(Arc<AtomicBool>);
+        impl Drop for Flag {
+            fn drop(&mut self) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+        let mapping = file.map(0, 8192, Protection::ReadWrite, Some((&reservation, 4096))).unwrap();
+        let mapping = mapping.with_guard(Box::new(Flag(dropped.clone())));
+        let address = mapping.address();
+        let overlapping = file.map(0, 4096, Protection::Read, Some((&reservation, 8192)));
+        assert_eq!(overlapping.err(), Some(Errno::EEXIST));
+        assert!(readable(address) && !reservation.is_vacant());
+        drop(mapping);
+        assert!(!readable(address) && reservation.is_vacant() && dropped.load(Ordering::Relaxed));
+        let again = file.map(0, 4096, Protection::Read, Some((&reservation, 8192))).unwrap();
+        // The reservation outlives its handle while something is placed in it.
+        drop(reservation);
+        assert!(readable(again.address()));
+    }
+
+    #[test]
+    fn places_outside_are_refused() {
+        let file = MemoryFile::new("outside", 8192).unwrap();
+        let reservation = Reservation::new(8192, 4096).unwrap();
+        let at =
+            |offset, len, start| file.map(offset, len, Protection::Read, Some((&reservation, start))).err();
+        assert_eq!(at(0, 8192, 4096), Some(Errno::ENOMEM));
+        assert_eq!(at(0, 4096, 8), Some(Errno::EINVAL));
+        assert_eq!(at(4096, 8192, 0), Some(Errno::EINVAL));
+        assert_eq!(at(u64::MAX, 4096, 0), Some(Errno::EINVAL));
+        assert_eq!(at(0, 0, 0), Some(Errno::EINVAL));
+        assert!(reservation.is_vacant());
+    }
+}

@@ -1,0 +1,98 @@
+//! Addresses and lengths as types, so that an address, a byte length and a dword count cannot be exchanged.
+//!
+//! Contract: all arithmetic is checked; overflow is `None`, never a wrap. No allocation.
+
+use core::fmt;
+
+/// A GPU virtual address. 48 bits are usable on gfx12 (hardware reference §2.4).
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GpuVa(pub u64);
+
+/// A length or offset in bytes.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ByteLen(pub u64);
+
+/// A length or offset in dwords (4 bytes).
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DwordLen(pub u32);
+
+impl GpuVa {
+    /// The address `offset` bytes on, or `None` past the end of the 64-bit space.
+    pub const fn offset(self, offset: ByteLen) -> Option<GpuVa> {
+        match self.0.checked_add(offset.0) {
+            Some(address) => Some(GpuVa(address)),
+            None => None,
+        }
+    }
+
+    /// True where the address is a multiple of `alignment` (a power of two).
+    pub const fn is_aligned_to(self, alignment: u64) -> bool {
+        debug_assert!(alignment.is_power_of_two());
+        self.0 & (alignment - 1) == 0
+    }
+
+    /// Low dword, as packets carry it.
+    pub const fn low(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// High dword, as packets carry it.
+    pub const fn high(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+impl ByteLen {
+    /// This length rounded up to a multiple of `alignment` (a power of two), or `None` on overflow.
+    pub const fn align_up(self, alignment: u64) -> Option<ByteLen> {
+        debug_assert!(alignment.is_power_of_two());
+        match self.0.checked_add(alignment - 1) {
+            Some(raised) => Some(ByteLen(raised & !(alignment - 1))),
+            None => None,
+        }
+    }
+}
+
+impl DwordLen {
+    /// The same length in bytes.
+    pub const fn bytes(self) -> ByteLen {
+        ByteLen(self.0 as u64 * 4)
+    }
+}
+
+impl fmt::Debug for GpuVa {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "GpuVa({:#x})", self.0)
+    }
+}
+
+impl fmt::Display for GpuVa {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:#014x}", self.0)
+    }
+}
+
+impl fmt::Debug for ByteLen {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} B", self.0)
+    }
+}
+
+impl fmt::Debug for DwordLen {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} dwords", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_is_checked() {
+        assert_eq!(GpuVa(u64::MAX).offset(ByteLen(1)), None);
+        assert_eq!(ByteLen(u64::MAX).align_up(4096), None);
+        assert_eq!(ByteLen(4097).align_up(4096), Some(ByteLen(8192)));
+        assert_eq!((GpuVa(0x1_2345_6789).low(), GpuVa(0x1_2345_6789).high()), (0x2345_6789, 1));
+    }
+}

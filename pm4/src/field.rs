@@ -1,0 +1,150 @@
+//! Bit fields by name: where a field lies, reading it, and putting a value into it without losing bits.
+//!
+//! Contract: [`Field::put`] refuses a value that does not fit; nothing masks silently. All of it is `const`.
+
+use core::fmt;
+
+/// A run of bits in one dword of a packet body or register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// The manual's name.
+    pub name: &'static str,
+    /// Index of the dword in the packet's body; 0 for a register.
+    pub dword: u8,
+    /// Highest bit, inclusive.
+    pub high: u8,
+    /// Lowest bit.
+    pub low: u8,
+}
+
+/// A value that does not fit its field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldOverflow {
+    /// The field.
+    pub field: Field,
+    /// The value that was to go into it.
+    pub value: u32,
+}
+
+impl Field {
+    /// The field `[high:low]` of body dword `dword`.
+    pub const fn new(name: &'static str, dword: u8, high: u8, low: u8) -> Field {
+        assert!(high < 32 && low <= high);
+        Field { name, dword, high, low }
+    }
+
+    /// The largest value that fits.
+    pub const fn max(&self) -> u32 {
+        u32::MAX >> (31 - (self.high - self.low))
+    }
+
+    /// The field's bits in place.
+    pub const fn mask(&self) -> u32 {
+        self.max() << self.low
+    }
+
+    /// The field's value in `word`.
+    #[inline(always)]
+    pub const fn get(&self, word: u32) -> u32 {
+        (word >> self.low) & self.max()
+    }
+
+    /// True where any bit of the field is set in `word`.
+    #[inline(always)]
+    pub const fn is_set(&self, word: u32) -> bool {
+        word & self.mask() != 0
+    }
+
+    /// `value` in the field's place, or an error if it does not fit.
+    #[inline(always)]
+    pub const fn put(&self, value: u32) -> Result<u32, FieldOverflow> {
+        if value > self.max() {
+            return Err(FieldOverflow { field: *self, value });
+        }
+        Ok(value << self.low)
+    }
+
+    /// The one-bit field set or clear.
+    #[inline(always)]
+    pub const fn flag(&self, set: bool) -> u32 {
+        assert!(self.high == self.low);
+        (set as u32) << self.low
+    }
+}
+
+impl fmt::Display for FieldOverflow {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Field { name, high, low, .. } = self.field;
+        write!(formatter, "value {:#x} does not fit field {name} [{high}:{low}]", self.value)
+    }
+}
+
+impl core::error::Error for FieldOverflow {}
+
+/// For each of the first `N` body dwords, the bits that belong to no field of `fields`.
+pub(crate) const fn reserved_masks<const N: usize>(fields: &[Field]) -> [u32; N] {
+    let mut reserved = [u32::MAX; N];
+    let mut at = 0;
+    while at < fields.len() {
+        let mask = fields[at].mask();
+        let dword = fields[at].dword as usize;
+        assert!(reserved[dword] & mask == mask, "two fields overlap");
+        reserved[dword] &= !mask;
+        at += 1;
+    }
+    reserved
+}
+
+/// Writes ` NAME=0x..` for every field that is not zero, then the bits that belong to no field.
+pub(crate) fn print_fields(
+    formatter: &mut fmt::Formatter<'_>,
+    fields: &[Field],
+    reserved: &[u32],
+    body: &[u32],
+) -> fmt::Result {
+    for field in fields {
+        let Some(word) = body.get(usize::from(field.dword)) else { continue };
+        let value = field.get(*word);
+        if value != 0 && field.high == field.low {
+            write!(formatter, " {}", field.name)?;
+        } else if value != 0 {
+            write!(formatter, " {}={value:#x}", field.name)?;
+        }
+    }
+    for (dword, (mask, word)) in reserved.iter().zip(body).enumerate() {
+        if mask & word != 0 {
+            write!(formatter, " reserved[{dword}]={:#x}", mask & word)?;
+        }
+    }
+    Ok(())
+}
+
+/// Declares fields as `NAME = dword [high : low];` and `ALL`, the list of them.
+macro_rules! fields {
+    ($($(#[$meta:meta])* $name:ident = $dword:literal [$high:literal : $low:literal];)*) => {
+        $($(#[$meta])* pub const $name: $crate::Field = $crate::Field::new(stringify!($name), $dword, $high, $low);)*
+        /// Every field, in ascending order of place.
+        pub const ALL: &[$crate::Field] = &[$($name),*];
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_takes_its_largest_value_and_refuses_the_next() {
+        let field = Field::new("F", 0, 12, 4);
+        assert_eq!(field.mask(), 0x1ff0);
+        assert_eq!(field.put(0x1ff), Ok(0x1ff0));
+        assert_eq!(field.put(0x200), Err(FieldOverflow { field, value: 0x200 }));
+        assert_eq!(field.get(0xffff_e56f), 0x56);
+        assert_eq!(Field::new("W", 0, 31, 0).put(u32::MAX), Ok(u32::MAX));
+    }
+
+    #[test]
+    #[should_panic(expected = "overlap")]
+    fn overlapping_fields_are_our_mistake() {
+        let _: [u32; 1] = reserved_masks(&[Field::new("A", 0, 3, 0), Field::new("B", 0, 7, 3)]);
+    }
+}

@@ -1,0 +1,440 @@
+//! The packets of a compute ring, one file each.
+//!
+//! Every file has the same order: the view (`Packet<T>`), its fields, its accessors, the representation (`Repr`),
+//! `Display`, tests. The contract of both levels is that of the crate. [`Repr`] here is any one of them.
+
+use crate::error::{EmitError, ParseError};
+use crate::field::Field;
+use crate::header::{Header, HeaderFlags, Opcode};
+
+/// Declares `Packet<T>`, the view of one packet, whose body has at least (`least`) or exactly (`exact`) so many dwords.
+macro_rules! packet_view {
+    (@is_exact exact) => {
+        true
+    };
+    (@is_exact least) => {
+        false
+    };
+    ($opcode:ident, $length:ident $dwords:literal) => {
+        /// The packet in the words that hold it. Words after its end are ignored.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct Packet<T: AsRef<[u32]>> {
+            words: T,
+        }
+
+        /// This packet's opcode.
+        pub const OPCODE: $crate::Opcode = $crate::Opcode::$opcode;
+
+        const RESERVED: [u32; $dwords] = $crate::field::reserved_masks(field::ALL);
+
+        impl<T: AsRef<[u32]>> Packet<T> {
+            /// A view without a check: only for words that were emitted by this program. On other words the accessors
+            /// may panic.
+            pub const fn new_unchecked(words: T) -> Packet<T> {
+                Packet { words }
+            }
+
+            /// A view of any words, or why they are not this packet.
+            pub fn new_checked(words: T) -> Result<Packet<T>, $crate::ParseError> {
+                let packet = Packet { words };
+                packet.check_len()?;
+                Ok(packet)
+            }
+
+            /// Checks header and length. After `Ok` no accessor panics.
+            pub fn check_len(&self) -> Result<(), $crate::ParseError> {
+                let exact = packet_view!(@is_exact $length);
+                $crate::packet::check_len(self.words.as_ref(), OPCODE, $dwords, exact)
+            }
+
+            /// The words given.
+            pub fn into_inner(self) -> T {
+                self.words
+            }
+
+            /// The header.
+            pub fn header(&self) -> $crate::Header {
+                $crate::Header(self.words.as_ref()[0])
+            }
+
+            /// The dwords after the header, as many as the header counts.
+            pub fn body(&self) -> &[u32] {
+                let dwords = self.header().body_dwords().unwrap_or(0);
+                &self.words.as_ref()[1..1 + dwords]
+            }
+
+            #[allow(dead_code)]
+            fn get(&self, field: $crate::Field) -> u32 {
+                field.get(self.words.as_ref()[1 + usize::from(field.dword)])
+            }
+
+            fn check_reserved(&self) -> Result<(), $crate::ParseError> {
+                $crate::packet::check_reserved(OPCODE, &RESERVED, self.header(), self.body())
+            }
+        }
+    };
+}
+
+/// Declares an enumeration that a field holds, with `bits` and `from_bits`.
+macro_rules! field_values {
+    ($(#[$meta:meta])* $name:ident { $($(#[$value_meta:meta])* $variant:ident = $value:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$value_meta])* $variant = $value,)*
+        }
+
+        impl $name {
+            /// Every value that has a meaning.
+            pub const ALL: &[$name] = &[$($name::$variant),*];
+
+            /// The field's value.
+            pub const fn bits(self) -> u32 {
+                self as u32
+            }
+
+            /// The meaning of a field's value, if it has one.
+            pub const fn from_bits(bits: u32) -> Option<$name> {
+                match bits {
+                    $($value => Some($name::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+pub mod acquire_mem;
+pub mod copy_data;
+pub mod dispatch_direct;
+pub mod event_write;
+pub mod indirect_buffer;
+pub mod nop;
+pub mod release_mem;
+pub mod set_sh_reg;
+pub mod wait_reg_mem;
+pub mod write_data;
+
+field_values! {
+    /// How long the caches should keep a line (hardware reference §4.6; gfx10 and gfx11 had a cache policy here).
+    TemporalHint {
+        /// Regular.
+        #[default]
+        Regular = 0,
+        /// Not used again soon.
+        NonTemporal = 1,
+        /// Used again soon.
+        HighTemporal = 2,
+        /// Last use.
+        LastUse = 3,
+    }
+}
+
+/// An event for the pipe and the index that says how the command processor handles it (hardware reference §4.6, §4.8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Event {
+    /// Event type, 6 bits.
+    pub kind: u8,
+    /// Event index, 4 bits.
+    pub index: u8,
+}
+
+impl Event {
+    /// Waits until all compute waves of the queue have ended.
+    pub const CS_PARTIAL_FLUSH: Event = Event { kind: 0x07, index: 4 };
+    /// End of pipe with caches flushed: the compute fence.
+    pub const CACHE_FLUSH_AND_INV_TS: Event = Event { kind: 0x14, index: 5 };
+    /// End of pipe, caches flushed and not invalidated.
+    pub const CACHE_FLUSH_TS: Event = Event { kind: 0x04, index: 5 };
+    /// End of pipe.
+    pub const BOTTOM_OF_PIPE_TS: Event = Event { kind: 0x28, index: 5 };
+    /// Shader done.
+    pub const CS_DONE: Event = Event { kind: 0x2f, index: 6 };
+}
+
+/// Any packet that this crate writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Repr<'a> {
+    Nop(nop::Repr<'a>),
+    SetShReg(set_sh_reg::Repr<'a>),
+    DispatchDirect(dispatch_direct::Repr),
+    AcquireMem(acquire_mem::Repr),
+    ReleaseMem(release_mem::Repr),
+    WaitRegMem(wait_reg_mem::Repr),
+    WriteData(write_data::Repr<'a>),
+    CopyData(copy_data::Repr),
+    EventWrite(event_write::Repr),
+    IndirectBuffer(indirect_buffer::Repr),
+}
+
+/// True where [`Repr::parse`] knows the packet.
+pub const fn is_known(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::NOP
+            | Opcode::SET_SH_REG
+            | Opcode::DISPATCH_DIRECT
+            | Opcode::ACQUIRE_MEM
+            | Opcode::RELEASE_MEM
+            | Opcode::WAIT_REG_MEM
+            | Opcode::WRITE_DATA
+            | Opcode::COPY_DATA
+            | Opcode::EVENT_WRITE
+            | Opcode::INDIRECT_BUFFER
+    )
+}
+
+impl<'a> Repr<'a> {
+    /// The packet at the start of `words`, or `None` where its opcode is none of the ten.
+    pub fn parse(words: &'a [u32]) -> Result<Option<Repr<'a>>, ParseError> {
+        let header = Header(*words.first().ok_or(ParseError::Empty)?);
+        if header.packet_type() != 3 {
+            return Err(ParseError::PacketType { packet_type: header.packet_type() });
+        }
+        Ok(Some(match header.opcode() {
+            Opcode::NOP => Repr::Nop(nop::Repr::parse(&nop::Packet::new_checked(words)?)?),
+            Opcode::SET_SH_REG => {
+                Repr::SetShReg(set_sh_reg::Repr::parse(&set_sh_reg::Packet::new_checked(words)?)?)
+            }
+            Opcode::DISPATCH_DIRECT => Repr::DispatchDirect(dispatch_direct::Repr::parse(
+                &dispatch_direct::Packet::new_checked(words)?,
+            )?),
+            Opcode::ACQUIRE_MEM => {
+                Repr::AcquireMem(acquire_mem::Repr::parse(&acquire_mem::Packet::new_checked(words)?)?)
+            }
+            Opcode::RELEASE_MEM => {
+                Repr::ReleaseMem(release_mem::Repr::parse(&release_mem::Packet::new_checked(words)?)?)
+            }
+            Opcode::WAIT_REG_MEM => {
+                Repr::WaitRegMem(wait_reg_mem::Repr::parse(&wait_reg_mem::Packet::new_checked(words)?)?)
+            }
+            Opcode::WRITE_DATA => {
+                Repr::WriteData(write_data::Repr::parse(&write_data::Packet::new_checked(words)?)?)
+            }
+            Opcode::COPY_DATA => {
+                Repr::CopyData(copy_data::Repr::parse(&copy_data::Packet::new_checked(words)?)?)
+            }
+            Opcode::EVENT_WRITE => {
+                Repr::EventWrite(event_write::Repr::parse(&event_write::Packet::new_checked(words)?)?)
+            }
+            Opcode::INDIRECT_BUFFER => Repr::IndirectBuffer(indirect_buffer::Repr::parse(
+                &indirect_buffer::Packet::new_checked(words)?,
+            )?),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Dwords of the packet, header included.
+    pub fn dword_len(&self) -> usize {
+        match self {
+            Repr::Nop(repr) => repr.dword_len(),
+            Repr::SetShReg(repr) => repr.dword_len(),
+            Repr::DispatchDirect(repr) => repr.dword_len(),
+            Repr::AcquireMem(repr) => repr.dword_len(),
+            Repr::ReleaseMem(repr) => repr.dword_len(),
+            Repr::WaitRegMem(repr) => repr.dword_len(),
+            Repr::WriteData(repr) => repr.dword_len(),
+            Repr::CopyData(repr) => repr.dword_len(),
+            Repr::EventWrite(repr) => repr.dword_len(),
+            Repr::IndirectBuffer(repr) => repr.dword_len(),
+        }
+    }
+
+    /// Writes the packet into a slice exactly [`dword_len`](Repr::dword_len) long; writes nothing on an error.
+    pub fn emit(&self, words: &mut [u32]) -> Result<(), EmitError> {
+        match self {
+            Repr::Nop(repr) => repr.emit(words),
+            Repr::SetShReg(repr) => repr.emit(words),
+            Repr::DispatchDirect(repr) => repr.emit(words),
+            Repr::AcquireMem(repr) => repr.emit(words),
+            Repr::ReleaseMem(repr) => repr.emit(words),
+            Repr::WaitRegMem(repr) => repr.emit(words),
+            Repr::WriteData(repr) => repr.emit(words),
+            Repr::CopyData(repr) => repr.emit(words),
+            Repr::EventWrite(repr) => repr.emit(words),
+            Repr::IndirectBuffer(repr) => repr.emit(words),
+        }
+    }
+}
+
+/// The check behind every `Packet::check_len`.
+pub(crate) fn check_len(words: &[u32], opcode: Opcode, least: usize, exact: bool) -> Result<(), ParseError> {
+    let header = Header(*words.first().ok_or(ParseError::Empty)?);
+    if header.packet_type() != 3 {
+        return Err(ParseError::PacketType { packet_type: header.packet_type() });
+    }
+    if header.opcode() != opcode {
+        return Err(ParseError::Opcode { expected: opcode, found: header.opcode() });
+    }
+    let found = header.body_dwords().ok_or(ParseError::BodyLength {
+        opcode,
+        least,
+        found: header.count() as usize + 1,
+    })?;
+    if found < least || (exact && found != least) {
+        return Err(ParseError::BodyLength { opcode, least, found });
+    }
+    if found + 1 > words.len() {
+        return Err(ParseError::Truncated { needed: found + 1, given: words.len() });
+    }
+    Ok(())
+}
+
+/// Refuses bits of header and body that belong to no field.
+pub(crate) fn check_reserved(
+    opcode: Opcode,
+    reserved: &[u32],
+    header: Header,
+    body: &[u32],
+) -> Result<(), ParseError> {
+    if header.reserved_bits() != 0 {
+        return Err(ParseError::HeaderReserved { bits: header.reserved_bits() });
+    }
+    for (dword, (mask, word)) in reserved.iter().zip(body).enumerate() {
+        if mask & word != 0 {
+            return Err(ParseError::Reserved { opcode, dword, bits: mask & word });
+        }
+    }
+    Ok(())
+}
+
+/// Copies a whole packet into a slice that must be exactly as long.
+pub(crate) fn emit_words(packet: &[u32], words: &mut [u32]) -> Result<(), EmitError> {
+    if words.len() != packet.len() {
+        return Err(EmitError::Length { needed: packet.len(), given: words.len() });
+    }
+    words.copy_from_slice(packet);
+    Ok(())
+}
+
+/// The meaning of a field, or the error that it has none.
+pub(crate) fn value_of<V>(field: Field, bits: u32, from_bits: fn(u32) -> Option<V>) -> Result<V, ParseError> {
+    from_bits(bits).ok_or(ParseError::Value { field, value: bits })
+}
+
+/// An address from its two dwords.
+pub(crate) const fn join(low: u32, high: u32) -> u64 {
+    low as u64 | (high as u64) << 32
+}
+
+/// The two dwords of an address or value.
+pub(crate) const fn split(value: u64) -> (u32, u32) {
+    (value as u32, (value >> 32) as u32)
+}
+
+/// Refuses an address that is not a multiple of `alignment`, when writing.
+#[inline(always)]
+pub(crate) const fn check_aligned(address: u64, alignment: u32) -> Result<(), EmitError> {
+    if address & (alignment as u64 - 1) != 0 {
+        return Err(EmitError::Misaligned { address, alignment });
+    }
+    Ok(())
+}
+
+/// The same when reading.
+pub(crate) const fn parse_aligned(address: u64, alignment: u32) -> Result<u64, ParseError> {
+    if address & (alignment as u64 - 1) != 0 {
+        return Err(ParseError::Misaligned { address, alignment });
+    }
+    Ok(address)
+}
+
+/// The start of every `Display`: the name and the header's flags.
+pub(crate) fn print_header(formatter: &mut core::fmt::Formatter<'_>, header: Header) -> core::fmt::Result {
+    write!(formatter, "{}", header.opcode())?;
+    for (name, _) in header.flags().iter_names() {
+        write!(formatter, " {name}")?;
+    }
+    if header.reserved_bits() != 0 {
+        write!(formatter, " header_reserved={:#x}", header.reserved_bits())?;
+    }
+    Ok(())
+}
+
+/// Declares `Display` for a view whose body is nothing but fields.
+macro_rules! display_fields {
+    () => {
+        impl<T: AsRef<[u32]>> core::fmt::Display for Packet<T> {
+            fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                if let Err(error) = self.check_len() {
+                    return write!(formatter, "{OPCODE} ({error})");
+                }
+                $crate::packet::print_header(formatter, self.header())?;
+                $crate::field::print_fields(formatter, field::ALL, &RESERVED, self.body())
+            }
+        }
+    };
+}
+pub(crate) use display_fields;
+
+/// A body that is one packet of fixed length, the header first.
+pub(crate) const fn fixed_header(opcode: Opcode, body_dwords: usize, flags: HeaderFlags) -> u32 {
+    Header::fixed(opcode, body_dwords, flags).0
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! Checks that every packet's tests share.
+
+    use super::*;
+
+    /// Words that a packet must overwrite completely.
+    pub const DIRTY: u32 = 0xa5a5_a5a5;
+
+    /// Compares a field table with (name, body dword, mask) as the hardware reference gives them.
+    pub fn check_fields(fields: &[Field], golden: &[(&str, u8, u32)]) {
+        let found: Vec<_> = fields.iter().map(|field| (field.name, field.dword, field.mask())).collect();
+        assert_eq!(found, golden);
+    }
+
+    /// Emits onto dirty words and compares; reads the same words back; refuses slices of any other length, shorter
+    /// words, another opcode, reserved header bits.
+    pub fn check_golden(repr: Repr<'_>, golden: &[u32]) {
+        let mut words = vec![DIRTY; golden.len()];
+        assert_eq!(repr.dword_len(), golden.len());
+        repr.emit(&mut words).unwrap();
+        assert_eq!(words, golden, "emitted words differ");
+        assert_eq!(Repr::parse(golden), Ok(Some(repr)));
+
+        let mut longer = golden.to_vec();
+        longer.push(DIRTY);
+        assert_eq!(Repr::parse(&longer), Ok(Some(repr)), "words after the packet do not matter");
+        let given = longer.len();
+        assert_eq!(repr.emit(&mut longer), Err(EmitError::Length { needed: golden.len(), given }));
+
+        for short in 0..golden.len() {
+            let error = Repr::parse(&golden[..short]).unwrap_err();
+            if short == 0 {
+                assert_eq!(error, ParseError::Empty);
+            } else {
+                assert_eq!(error, ParseError::Truncated { needed: golden.len(), given: short });
+            }
+        }
+        let mut reserved = golden.to_vec();
+        reserved[0] |= 0x80;
+        assert_eq!(Repr::parse(&reserved), Err(ParseError::HeaderReserved { bits: 0x80 }));
+        let mut other_type = golden.to_vec();
+        other_type[0] &= 0x7fff_ffff;
+        assert_eq!(Repr::parse(&other_type), Err(ParseError::PacketType { packet_type: 1 }));
+    }
+
+    /// Sets every bit of the body in turn: a reserved one must be refused, and nothing may panic.
+    pub fn check_reserved_bits(golden: &[u32], reserved: &[u32]) {
+        for (dword, mask) in reserved.iter().enumerate() {
+            for bit in 0..32 {
+                let mut words = golden.to_vec();
+                words[1 + dword] |= 1 << bit;
+                let parsed = Repr::parse(&words);
+                if mask >> bit & 1 == 1 {
+                    let Err(ParseError::Reserved { dword: found, bits, .. }) = parsed else {
+                        panic!("reserved bit {bit} of body dword {dword} was accepted: {parsed:?}");
+                    };
+                    assert_eq!((found, bits), (dword, 1 << bit));
+                } else {
+                    assert!(!matches!(parsed, Err(ParseError::Reserved { .. })), "bit {bit} of {dword}");
+                }
+            }
+        }
+    }
+}

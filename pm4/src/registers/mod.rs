@@ -1,0 +1,311 @@
+//! The compute registers of GC 12.0: where they are, what they are called, and who may write them.
+//!
+//! Offsets are dwords relative to 0x2C00, the start of the shader range that SET_SH_REG writes; the absolute dword is
+//! 0x2C00 more, the byte offset four times that (hardware reference §5). [`WriteClass`] says which of them a dispatch
+//! may write: the rest is the queue's or the kernel driver's, and a stream that writes it breaks the next user of the
+//! queue rather than itself (reference §9).
+
+mod launch;
+mod queue;
+mod rsrc;
+
+pub use launch::{
+    DispatchInitiator, InitiatorFlags, NumThread, PGM_ADDRESS_ALIGNMENT, ResourceFlags, ResourceLimits,
+    program_address_words, scratch_base_words,
+};
+pub use queue::{SE_COUNT_MAX, StaticThreadMgmt, TmpringSize};
+pub use rsrc::{Rsrc1, Rsrc1Flags, Rsrc2, Rsrc2Flags, Rsrc3, Rsrc3Flags, WaveSize};
+
+pub(crate) use launch::WORKGROUP_THREADS_MAX;
+
+use crate::error::ParseError;
+use crate::field::Field;
+use crate::field::reserved_masks;
+use core::fmt;
+
+/// First register of the shader range, absolute dword (hardware reference §4.3).
+pub const SHADER_RANGE_START: u32 = 0x2c00;
+
+/// Registers in the shader range: 0x2C00..0x3000 (hardware reference §4.3).
+pub const REGISTER_COUNT: usize = 0x400;
+
+/// A register of the shader range.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Register(u16);
+
+/// Who may write a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteClass {
+    /// Part of every dispatch; a recorder writes it.
+    PerDispatch,
+    /// Written by the dispatch packet itself; writing it with SET_SH_REG starts or disturbs a dispatch.
+    DispatchPacket,
+    /// Set when the queue is made (its memory queue descriptor) and the queue's from then on.
+    QueueOwned,
+    /// The kernel driver's, or the context save and restore's.
+    Privileged,
+}
+
+/// What is known of a register.
+#[derive(Clone, Copy, Debug)]
+pub struct RegisterInfo {
+    /// The register.
+    pub register: Register,
+    /// The manual's name.
+    pub name: &'static str,
+    /// Who may write it.
+    pub class: WriteClass,
+    /// Its bit fields; empty where the whole dword is one value or the fields are not used here.
+    pub fields: &'static [Field],
+    /// Where offset, fields and class come from.
+    pub source: &'static str,
+}
+
+/// Offsets and fields: the table of the hardware reference. Class: the recipe and the warnings.
+const RECIPE: &str = "hardware reference §5, §5.3";
+const PACKET: &str = "hardware reference §5, §5.1";
+const QUEUE: &str = "hardware reference §5; queue-owned by §5.3 and §9";
+const QUEUE_UNUSED: &str = "hardware reference §5; not in the recipe of §5.3, so left to the queue";
+const DRIVER: &str = "hardware reference §5; written by the driver or by context restore";
+const PLAIN: &[Field] = &[];
+
+macro_rules! registers {
+    ($($constant:ident = $offset:literal $name:literal $class:ident $source:ident $fields:expr;)*) => {
+        impl Register {
+            $(#[doc = concat!("COMPUTE_", $name, ".")] pub const $constant: Register = Register($offset);)*
+        }
+
+        /// Every compute register that the hardware reference §5 lists, in ascending order.
+        pub const COMPUTE_REGISTERS: &[RegisterInfo] = &[$(RegisterInfo {
+            register: Register($offset),
+            name: concat!("COMPUTE_", $name),
+            class: WriteClass::$class,
+            fields: $fields,
+            source: $source,
+        },)*];
+    };
+}
+
+registers! {
+    DISPATCH_INITIATOR = 0x200 "DISPATCH_INITIATOR" DispatchPacket PACKET launch::initiator::ALL;
+    DIM_X = 0x201 "DIM_X" DispatchPacket PACKET PLAIN;
+    DIM_Y = 0x202 "DIM_Y" DispatchPacket PACKET PLAIN;
+    DIM_Z = 0x203 "DIM_Z" DispatchPacket PACKET PLAIN;
+    START_X = 0x204 "START_X" PerDispatch RECIPE PLAIN;
+    START_Y = 0x205 "START_Y" PerDispatch RECIPE PLAIN;
+    START_Z = 0x206 "START_Z" PerDispatch RECIPE PLAIN;
+    NUM_THREAD_X = 0x207 "NUM_THREAD_X" PerDispatch RECIPE launch::num_thread::ALL;
+    NUM_THREAD_Y = 0x208 "NUM_THREAD_Y" PerDispatch RECIPE launch::num_thread::ALL;
+    NUM_THREAD_Z = 0x209 "NUM_THREAD_Z" PerDispatch RECIPE launch::num_thread_z::ALL;
+    PIPELINESTAT_ENABLE = 0x20a "PIPELINESTAT_ENABLE" PerDispatch RECIPE PLAIN;
+    PERFCOUNT_ENABLE = 0x20b "PERFCOUNT_ENABLE" PerDispatch RECIPE PLAIN;
+    PGM_LO = 0x20c "PGM_LO" PerDispatch RECIPE PLAIN;
+    PGM_HI = 0x20d "PGM_HI" PerDispatch RECIPE launch::pgm_hi::ALL;
+    DISPATCH_PKT_ADDR_LO = 0x20e "DISPATCH_PKT_ADDR_LO" QueueOwned QUEUE_UNUSED PLAIN;
+    DISPATCH_PKT_ADDR_HI = 0x20f "DISPATCH_PKT_ADDR_HI" QueueOwned QUEUE_UNUSED PLAIN;
+    DISPATCH_SCRATCH_BASE_LO = 0x210 "DISPATCH_SCRATCH_BASE_LO" PerDispatch RECIPE PLAIN;
+    DISPATCH_SCRATCH_BASE_HI = 0x211 "DISPATCH_SCRATCH_BASE_HI" PerDispatch RECIPE PLAIN;
+    PGM_RSRC1 = 0x212 "PGM_RSRC1" PerDispatch RECIPE rsrc::rsrc1::ALL;
+    PGM_RSRC2 = 0x213 "PGM_RSRC2" PerDispatch RECIPE rsrc::rsrc2::ALL;
+    VMID = 0x214 "VMID" Privileged DRIVER PLAIN;
+    RESOURCE_LIMITS = 0x215 "RESOURCE_LIMITS" PerDispatch RECIPE launch::resource_limits::ALL;
+    STATIC_THREAD_MGMT_SE0 = 0x216 "STATIC_THREAD_MGMT_SE0" QueueOwned QUEUE queue::static_thread_mgmt::ALL;
+    STATIC_THREAD_MGMT_SE1 = 0x217 "STATIC_THREAD_MGMT_SE1" QueueOwned QUEUE queue::static_thread_mgmt::ALL;
+    TMPRING_SIZE = 0x218 "TMPRING_SIZE" QueueOwned QUEUE queue::tmpring_size::ALL;
+    STATIC_THREAD_MGMT_SE2 = 0x219 "STATIC_THREAD_MGMT_SE2" QueueOwned QUEUE queue::static_thread_mgmt::ALL;
+    STATIC_THREAD_MGMT_SE3 = 0x21a "STATIC_THREAD_MGMT_SE3" QueueOwned QUEUE queue::static_thread_mgmt::ALL;
+    RESTART_X = 0x21b "RESTART_X" PerDispatch RECIPE PLAIN;
+    RESTART_Y = 0x21c "RESTART_Y" PerDispatch RECIPE PLAIN;
+    RESTART_Z = 0x21d "RESTART_Z" PerDispatch RECIPE PLAIN;
+    THREAD_TRACE_ENABLE = 0x21e "THREAD_TRACE_ENABLE" QueueOwned QUEUE_UNUSED PLAIN;
+    MISC_RESERVED = 0x21f "MISC_RESERVED" QueueOwned QUEUE_UNUSED PLAIN;
+    DISPATCH_ID = 0x220 "DISPATCH_ID" QueueOwned QUEUE_UNUSED PLAIN;
+    THREADGROUP_ID = 0x221 "THREADGROUP_ID" QueueOwned QUEUE_UNUSED PLAIN;
+    REQ_CTRL = 0x222 "REQ_CTRL" QueueOwned QUEUE_UNUSED PLAIN;
+    STATIC_THREAD_MGMT_SE8 = 0x223 "STATIC_THREAD_MGMT_SE8" QueueOwned QUEUE queue::static_thread_mgmt::ALL;
+    USER_ACCUM_0 = 0x224 "USER_ACCUM_0" QueueOwned QUEUE_UNUSED PLAIN;
+    USER_ACCUM_1 = 0x225 "USER_ACCUM_1" QueueOwned QUEUE_UNUSED PLAIN;
+    USER_ACCUM_2 = 0x226 "USER_ACCUM_2" QueueOwned QUEUE_UNUSED PLAIN;
+    USER_ACCUM_3 = 0x227 "USER_ACCUM_3" QueueOwned QUEUE_UNUSED PLAIN;
+    PGM_RSRC3 = 0x228 "PGM_RSRC3" PerDispatch RECIPE rsrc::rsrc3::ALL;
+    DDID_INDEX = 0x229 "DDID_INDEX" QueueOwned QUEUE_UNUSED PLAIN;
+    SHADER_CHKSUM = 0x22a "SHADER_CHKSUM" QueueOwned QUEUE_UNUSED PLAIN;
+    STATIC_THREAD_MGMT_SE4 = 0x22b "STATIC_THREAD_MGMT_SE4" QueueOwned QUEUE queue::static_thread_mgmt::ALL;
+    STATIC_THREAD_MGMT_SE5 = 0x22c "STATIC_THREAD_MGMT_SE5" QueueOwned QUEUE queue::static_thread_mgmt::ALL;
+    STATIC_THREAD_MGMT_SE6 = 0x22d "STATIC_THREAD_MGMT_SE6" QueueOwned QUEUE queue::static_thread_mgmt::ALL;
+    STATIC_THREAD_MGMT_SE7 = 0x22e "STATIC_THREAD_MGMT_SE7" QueueOwned QUEUE queue::static_thread_mgmt::ALL;
+    DISPATCH_INTERLEAVE = 0x22f "DISPATCH_INTERLEAVE" QueueOwned QUEUE_UNUSED queue::dispatch_interleave::ALL;
+    RELAUNCH = 0x230 "RELAUNCH" Privileged DRIVER PLAIN;
+    WAVE_RESTORE_ADDR_LO = 0x231 "WAVE_RESTORE_ADDR_LO" Privileged DRIVER PLAIN;
+    WAVE_RESTORE_ADDR_HI = 0x232 "WAVE_RESTORE_ADDR_HI" Privileged DRIVER PLAIN;
+    RELAUNCH2 = 0x233 "RELAUNCH2" Privileged DRIVER PLAIN;
+    PRESCALED_DIM_X = 0x235 "PRESCALED_DIM_X" QueueOwned QUEUE_UNUSED PLAIN;
+    PRESCALED_DIM_Y = 0x236 "PRESCALED_DIM_Y" QueueOwned QUEUE_UNUSED PLAIN;
+    PRESCALED_DIM_Z = 0x237 "PRESCALED_DIM_Z" QueueOwned QUEUE_UNUSED PLAIN;
+    USER_DATA_0 = 0x240 "USER_DATA_0" PerDispatch RECIPE PLAIN;
+    USER_DATA_1 = 0x241 "USER_DATA_1" PerDispatch RECIPE PLAIN;
+    USER_DATA_2 = 0x242 "USER_DATA_2" PerDispatch RECIPE PLAIN;
+    USER_DATA_3 = 0x243 "USER_DATA_3" PerDispatch RECIPE PLAIN;
+    USER_DATA_4 = 0x244 "USER_DATA_4" PerDispatch RECIPE PLAIN;
+    USER_DATA_5 = 0x245 "USER_DATA_5" PerDispatch RECIPE PLAIN;
+    USER_DATA_6 = 0x246 "USER_DATA_6" PerDispatch RECIPE PLAIN;
+    USER_DATA_7 = 0x247 "USER_DATA_7" PerDispatch RECIPE PLAIN;
+    USER_DATA_8 = 0x248 "USER_DATA_8" PerDispatch RECIPE PLAIN;
+    USER_DATA_9 = 0x249 "USER_DATA_9" PerDispatch RECIPE PLAIN;
+    USER_DATA_10 = 0x24a "USER_DATA_10" PerDispatch RECIPE PLAIN;
+    USER_DATA_11 = 0x24b "USER_DATA_11" PerDispatch RECIPE PLAIN;
+    USER_DATA_12 = 0x24c "USER_DATA_12" PerDispatch RECIPE PLAIN;
+    USER_DATA_13 = 0x24d "USER_DATA_13" PerDispatch RECIPE PLAIN;
+    USER_DATA_14 = 0x24e "USER_DATA_14" PerDispatch RECIPE PLAIN;
+    USER_DATA_15 = 0x24f "USER_DATA_15" PerDispatch RECIPE PLAIN;
+    DISPATCH_TUNNEL = 0x27d "DISPATCH_TUNNEL" QueueOwned QUEUE_UNUSED PLAIN;
+    DISPATCH_END = 0x27e "DISPATCH_END" QueueOwned QUEUE_UNUSED PLAIN;
+    NOWHERE = 0x27f "NOWHERE" QueueOwned QUEUE_UNUSED PLAIN;
+}
+
+/// USER_DATA registers there are (hardware reference §5).
+pub const USER_DATA_COUNT: usize = 16;
+
+impl Register {
+    /// The register `relative` dwords after 0x2C00, if the range has it. It need not be a compute register.
+    pub const fn new(relative: u32) -> Option<Register> {
+        if (relative as usize) < REGISTER_COUNT { Some(Register(relative as u16)) } else { None }
+    }
+
+    /// Dwords after 0x2C00, as SET_SH_REG carries it.
+    pub const fn relative(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// Absolute dword offset.
+    pub const fn absolute(self) -> u32 {
+        SHADER_RANGE_START + self.0 as u32
+    }
+
+    /// What is known of it; `None` for a register that is no compute register.
+    pub fn info(self) -> Option<&'static RegisterInfo> {
+        let at = COMPUTE_REGISTERS.binary_search_by_key(&self, |info| info.register).ok()?;
+        COMPUTE_REGISTERS.get(at)
+    }
+
+    /// Who may write it; `None` for a register that is no compute register.
+    pub fn class(self) -> Option<WriteClass> {
+        self.info().map(|info| info.class)
+    }
+}
+
+/// Refuses bits of a register's value that belong to no field.
+fn check_reserved(register: Register, fields: &[Field], word: u32) -> Result<(), ParseError> {
+    let [reserved] = reserved_masks(fields);
+    match word & reserved {
+        0 => Ok(()),
+        bits => Err(ParseError::RegisterReserved { register, bits }),
+    }
+}
+
+impl fmt::Display for Register {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.info() {
+            Some(info) => formatter.write_str(info.name),
+            None => write!(formatter, "SH+{:#x}", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for Register {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+impl fmt::Display for WriteClass {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            WriteClass::PerDispatch => "per dispatch",
+            WriteClass::DispatchPacket => "written by the dispatch packet",
+            WriteClass::QueueOwned => "queue-owned",
+            WriteClass::Privileged => "privileged",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_are_those_of_the_reference() {
+        // Absolute dwords, typed from hardware reference §5 and §10 check 4.
+        for (register, absolute) in [
+            (Register::DISPATCH_INITIATOR, 0x2e00),
+            (Register::DIM_X, 0x2e01),
+            (Register::START_X, 0x2e04),
+            (Register::NUM_THREAD_X, 0x2e07),
+            (Register::NUM_THREAD_Z, 0x2e09),
+            (Register::PIPELINESTAT_ENABLE, 0x2e0a),
+            (Register::PERFCOUNT_ENABLE, 0x2e0b),
+            (Register::PGM_LO, 0x2e0c),
+            (Register::PGM_HI, 0x2e0d),
+            (Register::DISPATCH_PKT_ADDR_LO, 0x2e0e),
+            (Register::DISPATCH_SCRATCH_BASE_LO, 0x2e10),
+            (Register::PGM_RSRC1, 0x2e12),
+            (Register::PGM_RSRC2, 0x2e13),
+            (Register::VMID, 0x2e14),
+            (Register::RESOURCE_LIMITS, 0x2e15),
+            (Register::STATIC_THREAD_MGMT_SE0, 0x2e16),
+            (Register::STATIC_THREAD_MGMT_SE1, 0x2e17),
+            (Register::TMPRING_SIZE, 0x2e18),
+            (Register::STATIC_THREAD_MGMT_SE2, 0x2e19),
+            (Register::STATIC_THREAD_MGMT_SE3, 0x2e1a),
+            (Register::RESTART_X, 0x2e1b),
+            (Register::THREAD_TRACE_ENABLE, 0x2e1e),
+            (Register::REQ_CTRL, 0x2e22),
+            (Register::STATIC_THREAD_MGMT_SE8, 0x2e23),
+            (Register::USER_ACCUM_0, 0x2e24),
+            (Register::PGM_RSRC3, 0x2e28),
+            (Register::DDID_INDEX, 0x2e29),
+            (Register::SHADER_CHKSUM, 0x2e2a),
+            (Register::STATIC_THREAD_MGMT_SE4, 0x2e2b),
+            (Register::STATIC_THREAD_MGMT_SE7, 0x2e2e),
+            (Register::DISPATCH_INTERLEAVE, 0x2e2f),
+            (Register::RELAUNCH, 0x2e30),
+            (Register::RELAUNCH2, 0x2e33),
+            (Register::PRESCALED_DIM_X, 0x2e35),
+            (Register::USER_DATA_0, 0x2e40),
+            (Register::USER_DATA_15, 0x2e4f),
+            (Register::DISPATCH_TUNNEL, 0x2e7d),
+            (Register::DISPATCH_END, 0x2e7e),
+            (Register::NOWHERE, 0x2e7f),
+        ] {
+            assert_eq!(register.absolute(), absolute, "{register}");
+        }
+        assert_eq!(Register::DISPATCH_INITIATOR.absolute() * 4, 0xb800);
+    }
+
+    #[test]
+    fn the_table_is_ordered_without_doubles_and_each_entry_has_fields_that_fit() {
+        for pair in COMPUTE_REGISTERS.windows(2) {
+            assert!(pair[0].register < pair[1].register, "{} before {}", pair[0].name, pair[1].name);
+        }
+        for info in COMPUTE_REGISTERS {
+            assert_eq!(info.register.info().map(|found| found.name), Some(info.name));
+            assert!(info.source.starts_with("hardware reference §5"));
+            let _: [u32; 1] = crate::field::reserved_masks(info.fields);
+        }
+        assert_eq!(Register::new(0x234).and_then(Register::class), None);
+        assert_eq!(Register::new(0x400), None);
+    }
+
+    #[test]
+    fn classes_follow_the_warnings_of_the_reference() {
+        for (register, class) in [
+            (Register::PGM_RSRC3, WriteClass::PerDispatch),
+            (Register::STATIC_THREAD_MGMT_SE8, WriteClass::QueueOwned),
+            (Register::TMPRING_SIZE, WriteClass::QueueOwned),
+            (Register::VMID, WriteClass::Privileged),
+            (Register::DISPATCH_INITIATOR, WriteClass::DispatchPacket),
+        ] {
+            assert_eq!(register.class(), Some(class), "{register}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Time, as a wait needs it, given by the caller because this crate has no clock of its own.
+
+/// Polls between two looks at a clock that stands still before a wait gives up all the same. A clock that counts
+/// nanoseconds cannot stand still that long; the limit keeps a broken one from hanging the caller.
+pub(crate) const POLLS_WITHOUT_TIME_MAX: u64 = 1 << 28;
+
+/// A monotonic clock. Any `Fn() -> u64` that returns nanoseconds is one.
+pub trait Clock {
+    /// Nanoseconds since some fixed moment, never going backwards.
+    fn now_ns(&self) -> u64;
+
+    /// Called between two polls, with how long the wait has lasted. The default tells the processor that it spins;
+    /// an implementation may yield or sleep once a wait grows long.
+    fn pause(&self, waited_ns: u64) {
+        let _ = waited_ns;
+        core::hint::spin_loop();
+    }
+}
+
+impl<F: Fn() -> u64> Clock for F {
+    fn now_ns(&self) -> u64 {
+        self()
+    }
+}
+
+/// Polls `poll` until it answers or `timeout_ns` have passed. Polls at least once, and once more after the deadline, so
+/// that an answer which came in time is not lost to a thread that was not running. `Err` holds the nanoseconds waited.
+pub(crate) fn poll_until<C: Clock, T>(
+    clock: &C,
+    timeout_ns: u64,
+    mut poll: impl FnMut() -> Option<T>,
+) -> Result<T, u64> {
+    if let Some(answer) = poll() {
+        return Ok(answer);
+    }
+    let start = clock.now_ns();
+    let (mut last, mut polls_without_time) = (start, 0u64);
+    loop {
+        let now = clock.now_ns();
+        let waited_ns = now.saturating_sub(start);
+        polls_without_time = if now == last { polls_without_time + 1 } else { 0 };
+        last = now;
+        if let Some(answer) = poll() {
+            return Ok(answer);
+        }
+        if waited_ns >= timeout_ns || polls_without_time >= POLLS_WITHOUT_TIME_MAX {
+            return Err(waited_ns);
+        }
+        clock.pause(waited_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::cell::Cell;
+
+    #[test]
+    fn a_wait_ends_by_the_clock() {
+        let time = Cell::new(0u64);
+        let clock = || {
+            time.set(time.get() + 10);
+            time.get()
+        };
+        assert_eq!(poll_until(&clock, 100, || None::<()>), Err(100));
+        let mut polls = 0;
+        let third = poll_until(&clock, 1000, || {
+            polls += 1;
+            (polls == 3).then_some(polls)
+        });
+        assert_eq!(third, Ok(3));
+    }
+
+    #[test]
+    fn an_answer_that_is_there_needs_no_clock() {
+        let clock = || -> u64 { unreachable!("the first poll comes before the clock") };
+        assert_eq!(poll_until(&clock, 0, || Some(7)), Ok(7));
+    }
+
+    #[test]
+    fn an_answer_at_the_deadline_still_counts() {
+        let time = Cell::new(0u64);
+        let clock = || {
+            time.set(time.get() + 1_000_000);
+            time.get()
+        };
+        let mut polls = 0;
+        let answer = poll_until(&clock, 1, || {
+            polls += 1;
+            (polls == 2).then_some(())
+        });
+        assert_eq!(answer, Ok(()), "the poll after the clock has passed the deadline counts");
+    }
+}

@@ -1,0 +1,315 @@
+//! The producer's side of a command ring.
+//!
+//! Pointers count dwords in 64 bits and never wrap (hardware reference §0, fact 2); a slot is the pointer modulo the
+//! ring. free = size − (wptr − rptr), and one dword always stays free, so that wptr − rptr never reaches the size
+//! (reference §6.4). Packets may straddle the end of the ring. The device advances the read pointer lazily: a value that
+//! lags only makes the ring look fuller than it is.
+//!
+//! Cost: one store per dword, one full fence, one doorbell store; the read pointer is loaded only when the room known
+//! to be free does not suffice. `benches/submissions.rs` measures it.
+
+use crate::clock::{Clock, poll_until};
+use crate::error::RingError;
+use crate::fence::Fence;
+use crate::graph::{GRAPH_PARTS_MAX, Graph};
+use crate::publish::{NOT_A_PACKET, RingStores, SharedRing, publish};
+use crate::watchdog::Observation;
+use core::sync::atomic::Ordering;
+use zrt_mem::{GpuVa, SharedView};
+use zrt_pm4::packet::{acquire_mem, indirect_buffer, release_mem};
+use zrt_pm4::{Opcode, Reader, StreamError, Writer};
+
+/// Least bytes of a ring: one page (hardware reference §2.6).
+pub const RING_BYTES_MIN: usize = 4096;
+
+/// Most dwords that submitting a graph writes into the ring: acquire, jumps, fence, interrupt.
+const GRAPH_SUBMISSION_DWORDS_MAX: usize = acquire_mem::Repr::DWORDS
+    + GRAPH_PARTS_MAX * indirect_buffer::Repr::DWORDS
+    + 2 * release_mem::Repr::DWORDS;
+
+/// The command ring of one queue, as its one producer holds it.
+#[derive(Debug)]
+pub struct CommandRing {
+    stores: SharedRing,
+    read_pointer: SharedView,
+    mask: usize,
+    write: u64,
+    /// The furthest read pointer seen so far.
+    read: u64,
+    counters: Counters,
+}
+
+/// What was submitted so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Submissions, which is also doorbell stores.
+    pub submissions: u64,
+    /// Packets, those of replayed graphs included.
+    pub packets: u64,
+    /// Dispatches, those of replayed graphs included.
+    pub dispatches: u64,
+    /// Dwords written into the ring.
+    pub ring_dwords: u64,
+    /// Dwords of the indirect buffers that were called.
+    pub indirect_dwords: u64,
+}
+
+/// Where a submission lies, in dwords since the queue was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Submission {
+    /// Its first dword.
+    pub start: u64,
+    /// The dword after its last: what write pointer and doorbell were set to.
+    pub end: u64,
+}
+
+/// What the device writes when a submission is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FenceSignal {
+    /// Where; a multiple of 8.
+    pub address: GpuVa,
+    /// What.
+    pub value: u64,
+    /// An event to raise afterwards, so that a host may sleep.
+    pub event: Option<EventSlot>,
+}
+
+/// A slot of the event page (hardware reference §2.8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventSlot {
+    /// Address of the slot, a multiple of 4.
+    pub address: GpuVa,
+    /// The event's id, which the interrupt carries.
+    pub event_id: u32,
+}
+
+impl FenceSignal {
+    /// `value` to `address`, without an event.
+    pub const fn new(address: GpuVa, value: u64) -> FenceSignal {
+        FenceSignal { address, value, event: None }
+    }
+
+    /// The same, with an event.
+    pub const fn with_event(self, event: EventSlot) -> FenceSignal {
+        FenceSignal { event: Some(event), ..self }
+    }
+}
+
+impl CommandRing {
+    /// A producer over the ring's memory, the words that hold the pointers, and the doorbell (8 bytes each, at the start
+    /// of their views).
+    ///
+    /// The pointers are taken as they are in memory: zero for a new queue, which must have been made with them so. The
+    /// slot at the write pointer is overwritten with a word that is no packet.
+    pub fn new(
+        ring: SharedView,
+        write_pointer: SharedView,
+        read_pointer: SharedView,
+        doorbell: SharedView,
+    ) -> Result<CommandRing, RingError> {
+        let bytes = ring.len();
+        if !bytes.is_power_of_two() || bytes < RING_BYTES_MIN {
+            return Err(RingError::RingLength { bytes, least: RING_BYTES_MIN });
+        }
+        for (name, view) in
+            [("write pointer", write_pointer), ("read pointer", read_pointer), ("doorbell", doorbell)]
+        {
+            if view.len() < 8 {
+                return Err(RingError::ViewLength { name, bytes: view.len() });
+            }
+        }
+        let mask = bytes / 4 - 1;
+        let (write, read) = (write_pointer.load_u64_acquire(0), read_pointer.load_u64_acquire(0));
+        if read > write || write - read > mask as u64 {
+            return Err(RingError::StartPointers { read, write });
+        }
+        let mut stores = SharedRing { ring, write_pointer, doorbell };
+        stores.store_dword(write as usize & mask, NOT_A_PACKET);
+        Ok(CommandRing { stores, read_pointer, mask, write, read, counters: Counters::default() })
+    }
+
+    /// Dwords that the ring takes at most at a time: one less than it has.
+    pub const fn capacity_dwords(&self) -> usize {
+        self.mask
+    }
+
+    /// Dwords submitted since the queue was made.
+    pub const fn write_pointer(&self) -> u64 {
+        self.write
+    }
+
+    /// Dwords that the device has read since the queue was made, as far as it has told.
+    pub fn read_pointer(&mut self) -> Result<u64, RingError> {
+        self.refresh_read_pointer()?;
+        Ok(self.read)
+    }
+
+    /// Dwords that can be submitted now.
+    pub fn free_dwords(&mut self) -> Result<usize, RingError> {
+        self.refresh_read_pointer()?;
+        Ok(self.free_known())
+    }
+
+    /// What was submitted so far.
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The pointers and a fence as they are now, for a [`Watchdog`](crate::Watchdog). `fence_target` is the value that
+    /// the last submission will write.
+    pub fn observe(&self, time_ns: u64, fence: &Fence, fence_target: u64) -> Observation {
+        let read_pointer = match self.reported_read_pointer() {
+            Ok(read) => read.max(self.read),
+            Err(RingError::ReadPointerAhead { read, .. }) => read,
+            Err(_) => self.read,
+        };
+        let fence_value = fence.value();
+        Observation { time_ns, write_pointer: self.write, read_pointer, fence_value, fence_target }
+    }
+
+    /// Submits whole packets: one doorbell. [`RingError::Full`] where there is no room now; nothing is written then.
+    pub fn submit(&mut self, packets: &[u32]) -> Result<Submission, RingError> {
+        let (packet_count, dispatches) = count_packets(packets)?;
+        self.make_room(packets.len())?;
+        self.counters.packets += packet_count;
+        self.counters.dispatches += dispatches;
+        Ok(self.push(packets))
+    }
+
+    /// As [`submit`](CommandRing::submit), waiting for room at most `timeout_ns`.
+    pub fn submit_within<C: Clock>(
+        &mut self,
+        packets: &[u32],
+        clock: &C,
+        timeout_ns: u64,
+    ) -> Result<Submission, RingError> {
+        self.wait_for_room(packets.len(), clock, timeout_ns)?;
+        self.submit(packets)
+    }
+
+    /// Replays a recorded graph, then has the device write a fence: one submission, one doorbell.
+    ///
+    /// The first submission of a recording begins with a full acquire, so that the command processor does not fetch stale
+    /// lines where the memory held something else before (hardware reference §9).
+    pub fn submit_graph(&mut self, graph: &Graph, signal: FenceSignal) -> Result<Submission, RingError> {
+        let mut words = [0; GRAPH_SUBMISSION_DWORDS_MAX];
+        let mut writer = Writer::new(&mut words);
+        let mut packets = 1;
+        let first = !graph.fetched.load(Ordering::Relaxed);
+        if first {
+            writer.acquire_everything()?;
+            packets += 1;
+        }
+        for part in graph.parts() {
+            writer.indirect_buffer(&indirect_buffer::Repr::call(part.address.0, part.len.0))?;
+            packets += 1;
+        }
+        writer.release_mem(&release_mem::Repr::fence(signal.address.0, signal.value))?;
+        if let Some(EventSlot { address, event_id }) = signal.event {
+            writer.release_mem(&release_mem::Repr::event_interrupt(address.0, event_id))?;
+            packets += 1;
+        }
+        let len = writer.len();
+        self.make_room(len)?;
+        self.counters.packets += packets + graph.packets();
+        self.counters.dispatches += graph.dispatches();
+        self.counters.indirect_dwords += graph.len().0 as u64;
+        let submission = self.push(&words[..len]);
+        if first {
+            graph.fetched.store(true, Ordering::Relaxed);
+        }
+        Ok(submission)
+    }
+
+    /// As [`submit_graph`](CommandRing::submit_graph), waiting for room at most `timeout_ns`.
+    pub fn submit_graph_within<C: Clock>(
+        &mut self,
+        graph: &Graph,
+        signal: FenceSignal,
+        clock: &C,
+        timeout_ns: u64,
+    ) -> Result<Submission, RingError> {
+        self.wait_for_room(GRAPH_SUBMISSION_DWORDS_MAX, clock, timeout_ns)?;
+        self.submit_graph(graph, signal)
+    }
+
+    /// Waits until `dwords` fit, at most `timeout_ns`.
+    pub fn wait_for_room<C: Clock>(
+        &mut self,
+        dwords: usize,
+        clock: &C,
+        timeout_ns: u64,
+    ) -> Result<(), RingError> {
+        let waited = poll_until(clock, timeout_ns, || match self.make_room(dwords) {
+            Err(RingError::Full { .. }) => None,
+            answer => Some(answer),
+        });
+        match waited {
+            Ok(answer) => answer,
+            Err(waited_ns) => Err(RingError::Timeout { needed: dwords, free: self.free_known(), waited_ns }),
+        }
+    }
+
+    const fn free_known(&self) -> usize {
+        self.mask - (self.write - self.read) as usize
+    }
+
+    #[inline]
+    fn make_room(&mut self, dwords: usize) -> Result<(), RingError> {
+        if dwords <= self.free_known() && dwords > 0 {
+            return Ok(());
+        }
+        if dwords == 0 {
+            return Err(RingError::Empty);
+        }
+        if dwords > self.mask {
+            return Err(RingError::TooLong { dwords, capacity: self.mask });
+        }
+        self.refresh_read_pointer()?;
+        match self.free_known() {
+            free if dwords <= free => Ok(()),
+            free => Err(RingError::Full { needed: dwords, free }),
+        }
+    }
+
+    fn refresh_read_pointer(&mut self) -> Result<(), RingError> {
+        self.read = self.read.max(self.reported_read_pointer()?);
+        Ok(())
+    }
+
+    /// The read pointer that the other side has stored, as a count since the queue was made.
+    ///
+    /// How many bits of it the hardware reports, and whether it wraps with the ring, the reference does not say. It does
+    /// not matter: the true value lies less than a ring behind the write pointer, so its position in the ring tells it.
+    /// A number above the write pointer is a lie in every reading.
+    fn reported_read_pointer(&self) -> Result<u64, RingError> {
+        let read = self.read_pointer.load_u64_acquire(0);
+        if read > self.write {
+            return Err(RingError::ReadPointerAhead { read, write: self.write });
+        }
+        Ok(self.write - ((self.write - read) & self.mask as u64))
+    }
+
+    #[inline]
+    fn push(&mut self, packets: &[u32]) -> Submission {
+        let start = self.write;
+        self.write = publish(&mut self.stores, self.mask, start, packets);
+        assert!(self.write - self.read <= self.mask as u64, "a submission never laps the reader");
+        self.counters.submissions += 1;
+        self.counters.ring_dwords += packets.len() as u64;
+        Submission { start, end: self.write }
+    }
+}
+
+/// Packets and dispatches in `words`, or where they stop being packets.
+fn count_packets(words: &[u32]) -> Result<(u64, u64), StreamError> {
+    let (mut packets, mut dispatches) = (0, 0);
+    for item in Reader::new(words) {
+        let item = item?;
+        packets += 1;
+        dispatches += u64::from(
+            item.words.first().is_some_and(|word| zrt_pm4::Header(*word).opcode() == Opcode::DISPATCH_DIRECT),
+        );
+    }
+    Ok((packets, dispatches))
+}

@@ -1,0 +1,151 @@
+//! Fences: a 64-bit value in shared memory that the device writes when work is done.
+//!
+//! RELEASE_MEM writes it after GL2 was written back, so whatever the work stored is visible to a host that has seen the
+//! value (hardware reference §4.6, §6.3). Values of a [`Timeline`] only grow; 2^64 of them do not run out.
+
+use crate::clock::{Clock, poll_until};
+use crate::error::FenceError;
+use zrt_mem::{GpuVa, SharedView};
+
+/// A fence value's place: as the host sees it, and as the device does.
+#[derive(Clone, Copy, Debug)]
+pub struct Fence {
+    view: SharedView,
+    address: GpuVa,
+}
+
+/// A fence whose values are handed out in order.
+#[derive(Debug)]
+pub struct Timeline {
+    fence: Fence,
+    last: u64,
+}
+
+impl Fence {
+    /// The fence in the first 8 bytes of `view`, which the device knows as `address`. Give it a line of 256 bytes of its
+    /// own (hardware reference §1.4).
+    pub fn new(view: SharedView, address: GpuVa) -> Result<Fence, FenceError> {
+        if view.len() < 8 {
+            return Err(FenceError::ViewLength { bytes: view.len() });
+        }
+        if !address.is_aligned_to(8) {
+            return Err(FenceError::Misaligned(address));
+        }
+        Ok(Fence { view, address })
+    }
+
+    /// The address for the device.
+    pub const fn address(&self) -> GpuVa {
+        self.address
+    }
+
+    /// The value there now. Everything that the device published before it is visible after this call.
+    #[inline]
+    pub fn value(&self) -> u64 {
+        self.view.load_u64_acquire(0)
+    }
+
+    /// Waits until the value is at least `value`, at most `timeout_ns`. Returns the value seen.
+    pub fn wait<C: Clock>(&self, value: u64, clock: &C, timeout_ns: u64) -> Result<u64, FenceError> {
+        poll_until(clock, timeout_ns, || Some(self.value()).filter(|seen| *seen >= value))
+            .map_err(|waited_ns| FenceError::Timeout { value, seen: self.value(), waited_ns })
+    }
+}
+
+impl Timeline {
+    /// A timeline that continues from the value in memory.
+    pub fn new(fence: Fence) -> Timeline {
+        Timeline { fence, last: fence.value() }
+    }
+
+    /// The fence.
+    pub const fn fence(&self) -> &Fence {
+        &self.fence
+    }
+
+    /// The next value, to be submitted with the work that it stands for.
+    pub fn advance(&mut self) -> Result<u64, FenceError> {
+        self.last = self.last.checked_add(1).ok_or(FenceError::Exhausted)?;
+        Ok(self.last)
+    }
+
+    /// The last value handed out.
+    pub const fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// The last value that the device has reached.
+    pub fn completed(&self) -> Result<u64, FenceError> {
+        self.check(self.fence.value())
+    }
+
+    /// Waits until the device has reached `value`, at most `timeout_ns`. Returns the value seen.
+    pub fn wait<C: Clock>(&self, value: u64, clock: &C, timeout_ns: u64) -> Result<u64, FenceError> {
+        if value > self.last {
+            return Err(FenceError::NeverSubmitted { value, last: self.last });
+        }
+        self.check(self.fence.wait(value, clock, timeout_ns)?)
+    }
+
+    fn check(&self, seen: u64) -> Result<u64, FenceError> {
+        if seen > self.last {
+            return Err(FenceError::Ahead { seen, last: self.last });
+        }
+        Ok(seen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::cell::Cell;
+
+    fn timeline() -> (SharedView, Timeline) {
+        let view = SharedView::leaked(8);
+        (view, Timeline::new(Fence::new(view, GpuVa(0x1000)).unwrap()))
+    }
+
+    #[test]
+    fn a_wait_ends_with_the_value_or_by_the_clock() {
+        let (view, mut timeline) = timeline();
+        assert_eq!(timeline.advance(), Ok(1));
+        assert_eq!(timeline.advance(), Ok(2));
+        let time = Cell::new(0);
+        let clock = || {
+            time.set(time.get() + 100);
+            if time.get() == 500 {
+                view.store_u64(0, 2);
+            }
+            time.get()
+        };
+        assert_eq!(timeline.wait(1, &clock, 10_000), Ok(2));
+        assert_eq!(timeline.completed(), Ok(2));
+        assert_eq!(timeline.advance(), Ok(3));
+        assert_eq!(
+            timeline.wait(3, &clock, 200),
+            Err(FenceError::Timeout { value: 3, seen: 2, waited_ns: 200 })
+        );
+    }
+
+    #[test]
+    fn values_that_nobody_submitted_are_refused() {
+        let (view, mut timeline) = timeline();
+        timeline.advance().unwrap();
+        let clock = || -> u64 { unreachable!("nothing waits") };
+        assert_eq!(timeline.wait(2, &clock, 1), Err(FenceError::NeverSubmitted { value: 2, last: 1 }));
+        view.store_u64(0, 9);
+        assert_eq!(timeline.wait(1, &clock, 1), Err(FenceError::Ahead { seen: 9, last: 1 }));
+        assert_eq!(timeline.completed(), Err(FenceError::Ahead { seen: 9, last: 1 }));
+        let mut end = Timeline::new(*timeline.fence());
+        end.last = u64::MAX;
+        assert_eq!(end.advance(), Err(FenceError::Exhausted));
+    }
+
+    #[test]
+    fn a_fence_needs_eight_aligned_bytes() {
+        let bytes = SharedView::leaked(4);
+        assert_eq!(Fence::new(bytes, GpuVa(0)).unwrap_err(), FenceError::ViewLength { bytes: 4 });
+        let misaligned = Fence::new(SharedView::leaked(8), GpuVa(4)).unwrap_err();
+        assert_eq!(misaligned, FenceError::Misaligned(GpuVa(4)));
+    }
+}

@@ -1,0 +1,249 @@
+//! Graphs: dispatches recorded once into an indirect buffer, and replayed by one packet per part.
+//!
+//! A recording begins by waiting for earlier waves and with a full acquire, so that it may be replayed behind anything.
+//! Between dispatches of which one reads what the other wrote goes a [`barrier`](GraphRecorder::barrier). The end is
+//! the fence's business: RELEASE_MEM waits for the last waves.
+//!
+//! Contract: [`GraphRecorder::new`] takes all the memory that recording needs. [`GraphRecorder::finish`] looks the stream
+//! over ([`zrt_pm4::lint`]): a graph that writes the queue's registers or breaks an order is refused.
+
+use crate::error::GraphError;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::sync::atomic::AtomicBool;
+use zrt_mem::{ByteLen, DwordLen, GpuVa, SharedView};
+use zrt_pm4::lint::{Finding, FindingKind, lint};
+use zrt_pm4::packet::indirect_buffer::INDIRECT_DWORDS_MAX;
+use zrt_pm4::packet::{Repr, event_write};
+use zrt_pm4::{EmitError, KernelState, Writer};
+
+/// Most indirect buffers of one graph. A part has up to 2^20 − 1 dwords, about twenty thousand dispatches.
+pub const GRAPH_PARTS_MAX: usize = 8;
+
+/// Records a graph.
+#[derive(Debug)]
+pub struct GraphRecorder {
+    words: Vec<u32>,
+    len: usize,
+    /// Where each part but the first begins.
+    part_starts: Vec<usize>,
+    part_dwords_max: usize,
+    packets: u64,
+    dispatches: u64,
+}
+
+/// A recorded graph in the device's memory.
+#[derive(Debug)]
+pub struct Graph {
+    parts: Vec<GraphPart>,
+    len: DwordLen,
+    packets: u64,
+    dispatches: u64,
+    /// Whether the command processor has been made to forget what lay at these addresses before.
+    pub(crate) fetched: AtomicBool,
+}
+
+/// One indirect buffer of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GraphPart {
+    pub address: GpuVa,
+    pub len: DwordLen,
+}
+
+impl GraphRecorder {
+    /// A recorder with room for `capacity`. A dispatch with two dwords of user data takes 38 dwords, a barrier 10, the
+    /// start 10.
+    pub fn new(capacity: DwordLen) -> Result<GraphRecorder, GraphError> {
+        GraphRecorder::with_part_limit(capacity, INDIRECT_DWORDS_MAX as usize)
+    }
+
+    fn with_part_limit(capacity: DwordLen, part_dwords_max: usize) -> Result<GraphRecorder, GraphError> {
+        let mut recorder = GraphRecorder {
+            words: vec![0; capacity.0 as usize],
+            len: 0,
+            part_starts: Vec::with_capacity(GRAPH_PARTS_MAX),
+            part_dwords_max,
+            packets: 0,
+            dispatches: 0,
+        };
+        recorder.start()?;
+        Ok(recorder)
+    }
+
+    /// Forgets what was recorded; keeps the memory.
+    pub fn clear(&mut self) -> Result<(), GraphError> {
+        self.len = 0;
+        self.part_starts.clear();
+        (self.packets, self.dispatches) = (0, 0);
+        self.start()
+    }
+
+    /// Length of what was recorded.
+    pub fn len(&self) -> DwordLen {
+        DwordLen(self.len as u32)
+    }
+
+    /// True where no dispatch was recorded.
+    pub const fn is_empty(&self) -> bool {
+        self.dispatches == 0
+    }
+
+    /// Launches `groups` workgroups of a kernel whose s[0:1] is the address of its parameter block.
+    #[inline]
+    pub fn dispatch(
+        &mut self,
+        state: &KernelState,
+        parameter_block: GpuVa,
+        groups: [u32; 3],
+    ) -> Result<(), GraphError> {
+        self.dispatch_with(state, &[parameter_block.low(), parameter_block.high()], groups)
+    }
+
+    /// The same with any user data, 1..=16 dwords.
+    #[inline]
+    pub fn dispatch_with(
+        &mut self,
+        state: &KernelState,
+        user_data: &[u32],
+        groups: [u32; 3],
+    ) -> Result<(), GraphError> {
+        // The packets of a dispatch: one per register group, user data, launch.
+        const DISPATCH_PACKETS: u64 = 8;
+        self.record(DISPATCH_PACKETS, |writer| writer.dispatch(state, user_data, groups))?;
+        self.dispatches += 1;
+        Ok(())
+    }
+
+    /// Makes the next dispatch see what the ones before stored: waits for their waves, then invalidates vector L0 and
+    /// scalar cache.
+    #[inline]
+    pub fn barrier(&mut self) -> Result<(), GraphError> {
+        self.record(2, |writer| writer.barrier())
+    }
+
+    /// Any other packet; a dispatch among them counts as one.
+    pub fn packet(&mut self, packet: &Repr<'_>) -> Result<(), GraphError> {
+        self.record(1, |writer| writer.packet(packet))?;
+        self.dispatches += u64::from(matches!(packet, Repr::DispatchDirect(_)));
+        Ok(())
+    }
+
+    /// What was recorded so far.
+    pub fn words(&self) -> &[u32] {
+        &self.words[..self.len]
+    }
+
+    /// Copies the recording into `memory`, which the device knows as `address` (a multiple of 4; better of 256), and
+    /// which must stay as it is for as long as the graph is used. The recorder keeps its contents.
+    ///
+    /// Where `memory` is VRAM behind the BAR, the caller flushes the HDP before the first submission (hardware
+    /// reference §6.4).
+    pub fn finish(&self, memory: SharedView, address: GpuVa) -> Result<Graph, GraphError> {
+        let words = self.words();
+        let needed = words.len() * 4;
+        if self.is_empty() {
+            return Err(GraphError::Empty);
+        }
+        if !address.is_aligned_to(4) {
+            return Err(GraphError::Misaligned(address));
+        }
+        if memory.len() < needed {
+            return Err(GraphError::MemoryLength { needed, given: memory.len() });
+        }
+        let mut refused: Option<Finding> = None;
+        lint(words, &mut |finding| {
+            if finding.kind != FindingKind::EndsRunning {
+                refused = refused.or(Some(finding));
+            }
+        });
+        if let Some(finding) = refused {
+            return Err(GraphError::Lint(finding));
+        }
+        for (at, word) in words.iter().enumerate() {
+            memory.store_u32(at * 4, *word);
+        }
+        let mut parts = Vec::with_capacity(self.part_starts.len() + 1);
+        let ends = self.part_starts.iter().copied().chain([words.len()]);
+        for (start, end) in [0].into_iter().chain(self.part_starts.iter().copied()).zip(ends) {
+            let range = GraphError::AddressRange { address, bytes: needed };
+            let part = address.offset(ByteLen(start as u64 * 4)).ok_or(range)?;
+            parts.push(GraphPart { address: part, len: DwordLen((end - start) as u32) });
+        }
+        if address.offset(ByteLen(needed as u64)).is_none() {
+            return Err(GraphError::AddressRange { address, bytes: needed });
+        }
+        Ok(Graph {
+            parts,
+            len: self.len(),
+            packets: self.packets,
+            dispatches: self.dispatches,
+            fetched: AtomicBool::new(false),
+        })
+    }
+
+    fn start(&mut self) -> Result<(), GraphError> {
+        self.record(2, |writer| {
+            writer.event_write(&event_write::Repr::CS_PARTIAL_FLUSH)?;
+            writer.acquire_everything()
+        })
+    }
+
+    /// Records packets that belong together into the current part, or into a new one where they do not fit it.
+    #[inline]
+    fn record(
+        &mut self,
+        packets: u64,
+        write: impl Fn(&mut Writer<'_>) -> Result<(), EmitError>,
+    ) -> Result<(), GraphError> {
+        let part_start = self.part_starts.last().copied().unwrap_or(0);
+        let part_end = (part_start + self.part_dwords_max).min(self.words.len());
+        let mut writer = Writer::new(&mut self.words[self.len..part_end]);
+        match write(&mut writer) {
+            Ok(()) => self.len += writer.len(),
+            Err(EmitError::Full { .. }) if part_end < self.words.len() => {
+                if self.part_starts.len() + 1 >= GRAPH_PARTS_MAX {
+                    return Err(GraphError::TooManyParts { most: GRAPH_PARTS_MAX });
+                }
+                let part_end = (self.len + self.part_dwords_max).min(self.words.len());
+                let mut writer = Writer::new(&mut self.words[self.len..part_end]);
+                write(&mut writer)?;
+                self.part_starts.push(self.len);
+                self.len += writer.len();
+            }
+            Err(error) => return Err(error.into()),
+        }
+        self.packets += packets;
+        Ok(())
+    }
+}
+
+impl Graph {
+    pub(crate) fn parts(&self) -> &[GraphPart] {
+        &self.parts
+    }
+
+    /// Length in dwords.
+    pub const fn len(&self) -> DwordLen {
+        self.len
+    }
+
+    /// False: a graph has at least one dispatch.
+    pub const fn is_empty(&self) -> bool {
+        self.dispatches == 0
+    }
+
+    /// Indirect buffers, each called by one packet.
+    pub fn part_count(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Packets that a replay executes, the calls not included.
+    pub const fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Dispatches of a replay.
+    pub const fn dispatches(&self) -> u64 {
+        self.dispatches
+    }
+}

@@ -1,0 +1,42 @@
+//! The host's side of a compute queue: command ring, doorbell, fences, recorded graphs, watchdog.
+//!
+//! - [`CommandRing`] writes packets into a mapped ring and rings the doorbell: bodies, then the first header, then the
+//!   write pointer, then one 64-bit doorbell store (hardware reference §6.4).
+//! - [`Fence`] and [`Timeline`] tell by a 64-bit value in shared memory, written by RELEASE_MEM, how far the device came.
+//! - [`GraphRecorder`] records dispatches into an indirect buffer once; [`CommandRing::submit_graph`] replays the
+//!   [`Graph`] with one submission and one doorbell.
+//! - [`Watchdog`] turns pointers and fence seen over time into a diagnosis.
+//! - [`mock`] is the other side as a model of its rules, for tests here and in crates above.
+//!
+//! # Contract
+//! Nothing here makes a system call, takes a lock, or allocates on the path of a submission ([`GraphRecorder`] allocates
+//! when it is made). Whatever the other side writes into pointers and fences gives an error or a wait, never a panic and
+//! never a packet written over one that was not read. Every wait ends by the caller's [`Clock`].
+//!
+//! A ring has one producer: the methods take `&mut self`, and nothing else may write the ring, the write pointer or the
+//! doorbell.
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod clock;
+mod command_ring;
+mod error;
+mod fence;
+mod graph;
+pub mod mock;
+mod publish;
+mod watchdog;
+
+pub use clock::Clock;
+pub use command_ring::{CommandRing, Counters, EventSlot, FenceSignal, RING_BYTES_MIN, Submission};
+pub use error::{FenceError, GraphError, RingError};
+pub use fence::{Fence, Timeline};
+pub use graph::{GRAPH_PARTS_MAX, Graph, GraphRecorder};
+pub use watchdog::{Diagnosis, Observation, ReadProgress, Watchdog};
+
+/// The README's example, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,260 @@
+//! The other side of a command ring, as a model of the command processor's rules, for tests here and in crates above.
+//!
+//! It reads the ring as the hardware reference says a command processor does (§6.4, §2.7): it wakes on the doorbell,
+//! reads up to the write pointer and not beyond, takes packets that straddle the ring's end, and tells its read pointer
+//! lazily. Whatever the producer does against the rules is a [`Violation`]. It executes no kernel: a caller looks at the
+//! packets.
+
+use alloc::vec::Vec;
+use core::fmt;
+use zrt_mem::{GpuVa, SharedView};
+use zrt_pm4::packet::{Repr, indirect_buffer, release_mem};
+use zrt_pm4::{DataSelect, Item, ParseError, Reader, StreamError};
+
+/// How the read pointer is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReportForm {
+    /// All 64 bits.
+    Full,
+    /// The low 32 bits.
+    Low32,
+    /// Modulo the ring.
+    Wrapped,
+}
+
+/// What the producer did against the rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Violation {
+    /// The doorbell went backwards.
+    DoorbellBackwards {
+        /// Before.
+        before: u64,
+        /// Now.
+        now: u64,
+    },
+    /// The doorbell is not what the write pointer says.
+    DoorbellWithoutPointer {
+        /// The doorbell.
+        doorbell: u64,
+        /// The write pointer in memory.
+        write_pointer: u64,
+    },
+    /// The producer is a whole ring ahead: it wrote over what was not read.
+    Overrun {
+        /// Our read pointer.
+        read: u64,
+        /// Its write pointer.
+        write: u64,
+    },
+    /// What lies between read and write pointer is no sequence of packets.
+    NotPackets(StreamError),
+    /// A packet means nothing.
+    Malformed(ParseError),
+    /// A packet names memory that is not mapped.
+    Unmapped(GpuVa),
+    /// An indirect buffer calls another more deeply than the model follows.
+    TooDeep,
+}
+
+/// Memory that packets may name: a view and the address the device knows it by.
+#[derive(Clone, Copy, Debug)]
+pub struct Mapping {
+    /// Where the device sees it.
+    pub address: GpuVa,
+    /// Where we do.
+    pub view: SharedView,
+}
+
+/// Calls inside calls that the model follows.
+const INDIRECT_DEPTH_MAX: usize = 2;
+
+/// The other side.
+#[derive(Debug)]
+pub struct CommandProcessor {
+    ring: SharedView,
+    write_pointer: SharedView,
+    read_pointer: SharedView,
+    doorbell: SharedView,
+    mappings: Vec<Mapping>,
+    read: u64,
+    told: u64,
+    doorbell_seen: u64,
+    /// How the read pointer is told.
+    pub report_form: ReportForm,
+    /// Dwords between two reports; 1 tells every packet, more is lazy. An empty ring is always told.
+    pub report_block: u64,
+}
+
+impl CommandProcessor {
+    /// The model, over the same memory as the producer, at the read pointer that is in memory.
+    pub fn new(
+        ring: SharedView,
+        write_pointer: SharedView,
+        read_pointer: SharedView,
+        doorbell: SharedView,
+    ) -> CommandProcessor {
+        CommandProcessor {
+            ring,
+            write_pointer,
+            read_pointer,
+            doorbell,
+            mappings: Vec::new(),
+            read: read_pointer.load_u64_acquire(0),
+            told: read_pointer.load_u64_acquire(0),
+            doorbell_seen: doorbell.load_u64_acquire(0),
+            report_form: ReportForm::Full,
+            report_block: 1,
+        }
+    }
+
+    /// Makes memory known to packets.
+    pub fn map(&mut self, mapping: Mapping) {
+        self.mappings.push(mapping);
+    }
+
+    /// Dwords read.
+    pub const fn read(&self) -> u64 {
+        self.read
+    }
+
+    /// Dwords that the producer was told of: at most [`read`](CommandProcessor::read).
+    pub const fn told(&self) -> u64 {
+        self.told
+    }
+
+    /// Takes at most `packets_max` packets if the doorbell was rung: hands each (those of indirect buffers too, after
+    /// their call) to `see`, executes fences, tells the read pointer. Returns how many packets of the ring it took.
+    pub fn step(&mut self, packets_max: usize, see: &mut dyn FnMut(&[u32])) -> Result<usize, Violation> {
+        let doorbell = self.doorbell.load_u64_acquire(0);
+        if doorbell < self.doorbell_seen {
+            return Err(Violation::DoorbellBackwards { before: self.doorbell_seen, now: doorbell });
+        }
+        self.doorbell_seen = doorbell;
+        let write = self.write_pointer.load_u64_acquire(0);
+        if doorbell > write {
+            return Err(Violation::DoorbellWithoutPointer { doorbell, write_pointer: write });
+        }
+        // A queue that was continued has not rung yet: there is nothing to read.
+        let end = doorbell.max(self.read);
+        let ring_dwords = self.ring.len() as u64 / 4;
+        if end - self.read >= ring_dwords {
+            return Err(Violation::Overrun { read: self.read, write: end });
+        }
+        let words: Vec<u32> =
+            (self.read..end).map(|at| self.ring.load_u32((at % ring_dwords) as usize * 4)).collect();
+        let mut taken = 0;
+        for item in Reader::new(&words).take(packets_max) {
+            let item = item.map_err(Violation::NotPackets)?;
+            self.execute(&item, 0, see)?;
+            taken += 1;
+            self.read += item.words.len() as u64;
+            if self.read == end || self.read % self.report_block < item.words.len() as u64 {
+                self.report();
+            }
+        }
+        Ok(taken)
+    }
+
+    /// What a reader that does not wait for the write pointer sees at it: the packet there, if there is one.
+    pub fn peek_beyond(&self, at: u64, dwords: usize) -> Option<Vec<u32>> {
+        let ring_dwords = self.ring.len() as u64 / 4;
+        let slot = |at: u64| (at % ring_dwords) as usize * 4;
+        let first = self.ring.load_u32_acquire(slot(at));
+        let mut words = alloc::vec![first];
+        words.extend((at + 1..at + dwords as u64).map(|at| self.ring.load_u32(slot(at))));
+        match Reader::new(&words).next() {
+            Some(Ok(_)) => Some(words),
+            _ => None,
+        }
+    }
+
+    fn report(&mut self) {
+        self.told = self.read;
+        let ring_dwords = self.ring.len() as u64 / 4;
+        let told = match self.report_form {
+            ReportForm::Full => self.read,
+            ReportForm::Low32 => self.read & u64::from(u32::MAX),
+            ReportForm::Wrapped => self.read % ring_dwords,
+        };
+        self.read_pointer.store_u64_release(0, told);
+    }
+
+    fn execute(&self, item: &Item<'_>, depth: usize, see: &mut dyn FnMut(&[u32])) -> Result<(), Violation> {
+        see(item.words);
+        match item.parse().map_err(Violation::Malformed)? {
+            Some(Repr::ReleaseMem(release)) => self.release(&release),
+            Some(Repr::IndirectBuffer(call)) => self.call(&call, depth, see),
+            _ => Ok(()),
+        }
+    }
+
+    fn release(&self, release: &release_mem::Repr) -> Result<(), Violation> {
+        let bytes = match release.data {
+            DataSelect::Low32 => 4,
+            DataSelect::Full64 => 8,
+            DataSelect::None | DataSelect::GpuClock | DataSelect::SystemClock | DataSelect::Gds => {
+                return Ok(());
+            }
+        };
+        let (view, offset) = self.find(GpuVa(release.address), bytes)?;
+        match release.data {
+            DataSelect::Low32 => view.store_u32_release(offset, release.value as u32),
+            _ => view.store_u64_release(offset, release.value),
+        }
+        Ok(())
+    }
+
+    fn call(
+        &self,
+        call: &indirect_buffer::Repr,
+        depth: usize,
+        see: &mut dyn FnMut(&[u32]),
+    ) -> Result<(), Violation> {
+        if depth == INDIRECT_DEPTH_MAX {
+            return Err(Violation::TooDeep);
+        }
+        let dwords = call.buffer_dwords as usize;
+        let (view, offset) = self.find(GpuVa(call.address), dwords * 4)?;
+        let words: Vec<u32> = (0..dwords).map(|at| view.load_u32(offset + at * 4)).collect();
+        for item in Reader::new(&words) {
+            self.execute(&item.map_err(Violation::NotPackets)?, depth + 1, see)?;
+        }
+        Ok(())
+    }
+
+    fn find(&self, address: GpuVa, bytes: usize) -> Result<(SharedView, usize), Violation> {
+        self.mappings
+            .iter()
+            .find_map(|mapping| {
+                let offset = usize::try_from(address.0.checked_sub(mapping.address.0)?).ok()?;
+                let fits = offset <= mapping.view.len() && bytes <= mapping.view.len() - offset;
+                fits.then_some((mapping.view, offset))
+            })
+            .ok_or(Violation::Unmapped(address))
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Violation::DoorbellBackwards { before, now } => {
+                write!(formatter, "the doorbell went from {before:#x} back to {now:#x}")
+            }
+            Violation::DoorbellWithoutPointer { doorbell, write_pointer } => {
+                write!(formatter, "the doorbell says {doorbell:#x} and the write pointer {write_pointer:#x}")
+            }
+            Violation::Overrun { read, write } => {
+                write!(
+                    formatter,
+                    "the write pointer {write:#x} is a ring ahead of the read pointer {read:#x}"
+                )
+            }
+            Violation::NotPackets(error) => write!(formatter, "the ring holds no packets: {error}"),
+            Violation::Malformed(error) => write!(formatter, "a packet means nothing: {error}"),
+            Violation::Unmapped(address) => write!(formatter, "a packet names unmapped memory at {address}"),
+            Violation::TooDeep => write!(formatter, "indirect buffers call each other too deeply"),
+        }
+    }
+}
+
+impl core::error::Error for Violation {}

@@ -1,0 +1,219 @@
+//! What pointers and a fence, seen over time, say about the device.
+//!
+//! Nothing in the kernel driver times out a running compute queue (hardware reference §8): whoever waits must tell a long
+//! computation from a dead queue. Contract: pure arithmetic on what the caller observed; no clock, no memory access.
+
+use core::fmt;
+
+/// The state of a queue at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Observation {
+    /// When, by the caller's clock.
+    pub time_ns: u64,
+    /// Dwords submitted.
+    pub write_pointer: u64,
+    /// Dwords read, as far as the device has told.
+    pub read_pointer: u64,
+    /// The fence's value.
+    pub fence_value: u64,
+    /// The value that the last submission will write.
+    pub fence_target: u64,
+}
+
+/// How far the device has read what was outstanding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadProgress {
+    /// Nothing of it: the doorbell was not seen, the queue is not mapped, or its first packet hangs.
+    None,
+    /// A part of it: a packet in the middle hangs, or the device tells its read pointer lazily.
+    Part,
+    /// All of it: the packets were taken and the work behind them does not end.
+    All,
+}
+
+/// What an observation means after those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Diagnosis {
+    /// All that was submitted is done.
+    Idle,
+    /// Work is outstanding and something moved less than the limit ago.
+    Running {
+        /// Nanoseconds since something moved.
+        quiet_ns: u64,
+    },
+    /// Work is outstanding and nothing moved for longer than the limit.
+    Stuck {
+        /// Nanoseconds since something moved.
+        quiet_ns: u64,
+        /// How far the ring was read since the work became outstanding.
+        read: ReadProgress,
+        /// The fence's value.
+        fence_value: u64,
+        /// The value it should reach.
+        fence_target: u64,
+    },
+    /// The observation cannot be: a pointer or the fence is beyond what was submitted.
+    Impossible {
+        /// The observation.
+        observation: Observation,
+    },
+}
+
+/// Follows one queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Watchdog {
+    quiet_limit_ns: u64,
+    state: Option<State>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct State {
+    moved_ns: u64,
+    last: Observation,
+    /// The read pointer when the work now outstanding became so.
+    read_at_start: u64,
+    idle: bool,
+}
+
+impl Watchdog {
+    /// A watchdog that calls a queue stuck after `quiet_limit_ns` without any movement.
+    pub const fn new(quiet_limit_ns: u64) -> Watchdog {
+        Watchdog { quiet_limit_ns, state: None }
+    }
+
+    /// Takes an observation; times must not decrease.
+    pub fn observe(&mut self, now: Observation) -> Diagnosis {
+        if now.read_pointer > now.write_pointer || now.fence_value > now.fence_target {
+            return Diagnosis::Impossible { observation: now };
+        }
+        let idle = now.fence_value == now.fence_target;
+        let state = match self.state {
+            None => State { moved_ns: now.time_ns, last: now, read_at_start: now.read_pointer, idle },
+            Some(before) => {
+                let moved = before.last.read_pointer != now.read_pointer
+                    || before.last.fence_value != now.fence_value
+                    || before.last.write_pointer != now.write_pointer;
+                let read_at_start = if before.idle { before.last.read_pointer } else { before.read_at_start };
+                let moved_ns = if moved { now.time_ns } else { before.moved_ns };
+                State { moved_ns, last: now, read_at_start, idle }
+            }
+        };
+        self.state = Some(state);
+        let quiet_ns = now.time_ns.saturating_sub(state.moved_ns);
+        if idle {
+            return Diagnosis::Idle;
+        }
+        if quiet_ns < self.quiet_limit_ns {
+            return Diagnosis::Running { quiet_ns };
+        }
+        let read = if now.read_pointer == now.write_pointer {
+            ReadProgress::All
+        } else if now.read_pointer == state.read_at_start {
+            ReadProgress::None
+        } else {
+            ReadProgress::Part
+        };
+        Diagnosis::Stuck { quiet_ns, read, fence_value: now.fence_value, fence_target: now.fence_target }
+    }
+}
+
+impl fmt::Display for Diagnosis {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Diagnosis::Idle => write!(formatter, "the queue is idle"),
+            Diagnosis::Running { quiet_ns } => {
+                write!(formatter, "the queue is running; something moved {quiet_ns} ns ago")
+            }
+            Diagnosis::Stuck { quiet_ns, read, fence_value, fence_target } => {
+                write!(
+                    formatter,
+                    "the queue is stuck: for {quiet_ns} ns the fence reads {fence_value} and should reach \
+                     {fence_target}, and "
+                )?;
+                formatter.write_str(match read {
+                    ReadProgress::None => {
+                        "the read pointer has not moved: the doorbell was not seen, the queue is not mapped, or its \
+                         first packet hangs"
+                    }
+                    ReadProgress::Part => "the ring was read in part: a packet in it hangs",
+                    ReadProgress::All => "the ring was read to its end: a kernel does not end, or faulted",
+                })
+            }
+            Diagnosis::Impossible { observation } => write!(
+                formatter,
+                "the device reports what cannot be: read pointer {:#x} of {:#x}, fence {} of {}",
+                observation.read_pointer,
+                observation.write_pointer,
+                observation.fence_value,
+                observation.fence_target
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(time_ns: u64, write: u64, read: u64, fence: u64, target: u64) -> Observation {
+        Observation {
+            time_ns,
+            write_pointer: write,
+            read_pointer: read,
+            fence_value: fence,
+            fence_target: target,
+        }
+    }
+
+    fn stuck(quiet_ns: u64, read: ReadProgress, fence_value: u64, fence_target: u64) -> Diagnosis {
+        Diagnosis::Stuck { quiet_ns, read, fence_value, fence_target }
+    }
+
+    #[test]
+    fn a_queue_that_runs_and_ends() {
+        let mut watchdog = Watchdog::new(100);
+        assert_eq!(watchdog.observe(at(0, 0, 0, 0, 0)), Diagnosis::Idle);
+        assert_eq!(watchdog.observe(at(10, 20, 0, 0, 1)), Diagnosis::Running { quiet_ns: 0 });
+        assert_eq!(watchdog.observe(at(90, 20, 0, 0, 1)), Diagnosis::Running { quiet_ns: 80 });
+        assert_eq!(watchdog.observe(at(100, 20, 12, 0, 1)), Diagnosis::Running { quiet_ns: 0 });
+        assert_eq!(watchdog.observe(at(199, 20, 12, 0, 1)), Diagnosis::Running { quiet_ns: 99 });
+        assert_eq!(watchdog.observe(at(900, 20, 20, 1, 1)), Diagnosis::Idle);
+        assert_eq!(watchdog.observe(at(9_000, 20, 20, 1, 1)), Diagnosis::Idle);
+    }
+
+    #[test]
+    fn how_far_a_stuck_queue_came() {
+        for (read, progress) in [(20, ReadProgress::None), (28, ReadProgress::Part), (40, ReadProgress::All)]
+        {
+            let mut watchdog = Watchdog::new(100);
+            assert_eq!(watchdog.observe(at(0, 20, 20, 1, 1)), Diagnosis::Idle);
+            assert_eq!(watchdog.observe(at(10, 40, 20, 1, 2)), Diagnosis::Running { quiet_ns: 0 });
+            assert!(watchdog.observe(at(20, 40, read, 1, 2)).is_running());
+            let quiet = if read == 20 { 190 } else { 180 };
+            assert_eq!(watchdog.observe(at(200, 40, read, 1, 2)), stuck(quiet, progress, 1, 2));
+        }
+    }
+
+    #[test]
+    fn a_second_submission_does_not_hide_the_first() {
+        let mut watchdog = Watchdog::new(100);
+        watchdog.observe(at(0, 0, 0, 0, 0));
+        watchdog.observe(at(10, 20, 8, 0, 1));
+        watchdog.observe(at(50, 40, 8, 0, 2));
+        assert_eq!(watchdog.observe(at(150, 40, 8, 0, 2)), stuck(100, ReadProgress::Part, 0, 2));
+    }
+
+    #[test]
+    fn what_cannot_be_is_said() {
+        let mut watchdog = Watchdog::new(100);
+        for observation in [at(0, 10, 11, 0, 1), at(0, 10, 0, 2, 1)] {
+            assert_eq!(watchdog.observe(observation), Diagnosis::Impossible { observation });
+        }
+    }
+
+    impl Diagnosis {
+        fn is_running(&self) -> bool {
+            matches!(self, Diagnosis::Running { .. })
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The virtual device really computes: it runs what is in memory, and faults planted there are found and named.
+
+use std::collections::BTreeMap;
+use zrt_device::{OpenOptions, VirtualOptions};
+use zrt_engine::executor::Executor;
+use zrt_engine::executor::device::DeviceExecutor;
+use zrt_engine::model::Model;
+use zrt_engine::oracle::Oracle;
+use zrt_engine::validate::{ValidateError, validate};
+use zrt_isa::{Instruction, Operand};
+use zrt_mem::ByteLen;
+use zrt_tests::{find, load, virtual_executor};
+
+const CONTEXT: u32 = 64;
+const PROMPT: [u32; 3] = [3764, 654, 261];
+
+fn default_model() -> Model {
+    load(&find("tales-qwen3-Q4_0.gguf").expect("in the repository"))
+}
+
+/// Code of a kernel in device memory, as dwords.
+fn code(executor: &mut DeviceExecutor, name: &str) -> Vec<u32> {
+    let (kernel, device) = executor.kernel(name).expect("a kernel of the plan");
+    let mut bytes = vec![0; kernel.code_len().0 as usize];
+    device.download(kernel.code(), ByteLen(0), &mut bytes).expect("readable");
+    bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
+}
+
+fn patch(executor: &mut DeviceExecutor, name: &str, dword: usize, value: u32) {
+    let (kernel, device) = executor.kernel(name).expect("a kernel of the plan");
+    device.upload(kernel.code(), ByteLen(dword as u64 * 4), &value.to_le_bytes()).expect("writable");
+}
+
+/// Dword index and new value for each constant that can be changed: the lowest bit of a 32-bit literal's mantissa
+/// moved by a lot, or an inline integer constant made another. Found by decoding, whatever the kernel is.
+fn constants(code: &[u32]) -> Vec<(usize, u32)> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < code.len() {
+        let Ok(instruction) = zrt_isa::decode(&code[at..]) else { break };
+        let length = usize::from(instruction.dword_count);
+        if let Some(patched) = changed_constant(&instruction, &code[at..at + length]) {
+            found.push((at + patched.0, patched.1));
+        }
+        at += length;
+    }
+    found
+}
+
+fn changed_constant(instruction: &Instruction, words: &[u32]) -> Option<(usize, u32)> {
+    let literal = instruction.sources.iter().find_map(|source| match source {
+        Operand::Literal(value) => Some(*value),
+        _ => None,
+    })?;
+    let last = words.len() - 1;
+    (words[last] == literal).then_some((last, literal ^ 0x0041_0101))
+}
+
+#[test]
+fn a_changed_instruction_word_changes_the_output() {
+    let model = default_model();
+    let mut device = virtual_executor(&model, CONTEXT, &OpenOptions::default());
+    let mut oracle = Oracle::new(&model, CONTEXT).expect("the oracle takes the model");
+    let mut logits_of = |executor: &mut DeviceExecutor| {
+        executor.begin(&PROMPT).expect("fits");
+        executor.step().expect("runs");
+        let mut logits = vec![0f32; model.config.vocabulary as usize];
+        executor.read_logits(&mut logits).expect("readable");
+        logits
+    };
+    oracle.begin(&PROMPT).expect("fits");
+    oracle.step().expect("runs");
+    let mut expected = vec![0f32; model.config.vocabulary as usize];
+    oracle.read_logits(&mut expected).expect("readable");
+    assert_eq!(logits_of(&mut device), expected);
+
+    let words = code(&mut device, "swiglu");
+    let (dword, value) = *constants(&words).first().expect("the exponential has constants");
+    patch(&mut device, "swiglu", dword, value);
+    assert_ne!(logits_of(&mut device), expected, "the changed word was not executed");
+    patch(&mut device, "swiglu", dword, words[dword]);
+    assert_eq!(logits_of(&mut device), expected, "the restored word was not executed");
+}
+
+#[test]
+fn a_wrong_constant_in_any_body_is_found_and_named() {
+    // Several constants of a body are harmless alone (a guard for long rows, a padding lane), so of all changes
+    // to a body at least one must be found, and every one that is found must be blamed on this body's operation.
+    for name in ["tales-qwen3-Q4_0.gguf", "tales-llama-Q4_K_M.gguf"] {
+        let model = load(&find(name).expect("in the repository"));
+        let mut oracle = Oracle::new(&model, CONTEXT).expect("the oracle takes the model");
+        let mut device = virtual_executor(&model, CONTEXT, &OpenOptions::default());
+        let operations: BTreeMap<&'static str, &'static str> = device
+            .kernel_names()
+            .zip(device.plan().instructions.iter().map(|one| one.node.operation.name()).collect::<Vec<_>>())
+            .collect();
+        for (kernel, operation) in operations {
+            let words = code(&mut device, kernel);
+            let mut blamed = Vec::new();
+            for (dword, value) in mutations(&words) {
+                patch(&mut device, kernel, dword, value);
+                let outcome = validate(&mut oracle, &mut device, &PROMPT[..2], 1, |_| {});
+                patch(&mut device, kernel, dword, words[dword]);
+                match outcome {
+                    Err(ValidateError::Difference(difference)) => {
+                        blamed.push(difference.node.operation.name())
+                    }
+                    Err(other) => panic!("{name}: {kernel} with a wrong constant did not finish: {other}"),
+                    Ok(_) => {}
+                }
+            }
+            assert!(!blamed.is_empty(), "{name}: no wrong constant in {kernel} was found");
+            assert!(blamed.iter().all(|one| *one == operation), "{name}: {kernel} was blamed on {blamed:?}");
+        }
+        let sound = validate(&mut oracle, &mut device, &PROMPT[..2], 1, |_| {});
+        assert!(sound.is_ok(), "{name}: restored kernels still differ: {sound:?}");
+    }
+}
+
+/// Wrong constants in a body, a few of each kind: an f32 literal, and the offset of a store (moved by one element).
+fn mutations(code: &[u32]) -> Vec<(usize, u32)> {
+    const EACH_MAX: usize = 4;
+    /// VGLOBAL's signed 24-bit offset starts at bit 72 (instruction set reference §1).
+    const ONE_ELEMENT: u32 = 4 << 8;
+    let (mut literals, mut offsets) = (Vec::new(), Vec::new());
+    let mut at = 0;
+    while at < code.len() {
+        let Ok(instruction) = zrt_isa::decode(&code[at..]) else { break };
+        let words = &code[at..at + usize::from(instruction.dword_count)];
+        let mnemonic = instruction.opcode.mnemonic();
+        if mnemonic.starts_with("v_") && mnemonic.ends_with("_f32") {
+            literals
+                .extend(changed_constant(&instruction, words).map(|(offset, value)| (at + offset, value)));
+        }
+        if mnemonic.starts_with("global_store_") {
+            offsets.push((at + 2, words[2] ^ ONE_ELEMENT));
+        }
+        at += words.len();
+    }
+    literals.truncate(EACH_MAX);
+    offsets.truncate(EACH_MAX);
+    literals.into_iter().chain(offsets).collect()
+}
+
+#[test]
+fn results_do_not_depend_on_the_last_bit_of_approximate_instructions() {
+    let model = default_model();
+    let mut all = Vec::new();
+    for approximation_bias in [-1, 0, 1] {
+        let virtual_device = VirtualOptions { approximation_bias, ..VirtualOptions::default() };
+        let options = OpenOptions { virtual_device, ..OpenOptions::default() };
+        let mut device = virtual_executor(&model, CONTEXT, &options);
+        device.begin(&PROMPT).expect("fits");
+        let mut logits = vec![0f32; model.config.vocabulary as usize];
+        for _ in 0..6 {
+            device.step().expect("runs");
+        }
+        device.read_logits(&mut logits).expect("readable");
+        all.push(logits.iter().map(|logit| logit.to_bits()).collect::<Vec<u32>>());
+    }
+    assert!(all[0] == all[1] && all[1] == all[2]);
+}
+
+#[test]
+fn seeded_schedules_and_the_small_bar_give_the_same_bits() {
+    let model = default_model();
+    let variants = [
+        VirtualOptions::default(),
+        VirtualOptions { scheduler_seed: Some(7), ..VirtualOptions::default() },
+        VirtualOptions { scheduler_seed: Some(8), ..VirtualOptions::default() },
+        VirtualOptions { small_bar: true, ..VirtualOptions::default() },
+        VirtualOptions { threads: Some(1), ..VirtualOptions::default() },
+    ];
+    let mut all = Vec::new();
+    for virtual_device in variants {
+        let mut device =
+            virtual_executor(&model, CONTEXT, &OpenOptions { virtual_device, ..OpenOptions::default() });
+        device.begin(&PROMPT).expect("fits");
+        let choices: Vec<u32> = (0..8).map(|_| device.step().expect("runs")).collect();
+        let mut logits = vec![0f32; model.config.vocabulary as usize];
+        device.read_logits(&mut logits).expect("readable");
+        all.push((choices, logits.iter().map(|logit| logit.to_bits()).collect::<Vec<u32>>()));
+    }
+    assert!(all.iter().all(|one| *one == all[0]));
+}

@@ -1,0 +1,229 @@
+//! The tests of `zrt-bench` and their records.
+//!
+//! Contract: the fields that llama-bench has keep its names and meanings; ours stand beside them. A speed measured on
+//! the virtual device is that of this host's processor and is never shown as the card's. Prefill is token by token in
+//! this version, so `pp N` measures N decode steps whose choices are not used.
+
+use crate::error::ToolError;
+use crate::loaded_model::LoadedModel;
+use crate::progress::{Progress, Unit};
+use crate::session::{Evidence, Session};
+use crate::statistics::{mean, standard_deviation};
+use crate::table::{Alignment, Table};
+use crate::{machine, timestamp, units};
+use serde::Serialize;
+use std::time::Instant;
+use zrt_engine::executor::Executor;
+
+/// One test: tokens of prompt or tokens of generation, one of them zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Test {
+    /// Tokens of the prompt.
+    pub prompt_tokens: u32,
+    /// Tokens to generate.
+    pub generated_tokens: u32,
+}
+
+/// The result of one test; the fields of `zrt-bench --json`.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs)] // The first block is llama-bench's, by its names.
+pub struct Record {
+    pub build_commit: &'static str,
+    pub build_number: u32,
+    pub cpu_info: String,
+    pub gpu_info: String,
+    pub backends: &'static str,
+    pub model_filename: String,
+    pub model_type: String,
+    pub model_size: u64,
+    pub model_n_params: u64,
+    pub n_batch: u32,
+    pub n_ubatch: u32,
+    pub n_threads: usize,
+    pub type_k: &'static str,
+    pub type_v: &'static str,
+    pub n_gpu_layers: u32,
+    pub n_prompt: u32,
+    pub n_gen: u32,
+    pub n_depth: u32,
+    pub test_time: String,
+    pub avg_ns: u64,
+    pub stddev_ns: u64,
+    pub avg_ts: f64,
+    pub stddev_ts: f64,
+    pub samples_ns: Vec<u64>,
+    pub samples_ts: Vec<f64>,
+    /// Ours from here on: the version of zrt.
+    pub zrt_version: &'static str,
+    /// What the timed repetitions made the device do, all together.
+    #[serde(flatten)]
+    pub evidence: Evidence,
+    /// Tokens of the timed repetitions together: what to divide the counts by.
+    pub tokens: u64,
+    /// Bytes that a token reads and writes by the plan: weights, and keys and values at the test's mean position.
+    /// Calculated from the plan, not measured.
+    pub bytes_per_token: u64,
+}
+
+impl Test {
+    /// Tokens of either kind.
+    pub fn tokens(self) -> u32 {
+        self.prompt_tokens + self.generated_tokens
+    }
+
+    /// The name in the table.
+    pub fn name(self) -> String {
+        match self {
+            Test { prompt_tokens: 0, generated_tokens } => format!("tg{generated_tokens}"),
+            Test { prompt_tokens, .. } => format!("pp{prompt_tokens}"),
+        }
+    }
+}
+
+/// Runs one test `repetitions` times and records it.
+pub fn run(
+    loaded: &LoadedModel,
+    session: &mut Session,
+    test: Test,
+    repetitions: u32,
+) -> Result<Record, ToolError> {
+    let tokens = test.tokens();
+    let prompt = prompt_for(session.plan().config.vocabulary, test);
+    let progress = Progress::new("measuring", u64::from(tokens) * u64::from(repetitions), Unit::Tokens);
+    let test_time = timestamp::now();
+    let before = session.evidence()?;
+    let mut samples_ns = Vec::with_capacity(repetitions as usize);
+    for repetition in 0..repetitions {
+        session.begin(&prompt)?;
+        let started = Instant::now();
+        for _ in 0..tokens {
+            session.step()?;
+        }
+        samples_ns.push(u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        progress.set(u64::from(tokens) * u64::from(repetition + 1));
+    }
+    let evidence = session.evidence()?.since(&before);
+    Ok(record(loaded, session, test, test_time, samples_ns, evidence))
+}
+
+/// The tokens that a test starts with. Which they are does not matter to the time; they are spread over the
+/// vocabulary so that embedding rows differ.
+fn prompt_for(vocabulary: u32, test: Test) -> Vec<u32> {
+    /// A prime, so that the sequence visits every row of a vocabulary that it does not divide.
+    const STRIDE: u64 = 7919;
+    let token = |index: u64| (index * STRIDE % u64::from(vocabulary)) as u32;
+    (0..u64::from(test.prompt_tokens.max(1))).map(token).collect()
+}
+
+fn record(
+    loaded: &LoadedModel,
+    session: &Session,
+    test: Test,
+    test_time: String,
+    samples_ns: Vec<u64>,
+    evidence: Evidence,
+) -> Record {
+    let times: Vec<f64> = samples_ns.iter().map(|sample| *sample as f64).collect();
+    let samples_ts: Vec<f64> = times.iter().map(|time| f64::from(test.tokens()) * 1e9 / time).collect();
+    Record {
+        build_commit: env!("ZRT_BUILD_COMMIT"),
+        build_number: 0,
+        cpu_info: machine::processor_name(),
+        gpu_info: if session.is_cpu() { String::new() } else { session.device().to_owned() },
+        backends: if session.is_cpu() { "CPU" } else { "zrt" },
+        model_filename: loaded.filename.clone(),
+        model_type: loaded.description(),
+        model_size: loaded.model.weight_bytes(),
+        model_n_params: loaded.model.parameter_count(),
+        n_batch: 1,
+        n_ubatch: 1,
+        n_threads: machine::threads(),
+        type_k: "f32",
+        type_v: "f32",
+        n_gpu_layers: if session.is_cpu() { 0 } else { loaded.model.config.layers },
+        n_prompt: test.prompt_tokens,
+        n_gen: test.generated_tokens,
+        n_depth: 0,
+        test_time,
+        avg_ns: mean(&times) as u64,
+        stddev_ns: standard_deviation(&times) as u64,
+        avg_ts: mean(&samples_ts),
+        stddev_ts: standard_deviation(&samples_ts),
+        tokens: u64::from(test.tokens()) * samples_ns.len() as u64,
+        samples_ns,
+        samples_ts,
+        zrt_version: env!("CARGO_PKG_VERSION"),
+        evidence,
+        bytes_per_token: bytes_per_token(loaded, test.tokens()),
+    }
+}
+
+/// Weights of one step, plus keys and values: at position p a layer reads p + 1 rows of each and writes one. The mean
+/// over positions 0 to `tokens` - 1 of p + 2 is (tokens + 3) / 2.
+fn bytes_per_token(loaded: &LoadedModel, tokens: u32) -> u64 {
+    let config = &loaded.model.config;
+    let row_bytes = u64::from(config.kv_elements()) * 4;
+    let rows_twice = u64::from(tokens) + 3;
+    loaded.model.step_weight_bytes() + u64::from(config.layers) * row_bytes * rows_twice
+}
+
+/// The table of all records.
+pub fn table(records: &[Record]) -> Table {
+    use Alignment::{Left, Right};
+    let mut table = Table::new(&[
+        ("model", Left),
+        ("size", Right),
+        ("params", Right),
+        ("device", Left),
+        ("test", Right),
+        ("t/s", Right),
+        ("dispatches/t", Right),
+        ("packets/t", Right),
+        ("submissions/t", Right),
+        ("bytes/t", Right),
+    ]);
+    for record in records {
+        let per_token = |count: u64| format!("{:.2}", count as f64 / record.tokens.max(1) as f64);
+        let test = Test { prompt_tokens: record.n_prompt, generated_tokens: record.n_gen };
+        table.row(vec![
+            record.model_type.clone(),
+            units::bytes(record.model_size),
+            units::count(record.model_n_params),
+            record.evidence.device.clone(),
+            test.name(),
+            format!("{:.2} ± {:.2}", record.avg_ts, record.stddev_ts),
+            per_token(record.evidence.dispatches),
+            per_token(record.evidence.packets),
+            per_token(record.evidence.submissions),
+            units::bytes(record.bytes_per_token),
+        ]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_named_as_llama_bench_names_them() {
+        assert_eq!(Test { prompt_tokens: 512, generated_tokens: 0 }.name(), "pp512");
+        assert_eq!(Test { prompt_tokens: 0, generated_tokens: 128 }.name(), "tg128");
+    }
+
+    #[test]
+    fn prompts_lie_in_the_vocabulary_and_are_never_empty() {
+        let prompt = prompt_for(512, Test { prompt_tokens: 600, generated_tokens: 0 });
+        assert_eq!(prompt.len(), 600);
+        assert!(prompt.iter().all(|token| *token < 512));
+        assert_eq!(prompt_for(512, Test { prompt_tokens: 0, generated_tokens: 9 }), [0]);
+    }
+
+    #[test]
+    fn bytes_per_token_are_weights_and_cache_rows() {
+        let loaded = LoadedModel::open(None).unwrap();
+        // 8 layers of 2 key heads of 64 elements of 4 bytes; keys and values. One token: one row read, one written.
+        let cache = 8 * 2 * 64 * 4 * 2 * 2;
+        assert_eq!(bytes_per_token(&loaded, 1), loaded.model.step_weight_bytes() + cache);
+    }
+}

@@ -1,0 +1,33 @@
+//! `zrt`: text from a model, and looking into what makes it.
+#![forbid(unsafe_code)]
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+use zrt_tools::commands::{self, disasm, doctor, generate, plan, validate};
+
+/// LLM inference on AMD RDNA4 through the kernel driver alone, or on a virtual card
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Generate(generate::Arguments),
+    Validate(validate::Arguments),
+    Plan(plan::Arguments),
+    Doctor(doctor::Arguments),
+    Disasm(disasm::Arguments),
+}
+
+fn main() -> ExitCode {
+    commands::finish(match Arguments::parse().command {
+        Command::Generate(arguments) => generate::run(&arguments),
+        Command::Validate(arguments) => validate::run(&arguments),
+        Command::Plan(arguments) => plan::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Disasm(arguments) => disasm::run(&arguments),
+    })
+}

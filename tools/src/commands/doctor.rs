@@ -1,0 +1,26 @@
+//! `zrt doctor`.
+
+use super::{write_json, write_text};
+use crate::doctor::examine;
+use crate::error::ToolError;
+use clap::Args;
+use zrt_kmd::LinuxSyscalls;
+
+/// Shows what this machine has for running models, and what to do about what is missing
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Write JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
+    let report = examine(&LinuxSyscalls::new());
+    if arguments.json {
+        write_json(&report)?;
+    } else {
+        write_text(&report.to_string())?;
+    }
+    Ok(true)
+}

@@ -1,0 +1,168 @@
+//! `zrt validate`: CPU oracle and device in lockstep, every buffer bit for bit.
+
+use super::{write_json, write_text};
+use crate::device_choice::DeviceOption;
+use crate::error::ToolError;
+use crate::loaded_model::LoadedModel;
+use crate::progress::{Progress, Unit};
+use crate::session::{OnDevice, context_for, open_executor};
+use clap::Args;
+use serde::Serialize;
+use std::path::PathBuf;
+use zrt_device::DeviceChoice;
+use zrt_engine::oracle::Oracle;
+use zrt_engine::validate::{Agreement, Difference, ValidateError, validate};
+
+/// Compares a device with the CPU, every intermediate value bit for bit
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Model file (GGUF); without it the model inside the program
+    #[arg(short, long)]
+    pub model: Option<PathBuf>,
+    /// Text to run
+    #[arg(short, long)]
+    pub prompt: String,
+    /// Tokens to generate after it
+    #[arg(short = 'n', long, default_value_t = 8)]
+    pub max_tokens: usize,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub device: DeviceOption,
+    /// Write JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The result as JSON.
+#[derive(Debug, Serialize)]
+struct Verdict<'a> {
+    model_filename: &'a str,
+    device: &'a str,
+    prompt_token_ids: &'a [u32],
+    identical: bool,
+    /// What was compared, where nothing parted.
+    steps: Option<u64>,
+    instructions: Option<u64>,
+    elements: Option<u64>,
+    /// Where the two part first.
+    difference: Option<Parting>,
+}
+
+#[derive(Debug, Serialize)]
+struct Parting {
+    operation: String,
+    layer: Option<u32>,
+    instruction: usize,
+    position: u32,
+    buffer: &'static str,
+    element: usize,
+    expected: f32,
+    found: f32,
+    expected_bits: u32,
+    found_bits: u32,
+}
+
+/// Runs the command; false where the two part.
+pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
+    if arguments.device.device == DeviceChoice::Cpu {
+        return Err(ToolError::NothingToCompare);
+    }
+    let loaded = LoadedModel::open(arguments.model.as_deref())?;
+    let prompt = loaded.tokenizer.encode(&arguments.prompt);
+    let context = context_for(&loaded, prompt.len(), arguments.max_tokens)?;
+    let OnDevice { executor: mut candidate, name: device, .. } =
+        open_executor(&loaded, arguments.device.device, context)?;
+    let mut reference = {
+        let _progress = Progress::spinner("dequantising weights");
+        Oracle::new(&loaded.model, context)?
+    };
+    let steps = prompt.len() + arguments.max_tokens.saturating_sub(1);
+    let progress = Progress::new("comparing", steps as u64, Unit::Tokens);
+    let on_step = |done: u64| progress.set(done);
+    let result = validate(&mut reference, &mut candidate, &prompt, arguments.max_tokens, on_step);
+    drop(progress);
+    let outcome = match result {
+        Ok(agreement) => Ok(agreement),
+        Err(ValidateError::Difference(difference)) => Err(*difference),
+        Err(error) => return Err(error.into()),
+    };
+    if arguments.json {
+        write_json(&verdict(&loaded.filename, &device, &prompt, &outcome))?;
+    } else {
+        write_text(&sentence(&device, &outcome))?;
+    }
+    Ok(outcome.is_ok())
+}
+
+fn verdict<'a>(
+    model_filename: &'a str,
+    device: &'a str,
+    prompt_token_ids: &'a [u32],
+    outcome: &Result<Agreement, Difference>,
+) -> Verdict<'a> {
+    let agreement = outcome.as_ref().ok();
+    Verdict {
+        model_filename,
+        device,
+        prompt_token_ids,
+        identical: agreement.is_some(),
+        steps: agreement.map(|agreement| agreement.steps),
+        instructions: agreement.map(|agreement| agreement.instructions),
+        elements: agreement.map(|agreement| agreement.elements),
+        difference: outcome.as_ref().err().map(parting),
+    }
+}
+
+fn parting(difference: &Difference) -> Parting {
+    Parting {
+        operation: difference.node.to_string(),
+        layer: difference.node.layer,
+        instruction: difference.instruction,
+        position: difference.position,
+        buffer: difference.buffer,
+        element: difference.element,
+        expected: f32::from_bits(difference.expected),
+        found: f32::from_bits(difference.found),
+        expected_bits: difference.expected,
+        found_bits: difference.found,
+    }
+}
+
+fn sentence(device: &str, outcome: &Result<Agreement, Difference>) -> String {
+    match outcome {
+        Ok(agreement) => format!(
+            "{device} and the CPU agree bit for bit: {} steps, {} instructions, {} elements\n",
+            agreement.steps, agreement.instructions, agreement.elements
+        ),
+        Err(difference) => format!("{device} and the CPU part first at {difference}\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zrt_engine::graph::{Node, Operation, ValueId};
+
+    #[test]
+    fn a_difference_names_operation_layer_index_and_both_values() {
+        let operation = Operation::SwiGlu { gate: ValueId(0), up: ValueId(1), output: ValueId(2) };
+        let difference = Difference {
+            node: Node { operation, layer: Some(3) },
+            instruction: 41,
+            position: 5,
+            buffer: "gated",
+            element: 17,
+            expected: 1.5f32.to_bits(),
+            found: 2.5f32.to_bits(),
+        };
+        let outcome = Err(difference);
+        let text = sentence("virtual", &outcome);
+        for part in ["swiglu", "layer 3", "gated[17]", "1.5", "2.5"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        let json = serde_json::to_value(verdict("m", "virtual", &[1], &outcome)).unwrap();
+        assert_eq!(json["identical"], false);
+        assert_eq!(json["difference"]["element"], 17);
+        assert_eq!(json["difference"]["found_bits"], 0x4020_0000);
+    }
+}

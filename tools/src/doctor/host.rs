@@ -1,0 +1,170 @@
+//! The part of the examination that any machine has: processor, memory, kernel, limits, groups.
+//!
+//! Contract: as [`super`].
+
+use super::{Finding, read_text};
+use crate::units;
+use zrt_kmd::Syscalls;
+
+/// First kernel whose rules for queues are those that we follow (hardware reference §2.6). An earlier one may still
+/// do with AMD's own driver package, so it is a note.
+const KERNEL_MIN: (u32, u32) = (6, 12);
+/// Host memory below which the virtual device may run short with models of a few megabytes.
+const MEMORY_MIN: u64 = 512 << 20;
+/// Locked memory below which pinning host buffers may be refused.
+const LOCKED_MIN: u64 = 64 << 20;
+
+pub(super) fn examine(syscalls: &dyn Syscalls) -> Vec<Finding> {
+    let findings = [
+        Some(processor(syscalls)),
+        memory(syscalls),
+        Some(kernel(syscalls)),
+        locked_memory(syscalls),
+        address_space(syscalls),
+        Some(groups(syscalls)),
+    ];
+    findings.into_iter().flatten().collect()
+}
+
+/// The processor's name as `/proc/cpuinfo` gives it, or the architecture.
+pub fn processor_name(syscalls: &dyn Syscalls) -> String {
+    let cpuinfo = read_text(syscalls, "/proc/cpuinfo").unwrap_or_default();
+    let name = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    name.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
+}
+
+fn processor(syscalls: &dyn Syscalls) -> Finding {
+    const SUBJECT: &str = "processor";
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let name = processor_name(syscalls);
+    let vectors = vector_extension();
+    let found = format!("{name}, {threads} thread(s), {}", vectors.unwrap_or("no AVX2 with FMA"));
+    match vectors {
+        Some(_) => Finding::good(SUBJECT, found),
+        None => Finding::note(
+            SUBJECT,
+            found,
+            "the virtual device is slow without AVX2 and FMA; use another machine",
+        ),
+    }
+}
+
+/// The vector instructions that the virtual device can use here.
+fn vector_extension() -> Option<&'static str> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let has_avx2 = std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma");
+        if has_avx2 && std::is_x86_feature_detected!("avx512f") {
+            return Some("AVX-512");
+        }
+        if has_avx2 {
+            return Some("AVX2 with FMA");
+        }
+    }
+    None
+}
+
+fn memory(syscalls: &dyn Syscalls) -> Option<Finding> {
+    const SUBJECT: &str = "host memory";
+    let meminfo = read_text(syscalls, "/proc/meminfo")?;
+    let available = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = available.split_whitespace().next()?.parse().ok()?;
+    let bytes = kibibytes.saturating_mul(1024);
+    let found = format!("{} available", units::bytes(bytes));
+    Some(if bytes >= MEMORY_MIN {
+        Finding::good(SUBJECT, found)
+    } else {
+        Finding::note(
+            SUBJECT,
+            found,
+            "the virtual device keeps its memory here: free some before large models",
+        )
+    })
+}
+
+fn kernel(syscalls: &dyn Syscalls) -> Finding {
+    const SUBJECT: &str = "kernel";
+    let (major, minor) = KERNEL_MIN;
+    let remedy = format!("for the card use Linux {major}.{minor} or later, or AMD's amdgpu-dkms package");
+    let Some(release) = read_text(syscalls, "/proc/sys/kernel/osrelease") else {
+        return Finding::note(SUBJECT, "the release cannot be read", remedy);
+    };
+    let mut numbers = release.split(|char: char| !char.is_ascii_digit()).map(str::parse);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(found_major)), Some(Ok(found_minor))) if (found_major, found_minor) >= KERNEL_MIN => {
+            Finding::good(SUBJECT, format!("Linux {release}"))
+        }
+        (Some(Ok::<u32, _>(_)), Some(Ok::<u32, _>(_))) => {
+            Finding::note(SUBJECT, format!("Linux {release}"), remedy)
+        }
+        _ => Finding::note(SUBJECT, format!("release {release:?} is of an unknown form"), remedy),
+    }
+}
+
+/// Soft limit of the process in bytes from `/proc/self/limits`; `None` where unknown, `u64::MAX` where unlimited.
+fn limit(syscalls: &dyn Syscalls, name: &str) -> Option<u64> {
+    let limits = read_text(syscalls, "/proc/self/limits")?;
+    let values = limits.lines().find_map(|line| line.strip_prefix(name))?;
+    match values.split_whitespace().next()? {
+        "unlimited" => Some(u64::MAX),
+        number => number.parse().ok(),
+    }
+}
+
+fn locked_memory(syscalls: &dyn Syscalls) -> Option<Finding> {
+    const SUBJECT: &str = "locked memory limit";
+    Some(match limit(syscalls, "Max locked memory")? {
+        u64::MAX => Finding::good(SUBJECT, "unlimited"),
+        bytes if bytes >= LOCKED_MIN => Finding::good(SUBJECT, units::bytes(bytes)),
+        bytes => Finding::note(
+            SUBJECT,
+            units::bytes(bytes),
+            "pinning host buffers may be refused: raise `memlock` in /etc/security/limits.conf (`ulimit -l`)",
+        ),
+    })
+}
+
+fn address_space(syscalls: &dyn Syscalls) -> Option<Finding> {
+    const SUBJECT: &str = "address space limit";
+    Some(match limit(syscalls, "Max address space")? {
+        u64::MAX => Finding::good(SUBJECT, "unlimited"),
+        bytes => Finding::note(
+            SUBJECT,
+            units::bytes(bytes),
+            "device memory is reserved as address space first: lift the limit with `ulimit -v unlimited`",
+        ),
+    })
+}
+
+fn groups(syscalls: &dyn Syscalls) -> Finding {
+    const SUBJECT: &str = "groups";
+    let status = read_text(syscalls, "/proc/self/status").unwrap_or_default();
+    let numbers = |name: &str| -> Vec<u32> {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("");
+        line.split_whitespace().filter_map(|number| number.parse().ok()).collect()
+    };
+    if numbers("Uid:").get(1) == Some(&0) {
+        return Finding::good(SUBJECT, "root, which may open every device");
+    }
+    let mine = numbers("Groups:");
+    let file = read_text(syscalls, "/etc/group").unwrap_or_default();
+    let is_member = |name: &str| {
+        let entry =
+            file.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|entry| entry[0] == name);
+        entry.and_then(|entry| entry.get(2)?.parse().ok()).is_some_and(|id: u32| mine.contains(&id))
+    };
+    let (members, strangers): (Vec<&str>, Vec<&str>) =
+        ["render", "video"].into_iter().partition(|name| is_member(name));
+    if strangers.is_empty() {
+        return Finding::good(SUBJECT, "member of render and video");
+    }
+    let found = match members[..] {
+        [] => "member of neither render nor video".to_owned(),
+        _ => format!("member of {}, not of {}", members.join(", "), strangers.join(", ")),
+    };
+    // Only a device that cannot be opened is a hindrance; distributions differ in the groups they use.
+    Finding::note(SUBJECT, found, format!("if a device is refused: {JOIN_GROUPS}"))
+}
+
+/// How to get access to the device files.
+pub(super) const JOIN_GROUPS: &str = "`sudo usermod -aG render,video $USER`, then log in again";

@@ -1,0 +1,174 @@
+//! What goes wrong on a command line, said in one sentence with the remedy.
+//!
+//! Contract: [`sentence`] joins an error with its causes and what to do; text that comes from below is not repeated.
+
+use std::error::Error;
+use thiserror::Error;
+use zrt_engine::executor::ExecutorError;
+use zrt_engine::gguf::GgufError;
+use zrt_engine::model::ModelError;
+use zrt_engine::tokenizer::TokenizerError;
+use zrt_engine::validate::ValidateError;
+
+/// Why a command failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ToolError {
+    /// The model file cannot be read.
+    #[error("the model {model} cannot be read")]
+    Gguf {
+        /// The model's path or name.
+        model: String,
+        /// What is wrong with it.
+        source: GgufError,
+    },
+    /// The model is not of a kind that can be run.
+    #[error("the model {model} cannot be run")]
+    Model {
+        /// The model's path or name.
+        model: String,
+        /// What it lacks.
+        source: ModelError,
+    },
+    /// The model's tokenizer is not of a kind known here.
+    #[error("the tokenizer of {model} cannot be used")]
+    Tokenizer {
+        /// The model's path or name.
+        model: String,
+        /// What it lacks.
+        source: TokenizerError,
+    },
+    /// No device, or not the one asked for.
+    #[error("--device {device} gives none")]
+    Device {
+        /// The name asked for.
+        device: &'static str,
+        /// What the device layer said.
+        source: zrt_device::DeviceError,
+    },
+    /// Validation needs a device to compare with the CPU.
+    #[error("validation compares a device with the CPU, so the device cannot be the CPU itself")]
+    NothingToCompare,
+    /// Running failed.
+    #[error("the model stopped running")]
+    Executor(#[from] ExecutorError),
+    /// Oracle and device part, or one of them failed.
+    #[error("validation failed")]
+    Validate(#[from] ValidateError),
+    /// The prompt gives no token.
+    #[error("the prompt is empty")]
+    EmptyPrompt,
+    /// Prompt and tokens do not fit the model.
+    #[error("{needed} tokens are needed, but the model has room for {context}")]
+    Context {
+        /// Tokens of the prompt and of the answer together.
+        needed: u64,
+        /// What the model was trained for.
+        context: u32,
+    },
+    /// A number on the command line makes no sense.
+    #[error("{option} is {value}, but must be {wanted}")]
+    Option {
+        /// Name of the option.
+        option: &'static str,
+        /// Its value.
+        value: String,
+        /// What is accepted.
+        wanted: &'static str,
+    },
+    /// A file cannot be read.
+    #[error("{path} cannot be read")]
+    Read {
+        /// The path.
+        path: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// No kernel of that name.
+    #[error("there is no kernel {name:?} and no such file")]
+    Kernel {
+        /// The name asked for.
+        name: String,
+    },
+    /// A kernel container is malformed.
+    #[error("{path} is not a kernel")]
+    Container {
+        /// The path or name.
+        path: String,
+        /// What is wrong with it.
+        source: zrt_isa::zrt::ZrtError,
+    },
+    /// The output cannot be written.
+    #[error("the output cannot be written")]
+    Output(#[from] std::io::Error),
+    /// JSON cannot be written.
+    #[error("the output cannot be written as JSON")]
+    Json(#[from] serde_json::Error),
+}
+
+impl ToolError {
+    /// True where the reader of our output went away, which is no failure of ours.
+    pub fn is_closed_pipe(&self) -> bool {
+        match self {
+            ToolError::Output(source) => source.kind() == std::io::ErrorKind::BrokenPipe,
+            ToolError::Json(source) => source.io_error_kind() == Some(std::io::ErrorKind::BrokenPipe),
+            _ => false,
+        }
+    }
+
+    /// What to do about it; empty where the causes say it themselves.
+    fn remedy(&self) -> &'static str {
+        match self {
+            ToolError::Gguf { .. } => "give a whole GGUF file with --model",
+            ToolError::Model { .. } | ToolError::Tokenizer { .. } => "give another model with --model",
+            ToolError::Device { .. } => {
+                "`zrt doctor` says what this machine has"
+            }
+            ToolError::NothingToCompare => "use --device virtual or kfd",
+            ToolError::EmptyPrompt => "give some text with --prompt",
+            ToolError::Context { .. } => "shorten the prompt or ask for fewer tokens",
+            ToolError::Read { .. } => "check the path and its permissions",
+            ToolError::Kernel { .. } => "`zrt disasm` without a name lists the kernels",
+            ToolError::Container { .. } => "give a .zrt file of version 2 or the name of a kernel",
+            ToolError::Output(_) | ToolError::Json(_) => "check that the disk is not full",
+            ToolError::Executor(_) | ToolError::Validate(_) | ToolError::Option { .. } => "",
+        }
+    }
+}
+
+/// The error, its causes and the remedy as one sentence.
+pub fn sentence(error: &ToolError) -> String {
+    let text = with_causes(error);
+    match error.remedy() {
+        "" => text,
+        remedy => format!("{text}; {remedy}"),
+    }
+}
+
+fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let addition = error.to_string();
+        // A transparent wrapper prints its source's text: once is enough.
+        if !text.contains(&addition) {
+            text = format!("{text}: {addition}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_and_remedy_follow_the_error() {
+        let source = GgufError::Version { found: 9 };
+        let error = ToolError::Gguf { model: "x.gguf".into(), source };
+        let expected = "the model x.gguf cannot be read: GGUF version 9 at byte 4, where 2 or 3 is read; give a whole \
+                        GGUF file with --model";
+        assert_eq!(sentence(&error), expected);
+    }
+}

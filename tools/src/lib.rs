@@ -1,0 +1,21 @@
+//! What the programs `zrt` and `zrt-bench` are made of.
+//!
+//! Contract: results go to standard output, progress and remarks to standard error; an error is one sentence with its
+//! remedy, and the exit code says it too. No `unsafe`.
+#![forbid(unsafe_code)]
+
+pub mod bench;
+pub mod commands;
+pub mod device_choice;
+pub mod doctor;
+pub mod error;
+pub mod generation;
+pub mod loaded_model;
+pub mod machine;
+pub mod open_device;
+pub mod progress;
+pub mod session;
+pub mod statistics;
+pub mod table;
+pub mod timestamp;
+pub mod units;

@@ -1,0 +1,107 @@
+//! The model of a command: a file given by `--model`, or the one inside the program.
+//!
+//! Contract: reads metadata only; weights are read when a session takes them.
+
+use crate::error::ToolError;
+use std::path::Path;
+use std::sync::Arc;
+use zrt_engine::gguf::{Gguf, TensorKind};
+use zrt_engine::model::Model;
+use zrt_engine::tokenizer::Tokenizer;
+
+/// Name of the model inside the program.
+pub const DEFAULT_MODEL_NAME: &str = "tales-qwen3-Q4_0.gguf";
+
+/// The model inside the program: 7.35 million parameters, trained for this project on stories.
+static DEFAULT_MODEL: &[u8] =
+    include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../models/tales-qwen3-Q4_0.gguf"));
+
+/// A model with its tokenizer.
+pub struct LoadedModel {
+    /// The path given, or [`DEFAULT_MODEL_NAME`].
+    pub filename: String,
+    /// The checked model.
+    pub model: Model,
+    /// Its tokenizer.
+    pub tokenizer: Tokenizer,
+}
+
+impl LoadedModel {
+    /// Opens the file at `path`, or the model inside the program.
+    pub fn open(path: Option<&Path>) -> Result<LoadedModel, ToolError> {
+        let filename = path.map_or(DEFAULT_MODEL_NAME.to_owned(), |path| path.display().to_string());
+        let gguf = path.map_or_else(|| Gguf::from_bytes(DEFAULT_MODEL), Gguf::open);
+        let gguf = gguf.map_err(|source| ToolError::Gguf { model: filename.clone(), source })?;
+        let tokenizer = Tokenizer::from_gguf(&gguf)
+            .map_err(|source| ToolError::Tokenizer { model: filename.clone(), source })?;
+        let model = Model::load(Arc::new(gguf))
+            .map_err(|source| ToolError::Model { model: filename.clone(), source })?;
+        Ok(LoadedModel { filename, model, tokenizer })
+    }
+
+    /// Architecture, size and storage type in a few words, in the manner of llama-bench: `qwen3 7.35 M Q4_0`.
+    pub fn description(&self) -> String {
+        let architecture = self.model.config.architecture.name();
+        format!("{architecture} {} {}", crate::units::count(self.model.parameter_count()), self.storage())
+    }
+
+    /// The file's own word for how it is quantised, else the type of most of its bytes.
+    fn storage(&self) -> String {
+        let declared = self.model.gguf.metadata.u32("general.file_type").ok().and_then(file_type_name);
+        declared
+            .map_or_else(|| self.dominant_kind().map_or("empty", TensorKind::name).to_owned(), str::to_owned)
+    }
+
+    fn dominant_kind(&self) -> Option<TensorKind> {
+        let tensors = self.model.gguf.tensors();
+        let bytes_of = |kind: &TensorKind| -> u64 {
+            tensors.iter().filter(|tensor| tensor.kind == *kind).map(|tensor| tensor.bytes).sum()
+        };
+        TensorKind::ALL.iter().copied().max_by_key(bytes_of)
+    }
+}
+
+/// Names of `general.file_type` (`llama_ftype` in `llama.h`, and the names llama.cpp prints for them).
+fn file_type_name(number: u32) -> Option<&'static str> {
+    Some(match number {
+        0 => "all F32",
+        1 => "F16",
+        2 => "Q4_0",
+        3 => "Q4_1",
+        7 => "Q8_0",
+        8 => "Q5_0",
+        9 => "Q5_1",
+        10 => "Q2_K - Medium",
+        11 => "Q3_K - Small",
+        12 => "Q3_K - Medium",
+        13 => "Q3_K - Large",
+        14 => "Q4_K - Small",
+        15 => "Q4_K - Medium",
+        16 => "Q5_K - Small",
+        17 => "Q5_K - Medium",
+        18 => "Q6_K",
+        25 => "IQ4_NL - 4.5 bpw",
+        30 => "IQ4_XS - 4.25 bpw",
+        32 => "BF16",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_inside_the_program_loads_and_describes_itself() {
+        let loaded = LoadedModel::open(None).unwrap();
+        assert_eq!(loaded.description(), "qwen3 7.35 M Q4_0");
+        assert_eq!(loaded.filename, DEFAULT_MODEL_NAME);
+    }
+
+    #[test]
+    fn a_missing_file_is_named_with_the_remedy() {
+        let error = LoadedModel::open(Some(Path::new("no/model.gguf"))).err().expect("there is no such file");
+        let text = crate::error::sentence(&error);
+        assert!(text.contains("no/model.gguf") && text.contains("--model"), "{text}");
+    }
+}

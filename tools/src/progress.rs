@@ -1,0 +1,63 @@
+//! Progress of long steps, on a terminal only.
+//!
+//! Contract: writes to standard error, never to standard output; nothing at all where standard error is no terminal
+//! or the steps are quick. Dropping a bar removes it from the screen.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::time::Duration;
+
+/// A bar that counts up to a total.
+pub struct Progress {
+    bar: ProgressBar,
+}
+
+/// What the numbers of a bar are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Bytes.
+    Bytes,
+    /// Tokens.
+    Tokens,
+}
+
+impl Progress {
+    /// A bar for `total` units of work called `task` ("loading weights").
+    pub fn new(task: &'static str, total: u64, unit: Unit) -> Progress {
+        let template = match unit {
+            Unit::Bytes => "{msg} {wide_bar} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec}",
+            Unit::Tokens => "{msg} {wide_bar} {pos}/{len} tokens {per_sec}",
+        };
+        // indicatif draws nothing where standard error is no terminal.
+        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10));
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_message(task);
+        Progress { bar }
+    }
+
+    /// A sign of life for work of unknown length.
+    pub fn spinner(task: &'static str) -> Progress {
+        let bar = ProgressBar::new_spinner();
+        bar.set_message(task);
+        bar.enable_steady_tick(Duration::from_millis(120));
+        Progress { bar }
+    }
+
+    /// Sets how much is done.
+    pub fn set(&self, done: u64) {
+        self.bar.set_position(done);
+    }
+
+    /// Sets how much is done of how much.
+    pub fn set_of(&self, done: u64, total: u64) {
+        self.bar.set_length(total);
+        self.bar.set_position(done);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

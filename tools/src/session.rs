@@ -1,0 +1,198 @@
+//! A model on the device that was asked for: the one place where tools choose an executor.
+//!
+//! Contract: the choice is made once, at opening; a step then goes to its executor by a match. Opening uploads or
+//! dequantises all weights and shows progress on a terminal.
+
+use crate::error::ToolError;
+use crate::loaded_model::LoadedModel;
+use crate::open_device::{OpenedDevice, open_device};
+use crate::progress::{Progress, Unit};
+use serde::Serialize;
+use zrt_device::DeviceChoice;
+use zrt_engine::executor::device::DeviceExecutor;
+use zrt_engine::executor::{Cache, Executor, ExecutorError, StepSnapshot};
+use zrt_engine::graph::ValueId;
+use zrt_engine::oracle::Oracle;
+use zrt_engine::plan::ExecutionPlan;
+
+/// A model that can run, with one sequence.
+pub struct Session {
+    executor: Chosen,
+    device: String,
+    is_virtual: bool,
+}
+
+/// A model resident on a device.
+pub struct OnDevice {
+    /// What runs it.
+    pub executor: DeviceExecutor,
+    /// The device's name.
+    pub name: String,
+    /// True for the virtual device.
+    pub is_virtual: bool,
+}
+
+enum Chosen {
+    Device(Box<DeviceExecutor>),
+    Oracle(Box<Oracle>),
+}
+
+/// What the device's own side counted. The CPU has no packets: all zero there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Evidence {
+    /// What ran: `cpu`, or the device's name.
+    pub device: String,
+    /// Doorbell rings.
+    pub doorbells: u64,
+    /// PM4 packets executed.
+    pub packets: u64,
+    /// Dispatches launched.
+    pub dispatches: u64,
+    /// Submissions.
+    pub submissions: u64,
+    /// Wave instructions executed, where the device counts them (the virtual one).
+    pub wave_instructions: Option<u64>,
+}
+
+impl Session {
+    /// Opens the device and makes the model resident, with caches of `context` positions.
+    pub fn open(loaded: &LoadedModel, choice: DeviceChoice, context: u32) -> Result<Session, ToolError> {
+        if choice == DeviceChoice::Cpu {
+            let _progress = Progress::spinner("dequantising weights");
+            let oracle = Oracle::new(&loaded.model, context)?;
+            let executor = Chosen::Oracle(Box::new(oracle));
+            return Ok(Session { executor, device: choice.name().to_owned(), is_virtual: false });
+        }
+        let OnDevice { executor, name, is_virtual } = open_executor(loaded, choice, context)?;
+        Ok(Session { executor: Chosen::Device(Box::new(executor)), device: name, is_virtual })
+    }
+
+    /// What runs the model: `cpu`, or the device's name.
+    pub fn device(&self) -> &str {
+        &self.device
+    }
+
+    /// True where the CPU oracle runs it.
+    pub fn is_cpu(&self) -> bool {
+        matches!(self.executor, Chosen::Oracle(_))
+    }
+
+    /// True where the virtual device runs it.
+    pub fn is_virtual(&self) -> bool {
+        self.is_virtual
+    }
+
+    /// The counts since the device was opened.
+    pub fn evidence(&self) -> Result<Evidence, ToolError> {
+        let mut evidence = Evidence {
+            device: self.device.clone(),
+            doorbells: 0,
+            packets: 0,
+            dispatches: 0,
+            submissions: 0,
+            wave_instructions: None,
+        };
+        if let Chosen::Device(executor) = &self.executor {
+            let counters = executor.counters()?;
+            evidence.doorbells = counters.doorbells;
+            evidence.packets = counters.packets;
+            evidence.dispatches = counters.dispatches;
+            evidence.submissions = counters.submissions;
+            evidence.wave_instructions = counters.wave_instructions;
+        }
+        Ok(evidence)
+    }
+}
+
+/// Opens a device (not the CPU) and uploads the model to it.
+pub fn open_executor(
+    loaded: &LoadedModel,
+    choice: DeviceChoice,
+    context: u32,
+) -> Result<OnDevice, ToolError> {
+    let OpenedDevice { device, name, is_virtual } = open_device(choice)?;
+    let progress = Progress::new("uploading weights", loaded.model.weight_bytes(), Unit::Bytes);
+    let mut report = |done: u64, total: u64| progress.set_of(done, total);
+    let executor = DeviceExecutor::new(device, &loaded.model, context, &mut report)?;
+    Ok(OnDevice { executor, name, is_virtual })
+}
+
+/// Checks that prompt and answer fit what the model was trained for; the answer is the context to open.
+pub fn context_for(
+    loaded: &LoadedModel,
+    prompt_tokens: usize,
+    answer_tokens: usize,
+) -> Result<u32, ToolError> {
+    if prompt_tokens == 0 {
+        return Err(ToolError::EmptyPrompt);
+    }
+    let context = loaded.model.config.context;
+    let needed = (prompt_tokens as u64).saturating_add(answer_tokens as u64);
+    // At most `context`, so it fits 32 bits.
+    if needed > u64::from(context) { Err(ToolError::Context { needed, context }) } else { Ok(needed as u32) }
+}
+
+impl Evidence {
+    /// What was counted between `earlier` and this.
+    pub fn since(&self, earlier: &Evidence) -> Evidence {
+        let waves = self.wave_instructions.zip(earlier.wave_instructions);
+        Evidence {
+            device: self.device.clone(),
+            doorbells: self.doorbells.saturating_sub(earlier.doorbells),
+            packets: self.packets.saturating_sub(earlier.packets),
+            dispatches: self.dispatches.saturating_sub(earlier.dispatches),
+            submissions: self.submissions.saturating_sub(earlier.submissions),
+            wave_instructions: waves.map(|(later, earlier)| later.saturating_sub(earlier)),
+        }
+    }
+}
+
+macro_rules! forward {
+    ($self:ident, $executor:ident => $call:expr) => {
+        match &mut $self.executor {
+            Chosen::Device($executor) => $call,
+            Chosen::Oracle($executor) => $call,
+        }
+    };
+}
+
+impl Executor for Session {
+    fn plan(&self) -> &ExecutionPlan {
+        match &self.executor {
+            Chosen::Device(executor) => executor.plan(),
+            Chosen::Oracle(executor) => executor.plan(),
+        }
+    }
+
+    fn begin(&mut self, prompt: &[u32]) -> Result<(), ExecutorError> {
+        forward!(self, executor => executor.begin(prompt))
+    }
+
+    fn step(&mut self) -> Result<u32, ExecutorError> {
+        forward!(self, executor => executor.step())
+    }
+
+    fn step_instruction(&mut self, index: usize) -> Result<(), ExecutorError> {
+        forward!(self, executor => executor.step_instruction(index))
+    }
+
+    fn read_value(&mut self, id: ValueId) -> Result<Vec<f32>, ExecutorError> {
+        forward!(self, executor => executor.read_value(id))
+    }
+
+    fn read_logits(&mut self, logits: &mut [f32]) -> Result<(), ExecutorError> {
+        forward!(self, executor => executor.read_logits(logits))
+    }
+
+    fn read_cache_row(&mut self, cache: Cache, layer: u32, position: u32) -> Result<Vec<f32>, ExecutorError> {
+        forward!(self, executor => executor.read_cache_row(cache, layer, position))
+    }
+
+    fn read_state(&mut self) -> Result<StepSnapshot, ExecutorError> {
+        forward!(self, executor => executor.read_state())
+    }
+
+    fn read_token(&mut self, position: u32) -> Result<u32, ExecutorError> {
+        forward!(self, executor => executor.read_token(position))
+    }
+}

@@ -1,0 +1,44 @@
+//! Sizes and counts as people read them.
+//!
+//! Contract: pure. Sizes are binary (MiB), counts decimal (M), both with two decimals, as llama-bench prints them.
+
+/// A number of bytes: `4.34 MiB`, `31.86 GiB`.
+pub fn bytes(count: u64) -> String {
+    let count = count as f64;
+    let kibi = 1024.0;
+    if count < kibi {
+        format!("{count} B")
+    } else if count < kibi * kibi {
+        format!("{:.2} KiB", count / kibi)
+    } else if count < kibi * kibi * kibi {
+        format!("{:.2} MiB", count / (kibi * kibi))
+    } else {
+        format!("{:.2} GiB", count / (kibi * kibi * kibi))
+    }
+}
+
+/// A number of parameters: `260.03 K`, `7.35 M`, `1.24 B`.
+pub fn count(count: u64) -> String {
+    let count = count as f64;
+    if count < 1e6 {
+        format!("{:.2} K", count / 1e3)
+    } else if count < 1e9 {
+        format!("{:.2} M", count / 1e6)
+    } else {
+        format!("{:.2} B", count / 1e9)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_unit_begins_where_the_last_one_ends() {
+        assert_eq!(
+            [1023, 1024, 1 << 20, 34_208_743_424].map(bytes),
+            ["1023 B", "1.00 KiB", "1.00 MiB", "31.86 GiB"]
+        );
+        assert_eq!([260_032, 7_345_408, 1_235_814_400].map(count), ["260.03 K", "7.35 M", "1.24 B"]);
+    }
+}

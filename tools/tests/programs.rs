@@ -1,0 +1,194 @@
+//! The programs as their users run them: arguments in, text or JSON and an exit code out.
+//!
+//! They run on the CPU here, which needs no device; the golden values are llama.cpp's (`models/golden`).
+
+#![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
+
+use serde_json::Value as Json;
+use std::process::{Command, Output};
+
+fn zrt(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_zrt")).args(arguments).env_remove("ZRT_DEVICE").output().unwrap()
+}
+
+fn json(output: &Output) -> Json {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Checks that a command fails with exit code 1 and one line that contains all of `parts`.
+fn check_failure(arguments: &[&str], parts: &[&str]) {
+    let output = zrt(arguments);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {text}");
+    assert_eq!(text.trim_end().lines().count(), 1, "{text}");
+    for part in parts {
+        assert!(text.contains(part), "{part:?} in {text:?}");
+    }
+    assert!(output.stdout.is_empty(), "{arguments:?} wrote to standard output");
+}
+
+fn golden() -> Json {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/golden/tales-qwen3-Q4_0.golden.json");
+    let trace: Json = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    trace["traces"][0].clone()
+}
+
+#[test]
+fn generate_gives_the_golden_tokens_and_loss() {
+    let golden = golden();
+    let prompt = golden["prompt"].as_str().unwrap();
+    let result =
+        json(&zrt(&["generate", "--device", "cpu", "--prompt", prompt, "--max-tokens", "9", "--json"]));
+    assert_eq!(result["prompt_token_ids"], golden["prompt_token_ids"]);
+    let expected: Vec<Json> = golden["greedy_token_ids"].as_array().unwrap()[..9].to_vec();
+    assert_eq!(result["token_ids"].as_array().unwrap(), &expected);
+    let text = result["text"].as_str().unwrap();
+    assert!(!text.is_empty() && golden["greedy_text"].as_str().unwrap().starts_with(text), "{text:?}");
+    let loss = result["prompt_nll_mean"].as_f64().unwrap();
+    assert!((loss - golden["prompt_nll_mean"].as_f64().unwrap()).abs() < 1e-4, "{loss}");
+    assert_eq!((&result["device"], &result["doorbells"]), (&Json::from("cpu"), &Json::from(0)));
+}
+
+#[test]
+fn generate_as_text_writes_prompt_and_continuation_only() {
+    let output = zrt(&["generate", "--device", "cpu", "--prompt", "Once upon a time", "-n", "3"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("Once upon a time") && text.len() > "Once upon a time\n".len(), "{text:?}");
+    assert_eq!(text.lines().count(), 1, "{text:?}");
+}
+
+#[test]
+fn the_device_can_be_set_by_the_environment() {
+    let run = |device: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_zrt"));
+        command.args(["generate", "--prompt", "A", "-n", "1", "--json"]).env("ZRT_DEVICE", device);
+        command.output().unwrap()
+    };
+    assert_eq!(json(&run("cpu"))["device"], "cpu");
+    let wrong = run("vulkan");
+    assert!(!wrong.status.success());
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("vulkan"));
+}
+
+#[test]
+fn failures_are_one_sentence_with_the_remedy() {
+    let generate = |arguments: &[&'static str]| [&["generate", "--device", "cpu"], arguments].concat();
+    let missing = generate(&["--model", "no/such.gguf", "--prompt", "A"]);
+    check_failure(&missing, &["no/such.gguf", "--model"]);
+    let no_model =
+        generate(&["--model", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"), "--prompt", "A"]);
+    check_failure(&no_model, &["Cargo.toml", "not a GGUF file"]);
+    check_failure(&generate(&["--prompt", ""]), &["prompt is empty", "--prompt"]);
+    check_failure(&generate(&["--prompt", "A", "-n", "2048"]), &["2049 tokens", "2048", "fewer"]);
+    check_failure(&["validate", "--device", "cpu", "--prompt", "A"], &["the CPU itself", "--device virtual"]);
+    check_failure(&["plan", "--context", "4096"], &["4096", "2048"]);
+    check_failure(&["plan", "--context", "0"], &["--context is 0"]);
+    check_failure(&["disasm", "no_such_kernel"], &["no_such_kernel", "lists the kernels"]);
+}
+
+#[test]
+fn doctor_and_plan_write_json() {
+    let report = json(&zrt(&["doctor", "--json"]));
+    let findings = report["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|finding| finding["subject"] == "/dev/kfd"));
+    assert!(report["card_is_usable"].is_boolean());
+
+    let plan = json(&zrt(&["plan", "--context", "32", "--json"]));
+    assert_eq!(plan["context"], 32);
+    let caches = plan["allocations"].as_array().unwrap().iter().filter(|one| one["name"] == "key_cache");
+    // 8 layers × 32 positions × 2 heads × 64 elements × 4 bytes.
+    assert_eq!(caches.map(|one| one["bytes"].as_u64().unwrap()).collect::<Vec<_>>(), [8 * 32 * 2 * 64 * 4]);
+    assert_eq!(plan["instructions"][0]["operation"].as_str().unwrap().split(' ').next(), Some("embed"));
+}
+
+#[test]
+fn bench_writes_records_with_llama_bench_fields() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_zrt-bench"));
+    command.args(["--device", "cpu", "-p", "2", "-n", "1,3", "-r", "2", "--text-tokens", "1", "--json"]);
+    let records = json(&command.output().unwrap());
+    let records = records.as_array().unwrap();
+    let tests: Vec<(u64, u64)> = records
+        .iter()
+        .map(|record| (record["n_prompt"].as_u64().unwrap(), record["n_gen"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(tests, [(2, 0), (0, 1), (0, 3)]);
+    // The names that llama-bench prints with `-o json` and that scripts read.
+    let fields = [
+        "build_commit",
+        "build_number",
+        "cpu_info",
+        "gpu_info",
+        "backends",
+        "model_filename",
+        "model_type",
+        "model_size",
+        "model_n_params",
+        "n_batch",
+        "n_ubatch",
+        "n_threads",
+        "type_k",
+        "type_v",
+        "n_gpu_layers",
+        "n_prompt",
+        "n_gen",
+        "n_depth",
+        "test_time",
+        "avg_ns",
+        "stddev_ns",
+        "avg_ts",
+        "stddev_ts",
+        "samples_ns",
+        "samples_ts",
+    ];
+    let ours = [
+        "device",
+        "doorbells",
+        "packets",
+        "dispatches",
+        "submissions",
+        "wave_instructions",
+        "bytes_per_token",
+    ];
+    for field in fields.iter().chain(&ours) {
+        assert!(records[0].get(field).is_some(), "{field}");
+    }
+    let record = &records[2];
+    assert_eq!((&record["model_n_params"], &record["tokens"]), (&Json::from(7_345_408), &Json::from(6)));
+    assert_eq!(record["samples_ns"].as_array().unwrap().len(), 2);
+    let speed = 3e9 / record["samples_ns"][0].as_f64().unwrap();
+    assert!((record["samples_ts"][0].as_f64().unwrap() / speed - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn bench_as_text_shows_the_text_and_the_table() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_zrt-bench"));
+    command.args(["--device", "cpu", "-p", "1", "-n", "1", "-r", "1", "--text-tokens", "4"]);
+    let text = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    assert!(text.starts_with("Once upon a time"), "{text}");
+    assert!(
+        text.contains("| qwen3 7.35 M Q4_0 |") && text.contains("pp1 |") && text.contains("tg1 |"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_virtual_device_agrees_with_the_cpu_and_counts_its_work() {
+    let prompt = ["--prompt", "Once upon", "-n", "2", "--json"];
+    let verdict = json(&zrt(&[&["validate", "--device", "virtual"], &prompt[..]].concat()));
+    assert_eq!(verdict["identical"], true, "{verdict}");
+    assert!(verdict["elements"].as_u64().unwrap() > 0);
+
+    let result = json(&zrt(&[&["generate", "--device", "virtual"], &prompt[..]].concat()));
+    let on_cpu = json(&zrt(&[&["generate", "--device", "cpu"], &prompt[..]].concat()));
+    assert_eq!(result["token_ids"], on_cpu["token_ids"]);
+    assert_eq!(result["prompt_nll_mean"], on_cpu["prompt_nll_mean"]);
+    // The first generated token comes with the prompt's last step.
+    let steps = (result["prompt_token_ids"].as_array().unwrap().len() + 2 - 1) as u64;
+    let instructions = json(&zrt(&["plan", "--json"]))["instructions"].as_array().unwrap().len() as u64;
+    let count = |name: &str| result[name].as_u64().unwrap();
+    assert_eq!((count("doorbells"), count("submissions")), (steps, steps), "one of each per token");
+    assert_eq!(count("dispatches"), steps * instructions);
+    assert!(count("packets") > count("dispatches"));
+    assert!(count("wave_instructions") > 0);
+}

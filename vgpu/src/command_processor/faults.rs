@@ -1,0 +1,144 @@
+//! The device's diary of faults, hangs and breaches of the submission rules, for people and tests.
+//!
+//! Contract: at most [`RECORDS_MAX`] records are kept, the first ones; further ones are counted. One line each.
+//! Recording takes a lock and allocates; it happens on faults only.
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Records kept.
+pub const RECORDS_MAX: usize = 1024;
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FaultKind {
+    /// An access outside of a mapping or against its rights; the MEMORY event was signalled, all queues stopped.
+    PageFault,
+    /// A wave cannot go on (unknown instruction, trap, unmodelled state); no event: the queue hangs.
+    Wave,
+    /// A packet that the command processor does not take; no event: the queue stops.
+    Packet,
+    /// A dispatch that the hardware would not launch as asked; no event: the queue stops.
+    Launch,
+    /// The doorbell went backwards, or was written with a 32-bit store. The ring goes on.
+    Doorbell,
+    /// The write pointer in memory was behind the doorbell when it rang. The ring goes on.
+    WritePointer,
+    /// A packet that was not complete when the doorbell rang. The ring waits for the rest.
+    TornPacket,
+    /// A register that belongs to the queue was written by a packet. The ring goes on.
+    QueueRegister,
+    /// A queue did not drain when it was destroyed; the device was reset.
+    Reset,
+    /// A request of the kernel interface that this device knows of and does not have.
+    UnmodelledRequest,
+}
+
+/// One record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultRecord {
+    /// What happened.
+    pub kind: FaultKind,
+    /// The queue, where there is one.
+    pub queue: Option<u32>,
+    /// The packet that was executed, or that launched the wave.
+    pub packet: Option<&'static str>,
+    /// Everything else that is known, as `name=value` and words.
+    pub detail: String,
+}
+
+/// The diary.
+#[derive(Debug, Default)]
+pub struct FaultLog {
+    records: Mutex<Records>,
+}
+
+#[derive(Debug, Default)]
+struct Records {
+    kept: Vec<FaultRecord>,
+    dropped: u64,
+}
+
+impl FaultKind {
+    /// The word in the diary.
+    pub fn name(self) -> &'static str {
+        match self {
+            FaultKind::PageFault => "page-fault",
+            FaultKind::Wave => "wave",
+            FaultKind::Packet => "packet",
+            FaultKind::Launch => "launch",
+            FaultKind::Doorbell => "doorbell",
+            FaultKind::WritePointer => "write-pointer",
+            FaultKind::TornPacket => "torn-packet",
+            FaultKind::QueueRegister => "queue-register",
+            FaultKind::Reset => "reset",
+            FaultKind::UnmodelledRequest => "unmodelled-request",
+        }
+    }
+}
+
+impl fmt::Display for FaultRecord {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "kind={}", self.kind.name())?;
+        if let Some(queue) = self.queue {
+            write!(formatter, " queue={queue}")?;
+        }
+        if let Some(packet) = self.packet {
+            write!(formatter, " packet={packet}")?;
+        }
+        write!(formatter, " {}", self.detail)
+    }
+}
+
+impl FaultLog {
+    fn lock(&self) -> MutexGuard<'_, Records> {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a record.
+    pub fn record(&self, record: FaultRecord) {
+        let mut records = self.lock();
+        if records.kept.len() < RECORDS_MAX {
+            records.kept.push(record);
+        } else {
+            records.dropped += 1;
+        }
+    }
+
+    /// The records so far.
+    pub fn records(&self) -> Vec<FaultRecord> {
+        self.lock().kept.clone()
+    }
+
+    /// The text of the debug file: a line per record, empty where there was none.
+    pub fn text(&self) -> String {
+        let records = self.lock();
+        let mut text: String = records.kept.iter().map(|record| format!("{record}\n")).collect();
+        if records.dropped > 0 {
+            text += &format!("and {} more\n", records.dropped);
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_lines_and_bounded() {
+        let log = FaultLog::default();
+        assert_eq!(log.text(), "");
+        for index in 0..RECORDS_MAX + 2 {
+            log.record(FaultRecord {
+                kind: FaultKind::Packet,
+                queue: Some(3),
+                packet: Some("NOP"),
+                detail: format!("index={index}"),
+            });
+        }
+        assert_eq!(log.records().len(), RECORDS_MAX);
+        assert!(log.text().starts_with("kind=packet queue=3 packet=NOP index=0\n"));
+        assert!(log.text().ends_with("and 2 more\n"));
+    }
+}

@@ -1,0 +1,313 @@
+//! From compute registers and a dispatch packet to what the shader engine is asked to run.
+//!
+//! Contract: pure; the checks are those that the hardware, or this device, would fail a launch for (hardware
+//! reference §4.4, §5, §7).
+
+use crate::command_processor::bits::{bit, bits, initiator, num_thread, register};
+use crate::shader::dispatch::DispatchError;
+use thiserror::Error;
+
+/// The compute registers of one queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Registers(Box<[u32; register::COUNT]>);
+
+/// One dispatch, resolved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Launch {
+    /// Address of the first instruction.
+    pub code_va: u64,
+    pub rsrc1: u32,
+    pub rsrc2: u32,
+    pub rsrc3: u32,
+    pub user_data: [u32; register::USER_DATA_COUNT],
+    /// First workgroup id per dimension.
+    pub first: [u32; 3],
+    /// Workgroups per dimension; never 0.
+    pub count: [u32; 3],
+    /// Work-items of a whole group per dimension.
+    pub group: [u32; 3],
+    /// Work-items of the last group per dimension; equal to `group` where no group is partial.
+    pub last_group: [u32; 3],
+    /// Address of the scratch buffer.
+    pub scratch_base_va: u64,
+    pub tmpring_size: u32,
+}
+
+/// Why a dispatch is not launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum LaunchError {
+    /// The initiator does not enable the compute shader.
+    #[error("COMPUTE_SHADER_EN is clear in initiator {0:#x}")]
+    ShaderDisabled(u32),
+    /// CS_W32_EN is clear; this device runs wave32 only.
+    #[error("CS_W32_EN is clear in initiator {0:#x}: wave64 is not modelled")]
+    Wave64(u32),
+    /// An initiator bit that this device does not have.
+    #[error("initiator {0:#x} has a bit that is not modelled")]
+    Initiator(u32),
+    /// NUM_THREAD gives no work-items, more than 1024, or a last group longer than a whole one.
+    #[error("workgroups of {group:?} work-items, the last of {last:?}")]
+    GroupSize {
+        /// Whole group.
+        group: [u32; 3],
+        /// Last group.
+        last: [u32; 3],
+    },
+    /// Interleaved dispatch.
+    #[error("NUM_THREAD has interleave bits {0:#x}, which are not modelled")]
+    Interleave(u32),
+    /// With START in use the dimensions are end values.
+    #[error("the end {end:?} lies before the start {start:?}")]
+    EndBeforeStart {
+        /// START_X..Z.
+        start: [u32; 3],
+        /// Dimensions of the packet.
+        end: [u32; 3],
+    },
+    /// Thread dimensions that need a partial group without PARTIAL_TG_EN.
+    #[error("{threads:?} threads in groups of {group:?} need PARTIAL_TG_EN")]
+    PartialNotEnabled {
+        /// Threads asked for.
+        threads: [u32; 3],
+        /// Whole group.
+        group: [u32; 3],
+    },
+    /// The shader engine refuses the resource words.
+    #[error(transparent)]
+    Resources(#[from] DispatchError),
+    /// RSRC1.PRIV set by user code.
+    #[error("RSRC1 {0:#x} asks for a privileged wave")]
+    Privileged(u32),
+    /// Every compute unit of the queue is masked.
+    #[error("STATIC_THREAD_MGMT leaves no compute unit to run on")]
+    NoComputeUnit,
+}
+
+/// Work-items of a workgroup (hardware reference §7).
+const GROUP_WORK_ITEMS_MAX: u64 = 1024;
+/// Bit of RSRC1 (§5.2).
+const RSRC1_PRIV: u32 = 20;
+
+/// The compute-unit masks that the kernel sets up when it makes a queue (§2.6).
+const MASK_REGISTERS: [usize; 8] = [
+    register::STATIC_THREAD_MGMT_SE0,
+    register::STATIC_THREAD_MGMT_SE1,
+    register::STATIC_THREAD_MGMT_SE2,
+    register::STATIC_THREAD_MGMT_SE3,
+    register::STATIC_THREAD_MGMT_SE4,
+    register::STATIC_THREAD_MGMT_SE4 + 1,
+    register::STATIC_THREAD_MGMT_SE4 + 2,
+    register::STATIC_THREAD_MGMT_SE7,
+];
+/// Shader engines of this board: the masks that count.
+const SHADER_ENGINES: usize = 4;
+
+impl Registers {
+    /// As the kernel's queue descriptor leaves them: zero, all compute units enabled.
+    pub fn new() -> Registers {
+        let mut registers = Registers(Box::new([0; register::COUNT]));
+        for mask in MASK_REGISTERS {
+            registers.0[mask] = u32::MAX;
+        }
+        registers
+    }
+
+    /// Stores consecutive registers. The range was checked when the packet was parsed.
+    pub fn store(&mut self, first: usize, values: &[u32]) {
+        self.0[first..first + values.len()].copy_from_slice(values);
+    }
+
+    fn three(&self, first: usize) -> [u32; 3] {
+        [self.0[first], self.0[first + 1], self.0[first + 2]]
+    }
+
+    /// The address in a register pair that holds it in units of 256 bytes.
+    fn address(&self, low: usize, high_mask: u32) -> u64 {
+        (u64::from(self.0[low]) | u64::from(self.0[low + 1] & high_mask) << 32) << 8
+    }
+
+    /// What a DISPATCH_DIRECT starts; `None` where it has no workgroups.
+    pub fn launch(&self, dimensions: [u32; 3], control: u32) -> Result<Option<Launch>, LaunchError> {
+        check_initiator(control)?;
+        let (group, partial) = self.group_sizes()?;
+        let rsrc1 = self.0[register::PGM_RSRC1];
+        if bit(rsrc1, RSRC1_PRIV) {
+            return Err(LaunchError::Privileged(rsrc1));
+        }
+        if MASK_REGISTERS[..SHADER_ENGINES].iter().all(|mask| self.0[*mask] == 0) {
+            return Err(LaunchError::NoComputeUnit);
+        }
+        let partial_enabled = bit(control, initiator::PARTIAL_TG_EN);
+        let (dimensions, mut last_group) = if bit(control, initiator::USE_THREAD_DIMENSIONS) {
+            groups_of_threads(dimensions, group, partial_enabled)?
+        } else {
+            (dimensions, if partial_enabled { partial } else { group })
+        };
+        for axis in 0..3 {
+            // A partial size of 0 means that the last group is whole.
+            if last_group[axis] == 0 {
+                last_group[axis] = group[axis];
+            }
+        }
+        if (0..3).any(|axis| last_group[axis] > group[axis]) {
+            return Err(LaunchError::GroupSize { group, last: last_group });
+        }
+        let first = match bit(control, initiator::FORCE_START_AT_000) {
+            true => [0; 3],
+            false => self.three(register::START_X),
+        };
+        if (0..3).any(|axis| dimensions[axis] < first[axis]) {
+            return Err(LaunchError::EndBeforeStart { start: first, end: dimensions });
+        }
+        let count = [0, 1, 2].map(|axis| dimensions[axis] - first[axis]);
+        if count.contains(&0) {
+            return Ok(None);
+        }
+        let mut user_data = [0; register::USER_DATA_COUNT];
+        user_data.copy_from_slice(&self.0[register::USER_DATA_0..][..register::USER_DATA_COUNT]);
+        Ok(Some(Launch {
+            code_va: self.address(register::PGM_LO, 0xFF),
+            rsrc1,
+            rsrc2: self.0[register::PGM_RSRC2],
+            rsrc3: self.0[register::PGM_RSRC3],
+            user_data,
+            first,
+            count,
+            group,
+            last_group,
+            scratch_base_va: self.address(register::SCRATCH_BASE_LO, u32::MAX),
+            tmpring_size: self.0[register::TMPRING_SIZE],
+        }))
+    }
+
+    /// Whole and partial group sizes of NUM_THREAD_X/Y/Z.
+    fn group_sizes(&self) -> Result<([u32; 3], [u32; 3]), LaunchError> {
+        let words = self.three(register::NUM_THREAD_X);
+        for word in &words[..2] {
+            let interleave = bits(*word, num_thread::INTERLEAVE_HIGH, num_thread::INTERLEAVE_LOW);
+            if interleave != 0 {
+                return Err(LaunchError::Interleave(interleave));
+            }
+        }
+        let group = [
+            bits(words[0], num_thread::FULL_XY_HIGH, 0),
+            bits(words[1], num_thread::FULL_XY_HIGH, 0),
+            bits(words[2], num_thread::FULL_Z_HIGH, 0),
+        ];
+        let partial = words.map(|word| bits(word, num_thread::PARTIAL_HIGH, num_thread::PARTIAL_LOW));
+        let work_items: u64 = group.iter().map(|size| u64::from(*size)).product();
+        if work_items == 0 || work_items > GROUP_WORK_ITEMS_MAX {
+            return Err(LaunchError::GroupSize { group, last: group });
+        }
+        Ok((group, partial))
+    }
+}
+
+/// Whether SET_SH_REG of these registers touches one that the kernel's queue descriptor owns (§5.3).
+pub(crate) fn touches_queue_register(first: usize, count: usize) -> bool {
+    let range = first..first + count;
+    MASK_REGISTERS.iter().chain([&register::STATIC_THREAD_MGMT_SE8]).any(|mask| range.contains(mask))
+}
+
+fn check_initiator(control: u32) -> Result<(), LaunchError> {
+    if !bit(control, initiator::COMPUTE_SHADER_EN) {
+        return Err(LaunchError::ShaderDisabled(control));
+    }
+    if !bit(control, initiator::CS_W32_EN) {
+        return Err(LaunchError::Wave64(control));
+    }
+    let unmodelled = [
+        initiator::ORDERED_APPEND_EN,
+        initiator::RESTORE,
+        initiator::AMP_SHADER_EN,
+        initiator::INTERLEAVE_2D_EN,
+    ];
+    if unmodelled.iter().any(|at| bit(control, *at)) {
+        return Err(LaunchError::Initiator(control));
+    }
+    Ok(())
+}
+
+/// Groups that hold so many threads, and the size of the last ones.
+fn groups_of_threads(
+    threads: [u32; 3],
+    group: [u32; 3],
+    partial_enabled: bool,
+) -> Result<([u32; 3], [u32; 3]), LaunchError> {
+    let last = [0, 1, 2].map(|axis| threads[axis] % group[axis]);
+    if last != [0; 3] && !partial_enabled {
+        return Err(LaunchError::PartialNotEnabled { threads, group });
+    }
+    Ok(([0, 1, 2].map(|axis| threads[axis].div_ceil(group[axis])), last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// TG's initiator (§4.4).
+    const PLAIN: u32 = 0x8005;
+
+    fn registers() -> Registers {
+        let mut registers = Registers::new();
+        registers.store(0x207, &[64, 2, 1]);
+        registers.store(0x20C, &[0x1234_5678, 0x9A]);
+        registers.store(0x212, &[0x60C0_0000, 4 << 1]);
+        registers.store(0x240, &[7, 8]);
+        registers.store(0x210, &[0x10, 1]);
+        registers.store(0x218, &[0x0001_0200]);
+        registers
+    }
+
+    #[test]
+    fn registers_become_a_launch() {
+        let launch = registers().launch([3, 1, 2], PLAIN).unwrap().unwrap();
+        assert_eq!(launch.code_va, 0x9A12_3456_7800);
+        assert_eq!((launch.group, launch.last_group), ([64, 2, 1], [64, 2, 1]));
+        assert_eq!((launch.first, launch.count), ([0; 3], [3, 1, 2]));
+        assert_eq!(launch.user_data[..3], [7, 8, 0]);
+        assert_eq!((launch.scratch_base_va, launch.tmpring_size), (0x100_0000_1000, 0x0001_0200));
+        assert_eq!(registers().launch([0, 1, 1], PLAIN), Ok(None));
+    }
+
+    #[test]
+    fn partial_groups_and_starts() {
+        let mut registers = registers();
+        registers.store(0x207, &[64 | 10 << 16, 1, 1]);
+        let partial = registers.launch([2, 1, 1], PLAIN | 2).unwrap().unwrap();
+        assert_eq!((partial.count, partial.last_group), ([2, 1, 1], [10, 1, 1]));
+        let threads = registers.launch([130, 1, 1], PLAIN | 2 | 1 << 5).unwrap().unwrap();
+        assert_eq!((threads.count, threads.last_group), ([3, 1, 1], [2, 1, 1]));
+        assert!(matches!(
+            registers.launch([130, 1, 1], PLAIN | 1 << 5),
+            Err(LaunchError::PartialNotEnabled { .. })
+        ));
+        registers.store(0x204, &[2, 0, 0]);
+        let started = registers.launch([5, 1, 1], 0x8001).unwrap().unwrap();
+        assert_eq!((started.first, started.count), ([2, 0, 0], [3, 1, 1]));
+        assert!(matches!(registers.launch([1, 1, 1], 0x8001), Err(LaunchError::EndBeforeStart { .. })));
+    }
+
+    #[test]
+    fn what_cannot_be_launched_says_why() {
+        let check = |change: &dyn Fn(&mut Registers), control| {
+            let mut registers = registers();
+            change(&mut registers);
+            registers.launch([1, 1, 1], control).unwrap_err()
+        };
+        assert_eq!(check(&|_| (), 0x8004), LaunchError::ShaderDisabled(0x8004));
+        assert_eq!(check(&|_| (), 5), LaunchError::Wave64(5));
+        assert!(matches!(check(&|r| r.store(0x207, &[1025, 1, 1]), PLAIN), LaunchError::GroupSize { .. }));
+        assert!(matches!(check(&|r| r.store(0x207, &[0, 1, 1]), PLAIN), LaunchError::GroupSize { .. }));
+        assert!(matches!(check(&|r| r.store(0x207, &[64 | 1 << 13, 1, 1]), PLAIN), LaunchError::Interleave(1)));
+        assert!(matches!(check(&|r| r.store(0x212, &[1 << 20]), PLAIN), LaunchError::Privileged(_)));
+        let masked = |r: &mut Registers| [0x216, 0x217, 0x219, 0x21A].iter().for_each(|at| r.store(*at, &[0]));
+        assert_eq!(check(&masked, PLAIN), LaunchError::NoComputeUnit);
+    }
+
+    #[test]
+    fn queue_owned_registers_are_recognised() {
+        assert!(touches_queue_register(0x223, 1) && touches_queue_register(0x215, 2));
+        assert!(!touches_queue_register(0x228, 1) && !touches_queue_register(0x240, 16));
+    }
+}

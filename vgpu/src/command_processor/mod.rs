@@ -1,0 +1,236 @@
+//! The command processor: polls doorbells, executes packets, and starts dispatches.
+//!
+//! Contract: one thread per virtual GPU. It learns of work from the doorbell pages alone. While queues exist it spins
+//! for [`SPIN_US`] after the last activity and then sleeps, at most [`SLEEP_US_MAX`] between two looks; without
+//! queues it sleeps until there is one. It helps executing waves while a queue waits for them. Queues are served in
+//! turns.
+//! Read in this order: `bits` (the reference's tables), `packet` and `launch` (typed commands), `queue` (behaviour).
+
+mod bits;
+pub mod faults;
+pub(crate) mod hardware;
+pub mod injection;
+mod launch;
+mod packet;
+mod queue;
+
+pub use launch::LaunchError;
+pub use packet::PacketError;
+pub(crate) use queue::{HardwareQueue, QueueDescription};
+
+use crate::command_processor::faults::FaultKind;
+use crate::command_processor::hardware::Hardware;
+use crate::command_processor::queue::{Health, Slice};
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long the thread spins after the last thing that happened: about what a host takes from a fence to the next
+/// doorbell.
+const SPIN_US: u64 = 50;
+/// Longest sleep between two looks at the doorbells (DESIGN of the seam: "at most 50 µs").
+const SLEEP_US_MAX: u64 = 50;
+/// First sleep after spinning; it doubles up to the longest.
+const SLEEP_US_FIRST: u64 = 5;
+/// How much later than asked the thread may be woken.
+const TIMER_SLACK_NS: u64 = 1_000;
+/// How long a queue that hangs is waited for when it is destroyed, before the device is reset.
+const HUNG_DRAIN_MS: u64 = 200;
+/// How long the thread gives way, rather than sleep, while a queue waits for waves that other threads execute.
+const DISPATCH_SPIN_US: u64 = 2_000;
+
+/// How a queue left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Preemption {
+    Drained,
+    /// Its waves did not stop: the device was reset.
+    Reset,
+}
+
+/// The thread and what the kernel side needs of it.
+#[derive(Debug)]
+pub(crate) struct CommandProcessor {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    hardware: Arc<Hardware>,
+    queues: Mutex<Vec<Arc<HardwareQueue>>>,
+    /// Changes with the list of queues.
+    generation: AtomicU64,
+    queues_changed: Condvar,
+    stop: AtomicBool,
+}
+
+impl CommandProcessor {
+    /// Starts the thread.
+    pub fn start(hardware: Arc<Hardware>) -> std::io::Result<CommandProcessor> {
+        let shared = Arc::new(Shared {
+            hardware,
+            queues: Mutex::new(Vec::new()),
+            generation: AtomicU64::new(0),
+            queues_changed: Condvar::new(),
+            stop: AtomicBool::new(false),
+        });
+        let of_thread = shared.clone();
+        let builder = std::thread::Builder::new().name("zrt-vgpu-cp".to_owned());
+        let thread = Some(builder.spawn(move || run(&of_thread))?);
+        Ok(CommandProcessor { shared, thread })
+    }
+
+    /// Takes a queue into service.
+    pub fn add_queue(&self, queue: Arc<HardwareQueue>) {
+        self.shared.lock().push(queue);
+        self.shared.list_changed();
+    }
+
+    /// Takes a queue out of service and stops its waves. Waves that hang do not let themselves be stopped: after
+    /// [`HUNG_DRAIN_MS`] the device is reset, as the kernel does (hardware reference §8).
+    pub fn remove_queue(&self, queue: &Arc<HardwareQueue>) -> Preemption {
+        let hardware = &self.shared.hardware;
+        let id = queue.description().id;
+        hardware.collect_faults(&self.shared.lock());
+        let health = queue.remove();
+        self.shared.lock().retain(|other| !Arc::ptr_eq(other, queue));
+        self.shared.list_changed();
+        let is_hung = health == Health::Hung && !hardware.is_evicted();
+        if is_hung {
+            std::thread::sleep(Duration::from_millis(HUNG_DRAIN_MS));
+        }
+        let is_stopped = hardware.cancel_queue(id);
+        // Of a queue that is gone: told now, not under the name of the next queue with this id.
+        hardware.collect_faults(&self.shared.lock());
+        if is_stopped && !is_hung {
+            return Preemption::Drained;
+        }
+        let text = "the queue did not drain when it was destroyed; whole-GPU reset, memory lost".to_owned();
+        hardware.record(FaultKind::Reset, Some(id), None, text);
+        hardware.reset();
+        Preemption::Reset
+    }
+}
+
+impl Drop for CommandProcessor {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        self.shared.list_changed();
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been reported by its own hook; there is nobody left to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<HardwareQueue>>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn list_changed(&self) {
+        self.generation.fetch_add(1, Ordering::Release);
+        // Between a waiter's check and its sleep the lock is held, so taking it here cannot slip in between.
+        drop(self.lock());
+        self.queues_changed.notify_all();
+    }
+
+    /// Waits while there is no queue, then copies the list.
+    fn wait_for_queues(&self) -> (Vec<Arc<HardwareQueue>>, u64) {
+        let mut queues = self.lock();
+        while queues.is_empty() && !self.stop.load(Ordering::Acquire) {
+            queues = self.queues_changed.wait(queues).unwrap_or_else(PoisonError::into_inner);
+        }
+        (queues.clone(), self.generation.load(Ordering::Acquire))
+    }
+}
+
+/// The thread.
+fn run(shared: &Shared) {
+    // Sleeps of microseconds need a timer that does not round them up to 50; where it is refused they are longer.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(TIMER_SLACK_NS));
+    let mut pace = Pace::new();
+    let (mut queues, mut generation) = (Vec::new(), u64::MAX);
+    while !shared.stop.load(Ordering::Acquire) {
+        if generation != shared.generation.load(Ordering::Acquire) {
+            // Drops the references of queues that are gone before sleeping.
+            queues.clear();
+            (queues, generation) = shared.wait_for_queues();
+        }
+        match round(shared, &queues) {
+            Round::Progress => pace.active(),
+            Round::WaitingForDispatch => pace.give_way(),
+            Round::Idle => pace.rest(),
+        }
+    }
+}
+
+/// What one look at every queue came to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Round {
+    Progress,
+    WaitingForDispatch,
+    Idle,
+}
+
+fn round(shared: &Shared, queues: &[Arc<HardwareQueue>]) -> Round {
+    let hardware = &shared.hardware;
+    let mut outcome = Round::Idle;
+    for queue in queues {
+        match queue.service(hardware) {
+            Slice::Progress => outcome = Round::Progress,
+            Slice::Waiting { for_dispatch: true } if outcome == Round::Idle => {
+                outcome = Round::WaitingForDispatch;
+            }
+            Slice::Idle | Slice::Waiting { .. } => {}
+        }
+    }
+    // Also where no queue waits: a dispatch without a fence runs too, whoever executes it.
+    if outcome != Round::Progress && hardware.help() {
+        outcome = Round::Progress;
+    }
+    hardware.collect_faults(queues);
+    outcome
+}
+
+/// When to spin and how long to sleep.
+struct Pace {
+    last_active: Instant,
+    sleep_us: u64,
+}
+
+impl Pace {
+    fn new() -> Pace {
+        Pace { last_active: Instant::now(), sleep_us: SLEEP_US_FIRST }
+    }
+
+    fn active(&mut self) {
+        self.last_active = Instant::now();
+        self.sleep_us = SLEEP_US_FIRST;
+    }
+
+    /// Waits for waves that other threads execute.
+    fn give_way(&mut self) {
+        if self.last_active.elapsed() < Duration::from_micros(DISPATCH_SPIN_US) {
+            std::thread::yield_now();
+        } else {
+            self.sleep();
+        }
+    }
+
+    /// Waits for a doorbell.
+    fn rest(&mut self) {
+        if self.last_active.elapsed() < Duration::from_micros(SPIN_US) {
+            std::hint::spin_loop();
+        } else {
+            self.sleep();
+        }
+    }
+
+    fn sleep(&mut self) {
+        std::thread::sleep(Duration::from_micros(self.sleep_us));
+        self.sleep_us = (self.sleep_us * 2).min(SLEEP_US_MAX);
+    }
+}

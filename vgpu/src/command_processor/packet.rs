@@ -1,0 +1,496 @@
+//! From packet dwords to a typed command.
+//!
+//! Contract: [`PacketHeader::parse`] and [`Command::parse`] take any bytes and never panic; what the hardware would
+//! not accept, and what this device does not model, is a [`PacketError`] that says which. No allocation.
+
+use crate::command_processor::bits::{
+    bit, bits, copy_data, event_write, gcr, header, indirect, opcode, register, release, wait, write_data,
+};
+use thiserror::Error;
+
+/// A type 3 header (hardware reference §4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PacketHeader {
+    pub opcode: u32,
+    /// Dwords after the header.
+    pub body_dwords: usize,
+}
+
+/// Why a packet stops the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum PacketError {
+    /// Not a type 3 header.
+    #[error("header {0:#010x} is not of packet type 3")]
+    NotType3(u32),
+    /// The predicate bit is set, which nothing on a compute queue defines.
+    #[error("header {0:#010x} is predicated")]
+    Predicated(u32),
+    /// No packet of this device.
+    #[error("unknown opcode {0:#04x}")]
+    UnknownOpcode(u32),
+    /// The packet's body has another length than its opcode needs.
+    #[error("{name} with {found} body dwords")]
+    BodyLength {
+        /// Packet name.
+        name: &'static str,
+        /// Body dwords found.
+        found: usize,
+    },
+    /// A field holds a value that the packet does not define.
+    #[error("{name}: {field} is {value:#x}, which is not defined")]
+    BadField {
+        /// Packet name.
+        name: &'static str,
+        /// Field name.
+        field: &'static str,
+        /// What it holds.
+        value: u64,
+    },
+    /// Defined by the hardware, not modelled by this device.
+    #[error("{name}: {field} {value:#x} is not modelled")]
+    NotModelled {
+        /// Packet name.
+        name: &'static str,
+        /// Field name.
+        field: &'static str,
+        /// What it holds.
+        value: u64,
+    },
+    /// A register that a user packet may not write.
+    #[error("SET_SH_REG writes the privileged register {0:#x}")]
+    PrivilegedRegister(usize),
+    /// The packet runs past the end of its indirect buffer.
+    #[error("{body_dwords} body dwords follow the header, {left} are left in the indirect buffer")]
+    PastEndOfBuffer {
+        /// Body dwords by the header.
+        body_dwords: usize,
+        /// Dwords left.
+        left: usize,
+    },
+    /// An indirect buffer inside an indirect buffer, without chaining.
+    #[error("INDIRECT_BUFFER inside an indirect buffer must chain")]
+    NestedIndirectBuffer,
+    /// A chain packet in the ring itself.
+    #[error("INDIRECT_BUFFER in the ring may not chain")]
+    ChainInRing,
+    /// The doorbell says more dwords than the ring holds.
+    #[error("the doorbell is {pending} dwords ahead of a ring of {ring} dwords")]
+    RingOverrun {
+        /// Dwords between read pointer and doorbell.
+        pending: u64,
+        /// Dwords in the ring.
+        ring: u64,
+    },
+}
+
+/// Comparison of WAIT_REG_MEM (§4.7): `(value & mask) function reference`, unsigned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Comparison {
+    pub function: u32,
+    pub reference: u32,
+    pub mask: u32,
+}
+
+/// What RELEASE_MEM writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReleaseData {
+    Nothing,
+    Low32(u32),
+    Wide(u64),
+    GpuClock,
+    SystemClock,
+}
+
+/// Where COPY_DATA reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CopySource {
+    Memory(u64),
+    Immediate(u64),
+    GpuClock,
+}
+
+/// A packet's meaning. Data that follows in the body stays there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    Nop,
+    /// Body dwords from 1 on go to consecutive registers from `first`.
+    SetShRegisters { first: usize },
+    DispatchDirect { dimensions: [u32; 3], initiator: u32 },
+    AcquireMem { invalidates_instructions: bool },
+    ReleaseMem { address: u64, data: ReleaseData, interrupt: bool, context_id: u32 },
+    WaitMemory { address: u64, comparison: Comparison },
+    /// HDP flush: write the request register, poll the done register.
+    FlushHdp,
+    /// Body dwords from 3 on go to memory.
+    WriteData { address: u64, increments: bool },
+    CopyData { source: CopySource, destination: u64, wide: bool },
+    /// Waits until the queue's earlier dispatches are done.
+    PartialFlush,
+    /// An event without effect on this device.
+    OtherEvent,
+    IndirectBuffer { address: u64, dwords: u32, chain: bool },
+}
+
+impl PacketHeader {
+    /// Reads a header.
+    pub fn parse(dword: u32) -> Result<PacketHeader, PacketError> {
+        if bits(dword, header::TYPE_HIGH, header::TYPE_LOW) != header::TYPE_3 {
+            return Err(PacketError::NotType3(dword));
+        }
+        if bit(dword, header::PREDICATE) {
+            return Err(PacketError::Predicated(dword));
+        }
+        let opcode = bits(dword, header::OPCODE_HIGH, header::OPCODE_LOW);
+        let count = bits(dword, header::COUNT_HIGH, header::COUNT_LOW);
+        let body_dwords = match (opcode, count) {
+            (opcode::NOP, header::COUNT_NO_BODY) => 0,
+            _ => count as usize + 1,
+        };
+        Ok(PacketHeader { opcode, body_dwords })
+    }
+}
+
+/// The packet's name, for reports.
+pub(crate) fn name(opcode: u32) -> &'static str {
+    match opcode {
+        opcode::NOP => "NOP",
+        opcode::DISPATCH_DIRECT => "DISPATCH_DIRECT",
+        opcode::WRITE_DATA => "WRITE_DATA",
+        opcode::WAIT_REG_MEM => "WAIT_REG_MEM",
+        opcode::INDIRECT_BUFFER => "INDIRECT_BUFFER",
+        opcode::COPY_DATA => "COPY_DATA",
+        opcode::EVENT_WRITE => "EVENT_WRITE",
+        opcode::RELEASE_MEM => "RELEASE_MEM",
+        opcode::ACQUIRE_MEM => "ACQUIRE_MEM",
+        opcode::SET_SH_REG => "SET_SH_REG",
+        _ => "unknown",
+    }
+}
+
+/// Longest body that a packet of this opcode can have; a longer one is refused before it is read.
+pub(crate) fn body_dwords_max(opcode: u32) -> usize {
+    match opcode {
+        opcode::SET_SH_REG => 1 + register::COUNT,
+        opcode::WRITE_DATA => header::COUNT_NO_BODY as usize + 1,
+        _ => 8,
+    }
+}
+
+impl Command {
+    /// Reads a packet's body. NOP bodies need not be given.
+    pub fn parse(opcode: u32, body: &[u32]) -> Result<Command, PacketError> {
+        match opcode {
+            opcode::NOP => Ok(Command::Nop),
+            opcode::SET_SH_REG => set_sh_registers(body),
+            opcode::DISPATCH_DIRECT => fixed::<4>("DISPATCH_DIRECT", body).map(|[x, y, z, initiator]| {
+                Command::DispatchDirect { dimensions: [x, y, z], initiator }
+            }),
+            opcode::ACQUIRE_MEM => acquire_mem(fixed("ACQUIRE_MEM", body)?),
+            opcode::RELEASE_MEM => release_mem(fixed("RELEASE_MEM", body)?),
+            opcode::WAIT_REG_MEM => wait_reg_mem(fixed("WAIT_REG_MEM", body)?),
+            opcode::WRITE_DATA => write_data_command(body),
+            opcode::COPY_DATA => copy_data_command(fixed("COPY_DATA", body)?),
+            opcode::EVENT_WRITE => event_write_command(fixed("EVENT_WRITE", body)?),
+            opcode::INDIRECT_BUFFER => indirect_buffer(fixed("INDIRECT_BUFFER", body)?),
+            _ => Err(PacketError::UnknownOpcode(opcode)),
+        }
+    }
+}
+
+fn fixed<const N: usize>(name: &'static str, body: &[u32]) -> Result<[u32; N], PacketError> {
+    body.try_into().map_err(|_| PacketError::BodyLength { name, found: body.len() })
+}
+
+fn bad(name: &'static str, field: &'static str, value: impl Into<u64>) -> PacketError {
+    PacketError::BadField { name, field, value: value.into() }
+}
+
+fn not_modelled(name: &'static str, field: &'static str, value: u32) -> PacketError {
+    PacketError::NotModelled { name, field, value: value as u64 }
+}
+
+fn wide(low: u32, high: u32) -> u64 {
+    low as u64 | (high as u64) << 32
+}
+
+fn aligned(name: &'static str, address: u64, alignment: u64) -> Result<u64, PacketError> {
+    if address & (alignment - 1) == 0 { Ok(address) } else { Err(bad(name, "address", address)) }
+}
+
+fn set_sh_registers(body: &[u32]) -> Result<Command, PacketError> {
+    let name = "SET_SH_REG";
+    if body.len() < 2 {
+        return Err(PacketError::BodyLength { name, found: body.len() });
+    }
+    let first = body[0] as usize;
+    let count = body.len() - 1;
+    if first >= register::COUNT || count > register::COUNT - first {
+        return Err(bad(name, "register", body[0]));
+    }
+    if (first..first + count).contains(&register::VMID) {
+        return Err(PacketError::PrivilegedRegister(register::VMID));
+    }
+    Ok(Command::SetShRegisters { first })
+}
+
+fn acquire_mem(body: [u32; 7]) -> Result<Command, PacketError> {
+    let name = "ACQUIRE_MEM";
+    let control = body[6];
+    if body[0] != 0 {
+        return Err(bad(name, "control", body[0]));
+    }
+    if control >> gcr::RESERVED_LOW != 0 {
+        return Err(bad(name, "GCR_CNTL", control));
+    }
+    Ok(Command::AcquireMem {
+        invalidates_instructions: bits(control, gcr::GLI_INV_HIGH, gcr::GLI_INV_LOW) != 0,
+    })
+}
+
+fn release_mem(body: [u32; 7]) -> Result<Command, PacketError> {
+    let name = "RELEASE_MEM";
+    let event = bits(body[0], release::EVENT_TYPE_HIGH, 0);
+    let index = bits(body[0], release::EVENT_INDEX_HIGH, release::EVENT_INDEX_LOW);
+    match (event, index) {
+        (
+            release::EVENT_CACHE_FLUSH_AND_INV_TS
+            | release::EVENT_BOTTOM_OF_PIPE_TS
+            | release::EVENT_CACHE_FLUSH_TS,
+            release::INDEX_END_OF_PIPE,
+        )
+        | (release::EVENT_CS_DONE, release::INDEX_SHADER_DONE) => {}
+        _ => return Err(bad(name, "event type and index", bits(body[0], 11, 0))),
+    }
+    let destination = bits(body[1], release::DST_SEL_HIGH, release::DST_SEL_LOW);
+    if destination > release::DST_LAST_MEMORY {
+        return Err(not_modelled(name, "dst_sel", destination));
+    }
+    let interrupt = bits(body[1], release::INT_SEL_HIGH, release::INT_SEL_LOW);
+    if interrupt > release::INTERRUPT_LAST_KNOWN {
+        return Err(not_modelled(name, "int_sel", interrupt));
+    }
+    let data = match bits(body[1], release::DATA_SEL_HIGH, release::DATA_SEL_LOW) {
+        release::DATA_NONE => ReleaseData::Nothing,
+        release::DATA_LOW_32 => ReleaseData::Low32(body[4]),
+        release::DATA_64 => ReleaseData::Wide(wide(body[4], body[5])),
+        release::DATA_GPU_CLOCK => ReleaseData::GpuClock,
+        release::DATA_SYSTEM_CLOCK => ReleaseData::SystemClock,
+        other => return Err(not_modelled(name, "data_sel", other)),
+    };
+    let alignment = match data {
+        ReleaseData::Nothing => 1,
+        ReleaseData::Low32(_) => 4,
+        _ => 8,
+    };
+    Ok(Command::ReleaseMem {
+        address: aligned(name, wide(body[2], body[3]), alignment)?,
+        data,
+        interrupt: matches!(interrupt, release::INTERRUPT_ONLY | release::INTERRUPT_AFTER_CONFIRM),
+        context_id: body[6],
+    })
+}
+
+fn wait_reg_mem(body: [u32; 6]) -> Result<Command, PacketError> {
+    let name = "WAIT_REG_MEM";
+    let function = bits(body[0], wait::FUNCTION_HIGH, 0);
+    let space = bits(body[0], wait::SPACE_HIGH, wait::SPACE_LOW);
+    let operation = bits(body[0], wait::OPERATION_HIGH, wait::OPERATION_LOW);
+    if function > wait::FUNCTION_LAST {
+        return Err(bad(name, "function", function));
+    }
+    match (space, operation) {
+        (wait::SPACE_MEMORY, wait::OPERATION_WAIT | wait::OPERATION_PREEMPTABLE) => Ok(Command::WaitMemory {
+            address: aligned(name, wide(body[1], body[2]), 4)?,
+            comparison: Comparison { function, reference: body[3], mask: body[4] },
+        }),
+        (wait::SPACE_REGISTER, wait::OPERATION_WRITE_WAIT)
+            if (body[1], body[2]) == (wait::HDP_FLUSH_REQUEST, wait::HDP_FLUSH_DONE) =>
+        {
+            Ok(Command::FlushHdp)
+        }
+        (wait::SPACE_REGISTER, _) => Err(not_modelled(name, "register", body[1])),
+        (wait::SPACE_MEMORY, _) => Err(not_modelled(name, "operation on memory", operation)),
+        _ => Err(bad(name, "space", space)),
+    }
+}
+
+fn write_data_command(body: &[u32]) -> Result<Command, PacketError> {
+    let name = "WRITE_DATA";
+    if body.len() < 4 {
+        return Err(PacketError::BodyLength { name, found: body.len() });
+    }
+    let destination = bits(body[0], write_data::DST_HIGH, write_data::DST_LOW);
+    if !matches!(destination, write_data::DST_GL2 | write_data::DST_MEMORY) {
+        return Err(not_modelled(name, "destination", destination));
+    }
+    Ok(Command::WriteData {
+        address: aligned(name, wide(body[1], body[2]), 4)?,
+        increments: !bit(body[0], write_data::NO_INCREMENT),
+    })
+}
+
+fn copy_data_command(body: [u32; 5]) -> Result<Command, PacketError> {
+    let name = "COPY_DATA";
+    let is_wide = bit(body[0], copy_data::WIDE);
+    let alignment = if is_wide { 8 } else { 4 };
+    let operand = wide(body[1], body[2]);
+    let source = match bits(body[0], copy_data::SRC_HIGH, 0) {
+        copy_data::SRC_MEMORY | copy_data::SRC_GL2 => CopySource::Memory(aligned(name, operand, alignment)?),
+        copy_data::SRC_IMMEDIATE => CopySource::Immediate(operand),
+        copy_data::SRC_GPU_CLOCK => CopySource::GpuClock,
+        other => return Err(not_modelled(name, "source", other)),
+    };
+    match bits(body[0], copy_data::DST_HIGH, copy_data::DST_LOW) {
+        copy_data::DST_GL2 | copy_data::DST_MEMORY => {}
+        other => return Err(not_modelled(name, "destination", other)),
+    }
+    let destination = aligned(name, wide(body[3], body[4]), alignment)?;
+    Ok(Command::CopyData { source, destination, wide: is_wide })
+}
+
+fn event_write_command([body]: [u32; 1]) -> Result<Command, PacketError> {
+    let event = bits(body, event_write::TYPE_HIGH, 0);
+    match (event, bits(body, event_write::INDEX_HIGH, event_write::INDEX_LOW)) {
+        (event_write::TYPE_CS_PARTIAL_FLUSH, event_write::INDEX_FLUSH) => Ok(Command::PartialFlush),
+        // Index 0 events carry no address and start or stop counters that are not there.
+        (event, 0) if event != event_write::TYPE_CS_PARTIAL_FLUSH => Ok(Command::OtherEvent),
+        _ => Err(bad("EVENT_WRITE", "event type and index", body)),
+    }
+}
+
+fn indirect_buffer(body: [u32; 3]) -> Result<Command, PacketError> {
+    let name = "INDIRECT_BUFFER";
+    let control = body[2];
+    if bit(control, indirect::PRIVILEGED) {
+        return Err(bad(name, "PRIV", control));
+    }
+    if bits(control, indirect::VMID_HIGH, indirect::VMID_LOW) != 0 {
+        return Err(bad(name, "VMID", control));
+    }
+    if !bit(control, indirect::VALID) && !bit(control, indirect::INHERIT_VMID) {
+        return Err(bad(name, "control without VALID or inherited VMID", control));
+    }
+    let dwords = bits(control, indirect::LENGTH_HIGH, 0);
+    if dwords == 0 {
+        return Err(bad(name, "length", 0u64));
+    }
+    let address = aligned(name, wide(body[0], body[1]), 4)?;
+    Ok(Command::IndirectBuffer { address, dwords, chain: bit(control, indirect::CHAIN) })
+}
+
+impl Comparison {
+    /// Whether the wait is over for this value.
+    pub fn holds(self, value: u32) -> bool {
+        let value = value & self.mask;
+        match self.function {
+            0 => true,
+            1 => value < self.reference,
+            2 => value <= self.reference,
+            3 => value == self.reference,
+            4 => value != self.reference,
+            5 => value >= self.reference,
+            _ => value > self.reference,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parse(dwords: &[u32]) -> Result<Command, PacketError> {
+        let header = PacketHeader::parse(dwords[0])?;
+        assert_eq!(header.body_dwords, dwords.len() - 1);
+        Command::parse(header.opcode, &dwords[1..])
+    }
+
+    #[test]
+    fn golden_headers_of_the_reference() {
+        // Hardware reference §4.2: header and body length.
+        for (word, opcode, body_dwords) in [
+            (0xFFFF_1000, 0x10, 0),
+            (0xC000_1000, 0x10, 1),
+            (0xC003_1500, 0x15, 4),
+            (0xC003_1502, 0x15, 4),
+            (0xC003_3700, 0x37, 4),
+            (0xC005_3C00, 0x3C, 6),
+            (0xC002_3F00, 0x3F, 3),
+            (0xC004_4000, 0x40, 5),
+            (0xC000_4600, 0x46, 1),
+            (0xC006_4900, 0x49, 7),
+            (0xC006_5800, 0x58, 7),
+            (0xC001_7600, 0x76, 2),
+        ] {
+            assert_eq!(PacketHeader::parse(word), Ok(PacketHeader { opcode, body_dwords }), "{word:#x}");
+        }
+        assert_eq!(PacketHeader::parse(0x8000_0000), Err(PacketError::NotType3(0x8000_0000)));
+        assert_eq!(PacketHeader::parse(0), Err(PacketError::NotType3(0)));
+    }
+
+    #[test]
+    fn known_sequences_mean_what_the_reference_says() {
+        assert_eq!(parse(&[0xC000_4600, 0x407]), Ok(Command::PartialFlush));
+        // Kernel fence (§4.6): 64-bit data and interrupt after write confirm.
+        let fence = [0xC006_4900, 0x0660_0514, 0x4200_0000, 0x1000, 1, 5, 6, 77];
+        assert_eq!(
+            parse(&fence),
+            Ok(Command::ReleaseMem {
+                address: 0x1_0000_1000,
+                data: ReleaseData::Wide(0x6_0000_0005),
+                interrupt: true,
+                context_id: 77,
+            })
+        );
+        // TG's signal: low 32 bits, no interrupt.
+        let signal = [0xC006_4900, 0x0070_F514, 0x2000_0000, 0x1004, 0, 9, 0, 0];
+        let expected = ReleaseData::Low32(9);
+        assert!(matches!(parse(&signal), Ok(Command::ReleaseMem { data, interrupt: false, .. }) if data == expected));
+        // TG's fence wait: memory, ≥.
+        let wait = [0xC005_3C00, 0x15, 0x2000, 0, 3, u32::MAX, 4];
+        let comparison = Comparison { function: 5, reference: 3, mask: u32::MAX };
+        assert_eq!(parse(&wait), Ok(Command::WaitMemory { address: 0x2000, comparison }));
+        assert!(comparison.holds(3) && comparison.holds(4) && !comparison.holds(2));
+        // TG's HDP flush.
+        assert_eq!(parse(&[0xC005_3C00, 0x43, 0xE26, 0xE27, !0, !0, 0x20]), Ok(Command::FlushHdp));
+        let chain = [0xC002_3F00, 0x3000, 0, 0x20 | 1 << 20 | 1 << 23];
+        assert_eq!(parse(&chain), Ok(Command::IndirectBuffer { address: 0x3000, dwords: 32, chain: true }));
+    }
+
+    #[test]
+    fn what_hardware_would_not_take_is_refused() {
+        for packet in [
+            &[0xC000_2300, 0][..],                                      // PRED_EXEC in a ring
+            &[0xC005_4900, 0x514, 0x2000_0000, 0, 0, 0, 0],             // RELEASE_MEM one dword short
+            &[0xC006_4900, 0x414, 0x2000_0000, 0, 0, 0, 0, 0],          // wrong event index
+            &[0xC006_4900, 0x514, 0x4000_0000, 0x1004, 0, 0, 0, 0],     // 64-bit data on 4-byte boundary
+            &[0xC001_7600, 0x400, 0],                                   // outside the SH range
+            &[0xC001_7600, 0x214, 0],                                   // VMID
+            &[0xC002_3F00, 0x3002, 0, 1 | 1 << 23],                     // misaligned IB
+            &[0xC002_3F00, 0x3000, 0, 1 << 23],                         // empty IB
+            &[0xC002_3F00, 0x3000, 0, 1 | 1 << 23 | 1 << 31],           // privileged IB
+            &[0xC005_3C00, 0x17, 0x2000, 0, 3, u32::MAX, 4],            // undefined function
+            &[0xC000_4600, 0x507],                                      // partial flush with wrong index
+        ] {
+            assert!(parse(packet).is_err(), "{packet:x?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_dwords_are_parsed_without_panic(dwords in proptest::collection::vec(any::<u32>(), 1..40)) {
+            if let Ok(header) = PacketHeader::parse(dwords[0]) {
+                prop_assert!(header.body_dwords <= 0x4000);
+                let _ = Command::parse(header.opcode, &dwords[1..]);
+            }
+        }
+
+        #[test]
+        fn any_body_of_a_known_opcode_is_parsed_without_panic(
+            opcode in proptest::sample::select(vec![0x10u32, 0x15, 0x37, 0x3C, 0x3F, 0x40, 0x46, 0x49, 0x58, 0x76]),
+            body in proptest::collection::vec(any::<u32>(), 0..12),
+        ) {
+            let _ = Command::parse(opcode, &body);
+        }
+    }
+}

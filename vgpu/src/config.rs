@@ -1,0 +1,60 @@
+//! How the virtual board behaves: what a user or a test may choose.
+//!
+//! Contract: plain values, read once when the board is made; the defaults are those of the captured R9700 on a host
+//! with a large BAR.
+
+/// Order in which waves run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduler {
+    /// Worker threads on the host's cores; the order depends on the host.
+    Parallel {
+        /// Threads besides the command processor's, which helps. `None`: the host's cores minus one, at least one.
+        worker_count: Option<usize>,
+    },
+    /// No thread of its own: waves run when the command processor helps, interleaved as [`Config::seed`] says.
+    Deterministic,
+}
+
+/// The choices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// All VRAM is visible to the CPU (`heap_type` 1); otherwise it is not (hardware reference §1.3).
+    pub large_bar: bool,
+    /// Order in which waves run.
+    pub scheduler: Scheduler,
+    /// What undefined registers hold, and the order of waves under [`Scheduler::Deterministic`].
+    pub seed: u64,
+    /// Compute units that groups reside on (hardware reference §1.4: 64). At least 1.
+    pub compute_units: u32,
+    /// Error of the approximate operations in units of the last place: -1, 0 or 1.
+    pub approximation_bias: i32,
+    /// How long an idle worker spins before it sleeps, in microseconds. A dispatch that arrives meanwhile starts
+    /// without a system call; a dependent one follows within a few microseconds in a recorded decode step.
+    pub worker_spin_us: u64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            large_bar: true,
+            scheduler: Scheduler::Parallel { worker_count: None },
+            seed: 0x7A72_7400,
+            compute_units: 64,
+            approximation_bias: 0,
+            worker_spin_us: 100,
+        }
+    }
+}
+
+impl Scheduler {
+    /// Threads to start.
+    pub fn worker_count(self) -> usize {
+        match self {
+            Scheduler::Deterministic => 0,
+            Scheduler::Parallel { worker_count: Some(count) } => count,
+            Scheduler::Parallel { worker_count: None } => {
+                std::thread::available_parallelism().map_or(1, |cores| cores.get().saturating_sub(1).max(1))
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The numbers of the one board that is modelled: Radeon AI PRO R9700.
+//!
+//! Contract: constants only. Sources: hardware reference §1.2 to §1.4 and §2.4 to §2.6; the few that the reference
+//! leaves open are marked "chosen".
+
+/// KFD's id of the GPU: a 16-bit hash on a real system (it fits mmap offset bits 61:46); this value is chosen.
+pub const GPU_ID: u32 = 0x9D4B;
+/// Minor number of the render node (§1.2).
+pub const RENDER_MINOR: u32 = 128;
+/// Path of the KFD character device.
+pub const KFD_PATH: &str = "/dev/kfd";
+/// Path of the render node.
+pub const RENDER_PATH: &str = "/dev/dri/renderD128";
+
+/// VRAM as the topology reports it (§1.3).
+pub const VRAM_BYTES: u64 = 34_208_743_424;
+/// What the CPU can reach of it with a small BAR: the usual 256 MiB window (chosen).
+pub const SMALL_BAR_BYTES: u64 = 256 << 20;
+/// System memory that the GPU may map (chosen: 16 GiB).
+pub const GTT_BYTES: u64 = 16 << 30;
+
+pub(crate) const COMPUTE_UNITS: u32 = 64;
+pub(crate) const SIMD_PER_CU: u32 = 2;
+pub(crate) const SIMD_COUNT: u32 = COMPUTE_UNITS * SIMD_PER_CU;
+pub(crate) const SHADER_ENGINES: u32 = 4;
+pub(crate) const SHADER_ARRAYS_PER_ENGINE: u32 = 2;
+pub(crate) const ARRAY_COUNT: u32 = SHADER_ENGINES * SHADER_ARRAYS_PER_ENGINE;
+pub(crate) const CU_PER_ARRAY: u32 = COMPUTE_UNITS / ARRAY_COUNT;
+pub(crate) const MAX_WAVES_PER_SIMD: u32 = 16;
+pub(crate) const MAX_SLOTS_SCRATCH_CU: u32 = 32;
+pub(crate) const LDS_KIB: u32 = 64;
+pub(crate) const WAVE_LANES: u32 = 32;
+pub(crate) const GFX_TARGET_VERSION: u32 = 120_001;
+pub(crate) const VENDOR_ID: u32 = 0x1002;
+pub(crate) const DEVICE_ID: u32 = 0x7551;
+/// Bus 05, device 0, function 0.
+pub(crate) const LOCATION_ID: u32 = 0x0500;
+/// PCI address in the form of sysfs.
+pub(crate) const PCI_ADDRESS: &str = "0000:05:00.0";
+pub(crate) const ENGINE_CLOCK_MHZ: u32 = 2350;
+/// MEC firmware of the captured board: below 3050, so user queues (T2) are not available (§3.2).
+pub(crate) const MEC_FIRMWARE: u32 = 3010;
+pub(crate) const GL2_KIB: u32 = 8192;
+pub(crate) const MALL_KIB: u32 = 65_536;
+pub(crate) const L0_KIB: u32 = 32;
+pub(crate) const GL2_LINE_BYTES: u32 = 256;
+
+pub(crate) const PAGE_BYTES: u64 = 4096;
+/// Lowest GPU address for user space (§2.4).
+pub(crate) const GPUVM_BASE: u64 = 0x100_0000;
+/// Highest GPU address for user space: the lower half of the 48-bit canonical space.
+pub(crate) const GPUVM_LIMIT: u64 = 0x7FFF_FFFF_FFFF;
+pub(crate) const LDS_APERTURE_BASE: u64 = 1 << 48;
+pub(crate) const SCRATCH_APERTURE_BASE: u64 = 2 << 48;
+pub(crate) const APERTURE_BYTES: u64 = 1 << 32;
+
+/// Doorbells of one process on one device (§2.5): 1024 of 8 bytes.
+pub(crate) const DOORBELL_SLICE_BYTES: u64 = 8192;
+pub(crate) const DOORBELL_BYTES: u64 = 8;
+/// Queues of one process on one device (§2.6).
+pub(crate) const QUEUES_MAX: usize = 127;
+/// Signal page: 4096 slots of 8 bytes (§2.8).
+pub(crate) const EVENT_SLOTS: u32 = 4096;
+pub(crate) const EVENT_PAGE_BYTES: u64 = EVENT_SLOTS as u64 * 8;
+/// What a slot holds while its event is not signalled (§2.8).
+pub(crate) const EVENT_SLOT_UNSIGNALLED: u64 = u64::MAX;
+
+/// EOP buffer of a queue (§1.2: never exported, always this).
+pub(crate) const EOP_BYTES: u64 = 4096;
+
+/// Reference clock of GPU timestamps (§4.6, §4.9).
+pub(crate) const GPU_CLOCK_HZ: u64 = 100_000_000;
+
+/// Waves resident at most: cu × 32 (§2.6).
+const WAVES: u64 = COMPUTE_UNITS as u64 * 32;
+/// Control stack of a queue (§2.6).
+pub(crate) const CTL_STACK_BYTES: u32 = page_align(40 + WAVES * 12 + 8) as u32;
+/// Register, LDS and hardware state of all waves (§2.6).
+const WAVE_DATA_BYTES: u64 = page_align(COMPUTE_UNITS as u64 * (0x60000 + 0x4000 + 0x10000 + 0x1000));
+/// Context save area without debug memory (§2.6).
+pub(crate) const CWSR_BYTES: u32 = CTL_STACK_BYTES + WAVE_DATA_BYTES as u32;
+const DEBUG_MEMORY_BYTES: u64 = WAVES * 32;
+
+/// Length of the buffer object that holds a context save area of `save_bytes` (§2.6).
+pub(crate) const fn cwsr_buffer_bytes(save_bytes: u32) -> u64 {
+    page_align(save_bytes as u64 + DEBUG_MEMORY_BYTES)
+}
+
+pub(crate) const fn page_align(bytes: u64) -> u64 {
+    (bytes + PAGE_BYTES - 1) & !(PAGE_BYTES - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formulas_give_the_captured_values() {
+        // Hardware reference §2.6, column "64 CU"; §1.2.
+        assert_eq!(CTL_STACK_BYTES, 28_672);
+        assert_eq!(CWSR_BYTES, 30_699_520);
+        assert_eq!(cwsr_buffer_bytes(CWSR_BYTES), 30_765_056);
+        assert_eq!((SIMD_COUNT, ARRAY_COUNT, CU_PER_ARRAY), (128, 8, 8));
+    }
+}

@@ -1,0 +1,153 @@
+//! The render node's device folder in sysfs: PCI identity, memory sizes, IP versions.
+//!
+//! Contract: only files that a client of this board is known to read (hardware reference §1.3).
+
+use crate::kernel::board;
+use crate::kernel::files::FileTree;
+
+/// The device folder.
+pub(crate) const DEVICE: &str = "/sys/class/drm/renderD128/device";
+
+/// One hardware block of the IP discovery table.
+struct IpBlock {
+    /// Hardware id and the name that links to it.
+    id: u32,
+    name: &'static str,
+    version: [u32; 3],
+    bases: &'static [u32],
+}
+
+/// Hardware reference §1.3. SDMA's bases are not in it: one made-up base, so that the file has the right form.
+const IP_BLOCKS: [IpBlock; 3] = [
+    IpBlock { id: 11, name: "GC", version: [12, 0, 1], bases: &[0x1260, 0xA000, 0x1C000, 0x0240_2C00] },
+    IpBlock { id: 42, name: "SDMA0", version: [7, 0, 1], bases: &[0x1260] },
+    IpBlock {
+        id: 108,
+        name: "NBIF",
+        version: [6, 3, 1],
+        bases: &[0x0, 0x14, 0xD20, 0x10400, 0x0241_B000, 0x0404_0000],
+    },
+];
+
+/// Adds the device's files.
+pub(crate) fn add(
+    tree: &mut FileTree,
+    large_bar: bool,
+    used_bytes: impl Fn() -> (u64, u64) + Clone + Send + Sync + 'static,
+) {
+    for alias in [
+        "/sys/class/drm/card0/device".to_owned(),
+        "/sys/dev/char/226:128/device".to_owned(),
+        format!("/sys/bus/pci/devices/{}", board::PCI_ADDRESS),
+    ] {
+        tree.add_alias(alias, DEVICE);
+    }
+    add_identity(tree);
+    add_memory_sizes(tree, large_bar, used_bytes);
+    add_ip_discovery(tree);
+    // Module parameters that decide about the queues (hardware reference §3.2): user queues off by "auto".
+    tree.add("/sys/module/amdgpu/parameters/user_queue", "-1\n");
+    tree.add("/sys/module/amdgpu/parameters/mes", "1\n");
+}
+
+fn add_identity(tree: &mut FileTree) {
+    let mut add = |name: &str, text: String| tree.add(format!("{DEVICE}/{name}"), text);
+    add("vendor", format!("0x{:04x}\n", board::VENDOR_ID));
+    add("device", format!("0x{:04x}\n", board::DEVICE_ID));
+    add("subsystem_vendor", format!("0x{:04x}\n", board::VENDOR_ID));
+    add("subsystem_device", "0x0000\n".to_owned());
+    add("revision", "0xc0\n".to_owned());
+    // Display controller, VGA compatible.
+    add("class", "0x030000\n".to_owned());
+    add("numa_node", "-1\n".to_owned());
+    add("current_link_speed", "32.0 GT/s PCIe\n".to_owned());
+    add("current_link_width", "16\n".to_owned());
+    add("fw_version/mec_fw_version", format!("0x{:08x}\n", board::MEC_FIRMWARE));
+    add(
+        "uevent",
+        format!(
+            "DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_ID={:04X}:{:04X}\nPCI_SLOT_NAME={}\n",
+            board::VENDOR_ID,
+            board::DEVICE_ID,
+            board::PCI_ADDRESS
+        ),
+    );
+}
+
+fn add_memory_sizes(
+    tree: &mut FileTree,
+    large_bar: bool,
+    used_bytes: impl Fn() -> (u64, u64) + Clone + Send + Sync + 'static,
+) {
+    let visible = if large_bar { board::VRAM_BYTES } else { board::SMALL_BAR_BYTES };
+    tree.add(format!("{DEVICE}/mem_info_vram_total"), format!("{}\n", board::VRAM_BYTES));
+    tree.add(format!("{DEVICE}/mem_info_vis_vram_total"), format!("{visible}\n"));
+    tree.add(format!("{DEVICE}/mem_info_gtt_total"), format!("{}\n", board::GTT_BYTES));
+    let vram = used_bytes.clone();
+    tree.add_made(format!("{DEVICE}/mem_info_vram_used"), move || format!("{}\n", vram().0));
+    tree.add_made(format!("{DEVICE}/mem_info_gtt_used"), move || format!("{}\n", used_bytes().1));
+    tree.add(format!("{DEVICE}/resource"), resource(large_bar));
+}
+
+/// `start end flags` of each region: BAR 0 is the VRAM window, BAR 2 the doorbells, BAR 5 the registers.
+fn resource(large_bar: bool) -> String {
+    let window: u64 = if large_bar { 32 << 30 } else { board::SMALL_BAR_BYTES };
+    let memory_64_prefetchable = 0x0014_220C_u64;
+    let regions = [
+        (0x78_0000_0000, window, memory_64_prefetchable),
+        (0, 0, 0),
+        (0x80_0000_0000, 256 << 20, memory_64_prefetchable),
+        (0, 0, 0),
+        (0, 0, 0),
+        (0x9000_0000, 512 << 10, 0x0004_0200),
+    ];
+    regions
+        .into_iter()
+        .map(|(start, len, flags): (u64, u64, u64)| {
+            let end = if len == 0 { 0 } else { start + len - 1 };
+            format!("0x{start:016x} 0x{end:016x} 0x{flags:016x}\n")
+        })
+        .collect()
+}
+
+fn add_ip_discovery(tree: &mut FileTree) {
+    let die = format!("{DEVICE}/ip_discovery/die/0");
+    tree.add(format!("{die}/num_ips"), format!("{}\n", IP_BLOCKS.len()));
+    for block in IP_BLOCKS {
+        let folder = format!("{die}/{}", block.id);
+        tree.add_alias(format!("{die}/{}", block.name), folder.clone());
+        let [major, minor, revision] = block.version;
+        for (name, value) in [
+            ("hw_id", block.id),
+            ("num_instance", 0),
+            ("major", major),
+            ("minor", minor),
+            ("revision", revision),
+            ("num_base_addresses", block.bases.len() as u32),
+        ] {
+            tree.add(format!("{folder}/0/{name}"), format!("{value}\n"));
+        }
+        tree.add(format!("{folder}/0/harvest"), "0x0\n");
+        let bases: String = block.bases.iter().map(|base| format!("0x{base:08X}\n")).collect();
+        tree.add(format!("{folder}/0/base_addr"), bases);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ip_versions_and_sizes_are_where_clients_look() {
+        let mut tree = FileTree::default();
+        add(&mut tree, true, || (1, 2));
+        let read = |path: &str| String::from_utf8(tree.read(path).unwrap()).unwrap();
+        let gc = "/sys/class/drm/renderD128/device/ip_discovery/die/0/11/0";
+        let version = ["major", "minor", "revision"].map(|name| read(&format!("{gc}/{name}")));
+        assert_eq!(version, ["12\n", "0\n", "1\n"]);
+        assert_eq!(read(&format!("{gc}/base_addr")).lines().count(), 4);
+        assert_eq!(read("/sys/class/drm/card0/device/device"), "0x7551\n");
+        assert_eq!(read("/sys/class/drm/renderD128/device/mem_info_vram_used"), "1\n");
+        assert_eq!(read("/sys/class/drm/renderD128/device/mem_info_gtt_used"), "2\n");
+    }
+}

@@ -1,0 +1,458 @@
+//! Events: the signal page, signalling by interrupt and by exception, waiting.
+//!
+//! Contract: the rules of hardware reference §2.3 and §2.8. Waiting blocks the calling thread up to its timeout;
+//! everything else takes one short lock. At most [`EVENTS_MAX`] non-signal events and 4095 signal events (id 0 is
+//! reserved) exist.
+
+use crate::kernel::board::{EVENT_SLOT_UNSIGNALLED, EVENT_SLOTS};
+use crate::kernel::requests::event::{TYPE_DEBUG, TYPE_HW_EXCEPTION, TYPE_MEMORY, TYPE_SIGNAL};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use zrt_kmd::{Errno, Mapping};
+
+/// Events that are not of signal type have ids from here on (the kernel's first id after the signal slots).
+const FIRST_OTHER_ID: u32 = EVENT_SLOTS;
+/// Most events without a slot.
+const EVENTS_MAX: u32 = 4096;
+
+/// What a MEMORY event tells (hardware reference §2.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MemoryException {
+    pub not_present: bool,
+    pub read_only: bool,
+    pub no_execute: bool,
+    /// Address of the page.
+    pub page_va: u64,
+    pub gpu_id: u32,
+}
+
+/// What a HW_EXCEPTION event tells: always a whole-GPU reset after a hang here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct HardwareException {
+    pub memory_lost: bool,
+    pub gpu_id: u32,
+}
+
+/// One entry of a wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WaitFor {
+    pub event_id: u32,
+    /// The age that the waiter has seen; 0 where it does not use ages.
+    pub last_age: u64,
+}
+
+/// What an entry of a completed wait has to tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EventData {
+    /// Not activated, or nothing to tell.
+    None,
+    /// A signal event whose waiter uses ages.
+    Age(u64),
+    Memory(MemoryException),
+    Hardware(HardwareException),
+}
+
+/// How a wait ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum WaitOutcome {
+    Complete(Vec<EventData>),
+    Timeout,
+    /// An event was destroyed meanwhile.
+    Destroyed,
+}
+
+/// All events of the process.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    page: Option<SignalPage>,
+    events: BTreeMap<u32, Event>,
+    waits: BTreeMap<u64, Vec<Waiter>>,
+    next_wait: u64,
+}
+
+/// The page of slots, kept mapped while it is in use.
+#[derive(Debug)]
+struct SignalPage {
+    mapping: Arc<Mapping>,
+    /// The buffer object that it is, where the process supplied it.
+    handle: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Event {
+    kind: u32,
+    auto_reset: bool,
+    signalled: bool,
+    age: u64,
+    memory: MemoryException,
+    hardware: HardwareException,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiter {
+    event_id: u32,
+    activated: bool,
+    uses_age: bool,
+    destroyed: bool,
+}
+
+impl Event {
+    fn has_slot(&self) -> bool {
+        kind_has_slot(self.kind)
+    }
+}
+
+fn kind_has_slot(kind: u32) -> bool {
+    kind == TYPE_SIGNAL || kind == TYPE_DEBUG
+}
+
+impl Events {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True once a signal page is set.
+    pub fn has_page(&self) -> bool {
+        self.lock().page.is_some()
+    }
+
+    /// The buffer object that serves as signal page.
+    pub fn page_handle(&self) -> Option<u64> {
+        self.lock().page.as_ref().and_then(|page| page.handle)
+    }
+
+    /// Live events, for teardown checks.
+    pub fn count(&self) -> usize {
+        self.lock().events.len()
+    }
+
+    /// Makes `mapping` the signal page, all slots unsignalled. `EINVAL` where there is one or it is too short.
+    pub fn set_page(&self, mapping: Arc<Mapping>, handle: Option<u64>) -> Result<(), Errno> {
+        let mut state = self.lock();
+        if state.page.is_some() || mapping.len() < EVENT_SLOTS as usize * 8 {
+            return Err(Errno::EINVAL);
+        }
+        mapping.view().fill(0, EVENT_SLOTS as usize * 8, 0xFF);
+        state.page = Some(SignalPage { mapping, handle });
+        Ok(())
+    }
+
+    /// Makes an event; its id. For signal events the id is the slot's index.
+    pub fn create(&self, kind: u32, auto_reset: bool) -> Result<u32, Errno> {
+        let mut state = self.lock();
+        let ids = if kind_has_slot(kind) {
+            // Id 0 is reserved for interrupts without context (§2.8).
+            1..EVENT_SLOTS
+        } else {
+            FIRST_OTHER_ID..FIRST_OTHER_ID + EVENTS_MAX
+        };
+        let id = ids.into_iter().find(|id| !state.events.contains_key(id)).ok_or(Errno::ENOSPC)?;
+        let event = Event {
+            kind,
+            auto_reset,
+            signalled: false,
+            age: 1,
+            memory: MemoryException::default(),
+            hardware: HardwareException::default(),
+        };
+        if kind_has_slot(kind) {
+            state.set_slot(id, EVENT_SLOT_UNSIGNALLED);
+        }
+        state.events.insert(id, event);
+        Ok(id)
+    }
+
+    /// Destroys an event; waits on it fail.
+    pub fn destroy(&self, id: u32) -> Result<(), Errno> {
+        let mut state = self.lock();
+        state.events.remove(&id).ok_or(Errno::EINVAL)?;
+        for waiter in state.waits.values_mut().flatten().filter(|waiter| waiter.event_id == id) {
+            waiter.destroyed = true;
+        }
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Signals a signal event from the CPU.
+    pub fn set(&self, id: u32) -> Result<(), Errno> {
+        self.signal_type_only(id)?.activate(id);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Takes a signal event's signal back.
+    pub fn reset(&self, id: u32) -> Result<(), Errno> {
+        let mut state = self.signal_type_only(id)?;
+        if let Some(event) = state.events.get_mut(&id) {
+            event.signalled = false;
+        }
+        Ok(())
+    }
+
+    /// SET and RESET are for events of type SIGNAL alone (§2.8).
+    fn signal_type_only(&self, id: u32) -> Result<MutexGuard<'_, State>, Errno> {
+        let state = self.lock();
+        match state.events.get(&id) {
+            Some(event) if event.kind == TYPE_SIGNAL => Ok(state),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+
+    /// An end-of-pipe interrupt with its context id arrived. The event of that id is signalled where its slot was
+    /// written; else every event whose slot was written. The kernel re-arms the slots that it takes.
+    pub fn interrupt(&self, context_id: u32) {
+        let mut state = self.lock();
+        let written = |state: &State, id: u32| {
+            state.events.get(&id).is_some_and(Event::has_slot) && state.slot(id) != EVENT_SLOT_UNSIGNALLED
+        };
+        let ids: Vec<u32> = if context_id != 0 && written(&state, context_id) {
+            vec![context_id]
+        } else {
+            state.events.keys().copied().filter(|id| written(&state, *id)).collect()
+        };
+        for id in ids {
+            state.set_slot(id, EVENT_SLOT_UNSIGNALLED);
+            state.activate(id);
+        }
+        self.changed.notify_all();
+    }
+
+    /// Signals every MEMORY event of the process.
+    pub fn memory_exception(&self, exception: MemoryException) {
+        self.exception(TYPE_MEMORY, |event| event.memory = exception);
+    }
+
+    /// Signals every HW_EXCEPTION event of the process.
+    pub fn hardware_exception(&self, exception: HardwareException) {
+        self.exception(TYPE_HW_EXCEPTION, |event| event.hardware = exception);
+    }
+
+    fn exception(&self, kind: u32, mut describe: impl FnMut(&mut Event)) {
+        let mut state = self.lock();
+        let events = state.events.iter().filter(|(_, event)| event.kind == kind);
+        let ids: Vec<u32> = events.map(|(id, _)| *id).collect();
+        for id in ids {
+            if let Some(event) = state.events.get_mut(&id) {
+                describe(event);
+            }
+            state.activate(id);
+        }
+        self.changed.notify_all();
+    }
+
+    /// Waits for one or all of the entries. `EINVAL` where an id is unknown. `None` waits forever.
+    pub fn wait(&self, entries: &[WaitFor], all: bool, timeout: Option<Duration>) -> Result<WaitOutcome, Errno> {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut state = self.lock();
+        let wait = state.enter(entries)?;
+        let outcome = loop {
+            if let Some(outcome) = state.outcome(wait, all) {
+                break outcome;
+            }
+            let now = Instant::now();
+            state = match (timeout, deadline) {
+                (Some(_), Some(deadline)) if now >= deadline => break WaitOutcome::Timeout,
+                (Some(_), Some(deadline)) => {
+                    let slept = self.changed.wait_timeout(state, deadline - now);
+                    slept.unwrap_or_else(PoisonError::into_inner).0
+                }
+                _ => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        };
+        state.waits.remove(&wait);
+        Ok(outcome)
+    }
+
+    /// Drops everything; waits fail.
+    pub fn release_all(&self) {
+        let mut state = self.lock();
+        state.events.clear();
+        state.page = None;
+        for waiter in state.waits.values_mut().flatten() {
+            waiter.destroyed = true;
+        }
+        self.changed.notify_all();
+    }
+}
+
+impl State {
+    fn slot(&self, id: u32) -> u64 {
+        match &self.page {
+            Some(page) => page.mapping.view().load_u64_acquire(id as usize * 8),
+            None => EVENT_SLOT_UNSIGNALLED,
+        }
+    }
+
+    fn set_slot(&self, id: u32, value: u64) {
+        if let Some(page) = &self.page {
+            page.mapping.view().store_u64_release(id as usize * 8, value);
+        }
+    }
+
+    /// Signals an event: waiters are activated; an auto-reset event stays signalled only where nobody waited.
+    fn activate(&mut self, id: u32) {
+        let Some(event) = self.events.get_mut(&id) else { return };
+        let mut waited = false;
+        for waiter in self.waits.values_mut().flatten().filter(|waiter| waiter.event_id == id) {
+            waiter.activated = true;
+            waited = true;
+        }
+        event.signalled = !event.auto_reset || !waited;
+        // Age 0 means "does not use ages", so the counter skips it.
+        event.age = event.age.checked_add(1).unwrap_or(1);
+    }
+
+    /// Registers a wait; its key.
+    fn enter(&mut self, entries: &[WaitFor]) -> Result<u64, Errno> {
+        if entries.iter().any(|entry| !self.events.contains_key(&entry.event_id)) {
+            return Err(Errno::EINVAL);
+        }
+        let mut waiters = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let Some(event) = self.events.get_mut(&entry.event_id) else { return Err(Errno::EINVAL) };
+            let uses_age = event.kind == TYPE_SIGNAL && entry.last_age != 0;
+            let aged = uses_age && event.age != entry.last_age;
+            let activated = event.signalled || aged;
+            event.signalled = event.signalled && !event.auto_reset;
+            waiters.push(Waiter { event_id: entry.event_id, activated, uses_age, destroyed: false });
+        }
+        let key = self.next_wait;
+        self.next_wait += 1;
+        self.waits.insert(key, waiters);
+        Ok(key)
+    }
+
+    fn outcome(&self, wait: u64, all: bool) -> Option<WaitOutcome> {
+        let waiters = self.waits.get(&wait).map_or(&[][..], |waiters| waiters);
+        if waiters.iter().any(|waiter| waiter.destroyed) {
+            return Some(WaitOutcome::Destroyed);
+        }
+        let activated = waiters.iter().filter(|waiter| waiter.activated).count();
+        let complete = activated == waiters.len() || !all && activated > 0;
+        complete.then(|| WaitOutcome::Complete(waiters.iter().map(|waiter| self.data(waiter)).collect()))
+    }
+
+    fn data(&self, waiter: &Waiter) -> EventData {
+        match self.events.get(&waiter.event_id) {
+            Some(event) if waiter.activated => match event.kind {
+                TYPE_MEMORY => EventData::Memory(event.memory),
+                TYPE_HW_EXCEPTION => EventData::Hardware(event.hardware),
+                TYPE_SIGNAL if waiter.uses_age => EventData::Age(event.age),
+                _ => EventData::None,
+            },
+            _ => EventData::None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zrt_kmd::{MemoryFile, Protection};
+
+    fn events_with_page() -> (Events, Arc<Mapping>) {
+        let file = MemoryFile::new("signal-page", 32768).unwrap();
+        let mapping = Arc::new(file.map(0, 32768, Protection::ReadWrite, None).unwrap());
+        let events = Events::default();
+        events.set_page(mapping.clone(), Some(7)).unwrap();
+        (events, mapping)
+    }
+
+    const NOW: Option<Duration> = Some(Duration::ZERO);
+
+    fn on(event_id: u32) -> [WaitFor; 1] {
+        [WaitFor { event_id, last_age: 0 }]
+    }
+
+    #[test]
+    fn slots_are_ids_and_zero_is_reserved() {
+        let (events, mapping) = events_with_page();
+        assert_eq!(events.create(TYPE_SIGNAL, false), Ok(1));
+        assert_eq!(events.create(TYPE_SIGNAL, false), Ok(2));
+        assert_eq!(events.create(TYPE_MEMORY, false), Ok(4096));
+        assert_eq!(mapping.view().load_u64(8), u64::MAX);
+        assert_eq!(events.set_page(mapping, None), Err(Errno::EINVAL));
+        for expected in 3..4096 {
+            assert_eq!(events.create(TYPE_SIGNAL, false), Ok(expected));
+        }
+        assert_eq!(events.create(TYPE_SIGNAL, false), Err(Errno::ENOSPC));
+    }
+
+    #[test]
+    fn an_interrupt_needs_a_written_slot_and_rearms_it() {
+        let (events, mapping) = events_with_page();
+        let id = events.create(TYPE_SIGNAL, false).unwrap();
+        events.interrupt(id);
+        assert_eq!(events.wait(&on(id), true, NOW), Ok(WaitOutcome::Timeout));
+        mapping.view().store_u64(id as usize * 8, id as u64);
+        events.interrupt(id);
+        assert_eq!(mapping.view().load_u64(id as usize * 8), u64::MAX);
+        assert_eq!(events.wait(&on(id), true, NOW), Ok(WaitOutcome::Complete(vec![EventData::None])));
+        events.reset(id).unwrap();
+        assert_eq!(events.wait(&on(id), true, NOW), Ok(WaitOutcome::Timeout));
+    }
+
+    #[test]
+    fn auto_reset_events_wake_once() {
+        let (events, _) = events_with_page();
+        let id = events.create(TYPE_SIGNAL, true).unwrap();
+        events.set(id).unwrap();
+        assert!(matches!(events.wait(&on(id), false, NOW), Ok(WaitOutcome::Complete(_))));
+        assert_eq!(events.wait(&on(id), false, NOW), Ok(WaitOutcome::Timeout));
+    }
+
+    #[test]
+    fn ages_tell_what_was_missed() {
+        let (events, _) = events_with_page();
+        let id = events.create(TYPE_SIGNAL, true).unwrap();
+        events.set(id).unwrap();
+        events.wait(&on(id), false, NOW).unwrap();
+        let entry = [WaitFor { event_id: id, last_age: 1 }];
+        assert_eq!(events.wait(&entry, true, NOW), Ok(WaitOutcome::Complete(vec![EventData::Age(2)])));
+        let seen = [WaitFor { event_id: id, last_age: 2 }];
+        assert_eq!(events.wait(&seen, true, NOW), Ok(WaitOutcome::Timeout));
+    }
+
+    #[test]
+    fn one_of_several_wakes_and_tells_which() {
+        let (events, _) = events_with_page();
+        let signal = events.create(TYPE_SIGNAL, false).unwrap();
+        let memory = events.create(TYPE_MEMORY, false).unwrap();
+        let hardware = events.create(TYPE_HW_EXCEPTION, false).unwrap();
+        let entries = [on(signal)[0], on(memory)[0], on(hardware)[0]];
+        assert_eq!(events.set(memory), Err(Errno::EINVAL));
+        let exception = MemoryException { not_present: true, page_va: 0x5000, gpu_id: 9, ..Default::default() };
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| events.wait(&entries, false, Some(Duration::from_secs(10))));
+            std::thread::sleep(Duration::from_millis(2));
+            events.memory_exception(exception);
+            let expected = vec![EventData::None, EventData::Memory(exception), EventData::None];
+            assert_eq!(waiter.join().unwrap(), Ok(WaitOutcome::Complete(expected)));
+        });
+        assert_eq!(events.wait(&entries, true, Some(Duration::from_millis(1))), Ok(WaitOutcome::Timeout));
+    }
+
+    #[test]
+    fn destroyed_and_unknown_events_fail_the_wait() {
+        let (events, _) = events_with_page();
+        let id = events.create(TYPE_SIGNAL, false).unwrap();
+        assert_eq!(events.wait(&on(99), true, NOW), Err(Errno::EINVAL));
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| events.wait(&on(id), true, None));
+            while events.lock().waits.is_empty() {
+                std::thread::yield_now();
+            }
+            events.destroy(id).unwrap();
+            assert_eq!(waiter.join().unwrap(), Ok(WaitOutcome::Destroyed));
+        });
+        assert_eq!(events.destroy(id), Err(Errno::EINVAL));
+        assert!(events.lock().waits.is_empty());
+    }
+}

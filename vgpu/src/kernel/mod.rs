@@ -1,0 +1,264 @@
+//! The virtual driver: files, requests, mappings, as the kernel would serve them.
+//!
+//! Contract: [`VirtualGpu`] is [`Syscalls`] for one process and one board. It parses raw bytes; nothing typed passes
+//! the seam. Read in this order: `requests` (numbers and offsets), `board` (the board's values), `ioctl` (bytes to
+//! typed requests), `process` (the requests), `objects`, `queues`, `events` (behaviour), `topology`, `device_files`
+//! (sysfs).
+
+mod arguments;
+pub mod board;
+mod device_files;
+pub(crate) mod events;
+mod files;
+mod ioctl;
+mod objects;
+mod process;
+mod queues;
+mod render_node;
+mod requests;
+mod topology;
+
+use crate::command_processor::CommandProcessor;
+use crate::command_processor::hardware::Hardware;
+use crate::command_processor::injection::FaultInjection;
+use crate::config::Config;
+use crate::kernel::arguments::Arguments;
+use crate::kernel::events::Events;
+use crate::kernel::files::FileTree;
+use crate::kernel::objects::Usage;
+use crate::kernel::process::{FileSerial, Process};
+use crate::kernel::render_node::RenderFacts;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use zrt_kmd::{Errno, Fd, Mapping, Protection, Reservation, Syscalls, UserPointer};
+
+/// Where the device counts (virtual only): `name value` lines.
+pub const COUNTERS_PATH: &str = "/sys/kernel/debug/zrt-vgpu/counters";
+/// Where the device tells faults, hangs and breaches of the rules (virtual only): a line each.
+pub const FAULTS_PATH: &str = "/sys/kernel/debug/zrt-vgpu/faults";
+/// What lives in the virtual driver (virtual only): empty after a clean teardown.
+pub const OBJECTS_PATH: &str = "/sys/kernel/debug/zrt-vgpu/objects";
+
+/// First descriptor number: away from those of the real system, so that a mix-up is `EBADF`.
+const FIRST_FD: i32 = 1 << 20;
+/// Files open at a time.
+const FILES_MAX: usize = 1024;
+
+/// The virtual R9700 behind the kernel's interface.
+pub struct VirtualGpu {
+    large_bar: bool,
+    tree: FileTree,
+    files: Mutex<OpenFiles>,
+    process: Arc<Mutex<Process>>,
+    usage: Arc<Usage>,
+    hardware: Arc<Hardware>,
+    processor: CommandProcessor,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FileKind {
+    Kfd,
+    Render,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct OpenFile {
+    kind: FileKind,
+    serial: FileSerial,
+    /// A descriptor is of no use in another process (after fork).
+    process_id: u32,
+}
+
+#[derive(Debug)]
+struct OpenFiles {
+    by_fd: BTreeMap<i32, OpenFile>,
+    /// Numbers are not used twice, so a second close is always seen.
+    next_fd: i32,
+    next_serial: u64,
+}
+
+impl OpenFiles {
+    fn count(&self, kind: FileKind) -> usize {
+        self.by_fd.values().filter(|file| file.kind == kind).count()
+    }
+}
+
+impl VirtualGpu {
+    /// Powers a board up. Fails where the system has no memory or threads for it.
+    pub fn new(config: Config) -> Result<Arc<VirtualGpu>, Errno> {
+        VirtualGpu::with_injection(config, FaultInjection::default())
+    }
+
+    /// Powers a board up that misbehaves as told.
+    pub fn with_injection(config: Config, injection: FaultInjection) -> Result<Arc<VirtualGpu>, Errno> {
+        let large_bar = config.large_bar;
+        let hardware = Arc::new(Hardware::new(&config, injection)?);
+        let usage = Arc::new(Usage::default());
+        let process = Process::new(hardware.clone(), usage.clone(), large_bar)?;
+        let process = Arc::new(Mutex::new(process));
+        let mut tree = FileTree::default();
+        add_files(&mut tree, large_bar, &hardware, &usage, &process);
+        let processor = CommandProcessor::start(hardware.clone())?;
+        let files =
+            Mutex::new(OpenFiles { by_fd: BTreeMap::new(), next_fd: FIRST_FD, next_serial: 1 });
+        Ok(Arc::new(VirtualGpu { large_bar, tree, files, process, usage, hardware, processor }))
+    }
+
+    fn process(&self) -> MutexGuard<'_, Process> {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn files(&self) -> MutexGuard<'_, OpenFiles> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn events(&self) -> &Events {
+        self.hardware.events()
+    }
+
+    fn hardware(&self) -> &Hardware {
+        &self.hardware
+    }
+
+    fn processor(&self) -> &CommandProcessor {
+        &self.processor
+    }
+
+    fn file(&self, fd: Fd) -> Result<OpenFile, Errno> {
+        let file = self.files().by_fd.get(&fd.0).copied().ok_or(Errno::EBADF)?;
+        if file.process_id == std::process::id() { Ok(file) } else { Err(Errno::EBADF) }
+    }
+
+    /// The render node file behind a descriptor that a request names.
+    fn render_file(&self, fd: u32) -> Option<FileSerial> {
+        let file = self.file(Fd(i32::try_from(fd).ok()?)).ok()?;
+        (file.kind == FileKind::Render).then_some(file.serial)
+    }
+
+    fn render_facts(&self) -> RenderFacts {
+        let (vram_used_bytes, gtt_used_bytes) = self.usage.bytes();
+        let last_fault = self.hardware.last_page_fault();
+        RenderFacts {
+            vram_used_bytes,
+            gtt_used_bytes,
+            large_bar: self.large_bar,
+            gpu_clock: self.hardware.gpu_clock(),
+            last_fault_va: last_fault.map_or(0, |fault| fault.page_va()),
+            last_fault_status: u32::from(last_fault.is_some()),
+            vram_lost_count: self.hardware.reset_count(),
+        }
+    }
+
+    /// One request on the render node.
+    fn render_ioctl(&self, request: u32, pointer: UserPointer<'_>) -> Result<i32, Errno> {
+        render_node::check_request(request)?;
+        let caller_size = requests::request_size(request);
+        let mut arguments = Arguments::zeroed(caller_size.max(requests::drm::AMDGPU_INFO_BYTES), pointer);
+        arguments.copy_in(caller_size)?;
+        render_node::info(&arguments, &self.render_facts())?;
+        Ok(0)
+    }
+}
+
+impl Drop for VirtualGpu {
+    /// Files that were left open are closed.
+    fn drop(&mut self) {
+        self.process().release(&self.processor);
+    }
+}
+
+fn add_files(
+    tree: &mut FileTree,
+    large_bar: bool,
+    hardware: &Arc<Hardware>,
+    usage: &Arc<Usage>,
+    process: &Arc<Mutex<Process>>,
+) {
+    let of_topology = usage.clone();
+    topology::add(tree, large_bar, move || of_topology.bytes().0);
+    let of_device = usage.clone();
+    device_files::add(tree, large_bar, move || of_device.bytes());
+    let counted = hardware.clone();
+    tree.add_made(COUNTERS_PATH, move || counted.counters_text());
+    let faulted = hardware.clone();
+    tree.add_made(FAULTS_PATH, move || faulted.faults().text());
+    let described = process.clone();
+    tree.add_made(OBJECTS_PATH, move || {
+        described.lock().unwrap_or_else(PoisonError::into_inner).describe()
+    });
+}
+
+impl Syscalls for VirtualGpu {
+    fn open(&self, path: &str) -> Result<Fd, Errno> {
+        let kind = match path {
+            board::KFD_PATH => FileKind::Kfd,
+            board::RENDER_PATH => FileKind::Render,
+            _ => return Err(Errno::ENOENT),
+        };
+        let mut files = self.files();
+        if files.by_fd.len() >= FILES_MAX {
+            return Err(Errno::EMFILE);
+        }
+        let (fd, serial) = (files.next_fd, files.next_serial);
+        files.next_fd = fd.checked_add(1).ok_or(Errno::EMFILE)?;
+        files.next_serial += 1;
+        let file = OpenFile { kind, serial: FileSerial(serial), process_id: std::process::id() };
+        files.by_fd.insert(fd, file);
+        Ok(Fd(fd))
+    }
+
+    fn close(&self, fd: Fd) -> Result<(), Errno> {
+        let is_last_kfd = {
+            let mut files = self.files();
+            let file = files.by_fd.remove(&fd.0).ok_or(Errno::EBADF)?;
+            file.kind == FileKind::Kfd && files.count(FileKind::Kfd) == 0
+        };
+        if is_last_kfd {
+            self.process().release(&self.processor);
+        }
+        Ok(())
+    }
+
+    fn ioctl(&self, fd: Fd, request: u32, argument: UserPointer<'_>) -> Result<i32, Errno> {
+        match self.file(fd)?.kind {
+            FileKind::Kfd => ioctl::kfd(self, request, argument),
+            FileKind::Render => self.render_ioctl(request, argument),
+        }
+    }
+
+    fn reserve(&self, len: usize, alignment: usize) -> Result<Reservation, Errno> {
+        Reservation::new(len, alignment)
+    }
+
+    fn map(
+        &self,
+        fd: Fd,
+        offset: u64,
+        len: usize,
+        protection: Protection,
+        place: Option<(&Reservation, usize)>,
+    ) -> Result<Mapping, Errno> {
+        let file = self.file(fd)?;
+        if offset % board::PAGE_BYTES != 0 || len == 0 {
+            return Err(Errno::EINVAL);
+        }
+        match file.kind {
+            FileKind::Kfd => self.process().map_kfd(offset, len, protection, place),
+            FileKind::Render => self.process().map_render(file.serial, offset, len, protection, place),
+        }
+    }
+
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, Errno> {
+        self.tree.read(path)
+    }
+
+    fn read_directory(&self, path: &str) -> Result<Vec<String>, Errno> {
+        self.tree.list(path)
+    }
+}
+
+impl std::fmt::Debug for VirtualGpu {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("VirtualGpu")
+    }
+}

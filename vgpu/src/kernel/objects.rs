@@ -1,0 +1,334 @@
+//! Buffer objects: allocation, GPU mapping, CPU mapping.
+//!
+//! Contract: the checks, their order and their errors are those of hardware reference §2.8. Memory is a sparse file
+//! of this process: pages that nobody touched cost nothing. Nothing here is called on the path of a token.
+
+use crate::kernel::board::{self, PAGE_BYTES, page_align};
+use crate::kernel::requests::alloc;
+use crate::memory::{AddressSpace, Rights};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use zrt_kmd::{Errno, Mapping, MemoryFile, Protection, Reservation};
+use zrt_mem::{ByteLen, GpuVa};
+
+/// First offset that the render node hands out for mmap, and the distance between objects: any page-aligned numbers
+/// do; a gap makes a wrong offset miss.
+const MMAP_OFFSET_FIRST: u64 = 1 << 32;
+/// Most buffer objects of a process (the kernel's limit is its memory).
+pub(crate) const OBJECTS_MAX: usize = 1 << 16;
+
+/// Which memory an object is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Domain {
+    Vram,
+    Gtt,
+    Doorbell,
+    MmioRemap,
+}
+
+/// What ALLOC_MEMORY_OF_GPU asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AllocRequest {
+    pub va: u64,
+    pub size: u64,
+    pub flags: u32,
+}
+
+/// Bytes in use, shared with the files that report them.
+#[derive(Debug, Default)]
+pub(crate) struct Usage {
+    vram: AtomicU64,
+    gtt: AtomicU64,
+    /// CPU mappings that the client holds of anything of ours.
+    client_mappings: Arc<AtomicUsize>,
+}
+
+/// One buffer object.
+#[derive(Debug)]
+pub(crate) struct MemoryObject {
+    pub va: u64,
+    /// Whole pages.
+    pub size: u64,
+    pub flags: u32,
+    pub domain: Domain,
+    pub mmap_offset: u64,
+    /// Queues that name it: it cannot be unmapped meanwhile.
+    pub queue_users: u32,
+    pub is_mapped: bool,
+    file: Arc<MemoryFile>,
+    /// The device's own view of the bytes.
+    mapping: Arc<Mapping>,
+}
+
+/// All buffer objects of the process.
+#[derive(Debug)]
+pub(crate) struct Objects {
+    by_index: BTreeMap<u32, MemoryObject>,
+    next_mmap_offset: u64,
+    usage: Arc<Usage>,
+    large_bar: bool,
+}
+
+/// Counts one CPU mapping for as long as it lives.
+struct ClientMapping(Arc<AtomicUsize>);
+
+impl ClientMapping {
+    fn new(count: &Arc<AtomicUsize>) -> ClientMapping {
+        count.fetch_add(1, Ordering::Relaxed);
+        ClientMapping(count.clone())
+    }
+}
+
+impl Drop for ClientMapping {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Usage {
+    /// VRAM and GTT bytes in use.
+    pub fn bytes(&self) -> (u64, u64) {
+        (self.vram.load(Ordering::Relaxed), self.gtt.load(Ordering::Relaxed))
+    }
+
+    /// CPU mappings that the client holds.
+    pub fn client_mappings(&self) -> usize {
+        self.client_mappings.load(Ordering::Relaxed)
+    }
+
+    /// Maps a file of the device for the client, counted.
+    pub fn map_for_client(
+        &self,
+        file: &MemoryFile,
+        len: usize,
+        protection: Protection,
+        place: Option<(&Reservation, usize)>,
+    ) -> Result<Mapping, Errno> {
+        let mapping = file.map(0, len, protection, place)?;
+        Ok(mapping.with_guard(Box::new(ClientMapping::new(&self.client_mappings))))
+    }
+
+    fn of(&self, domain: Domain) -> Option<(&AtomicU64, u64)> {
+        match domain {
+            Domain::Vram => Some((&self.vram, board::VRAM_BYTES)),
+            Domain::Gtt => Some((&self.gtt, board::GTT_BYTES)),
+            Domain::Doorbell | Domain::MmioRemap => None,
+        }
+    }
+}
+
+impl MemoryObject {
+    /// The device's own mapping, to keep.
+    pub fn mapping(&self) -> &Arc<Mapping> {
+        &self.mapping
+    }
+
+    fn rights(&self) -> Rights {
+        let mut rights = Rights::READ;
+        if self.flags & alloc::FLAG_WRITABLE != 0 {
+            rights |= Rights::WRITE;
+        }
+        if self.flags & alloc::FLAG_EXECUTABLE != 0 {
+            rights |= Rights::EXECUTE;
+        }
+        rights
+    }
+
+    /// VRAM that is not PUBLIC has no CPU mapping; doorbells and MMIO are mapped through `/dev/kfd`.
+    fn is_cpu_visible(&self) -> bool {
+        match self.domain {
+            Domain::Vram => self.flags & alloc::FLAG_PUBLIC != 0,
+            Domain::Gtt => true,
+            Domain::Doorbell | Domain::MmioRemap => false,
+        }
+    }
+}
+
+impl Objects {
+    pub fn new(usage: Arc<Usage>, large_bar: bool) -> Objects {
+        Objects { by_index: BTreeMap::new(), next_mmap_offset: MMAP_OFFSET_FIRST, usage, large_bar }
+    }
+
+    /// VRAM that could still be allocated, in whole pages.
+    pub fn available_vram_bytes(&self) -> u64 {
+        board::VRAM_BYTES.saturating_sub(self.usage.bytes().0) & !(PAGE_BYTES - 1)
+    }
+
+    /// Every object with its index.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &MemoryObject)> {
+        self.by_index.iter().map(|(index, object)| (*index, object))
+    }
+
+    /// The object of an index.
+    pub fn get(&self, index: u32) -> Option<&MemoryObject> {
+        self.by_index.get(&index)
+    }
+
+    /// The checks that need no VM (hardware reference §2.8): zero size, VRAM visible on a small BAR.
+    pub fn check_alloc(&self, request: &AllocRequest) -> Result<(), Errno> {
+        let public_vram = alloc::FLAG_VRAM | alloc::FLAG_PUBLIC;
+        if request.size == 0 || request.flags & public_vram == public_vram && !self.large_bar {
+            return Err(Errno::EINVAL);
+        }
+        Ok(())
+    }
+
+    /// Makes an object; its index. `files` are the doorbell slice and the MMIO page.
+    pub fn alloc(&mut self, request: &AllocRequest, files: [&Arc<MemoryFile>; 2]) -> Result<u32, Errno> {
+        let domain = domain_of(request)?;
+        let size = match domain {
+            Domain::Doorbell | Domain::MmioRemap => request.size,
+            _ if request.size > board::VRAM_BYTES.max(board::GTT_BYTES) => return Err(Errno::ENOMEM),
+            _ => page_align(request.size),
+        };
+        let index = (0..OBJECTS_MAX as u32).find(|index| !self.by_index.contains_key(index)).ok_or(Errno::ENOMEM)?;
+        let file = match domain {
+            Domain::Doorbell => files[0].clone(),
+            Domain::MmioRemap => files[1].clone(),
+            Domain::Vram | Domain::Gtt => Arc::new(MemoryFile::new("zrt-vgpu-object", size as usize)?),
+        };
+        let mapping = Arc::new(file.map(0, size as usize, Protection::ReadWrite, None)?);
+        if let Some((used, limit)) = self.usage.of(domain) {
+            // The process lock is held, so nobody else adds meanwhile.
+            if used.load(Ordering::Relaxed) + size > limit {
+                return Err(Errno::ENOMEM);
+            }
+            used.fetch_add(size, Ordering::Relaxed);
+        }
+        let mmap_offset = self.next_mmap_offset;
+        self.next_mmap_offset += size + PAGE_BYTES;
+        let object = MemoryObject {
+            va: request.va,
+            size,
+            flags: request.flags,
+            domain,
+            mmap_offset,
+            queue_users: 0,
+            is_mapped: false,
+            file,
+            mapping,
+        };
+        self.by_index.insert(index, object);
+        Ok(index)
+    }
+
+    /// Frees an object that is not mapped.
+    pub fn free(&mut self, index: u32) -> Result<(), Errno> {
+        let object = self.by_index.get(&index).ok_or(Errno::EINVAL)?;
+        if object.is_mapped {
+            return Err(Errno::EBUSY);
+        }
+        self.remove(index);
+        Ok(())
+    }
+
+    fn remove(&mut self, index: u32) {
+        if let Some(object) = self.by_index.remove(&index)
+            && let Some((used, _)) = self.usage.of(object.domain)
+        {
+            used.fetch_sub(object.size, Ordering::Relaxed);
+        }
+    }
+
+    /// Maps an object at its address into the GPU's address space.
+    pub fn map(&mut self, index: u32, space: &AddressSpace) -> Result<(), Errno> {
+        let object = self.by_index.get_mut(&index).ok_or(Errno::ENOMEM)?;
+        let last = object.va.checked_add(object.size - 1).ok_or(Errno::EINVAL)?;
+        if object.is_mapped
+            || object.va % PAGE_BYTES != 0
+            || object.va < board::GPUVM_BASE
+            || last > board::GPUVM_LIMIT
+        {
+            return Err(Errno::EINVAL);
+        }
+        let (va, len, rights) = (GpuVa(object.va), ByteLen(object.size), object.rights());
+        // Overlap with another object's mapping is refused by the page table.
+        space.map(va, len, rights, object.mapping.clone()).map_err(|_| Errno::EINVAL)?;
+        object.is_mapped = true;
+        Ok(())
+    }
+
+    /// Takes an object out of the GPU's address space.
+    pub fn unmap(&mut self, index: u32, space: &AddressSpace) -> Result<(), Errno> {
+        let object = self.by_index.get_mut(&index).ok_or(Errno::ENOMEM)?;
+        if !object.is_mapped {
+            return Err(Errno::EINVAL);
+        }
+        if object.queue_users > 0 {
+            return Err(Errno::EBUSY);
+        }
+        space.unmap(GpuVa(object.va), ByteLen(object.size)).map_err(|_| Errno::EINVAL)?;
+        object.is_mapped = false;
+        Ok(())
+    }
+
+    /// The mapped object that holds address `va`.
+    pub fn mapped_at(&self, va: u64) -> Option<u32> {
+        let holds = |object: &MemoryObject| object.is_mapped && va >= object.va && va - object.va < object.size;
+        self.by_index.iter().find(|(_, object)| holds(object)).map(|(index, _)| *index)
+    }
+
+    /// Counts a queue in, or out, as user of an object.
+    pub fn add_queue_user(&mut self, index: u32, change: i32) {
+        if let Some(object) = self.by_index.get_mut(&index) {
+            object.queue_users = object.queue_users.saturating_add_signed(change);
+        }
+    }
+
+    /// The CPU mapping of an object by its mmap offset.
+    pub fn map_for_client(
+        &self,
+        offset: u64,
+        len: usize,
+        protection: Protection,
+        place: Option<(&Reservation, usize)>,
+    ) -> Result<Mapping, Errno> {
+        let object = self.by_index.values().find(|object| object.mmap_offset == offset).ok_or(Errno::EINVAL)?;
+        if !object.is_cpu_visible() {
+            return Err(Errno::EPERM);
+        }
+        if len == 0 || page_align(len as u64) > object.size {
+            return Err(Errno::EINVAL);
+        }
+        self.usage.map_for_client(&object.file, len, protection, place)
+    }
+
+    /// Unmaps and frees everything, as the end of the process does.
+    pub fn release_all(&mut self, space: &AddressSpace) {
+        let indices: Vec<u32> = self.by_index.keys().copied().collect();
+        for index in indices {
+            self.add_queue_user(index, i32::MIN);
+            // "Not mapped" is the only way this fails, and then there is nothing to undo.
+            let _ = self.unmap(index, space);
+            self.remove(index);
+        }
+    }
+}
+
+/// The kernel looks at the domain flags in this order.
+fn domain_of(request: &AllocRequest) -> Result<Domain, Errno> {
+    let flags = request.flags;
+    // AQL rings map their bytes twice; no queue type of this device wants that.
+    if flags & alloc::FLAG_AQL_QUEUE_MEM != 0 {
+        return Err(Errno::EINVAL);
+    }
+    if flags & alloc::FLAG_VRAM != 0 {
+        return Ok(Domain::Vram);
+    }
+    if flags & alloc::FLAG_GTT != 0 {
+        return Ok(Domain::Gtt);
+    }
+    if flags & alloc::FLAG_USERPTR != 0 {
+        // Pages of the process would have to be read outside of any mapping that this device owns; a null or
+        // unaligned address is EINVAL in the kernel too.
+        return Err(Errno::EINVAL);
+    }
+    if flags & alloc::FLAG_DOORBELL != 0 {
+        return if request.size == board::DOORBELL_SLICE_BYTES { Ok(Domain::Doorbell) } else { Err(Errno::EINVAL) };
+    }
+    if flags & alloc::FLAG_MMIO_REMAP != 0 {
+        return if request.size == PAGE_BYTES { Ok(Domain::MmioRemap) } else { Err(Errno::EINVAL) };
+    }
+    Err(Errno::EINVAL)
+}

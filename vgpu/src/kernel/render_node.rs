@@ -1,0 +1,159 @@
+//! The render node's requests: the AMDGPU_INFO subset, and refusal of user queues.
+//!
+//! Contract: DRM dispatch rules: another magic is `ENOTTY`, an unknown number `EINVAL`. Structures by byte offset
+//! (`amdgpu_drm.h`); the answer is cut to the caller's size as snprintf would.
+
+use crate::kernel::arguments::{Arguments, store_u32, store_u64};
+use crate::kernel::board;
+use crate::kernel::requests::{drm, request_magic, request_number};
+use zrt_kmd::Errno;
+
+/// Facts that change while the device runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RenderFacts {
+    pub vram_used_bytes: u64,
+    pub gtt_used_bytes: u64,
+    pub large_bar: bool,
+    pub gpu_clock: u64,
+    /// Page address of the last GPU page fault.
+    pub last_fault_va: u64,
+    pub last_fault_status: u32,
+    pub vram_lost_count: u32,
+}
+
+/// Whether the request is known, before its argument is read.
+pub(crate) fn check_request(request: u32) -> Result<(), Errno> {
+    if request_magic(request) != drm::MAGIC {
+        return Err(Errno::ENOTTY);
+    }
+    match request_number(request) {
+        drm::AMDGPU_INFO => Ok(()),
+        // No firmware support: hardware reference §3.2 and §3.3 rule 5.
+        drm::USERQ | drm::USERQ_SIGNAL | drm::USERQ_WAIT => Err(Errno::ENOTSUPP),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+/// Answers AMDGPU_INFO.
+pub(crate) fn info(arguments: &Arguments<'_>, facts: &RenderFacts) -> Result<(), Errno> {
+    let (pointer, size) = (arguments.u64(drm::RETURN_POINTER_AT), arguments.u32(drm::RETURN_SIZE_AT) as usize);
+    if pointer == 0 || size == 0 {
+        return Err(Errno::EINVAL);
+    }
+    let answer = match arguments.u32(drm::QUERY_AT) {
+        drm::QUERY_ACCEL_WORKING => dwords(&[1]),
+        drm::QUERY_HW_IP_INFO => {
+            if arguments.u32(drm::IP_INSTANCE_AT) != 0 {
+                return Err(Errno::EINVAL);
+            }
+            ip_info(arguments.u32(drm::IP_TYPE_AT))?
+        }
+        drm::QUERY_HW_IP_COUNT => {
+            dwords(&[u32::from(ip_version(arguments.u32(drm::IP_TYPE_AT)).is_some())])
+        }
+        drm::QUERY_TIMESTAMP => facts.gpu_clock.to_le_bytes().to_vec(),
+        drm::QUERY_VRAM_USAGE => facts.vram_used_bytes.to_le_bytes().to_vec(),
+        drm::QUERY_GTT_USAGE => facts.gtt_used_bytes.to_le_bytes().to_vec(),
+        drm::QUERY_DEV_INFO => device_info(),
+        drm::QUERY_MEMORY => memory_info(facts),
+        drm::QUERY_VRAM_LOST_COUNTER => dwords(&[facts.vram_lost_count]),
+        drm::QUERY_GPUVM_FAULT => fault_info(facts),
+        _ => return Err(Errno::EINVAL),
+    };
+    arguments.pointer.nested(pointer).write(&answer[..answer.len().min(size)])
+}
+
+fn dwords(values: &[u32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+/// Major and minor of a hardware block that has kernel queues here.
+fn ip_version(ip_type: u32) -> Option<(u32, u32, u32)> {
+    match ip_type {
+        // version word: bits 23:16 major, 15:8 minor, 7:0 revision.
+        drm::IP_GFX | drm::IP_COMPUTE => Some((12, 0, 0x0C_00_01)),
+        drm::IP_DMA => Some((7, 0, 0x07_00_01)),
+        _ => None,
+    }
+}
+
+/// `drm_amdgpu_info_hw_ip` with its appended `userq_num_slots` (40 bytes with padding): no slots, so no user queues.
+fn ip_info(ip_type: u32) -> Result<Vec<u8>, Errno> {
+    let mut bytes = vec![0; 40];
+    if let Some((major, minor, version)) = ip_version(ip_type) {
+        store_u32(&mut bytes, 0, major);
+        store_u32(&mut bytes, 4, minor);
+        // Bytes 8..16: capability flags. Alignments of indirect buffers:
+        store_u32(&mut bytes, 16, 32);
+        store_u32(&mut bytes, 20, 32);
+        store_u32(&mut bytes, 24, if ip_type == drm::IP_COMPUTE { 0xF } else { 0x1 });
+        store_u32(&mut bytes, 28, version);
+    } else if ip_type > 9 {
+        return Err(Errno::EINVAL);
+    }
+    Ok(bytes)
+}
+
+/// `drm_amdgpu_info_device` (byte offsets counted from `amdgpu_drm.h`).
+fn device_info() -> Vec<u8> {
+    let mut bytes = vec![0; 440];
+    for (at, value) in [
+        (0, board::DEVICE_ID),
+        (8, 0x50),   // external revision of Navi 48
+        (12, 0xC0),  // PCI revision
+        (16, 152),   // AMDGPU_FAMILY_GC_12_0_0
+        (20, board::SHADER_ENGINES),
+        (24, board::SHADER_ARRAYS_PER_ENGINE),
+        (28, (board::GPU_CLOCK_HZ / 1000) as u32),
+        (48, board::COMPUTE_UNITS),
+        (132, 5),    // PCIe generation
+        (160, 4096), // virtual address alignment
+        (164, 2 << 20),
+        (168, 4096), // GART page
+        (176, 9),    // AMDGPU_VRAM_TYPE_GDDR6
+        (180, 256),  // bus width
+        (240, board::WAVE_LANES),
+        (244, 1536), // VGPR rows of a SIMD
+        (248, board::CU_PER_ARRAY),
+        (268, 16),   // PCIe lanes
+        (384, board::L0_KIB),
+        (404, board::GL2_KIB * 1024),
+    ] {
+        store_u32(&mut bytes, at, value);
+    }
+    for (at, value) in [
+        (32, u64::from(board::ENGINE_CLOCK_MHZ) * 1000),
+        (40, 1_258_000),
+        (144, board::GPUVM_BASE),
+        (152, board::GPUVM_LIMIT),
+        (408, u64::from(board::MALL_KIB) * 1024),
+    ] {
+        store_u64(&mut bytes, at, value);
+    }
+    // CU bitmap [engine][array] at 56; every compute unit of the eight is active. `userq_ip_mask` at the end is 0.
+    for engine in 0..board::SHADER_ENGINES as usize {
+        for array in 0..board::SHADER_ARRAYS_PER_ENGINE as usize {
+            store_u32(&mut bytes, 56 + (engine * 4 + array) * 4, (1 << board::CU_PER_ARRAY) - 1);
+        }
+    }
+    bytes
+}
+
+/// `drm_amdgpu_memory_info`: VRAM, CPU-visible VRAM, GTT; each total, usable, used, largest allocation.
+fn memory_info(facts: &RenderFacts) -> Vec<u8> {
+    let visible = if facts.large_bar { board::VRAM_BYTES } else { board::SMALL_BAR_BYTES };
+    let heaps = [
+        (board::VRAM_BYTES, facts.vram_used_bytes),
+        (visible, facts.vram_used_bytes.min(visible)),
+        (board::GTT_BYTES, facts.gtt_used_bytes),
+    ];
+    let words = heaps.iter().flat_map(|(total, used)| [*total, *total, *used, *total - *total / 4]);
+    words.flat_map(u64::to_le_bytes).collect()
+}
+
+/// `drm_amdgpu_info_gpuvm_fault`.
+fn fault_info(facts: &RenderFacts) -> Vec<u8> {
+    let mut bytes = facts.last_fault_va.to_le_bytes().to_vec();
+    bytes.extend(dwords(&[facts.last_fault_status, 0]));
+    bytes
+}

@@ -1,0 +1,18 @@
+//! A virtual Radeon AI PRO R9700 (gfx1201) behind the kernel driver's ioctl seam.
+//!
+//! Contract: it implements [`zrt_kmd::Syscalls`] and nothing more; it never looks at which kernel it runs. Field
+//! constants of packets and registers are its own, written from the hardware reference, so that encoder and decoder
+//! cannot agree on an error. `unsafe` exists in [`simd`] only.
+#![deny(unsafe_code)]
+
+pub mod command_processor;
+pub mod config;
+pub mod counters;
+pub mod kernel;
+pub mod memory;
+pub mod shader;
+pub mod simd;
+
+pub use command_processor::injection::FaultInjection;
+pub use config::Config;
+pub use kernel::VirtualGpu;

@@ -1,0 +1,301 @@
+//! Where the lanes of a vector memory instruction access memory (instruction set reference §1, §2).
+//!
+//! Contract: an address mode gives the addresses in two ways. `near`: one base and a 32-bit offset per lane, where
+//! all lanes can be written so and reach plain memory; inactive lanes have the offset of an active one, so that a
+//! range check needs no mask. `lane`: one lane at a time, everything else included. Nothing is accessed here.
+
+use crate::shader::micro::{MicroOp, Source};
+use crate::shader::wave::{LANES, NULL, Row, Wave};
+use crate::simd::{blend, splat};
+
+/// High dword of the LDS aperture: what `src_shared_base` reads (hardware reference §2.4; set by the kernel).
+pub(crate) const SHARED_APERTURE_HIGH: u32 = 0x0001_0000;
+/// High dword of the scratch aperture: `src_private_base`.
+pub(crate) const PRIVATE_APERTURE_HIGH: u32 = 0x0002_0000;
+
+/// What one lane accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// Memory.
+    Global(u64),
+    /// LDS, at a byte offset.
+    Lds(u32),
+    /// The lane's private segment, at a byte offset.
+    Private(u64),
+    /// Nothing: loads give zero, stores are dropped.
+    Outside,
+}
+
+/// How an instruction forms addresses.
+pub(crate) trait AddressMode {
+    /// Base and offsets where all lanes reach plain memory near each other. `exec` is not zero; `bytes` is the width
+    /// of a lane's access.
+    fn near(wave: &Wave, op: &MicroOp, exec: u32, bytes: u32) -> Option<(u64, Row)>;
+
+    /// What one lane accesses.
+    fn lane(wave: &Wave, op: &MicroOp, lane: usize, bytes: u32) -> Target;
+
+    /// The words of a buffer descriptor that asks for what is not modelled.
+    fn unmodelled(_wave: &Wave, _op: &MicroOp) -> Option<[u32; 4]> {
+        None
+    }
+}
+
+/// Register number of a vector source.
+#[inline(always)]
+pub(crate) fn vector_source(op: &MicroOp, index: usize) -> usize {
+    match op.sources[index] {
+        Source::Vector(register) => register as usize,
+        _ => 0,
+    }
+}
+
+/// Code of a scalar source; `null` where there is none.
+#[inline(always)]
+pub(crate) fn scalar_source(op: &MicroOp, index: usize) -> u8 {
+    match op.sources[index] {
+        Source::Scalar(code) => code,
+        _ => NULL,
+    }
+}
+
+/// The row with the value of an active lane in every inactive one.
+#[inline(always)]
+pub(crate) fn patch_inactive(row: &Row, exec: u32) -> Row {
+    if exec == u32::MAX {
+        return *row;
+    }
+    blend(exec, row, &splat(row.0[exec.trailing_zeros() as usize & (LANES - 1)]))
+}
+
+/// Smallest and largest value of a row.
+#[inline(always)]
+pub(crate) fn bounds(row: &Row) -> (u32, u32) {
+    let (mut low, mut high) = (u32::MAX, 0);
+    for lane in 0..LANES {
+        low = low.min(row.0[lane]);
+        high = high.max(row.0[lane]);
+    }
+    (low, high)
+}
+
+/// Scalar base and 32-bit vector offset.
+pub(crate) struct ScalarBase;
+impl AddressMode for ScalarBase {
+    #[inline(always)]
+    fn near(wave: &Wave, op: &MicroOp, exec: u32, _bytes: u32) -> Option<(u64, Row)> {
+        let base = wave.scalar_pair(scalar_source(op, 2)).wrapping_add_signed(op.immediate as i64);
+        Some((base, patch_inactive(&wave.vector[vector_source(op, 0) & 255], exec)))
+    }
+
+    fn lane(wave: &Wave, op: &MicroOp, lane: usize, _bytes: u32) -> Target {
+        let base = wave.scalar_pair(scalar_source(op, 2)).wrapping_add_signed(op.immediate as i64);
+        Target::Global(base.wrapping_add(wave.vector[vector_source(op, 0) & 255].0[lane] as u64))
+    }
+}
+
+/// A 64-bit address in a pair of vector registers.
+pub(crate) struct VectorPair;
+impl AddressMode for VectorPair {
+    #[inline(always)]
+    fn near(wave: &Wave, op: &MicroOp, exec: u32, _bytes: u32) -> Option<(u64, Row)> {
+        let (high, offsets) = near_pair(wave, op, exec)?;
+        Some((((high as u64) << 32).wrapping_add_signed(op.immediate as i64), offsets))
+    }
+
+    fn lane(wave: &Wave, op: &MicroOp, lane: usize, _bytes: u32) -> Target {
+        Target::Global(pair(wave, op, lane))
+    }
+}
+
+/// As [`VectorPair`], with the apertures of LDS and scratch.
+pub(crate) struct Flat;
+impl AddressMode for Flat {
+    #[inline(always)]
+    fn near(wave: &Wave, op: &MicroOp, exec: u32, _bytes: u32) -> Option<(u64, Row)> {
+        let (high, offsets) = near_pair(wave, op, exec)?;
+        let base = ((high as u64) << 32).wrapping_add_signed(op.immediate as i64);
+        // The lowest page of an aperture may be reached from below by the immediate.
+        let near_aperture = |aperture: u32| high.wrapping_add(1).wrapping_sub(aperture) <= 2;
+        if near_aperture(SHARED_APERTURE_HIGH) || near_aperture(PRIVATE_APERTURE_HIGH) {
+            return None;
+        }
+        Some((base, offsets))
+    }
+
+    fn lane(wave: &Wave, op: &MicroOp, lane: usize, _bytes: u32) -> Target {
+        let va = pair(wave, op, lane);
+        match (va >> 32) as u32 {
+            SHARED_APERTURE_HIGH => Target::Lds(va as u32),
+            PRIVATE_APERTURE_HIGH => Target::Private(va & 0xFFFF_FFFF),
+            _ => Target::Global(va),
+        }
+    }
+}
+
+/// The common high dword and the low dwords, where the lanes have one in common.
+#[inline(always)]
+fn near_pair(wave: &Wave, op: &MicroOp, exec: u32) -> Option<(u32, Row)> {
+    let register = vector_source(op, 0);
+    let high = patch_inactive(&wave.vector[(register + 1) & 255], exec);
+    let first = high.0[0];
+    let mut difference = 0;
+    for lane in 0..LANES {
+        difference |= high.0[lane] ^ first;
+    }
+    (difference == 0).then(|| (first, patch_inactive(&wave.vector[register & 255], exec)))
+}
+
+fn pair(wave: &Wave, op: &MicroOp, lane: usize) -> u64 {
+    let register = vector_source(op, 0);
+    let (low, high) = (wave.vector[register & 255].0[lane], wave.vector[(register + 1) & 255].0[lane]);
+    (low as u64 | (high as u64) << 32).wrapping_add_signed(op.immediate as i64)
+}
+
+/// Scalar base and four bytes per lane (`_addtid`).
+pub(crate) struct LaneIndex;
+impl AddressMode for LaneIndex {
+    #[inline(always)]
+    fn near(wave: &Wave, op: &MicroOp, exec: u32, _bytes: u32) -> Option<(u64, Row)> {
+        let base = wave.scalar_pair(scalar_source(op, 2)).wrapping_add_signed(op.immediate as i64);
+        let mut offsets = Row([0; LANES]);
+        for (lane, offset) in offsets.0.iter_mut().enumerate() {
+            *offset = 4 * lane as u32;
+        }
+        Some((base, patch_inactive(&offsets, exec)))
+    }
+
+    fn lane(wave: &Wave, op: &MicroOp, lane: usize, _bytes: u32) -> Target {
+        let base = wave.scalar_pair(scalar_source(op, 2)).wrapping_add_signed(op.immediate as i64);
+        Target::Global(base.wrapping_add(4 * lane as u64))
+    }
+}
+
+/// The lane's private segment: optional vector and scalar offset. `immediate2` bit 0: the vector offset is used.
+pub(crate) struct Scratch;
+
+/// Bit of `immediate2`: the instruction has a vector offset.
+pub(crate) const SCRATCH_VECTOR_OFFSET: u32 = 1;
+
+impl Scratch {
+    /// Offsets in the private segment, wrapping at 32 bits.
+    #[inline(always)]
+    pub fn offsets(wave: &Wave, op: &MicroOp) -> Row {
+        let scalar = wave.scalar[scalar_source(op, 2) as usize].wrapping_add(op.immediate as u32);
+        let mut offsets = splat(scalar);
+        if op.immediate2 & SCRATCH_VECTOR_OFFSET != 0 {
+            let vector = &wave.vector[vector_source(op, 0) & 255];
+            for lane in 0..LANES {
+                offsets.0[lane] = offsets.0[lane].wrapping_add(vector.0[lane]);
+            }
+        }
+        offsets
+    }
+}
+
+impl AddressMode for Scratch {
+    #[inline(always)]
+    fn near(_wave: &Wave, _op: &MicroOp, _exec: u32, _bytes: u32) -> Option<(u64, Row)> {
+        None
+    }
+
+    fn lane(wave: &Wave, op: &MicroOp, lane: usize, _bytes: u32) -> Target {
+        Target::Private(Scratch::offsets(wave, op).0[lane] as u64)
+    }
+}
+
+/// A buffer that four scalars describe. `immediate2` bits: 0 offen, 1 idxen; `wide[0]` is the code of soffset.
+///
+/// Descriptor words (instruction set reference §1 leaves them to the RDNA4 manual): base 47:0, stride 61:48,
+/// swizzle enable 63:62, records 95:64, add-tid 119, out-of-range rule 125:124.
+pub(crate) struct Buffer;
+
+/// Bits of `immediate2`.
+pub(crate) const BUFFER_OFFSET_ENABLE: u32 = 1;
+pub(crate) const BUFFER_INDEX_ENABLE: u32 = 2;
+
+#[derive(Clone, Copy)]
+struct Descriptor {
+    base: u64,
+    stride: u32,
+    records: u32,
+    rule: u32,
+}
+
+impl Buffer {
+    #[inline(always)]
+    fn descriptor(wave: &Wave, op: &MicroOp) -> Descriptor {
+        let at = scalar_source(op, 2);
+        let low = wave.scalar_pair(at);
+        Descriptor {
+            base: low & 0xFFFF_FFFF_FFFF,
+            stride: (low >> 48) as u32 & 0x3FFF,
+            records: wave.scalar[at as usize + 2],
+            rule: wave.scalar[at as usize + 3] >> 28 & 3,
+        }
+    }
+
+    /// Index and offset of one lane.
+    #[inline(always)]
+    fn parts(wave: &Wave, op: &MicroOp, lane: usize) -> (u32, u32) {
+        let register = vector_source(op, 0);
+        let has_index = op.immediate2 & BUFFER_INDEX_ENABLE != 0;
+        let index = if has_index { wave.vector[register & 255].0[lane] } else { 0 };
+        let offset = if op.immediate2 & BUFFER_OFFSET_ENABLE != 0 {
+            wave.vector[(register + has_index as usize) & 255].0[lane]
+        } else {
+            0
+        };
+        (index, offset)
+    }
+
+    /// soffset and immediate.
+    #[inline(always)]
+    fn uniform_offset(wave: &Wave, op: &MicroOp) -> u64 {
+        (wave.scalar[op.wide[0] as u8 as usize] as u64).wrapping_add_signed(op.immediate as i64)
+    }
+}
+
+impl AddressMode for Buffer {
+    #[inline(always)]
+    fn near(wave: &Wave, op: &MicroOp, exec: u32, bytes: u32) -> Option<(u64, Row)> {
+        let buffer = Self::descriptor(wave, op);
+        let uniform = Self::uniform_offset(wave, op);
+        let is_raw = op.immediate2 & BUFFER_INDEX_ENABLE == 0 && buffer.stride == 0;
+        if !is_raw || Self::unmodelled(wave, op).is_some() {
+            return None;
+        }
+        let offsets = if op.immediate2 & BUFFER_OFFSET_ENABLE != 0 {
+            patch_inactive(&wave.vector[vector_source(op, 0) & 255], exec)
+        } else {
+            splat(0)
+        };
+        let (_, high) = bounds(&offsets);
+        let end = uniform.checked_add(high as u64)?.checked_add(bytes as u64)?;
+        (end <= buffer.records as u64).then_some((buffer.base.wrapping_add(uniform), offsets))
+    }
+
+    fn lane(wave: &Wave, op: &MicroOp, lane: usize, bytes: u32) -> Target {
+        let buffer = Self::descriptor(wave, op);
+        let (index, offset) = Self::parts(wave, op, lane);
+        let offset = Self::uniform_offset(wave, op).wrapping_add(offset as u64);
+        let in_record = offset.saturating_add(bytes as u64);
+        let from_base = offset.wrapping_add(index as u64 * buffer.stride as u64);
+        let (records, stride) = (buffer.records as u64, buffer.stride as u64);
+        let is_outside = match buffer.rule {
+            0 if stride != 0 => index as u64 >= records || in_record > stride,
+            1 if stride != 0 => index as u64 >= records,
+            2 => records == 0,
+            _ => from_base.saturating_add(bytes as u64) > records,
+        };
+        if is_outside { Target::Outside } else { Target::Global(buffer.base.wrapping_add(from_base)) }
+    }
+
+    /// Swizzled elements, thread ids added.
+    #[inline]
+    fn unmodelled(wave: &Wave, op: &MicroOp) -> Option<[u32; 4]> {
+        let at = scalar_source(op, 2) as usize;
+        let words = [0, 1, 2, 3].map(|index| wave.scalar[at + index]);
+        (words[1] >> 30 != 0 || words[3] >> 23 & 1 != 0).then_some(words)
+    }
+}

@@ -1,0 +1,251 @@
+//! The shader engine as the command processor sees it.
+//!
+//! Contract: [`ShaderEngine::submit`] returns at once; groups run on the engine's threads and on every thread that
+//! calls [`ShaderEngine::help`]. With [`Scheduler::Deterministic`](crate::config::Scheduler) there are no threads of
+//! its own: the command processor helps whenever it has nothing else to do. A dispatch with a faulty wave never
+//! completes, as on hardware; [`ShaderEngine::cancel_queue`] takes it away.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, TryLockError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::config::Config;
+use crate::counters::ShaderCounters;
+use crate::shader::dispatch::{Dispatch, DispatchError, Resources};
+use crate::shader::fault::WaveFault;
+use crate::shader::group::{ActiveDispatch, ProgramHandle};
+use crate::shader::launch::Template;
+use crate::shader::program::Fetch;
+use crate::shader::residency::{Need, Residency};
+use crate::shader::scheduler::{Shared, Worker};
+use crate::simd::Level;
+
+/// Shader engines of the board: TMPRING_SIZE.WAVES counts the waves of one (hardware reference §5).
+const SHADER_ENGINES: u32 = 4;
+/// How long cancelling waits for workers, in milliseconds.
+pub const CANCEL_MS_MAX: u64 = 5000;
+
+/// The engine.
+pub struct ShaderEngine {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    /// For threads that help; one at a time.
+    helper: Mutex<Worker>,
+    next_id: AtomicU64,
+    compute_units: u32,
+}
+
+/// One submitted dispatch.
+#[derive(Clone, Debug)]
+pub struct DispatchTicket(Arc<ActiveDispatch>);
+
+impl DispatchTicket {
+    /// Whether all its workgroups have ended. Never true after a fault. One atomic load.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.0.is_done.load(Ordering::Acquire)
+    }
+
+    /// Whether it was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled.load(Ordering::Acquire)
+    }
+
+    /// A number that no other dispatch of the engine has.
+    pub fn id(&self) -> u64 {
+        self.0.id
+    }
+
+    /// The queue it came from.
+    pub fn queue_id(&self) -> u32 {
+        self.0.dispatch.origin.queue_id
+    }
+}
+
+impl std::fmt::Debug for ShaderEngine {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("ShaderEngine").field("threads", &self.threads.len()).finish_non_exhaustive()
+    }
+}
+
+impl ShaderEngine {
+    /// Starts the engine's threads. Vector code is that of the host's best level.
+    ///
+    /// # Errors
+    /// That of the system where a thread cannot be started.
+    pub fn new(config: &Config, counters: Arc<ShaderCounters>) -> std::io::Result<ShaderEngine> {
+        ShaderEngine::with_level(config, counters, Level::detect())
+    }
+
+    /// As [`ShaderEngine::new`] with a vector level of choice, for tests that compare them.
+    ///
+    /// # Errors
+    /// That of the system where a thread cannot be started.
+    pub fn with_level(config: &Config, counters: Arc<ShaderCounters>, level: Level) -> std::io::Result<ShaderEngine> {
+        let shared = Arc::new(Shared::new(config, counters, level));
+        let mut engine = ShaderEngine {
+            shared,
+            threads: Vec::new(),
+            helper: Mutex::new(Worker::new(config.seed)),
+            next_id: AtomicU64::new(1),
+            compute_units: config.compute_units,
+        };
+        for index in 0..config.scheduler.worker_count() {
+            let shared = engine.shared.clone();
+            let worker = Worker::new(config.seed.wrapping_add(index as u64 + 1));
+            let builder = std::thread::Builder::new().name(format!("zrt-vgpu-cu{index}"));
+            engine.threads.push(builder.spawn(move || shared.run_worker(worker))?);
+        }
+        Ok(engine)
+    }
+
+    /// Starts a dispatch. Groups begin after those of earlier dispatches of the same queue have begun, not after
+    /// they have ended.
+    ///
+    /// # Errors
+    /// What makes it impossible to launch; nothing has been started then.
+    pub fn submit(&self, dispatch: Dispatch) -> Result<DispatchTicket, DispatchError> {
+        let resources = Resources::parse(&dispatch)?;
+        let group_count = dispatch.group_count();
+        let is_empty = group_count == 0;
+        let waves = if is_empty { 1 } else { dispatch.waves_per_group()? };
+        let need = self.need(&dispatch, &resources, waves)?;
+        let table = dispatch.address_space.snapshot();
+        let fetch = Fetch {
+            space_id: dispatch.address_space.id(),
+            table: &table,
+            vector_registers: resources.vector_registers,
+        };
+        let program = ProgramHandle(self.shared.programs.get(fetch, dispatch.code_va));
+        let template = Template::new(&dispatch, &resources, &self.shared.poison);
+        // More groups than this would take centuries.
+        let group_count = u64::try_from(group_count).unwrap_or(u64::MAX);
+        self.shared.counters.dispatches.fetch_add(1, Ordering::Relaxed);
+        let active = Arc::new(ActiveDispatch {
+            id: self.next_id.fetch_add(1, Ordering::Relaxed),
+            dispatch,
+            resources,
+            program,
+            template,
+            need,
+            group_count,
+            remaining: AtomicU64::new(group_count),
+            is_done: AtomicBool::new(is_empty),
+            is_cancelled: AtomicBool::new(false),
+        });
+        if !is_empty {
+            self.shared.submit(active.clone());
+        }
+        Ok(DispatchTicket(active))
+    }
+
+    fn need(&self, dispatch: &Dispatch, resources: &Resources, waves: u32) -> Result<Need, DispatchError> {
+        let has_scratch = resources.scratch_wave_bytes > 0;
+        let need = Need {
+            waves,
+            vector_registers: resources.vector_registers,
+            lds_bytes: resources.lds_allocation(),
+            is_wgp_mode: resources.is_wgp_mode,
+            scratch_waves: if has_scratch { waves } else { 0 },
+            scratch_limit: resources.scratch_waves * SHADER_ENGINES,
+        };
+        if need.scratch_waves > need.scratch_limit {
+            return Err(DispatchError::Scratch(dispatch.tmpring_size));
+        }
+        if Residency::new(self.compute_units.min(2)).place(&need).is_none() {
+            return Err(DispatchError::FitsNowhere {
+                waves,
+                vector_registers: resources.vector_registers,
+                lds_bytes: resources.lds_bytes,
+            });
+        }
+        Ok(need)
+    }
+
+    /// Executes waves for a bounded time; false where there was nothing to run, or another thread is helping.
+    pub fn help(&self) -> bool {
+        if !self.shared.has_available() {
+            return false;
+        }
+        let mut worker = match self.helper.try_lock() {
+            Ok(worker) => worker,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return false,
+        };
+        self.shared.work_once(&mut worker)
+    }
+
+    /// Helps until no dispatch is active; false where `deadline` came first.
+    pub fn wait_idle(&self, deadline: Instant) -> bool {
+        while !self.shared.is_idle() {
+            if !self.help() {
+                std::thread::yield_now();
+            }
+            if Instant::now() >= deadline {
+                return self.shared.is_idle();
+            }
+        }
+        true
+    }
+
+    /// Code that changed in memory is seen by dispatches submitted afterwards.
+    pub fn invalidate_instruction_cache(&self) {
+        self.shared.programs.invalidate();
+    }
+
+    /// Forgets everything about an address space that is gone.
+    pub fn forget_address_space(&self, space_id: u64) {
+        self.shared.programs.forget(space_id);
+    }
+
+    /// Whether [`ShaderEngine::take_fault`] has one. One atomic load.
+    #[inline]
+    pub fn has_fault(&self) -> bool {
+        self.shared.has_fault()
+    }
+
+    /// The oldest fault that was not taken.
+    pub fn take_fault(&self) -> Option<WaveFault> {
+        self.shared.take_fault()
+    }
+
+    /// Takes a queue's dispatches away. Where it returns true none of their waves runs, nor ever will; false where
+    /// a worker did not stop within [`CANCEL_MS_MAX`], which is a mistake of this crate.
+    pub fn cancel_queue(&self, queue_id: u32) -> bool {
+        self.cancel(|dispatch| dispatch.dispatch.origin.queue_id == queue_id)
+    }
+
+    /// Takes all dispatches away, likewise.
+    pub fn cancel_all(&self) -> bool {
+        self.cancel(|_| true)
+    }
+
+    /// A worker looks at the mark after each run of a group, which is bounded, so this is a matter of milliseconds.
+    fn cancel(&self, concerns: impl Fn(&ActiveDispatch) -> bool) -> bool {
+        let deadline = Instant::now() + Duration::from_millis(CANCEL_MS_MAX);
+        while !self.shared.cancel(&concerns) {
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::yield_now();
+        }
+        true
+    }
+
+    /// The reference clock of 100 MHz that waves read (hardware reference §4.9).
+    pub fn gpu_clock(&self) -> u64 {
+        self.shared.clock.ticks()
+    }
+}
+
+impl Drop for ShaderEngine {
+    fn drop(&mut self) {
+        self.cancel_all();
+        self.shared.stop();
+        for thread in self.threads.drain(..) {
+            // A panic of the thread has been reported by its own hook; there is nobody left to tell.
+            let _ = thread.join();
+        }
+    }
+}

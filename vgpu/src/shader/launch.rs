@@ -1,0 +1,199 @@
+//! How a wave begins (hardware reference §7; instruction set reference §3).
+//!
+//! Contract: what the hardware leaves undefined holds a pattern drawn from the seed: NaNs as floats, far outside of
+//! any buffer as offsets. Only allocated vector registers are touched. Cost: about 100 ns per wave.
+
+use crate::config::Config;
+use crate::shader::address::{PRIVATE_APERTURE_HIGH, SHARED_APERTURE_HIGH};
+use crate::shader::dispatch::{Dispatch, Resources};
+use crate::shader::machine::Lds;
+use crate::shader::wave::{EXEC_LO, LANES, NULL, NULL_SINK, Row, SCALAR_SLOTS, Wave};
+
+/// Scalar codes of the trap temporaries that the hardware fills.
+const TTMP7: usize = 108 + 7;
+const TTMP8: usize = 108 + 8;
+const TTMP9: usize = 108 + 9;
+/// Wave in the workgroup, in ttmp8.
+const TTMP8_WAVE_LOW: u32 = 25;
+/// Codes of the apertures (instruction set reference §2). A 64-bit read takes the base's low dword, which is zero,
+/// and the high dword from the code after it.
+const SHARED_BASE: usize = 235;
+const PRIVATE_BASE: usize = 237;
+/// Bits of an id in v0.
+const WORK_ITEM_ID_BITS: u32 = 10;
+
+/// Values of undefined registers.
+#[derive(Debug)]
+pub(crate) struct Poison {
+    scalar: [u32; SCALAR_SLOTS],
+    vector: [u32; 256],
+    lds: u32,
+    approximation_bias: i32,
+}
+
+/// What all waves of a dispatch begin with.
+#[derive(Debug)]
+pub(crate) struct Template {
+    scalar: [u32; SCALAR_SLOTS],
+    mode: u32,
+    vector_count: u32,
+    work_item_id_components: u32,
+    has_group_id: [bool; 3],
+}
+
+/// One step of a 64-bit mixing generator (splitmix).
+pub(crate) fn mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut value = *state;
+    value = (value ^ value >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    value = (value ^ value >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    value ^ value >> 31
+}
+
+impl Poison {
+    pub fn new(config: &Config) -> Poison {
+        let mut state = config.seed;
+        let mut next = || mix(&mut state) as u32 | 0xFF80_0001;
+        Poison {
+            scalar: std::array::from_fn(|_| next()),
+            vector: std::array::from_fn(|_| next()),
+            lds: next(),
+            approximation_bias: config.approximation_bias,
+        }
+    }
+
+    /// Fills the LDS of a group that begins.
+    pub fn fill_lds(&self, lds: &mut Lds, bytes: u32) {
+        lds.bytes = bytes;
+        lds.words[..bytes as usize / 4].fill(self.lds);
+    }
+}
+
+impl Template {
+    pub fn new(dispatch: &Dispatch, resources: &Resources, poison: &Poison) -> Template {
+        let mut scalar = poison.scalar;
+        let user = resources.user_sgprs as usize;
+        scalar[..user].copy_from_slice(&dispatch.user_data[..user]);
+        // Codes beyond the registers are read as what they say; the launcher knows these.
+        scalar[NULL_SINK as usize..].fill(0);
+        scalar[NULL as usize] = 0;
+        scalar[EXEC_LO as usize + 1] = 0;
+        scalar[SHARED_BASE + 1] = SHARED_APERTURE_HIGH;
+        scalar[PRIVATE_BASE + 1] = PRIVATE_APERTURE_HIGH;
+        scalar[TTMP7] = 0;
+        Template {
+            scalar,
+            mode: resources.mode,
+            vector_count: resources.vector_registers,
+            work_item_id_components: resources.work_item_id_components,
+            has_group_id: resources.has_group_id,
+        }
+    }
+
+    /// Makes wave `index` of a workgroup of `size` work-items begin.
+    pub fn begin(&self, wave: &mut Wave, poison: &Poison, id: [u32; 3], size: [u32; 3], index: u32) {
+        wave.scalar = self.scalar;
+        if self.has_group_id[0] {
+            wave.scalar[TTMP9] = id[0];
+        }
+        let (y, z) = (id[1] & 0xFFFF, id[2] << 16);
+        wave.scalar[TTMP7] =
+            if self.has_group_id[1] { y } else { 0 } | if self.has_group_id[2] { z } else { 0 };
+        wave.scalar[TTMP8] = index << TTMP8_WAVE_LOW;
+        let first = index * LANES as u32;
+        let active = (size.iter().product::<u32>() - first).min(LANES as u32);
+        wave.scalar[EXEC_LO as usize] = u32::MAX >> (LANES as u32 - active);
+        for (row, value) in wave.vector.iter_mut().zip(poison.vector).take(self.vector_count as usize).skip(1) {
+            *row = Row([value; LANES]);
+        }
+        self.work_item_ids(&mut wave.vector[0], size, first);
+        wave.scc = poison.lds & 2 != 0;
+        wave.mode = self.mode;
+        wave.approximation_bias = poison.approximation_bias;
+        wave.index_in_group = index;
+        wave.vector_count = self.vector_count;
+        wave.executed = 0;
+    }
+
+    /// v0: packed ids, X fastest. Lanes beyond the group go on counting; they are not active.
+    fn work_item_ids(&self, row: &mut Row, size: [u32; 3], first: u32) {
+        if size[1] == 1 && size[2] == 1 {
+            for (lane, id) in row.0.iter_mut().enumerate() {
+                *id = first + lane as u32;
+            }
+            return;
+        }
+        let mut at = [first % size[0], first / size[0] % size[1], first / size[0] / size[1]];
+        for id in &mut row.0 {
+            let y = if self.work_item_id_components >= 1 { at[1] } else { 0 };
+            let z = if self.work_item_id_components >= 2 { at[2] } else { 0 };
+            *id = at[0] | y << WORK_ITEM_ID_BITS | z << (2 * WORK_ITEM_ID_BITS);
+            at[0] += 1;
+            if at[0] == size[0] {
+                at = [0, at[1] + 1, at[2]];
+            }
+            if at[1] == size[1] {
+                at = [at[0], 0, at[2] + 1];
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::AddressSpace;
+    use crate::shader::dispatch::PacketOrigin;
+    use std::sync::Arc;
+
+    fn begin(rsrc2: u32, id: [u32; 3], size: [u32; 3], index: u32) -> Wave {
+        let poison = Poison::new(&Config::default());
+        let dispatch = Dispatch {
+            code_va: 0,
+            rsrc1: 0x600F_0001,
+            rsrc2,
+            rsrc3: 0,
+            user_data: std::array::from_fn(|at| at as u32 + 100),
+            first: [0; 3],
+            count: [1; 3],
+            group: size,
+            last_group: size,
+            scratch_base_va: 0,
+            tmpring_size: 0,
+            address_space: Arc::new(AddressSpace::default()),
+            origin: PacketOrigin::default(),
+        };
+        let template = Template::new(&dispatch, &Resources::parse(&dispatch).unwrap(), &poison);
+        let mut wave = Wave::new();
+        template.begin(&mut wave, &poison, id, size, index);
+        wave
+    }
+
+    #[test]
+    fn registers_hold_what_the_hardware_promises_and_poison_elsewhere() {
+        let wave = begin(3 << 1 | 7 << 7, [5, 6, 7], [64, 1, 1], 1);
+        assert_eq!(wave.scalar[..3], [100, 101, 102]);
+        assert!(wave.scalar[3..106].iter().all(|value| f32::from_bits(*value).is_nan()));
+        assert_eq!((wave.scalar[TTMP9], wave.scalar[TTMP7], wave.scalar[TTMP8]), (5, 0x0007_0006, 1 << 25));
+        assert_eq!((wave.exec(), wave.scalar[NULL as usize], wave.mode), (u32::MAX, 0, 0xF0));
+        assert_eq!(wave.scalar_pair(SHARED_BASE as u8), (SHARED_APERTURE_HIGH as u64) << 32);
+        assert_eq!(wave.scalar_pair(PRIVATE_BASE as u8), (PRIVATE_APERTURE_HIGH as u64) << 32);
+        assert_eq!((wave.vector[0].0[0], wave.vector[0].0[31]), (32, 63));
+        assert!(wave.vector[1..16].iter().flat_map(|row| row.0).all(|value| f32::from_bits(value).is_nan()));
+        assert_eq!(wave.vector[16].0, [0; LANES], "not allocated, not touched");
+        let without_ids = begin(0, [5, 6, 7], [64, 1, 1], 0);
+        assert_eq!(without_ids.scalar[TTMP7], 0);
+        assert_ne!(without_ids.scalar[TTMP9], 5);
+    }
+
+    #[test]
+    fn work_item_ids_are_packed_and_the_last_wave_is_ragged() {
+        let wave = begin(2 << 11, [0; 3], [5, 3, 3], 1);
+        assert_eq!(wave.exec(), 0x1FFF);
+        // Item 32 of 45: 32 = 2 * 15 + 0 * 5 + 2.
+        assert_eq!(wave.vector[0].0[0], 2 | 2 << 20);
+        assert_eq!(wave.vector[0].0[12], 4 | 2 << 10 | 2 << 20);
+        let only_x = begin(0, [0; 3], [5, 3, 3], 1);
+        assert_eq!(only_x.vector[0].0[12], 4);
+    }
+}

@@ -1,0 +1,218 @@
+//! What a wave's instructions can reach besides its own registers: memory, LDS, the barrier, the clock.
+//!
+//! Contract: borrowed for one time slice of one wave. An instruction that cannot go on calls [`Machine::fail`] and
+//! returns its result. LDS and barrier belong to the workgroup, which one thread runs at a time.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use crate::memory::MemoryPort;
+use crate::shader::fault::WaveFaultKind;
+use crate::shader::micro::Flow;
+
+/// LDS of a workgroup in dwords at most (hardware reference §7: 64 KB).
+pub(crate) const LDS_DWORDS_MAX: usize = 16_384;
+/// Reference clock of the GPU (hardware reference §4.9).
+const GPU_CLOCK_HZ: u128 = 100_000_000;
+
+/// The surroundings of the running wave.
+#[derive(Debug)]
+pub struct Machine<'a> {
+    /// Memory as the wave's address space has it.
+    pub(crate) memory: &'a mut MemoryPort,
+    /// The workgroup's LDS.
+    pub(crate) lds: &'a mut Lds,
+    /// The workgroup's barrier.
+    pub(crate) barrier: &'a mut Barrier,
+    /// Time.
+    pub(crate) clock: &'a Clock,
+    /// The wave's scratch.
+    pub(crate) scratch: Scratch,
+    /// Address of the program's first dword: `code_dword` counts from it.
+    pub(crate) code_va: u64,
+    /// Where [`Flow::Indirect`] goes on.
+    pub(crate) jump_va: u64,
+    /// Why [`Flow::Fault`].
+    pub(crate) stop: Option<Stop>,
+}
+
+/// Why a wave cannot go on, as far as the instruction knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stop {
+    pub kind: WaveFaultKind,
+    pub lane: Option<u32>,
+}
+
+/// Local data share of a workgroup. Always backed in full, so that a masked index needs no bounds check.
+#[derive(Debug)]
+pub(crate) struct Lds {
+    pub words: Box<[u32; LDS_DWORDS_MAX]>,
+    /// Bytes that the group may use.
+    pub bytes: u32,
+}
+
+/// The workgroup barrier (instruction set reference §4.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Barrier {
+    /// Waves that have not ended, a bit each.
+    pub members: u32,
+    /// Waves that the group started with.
+    pub wave_count: u32,
+    /// Signals since the last completion.
+    pub signals: u32,
+    /// Waves whose "complete" bit is set.
+    pub complete: u32,
+}
+
+/// Where a wave's scratch is. Lane `l`'s dword `d` is at `wave_va + 128 d + 4 l`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Scratch {
+    pub wave_va: u64,
+    /// Bytes of one lane; 0 without scratch.
+    pub lane_bytes: u32,
+}
+
+/// The GPU's reference clock: of the host, or of executed instructions where runs must repeat.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    powered_up: Instant,
+    /// Instructions executed, where they are the clock.
+    instructions: Option<AtomicU64>,
+}
+
+impl Clock {
+    pub fn new(is_deterministic: bool) -> Clock {
+        Clock { powered_up: Instant::now(), instructions: is_deterministic.then(AtomicU64::default) }
+    }
+
+    /// 100 MHz ticks.
+    pub fn ticks(&self) -> u64 {
+        match &self.instructions {
+            Some(instructions) => instructions.load(Ordering::Relaxed),
+            None => (self.powered_up.elapsed().as_nanos() * GPU_CLOCK_HZ / 1_000_000_000) as u64,
+        }
+    }
+
+    /// Tells how many instructions ran.
+    pub fn advance(&self, instructions: u64) {
+        if let Some(count) = &self.instructions {
+            count.fetch_add(instructions, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Lds {
+    /// Without any byte allocated.
+    pub fn new() -> Lds {
+        // Zeroed pages that nobody touches cost nothing.
+        let words = vec![0; LDS_DWORDS_MAX].into_boxed_slice();
+        let Ok(words) = words.try_into() else { unreachable!("the vector has LDS_DWORDS_MAX elements") };
+        Lds { words, bytes: 0 }
+    }
+}
+
+impl Barrier {
+    /// For a group of `wave_count` waves, 1..=32.
+    pub fn new(wave_count: u32) -> Barrier {
+        Barrier { members: u32::MAX >> (32 - wave_count), wave_count, signals: 0, complete: 0 }
+    }
+
+    /// One wave arrives; true where it is the first since the last completion.
+    pub fn signal(&mut self) -> bool {
+        let is_first = self.signals == 0;
+        self.signals += 1;
+        self.complete_if_all();
+        is_first
+    }
+
+    /// Whether the wave may go on past its wait; consumes the wave's bit.
+    pub fn wait(&mut self, wave: u32) -> bool {
+        if self.wave_count == 1 {
+            return true;
+        }
+        let passes = self.is_open_for(wave);
+        self.complete &= !(1 << wave);
+        passes
+    }
+
+    /// Whether the wave's bit is set.
+    pub fn is_open_for(&self, wave: u32) -> bool {
+        self.complete >> wave & 1 != 0
+    }
+
+    /// A wave ends: it is no longer waited for.
+    pub fn leave(&mut self, wave: u32) {
+        self.members &= !(1 << wave);
+        self.complete &= self.members;
+        if self.members != 0 && self.signals > 0 {
+            self.complete_if_all();
+        }
+    }
+
+    fn complete_if_all(&mut self) {
+        if self.signals >= self.members.count_ones() {
+            self.complete = self.members;
+            self.signals = 0;
+        }
+    }
+}
+
+impl Machine<'_> {
+    /// Stops the wave.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn fail(&mut self, kind: WaveFaultKind) -> Flow {
+        self.stop = Some(Stop { kind, lane: None });
+        Flow::Fault
+    }
+
+    /// Stops the wave because of one lane.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn fail_lane(&mut self, kind: WaveFaultKind, lane: usize) -> Flow {
+        self.stop = Some(Stop { kind, lane: Some(lane as u32) });
+        Flow::Fault
+    }
+}
+
+/// Lends a machine without memory, for tests of single instructions.
+#[cfg(test)]
+pub(crate) fn with_machine<T>(run: impl FnOnce(&mut Machine<'_>) -> T) -> T {
+    type Parts = (MemoryPort, Lds, Barrier, Clock);
+    thread_local! {
+        static PARTS: std::cell::RefCell<Parts> =
+            std::cell::RefCell::new((MemoryPort::default(), Lds::new(), Barrier::new(1), Clock::new(true)));
+    }
+    PARTS.with_borrow_mut(|(memory, lds, barrier, clock)| {
+        let scratch = Scratch::default();
+        run(&mut Machine { memory, lds, barrier, clock, scratch, code_va: 0, jump_va: 0, stop: None })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_barrier_completes_when_all_members_signalled() {
+        let mut barrier = Barrier::new(3);
+        assert!(barrier.signal());
+        assert!(!barrier.signal());
+        assert!(!barrier.wait(0));
+        assert!(!barrier.signal());
+        assert!(barrier.wait(0) && barrier.wait(2));
+        assert!(!barrier.wait(0), "the bit is consumed");
+        assert!(barrier.signal(), "a new round has a new first");
+        assert!(barrier.wait(1), "a slow wave still has the bit of the round before");
+    }
+
+    #[test]
+    fn a_wave_that_ends_is_not_waited_for() {
+        let mut barrier = Barrier::new(32);
+        (0..31).for_each(|_| assert!(!barrier.signal() || barrier.signals == 1));
+        assert!(!barrier.is_open_for(0));
+        barrier.leave(31);
+        assert!((0..31).all(|wave| barrier.wait(wave)));
+        assert!(Barrier::new(1).wait(0), "a group of one wave never waits");
+    }
+}

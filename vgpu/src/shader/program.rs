@@ -1,0 +1,460 @@
+//! Machine code, decoded once.
+//!
+//! Contract: a [`Program`] is what can be reached from its entry by branches whose targets are in the code; other
+//! jumps (`s_setpc`) go through the [`ProgramCache`] to a program whose entry they are. Data between or after code is
+//! never decoded. Words that are no instruction, cannot be fetched or are not executed become operations that stop
+//! the wave when it gets there. Programs do not change: after an invalidation of the instruction cache, or a change
+//! of the page table, the words are compared with memory and the program is decoded again where any differs.
+//! Cost: about 100 ns per instruction once; a look-up is one lock and one hash.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use zrt_isa::{Instruction, Opcode};
+
+use crate::memory::{Cause, Fault, PageTable, Rights};
+use crate::shader::control::{self, FarBranch, KnownStop, Successors, blank};
+use crate::shader::fault::{FAULT_WORDS, WaveFaultKind};
+use crate::shader::micro::MicroOp;
+use crate::shader::translate::{highest_vector_register, translate};
+use crate::simd::{Executor, Level};
+
+/// Most instructions of one program; what lies beyond is another program.
+const INSTRUCTIONS_MAX: usize = 1 << 16;
+/// Most programs that are kept. At the limit the cache is emptied.
+const PROGRAMS_MAX: usize = 4096;
+
+/// Decoded code with one entry.
+pub(crate) struct Program {
+    /// Address that `code_dword` counts from: the entry.
+    pub base_va: u64,
+    pub ops: Vec<MicroOp>,
+    /// Micro operation of the entry.
+    pub entry: u32,
+    /// Micro operation at each instruction's address, sorted. Instructions that were left out are not there.
+    index: Vec<(u64, u32)>,
+    stops: Vec<WaveFaultKind>,
+    /// The words that it was decoded from, as runs of adjacent dwords.
+    runs: Vec<Run>,
+    /// An instruction could not be fetched: a later look may find it.
+    has_fetch_faults: bool,
+    /// Generations of instruction cache and page table that it was last compared at.
+    checked: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Run {
+    va: u64,
+    words: Vec<u32>,
+}
+
+/// What a program depends on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    space_id: u64,
+    entry_va: u64,
+    /// A register beyond the allocation is a stop that is decided when the code is decoded.
+    vector_registers: u32,
+}
+
+/// All programs of an engine.
+pub(crate) struct ProgramCache {
+    programs: Mutex<HashMap<Key, Arc<Program>>>,
+    /// Invalidations of the instruction cache.
+    generation: AtomicU32,
+    level: Level,
+}
+
+/// The memory that code is fetched from.
+#[derive(Clone, Copy)]
+pub(crate) struct Fetch<'a> {
+    pub space_id: u64,
+    pub table: &'a PageTable,
+    pub vector_registers: u32,
+}
+
+impl Fetch<'_> {
+    fn word(&self, va: u64) -> Result<u32, Fault> {
+        let (view, offset) = self.table.translate(va, 4, Rights::READ | Rights::EXECUTE)?;
+        if offset % 4 != 0 {
+            return Err(Fault { va, cause: Cause::NotPresent, access: Rights::EXECUTE });
+        }
+        Ok(view.load_u32(offset))
+    }
+
+    /// Up to four words and how many could be read; why, where not even one.
+    fn words(&self, va: u64) -> Result<([u32; FAULT_WORDS], usize), Fault> {
+        let mut words = [self.word(va)?; FAULT_WORDS];
+        let mut count = 1;
+        while count < FAULT_WORDS {
+            let Ok(word) = self.word(va.wrapping_add(4 * count as u64)) else { break };
+            words[count] = word;
+            count += 1;
+        }
+        words[count..].fill(0);
+        Ok((words, count))
+    }
+}
+
+impl ProgramCache {
+    pub fn new(level: Level) -> ProgramCache {
+        ProgramCache { programs: Mutex::default(), generation: AtomicU32::new(0), level }
+    }
+
+    /// Makes every program be compared with memory before its next use.
+    pub fn invalidate(&self) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<Program>>> {
+        // Entries are inserted whole, so the map is valid after any panic.
+        self.programs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The program that starts at an address, which is a multiple of 4.
+    pub fn get(&self, fetch: Fetch<'_>, entry_va: u64) -> Arc<Program> {
+        let stamp = u64::from(self.generation.load(Ordering::Acquire)) << 32
+            | fetch.table.generation() & u64::from(u32::MAX);
+        let key = Key { space_id: fetch.space_id, entry_va, vector_registers: fetch.vector_registers };
+        let known = self.lock().get(&key).cloned();
+        if let Some(program) = known {
+            if program.checked.load(Ordering::Relaxed) == stamp || program.is_current(fetch) {
+                program.checked.store(stamp, Ordering::Relaxed);
+                return program;
+            }
+        }
+        let program = Arc::new(decode(fetch, entry_va, stamp, self.level));
+        let mut programs = self.lock();
+        if programs.len() >= PROGRAMS_MAX {
+            programs.clear();
+        }
+        programs.insert(key, program.clone());
+        program
+    }
+
+    /// Forgets the programs of an address space.
+    pub fn forget(&self, space_id: u64) {
+        self.lock().retain(|key, _| key.space_id != space_id);
+    }
+}
+
+impl Program {
+    /// Why the micro operation stops the wave.
+    pub fn stop(&self, op: &MicroOp) -> Option<WaveFaultKind> {
+        self.stops.get(op.wide[0] as usize).copied()
+    }
+
+    /// Address of a micro operation's instruction.
+    pub fn address(&self, op: &MicroOp) -> u64 {
+        self.base_va.wrapping_add_signed(4 * i64::from(op.code_dword as i32))
+    }
+
+    /// The micro operation of an instruction's address.
+    pub fn index_of(&self, va: u64) -> Option<u32> {
+        let at = self.index.binary_search_by_key(&va, |entry| entry.0).ok()?;
+        Some(self.index[at].1)
+    }
+
+    fn is_current(&self, fetch: Fetch<'_>) -> bool {
+        !self.has_fetch_faults
+            && self.runs.iter().all(|run| {
+                let same = |(index, word): (usize, &u32)| {
+                    fetch.word(run.va.wrapping_add(4 * index as u64)) == Ok(*word)
+                };
+                run.words.iter().enumerate().all(same)
+            })
+    }
+}
+
+/// One address that can be reached.
+struct Reached {
+    /// `Err`: the wave stops there.
+    what: Result<Instruction, WaveFaultKind>,
+    words: [u32; FAULT_WORDS],
+    dwords: usize,
+}
+
+impl Reached {
+    fn at(fetch: Fetch<'_>, va: u64) -> Reached {
+        let (words, count) = match fetch.words(va) {
+            Ok(words) => words,
+            Err(fault) => {
+                let fault = Fault { access: Rights::EXECUTE, ..fault };
+                let what = Err(WaveFaultKind::Page(fault));
+                return Reached { what, words: [0; FAULT_WORDS], dwords: 0 };
+            }
+        };
+        let (what, dwords) = match zrt_isa::decode(&words[..count]) {
+            Ok(instruction) => (Ok(instruction), usize::from(instruction.dword_count)),
+            Err(_) => (Err(WaveFaultKind::UnknownInstruction(words)), count),
+        };
+        let allocated = fetch.vector_registers;
+        let beyond = what.ok().and_then(|instruction| highest_vector_register(&instruction));
+        let what = match beyond {
+            Some(register) if register >= allocated => {
+                Err(WaveFaultKind::VectorRegister { register, allocated })
+            }
+            _ => what,
+        };
+        Reached { what, words, dwords }
+    }
+
+    /// Whether control always goes on to the next instruction, by way of no other code.
+    fn always_goes_on(&self) -> bool {
+        let leaves = |instruction: &Instruction| {
+            matches!(instruction.opcode, Opcode::SSwappcB64 | Opcode::SIcacheInv)
+        };
+        self.successors() == Successors::Next && !self.what.as_ref().is_ok_and(leaves)
+    }
+
+    fn successors(&self) -> Successors {
+        match &self.what {
+            Ok(instruction) => control::successors(instruction),
+            Err(_) => Successors::Nowhere,
+        }
+    }
+}
+
+/// Everything reachable from the entry, and the targets of branches.
+fn explore(fetch: Fetch<'_>, entry_va: u64) -> (BTreeMap<u64, Reached>, HashSet<u64>) {
+    let mut reached = BTreeMap::new();
+    let mut targets = HashSet::from([entry_va]);
+    let mut pending = vec![entry_va];
+    while let Some(start) = pending.pop() {
+        let mut va = start;
+        while reached.len() < INSTRUCTIONS_MAX && !reached.contains_key(&va) {
+            let here = Reached::at(fetch, va);
+            let after = va.wrapping_add(4 * here.dwords as u64);
+            let successors = here.successors();
+            reached.insert(va, here);
+            if let Successors::Target(distance) | Successors::NextAndTarget(distance) = successors {
+                let target = after.wrapping_add_signed(4 * i64::from(distance));
+                targets.insert(target);
+                pending.push(target);
+            }
+            if !matches!(successors, Successors::Next | Successors::NextAndTarget(_)) {
+                break;
+            }
+            va = after;
+        }
+    }
+    (reached, targets)
+}
+
+fn decode(fetch: Fetch<'_>, entry_va: u64, stamp: u64, level: Level) -> Program {
+    let (reached, targets) = explore(fetch, entry_va);
+    let mut program = Program {
+        base_va: entry_va,
+        ops: Vec::with_capacity(reached.len()),
+        entry: 0,
+        index: Vec::new(),
+        stops: Vec::new(),
+        runs: runs(&reached),
+        has_fetch_faults: reached.values().any(|at| matches!(at.what, Err(WaveFaultKind::Page(_)))),
+        checked: AtomicU64::new(stamp),
+    };
+    // Branches whose targets are filled in when all indexes are known.
+    let mut branches = Vec::new();
+    let mut previous: Option<(u64, bool)> = None;
+    let mut can_fold = false;
+    for (va, here) in &reached {
+        let after = va.wrapping_add(4 * here.dwords as u64);
+        if let Some((expected, falls_through)) = previous
+            && falls_through
+            && expected != *va
+        {
+            // Instructions that overlap: control goes on elsewhere than in the order of addresses.
+            program.push_far_branch(entry_va, expected);
+        }
+        let follows = previous.is_some_and(|(expected, falls)| falls && expected == *va);
+        if follows && can_fold && !targets.contains(va) && program.fold(here) {
+            previous = Some((after, true));
+            continue;
+        }
+        can_fold = here.always_goes_on();
+        let index = program.ops.len() as u32;
+        program.index.push((*va, index));
+        let op = program.micro_op(here, level);
+        program.push(op, entry_va, *va, here.dwords);
+        let successors = here.successors();
+        if let Successors::Target(distance) | Successors::NextAndTarget(distance) = successors {
+            branches.push((index, after.wrapping_add_signed(4 * i64::from(distance))));
+        }
+        previous = Some((after, matches!(successors, Successors::Next | Successors::NextAndTarget(_))));
+    }
+    if let Some((expected, true)) = previous {
+        program.push_far_branch(entry_va, expected);
+    }
+    for (index, target) in branches {
+        let at = match program.index_of(target) {
+            Some(at) => at,
+            None => program.push_far_branch(entry_va, target),
+        };
+        program.ops[index as usize].immediate = at as i32;
+    }
+    program.entry = program.index_of(entry_va).unwrap_or(0);
+    program
+}
+
+/// The words of everything reached, adjacent ones together.
+fn runs(reached: &BTreeMap<u64, Reached>) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for (va, here) in reached {
+        let words = &here.words[..here.dwords];
+        match runs.last_mut() {
+            Some(run) if run.va.wrapping_add(4 * run.words.len() as u64) == *va => run.words.extend(words),
+            _ => runs.push(Run { va: *va, words: words.to_vec() }),
+        }
+    }
+    runs
+}
+
+impl Program {
+    /// Counts an instruction without effect to the operation before it, which always goes on to the next.
+    fn fold(&mut self, here: &Reached) -> bool {
+        let Ok(instruction) = &here.what else { return false };
+        let Some(last) = self.ops.last_mut() else { return false };
+        if !control::is_without_effect(instruction) || last.weight == u8::MAX || last.weight == 0 {
+            return false;
+        }
+        last.weight += 1;
+        true
+    }
+
+    fn micro_op(&mut self, here: &Reached, level: Level) -> MicroOp {
+        let kind = match &here.what {
+            Err(kind) => *kind,
+            Ok(instruction) => match translate(instruction, level) {
+                Some(op) => return op,
+                None => WaveFaultKind::NotExecuted { opcode: instruction.opcode, words: trimmed(here) },
+            },
+        };
+        let mut op = blank(bind::<KnownStop>());
+        op.wide[0] = self.stops.len() as u32;
+        self.stops.push(kind);
+        op
+    }
+
+    fn push(&mut self, mut op: MicroOp, base_va: u64, va: u64, dwords: usize) {
+        op.code_dword = (va.wrapping_sub(base_va) as i64 / 4) as u32;
+        op.dword_count = dwords as u8;
+        op.weight = 1;
+        self.ops.push(op);
+    }
+
+    /// Goes on at an address that is not part of the program; its index. Not an instruction: it counts nothing.
+    fn push_far_branch(&mut self, base_va: u64, va: u64) -> u32 {
+        let index = self.ops.len() as u32;
+        let mut op = blank(bind::<FarBranch>());
+        op.wide = [va as u32, (va >> 32) as u32, 0];
+        op.code_dword = (va.wrapping_sub(base_va) as i64 / 4) as u32;
+        op.weight = 0;
+        self.ops.push(op);
+        index
+    }
+}
+
+fn bind<O: crate::simd::Operation>() -> Executor {
+    Level::BASELINE.bind::<O>()
+}
+
+/// The words of an instruction, zeros behind.
+fn trimmed(here: &Reached) -> [u32; FAULT_WORDS] {
+    let mut words = here.words;
+    words[here.dwords.min(FAULT_WORDS)..].fill(0);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::AddressSpace;
+    use zrt_kmd::{MemoryFile, Protection};
+    use zrt_mem::{ByteLen, GpuVa, SharedView};
+
+    const CODE_VA: u64 = 0x40_0000;
+
+    fn space() -> (AddressSpace, SharedView) {
+        let mapping = MemoryFile::new("code", 8192).unwrap().map(0, 8192, Protection::ReadWrite, None).unwrap();
+        let view = mapping.view();
+        let space = AddressSpace::default();
+        let rights = Rights::READ | Rights::EXECUTE;
+        space.map(GpuVa(CODE_VA), ByteLen(8192), rights, Arc::new(mapping)).unwrap();
+        (space, view)
+    }
+
+    fn get(cache: &ProgramCache, space: &AddressSpace, va: u64) -> Arc<Program> {
+        let table = space.snapshot();
+        cache.get(Fetch { space_id: space.id(), table: &table, vector_registers: 8 }, va)
+    }
+
+    fn cache() -> ProgramCache {
+        ProgramCache::new(Level::detect())
+    }
+
+    /// llvm-mc 19: `s_nop 0`, `s_branch` over two words that are no instruction, `s_endpgm`.
+    const AROUND_DATA: [u32; 5] = [0xBF80_0000, 0xBFA0_0002, 0xC9FF_FFFF, 0xC9FF_FFFF, 0xBFB0_0000];
+
+    fn store(view: SharedView, at: usize, words: &[u32]) {
+        words.iter().enumerate().for_each(|(index, word)| view.store_u32(at + 4 * index, *word));
+    }
+
+    #[test]
+    fn only_what_is_reached_is_decoded_and_targets_are_indexes() {
+        let (space, view) = space();
+        store(view, 0, &AROUND_DATA);
+        let program = get(&cache(), &space, CODE_VA);
+        assert_eq!(program.ops.len(), 3);
+        assert_eq!(program.ops[1].immediate, 2);
+        assert_eq!(program.address(&program.ops[2]), CODE_VA + 16);
+        assert!(program.stops.is_empty());
+        assert_eq!(program.runs.len(), 2);
+    }
+
+    #[test]
+    fn waits_and_hints_are_counted_to_the_operation_before() {
+        let (space, view) = space();
+        // s_mov_b32 s0, 1; s_nop 0; s_delay_alu 0; s_branch back to the nop.
+        store(view, 0, &[0xBE80_0081, 0xBF80_0000, 0xBF87_0000, 0xBFA0_FFFD]);
+        let program = get(&cache(), &space, CODE_VA);
+        let weights: Vec<u8> = program.ops.iter().map(|op| op.weight).collect();
+        assert_eq!(weights, [1, 2, 1], "the nop is a target and stays; the delay is counted to it");
+        assert_eq!(program.ops[2].immediate, 1);
+    }
+
+    #[test]
+    fn what_cannot_run_is_a_stop() {
+        let (space, view) = space();
+        store(view, 0, &[0xC9FF_FFFF, 0xFFFF_FFFF]);
+        let program = get(&cache(), &space, CODE_VA);
+        assert!(matches!(program.stop(&program.ops[0]), Some(WaveFaultKind::UnknownInstruction(_))));
+        let program = get(&cache(), &space, CODE_VA + 8192);
+        assert!(matches!(program.stop(&program.ops[0]), Some(WaveFaultKind::Page(fault)) if fault.va == CODE_VA + 8192));
+        // v_mov_b32 v8, v0 with 8 registers.
+        store(view, 0, &[0x7E10_0300]);
+        let program = get(&cache(), &space, CODE_VA);
+        let expected = WaveFaultKind::VectorRegister { register: 8, allocated: 8 };
+        assert_eq!(program.stop(&program.ops[0]), Some(expected));
+    }
+
+    #[test]
+    fn a_changed_word_is_seen_after_an_invalidation_and_not_before() {
+        let (space, view) = space();
+        store(view, 0, &AROUND_DATA);
+        let cache = cache();
+        let first = get(&cache, &space, CODE_VA);
+        assert!(Arc::ptr_eq(&first, &get(&cache, &space, CODE_VA)));
+        view.store_u32(8, 0);
+        cache.invalidate();
+        assert!(Arc::ptr_eq(&first, &get(&cache, &space, CODE_VA)), "data between code is not code");
+        view.store_u32(0, 0xBF80_0001);
+        assert!(Arc::ptr_eq(&first, &get(&cache, &space, CODE_VA)), "no invalidation, no look");
+        cache.invalidate();
+        let second = get(&cache, &space, CODE_VA);
+        assert!(!Arc::ptr_eq(&first, &second));
+        space.unmap(GpuVa(CODE_VA), ByteLen(8192)).unwrap();
+        let third = get(&cache, &space, CODE_VA);
+        assert!(matches!(third.stop(&third.ops[0]), Some(WaveFaultKind::Page(_))), "an unmapped program is gone");
+    }
+}

@@ -1,0 +1,225 @@
+//! Which workgroups are resident: waves, vector registers and LDS of every compute unit (hardware reference §7).
+//!
+//! Contract: a group is placed as a whole on one compute unit (CU mode) or one WGP (WGP mode), or not at all. Placing
+//! never fails for a group that fits an empty unit, once enough others have left. Cost: some tens of nanoseconds.
+
+/// SIMDs of a WGP: two of each compute unit.
+const SIMDS: usize = 4;
+/// Waves of one SIMD.
+const SIMD_WAVES: u32 = 16;
+/// Vector register rows of one SIMD, and the unit that they are allocated in (wave32).
+const SIMD_ROWS: u32 = 1536;
+const ROW_GRANULE: u32 = 24;
+/// LDS of one compute unit in bytes; a WGP has twice that.
+const LDS_BYTES: u32 = 65_536;
+
+/// What one group takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Need {
+    pub waves: u32,
+    /// Vector registers of each wave.
+    pub vector_registers: u32,
+    pub lds_bytes: u32,
+    pub is_wgp_mode: bool,
+    /// Scratch slots: one per wave where the dispatch has scratch.
+    pub scratch_waves: u32,
+    /// Scratch slots that the dispatch's buffer has.
+    pub scratch_limit: u32,
+}
+
+/// Where a group is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Placement {
+    wgp: u32,
+    /// First SIMD and number of SIMDs that its waves are spread over.
+    first_simd: u8,
+    simds: u8,
+    /// LDS taken from each compute unit.
+    lds_bytes: [u32; 2],
+    /// Scratch slot of each wave.
+    pub scratch_slots: Box<[u32]>,
+}
+
+#[derive(Clone, Debug)]
+struct Wgp {
+    waves: [u32; SIMDS],
+    rows: [u32; SIMDS],
+    lds_bytes: [u32; 2],
+}
+
+/// All compute units.
+#[derive(Clone, Debug)]
+pub(crate) struct Residency {
+    wgps: Vec<Wgp>,
+    /// Where the search goes on: groups spread over the chip.
+    next: usize,
+    /// Scratch slots that were given back.
+    free_slots: Vec<u32>,
+    /// Scratch slots that were never taken start here.
+    first_unused_slot: u32,
+}
+
+impl Residency {
+    pub fn new(compute_units: u32) -> Residency {
+        let full = Wgp { waves: [SIMD_WAVES; SIMDS], rows: [SIMD_ROWS; SIMDS], lds_bytes: [LDS_BYTES; 2] };
+        let mut wgps = vec![full; compute_units.max(1).div_ceil(2) as usize];
+        if compute_units % 2 == 1 {
+            // The last WGP has one compute unit only.
+            if let Some(last) = wgps.last_mut() {
+                (last.waves[2], last.waves[3], last.lds_bytes[1]) = (0, 0, 0);
+            }
+        }
+        Residency { wgps, next: 0, free_slots: Vec::new(), first_unused_slot: 0 }
+    }
+
+    /// Takes room for a group, where there is some.
+    pub fn place(&mut self, need: &Need) -> Option<Placement> {
+        let unused = need.scratch_limit.saturating_sub(self.first_unused_slot);
+        let reusable = self.free_slots.iter().filter(|slot| **slot < need.scratch_limit).count() as u32;
+        if need.scratch_waves > unused + reusable {
+            return None;
+        }
+        for step in 0..self.wgps.len() {
+            let at = (self.next + step) % self.wgps.len();
+            if let Some(mut placement) = self.wgps[at].place(need) {
+                placement.wgp = at as u32;
+                placement.scratch_slots = self.take_slots(need);
+                self.next = (at + 1) % self.wgps.len();
+                return Some(placement);
+            }
+        }
+        None
+    }
+
+    /// Gives the room back.
+    pub fn release(&mut self, need: &Need, placement: &Placement) {
+        self.free_slots.extend(&placement.scratch_slots);
+        let wgp = &mut self.wgps[placement.wgp as usize];
+        for (simd, waves) in shares(need.waves, placement.first_simd, placement.simds) {
+            wgp.waves[simd] += waves;
+            wgp.rows[simd] += waves * need.vector_registers.next_multiple_of(ROW_GRANULE);
+        }
+        wgp.lds_bytes[0] += placement.lds_bytes[0];
+        wgp.lds_bytes[1] += placement.lds_bytes[1];
+    }
+
+    fn take_slots(&mut self, need: &Need) -> Box<[u32]> {
+        let mut slots = Vec::with_capacity(need.scratch_waves as usize);
+        while slots.len() < need.scratch_waves as usize {
+            match self.free_slots.iter().position(|slot| *slot < need.scratch_limit) {
+                Some(at) => slots.push(self.free_slots.swap_remove(at)),
+                None => {
+                    slots.push(self.first_unused_slot);
+                    self.first_unused_slot += 1;
+                }
+            }
+        }
+        slots.into_boxed_slice()
+    }
+}
+
+/// Waves on each SIMD when they are dealt out in turn.
+fn shares(waves: u32, first_simd: u8, simds: u8) -> impl Iterator<Item = (usize, u32)> {
+    let count = u32::from(simds);
+    (0..count).map(move |at| (usize::from(first_simd) + at as usize, (waves + count - 1 - at) / count))
+}
+
+impl Wgp {
+    fn place(&mut self, need: &Need) -> Option<Placement> {
+        let lds = need.lds_bytes;
+        if need.is_wgp_mode {
+            if self.lds_bytes[0] + self.lds_bytes[1] < lds {
+                return None;
+            }
+            let of_first = lds.min(self.lds_bytes[0]);
+            return self.take(need, 0, 4, [of_first, lds - of_first]);
+        }
+        // The compute unit with more waves free, then the other.
+        let free = |unit: usize| self.waves[2 * unit] + self.waves[2 * unit + 1];
+        let order = if free(1) > free(0) { [1, 0] } else { [0, 1] };
+        order.into_iter().find_map(|unit| {
+            let mut taken = [0; 2];
+            taken[unit] = lds;
+            (self.lds_bytes[unit] >= lds).then(|| self.take(need, 2 * unit as u8, 2, taken)).flatten()
+        })
+    }
+
+    fn take(&mut self, need: &Need, first_simd: u8, simds: u8, lds_bytes: [u32; 2]) -> Option<Placement> {
+        let rows = need.vector_registers.next_multiple_of(ROW_GRANULE);
+        // A half WGP has SIMDs without any wave: it takes groups of CU mode only, unless they are not needed.
+        let fits = shares(need.waves, first_simd, simds)
+            .all(|(simd, waves)| self.waves[simd] >= waves && self.rows[simd] >= waves * rows);
+        if !fits {
+            return None;
+        }
+        for (simd, waves) in shares(need.waves, first_simd, simds) {
+            self.waves[simd] -= waves;
+            self.rows[simd] -= waves * rows;
+        }
+        self.lds_bytes[0] -= lds_bytes[0];
+        self.lds_bytes[1] -= lds_bytes[1];
+        Some(Placement { wgp: 0, first_simd, simds, lds_bytes, scratch_slots: Box::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn need(waves: u32, vector_registers: u32, lds_bytes: u32, is_wgp_mode: bool) -> Need {
+        Need { waves, vector_registers, lds_bytes, is_wgp_mode, scratch_waves: 0, scratch_limit: 0 }
+    }
+
+    fn capacity(compute_units: u32, need: Need) -> usize {
+        let mut residency = Residency::new(compute_units);
+        std::iter::from_fn(|| residency.place(&need)).take(100_000).count()
+    }
+
+    #[test]
+    fn limits_are_those_of_the_reference() {
+        // 64 compute units of 32 waves; by vector registers: 96 → 16 per SIMD, 192 → 8, 256 → 5.
+        assert_eq!(capacity(64, need(1, 96, 0, true)), 2048);
+        assert_eq!(capacity(64, need(1, 192, 0, true)), 1024);
+        assert_eq!(capacity(64, need(1, 256, 0, false)), 640);
+        assert_eq!(capacity(64, need(8, 96, 0, true)), 256);
+        // LDS: 128 KB per WGP.
+        assert_eq!(capacity(64, need(1, 8, 65_536, false)), 64);
+        assert_eq!(capacity(64, need(1, 8, 65_536, true)), 64);
+        assert_eq!(capacity(2, need(1, 8, 40_960, false)), 2);
+        assert_eq!(capacity(2, need(1, 8, 40_960, true)), 3);
+        assert_eq!(capacity(1, need(32, 96, 0, false)), 1);
+        assert_eq!(capacity(1, need(32, 97, 0, false)), 0);
+    }
+
+    #[test]
+    fn what_is_given_back_can_be_taken_again() {
+        let mut residency = Residency::new(4);
+        let kinds = [need(8, 64, 4096, true), need(3, 200, 1024, false), need(1, 256, 65_536, false)];
+        let mut held = Vec::new();
+        let mut state = 7;
+        for _ in 0..10_000 {
+            let kind = &kinds[crate::shader::launch::mix(&mut state) as usize % kinds.len()];
+            match residency.place(kind) {
+                Some(placement) if state % 3 != 0 => held.push((kind, placement)),
+                Some(placement) => residency.release(kind, &placement),
+                None => held.drain(..).for_each(|(kind, placement)| residency.release(kind, &placement)),
+            }
+        }
+        held.drain(..).for_each(|(kind, placement)| residency.release(kind, &placement));
+        assert_eq!(std::iter::from_fn(|| residency.place(&need(1, 96, 0, true))).count(), 128);
+    }
+
+    #[test]
+    fn scratch_slots_are_not_shared_and_stay_below_the_limit() {
+        let mut residency = Residency::new(64);
+        let need = Need { scratch_waves: 2, scratch_limit: 5, ..need(2, 8, 0, true) };
+        let first = residency.place(&need).unwrap();
+        let second = residency.place(&need).unwrap();
+        let mut slots: Vec<u32> = first.scratch_slots.iter().chain(&second.scratch_slots).copied().collect();
+        slots.sort_unstable();
+        assert_eq!(slots, [0, 1, 2, 3]);
+        assert_eq!(residency.place(&need), None);
+        residency.release(&need, &first);
+        assert_eq!(residency.place(&need).unwrap().scratch_slots.len(), 2);
+    }
+}

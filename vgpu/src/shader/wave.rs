@@ -1,0 +1,96 @@
+//! The architectural state of one wave32.
+//!
+//! Contract: registers are plain values; scalar registers are indexed by their operand code (0..=127), so vcc, m0 and
+//! exec need no special case. Writes to `null` go to a slot that is never read.
+
+/// Lanes of a wave32.
+pub const LANES: usize = 32;
+
+/// One vector register: a dword per lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, align(64))]
+pub struct Row(pub [u32; LANES]);
+
+/// Scalar operand code of vcc_lo.
+pub const VCC_LO: u8 = 106;
+/// Scalar operand code of `null`: reads 0.
+pub const NULL: u8 = 124;
+/// Scalar operand code of m0.
+pub const M0: u8 = 125;
+/// Scalar operand code of exec_lo.
+pub const EXEC_LO: u8 = 126;
+/// Where a write to `null` lands. Translators replace destination 124 by this, so reading 124 always gives 0.
+pub const NULL_SINK: u8 = 128;
+/// Scalar slots: one for every 8-bit code and 16 dwords more (the widest scalar load), so that a code plus a small
+/// offset needs no bounds check. The launcher puts the aperture values (reference §2) at codes 235..=238; the ALU
+/// puts vccz, execz and scc at 251..=253 when an instruction reads them.
+pub const SCALAR_SLOTS: usize = 272;
+
+/// One wave.
+#[derive(Clone, Debug)]
+pub struct Wave {
+    /// Vector registers; always 256, so an 8-bit register number needs no bounds check.
+    pub vector: Box<[Row; 256]>,
+    /// Scalar registers by operand code, and the null sink.
+    pub scalar: [u32; SCALAR_SLOTS],
+    /// The scalar condition code.
+    pub scc: bool,
+    /// MODE: round 3:0, denorm 7:4 (reference §3).
+    pub mode: u32,
+    /// Error added to the approximate operations (reciprocal, square root, exponential, ...), in units of the last
+    /// place: -1, 0 or 1. Chosen per device, so that tests can prove that kernels do not depend on the last bit.
+    pub approximation_bias: i32,
+    /// Index of the next micro operation in the program.
+    pub next: u32,
+    /// Wave index in its workgroup.
+    pub index_in_group: u32,
+    /// VGPRs allocated; a register at or beyond is a fault.
+    pub vector_count: u32,
+    /// Instructions executed.
+    pub executed: u64,
+}
+
+impl Default for Wave {
+    fn default() -> Wave {
+        Wave::new()
+    }
+}
+
+impl Wave {
+    /// A wave with all registers zero, and 256 vector registers.
+    pub fn new() -> Wave {
+        let Ok(vector) = vec![Row([0; LANES]); 256].into_boxed_slice().try_into() else {
+            unreachable!("the vector has 256 elements")
+        };
+        Wave {
+            vector,
+            scalar: [0; SCALAR_SLOTS],
+            scc: false,
+            mode: 0,
+            approximation_bias: 0,
+            next: 0,
+            index_in_group: 0,
+            vector_count: 256,
+            executed: 0,
+        }
+    }
+
+    /// Active lanes.
+    #[inline(always)]
+    pub fn exec(&self) -> u32 {
+        self.scalar[EXEC_LO as usize]
+    }
+
+    /// A 64-bit value in two scalar registers.
+    #[inline(always)]
+    pub fn scalar_pair(&self, low: u8) -> u64 {
+        self.scalar[low as usize] as u64 | (self.scalar[low as usize + 1] as u64) << 32
+    }
+
+    /// Writes a 64-bit value to two scalar registers.
+    #[inline(always)]
+    pub fn set_scalar_pair(&mut self, low: u8, value: u64) {
+        self.scalar[low as usize] = value as u32;
+        self.scalar[low as usize + 1] = (value >> 32) as u32;
+    }
+}

@@ -1,0 +1,266 @@
+//! Feature-dispatched execution: every operation of the shader engine is compiled for AVX-512, AVX2 and the baseline,
+//! and the host's best is bound once, when an instruction is decoded.
+//!
+//! Contract: the result of an operation is the same bits at every level (`fma` is fused at each: by the instruction
+//! or by the library routine). This is one of the four places of the workspace where `unsafe` is permitted.
+//! Cost: one indirect call per instruction.
+#![allow(unsafe_code)]
+
+use crate::shader::machine::Machine;
+use crate::shader::micro::{Flow, MicroOp};
+use crate::shader::wave::{LANES, Row, Wave};
+
+/// What one instruction does. Implementations mark `execute` `#[inline(always)]`, so that the body is compiled with
+/// the vector features of the level that it is bound to; plain loops over 32 lanes are vectorised by the compiler.
+pub trait Operation {
+    /// Executes `op` for the wave. Control flow and stops are told by the result.
+    fn execute(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow;
+}
+
+/// A vector level that this host has been seen to support.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level(Kind);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Baseline,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+/// An operation bound to a level. Only [`Level::bind`] makes one.
+#[derive(Clone, Copy)]
+pub struct Executor(unsafe fn(&mut Wave, &MicroOp, &mut Machine<'_>) -> Flow);
+
+impl Level {
+    /// The level that every host has. Scalar operations are bound to it: vector features gain them nothing.
+    pub const BASELINE: Level = Level(Kind::Baseline);
+
+    /// The best level of this host.
+    pub fn detect() -> Level {
+        Self::supported()[0]
+    }
+
+    /// Every level of this host, best first; for tests that compare them.
+    pub fn supported() -> Vec<Level> {
+        let mut levels = Vec::new();
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx2 = is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("fma")
+                && is_x86_feature_detected!("f16c")
+                && is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("lzcnt")
+                && is_x86_feature_detected!("popcnt");
+            let avx512 = is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512cd");
+            if avx2 && avx512 {
+                levels.push(Level(Kind::Avx512));
+            }
+            if avx2 {
+                levels.push(Level(Kind::Avx2));
+            }
+        }
+        levels.push(Level(Kind::Baseline));
+        levels
+    }
+
+    /// Its name, for reports.
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            Kind::Baseline => "baseline",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => "avx512",
+        }
+    }
+
+    /// Binds an operation to this level.
+    pub fn bind<O: Operation>(self) -> Executor {
+        match self.0 {
+            Kind::Baseline => Executor(baseline::<O>),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => Executor(avx2::<O>),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => Executor(avx512::<O>),
+        }
+    }
+}
+
+impl Executor {
+    /// Runs the operation.
+    #[inline(always)]
+    pub fn call(self, wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
+        // SAFETY: the pointer was made by `Level::bind` from a `Level`, and a `Level` other than the baseline is made
+        // only after the features its functions are compiled with were detected on this host.
+        unsafe { (self.0)(wave, op, machine) }
+    }
+}
+
+fn baseline<O: Operation>(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
+    O::execute(wave, op, machine)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+fn avx2<O: Operation>(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
+    O::execute(wave, op, machine)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"
+)]
+fn avx512<O: Operation>(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
+    O::execute(wave, op, machine)
+}
+
+/// A row with the same value in every lane.
+#[inline(always)]
+pub fn splat(value: u32) -> Row {
+    Row([value; LANES])
+}
+
+/// All ones in the lanes whose bit is set, zero in the others.
+#[inline(always)]
+pub fn spread(mask: u32) -> Row {
+    // Two halves of 16 bits: the compiler turns each into one mask register.
+    let (low, high) = (mask & 0xFFFF, mask >> 16);
+    let mut row = Row([0; LANES]);
+    for lane in 0..16 {
+        row.0[lane] = ((low >> lane) & 1).wrapping_neg();
+    }
+    for lane in 0..16 {
+        row.0[lane + 16] = ((high >> lane) & 1).wrapping_neg();
+    }
+    row
+}
+
+/// `chosen` in the lanes whose bit is set, `other` elsewhere.
+#[inline(always)]
+pub fn blend(mask: u32, chosen: &Row, other: &Row) -> Row {
+    let spread = spread(mask);
+    let mut row = Row([0; LANES]);
+    for lane in 0..LANES {
+        row.0[lane] = (chosen.0[lane] & spread.0[lane]) | (other.0[lane] & !spread.0[lane]);
+    }
+    row
+}
+
+/// One bit per lane from a row of all-ones and zero lanes.
+#[inline(always)]
+pub fn collect(flags: Row) -> u32 {
+    // The row passes through memory: left in values, the compiler assembles the bits one by one.
+    let flags = core::hint::black_box(flags);
+    let mut mask = 0;
+    for lane in 0..LANES {
+        mask |= flags.0[lane] & (1 << lane);
+    }
+    mask
+}
+
+/// Lane `i` of `result` becomes lane `source[i] % 32` of the row. Moves data only, so every way gives the same.
+#[inline(always)]
+pub fn permute(row: &Row, source: &[u8; LANES], result: &mut Row) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512f") {
+        // SAFETY: the feature that the function is compiled with was just detected.
+        return unsafe { permute_avx512(row, source, result) };
+    }
+    for lane in 0..LANES {
+        result.0[lane] = row.0[source[lane] as usize & (LANES - 1)];
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn permute_avx512(row: &Row, source: &[u8; LANES], result: &mut Row) {
+    use core::arch::x86_64::*;
+    // SAFETY: a row is 128 bytes, which the two loads and the two stores of 64 bytes at offsets 0 and 64 cover; the
+    // sources are 32 bytes, which the two loads of 16 bytes cover; unaligned access is allowed by each of them. The
+    // permutation looks at the low five bits of an index.
+    unsafe {
+        let low = _mm512_loadu_si512(row.0.as_ptr().cast());
+        let high = _mm512_loadu_si512(row.0.as_ptr().add(16).cast());
+        for half in 0..2 {
+            let bytes = _mm_loadu_si128(source.as_ptr().add(16 * half).cast());
+            let moved = _mm512_permutex2var_epi32(low, _mm512_cvtepu8_epi32(bytes), high);
+            _mm512_storeu_si512(result.0.as_mut_ptr().add(16 * half).cast(), moved);
+        }
+    }
+}
+
+/// Truncates to a signed integer; saturates; NaN gives 0. In vector code it is shorter than `as`.
+#[inline(always)]
+pub fn truncate_to_i32(value: f32) -> i32 {
+    let fits = value >= -2_147_483_648.0 && value < 2_147_483_648.0;
+    // SAFETY: the argument is 0 or was just seen to be within the range of i32, so it is neither NaN nor too large.
+    let truncated: i32 = unsafe { (if fits { value } else { 0.0 }).to_int_unchecked() };
+    let truncated = if value >= 2_147_483_648.0 { i32::MAX } else { truncated };
+    if value < -2_147_483_648.0 { i32::MIN } else { truncated }
+}
+
+/// Truncates to an unsigned integer; saturates; NaN gives 0.
+#[inline(always)]
+pub fn truncate_to_u32(value: f32) -> u32 {
+    let fits = value >= 0.0 && value < 4_294_967_296.0;
+    // SAFETY: the argument is 0 or was just seen to be within the range of u32, so it is neither NaN nor too large.
+    let truncated: u32 = unsafe { (if fits { value } else { 0.0 }).to_int_unchecked() };
+    if value >= 4_294_967_296.0 { u32::MAX } else { truncated }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_and_rows_convert_both_ways() {
+        for mask in [0, 1, 0x8000_0000, 0xFFFF, 0xFFFF_0000, 0xDEAD_BEEF, u32::MAX] {
+            let row = spread(mask);
+            for lane in 0..LANES {
+                assert_eq!(row.0[lane], if mask >> lane & 1 != 0 { u32::MAX } else { 0 });
+            }
+            assert_eq!(collect(row), mask);
+        }
+    }
+
+    #[test]
+    fn permute_moves_lanes() {
+        let mut row = Row([0; LANES]);
+        let mut source = [0; LANES];
+        for lane in 0..LANES {
+            row.0[lane] = 100 + lane as u32;
+            source[lane] = (lane * 7 + 3) as u8; // also beyond 31: modulo 32
+        }
+        let mut moved = Row([0; LANES]);
+        permute(&row, &source, &mut moved);
+        for lane in 0..LANES {
+            assert_eq!(moved.0[lane], 100 + (lane as u32 * 7 + 3) % 32);
+        }
+    }
+
+    #[test]
+    fn truncation_saturates() {
+        for (value, signed, unsigned) in [
+            (1.9, 1, 1),
+            (-1.9, -1, 0),
+            (3e9, i32::MAX, 3_000_000_000),
+            (-3e9, i32::MIN, 0),
+            (1e20, i32::MAX, u32::MAX),
+            (f32::NEG_INFINITY, i32::MIN, 0),
+            (f32::NAN, 0, 0),
+            (2_147_483_648.0, i32::MAX, 2_147_483_648),
+            (-2_147_483_648.0, i32::MIN, 0),
+        ] {
+            assert_eq!(truncate_to_i32(value), signed, "{value}");
+            assert_eq!(truncate_to_u32(value), unsigned, "{value}");
+        }
+    }
+}

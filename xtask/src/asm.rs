@@ -1,0 +1,390 @@
+//! `cargo xtask asm`: gfx1201 sources to `.zrt` blobs.
+//!
+//! Contract: reads `asm/gfx1201`, writes `asm/gfx1201/include/params.inc`, `asm/blobs/*.zrt` and
+//! `asm/blobs/manifest.json`, all committed; `--check` writes nothing and fails on any difference. The assembler is
+//! llvm-mc of LLVM 19 and no other: the version is checked, and one encoding is probed, because an older llvm-mc takes
+//! gfx1201 with a warning and emits other code.
+
+mod check;
+mod listing;
+mod source;
+mod toolchain;
+
+use serde::{Deserialize, Serialize};
+use source::{Directives, Source};
+use std::fs;
+use std::path::{Path, PathBuf};
+use zrt_asm::params::{PARAMETER_BLOCKS, ParameterBlock};
+use zrt_isa::resources::{self, Rsrc1, Rsrc2, Rsrc3, WaveSize};
+use zrt_isa::zrt::{Kernel, ZrtError};
+
+/// Arguments of `cargo xtask asm`.
+#[derive(clap::Args, Debug)]
+pub struct AsmArguments {
+    /// Compare with the committed files instead of writing them.
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// Why kernels could not be assembled or checked.
+#[derive(Debug, thiserror::Error)]
+pub enum AsmError {
+    /// A file could not be read or written.
+    #[error("cannot access {path}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A tool is not there.
+    #[error("{tool} could not be started; install LLVM 19 (packages llvm-19 and lld-19)")]
+    ToolMissing {
+        /// The program.
+        tool: &'static str,
+        /// The system's reason.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A tool is of another version.
+    #[error("{tool} does not report LLVM version 19: {found:?}")]
+    ToolVersion {
+        /// The program.
+        tool: &'static str,
+        /// Its version line.
+        found: String,
+    },
+    /// The assembler encodes something else than gfx1201.
+    #[error("{tool} encodes `{instruction}` as {found}, not as {expected}: it does not know gfx1201")]
+    Encoding {
+        /// The program.
+        tool: &'static str,
+        /// The probe.
+        instruction: &'static str,
+        /// What it gave.
+        found: String,
+        /// What gfx1201 needs (instruction set reference §1, §4).
+        expected: &'static str,
+    },
+    /// A tool failed.
+    #[error("{tool} failed on {name}:\n{output}")]
+    Tool {
+        /// The program.
+        tool: &'static str,
+        /// The kernel.
+        name: String,
+        /// What it printed.
+        output: String,
+    },
+    /// A source breaks a rule.
+    #[error("{path}: {reason}")]
+    Source {
+        /// The file, relative to the repository.
+        path: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The container cannot be written.
+    #[error("{name}: the container is refused")]
+    Container {
+        /// The kernel.
+        name: String,
+        /// The reason.
+        #[source]
+        source: ZrtError,
+    },
+    /// The manifest cannot be read.
+    #[error("asm/blobs/manifest.json cannot be read")]
+    Manifest(#[from] serde_json::Error),
+    /// Committed files are not what the sources give.
+    #[error("{} differ from what the sources give: run `cargo xtask asm`", .0.join(", "))]
+    Drift(Vec<String>),
+}
+
+/// `asm/blobs/manifest.json`.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Manifest {
+    /// Version of the assembler.
+    assembler: String,
+    /// One entry per kernel, by name.
+    kernels: Vec<ManifestEntry>,
+}
+
+/// What is known about one blob.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct ManifestEntry {
+    name: String,
+    source: String,
+    /// Fingerprint of the source with its includes in place, in hexadecimal.
+    source_fingerprint: String,
+    code_bytes: usize,
+    blob_bytes: usize,
+    parameters: String,
+    parameter_bytes: u32,
+    workgroup: [u16; 3],
+    vgprs: u16,
+    sgprs: u16,
+    lds_bytes: u32,
+    /// Workgroups that a compute unit holds at once.
+    groups_per_cu: u32,
+}
+
+/// One file to be written or compared.
+struct Output {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+/// Assembles every kernel and writes or compares the results.
+pub fn run(arguments: &AsmArguments) -> Result<(), AsmError> {
+    let root = repository();
+    let params =
+        Output { path: root.join("asm/gfx1201/include/params.inc"), bytes: parameter_include().into_bytes() };
+    if arguments.check {
+        compare(&root, std::slice::from_ref(&params))?;
+    } else {
+        write(&params)?;
+    }
+    let assembler = toolchain::probe(&root)?;
+    let mut outputs = Vec::new();
+    let mut kernels = Vec::new();
+    for name in kernel_names(&root)? {
+        let (entry, blob) = build(&root, &name)?;
+        outputs.push(Output { path: root.join(format!("asm/blobs/{name}.zrt")), bytes: blob });
+        kernels.push(entry);
+    }
+    let path = root.join("asm/blobs/manifest.json");
+    let assembler = match arguments.check {
+        // Another patch release of LLVM 19 is no drift as long as the bytes are the same.
+        true => serde_json::from_slice::<Manifest>(&read(&path)?)?.assembler,
+        false => assembler,
+    };
+    let mut bytes = serde_json::to_vec_pretty(&Manifest { assembler, kernels })?;
+    bytes.push(b'\n');
+    outputs.push(Output { path, bytes });
+    if arguments.check {
+        compare(&root, &outputs)?;
+        refuse_strangers(&root, &outputs)?;
+        println!("asm: {} kernels are what the sources give", outputs.len() - 1);
+    } else {
+        outputs.iter().try_for_each(write)?;
+        refuse_strangers(&root, &outputs)?;
+        println!("asm: {} kernels written to asm/blobs", outputs.len() - 1);
+    }
+    Ok(())
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Names of the kernels: the `.s` files of `asm/gfx1201`, sorted.
+fn kernel_names(root: &Path) -> Result<Vec<String>, AsmError> {
+    let folder = root.join("asm/gfx1201");
+    let failed = |source| AsmError::File { path: folder.clone(), source };
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_some_and(|extension| extension == "s")
+            && let Some(stem) = path.file_stem()
+        {
+            names.push(stem.to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Assembles one kernel into its manifest entry and container.
+fn build(root: &Path, name: &str) -> Result<(ManifestEntry, Vec<u8>), AsmError> {
+    let source = Source::read(root, name)?;
+    let directives = source.directives()?;
+    let parameters = parameter_block(&source, &directives)?;
+    let assembled = toolchain::assemble(root, name, &source)?;
+    check::registers(&source, &directives, &assembled.listing)?;
+    check::scalar_hazards(&source, &assembled.listing)?;
+    check::padding(&source, &assembled.code)?;
+
+    let container = |error| AsmError::Container { name: name.into(), source: error };
+    let words = resource_words(&directives, assembled.code.len()).map_err(container)?;
+    let kernel = Kernel {
+        name,
+        code: &assembled.code,
+        entry: 0,
+        rsrc1: words[0],
+        rsrc2: words[1],
+        rsrc3: words[2],
+        wave_size: WaveSize::Wave32,
+        user_sgprs: USER_SGPRS,
+        vgprs: directives.vgprs,
+        sgprs: directives.sgprs,
+        workgroup: directives.workgroup,
+        lds_bytes: directives.lds_bytes,
+        scratch_bytes: 0,
+        parameter_version: parameters.header.version,
+        parameter_opcode: parameters.header.opcode,
+        parameter_bytes: parameters.header.bytes,
+        files: source.files.iter().map(String::as_str).collect(),
+        lines: assembled.lines,
+        constants: Vec::new(),
+    };
+    let blob = kernel.write().map_err(container)?;
+    let needs = resources::GroupNeeds {
+        wave_size: WaveSize::Wave32,
+        vgprs: directives.vgprs.into(),
+        lds_bytes: directives.lds_bytes,
+        work_items: kernel.work_items(),
+    };
+    let occupancy = needs.occupancy().map_err(ZrtError::from).map_err(container)?;
+    let entry = ManifestEntry {
+        name: name.into(),
+        source: source.files[0].clone(),
+        source_fingerprint: format!("{:016x}", source.fingerprint()),
+        code_bytes: kernel.code.len(),
+        blob_bytes: blob.len(),
+        parameters: parameters.name.into(),
+        parameter_bytes: parameters.header.bytes,
+        workgroup: directives.workgroup,
+        vgprs: directives.vgprs,
+        sgprs: directives.sgprs,
+        lds_bytes: directives.lds_bytes,
+        groups_per_cu: occupancy.groups_per_cu,
+    };
+    Ok((entry, blob))
+}
+
+/// USER_DATA_0 and 1: the address of the parameter block (docs/kernels.md).
+const USER_SGPRS: u8 = 2;
+
+/// RSRC1, 2, 3 of a kernel on the dispatch path: CU mode, denormals kept, workgroup id X, work-item id X.
+fn resource_words(directives: &Directives, code_bytes: usize) -> Result<[u32; 3], ZrtError> {
+    let rsrc1 = Rsrc1 {
+        vgpr_blocks_minus_one: resources::vgpr_field(directives.vgprs.into(), WaveSize::Wave32)?,
+        ..Rsrc1::default()
+    };
+    let rsrc2 = Rsrc2 {
+        user_sgprs: USER_SGPRS.into(),
+        workgroup_id: [true, false, false],
+        lds_blocks: resources::lds_field(directives.lds_bytes)?,
+        ..Rsrc2::default()
+    };
+    let rsrc3 = Rsrc3 {
+        instruction_prefetch: resources::instruction_prefetch_field(code_bytes as u32),
+        ..Rsrc3::default()
+    };
+    Ok([rsrc1.word()?, rsrc2.word()?, rsrc3.word()?])
+}
+
+fn parameter_block(source: &Source, directives: &Directives) -> Result<&'static ParameterBlock, AsmError> {
+    let found = PARAMETER_BLOCKS.iter().find(|block| block.name == directives.parameters);
+    found.ok_or_else(|| source.error(format!("no parameter block is called {}", directives.parameters)))
+}
+
+/// The text of `params.inc`.
+fn parameter_include() -> String {
+    let mut text = String::from(
+        "// Generated by `cargo xtask asm` from asm/src: byte offsets in the parameter blocks, and constants that host\n\
+         // and kernels share.\n\n",
+    );
+    let rows = zrt_asm::MATVEC_ROWS_PER_LANE;
+    text.push_str(&format!(".set MATVEC_ROWS_PER_LANE, {rows}\n"));
+    for block in PARAMETER_BLOCKS {
+        text.push('\n');
+        for (field, offset, _) in block.fields {
+            let name = format!("PARAM_{}_{}", snake_case(block.name), field.to_uppercase());
+            text.push_str(&format!(".set {name}, {offset}\n"));
+        }
+    }
+    text
+}
+
+/// `KvWrite` to `KV_WRITE`.
+fn snake_case(name: &str) -> String {
+    let mut text = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !text.is_empty() {
+            text.push('_');
+        }
+        text.extend(letter.to_uppercase());
+    }
+    text
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, AsmError> {
+    fs::read(path).map_err(|source| AsmError::File { path: path.into(), source })
+}
+
+fn write(output: &Output) -> Result<(), AsmError> {
+    if fs::read(&output.path).is_ok_and(|bytes| bytes == output.bytes) {
+        return Ok(());
+    }
+    fs::write(&output.path, &output.bytes)
+        .map_err(|source| AsmError::File { path: output.path.clone(), source })
+}
+
+fn compare(root: &Path, outputs: &[Output]) -> Result<(), AsmError> {
+    let differs = |output: &&Output| !fs::read(&output.path).is_ok_and(|bytes| bytes == output.bytes);
+    let different: Vec<String> =
+        outputs.iter().filter(differs).map(|output| relative(root, &output.path)).collect();
+    if different.is_empty() { Ok(()) } else { Err(AsmError::Drift(different)) }
+}
+
+/// Every file in `asm/blobs` is one that the sources give, and every blob is in the crate's list.
+fn refuse_strangers(root: &Path, outputs: &[Output]) -> Result<(), AsmError> {
+    let folder = root.join("asm/blobs");
+    let failed = |source| AsmError::File { path: folder.clone(), source };
+    let mut strangers = Vec::new();
+    for entry in fs::read_dir(&folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if !outputs.iter().any(|output| output.path == path) {
+            strangers.push(relative(root, &path));
+        }
+    }
+    let library = root.join("asm/src/lib.rs");
+    let text = String::from_utf8_lossy(&read(&library)?).into_owned();
+    for output in outputs {
+        let stem = output.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if output.path.extension().is_some_and(|extension| extension == "zrt")
+            && !text.contains(&format!("\"{stem}\""))
+        {
+            strangers.push(format!("{stem} (not in asm/src/lib.rs)"));
+        }
+    }
+    if strangers.is_empty() { Ok(()) } else { Err(AsmError::Drift(strangers)) }
+}
+
+fn relative(root: &Path, path: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Needs no assembler: sources that were changed without a new assembly run are found by their fingerprint.
+    #[test]
+    fn blobs_were_made_from_these_sources() {
+        let root = repository();
+        let bytes = read(&root.join("asm/blobs/manifest.json")).expect("committed");
+        let manifest: Manifest = serde_json::from_slice(&bytes).expect("json");
+        let names = kernel_names(&root).expect("sources");
+        let listed: Vec<&str> = manifest.kernels.iter().map(|entry| entry.name.as_str()).collect();
+        assert_eq!(listed, names);
+        for entry in &manifest.kernels {
+            let source = Source::read(&root, &entry.name).expect("source");
+            let found = format!("{:016x}", source.fingerprint());
+            assert_eq!(found, entry.source_fingerprint, "{}: run `cargo xtask asm`", entry.name);
+            let blob = zrt_asm::blob(&entry.name).expect("listed");
+            let kernel = Kernel::parse(blob).expect("container");
+            assert_eq!((kernel.name, kernel.code.len()), (entry.name.as_str(), entry.code_bytes));
+        }
+    }
+
+    #[test]
+    fn the_parameter_include_is_generated() {
+        let committed = read(&repository().join("asm/gfx1201/include/params.inc")).expect("committed");
+        assert_eq!(String::from_utf8_lossy(&committed), parameter_include());
+        assert!(parameter_include().contains(".set PARAM_KV_WRITE_VALUE_CACHE_VA, 40\n"));
+    }
+}

@@ -1,0 +1,133 @@
+//! A kernel's source: its text with the includes in place, where each line came from, and its directives.
+//!
+//! Contract: reads files below `asm/gfx1201` only. Directives are comments of the `.s` file that start with `//!`:
+//! `parameters NAME`, `workgroup X Y Z`, `vgprs N`, `sgprs N`, `lds BYTES`; each exactly once.
+
+use super::AsmError;
+use std::fs;
+use std::path::Path;
+
+/// Includes may nest this deep.
+const INCLUDE_DEPTH_MAX: usize = 4;
+
+/// One line with its origin.
+#[derive(Debug)]
+struct SourceLine {
+    file: usize,
+    number: usize,
+    text: String,
+}
+
+/// The text of one kernel.
+#[derive(Debug)]
+pub struct Source {
+    /// Files by number, relative to the repository; the `.s` file first.
+    pub files: Vec<String>,
+    lines: Vec<SourceLine>,
+}
+
+/// What the source says about itself.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Directives {
+    /// Name of the parameter block's type.
+    pub parameters: String,
+    /// Work-items of a group.
+    pub workgroup: [u16; 3],
+    /// Vector registers.
+    pub vgprs: u16,
+    /// Scalar registers.
+    pub sgprs: u16,
+    /// LDS of a group.
+    pub lds_bytes: u32,
+}
+
+impl Source {
+    /// Reads `asm/gfx1201/NAME.s` and what it includes.
+    pub fn read(root: &Path, name: &str) -> Result<Source, AsmError> {
+        let mut source = Source { files: Vec::new(), lines: Vec::new() };
+        source.add_file(root, &format!("{name}.s"), 0)?;
+        Ok(source)
+    }
+
+    fn add_file(&mut self, root: &Path, path: &str, depth: usize) -> Result<(), AsmError> {
+        let relative = format!("asm/gfx1201/{path}");
+        let full = root.join(&relative);
+        let text = fs::read_to_string(&full).map_err(|source| AsmError::File { path: full, source })?;
+        let file = self.files.len();
+        self.files.push(relative);
+        if depth > INCLUDE_DEPTH_MAX {
+            return Err(self.error(format!("includes nest deeper than {INCLUDE_DEPTH_MAX}")));
+        }
+        for (index, line) in text.lines().enumerate() {
+            match line.trim().strip_prefix(".include") {
+                Some(rest) => self.add_file(root, rest.trim().trim_matches('"'), depth + 1)?,
+                None => self.lines.push(SourceLine { file, number: index + 1, text: line.to_owned() }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Fingerprint of the whole text.
+    pub fn fingerprint(&self) -> u64 {
+        let text: String = self.lines.iter().map(|line| format!("{}\n", line.text)).collect();
+        zrt_asm::source::fingerprint(text.as_bytes())
+    }
+
+    /// The text for the assembler: every instruction is preceded by a `.loc` that names where it stands, so that the
+    /// line table points into the body and not at the macro's use.
+    pub fn with_locations(&self) -> String {
+        let mut text = String::new();
+        for (index, file) in self.files.iter().enumerate() {
+            text.push_str(&format!(".file {} \"{file}\"\n", index + 1));
+        }
+        for line in &self.lines {
+            let is_code =
+                line.text.trim_start().starts_with(|first: char| first.is_ascii_lowercase() || first == '\\');
+            if is_code {
+                text.push_str(&format!(".loc {} {}\n", line.file + 1, line.number));
+            }
+            text.push_str(&line.text);
+            text.push('\n');
+        }
+        text
+    }
+
+    /// The directives.
+    pub fn directives(&self) -> Result<Directives, AsmError> {
+        Ok(Directives {
+            parameters: self.directive("parameters")?.to_owned(),
+            workgroup: self.workgroup()?,
+            vgprs: self.number("vgprs")?,
+            sgprs: self.number("sgprs")?,
+            lds_bytes: self.number("lds")?,
+        })
+    }
+
+    fn directive(&self, key: &str) -> Result<&str, AsmError> {
+        let mut values = self.lines.iter().filter(|line| line.file == 0).filter_map(|line| {
+            line.text.strip_prefix("//!")?.trim().strip_prefix(key)?.strip_prefix(' ').map(str::trim)
+        });
+        match (values.next(), values.next()) {
+            (Some(value), None) => Ok(value),
+            (None, _) => Err(self.error(format!("the directive `//! {key}` is missing"))),
+            (Some(_), Some(_)) => Err(self.error(format!("the directive `//! {key}` stands twice"))),
+        }
+    }
+
+    fn number<T: std::str::FromStr>(&self, key: &str) -> Result<T, AsmError> {
+        let value = self.directive(key)?;
+        value.parse().map_err(|_| self.error(format!("`//! {key}` takes a number, not {value:?}")))
+    }
+
+    fn workgroup(&self) -> Result<[u16; 3], AsmError> {
+        let value = self.directive("workgroup")?;
+        let sizes: Result<Vec<u16>, _> = value.split_whitespace().map(str::parse).collect();
+        let sizes: Option<[u16; 3]> = sizes.ok().and_then(|sizes| sizes.try_into().ok());
+        sizes.ok_or_else(|| self.error(format!("`//! workgroup` takes three numbers, not {value:?}")))
+    }
+
+    /// An error about this source.
+    pub fn error(&self, reason: String) -> AsmError {
+        AsmError::Source { path: self.files.first().cloned().unwrap_or_default(), reason }
+    }
+}

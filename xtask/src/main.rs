@@ -1,0 +1,54 @@
+//! The only build driver of the workspace. `cargo xtask help` lists what it does.
+//!
+//! Contract: every step of the project that is not `cargo build` is a subcommand here; each exits non-zero on any
+//! failure and says in one sentence what to do.
+#![forbid(unsafe_code)]
+
+mod asm;
+mod pm4_test;
+mod test;
+mod tidy;
+mod uapi;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Build driver of zrt.
+#[derive(Parser)]
+#[command(name = "xtask", about, version)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Assemble the gfx1201 kernels, or check the committed blobs for drift. Needs LLVM 19.
+    Asm(asm::AsmArguments),
+    /// Run every packet that we use on a device, virtual or real, and say what was observed.
+    Pm4Test(pm4_test::Pm4TestArguments),
+    /// Run everything that must hold: format, tidy, lints, drift, tests, packet conformance.
+    Test(test::TestArguments),
+    /// Check the sources against the house rules.
+    Tidy,
+    /// Generate the kernel driver's structures from its headers (ZRT_UAPI), or check them for drift.
+    Uapi(uapi::UapiArguments),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome: Result<(), Box<dyn std::error::Error>> = match &arguments.task {
+        Task::Asm(arguments) => asm::run(arguments).map_err(Into::into),
+        Task::Pm4Test(arguments) => pm4_test::run(arguments).map_err(Into::into),
+        Task::Test(arguments) => test::run(arguments),
+        Task::Tidy => tidy::run(),
+        Task::Uapi(arguments) => uapi::run(arguments).map_err(Into::into),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! `cargo xtask pm4-test`: every packet that we use, on a card or on the virtual device.
+//!
+//! Contract: opens the device without its self-test, runs the whole of it case by case, prints what each case
+//! observed, and fails where any case failed, was not reached, or something could not be given back. This is what
+//! someone with a card runs first.
+
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use zrt_device::selftest::{self, CaseReport, Extent};
+use zrt_device::{Device, DeviceChoice, DeviceError, OpenOptions, RING_BYTES_DEFAULT, VirtualOptions};
+use zrt_mem::ByteLen;
+
+/// Arguments of `cargo xtask pm4-test`.
+#[derive(clap::Args, Debug)]
+pub struct Pm4TestArguments {
+    /// Where: virtual or kfd.
+    #[arg(long, default_value = "virtual")]
+    pub device: DeviceChoice,
+    /// Write the report as JSON to this file.
+    #[arg(long)]
+    pub json: Option<PathBuf>,
+    /// Length of the command ring in bytes.
+    #[arg(long, default_value_t = RING_BYTES_DEFAULT.0)]
+    pub ring_bytes: u64,
+    /// Virtual device: only a small part of VRAM is CPU-visible.
+    #[arg(long)]
+    pub small_bar: bool,
+    /// Virtual device: run waves one after another in the order that this seed gives.
+    #[arg(long)]
+    pub seed: Option<u64>,
+}
+
+/// Why the test failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Pm4TestError {
+    /// The device did not open.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// Cases failed.
+    #[error("{failed} of {all} cases failed, first \"{first}\"; see the lines above")]
+    Cases {
+        /// How many failed.
+        failed: usize,
+        /// How many there are.
+        all: usize,
+        /// The first of them.
+        first: &'static str,
+    },
+    /// The device was lost before the last case.
+    #[error("{missing} of {all} cases were not reached, because the device stopped; see the lines above")]
+    CutShort {
+        /// How many did not run.
+        missing: usize,
+        /// How many there are.
+        all: usize,
+    },
+    /// The report could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Report {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+}
+
+/// Runs the command.
+pub fn run(arguments: &Pm4TestArguments) -> Result<(), Pm4TestError> {
+    let options = OpenOptions {
+        ring_bytes: ByteLen(arguments.ring_bytes),
+        virtual_device: VirtualOptions {
+            small_bar: arguments.small_bar,
+            scheduler_seed: arguments.seed,
+            ..VirtualOptions::default()
+        },
+    };
+    let mut device = Device::open_for_test(arguments.device, &options)?;
+    println!("{}", headline(&device));
+    let reports = selftest::run(&mut device, Extent::Full);
+    for report in &reports {
+        print_case(report, device.is_virtual());
+    }
+    if let Some(path) = &arguments.json {
+        let text = format!("{:#}\n", to_json(&device, &reports));
+        std::fs::write(path, text).map_err(|source| Pm4TestError::Report { path: path.clone(), source })?;
+    }
+    device.close()?;
+    judge(&reports)
+}
+
+fn judge(reports: &[CaseReport]) -> Result<(), Pm4TestError> {
+    let all = selftest::case_count(Extent::Full);
+    let failed: Vec<&CaseReport> = reports.iter().filter(|report| report.outcome.is_err()).collect();
+    if let Some(first) = failed.first() {
+        return Err(Pm4TestError::Cases { failed: failed.len(), all, first: first.case });
+    }
+    if reports.len() < all {
+        return Err(Pm4TestError::CutShort { missing: all - reports.len(), all });
+    }
+    println!("all {all} cases passed");
+    Ok(())
+}
+
+fn headline(device: &Device) -> String {
+    let info = device.info();
+    format!(
+        "{}: gpu_id {}, {} compute units, {} MiB of VRAM, {} BAR, KFD {}.{}, MEC firmware {}, ring of {} bytes",
+        info.name,
+        info.gpu_id,
+        info.compute_units,
+        info.vram.0 >> 20,
+        if info.has_large_bar { "large" } else { "small" },
+        info.kfd_version.0,
+        info.kfd_version.1,
+        info.firmware,
+        info.ring_bytes.0,
+    )
+}
+
+fn print_case(report: &CaseReport, is_virtual: bool) {
+    let (word, text) = match &report.outcome {
+        Ok(observed) => ("ok", observed),
+        Err(observed) => ("FAILED", observed),
+    };
+    println!("{word:>6}  {:<28} {text}", report.case);
+    for timing in &report.timings {
+        let whose = if is_virtual { " (virtual device: no speed of a card)" } else { "" };
+        println!("{:37} {}: {:.2} µs{whose}", "", timing.name, timing.nanoseconds / 1e3);
+    }
+}
+
+fn to_json(device: &Device, reports: &[CaseReport]) -> Value {
+    let info = device.info();
+    let case = |report: &CaseReport| {
+        let timings: serde_json::Map<String, Value> =
+            report.timings.iter().map(|timing| (timing.name.into(), json!(timing.nanoseconds))).collect();
+        json!({
+            "case": report.case,
+            "passed": report.outcome.is_ok(),
+            "observed": report.outcome.as_ref().unwrap_or_else(|observed| observed),
+            "duration_us": report.duration.as_micros() as u64,
+            "timings_ns": timings,
+        })
+    };
+    json!({
+        "device": info.name,
+        "virtual": info.is_virtual,
+        "gpu_id": info.gpu_id,
+        "compute_units": info.compute_units,
+        "vram_bytes": info.vram.0,
+        "large_bar": info.has_large_bar,
+        "kfd_version": format!("{}.{}", info.kfd_version.0, info.kfd_version.1),
+        "mec_firmware": info.firmware,
+        "ring_bytes": info.ring_bytes.0,
+        "cases_expected": selftest::case_count(Extent::Full),
+        "cases": reports.iter().map(case).collect::<Vec<Value>>(),
+    })
+}

@@ -1,0 +1,98 @@
+//! `cargo xtask tidy`: reads the sources and refuses what reviewers should not have to look for.
+//!
+//! Contract: looks at files under version control's reach only (not `target`), never changes one, and names file and
+//! line of every finding. The rules are the constants below.
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Longest file, in lines; past it a second subject is hiding.
+const FILE_LINES_MAX: usize = 900;
+/// Longest line of source, in characters.
+const LINE_CHARACTERS_MAX: usize = 140;
+/// Files that may contain `unsafe`: system calls, the shared view, vector dispatch.
+const UNSAFE_PLACES: &[&str] = &["kmd/src/syscalls/", "mem/src/shared.rs", "vgpu/src/simd.rs"];
+/// Folders that are not sources of ours.
+const SKIPPED: &[&str] = &["target", ".git", "models", "corpus", "artifacts"];
+/// Generated files, exempt from the length rules.
+const GENERATED: &[&str] = &["kmd/src/bindings/"];
+
+/// Runs every rule.
+pub fn run() -> Result<(), Box<dyn Error>> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = Vec::new();
+    collect(&root, &mut files)?;
+    let mut findings = Vec::new();
+    for file in &files {
+        let path = file.strip_prefix(&root)?.to_string_lossy().replace('\\', "/");
+        let Ok(text) = fs::read_to_string(file) else { continue };
+        check_text(&path, &text, &mut findings);
+        if path.ends_with(".rs") {
+            check_rust(&path, &text, &mut findings);
+        }
+    }
+    if findings.is_empty() {
+        return Ok(());
+    }
+    findings.iter().for_each(|finding| eprintln!("{finding}"));
+    Err(format!("tidy: {} findings", findings.len()).into())
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if SKIPPED.iter().any(|skipped| name == *skipped) {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            collect(&entry.path(), files)?;
+        } else {
+            files.push(entry.path());
+        }
+    }
+    Ok(())
+}
+
+fn check_text(path: &str, text: &str, findings: &mut Vec<String>) {
+    for (index, line) in text.lines().enumerate() {
+        let at = format!("{path}:{}", index + 1);
+        if line.ends_with([' ', '\t']) && !path.ends_with(".json") {
+            findings.push(format!("{at}: white space at the end of the line"));
+        }
+        // Assembled at run time so that this rule does not find itself.
+        for machine_path in [["/", "work/"].concat(), ["/", "root/"].concat(), ["/", "home/"].concat()] {
+            if line.contains(&machine_path) {
+                findings.push(format!("{at}: a path of one machine ({machine_path})"));
+            }
+        }
+    }
+}
+
+fn check_rust(path: &str, text: &str, findings: &mut Vec<String>) {
+    let generated = GENERATED.iter().any(|prefix| path.starts_with(prefix));
+    let lines = text.lines().count();
+    if lines > FILE_LINES_MAX && !generated {
+        findings.push(format!("{path}: {lines} lines, at most {FILE_LINES_MAX}"));
+    }
+    if !text.starts_with("//!") && !generated && !path.contains("/bindings") {
+        findings.push(format!("{path}: no module documentation at the top"));
+    }
+    let may_be_unsafe = UNSAFE_PLACES.iter().any(|place| path.starts_with(place));
+    for (index, line) in text.lines().enumerate() {
+        let at = format!("{path}:{}", index + 1);
+        if line.chars().count() > LINE_CHARACTERS_MAX && !generated {
+            findings.push(format!("{at}: {} characters", line.chars().count()));
+        }
+        let code = line.split("//").next().unwrap_or("");
+        let opens_unsafe = ["unsafe {", "unsafe impl", "unsafe fn", "unsafe extern"];
+        if !may_be_unsafe
+            && !generated
+            && opens_unsafe.iter().any(|form| code.contains(form))
+            && !code.contains('"')
+        {
+            findings.push(format!("{at}: unsafe outside its four places"));
+        }
+    }
+}
