@@ -361,7 +361,7 @@ impl Device {
         DeviceError::Stopped(Box::new(Diagnosis {
             cause,
             waited,
-            work: self.queue.describe(fence_expected),
+            work: self.space.registry.annotate(&self.queue.describe(fence_expected)),
             fence_expected,
             observation: self.queue.observe(waited.as_nanos() as u64),
             progress,

@@ -14,6 +14,8 @@ use zrt_ring::{GraphError, GraphRecorder};
 
 /// Dwords of one dispatch (38) and one barrier (10), as `GraphRecorder` states them.
 const DWORDS_PER_DISPATCH: usize = 48;
+/// Kernels that a graph's label names.
+const LABEL_NAMES_MAX: usize = 12;
 /// Dwords of the start of a recording.
 const DWORDS_OF_START: usize = 10;
 
@@ -22,6 +24,8 @@ pub struct Recorder {
     space: Space,
     recorder: GraphRecorder,
     capacity: usize,
+    /// Kernels in the order of their first dispatch, for reports.
+    names: Vec<String>,
 }
 
 /// A recorded indirect buffer. The default one is empty and cannot be submitted.
@@ -35,7 +39,7 @@ impl Recorder {
     pub(crate) fn new(space: Space, capacity: usize) -> Result<Recorder, DeviceError> {
         let dwords = capacity.saturating_mul(DWORDS_PER_DISPATCH).saturating_add(DWORDS_OF_START);
         let dwords = u32::try_from(dwords).map_err(|_| DeviceError::RecorderFull { capacity })?;
-        Ok(Recorder { space, recorder: GraphRecorder::new(DwordLen(dwords))?, capacity })
+        Ok(Recorder { space, recorder: GraphRecorder::new(DwordLen(dwords))?, capacity, names: Vec::new() })
     }
 
     /// Launches `groups` workgroups of a kernel with the parameter block at `parameters`.
@@ -46,7 +50,11 @@ impl Recorder {
         groups: [u32; 3],
     ) -> Result<(), DeviceError> {
         let outcome = self.recorder.dispatch(&kernel.state, parameters, groups);
-        self.check(outcome)
+        self.check(outcome)?;
+        if !self.names.iter().any(|name| name == kernel.name()) {
+            self.names.push(kernel.name().into());
+        }
+        Ok(())
     }
 
     /// What follows sees what every dispatch so far wrote, and starts after they have ended.
@@ -64,13 +72,21 @@ impl Recorder {
         }
     }
 
+    /// What the buffer is called in reports: its kernels, as far as they fit a line.
+    fn label(&self) -> String {
+        let told: Vec<&str> = self.names.iter().take(LABEL_NAMES_MAX).map(String::as_str).collect();
+        let more = if self.names.len() > LABEL_NAMES_MAX { " and others" } else { "" };
+        format!("graph of {}{more}", told.join(", "))
+    }
+
     /// Puts the recorded packets into device memory.
     pub fn finish(self) -> Result<Graph, DeviceError> {
         if self.recorder.is_empty() {
             return Err(DeviceError::EmptyGraph);
         }
         let len = self.recorder.len().bytes();
-        let buffer = self.space.allocate(Heap::HostVisible, ByteLen(len.0), "indirect buffer", true)?;
+        let label = self.label();
+        let buffer = self.space.allocate(Heap::HostVisible, ByteLen(len.0), &label, true)?;
         let recorded = self.recorder.finish(buffer.mapped()?, buffer.va)?;
         self.space.flush_writes(&buffer);
         Ok(Graph { recorded: Some(recorded), buffer: Some(buffer) })

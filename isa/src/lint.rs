@@ -1,4 +1,4 @@
-//! Static checks of gfx1201 code: waits that the hardware needs and that neither assembler nor disassembler misses.
+//! Static checks of gfx1201 code: the waits and order that the hardware needs and no assembler asks for.
 //!
 //! Contract: [`check`] follows every path from the entry (branches and loops to a fixed point; where paths meet, whatever
 //! may have happened on one of them is assumed) and never panics, whatever the words. It knows registers, not values: a

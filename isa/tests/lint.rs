@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
 use proptest::prelude::*;
-use zrt_isa::lint::{Entry, Finding, Rule, check, check_entry};
 use zrt_isa::decode;
+use zrt_isa::lint::{Entry, Finding, Rule, check, check_entry};
 use zrt_isa::resources::WaveSize;
 
 /// `wrong` breaks `rule` once, at the instruction `text` with `registers`; `right` breaks nothing.
@@ -375,10 +375,8 @@ twins! {
     ]
     [
         0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
-        0xbe840081, // s_mov_b32 s4, 1
-        0xee050004, 0x00000002, 0x00000000, // global_load_b32 v2, v0, s[4:5]
         0xf4000182, 0xf8000000, // s_load_b32 s6, s[4:5], 0x0
-        0xbe850081, // s_mov_b32 s5, 1
+        0xbe840081, // s_mov_b32 s4, 1
         0x7e040204, // v_mov_b32 v2, s4
         0xbfb00000, // s_endpgm
     ]

@@ -299,20 +299,132 @@ impl SharedView {
         }
     }
 
+    /// Relaxed loads of 32 consecutive bytes, zero-extended, as 64-bit loads where the offset permits. Panics if any
+    /// lies outside the view.
+    #[inline(always)]
+    pub fn load_u8_run(&self, offset: usize, row: &mut [u32; LANES]) {
+        if offset % 8 != 0 {
+            return self.gather_u8(offset, &core::array::from_fn(|lane| lane as u32), row);
+        }
+        for (index, values) in row.chunks_exact_mut(8).enumerate() {
+            let bytes = self.load_u64(offset + 8 * index).to_le_bytes();
+            for (value, byte) in values.iter_mut().zip(bytes) {
+                *value = u32::from(byte);
+            }
+        }
+    }
+
+    /// Relaxed loads of 32 consecutive 16-bit values, likewise. Panics if any lies outside the view or `offset` is
+    /// odd.
+    #[inline(always)]
+    pub fn load_u16_run(&self, offset: usize, row: &mut [u32; LANES]) {
+        if offset % 8 != 0 {
+            return self.gather_u16(offset, &core::array::from_fn(|lane| 2 * lane as u32), row);
+        }
+        for (index, values) in row.chunks_exact_mut(4).enumerate() {
+            let wide = self.load_u64(offset + 8 * index);
+            for (half, value) in values.iter_mut().enumerate() {
+                *value = (wide >> (16 * half)) as u32 & 0xFFFF;
+            }
+        }
+    }
+
     /// Relaxed dword loads of consecutive dwords. Panics if any lies outside the view or `offset` is misaligned.
     #[inline(always)]
     pub fn load_words(&self, offset: usize, words: &mut [u32]) {
-        assert!(
-            offset % 4 == 0 && offset <= self.len && words.len() <= (self.len - offset) / 4,
-            "{} dwords at {offset} outside or misaligned in a view of {} bytes",
-            words.len(),
-            self.len
-        );
+        self.check_words(offset, words.len());
         for (index, word) in words.iter_mut().enumerate() {
-            // SAFETY: the assertion has seen that all these dwords lie in the mapped range and are aligned.
+            // SAFETY: `check_words` has seen that all these dwords lie in the mapped range and are aligned; atomics
+            // permit other writers.
             let source = unsafe { &*self.base.as_ptr().add(offset + 4 * index).cast::<AtomicU32>() };
             *word = source.load(Ordering::Relaxed);
         }
+    }
+
+    /// Relaxed loads of `32 * rows.len()` consecutive dwords, dealt out to the rows in turn: lane `i`'s dword `j` is
+    /// at `offset + 4 (rows.len() i + j)`. Where the offset permits, two dwords are one 64-bit load. Panics if any
+    /// lies outside the view or `offset` is misaligned.
+    #[inline(always)]
+    pub fn load_interleaved<R: AsMut<[u32; LANES]>>(&self, offset: usize, rows: &mut [R]) {
+        let count = rows.len();
+        self.check_words(offset, count * LANES);
+        if offset % 8 != 0 || count % 2 != 0 && count != 1 {
+            for (word, row) in rows.iter_mut().enumerate() {
+                for (lane, value) in row.as_mut().iter_mut().enumerate() {
+                    let at = offset + 4 * (count * lane + word);
+                    // SAFETY: as in `load_words`.
+                    let source = unsafe { &*self.base.as_ptr().add(at).cast::<AtomicU32>() };
+                    *value = source.load(Ordering::Relaxed);
+                }
+            }
+            return;
+        }
+        let wide = |pair: usize| {
+            // SAFETY: as in `load_words`, for both dwords of the pair; the offset is a multiple of 8.
+            let source = unsafe { &*self.base.as_ptr().add(offset + 8 * pair).cast::<AtomicU64>() };
+            source.load(Ordering::Relaxed)
+        };
+        if let [row] = rows {
+            for (pair, values) in row.as_mut().chunks_exact_mut(2).enumerate() {
+                let value = wide(pair);
+                (values[0], values[1]) = (value as u32, (value >> 32) as u32);
+            }
+            return;
+        }
+        for (pair, rows) in rows.chunks_exact_mut(2).enumerate() {
+            if let [low, high] = rows {
+                let (low, high) = (low.as_mut(), high.as_mut());
+                for lane in 0..LANES {
+                    let value = wide(count / 2 * lane + pair);
+                    (low[lane], high[lane]) = (value as u32, (value >> 32) as u32);
+                }
+            }
+        }
+    }
+
+    /// Relaxed stores of `32 * rows.len()` consecutive dwords, the reverse of [`SharedView::load_interleaved`].
+    #[inline(always)]
+    pub fn store_interleaved<R: AsRef<[u32; LANES]>>(&self, offset: usize, rows: &[R]) {
+        let count = rows.len();
+        self.check_words(offset, count * LANES);
+        if offset % 8 != 0 || count % 2 != 0 && count != 1 {
+            for lane in 0..LANES {
+                for (word, row) in rows.iter().enumerate() {
+                    let at = offset + 4 * (count * lane + word);
+                    // SAFETY: as in `load_words`.
+                    let place = unsafe { &*self.base.as_ptr().add(at).cast::<AtomicU32>() };
+                    place.store(row.as_ref()[lane], Ordering::Relaxed);
+                }
+            }
+            return;
+        }
+        let store = |pair: usize, low: u32, high: u32| {
+            // SAFETY: as in `load_words`, for both dwords of the pair; the offset is a multiple of 8.
+            let place = unsafe { &*self.base.as_ptr().add(offset + 8 * pair).cast::<AtomicU64>() };
+            place.store(u64::from(low) | u64::from(high) << 32, Ordering::Relaxed);
+        };
+        if let [row] = rows {
+            for (pair, values) in row.as_ref().chunks_exact(2).enumerate() {
+                store(pair, values[0], values[1]);
+            }
+            return;
+        }
+        for (pair, rows) in rows.chunks_exact(2).enumerate() {
+            if let [low, high] = rows {
+                for lane in 0..LANES {
+                    store(count / 2 * lane + pair, low.as_ref()[lane], high.as_ref()[lane]);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn check_words(&self, offset: usize, count: usize) {
+        assert!(
+            offset % 4 == 0 && offset <= self.len && count <= (self.len - offset) / 4,
+            "{count} dwords at {offset} outside or misaligned in a view of {} bytes",
+            self.len
+        );
     }
 }
 
@@ -374,6 +486,52 @@ mod tests {
         let mut run = [0; 5];
         view.load_words(492, &mut run);
         assert_eq!(run, core::array::from_fn(|index| view.load_u32(492 + 4 * index)));
+    }
+
+    #[test]
+    fn interleaved_rows_are_consecutive_dwords() {
+        let mut words = vec![0u64; 80];
+        let view = view(&mut words);
+        fn check<const ROWS: usize>(view: SharedView, offset: usize) {
+            let rows: [[u32; LANES]; ROWS] =
+                core::array::from_fn(|row| core::array::from_fn(|lane| (row * 1000 + lane) as u32));
+            view.fill(0, 640, 0);
+            view.store_interleaved(offset, &rows);
+            for (row, values) in rows.iter().enumerate() {
+                for (lane, value) in values.iter().enumerate() {
+                    assert_eq!(view.load_u32(offset + 4 * (ROWS * lane + row)), *value);
+                }
+            }
+            let mut back = [[0; LANES]; ROWS];
+            view.load_interleaved(offset, &mut back);
+            assert_eq!(back, rows);
+        }
+        for offset in [0, 4, 8, 12] {
+            check::<1>(view, offset);
+            check::<2>(view, offset);
+            check::<3>(view, offset);
+            check::<4>(view, offset);
+        }
+    }
+
+    #[test]
+    fn runs_of_narrow_values_are_zero_extended() {
+        let mut words: Vec<u64> = (0..16).map(|index| 0xfedc_ba98_7654_3210 * (index + 3)).collect();
+        let view = view(&mut words);
+        for offset in 0..16 {
+            let mut row = [0; LANES];
+            view.load_u8_run(offset, &mut row);
+            assert_eq!(row, core::array::from_fn(|lane| u32::from(view.load_u8(offset + lane))));
+            view.load_u16_run(2 * offset, &mut row);
+            assert_eq!(row, core::array::from_fn(|lane| u32::from(view.load_u16(2 * offset + 2 * lane))));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "outside or misaligned")]
+    fn interleaved_rows_outside_are_our_mistake() {
+        let mut words = vec![0u64; 32];
+        view(&mut words).load_interleaved(8, &mut [[0; LANES]; 2]);
     }
 
     #[test]

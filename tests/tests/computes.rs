@@ -61,7 +61,7 @@ fn a_changed_instruction_word_changes_the_output() {
     let model = default_model();
     let mut device = virtual_executor(&model, CONTEXT, &OpenOptions::default());
     let mut oracle = Oracle::new(&model, CONTEXT).expect("the oracle takes the model");
-    let mut logits_of = |executor: &mut DeviceExecutor| {
+    let logits_of = |executor: &mut DeviceExecutor| {
         executor.begin(&PROMPT).expect("fits");
         executor.step().expect("runs");
         let mut logits = vec![0f32; model.config.vocabulary as usize];
@@ -103,14 +103,14 @@ fn a_wrong_constant_in_any_body_is_found_and_named() {
                 patch(&mut device, kernel, dword, words[dword]);
                 match outcome {
                     Err(ValidateError::Difference(difference)) => {
-                        blamed.push(difference.node.operation.name())
+                        blamed.push((difference.node.operation.name(), difference.to_string()));
                     }
                     Err(other) => panic!("{name}: {kernel} with a wrong constant did not finish: {other}"),
                     Ok(_) => {}
                 }
             }
             assert!(!blamed.is_empty(), "{name}: no wrong constant in {kernel} was found");
-            assert!(blamed.iter().all(|one| *one == operation), "{name}: {kernel} was blamed on {blamed:?}");
+            assert!(blamed.iter().all(|one| one.0 == operation), "{name}: {kernel} was blamed on {blamed:#?}");
         }
         let sound = validate(&mut oracle, &mut device, &PROMPT[..2], 1, |_| {});
         assert!(sound.is_ok(), "{name}: restored kernels still differ: {sound:?}");

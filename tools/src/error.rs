@@ -121,9 +121,7 @@ impl ToolError {
         match self {
             ToolError::Gguf { .. } => "give a whole GGUF file with --model",
             ToolError::Model { .. } | ToolError::Tokenizer { .. } => "give another model with --model",
-            ToolError::Device { .. } => {
-                "`zrt doctor` says what this machine has"
-            }
+            ToolError::Device { .. } => "`zrt doctor` says what this machine has",
             ToolError::NothingToCompare => "use --device virtual or kfd",
             ToolError::EmptyPrompt => "give some text with --prompt",
             ToolError::Context { .. } => "shorten the prompt or ask for fewer tokens",

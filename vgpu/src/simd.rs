@@ -115,9 +115,7 @@ fn avx2<O: Operation>(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) 
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(
-    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt"
-)]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
 fn avx512<O: Operation>(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
     O::execute(wave, op, machine)
 }
@@ -174,8 +172,8 @@ pub fn permute(row: &Row, source: &[u8; LANES], result: &mut Row) {
         // SAFETY: the feature that the function is compiled with was just detected.
         return unsafe { permute_avx512(row, source, result) };
     }
-    for lane in 0..LANES {
-        result.0[lane] = row.0[source[lane] as usize & (LANES - 1)];
+    for (value, &source) in result.0.iter_mut().zip(source) {
+        *value = row.0[source as usize & (LANES - 1)];
     }
 }
 
@@ -200,7 +198,7 @@ fn permute_avx512(row: &Row, source: &[u8; LANES], result: &mut Row) {
 /// Truncates to a signed integer; saturates; NaN gives 0. In vector code it is shorter than `as`.
 #[inline(always)]
 pub fn truncate_to_i32(value: f32) -> i32 {
-    let fits = value >= -2_147_483_648.0 && value < 2_147_483_648.0;
+    let fits = (-2_147_483_648.0..2_147_483_648.0).contains(&value);
     // SAFETY: the argument is 0 or was just seen to be within the range of i32, so it is neither NaN nor too large.
     let truncated: i32 = unsafe { (if fits { value } else { 0.0 }).to_int_unchecked() };
     let truncated = if value >= 2_147_483_648.0 { i32::MAX } else { truncated };
@@ -210,7 +208,7 @@ pub fn truncate_to_i32(value: f32) -> i32 {
 /// Truncates to an unsigned integer; saturates; NaN gives 0.
 #[inline(always)]
 pub fn truncate_to_u32(value: f32) -> u32 {
-    let fits = value >= 0.0 && value < 4_294_967_296.0;
+    let fits = (0.0..4_294_967_296.0).contains(&value);
     // SAFETY: the argument is 0 or was just seen to be within the range of u32, so it is neither NaN nor too large.
     let truncated: u32 = unsafe { (if fits { value } else { 0.0 }).to_int_unchecked() };
     if value >= 4_294_967_296.0 { u32::MAX } else { truncated }

@@ -30,7 +30,7 @@ pub struct AsmArguments {
 #[derive(Debug, thiserror::Error)]
 pub enum AsmError {
     /// A file could not be read or written.
-    #[error("cannot access {path}")]
+    #[error("cannot access {}", path.display())]
     File {
         /// The file.
         path: PathBuf,

@@ -48,6 +48,11 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("xtask: {error}");
+            let mut cause = error.source();
+            while let Some(reason) = cause {
+                eprintln!("  because: {reason}");
+                cause = reason.source();
+            }
             ExitCode::FAILURE
         }
     }

@@ -120,8 +120,8 @@ impl Device {
         self.words(va, count).into_iter().map(f32::from_bits).collect()
     }
 
-    pub fn read<T: FromBytes>(&self, va: u64) -> T {
-        T::read_from_bytes(&self.bytes(va, size_of::<T>())).ok().expect("its size")
+    pub fn read<T: FromBytes + std::fmt::Debug>(&self, va: u64) -> T {
+        T::read_from_bytes(&self.bytes(va, size_of::<T>())).expect("its size")
     }
 
     /// Runs a kernel to its end as the command processor would: resource words, sizes and USER_DATA from its container.

@@ -13,7 +13,7 @@ pub fn tree(values: &[f32]) -> f32 {
 
 /// The exponential.
 pub fn exp(x: f32) -> f32 {
-    let x = x.max(-87.0).min(80.0);
+    let x = x.clamp(-87.0, 80.0);
     let n = (x * f32::from_bits(0x3FB8_AA3B)).round_ties_even();
     let r = n.mul_add(-f32::from_bits(0x3F31_7200), x);
     let r = n.mul_add(-f32::from_bits(0x35BF_BE8E), r);

@@ -18,7 +18,7 @@ impl Random {
     }
 
     pub fn below(&mut self, bound: u32) -> u32 {
-        (u64::from(self.next()) * u64::from(bound) >> 32) as u32
+        ((u64::from(self.next()) * u64::from(bound)) >> 32) as u32
     }
 
     /// -1..1 with many different exponents.

@@ -143,9 +143,9 @@ mod tests {
         let nibble = || (plane(0)[chunk * 16 + lane % 16] >> (lane / 16 * 4)) & 15;
         match kind {
             TensorKind::Q8_0 => {
-                half(plane(1), chunk * 2) * f32::from(plane(0)[chunk * 32 + lane] as i8) + 0.0
+                half(plane(1), chunk * 2) * f32::from(plane(0)[chunk * 32 + lane] as i8)
             }
-            TensorKind::Q4_0 => half(plane(1), chunk * 2) * (f32::from(nibble()) - 8.0) + 0.0,
+            TensorKind::Q4_0 => half(plane(1), chunk * 2) * (f32::from(nibble()) - 8.0),
             TensorKind::Q4_K => {
                 let (low, high) = (plane(2)[chunk], plane(3)[block * 4 + sub / 2] >> (sub % 2 * 4));
                 let scale = half(plane(1), block * 4) * f32::from((low & 15) | (high & 3) << 4);
@@ -156,7 +156,7 @@ mod tests {
                 let top = plane(1)[chunk * 8 + lane / 16 * 4 + lane % 4] >> (lane % 16 / 4 * 2);
                 let quant = nibble() | (top & 3) << 4;
                 let scale = half(plane(3), block * 2) * f32::from(plane(2)[chunk * 2 + lane / 16] as i8);
-                scale * (f32::from(quant) - 32.0) + 0.0
+                scale * (f32::from(quant) - 32.0)
             }
             _ => unreachable!("float types are copied"),
         }

@@ -1,8 +1,7 @@
 //! GGUF blocks → f32 weights, straight from the file's layout.
 //!
 //! Contract: independent of the device's weight layout and of the kernels; element values are those of the table in
-//! `docs/arithmetic.md`. The caller has checked that the bytes are whole blocks. A zero weight is +0 whatever the
-//! scale's sign: that is what `+ 0.0` is for.
+//! `docs/arithmetic.md`. The caller has checked that the bytes are whole blocks.
 
 use crate::gguf::TensorKind;
 use half::{bf16, f16};
@@ -41,13 +40,13 @@ fn half_at(block: &[u8], offset: usize) -> f32 {
 /// d (f16), 32 × int8.
 fn q8_0(block: &[u8], values: &mut Vec<f32>) {
     let scale = half_at(block, 0);
-    values.extend(block[2..34].iter().map(|quant| scale * f32::from(*quant as i8) + 0.0));
+    values.extend(block[2..34].iter().map(|quant| scale * f32::from(*quant as i8)));
 }
 
 /// d (f16), 16 bytes: element j in the low nibble of byte j, element j + 16 in the high one.
 fn q4_0(block: &[u8], values: &mut Vec<f32>) {
     let scale = half_at(block, 0);
-    let weight = |quant: u8| scale * (f32::from(quant) - 8.0) + 0.0;
+    let weight = |quant: u8| scale * (f32::from(quant) - 8.0);
     values.extend(block[2..18].iter().map(|byte| weight(byte & 15)));
     values.extend(block[2..18].iter().map(|byte| weight(byte >> 4)));
 }
@@ -86,7 +85,7 @@ fn q6_k(block: &[u8], values: &mut Vec<f32>) {
                 let nibble = (low[(run % 2) * 32 + column] >> (run / 2 * 4)) & 15;
                 let quant = nibble | ((high[column] >> (run * 2)) & 3) << 4;
                 let factor = scale * f32::from(scales[run * 2 + column / 16] as i8);
-                values.push(factor * (f32::from(quant) - 32.0) + 0.0);
+                values.push(factor * (f32::from(quant) - 32.0));
             }
         }
     }

@@ -29,7 +29,7 @@ struct Arguments {
     #[arg(short, long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repetitions: u32,
     /// Text to continue before measuring
-    #[arg(long, default_value = "Once upon a time")]
+    #[arg(long, default_value = "Once upon a time there was a")]
     prompt: String,
     /// Tokens of that text
     #[arg(long, default_value_t = 128)]

@@ -185,7 +185,12 @@ impl Hardware {
 
     fn cancel_all(&self) {
         if !self.engine.cancel_all() {
-            self.record(FaultKind::Reset, None, None, "waves did not stop: a mistake of this device".to_owned());
+            self.record(
+                FaultKind::Reset,
+                None,
+                None,
+                "waves did not stop: a mistake of this device".to_owned(),
+            );
         }
     }
 
@@ -218,7 +223,10 @@ impl Hardware {
             // Waves that were already running when the first one faulted may fault too: told once.
             WaveFaultKind::Page(page) if !self.is_evicted() => self.page_fault(page),
             WaveFaultKind::Page(_) => {}
-            _ => queues.iter().filter(|queue| queue.description().id == queue_id).for_each(|queue| queue.hang()),
+            _ => queues
+                .iter()
+                .filter(|queue| queue.description().id == queue_id)
+                .for_each(|queue| queue.hang()),
         }
     }
 

@@ -299,9 +299,13 @@ mod tests {
         assert_eq!(check(&|_| (), 5), LaunchError::Wave64(5));
         assert!(matches!(check(&|r| r.store(0x207, &[1025, 1, 1]), PLAIN), LaunchError::GroupSize { .. }));
         assert!(matches!(check(&|r| r.store(0x207, &[0, 1, 1]), PLAIN), LaunchError::GroupSize { .. }));
-        assert!(matches!(check(&|r| r.store(0x207, &[64 | 1 << 13, 1, 1]), PLAIN), LaunchError::Interleave(1)));
+        assert!(matches!(
+            check(&|r| r.store(0x207, &[64 | 1 << 13, 1, 1]), PLAIN),
+            LaunchError::Interleave(1)
+        ));
         assert!(matches!(check(&|r| r.store(0x212, &[1 << 20]), PLAIN), LaunchError::Privileged(_)));
-        let masked = |r: &mut Registers| [0x216, 0x217, 0x219, 0x21A].iter().for_each(|at| r.store(*at, &[0]));
+        let masked =
+            |r: &mut Registers| [0x216, 0x217, 0x219, 0x21A].iter().for_each(|at| r.store(*at, &[0]));
         assert_eq!(check(&masked, PLAIN), LaunchError::NoComputeUnit);
     }
 

@@ -4,15 +4,18 @@
 //! for [`SPIN_US`] after the last activity and then sleeps, at most [`SLEEP_US_MAX`] between two looks; without
 //! queues it sleeps until there is one. It helps executing waves while a queue waits for them. Queues are served in
 //! turns.
-//! Read in this order: `bits` (the reference's tables), `packet` and `launch` (typed commands), `queue` (behaviour).
+//! Read in this order: `bits` (the reference's tables), `packet` and `launch` (typed commands), `queue`, `stream` and
+//! `execute` (behaviour).
 
 mod bits;
+mod execute;
 pub mod faults;
 pub(crate) mod hardware;
 pub mod injection;
 mod launch;
 mod packet;
 mod queue;
+mod stream;
 
 pub use launch::LaunchError;
 pub use packet::PacketError;

@@ -114,21 +114,47 @@ pub(crate) enum CopySource {
 pub(crate) enum Command {
     Nop,
     /// Body dwords from 1 on go to consecutive registers from `first`.
-    SetShRegisters { first: usize },
-    DispatchDirect { dimensions: [u32; 3], initiator: u32 },
-    AcquireMem { invalidates_instructions: bool },
-    ReleaseMem { address: u64, data: ReleaseData, interrupt: bool, context_id: u32 },
-    WaitMemory { address: u64, comparison: Comparison },
+    SetShRegisters {
+        first: usize,
+    },
+    DispatchDirect {
+        dimensions: [u32; 3],
+        initiator: u32,
+    },
+    AcquireMem {
+        invalidates_instructions: bool,
+    },
+    ReleaseMem {
+        address: u64,
+        data: ReleaseData,
+        interrupt: bool,
+        context_id: u32,
+    },
+    WaitMemory {
+        address: u64,
+        comparison: Comparison,
+    },
     /// HDP flush: write the request register, poll the done register.
     FlushHdp,
     /// Body dwords from 3 on go to memory.
-    WriteData { address: u64, increments: bool },
-    CopyData { source: CopySource, destination: u64, wide: bool },
+    WriteData {
+        address: u64,
+        increments: bool,
+    },
+    CopyData {
+        source: CopySource,
+        destination: u64,
+        wide: bool,
+    },
     /// Waits until the queue's earlier dispatches are done.
     PartialFlush,
     /// An event without effect on this device.
     OtherEvent,
-    IndirectBuffer { address: u64, dwords: u32, chain: bool },
+    IndirectBuffer {
+        address: u64,
+        dwords: u32,
+        chain: bool,
+    },
 }
 
 impl PacketHeader {
@@ -182,9 +208,8 @@ impl Command {
         match opcode {
             opcode::NOP => Ok(Command::Nop),
             opcode::SET_SH_REG => set_sh_registers(body),
-            opcode::DISPATCH_DIRECT => fixed::<4>("DISPATCH_DIRECT", body).map(|[x, y, z, initiator]| {
-                Command::DispatchDirect { dimensions: [x, y, z], initiator }
-            }),
+            opcode::DISPATCH_DIRECT => fixed::<4>("DISPATCH_DIRECT", body)
+                .map(|[x, y, z, initiator]| Command::DispatchDirect { dimensions: [x, y, z], initiator }),
             opcode::ACQUIRE_MEM => acquire_mem(fixed("ACQUIRE_MEM", body)?),
             opcode::RELEASE_MEM => release_mem(fixed("RELEASE_MEM", body)?),
             opcode::WAIT_REG_MEM => wait_reg_mem(fixed("WAIT_REG_MEM", body)?),
@@ -445,7 +470,9 @@ mod tests {
         // TG's signal: low 32 bits, no interrupt.
         let signal = [0xC006_4900, 0x0070_F514, 0x2000_0000, 0x1004, 0, 9, 0, 0];
         let expected = ReleaseData::Low32(9);
-        assert!(matches!(parse(&signal), Ok(Command::ReleaseMem { data, interrupt: false, .. }) if data == expected));
+        assert!(
+            matches!(parse(&signal), Ok(Command::ReleaseMem { data, interrupt: false, .. }) if data == expected)
+        );
         // TG's fence wait: memory, ≥.
         let wait = [0xC005_3C00, 0x15, 0x2000, 0, 3, u32::MAX, 4];
         let comparison = Comparison { function: 5, reference: 3, mask: u32::MAX };
@@ -460,17 +487,17 @@ mod tests {
     #[test]
     fn what_hardware_would_not_take_is_refused() {
         for packet in [
-            &[0xC000_2300, 0][..],                                      // PRED_EXEC in a ring
-            &[0xC005_4900, 0x514, 0x2000_0000, 0, 0, 0, 0],             // RELEASE_MEM one dword short
-            &[0xC006_4900, 0x414, 0x2000_0000, 0, 0, 0, 0, 0],          // wrong event index
-            &[0xC006_4900, 0x514, 0x4000_0000, 0x1004, 0, 0, 0, 0],     // 64-bit data on 4-byte boundary
-            &[0xC001_7600, 0x400, 0],                                   // outside the SH range
-            &[0xC001_7600, 0x214, 0],                                   // VMID
-            &[0xC002_3F00, 0x3002, 0, 1 | 1 << 23],                     // misaligned IB
-            &[0xC002_3F00, 0x3000, 0, 1 << 23],                         // empty IB
-            &[0xC002_3F00, 0x3000, 0, 1 | 1 << 23 | 1 << 31],           // privileged IB
-            &[0xC005_3C00, 0x17, 0x2000, 0, 3, u32::MAX, 4],            // undefined function
-            &[0xC000_4600, 0x507],                                      // partial flush with wrong index
+            &[0xC000_2300, 0][..],                                  // PRED_EXEC in a ring
+            &[0xC005_4900, 0x514, 0x2000_0000, 0, 0, 0, 0],         // RELEASE_MEM one dword short
+            &[0xC006_4900, 0x414, 0x2000_0000, 0, 0, 0, 0, 0],      // wrong event index
+            &[0xC006_4900, 0x514, 0x4000_0000, 0x1004, 0, 0, 0, 0], // 64-bit data on 4-byte boundary
+            &[0xC001_7600, 0x400, 0],                               // outside the SH range
+            &[0xC001_7600, 0x214, 0],                               // VMID
+            &[0xC002_3F00, 0x3002, 0, 1 | 1 << 23],                 // misaligned IB
+            &[0xC002_3F00, 0x3000, 0, 1 << 23],                     // empty IB
+            &[0xC002_3F00, 0x3000, 0, 1 | 1 << 23 | 1 << 31],       // privileged IB
+            &[0xC005_3C00, 0x17, 0x2000, 0, 3, u32::MAX, 4],        // undefined function
+            &[0xC000_4600, 0x507],                                  // partial flush with wrong index
         ] {
             assert!(parse(packet).is_err(), "{packet:x?}");
         }

@@ -248,7 +248,12 @@ impl Events {
     }
 
     /// Waits for one or all of the entries. `EINVAL` where an id is unknown. `None` waits forever.
-    pub fn wait(&self, entries: &[WaitFor], all: bool, timeout: Option<Duration>) -> Result<WaitOutcome, Errno> {
+    pub fn wait(
+        &self,
+        entries: &[WaitFor],
+        all: bool,
+        timeout: Option<Duration>,
+    ) -> Result<WaitOutcome, Errno> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut state = self.lock();
         let wait = state.enter(entries)?;
@@ -428,7 +433,8 @@ mod tests {
         let hardware = events.create(TYPE_HW_EXCEPTION, false).unwrap();
         let entries = [on(signal)[0], on(memory)[0], on(hardware)[0]];
         assert_eq!(events.set(memory), Err(Errno::EINVAL));
-        let exception = MemoryException { not_present: true, page_va: 0x5000, gpu_id: 9, ..Default::default() };
+        let exception =
+            MemoryException { not_present: true, page_va: 0x5000, gpu_id: 9, ..Default::default() };
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| events.wait(&entries, false, Some(Duration::from_secs(10))));
             std::thread::sleep(Duration::from_millis(2));

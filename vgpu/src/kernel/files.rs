@@ -70,7 +70,10 @@ impl FileTree {
     }
 
     fn under<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a String> {
-        self.files.range(prefix.to_owned()..).map(|(path, _)| path).take_while(move |path| path.starts_with(prefix))
+        self.files
+            .range(prefix.to_owned()..)
+            .map(|(path, _)| path)
+            .take_while(move |path| path.starts_with(prefix))
     }
 
     /// The path without empty and `.` components, aliases followed once.

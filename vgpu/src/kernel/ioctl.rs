@@ -13,9 +13,9 @@ use crate::kernel::objects::AllocRequest;
 use crate::kernel::process::MapRequest;
 use crate::kernel::queues::{CreateRequest, UpdateRequest};
 use crate::kernel::requests::{
-    self, acquire_vm, alloc, apertures, available_memory, clock_counters, create_queue, cu_mask, destroy_queue,
-    event, free, map, memory_policy, request_number, request_size, runtime_enable, trap_handler, update_queue,
-    version, wait_events,
+    self, acquire_vm, alloc, apertures, available_memory, clock_counters, create_queue, cu_mask,
+    destroy_queue, event, free, map, memory_policy, request_number, request_size, runtime_enable,
+    trap_handler, update_queue, version, wait_events,
 };
 use std::time::Duration;
 use zrt_kmd::{Errno, UserPointer};

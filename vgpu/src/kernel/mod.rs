@@ -99,8 +99,7 @@ impl VirtualGpu {
         let mut tree = FileTree::default();
         add_files(&mut tree, large_bar, &hardware, &usage, &process);
         let processor = CommandProcessor::start(hardware.clone())?;
-        let files =
-            Mutex::new(OpenFiles { by_fd: BTreeMap::new(), next_fd: FIRST_FD, next_serial: 1 });
+        let files = Mutex::new(OpenFiles { by_fd: BTreeMap::new(), next_fd: FIRST_FD, next_serial: 1 });
         Ok(Arc::new(VirtualGpu { large_bar, tree, files, process, usage, hardware, processor }))
     }
 
@@ -183,9 +182,7 @@ fn add_files(
     let faulted = hardware.clone();
     tree.add_made(FAULTS_PATH, move || faulted.faults().text());
     let described = process.clone();
-    tree.add_made(OBJECTS_PATH, move || {
-        described.lock().unwrap_or_else(PoisonError::into_inner).describe()
-    });
+    tree.add_made(OBJECTS_PATH, move || described.lock().unwrap_or_else(PoisonError::into_inner).describe());
 }
 
 impl Syscalls for VirtualGpu {

@@ -182,7 +182,8 @@ impl Objects {
             _ if request.size > board::VRAM_BYTES.max(board::GTT_BYTES) => return Err(Errno::ENOMEM),
             _ => page_align(request.size),
         };
-        let index = (0..OBJECTS_MAX as u32).find(|index| !self.by_index.contains_key(index)).ok_or(Errno::ENOMEM)?;
+        let index =
+            (0..OBJECTS_MAX as u32).find(|index| !self.by_index.contains_key(index)).ok_or(Errno::ENOMEM)?;
         let file = match domain {
             Domain::Doorbell => files[0].clone(),
             Domain::MmioRemap => files[1].clone(),
@@ -265,7 +266,8 @@ impl Objects {
 
     /// The mapped object that holds address `va`.
     pub fn mapped_at(&self, va: u64) -> Option<u32> {
-        let holds = |object: &MemoryObject| object.is_mapped && va >= object.va && va - object.va < object.size;
+        let holds =
+            |object: &MemoryObject| object.is_mapped && va >= object.va && va - object.va < object.size;
         self.by_index.iter().find(|(_, object)| holds(object)).map(|(index, _)| *index)
     }
 
@@ -284,7 +286,8 @@ impl Objects {
         protection: Protection,
         place: Option<(&Reservation, usize)>,
     ) -> Result<Mapping, Errno> {
-        let object = self.by_index.values().find(|object| object.mmap_offset == offset).ok_or(Errno::EINVAL)?;
+        let object =
+            self.by_index.values().find(|object| object.mmap_offset == offset).ok_or(Errno::EINVAL)?;
         if !object.is_cpu_visible() {
             return Err(Errno::EPERM);
         }
@@ -325,7 +328,11 @@ fn domain_of(request: &AllocRequest) -> Result<Domain, Errno> {
         return Err(Errno::EINVAL);
     }
     if flags & alloc::FLAG_DOORBELL != 0 {
-        return if request.size == board::DOORBELL_SLICE_BYTES { Ok(Domain::Doorbell) } else { Err(Errno::EINVAL) };
+        return if request.size == board::DOORBELL_SLICE_BYTES {
+            Ok(Domain::Doorbell)
+        } else {
+            Err(Errno::EINVAL)
+        };
     }
     if flags & alloc::FLAG_MMIO_REMAP != 0 {
         return if request.size == PAGE_BYTES { Ok(Domain::MmioRemap) } else { Err(Errno::EINVAL) };

@@ -97,7 +97,11 @@ impl CreateRequest {
             check_accessible(address, 4)?;
         }
         // SDMA and AQL queues exist on the board; this device has the PM4 compute type only.
-        if self.queue_type == TYPE_COMPUTE && self.queue_type <= TYPE_LAST { Ok(()) } else { Err(Errno::ENOTSUPP) }
+        if self.queue_type == TYPE_COMPUTE && self.queue_type <= TYPE_LAST {
+            Ok(())
+        } else {
+            Err(Errno::ENOTSUPP)
+        }
     }
 }
 
@@ -179,7 +183,10 @@ impl Queues {
 
     /// One line per queue for the debug file.
     pub fn describe(&self) -> String {
-        self.by_id.values().map(|queue| format!("queue {} slot {}\n", queue.hardware.description().id, queue.slot)).collect()
+        self.by_id
+            .values()
+            .map(|queue| format!("queue {} slot {}\n", queue.hardware.description().id, queue.slot))
+            .collect()
     }
 
     /// Makes a queue after [`CreateRequest::check`]; its id and its doorbell's byte offset in the slice.
@@ -197,7 +204,8 @@ impl Queues {
         if objects.get(ring_object).is_some_and(|object| object.flags & alloc::FLAG_AQL_QUEUE_MEM != 0) {
             return Err(Errno::EINVAL);
         }
-        let id = (0..=board::QUEUES_MAX as u32).find(|id| !self.by_id.contains_key(id)).ok_or(Errno::ENOSPC)?;
+        let id =
+            (0..=board::QUEUES_MAX as u32).find(|id| !self.by_id.contains_key(id)).ok_or(Errno::ENOSPC)?;
         let slot = self.doorbells.take()?;
         let hardware = Arc::new(HardwareQueue::new(
             QueueDescription {

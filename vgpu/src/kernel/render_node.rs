@@ -36,7 +36,8 @@ pub(crate) fn check_request(request: u32) -> Result<(), Errno> {
 
 /// Answers AMDGPU_INFO.
 pub(crate) fn info(arguments: &Arguments<'_>, facts: &RenderFacts) -> Result<(), Errno> {
-    let (pointer, size) = (arguments.u64(drm::RETURN_POINTER_AT), arguments.u32(drm::RETURN_SIZE_AT) as usize);
+    let (pointer, size) =
+        (arguments.u64(drm::RETURN_POINTER_AT), arguments.u32(drm::RETURN_SIZE_AT) as usize);
     if pointer == 0 || size == 0 {
         return Err(Errno::EINVAL);
     }
@@ -48,9 +49,7 @@ pub(crate) fn info(arguments: &Arguments<'_>, facts: &RenderFacts) -> Result<(),
             }
             ip_info(arguments.u32(drm::IP_TYPE_AT))?
         }
-        drm::QUERY_HW_IP_COUNT => {
-            dwords(&[u32::from(ip_version(arguments.u32(drm::IP_TYPE_AT)).is_some())])
-        }
+        drm::QUERY_HW_IP_COUNT => dwords(&[u32::from(ip_version(arguments.u32(drm::IP_TYPE_AT)).is_some())]),
         drm::QUERY_TIMESTAMP => facts.gpu_clock.to_le_bytes().to_vec(),
         drm::QUERY_VRAM_USAGE => facts.vram_used_bytes.to_le_bytes().to_vec(),
         drm::QUERY_GTT_USAGE => facts.gtt_used_bytes.to_le_bytes().to_vec(),
@@ -99,9 +98,9 @@ fn device_info() -> Vec<u8> {
     let mut bytes = vec![0; 440];
     for (at, value) in [
         (0, board::DEVICE_ID),
-        (8, 0x50),   // external revision of Navi 48
-        (12, 0xC0),  // PCI revision
-        (16, 152),   // AMDGPU_FAMILY_GC_12_0_0
+        (8, 0x50),  // external revision of Navi 48
+        (12, 0xC0), // PCI revision
+        (16, 152),  // AMDGPU_FAMILY_GC_12_0_0
         (20, board::SHADER_ENGINES),
         (24, board::SHADER_ARRAYS_PER_ENGINE),
         (28, (board::GPU_CLOCK_HZ / 1000) as u32),
@@ -115,7 +114,7 @@ fn device_info() -> Vec<u8> {
         (240, board::WAVE_LANES),
         (244, 1536), // VGPR rows of a SIMD
         (248, board::CU_PER_ARRAY),
-        (268, 16),   // PCIe lanes
+        (268, 16), // PCIe lanes
         (384, board::L0_KIB),
         (404, board::GL2_KIB * 1024),
     ] {

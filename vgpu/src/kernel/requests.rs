@@ -336,10 +336,33 @@ mod tests {
     fn sizes_follow_the_request_numbers_of_the_reference() {
         // Request words of hardware reference §2.1.
         let words = [
-            0x8008_4B01u32, 0xC060_4B02, 0xC008_4B03, 0x4020_4B04, 0xC028_4B05, 0x4018_4B07, 0xC020_4B08,
-            0x4008_4B09, 0x4008_4B0A, 0x4008_4B0B, 0xC018_4B0C, 0x4018_4B13, 0xC010_4B14, 0x4008_4B15,
-            0xC028_4B16, 0x4008_4B17, 0xC018_4B18, 0xC018_4B19, 0x4010_4B1A, 0xC018_4B1B, 0xC008_4B1F,
-            0xC018_4B20, 0xC004_4B21, 0xC010_4B23, 0xC010_4B24, 0xC010_4B25, 0xC020_4B26,
+            0x8008_4B01u32,
+            0xC060_4B02,
+            0xC008_4B03,
+            0x4020_4B04,
+            0xC028_4B05,
+            0x4018_4B07,
+            0xC020_4B08,
+            0x4008_4B09,
+            0x4008_4B0A,
+            0x4008_4B0B,
+            0xC018_4B0C,
+            0x4018_4B13,
+            0xC010_4B14,
+            0x4008_4B15,
+            0xC028_4B16,
+            0x4008_4B17,
+            0xC018_4B18,
+            0xC018_4B19,
+            0x4010_4B1A,
+            0xC018_4B1B,
+            0xC008_4B1F,
+            0xC018_4B20,
+            0xC004_4B21,
+            0xC010_4B23,
+            0xC010_4B24,
+            0xC010_4B25,
+            0xC020_4B26,
         ];
         for word in words {
             let shape = kfd_shape(request_number(word)).expect("a number of the table");

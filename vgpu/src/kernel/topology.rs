@@ -30,7 +30,8 @@ fn add_cpu_node(tree: &mut FileTree) {
     tree.add(format!("{node}/gpu_id"), "0\n");
     tree.add(format!("{node}/name"), "\n");
     let cores = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
-    let properties = NodeProperties { cpu_cores: cores, mem_banks: 1, io_links: 1, ..NodeProperties::default() };
+    let properties =
+        NodeProperties { cpu_cores: cores, mem_banks: 1, io_links: 1, ..NodeProperties::default() };
     tree.add(format!("{node}/properties"), properties.text(false));
     tree.add(
         format!("{node}/mem_banks/0/properties"),
@@ -50,12 +51,7 @@ fn add_gpu_node(tree: &mut FileTree, large_bar: bool) {
     tree.add(format!("{node}/gpu_id"), format!("{}\n", board::GPU_ID));
     tree.add(format!("{node}/name"), "gfx1201\n");
     let caches = caches();
-    let properties = NodeProperties {
-        cpu_cores: 0,
-        mem_banks: 1,
-        caches: caches.len() as u64,
-        io_links: 1,
-    };
+    let properties = NodeProperties { cpu_cores: 0, mem_banks: 1, caches: caches.len() as u64, io_links: 1 };
     tree.add(format!("{node}/properties"), properties.text(true));
     tree.add(
         format!("{node}/mem_banks/0/properties"),
@@ -229,22 +225,70 @@ mod tests {
         let names: Vec<&str> = text.lines().map(|line| line.split(' ').next().unwrap()).collect();
         // Order of hardware reference §1.2.
         let order = [
-            "cpu_cores_count", "simd_count", "mem_banks_count", "caches_count", "io_links_count",
-            "p2p_links_count", "cpu_core_id_base", "simd_id_base", "max_waves_per_simd", "lds_size_in_kb",
-            "gds_size_in_kb", "num_gws", "wave_front_size", "array_count", "simd_arrays_per_engine",
-            "cu_per_simd_array", "simd_per_cu", "max_slots_scratch_cu", "gfx_target_version", "vendor_id",
-            "device_id", "location_id", "domain", "drm_render_minor", "hive_id", "num_sdma_engines",
-            "num_sdma_xgmi_engines", "num_sdma_queues_per_engine", "num_cp_queues", "cwsr_size",
-            "ctl_stack_size", "max_engine_clk_fcompute", "local_mem_size", "fw_version", "capability",
-            "debug_prop", "sdma_fw_version", "unique_id", "num_xcc", "max_engine_clk_ccompute",
+            "cpu_cores_count",
+            "simd_count",
+            "mem_banks_count",
+            "caches_count",
+            "io_links_count",
+            "p2p_links_count",
+            "cpu_core_id_base",
+            "simd_id_base",
+            "max_waves_per_simd",
+            "lds_size_in_kb",
+            "gds_size_in_kb",
+            "num_gws",
+            "wave_front_size",
+            "array_count",
+            "simd_arrays_per_engine",
+            "cu_per_simd_array",
+            "simd_per_cu",
+            "max_slots_scratch_cu",
+            "gfx_target_version",
+            "vendor_id",
+            "device_id",
+            "location_id",
+            "domain",
+            "drm_render_minor",
+            "hive_id",
+            "num_sdma_engines",
+            "num_sdma_xgmi_engines",
+            "num_sdma_queues_per_engine",
+            "num_cp_queues",
+            "cwsr_size",
+            "ctl_stack_size",
+            "max_engine_clk_fcompute",
+            "local_mem_size",
+            "fw_version",
+            "capability",
+            "debug_prop",
+            "sdma_fw_version",
+            "unique_id",
+            "num_xcc",
+            "max_engine_clk_ccompute",
         ];
         assert_eq!(names, order);
         for line in [
-            "simd_count 128", "max_waves_per_simd 16", "lds_size_in_kb 64", "wave_front_size 32", "array_count 8",
-            "simd_arrays_per_engine 2", "cu_per_simd_array 8", "simd_per_cu 2", "max_slots_scratch_cu 32",
-            "gfx_target_version 120001", "vendor_id 4098", "device_id 30033", "location_id 1280", "domain 0",
-            "drm_render_minor 128", "cwsr_size 30699520", "ctl_stack_size 28672", "max_engine_clk_fcompute 2350",
-            "local_mem_size 0", "fw_version 3010", "num_xcc 1",
+            "simd_count 128",
+            "max_waves_per_simd 16",
+            "lds_size_in_kb 64",
+            "wave_front_size 32",
+            "array_count 8",
+            "simd_arrays_per_engine 2",
+            "cu_per_simd_array 8",
+            "simd_per_cu 2",
+            "max_slots_scratch_cu 32",
+            "gfx_target_version 120001",
+            "vendor_id 4098",
+            "device_id 30033",
+            "location_id 1280",
+            "domain 0",
+            "drm_render_minor 128",
+            "cwsr_size 30699520",
+            "ctl_stack_size 28672",
+            "max_engine_clk_fcompute 2350",
+            "local_mem_size 0",
+            "fw_version 3010",
+            "num_xcc 1",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}");
         }
@@ -253,7 +297,10 @@ mod tests {
     #[test]
     fn the_bar_changes_the_heap_type() {
         let small = tree(false);
-        assert!(read(&small, "nodes/1/mem_banks/0/properties").starts_with("heap_type 2\nsize_in_bytes 34208743424\n"));
+        assert!(
+            read(&small, "nodes/1/mem_banks/0/properties")
+                .starts_with("heap_type 2\nsize_in_bytes 34208743424\n")
+        );
         assert!(read(&tree(true), "nodes/1/mem_banks/0/properties").starts_with("heap_type 1\n"));
         assert_eq!(read(&small, "nodes/1/mem_banks/0/used_memory"), "4096\n");
     }

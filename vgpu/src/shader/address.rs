@@ -4,6 +4,8 @@
 //! all lanes can be written so and reach plain memory; inactive lanes have the offset of an active one, so that a
 //! range check needs no mask. `lane`: one lane at a time, everything else included. Nothing is accessed here.
 
+use std::hint::black_box;
+
 use crate::shader::micro::{MicroOp, Source};
 use crate::shader::wave::{LANES, NULL, Row, Wave};
 use crate::simd::{blend, splat};
@@ -71,12 +73,27 @@ pub(crate) fn patch_inactive(row: &Row, exec: u32) -> Row {
 /// Smallest and largest value of a row.
 #[inline(always)]
 pub(crate) fn bounds(row: &Row) -> (u32, u32) {
-    let (mut low, mut high) = (u32::MAX, 0);
-    for lane in 0..LANES {
-        low = low.min(row.0[lane]);
-        high = high.max(row.0[lane]);
+    // Halved again and again: left as one loop, the compiler compares lane by lane. The copies pass through memory
+    // for the same reason.
+    let (mut low, mut high) = (black_box(*row).0, black_box(*row).0);
+    for half in [16, 8, 4, 2, 1] {
+        for lane in 0..half {
+            low[lane] = low[lane].min(low[lane + half]);
+            high[lane] = high[lane].max(high[lane + half]);
+        }
     }
-    (low, high)
+    (low[0], high[0])
+}
+
+/// Whether the lanes lie `stride` bytes apart, in ascending order and without wrapping.
+#[inline(always)]
+pub(crate) fn are_consecutive(row: &Row, stride: u32) -> bool {
+    let start = row.0[0];
+    let mut difference = 0;
+    for lane in 0..LANES {
+        difference |= row.0[lane] ^ start.wrapping_add(lane as u32 * stride);
+    }
+    difference == 0 && start <= u32::MAX - LANES as u32 * stride
 }
 
 /// Scalar base and 32-bit vector offset.

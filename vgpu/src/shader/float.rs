@@ -60,8 +60,12 @@ pub struct Environment {
 
 impl Environment {
     /// IEEE defaults: nearest even, denormals kept.
-    pub const DEFAULT: Environment =
-        Environment { round: Round::NearestEven, flush_sources: false, flush_results: false, saturate: false };
+    pub const DEFAULT: Environment = Environment {
+        round: Round::NearestEven,
+        flush_sources: false,
+        flush_results: false,
+        saturate: false,
+    };
 }
 
 /// The MODE register's arithmetic fields (instruction set reference §3).
@@ -188,7 +192,8 @@ impl Format {
         let leading = number.exponent + 127 - number.significand.leading_zeros() as i32;
         let scale = leading.max(self.minimum_exponent());
         let last = scale - self.fraction_bits as i32;
-        let kept = round_shift(number.significand, last - number.exponent, number.negative, environment.round);
+        let kept =
+            round_shift(number.significand, last - number.exponent, number.negative, environment.round);
         // The leading one of `kept` adds itself to the exponent field; a carry moves into the next binade by itself.
         let magnitude = (((scale + self.bias() - 1) as u128) << self.fraction_bits) + kept;
         if magnitude >= self.infinity() as u128 {
@@ -302,18 +307,10 @@ fn product(x: Number, y: Number) -> Number {
 }
 
 /// `(a * b + c) * 2^scale`, rounded once.
-pub fn multiply_add_scaled(
-    format: Format,
-    [a, b, c]: [u64; 3],
-    scale: i32,
-    environment: Environment,
-) -> u64 {
+pub fn multiply_add_scaled(format: Format, [a, b, c]: [u64; 3], scale: i32, environment: Environment) -> u64 {
     use Decoded::*;
-    let (x, y, z) = (
-        format.decode(a, environment),
-        format.decode(b, environment),
-        format.decode(c, environment),
-    );
+    let (x, y, z) =
+        (format.decode(a, environment), format.decode(b, environment), format.decode(c, environment));
     let infinite_product = match (x, y) {
         (Nan, _) | (_, Nan) => return format.nan(),
         (Infinite { negative: x }, Infinite { negative: y }) => Some(x != y),
@@ -397,11 +394,7 @@ pub fn single_to_fp8(bits: u32, saturate: bool) -> u32 {
             FP8_WIDE.encode(number, Environment::DEFAULT) as u32
         }
     };
-    if wide < 0x7F {
-        sign | wide
-    } else {
-        sign | if saturate { 0x7E } else { 0x7F }
-    }
+    if wide < 0x7F { sign | wide } else { sign | if saturate { 0x7E } else { 0x7F } }
 }
 
 /// f32 from fp8 (E4M3).
@@ -444,8 +437,7 @@ pub fn single_to_half(bits: u32) -> u32 {
     let magnitude = bits & 0x7FFF_FFFF;
     // Below 2^-14: adding 0.5 leaves the multiple of 2^-24, rounded, in the low bits.
     let denormal = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0x3F00_0000);
-    let normal =
-        (magnitude.wrapping_add(0xFFF + (magnitude >> 13 & 1)).wrapping_sub(112 << 23)) >> 13;
+    let normal = (magnitude.wrapping_add(0xFFF + (magnitude >> 13 & 1)).wrapping_sub(112 << 23)) >> 13;
     let finite = if magnitude < 0x3880_0000 { denormal } else { normal };
     let finite_or_infinite = if magnitude >= 0x477F_F000 { 0x7C00 } else { finite };
     if magnitude > 0x7F80_0000 { HALF_NAN } else { finite_or_infinite | sign }
@@ -654,7 +646,8 @@ mod tests {
     #[test]
     fn fp8_and_bf8_match_the_published_values() {
         // OCP 8-bit formats: largest finite 448 and 57344, smallest denormals 2^-9 and 2^-16.
-        for (value, code) in [(448.0, 0x7E), (1.0, 0x38), (2f32.powi(-9), 0x01), (-0.0, 0x80), (0.875, 0x36)] {
+        for (value, code) in [(448.0, 0x7E), (1.0, 0x38), (2f32.powi(-9), 0x01), (-0.0, 0x80), (0.875, 0x36)]
+        {
             assert_eq!(single_to_fp8(f32::to_bits(value), false), code, "{value}");
             assert_eq!(f32::from_bits(fp8_to_single(code)), value);
         }

@@ -61,7 +61,11 @@ const fn dpp_source(control: u32, lane: u32) -> Option<u32> {
 #[inline(always)]
 pub(crate) fn writable(wave: &Wave, op: &MicroOp) -> u32 {
     let exec = wave.exec();
-    if Packed(op.modifiers).lanes() == LANES_DPP16 { exec & dpp16_writable(op.immediate2, exec) } else { exec }
+    if Packed(op.modifiers).lanes() == LANES_DPP16 {
+        exec & dpp16_writable(op.immediate2, exec)
+    } else {
+        exec
+    }
 }
 
 #[inline(never)]
@@ -121,8 +125,8 @@ fn gather(row: &Row, source: &[u8; LANES], readable: u32, room: &mut Row) {
 
 fn row_and_bank_mask(row_mask: u32, bank_mask: u32) -> u32 {
     // One bit per bank, times 0xF: four lanes each.
-    let banks = (0..4).fold(0, |mask, bank| mask | (bank_mask >> bank & 1) * (0xF << (bank * 4)));
-    (row_mask & 1) * banks | (row_mask >> 1 & 1) * (banks << 16)
+    let banks = (0..4).fold(0, |mask, bank| mask | ((bank_mask >> bank & 1) * (0xF << (bank * 4))));
+    ((row_mask & 1) * banks) | ((row_mask >> 1 & 1) * (banks << 16))
 }
 
 /// Functions of the cross-lane instructions.

@@ -3,6 +3,8 @@
 //! Contract: a group is placed as a whole on one compute unit (CU mode) or one WGP (WGP mode), or not at all. Placing
 //! never fails for a group that fits an empty unit, once enough others have left. Cost: some tens of nanoseconds.
 
+use std::ops::Range;
+
 /// SIMDs of a WGP: two of each compute unit.
 const SIMDS: usize = 4;
 /// Waves of one SIMD.
@@ -31,13 +33,21 @@ pub(crate) struct Need {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placement {
     wgp: u32,
-    /// First SIMD and number of SIMDs that its waves are spread over.
-    first_simd: u8,
-    simds: u8,
+    spread: Spread,
     /// LDS taken from each compute unit.
     lds_bytes: [u32; 2],
     /// Scratch slot of each wave.
     pub scratch_slots: Box<[u32]>,
+}
+
+/// SIMDs that the waves of a group are dealt out to in turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Spread {
+    /// First of the SIMDs, and how many.
+    base: u8,
+    simds: u8,
+    /// The one that gets the first wave, counted from `base`.
+    start: u8,
 }
 
 #[derive(Clone, Debug)]
@@ -95,7 +105,7 @@ impl Residency {
     pub fn release(&mut self, need: &Need, placement: &Placement) {
         self.free_slots.extend(&placement.scratch_slots);
         let wgp = &mut self.wgps[placement.wgp as usize];
-        for (simd, waves) in shares(need.waves, placement.first_simd, placement.simds) {
+        for (simd, waves) in placement.spread.shares(need.waves) {
             wgp.waves[simd] += waves;
             wgp.rows[simd] += waves * need.vector_registers.next_multiple_of(ROW_GRANULE);
         }
@@ -118,10 +128,15 @@ impl Residency {
     }
 }
 
-/// Waves on each SIMD when they are dealt out in turn.
-fn shares(waves: u32, first_simd: u8, simds: u8) -> impl Iterator<Item = (usize, u32)> {
-    let count = u32::from(simds);
-    (0..count).map(move |at| (usize::from(first_simd) + at as usize, (waves + count - 1 - at) / count))
+impl Spread {
+    /// Waves on each SIMD.
+    fn shares(self, waves: u32) -> impl Iterator<Item = (usize, u32)> {
+        let count = u32::from(self.simds);
+        (0..count).map(move |turn| {
+            let simd = (u32::from(self.start) + turn) % count + u32::from(self.base);
+            (simd as usize, (waves + count - 1 - turn) / count)
+        })
+    }
 }
 
 impl Wgp {
@@ -132,7 +147,7 @@ impl Wgp {
                 return None;
             }
             let of_first = lds.min(self.lds_bytes[0]);
-            return self.take(need, 0, 4, [of_first, lds - of_first]);
+            return self.take(need, 0..4, [of_first, lds - of_first]);
         }
         // The compute unit with more waves free, then the other.
         let free = |unit: usize| self.waves[2 * unit] + self.waves[2 * unit + 1];
@@ -140,25 +155,26 @@ impl Wgp {
         order.into_iter().find_map(|unit| {
             let mut taken = [0; 2];
             taken[unit] = lds;
-            (self.lds_bytes[unit] >= lds).then(|| self.take(need, 2 * unit as u8, 2, taken)).flatten()
+            (self.lds_bytes[unit] >= lds).then(|| self.take(need, 2 * unit..2 * unit + 2, taken)).flatten()
         })
     }
 
-    fn take(&mut self, need: &Need, first_simd: u8, simds: u8, lds_bytes: [u32; 2]) -> Option<Placement> {
+    fn take(&mut self, need: &Need, simds: Range<usize>, lds_bytes: [u32; 2]) -> Option<Placement> {
         let rows = need.vector_registers.next_multiple_of(ROW_GRANULE);
-        // A half WGP has SIMDs without any wave: it takes groups of CU mode only, unless they are not needed.
-        let fits = shares(need.waves, first_simd, simds)
-            .all(|(simd, waves)| self.waves[simd] >= waves && self.rows[simd] >= waves * rows);
-        if !fits {
+        let room = |simd: usize| self.waves[simd].min(self.rows[simd] / rows);
+        // The emptiest gets the first wave; the lowest of equals.
+        let start = simds.clone().rev().max_by_key(|simd| room(*simd))? - simds.start;
+        let spread = Spread { base: simds.start as u8, simds: simds.len() as u8, start: start as u8 };
+        if !spread.shares(need.waves).all(|(simd, waves)| room(simd) >= waves) {
             return None;
         }
-        for (simd, waves) in shares(need.waves, first_simd, simds) {
+        for (simd, waves) in spread.shares(need.waves) {
             self.waves[simd] -= waves;
             self.rows[simd] -= waves * rows;
         }
         self.lds_bytes[0] -= lds_bytes[0];
         self.lds_bytes[1] -= lds_bytes[1];
-        Some(Placement { wgp: 0, first_simd, simds, lds_bytes, scratch_slots: Box::default() })
+        Some(Placement { wgp: 0, spread, lds_bytes, scratch_slots: Box::default() })
     }
 }
 

@@ -182,9 +182,7 @@ impl Shared {
 
     /// Hands in what the worker ended and claims more; true where there is something to run.
     fn claim(&self, worker: &mut Worker) -> bool {
-        self.flush(worker);
-        let mut state = self.lock();
-        state.hand_in(worker);
+        let mut state = self.hand_over(worker);
         let deterministic = self.scheduler == Scheduler::Deterministic;
         let resume_first = if deterministic { mix(&mut worker.random) & 1 == 0 } else { worker.was_fresh };
         let groups = self.claim_groups(&state);
@@ -207,13 +205,17 @@ impl Shared {
         (left / (CLAIM_DIVISOR * self.thread_count)).clamp(1, CLAIM_GROUPS_MAX)
     }
 
-    fn flush(&self, worker: &mut Worker) {
+    /// Counts and gives back what the worker ended. Counted first: who sees a dispatch done sees its counts.
+    fn hand_over(&self, worker: &mut Worker) -> MutexGuard<'_, State> {
         let tally = std::mem::take(&mut worker.tally);
         if tally.workgroups > 0 {
             self.counters.workgroups.fetch_add(tally.workgroups, Ordering::Relaxed);
             self.counters.waves.fetch_add(tally.waves, Ordering::Relaxed);
             self.counters.wave_instructions.fetch_add(tally.instructions, Ordering::Relaxed);
         }
+        let mut state = self.lock();
+        state.hand_in(worker);
+        state
     }
 
     /// Claims and runs once; false where there was nothing. Leaves nothing claimed or mapped behind.
@@ -224,9 +226,7 @@ impl Shared {
         while worker.has_work() {
             self.run_one(worker);
         }
-        self.flush(worker);
-        let mut state = self.lock();
-        state.hand_in(worker);
+        let state = self.hand_over(worker);
         self.update_available(&state);
         drop(state);
         worker.memory.release();
@@ -363,8 +363,7 @@ impl Shared {
             }
             // Nothing is kept while idle: neither claimed nor mapped.
             if !worker.ended.is_empty() {
-                let mut state = self.lock();
-                state.hand_in(&mut worker);
+                let state = self.hand_over(&mut worker);
                 self.update_available(&state);
                 continue;
             }

@@ -5,15 +5,17 @@
 //! wave and names the first lane; lanes before it have stored.
 //! Cost at AVX-512: about 30 ns for a dword per lane, 60 ns for four.
 
+use std::hint::black_box;
 use std::marker::PhantomData;
 use std::sync::atomic::{Ordering, fence};
 
 use zrt_isa::{Encoding, Instruction, Opcode, Operand};
+use zrt_mem::SharedView;
 
 use crate::memory::Rights;
 use crate::shader::address::{
     AddressMode, BUFFER_INDEX_ENABLE, BUFFER_OFFSET_ENABLE, Buffer, Flat, LaneIndex, SCRATCH_VECTOR_OFFSET, ScalarBase,
-    Scratch, Target, VectorPair, bounds, patch_inactive, vector_source,
+    Scratch, Target, VectorPair, are_consecutive, bounds, patch_inactive, vector_source,
 };
 use crate::shader::control::{WaitForStores, blank};
 use crate::shader::fault::WaveFaultKind;
@@ -21,7 +23,7 @@ use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp, Source};
 use crate::shader::wave::{LANES, NULL, Row, Wave};
 use crate::shader::atomics;
-use crate::simd::{Executor, Level, Operation, blend};
+use crate::simd::{Executor, Level, Operation, blend, splat};
 
 /// Most bytes that a lane accesses.
 const LANE_BYTES_MAX: usize = 16;
@@ -183,31 +185,69 @@ pub(crate) fn write_lanes(wave: &mut Wave, register: usize, exec: u32, values: &
     }
 }
 
-/// The range of all lanes: view, offset of the lowest lane, offsets from there.
-macro_rules! near_range {
-    ($mode:ident, $wave:expr, $op:expr, $machine:expr, $exec:expr, $bytes:expr, $access:expr) => {
-        match $mode::near($wave, $op, $exec, $bytes as u32) {
-            None => None,
-            Some((base, mut deltas)) => {
-                let (low, high) = bounds(&deltas);
-                let first = base.wrapping_add(low as u64);
-                let last = first.wrapping_add((high - low) as u64 + $bytes as u64 - 1);
-                for lane in 0..LANES {
-                    deltas.0[lane] -= low;
-                }
-                $machine.memory.range(first, last, $access).map(|(view, offset)| (view, offset as usize, deltas))
-            }
+/// Memory that all lanes reach in one mapping.
+enum Reach {
+    /// Every lane is active, one access after the other from this offset on.
+    Consecutive(SharedView, usize),
+    /// Offset of the lowest lane, and distances from there; inactive lanes have that of an active one.
+    Scattered(SharedView, usize, Row),
+}
+
+/// Finds the memory of the active lanes, of which there is one; `None` where they have to be looked at one by one.
+#[inline(always)]
+fn reach<A: AddressMode>(
+    wave: &Wave,
+    op: &MicroOp,
+    machine: &mut Machine<'_>,
+    bytes: u32,
+    alignment: u32,
+    access: Rights,
+) -> Option<Reach> {
+    let exec = wave.exec();
+    let (base, offsets) = A::near(wave, op, exec, bytes)?;
+    if exec == u32::MAX && are_consecutive(&offsets, bytes) {
+        let first = base.wrapping_add(u64::from(offsets.0[0]));
+        let last = first.wrapping_add(u64::from(LANES as u32 * bytes) - 1);
+        if let Some((view, offset)) = machine.memory.range(first, last, access)
+            && offset % u64::from(alignment) == 0
+        {
+            return Some(Reach::Consecutive(view, offset as usize));
         }
-    };
+    }
+    scattered(machine, base, &offsets, bytes, alignment, access)
 }
 
 #[inline(always)]
-fn all_multiples_of(offset: usize, deltas: &Row, alignment: usize) -> bool {
+fn scattered(
+    machine: &mut Machine<'_>,
+    base: u64,
+    offsets: &Row,
+    bytes: u32,
+    alignment: u32,
+    access: Rights,
+) -> Option<Reach> {
+    let (low, high) = bounds(offsets);
+    let first = base.wrapping_add(u64::from(low));
+    let last = first.wrapping_add(u64::from(high - low) + u64::from(bytes) - 1);
+    let mut deltas = splat(0);
+    for lane in 0..LANES {
+        deltas.0[lane] = offsets.0[lane].wrapping_sub(low);
+    }
+    let (view, offset) = machine.memory.range(first, last, access)?;
+    if !all_multiples_of(offset as usize, &deltas, alignment) {
+        return None;
+    }
+    // Used lane by lane from here on: in memory that is cheaper than in vector registers.
+    Some(Reach::Scattered(view, offset as usize, black_box(deltas)))
+}
+
+#[inline(always)]
+fn all_multiples_of(offset: usize, deltas: &Row, alignment: u32) -> bool {
     let mut bits = offset as u32;
     for lane in 0..LANES {
         bits |= deltas.0[lane];
     }
-    bits as usize % alignment == 0
+    bits % alignment == 0
 }
 
 struct LoadWords<A, const ROWS: usize>(PhantomData<A>);
@@ -218,18 +258,24 @@ impl<A: AddressMode, const ROWS: usize> Operation for LoadWords<A, ROWS> {
         if exec == 0 {
             return Flow::Next;
         }
-        if let Some((view, offset, deltas)) = near_range!(A, wave, op, machine, exec, 4 * ROWS, Rights::READ)
-            && all_multiples_of(offset, &deltas, 4)
-        {
-            let mut rows = [[0; LANES]; ROWS];
-            view.gather_u32(offset, &deltas.0, &mut rows);
-            fence(Ordering::Acquire);
-            for (index, row) in rows.iter().enumerate() {
-                write_lanes(wave, op.destination as usize + index, exec, row);
+        let first = op.destination as usize;
+        match reach::<A>(wave, op, machine, 4 * ROWS as u32, 4, Rights::READ) {
+            Some(Reach::Consecutive(view, offset)) if first + ROWS <= wave.vector.len() => {
+                view.load_interleaved(offset, &mut wave.vector[first..first + ROWS]);
+                fence(Ordering::Acquire);
+                Flow::Next
             }
-            return Flow::Next;
+            Some(Reach::Scattered(view, offset, deltas)) => {
+                let mut rows = [[0; LANES]; ROWS];
+                view.gather_u32(offset, &deltas.0, &mut rows);
+                fence(Ordering::Acquire);
+                for (index, row) in rows.iter().enumerate() {
+                    write_lanes(wave, first + index, exec, row);
+                }
+                Flow::Next
+            }
+            _ => load_by_lane::<A, ROWS>(wave, op, machine),
         }
-        load_by_lane::<A, ROWS>(wave, op, machine)
     }
 }
 
@@ -267,12 +313,14 @@ impl<A: AddressMode, N: Narrow> Operation for LoadNarrow<A, N> {
             return Flow::Next;
         }
         let mut raw = [0; LANES];
-        match near_range!(A, wave, op, machine, exec, N::BYTES, Rights::READ) {
-            Some((view, offset, deltas)) if N::BYTES == 1 => view.gather_u8(offset, &deltas.0, &mut raw),
-            Some((view, offset, deltas)) if all_multiples_of(offset, &deltas, 2) => {
-                view.gather_u16(offset, &deltas.0, &mut raw);
+        match reach::<A>(wave, op, machine, N::BYTES as u32, N::BYTES as u32, Rights::READ) {
+            Some(Reach::Consecutive(view, offset)) if N::BYTES == 1 => view.load_u8_run(offset, &mut raw),
+            Some(Reach::Consecutive(view, offset)) => view.load_u16_run(offset, &mut raw),
+            Some(Reach::Scattered(view, offset, deltas)) if N::BYTES == 1 => {
+                view.gather_u8(offset, &deltas.0, &mut raw);
             }
-            _ => {
+            Some(Reach::Scattered(view, offset, deltas)) => view.gather_u16(offset, &deltas.0, &mut raw),
+            None => {
                 if !read_narrow::<A>(wave, op, machine, N::BYTES, &mut raw) {
                     return Flow::Fault;
                 }
@@ -318,17 +366,21 @@ impl<A: AddressMode, const ROWS: usize> Operation for StoreWords<A, ROWS> {
         }
         fence(Ordering::Release);
         let data = vector_source(op, 1);
-        if let Some((view, offset, deltas)) = near_range!(A, wave, op, machine, exec, 4 * ROWS, Rights::WRITE)
-            && all_multiples_of(offset, &deltas, 4)
-        {
-            let mut rows = [[0; LANES]; ROWS];
-            for (index, row) in rows.iter_mut().enumerate() {
-                *row = wave.vector[(data + index) & 255].0;
+        match reach::<A>(wave, op, machine, 4 * ROWS as u32, 4, Rights::WRITE) {
+            Some(Reach::Consecutive(view, offset)) if data + ROWS <= wave.vector.len() => {
+                view.store_interleaved(offset, &wave.vector[data..data + ROWS]);
+                Flow::Next
             }
-            view.scatter_u32(offset, &deltas.0, exec, &rows);
-            return Flow::Next;
+            Some(Reach::Scattered(view, offset, deltas)) => {
+                let mut rows = [[0; LANES]; ROWS];
+                for (index, row) in rows.iter_mut().enumerate() {
+                    *row = wave.vector[(data + index) & 255].0;
+                }
+                view.scatter_u32(offset, &deltas.0, exec, &rows);
+                Flow::Next
+            }
+            _ => store_by_lane::<A, ROWS>(wave, op, machine),
         }
-        store_by_lane::<A, ROWS>(wave, op, machine)
     }
 }
 
@@ -363,18 +415,20 @@ impl<A: AddressMode, const BYTES: usize, const SHIFT: u32> Operation for StoreNa
         }
         fence(Ordering::Release);
         let data = wave.vector[vector_source(op, 1) & 255].0;
-        if let Some((view, offset, deltas)) = near_range!(A, wave, op, machine, exec, BYTES, Rights::WRITE)
-            && all_multiples_of(offset, &deltas, BYTES)
-        {
-            for lane in active(exec) {
-                let at = offset + deltas.0[lane] as usize;
-                if BYTES == 1 {
-                    view.store_u8(at, (data[lane] >> SHIFT) as u8);
-                } else {
-                    view.store_u16(at, (data[lane] >> SHIFT) as u16);
+        match reach::<A>(wave, op, machine, BYTES as u32, BYTES as u32, Rights::WRITE) {
+            Some(Reach::Consecutive(view, offset)) => {
+                for (lane, value) in data.iter().enumerate() {
+                    store_narrow::<BYTES>(view, offset + BYTES * lane, value >> SHIFT);
                 }
+                return Flow::Next;
             }
-            return Flow::Next;
+            Some(Reach::Scattered(view, offset, deltas)) => {
+                for lane in active(exec) {
+                    store_narrow::<BYTES>(view, offset + deltas.0[lane] as usize, data[lane] >> SHIFT);
+                }
+                return Flow::Next;
+            }
+            None => {}
         }
         for lane in active(exec) {
             let bytes = (data[lane] >> SHIFT).to_le_bytes();
@@ -383,6 +437,15 @@ impl<A: AddressMode, const BYTES: usize, const SHIFT: u32> Operation for StoreNa
             }
         }
         Flow::Next
+    }
+}
+
+#[inline(always)]
+fn store_narrow<const BYTES: usize>(view: SharedView, at: usize, value: u32) {
+    if BYTES == 1 {
+        view.store_u8(at, value as u8);
+    } else {
+        view.store_u16(at, value as u16);
     }
 }
 

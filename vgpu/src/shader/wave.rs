@@ -11,6 +11,18 @@ pub const LANES: usize = 32;
 #[repr(C, align(64))]
 pub struct Row(pub [u32; LANES]);
 
+impl AsRef<[u32; LANES]> for Row {
+    fn as_ref(&self) -> &[u32; LANES] {
+        &self.0
+    }
+}
+
+impl AsMut<[u32; LANES]> for Row {
+    fn as_mut(&mut self) -> &mut [u32; LANES] {
+        &mut self.0
+    }
+}
+
 /// Scalar operand code of vcc_lo.
 pub const VCC_LO: u8 = 106;
 /// Scalar operand code of `null`: reads 0.

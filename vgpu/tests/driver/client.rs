@@ -1,13 +1,13 @@
 //! A small client of the seam: raw structures by hand, with numbers of its own, taken from hardware reference §2.
 
-use zrt_vgpu::FaultInjection;
-use zrt_vgpu::Config;
-use zrt_vgpu::VirtualGpu;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zrt_kmd::syscalls::{Nested, ioctl_bytes};
 use zrt_kmd::{Errno, Fd, Mapping, Protection, Reservation, Syscalls};
 use zrt_mem::SharedView;
+use zrt_vgpu::Config;
+use zrt_vgpu::FaultInjection;
+use zrt_vgpu::VirtualGpu;
 
 pub const VRAM: u32 = 1;
 pub const GTT: u32 = 2;
@@ -189,7 +189,9 @@ impl Client {
         let place = self.gpu.reserve(size as usize, 4096).unwrap();
         let va = place.address();
         let (handle, mmap_offset) = self.alloc(va, size, flags).unwrap();
-        let map = || self.gpu.map(self.render, mmap_offset, size as usize, Protection::ReadWrite, Some((&place, 0)));
+        let map = || {
+            self.gpu.map(self.render, mmap_offset, size as usize, Protection::ReadWrite, Some((&place, 0)))
+        };
         let mapping = cpu.then(|| map().unwrap());
         assert_eq!(self.map(handle), Ok(1));
         Buffer { va, handle, mapping, _place: place }
@@ -253,7 +255,8 @@ impl Client {
 
     pub fn counter(&self, name: &str) -> u64 {
         let text = self.text("counters");
-        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ').map(str::to_owned));
+        let line =
+            text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ').map(str::to_owned));
         line.unwrap_or_else(|| panic!("no counter {name} in {text}")).parse().unwrap()
     }
 

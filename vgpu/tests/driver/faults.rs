@@ -71,7 +71,13 @@ fn a_page_fault_signals_the_memory_event_and_stops_all_queues() {
     assert_eq!(get64(entry, 16), hole + 0x1000);
     assert_eq!((get32(entry, 24), get32(entry, 28)), (client.gpu_id, 0));
     assert_eq!(entries[..40], [0; 40]);
-    client.wait_for_fault(&["kind=page-fault", "queue=1", "packet=WRITE_DATA", "va=0x4000001234", "not mapped"]);
+    client.wait_for_fault(&[
+        "kind=page-fault",
+        "queue=1",
+        "packet=WRITE_DATA",
+        "va=0x4000001234",
+        "not mapped",
+    ]);
     assert_stuck(&mut other, &target);
     // Not auto-reset: it stays signalled.
     assert_eq!(client.wait_events(&[memory], true, 0).unwrap().0, 0);

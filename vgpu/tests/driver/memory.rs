@@ -1,8 +1,8 @@
 //! Buffer objects: hardware reference §2.8, rows ALLOC, FREE, MAP, UNMAP; §10, checks 11 and 17.
 
 use crate::client::*;
-use zrt_vgpu::Config;
 use zrt_kmd::{Errno, Protection, Syscalls};
+use zrt_vgpu::Config;
 
 const VA: u64 = 0x20_0000_0000;
 
@@ -11,11 +11,11 @@ fn alloc_errors() {
     let client = Client::open();
     for (size, flags) in [
         (0, RING_FLAGS),
-        (4096, WRITABLE),               // no domain
-        (4096, 1 << 2 | WRITABLE),      // USERPTR without an address
-        (4096, 1 << 3 | WRITABLE),      // doorbell slice of another size
-        (8192, 1 << 4 | WRITABLE),      // remap page of another size
-        (8192, GTT | 1 << 27),          // AQL ring
+        (4096, WRITABLE),          // no domain
+        (4096, 1 << 2 | WRITABLE), // USERPTR without an address
+        (4096, 1 << 3 | WRITABLE), // doorbell slice of another size
+        (8192, 1 << 4 | WRITABLE), // remap page of another size
+        (8192, GTT | 1 << 27),     // AQL ring
     ] {
         assert_eq!(client.alloc(VA, size, flags), Err(Errno::EINVAL), "{size} {flags:#x}");
     }

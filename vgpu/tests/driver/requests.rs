@@ -1,10 +1,10 @@
 //! Dispatch, descriptors, sizes, versions, apertures, the VM, and the render node's answers.
 
 use crate::client::*;
-use zrt_vgpu::Config;
 use std::sync::Arc;
 use zrt_kmd::syscalls::{Nested, ioctl_bytes};
 use zrt_kmd::{Errno, Fd, Protection, Syscalls, UserPointer};
+use zrt_vgpu::Config;
 
 #[test]
 fn numbers_pointers_and_descriptors_are_checked_as_the_kernel_does() {
@@ -170,8 +170,14 @@ fn the_render_node_says_that_user_queues_are_absent() {
     let create = ioctl_bytes(&*client.gpu, client.render, 0xC048_6456, &mut userq, &mut []);
     assert_eq!(create, Err(Errno::ENOTSUPP));
     assert_eq!(info(&client, 0x77, 0, &mut [0; 4]), Err(Errno::EINVAL));
-    assert_eq!(ioctl_bytes(&*client.gpu, client.render, 0xC008_6477, &mut [0; 8], &mut []), Err(Errno::EINVAL));
-    assert_eq!(ioctl_bytes(&*client.gpu, client.render, 0x8008_4B01, &mut [0; 8], &mut []), Err(Errno::ENOTTY));
+    assert_eq!(
+        ioctl_bytes(&*client.gpu, client.render, 0xC008_6477, &mut [0; 8], &mut []),
+        Err(Errno::EINVAL)
+    );
+    assert_eq!(
+        ioctl_bytes(&*client.gpu, client.render, 0x8008_4B01, &mut [0; 8], &mut []),
+        Err(Errno::ENOTTY)
+    );
 }
 
 #[test]

@@ -16,7 +16,8 @@ const GUARD: u64 = 64;
 /// ln 2 as an unevaluated sum.
 const LN_2: Pair = Pair(f64::from_bits(0x3FE6_2E42_FEFA_39EF), f64::from_bits(0x3C7A_BC9E_3B39_803F));
 /// 2 / ln 2 as an unevaluated sum.
-const TWO_OVER_LN_2: Pair = Pair(f64::from_bits(0x4007_1547_652B_82FE), f64::from_bits(0x3C87_77D0_FFDA_0D24));
+const TWO_OVER_LN_2: Pair =
+    Pair(f64::from_bits(0x4007_1547_652B_82FE), f64::from_bits(0x3C87_77D0_FFDA_0D24));
 
 /// Moves an f32 result by `bias` units in the last place, if it stays a normal number.
 #[inline(always)]
@@ -466,7 +467,9 @@ mod tests {
             let r = f32::from_bits(reciprocal_square_root1(x));
             let above = (f64::from(r) + f64::from(r.next_up())) / 2.0;
             let below = (f64::from(r) + f64::from(r.next_down())) / 2.0;
-            assert!((above * above).mul_add(value, -1.0) >= 0.0 && (below * below).mul_add(value, -1.0) <= 0.0);
+            assert!(
+                (above * above).mul_add(value, -1.0) >= 0.0 && (below * below).mul_add(value, -1.0) <= 0.0
+            );
             let r = f32::from_bits(square_root(x));
             let above = (f64::from(r) + f64::from(r.next_up())) / 2.0;
             let below = (f64::from(r) + f64::from(r.next_down())) / 2.0;
@@ -482,7 +485,9 @@ mod tests {
     fn exponential_and_logarithm_are_correctly_rounded() {
         let mut state = 2;
         for _ in 0..20_000 {
-            let x = f32::from_bits(random(&mut state) & 0x8000_0000 | (random(&mut state) % (24 << 23)) + (108 << 23));
+            let x = f32::from_bits(
+                random(&mut state) & 0x8000_0000 | (random(&mut state) % (24 << 23)) + (108 << 23),
+            );
             if x.abs() < 126.0 {
                 let whole = f64::from(x).round_ties_even();
                 let Pair(high, low) = two_to_the_pair(f64::from(x) - whole);
@@ -536,7 +541,9 @@ mod tests {
         assert_eq!(logarithm1(denormal), bits(f32::NEG_INFINITY));
         assert_eq!(logarithm1(bits(-1.0)), SINGLE_NAN);
         assert_eq!(logarithm1(bits(f32::INFINITY)), bits(f32::INFINITY));
-        for (x, sin, cos) in [(0.25, 1.0, 0.0), (0.5, 0.0, -1.0), (-0.25, -1.0, 0.0), (1.0, 0.0, 1.0), (1e9, 0.0, 1.0)] {
+        for (x, sin, cos) in
+            [(0.25, 1.0, 0.0), (0.5, 0.0, -1.0), (-0.25, -1.0, 0.0), (1.0, 0.0, 1.0), (1e9, 0.0, 1.0)]
+        {
             assert_eq!(f32::from_bits(sine(bits(x))), sin, "sin {x}");
             assert_eq!(f32::from_bits(cosine(bits(x))), cos, "cos {x}");
         }

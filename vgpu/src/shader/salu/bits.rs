@@ -144,7 +144,7 @@ fn whole_quads(value: u64) -> u64 {
 }
 
 fn replicate_bits(value: u64) -> u64 {
-    (0..32).fold(0, |result, bit| result | (value >> bit & 1) * 3 << (bit * 2))
+    (0..32).fold(0, |result, bit| result | (((value >> bit & 1) * 3) << (bit * 2)))
 }
 
 macro_rules! scalar_operations {
@@ -268,7 +268,7 @@ operations {
     SBfmB32 [false, false] false |a, b, _, _| ((1u64 << (a & 31)) - 1) << (b & 31);
     SBfmB64 [false, false] true |a, b, _, _| ((1u64 << (a & 63)) - 1) << (b & 63);
     SMulI32 [false, false] false |a, b, _, _| (a as u32).wrapping_mul(b as u32) as u64;
-    SMulHiU32 [false, false] false |a, b, _, _| a * b >> 32;
+    SMulHiU32 [false, false] false |a, b, _, _| (a * b) >> 32;
     SMulHiI32 [false, false] false |a, b, _, _| ((a as i32 as i64 * b as i32 as i64) >> 32) as u64;
     SCselectB32 [false, false] false |a, b, _, scc| if *scc { a } else { b };
     SCselectB64 [true, true] true |a, b, _, scc| if *scc { a } else { b };

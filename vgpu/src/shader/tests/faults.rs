@@ -113,7 +113,7 @@ fn endless_waves_are_cancelled() {
         let out = device.buffer(4096);
         let tickets: Vec<DispatchTicket> =
             (0..3).map(|_| device.submit(device.dispatch(endless, 500, 64, &[]))).collect();
-        (0..50).for_each(|_| drop(device.engine.help()));
+        (0..50).for_each(|_| _ = device.engine.help());
         let mut other = device.dispatch(good, 1, 32, &[out.va]);
         other.origin.queue_id = 2;
         let other = device.submit(other);

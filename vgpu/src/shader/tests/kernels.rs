@@ -212,11 +212,10 @@ fn lds_and_cross_lane_forms() {
             let v14 = (words[3] & 0xFFFF) | u32::from(bytes[4]) << 16;
             // Stores 64 elements apart overlap those of other lanes: lane + 16 stored its v2 16 bytes * 16 on.
             let found = out.words(64 * lane as usize, 12);
-            let (v15, v16) = (found[6], found[7]);
+            let (v15, v16, v17) = (found[5], found[6], found[7]);
             assert_eq!(found[..5], [words[1], words[3], word(6), word(10), v14], "lane {lane}");
             assert_eq!((v15, v16), (lane + overlap(lane), 0x100 + lane), "lane {lane}");
-            let old = if lane == 0 { 0 } else { lane };
-            assert_eq!(found[8], old + 1, "flat reads what the atomic left");
+            assert_eq!((v17, found[8]), (lane, lane + 1), "flat reads what the atomic left");
             assert_eq!(found[9..], [31 - lane, 0x100 + (31 - lane), lane ^ 4], "lane {lane}");
         }
     });

@@ -196,7 +196,8 @@ pub(super) fn commit(wave: &mut Wave, op: &MicroOp, result: &Row) {
     let modifiers = Packed(op.modifiers);
     let lanes = writable(wave, op);
     let old = &wave.vector[op.destination as usize];
-    let new = if modifiers.half_result() { merge_half(result, old, modifiers.result_high()) } else { *result };
+    let new =
+        if modifiers.half_result() { merge_half(result, old, modifiers.result_high()) } else { *result };
     wave.vector[op.destination as usize] = if lanes == u32::MAX { new } else { blend(lanes, &new, old) };
 }
 

@@ -59,10 +59,34 @@ pub(crate) fn class(bits: u64, exponent_bits: u32, fraction_bits: u32) -> u32 {
     let top = (1 << exponent_bits) - 1;
     match (exponent, fraction) {
         (field, 1..) if field == top => (fraction >> (fraction_bits - 1)) as u32,
-        (field, 0) if field == top => if negative { 2 } else { 9 },
-        (0, 0) => if negative { 5 } else { 6 },
-        (0, _) => if negative { 4 } else { 7 },
-        _ => if negative { 3 } else { 8 },
+        (field, 0) if field == top => {
+            if negative {
+                2
+            } else {
+                9
+            }
+        }
+        (0, 0) => {
+            if negative {
+                5
+            } else {
+                6
+            }
+        }
+        (0, _) => {
+            if negative {
+                4
+            } else {
+                7
+            }
+        }
+        _ => {
+            if negative {
+                3
+            } else {
+                8
+            }
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use super::operand::Packed;
 use super::shell::{ResultKind, finish};
 use super::single::canonical;
 use crate::shader::float::{
-    Environment, HALF, Mode, Round, SINGLE, add, bf8_to_single, convert, fp8_to_single, from_integer, half_to_single,
-    single_to_bf8, single_to_fp8, single_to_half, single_to_half_toward_zero,
+    Environment, HALF, Mode, Round, SINGLE, add, bf8_to_single, convert, fp8_to_single, from_integer,
+    half_to_single, single_to_bf8, single_to_fp8, single_to_half, single_to_half_toward_zero,
 };
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};

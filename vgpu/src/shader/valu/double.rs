@@ -3,8 +3,8 @@
 //! Contract: as for f32; a 64-bit operand is a pair of registers, low dword first.
 
 use crate::shader::float::{
-    DOUBLE, DOUBLE_NAN, Environment, Mode, Round, SINGLE, add, convert, multiply, multiply_add, round_to_integral,
-    scale,
+    DOUBLE, DOUBLE_NAN, Environment, Mode, Round, SINGLE, add, convert, multiply, multiply_add,
+    round_to_integral, scale,
 };
 
 const SIGN: u64 = 1 << 63;
@@ -36,14 +36,26 @@ fn choose_number(a: u64, b: u64, a_wins: bool) -> u64 {
         (true, true) => a | QUIET,
         (true, false) => b,
         (false, true) => a,
-        (false, false) => if a_wins { a } else { b },
+        (false, false) => {
+            if a_wins {
+                a
+            } else {
+                b
+            }
+        }
     }
 }
 
 fn choose_nan(a: u64, b: u64, a_wins: bool) -> u64 {
     let signals = |bits: u64| is_nan(bits) && bits & QUIET == 0;
     match (is_nan(a), is_nan(b)) {
-        (false, false) => if a_wins { a } else { b },
+        (false, false) => {
+            if a_wins {
+                a
+            } else {
+                b
+            }
+        }
         (true, _) if signals(a) || !signals(b) => a | QUIET,
         _ => b | QUIET,
     }
@@ -97,7 +109,8 @@ fn division_fixup(a: u64, b: u64, c: u64) -> u64 {
     let sign = (b ^ c) & SIGN;
     let (denominator, numerator) = (b & !SIGN, c & !SIGN);
     let exponent = |bits: u64| (bits >> 52) as i32;
-    let undefined = (denominator == 0 && numerator == 0) || (denominator == INFINITY && numerator == INFINITY);
+    let undefined =
+        (denominator == 0 && numerator == 0) || (denominator == INFINITY && numerator == INFINITY);
     if is_nan(c) {
         c | QUIET
     } else if is_nan(b) {
@@ -106,8 +119,12 @@ fn division_fixup(a: u64, b: u64, c: u64) -> u64 {
         0xFFF8_0000_0000_0000
     } else if denominator == 0 || numerator == INFINITY {
         sign | INFINITY
-    } else if denominator == INFINITY || numerator == 0 || exponent(numerator) - exponent(denominator) < -1075 {
+    } else if denominator == INFINITY || numerator == 0 || exponent(numerator) - exponent(denominator) < -1075
+    {
         sign
+    } else if is_nan(a) {
+        // The steps ran beyond the largest number.
+        sign | INFINITY
     } else {
         sign | a & !SIGN
     }

@@ -4,8 +4,8 @@
 
 use zrt_isa::{Instruction, Opcode, Operand};
 
-use super::operand::{Packed, Parts, destination, source};
 use super::access::store;
+use super::operand::{Packed, Parts, destination, source};
 use super::shell::{Lane, ModeFields};
 use super::single::canonical;
 use super::{integer, single};
@@ -141,10 +141,14 @@ fn map(rows: &[Row; 3], function: impl Fn(u32, u32, u32) -> u32) -> Row {
 fn half(wave: &Wave, op: &MicroOp, index: usize, code: u32, destination: u8) -> Row {
     let rows = operands(wave, op, index, code, destination);
     let float = |function: fn(f32, f32, f32) -> f32| {
-        move |a: u32, b: u32, c: u32| canonical(function(f32::from_bits(a), f32::from_bits(b), f32::from_bits(c)))
+        move |a: u32, b: u32, c: u32| {
+            canonical(function(f32::from_bits(a), f32::from_bits(b), f32::from_bits(c)))
+        }
     };
     match code & 15 {
-        FMA => map(&rows, |a, b, c| canonical(f32::from_bits(a).mul_add(f32::from_bits(b), f32::from_bits(c)))),
+        FMA => {
+            map(&rows, |a, b, c| canonical(f32::from_bits(a).mul_add(f32::from_bits(b), f32::from_bits(c))))
+        }
         MULTIPLY => map(&rows, |a, b, _| canonical(f32::from_bits(a) * f32::from_bits(b))),
         ADD => map(&rows, |a, b, _| canonical(f32::from_bits(a) + f32::from_bits(b))),
         SUBTRACT => map(&rows, |a, b, _| canonical(f32::from_bits(a) - f32::from_bits(b))),

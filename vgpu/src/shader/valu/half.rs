@@ -5,8 +5,8 @@
 
 use super::shell::{Lane, ResultKind};
 use crate::shader::float::{
-    Environment, HALF, Round, add, double_to_half, half_to_single, multiply, multiply_add,
-    round_to_integral, scale, single_to_half,
+    Environment, HALF, Round, add, double_to_half, half_to_single, multiply, multiply_add, round_to_integral,
+    scale, single_to_half,
 };
 
 const SIGN: u32 = 0x8000;
@@ -132,7 +132,8 @@ fn load_exponent(a: u32, n: u32) -> u32 {
 fn division_fixup(a: u32, b: u32, c: u32) -> u32 {
     let sign = (b ^ c) & SIGN;
     let (denominator, numerator) = (b & 0x7FFF, c & 0x7FFF);
-    let undefined = (denominator == 0 && numerator == 0) || (denominator == INFINITY && numerator == INFINITY);
+    let undefined =
+        (denominator == 0 && numerator == 0) || (denominator == INFINITY && numerator == INFINITY);
     if is_nan(c) {
         c | QUIET
     } else if is_nan(b) {

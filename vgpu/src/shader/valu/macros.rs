@@ -47,8 +47,10 @@ macro_rules! lane {
         pub(crate) struct $name;
         impl $crate::shader::valu::shell::Lane for $name {
             const SOURCES: usize = $count;
-            const MODE: $crate::shader::valu::shell::ModeFields = $crate::shader::valu::shell::ModeFields::$mode;
-            const RESULT: $crate::shader::valu::shell::ResultKind = $crate::shader::valu::shell::ResultKind::$result;
+            const MODE: $crate::shader::valu::shell::ModeFields =
+                $crate::shader::valu::shell::ModeFields::$mode;
+            const RESULT: $crate::shader::valu::shell::ResultKind =
+                $crate::shader::valu::shell::ResultKind::$result;
             #[inline(always)]
             fn compute($a: u32, $b: u32, $c: u32) -> u32 {
                 $value

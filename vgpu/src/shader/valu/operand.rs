@@ -245,10 +245,34 @@ fn float_constant(code: u8, data: DataType) -> u64 {
     let known = (240..=248).contains(&code);
     match data {
         _ if !known => 0,
-        F16 | PkF16 | B16 | I16 | U16 => if code == 248 { 0x3118 } else { power(15, 10, 15) },
-        Bf16 | PkBf16 => if code == 248 { 0x3E22 } else { power(127, 7, 15) },
-        F64 | B64 | I64 | U64 => if code == 248 { 0x3FC4_5F30_6DC9_C882 } else { power(1023, 52, 63) },
-        _ => if code == 248 { 0x3E22_F983 } else { power(127, 23, 31) },
+        F16 | PkF16 | B16 | I16 | U16 => {
+            if code == 248 {
+                0x3118
+            } else {
+                power(15, 10, 15)
+            }
+        }
+        Bf16 | PkBf16 => {
+            if code == 248 {
+                0x3E22
+            } else {
+                power(127, 7, 15)
+            }
+        }
+        F64 | B64 | I64 | U64 => {
+            if code == 248 {
+                0x3FC4_5F30_6DC9_C882
+            } else {
+                power(1023, 52, 63)
+            }
+        }
+        _ => {
+            if code == 248 {
+                0x3E22_F983
+            } else {
+                power(127, 23, 31)
+            }
+        }
     }
 }
 

@@ -10,8 +10,8 @@
 use core::marker::PhantomData;
 
 use super::access::{
-    Adjust, View, clamp_double_lane, clamp_half, clamp_half_lane, clamp_single, clamp_single_lane, commit, commit_wide,
-    fetch, fetch_wide, mask_source, raw_source, raw_wide_source, store,
+    Adjust, View, clamp_double_lane, clamp_half, clamp_half_lane, clamp_single, clamp_single_lane, commit,
+    commit_wide, fetch, fetch_wide, mask_source, raw_source, raw_wide_source, store,
 };
 use super::operand::{Packed, Parts};
 use crate::shader::float::approximate;
@@ -337,11 +337,8 @@ impl<L: Lane> Operation for Halves<L> {
                 // Two loops: the compiler vectorises each, and would not one of both.
                 let mut upper = Row([0; LANES]);
                 for lane in 0..LANES {
-                    result.0[lane] = L::compute(
-                        low[0].apply(a.0[lane]),
-                        low[1].apply(b.0[lane]),
-                        low[2].apply(c.0[lane]),
-                    );
+                    result.0[lane] =
+                        L::compute(low[0].apply(a.0[lane]), low[1].apply(b.0[lane]), low[2].apply(c.0[lane]));
                 }
                 for lane in 0..LANES {
                     upper.0[lane] = L::compute(
@@ -413,13 +410,20 @@ impl<'a> WideSource<'a> {
         match widths.get(index) {
             Some(true) => {
                 let [low, high] = raw_wide_source(wave, op, index, room);
-                WideSource { low, high: Some(high), adjust: Adjust::of_high_dword(modifiers, index), present: true }
+                WideSource {
+                    low,
+                    high: Some(high),
+                    adjust: Adjust::of_high_dword(modifiers, index),
+                    present: true,
+                }
             }
             Some(false) => {
                 let low = raw_source(wave, op, index, &mut room[0]);
                 WideSource { low, high: None, adjust: Adjust::of(modifiers, index), present: true }
             }
-            None => WideSource { low: &room[0], high: None, adjust: Adjust::of(modifiers, 0), present: false },
+            None => {
+                WideSource { low: &room[0], high: None, adjust: Adjust::of(modifiers, 0), present: false }
+            }
         }
     }
 

@@ -137,7 +137,8 @@ fn division_fixup(a: u32, b: u32, c: u32) -> u32 {
     let sign = (b ^ c) & SIGN;
     let (denominator, numerator) = (b & !SIGN, c & !SIGN);
     let exponent = |bits: u32| (bits >> 23) as i32;
-    let undefined = (denominator == 0 && numerator == 0) || (denominator == INFINITY && numerator == INFINITY);
+    let undefined =
+        (denominator == 0 && numerator == 0) || (denominator == INFINITY && numerator == INFINITY);
     if is_nan(c) {
         c | QUIET
     } else if is_nan(b) {
@@ -146,9 +147,13 @@ fn division_fixup(a: u32, b: u32, c: u32) -> u32 {
         0xFFC0_0000
     } else if denominator == 0 || numerator == INFINITY {
         sign | INFINITY
-    } else if denominator == INFINITY || numerator == 0 || exponent(numerator) - exponent(denominator) < -150 {
+    } else if denominator == INFINITY || numerator == 0 || exponent(numerator) - exponent(denominator) < -150
+    {
         // The last condition is an underflow: it rounds to zero.
         sign
+    } else if is_nan(a) {
+        // The steps ran beyond the largest number.
+        sign | INFINITY
     } else {
         sign | a & !SIGN
     }

@@ -7,7 +7,9 @@ use core::marker::PhantomData;
 
 use zrt_isa::Opcode;
 
-use super::access::{View, commit, commit_wide, fetch, fetch_wide, mask_source, merge_half, raw_source, store};
+use super::access::{
+    View, commit, commit_wide, fetch, fetch_wide, mask_source, merge_half, raw_source, store,
+};
 use super::operand::{Packed, Parts};
 use super::shell::{ModeFields, ResultKind, WideSource, finish, join, multiply_result};
 use super::single::canonical;
@@ -196,8 +198,9 @@ impl<const SIGNED: bool> Operation for MultiplyAddWide<SIGNED> {
 
 /// What v_div_scale does to its first source, as a power of two, and whether v_div_fmas must scale back.
 ///
-/// The decisions are the instruction set text's; "denormal" quotients and reciprocals are those of the operands' own
-/// format. `limit` is the exponent difference that brings the quotient near overflow, `step` the scaling, `tiny` the
+/// The decisions are the instruction set text's, with two readings without which the sequence does not divide:
+/// "denormal" quotients and reciprocals are those of the operands' own format, and where both are, the denominator is
+/// scaled down (scaled up, it would overflow). `limit` is the exponent difference that brings the quotient near overflow, `step` the scaling, `tiny` the
 /// exponent field of a numerator that needs it.
 fn division_scaling(s: [Parts3; 3], limit: i32, step: i32, tiny: i32) -> (i32, bool) {
     let [source, denominator, numerator] = s;
@@ -210,7 +213,7 @@ fn division_scaling(s: [Parts3; 3], limit: i32, step: i32, tiny: i32) -> (i32, b
     } else if denominator.is_denormal {
         (step, false)
     } else if reciprocal_is_denormal && quotient_is_denormal {
-        (if is_denominator { step } else { 0 }, true)
+        (if is_denominator { -step } else { 0 }, true)
     } else if reciprocal_is_denormal {
         (-step, false)
     } else if quotient_is_denormal {
@@ -284,7 +287,8 @@ fn division_scale(wave: &mut Wave, op: &MicroOp) -> Flow {
             reciprocal_is_denormal: d.is_finite() && d.abs() * smallest_normal > 1.0,
             quotient_is_denormal: d.is_finite() && n.abs() < d.abs() * smallest_normal,
         };
-        let (power, flag) = division_scaling([parts(source(0)), parts(denominator), parts(numerator)], 96, 64, 23);
+        let (power, flag) =
+            division_scaling([parts(source(0)), parts(denominator), parts(numerator)], 96, 64, 23);
         let scaled = scale(SINGLE, source(0) as u64, power, environment) as u32;
         result.0[lane] = if power == 0 { source(0) } else { scaled };
         mask |= (flag as u32) << lane;
@@ -365,7 +369,13 @@ impl Operation for DivisionFmas {
             for lane in 0..LANES {
                 let sources = [0, 1, 2].map(|index: usize| rows[index].0[lane] as u64);
                 let up = sources[2] >> 23 & 0xFF > 127;
-                let power = if vcc >> lane & 1 == 0 { 0 } else if up { 64 } else { -64 };
+                let power = if vcc >> lane & 1 == 0 {
+                    0
+                } else if up {
+                    64
+                } else {
+                    -64
+                };
                 result.0[lane] = multiply_add_scaled(SINGLE, sources, power, environment) as u32;
             }
         }
@@ -385,7 +395,13 @@ impl Operation for DivisionFmasWide {
         for lane in 0..LANES {
             let sources = [0, 1, 2].map(|index: usize| join(&rows[index], lane));
             let up = sources[2] >> 52 & 0x7FF > 1023;
-            let power = if vcc >> lane & 1 == 0 { 0 } else if up { 128 } else { -128 };
+            let power = if vcc >> lane & 1 == 0 {
+                0
+            } else if up {
+                128
+            } else {
+                -128
+            };
             let value = multiply_add_scaled(DOUBLE, sources, power, environment);
             result[0].0[lane] = value as u32;
             result[1].0[lane] = (value >> 32) as u32;
@@ -499,8 +515,11 @@ fn exact_mix<const RESULT: u8>(sources: &[Row; 3], mode: Mode, result: &mut Row)
         let values = [0, 1, 2].map(|index: usize| sources[index].0[lane] as u64);
         let sum = multiply_add(SINGLE, values, mode.single());
         let kept = Environment { flush_sources: false, ..mode.single() };
-        result.0[lane] =
-            if RESULT == MIX_SINGLE { sum as u32 } else { convert(SINGLE, HALF, sum, kept, mode.half()) as u32 };
+        result.0[lane] = if RESULT == MIX_SINGLE {
+            sum as u32
+        } else {
+            convert(SINGLE, HALF, sum, kept, mode.half()) as u32
+        };
     }
 }
 

@@ -25,9 +25,30 @@ impl Random {
     /// Bits with many boundary values of integers and of each float format among them.
     pub fn bits(&mut self) -> u32 {
         const SPECIAL: [u32; 24] = [
-            0, 1, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF, 0x3F80_0000, 0xBF80_0000, 0x7F80_0000, 0xFF80_0000,
-            0x7FC0_0000, 0x7F80_0001, 0x0080_0000, 0x007F_FFFF, 0x8000_0001, 0x7F7F_FFFF, 0x3C00_BC00, 0x7C00_FC00,
-            0x7E00_0001, 0x03FF_0400, 0x8000_7BFF, 31, 16, 0x4F00_0000, 0x3F00_0000,
+            0,
+            1,
+            0x7FFF_FFFF,
+            0x8000_0000,
+            0xFFFF_FFFF,
+            0x3F80_0000,
+            0xBF80_0000,
+            0x7F80_0000,
+            0xFF80_0000,
+            0x7FC0_0000,
+            0x7F80_0001,
+            0x0080_0000,
+            0x007F_FFFF,
+            0x8000_0001,
+            0x7F7F_FFFF,
+            0x3C00_BC00,
+            0x7C00_FC00,
+            0x7E00_0001,
+            0x03FF_0400,
+            0x8000_7BFF,
+            31,
+            16,
+            0x4F00_0000,
+            0x3F00_0000,
         ];
         let value = self.next();
         match self.next() % 8 {
@@ -89,6 +110,11 @@ pub(crate) fn run(wave: &mut Wave, mut words: &[u32], level: Level) {
         run_one(wave, &op);
         words = &words[instruction.dword_count as usize..];
     }
+}
+
+/// The words of a text.
+pub(crate) const fn code<'a>(_text: &str, words: &'a [u32]) -> &'a [u32] {
+    words
 }
 
 /// Runs words on copies of the wave at every level, asserts that they agree, and returns the outcome.

@@ -57,9 +57,20 @@ fn all_but_the_named_operations_are_executed() {
         .filter(|name| !name.starts_with("v_wmma") && !name.starts_with("v_swmmac"))
         .collect();
     let named = [
-        "v_qsad_pk_u16_u8", "v_mqsad_pk_u16_u8", "v_mqsad_u32_u8", "v_dot2_f16_f16", "v_dot2_bf16_bf16",
-        "v_trig_preop_f64", "v_cvt_sr_fp8_f32", "v_cvt_sr_bf8_f32", "v_dot2_f32_f16", "v_dot2_f32_bf16",
-        "v_dot4_f32_fp8_bf8", "v_dot4_f32_bf8_fp8", "v_dot4_f32_fp8_fp8", "v_dot4_f32_bf8_bf8",
+        "v_qsad_pk_u16_u8",
+        "v_mqsad_pk_u16_u8",
+        "v_mqsad_u32_u8",
+        "v_dot2_f16_f16",
+        "v_dot2_bf16_bf16",
+        "v_trig_preop_f64",
+        "v_cvt_sr_fp8_f32",
+        "v_cvt_sr_bf8_f32",
+        "v_dot2_f32_f16",
+        "v_dot2_f32_bf16",
+        "v_dot4_f32_fp8_bf8",
+        "v_dot4_f32_bf8_fp8",
+        "v_dot4_f32_fp8_fp8",
+        "v_dot4_f32_bf8_bf8",
     ];
     assert_eq!(missing, named);
 }

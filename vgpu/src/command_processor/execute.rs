@@ -1,0 +1,142 @@
+//! What each packet does.
+//!
+//! Contract: a packet either takes effect whole and the stream goes on, or has to wait and has changed nothing, or
+//! halts the queue. Stores are released in packet order.
+
+use crate::command_processor::faults::FaultKind;
+use crate::command_processor::launch::{LaunchError, touches_queue_register};
+use crate::command_processor::packet::{Command, CopySource, ReleaseData};
+use crate::command_processor::queue::Halt;
+use crate::command_processor::stream::Worker;
+use crate::memory::{Cause, Fault, Rights};
+use crate::shader::dispatch::PacketOrigin;
+
+/// Dispatches of one queue in flight at a time.
+const LAUNCHES_MAX: usize = 1024;
+
+impl Worker<'_> {
+    /// Executes one command; `Some` where it has to wait, and whether for a dispatch.
+    pub fn execute(&mut self, command: Command, body: &[u32]) -> Result<Option<bool>, Halt> {
+        match command {
+            Command::Nop | Command::OtherEvent | Command::FlushHdp => {}
+            Command::SetShRegisters { first } => self.set_registers(first, &body[1..]),
+            Command::DispatchDirect { dimensions, initiator } => {
+                if self.state.launches.len() >= LAUNCHES_MAX && !self.has_room_for_launch() {
+                    return Ok(Some(true));
+                }
+                self.dispatch(dimensions, initiator)?;
+            }
+            Command::AcquireMem { invalidates_instructions } => {
+                if invalidates_instructions {
+                    self.hardware.invalidate_instructions();
+                }
+            }
+            Command::PartialFlush => {
+                if !self.dispatches_are_done() {
+                    return Ok(Some(true));
+                }
+            }
+            Command::ReleaseMem { address, data, interrupt, context_id, .. } => {
+                if !self.dispatches_are_done() {
+                    return Ok(Some(true));
+                }
+                self.release(address, data, interrupt.then_some(context_id))?;
+            }
+            Command::WaitMemory { address, comparison } => {
+                let mut value = [0];
+                self.read(address, &mut value)?;
+                if !comparison.holds(value[0]) {
+                    return Ok(Some(false));
+                }
+            }
+            Command::WriteData { address, increments } => self.write_data(address, increments, &body[3..])?,
+            Command::CopyData { source, destination, wide } => self.copy_data(source, destination, wide)?,
+            // Entered before this is called.
+            Command::IndirectBuffer { .. } => {}
+        }
+        Ok(None)
+    }
+
+    fn set_registers(&mut self, first: usize, values: &[u32]) {
+        if touches_queue_register(first, values.len()) {
+            self.hardware.record(
+                FaultKind::QueueRegister,
+                Some(self.description.id),
+                Some("SET_SH_REG"),
+                format!("register={first:#x} count={} : a compute-unit mask of the queue", values.len()),
+            );
+        }
+        self.state.registers.store(first, values);
+    }
+
+    fn dispatch(&mut self, dimensions: [u32; 3], initiator: u32) -> Result<(), Halt> {
+        if let Some(launch) = self.state.registers.launch(dimensions, initiator)? {
+            let origin = PacketOrigin { queue_id: self.description.id, packet_va: self.state.packet_va() };
+            let ticket = self.hardware.submit(&launch, origin).map_err(LaunchError::from)?;
+            self.state.launches.push(ticket);
+        }
+        self.hardware.count_dispatch();
+        Ok(())
+    }
+
+    /// Forgets dispatches that are done; whether another may be started.
+    fn has_room_for_launch(&mut self) -> bool {
+        self.state.launches.retain(|ticket| !ticket.is_done());
+        self.state.launches.len() < LAUNCHES_MAX
+    }
+
+    /// Whether every earlier dispatch of this queue is done.
+    fn dispatches_are_done(&mut self) -> bool {
+        // They mostly end in order: the last is the one to look at first.
+        if self.state.launches.last().is_some_and(|ticket| !ticket.is_done()) {
+            return false;
+        }
+        self.state.launches.retain(|ticket| !ticket.is_done());
+        self.state.launches.is_empty()
+    }
+
+    fn release(&mut self, address: u64, data: ReleaseData, interrupt: Option<u32>) -> Result<(), Halt> {
+        if !self.description.has_eop {
+            // §4.6: the end-of-pipe block writes to the EOP buffer first, and its address is 0.
+            return Err(Halt::Access(Fault { va: 0, cause: Cause::NotPresent, access: Rights::WRITE }));
+        }
+        match data {
+            ReleaseData::Nothing => {}
+            ReleaseData::Low32(value) => self.write_u32(address, value)?,
+            ReleaseData::Wide(value) => self.write_u64(address, value)?,
+            ReleaseData::GpuClock => self.write_u64(address, self.hardware.gpu_clock())?,
+            ReleaseData::SystemClock => self.write_u64(address, self.hardware.system_clock_ns())?,
+        }
+        if let Some(context_id) = interrupt {
+            self.hardware.interrupt(context_id);
+        }
+        Ok(())
+    }
+
+    fn write_data(&mut self, address: u64, increments: bool, values: &[u32]) -> Result<(), Halt> {
+        for (index, value) in values.iter().enumerate() {
+            let step = if increments { 4 * index as u64 } else { 0 };
+            self.write_u32(address.wrapping_add(step), *value)?;
+        }
+        Ok(())
+    }
+
+    fn copy_data(&mut self, source: CopySource, destination: u64, wide: bool) -> Result<(), Halt> {
+        let value = match source {
+            CopySource::Immediate(value) => value,
+            CopySource::GpuClock => self.hardware.gpu_clock(),
+            CopySource::Memory(address) => {
+                let mut words = [0; 2];
+                let count = if wide { 2 } else { 1 };
+                self.read(address, &mut words[..count])?;
+                u64::from(words[0]) | u64::from(words[1]) << 32
+            }
+        };
+        if wide {
+            self.write_u64(destination, value)?;
+        } else {
+            self.write_u32(destination, value as u32)?;
+        }
+        Ok(())
+    }
+}
