@@ -210,6 +210,13 @@ impl SharedView {
 /// Lanes of the group operations: those of one wave32.
 pub const LANES: usize = 32;
 
+/// Keeps the compiler from merging the uses before and after: a check of all lanes is vector code, the accesses use
+/// them one by one, and merged both would be done one by one.
+#[inline(always)]
+fn apart(deltas: &[u32; LANES]) -> &[u32; LANES] {
+    core::hint::black_box(deltas)
+}
+
 impl SharedView {
     /// Panics unless every lane's `width` bytes from `base + deltas[lane]` lie in the view and are aligned.
     #[inline(always)]
@@ -238,6 +245,7 @@ impl SharedView {
         rows: &mut [[u32; LANES]; ROWS],
     ) {
         self.check_lanes(base, deltas, 4 * ROWS, 4);
+        let deltas = apart(deltas);
         for (lane, delta) in deltas.iter().enumerate() {
             for (word, row) in rows.iter_mut().enumerate() {
                 // SAFETY: `check_lanes` has seen that these four bytes lie in the mapped range and that the offset is
@@ -262,6 +270,7 @@ impl SharedView {
         rows: &[[u32; LANES]; ROWS],
     ) {
         self.check_lanes(base, deltas, 4 * ROWS, 4);
+        let deltas = apart(deltas);
         for (lane, delta) in deltas.iter().enumerate() {
             if lanes >> lane & 1 == 0 {
                 continue;
@@ -280,6 +289,7 @@ impl SharedView {
     #[inline(always)]
     pub fn gather_u8(&self, base: usize, deltas: &[u32; LANES], row: &mut [u32; LANES]) {
         self.check_lanes(base, deltas, 1, 1);
+        let deltas = apart(deltas);
         for (lane, delta) in deltas.iter().enumerate() {
             // SAFETY: `check_lanes` has seen that the byte lies in the mapped range; atomics permit other writers.
             let source = unsafe { &*self.base.as_ptr().add(base + *delta as usize).cast::<AtomicU8>() };
@@ -291,6 +301,7 @@ impl SharedView {
     #[inline(always)]
     pub fn gather_u16(&self, base: usize, deltas: &[u32; LANES], row: &mut [u32; LANES]) {
         self.check_lanes(base, deltas, 2, 2);
+        let deltas = apart(deltas);
         for (lane, delta) in deltas.iter().enumerate() {
             // SAFETY: `check_lanes` has seen that the two bytes lie in the mapped range and that the offset is even;
             // atomics permit other writers.

@@ -110,7 +110,10 @@ fn a_wrong_constant_in_any_body_is_found_and_named() {
                 }
             }
             assert!(!blamed.is_empty(), "{name}: no wrong constant in {kernel} was found");
-            assert!(blamed.iter().all(|one| one.0 == operation), "{name}: {kernel} was blamed on {blamed:#?}");
+            assert!(
+                blamed.iter().all(|one| one.0 == operation),
+                "{name}: {kernel} was blamed on {blamed:#?}"
+            );
         }
         let sound = validate(&mut oracle, &mut device, &PROMPT[..2], 1, |_| {});
         assert!(sound.is_ok(), "{name}: restored kernels still differ: {sound:?}");

@@ -25,11 +25,12 @@ const SCALE_AND_COUNT: &str = "
 
 /// LLVM's tools of this test, or `None` where they may be absent.
 fn tools() -> Option<(&'static str, &'static str)> {
-    let present = |tool: &str| Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
+    let present =
+        |tool: &str| Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
     if present("llvm-mc-19") && present("llvm-objcopy-19") {
         return Some(("llvm-mc-19", "llvm-objcopy-19"));
     }
-    assert!(std::env::var_os("ZRT_REQUIRE_TOOLS").is_none(), "LLVM 19 is required here and not installed");
+    assert!(std::env::var_os("ZRT_REQUIRE_LLVM").is_none(), "LLVM 19 is required here and not installed");
     eprintln!("not run: LLVM 19 is not installed");
     None
 }

@@ -84,16 +84,26 @@ impl Device {
         }
     }
 
-    /// Wave instructions per second of the dispatch, repeated.
+    /// Wave instructions per second of processor time of this thread, of the dispatch repeated.
     fn rate(&self, dispatch: &Dispatch) -> f64 {
         self.run(dispatch.clone());
         let before = self.counters.snapshot().wave_instructions;
-        let start = Instant::now();
+        let (start, start_ns) = (Instant::now(), thread_ns());
         while start.elapsed() < MEASURE {
             self.run(dispatch.clone());
         }
-        (self.counters.snapshot().wave_instructions - before) as f64 / start.elapsed().as_secs_f64()
+        (self.counters.snapshot().wave_instructions - before) as f64 * 1e9 / (thread_ns() - start_ns)
     }
+}
+
+/// Processor time of this thread, so that other work of the host does not count; else the time of day.
+fn thread_ns() -> f64 {
+    let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let on_processor = statistics.split_whitespace().next().and_then(|value| value.parse().ok());
+    on_processor.unwrap_or_else(|| {
+        static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+        START.get_or_init(Instant::now).elapsed().as_nanos() as f64
+    })
 }
 
 fn instructions() {

@@ -233,9 +233,9 @@ mod tests {
     fn permute_moves_lanes() {
         let mut row = Row([0; LANES]);
         let mut source = [0; LANES];
-        for lane in 0..LANES {
+        for (lane, source) in source.iter_mut().enumerate() {
             row.0[lane] = 100 + lane as u32;
-            source[lane] = (lane * 7 + 3) as u8; // also beyond 31: modulo 32
+            *source = (lane * 7 + 3) as u8; // also beyond 31: modulo 32
         }
         let mut moved = Row([0; LANES]);
         permute(&row, &source, &mut moved);

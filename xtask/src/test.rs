@@ -2,7 +2,7 @@
 //!
 //! Contract: runs format, lints, tidy, drift checks, the workspace's tests and the packet conformance run on the
 //! virtual device, in that order, and stops at the first failure. A drift check whose tool is absent says so; with
-//! `ZRT_REQUIRE_TOOLS` set it fails instead, because a skipped case is not a passed one.
+//! `ZRT_REQUIRE_LLVM` set it fails instead, because a skipped case is not a passed one.
 
 use clap::Args;
 use std::error::Error;
@@ -27,7 +27,7 @@ struct Stage {
 }
 
 /// Environment variable that turns absent tools into failures.
-const REQUIRE_TOOLS: &str = "ZRT_REQUIRE_TOOLS";
+const REQUIRE_LLVM: &str = "ZRT_REQUIRE_LLVM";
 
 /// Runs the stages.
 pub fn run(arguments: &TestArguments) -> Result<(), Box<dyn Error>> {
@@ -65,9 +65,9 @@ fn task(name: &'static str, arguments: &[&str], needs: Option<&'static str>) -> 
 
 fn run_stage(stage: &Stage) -> Result<(), Box<dyn Error>> {
     if let Some(tool) = stage.needs.filter(|tool| !is_present(tool)) {
-        if std::env::var_os(REQUIRE_TOOLS).is_some() {
+        if std::env::var_os(REQUIRE_LLVM).is_some() {
             return Err(
-                format!("{}: {tool} is not installed, and {REQUIRE_TOOLS} asks for it", stage.name).into()
+                format!("{}: {tool} is not installed, and {REQUIRE_LLVM} asks for it", stage.name).into()
             );
         }
         println!("== {}: not checked, {tool} is not installed", stage.name);

@@ -142,9 +142,7 @@ mod tests {
         let (block, sub) = (chunk / 8, chunk % 8);
         let nibble = || (plane(0)[chunk * 16 + lane % 16] >> (lane / 16 * 4)) & 15;
         match kind {
-            TensorKind::Q8_0 => {
-                half(plane(1), chunk * 2) * f32::from(plane(0)[chunk * 32 + lane] as i8)
-            }
+            TensorKind::Q8_0 => half(plane(1), chunk * 2) * f32::from(plane(0)[chunk * 32 + lane] as i8),
             TensorKind::Q4_0 => half(plane(1), chunk * 2) * (f32::from(nibble()) - 8.0),
             TensorKind::Q4_K => {
                 let (low, high) = (plane(2)[chunk], plane(3)[block * 4 + sub / 2] >> (sub % 2 * 4));

@@ -23,6 +23,9 @@ const TURN_INSTRUCTIONS: u64 = 4096;
 const SEEDED_TURN_INSTRUCTIONS: u64 = 128;
 const SEEDED_RUN_INSTRUCTIONS: u64 = 2048;
 
+/// Register files that a worker keeps for reuse: those of the largest group.
+const SPARE_WAVES_MAX: usize = 32;
+
 /// A dispatch in the engine.
 #[derive(Debug)]
 pub(crate) struct ActiveDispatch {
@@ -62,6 +65,8 @@ pub(crate) struct Services<'a> {
 /// Whether a wave can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WaveState {
+    /// It has not begun: its registers are set up at its first turn, in memory that an ended wave has just left.
+    Fresh,
     Ready,
     /// At the barrier.
     Waiting,
@@ -71,10 +76,10 @@ enum WaveState {
 }
 
 struct Slot {
-    wave: Wave,
+    /// The registers, from the first turn to the end.
+    wave: Option<Box<Wave>>,
     state: WaveState,
     far: Option<Arc<Program>>,
-    scratch: Scratch,
 }
 
 /// How [`Group::run`] left the group.
@@ -96,16 +101,35 @@ pub(crate) enum Order<'a> {
     Seeded(&'a mut u64),
 }
 
+/// Register files for reuse.
+#[derive(Default)]
+pub(crate) struct WavePool(Vec<Box<Wave>>);
+
+impl WavePool {
+    /// The one that was used last: the nearest to the processor.
+    fn take(&mut self) -> Box<Wave> {
+        self.0.pop().unwrap_or_default()
+    }
+
+    fn put(&mut self, wave: Box<Wave>) {
+        if self.0.len() < SPARE_WAVES_MAX {
+            self.0.push(wave);
+        }
+    }
+}
+
 /// A resident workgroup.
 pub(crate) struct Group {
     dispatch: Option<Arc<ActiveDispatch>>,
     placement: Option<Placement>,
     id: [u32; 3],
+    /// Work-items per dimension.
+    size: [u32; 3],
     slots: Vec<Slot>,
-    /// Slots of this group; those behind are kept for a larger one.
-    wave_count: usize,
     /// Waves that have not ended.
     live: usize,
+    /// Instructions executed.
+    executed: u64,
     barrier: Barrier,
     lds: Lds,
 }
@@ -117,9 +141,10 @@ impl Group {
             dispatch: None,
             placement: None,
             id: [0; 3],
+            size: [0; 3],
             slots: Vec::new(),
-            wave_count: 0,
             live: 0,
+            executed: 0,
             barrier: Barrier::new(1),
             lds: Lds::new(),
         }
@@ -127,31 +152,14 @@ impl Group {
 
     /// Makes the workgroup of an index of the dispatch begin.
     pub fn begin(&mut self, dispatch: Arc<ActiveDispatch>, index: u64, placement: Placement, services: &Services<'_>) {
-        let (id, size) = dispatch.dispatch.workgroup(index);
-        self.id = id;
-        self.wave_count = (size.iter().product::<u32>() as usize).div_ceil(LANES);
-        self.live = self.wave_count;
-        self.barrier = Barrier::new(self.wave_count as u32);
+        (self.id, self.size) = dispatch.dispatch.workgroup(index);
+        let wave_count = (self.size.iter().product::<u32>() as usize).div_ceil(LANES);
+        self.live = wave_count;
+        self.executed = 0;
+        self.barrier = Barrier::new(wave_count as u32);
         services.poison.fill_lds(&mut self.lds, dispatch.resources.lds_bytes);
-        while self.slots.len() < self.wave_count {
-            let wave = Wave::new();
-            self.slots.push(Slot { wave, state: WaveState::Ended, far: None, scratch: Scratch::default() });
-        }
-        let wave_bytes = dispatch.resources.scratch_wave_bytes;
-        for (at, slot) in self.slots[..self.wave_count].iter_mut().enumerate() {
-            dispatch.template.begin(&mut slot.wave, services.poison, id, size, at as u32);
-            slot.wave.next = dispatch.program.0.entry;
-            slot.state = WaveState::Ready;
-            slot.far = None;
-            slot.scratch = match placement.scratch_slots.get(at) {
-                Some(scratch_slot) => Scratch {
-                    wave_va: (dispatch.dispatch.scratch_base_va)
-                        .wrapping_add(u64::from(*scratch_slot) * u64::from(wave_bytes)),
-                    lane_bytes: wave_bytes / LANES as u32,
-                },
-                None => Scratch::default(),
-            };
-        }
+        self.slots.clear();
+        self.slots.resize_with(wave_count, || Slot { wave: None, state: WaveState::Fresh, far: None });
         self.dispatch = Some(dispatch);
         self.placement = Some(placement);
     }
@@ -163,13 +171,12 @@ impl Group {
 
     /// Waves, and instructions that they executed.
     pub fn counts(&self) -> (u64, u64) {
-        let slots = &self.slots[..self.wave_count];
-        (slots.len() as u64, slots.iter().map(|slot| slot.wave.executed).sum())
+        (self.slots.len() as u64, self.executed)
     }
 
     /// Lets go of the dispatch; where it was.
     pub fn end(&mut self) -> Option<(Arc<ActiveDispatch>, Placement)> {
-        self.slots.iter_mut().for_each(|slot| slot.far = None);
+        self.slots.clear();
         Some((self.dispatch.take()?, self.placement.take()?))
     }
 
@@ -177,13 +184,14 @@ impl Group {
     pub fn run(
         &mut self,
         memory: &mut MemoryPort,
+        waves: &mut WavePool,
         services: &Services<'_>,
         order: Order<'_>,
         report: &mut dyn FnMut(WaveFault),
     ) -> GroupState {
         let Some(dispatch) = self.dispatch.clone() else { return GroupState::Finished };
         memory.refresh(&dispatch.dispatch.address_space);
-        let mut run = Run { group: self, dispatch: &dispatch, memory, services, report };
+        let mut run = Run { group: self, dispatch: &dispatch, memory, waves, services, report };
         let state = match order {
             Order::Plain(budget) => run.in_order(budget),
             Order::Seeded(state) => run.seeded(state),
@@ -200,6 +208,7 @@ struct Run<'a> {
     group: &'a mut Group,
     dispatch: &'a ActiveDispatch,
     memory: &'a mut MemoryPort,
+    waves: &'a mut WavePool,
     services: &'a Services<'a>,
     report: &'a mut dyn FnMut(WaveFault),
 }
@@ -207,14 +216,39 @@ struct Run<'a> {
 impl Run<'_> {
     fn is_ready(&self, at: usize) -> bool {
         match self.group.slots[at].state {
-            WaveState::Ready => true,
+            WaveState::Fresh | WaveState::Ready => true,
             WaveState::Waiting => self.group.barrier.is_open_for(at as u32),
             WaveState::Ended | WaveState::Halted => false,
         }
     }
 
+    /// Sets up a wave that begins.
+    fn begin_wave(&mut self, at: usize) -> Box<Wave> {
+        let mut wave = self.waves.take();
+        let (id, size) = (self.group.id, self.group.size);
+        self.dispatch.template.begin(&mut wave, self.services.poison, id, size, at as u32);
+        wave.next = self.dispatch.program.0.entry;
+        wave
+    }
+
+    fn scratch(&self, at: usize) -> Scratch {
+        let slots = self.group.placement.as_ref().map(|placement| &placement.scratch_slots);
+        let Some(slot) = slots.and_then(|slots| slots.get(at)) else { return Scratch::default() };
+        let wave_bytes = self.dispatch.resources.scratch_wave_bytes;
+        let offset = u64::from(*slot) * u64::from(wave_bytes);
+        Scratch {
+            wave_va: self.dispatch.dispatch.scratch_base_va.wrapping_add(offset),
+            lane_bytes: wave_bytes / LANES as u32,
+        }
+    }
+
     /// One turn; the instructions executed, and whether the wave did more than sleep.
     fn turn(&mut self, at: usize, budget: u64) -> (u64, bool) {
+        let mut wave = match self.group.slots[at].wave.take() {
+            Some(wave) => wave,
+            None => self.begin_wave(at),
+        };
+        let scratch = self.scratch(at);
         let group = &mut *self.group;
         let slot = &mut group.slots[at];
         let mut machine = Machine {
@@ -222,28 +256,31 @@ impl Run<'_> {
             lds: &mut group.lds,
             barrier: &mut group.barrier,
             clock: self.services.clock,
-            scratch: slot.scratch,
+            scratch,
             code_va: 0,
             jump_va: 0,
             stop: None,
         };
         let code =
             Code { main: &self.dispatch.program.0, far: &mut slot.far, cache: self.services.programs };
-        let (turn, executed) = interpreter::run(&mut slot.wave, code, &mut machine, budget);
+        let (turn, executed) = interpreter::run(&mut wave, code, &mut machine, budget);
         self.services.clock.advance(executed);
+        group.executed += executed;
         slot.state = match turn {
             Turn::Budget | Turn::Yield => WaveState::Ready,
             Turn::Barrier => WaveState::Waiting,
             Turn::End => WaveState::Ended,
             Turn::Fault { .. } => WaveState::Halted,
         };
-        match turn {
-            Turn::End => {
-                group.barrier.leave(at as u32);
-                group.live -= 1;
-            }
-            Turn::Fault { stop, instruction_va } => self.fault(at, stop.kind, stop.lane, instruction_va),
-            _ => {}
+        if turn == Turn::End {
+            self.waves.put(wave);
+            group.barrier.leave(at as u32);
+            group.live -= 1;
+        } else {
+            slot.wave = Some(wave);
+        }
+        if let Turn::Fault { stop, instruction_va } = turn {
+            self.fault(at, stop.kind, stop.lane, instruction_va);
         }
         (executed, turn != Turn::Yield)
     }
@@ -264,7 +301,7 @@ impl Run<'_> {
         if self.group.live == 0 {
             return Some(GroupState::Finished);
         }
-        let any_ready = (0..self.group.wave_count).any(|at| self.is_ready(at));
+        let any_ready = (0..self.group.slots.len()).any(|at| self.is_ready(at));
         (!any_ready).then_some(GroupState::Stuck)
     }
 
@@ -272,7 +309,7 @@ impl Run<'_> {
         let mut left = budget;
         loop {
             let mut any_progress = false;
-            for at in 0..self.group.wave_count {
+            for at in 0..self.group.slots.len() {
                 if !self.is_ready(at) {
                     continue;
                 }
@@ -298,8 +335,9 @@ impl Run<'_> {
             if let Some(state) = self.state() {
                 return state;
             }
-            let start = mix(random) as usize % self.group.wave_count;
-            let order = (start..self.group.wave_count).chain(0..start);
+            let count = self.group.slots.len();
+            let start = mix(random) as usize % count;
+            let order = (start..count).chain(0..start);
             let Some(at) = order.into_iter().find(|at| self.is_ready(*at)) else { continue };
             let (executed, _) = self.turn(at, 1 + mix(random) % SEEDED_TURN_INSTRUCTIONS);
             if left == 0 {
@@ -311,15 +349,15 @@ impl Run<'_> {
 
     /// A group that is stuck without a fault waits at a barrier that nobody completes.
     fn explain(&mut self) {
-        let slots = &self.group.slots[..self.group.wave_count];
+        let slots = &self.group.slots;
         if slots.iter().any(|slot| slot.state == WaveState::Halted) {
             return;
         }
         let Some(at) = slots.iter().position(|slot| slot.state == WaveState::Waiting) else { return };
         let slot = &slots[at];
         let program = slot.far.as_deref().unwrap_or(&self.dispatch.program.0);
-        let instruction_va =
-            program.ops.get(slot.wave.next as usize).map_or(program.base_va, |op| program.address(op));
+        let next = slot.wave.as_ref().and_then(|wave| program.ops.get(wave.next as usize));
+        let instruction_va = next.map_or(program.base_va, |op| program.address(op));
         self.fault(at, WaveFaultKind::BarrierNeverCompletes, None, instruction_va);
     }
 }

@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::shader::address::{PRIVATE_APERTURE_HIGH, SHARED_APERTURE_HIGH};
 use crate::shader::dispatch::{Dispatch, Resources};
 use crate::shader::machine::Lds;
-use crate::shader::wave::{EXEC_LO, LANES, NULL, NULL_SINK, Row, SCALAR_SLOTS, Wave};
+use crate::shader::wave::{EXEC_LO, LANES, NULL, Row, Wave};
 
 /// Scalar codes of the trap temporaries that the hardware fills.
 const TTMP7: usize = 108 + 7;
@@ -19,14 +19,16 @@ const TTMP8_WAVE_LOW: u32 = 25;
 /// and the high dword from the code after it.
 const SHARED_BASE: usize = 235;
 const PRIVATE_BASE: usize = 237;
+/// Codes of scalar registers; those behind are constants.
+const REGISTER_CODES: usize = 128;
 /// Bits of an id in v0.
 const WORK_ITEM_ID_BITS: u32 = 10;
 
 /// Values of undefined registers.
 #[derive(Debug)]
 pub(crate) struct Poison {
-    scalar: [u32; SCALAR_SLOTS],
-    vector: [u32; 256],
+    scalar: [u32; REGISTER_CODES],
+    vector: Box<[Row]>,
     lds: u32,
     approximation_bias: i32,
 }
@@ -34,7 +36,7 @@ pub(crate) struct Poison {
 /// What all waves of a dispatch begin with.
 #[derive(Debug)]
 pub(crate) struct Template {
-    scalar: [u32; SCALAR_SLOTS],
+    scalar: [u32; REGISTER_CODES],
     mode: u32,
     vector_count: u32,
     work_item_id_components: u32,
@@ -56,7 +58,7 @@ impl Poison {
         let mut next = || mix(&mut state) as u32 | 0xFF80_0001;
         Poison {
             scalar: std::array::from_fn(|_| next()),
-            vector: std::array::from_fn(|_| next()),
+            vector: (0..256).map(|_| Row([next(); LANES])).collect(),
             lds: next(),
             approximation_bias: config.approximation_bias,
         }
@@ -74,13 +76,8 @@ impl Template {
         let mut scalar = poison.scalar;
         let user = resources.user_sgprs as usize;
         scalar[..user].copy_from_slice(&dispatch.user_data[..user]);
-        // Codes beyond the registers are read as what they say; the launcher knows these.
-        scalar[NULL_SINK as usize..].fill(0);
         scalar[NULL as usize] = 0;
         scalar[EXEC_LO as usize + 1] = 0;
-        scalar[SHARED_BASE + 1] = SHARED_APERTURE_HIGH;
-        scalar[PRIVATE_BASE + 1] = PRIVATE_APERTURE_HIGH;
-        scalar[TTMP7] = 0;
         Template {
             scalar,
             mode: resources.mode,
@@ -92,7 +89,9 @@ impl Template {
 
     /// Makes wave `index` of a workgroup of `size` work-items begin.
     pub fn begin(&self, wave: &mut Wave, poison: &Poison, id: [u32; 3], size: [u32; 3], index: u32) {
-        wave.scalar = self.scalar;
+        wave.scalar[..REGISTER_CODES].copy_from_slice(&self.scalar);
+        wave.scalar[SHARED_BASE + 1] = SHARED_APERTURE_HIGH;
+        wave.scalar[PRIVATE_BASE + 1] = PRIVATE_APERTURE_HIGH;
         if self.has_group_id[0] {
             wave.scalar[TTMP9] = id[0];
         }
@@ -103,9 +102,8 @@ impl Template {
         let first = index * LANES as u32;
         let active = (size.iter().product::<u32>() - first).min(LANES as u32);
         wave.scalar[EXEC_LO as usize] = u32::MAX >> (LANES as u32 - active);
-        for (row, value) in wave.vector.iter_mut().zip(poison.vector).take(self.vector_count as usize).skip(1) {
-            *row = Row([value; LANES]);
-        }
+        let allocated = 1..self.vector_count as usize;
+        wave.vector[allocated.clone()].copy_from_slice(&poison.vector[allocated]);
         self.work_item_ids(&mut wave.vector[0], size, first);
         wave.scc = poison.lds & 2 != 0;
         wave.mode = self.mode;

@@ -14,7 +14,7 @@ use crate::config::{Config, Scheduler};
 use crate::counters::ShaderCounters;
 use crate::memory::MemoryPort;
 use crate::shader::fault::WaveFault;
-use crate::shader::group::{ActiveDispatch, Group, GroupState, Order, Services};
+use crate::shader::group::{ActiveDispatch, Group, GroupState, Order, Services, WavePool};
 use crate::shader::launch::{Poison, mix};
 use crate::shader::machine::Clock;
 use crate::shader::program::ProgramCache;
@@ -75,6 +75,7 @@ struct Pending {
 pub(crate) struct Worker {
     memory: MemoryPort,
     spare: Vec<Box<Group>>,
+    waves: WavePool,
     /// Claimed and not begun: dispatch, index of the first, and the places of all, last first.
     dispatch: Option<Arc<ActiveDispatch>>,
     next: u64,
@@ -101,6 +102,7 @@ impl Worker {
         Worker {
             memory: MemoryPort::default(),
             spare: Vec::new(),
+            waves: WavePool::default(),
             dispatch: None,
             next: 0,
             placements: Vec::new(),
@@ -261,7 +263,7 @@ impl Shared {
                 Scheduler::Parallel { .. } => Order::Plain(GROUP_INSTRUCTIONS),
                 Scheduler::Deterministic => Order::Seeded(&mut worker.random),
             };
-            group.run(&mut worker.memory, &services, order, &mut |fault| self.report(fault))
+            group.run(&mut worker.memory, &mut worker.waves, &services, order, &mut |fault| self.report(fault))
         };
         self.put_away(worker, group, state);
     }

@@ -486,7 +486,7 @@ mod tests {
         let mut state = 2;
         for _ in 0..20_000 {
             let x = f32::from_bits(
-                random(&mut state) & 0x8000_0000 | (random(&mut state) % (24 << 23)) + (108 << 23),
+                (random(&mut state) & 0x8000_0000) | (random(&mut state) % (24 << 23) + (108 << 23)),
             );
             if x.abs() < 126.0 {
                 let whole = f64::from(x).round_ties_even();

@@ -102,10 +102,10 @@ fn sums_and_products() {
     });
     nonzero("s_abs_i32 s16, s4", &[0xBE901504], |a, _| (a as i32).unsigned_abs());
     check("s_lshl1_add_u32 s16, s4, s6", &[0x87100604], false, |a, b, _, _| {
-        ((z(a) * 2 + z(b)) as u64, z(a) * 2 + z(b) >> 32 != 0)
+        ((z(a) * 2 + z(b)) as u64, (z(a) * 2 + z(b)) >> 32 != 0)
     });
     check("s_lshl4_add_u32 s16, s4, s6", &[0x88900604], false, |a, b, _, _| {
-        ((z(a) * 16 + z(b)) as u64, z(a) * 16 + z(b) >> 32 != 0)
+        ((z(a) * 16 + z(b)) as u64, (z(a) * 16 + z(b)) >> 32 != 0)
     });
     check("s_min_i32 s16, s4, s6", &[0x89100604], false, |a, b, _, _| (s(a).min(s(b)) as u64, s(a) < s(b)));
     check("s_min_u32 s16, s4, s6", &[0x89900604], false, |a, b, _, _| (z(a).min(z(b)) as u64, z(a) < z(b)));
@@ -196,10 +196,10 @@ fn bits_and_shifts() {
         ((0..64).fold(0, |r, bit| r | (a >> (bit / 2) & 1) << bit), scc)
     });
     nonzero("s_quadmask_b32 s16, s4", &[0xBE901A04], |a, _| {
-        (0..8).fold(0, |r, q| r | ((a >> (4 * q)) % 16 != 0) as u32 * (1 << q))
+        (0..8).fold(0, |r, q| r | (((a >> (4 * q)) % 16 != 0) as u32 * (1 << q)))
     });
     nonzero("s_wqm_b32 s16, s4", &[0xBE901C04], |a, _| {
-        (0..32).fold(0, |r, bit| r | ((a >> (bit / 4 * 4)) % 16 != 0) as u32 * (1 << bit))
+        (0..32).fold(0, |r, bit| r | (((a >> (bit / 4 * 4)) % 16 != 0) as u32 * (1 << bit)))
     });
     keeps("s_pack_ll_b32_b16 s16, s4, s6", &[0x99100604], |a, b| a % 65536 + b % 65536 * 65536);
     keeps("s_pack_lh_b32_b16 s16, s4, s6", &[0x99900604], |a, b| a % 65536 + b / 65536 * 65536);
@@ -233,6 +233,8 @@ fn moves_and_selects() {
     check("s_mov_b32 s16, null", &[0xBE90007C], false, |_, _, _, scc| (0, scc));
 }
 
+// The negated comparisons are the subject.
+#[allow(clippy::neg_cmp_op_on_partial_ord)]
 #[test]
 fn comparisons() {
     // The destination stays; only SCC changes.
@@ -448,7 +450,6 @@ fn all_but_the_named_operations_are_executed() {
     assert_eq!(missing, named);
 }
 
-/// Two waves that differ nowhere a scalar instruction may look at stay equal: EXEC has no influence on results.
 #[test]
 fn the_long_literal_feeds_both_kinds_of_operand() {
     let start: Wave = wave();

@@ -563,26 +563,22 @@ impl<const BITS: u32, const MIXED: bool> Operation for Dot<BITS, MIXED> {
             let mut sums = [0i32; LANES];
             for field in 0..32 / BITS {
                 let up = 32 - BITS - field * BITS;
-                for lane in 0..LANES {
+                for (lane, sum) in sums.iter_mut().enumerate() {
                     let flip = |offset: i32| if offset != 0 { 1u32 << 31 } else { 0 };
                     let x = (((a.0[lane] << up) ^ flip(offset_a)) as i32 >> (32 - BITS)) + offset_a;
                     let y = (((b.0[lane] << up) ^ flip(offset_b)) as i32 >> (32 - BITS)) + offset_b;
-                    sums[lane] += x * y;
+                    *sum += x * y;
                 }
             }
             let mut result = Row([0; LANES]);
-            if modifiers.clamp() {
-                for lane in 0..LANES {
-                    result.0[lane] = if MIXED {
-                        (c.0[lane] as i32).saturating_add(sums[lane]) as u32
-                    } else {
-                        c.0[lane].saturating_add(sums[lane] as u32)
-                    };
-                }
-            } else {
-                for lane in 0..LANES {
-                    result.0[lane] = c.0[lane].wrapping_add(sums[lane] as u32);
-                }
+            for (lane, &sum) in sums.iter().enumerate() {
+                result.0[lane] = if !modifiers.clamp() {
+                    c.0[lane].wrapping_add(sum as u32)
+                } else if MIXED {
+                    (c.0[lane] as i32).saturating_add(sum) as u32
+                } else {
+                    c.0[lane].saturating_add(sum as u32)
+                };
             }
             result
         };

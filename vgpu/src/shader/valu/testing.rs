@@ -134,8 +134,9 @@ pub(crate) fn run_all(wave: &Wave, words: &[u32]) -> Wave {
 /// Asserts that two waves have the same registers.
 pub(crate) fn assert_same(left: &Wave, right: &Wave, what: &str) {
     assert_eq!(left.scc, right.scc, "scc: {what}");
-    for code in (0..128).filter(|&code| left.scalar[code] != right.scalar[code]) {
-        panic!("{what}: scalar {code}: {:#010x} {:#010x}", left.scalar[code], right.scalar[code]);
+    for code in 0..128 {
+        let (l, r) = (left.scalar[code], right.scalar[code]);
+        assert!(l == r, "{what}: scalar {code}: {l:#010x} {r:#010x}");
     }
     for register in 0..256 {
         for lane in 0..LANES {

@@ -1,8 +1,10 @@
 //! Tests of the vector ALU across all operations; the tests of single families are in the modules below.
 
 mod arithmetic;
+mod conversions;
 mod integers;
 mod lanes;
+mod modes;
 
 use zrt_isa::opcode::{OPCODES, RegisterFile};
 use zrt_isa::{Encoding, Instruction, LaneSelect, Modifiers, Opcode, Operand};
@@ -115,7 +117,7 @@ fn randomise(instruction: &mut Instruction, random: &mut Random, round: u32) {
     let bits = random.next();
     let operands = instruction.opcode.operands();
     for index in 0..3 {
-        if operands.sources[index].file == RegisterFile::Any && random.next() % 3 == 0 {
+        if operands.sources[index].file == RegisterFile::Any && random.next().is_multiple_of(3) {
             instruction.sources[index] = match random.next() % 4 {
                 0 => Operand::Scalar(random.next() as u8 % 100),
                 1 => Operand::Inline(128 + random.next() as u8 % 81),

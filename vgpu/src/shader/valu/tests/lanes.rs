@@ -107,7 +107,7 @@ fn dpp16_masks_gate_writes() {
 fn dpp16_and_inactive_lanes() {
     // Even lanes are active; each reads its odd neighbour.
     let even = 0x5555_5555;
-    let active = |lane: u32| lane % 2 == 0;
+    let active = |lane: u32| lane.is_multiple_of(2);
     check(
         "v_mov_b32_dpp v0, v1 row_xmask:1 row_mask:0xf bank_mask:0xf",
         &[0x7E0002FA, 0xFF016101],

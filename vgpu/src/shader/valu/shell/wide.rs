@@ -1,0 +1,140 @@
+//! Operations with 64-bit operands.
+
+use core::marker::PhantomData;
+
+use super::{ResultKind, WideLane, finish, multiply_result};
+use crate::shader::float::Mode;
+use crate::shader::machine::Machine;
+use crate::shader::micro::{Flow, MicroOp};
+use crate::shader::valu::access::{
+    Adjust, clamp_double_lane, commit_wide, fetch, fetch_wide, raw_source, raw_wide_source,
+};
+use crate::shader::valu::operand::{Packed, Parts};
+use crate::shader::wave::{LANES, Row, Wave};
+use crate::simd::{Executor, Level, Operation};
+
+/// [`WideLane`] with any operands and modifiers.
+pub(in crate::shader::valu) struct Wide<L>(PhantomData<L>);
+
+/// The function for 64-bit operands.
+pub(in crate::shader::valu) fn wide<L: WideLane>(parts: &Parts, level: Level) -> Option<Executor> {
+    if parts.modifiers.clamp() && L::RESULT == ResultKind::Bits {
+        return None;
+    }
+    Some(level.bind::<Wide<L>>())
+}
+
+/// A source of 64 bits, of 32 bits, or absent.
+pub(in crate::shader::valu) struct WideSource<'a> {
+    low: &'a Row,
+    high: Option<&'a Row>,
+    adjust: Adjust,
+    present: bool,
+}
+
+impl<'a> WideSource<'a> {
+    /// Source `index` of an operation whose sources are 64 bits wide where `widths` says so.
+    #[inline(always)]
+    pub fn new(wave: &'a Wave, op: &MicroOp, widths: &[bool], index: usize, room: &'a mut [Row; 2]) -> Self {
+        let modifiers = Packed(op.modifiers);
+        match widths.get(index) {
+            Some(true) => {
+                let [low, high] = raw_wide_source(wave, op, index, room);
+                WideSource {
+                    low,
+                    high: Some(high),
+                    adjust: Adjust::of_high_dword(modifiers, index),
+                    present: true,
+                }
+            }
+            Some(false) => {
+                let low = raw_source(wave, op, index, &mut room[0]);
+                WideSource { low, high: None, adjust: Adjust::of(modifiers, index), present: true }
+            }
+            None => {
+                WideSource { low: &room[0], high: None, adjust: Adjust::of(modifiers, 0), present: false }
+            }
+        }
+    }
+
+    /// The value in one lane.
+    #[inline(always)]
+    pub fn get(&self, lane: usize) -> u64 {
+        match self.high {
+            Some(high) => self.low.0[lane] as u64 | (self.adjust.apply(high.0[lane]) as u64) << 32,
+            None if self.present => self.adjust.apply(self.low.0[lane]) as u64,
+            None => 0,
+        }
+    }
+}
+
+/// A source as two rows; the high one is zero for a 32-bit source.
+#[inline(always)]
+pub(in crate::shader::valu) fn fetch_either(wave: &Wave, op: &MicroOp, sources: &[bool], index: usize) -> [Row; 2] {
+    match sources.get(index) {
+        Some(true) => fetch_wide(wave, op, index),
+        Some(false) => [fetch(wave, op, index), Row([0; LANES])],
+        None => [Row([0; LANES]); 2],
+    }
+}
+
+#[inline(always)]
+pub(in crate::shader::valu) fn join(rows: &[Row; 2], lane: usize) -> u64 {
+    rows[0].0[lane] as u64 | (rows[1].0[lane] as u64) << 32
+}
+
+impl<L: WideLane> Operation for Wide<L> {
+    #[inline(always)]
+    fn execute(wave: &mut Wave, op: &MicroOp, _machine: &mut Machine<'_>) -> Flow {
+        if L::MODE.deviates(wave.mode) {
+            return wide_exactly::<L>(wave, op);
+        }
+        let mut result = [Row([0; LANES]); 2];
+        {
+            let wave = &*wave;
+            let [mut room_a, mut room_b, mut room_c] = [[Row([0; LANES]); 2]; 3];
+            let a = WideSource::new(wave, op, L::SOURCES, 0, &mut room_a);
+            let b = WideSource::new(wave, op, L::SOURCES, 1, &mut room_b);
+            let c = WideSource::new(wave, op, L::SOURCES, 2, &mut room_c);
+            for lane in 0..LANES {
+                let value = L::compute(a.get(lane), b.get(lane), c.get(lane));
+                result[0].0[lane] = value as u32;
+                result[1].0[lane] = (value >> 32) as u32;
+            }
+        }
+        finish_wide(wave, op, result, L::RESULT, L::WIDE_RESULT)
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn wide_exactly<L: WideLane>(wave: &mut Wave, op: &MicroOp) -> Flow {
+    let mode = Mode(wave.mode);
+    let a = fetch_either(wave, op, L::SOURCES, 0);
+    let b = fetch_either(wave, op, L::SOURCES, 1);
+    let c = fetch_either(wave, op, L::SOURCES, 2);
+    let mut result = [Row([0; LANES]); 2];
+    for lane in 0..LANES {
+        let value = L::exact(join(&a, lane), join(&b, lane), join(&c, lane), mode);
+        let value = multiply_result(op, value, L::RESULT, mode);
+        result[0].0[lane] = value as u32;
+        result[1].0[lane] = (value >> 32) as u32;
+    }
+    finish_wide(wave, op, result, L::RESULT, L::WIDE_RESULT)
+}
+
+#[inline(always)]
+fn finish_wide(wave: &mut Wave, op: &MicroOp, mut result: [Row; 2], kind: ResultKind, is_wide: bool) -> Flow {
+    if !is_wide {
+        return finish(wave, op, result[0], kind);
+    }
+    if kind == ResultKind::Double && Packed(op.modifiers).clamp() {
+        for lane in 0..LANES {
+            let value = clamp_double_lane(join(&result, lane));
+            result[0].0[lane] = value as u32;
+            result[1].0[lane] = (value >> 32) as u32;
+        }
+    }
+    commit_wide(wave, op, &result);
+    Flow::Next
+}
