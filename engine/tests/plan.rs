@@ -14,8 +14,11 @@ fn model(name: &str) -> Model {
     Model::load(Arc::new(Gguf::open(&path).expect("in the repository"))).expect("sound")
 }
 
+/// Start and end of byte ranges.
+type Ranges = Vec<(u64, u64)>;
+
 /// Byte ranges of one memory that an operation reads and writes; caches, logits and state are ranges of their own.
-fn touched(plan: &ExecutionPlan, operation: &Operation) -> (Vec<(u64, u64)>, Vec<(u64, u64)>) {
+fn touched(plan: &ExecutionPlan, operation: &Operation) -> (Ranges, Ranges) {
     const LOGITS: u64 = 1 << 40;
     const STATE: u64 = 1 << 41;
     const CACHE: u64 = 1 << 42;

@@ -207,6 +207,8 @@ impl SharedView {
     }
 }
 
+/// What is said of a lane that the caller should have checked.
+const OUTSIDE: &str = "a lane's access is outside or misaligned in a shared view";
 /// Lanes of the group operations: those of one wave32.
 pub const LANES: usize = 32;
 
@@ -221,18 +223,14 @@ impl SharedView {
     /// Panics unless every lane's `width` bytes from `base + deltas[lane]` lie in the view and are aligned.
     #[inline(always)]
     fn check_lanes(&self, base: usize, deltas: &[u32; LANES], width: usize, alignment: usize) {
-        let (mut last, mut bits) = (0, 0);
+        assert!(base % alignment == 0 && base <= self.len && width <= self.len - base, "{OUTSIDE}");
+        let limit = u32::try_from(self.len - base - width).unwrap_or(u32::MAX);
+        // Compared without a branch, so that all lanes are compared at once.
+        let mut is_wrong = false;
         for delta in deltas {
-            last = last.max(*delta);
-            bits |= *delta;
+            is_wrong |= (*delta > limit) | (*delta % alignment as u32 != 0);
         }
-        let misaligned = (base | bits as usize) % alignment;
-        let end = base.checked_add(last as usize).and_then(|end| end.checked_add(width));
-        assert!(
-            end.is_some_and(|end| end <= self.len) && misaligned == 0,
-            "lanes of {width} bytes at {base} + {last} outside or misaligned in a view of {} bytes",
-            self.len
-        );
+        assert!(!is_wrong, "{OUTSIDE}");
     }
 
     /// Relaxed dword loads for 32 lanes: lane `i`'s dword `j` at `base + deltas[i] + 4 j` goes to `rows[j][i]`.
@@ -499,21 +497,36 @@ mod tests {
         assert_eq!(run, core::array::from_fn(|index| view.load_u32(492 + 4 * index)));
     }
 
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Row([u32; LANES]);
+
+    impl AsRef<[u32; LANES]> for Row {
+        fn as_ref(&self) -> &[u32; LANES] {
+            &self.0
+        }
+    }
+
+    impl AsMut<[u32; LANES]> for Row {
+        fn as_mut(&mut self) -> &mut [u32; LANES] {
+            &mut self.0
+        }
+    }
+
     #[test]
     fn interleaved_rows_are_consecutive_dwords() {
         let mut words = vec![0u64; 80];
         let view = view(&mut words);
         fn check<const ROWS: usize>(view: SharedView, offset: usize) {
-            let rows: [[u32; LANES]; ROWS] =
-                core::array::from_fn(|row| core::array::from_fn(|lane| (row * 1000 + lane) as u32));
+            let row = |row| Row(core::array::from_fn(|lane| (row * 1000 + lane) as u32));
+            let rows: [Row; ROWS] = core::array::from_fn(row);
             view.fill(0, 640, 0);
             view.store_interleaved(offset, &rows);
             for (row, values) in rows.iter().enumerate() {
-                for (lane, value) in values.iter().enumerate() {
+                for (lane, value) in values.0.iter().enumerate() {
                     assert_eq!(view.load_u32(offset + 4 * (ROWS * lane + row)), *value);
                 }
             }
-            let mut back = [[0; LANES]; ROWS];
+            let mut back = [Row([0; LANES]); ROWS];
             view.load_interleaved(offset, &mut back);
             assert_eq!(back, rows);
         }
@@ -542,7 +555,7 @@ mod tests {
     #[should_panic(expected = "outside or misaligned")]
     fn interleaved_rows_outside_are_our_mistake() {
         let mut words = vec![0u64; 32];
-        view(&mut words).load_interleaved(8, &mut [[0; LANES]; 2]);
+        view(&mut words).load_interleaved(8, &mut [Row([0; LANES]); 2]);
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub struct ShaderCounts {
     pub workgroups: u64,
     /// Waves of those workgroups.
     pub waves: u64,
-    /// Instructions executed by those waves.
+    /// Instructions executed, also by waves that have not ended.
     pub wave_instructions: u64,
 }
 

@@ -224,7 +224,13 @@ impl AddressSpace {
     }
 
     /// Maps the first `len` bytes of `mapping` at `va`. Both are whole pages.
-    pub fn map(&self, va: GpuVa, len: ByteLen, rights: Rights, mapping: Arc<Mapping>) -> Result<(), MapError> {
+    pub fn map(
+        &self,
+        va: GpuVa,
+        len: ByteLen,
+        rights: Rights,
+        mapping: Arc<Mapping>,
+    ) -> Result<(), MapError> {
         self.map_part(va, len, rights, mapping, ByteLen(0))
     }
 
@@ -253,7 +259,8 @@ impl AddressSpace {
                 return Err(MapError::TooManyRanges);
             }
             let at = ranges.partition_point(|range| range.va < va.0);
-            let before = at.checked_sub(1).and_then(|index| ranges.get(index)).filter(|range| range.end > va.0);
+            let before =
+                at.checked_sub(1).and_then(|index| ranges.get(index)).filter(|range| range.end > va.0);
             let after = ranges.get(at).filter(|range| range.va < end);
             if let Some(other) = before.or(after) {
                 return Err(MapError::Overlap { va, len, other: GpuVa(other.va) });
@@ -340,11 +347,24 @@ impl MemoryPort {
         for entry in self.entries.iter().flatten() {
             // What lies below the entry wraps to a large offset.
             let offset = first.wrapping_sub(entry.va);
-            if offset < entry.len && last.wrapping_sub(entry.va) < entry.len && entry.rights.contains(access) {
+            if offset < entry.len && last.wrapping_sub(entry.va) < entry.len && entry.rights.contains(access)
+            {
                 return Some((entry.view, offset));
             }
         }
         self.find(first, last, access)
+    }
+
+    /// The range that holds `va`, where one does and permits `access`: its view, its first address, its length.
+    #[inline(always)]
+    pub fn around(&mut self, va: u64, access: Rights) -> Option<(SharedView, u64, u64)> {
+        for entry in self.entries.iter().flatten() {
+            if va.wrapping_sub(entry.va) < entry.len && entry.rights.contains(access) {
+                return Some((entry.view, entry.va, entry.len));
+            }
+        }
+        let (view, offset) = self.find(va, va, access)?;
+        Some((view, va - offset, view.len() as u64))
     }
 
     #[cold]
@@ -425,7 +445,8 @@ mod tests {
     #[test]
     fn addresses_are_found_and_refused() {
         let space = space();
-        let cause = |va, len, access| space.translate(va, len, access).err().map(|fault| (fault.va, fault.cause));
+        let cause =
+            |va, len, access| space.translate(va, len, access).err().map(|fault| (fault.va, fault.cause));
         assert_eq!(space.translate(0x10_1ffc, 4, Rights::READ).unwrap().1, 0x1ffc);
         assert_eq!(cause(0x10_1ffc, 8, Rights::READ), Some((0x10_2000, Cause::NotPresent)));
         assert_eq!(cause(0xf_ffff, 1, Rights::READ), Some((0xf_ffff, Cause::NotPresent)));

@@ -39,7 +39,7 @@ pub fn square_root(value: f32) -> f32 {
 
 /// e^x by the polynomial of the definition; x is held to -87..=80.
 pub fn exponential(x: f32) -> f32 {
-    let x = x.max(-87.0).min(80.0);
+    let x = x.clamp(-87.0, 80.0);
     let exponent = (x * LOG2_E).round_ties_even();
     let rest = (-exponent).mul_add(LN_2_HIGH, x);
     let rest = (-exponent).mul_add(LN_2_LOW, rest);

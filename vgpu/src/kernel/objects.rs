@@ -187,9 +187,14 @@ impl Objects {
         let file = match domain {
             Domain::Doorbell => files[0].clone(),
             Domain::MmioRemap => files[1].clone(),
-            Domain::Vram | Domain::Gtt => Arc::new(MemoryFile::new("zrt-vgpu-object", size as usize)?),
+            Domain::Vram | Domain::Gtt => {
+                // The host has no descriptor or memory for it: what the kernel would call out of memory.
+                let file = MemoryFile::new("zrt-vgpu-object", size as usize).map_err(|_| Errno::ENOMEM)?;
+                Arc::new(file)
+            }
         };
-        let mapping = Arc::new(file.map(0, size as usize, Protection::ReadWrite, None)?);
+        let mapping = file.map(0, size as usize, Protection::ReadWrite, None).map_err(|_| Errno::ENOMEM)?;
+        let mapping = Arc::new(mapping);
         if let Some((used, limit)) = self.usage.of(domain) {
             // The process lock is held, so nobody else adds meanwhile.
             if used.load(Ordering::Relaxed) + size > limit {

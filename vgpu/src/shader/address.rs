@@ -4,8 +4,6 @@
 //! all lanes can be written so and reach plain memory; inactive lanes have the offset of an active one, so that a
 //! range check needs no mask. `lane`: one lane at a time, everything else included. Nothing is accessed here.
 
-use std::hint::black_box;
-
 use crate::shader::micro::{MicroOp, Source};
 use crate::shader::wave::{LANES, NULL, Row, Wave};
 use crate::simd::{blend, splat};
@@ -70,19 +68,15 @@ pub(crate) fn patch_inactive(row: &Row, exec: u32) -> Row {
     blend(exec, row, &splat(row.0[exec.trailing_zeros() as usize & (LANES - 1)]))
 }
 
-/// Smallest and largest value of a row.
+/// Whether every lane is within `low..=high` and a multiple of `alignment` (a power of two).
 #[inline(always)]
-pub(crate) fn bounds(row: &Row) -> (u32, u32) {
-    // Halved again and again: left as one loop, the compiler compares lane by lane. The copies pass through memory
-    // for the same reason.
-    let (mut low, mut high) = (black_box(*row).0, black_box(*row).0);
-    for half in [16, 8, 4, 2, 1] {
-        for lane in 0..half {
-            low[lane] = low[lane].min(low[lane + half]);
-            high[lane] = high[lane].max(high[lane + half]);
-        }
+pub(crate) fn all_within(row: &Row, low: u32, high: u32, alignment: u32) -> bool {
+    // Without a branch, so that all lanes are compared at once.
+    let mut is_outside = false;
+    for lane in 0..LANES {
+        is_outside |= (row.0[lane] < low) | (row.0[lane] > high) | (row.0[lane] & (alignment - 1) != 0);
     }
-    (low[0], high[0])
+    !is_outside
 }
 
 /// Whether the lanes lie `stride` bytes apart, in ascending order and without wrapping.
@@ -287,9 +281,9 @@ impl AddressMode for Buffer {
         } else {
             splat(0)
         };
-        let (_, high) = bounds(&offsets);
-        let end = uniform.checked_add(high as u64)?.checked_add(bytes as u64)?;
-        (end <= buffer.records as u64).then_some((buffer.base.wrapping_add(uniform), offsets))
+        let limit = (buffer.records as u64).checked_sub(bytes as u64)?.checked_sub(uniform)?;
+        let is_inside = all_within(&offsets, 0, limit as u32, 1);
+        is_inside.then_some((buffer.base.wrapping_add(uniform), offsets))
     }
 
     fn lane(wave: &Wave, op: &MicroOp, lane: usize, bytes: u32) -> Target {

@@ -123,22 +123,58 @@ impl Kind {
     pub fn apply(self, wide: bool, old: u64, data: u64, second: u64) -> u64 {
         let value = match self {
             Kind::Swap => data,
-            Kind::CompareSwap => if old == second { data } else { old },
+            Kind::CompareSwap => {
+                if old == second {
+                    data
+                } else {
+                    old
+                }
+            }
             Kind::Add => old.wrapping_add(data),
             Kind::Subtract => old.wrapping_sub(data),
             Kind::ReverseSubtract => data.wrapping_sub(old),
             Kind::SubtractClamp => old.saturating_sub(data),
-            Kind::ConditionalSubtract => if old >= data { old - data } else { old },
-            Kind::MinSigned => if signed(wide, data) < signed(wide, old) { data } else { old },
-            Kind::MaxSigned => if signed(wide, data) > signed(wide, old) { data } else { old },
+            Kind::ConditionalSubtract => {
+                if old >= data {
+                    old - data
+                } else {
+                    old
+                }
+            }
+            Kind::MinSigned => {
+                if signed(wide, data) < signed(wide, old) {
+                    data
+                } else {
+                    old
+                }
+            }
+            Kind::MaxSigned => {
+                if signed(wide, data) > signed(wide, old) {
+                    data
+                } else {
+                    old
+                }
+            }
             Kind::MinUnsigned => old.min(data),
             Kind::MaxUnsigned => old.max(data),
             Kind::And => old & data,
             Kind::Or => old | data,
             Kind::Xor => old ^ data,
             Kind::MaskOr => old & !data | second,
-            Kind::Increment => if old >= data { 0 } else { old + 1 },
-            Kind::Decrement => if old == 0 || old > data { data } else { old - 1 },
+            Kind::Increment => {
+                if old >= data {
+                    0
+                } else {
+                    old + 1
+                }
+            }
+            Kind::Decrement => {
+                if old == 0 || old > data {
+                    data
+                } else {
+                    old - 1
+                }
+            }
             Kind::MinFloat if wide => number_f64(old, data, |a, b| a < b),
             Kind::MaxFloat if wide => number_f64(old, data, |a, b| a > b),
             Kind::MinFloat => single::minimum_number(old as u32, data as u32).into(),
@@ -180,7 +216,13 @@ fn number_f64(old: u64, data: u64, before: impl Fn(i64, i64) -> bool) -> u64 {
         (true, true) => old | QUIET,
         (true, false) => data,
         (false, true) => old,
-        _ => if before(key(data), key(old)) { data } else { old },
+        _ => {
+            if before(key(data), key(old)) {
+                data
+            } else {
+                old
+            }
+        }
     }
 }
 

@@ -51,9 +51,8 @@ pub(crate) fn successors(instruction: &Instruction) -> Successors {
     let distance = i32::from(instruction.immediate as u16 as i16);
     match instruction.opcode {
         SBranch => Successors::Target(distance),
-        SCbranchScc0 | SCbranchScc1 | SCbranchVccz | SCbranchVccnz | SCbranchExecz | SCbranchExecnz | SCallB64 => {
-            Successors::NextAndTarget(distance)
-        }
+        SCbranchScc0 | SCbranchScc1 | SCbranchVccz | SCbranchVccnz | SCbranchExecz | SCbranchExecnz
+        | SCallB64 => Successors::NextAndTarget(distance),
         // What follows a call is where the callee returns to.
         SSwappcB64 => Successors::Next,
         SSetpcB64 | SRfeB64 | SEndpgm | SEndpgmSaved | SCodeEnd => Successors::Nowhere,
@@ -162,7 +161,9 @@ fn function(instruction: &Instruction) -> Option<Executor> {
         SSendmsgRtnB32 if instruction.immediate == MESSAGE_RETURN_REALTIME => bind::<ReadClock<false>>(),
         SSendmsgRtnB64 if instruction.immediate == MESSAGE_RETURN_REALTIME => bind::<ReadClock<true>>(),
         SGetregB32 if is_readable(register_of(instruction.immediate)) => bind::<GetRegister>(),
-        SSetregB32 | SSetregImm32B32 if register_of(instruction.immediate) == REGISTER_MODE => bind::<SetMode>(),
+        SSetregB32 | SSetregImm32B32 if register_of(instruction.immediate) == REGISTER_MODE => {
+            bind::<SetMode>()
+        }
         SRoundMode => bind::<SetModeField<0>>(),
         SDenormMode => bind::<SetModeField<4>>(),
         SIcacheInv => bind::<InvalidateInstructions>(),
@@ -300,7 +301,7 @@ operations! {
             REGISTER_SCRATCH_BASE_LOW => machine.scratch.wave_va as u32,
             REGISTER_SCRATCH_BASE_HIGH => (machine.scratch.wave_va >> 32) as u32,
             REGISTER_SHADER_CYCLES_LOW => (machine.clock.ticks() * SHADER_CYCLES_PER_TICK) as u32,
-            _ => (machine.clock.ticks() * SHADER_CYCLES_PER_TICK >> 32) as u32,
+            _ => ((machine.clock.ticks() * SHADER_CYCLES_PER_TICK) >> 32) as u32,
         };
         let (offset, mask) = register_field(op.immediate);
         wave.scalar[op.destination as usize] = value >> offset & mask;
@@ -325,9 +326,7 @@ fn after(op: &MicroOp, machine: &Machine<'_>) -> u64 {
 
 /// STATUS, as far as user code can know it: SCC 0, EXECZ 9, VCCZ 10.
 fn status(wave: &Wave) -> u32 {
-    wave.scc as u32
-        | ((wave.exec() == 0) as u32) << 9
-        | ((wave.scalar[VCC_LO as usize] == 0) as u32) << 10
+    wave.scc as u32 | ((wave.exec() == 0) as u32) << 9 | ((wave.scalar[VCC_LO as usize] == 0) as u32) << 10
 }
 
 /// What a conditional branch tests.

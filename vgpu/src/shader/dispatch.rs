@@ -80,7 +80,9 @@ pub enum DispatchError {
     #[error("SCRATCH_EN with TMPRING_SIZE {0:#x}: no scratch for a group's waves")]
     Scratch(u32),
     /// One group needs more than an empty compute unit or WGP has.
-    #[error("a group of {waves} waves, {vector_registers} vector registers each and {lds_bytes} bytes of LDS fits nowhere")]
+    #[error(
+        "a group of {waves} waves, {vector_registers} vector registers each and {lds_bytes} bytes of LDS fits nowhere"
+    )]
     FitsNowhere {
         /// Waves of a whole group.
         waves: u32,
@@ -187,7 +189,8 @@ impl Dispatch {
     /// Checks the group sizes; the waves of a whole group.
     pub(crate) fn waves_per_group(&self) -> Result<u32, DispatchError> {
         let (group, last) = (self.group, self.last_group);
-        let work_items: u64 = group.iter().try_fold(1u64, |all, size| all.checked_mul(u64::from(*size))).unwrap_or(0);
+        let work_items: u64 =
+            group.iter().try_fold(1u64, |all, size| all.checked_mul(u64::from(*size))).unwrap_or(0);
         let last_fits = (0..3).all(|axis| last[axis] > 0 && last[axis] <= group[axis]);
         if work_items == 0 || work_items > GROUP_WORK_ITEMS_MAX || !last_fits {
             return Err(DispatchError::GroupSize { group, last });

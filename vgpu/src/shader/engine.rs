@@ -82,7 +82,11 @@ impl ShaderEngine {
     ///
     /// # Errors
     /// That of the system where a thread cannot be started.
-    pub fn with_level(config: &Config, counters: Arc<ShaderCounters>, level: Level) -> std::io::Result<ShaderEngine> {
+    pub fn with_level(
+        config: &Config,
+        counters: Arc<ShaderCounters>,
+        level: Level,
+    ) -> std::io::Result<ShaderEngine> {
         let shared = Arc::new(Shared::new(config, counters, level));
         let mut engine = ShaderEngine {
             shared,

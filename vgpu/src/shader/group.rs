@@ -103,6 +103,7 @@ pub(crate) enum Order<'a> {
 
 /// Register files for reuse.
 #[derive(Default)]
+#[allow(clippy::vec_box, reason = "waves are large and move between the pool and groups")]
 pub(crate) struct WavePool(Vec<Box<Wave>>);
 
 impl WavePool {
@@ -151,7 +152,13 @@ impl Group {
     }
 
     /// Makes the workgroup of an index of the dispatch begin.
-    pub fn begin(&mut self, dispatch: Arc<ActiveDispatch>, index: u64, placement: Placement, services: &Services<'_>) {
+    pub fn begin(
+        &mut self,
+        dispatch: Arc<ActiveDispatch>,
+        index: u64,
+        placement: Placement,
+        services: &Services<'_>,
+    ) {
         (self.id, self.size) = dispatch.dispatch.workgroup(index);
         let wave_count = (self.size.iter().product::<u32>() as usize).div_ceil(LANES);
         self.live = wave_count;
@@ -169,9 +176,14 @@ impl Group {
         self.dispatch.as_ref()
     }
 
-    /// Waves, and instructions that they executed.
-    pub fn counts(&self) -> (u64, u64) {
-        (self.slots.len() as u64, self.executed)
+    /// Waves of the group.
+    pub fn wave_count(&self) -> u64 {
+        self.slots.len() as u64
+    }
+
+    /// Instructions executed since this was last asked.
+    pub fn take_executed(&mut self) -> u64 {
+        std::mem::take(&mut self.executed)
     }
 
     /// Lets go of the dispatch; where it was.
@@ -261,8 +273,7 @@ impl Run<'_> {
             jump_va: 0,
             stop: None,
         };
-        let code =
-            Code { main: &self.dispatch.program.0, far: &mut slot.far, cache: self.services.programs };
+        let code = Code { main: &self.dispatch.program.0, far: &mut slot.far, cache: self.services.programs };
         let (turn, executed) = interpreter::run(&mut wave, code, &mut machine, budget);
         self.services.clock.advance(executed);
         group.executed += executed;

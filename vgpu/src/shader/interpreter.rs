@@ -24,10 +24,7 @@ pub(crate) enum Turn {
     /// It has ended.
     End,
     /// It cannot go on.
-    Fault {
-        stop: Stop,
-        instruction_va: u64,
-    },
+    Fault { stop: Stop, instruction_va: u64 },
 }
 
 /// The code that a wave runs: the dispatch's program, and the one it jumped to.

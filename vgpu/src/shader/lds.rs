@@ -198,8 +198,8 @@ fn load_rows<const ROWS: usize>(
 ) -> bool {
     if all_inside(addresses, 4 * ROWS as u32, machine.lds.bytes) {
         for (index, row) in rows.iter_mut().enumerate().take(ROWS) {
-            for lane in 0..LANES {
-                row[lane] = machine.lds.words[(addresses.0[lane] as usize / 4 + index) % LDS_DWORDS_MAX];
+            for (value, address) in row.iter_mut().zip(&addresses.0) {
+                *value = machine.lds.words[(*address as usize / 4 + index) % LDS_DWORDS_MAX];
             }
         }
         return true;
@@ -338,7 +338,9 @@ const HIGH: u8 = 2;
 
 /// Loads of 1 and 2 bytes. `SIGN_SHIFT`: 32 minus the width, where the value is signed, else 0.
 struct LoadNarrow<const BYTES: u32, const SIGN_SHIFT: u32, const PART: u8>;
-impl<const BYTES: u32, const SIGN_SHIFT: u32, const PART: u8> Operation for LoadNarrow<BYTES, SIGN_SHIFT, PART> {
+impl<const BYTES: u32, const SIGN_SHIFT: u32, const PART: u8> Operation
+    for LoadNarrow<BYTES, SIGN_SHIFT, PART>
+{
     #[inline(always)]
     fn execute(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
         let exec = wave.exec();
@@ -463,9 +465,9 @@ operations! {
             data = crate::simd::blend(exec, &data, &Row([0; LANES]));
         }
         let mut values = [0; LANES];
-        for lane in 0..LANES {
-            let address = addresses.0[lane].wrapping_add(op.immediate as u32);
-            values[lane] = data.0[address as usize / 4 % LANES];
+        for (value, address) in values.iter_mut().zip(&addresses.0) {
+            let address = address.wrapping_add(op.immediate as u32);
+            *value = data.0[address as usize / 4 % LANES];
         }
         write_lanes(wave, op.destination as usize, exec, &values);
         Flow::Next

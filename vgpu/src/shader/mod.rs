@@ -24,9 +24,9 @@ pub(crate) mod residency;
 pub mod salu;
 pub(crate) mod scheduler;
 pub(crate) mod smem;
+#[cfg(test)]
+mod tests;
 pub(crate) mod translate;
 pub mod valu;
 pub(crate) mod vmem;
-#[cfg(test)]
-mod tests;
 pub mod wave;

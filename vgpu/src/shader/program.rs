@@ -118,11 +118,11 @@ impl ProgramCache {
             | fetch.table.generation() & u64::from(u32::MAX);
         let key = Key { space_id: fetch.space_id, entry_va, vector_registers: fetch.vector_registers };
         let known = self.lock().get(&key).cloned();
-        if let Some(program) = known {
-            if program.checked.load(Ordering::Relaxed) == stamp || program.is_current(fetch) {
-                program.checked.store(stamp, Ordering::Relaxed);
-                return program;
-            }
+        if let Some(program) = known
+            && (program.checked.load(Ordering::Relaxed) == stamp || program.is_current(fetch))
+        {
+            program.checked.store(stamp, Ordering::Relaxed);
+            return program;
         }
         let program = Arc::new(decode(fetch, entry_va, stamp, self.level));
         let mut programs = self.lock();
@@ -202,9 +202,8 @@ impl Reached {
 
     /// Whether control always goes on to the next instruction, by way of no other code.
     fn always_goes_on(&self) -> bool {
-        let leaves = |instruction: &Instruction| {
-            matches!(instruction.opcode, Opcode::SSwappcB64 | Opcode::SIcacheInv)
-        };
+        let leaves =
+            |instruction: &Instruction| matches!(instruction.opcode, Opcode::SSwappcB64 | Opcode::SIcacheInv);
         self.successors() == Successors::Next && !self.what.as_ref().is_ok_and(leaves)
     }
 
@@ -376,7 +375,8 @@ mod tests {
     const CODE_VA: u64 = 0x40_0000;
 
     fn space() -> (AddressSpace, SharedView) {
-        let mapping = MemoryFile::new("code", 8192).unwrap().map(0, 8192, Protection::ReadWrite, None).unwrap();
+        let mapping =
+            MemoryFile::new("code", 8192).unwrap().map(0, 8192, Protection::ReadWrite, None).unwrap();
         let view = mapping.view();
         let space = AddressSpace::default();
         let rights = Rights::READ | Rights::EXECUTE;
@@ -430,7 +430,9 @@ mod tests {
         let program = get(&cache(), &space, CODE_VA);
         assert!(matches!(program.stop(&program.ops[0]), Some(WaveFaultKind::UnknownInstruction(_))));
         let program = get(&cache(), &space, CODE_VA + 8192);
-        assert!(matches!(program.stop(&program.ops[0]), Some(WaveFaultKind::Page(fault)) if fault.va == CODE_VA + 8192));
+        assert!(
+            matches!(program.stop(&program.ops[0]), Some(WaveFaultKind::Page(fault)) if fault.va == CODE_VA + 8192)
+        );
         // v_mov_b32 v8, v0 with 8 registers.
         store(view, 0, &[0x7E10_0300]);
         let program = get(&cache(), &space, CODE_VA);
@@ -455,6 +457,9 @@ mod tests {
         assert!(!Arc::ptr_eq(&first, &second));
         space.unmap(GpuVa(CODE_VA), ByteLen(8192)).unwrap();
         let third = get(&cache, &space, CODE_VA);
-        assert!(matches!(third.stop(&third.ops[0]), Some(WaveFaultKind::Page(_))), "an unmapped program is gone");
+        assert!(
+            matches!(third.stop(&third.ops[0]), Some(WaveFaultKind::Page(_))),
+            "an unmapped program is gone"
+        );
     }
 }

@@ -74,6 +74,7 @@ struct Pending {
 /// One thread's part.
 pub(crate) struct Worker {
     memory: MemoryPort,
+    #[allow(clippy::vec_box, reason = "groups are large and move between workers as boxes")]
     spare: Vec<Box<Group>>,
     waves: WavePool,
     /// Claimed and not begun: dispatch, index of the first, and the places of all, last first.
@@ -168,6 +169,8 @@ impl Shared {
         let mut state = self.lock();
         state.active.push(dispatch.clone());
         state.pending.push_back(Pending { dispatch, next: 0 });
+        // It may need less than what did not fit.
+        state.is_full = false;
         self.update_available(&state);
         let sleepers = state.sleepers;
         drop(state);
@@ -188,6 +191,10 @@ impl Shared {
         let deterministic = self.scheduler == Scheduler::Deterministic;
         let resume_first = if deterministic { mix(&mut worker.random) & 1 == 0 } else { worker.was_fresh };
         let groups = self.claim_groups(&state);
+        #[allow(
+            clippy::if_same_then_else,
+            reason = "the order of the two matters: the first that finds something wins"
+        )]
         let found = if resume_first {
             state.resume(worker, deterministic) || state.begin(worker, groups)
         } else {
@@ -210,7 +217,7 @@ impl Shared {
     /// Counts and gives back what the worker ended. Counted first: who sees a dispatch done sees its counts.
     fn hand_over(&self, worker: &mut Worker) -> MutexGuard<'_, State> {
         let tally = std::mem::take(&mut worker.tally);
-        if tally.workgroups > 0 {
+        if tally.instructions > 0 {
             self.counters.workgroups.fetch_add(tally.workgroups, Ordering::Relaxed);
             self.counters.waves.fetch_add(tally.waves, Ordering::Relaxed);
             self.counters.wave_instructions.fetch_add(tally.instructions, Ordering::Relaxed);
@@ -241,7 +248,8 @@ impl Shared {
         let mut group = match worker.resumed.take() {
             Some(group) => group,
             None => {
-                let (Some(placement), Some(dispatch)) = (worker.placements.pop(), worker.dispatch.as_ref()) else {
+                let (Some(placement), Some(dispatch)) = (worker.placements.pop(), worker.dispatch.as_ref())
+                else {
                     return;
                 };
                 let index = worker.next;
@@ -255,7 +263,8 @@ impl Shared {
                 group
             }
         };
-        let is_cancelled = group.dispatch().is_none_or(|dispatch| dispatch.is_cancelled.load(Ordering::Acquire));
+        let is_cancelled =
+            group.dispatch().is_none_or(|dispatch| dispatch.is_cancelled.load(Ordering::Acquire));
         let state = if is_cancelled {
             GroupState::Finished
         } else {
@@ -263,13 +272,15 @@ impl Shared {
                 Scheduler::Parallel { .. } => Order::Plain(GROUP_INSTRUCTIONS),
                 Scheduler::Deterministic => Order::Seeded(&mut worker.random),
             };
-            group.run(&mut worker.memory, &mut worker.waves, &services, order, &mut |fault| self.report(fault))
+            group
+                .run(&mut worker.memory, &mut worker.waves, &services, order, &mut |fault| self.report(fault))
         };
         self.put_away(worker, group, state);
     }
 
     /// What becomes of a group after its run.
     fn put_away(&self, worker: &mut Worker, mut group: Box<Group>, after: GroupState) {
+        worker.tally.instructions += group.take_executed();
         if after == GroupState::Preempted {
             let mut state = self.lock();
             state.held_by(&group, -1);
@@ -277,10 +288,8 @@ impl Shared {
             self.update_available(&state);
             return;
         }
-        let (waves, instructions) = group.counts();
         worker.tally.workgroups += 1;
-        worker.tally.waves += waves;
-        worker.tally.instructions += instructions;
+        worker.tally.waves += group.wave_count();
         if let Some((dispatch, placement)) = group.end() {
             if after == GroupState::Stuck {
                 let mut state = self.lock();
@@ -339,7 +348,8 @@ impl Shared {
         }
         state.is_full = false;
         let held = &state.held;
-        let is_held = |dispatch: &ActiveDispatch| held.iter().any(|(id, count)| *id == dispatch.id && *count > 0);
+        let is_held =
+            |dispatch: &ActiveDispatch| held.iter().any(|(id, count)| *id == dispatch.id && *count > 0);
         let any_held = state.active.iter().any(|dispatch| concerns(dispatch) && is_held(dispatch));
         state.active.retain(|dispatch| !concerns(dispatch) || is_held(dispatch));
         self.update_available(state);
@@ -426,7 +436,8 @@ impl State {
             self.is_full = false;
             self.hold(dispatch.id, -1);
             if dispatch.remaining.fetch_sub(1, Ordering::AcqRel) == 1 {
-                dispatch.is_done.store(true, Ordering::Release);
+                let is_cancelled = dispatch.is_cancelled.load(Ordering::Acquire);
+                dispatch.is_done.store(!is_cancelled, Ordering::Release);
                 self.active.retain(|other| other.id != dispatch.id);
                 self.held.retain(|(id, _)| *id != dispatch.id);
             }

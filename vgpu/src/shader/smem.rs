@@ -141,7 +141,9 @@ impl<const WORDS: usize> Operation for BufferLoadWords<WORDS> {
 
 /// Loads of 1 and 2 bytes.
 struct LoadNarrow<const BUFFER: bool, const BYTES: usize, const SIGNED: bool>;
-impl<const BUFFER: bool, const BYTES: usize, const SIGNED: bool> Operation for LoadNarrow<BUFFER, BYTES, SIGNED> {
+impl<const BUFFER: bool, const BYTES: usize, const SIGNED: bool> Operation
+    for LoadNarrow<BUFFER, BYTES, SIGNED>
+{
     #[inline(always)]
     fn execute(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
         let offset = offset(wave, op);
@@ -154,7 +156,11 @@ impl<const BUFFER: bool, const BYTES: usize, const SIGNED: bool> Operation for L
                 return machine.fail(WaveFaultKind::Page(fault));
             }
         }
-        let raw = if BYTES == 1 { bytes[0] as u32 } else { u16::from_le_bytes([bytes[0], bytes[BYTES - 1]]) as u32 };
+        let raw = if BYTES == 1 {
+            bytes[0] as u32
+        } else {
+            u16::from_le_bytes([bytes[0], bytes[BYTES - 1]]) as u32
+        };
         let unused = 32 - 8 * BYTES as u32;
         wave.scalar[op.destination as usize] =
             if SIGNED { ((raw << unused) as i32 >> unused) as u32 } else { raw };

@@ -63,7 +63,13 @@ pub(crate) fn highest_vector_register(instruction: &Instruction) -> Option<u32> 
 /// Vector registers of the address of a VGLOBAL or VBUFFER instruction, whose table row has the widest.
 fn address_dwords(instruction: &Instruction) -> u32 {
     match instruction.encoding {
-        Encoding::Vglobal => if instruction.sources[2] == Operand::None { 2 } else { 1 },
+        Encoding::Vglobal => {
+            if instruction.sources[2] == Operand::None {
+                2
+            } else {
+                1
+            }
+        }
         _ => (instruction.address_flags & 3).count_ones(),
     }
 }

@@ -14,16 +14,16 @@ use zrt_mem::SharedView;
 
 use crate::memory::Rights;
 use crate::shader::address::{
-    AddressMode, BUFFER_INDEX_ENABLE, BUFFER_OFFSET_ENABLE, Buffer, Flat, LaneIndex, SCRATCH_VECTOR_OFFSET, ScalarBase,
-    Scratch, Target, VectorPair, are_consecutive, bounds, patch_inactive, vector_source,
+    AddressMode, BUFFER_INDEX_ENABLE, BUFFER_OFFSET_ENABLE, Buffer, Flat, LaneIndex, SCRATCH_VECTOR_OFFSET,
+    ScalarBase, Scratch, Target, VectorPair, all_within, are_consecutive, patch_inactive, vector_source,
 };
+use crate::shader::atomics;
 use crate::shader::control::{WaitForStores, blank};
 use crate::shader::fault::WaveFaultKind;
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp, Source};
 use crate::shader::wave::{LANES, NULL, Row, Wave};
-use crate::shader::atomics;
-use crate::simd::{Executor, Level, Operation, blend, splat};
+use crate::simd::{Executor, Level, Operation, blend};
 
 /// Most bytes that a lane accesses.
 const LANE_BYTES_MAX: usize = 16;
@@ -226,28 +226,29 @@ fn scattered(
     alignment: u32,
     access: Rights,
 ) -> Option<Reach> {
-    let (low, high) = bounds(offsets);
-    let first = base.wrapping_add(u64::from(low));
-    let last = first.wrapping_add(u64::from(high - low) + u64::from(bytes) - 1);
-    let mut deltas = splat(0);
-    for lane in 0..LANES {
-        deltas.0[lane] = offsets.0[lane].wrapping_sub(low);
+    let (view, va, len) = machine.memory.around(base.wrapping_add(u64::from(offsets.0[0])), access)?;
+    // The offsets that stay within the mapping.
+    let start = va.wrapping_sub(base) as i64;
+    let last = start.checked_add_unsigned(len.checked_sub(u64::from(bytes))?)?;
+    let low = start.max(0);
+    let high = last.min(i64::from(u32::MAX));
+    if low > high {
+        return None;
     }
-    let (view, offset) = machine.memory.range(first, last, access)?;
-    if !all_multiples_of(offset as usize, &deltas, alignment) {
+    let offset = (low - start) as u64;
+    let (low, high) = (low as u32, high as u32);
+    let mut deltas = *offsets;
+    for lane in 0..LANES {
+        deltas.0[lane] = deltas.0[lane].wrapping_sub(low);
+    }
+    if offset % u64::from(alignment) != 0
+        || !all_within(offsets, low, high, 1)
+        || !all_within(&deltas, 0, u32::MAX, alignment)
+    {
         return None;
     }
     // Used lane by lane from here on: in memory that is cheaper than in vector registers.
     Some(Reach::Scattered(view, offset as usize, black_box(deltas)))
-}
-
-#[inline(always)]
-fn all_multiples_of(offset: usize, deltas: &Row, alignment: u32) -> bool {
-    let mut bits = offset as u32;
-    for lane in 0..LANES {
-        bits |= deltas.0[lane];
-    }
-    bits % alignment == 0
 }
 
 struct LoadWords<A, const ROWS: usize>(PhantomData<A>);
@@ -454,9 +455,8 @@ fn store_narrow<const BYTES: usize>(view: SharedView, at: usize, value: u32) {
 #[inline(always)]
 fn private_deltas(wave: &Wave, op: &MicroOp, machine: &Machine<'_>, exec: u32, rows: u32) -> Option<Row> {
     let mut deltas = patch_inactive(&Scratch::offsets(wave, op), exec);
-    let (_, high) = bounds(&deltas);
-    let fits = high.checked_add(4 * rows).is_some_and(|end| end <= machine.scratch.lane_bytes);
-    if !fits || !all_multiples_of(0, &deltas, 4) {
+    let limit = machine.scratch.lane_bytes.checked_sub(4 * rows)?;
+    if !all_within(&deltas, 0, limit, 4) {
         return None;
     }
     for lane in 0..LANES {
@@ -557,7 +557,10 @@ pub(crate) fn target<A: AddressMode>(
 
 /// Address of a byte of a lane's private segment.
 pub(crate) fn private_va(machine: &Machine<'_>, lane: usize, offset: u64) -> u64 {
-    machine.scratch.wave_va.wrapping_add(offset / 4 * PRIVATE_DWORD_STRIDE as u64 + 4 * lane as u64 + offset % 4)
+    machine
+        .scratch
+        .wave_va
+        .wrapping_add(offset / 4 * PRIVATE_DWORD_STRIDE as u64 + 4 * lane as u64 + offset % 4)
 }
 
 fn read_lane<A: AddressMode>(

@@ -66,13 +66,19 @@ fn a_kernel_that_did_not_exist_before_the_test_runs() {
         let [matrix, vector, out, arguments] = [64 * 256, 256, 256, 64].map(|bytes| device.buffer(bytes));
         let weight = |row: usize, column: usize| ((row * 7 + column * 3) % 11) as f32 - 5.0;
         for row in 0..64 {
-            (0..64).for_each(|column| matrix.view.store_u32(256 * row + 4 * column, weight(row, column).to_bits()));
+            (0..64).for_each(|column| {
+                matrix.view.store_u32(256 * row + 4 * column, weight(row, column).to_bits())
+            });
             vector.view.store_u32(4 * row, (row as f32).to_bits());
         }
-        [matrix, vector, out].iter().enumerate().for_each(|(at, buffer)| arguments.view.store_u64(8 * at, buffer.va));
+        [matrix, vector, out]
+            .iter()
+            .enumerate()
+            .for_each(|(at, buffer)| arguments.view.store_u64(8 * at, buffer.va));
         device.run(device.dispatch(code, 2, 32, &[arguments.va]));
         for row in 0..64 {
-            let expected = (0..64).fold(0.0f32, |sum, column| (column as f32).mul_add(weight(row, column), sum));
+            let expected =
+                (0..64).fold(0.0f32, |sum, column| (column as f32).mul_add(weight(row, column), sum));
             assert_eq!(f32::from_bits(out.view.load_u32(4 * row)), expected, "row {row}");
         }
     }

@@ -18,7 +18,10 @@ fn a_page_fault_names_packet_instruction_wave_and_lane() {
         // 256 bytes per group: group 16 of one wave is the first beyond the page, groups 0..16 are not.
         let fault = device.run_to_fault(device.dispatch(code, 17, 32, &[out.va]));
         assert_eq!((fault.origin.queue_id, fault.origin.packet_va), (1, 0x7000));
-        assert_eq!((fault.code_va, fault.workgroup, fault.wave, fault.lane), (code.va, [16, 0, 0], 0, Some(0)));
+        assert_eq!(
+            (fault.code_va, fault.workgroup, fault.wave, fault.lane),
+            (code.va, [16, 0, 0], 0, Some(0))
+        );
         // The store is the last but one instruction: three dwords before s_endpgm.
         assert_eq!(fault.instruction_va, code.va + 4 * (code::STORE_IDS.words.len() as u64 - 4));
         let expected = Fault { va: out.va + 4096, cause: Cause::NotPresent, access: Rights::WRITE };
@@ -33,11 +36,15 @@ fn stores_need_the_right_to_write_and_code_the_right_to_execute() {
     let code = device.code(&code::ONE_STORE);
     let read_only = device.map(4096, Rights::READ);
     let fault = device.run_to_fault(device.dispatch(code, 1, 1, &[read_only.va]));
-    assert!(matches!(fault.kind, WaveFaultKind::Page(Fault { cause: Cause::ReadOnly, va, .. }) if va == read_only.va));
+    assert!(
+        matches!(fault.kind, WaveFaultKind::Page(Fault { cause: Cause::ReadOnly, va, .. }) if va == read_only.va)
+    );
     let data = device.buffer(4096);
     data.fill(0, code::ONE_STORE.words.iter().copied());
     let fault = device.run_to_fault(device.dispatch(data, 1, 1, &[data.va]));
-    assert!(matches!(fault.kind, WaveFaultKind::Page(Fault { cause: Cause::NoExecute, va, .. }) if va == data.va));
+    assert!(
+        matches!(fault.kind, WaveFaultKind::Page(Fault { cause: Cause::NoExecute, va, .. }) if va == data.va)
+    );
 }
 
 #[test]
@@ -49,7 +56,9 @@ fn a_wave_that_cannot_go_on_hangs_its_dispatch_only() {
         let bad = device.code_words(&bad);
         let fault = device.run_to_fault(device.dispatch(bad, 1, 32, &[]));
         assert_eq!(fault.instruction_va, bad.va + 4);
-        assert!(matches!(fault.kind, WaveFaultKind::UnknownInstruction(words) if words[..2] == [0xC9FF_FFFF, 0xBFB0_0000]));
+        assert!(
+            matches!(fault.kind, WaveFaultKind::UnknownInstruction(words) if words[..2] == [0xC9FF_FFFF, 0xBFB0_0000])
+        );
         device.run(device.dispatch(good, 1, 32, &[out.va]));
         assert_eq!(out.view.load_u32(0), 0x11);
         assert!(!device.engine.wait_idle(Instant::now()), "the hung dispatch is still there");
@@ -84,7 +93,6 @@ fn other_stops() {
     // v_mov_b32_e32 v1, 1; v_mov_b32_e32 v2, 0; global_atomic_add_u32 v[1:2], v2, off.
     let misaligned = kind(&[0x7E02_0281, 0x7E04_0280, 0xEE0D_407C, 0x0100_0000, 0x0000_0001]);
     assert_eq!(misaligned, WaveFaultKind::Misaligned { va: 1, width: 4 });
-    drop(kind);
     let code = device.code(&code::UNEVEN_BARRIER);
     let fault = device.run_to_fault(device.dispatch(code, 1, 64, &[]));
     assert_eq!((fault.kind, fault.wave), (WaveFaultKind::BarrierNeverCompletes, 1));
@@ -97,10 +105,14 @@ fn what_cannot_be_launched_is_refused() {
     let plain = device.dispatch(code, 1, 32, &[]);
     let submit = |dispatch: Dispatch| device.engine.submit(dispatch).unwrap_err();
     assert_eq!(submit(Dispatch { rsrc1: 63, ..plain.clone() }), DispatchError::VectorRegisters(512));
-    assert!(matches!(submit(Dispatch { group: [0, 1, 1], ..plain.clone() }), DispatchError::GroupSize { .. }));
+    assert!(matches!(
+        submit(Dispatch { group: [0, 1, 1], ..plain.clone() }),
+        DispatchError::GroupSize { .. }
+    ));
     assert!(matches!(submit(Dispatch { rsrc2: 1, ..plain.clone() }), DispatchError::Scratch(0)));
     // 32 waves of 256 registers: a WGP has room for 20.
-    let wide = Dispatch { rsrc1: 0x2000_001F, group: [1024, 1, 1], last_group: [1024, 1, 1], ..plain.clone() };
+    let wide =
+        Dispatch { rsrc1: 0x2000_001F, group: [1024, 1, 1], last_group: [1024, 1, 1], ..plain.clone() };
     assert!(matches!(submit(wide), DispatchError::FitsNowhere { waves: 32, .. }));
     let empty = device.submit(Dispatch { count: [5, 0, 5], ..plain });
     assert!(empty.is_done());

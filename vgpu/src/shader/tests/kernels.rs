@@ -207,7 +207,8 @@ fn lds_and_cross_lane_forms() {
         for lane in 0..32u32 {
             let words = [lane, 0x100 + lane, 0x200 + lane, lane.wrapping_sub(0x7D00)];
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+            let word =
+                |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
             // v14: the sign-extended half, then a byte in its high half.
             let v14 = (words[3] & 0xFFFF) | u32::from(bytes[4]) << 16;
             // Stores 64 elements apart overlap those of other lanes: lane + 16 stored its v2 16 bytes * 16 on.

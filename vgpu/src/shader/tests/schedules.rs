@@ -121,7 +121,11 @@ fn one_seed_gives_one_history() {
         (device.engine.gpu_clock() - clock, device.counters.snapshot())
     };
     assert_eq!(history(11), history(11));
-    assert_ne!(history(11).1.wave_instructions, history(12).1.wave_instructions, "spinning depends on the order");
+    assert_ne!(
+        history(11).1.wave_instructions,
+        history(12).1.wave_instructions,
+        "spinning depends on the order"
+    );
 }
 
 #[test]

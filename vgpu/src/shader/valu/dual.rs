@@ -94,7 +94,46 @@ pub(super) fn translate(instruction: &Instruction, level: Level) -> Option<(Part
     if parts.reads_special() {
         return None;
     }
-    Some((parts, level.bind::<Dual>()))
+    let accumulates = |code: u32| code & 15 == FMA && code >> 4 & 3 == FORM_ACCUMULATE;
+    let vectors = matches!(parts.sources[..2], [Source::Vector(_), Source::Vector(_)]);
+    let executor = if vectors && accumulates(x) && accumulates(y) {
+        level.bind::<DualAccumulate>()
+    } else {
+        level.bind::<Dual>()
+    };
+    Some((parts, executor))
+}
+
+/// Two `fmac` of vector registers: the pair that sums of products consist of. The same bits as [`Dual`], decided at
+/// decode time.
+struct DualAccumulate;
+impl Operation for DualAccumulate {
+    #[inline(always)]
+    fn execute(wave: &mut Wave, op: &MicroOp, _machine: &mut Machine<'_>) -> Flow {
+        let (Source::Vector(first_x), Source::Vector(first_y)) = (op.sources[0], op.sources[1]) else {
+            return execute_exactly(wave, op);
+        };
+        if ModeFields::SINGLE.deviates(wave.mode) {
+            return execute_exactly(wave, op);
+        }
+        let x = accumulate(wave, first_x, (op.modifiers >> 6) as u8, op.destination);
+        let y = accumulate(wave, first_y, (op.modifiers >> 22) as u8, op.destination2);
+        store(wave, op.destination, &x);
+        store(wave, op.destination2, &y);
+        Flow::Next
+    }
+}
+
+#[inline(always)]
+fn accumulate(wave: &Wave, first: u8, second: u8, destination: u8) -> Row {
+    let [first, second, sum] = [first, second, destination].map(|register| &wave.vector[register as usize].0);
+    let mut result = Row([0; LANES]);
+    for lane in 0..LANES {
+        let (a, b, c) =
+            (f32::from_bits(first[lane]), f32::from_bits(second[lane]), f32::from_bits(sum[lane]));
+        result.0[lane] = canonical(a.mul_add(b, c));
+    }
+    result
 }
 
 struct Dual;

@@ -91,6 +91,27 @@ pub(crate) fn wave() -> Wave {
     wave
 }
 
+/// Makes sources that are equal, or differ in the sign only, meet in some lanes of v1, v2 and v3 (and of the pairs
+/// that begin at v2, v4 and v6): chance alone hardly ever does.
+pub(crate) fn relate(wave: &mut Wave) {
+    const ZEROS: [(u32, u32); 4] = [(0, 0), (0, 1 << 31), (1 << 31, 0), (1 << 31, 1 << 31)];
+    for lane in 0..12 {
+        let flip = if lane % 2 == 0 { 0 } else { 1 << 31 };
+        wave.vector[2].0[lane] = wave.vector[1].0[lane] ^ flip;
+        if let Some(zeros) = ZEROS.get(lane) {
+            (wave.vector[1].0[lane], wave.vector[2].0[lane]) = *zeros;
+            wave.vector[3].0[lane] = 1 << 31;
+        }
+        wave.vector[4].0[lane] = wave.vector[2].0[lane];
+        wave.vector[5].0[lane] = wave.vector[3].0[lane] ^ flip;
+    }
+    for lane in 12..16 {
+        wave.vector[3].0[lane] = wave.vector[1].0[lane];
+        wave.vector[6].0[lane] = wave.vector[2].0[lane];
+        wave.vector[7].0[lane] = wave.vector[3].0[lane];
+    }
+}
+
 pub(crate) fn translate(instruction: &Instruction, level: Level) -> Option<MicroOp> {
     salu::translate(instruction, level).or_else(|| valu::translate(instruction, level))
 }

@@ -68,11 +68,17 @@ impl<A: Approximation> Operation for ApproximateScalar<A> {
 }
 
 /// The function for an approximation.
-pub(in crate::shader::valu) fn vector_approximation<A: Approximation>(_parts: &Parts, level: Level) -> Option<Executor> {
+pub(in crate::shader::valu) fn vector_approximation<A: Approximation>(
+    _parts: &Parts,
+    level: Level,
+) -> Option<Executor> {
     Some(level.bind::<Approximate<A>>())
 }
 
 /// The function for an approximation of a scalar.
-pub(in crate::shader::valu) fn scalar_approximation<A: Approximation>(_parts: &Parts, _level: Level) -> Option<Executor> {
+pub(in crate::shader::valu) fn scalar_approximation<A: Approximation>(
+    _parts: &Parts,
+    _level: Level,
+) -> Option<Executor> {
     Some(Level::BASELINE.bind::<ApproximateScalar<A>>())
 }

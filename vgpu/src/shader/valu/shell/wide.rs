@@ -70,7 +70,12 @@ impl<'a> WideSource<'a> {
 
 /// A source as two rows; the high one is zero for a 32-bit source.
 #[inline(always)]
-pub(in crate::shader::valu) fn fetch_either(wave: &Wave, op: &MicroOp, sources: &[bool], index: usize) -> [Row; 2] {
+pub(in crate::shader::valu) fn fetch_either(
+    wave: &Wave,
+    op: &MicroOp,
+    sources: &[bool],
+    index: usize,
+) -> [Row; 2] {
     match sources.get(index) {
         Some(true) => fetch_wide(wave, op, index),
         Some(false) => [fetch(wave, op, index), Row([0; LANES])],

@@ -1,7 +1,7 @@
 //! Floating point in the usual mode, against the host and by hand.
 
-use crate::shader::float::{DOUBLE_NAN, HALF_NAN, SINGLE_NAN};
-use crate::shader::valu::testing::{MODE_USUAL, Random, code, run_all, wave};
+use crate::shader::float::{DOUBLE_NAN, SINGLE_NAN};
+use crate::shader::valu::testing::{MODE_USUAL, Random, code, relate, run_all, wave};
 use crate::shader::wave::{LANES, Wave};
 
 /// Runs `v0 = f(v1, v2, v3)` on random f32 bits and compares with the host. NaN compares as the canonical one.
@@ -19,6 +19,7 @@ pub(super) fn check_bits(text: &str, words: &[u32], expected: impl Fn(u32, u32, 
         for register in 1..4 {
             start.vector[register] = random.row();
         }
+        relate(&mut start);
         if round % 4 == 3 {
             start.scalar[126] = random.next();
         }
@@ -128,13 +129,15 @@ fn minimum_and_maximum() {
         bits(smaller(larger(f32::from_bits(a), f32::from_bits(b)), f32::from_bits(c)))
     });
     check_bits("v_med3_num_f32 v0, v1, v2, v3", &[0xD6310000, 0x040E0501], |a, b, c| {
-        let mut values = [a, b, c].map(f32::from_bits);
+        let values = [a, b, c].map(f32::from_bits);
         if values.iter().any(|value| value.is_nan()) {
             return bits(smaller(smaller(values[0], values[1]), values[2]));
         }
-        values.sort_by(f32::total_cmp);
-        // A median that is a zero may be either zero when both are present.
-        bits(values[1])
+        // The text's way: it decides which zero comes out where both are present.
+        let [a, b, c] = values;
+        let largest = larger(larger(a, b), c);
+        let others = if largest == b { larger(a, c) } else { larger(a, b) };
+        bits(if largest == a { larger(b, c) } else { others })
     });
     for (a, b, minimum, maximum) in [
         (f(-0.0), f(0.0), f(-0.0), f(0.0)),
@@ -203,9 +206,6 @@ fn exponents_and_mantissas() {
         );
     }
 }
-
-
-
 
 #[test]
 fn half_arithmetic() {
@@ -343,6 +343,7 @@ fn double_arithmetic() {
         for register in 1..8 {
             start.vector[register] = random.row();
         }
+        relate(&mut start);
         if round & 1 != 0 {
             start.scalar[126] = random.next();
         }
@@ -397,8 +398,53 @@ fn double_arithmetic() {
     }
 }
 
-
-
-
-
-
+#[test]
+fn double_minimum_and_maximum() {
+    let low = |register: usize, value: f64, start: &mut Wave| {
+        start.vector[register].0[0] = value.to_bits() as u32;
+        start.vector[register + 1].0[0] = (value.to_bits() >> 32) as u32;
+    };
+    let signalling = f64::from_bits(0x7FF0_0000_0000_0001);
+    let quiet = f64::from_bits(0x7FF8_0000_0000_0002);
+    let quieted = f64::from_bits(0x7FF8_0000_0000_0001);
+    // Sources; v_min_num, v_max_num, v_minimum, v_maximum.
+    for (a, b, expected) in [
+        (1.0, -2.0, [-2.0, 1.0, -2.0, 1.0]),
+        (0.0, -0.0, [-0.0, 0.0, -0.0, 0.0]),
+        (-0.0, 0.0, [-0.0, 0.0, -0.0, 0.0]),
+        (f64::NEG_INFINITY, 3.0, [f64::NEG_INFINITY, 3.0, f64::NEG_INFINITY, 3.0]),
+        (quiet, 5.0, [5.0, 5.0, quiet, quiet]),
+        (5.0, signalling, [5.0, 5.0, quieted, quieted]),
+        (quiet, signalling, [quiet, quiet, quieted, quieted]),
+    ] {
+        let mut start = with(&[]);
+        low(2, a, &mut start);
+        low(4, b, &mut start);
+        let end = run_all(
+            &start,
+            code(
+                "v_min_num_f64_e32 v[16:17], v[2:3], v[4:5]; v_max_num_f64_e32 v[18:19], v[2:3], v[4:5]; v_minimum_f64 v[20:21], v[2:3], v[4:5]; v_maximum_f64 v[22:23], v[2:3], v[4:5]",
+                &[0x1A200902, 0x1C240902, 0xD7410014, 0x00020902, 0xD7420016, 0x00020902],
+            ),
+        );
+        for (index, expected) in expected.into_iter().enumerate() {
+            let register = 16 + 2 * index;
+            let bits = end.vector[register].0[0] as u64 | (end.vector[register + 1].0[0] as u64) << 32;
+            assert_eq!(bits, expected.to_bits(), "{a} {b}: {index}");
+        }
+    }
+    // 0.375 = 0.75 · 2^-1; the smallest denormal is 0.5 · 2^-1073.
+    for (value, mantissa, exponent) in [(-0.375, -0.75, -1), (f64::from_bits(1), 0.5, -1073), (0.0, 0.0, 0)] {
+        let mut start = with(&[]);
+        low(2, value, &mut start);
+        let end = run_all(
+            &start,
+            code(
+                "v_frexp_mant_f64_e32 v[16:17], v[2:3]; v_frexp_exp_i32_f64_e32 v18, v[2:3]",
+                &[0x7E207B02, 0x7E247902],
+            ),
+        );
+        let bits = end.vector[16].0[0] as u64 | (end.vector[17].0[0] as u64) << 32;
+        assert_eq!((bits, end.vector[18].0[0] as i32), (f64::to_bits(mantissa), exponent), "{value:e}");
+    }
+}

@@ -1,9 +1,8 @@
 //! Conversions between floats, integers, halves and bytes.
 
 use super::arithmetic::{check_bits, f, result, with};
-use crate::shader::float::{HALF_NAN, SINGLE_NAN};
-use crate::shader::valu::testing::{MODE_USUAL, Random, code, run_all, wave};
-use crate::shader::wave::{LANES, Wave};
+use crate::shader::float::HALF_NAN;
+use crate::shader::valu::testing::{MODE_USUAL, code, run_all, wave};
 
 #[test]
 fn conversions_of_single() {

@@ -1,6 +1,6 @@
 //! Integer, bit and packed integer operations against formulas in wide integers.
 
-use crate::shader::valu::testing::{Random, run_all, wave};
+use crate::shader::valu::testing::{Random, relate, run_all, wave};
 use crate::shader::wave::LANES;
 
 /// Runs `v0 = f(v1, v2, v3)` on random sources, with all lanes and with some, and compares every lane.
@@ -11,6 +11,7 @@ fn check(text: &str, words: &[u32], expected: impl Fn(u32, u32, u32, u32) -> u32
         for register in 1..4 {
             start.vector[register] = random.row();
         }
+        relate(&mut start);
         if round & 1 != 0 {
             start.scalar[126] = random.next();
         }
@@ -387,6 +388,7 @@ fn wide_integers_and_carries() {
         for register in 1..8 {
             start.vector[register] = random.row();
         }
+        relate(&mut start);
         start.scalar[106] = random.next();
         start.scalar[30] = random.next();
         if round & 1 != 0 {

@@ -1,7 +1,6 @@
 //! Rounding and denormal modes, division sequences, approximations.
 
-use super::arithmetic::{check_bits, f, result, with};
-use crate::shader::float::{HALF_NAN, SINGLE_NAN};
+use super::arithmetic::{f, result, with};
 use crate::shader::valu::testing::{MODE_USUAL, Random, code, run_all, wave};
 use crate::shader::wave::{LANES, Wave};
 
