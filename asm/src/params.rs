@@ -1,7 +1,7 @@
 //! Parameter blocks: what each kernel is told. Layout and meaning are in `docs/kernels.md`.
 //!
-//! Contract: plain little-endian structures, at most [`PARAMETER_BYTES_MAX`] bytes, no padding bytes. Every `*_va` is a GPU virtual address. Validated
-//! once when a plan is lowered, never parsed on the path of a token.
+//! Contract: plain little-endian structures, at most [`PARAMETER_BYTES_MAX`] bytes, no padding bytes. Every `*_va` is
+//! a GPU virtual address. Validated once when a plan is lowered, never parsed on the path of a token.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 

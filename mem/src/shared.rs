@@ -350,6 +350,13 @@ impl SharedView {
         }
     }
 
+    /// Whether the dwords from `offset` on are those of `words`, by relaxed loads. Panics if any lies outside the view
+    /// or `offset` is misaligned.
+    pub fn equals_words(&self, offset: usize, words: &[u32]) -> bool {
+        self.check_words(offset, words.len());
+        words.iter().enumerate().all(|(index, word)| self.load_u32(offset + 4 * index) == *word)
+    }
+
     /// Relaxed loads of `32 * rows.len()` consecutive dwords, dealt out to the rows in turn: lane `i`'s dword `j` is
     /// at `offset + 4 (rows.len() i + j)`. Where the offset permits, two dwords are one 64-bit load. Panics if any
     /// lies outside the view or `offset` is misaligned.
@@ -494,6 +501,10 @@ mod tests {
         }
         let mut run = [0; 5];
         view.load_words(492, &mut run);
+        assert!(view.equals_words(492, &run));
+        run[4] ^= 1;
+        assert!(!view.equals_words(492, &run));
+        run[4] ^= 1;
         assert_eq!(run, core::array::from_fn(|index| view.load_u32(492 + 4 * index)));
     }
 
@@ -540,7 +551,8 @@ mod tests {
 
     #[test]
     fn runs_of_narrow_values_are_zero_extended() {
-        let mut words: Vec<u64> = (0..16).map(|index| 0xfedc_ba98_7654_3210 * (index + 3)).collect();
+        let mut words: Vec<u64> =
+            (3..19).map(|index: u64| index.wrapping_mul(0xfedc_ba98_7654_3210)).collect();
         let view = view(&mut words);
         for offset in 0..16 {
             let mut row = [0; LANES];

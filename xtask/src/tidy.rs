@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 
 /// Longest file, in lines; past it a second subject is hiding.
 const FILE_LINES_MAX: usize = 900;
-/// Longest line of source, in characters.
+/// The same for test files, which are tables of cases.
+const TEST_FILE_LINES_MAX: usize = 1000;
+/// Longest line of source, in characters. Test files may hold a case a line, however long.
 const LINE_CHARACTERS_MAX: usize = 140;
 /// Files that may contain `unsafe`: system calls, the shared view, vector dispatch.
 const UNSAFE_PLACES: &[&str] = &["kmd/src/syscalls/", "mem/src/shared.rs", "vgpu/src/simd.rs"];
@@ -73,8 +75,10 @@ fn check_text(path: &str, text: &str, findings: &mut Vec<String>) {
 fn check_rust(path: &str, text: &str, findings: &mut Vec<String>) {
     let generated = GENERATED.iter().any(|prefix| path.starts_with(prefix));
     let lines = text.lines().count();
-    if lines > FILE_LINES_MAX && !generated {
-        findings.push(format!("{path}: {lines} lines, at most {FILE_LINES_MAX}"));
+    let is_test = path.contains("tests/");
+    let lines_max = if is_test { TEST_FILE_LINES_MAX } else { FILE_LINES_MAX };
+    if lines > lines_max && !generated {
+        findings.push(format!("{path}: {lines} lines, at most {lines_max}"));
     }
     if !text.starts_with("//!") && !generated && !path.contains("/bindings") {
         findings.push(format!("{path}: no module documentation at the top"));
@@ -82,7 +86,7 @@ fn check_rust(path: &str, text: &str, findings: &mut Vec<String>) {
     let may_be_unsafe = UNSAFE_PLACES.iter().any(|place| path.starts_with(place));
     for (index, line) in text.lines().enumerate() {
         let at = format!("{path}:{}", index + 1);
-        if line.chars().count() > LINE_CHARACTERS_MAX && !generated {
+        if line.chars().count() > LINE_CHARACTERS_MAX && !generated && !is_test {
             findings.push(format!("{at}: {} characters", line.chars().count()));
         }
         let code = line.split("//").next().unwrap_or("");

@@ -114,6 +114,11 @@ fn without_the_driver_the_error_says_so() {
     );
 }
 
+/// A property's value: any number, a small one, or none.
+fn value() -> impl Strategy<Value = String> {
+    prop_oneof![any::<u64>().prop_map(|value| value.to_string()), "[0-9]{1,3}", "[a-z ]{0,4}"]
+}
+
 proptest! {
     /// Whatever the files hold, the parsers return, and what they return is usable.
     #[test]
@@ -127,7 +132,7 @@ proptest! {
     /// Plausible lines with wild values: what is accepted gives finite sizes.
     #[test]
     fn plausible_files_never_panic(
-        values in proptest::collection::vec((0usize..8, prop_oneof![any::<u64>().prop_map(|v| v.to_string()), "[0-9]{1,3}", "[a-z ]{0,4}"]), 0..24)
+        values in proptest::collection::vec((0usize..8, value()), 0..24)
     ) {
         const NAMES: [&str; 8] = ["simd_count", "simd_per_cu", "gfx_target_version", "drm_render_minor", "num_xcc",
             "cwsr_size", "ctl_stack_size", "unknown"];

@@ -235,6 +235,12 @@ operations! {
         Flow::Next
     }
 
+    /// Cache operations: accesses before and after stay apart. There is no cache to invalidate or write back.
+    OrderAccesses(_wave, _op, _machine) {
+        fence(Ordering::AcqRel);
+        Flow::Next
+    }
+
     /// To the micro operation that the immediate names.
     Branch(wave, op, _machine) {
         wave.next = op.immediate as u32;

@@ -18,7 +18,7 @@ use crate::shader::group::{ActiveDispatch, ProgramHandle};
 use crate::shader::launch::Template;
 use crate::shader::program::Fetch;
 use crate::shader::residency::{Need, Residency};
-use crate::shader::scheduler::{Shared, Worker};
+use crate::shader::scheduler::{HELPER_CLAIM_GROUPS_MAX, Shared, WORKER_CLAIM_GROUPS_MAX, Worker};
 use crate::simd::Level;
 
 /// Shader engines of the board: TMPRING_SIZE.WAVES counts the waves of one (hardware reference §5).
@@ -91,13 +91,13 @@ impl ShaderEngine {
         let mut engine = ShaderEngine {
             shared,
             threads: Vec::new(),
-            helper: Mutex::new(Worker::new(config.seed)),
+            helper: Mutex::new(Worker::new(config.seed, HELPER_CLAIM_GROUPS_MAX)),
             next_id: AtomicU64::new(1),
             compute_units: config.compute_units,
         };
         for index in 0..config.scheduler.worker_count() {
             let shared = engine.shared.clone();
-            let worker = Worker::new(config.seed.wrapping_add(index as u64 + 1));
+            let worker = Worker::new(config.seed.wrapping_add(index as u64 + 1), WORKER_CLAIM_GROUPS_MAX);
             let builder = std::thread::Builder::new().name(format!("zrt-vgpu-cu{index}"));
             engine.threads.push(builder.spawn(move || shared.run_worker(worker))?);
         }

@@ -157,13 +157,20 @@ impl Program {
     }
 
     fn is_current(&self, fetch: Fetch<'_>) -> bool {
-        !self.has_fetch_faults
-            && self.runs.iter().all(|run| {
-                let same = |(index, word): (usize, &u32)| {
-                    fetch.word(run.va.wrapping_add(4 * index as u64)) == Ok(*word)
-                };
-                run.words.iter().enumerate().all(same)
-            })
+        !self.has_fetch_faults && self.runs.iter().all(|run| run.is_current(fetch))
+    }
+}
+
+impl Run {
+    fn is_current(&self, fetch: Fetch<'_>) -> bool {
+        let access = Rights::READ | Rights::EXECUTE;
+        if let Ok((view, offset)) = fetch.table.translate(self.va, 4 * self.words.len(), access) {
+            return offset % 4 == 0 && view.equals_words(offset, &self.words);
+        }
+        // Not within one mapping.
+        let same =
+            |(index, word): (usize, &u32)| fetch.word(self.va.wrapping_add(4 * index as u64)) == Ok(*word);
+        self.words.iter().enumerate().all(same)
     }
 }
 

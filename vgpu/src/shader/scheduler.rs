@@ -20,8 +20,9 @@ use crate::shader::machine::Clock;
 use crate::shader::program::ProgramCache;
 use crate::shader::residency::{Placement, Residency};
 
-/// Most groups that a worker claims at once.
-const CLAIM_GROUPS_MAX: u64 = 32;
+/// Most groups that a worker claims at once, and that a thread that helps does.
+pub(crate) const WORKER_CLAIM_GROUPS_MAX: u64 = 32;
+pub(crate) const HELPER_CLAIM_GROUPS_MAX: u64 = 8;
 /// A worker claims this fraction of its fair share, so that all end at about the same time.
 const CLAIM_DIVISOR: u64 = 4;
 /// Instructions after which a group lets others run.
@@ -86,6 +87,7 @@ pub(crate) struct Worker {
     /// Ended since the last claim.
     ended: Vec<(Arc<ActiveDispatch>, Placement)>,
     tally: Tally,
+    claim_groups_max: u64,
     /// The last claim was of new groups: the next looks at preempted ones first.
     was_fresh: bool,
     random: u64,
@@ -99,7 +101,7 @@ struct Tally {
 }
 
 impl Worker {
-    pub fn new(seed: u64) -> Worker {
+    pub fn new(seed: u64, claim_groups_max: u64) -> Worker {
         Worker {
             memory: MemoryPort::default(),
             spare: Vec::new(),
@@ -110,6 +112,7 @@ impl Worker {
             resumed: None,
             ended: Vec::new(),
             tally: Tally::default(),
+            claim_groups_max,
             was_fresh: false,
             random: seed,
         }
@@ -190,7 +193,7 @@ impl Shared {
         let mut state = self.hand_over(worker);
         let deterministic = self.scheduler == Scheduler::Deterministic;
         let resume_first = if deterministic { mix(&mut worker.random) & 1 == 0 } else { worker.was_fresh };
-        let groups = self.claim_groups(&state);
+        let groups = self.claim_groups(&state, worker.claim_groups_max);
         #[allow(
             clippy::if_same_then_else,
             reason = "the order of the two matters: the first that finds something wins"
@@ -206,12 +209,12 @@ impl Shared {
     }
 
     /// How many groups to claim of the first pending dispatch.
-    fn claim_groups(&self, state: &State) -> u64 {
+    fn claim_groups(&self, state: &State, claim_groups_max: u64) -> u64 {
         if self.scheduler == Scheduler::Deterministic {
             return 1;
         }
         let left = state.pending.front().map_or(0, |pending| pending.dispatch.group_count - pending.next);
-        (left / (CLAIM_DIVISOR * self.thread_count)).clamp(1, CLAIM_GROUPS_MAX)
+        (left / (CLAIM_DIVISOR * self.thread_count)).clamp(1, claim_groups_max)
     }
 
     /// Counts and gives back what the worker ended. Counted first: who sees a dispatch done sees its counts.

@@ -73,3 +73,81 @@ fn address_dwords(instruction: &Instruction) -> u32 {
         _ => (instruction.address_flags & 3).count_ones(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zrt_isa::opcode::OPCODES;
+    use zrt_isa::{LaneSelect, Modifiers, Opcode};
+
+    fn instruction(opcode: Opcode) -> Instruction {
+        let info = opcode.operands();
+        let operand = |kind: OperandKind, at: u8| match kind.file {
+            RegisterFile::Absent => Operand::None,
+            RegisterFile::Vector => Operand::Vector(at),
+            _ => Operand::Scalar(at),
+        };
+        Instruction {
+            encoding: opcode.encoding(),
+            opcode,
+            dword_count: 2,
+            destination: operand(info.destination, 16),
+            destination2: Operand::None,
+            sources: [operand(info.sources[0], 0), operand(info.sources[1], 4), operand(info.sources[2], 8)],
+            soffset: Operand::None,
+            modifiers: Modifiers::default(),
+            lanes: LaneSelect::None,
+            immediate: 0,
+            scope: 0,
+            temporal_hint: 1,
+            address_flags: 1,
+            dual: None,
+        }
+    }
+
+    /// Memory operations that are not executed: graphics formats, ordered and counter operations, tiles for matrix
+    /// operations, blocks of registers, address probes.
+    const NOT_EXECUTED: &[&str] = &[
+        "ds_append",
+        "ds_condxchg32_rtn_b64",
+        "ds_consume",
+        "global_atomic_ordered_add_b64",
+        "global_load_block",
+        "global_load_tr_b128",
+        "global_load_tr_b64",
+        "global_store_block",
+        "s_atc_probe",
+        "s_atc_probe_buffer",
+        "scratch_load_block",
+        "scratch_store_block",
+    ];
+
+    #[test]
+    fn all_memory_operations_are_executed_but_the_listed() {
+        use Encoding::*;
+        let mut missing: Vec<&str> = OPCODES
+            .iter()
+            .filter(|opcode| matches!(opcode.encoding(), Smem | Vds | Vflat | Vscratch | Vglobal | Vbuffer))
+            .filter(|opcode| translate(&instruction(**opcode), Level::BASELINE).is_none())
+            .map(|opcode| opcode.mnemonic())
+            .filter(|mnemonic| !mnemonic.contains("_format_"))
+            .collect();
+        missing.sort_unstable();
+        assert_eq!(missing, NOT_EXECUTED);
+    }
+
+    #[test]
+    fn wide_operands_reach_beyond_their_first_register() {
+        let highest = |opcode| highest_vector_register(&instruction(opcode));
+        assert_eq!(highest(Opcode::GlobalLoadB128), Some(19));
+        assert_eq!(highest(Opcode::DsStoreB64), Some(5));
+        assert_eq!(highest(Opcode::GlobalStoreB8), Some(4));
+        assert_eq!(highest(Opcode::SLoadB64), None);
+        let pair = Instruction {
+            sources: [Operand::Vector(9), Operand::None, Operand::None],
+            ..instruction(Opcode::GlobalLoadB32)
+        };
+        let pair = Instruction { destination: Operand::Vector(0), ..pair };
+        assert_eq!(highest_vector_register(&pair), Some(10), "without a scalar base the address is a pair");
+    }
+}

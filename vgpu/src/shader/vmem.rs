@@ -18,7 +18,7 @@ use crate::shader::address::{
     ScalarBase, Scratch, Target, VectorPair, all_within, are_consecutive, patch_inactive, vector_source,
 };
 use crate::shader::atomics;
-use crate::shader::control::{WaitForStores, blank};
+use crate::shader::control::{OrderAccesses, blank};
 use crate::shader::fault::WaveFaultKind;
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp, Source};
@@ -65,7 +65,7 @@ fn function(instruction: &Instruction, level: Level) -> Option<Executor> {
     match instruction.encoding {
         Encoding::Vglobal => match (instruction.opcode, instruction.sources[2]) {
             (Opcode::GlobalInv | Opcode::GlobalWb | Opcode::GlobalWbinv, _) => {
-                Some(Level::BASELINE.bind::<WaitForStores>())
+                Some(Level::BASELINE.bind::<OrderAccesses>())
             }
             (Opcode::GlobalLoadAddtidB32 | Opcode::GlobalStoreAddtidB32, Operand::Scalar(_)) => {
                 access::<LaneIndex>(instruction, level)

@@ -3,6 +3,7 @@
 mod assembled;
 #[rustfmt::skip]
 mod code;
+mod compiled;
 mod faults;
 mod kernels;
 mod schedules;

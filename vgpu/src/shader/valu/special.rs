@@ -200,8 +200,8 @@ impl<const SIGNED: bool> Operation for MultiplyAddWide<SIGNED> {
 ///
 /// The decisions are the instruction set text's, with two readings without which the sequence does not divide:
 /// "denormal" quotients and reciprocals are those of the operands' own format, and where both are, the denominator is
-/// scaled down (scaled up, it would overflow). `limit` is the exponent difference that brings the quotient near overflow, `step` the scaling, `tiny` the
-/// exponent field of a numerator that needs it.
+/// scaled down (scaled up, it would overflow). `limit` is the exponent difference that brings the quotient near
+/// overflow, `step` the scaling, `tiny` the exponent field of a numerator that needs it.
 fn division_scaling(s: [Parts3; 3], limit: i32, step: i32, tiny: i32) -> (i32, bool) {
     let [source, denominator, numerator] = s;
     let is_denominator = source.bits == denominator.bits;

@@ -1,0 +1,193 @@
+//! How fast the shader engine runs on this host: wave instructions per second, memory operations, dispatches.
+//!
+//! Figures of the virtual device; they say nothing about a card.
+
+#[rustfmt::skip]
+mod code;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use zrt_kmd::{MemoryFile, Protection};
+use zrt_mem::{ByteLen, GpuVa, SharedView};
+use zrt_vgpu::config::{Config, Scheduler};
+use zrt_vgpu::counters::ShaderCounters;
+use zrt_vgpu::memory::{AddressSpace, Rights};
+use zrt_vgpu::shader::dispatch::{Dispatch, PacketOrigin};
+use zrt_vgpu::shader::engine::ShaderEngine;
+use zrt_vgpu::simd::Level;
+
+use code::*;
+
+const CODE_VA: u64 = 0x10_0000;
+const DATA_VA: [u64; 2] = [0x1000_0000, 0x2000_0000];
+const CODE_BYTES: usize = 1 << 16;
+const DATA_BYTES: usize = 1 << 20;
+/// How long one figure is measured.
+const MEASURE: Duration = Duration::from_millis(300);
+
+struct Device {
+    engine: ShaderEngine,
+    counters: Arc<ShaderCounters>,
+    space: Arc<AddressSpace>,
+    code: SharedView,
+}
+
+impl Device {
+    fn new(worker_count: usize, level: Level) -> Device {
+        let scheduler = Scheduler::Parallel { worker_count: Some(worker_count) };
+        let config = Config { scheduler, ..Config::default() };
+        let counters = Arc::new(ShaderCounters::default());
+        let engine = ShaderEngine::with_level(&config, counters.clone(), level).expect("threads start");
+        let space = Arc::new(AddressSpace::default());
+        let map = |va, bytes| {
+            let file = MemoryFile::new("bench", bytes).expect("memory");
+            let mapping = Arc::new(file.map(0, bytes, Protection::ReadWrite, None).expect("memory"));
+            let view = mapping.view();
+            space.map(GpuVa(va), ByteLen(bytes as u64), Rights::all(), mapping).expect("free address");
+            view
+        };
+        let code = map(CODE_VA, CODE_BYTES);
+        DATA_VA.iter().for_each(|va| map(*va, DATA_BYTES).fill(0, DATA_BYTES, 1));
+        Device { engine, counters, space, code }
+    }
+
+    fn load(&self, words: &[u32]) {
+        words.iter().enumerate().for_each(|(index, word)| self.code.store_u32(4 * index, *word));
+        self.engine.invalidate_instruction_cache();
+    }
+
+    fn dispatch(&self, groups: u32, group: u32, iterations: u32) -> Dispatch {
+        let mut user_data = [0; 16];
+        (user_data[0], user_data[4]) = (DATA_VA[0] as u32, DATA_VA[1] as u32);
+        user_data[2] = iterations;
+        Dispatch {
+            code_va: CODE_VA,
+            // 48 vector registers, denormals kept, WGP mode; six user SGPRs, 4 KB of LDS.
+            rsrc1: 0x600F_0005,
+            rsrc2: 6 << 1 | 1 << 7 | 8 << 15,
+            rsrc3: 0,
+            user_data,
+            first: [0; 3],
+            count: [groups, 1, 1],
+            group: [group, 1, 1],
+            last_group: [group, 1, 1],
+            scratch_base_va: 0,
+            tmpring_size: 0,
+            address_space: self.space.clone(),
+            origin: PacketOrigin::default(),
+        }
+    }
+
+    fn run(&self, dispatch: Dispatch) {
+        let ticket = self.engine.submit(dispatch).expect("a valid dispatch");
+        while !ticket.is_done() {
+            if !self.engine.help() {
+                std::hint::spin_loop();
+            }
+            assert!(!self.engine.has_fault(), "{:?}", self.engine.take_fault());
+        }
+    }
+
+    /// Wave instructions per second of processor time of this thread, of the dispatch repeated.
+    fn rate(&self, dispatch: &Dispatch) -> f64 {
+        self.run(dispatch.clone());
+        let before = self.counters.snapshot().wave_instructions;
+        let (start, start_ns) = (Instant::now(), thread_ns());
+        while start.elapsed() < MEASURE {
+            self.run(dispatch.clone());
+        }
+        (self.counters.snapshot().wave_instructions - before) as f64 * 1e9 / (thread_ns() - start_ns)
+    }
+}
+
+/// Processor time of this thread, so that other work of the host does not count; else the time of day.
+fn thread_ns() -> f64 {
+    let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let on_processor = statistics.split_whitespace().next().and_then(|value| value.parse().ok());
+    on_processor.unwrap_or_else(|| {
+        static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+        START.get_or_init(Instant::now).elapsed().as_nanos() as f64
+    })
+}
+
+fn instructions() {
+    println!("6 VALU + 3 SALU, one wave, one thread:");
+    for level in Level::supported() {
+        let device = Device::new(0, level);
+        device.load(MIX);
+        let rate = device.rate(&device.dispatch(1, 32, 100_000));
+        println!(
+            "  {:<10} {:>8.1} M wave instructions/s  {:>6.2} ns each",
+            level.name(),
+            rate / 1e6,
+            1e9 / rate
+        );
+    }
+}
+
+fn memory() {
+    println!("memory operations, one wave, one thread (loop overhead of 3 SALU per 8 subtracted):");
+    let device = Device::new(0, Level::detect());
+    device.load(SCALAR);
+    let scalar_ns = 1e9 / device.rate(&device.dispatch(1, 32, 100_000));
+    let kernels: [(&str, &[u32]); 9] = [
+        ("global_load_b128, contiguous", LOAD_B128),
+        ("global_load_b32, contiguous", LOAD_B32),
+        ("global_load_b32, 64 bytes apart", LOAD_B32_STRIDED),
+        ("global_load_b32, two buffers", LOAD_TWO_BUFFERS),
+        ("global_load_u8, contiguous", LOAD_U8),
+        ("global_store_b128, contiguous", STORE_B128),
+        ("global_atomic_add_u32", ATOMIC),
+        ("ds_load_b32 / ds_store_b32", LDS_B32),
+        ("s_load_b128", SCALAR_B128),
+    ];
+    for (name, words) in kernels {
+        device.load(words);
+        let rate = device.rate(&device.dispatch(1, 32, 20_000));
+        let per_iteration_ns = 11.0 * 1e9 / rate;
+        println!("  {name:<34} {:>7.1} ns", (per_iteration_ns - 3.0 * scalar_ns) / 8.0);
+    }
+}
+
+fn dispatches() {
+    let workers = Scheduler::Parallel { worker_count: None }.worker_count();
+    println!("dispatches that depend on each other ({workers} worker thread(s) and the submitting one):");
+    let device = Device::new(workers, Level::detect());
+    device.load(MIX);
+    for (groups, group, iterations) in [(1, 32, 1), (8, 256, 1), (64, 256, 1), (64, 256, 20), (256, 256, 1)] {
+        let dispatch = device.dispatch(groups, group, iterations);
+        device.run(dispatch.clone());
+        let before = device.counters.snapshot();
+        let start = Instant::now();
+        let mut count = 0u32;
+        while start.elapsed() < MEASURE {
+            device.run(dispatch.clone());
+            count += 1;
+        }
+        let elapsed = start.elapsed().as_secs_f64();
+        let instructions = device.counters.snapshot().wave_instructions - before.wave_instructions;
+        println!(
+            "  {groups:>4} groups of {group:>3}, {iterations:>2} iteration(s): {:>8.2} us each, {:>7.1} M wave instructions/s",
+            elapsed * 1e6 / f64::from(count),
+            instructions as f64 / elapsed / 1e6
+        );
+    }
+    // A decode step: 150 dependent dispatches, about a million wave instructions.
+    let dispatch = device.dispatch(32, 256, 3);
+    let start = Instant::now();
+    let before = device.counters.snapshot().wave_instructions;
+    let steps = 20;
+    for _ in 0..150 * steps {
+        device.run(dispatch.clone());
+    }
+    let instructions = (device.counters.snapshot().wave_instructions - before) / steps;
+    let step_ms = start.elapsed().as_secs_f64() * 1e3 / steps as f64;
+    println!("  150 dispatches of 256 waves, {instructions} wave instructions: {step_ms:.2} ms");
+}
+
+fn main() {
+    instructions();
+    memory();
+    dispatches();
+}

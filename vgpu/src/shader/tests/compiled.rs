@@ -1,0 +1,113 @@
+//! A kernel compiled during the test by a compiler that knows nothing of this device, where clang 22 and LLVM 19 are
+//! installed.
+
+use std::process::{Command, Stdio};
+
+use super::*;
+
+/// RMS normalisation of rows and a histogram of the results: LDS, barriers, atomics, strided loops.
+const SOURCE: &str = r#"
+__attribute__((reqd_work_group_size(256, 1, 1)))
+__kernel void normalise(__global const float *x, __global float *y, __global unsigned *histogram, unsigned columns) {
+    __local float partial[256];
+    __local unsigned bins[16];
+    unsigned lane = __builtin_amdgcn_workitem_id_x();
+    unsigned long row = (unsigned long)__builtin_amdgcn_workgroup_id_x() * columns;
+    if (lane < 16) bins[lane] = 0;
+    float sum = 0.0f;
+    for (unsigned c = lane; c < columns; c += 256) sum += x[row + c] * x[row + c];
+    partial[lane] = sum;
+    for (unsigned step = 128; step > 0; step >>= 1) {
+        __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+        __builtin_amdgcn_s_barrier();
+        __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+        if (lane < step) partial[lane] += partial[lane + step];
+    }
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+    float scale = 1.0f / __builtin_sqrtf(partial[0] / (float)columns + 1e-5f);
+    for (unsigned c = lane; c < columns; c += 256) {
+        float v = x[row + c] * scale;
+        y[row + c] = v;
+        int bin = (int)(v * 4.0f) + 8;
+        bin = bin < 0 ? 0 : bin > 15 ? 15 : bin;
+        __opencl_atomic_fetch_add((__local atomic_uint *)&bins[bin], 1u, __ATOMIC_RELAXED, 1);
+    }
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+    if (lane < 16)
+        __opencl_atomic_fetch_add((__global atomic_uint *)&histogram[lane], bins[lane], __ATOMIC_RELAXED, 2);
+}
+"#;
+
+/// Code and kernel descriptor (instruction set reference §10) of an OpenCL source with one kernel.
+fn compile(source: &str) -> Option<(Vec<u32>, Vec<u32>)> {
+    let present = |tool: &str| Command::new(tool).arg("--version").stdout(Stdio::null()).status().is_ok();
+    if !present("clang-22") || !present("llvm-objcopy-19") {
+        eprintln!("skipped: clang-22 or llvm-objcopy-19 is not installed");
+        return None;
+    }
+    let base = std::env::temp_dir().join(format!("zrt-vgpu-compiled-{}", std::process::id()));
+    let [text, object, binary] = ["cl", "o", "bin"].map(|extension| base.with_extension(extension));
+    std::fs::write(&text, source).unwrap();
+    let compiler = Command::new("clang-22")
+        .args(["-x", "cl", "-cl-std=CL2.0", "-target", "amdgcn-amd-amdhsa", "-mcpu=gfx1201", "-O2", "-w"])
+        .args(["-nogpulib", "-c", "-o"])
+        .args([&object, &text])
+        .status()
+        .unwrap();
+    assert!(compiler.success());
+    let section = |name: &str| {
+        let copier = Command::new("llvm-objcopy-19")
+            .args(["-O", "binary", "-j", name])
+            .args([&object, &binary])
+            .status()
+            .unwrap();
+        assert!(copier.success());
+        let bytes = std::fs::read(&binary).unwrap();
+        bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
+    };
+    let sections = (section(".text"), section(".rodata"));
+    [text, object, binary].iter().for_each(|path| std::fs::remove_file(path).unwrap());
+    Some(sections)
+}
+
+#[test]
+fn a_compiled_kernel_runs() {
+    let Some((code, descriptor)) = compile(SOURCE) else { return };
+    let (rows, columns) = (13usize, 1000usize);
+    for config in configs() {
+        let mut device = Device::new(config);
+        let code = device.code_words(&code);
+        let bytes = (4 * rows * columns) as u64;
+        let [x, y, histogram, arguments] = [bytes, bytes, 64, 64].map(|bytes| device.buffer(bytes));
+        let value = |row: usize, column: usize| ((row * 131 + column * 17) % 101) as f32 * 0.1 - 5.0;
+        for at in 0..rows * columns {
+            x.view.store_u32(4 * at, value(at / columns, at % columns).to_bits());
+        }
+        [x, y, histogram]
+            .iter()
+            .enumerate()
+            .for_each(|(at, buffer)| arguments.view.store_u64(8 * at, buffer.va));
+        arguments.view.store_u32(24, columns as u32);
+        let mut dispatch = device.dispatch(code, rows as u32, 256, &[arguments.va]);
+        // Words of the descriptor: LDS bytes 0, RSRC3 11, RSRC1 12, RSRC2 13. The loader adds the LDS size.
+        (dispatch.rsrc1, dispatch.rsrc3) = (descriptor[12], descriptor[11]);
+        dispatch.rsrc2 = descriptor[13] | descriptor[0].div_ceil(512) << 15;
+        device.run(dispatch);
+        let mut expected_bins = [0; 16];
+        for row in 0..rows {
+            let sum: f64 = (0..columns).map(|column| f64::from(value(row, column)).powi(2)).sum();
+            let scale = 1.0 / (sum / columns as f64 + 1e-5).sqrt();
+            for column in 0..columns {
+                let found = f32::from_bits(y.view.load_u32(4 * (row * columns + column)));
+                let expected = f64::from(value(row, column)) * scale;
+                assert!((f64::from(found) - expected).abs() < 1e-5, "{row},{column}: {found} for {expected}");
+                expected_bins[((found * 4.0) as i32 + 8).clamp(0, 15) as usize] += 1;
+            }
+        }
+        assert_eq!(histogram.words(0, 16), expected_bins);
+    }
+}
