@@ -45,6 +45,11 @@ pub struct VirtualOptions {
     pub approximation_bias: i8,
     /// Worker threads besides the command processor's; `None` suits the host.
     pub threads: Option<usize>,
+    /// The checking mode: every broken rule is a finding, see [`Device::findings`](crate::Device::findings). Makes the
+    /// scheduling deterministic.
+    pub check: bool,
+    /// Counts what waves do, see [`Device::profile`](crate::Device::profile). Makes the scheduling deterministic.
+    pub profile: bool,
 }
 
 /// Length of the ring unless said otherwise: room for hundreds of submissions, and one page of the host's L2 cache.

@@ -10,6 +10,7 @@ use crate::copy::CopyEngine;
 use crate::counters::{Counters, read_virtual_counters};
 use crate::diagnosis::{Diagnosis, StopCause};
 use crate::error::DeviceError;
+use crate::findings::{self, Finding};
 use crate::graph::{Graph, Recorder};
 use crate::info::DeviceInfo;
 use crate::kernel::{Kernel, image};
@@ -18,12 +19,12 @@ use crate::pace::Pace;
 use crate::registry::Registry;
 use crate::selftest::{self, Extent};
 use crate::submit::SubmissionQueue;
-use crate::virtual_tier::{FAULTS_PATH, virtual_gpu};
+use crate::virtual_tier::{FAULTS_PATH, PROFILE_PATH, virtual_gpu};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zrt_isa::zrt;
 use zrt_kmd::{EventReport, Events, KmdError, LinuxSyscalls, Process, Queue, Syscalls, Topology, Vm};
-use zrt_mem::{ByteLen, Heap};
+use zrt_mem::{ByteLen, GpuVa, Heap};
 use zrt_ring::{RingError, Watchdog};
 
 /// How long a wait spins before it sleeps, on a card: about the shortest step of a small model.
@@ -368,6 +369,31 @@ impl Device {
             place,
             device_log: self.device_log(),
         }))
+    }
+
+    /// What the virtual device's checking mode found so far; empty where it is off, and on a card.
+    ///
+    /// # Errors
+    /// [`DeviceError::Counters`] where the virtual device's file does not have the form that this expects.
+    pub fn findings(&self) -> Result<Vec<Finding>, DeviceError> {
+        if !self.info.is_virtual {
+            return Ok(Vec::new());
+        }
+        findings::read(self.process.syscalls(), &self.space.registry)
+    }
+
+    /// What waves did on the virtual device, as a JSON object; `None` where it does not count, and on a card.
+    pub fn profile(&self) -> Option<String> {
+        if !self.info.is_virtual {
+            return None;
+        }
+        let text = self.process.syscalls().read_file(PROFILE_PATH).ok()?;
+        (!text.is_empty()).then(|| String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Everything that is allocated on the device: label, address, length.
+    pub fn allocations(&self) -> Vec<(String, GpuVa, ByteLen)> {
+        self.space.registry.allocations()
     }
 
     /// The virtual device's own log, addresses named.

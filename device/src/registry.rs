@@ -3,6 +3,7 @@
 //! Contract: entries come with buffers and kernels and go with them. Lookups happen after a fault only. A lock and
 //! allocations; never on the path of a token.
 
+use crate::findings::Place;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use zrt_isa::zrt;
 use zrt_mem::{ByteLen, GpuVa};
@@ -102,6 +103,26 @@ impl Registry {
                 None => format!("kernel {name}+{offset:#x}"),
             },
         })
+    }
+
+    /// The kernel and source line of an instruction.
+    pub(crate) fn place(&self, va: GpuVa) -> Place {
+        let entries = self.entries();
+        let unknown = Place { pc: va.0, kernel: None, offset: None, source: None };
+        let holder = entries.iter().find(|entry| entry.start <= va && va.0 - entry.start.0 < entry.len.0);
+        let Some(Entry { start, what: What::Kernel { name, lines }, .. }) = holder else { return unknown };
+        let offset = va.0 - start.0;
+        let source = lines.at(offset).map(|(file, line)| (file.to_owned(), line));
+        Place { pc: va.0, kernel: Some(name.clone()), offset: Some(offset), source }
+    }
+
+    /// Everything that was allocated: label, address, length.
+    pub(crate) fn allocations(&self) -> Vec<(String, GpuVa, ByteLen)> {
+        let label = |what: &What| match what {
+            What::Buffer { label } => label.clone(),
+            What::Kernel { name, .. } => name.clone(),
+        };
+        self.entries().iter().map(|entry| (label(&entry.what), entry.start, entry.len)).collect()
     }
 
     /// A line of the device's log with every address that we know followed by its meaning.

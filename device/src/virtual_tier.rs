@@ -5,9 +5,9 @@ use crate::error::DeviceError;
 use std::sync::Arc;
 use zrt_kmd::Syscalls;
 use zrt_vgpu::VirtualGpu;
-use zrt_vgpu::config::{Config, Scheduler};
+use zrt_vgpu::config::{Config, Inspection, Scheduler};
 
-pub(crate) use zrt_vgpu::kernel::{COUNTERS_PATH, FAULTS_PATH};
+pub(crate) use zrt_vgpu::kernel::{COUNTERS_PATH, FAULTS_PATH, FINDINGS_PATH, PROFILE_PATH};
 
 /// Powers a board up.
 pub(crate) fn virtual_gpu(options: &OpenOptions) -> Result<Arc<dyn Syscalls>, DeviceError> {
@@ -21,6 +21,7 @@ pub(crate) fn virtual_gpu(options: &OpenOptions) -> Result<Arc<dyn Syscalls>, De
         },
         seed: asked.scheduler_seed.unwrap_or(defaults.seed),
         approximation_bias: i32::from(asked.approximation_bias),
+        inspection: Inspection { check: asked.check, profile: asked.profile, debug: false },
         ..defaults
     };
     let gpu = VirtualGpu::new(config).map_err(|errno| DeviceError::VirtualDevice { errno })?;

@@ -5,6 +5,8 @@
 //! did not run.
 #![forbid(unsafe_code)]
 
+pub mod assembly;
+
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

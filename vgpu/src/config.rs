@@ -15,6 +15,18 @@ pub enum Scheduler {
     Deterministic,
 }
 
+/// What is looked at while waves run. Anything on makes the device deterministic and single-threaded, whatever
+/// [`Config::scheduler`] says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inspection {
+    /// The checking mode: see [`check`](crate::check).
+    pub check: bool,
+    /// Counts instructions, bytes and LDS conflicts.
+    pub profile: bool,
+    /// A debugger may be attached.
+    pub debug: bool,
+}
+
 /// The choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -31,6 +43,8 @@ pub struct Config {
     /// How long an idle worker spins before it sleeps, in microseconds. A dispatch that arrives meanwhile starts
     /// without a system call; a dependent one follows within a few microseconds in a recorded decode step.
     pub worker_spin_us: u64,
+    /// What is looked at while waves run.
+    pub inspection: Inspection,
 }
 
 impl Default for Config {
@@ -42,7 +56,22 @@ impl Default for Config {
             compute_units: 64,
             approximation_bias: 0,
             worker_spin_us: 100,
+            inspection: Inspection::default(),
         }
+    }
+}
+
+impl Inspection {
+    /// Whether anything is looked at.
+    pub fn is_on(self) -> bool {
+        self.check || self.profile || self.debug
+    }
+}
+
+impl Config {
+    /// The order in which waves really run.
+    pub fn effective_scheduler(&self) -> Scheduler {
+        if self.inspection.is_on() { Scheduler::Deterministic } else { self.scheduler }
     }
 }
 

@@ -6,9 +6,10 @@
 //! Cost: a change copies the list; a look-up is a binary search; [`MemoryPort`] remembers the last ranges, so that
 //! a wave's access costs one range check, and looks at the generation (one atomic load) when it is refreshed.
 
+use crate::check::memory::{CacheControl, HostMemory, MemoryChecker, Scope, WaveId};
 use bitflags::bitflags;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, PoisonError, RwLock};
 use thiserror::Error;
 use zrt_kmd::Mapping;
@@ -184,6 +185,17 @@ impl PageTable {
         Err(Fault { va, cause, access })
     }
 
+    /// Whether every byte of `[va, va + len)` is mapped and permits `access`.
+    fn covers(&self, va: u64, len: usize, access: Rights) -> Result<(), Fault> {
+        let mut checked = 0;
+        while checked < len {
+            let at = va.wrapping_add(checked as u64);
+            let range = self.locate(at, access)?;
+            checked += ((range.end - at) as usize).min(len - checked);
+        }
+        Ok(())
+    }
+
     /// Host memory of the bytes `[va, va + len)`, which must lie in one range, and their offset in it.
     pub fn translate(&self, va: u64, len: usize, access: Rights) -> Result<(SharedView, usize), Fault> {
         let range = self.locate(va, access)?;
@@ -303,7 +315,22 @@ pub struct MemoryPort {
     entries: [Option<Entry>; PORT_ENTRIES],
     /// The entry that is replaced next.
     victim: usize,
+    /// Sees every access, in the checking mode.
+    watch: Option<Box<Watch>>,
+    /// The lane that accesses next, for the watcher.
+    lane: u32,
 }
+
+/// The checking mode's eye on a port.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pub checker: Box<MemoryChecker>,
+    /// Accesses that may have changed what others wait for.
+    pub changes: u64,
+}
+
+/// Memory behind the caches: what a page table maps. Bytes that are not mapped read as zero and are not written.
+pub(crate) struct Mapped<'a>(pub &'a PageTable);
 
 /// A remembered range.
 #[derive(Clone, Copy, Debug)]
@@ -312,6 +339,44 @@ struct Entry {
     len: u64,
     rights: Rights,
     view: SharedView,
+}
+
+impl HostMemory for Mapped<'_> {
+    fn read(&mut self, va: u64, destination: &mut [u8]) {
+        let mut done = 0;
+        while done < destination.len() {
+            let at = va.wrapping_add(done as u64);
+            let Some(range) = self.0.find(at) else {
+                destination[done..].fill(0);
+                return;
+            };
+            let count = ((range.end - at) as usize).min(destination.len() - done);
+            range.view.read_bytes((at - range.va) as usize, &mut destination[done..done + count]);
+            done += count;
+        }
+    }
+
+    fn write(&mut self, va: u64, source: &[u8]) {
+        // The host may poll what is written: dwords in one piece, after everything before.
+        fence(Ordering::Release);
+        let mut done = 0;
+        while done < source.len() {
+            let at = va.wrapping_add(done as u64);
+            let Some(range) = self.0.find(at) else { return };
+            let offset = (at - range.va) as usize;
+            let left = ((range.end - at) as usize).min(source.len() - done);
+            match source[done..].first_chunk::<4>() {
+                Some(dword) if left >= 4 && at % 4 == 0 => {
+                    range.view.store_u32(offset, u32::from_le_bytes(*dword));
+                    done += 4;
+                }
+                _ => {
+                    range.view.store_u8(offset, source[done]);
+                    done += 1;
+                }
+            }
+        }
+    }
 }
 
 impl MemoryPort {
@@ -339,6 +404,23 @@ impl MemoryPort {
     /// Lets go of the snapshot, and so of the mappings behind it.
     pub fn release(&mut self) {
         *self = MemoryPort::default();
+    }
+
+    /// Puts a watcher on the port, or takes it off. With one, nothing is reached but through the watched functions.
+    pub(crate) fn set_watch(&mut self, watch: Option<Box<Watch>>) -> Option<Box<Watch>> {
+        self.entries = [None; PORT_ENTRIES];
+        std::mem::replace(&mut self.watch, watch)
+    }
+
+    /// The watcher.
+    pub(crate) fn watch(&mut self) -> Option<&mut Watch> {
+        self.watch.as_deref_mut()
+    }
+
+    /// Tells which lane the next access is of.
+    #[inline(always)]
+    pub(crate) fn set_lane(&mut self, lane: usize) {
+        self.lane = lane as u32;
     }
 
     /// The range that holds `first..=last`, where one does and permits `access`: its view and the offset of `first`.
@@ -370,6 +452,9 @@ impl MemoryPort {
     #[cold]
     #[inline(never)]
     fn find(&mut self, first: u64, last: u64, access: Rights) -> Option<(SharedView, u64)> {
+        if self.watch.is_some() {
+            return None;
+        }
         let range = self.table().locate(first, access).ok()?;
         if last >= range.end {
             return None;
@@ -392,6 +477,21 @@ impl MemoryPort {
 
     /// Copies bytes out, across adjacent ranges and at any alignment.
     pub fn read_bytes(&mut self, va: u64, destination: &mut [u8], access: Rights) -> Result<(), Fault> {
+        match self.watch.take() {
+            None => self.read_unwatched(va, destination, access),
+            Some(mut watch) => {
+                let outcome = self.table().covers(va, destination.len(), access);
+                if outcome.is_ok() {
+                    watch.checker.load(self.lane, va, &mut Mapped(self.table()), destination);
+                }
+                self.watch = Some(watch);
+                outcome
+            }
+        }
+    }
+
+    /// As [`MemoryPort::read_bytes`], past any watcher.
+    pub fn read_unwatched(&mut self, va: u64, destination: &mut [u8], access: Rights) -> Result<(), Fault> {
         let mut done = 0;
         while done < destination.len() {
             let at = va.wrapping_add(done as u64);
@@ -405,12 +505,62 @@ impl MemoryPort {
 
     /// Copies bytes in, likewise. Nothing is written where any byte cannot be.
     pub fn write_bytes(&mut self, va: u64, source: &[u8]) -> Result<(), Fault> {
-        let mut checked = 0;
-        while checked < source.len() {
-            let at = va.wrapping_add(checked as u64);
-            let range = self.table().locate(at, Rights::WRITE)?;
-            checked += ((range.end - at) as usize).min(source.len() - checked);
+        self.table().covers(va, source.len(), Rights::WRITE)?;
+        match self.watch.take() {
+            None => self.write_unwatched(va, source),
+            Some(mut watch) => {
+                watch.checker.store(self.lane, va, source, &mut Mapped(self.table()));
+                watch.changes += 1;
+                self.watch = Some(watch);
+                Ok(())
+            }
         }
+    }
+
+    /// A watched read-modify-write of 4 or 8 bytes; the old value. `None` without a watcher.
+    pub(crate) fn watched_atomic(
+        &mut self,
+        va: u64,
+        width: usize,
+        next: impl FnOnce(u64) -> u64,
+    ) -> Option<Result<u64, Fault>> {
+        let mut watch = self.watch.take()?;
+        let outcome = self.table().covers(va, width, Rights::READ | Rights::WRITE).map(|()| {
+            let mut old = [0; 8];
+            let mut is_change = false;
+            watch.checker.atomic(self.lane, va, &mut Mapped(self.table()), &mut old[..width], |bytes| {
+                let mut value = [0; 8];
+                value[..width].copy_from_slice(bytes);
+                let before = u64::from_le_bytes(value);
+                let after = next(before);
+                is_change = after != before;
+                bytes.copy_from_slice(&after.to_le_bytes()[..width]);
+            });
+            watch.changes += u64::from(is_change);
+            u64::from_le_bytes(old)
+        });
+        self.watch = Some(watch);
+        Some(outcome)
+    }
+
+    /// A cache instruction, told to the watcher.
+    pub(crate) fn watched_cache_control(
+        &mut self,
+        wave: WaveId,
+        sequence: u32,
+        cu: u16,
+        control: CacheControl,
+        scope: Scope,
+    ) {
+        if let Some(mut watch) = self.watch.take() {
+            watch.checker.cache_control(wave, sequence, cu, control, scope, &mut Mapped(self.table()));
+            self.watch = Some(watch);
+        }
+    }
+
+    /// As [`MemoryPort::write_bytes`], past any watcher.
+    pub fn write_unwatched(&mut self, va: u64, source: &[u8]) -> Result<(), Fault> {
+        self.table().covers(va, source.len(), Rights::WRITE)?;
         let mut done = 0;
         while done < source.len() {
             let at = va.wrapping_add(done as u64);

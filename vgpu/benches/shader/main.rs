@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use zrt_kmd::{MemoryFile, Protection};
 use zrt_mem::{ByteLen, GpuVa, SharedView};
-use zrt_vgpu::config::{Config, Scheduler};
+use zrt_vgpu::config::{Config, Inspection, Scheduler};
 use zrt_vgpu::counters::ShaderCounters;
 use zrt_vgpu::memory::{AddressSpace, Rights};
 use zrt_vgpu::shader::dispatch::{Dispatch, PacketOrigin};
@@ -36,9 +36,12 @@ struct Device {
 impl Device {
     fn new(worker_count: usize, level: Level) -> Device {
         let scheduler = Scheduler::Parallel { worker_count: Some(worker_count) };
-        let config = Config { scheduler, ..Config::default() };
+        Device::with_config(&Config { scheduler, ..Config::default() }, level)
+    }
+
+    fn with_config(config: &Config, level: Level) -> Device {
         let counters = Arc::new(ShaderCounters::default());
-        let engine = ShaderEngine::with_level(&config, counters.clone(), level).expect("threads start");
+        let engine = ShaderEngine::with_level(config, counters.clone(), level).expect("threads start");
         let space = Arc::new(AddressSpace::default());
         let map = |va, bytes| {
             let file = MemoryFile::new("bench", bytes).expect("memory");
@@ -150,6 +153,25 @@ fn memory() {
     }
 }
 
+/// The checking mode beside the same device without it.
+fn checked() {
+    println!("the same, checked (one thread):");
+    let inspection = Inspection { check: true, ..Inspection::default() };
+    let config = Config { inspection, ..Config::default() };
+    let kernels: [(&str, &[u32], u32); 4] = [
+        ("6 VALU + 3 SALU", MIX, 20_000),
+        ("8 global_load_b128 + 3 SALU", LOAD_B128, 2000),
+        ("8 global_load_b32 + 3 SALU", LOAD_B32, 2000),
+        ("8 LDS + 3 SALU", LDS_B32, 2000),
+    ];
+    for (name, words, iterations) in kernels {
+        let device = Device::with_config(&config, Level::detect());
+        device.load(words);
+        let rate = device.rate(&device.dispatch(1, 32, iterations));
+        println!("  {name:<34} {:>7.1} M wave instructions/s", rate / 1e6);
+    }
+}
+
 fn dispatches() {
     let workers = Scheduler::Parallel { worker_count: None }.worker_count();
     println!("dispatches that depend on each other ({workers} worker thread(s) and the submitting one):");
@@ -189,5 +211,6 @@ fn dispatches() {
 fn main() {
     instructions();
     memory();
+    checked();
     dispatches();
 }

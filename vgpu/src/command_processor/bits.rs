@@ -94,6 +94,10 @@ pub(crate) mod num_thread {
 pub(crate) mod gcr {
     pub const GLI_INV_HIGH: u32 = 1;
     pub const GLI_INV_LOW: u32 = 0;
+    pub const GLK_INV: u32 = 7;
+    pub const GLV_INV: u32 = 8;
+    pub const GL2_INV: u32 = 14;
+    pub const GL2_WB: u32 = 15;
     pub const RESERVED_LOW: u32 = 19;
 }
 
@@ -102,6 +106,10 @@ pub(crate) mod release {
     pub const EVENT_TYPE_HIGH: u32 = 5;
     pub const EVENT_INDEX_HIGH: u32 = 11;
     pub const EVENT_INDEX_LOW: u32 = 8;
+    pub const GLV_INV: u32 = 14;
+    pub const GL2_INV: u32 = 20;
+    pub const GL2_WB: u32 = 21;
+    pub const GLK_INV: u32 = 30;
     pub const DST_SEL_HIGH: u32 = 17;
     pub const DST_SEL_LOW: u32 = 16;
     pub const INT_SEL_HIGH: u32 = 26;

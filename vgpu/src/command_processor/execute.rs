@@ -26,20 +26,20 @@ impl Worker<'_> {
                 }
                 self.dispatch(dimensions, initiator)?;
             }
-            Command::AcquireMem { invalidates_instructions } => {
-                if invalidates_instructions {
-                    self.hardware.invalidate_instructions();
-                }
-            }
+            Command::AcquireMem(caches) => self.hardware.acquire(caches),
             Command::PartialFlush => {
                 if !self.dispatches_are_done() {
                     return Ok(Some(true));
                 }
+                self.hardware.flushed();
             }
-            Command::ReleaseMem { address, data, interrupt, context_id, .. } => {
+            Command::ReleaseMem { caches, address, data, interrupt, context_id } => {
                 if !self.dispatches_are_done() {
                     return Ok(Some(true));
                 }
+                self.hardware.flushed();
+                let is_fence = matches!(data, ReleaseData::Low32(_) | ReleaseData::Wide(_));
+                self.hardware.release(caches, is_fence.then_some(address));
                 self.release(address, data, interrupt.then_some(context_id))?;
             }
             Command::WaitMemory { address, comparison } => {

@@ -4,9 +4,11 @@
 //! except [`Hardware::help`], which executes waves for a bounded time, and those that cancel dispatches, which wait
 //! until running waves have reached the end of their turn.
 
+use crate::check::inspector::Inspection;
 use crate::command_processor::faults::{FaultKind, FaultLog, FaultRecord};
 use crate::command_processor::injection::{FaultInjection, Injector};
 use crate::command_processor::launch::Launch;
+use crate::command_processor::packet::CacheControl;
 use crate::command_processor::queue::HardwareQueue;
 use crate::config::Config;
 use crate::counters::ShaderCounters;
@@ -84,6 +86,11 @@ impl Hardware {
     /// The diary.
     pub fn faults(&self) -> &FaultLog {
         &self.faults
+    }
+
+    /// What looks at the waves, where anything does.
+    pub fn inspection(&self) -> Option<&Arc<Inspection>> {
+        self.engine.inspection()
     }
 
     /// Injected misbehaviour.
@@ -199,9 +206,35 @@ impl Hardware {
         self.engine.help()
     }
 
-    /// ACQUIRE_MEM's effect on instruction fetch. Data caches of this device are always coherent.
-    pub fn invalidate_instructions(&self) {
-        self.engine.invalidate_instruction_cache();
+    /// ACQUIRE_MEM. Without the checking mode the data caches of this device are always coherent.
+    pub fn acquire(&self, caches: CacheControl) {
+        if caches.invalidates_instructions {
+            self.engine.invalidate_instruction_cache();
+        }
+        if let Some(inspection) = self.inspection() {
+            inspection.acquire(caches, &self.memory);
+        }
+    }
+
+    /// RELEASE_MEM's cache actions, before it writes a value that somebody waits for at `fence_va`.
+    pub fn release(&self, caches: CacheControl, fence_va: Option<u64>) {
+        if let Some(inspection) = self.inspection() {
+            inspection.release(caches, fence_va, &self.memory);
+        }
+    }
+
+    /// A packet has written these bytes to memory.
+    pub fn packet_wrote(&self, va: u64, bytes: &[u8]) {
+        if let Some(inspection) = self.inspection() {
+            inspection.packet_write(va, bytes, &self.memory);
+        }
+    }
+
+    /// A queue has seen that its dispatches are done.
+    pub fn flushed(&self) {
+        if let Some(inspection) = self.inspection() {
+            inspection.flushed(self.engine.first_active_wave());
+        }
     }
 
     /// Takes the engine's faults: a bad address is told to the process, anything else hangs the wave's queue.

@@ -18,6 +18,7 @@ mod queue;
 mod stream;
 
 pub use launch::LaunchError;
+pub(crate) use packet::CacheControl;
 pub use packet::PacketError;
 pub(crate) use queue::{HardwareQueue, QueueDescription};
 

@@ -101,6 +101,17 @@ pub(crate) enum ReleaseData {
     SystemClock,
 }
 
+/// What a packet does to caches (§4.5, §4.6). L0 is written through, so it has nothing to write back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CacheControl {
+    pub invalidates_instructions: bool,
+    pub invalidates_scalars: bool,
+    /// L0 of every compute unit.
+    pub invalidates_vectors: bool,
+    pub invalidates_gl2: bool,
+    pub writes_gl2_back: bool,
+}
+
 /// Where COPY_DATA reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CopySource {
@@ -121,10 +132,9 @@ pub(crate) enum Command {
         dimensions: [u32; 3],
         initiator: u32,
     },
-    AcquireMem {
-        invalidates_instructions: bool,
-    },
+    AcquireMem(CacheControl),
     ReleaseMem {
+        caches: CacheControl,
         address: u64,
         data: ReleaseData,
         interrupt: bool,
@@ -267,9 +277,13 @@ fn acquire_mem(body: [u32; 7]) -> Result<Command, PacketError> {
     if control >> gcr::RESERVED_LOW != 0 {
         return Err(bad(name, "GCR_CNTL", control));
     }
-    Ok(Command::AcquireMem {
+    Ok(Command::AcquireMem(CacheControl {
         invalidates_instructions: bits(control, gcr::GLI_INV_HIGH, gcr::GLI_INV_LOW) != 0,
-    })
+        invalidates_scalars: bit(control, gcr::GLK_INV),
+        invalidates_vectors: bit(control, gcr::GLV_INV),
+        invalidates_gl2: bit(control, gcr::GL2_INV),
+        writes_gl2_back: bit(control, gcr::GL2_WB),
+    }))
 }
 
 fn release_mem(body: [u32; 7]) -> Result<Command, PacketError> {
@@ -308,6 +322,13 @@ fn release_mem(body: [u32; 7]) -> Result<Command, PacketError> {
         _ => 8,
     };
     Ok(Command::ReleaseMem {
+        caches: CacheControl {
+            invalidates_instructions: false,
+            invalidates_scalars: bit(body[0], release::GLK_INV),
+            invalidates_vectors: bit(body[0], release::GLV_INV),
+            invalidates_gl2: bit(body[0], release::GL2_INV),
+            writes_gl2_back: bit(body[0], release::GL2_WB),
+        },
         address: aligned(name, wide(body[2], body[3]), alignment)?,
         data,
         interrupt: matches!(interrupt, release::INTERRUPT_ONLY | release::INTERRUPT_AFTER_CONFIRM),
@@ -461,12 +482,23 @@ mod tests {
         assert_eq!(
             parse(&fence),
             Ok(Command::ReleaseMem {
+                caches: CacheControl { writes_gl2_back: true, ..CacheControl::default() },
                 address: 0x1_0000_1000,
                 data: ReleaseData::Wide(0x6_0000_0005),
                 interrupt: true,
                 context_id: 77,
             })
         );
+        // Kernel's memory sync (§4.5).
+        let acquire = [0xC006_5800, 0, u32::MAX, 0xFF_FFFF, 0, 0, 10, 0xC3B1];
+        let everything = CacheControl {
+            invalidates_instructions: true,
+            invalidates_scalars: true,
+            invalidates_vectors: true,
+            invalidates_gl2: true,
+            writes_gl2_back: true,
+        };
+        assert_eq!(parse(&acquire), Ok(Command::AcquireMem(everything)));
         // TG's signal: low 32 bits, no interrupt.
         let signal = [0xC006_4900, 0x0070_F514, 0x2000_0000, 0x1004, 0, 9, 0, 0];
         let expected = ReleaseData::Low32(9);

@@ -243,6 +243,7 @@ impl Worker<'_> {
     /// Stores a dword at a 4-byte aligned address, after everything before.
     pub fn write_u32(&mut self, va: u64, value: u32) -> Result<(), Fault> {
         let (view, offset) = self.state.port.translate(va, 4, Rights::WRITE)?;
+        self.hardware.packet_wrote(va, &value.to_le_bytes());
         view.store_u32_release(offset, value);
         Ok(())
     }
@@ -250,6 +251,7 @@ impl Worker<'_> {
     /// Stores a quadword at an 8-byte aligned address, after everything before.
     pub fn write_u64(&mut self, va: u64, value: u64) -> Result<(), Fault> {
         let (view, offset) = self.state.port.translate(va, 8, Rights::WRITE)?;
+        self.hardware.packet_wrote(va, &value.to_le_bytes());
         view.store_u64_release(offset, value);
         Ok(())
     }

@@ -18,10 +18,11 @@ mod render_node;
 mod requests;
 mod topology;
 
+use crate::check::debug::Debugger;
 use crate::command_processor::CommandProcessor;
 use crate::command_processor::hardware::Hardware;
 use crate::command_processor::injection::FaultInjection;
-use crate::config::Config;
+use crate::config::{Config, Inspection};
 use crate::kernel::arguments::Arguments;
 use crate::kernel::events::Events;
 use crate::kernel::files::FileTree;
@@ -36,6 +37,10 @@ use zrt_kmd::{Errno, Fd, Mapping, Protection, Reservation, Syscalls, UserPointer
 pub const COUNTERS_PATH: &str = "/sys/kernel/debug/zrt-vgpu/counters";
 /// Where the device tells faults, hangs and breaches of the rules (virtual only): a line each.
 pub const FAULTS_PATH: &str = "/sys/kernel/debug/zrt-vgpu/faults";
+/// What the checking mode found (virtual only): a JSON object each line; empty with the checking mode off.
+pub const FINDINGS_PATH: &str = "/sys/kernel/debug/zrt-vgpu/findings";
+/// What waves did (virtual only): a JSON object; empty with the profile off.
+pub const PROFILE_PATH: &str = "/sys/kernel/debug/zrt-vgpu/profile";
 /// What lives in the virtual driver (virtual only): empty after a clean teardown.
 pub const OBJECTS_PATH: &str = "/sys/kernel/debug/zrt-vgpu/objects";
 
@@ -101,6 +106,16 @@ impl VirtualGpu {
         let processor = CommandProcessor::start(hardware.clone())?;
         let files = Mutex::new(OpenFiles { by_fd: BTreeMap::new(), next_fd: FIRST_FD, next_serial: 1 });
         Ok(Arc::new(VirtualGpu { large_bar, tree, files, process, usage, hardware, processor }))
+    }
+
+    /// Powers a board up with a debugger attached: see [`debug`](crate::check::debug).
+    pub fn with_debugger(config: Config, debugger: Box<dyn Debugger>) -> Result<Arc<VirtualGpu>, Errno> {
+        let inspection = Inspection { debug: true, ..config.inspection };
+        let gpu = VirtualGpu::new(Config { inspection, ..config })?;
+        if let Some(inspection) = gpu.hardware.inspection() {
+            inspection.attach(debugger);
+        }
+        Ok(gpu)
     }
 
     fn process(&self) -> MutexGuard<'_, Process> {
@@ -181,6 +196,14 @@ fn add_files(
     tree.add_made(COUNTERS_PATH, move || counted.counters_text());
     let faulted = hardware.clone();
     tree.add_made(FAULTS_PATH, move || faulted.faults().text());
+    let inspected = hardware.clone();
+    tree.add_made(FINDINGS_PATH, move || {
+        inspected.inspection().map_or_else(String::new, |inspection| inspection.findings_text())
+    });
+    let inspected = hardware.clone();
+    tree.add_made(PROFILE_PATH, move || {
+        inspected.inspection().map_or_else(String::new, |inspection| inspection.profile_text())
+    });
     let described = process.clone();
     tree.add_made(OBJECTS_PATH, move || described.lock().unwrap_or_else(PoisonError::into_inner).describe());
 }

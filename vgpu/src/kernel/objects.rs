@@ -255,6 +255,12 @@ impl Objects {
         Ok(())
     }
 
+    /// Address and length of an object that is mapped on the GPU.
+    pub fn mapped_range(&self, index: u32) -> Option<(u64, u64)> {
+        let object = self.by_index.get(&index).filter(|object| object.is_mapped)?;
+        Some((object.va, object.size))
+    }
+
     /// Takes an object out of the GPU's address space.
     pub fn unmap(&mut self, index: u32, space: &AddressSpace) -> Result<(), Errno> {
         let object = self.by_index.get_mut(&index).ok_or(Errno::ENOMEM)?;

@@ -131,6 +131,11 @@ impl Process {
     /// UNMAP_MEMORY_FROM_GPU, likewise.
     pub fn unmap(&mut self, request: &mut MapRequest, devices: &[u32]) -> Result<(), Errno> {
         self.for_devices(request, devices, |process, index| {
+            if let (Some(inspection), Some((va, len))) =
+                (process.hardware.inspection(), process.objects.mapped_range(index))
+            {
+                inspection.forget(va, len, process.hardware.memory());
+            }
             process.objects.unmap(index, process.hardware.memory())
         })
     }

@@ -285,10 +285,18 @@ fn update<A: AddressMode>(
         _ => 0,
     };
     let width = if wide { 8 } else { 4 };
+    machine.memory.set_lane(lane);
     match target::<A>(wave, op, machine, lane, width)? {
         Target::Outside => Ok(0),
         Target::Lds(address) => Ok(machine.lds.update(address, kind, wide, data, second)),
-        Target::Global(va) => update_memory(machine, va, width, kind, data, second),
+        Target::Global(va) if va % width as u64 == 0 => {
+            let watched = machine.memory.watched_atomic(va, width, |old| kind.apply(wide, old, data, second));
+            match watched {
+                Some(outcome) => outcome.map_err(WaveFaultKind::Page),
+                None => update_memory(machine, va, width, kind, data, second),
+            }
+        }
+        Target::Global(va) => Err(WaveFaultKind::Misaligned { va, width: width as u32 }),
         // Dwords of a lane's private segment are not adjacent: only 32 bits have one address.
         Target::Private(offset) if !wide && offset % 4 == 0 => {
             update_memory(machine, private_va(machine, lane, offset), width, kind, data, second)

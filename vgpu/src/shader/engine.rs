@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::check::inspector::Inspection;
 use crate::config::Config;
 use crate::counters::ShaderCounters;
 use crate::shader::dispatch::{Dispatch, DispatchError, Resources};
@@ -95,7 +96,7 @@ impl ShaderEngine {
             next_id: AtomicU64::new(1),
             compute_units: config.compute_units,
         };
-        for index in 0..config.scheduler.worker_count() {
+        for index in 0..config.effective_scheduler().worker_count() {
             let shared = engine.shared.clone();
             let worker = Worker::new(config.seed.wrapping_add(index as u64 + 1), WORKER_CLAIM_GROUPS_MAX);
             let builder = std::thread::Builder::new().name(format!("zrt-vgpu-cu{index}"));
@@ -121,11 +122,17 @@ impl ShaderEngine {
             table: &table,
             vector_registers: resources.vector_registers,
         };
+        let is_stale = self.inspection().is_some() && self.shared.programs.is_stale(fetch, dispatch.code_va);
         let program = ProgramHandle(self.shared.programs.get(fetch, dispatch.code_va));
+        if let Some(inspection) = self.inspection() {
+            inspection.fetch(&program.0, is_stale, &dispatch.address_space);
+        }
         let template = Template::new(&dispatch, &resources, &self.shared.poison);
         // More groups than this would take centuries.
         let group_count = u64::try_from(group_count).unwrap_or(u64::MAX);
         self.shared.counters.dispatches.fetch_add(1, Ordering::Relaxed);
+        let wave_count = group_count.saturating_mul(u64::from(waves));
+        let first_wave = self.inspection().map_or(0, |inspection| inspection.begin_dispatch(wave_count, waves));
         let active = Arc::new(ActiveDispatch {
             id: self.next_id.fetch_add(1, Ordering::Relaxed),
             dispatch,
@@ -134,6 +141,7 @@ impl ShaderEngine {
             template,
             need,
             group_count,
+            first_wave,
             remaining: AtomicU64::new(group_count),
             is_done: AtomicBool::new(is_empty),
             is_cancelled: AtomicBool::new(false),
@@ -201,6 +209,16 @@ impl ShaderEngine {
     /// Forgets everything about an address space that is gone.
     pub fn forget_address_space(&self, space_id: u64) {
         self.shared.programs.forget(space_id);
+    }
+
+    /// The first wave of the dispatches that are not done.
+    pub(crate) fn first_active_wave(&self) -> Option<u32> {
+        self.shared.first_active_wave()
+    }
+
+    /// What looks at the waves, where anything does.
+    pub(crate) fn inspection(&self) -> Option<&Arc<Inspection>> {
+        self.shared.inspection.as_ref()
     }
 
     /// Whether [`ShaderEngine::take_fault`] has one. One atomic load.

@@ -69,6 +69,11 @@ pub enum WaveFaultKind {
     BufferDescriptor([u32; 4]),
     /// All waves of the group that still run wait at a barrier that cannot complete.
     BarrierNeverCompletes,
+    /// No resident wave changes anything any more, and groups that could are not resident (found in the checking mode).
+    SpinsForever {
+        /// Groups of the dispatch that have not begun.
+        waiting_groups: u64,
+    },
 }
 
 /// A wave that stopped, and where.
@@ -120,6 +125,11 @@ impl fmt::Display for WaveFaultKind {
             WaveFaultKind::BarrierNeverCompletes => {
                 formatter.write_str("the waves left wait at a barrier that cannot complete")
             }
+            WaveFaultKind::SpinsForever { waiting_groups } => write!(
+                formatter,
+                "the resident waves wait for something that none of them does, and {waiting_groups} groups of the \
+                 dispatch have no room to begin"
+            ),
         }
     }
 }

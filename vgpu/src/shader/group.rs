@@ -7,15 +7,20 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+use crate::check::inspector::{Inspection, Inspector};
+use crate::check::memory::GroupShadow;
+use crate::check::registers::LaunchState;
+use crate::check::wave::{WaveInspector, WaveShadow};
 use crate::memory::MemoryPort;
 use crate::shader::dispatch::{Dispatch, Resources};
 use crate::shader::fault::{WaveFault, WaveFaultKind};
-use crate::shader::interpreter::{self, Code, Turn};
+use crate::shader::interpreter::{self, Code, Turn, Uninspected};
 use crate::shader::launch::{Poison, Template, mix};
 use crate::shader::machine::{Barrier, Clock, Lds, Machine, Scratch};
 use crate::shader::program::{Program, ProgramCache};
 use crate::shader::residency::{Need, Placement};
-use crate::shader::wave::{LANES, Wave};
+use crate::shader::wave::{EXEC_LO, LANES, Wave};
+use zrt_isa::resources::WaveSize;
 
 /// Instructions of one turn of a wave, where others are waiting.
 const TURN_INSTRUCTIONS: u64 = 4096;
@@ -38,6 +43,8 @@ pub(crate) struct ActiveDispatch {
     pub need: Need,
     /// Workgroups in all.
     pub group_count: u64,
+    /// Number of its first wave among all waves of an inspected device; the others follow in order.
+    pub first_wave: u32,
     /// Workgroups that have not ended.
     pub remaining: AtomicU64,
     /// All groups have ended.
@@ -60,6 +67,7 @@ pub(crate) struct Services<'a> {
     pub programs: &'a ProgramCache,
     pub poison: &'a Poison,
     pub clock: &'a Clock,
+    pub inspection: Option<&'a Inspection>,
 }
 
 /// Whether a wave can run.
@@ -80,6 +88,23 @@ struct Slot {
     wave: Option<Box<Wave>>,
     state: WaveState,
     far: Option<Arc<Program>>,
+    /// Where waves are inspected.
+    shadow: Option<Box<WaveShadow>>,
+}
+
+impl Default for Slot {
+    fn default() -> Slot {
+        Slot { wave: None, state: WaveState::Fresh, far: None, shadow: None }
+    }
+}
+
+impl Slot {
+    /// Address of the wave's next instruction.
+    fn position(&self, dispatch: &ActiveDispatch) -> u64 {
+        let program = self.far.as_deref().unwrap_or(&dispatch.program.0);
+        let next = self.wave.as_ref().and_then(|wave| program.ops.get(wave.next as usize));
+        next.map_or(program.base_va, |op| program.address(op))
+    }
 }
 
 /// How [`Group::run`] left the group.
@@ -133,6 +158,10 @@ pub(crate) struct Group {
     executed: u64,
     barrier: Barrier,
     lds: Lds,
+    /// Number in the dispatch.
+    index: u64,
+    /// Where waves are inspected.
+    shadow: Option<Box<GroupShadow>>,
 }
 
 impl Group {
@@ -148,6 +177,8 @@ impl Group {
             executed: 0,
             barrier: Barrier::new(1),
             lds: Lds::new(),
+            index: 0,
+            shadow: None,
         }
     }
 
@@ -166,7 +197,11 @@ impl Group {
         self.barrier = Barrier::new(wave_count as u32);
         services.poison.fill_lds(&mut self.lds, dispatch.resources.lds_bytes);
         self.slots.clear();
-        self.slots.resize_with(wave_count, || Slot { wave: None, state: WaveState::Fresh, far: None });
+        self.slots.resize_with(wave_count, || Slot::default());
+        if services.inspection.is_some() {
+            self.shadow = Some(Box::new(GroupShadow::new(dispatch.resources.lds_bytes)));
+        }
+        self.index = index;
         self.dispatch = Some(dispatch);
         self.placement = Some(placement);
     }
@@ -186,6 +221,22 @@ impl Group {
         std::mem::take(&mut self.executed)
     }
 
+    /// Tells where the first wave stands that waits for groups that cannot begin.
+    pub fn explain_spin(&self, waiting_groups: u64, report: &mut dyn FnMut(WaveFault)) {
+        let Some(dispatch) = &self.dispatch else { return };
+        let is_live = |slot: &Slot| matches!(slot.state, WaveState::Ready | WaveState::Waiting);
+        let Some(at) = self.slots.iter().position(is_live) else { return };
+        report(WaveFault {
+            origin: dispatch.dispatch.origin,
+            code_va: dispatch.dispatch.code_va,
+            instruction_va: self.slots[at].position(dispatch),
+            workgroup: self.id,
+            wave: at as u32,
+            lane: None,
+            kind: WaveFaultKind::SpinsForever { waiting_groups },
+        });
+    }
+
     /// Lets go of the dispatch; where it was.
     pub fn end(&mut self) -> Option<(Arc<ActiveDispatch>, Placement)> {
         self.slots.clear();
@@ -203,13 +254,21 @@ impl Group {
     ) -> GroupState {
         let Some(dispatch) = self.dispatch.clone() else { return GroupState::Finished };
         memory.refresh(&dispatch.dispatch.address_space);
-        let mut run = Run { group: self, dispatch: &dispatch, memory, waves, services, report };
+        let mut inspector = services.inspection.map(Inspection::lock);
+        let mut inspector = inspector.as_deref_mut();
+        if let Some(inspector) = &mut inspector {
+            inspector.lend_watch(memory);
+        }
+        let mut run = Run { group: self, dispatch: &dispatch, memory, waves, services, inspector, report };
         let state = match order {
             Order::Plain(budget) => run.in_order(budget),
             Order::Seeded(state) => run.seeded(state),
         };
         if state == GroupState::Stuck {
             run.explain();
+        }
+        if let Some(inspector) = run.inspector {
+            inspector.take_watch_back(run.memory);
         }
         state
     }
@@ -222,6 +281,7 @@ struct Run<'a> {
     memory: &'a mut MemoryPort,
     waves: &'a mut WavePool,
     services: &'a Services<'a>,
+    inspector: Option<&'a mut Inspector>,
     report: &'a mut dyn FnMut(WaveFault),
 }
 
@@ -240,7 +300,25 @@ impl Run<'_> {
         let (id, size) = (self.group.id, self.group.size);
         self.dispatch.template.begin(&mut wave, self.services.poison, id, size, at as u32);
         wave.next = self.dispatch.program.0.entry;
+        if self.inspector.is_some() {
+            self.begin_shadow(at, &wave);
+        }
         wave
+    }
+
+    fn begin_shadow(&mut self, at: usize, wave: &Wave) {
+        let dispatch = self.dispatch;
+        let waves_per_group = dispatch.need.waves;
+        let number = self.group.index.wrapping_mul(u64::from(waves_per_group)) as u32;
+        let compute_unit = self.group.placement.as_ref().map_or(0, |place| place.compute_unit(at as u32));
+        let launch = LaunchState {
+            user_sgprs: dispatch.resources.user_sgprs as u8,
+            lanes: wave.scalar_pair(EXEC_LO),
+            vector_registers: dispatch.resources.vector_registers,
+            wave_size: WaveSize::Wave32,
+        };
+        let shadow = self.group.slots[at].shadow.get_or_insert_default();
+        shadow.begin(dispatch.first_wave.wrapping_add(number).wrapping_add(at as u32), compute_unit, &launch);
     }
 
     fn scratch(&self, at: usize) -> Scratch {
@@ -274,7 +352,21 @@ impl Run<'_> {
             stop: None,
         };
         let code = Code { main: &self.dispatch.program.0, far: &mut slot.far, cache: self.services.programs };
-        let (turn, executed) = interpreter::run(&mut wave, code, &mut machine, budget);
+        let (turn, executed) = match (self.services.inspection, &mut self.inspector) {
+            (Some(inspection), Some(inspector)) => {
+                let mut inspect = WaveInspector {
+                    inspection,
+                    inspector,
+                    shadow: slot.shadow.get_or_insert_default(),
+                    group: group.shadow.get_or_insert_with(|| Box::new(GroupShadow::new(0))),
+                    dispatch: self.dispatch,
+                    workgroup: group.id,
+                    index: at as u32,
+                };
+                interpreter::run(&mut wave, code, &mut machine, budget, &mut inspect)
+            }
+            _ => interpreter::run(&mut wave, code, &mut machine, budget, &mut Uninspected),
+        };
         self.services.clock.advance(executed);
         group.executed += executed;
         slot.state = match turn {
@@ -285,7 +377,14 @@ impl Run<'_> {
         };
         if turn == Turn::End {
             self.waves.put(wave);
+            let had_signals = group.barrier.signals > 0;
             group.barrier.leave(at as u32);
+            if let Some(shadow) = &mut group.shadow
+                && had_signals
+                && group.barrier.signals == 0
+            {
+                shadow.barrier_completed();
+            }
             group.live -= 1;
         } else {
             slot.wave = Some(wave);
@@ -365,10 +464,7 @@ impl Run<'_> {
             return;
         }
         let Some(at) = slots.iter().position(|slot| slot.state == WaveState::Waiting) else { return };
-        let slot = &slots[at];
-        let program = slot.far.as_deref().unwrap_or(&self.dispatch.program.0);
-        let next = slot.wave.as_ref().and_then(|wave| program.ops.get(wave.next as usize));
-        let instruction_va = next.map_or(program.base_va, |op| program.address(op));
+        let instruction_va = slots[at].position(self.dispatch);
         self.fault(at, WaveFaultKind::BarrierNeverCompletes, None, instruction_va);
     }
 }

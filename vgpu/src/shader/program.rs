@@ -11,8 +11,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use zrt_isa::resources::WaveSize;
 use zrt_isa::{Instruction, Opcode};
 
+use crate::check::wave::Noted;
 use crate::memory::{Cause, Fault, PageTable, Rights};
 use crate::shader::control::{self, FarBranch, KnownStop, Successors, blank};
 use crate::shader::fault::{FAULT_WORDS, WaveFaultKind};
@@ -30,6 +32,8 @@ pub(crate) struct Program {
     /// Address that `code_dword` counts from: the entry.
     pub base_va: u64,
     pub ops: Vec<MicroOp>,
+    /// What each operation is made of, where programs are inspected: nothing is left out then.
+    pub notes: Vec<Option<Noted>>,
     /// Micro operation of the entry.
     pub entry: u32,
     /// Micro operation at each instruction's address, sorted. Instructions that were left out are not there.
@@ -64,6 +68,8 @@ pub(crate) struct ProgramCache {
     /// Invalidations of the instruction cache.
     generation: AtomicU32,
     level: Level,
+    /// Programs keep notes and leave nothing out.
+    is_inspected: bool,
 }
 
 /// The memory that code is fetched from.
@@ -98,8 +104,8 @@ impl Fetch<'_> {
 }
 
 impl ProgramCache {
-    pub fn new(level: Level) -> ProgramCache {
-        ProgramCache { programs: Mutex::default(), generation: AtomicU32::new(0), level }
+    pub fn new(level: Level, is_inspected: bool) -> ProgramCache {
+        ProgramCache { programs: Mutex::default(), generation: AtomicU32::new(0), level, is_inspected }
     }
 
     /// Makes every program be compared with memory before its next use.
@@ -124,13 +130,23 @@ impl ProgramCache {
             program.checked.store(stamp, Ordering::Relaxed);
             return program;
         }
-        let program = Arc::new(decode(fetch, entry_va, stamp, self.level));
+        let program = Arc::new(decode(fetch, entry_va, stamp, self.level, self.is_inspected));
         let mut programs = self.lock();
         if programs.len() >= PROGRAMS_MAX {
             programs.clear();
         }
         programs.insert(key, program.clone());
         program
+    }
+
+    /// Whether the program that [`ProgramCache::get`] gives is not what memory holds any more.
+    pub fn is_stale(&self, fetch: Fetch<'_>, entry_va: u64) -> bool {
+        let key = Key { space_id: fetch.space_id, entry_va, vector_registers: fetch.vector_registers };
+        let known = self.lock().get(&key).cloned();
+        let generation = u64::from(self.generation.load(Ordering::Acquire));
+        known.is_some_and(|program| {
+            program.checked.load(Ordering::Relaxed) >> 32 == generation && !program.is_current(fetch)
+        })
     }
 
     /// Forgets the programs of an address space.
@@ -140,9 +156,19 @@ impl ProgramCache {
 }
 
 impl Program {
+    /// What the operation at an index is made of, where programs are inspected.
+    pub fn noted(&self, at: usize) -> Option<&Noted> {
+        self.notes.get(at)?.as_ref()
+    }
+
     /// Why the micro operation stops the wave.
     pub fn stop(&self, op: &MicroOp) -> Option<WaveFaultKind> {
         self.stops.get(op.wide[0] as usize).copied()
+    }
+
+    /// The code that it was decoded from: address and length in bytes of each part.
+    pub fn parts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.runs.iter().map(|run| (run.va, 4 * run.words.len() as u64))
     }
 
     /// Address of a micro operation's instruction.
@@ -248,11 +274,12 @@ fn explore(fetch: Fetch<'_>, entry_va: u64) -> (BTreeMap<u64, Reached>, HashSet<
     (reached, targets)
 }
 
-fn decode(fetch: Fetch<'_>, entry_va: u64, stamp: u64, level: Level) -> Program {
+fn decode(fetch: Fetch<'_>, entry_va: u64, stamp: u64, level: Level, is_inspected: bool) -> Program {
     let (reached, targets) = explore(fetch, entry_va);
     let mut program = Program {
         base_va: entry_va,
         ops: Vec::with_capacity(reached.len()),
+        notes: Vec::new(),
         entry: 0,
         index: Vec::new(),
         stops: Vec::new(),
@@ -278,11 +305,14 @@ fn decode(fetch: Fetch<'_>, entry_va: u64, stamp: u64, level: Level) -> Program 
             previous = Some((after, true));
             continue;
         }
-        can_fold = here.always_goes_on();
+        can_fold = !is_inspected && here.always_goes_on();
         let index = program.ops.len() as u32;
         program.index.push((*va, index));
         let op = program.micro_op(here, level);
         program.push(op, entry_va, *va, here.dwords);
+        if is_inspected {
+            program.note(here.what.ok().map(|instruction| Noted::new(&instruction, WaveSize::Wave32)));
+        }
         let successors = here.successors();
         if let Successors::Target(distance) | Successors::NextAndTarget(distance) = successors {
             branches.push((index, after.wrapping_add_signed(4 * i64::from(distance))));
@@ -349,6 +379,12 @@ impl Program {
         self.ops.push(op);
     }
 
+    /// The note of the last operation; operations before it without one have none.
+    fn note(&mut self, noted: Option<Noted>) {
+        self.notes.resize_with(self.ops.len() - 1, || None);
+        self.notes.push(noted);
+    }
+
     /// Goes on at an address that is not part of the program; its index. Not an instruction: it counts nothing.
     fn push_far_branch(&mut self, base_va: u64, va: u64) -> u32 {
         let index = self.ops.len() as u32;
@@ -397,7 +433,7 @@ mod tests {
     }
 
     fn cache() -> ProgramCache {
-        ProgramCache::new(Level::detect())
+        ProgramCache::new(Level::detect(), false)
     }
 
     /// llvm-mc 19: `s_nop 0`, `s_branch` over two words that are no instruction, `s_endpgm`.

@@ -128,6 +128,15 @@ impl Residency {
     }
 }
 
+impl Placement {
+    /// The compute unit that a wave of the group is on.
+    pub fn compute_unit(&self, wave: u32) -> u32 {
+        let spread = &self.spread;
+        let turn = (u32::from(spread.start) + wave) % u32::from(spread.simds).max(1);
+        2 * self.wgp + (u32::from(spread.base) + turn) / 2
+    }
+}
+
 impl Spread {
     /// Waves on each SIMD.
     fn shares(self, waves: u32) -> impl Iterator<Item = (usize, u32)> {
@@ -223,6 +232,18 @@ mod tests {
         }
         held.drain(..).for_each(|(kind, placement)| residency.release(kind, &placement));
         assert_eq!(std::iter::from_fn(|| residency.place(&need(1, 96, 0, true))).count(), 128);
+    }
+
+    #[test]
+    fn waves_of_a_group_are_on_one_compute_unit_or_alternate_between_two() {
+        let mut residency = Residency::new(64);
+        let units =
+            |placement: &Placement| (0..4).map(|wave| placement.compute_unit(wave)).collect::<Vec<_>>();
+        let narrow = residency.place(&need(4, 8, 0, false)).unwrap();
+        assert!(units(&narrow).iter().all(|unit| *unit == units(&narrow)[0]));
+        let wide = residency.place(&need(4, 8, 0, true)).unwrap();
+        assert_eq!(units(&wide).iter().filter(|unit| **unit == units(&wide)[0]).count(), 2);
+        assert_eq!(units(&wide)[0] / 2, units(&wide)[2] / 2);
     }
 
     #[test]

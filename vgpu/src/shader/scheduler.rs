@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::check::inspector::Inspection;
 use crate::config::{Config, Scheduler};
 use crate::counters::ShaderCounters;
 use crate::memory::MemoryPort;
@@ -40,6 +41,7 @@ pub(crate) struct Shared {
     pub poison: Poison,
     pub clock: Clock,
     pub counters: Arc<ShaderCounters>,
+    pub inspection: Option<Arc<Inspection>>,
     scheduler: Scheduler,
     thread_count: u64,
     spin: Duration,
@@ -126,12 +128,13 @@ impl Worker {
 impl Shared {
     pub fn new(config: &Config, counters: Arc<ShaderCounters>, level: crate::simd::Level) -> Shared {
         Shared {
-            programs: ProgramCache::new(level),
+            programs: ProgramCache::new(level, config.inspection.is_on()),
             poison: Poison::new(config),
-            clock: Clock::new(config.scheduler == Scheduler::Deterministic),
+            clock: Clock::new(config.effective_scheduler() == Scheduler::Deterministic),
             counters,
-            scheduler: config.scheduler,
-            thread_count: config.scheduler.worker_count() as u64 + 1,
+            inspection: Inspection::new(config),
+            scheduler: config.effective_scheduler(),
+            thread_count: config.effective_scheduler().worker_count() as u64 + 1,
             spin: Duration::from_micros(config.worker_spin_us),
             state: Mutex::new(State {
                 pending: VecDeque::new(),
@@ -181,6 +184,11 @@ impl Shared {
         for _ in 0..sleepers.min(groups.saturating_sub(1).min(64) as usize) {
             self.wake.notify_one();
         }
+    }
+
+    /// The first wave of the dispatches that are not done; only inspected devices number waves.
+    pub fn first_active_wave(&self) -> Option<u32> {
+        self.lock().active.iter().map(|dispatch| dispatch.first_wave).min()
     }
 
     /// Whether no dispatch is active.
@@ -247,7 +255,12 @@ impl Shared {
 
     /// Runs one group of the worker's.
     fn run_one(&self, worker: &mut Worker) {
-        let services = Services { programs: &self.programs, poison: &self.poison, clock: &self.clock };
+        let services = Services {
+            programs: &self.programs,
+            poison: &self.poison,
+            clock: &self.clock,
+            inspection: self.inspection.as_deref(),
+        };
         let mut group = match worker.resumed.take() {
             Some(group) => group,
             None => {
@@ -283,8 +296,9 @@ impl Shared {
 
     /// What becomes of a group after its run.
     fn put_away(&self, worker: &mut Worker, mut group: Box<Group>, after: GroupState) {
-        worker.tally.instructions += group.take_executed();
-        if after == GroupState::Preempted {
+        let executed = group.take_executed();
+        worker.tally.instructions += executed;
+        if after == GroupState::Preempted && !self.is_spinning(&group, executed) {
             let mut state = self.lock();
             state.held_by(&group, -1);
             state.preempted.push_back(group);
@@ -294,7 +308,7 @@ impl Shared {
         worker.tally.workgroups += 1;
         worker.tally.waves += group.wave_count();
         if let Some((dispatch, placement)) = group.end() {
-            if after == GroupState::Stuck {
+            if after != GroupState::Finished {
                 let mut state = self.lock();
                 state.hold(dispatch.id, -1);
                 state.stuck.push((dispatch, placement));
@@ -307,7 +321,27 @@ impl Shared {
         }
     }
 
+    /// Whether the group waits for one that has no room to begin; told as a fault then.
+    fn is_spinning(&self, group: &Group, executed: u64) -> bool {
+        let Some(inspection) = &self.inspection else { return false };
+        let (resident, waiting) = {
+            let state = self.lock();
+            let held: u64 = state.held.iter().map(|(_, count)| *count).sum();
+            let waiting =
+                state.pending.iter().map(|pending| pending.dispatch.group_count - pending.next).sum();
+            (state.preempted.len() as u64 + held, if state.is_full { waiting } else { 0 })
+        };
+        let is_spinning = inspection.is_spinning(executed, resident, waiting);
+        if is_spinning {
+            group.explain_spin(waiting, &mut |fault| self.report(fault));
+        }
+        is_spinning
+    }
+
     fn report(&self, fault: WaveFault) {
+        if let Some(inspection) = &self.inspection {
+            inspection.fault(&fault);
+        }
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         if faults.len() < FAULTS_MAX {
             faults.push_back(fault);

@@ -570,6 +570,7 @@ fn read_lane<A: AddressMode>(
     lane: usize,
     bytes: &mut [u8],
 ) -> Result<(), WaveFaultKind> {
+    machine.memory.set_lane(lane);
     match target::<A>(wave, op, machine, lane, bytes.len())? {
         Target::Outside => bytes.fill(0),
         Target::Global(va) => {
@@ -580,7 +581,7 @@ fn read_lane<A: AddressMode>(
             for (index, byte) in bytes.iter_mut().enumerate() {
                 let va = private_va(machine, lane, offset + index as u64);
                 let byte = std::slice::from_mut(byte);
-                machine.memory.read_bytes(va, byte, Rights::READ).map_err(WaveFaultKind::Page)?;
+                machine.memory.read_unwatched(va, byte, Rights::READ).map_err(WaveFaultKind::Page)?;
             }
         }
     }
@@ -594,6 +595,7 @@ fn write_lane<A: AddressMode>(
     lane: usize,
     bytes: &[u8],
 ) -> Result<(), WaveFaultKind> {
+    machine.memory.set_lane(lane);
     match target::<A>(wave, op, machine, lane, bytes.len())? {
         Target::Outside => {}
         Target::Global(va) => machine.memory.write_bytes(va, bytes).map_err(WaveFaultKind::Page)?,
@@ -601,7 +603,7 @@ fn write_lane<A: AddressMode>(
         Target::Private(offset) => {
             for (index, byte) in bytes.iter().enumerate() {
                 let va = private_va(machine, lane, offset + index as u64);
-                machine.memory.write_bytes(va, &[*byte]).map_err(WaveFaultKind::Page)?;
+                machine.memory.write_unwatched(va, &[*byte]).map_err(WaveFaultKind::Page)?;
             }
         }
     }

@@ -16,7 +16,7 @@ use zrt_vgpu::{Config, VirtualGpu};
 /// global_store_b32 v1, v0, s[0:1]
 /// s_endpgm
 /// ```
-const STORE: [u32; 10] = [
+pub const STORE: [u32; 10] = [
     0x3600_00FF,
     0x0000_03FF,
     0x8402_8575,
@@ -31,7 +31,7 @@ const STORE: [u32; 10] = [
 
 /// `buffer[i] = 3 * buffer[i] + 1`: as above with `global_load_b32 v2, v1, s[0:1]`, `s_wait_loadcnt 0`,
 /// `v_mad_u32_u24 v2, v2, 3, 1`, `global_store_b32 v1, v2, s[0:1]`.
-const TRIPLE: [u32; 15] = [
+pub const TRIPLE: [u32; 15] = [
     0x3600_00FF,
     0x0000_03FF,
     0x8402_8575,
@@ -69,7 +69,7 @@ const POLL: [u32; 12] = [
     0xBFB0_0000,
 ];
 
-fn code(client: &Client, words: &[u32]) -> Buffer {
+pub fn code(client: &Client, words: &[u32]) -> Buffer {
     let buffer = client.buffer_with(4096, VRAM | PUBLIC | EXECUTABLE | WRITABLE, true);
     words.iter().enumerate().for_each(|(index, word)| buffer.view().store_u32(index * 4, *word));
     buffer
@@ -77,7 +77,7 @@ fn code(client: &Client, words: &[u32]) -> Buffer {
 
 /// Registers and packet of a dispatch of `groups` groups of 32 with the buffer's address in s[0:1]: 8 VGPRs,
 /// denormals kept, 2 user SGPRs, TGID_X.
-fn dispatch(code_va: u64, buffer_va: u64, groups: u32) -> Vec<u32> {
+pub fn dispatch(code_va: u64, buffer_va: u64, groups: u32) -> Vec<u32> {
     let mut stream = vec![0xC002_7600, 0x20C, (code_va >> 8) as u32, (code_va >> 40) as u32];
     stream.extend([0xC002_7600, 0x212, 0x600F_0000, 0x84]);
     stream.extend([0xC001_7600, 0x228, 0]);

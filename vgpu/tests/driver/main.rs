@@ -3,6 +3,7 @@
 // Helpers of tests too fail by panicking.
 #![allow(clippy::unwrap_used)]
 
+mod checking;
 mod client;
 mod dispatch;
 mod events;

@@ -1,0 +1,164 @@
+//! The checking mode judged: small wrong kernels that break one rule each, and right twins that break none.
+//!
+//! Every case runs under several schedules. The wrong kernel must be caught by exactly its rule in at least one of
+//! them; the right twin must not be flagged in any.
+
+mod registers;
+mod shared;
+
+use std::time::Duration;
+use zrt_device::{Device, DeviceError, Finding, OpenOptions};
+use zrt_mem::{ByteLen, Heap};
+use zrt_tests::assembly::{Shape, assemble, container, has_tools};
+use zrt_vgpu::config::Inspection;
+use zrt_vgpu::{Config, VirtualGpu};
+
+/// Schedules of a case.
+const SEEDS: u64 = 8;
+/// How long a launch may take; wrong kernels that hang reach it.
+const DEADLINE: Duration = Duration::from_secs(3);
+/// Bytes of each of the four buffers that a case has.
+const BUFFER_BYTES: u64 = 4096;
+
+/// One rule broken once.
+struct Case {
+    name: &'static str,
+    rule: &'static str,
+    /// Work-items per group and groups.
+    work_items: u16,
+    groups: u32,
+    lds_bytes: u32,
+    compute_units: u32,
+    wrong: &'static str,
+    right: &'static str,
+}
+
+/// Loads the addresses of the buffers: s[4:5] input, s[6:7] output, s[8:9] flag, s[10:11] another; v1 is the byte
+/// offset of the work-item's dword; s13 is the first work-item of the wave.
+const BEGIN: &str = "
+    s_load_b256 s[4:11], s[0:1], 0x0
+    v_lshlrev_b32_e32 v1, 2, v0
+    v_readfirstlane_b32 s13, v0
+    s_wait_kmcnt 0x0
+";
+const END: &str = "
+    s_endpgm
+    .fill 64, 4, 0xbf9f0000
+";
+
+/// What a launch came to.
+struct Outcome {
+    findings: Vec<Finding>,
+    result: Result<(), DeviceError>,
+}
+
+fn launch(case: &Case, body: &str, seed: u64) -> Outcome {
+    let code = assemble(&format!("{BEGIN}{body}{END}"));
+    let shape = Shape { name: case.name, work_items: case.work_items, lds_bytes: case.lds_bytes };
+    // Small enough that a group with all of the LDS keeps every other out.
+    let inspection = Inspection { check: true, ..Inspection::default() };
+    let config = Config { compute_units: case.compute_units, seed, inspection, ..Config::default() };
+    let gpu = VirtualGpu::new(config).expect("powers up");
+    let mut device = Device::open_over(gpu, true, &OpenOptions::default()).expect("opens");
+    let kernel = device.load_kernel(&container(&shape, &code)).expect("loads");
+    let labels = ["input", "output", "flag", "other"];
+    let buffers = labels
+        .map(|label| device.allocate(Heap::HostVisible, ByteLen(BUFFER_BYTES), label).expect("allocates"));
+    for buffer in &buffers {
+        let zeros = vec![0; BUFFER_BYTES as usize];
+        device.upload(buffer, ByteLen(0), &zeros).expect("uploads");
+    }
+    let parameters = device.allocate(Heap::HostVisible, ByteLen(32), "parameters").expect("allocates");
+    let block: Vec<u8> = buffers.iter().flat_map(|buffer| buffer.va.0.to_le_bytes()).collect();
+    device.upload(&parameters, ByteLen(0), &block).expect("uploads");
+    let mut recorder = device.recorder(1).expect("records");
+    recorder.dispatch(&kernel, parameters.va, [case.groups, 1, 1]).expect("records");
+    let graph = recorder.finish().expect("records");
+    let ticket = device.submit(&graph).expect("submits");
+    let result = device.wait(ticket, DEADLINE);
+    Outcome { findings: device.findings().expect("readable"), result }
+}
+
+fn check(case: &Case) {
+    let mut is_caught = false;
+    for seed in 0..SEEDS {
+        let wrong = launch(case, case.wrong, seed);
+        for finding in &wrong.findings {
+            assert_eq!(finding.rule, case.rule, "{}, wrong, seed {seed}: {finding}", case.name);
+            assert_eq!(finding.seed, seed, "{}: a finding names the seed that repeats it", case.name);
+            let place = finding.place.as_ref().expect("an instruction is to blame");
+            assert_eq!(place.kernel.as_deref(), Some(case.name));
+            assert!(!finding.remedy.is_empty() && !finding.what.is_empty());
+        }
+        is_caught |= !wrong.findings.is_empty();
+        let right = launch(case, case.right, seed);
+        assert!(right.findings.is_empty(), "{}, right, seed {seed}: {}", case.name, right.findings[0]);
+        if let Err(error) = right.result {
+            panic!("{}, right, seed {seed}: {error}", case.name);
+        }
+    }
+    assert!(is_caught, "{}: not caught in {SEEDS} schedules", case.name);
+}
+
+fn check_all(cases: &[Case]) {
+    if has_tools() {
+        cases.iter().for_each(check);
+    }
+}
+
+#[test]
+fn counters() {
+    check_all(registers::COUNTERS);
+    check_all(shared::COUNTERS);
+}
+
+#[test]
+fn hazards() {
+    check_all(registers::HAZARDS);
+}
+
+#[test]
+fn uninitialised() {
+    check_all(registers::UNINITIALISED);
+    check_all(shared::UNINITIALISED);
+}
+
+#[test]
+fn races() {
+    check_all(shared::RACES);
+}
+
+#[test]
+fn visibility() {
+    check_all(shared::VISIBILITY);
+}
+
+#[test]
+fn bounds() {
+    check_all(shared::BOUNDS);
+}
+
+#[test]
+fn progress() {
+    check_all(shared::PROGRESS);
+}
+
+/// A schedule that shows a race is found by its seed again, with the same findings.
+#[test]
+fn a_seed_repeats_its_findings() {
+    if !has_tools() {
+        return;
+    }
+    let case = &shared::RACES[0];
+    for seed in 0..4 {
+        let [first, second] = [(); 2].map(|()| launch(case, case.wrong, seed).findings);
+        let shape = |findings: &[Finding]| {
+            let key = |finding: &Finding| {
+                let place = finding.place.as_ref().map(|place| place.offset);
+                (finding.rule.clone(), place, finding.workgroup, finding.wave, finding.lane, finding.count)
+            };
+            findings.iter().map(key).collect::<Vec<_>>()
+        };
+        assert_eq!(shape(&first), shape(&second), "seed {seed}");
+    }
+}

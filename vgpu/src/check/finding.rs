@@ -1,0 +1,198 @@
+//! What the checking mode found.
+//!
+//! Contract: a finding says the rule, the place (code, wave, lane, register or address), what happened and what would
+//! satisfy the rule. The same finding at the same instructions is kept once and counted. Cost: an allocation per new
+//! finding; nothing where there is none.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+
+/// Most different findings that are kept; further ones are only counted.
+pub const FINDINGS_MAX: usize = 1024;
+
+/// The rules of the checking mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// A result, or another wave's data, used without the wait that makes it be there (instruction set reference §4.1).
+    Counters,
+    /// The VALU-read-SGPR hazard and the other hazards that software must avoid (§5.1, §5.2).
+    Hazard,
+    /// A register, condition code or LDS byte that nothing has written.
+    Uninitialised,
+    /// Two waves access the same byte, one of them writes, and nothing orders them (§9).
+    Race,
+    /// A copy in a cache is older than the data: an acquire, release or write-back is missing (§9, hardware reference §6).
+    Visibility,
+    /// An address outside of what the kernel was given, or at the wrong alignment.
+    Bounds,
+    /// A wave that can never go on.
+    Progress,
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// The rule that was broken.
+    pub rule: Rule,
+    /// What happened.
+    pub what: String,
+    /// What would satisfy the rule.
+    pub remedy: String,
+    /// Address of the instruction; 0 for a packet.
+    pub pc: u64,
+    /// Address of the first instruction of the dispatch; 0 where there is none.
+    pub code_va: u64,
+    /// The instruction as the assembler writes it.
+    pub instruction: String,
+    /// Address of the other instruction concerned: the write, the load, the other wave's access.
+    pub other_pc: Option<u64>,
+    /// Workgroup id.
+    pub workgroup: [u32; 3],
+    /// Wave in the workgroup.
+    pub wave: u32,
+    /// First lane concerned.
+    pub lane: Option<u32>,
+    /// Register concerned, for example `v4` or `vcc_lo`.
+    pub register: Option<String>,
+    /// Memory or LDS address concerned.
+    pub address: Option<u64>,
+    /// The seed of the schedule: a run with the same seed repeats it.
+    pub seed: u64,
+    /// How often it was found.
+    pub count: u64,
+}
+
+/// What makes two findings the same.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    rule: Rule,
+    pc: u64,
+    other_pc: Option<u64>,
+    register: Option<String>,
+}
+
+/// All findings of a device.
+#[derive(Default)]
+pub(crate) struct FindingLog {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    findings: Vec<Finding>,
+    index: HashMap<Key, usize>,
+    /// New ones beyond [`FINDINGS_MAX`].
+    dropped: u64,
+}
+
+impl Rule {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rule::Counters => "counters",
+            Rule::Hazard => "hazard",
+            Rule::Uninitialised => "uninitialised",
+            Rule::Race => "race",
+            Rule::Visibility => "visibility",
+            Rule::Bounds => "bounds",
+            Rule::Progress => "progress",
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl FindingLog {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Every change is whole after any panic: a push and an insert that only speeds up the next look.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a finding, or counts it to the same one.
+    pub fn add(&self, finding: Finding) {
+        let key = Key {
+            rule: finding.rule,
+            pc: finding.pc,
+            other_pc: finding.other_pc,
+            register: finding.register.clone(),
+        };
+        let mut state = self.lock();
+        if let Some(at) = state.index.get(&key).copied() {
+            state.findings[at].count += finding.count;
+        } else if state.findings.len() < FINDINGS_MAX {
+            let at = state.findings.len();
+            state.index.insert(key, at);
+            state.findings.push(finding);
+        } else {
+            state.dropped += finding.count;
+        }
+    }
+
+    /// One JSON object per line, in the order of discovery; last `{"dropped":n}` where some were not kept.
+    pub fn text(&self) -> String {
+        let state = self.lock();
+        let mut text = String::new();
+        for finding in &state.findings {
+            // Plain data: it cannot fail.
+            text.push_str(&serde_json::to_string(finding).unwrap_or_default());
+            text.push('\n');
+        }
+        if state.dropped > 0 {
+            text.push_str(&format!("{{\"dropped\":{}}}\n", state.dropped));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(pc: u64, register: &str) -> Finding {
+        Finding {
+            rule: Rule::Counters,
+            what: "v4 is read".to_owned(),
+            remedy: "s_wait_loadcnt 0".to_owned(),
+            pc,
+            code_va: 0x1000,
+            instruction: "v_mov_b32_e32 v0, v4".to_owned(),
+            other_pc: None,
+            workgroup: [1, 2, 3],
+            wave: 0,
+            lane: Some(5),
+            register: Some(register.to_owned()),
+            address: None,
+            seed: 9,
+            count: 1,
+        }
+    }
+
+    #[test]
+    fn the_same_finding_is_counted_and_another_is_not() {
+        let log = FindingLog::default();
+        log.add(finding(0x1010, "v4"));
+        log.add(finding(0x1010, "v4"));
+        log.add(finding(0x1010, "v5"));
+        let lines: Vec<serde_json::Value> =
+            log.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!((&lines[0]["count"], &lines[0]["rule"]), (&2.into(), &"counters".into()));
+        assert_eq!((&lines[1]["count"], &lines[1]["register"]), (&1.into(), &"v5".into()));
+    }
+
+    #[test]
+    fn what_is_too_much_is_told() {
+        let log = FindingLog::default();
+        (0..FINDINGS_MAX as u64 + 3).for_each(|pc| log.add(finding(pc, "v0")));
+        assert_eq!(log.text().lines().count(), FINDINGS_MAX + 1);
+        assert!(log.text().ends_with("{\"dropped\":3}\n"));
+    }
+}

@@ -1,0 +1,306 @@
+//! Who looks at waves: puts the parts of the inspection together and gives their findings a place.
+//!
+//! Contract: one per device, used by one thread at a time. [`Inspection`] is what the engine, the command processor
+//! and the driver's files share; [`WaveInspector`](super::wave::WaveInspector) looks at one wave's turn.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::check::debug::Debugger;
+use crate::check::finding::{Finding, FindingLog, Rule};
+use crate::check::memory::{CacheActions, MemoryChecker, MemoryFinding, MemoryRule, Path, WaveId};
+use crate::check::profile::Profile;
+use crate::command_processor::CacheControl;
+use crate::config;
+use crate::memory::{AddressSpace, Mapped, MemoryPort, Watch};
+use crate::shader::fault::{WaveFault, WaveFaultKind};
+use crate::shader::program::Program;
+
+/// Instructions without any change, per resident group and in all, after which waves are taken to wait for ever. A loop
+/// that computes for so long without a store while other groups wait for room would be taken for one.
+const SPIN_GROUP_INSTRUCTIONS: u64 = 100_000;
+const SPIN_INSTRUCTIONS_MIN: u64 = 1_000_000;
+
+/// The inspection of a device.
+pub(crate) struct Inspection {
+    pub(super) options: config::Inspection,
+    seed: u64,
+    log: FindingLog,
+    inspector: Mutex<Inspector>,
+}
+
+/// What changes while waves run.
+pub(crate) struct Inspector {
+    pub(super) profile: Profile,
+    pub(super) debugger: Option<Box<dyn Debugger>>,
+    /// LDS addresses of the instruction at hand.
+    pub(super) lds_addresses: Vec<(u32, u32)>,
+    /// The memory checker while no group runs; the group's port has it meanwhile.
+    watch: Option<Box<Watch>>,
+    /// All waves below have ended, and a queue has waited for them.
+    ordered_before: WaveId,
+    /// Events that others may wait for, besides those that the watcher counts: barriers signalled, waves ended.
+    pub(super) changes: u64,
+    changes_seen: u64,
+    /// Instructions of all waves since the last change.
+    idle_instructions: u64,
+}
+
+/// Where a finding was made.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Site {
+    pub code_va: u64,
+    pub workgroup: [u32; 3],
+    pub wave: u32,
+}
+
+impl Inspection {
+    /// For a device with something switched on.
+    pub fn new(config: &config::Config) -> Option<Arc<Inspection>> {
+        let watch = || Box::new(Watch { checker: Box::new(MemoryChecker::new()), changes: 0 });
+        config.inspection.is_on().then(|| {
+            Arc::new(Inspection {
+                options: config.inspection,
+                seed: config.seed,
+                log: FindingLog::default(),
+                inspector: Mutex::new(Inspector {
+                    profile: Profile::default(),
+                    debugger: None,
+                    lds_addresses: Vec::new(),
+                    watch: config.inspection.check.then(watch),
+                    ordered_before: WaveId(0),
+                    changes: 0,
+                    changes_seen: 0,
+                    idle_instructions: 0,
+                }),
+            })
+        })
+    }
+
+    /// Lets a debugger look at every instruction from now on.
+    pub fn attach(&self, debugger: Box<dyn Debugger>) {
+        self.lock().debugger = Some(debugger);
+    }
+
+    /// Of the thread that executes waves.
+    pub fn lock(&self) -> MutexGuard<'_, Inspector> {
+        // A debugger that panics ends its own run; what was counted stays usable.
+        self.inspector.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The text of the findings file.
+    pub fn findings_text(&self) -> String {
+        self.log.text()
+    }
+
+    /// The text of the profile file.
+    pub fn profile_text(&self) -> String {
+        if self.options.profile { self.lock().profile.text() } else { String::new() }
+    }
+
+    /// Numbers the waves of a dispatch; the first number.
+    pub fn begin_dispatch(&self, waves: u64, waves_per_group: u32) -> u32 {
+        let waves = u32::try_from(waves).unwrap_or(u32::MAX);
+        let mut inspector = self.lock();
+        let ordered_before = inspector.ordered_before;
+        let Some(watch) = &mut inspector.watch else { return 0 };
+        watch.checker.begin_dispatch(waves, waves_per_group, ordered_before).0
+    }
+
+    /// A queue has seen that its dispatches are done; the first wave of those of other queues that are not.
+    pub fn flushed(&self, first_active_wave: Option<u32>) {
+        let mut inspector = self.lock();
+        let Some(watch) = &inspector.watch else { return };
+        inspector.ordered_before = first_active_wave.map_or(watch.checker.next_wave(), WaveId);
+        inspector.changes += 1;
+    }
+
+    /// ACQUIRE_MEM.
+    pub fn acquire(&self, caches: CacheControl, space: &AddressSpace) {
+        self.with_checker(space, |checker, host| checker.acquire_mem(actions(caches), host));
+    }
+
+    /// RELEASE_MEM, before it writes; `fence_va` where what it writes is a value that somebody waits for.
+    pub fn release(&self, caches: CacheControl, fence_va: Option<u64>, space: &AddressSpace) {
+        self.with_checker(space, |checker, host| checker.release_mem(actions(caches), fence_va, host));
+    }
+
+    /// The command processor writes past the caches.
+    pub fn packet_write(&self, va: u64, bytes: &[u8], space: &AddressSpace) {
+        self.with_checker(space, |checker, host| checker.cp_write(va, bytes, Path::Memory, host));
+    }
+
+    /// The driver is about to unmap a range.
+    pub fn forget(&self, va: u64, len: u64, space: &AddressSpace) {
+        self.with_checker(space, |checker, host| checker.forget(va, len, host));
+    }
+
+    /// Code is about to be run by a new dispatch; `is_stale`: the host has changed it since it was last looked at.
+    pub fn fetch(&self, program: &Program, is_stale: bool, space: &AddressSpace) {
+        self.with_checker(space, |checker, _| {
+            program.parts().for_each(|(va, len)| checker.fetch_instructions(va, len));
+        });
+        if is_stale && self.options.check {
+            self.log(Site { code_va: program.base_va, ..Site::default() }, |finding| Finding {
+                rule: Rule::Visibility,
+                what: "the instruction cache holds the code that was here before, and it is run".to_owned(),
+                remedy: "ACQUIRE_MEM with GLI_INV after the code is written".to_owned(),
+                pc: program.base_va,
+                ..finding
+            });
+        }
+    }
+
+    /// Names a range that shaders may touch; once one is named, they may touch named ones only.
+    pub fn add_region(&self, name: &str, va: u64, len: u64) {
+        if let Some(watch) = &mut self.lock().watch {
+            watch.checker.add_allocation(name, va, len);
+        }
+    }
+
+    fn with_checker(&self, space: &AddressSpace, act: impl FnOnce(&mut MemoryChecker, &mut Mapped<'_>)) {
+        let mut inspector = self.lock();
+        let Some(watch) = &mut inspector.watch else { return };
+        let table = space.snapshot();
+        act(&mut watch.checker, &mut Mapped(&table));
+        for finding in take(watch) {
+            self.log_memory(finding, Site::default(), String::new());
+        }
+    }
+
+    /// After a run of a group that can go on: whether no resident group ever will, because what they wait for would
+    /// have to be done by groups that are not resident.
+    pub fn is_spinning(&self, instructions: u64, resident_groups: u64, waiting_groups: u64) -> bool {
+        let mut inspector = self.lock();
+        let changes = inspector.changes + inspector.watch.as_ref().map_or(0, |watch| watch.changes);
+        if inspector.changes_seen != changes {
+            inspector.changes_seen = changes;
+            inspector.idle_instructions = 0;
+        }
+        inspector.idle_instructions += instructions;
+        let limit = (SPIN_GROUP_INSTRUCTIONS * resident_groups).max(SPIN_INSTRUCTIONS_MIN);
+        self.options.check && waiting_groups > 0 && inspector.idle_instructions >= limit
+    }
+
+    /// A fault is a finding too, where the kernel is to blame.
+    pub fn fault(&self, fault: &WaveFault) {
+        if !self.options.check {
+            return;
+        }
+        let Some((rule, remedy)) = blame(&fault.kind) else { return };
+        let site = Site { code_va: fault.code_va, workgroup: fault.workgroup, wave: fault.wave };
+        self.log(site, |finding| Finding {
+            rule,
+            what: fault.kind.to_string(),
+            remedy: remedy.to_owned(),
+            pc: fault.instruction_va,
+            lane: fault.lane,
+            ..finding
+        });
+    }
+
+    /// Logs a finding of the memory checker.
+    pub(super) fn log_memory(&self, memory: MemoryFinding, site: Site, instruction: String) {
+        let rule = match memory.rule() {
+            MemoryRule::Waits => Rule::Counters,
+            MemoryRule::Uninitialised => Rule::Uninitialised,
+            MemoryRule::Races => Rule::Race,
+            MemoryRule::Visibility => Rule::Visibility,
+            MemoryRule::Bounds => Rule::Bounds,
+        };
+        let mut what = memory.defect.what().to_owned();
+        if let Some(other) = &memory.other {
+            let kind = other.kind.map_or("write", |kind| kind.name());
+            what.push_str(&format!("; the other is a {kind} by {}", other.actor));
+        }
+        if !memory.detail.is_empty() {
+            what.push_str(&format!("; {}", memory.detail));
+        }
+        self.log(site, |finding| Finding {
+            rule,
+            what,
+            remedy: memory.defect.remedy().to_owned(),
+            pc: memory.pc,
+            instruction,
+            other_pc: memory.other.map(|other| other.pc).filter(|pc| *pc != 0),
+            lane: memory.lane,
+            address: Some(memory.address),
+            count: memory.count,
+            ..finding
+        });
+    }
+
+    /// Logs a finding at a place.
+    pub(super) fn log(&self, site: Site, fill: impl FnOnce(Finding) -> Finding) {
+        self.log.add(fill(Finding {
+            rule: Rule::Progress,
+            what: String::new(),
+            remedy: String::new(),
+            pc: 0,
+            code_va: site.code_va,
+            instruction: String::new(),
+            other_pc: None,
+            workgroup: site.workgroup,
+            wave: site.wave,
+            lane: None,
+            register: None,
+            address: None,
+            seed: self.seed,
+            count: 1,
+        }));
+    }
+}
+
+impl Inspector {
+    /// Gives the memory checker to the port of the group that runs now.
+    pub fn lend_watch(&mut self, port: &mut MemoryPort) {
+        port.set_watch(self.watch.take());
+    }
+
+    /// Takes it back.
+    pub fn take_watch_back(&mut self, port: &mut MemoryPort) {
+        self.watch = port.set_watch(None);
+    }
+}
+
+/// What the memory checker has found since the last look.
+pub(super) fn take(watch: &mut Watch) -> Vec<MemoryFinding> {
+    if watch.checker.findings().is_empty() { Vec::new() } else { watch.checker.take_findings() }
+}
+
+fn actions(caches: CacheControl) -> CacheActions {
+    let mut actions = CacheActions::empty();
+    actions.set(CacheActions::VECTOR_INVALIDATE, caches.invalidates_vectors);
+    actions.set(CacheActions::SCALAR_INVALIDATE, caches.invalidates_scalars);
+    actions.set(CacheActions::INSTRUCTION_INVALIDATE, caches.invalidates_instructions);
+    actions.set(CacheActions::LEVEL_TWO_INVALIDATE, caches.invalidates_gl2);
+    actions.set(CacheActions::LEVEL_TWO_WRITE_BACK, caches.writes_gl2_back);
+    actions
+}
+
+/// The rule that a fault breaks, and what would satisfy it.
+fn blame(kind: &WaveFaultKind) -> Option<(Rule, &'static str)> {
+    Some(match kind {
+        WaveFaultKind::Page(_) => (Rule::Bounds, "an address inside of a mapped buffer"),
+        WaveFaultKind::PastEnd | WaveFaultKind::UnknownInstruction(_) => {
+            (Rule::Bounds, "s_endpgm, or a branch, before the end of the code")
+        }
+        WaveFaultKind::MisalignedJump(_) => (Rule::Bounds, "a target that is a multiple of 4"),
+        WaveFaultKind::LdsOutOfRange { .. } => {
+            (Rule::Bounds, "an address below the LDS size of the dispatch")
+        }
+        WaveFaultKind::VectorRegister { .. } => (Rule::Bounds, "more vector registers in RSRC1"),
+        WaveFaultKind::Misaligned { .. } => (Rule::Bounds, "an address that is a multiple of the width"),
+        WaveFaultKind::Scratch { .. } => (Rule::Bounds, "a larger private segment"),
+        WaveFaultKind::BarrierNeverCompletes => {
+            (Rule::Progress, "every wave of the group signals the barrier as often as any waits for it")
+        }
+        WaveFaultKind::SpinsForever { .. } => (
+            Rule::Progress,
+            "no more groups than fit the chip together, or no waiting for groups that come later",
+        ),
+        WaveFaultKind::NotExecuted { .. }
+        | WaveFaultKind::Trap(_)
+        | WaveFaultKind::Halted
+        | WaveFaultKind::BufferDescriptor(_) => return None,
+    })
+}

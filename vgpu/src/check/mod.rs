@@ -1,0 +1,23 @@
+//! The inspected device: the checking mode, the profile, the debugger.
+//!
+//! Contract: with nothing switched on ([`Inspection`](crate::config::Inspection)) none of this is in the way of a wave:
+//! the interpreter is compiled twice, and memory has no watcher. With anything on, the device is deterministic and
+//! runs on one thread; the values that waves compute are the same, except that under the checking mode a wave that
+//! reads a stale copy gets the stale value.
+//!
+//! | rule | looked after by |
+//! |---|---|
+//! | counters, hazards, unwritten registers | `registers`, before every instruction |
+//! | races, visibility, waits before release, regions, LDS | `memory`, at every access |
+//! | faults of waves, progress | `inspector`, from the scheduler |
+
+pub mod debug;
+pub mod finding;
+pub(crate) mod inspector;
+pub(crate) mod lds_access;
+pub mod memory;
+pub(crate) mod profile;
+pub(crate) mod registers;
+pub(crate) mod wave;
+
+pub use finding::{Finding, Rule};

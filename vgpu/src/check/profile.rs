@@ -1,0 +1,221 @@
+//! What waves did: instructions by opcode, bytes by class of memory, LDS conflicts.
+//!
+//! Contract: exact counts of what was executed. Bytes are those that active lanes asked for (scalar loads: of the
+//! wave), before any cache. LDS cycles follow a model, said with [`lds_cycles`].
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use zrt_isa::{Encoding, Instruction, Opcode};
+
+use crate::check::lds_access::{LdsKind, LdsShape};
+
+/// Banks of LDS, a dword wide each (instruction set reference §9).
+const LDS_BANKS: usize = 32;
+
+/// The counts of a device.
+#[derive(Debug, Default)]
+pub(crate) struct Profile {
+    by_opcode: BTreeMap<&'static str, u64>,
+    bytes: Bytes,
+    lds: LdsCounts,
+}
+
+/// Bytes asked for, by class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Bytes {
+    /// Global, flat and buffer loads.
+    pub vector_load: u64,
+    /// Global, flat and buffer stores.
+    pub vector_store: u64,
+    /// Atomics on memory.
+    pub atomic: u64,
+    /// Scalar loads.
+    pub scalar_load: u64,
+    /// Scratch loads and stores.
+    pub scratch: u64,
+    /// LDS loads.
+    pub lds_load: u64,
+    /// LDS stores and atomics.
+    pub lds_store: u64,
+}
+
+/// LDS accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LdsCounts {
+    /// Instructions.
+    pub accesses: u64,
+    /// Cycles of the model.
+    pub cycles: u64,
+    /// Cycles if no two lanes had met in a bank.
+    pub cycles_without_conflict: u64,
+}
+
+/// The counts as they are told.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    wave_instructions: u64,
+    opcodes: &'a BTreeMap<&'static str, u64>,
+    bytes: Bytes,
+    lds: LdsCounts,
+}
+
+/// A class of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    None,
+    VectorLoad,
+    VectorStore,
+    Atomic,
+    Scalar,
+    Scratch,
+}
+
+/// What is counted of an instruction, known before it runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counted {
+    mnemonic: &'static str,
+    class: Class,
+    /// Bytes of a lane; of the wave for scalar loads.
+    pub width_bytes: u64,
+}
+
+impl Counted {
+    pub fn new(instruction: &Instruction) -> Counted {
+        let mnemonic = instruction.opcode.mnemonic();
+        let is_cache_operation =
+            matches!(instruction.opcode, Opcode::GlobalInv | Opcode::GlobalWb | Opcode::GlobalWbinv);
+        let class = match instruction.encoding {
+            _ if is_cache_operation => Class::None,
+            Encoding::Smem if mnemonic.contains("load") => Class::Scalar,
+            Encoding::Vscratch => Class::Scratch,
+            Encoding::Vglobal | Encoding::Vflat | Encoding::Vbuffer => {
+                if mnemonic.contains("atomic") {
+                    Class::Atomic
+                } else if mnemonic.contains("load") {
+                    Class::VectorLoad
+                } else {
+                    Class::VectorStore
+                }
+            }
+            _ => Class::None,
+        };
+        Counted { mnemonic, class, width_bytes: width_bytes(instruction) }
+    }
+}
+
+/// Bytes per lane: the end of the name tells the width in memory, which the register does not for narrow accesses.
+fn width_bytes(instruction: &Instruction) -> u64 {
+    let name = instruction.opcode.mnemonic();
+    let suffix = name.rsplit('_').next().unwrap_or_default();
+    match suffix {
+        "b8" | "u8" | "i8" => 1,
+        "b16" | "u16" | "i16" => 2,
+        "f16" | "bf16" => 4,
+        _ => {
+            let digits = suffix.trim_start_matches(|one: char| !one.is_ascii_digit());
+            let bits: Option<u64> = digits.parse().ok();
+            bits.map_or_else(
+                || u64::from(instruction.opcode.operands().destination.bits()) / 8,
+                |bits| bits / 8,
+            )
+        }
+    }
+}
+
+impl Profile {
+    /// Counts one instruction; `lanes` are the active ones.
+    pub fn count(&mut self, counted: &Counted, lanes: u32, lds: Option<(&LdsShape, &[(u32, u32)])>) {
+        *self.by_opcode.entry(counted.mnemonic).or_default() += 1;
+        let all = u64::from(lanes) * counted.width_bytes;
+        match counted.class {
+            Class::None => {}
+            Class::VectorLoad => self.bytes.vector_load += all,
+            Class::VectorStore => self.bytes.vector_store += all,
+            Class::Atomic => self.bytes.atomic += all,
+            Class::Scalar => self.bytes.scalar_load += counted.width_bytes,
+            Class::Scratch => self.bytes.scratch += all,
+        }
+        let Some((shape, addresses)) = lds else { return };
+        let (cycles, ideal) = lds_cycles(shape.width_bytes, addresses);
+        self.lds.accesses += 1;
+        self.lds.cycles += cycles;
+        self.lds.cycles_without_conflict += ideal;
+        let bytes = addresses.len() as u64 * u64::from(shape.width_bytes);
+        match shape.kind {
+            LdsKind::Load => self.bytes.lds_load += bytes,
+            LdsKind::Store | LdsKind::Atomic => self.bytes.lds_store += bytes,
+        }
+    }
+
+    /// The counts as JSON.
+    pub fn text(&self) -> String {
+        let report = Report {
+            wave_instructions: self.by_opcode.values().sum(),
+            opcodes: &self.by_opcode,
+            bytes: self.bytes,
+            lds: self.lds,
+        };
+        // Plain data: it cannot fail.
+        serde_json::to_string(&report).unwrap_or_default()
+    }
+}
+
+/// Cycles of an access, and without conflicts. The model: 32 banks of a dword; in each cycle a bank serves one dword
+/// address, to all lanes that ask for it; lanes are served 32 at a time for a dword each, 16 for two, 8 for three and
+/// four. The order of the chip's own arbiter is not documented.
+pub(crate) fn lds_cycles(width_bytes: u32, addresses: &[(u32, u32)]) -> (u64, u64) {
+    let dwords = width_bytes.div_ceil(4).max(1);
+    let together = match dwords {
+        1 => 32,
+        2 => 16,
+        _ => 8,
+    };
+    let (mut cycles, mut ideal) = (0, 0);
+    for lanes in addresses.chunk_by(|left, right| left.0 / together == right.0 / together) {
+        let mut banks: [Vec<u32>; LDS_BANKS] = Default::default();
+        for (_, address) in lanes {
+            for dword in (address / 4)..(address / 4 + dwords) {
+                let bank = &mut banks[dword as usize % LDS_BANKS];
+                if !bank.contains(&dword) {
+                    bank.push(dword);
+                }
+            }
+        }
+        cycles += banks.iter().map(Vec::len).max().unwrap_or(0) as u64;
+        ideal += 1;
+    }
+    (cycles, ideal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cycles(width_bytes: u32, address: impl Fn(u32) -> u32) -> (u64, u64) {
+        let addresses: Vec<(u32, u32)> = (0..32).map(|lane| (lane, address(lane))).collect();
+        lds_cycles(width_bytes, &addresses)
+    }
+
+    #[test]
+    fn conflicts_are_counted_by_bank() {
+        assert_eq!(cycles(4, |lane| 4 * lane), (1, 1));
+        assert_eq!(cycles(4, |_| 64), (1, 1), "one address is broadcast");
+        assert_eq!(cycles(4, |lane| 8 * lane), (2, 1));
+        assert_eq!(cycles(4, |lane| 128 * lane), (32, 1));
+        assert_eq!(cycles(8, |lane| 8 * lane), (2, 2));
+        assert_eq!(cycles(16, |lane| 16 * lane), (4, 4));
+    }
+
+    /// Words of llvm-mc 19.
+    #[test]
+    fn bytes_are_those_of_memory() {
+        let width = |words: &[u32]| Counted::new(&zrt_isa::decode(words).unwrap()).width_bytes;
+        // global_load_b128 v[0:3], v0, s[4:5]
+        assert_eq!(width(&[0xEE05_C004, 0, 0]), 16);
+        // global_load_u8 v1, v0, s[4:5]
+        assert_eq!(width(&[0xEE04_0004, 1, 0]), 1);
+        // s_load_b128 s[4:7], s[0:1], 0x0
+        assert_eq!(width(&[0xF400_4100, 0xF800_0000]), 16);
+    }
+}

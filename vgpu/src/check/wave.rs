@@ -1,0 +1,335 @@
+//! Looking at one wave's turn, instruction by instruction.
+//!
+//! Contract: before an instruction executes, registers and LDS are judged, and the memory checker learns who accesses
+//! global memory next; the accesses themselves reach it through the memory port. After it, barriers and the wave's end
+//! are told. Cost: some tens of nanoseconds per instruction without memory access.
+
+use zrt_isa::resources::WaveSize;
+use zrt_isa::{Encoding, Instruction, Opcode, Operand};
+
+use crate::check::debug::{Action, Stop};
+use crate::check::finding::Finding;
+use crate::check::inspector::{Inspection, Inspector, Site, take};
+use crate::check::lds_access::{LdsKind, LdsShape};
+use crate::check::memory::{Access, AccessKind, CacheControl, Completed, GroupShadow, Scope, WaveId};
+use crate::check::profile::Counted;
+use crate::check::registers::{LaunchState, Note, RegisterFinding, RegisterShadow, View};
+use crate::shader::address::SHARED_APERTURE_HIGH;
+use crate::shader::group::ActiveDispatch;
+use crate::shader::interpreter::Inspect;
+use crate::shader::machine::Machine;
+use crate::shader::micro::Flow;
+use crate::shader::program::Program;
+use crate::shader::wave::{LANES, M0, VCC_LO, Wave};
+
+/// What is known of an instruction before it runs.
+pub(crate) struct Noted {
+    pub instruction: Instruction,
+    pub counted: Counted,
+    pub lds: Option<LdsShape>,
+    memory: Option<GlobalAccess>,
+    control: Control,
+    registers: Note,
+}
+
+/// A memory access by way of the port.
+#[derive(Clone, Copy, Debug)]
+struct GlobalAccess {
+    kind: AccessKind,
+    scope: Scope,
+    /// It may go to LDS.
+    is_flat: bool,
+}
+
+/// Instructions that order others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Control {
+    None,
+    BarrierSignal,
+    BarrierWait,
+    Cache(CacheControl),
+    ScalarInvalidate,
+    InstructionInvalidate,
+}
+
+impl Noted {
+    pub fn new(instruction: &Instruction, wave_size: WaveSize) -> Noted {
+        let lds = if instruction.encoding == Encoding::Vds { LdsShape::of(instruction) } else { None };
+        Noted {
+            instruction: *instruction,
+            counted: Counted::new(instruction),
+            lds,
+            memory: GlobalAccess::of(instruction),
+            control: Control::of(instruction.opcode),
+            registers: Note::new(instruction, wave_size),
+        }
+    }
+}
+
+impl Control {
+    fn of(opcode: Opcode) -> Control {
+        match opcode {
+            Opcode::SBarrierSignal | Opcode::SBarrierSignalIsfirst => Control::BarrierSignal,
+            Opcode::SBarrierWait => Control::BarrierWait,
+            Opcode::GlobalInv => Control::Cache(CacheControl::Invalidate),
+            Opcode::GlobalWb => Control::Cache(CacheControl::WriteBack),
+            Opcode::GlobalWbinv => Control::Cache(CacheControl::WriteBackInvalidate),
+            Opcode::SDcacheInv => Control::ScalarInvalidate,
+            Opcode::SIcacheInv => Control::InstructionInvalidate,
+            _ => Control::None,
+        }
+    }
+}
+
+impl GlobalAccess {
+    fn of(instruction: &Instruction) -> Option<GlobalAccess> {
+        let name = instruction.opcode.mnemonic();
+        let is_flat = instruction.encoding == Encoding::Vflat;
+        let kind = match instruction.encoding {
+            Encoding::Smem if name.contains("_load_") => AccessKind::ScalarLoad,
+            Encoding::Vglobal | Encoding::Vbuffer | Encoding::Vflat => {
+                if name.contains("_atomic_") {
+                    AccessKind::Atomic { returns: instruction.destination != Operand::None }
+                } else if name.contains("_load_") {
+                    AccessKind::Load
+                } else if name.contains("_store_") {
+                    AccessKind::Store
+                } else {
+                    return None;
+                }
+            }
+            _ => return None,
+        };
+        Some(GlobalAccess { kind, scope: scope(instruction.scope), is_flat })
+    }
+
+    /// What a flat access is where it goes to LDS.
+    fn in_lds(self) -> AccessKind {
+        match self.kind {
+            AccessKind::Store => AccessKind::LdsStore,
+            AccessKind::Atomic { returns } => AccessKind::LdsAtomic { returns },
+            _ => AccessKind::LdsLoad,
+        }
+    }
+}
+
+/// The scope field (instruction set reference §4.3).
+fn scope(field: u8) -> Scope {
+    match field {
+        0 => Scope::Cu,
+        1 => Scope::Se,
+        2 => Scope::Device,
+        _ => Scope::System,
+    }
+}
+
+/// What is kept for one wave.
+pub(crate) struct WaveShadow {
+    wave: WaveId,
+    compute_unit: u16,
+    registers: RegisterShadow,
+    /// What the memory checker knows to be complete.
+    told: Completed,
+}
+
+impl WaveShadow {
+    /// For a wave that begins.
+    pub fn begin(&mut self, wave: u32, compute_unit: u32, launch: &LaunchState) {
+        self.wave = WaveId(wave);
+        self.compute_unit = compute_unit as u16;
+        self.registers.begin(launch);
+        self.told = Completed::default();
+    }
+}
+
+impl Default for WaveShadow {
+    fn default() -> WaveShadow {
+        WaveShadow {
+            wave: WaveId(0),
+            compute_unit: 0,
+            registers: RegisterShadow::default(),
+            told: Completed::default(),
+        }
+    }
+}
+
+/// The inspection of one wave's turn.
+pub(crate) struct WaveInspector<'a> {
+    pub inspection: &'a Inspection,
+    pub inspector: &'a mut Inspector,
+    pub shadow: &'a mut WaveShadow,
+    pub group: &'a mut GroupShadow,
+    pub dispatch: &'a ActiveDispatch,
+    pub workgroup: [u32; 3],
+    pub index: u32,
+}
+
+impl Inspect for WaveInspector<'_> {
+    const IS_ON: bool = true;
+
+    fn before(&mut self, wave: &mut Wave, program: &Program, at: usize, machine: &mut Machine<'_>) -> bool {
+        let Some(noted) = program.noted(at) else { return true };
+        let pc = program.address(&program.ops[at]);
+        let options = self.inspection.options;
+        if self.inspector.debugger.is_some() {
+            self.ask(wave, noted, pc, machine);
+        }
+        if let Some(shape) = &noted.lds {
+            shape.addresses(wave, &mut self.inspector.lds_addresses);
+        }
+        if options.profile {
+            let Inspector { profile, lds_addresses, .. } = &mut *self.inspector;
+            let lds = noted.lds.as_ref().map(|shape| (shape, lds_addresses.as_slice()));
+            profile.count(&noted.counted, wave.exec().count_ones(), lds);
+        }
+        if options.check {
+            self.check_registers(wave, noted, pc);
+            self.check_memory(wave, noted, pc, machine);
+        }
+        true
+    }
+
+    fn after(&mut self, wave: &Wave, program: &Program, at: usize, flow: Flow, machine: &mut Machine<'_>) {
+        let Some(noted) = program.noted(at) else { return };
+        let pc = program.address(&program.ops[at]);
+        if noted.control == Control::BarrierSignal {
+            self.inspector.changes += 1;
+        }
+        let Some(watch) = machine.memory.watch() else { return };
+        match noted.control {
+            Control::BarrierSignal if machine.barrier.signals == 0 => self.group.barrier_completed(),
+            Control::BarrierWait if flow == Flow::Next => {
+                watch.checker.barrier_wait(self.group, self.shadow.wave);
+            }
+            _ => {}
+        }
+        if flow == Flow::End {
+            watch.checker.end_of_wave(self.shadow.wave);
+            self.inspector.changes += 1;
+        }
+        let found = take(watch);
+        if !found.is_empty() {
+            let site = self.site(wave);
+            for finding in found {
+                let instruction = if finding.pc == pc { noted.instruction.to_string() } else { String::new() };
+                self.inspection.log_memory(finding, site, instruction);
+            }
+        }
+    }
+}
+
+impl WaveInspector<'_> {
+    fn site(&self, _wave: &Wave) -> Site {
+        Site { code_va: self.dispatch.dispatch.code_va, workgroup: self.workgroup, wave: self.index }
+    }
+
+    fn ask(&mut self, wave: &mut Wave, noted: &Noted, pc: u64, machine: &mut Machine<'_>) {
+        let Some(debugger) = &mut self.inspector.debugger else { return };
+        let lds_dwords = machine.lds.bytes as usize / 4;
+        let action = debugger.before(&mut Stop {
+            pc,
+            code_va: self.dispatch.dispatch.code_va,
+            instruction: &noted.instruction,
+            workgroup: self.workgroup,
+            wave_index: self.index,
+            wave,
+            lds: &machine.lds.words[..lds_dwords],
+            memory: machine.memory,
+        });
+        if action == Action::Detach {
+            self.inspector.debugger = None;
+        }
+    }
+
+    fn check_registers(&mut self, wave: &Wave, noted: &Noted, pc: u64) {
+        let view = View {
+            exec: wave.scalar_pair(crate::shader::wave::EXEC_LO),
+            vcc: wave.scalar_pair(VCC_LO),
+            m0: wave.scalar[M0 as usize],
+            scc: wave.scc,
+        };
+        let (inspection, site) = (self.inspection, self.site(wave));
+        self.shadow.registers.before(&noted.registers, pc, &view, &mut |found: RegisterFinding| {
+            inspection.log(site, |finding| Finding {
+                rule: found.rule.into(),
+                what: found.to_string(),
+                remedy: found.remedy.to_string(),
+                pc: found.pc,
+                instruction: noted.instruction.to_string(),
+                other_pc: found.cause_pc,
+                lane: found.lane,
+                register: found.registers.map(|registers| registers.to_string()),
+                ..finding
+            });
+        });
+    }
+
+    fn check_memory(&mut self, wave: &Wave, noted: &Noted, pc: u64, machine: &mut Machine<'_>) {
+        let registers = &self.shadow.registers;
+        let completed = Completed {
+            loads: registers.completed_loads(),
+            stores: registers.completed_stores(),
+            lds: registers.completed_ds(),
+            scalar: registers.completed_scalar(),
+        };
+        let sequence = registers.issued();
+        let Some(watch) = machine.memory.watch() else { return };
+        let checker = &mut watch.checker;
+        let (id, cu) = (self.shadow.wave, self.shadow.compute_unit);
+        if completed != self.shadow.told {
+            self.shadow.told = completed;
+            checker.waited(id, completed);
+        }
+        let access = |kind, scope| Access { wave: id, sequence, pc, cu, scope, kind };
+        if let Some(global) = noted.memory {
+            let lds = &mut self.inspector.lds_addresses;
+            if global.is_flat && flat_lds_addresses(wave, &noted.instruction, lds) {
+                checker.begin_access(access(global.in_lds(), Scope::Cu));
+                let width = noted.counted.width_bytes as u32;
+                for (lane, address) in lds.iter().copied() {
+                    checker.lds_load(self.group, lane, address, width, width.min(4));
+                }
+            } else {
+                checker.begin_access(access(global.kind, global.scope));
+            }
+        }
+        if let Some(shape) = &noted.lds {
+            let kind = match shape.kind {
+                LdsKind::Load => AccessKind::LdsLoad,
+                LdsKind::Store => AccessKind::LdsStore,
+                LdsKind::Atomic => AccessKind::LdsAtomic { returns: noted.instruction.destination != Operand::None },
+            };
+            checker.begin_access(access(kind, Scope::Cu));
+            let (width, element) = (shape.width_bytes, AccessKind::lds_alignment_bytes(shape.width_bytes));
+            for (lane, address) in self.inspector.lds_addresses.iter().copied() {
+                match shape.kind {
+                    LdsKind::Load => checker.lds_load(self.group, lane, address, width, element),
+                    LdsKind::Store => checker.lds_store(self.group, lane, address, width, element),
+                    LdsKind::Atomic => checker.lds_atomic(self.group, lane, address, width),
+                };
+            }
+        }
+        match noted.control {
+            Control::BarrierSignal => checker.barrier_signal(self.group, id),
+            Control::Cache(control) => {
+                machine.memory.watched_cache_control(id, sequence, cu, control, scope(noted.instruction.scope));
+            }
+            Control::ScalarInvalidate => checker.scalar_cache_invalidate(cu),
+            Control::InstructionInvalidate => checker.instruction_cache_invalidate(),
+            Control::None | Control::BarrierWait => {}
+        }
+    }
+}
+
+/// Lanes and LDS addresses of a flat instruction; false where no active lane's address is in the LDS aperture.
+fn flat_lds_addresses(wave: &Wave, instruction: &Instruction, addresses: &mut Vec<(u32, u32)>) -> bool {
+    addresses.clear();
+    let Operand::Vector(register) = instruction.sources[0] else { return false };
+    let high = &wave.vector[usize::from(register.wrapping_add(1))].0;
+    let low = &wave.vector[usize::from(register)].0;
+    let exec = wave.exec();
+    for lane in (0..LANES).filter(|lane| exec >> lane & 1 != 0 && high[*lane] == SHARED_APERTURE_HIGH) {
+        addresses.push((lane as u32, low[lane].wrapping_add_signed(instruction.immediate)));
+    }
+    !addresses.is_empty()
+}

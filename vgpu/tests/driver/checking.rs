@@ -1,0 +1,147 @@
+//! The checking mode at the level of packets: flushes, acquires, write-backs, and what the host sees when.
+
+use crate::client::*;
+use crate::dispatch::{STORE, TRIPLE, code, dispatch};
+use zrt_vgpu::Config;
+use zrt_vgpu::config::Inspection;
+
+/// EVENT_WRITE of CS_PARTIAL_FLUSH (hardware reference §4.8).
+const FLUSH: [u32; 2] = [0xC000_4600, 0x407];
+/// Fields of GCR_CNTL (§4.5): scalar and vector caches; GL2.
+const INVALIDATE_L0: u32 = 1 << 7 | 1 << 8;
+const INVALIDATE_GL2: u32 = 1 << 14;
+/// GL2_WB of RELEASE_MEM (§4.6).
+const RELEASE_GL2_WB: u32 = 1 << 21;
+
+fn acquire(control: u32) -> [u32; 8] {
+    [0xC006_5800, 0, u32::MAX, 0xFF_FFFF, 0, 0, 10, control]
+}
+
+fn open() -> Client {
+    let inspection = Inspection { check: true, ..Inspection::default() };
+    let client = Client::open_with(Config { inspection, ..Config::default() });
+    client.acquire(client.render, client.gpu_id).unwrap();
+    client
+}
+
+/// The rules of the findings so far.
+fn rules(client: &Client) -> Vec<String> {
+    let text = client.text("findings");
+    let rule = |line: &str| {
+        let (_, rest) = line.split_once("\"rule\":\"").unwrap();
+        rest.split_once('"').unwrap().0.to_owned()
+    };
+    text.lines().map(rule).collect()
+}
+
+/// A device with a queue, a buffer that a store kernel and a triple kernel are run on, and a fence.
+struct Bench {
+    client: Client,
+    queue: Queue,
+    data: Buffer,
+    flag: Buffer,
+    store: Vec<u32>,
+    triple: Vec<u32>,
+    /// Kept as long as packets name them.
+    _code: [Buffer; 2],
+    fences: u32,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let client = open();
+        let queue = Queue::new(&client, 4096);
+        let (data, flag) = (client.buffer(4096), client.buffer(4096));
+        let kernels = [code(&client, &STORE), code(&client, &TRIPLE)];
+        let [store, triple] = [0, 1].map(|kernel| dispatch(kernels[kernel].va, data.va, 1));
+        Bench { client, queue, data, flag, store, triple, _code: kernels, fences: 0 }
+    }
+
+    /// Submits the packets and a fence with cache control, and waits for the fence.
+    fn run(&mut self, packets: &[&[u32]], release: u32) {
+        self.fences += 1;
+        let mut fence = fence(self.flag.va, self.fences);
+        fence[1] = fence[1] & !RELEASE_GL2_WB | release;
+        let all: Vec<u32> = packets.iter().copied().chain([&fence[..]]).flatten().copied().collect();
+        self.queue.submit(&all);
+        wait_value(self.flag.view(), 0, self.fences);
+    }
+
+    fn value(&self) -> u32 {
+        self.data.view().load_u32(0)
+    }
+
+    fn end(self) -> Vec<String> {
+        let rules = rules(&self.client);
+        self.queue.destroy(&self.client).unwrap();
+        rules
+    }
+}
+
+#[test]
+fn dependent_dispatches_with_flush_and_acquire_are_clean() {
+    let mut bench = Bench::new();
+    let (store, triple) = (bench.store.clone(), bench.triple.clone());
+    bench.run(&[&store, &FLUSH, &acquire(INVALIDATE_L0), &triple], RELEASE_GL2_WB);
+    assert_eq!(bench.value(), 22);
+    assert!(bench.end().is_empty());
+}
+
+#[test]
+fn without_a_flush_they_race() {
+    let mut bench = Bench::new();
+    let (store, triple) = (bench.store.clone(), bench.triple.clone());
+    bench.run(&[&store, &acquire(INVALIDATE_L0), &triple], RELEASE_GL2_WB);
+    assert!(bench.end().contains(&"race".to_owned()));
+}
+
+#[test]
+fn without_an_acquire_the_second_reads_what_was_there_before() {
+    let mut bench = Bench::new();
+    let (store, triple) = (bench.store.clone(), bench.triple.clone());
+    bench.run(&[&store, &FLUSH, &triple], RELEASE_GL2_WB);
+    assert_eq!(bench.value(), 1, "three times the zero of before, and one");
+    assert_eq!(bench.end(), ["visibility"]);
+}
+
+#[test]
+fn without_a_write_back_the_host_does_not_see_the_result() {
+    let mut bench = Bench::new();
+    let store = bench.store.clone();
+    bench.run(&[&store], 0);
+    assert_eq!(bench.value(), 0);
+    assert_eq!(rules(&bench.client), ["visibility"]);
+    bench.run(&[], RELEASE_GL2_WB);
+    assert_eq!(bench.value(), 7);
+    assert_eq!(bench.end(), ["visibility"]);
+}
+
+#[test]
+fn before_the_fence_the_host_reads_what_was_there_before() {
+    let mut bench = Bench::new();
+    let store = bench.store.clone();
+    let packets: Vec<u32> = store.iter().chain(&FLUSH).copied().collect();
+    bench.queue.submit(&packets);
+    bench.queue.wait_idle();
+    assert_eq!(bench.value(), 0, "stored, and still in GL2");
+    bench.run(&[], RELEASE_GL2_WB);
+    assert_eq!(bench.value(), 7);
+    assert!(bench.end().is_empty());
+}
+
+#[test]
+fn what_the_host_wrote_after_gl2_had_read_it_needs_an_invalidation() {
+    for (control, expected, rules) in [
+        (INVALIDATE_L0, 3 * 22 + 1, &["visibility"][..]),
+        (INVALIDATE_L0 | INVALIDATE_GL2, 3 * 100 + 1, &[][..]),
+    ] {
+        let mut bench = Bench::new();
+        let (store, triple) = (bench.store.clone(), bench.triple.clone());
+        bench.run(&[&store, &FLUSH, &acquire(INVALIDATE_L0), &triple], RELEASE_GL2_WB);
+        assert_eq!(bench.value(), 22);
+        bench.data.view().store_u32(0, 100);
+        bench.run(&[&acquire(control), &triple], RELEASE_GL2_WB);
+        assert_eq!(bench.value(), expected);
+        assert_eq!(bench.end(), rules);
+    }
+}
