@@ -1,0 +1,100 @@
+//! Named allocations: what a kernel may touch, with everything else a red zone.
+//!
+//! Contract: with no allocation named, everything that is mapped may be touched. Otherwise an access lies in one
+//! allocation or is a finding. Cost: the last allocation is remembered; else a binary search.
+
+/// One allocation.
+#[derive(Clone, Debug)]
+struct Allocation {
+    va: u64,
+    end: u64,
+    name: String,
+}
+
+/// All named allocations of a device.
+#[derive(Debug, Default)]
+pub(super) struct Allocations {
+    /// Sorted by address.
+    list: Vec<Allocation>,
+    last: usize,
+}
+
+impl Allocations {
+    pub(super) fn add(&mut self, name: &str, va: u64, len: u64) {
+        let at = self.list.partition_point(|allocation| allocation.va <= va);
+        self.list.insert(at, Allocation { va, end: va.saturating_add(len), name: name.to_owned() });
+    }
+
+    pub(super) fn remove(&mut self, va: u64) {
+        self.list.retain(|allocation| allocation.va != va);
+        self.last = 0;
+    }
+
+    /// True where the bytes may be touched.
+    #[inline]
+    pub(super) fn holds(&mut self, va: u64, len: u64) -> bool {
+        if self.list.is_empty() {
+            return true;
+        }
+        let fits = |allocation: &Allocation| {
+            va >= allocation.va && va < allocation.end && len <= allocation.end - va
+        };
+        if self.list.get(self.last).is_some_and(fits) {
+            return true;
+        }
+        let after = self.list.partition_point(|allocation| allocation.va <= va);
+        match after.checked_sub(1) {
+            Some(index) if fits(&self.list[index]) => {
+                self.last = index;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Where the bytes are, in terms of the nearest allocation.
+    pub(super) fn describe(&self, va: u64, len: u64) -> String {
+        let distance = |allocation: &Allocation| {
+            if va < allocation.va { allocation.va - va } else { (va + 1).saturating_sub(allocation.end) }
+        };
+        let Some(nearest) = self.list.iter().min_by_key(|allocation| distance(allocation)) else {
+            return String::new();
+        };
+        let size = nearest.end - nearest.va;
+        let place = if va < nearest.va {
+            format!("{} bytes before", nearest.va - va)
+        } else if va >= nearest.end {
+            format!("{} bytes after the end of", va - nearest.end)
+        } else {
+            format!("{} bytes across the end of", va.saturating_add(len) - nearest.end)
+        };
+        format!("{len} bytes, {place} {} ({size} bytes at {:#x})", nearest.name, nearest.va)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_allocation_is_named() {
+        let mut allocations = Allocations::default();
+        assert!(allocations.holds(5, 4), "nothing is named");
+        allocations.add("y", 0x3000, 64);
+        allocations.add("x", 0x1000, 64);
+        assert!(
+            allocations.holds(0x1000, 64) && allocations.holds(0x303c, 4) && allocations.holds(0x1010, 16)
+        );
+        for (va, len, place) in [
+            (0x1040, 4, "4 bytes, 0 bytes after the end of x (64 bytes at 0x1000)"),
+            (0x103c, 8, "8 bytes, 4 bytes across the end of x (64 bytes at 0x1000)"),
+            (0x2ff0, 4, "4 bytes, 16 bytes before y (64 bytes at 0x3000)"),
+            (0x10, 1, "1 bytes, 4080 bytes before x (64 bytes at 0x1000)"),
+        ] {
+            assert!(!allocations.holds(va, len));
+            assert_eq!(allocations.describe(va, len), place);
+        }
+        allocations.remove(0x1000);
+        assert!(!allocations.holds(0x1000, 4));
+    }
+}

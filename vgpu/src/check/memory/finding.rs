@@ -1,0 +1,432 @@
+//! What the memory checker says: rules, defects, findings, and the table of code sites behind them.
+//!
+//! Contract: one finding per defect, code address and code address of the other side; repetitions are counted.
+//! Nothing is formatted for a repetition. Cost: one hash look-up per reported event, none without.
+
+use super::hash::FastMap;
+use std::fmt;
+
+/// Most findings that are kept. Repetitions of kept findings are still counted.
+pub const FINDINGS_MAX: usize = 4096;
+
+/// The rules of the checking mode that this component judges, by their number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum MemoryRule {
+    /// Data of another wave used without the wait that the memory model asks for.
+    Waits = 1,
+    /// A read of what nobody has written.
+    Uninitialised = 3,
+    /// Two waves at the same byte without order.
+    Races = 4,
+    /// A cache between producer and consumer was not written back or not invalidated.
+    Visibility = 5,
+    /// Outside an allocation, misaligned, or through a path that must not be used.
+    Bounds = 6,
+}
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Defect {
+    /// Conflicting accesses of two waves with nothing between that orders them.
+    Race,
+    /// The other side signalled before its own load had completed.
+    UnwaitedLoad,
+    /// The other side signalled before its own store had completed.
+    UnwaitedStore,
+    /// The other side signalled before its own LDS operation had completed.
+    UnwaitedLds,
+    /// The other side signalled before its own scalar load had completed.
+    UnwaitedScalarLoad,
+    /// A flag of system scope was written while a write-back of the same wave was still outstanding.
+    UnwaitedWriteBack,
+    /// LDS bytes that no wave of the group has written.
+    UninitialisedLds,
+    /// The vector cache of the compute unit may hold an older value.
+    StaleVectorCache,
+    /// The scalar cache may hold an older value.
+    StaleScalarCache,
+    /// The instruction cache may hold older code.
+    StaleInstructionCache,
+    /// GL2 holds a value that the host has replaced.
+    StaleLevelTwo,
+    /// A fence was written while GL2 held data that the host cannot see.
+    FenceWithoutWriteBack,
+    /// A scalar load of data that the same dispatch stores.
+    ScalarLoadOfStoredData,
+    /// Outside all allocations, or across the end of one.
+    OutsideAllocations,
+    /// A global access not aligned to its element, at most four bytes.
+    MisalignedGlobal,
+    /// An LDS access not aligned to its width.
+    MisalignedLds,
+    /// Beyond the LDS allocation of the group.
+    LdsOutOfBounds,
+}
+
+/// How an instruction touches memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AccessKind {
+    /// A vector load from global memory.
+    #[default]
+    Load,
+    /// A scalar load.
+    ScalarLoad,
+    /// A vector store to global memory.
+    Store,
+    /// A vector atomic on global memory.
+    Atomic {
+        /// It gives the old value back, and so counts in LOADcnt.
+        returns: bool,
+    },
+    /// An LDS load, a flat one included.
+    LdsLoad,
+    /// An LDS store.
+    LdsStore,
+    /// An LDS atomic.
+    LdsAtomic {
+        /// It gives the old value back.
+        returns: bool,
+    },
+}
+
+/// The scope field of an instruction (instruction set reference §4.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scope {
+    /// Compute unit.
+    #[default]
+    Cu,
+    /// Shader engine; sufficient within one WGP only, as judged here.
+    Se,
+    /// Device.
+    Device,
+    /// System.
+    System,
+}
+
+/// The counter class that says when an operation is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    Load,
+    Store,
+    Lds,
+    Scalar,
+}
+
+/// One instruction of a program that touches memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Site {
+    pub(super) pc: u64,
+    pub(super) kind: AccessKind,
+    pub(super) scope: Scope,
+}
+
+/// All sites seen so far; a cell names its site by index.
+#[derive(Debug, Default)]
+pub(super) struct Sites {
+    sites: Vec<Site>,
+    indices: FastMap<Site, u32>,
+}
+
+/// The other side of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OtherSide {
+    /// Who it was.
+    pub actor: Actor,
+    /// Address of the instruction; 0 where the actor is not a wave.
+    pub pc: u64,
+    /// What it did; [`None`] where the actor is not a wave.
+    pub kind: Option<AccessKind>,
+}
+
+/// Who touched memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Actor {
+    /// A wave, by its global number, with the number of its group in its dispatch.
+    Wave {
+        /// Global number.
+        wave: WaveId,
+        /// Number of the group in the dispatch, in launch order.
+        group: u32,
+    },
+    /// The command processor.
+    CommandProcessor,
+    /// The host.
+    Host,
+}
+
+/// A wave, counted over all dispatches of a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WaveId(
+    /// The number. Dispatches have contiguous ranges.
+    pub u32,
+);
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryFinding {
+    /// What is wrong.
+    pub defect: Defect,
+    /// Who did the access that showed it.
+    pub actor: Actor,
+    /// Address of the instruction that did it; 0 for packets.
+    pub pc: u64,
+    /// Lane, for vector accesses.
+    pub lane: Option<u32>,
+    /// Byte address: global virtual address, or offset in LDS.
+    pub address: u64,
+    /// The other side, where there is one.
+    pub other: Option<OtherSide>,
+    /// Numbers of this case; may be empty.
+    pub detail: String,
+    /// How often the same was seen, the first included.
+    pub count: u64,
+}
+
+/// The findings so far.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    findings: Vec<MemoryFinding>,
+    indices: FastMap<(Defect, u64, u64), u32>,
+    /// Findings that were new after [`FINDINGS_MAX`].
+    dropped: u64,
+}
+
+impl AccessKind {
+    pub(super) fn is_write(self) -> bool {
+        !matches!(self, AccessKind::Load | AccessKind::ScalarLoad | AccessKind::LdsLoad)
+    }
+
+    pub(super) fn is_atomic(self) -> bool {
+        matches!(self, AccessKind::Atomic { .. } | AccessKind::LdsAtomic { .. })
+    }
+
+    /// Which counter tells that it is complete (instruction set reference §4.1).
+    pub(super) fn class(self) -> Class {
+        match self {
+            AccessKind::Load | AccessKind::Atomic { returns: true } => Class::Load,
+            AccessKind::Store | AccessKind::Atomic { returns: false } => Class::Store,
+            AccessKind::ScalarLoad => Class::Scalar,
+            AccessKind::LdsLoad | AccessKind::LdsStore | AccessKind::LdsAtomic { .. } => Class::Lds,
+        }
+    }
+
+    /// In words, for a finding.
+    pub fn name(self) -> &'static str {
+        match self {
+            AccessKind::Load => "load",
+            AccessKind::ScalarLoad => "scalar load",
+            AccessKind::Store => "store",
+            AccessKind::Atomic { .. } => "atomic",
+            AccessKind::LdsLoad => "LDS load",
+            AccessKind::LdsStore => "LDS store",
+            AccessKind::LdsAtomic { .. } => "LDS atomic",
+        }
+    }
+}
+
+impl Site {
+    /// Flags: atomics, and global accesses that name a scope wider than the compute unit.
+    pub(super) fn is_flag(&self) -> bool {
+        self.kind.is_atomic()
+            || (self.scope > Scope::Cu && matches!(self.kind, AccessKind::Load | AccessKind::Store))
+    }
+}
+
+impl Sites {
+    /// The index of a site.
+    pub(super) fn intern(&mut self, site: Site) -> u32 {
+        if let Some(index) = self.indices.get(&site) {
+            return *index;
+        }
+        let index = self.sites.len() as u32;
+        self.sites.push(site);
+        self.indices.insert(site, index);
+        index
+    }
+
+    /// The site of an index that [`Sites::intern`] gave.
+    pub(super) fn get(&self, index: u32) -> Site {
+        self.sites.get(index as usize).copied().unwrap_or(Site {
+            pc: 0,
+            kind: AccessKind::Load,
+            scope: Scope::Cu,
+        })
+    }
+}
+
+impl MemoryRule {
+    /// The number of the rule.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+}
+
+impl Defect {
+    /// The rule that it breaks.
+    pub fn rule(self) -> MemoryRule {
+        match self {
+            Defect::Race => MemoryRule::Races,
+            Defect::UnwaitedLoad
+            | Defect::UnwaitedStore
+            | Defect::UnwaitedLds
+            | Defect::UnwaitedScalarLoad
+            | Defect::UnwaitedWriteBack => MemoryRule::Waits,
+            Defect::UninitialisedLds => MemoryRule::Uninitialised,
+            Defect::StaleVectorCache
+            | Defect::StaleScalarCache
+            | Defect::StaleInstructionCache
+            | Defect::StaleLevelTwo
+            | Defect::FenceWithoutWriteBack => MemoryRule::Visibility,
+            Defect::ScalarLoadOfStoredData
+            | Defect::OutsideAllocations
+            | Defect::MisalignedGlobal
+            | Defect::MisalignedLds
+            | Defect::LdsOutOfBounds => MemoryRule::Bounds,
+        }
+    }
+
+    /// What happened.
+    pub fn what(self) -> &'static str {
+        match self {
+            Defect::Race => "two waves access the same bytes and nothing orders them",
+            Defect::UnwaitedLoad => "the other wave signalled before its load had completed",
+            Defect::UnwaitedStore => "the other wave signalled before its store had completed",
+            Defect::UnwaitedLds => "the other wave signalled before its LDS operation had completed",
+            Defect::UnwaitedScalarLoad => "the other wave signalled before its scalar load had completed",
+            Defect::UnwaitedWriteBack => "a flag of system scope is written before global_wb has completed",
+            Defect::UninitialisedLds => "LDS is read that no wave of the group has written",
+            Defect::StaleVectorCache => "the vector cache may hold an older value, which this load returns",
+            Defect::StaleScalarCache => "the scalar cache may hold an older value, which this load returns",
+            Defect::StaleInstructionCache => "the instruction cache may hold the code that was here before",
+            Defect::StaleLevelTwo => "the host wrote after GL2 had cached the line; the older value is read",
+            Defect::FenceWithoutWriteBack => {
+                "a fence is written while GL2 holds data that the host cannot see"
+            }
+            Defect::ScalarLoadOfStoredData => "a scalar load reads data that the same dispatch stores",
+            Defect::OutsideAllocations => "the access is not inside an allocation",
+            Defect::MisalignedGlobal => "the address is not a multiple of the element, at most 4 bytes",
+            Defect::MisalignedLds => "the LDS address is not a multiple of the access width",
+            Defect::LdsOutOfBounds => "the access is beyond the LDS allocation of the group",
+        }
+    }
+
+    /// What would satisfy the rule.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Defect::Race => {
+                "order them: a barrier, or a flag with scope (release by the producer, acquire by the consumer), \
+                 or make both atomic with a scope that covers both"
+            }
+            Defect::UnwaitedLoad => "the other wave needs s_wait_loadcnt 0 before its barrier signal or flag",
+            Defect::UnwaitedStore => {
+                "the other wave needs s_wait_storecnt 0 before its barrier signal or flag"
+            }
+            Defect::UnwaitedLds => "the other wave needs s_wait_dscnt 0 before its barrier signal or flag",
+            Defect::UnwaitedScalarLoad => {
+                "the other wave needs s_wait_kmcnt 0 before its barrier signal or flag"
+            }
+            Defect::UnwaitedWriteBack => "put s_wait_storecnt 0 between global_wb and the flag",
+            Defect::UninitialisedLds => "store to the bytes first, and order the store before the load",
+            Defect::StaleVectorCache => {
+                "inside a dispatch: global_inv with a scope that covers both waves, after the wait for the flag or \
+                 barrier; between dispatches: ACQUIRE_MEM with GLV_INV"
+            }
+            Defect::StaleScalarCache => "ACQUIRE_MEM with GLK_INV before the dispatch",
+            Defect::StaleInstructionCache => {
+                "ACQUIRE_MEM with GLI_INV, or s_icache_inv, after the code is written"
+            }
+            Defect::StaleLevelTwo => {
+                "ACQUIRE_MEM with GL2_INV after the host's write; inside a dispatch a load of system scope, or \
+                 global_inv scope:SCOPE_SYS after the flag"
+            }
+            Defect::FenceWithoutWriteBack => "RELEASE_MEM with GL2_WB",
+            Defect::ScalarLoadOfStoredData => "use a vector load, or move the load to a later dispatch",
+            Defect::OutsideAllocations => "check the address computation and the guard of the last group",
+            Defect::MisalignedGlobal => "align the address",
+            Defect::MisalignedLds => {
+                "align the address: 8 for b64, 16 for b96 and b128, the element for 2addr"
+            }
+            Defect::LdsOutOfBounds => "ask for more LDS, or check the address computation",
+        }
+    }
+}
+
+impl fmt::Display for Actor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Actor::Wave { wave, group } => write!(formatter, "wave {} of group {group}", wave.0),
+            Actor::CommandProcessor => formatter.write_str("the command processor"),
+            Actor::Host => formatter.write_str("the host"),
+        }
+    }
+}
+
+impl MemoryFinding {
+    /// The rule that is broken.
+    pub fn rule(&self) -> MemoryRule {
+        self.defect.rule()
+    }
+}
+
+impl fmt::Display for MemoryFinding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.rule().number();
+        write!(formatter, "rule {number}: {}, pc {:#x}", self.actor, self.pc)?;
+        if let Some(lane) = self.lane {
+            write!(formatter, ", lane {lane}")?;
+        }
+        write!(formatter, ", address {:#x}: {}", self.address, self.defect.what())?;
+        if let Some(other) = &self.other {
+            let kind = other.kind.map_or("write", AccessKind::name);
+            write!(formatter, "; other side: {kind} by {}, pc {:#x}", other.actor, other.pc)?;
+        }
+        if !self.detail.is_empty() {
+            write!(formatter, "; {}", self.detail)?;
+        }
+        write!(formatter, "; remedy: {}", self.defect.remedy())?;
+        if self.count > 1 {
+            write!(formatter, " (seen {} times)", self.count)?;
+        }
+        Ok(())
+    }
+}
+
+impl Report {
+    /// Counts a repetition; true where the finding is new and must be added.
+    pub(super) fn is_new(&mut self, defect: Defect, pc: u64, other_pc: u64) -> bool {
+        match self.indices.get(&(defect, pc, other_pc)) {
+            Some(index) => {
+                self.findings[*index as usize].count += 1;
+                false
+            }
+            None if self.findings.len() >= FINDINGS_MAX => {
+                self.dropped += 1;
+                false
+            }
+            None => true,
+        }
+    }
+
+    /// Adds a finding that [`Report::is_new`] has called new.
+    pub(super) fn add(&mut self, finding: MemoryFinding) {
+        let other_pc = finding.other.map_or(0, |other| other.pc);
+        let index = self.findings.len() as u32;
+        self.indices.insert((finding.defect, finding.pc, other_pc), index);
+        self.findings.push(finding);
+    }
+
+    pub(super) fn findings(&self) -> &[MemoryFinding] {
+        &self.findings
+    }
+
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    pub(super) fn take(&mut self) -> Vec<MemoryFinding> {
+        self.indices.clear();
+        self.dropped = 0;
+        std::mem::take(&mut self.findings)
+    }
+}

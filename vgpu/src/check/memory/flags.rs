@@ -1,0 +1,151 @@
+//! Flags: locations of atomics and of scoped loads and stores, through which waves order one another.
+//!
+//! Contract: a flag write publishes its wave's clock to the location; a flag load, or an atomic that returns,
+//! acquires it, between waves that the scopes of both cover. A store replaces what was published, an atomic adds to
+//! it. Cost: one hash look-up per lane; plain accesses ask only where the cell says that there is a flag.
+
+use super::access::{Conflict, Current, Earlier, wgp};
+use super::clock::{Clock, WaveState};
+use super::finding::{AccessKind, Scope, Sites};
+use super::hash::FastMap;
+use super::readers::worse;
+use std::sync::Arc;
+
+/// Which waves may acquire what was published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Domain {
+    Device,
+    Wgp(u16),
+    Cu(u16),
+}
+
+/// A flag access that no plain write has replaced.
+#[derive(Clone, Copy, Debug)]
+struct FlagAccess {
+    earlier: Earlier,
+    is_write: bool,
+    cu: u16,
+    mask: u8,
+}
+
+/// One location.
+#[derive(Debug, Default)]
+struct Flag {
+    published: Vec<(Domain, Arc<Clock>)>,
+    accesses: Vec<FlagAccess>,
+}
+
+/// All locations of one memory, by dword.
+#[derive(Debug, Default)]
+pub(super) struct Flags {
+    flags: FastMap<u64, Flag>,
+}
+
+/// The domains that a scope reaches from a compute unit.
+fn domains(scope: Scope, cu: u16) -> impl Iterator<Item = Domain> {
+    let wider =
+        [(Scope::Cu, Domain::Cu(cu)), (Scope::Se, Domain::Wgp(wgp(cu))), (Scope::Device, Domain::Device)];
+    wider.into_iter().filter(move |(least, _)| scope >= *least).map(|(_, domain)| domain)
+}
+
+impl Flags {
+    pub(super) fn clear(&mut self) {
+        self.flags.clear();
+    }
+
+    /// Forgets the locations of a range.
+    pub(super) fn forget(&mut self, first: u64, end: u64) {
+        self.flags.retain(|key, _| *key < first || *key >= end);
+    }
+
+    /// The flag access that a plain access of bytes of `mask` must not meet.
+    pub(super) fn conflict_with_plain(
+        &self,
+        key: u64,
+        mask: u8,
+        current: &mut Current,
+        sites: &Sites,
+    ) -> Option<Conflict> {
+        let is_write = current.kind.is_write();
+        let mut worst = None;
+        for access in &self.flags.get(&key)?.accesses {
+            if access.mask & mask != 0 && (is_write || access.is_write) {
+                worst = worse(worst, current.conflict(access.earlier, sites));
+            }
+        }
+        worst
+    }
+
+    /// A plain write of bytes of `mask` ends what was published; true where nothing is left.
+    pub(super) fn replace(&mut self, key: u64, mask: u8) -> bool {
+        let Some(flag) = self.flags.get_mut(&key) else { return true };
+        flag.published.clear();
+        flag.accesses.retain(|access| access.mask & !mask != 0);
+        if flag.accesses.is_empty() {
+            self.flags.remove(&key);
+            return true;
+        }
+        false
+    }
+
+    /// Records a flag access of the present instruction: what it meets, what it acquires, what it publishes.
+    pub(super) fn access(
+        &mut self,
+        key: u64,
+        mask: u8,
+        current: &mut Current,
+        sites: &Sites,
+        wave: &mut WaveState,
+    ) -> Option<Conflict> {
+        let flag = self.flags.entry(key).or_default();
+        let kind = current.kind;
+        let is_write = kind.is_write();
+        let mut worst = None;
+        let mut own = None;
+        for (index, access) in flag.accesses.iter().enumerate() {
+            if access.earlier.wave == current.wave && access.is_write == is_write {
+                own = Some(index);
+            } else if access.mask & mask != 0
+                && (is_write || access.is_write)
+                && !current.covers(&sites.get(access.earlier.site), access.cu)
+            {
+                worst = worse(worst, current.conflict(access.earlier, sites));
+            }
+        }
+        let earlier = Earlier { wave: current.wave, sequence: current.sequence, site: current.site };
+        let record = FlagAccess { earlier, is_write, cu: current.cu, mask };
+        match own {
+            Some(index) => {
+                let mask = mask | flag.accesses[index].mask;
+                flag.accesses[index] = FlagAccess { mask, ..record };
+            }
+            None => flag.accesses.push(record),
+        }
+        let is_lds = matches!(kind, AccessKind::LdsAtomic { .. });
+        let scope = if is_lds { Scope::Device } else { current.scope };
+        let returns = matches!(
+            kind,
+            AccessKind::Load | AccessKind::Atomic { returns: true } | AccessKind::LdsAtomic { returns: true }
+        );
+        if returns {
+            for domain in domains(scope, current.cu) {
+                if let Some((_, clock)) = flag.published.iter().find(|(known, _)| *known == domain) {
+                    wave.acquire(current.sequence, kind.class(), clock);
+                }
+            }
+        }
+        if is_write {
+            let release = current.release.get_or_insert_with(|| wave.publish_flag(current.sequence));
+            if !kind.is_atomic() {
+                flag.published.clear();
+            }
+            for domain in domains(scope, current.cu) {
+                match flag.published.iter_mut().find(|(known, _)| *known == domain) {
+                    Some((_, clock)) => Clock::join_shared(clock, release),
+                    None => flag.published.push((domain, release.clone())),
+                }
+            }
+        }
+        worst
+    }
+}

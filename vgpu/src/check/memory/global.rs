@@ -1,0 +1,314 @@
+//! Global memory accesses of waves, lane by lane.
+//!
+//! Contract: the page of the bytes is mapped; the caller has checked that. Values come from GL2's copy, or from
+//! before a write that the vector or scalar cache may miss.
+
+use super::access::{Conflict, HOST};
+use super::cells::{Cells, Context, Settled, Write, byte_bits};
+use super::finding::{AccessKind, Defect, Scope};
+use super::group::piece;
+use super::level_two::{CachePage, HostMemory, LINE_BYTES, LastLine, PAGE_BYTES, PAGE_DWORDS};
+use super::readers::worse;
+use super::{MemoryChecker, Page};
+
+/// What went wrong with one lane's access; the gravest is told.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trouble {
+    conflict: Option<Conflict>,
+    missed: Option<Write>,
+    /// A scalar load met a write of its own dispatch.
+    stored_here: Option<Write>,
+    is_replaced: bool,
+}
+
+impl MemoryChecker {
+    /// The place of the page of an address.
+    #[inline]
+    pub(super) fn page(&mut self, va: u64) -> usize {
+        let number = va / PAGE_BYTES;
+        match self.last_page {
+            Some((last, index)) if last == number => index as usize,
+            _ => self.page_slow(number),
+        }
+    }
+
+    #[inline(never)]
+    fn page_slow(&mut self, number: u64) -> usize {
+        let index = match self.page_indices.get(&number) {
+            Some(index) => *index,
+            None => {
+                let page = Page {
+                    va: number * PAGE_BYTES,
+                    epoch: self.epoch,
+                    cells: Cells::new(PAGE_DWORDS),
+                    cache: CachePage::default(),
+                };
+                let index = match self.free_pages.pop() {
+                    Some(index) => {
+                        self.pages[index as usize] = page;
+                        index
+                    }
+                    None => {
+                        self.pages.push(page);
+                        (self.pages.len() - 1) as u32
+                    }
+                };
+                self.page_indices.insert(number, index);
+                index
+            }
+        };
+        let page = &mut self.pages[index as usize];
+        if page.epoch != self.epoch {
+            page.epoch = self.epoch;
+            page.cells.forget_readers();
+        }
+        page.cache.follow(self.level_two_generation);
+        self.last_page = Some((number, index));
+        index as usize
+    }
+
+    /// A lane loads `out.len()` bytes; `out` receives what the wave sees.
+    pub fn load(&mut self, lane: u32, va: u64, host: &mut dyn HostMemory, out: &mut [u8]) {
+        self.check_bounds(lane, va, out.len());
+        let mut trouble = Trouble::default();
+        let mut done = 0;
+        while done < out.len() {
+            let at = va.wrapping_add(done as u64);
+            let (_, mask, count) = piece(at, out.len() - done);
+            let value = self.load_dword(at & !3, mask, host, &mut trouble);
+            let bytes = value.to_le_bytes();
+            let first = (at & 3) as usize;
+            out[done..done + count].copy_from_slice(&bytes[first..first + count]);
+            done += count;
+        }
+        self.tell(trouble, lane, va);
+    }
+
+    /// A lane stores bytes.
+    pub fn store(&mut self, lane: u32, va: u64, bytes: &[u8], host: &mut dyn HostMemory) {
+        self.check_bounds(lane, va, bytes.len());
+        let mut trouble = Trouble::default();
+        let mut done = 0;
+        while done < bytes.len() {
+            let at = va.wrapping_add(done as u64);
+            let (_, mask, count) = piece(at, bytes.len() - done);
+            let first = (at & 3) as usize;
+            let mut dword = [0; 4];
+            dword[first..first + count].copy_from_slice(&bytes[done..done + count]);
+            let is_through = self.current.scope == Scope::System;
+            self.store_dword(at & !3, mask, u32::from_le_bytes(dword), is_through, host, &mut trouble);
+            done += count;
+        }
+        self.tell(trouble, lane, va);
+    }
+
+    /// A lane does an atomic on `old.len()` bytes, 4 or 8. `operation` gets the old bytes and changes them into the
+    /// new ones; `old` receives the old ones. With system scope it acts on host memory, but is not atomic towards
+    /// threads of the host.
+    pub fn atomic(
+        &mut self,
+        lane: u32,
+        va: u64,
+        host: &mut dyn HostMemory,
+        old: &mut [u8],
+        operation: impl FnOnce(&mut [u8]),
+    ) {
+        self.check_bounds(lane, va, old.len());
+        let is_through = self.current.scope == Scope::System;
+        let mut trouble = Trouble::default();
+        let mut done = 0;
+        while done < old.len() {
+            let at = va.wrapping_add(done as u64);
+            let (_, _, count) = piece(at, old.len() - done);
+            let index = self.page(at);
+            let page = &self.pages[index];
+            let dword = (at % PAGE_BYTES / 4) as usize;
+            let value = if is_through {
+                page.cache.uncached(page.va, dword, host)
+            } else {
+                page.cache.peek(page.va, dword, host)
+            };
+            let first = (at & 3) as usize;
+            old[done..done + count].copy_from_slice(&value.to_le_bytes()[first..first + count]);
+            done += count;
+        }
+        let mut new = [0; 16];
+        let new = &mut new[..old.len().min(16)];
+        new.copy_from_slice(&old[..new.len()]);
+        operation(new);
+        done = 0;
+        while done < new.len() {
+            let at = va.wrapping_add(done as u64);
+            let (_, mask, count) = piece(at, new.len() - done);
+            let first = (at & 3) as usize;
+            let mut dword = [0; 4];
+            dword[first..first + count].copy_from_slice(&new[done..done + count]);
+            self.store_dword(at & !3, mask, u32::from_le_bytes(dword), is_through, host, &mut trouble);
+            done += count;
+        }
+        self.tell(trouble, lane, va);
+    }
+
+    /// Alignment (rule 6: a multiple of the element, at most 4 bytes) and allocations.
+    #[inline]
+    fn check_bounds(&mut self, lane: u32, va: u64, len: usize) {
+        let alignment = len.next_power_of_two().min(4) as u64;
+        if va % alignment != 0 {
+            self.report_at(Defect::MisalignedGlobal, lane, va, None, || {
+                format!("{alignment} bytes expected")
+            });
+        }
+        if !self.allocations.holds(va, len as u64) {
+            self.report_outside(lane, va, len);
+        }
+    }
+
+    #[cold]
+    fn report_outside(&mut self, lane: u32, va: u64, len: usize) {
+        let detail = self.allocations.describe(va, len as u64);
+        self.report_at(Defect::OutsideAllocations, lane, va, None, || detail);
+    }
+
+    /// Tells the gravest of what one lane has met.
+    #[inline]
+    fn tell(&mut self, trouble: Trouble, lane: u32, va: u64) {
+        let is_met = trouble.conflict.is_some() || trouble.stored_here.is_some();
+        if is_met || trouble.missed.is_some() || trouble.is_replaced {
+            self.tell_slow(trouble, lane, va);
+        }
+    }
+
+    #[cold]
+    fn tell_slow(&mut self, trouble: Trouble, lane: u32, va: u64) {
+        if let Some(write) = trouble.stored_here {
+            let other = self.other_side(write.seen_wave, write.seen_site);
+            self.report_at(Defect::ScalarLoadOfStoredData, lane, va, Some(other), String::new);
+        } else if let Some(conflict) = trouble.conflict {
+            self.report_conflict(conflict, lane, va);
+        } else if let Some(write) = trouble.missed {
+            let other = self.other_side(write.seen_wave, write.seen_site);
+            let is_scalar = self.current.kind == AccessKind::ScalarLoad;
+            let defect = if is_scalar { Defect::StaleScalarCache } else { Defect::StaleVectorCache };
+            self.report_at(defect, lane, va, Some(other), String::new);
+        } else {
+            let other = self.other_side(HOST, 0);
+            self.report_at(Defect::StaleLevelTwo, lane, va, Some(other), String::new);
+        }
+    }
+
+    /// Brings a line in where the present instruction has not done so, and notes what the host has replaced.
+    #[inline]
+    fn line(&mut self, page: usize, va: u64, host: &mut dyn HostMemory) {
+        let line = va / LINE_BYTES;
+        if self.last_line.line != line || self.last_line.stamp != self.current.stamp {
+            let is_bypass = self.current.scope == Scope::System;
+            self.line_slow(page, va, is_bypass, host);
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn line_slow(&mut self, index: usize, va: u64, is_bypass: bool, host: &mut dyn HostMemory) {
+        let page = &mut self.pages[index];
+        let dword = (va % PAGE_BYTES / 4) as usize;
+        let last = &mut self.last_line;
+        last.line = va / LINE_BYTES;
+        last.stamp = self.current.stamp;
+        last.state = page.cache.bring_in(page.va, dword, is_bypass, host, &mut last.old);
+        let mut changed = last.state.changed | last.state.refreshed;
+        if last.state.refreshed != 0 {
+            self.now = self.now.saturating_add(1);
+        }
+        while changed != 0 {
+            let offset = changed.trailing_zeros() as usize;
+            changed &= changed - 1;
+            // What was dropped before the host's write can be in a nearer cache only from before the drop.
+            let is_refreshed = last.state.refreshed >> offset & 1 != 0;
+            let time = if is_refreshed { self.now } else { self.level_two_invalidated };
+            let dword = dword - LastLine::offset(dword) + offset;
+            page.cells.store_from_outside(dword, HOST, time, last.old[offset]);
+        }
+    }
+
+    #[inline]
+    fn load_dword(&mut self, va: u64, mask: u8, host: &mut dyn HostMemory, trouble: &mut Trouble) -> u32 {
+        let index = self.page(va);
+        self.line(index, va, host);
+        let dword = (va % PAGE_BYTES / 4) as usize;
+        let page = &mut self.pages[index];
+        let mut value = page.cache.dword(dword);
+        let current = &mut self.current;
+        if current.is_flag {
+            if let Some(wave) = self.waves.get_mut(&current.wave) {
+                let met = self.flags.access(va, mask, current, &self.sites, wave);
+                trouble.conflict = worse(trouble.conflict, met);
+            }
+            page.cells.set_flag(dword, true);
+        } else if page.cells.has_flag(dword) {
+            let met = self.flags.conflict_with_plain(va, mask, current, &self.sites);
+            trouble.conflict = worse(trouble.conflict, met);
+        }
+        let is_scalar = current.kind == AccessKind::ScalarLoad;
+        let (scope, cu, caches) = (current.scope, current.cu, &self.caches);
+        if is_scalar
+            && let Some(write) = page.cells.newest(dword)
+            && (current.dispatch_first..current.dispatch_end).contains(&write.seen_wave)
+        {
+            trouble.stored_here = Some(write);
+        }
+        let settled = Settled { wave: self.settled_wave, time: caches.settled_time() };
+        let mut context =
+            Context { current: &mut *current, sites: &self.sites, readers: &mut self.readers, settled };
+        let loaded = if is_scalar {
+            page.cells.load(dword, mask, &mut context, |write| caches.scalar_misses(write, scope, cu))
+        } else {
+            page.cells.load(dword, mask, &mut context, |write| caches.misses(write, scope, cu))
+        };
+        trouble.conflict = worse(trouble.conflict, loaded.conflict);
+        if loaded.unseen != 0 {
+            let bits = byte_bits(loaded.unseen);
+            value = value & !bits | loaded.previous & bits;
+        }
+        trouble.missed = trouble.missed.or(loaded.missed);
+        trouble.is_replaced |= self.last_line.state.replaced >> LastLine::offset(dword) & 1 != 0;
+        value
+    }
+
+    #[inline]
+    fn store_dword(
+        &mut self,
+        va: u64,
+        mask: u8,
+        value: u32,
+        is_through: bool,
+        host: &mut dyn HostMemory,
+        trouble: &mut Trouble,
+    ) {
+        let index = self.page(va);
+        let dword = (va % PAGE_BYTES / 4) as usize;
+        let settled = self.settled();
+        let page = &mut self.pages[index];
+        let old = page.cache.peek(page.va, dword, host);
+        let current = &mut self.current;
+        if current.is_flag {
+            if let Some(wave) = self.waves.get_mut(&current.wave) {
+                let met = self.flags.access(va, mask, current, &self.sites, wave);
+                trouble.conflict = worse(trouble.conflict, met);
+            }
+            page.cells.set_flag(dword, true);
+        } else if page.cells.has_flag(dword) {
+            let met = self.flags.conflict_with_plain(va, mask, current, &self.sites);
+            trouble.conflict = worse(trouble.conflict, met);
+            if self.flags.replace(va, mask) {
+                page.cells.set_flag(dword, false);
+            }
+        }
+        let mut context = Context { current, sites: &self.sites, readers: &mut self.readers, settled };
+        let met = page.cells.store(dword, mask, &mut context, old);
+        trouble.conflict = worse(trouble.conflict, met);
+        if is_through {
+            page.cache.store_through(page.va, dword, mask, value, host);
+        } else if page.cache.store(dword, mask, value) {
+            self.dirty_pages.push(index as u32);
+        }
+    }
+}

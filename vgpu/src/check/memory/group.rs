@@ -1,0 +1,194 @@
+//! The LDS and the barrier of one group.
+//!
+//! Contract: the LDS data stays in the engine; here is who wrote and read it. One shadow per group; it may be used
+//! again after [`GroupShadow::begin`]. Cost: 41 bytes per dword of LDS, cleared by `begin`.
+
+use super::MemoryChecker;
+use super::access::Conflict;
+use super::cells::{Cells, Context, Settled};
+use super::clock::Clock;
+use super::finding::{AccessKind, Defect, WaveId};
+use super::flags::Flags;
+use super::readers::{ReaderSets, worse};
+use std::sync::Arc;
+
+/// What is known of one group.
+#[derive(Debug)]
+pub struct GroupShadow {
+    bytes: u32,
+    cells: Cells,
+    readers: ReaderSets,
+    flags: Flags,
+    /// Bytes written so far, one nibble of each per dword.
+    written: Box<[u8]>,
+    /// What the waves have published that have signalled the present phase of the barrier.
+    arriving: Arc<Clock>,
+    /// The same of the last complete phase.
+    complete: Arc<Clock>,
+}
+
+/// The bytes of the dword that holds `address`: its index and mask, and how many bytes of `len` it holds.
+#[inline]
+pub(super) fn piece(address: u64, len: usize) -> (u64, u8, usize) {
+    let first = (address & 3) as usize;
+    let count = len.min(4 - first);
+    (address >> 2, (((1_u32 << count) - 1) << first) as u8, count)
+}
+
+impl GroupShadow {
+    /// The shadow of a group with `bytes` of LDS.
+    pub fn new(bytes: u32) -> GroupShadow {
+        let dwords = bytes.div_ceil(4) as usize;
+        GroupShadow {
+            bytes,
+            cells: Cells::new(dwords),
+            readers: ReaderSets::default(),
+            flags: Flags::default(),
+            written: vec![0; dwords].into_boxed_slice(),
+            arriving: Arc::default(),
+            complete: Arc::default(),
+        }
+    }
+
+    /// Makes it the shadow of a new group with `bytes` of LDS.
+    pub fn begin(&mut self, bytes: u32) {
+        *self = GroupShadow::new(bytes);
+    }
+
+    /// All waves of the group have signalled, or have ended: those that wait may go on.
+    pub fn barrier_completed(&mut self) {
+        self.complete = std::mem::take(&mut self.arriving);
+    }
+}
+
+impl MemoryChecker {
+    /// A wave signals the barrier: it publishes what it has done and what it knows.
+    pub fn barrier_signal(&mut self, group: &mut GroupShadow, wave: WaveId) {
+        let published = self.wave(wave).publish();
+        Clock::join_shared(&mut group.arriving, &published);
+    }
+
+    /// A wave passes its barrier wait: it learns what all had published when the last one signalled.
+    pub fn barrier_wait(&mut self, group: &GroupShadow, wave: WaveId) {
+        self.wave(wave).join(&group.complete);
+        self.refresh_clock(wave);
+    }
+
+    /// A lane loads from LDS. `element_bytes` is what the address must be a multiple of.
+    /// Returns false where the access is not inside the allocation; the engine then loads zeros.
+    pub fn lds_load(
+        &mut self,
+        group: &mut GroupShadow,
+        lane: u32,
+        address: u32,
+        len: u32,
+        element_bytes: u32,
+    ) -> bool {
+        self.lds_access(group, lane, address, len, element_bytes)
+    }
+
+    /// A lane stores to LDS. Returns false where the access is not inside the allocation and must be dropped.
+    pub fn lds_store(
+        &mut self,
+        group: &mut GroupShadow,
+        lane: u32,
+        address: u32,
+        len: u32,
+        element_bytes: u32,
+    ) -> bool {
+        self.lds_access(group, lane, address, len, element_bytes)
+    }
+
+    /// A lane does an atomic on LDS. Returns false where the access is not inside the allocation.
+    pub fn lds_atomic(&mut self, group: &mut GroupShadow, lane: u32, address: u32, len: u32) -> bool {
+        self.lds_access(group, lane, address, len, len)
+    }
+
+    fn lds_access(
+        &mut self,
+        group: &mut GroupShadow,
+        lane: u32,
+        address: u32,
+        len: u32,
+        element_bytes: u32,
+    ) -> bool {
+        let end = u64::from(address) + u64::from(len);
+        if end > u64::from(group.bytes) {
+            self.report_at(Defect::LdsOutOfBounds, lane, u64::from(address), None, || {
+                format!("{len} bytes at {address} of {} bytes", group.bytes)
+            });
+            return false;
+        }
+        if element_bytes > 1 && address % element_bytes != 0 {
+            self.report_at(Defect::MisalignedLds, lane, u64::from(address), None, || {
+                format!("address {address}, {element_bytes} bytes expected")
+            });
+        }
+        if group.readers.is_full() {
+            group.readers.collect(group.cells.reader_sets());
+        }
+        let kind = self.current.kind;
+        let (mut at, mut left) = (u64::from(address), len as usize);
+        let (mut worst, mut is_uninitialised) = (None, false);
+        while left > 0 {
+            let (index, mask, count) = piece(at, left);
+            let dword = index as usize;
+            if kind.is_atomic() || !kind.is_write() {
+                is_uninitialised |= mask & !group.written[dword] != 0;
+            }
+            worst = worse(worst, self.lds_dword(group, dword, mask));
+            if kind.is_write() {
+                group.written[dword] |= mask;
+            }
+            at += count as u64;
+            left -= count;
+        }
+        if is_uninitialised {
+            self.report_at(Defect::UninitialisedLds, lane, u64::from(address), None, String::new);
+        }
+        if let Some(conflict) = worst {
+            self.report_conflict(conflict, lane, u64::from(address));
+        }
+        true
+    }
+
+    fn lds_dword(&mut self, group: &mut GroupShadow, dword: usize, mask: u8) -> Option<Conflict> {
+        let key = dword as u64;
+        let is_write = self.current.kind.is_write();
+        let is_flag = self.current.is_flag;
+        let mut worst = None;
+        if is_flag {
+            let wave = self.waves.get_mut(&self.current.wave)?;
+            worst = group.flags.access(key, mask, &mut self.current, &self.sites, wave);
+            group.cells.set_flag(dword, true);
+        } else if group.cells.has_flag(dword) {
+            worst = group.flags.conflict_with_plain(key, mask, &mut self.current, &self.sites);
+            if is_write && group.flags.replace(key, mask) {
+                group.cells.set_flag(dword, false);
+            }
+        }
+        let mut context = Context {
+            current: &mut self.current,
+            sites: &self.sites,
+            readers: &mut group.readers,
+            settled: Settled::default(),
+        };
+        let met = if is_write {
+            group.cells.store(dword, mask, &mut context, 0)
+        } else {
+            group.cells.load(dword, mask, &mut context, |_| false).conflict
+        };
+        worse(worst, met)
+    }
+}
+
+impl AccessKind {
+    /// The width that an LDS access of `len` bytes must be aligned to (instruction set reference §9): 8 for 8, 16 for
+    /// 12 and 16. A 2addr form is aligned to its element.
+    pub fn lds_alignment_bytes(len: u32) -> u32 {
+        match len {
+            12 => 16,
+            other => other,
+        }
+    }
+}

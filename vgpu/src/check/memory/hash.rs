@@ -1,0 +1,59 @@
+//! A hash for small trusted keys.
+//!
+//! Contract: keys are numbers that this process made (pages, sites, waves); there is no defence against chosen
+//! keys. Cost: one multiplication per word.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A map with [`WordHasher`].
+pub(super) type FastMap<Key, Value> = HashMap<Key, Value, BuildHasherDefault<WordHasher>>;
+
+/// 2^64 divided by the golden ratio, odd: spreads consecutive numbers.
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Multiplies and folds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct WordHasher(u64);
+
+impl WordHasher {
+    #[inline]
+    fn mix(&mut self, word: u64) {
+        let product = (self.0.rotate_left(26) ^ word).wrapping_mul(MULTIPLIER);
+        self.0 = product ^ (product >> 32);
+    }
+}
+
+impl Hasher for WordHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.mix(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u8(&mut self, value: u8) {
+        self.mix(u64::from(value));
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.mix(u64::from(value));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.mix(value);
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        self.mix(value as u64);
+    }
+
+    fn write_isize(&mut self, value: isize) {
+        self.mix(value as u64);
+    }
+}

@@ -1,0 +1,231 @@
+//! GL2 as a copy of its own: what the GPU has written or loaded, apart from what the host sees.
+//!
+//! Contract: stores stay in the copy, byte by byte, until a write-back; loads fill whole lines, which stay until an
+//! invalidation, whatever the host writes meanwhile. Lines are never evicted: a program must not depend on luck.
+//! Cost: a line is read from host memory and compared once per instruction that loads from it.
+
+use super::cells::byte_bits;
+use super::hash::FastMap;
+use super::readers::WHOLE;
+
+/// Bytes of a page of the checker.
+pub(super) const PAGE_BYTES: u64 = 4096;
+/// Dwords of a page.
+pub(super) const PAGE_DWORDS: usize = 1024;
+/// Bytes that a load brings in: a line of GL2 (hardware reference §6.1).
+pub(super) const LINE_BYTES: u64 = 128;
+/// Dwords of a line.
+const LINE_DWORDS: usize = 32;
+/// Lines of a page.
+const PAGE_LINES: usize = PAGE_DWORDS / LINE_DWORDS;
+
+/// Memory behind the caches, as the host sees it.
+///
+/// Contract: the caller has checked that what an instruction or packet touches is mapped; the rest of a touched page
+/// is then mapped too.
+pub trait HostMemory {
+    /// Copies bytes out.
+    fn read(&mut self, va: u64, destination: &mut [u8]);
+    /// Copies bytes in.
+    fn write(&mut self, va: u64, source: &[u8]);
+}
+
+/// One page of GL2.
+#[derive(Debug)]
+pub(super) struct CachePage {
+    data: Box<[u32; PAGE_DWORDS]>,
+    /// Dwords that are in the cache; one word per line. Not what is dirty in part.
+    valid: [u32; PAGE_LINES],
+    /// Dwords that were in the cache before the last invalidation; `data` still has them.
+    known: [u32; PAGE_LINES],
+    /// Bytes that the host cannot see.
+    dirty: Box<[u8; PAGE_DWORDS]>,
+    /// Lines with such bytes.
+    dirty_lines: u32,
+    /// Invalidations that the page has followed.
+    generation: u32,
+}
+
+/// What a line's comparison with host memory has shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LineState {
+    /// Dwords that the host has replaced since they were cached.
+    pub(super) replaced: u32,
+    /// Dwords cached before the last invalidation, and not since, that the host has replaced meanwhile.
+    pub(super) changed: u32,
+    /// Dwords that were cached until now, and that a bypassing load has replaced.
+    pub(super) refreshed: u32,
+}
+
+impl Default for CachePage {
+    fn default() -> CachePage {
+        CachePage {
+            data: Box::new([0; PAGE_DWORDS]),
+            valid: [0; PAGE_LINES],
+            known: [0; PAGE_LINES],
+            dirty: Box::new([0; PAGE_DWORDS]),
+            dirty_lines: 0,
+            generation: 0,
+        }
+    }
+}
+
+impl CachePage {
+    /// Follows the invalidations that have happened since.
+    pub(super) fn follow(&mut self, generation: u32) {
+        if self.generation != generation {
+            self.generation = generation;
+            for (known, valid) in self.known.iter_mut().zip(&mut self.valid) {
+                *known |= std::mem::take(valid);
+            }
+        }
+    }
+
+    /// The dword as the GPU sees it; its line must have been brought in.
+    #[inline]
+    pub(super) fn dword(&self, index: usize) -> u32 {
+        self.data[index]
+    }
+
+    /// Brings the line of dword `index` in and compares it with host memory. With `is_bypass` the host's bytes
+    /// replace what is cached. `old` receives the line as it was.
+    pub(super) fn bring_in(
+        &mut self,
+        page_va: u64,
+        index: usize,
+        is_bypass: bool,
+        host: &mut dyn HostMemory,
+        old: &mut [u32; LINE_DWORDS],
+    ) -> LineState {
+        let line = index / LINE_DWORDS;
+        let first = line * LINE_DWORDS;
+        let mut bytes = [0; LINE_BYTES as usize];
+        host.read(page_va + 4 * first as u64, &mut bytes);
+        let mut state = LineState::default();
+        let (valid, known) = (self.valid[line], self.known[line]);
+        for (offset, chunk) in bytes.chunks_exact(4).enumerate() {
+            let bit = 1 << offset;
+            let dirty = byte_bits(self.dirty[first + offset]);
+            let word = u32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]);
+            let data = &mut self.data[first + offset];
+            old[offset] = *data;
+            let merged = *data & dirty | word & !dirty;
+            if merged == *data {
+                continue;
+            }
+            if valid & bit != 0 && !is_bypass {
+                state.replaced |= bit;
+                continue;
+            }
+            if valid & bit != 0 {
+                state.refreshed |= bit;
+            } else {
+                state.changed |= known & bit;
+            }
+            *data = merged;
+        }
+        self.valid[line] = u32::MAX;
+        self.known[line] = u32::MAX;
+        state
+    }
+
+    /// The dword as the GPU would see it, without caching anything.
+    pub(super) fn peek(&self, page_va: u64, index: usize, host: &mut dyn HostMemory) -> u32 {
+        let dirty = self.dirty[index];
+        let is_valid = self.valid[index / LINE_DWORDS] >> (index % LINE_DWORDS) & 1 != 0;
+        if is_valid || dirty == WHOLE {
+            return self.data[index];
+        }
+        self.uncached(page_va, index, host)
+    }
+
+    /// The dword as the host sees it, with what it cannot see yet.
+    pub(super) fn uncached(&self, page_va: u64, index: usize, host: &mut dyn HostMemory) -> u32 {
+        let mut bytes = [0; 4];
+        host.read(page_va + 4 * index as u64, &mut bytes);
+        let dirty = byte_bits(self.dirty[index]);
+        self.data[index] & dirty | u32::from_le_bytes(bytes) & !dirty
+    }
+
+    /// Writes bytes of `mask` of a dword into the copy; true where the page was clean before.
+    pub(super) fn store(&mut self, index: usize, mask: u8, value: u32) -> bool {
+        let bits = byte_bits(mask);
+        let was_clean = self.dirty_lines == 0;
+        self.data[index] = self.data[index] & !bits | value & bits;
+        self.dirty[index] |= mask;
+        self.dirty_lines |= 1 << (index / LINE_DWORDS);
+        was_clean
+    }
+
+    /// Writes bytes of `mask` of a dword through to the host.
+    pub(super) fn store_through(
+        &mut self,
+        page_va: u64,
+        index: usize,
+        mask: u8,
+        value: u32,
+        host: &mut dyn HostMemory,
+    ) {
+        let bits = byte_bits(mask);
+        self.data[index] = self.data[index] & !bits | value & bits;
+        self.dirty[index] &= !mask;
+        write_masked(page_va + 4 * index as u64, mask, value, host);
+    }
+
+    /// Writes all dirty bytes to the host. They stay cached.
+    pub(super) fn write_back(&mut self, page_va: u64, host: &mut dyn HostMemory) {
+        let lines = std::mem::take(&mut self.dirty_lines);
+        for line in (0..PAGE_LINES).filter(|line| lines >> line & 1 != 0) {
+            for index in line * LINE_DWORDS..(line + 1) * LINE_DWORDS {
+                let mask = std::mem::take(&mut self.dirty[index]);
+                write_masked(page_va + 4 * index as u64, mask, self.data[index], host);
+                if mask == WHOLE {
+                    self.valid[line] |= 1 << (index % LINE_DWORDS);
+                }
+            }
+        }
+    }
+
+    /// Adds the ranges of dirty dwords to a list of (address, length in bytes), joining neighbours.
+    pub(super) fn dirty_ranges(&self, page_va: u64, ranges: &mut Vec<(u64, u64)>) {
+        for (index, mask) in self.dirty.iter().enumerate().filter(|(_, mask)| **mask != 0) {
+            let first = page_va + 4 * index as u64 + u64::from(mask.trailing_zeros());
+            let end = page_va + 4 * index as u64 + u64::from(8 - mask.leading_zeros());
+            match ranges.last_mut() {
+                Some((va, len)) if *va + *len == first => *len = end - *va,
+                _ => ranges.push((first, end - first)),
+            }
+        }
+    }
+}
+
+/// Writes the bytes of `mask` of a dword.
+fn write_masked(va: u64, mask: u8, value: u32, host: &mut dyn HostMemory) {
+    let bytes = value.to_le_bytes();
+    if mask == WHOLE {
+        host.write(va, &bytes);
+        return;
+    }
+    for (byte, value) in bytes.iter().enumerate().filter(|(byte, _)| mask >> byte & 1 != 0) {
+        host.write(va + byte as u64, std::slice::from_ref(value));
+    }
+}
+
+/// Line brought in last, and by which instruction.
+#[derive(Debug, Default)]
+pub(super) struct LastLine {
+    pub(super) stamp: u32,
+    pub(super) line: u64,
+    pub(super) state: LineState,
+    pub(super) old: [u32; LINE_DWORDS],
+}
+
+impl LastLine {
+    /// The position of a dword of a page in its line.
+    pub(super) fn offset(index: usize) -> usize {
+        index % LINE_DWORDS
+    }
+}
+
+/// Number of a page to its place.
+pub(super) type PageIndices = FastMap<u64, u32>;

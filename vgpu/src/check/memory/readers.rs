@@ -1,0 +1,238 @@
+//! Sets of readers: who has read a dword since it was last written.
+//!
+//! Contract: a set is a number; sets are lists that share their tails, so that the dwords that the same instructions
+//! have read cost one number each. 0 is the empty set. A reader leaves a set when a later reader is ordered after it
+//! and covers its bytes: whoever is ordered after the later one is ordered after it too.
+//! Cost: the change of a set by an instruction, and the verdict of an instruction on a set, are remembered per
+//! instruction; without that a walk of the list. Memory: 20 bytes per change, reclaimed by [`ReaderSets::collect`].
+
+use super::access::{Conflict, Current, Earlier};
+use super::clock::Order;
+use super::finding::Sites;
+
+/// Slots of the per-instruction caches; a power of two.
+const CACHE_SLOTS: usize = 64;
+/// Longest part of a list that is rewritten to take readers out.
+const PRUNE_STEPS: usize = 64;
+/// Fewest nodes at which unused ones are reclaimed.
+pub(super) const COLLECT_NODES: usize = 1 << 22;
+/// All bytes of a dword.
+pub(super) const WHOLE: u8 = 0xf;
+
+/// One reader and the set that it was added to.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    parent: u32,
+    earlier: Earlier,
+    /// Bytes read.
+    mask: u8,
+}
+
+/// Two numbers and the instruction for which they hold.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    stamp: u32,
+    from: u32,
+    mask: u8,
+    to: u32,
+}
+
+/// All sets of one memory.
+#[derive(Debug)]
+pub(super) struct ReaderSets {
+    /// The first is the empty set.
+    nodes: Vec<Node>,
+    additions: [Slot; CACHE_SLOTS],
+    verdicts: [Slot; CACHE_SLOTS],
+    collect_at: usize,
+}
+
+const EMPTY: Node =
+    Node { parent: 0, earlier: Earlier { wave: super::access::NOBODY, sequence: 0, site: 0 }, mask: 0 };
+
+impl Default for ReaderSets {
+    fn default() -> ReaderSets {
+        ReaderSets {
+            nodes: vec![EMPTY],
+            additions: [Slot::default(); CACHE_SLOTS],
+            verdicts: [Slot::default(); CACHE_SLOTS],
+            collect_at: COLLECT_NODES,
+        }
+    }
+}
+
+impl ReaderSets {
+    /// Forgets all sets.
+    pub(super) fn clear(&mut self) {
+        self.nodes.truncate(1);
+        self.forget_answers();
+    }
+
+    fn forget_answers(&mut self) {
+        self.additions = [Slot::default(); CACHE_SLOTS];
+        self.verdicts = [Slot::default(); CACHE_SLOTS];
+    }
+
+    fn push(&mut self, parent: u32, earlier: Earlier, mask: u8) -> u32 {
+        self.nodes.push(Node { parent, earlier, mask });
+        (self.nodes.len() - 1) as u32
+    }
+
+    /// The set with the present access as a reader of the bytes of `mask`.
+    #[inline]
+    pub(super) fn add(&mut self, set: u32, mask: u8, current: &mut Current, sites: &Sites) -> u32 {
+        let slot = &self.additions[set as usize % CACHE_SLOTS];
+        if slot.stamp == current.stamp && slot.from == set && slot.mask == mask {
+            return slot.to;
+        }
+        self.add_slow(set, mask, current, sites)
+    }
+
+    #[inline(never)]
+    fn add_slow(&mut self, set: u32, mask: u8, current: &mut Current, sites: &Sites) -> u32 {
+        let me = Earlier { wave: current.wave, sequence: current.sequence, site: current.site };
+        let head = self.nodes[set as usize];
+        let to = if set != 0 && head.earlier == me {
+            // Another lane of the same instruction.
+            if head.mask | mask == head.mask { set } else { self.push(head.parent, me, head.mask | mask) }
+        } else {
+            let tail = self.without_covered(set, mask, current, sites);
+            self.push(tail, me, mask)
+        };
+        self.additions[set as usize % CACHE_SLOTS] = Slot { stamp: current.stamp, from: set, mask, to };
+        to
+    }
+
+    /// The set without the readers near its head that the present one stands for.
+    fn without_covered(&mut self, set: u32, mask: u8, current: &mut Current, sites: &Sites) -> u32 {
+        let mut kept = Vec::new();
+        let (mut at, mut unchanged_from, mut kept_until) = (set, set, 0);
+        for _ in 0..PRUNE_STEPS {
+            if at == 0 {
+                break;
+            }
+            let node = self.nodes[at as usize];
+            let is_covered = node.mask & !mask == 0
+                && current.order(node.earlier, sites) == Order::Before
+                && node.earlier != EMPTY.earlier;
+            if is_covered {
+                unchanged_from = node.parent;
+                kept_until = kept.len();
+            } else {
+                kept.push(node);
+            }
+            at = node.parent;
+        }
+        let mut tail = unchanged_from;
+        for node in kept[..kept_until].iter().rev() {
+            tail = self.push(tail, node.earlier, node.mask);
+        }
+        tail
+    }
+
+    /// The first reader of bytes of `mask` that the present write must not meet.
+    #[inline]
+    pub(super) fn conflict(
+        &mut self,
+        set: u32,
+        mask: u8,
+        current: &mut Current,
+        sites: &Sites,
+    ) -> Option<Conflict> {
+        if set == 0 {
+            return None;
+        }
+        let slot = &self.verdicts[set as usize % CACHE_SLOTS];
+        if slot.stamp == current.stamp && slot.from == set && slot.mask == mask {
+            return None;
+        }
+        let mut worst: Option<Conflict> = None;
+        let mut at = set;
+        while at != 0 {
+            let node = self.nodes[at as usize];
+            if node.mask & mask != 0 {
+                let found = current.conflict(node.earlier, sites);
+                worst = worse(worst, found);
+            }
+            at = node.parent;
+        }
+        if worst.is_none() {
+            self.verdicts[set as usize % CACHE_SLOTS] = Slot { stamp: current.stamp, from: set, mask, to: 0 };
+        }
+        worst
+    }
+
+    /// The set of those that have read bytes outside `mask`, whose readers a write has replaced.
+    pub(super) fn outside(&mut self, set: u32, mask: u8) -> u32 {
+        if mask == WHOLE || set == 0 {
+            return 0;
+        }
+        let mut kept = Vec::new();
+        let (mut at, mut dropped) = (set, false);
+        while at != 0 {
+            let node = self.nodes[at as usize];
+            if node.mask & !mask != 0 {
+                kept.push(node)
+            } else {
+                dropped = true
+            }
+            at = node.parent;
+        }
+        if !dropped {
+            return set;
+        }
+        kept.iter().rev().fold(0, |tail, node| self.push(tail, node.earlier, node.mask))
+    }
+
+    /// True where unused nodes should be reclaimed.
+    pub(super) fn is_full(&self) -> bool {
+        self.nodes.len() >= self.collect_at
+    }
+
+    /// Keeps only what the given sets need, and renumbers the sets.
+    pub(super) fn collect<'a>(&mut self, sets: impl Iterator<Item = &'a mut u32>) {
+        let mut renumbered = vec![0_u32; self.nodes.len()];
+        let mut nodes = vec![EMPTY];
+        let mut chain = Vec::new();
+        for set in sets {
+            let mut at = *set;
+            while at != 0 && renumbered[at as usize] == 0 {
+                chain.push(at);
+                at = self.nodes[at as usize].parent;
+            }
+            while let Some(old) = chain.pop() {
+                let mut node = self.nodes[old as usize];
+                node.parent = renumbered[node.parent as usize];
+                renumbered[old as usize] = nodes.len() as u32;
+                nodes.push(node);
+            }
+            *set = renumbered[*set as usize];
+        }
+        self.nodes = nodes;
+        self.collect_at = COLLECT_NODES.max(2 * self.nodes.len());
+        self.forget_answers();
+    }
+
+    #[cfg(test)]
+    pub(super) fn waves(&self, set: u32) -> Vec<u32> {
+        let mut at = set;
+        let mut waves = Vec::new();
+        while at != 0 {
+            waves.push(self.nodes[at as usize].earlier.wave);
+            at = self.nodes[at as usize].parent;
+        }
+        waves
+    }
+}
+
+/// The graver of two conflicts: a race before a missing wait.
+pub(super) fn worse(one: Option<Conflict>, other: Option<Conflict>) -> Option<Conflict> {
+    use super::finding::Defect;
+    match (one, other) {
+        (Some(first), Some(second)) if first.defect != Defect::Race && second.defect == Defect::Race => {
+            Some(second)
+        }
+        (Some(first), _) => Some(first),
+        (None, second) => second,
+    }
+}
