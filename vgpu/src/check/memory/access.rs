@@ -71,7 +71,7 @@ pub(super) struct Current {
 impl Current {
     /// Forgets what was remembered of the last instruction.
     pub(super) fn renew(&mut self) {
-        self.stamp += 1;
+        self.stamp = self.stamp.wrapping_add(1).max(1);
         self.memo = None;
         self.release = None;
     }

@@ -25,8 +25,10 @@ pub(super) struct Write {
     pub(super) previous: u32,
     /// On which compute unit.
     pub(super) cu: u16,
-    /// Which bytes.
+    /// Bytes of the last write of any kind.
     mask: u8,
+    /// Bytes of the last plain write.
+    plain_mask: u8,
 }
 
 const UNWRITTEN: Write = Write {
@@ -37,6 +39,7 @@ const UNWRITTEN: Write = Write {
     previous: 0,
     cu: NO_CU,
     mask: 0,
+    plain_mask: 0,
 };
 
 /// Below which wave and time a write needs no record any more: everybody is ordered after it and sees it.
@@ -100,6 +103,7 @@ impl Write {
         self.cu = current.cu;
         self.mask = mask;
         if !current.is_flag {
+            self.plain_mask = mask;
             self.plain = Earlier { wave: current.wave, sequence: current.sequence, site: current.site };
         }
     }
@@ -148,10 +152,10 @@ impl Cells {
         let mut loaded = Loaded::default();
         if let Some(write) = self.writes.get(index) {
             if write.mask != 0 {
-                judge(write, mask & write.mask, context, &is_unseen, &mut loaded);
+                judge(write, mask, context, &is_unseen, &mut loaded);
             } else if let Some(bytes) = self.split.get(&(index as u32)).filter(|_| !self.split.is_empty()) {
                 for (byte, write) in bytes.iter().enumerate() {
-                    judge(write, mask & write.mask & 1 << byte, context, &is_unseen, &mut loaded);
+                    judge(write, mask & 1 << byte, context, &is_unseen, &mut loaded);
                 }
             }
         }
@@ -188,7 +192,7 @@ impl Cells {
         let write = &mut self.writes[index];
         let is_split = write.mask == 0 && !self.split.is_empty() && self.split.contains_key(&(index as u32));
         if !is_split {
-            if write.mask & mask != 0 {
+            if write.plain_mask & mask != 0 {
                 worst = worse(worst, context.current.conflict(write.plain, context.sites));
             }
             let me = (context.current.wave, context.current.sequence);
@@ -205,7 +209,11 @@ impl Cells {
             }
             let whole = std::mem::replace(write, UNWRITTEN);
             let of_byte = |byte: u8| {
-                if whole.mask >> byte & 1 != 0 { Write { mask: 1 << byte, ..whole } } else { UNWRITTEN }
+                let bit = 1 << byte;
+                if whole.mask & bit == 0 {
+                    return UNWRITTEN;
+                }
+                Write { mask: bit, plain_mask: whole.plain_mask & bit, ..whole }
             };
             self.split.insert(index as u32, [of_byte(0), of_byte(1), of_byte(2), of_byte(3)]);
         }
@@ -213,7 +221,7 @@ impl Cells {
         for (byte, write) in bytes.iter_mut().enumerate() {
             let bit = 1 << byte;
             if mask & bit != 0 {
-                if is_split && write.mask != 0 {
+                if is_split && write.plain_mask != 0 {
                     worst = worse(worst, context.current.conflict(write.plain, context.sites));
                 }
                 write.record(bit, context.current, old);
@@ -221,7 +229,7 @@ impl Cells {
         }
         // Flag writes keep the plain write under them, byte by byte.
         if mask == WHOLE && !context.current.is_flag {
-            self.writes[index] = Write { mask: WHOLE, ..bytes[0] };
+            self.writes[index] = Write { mask: WHOLE, plain_mask: WHOLE, ..bytes[0] };
             self.split.remove(&(index as u32));
         }
         worst
@@ -246,7 +254,7 @@ impl Cells {
     }
 }
 
-/// What a load of the bytes of `mask`, all in this record, meets.
+/// What a load of the bytes of `mask` meets in this record.
 #[inline]
 fn judge(
     write: &Write,
@@ -255,13 +263,13 @@ fn judge(
     is_unseen: &impl Fn(&Write) -> bool,
     loaded: &mut Loaded,
 ) {
-    if mask == 0 {
-        return;
-    }
-    if let Some(found) = context.current.conflict(write.plain, context.sites) {
+    if mask & write.plain_mask != 0
+        && let Some(found) = context.current.conflict(write.plain, context.sites)
+    {
         loaded.conflict = worse(loaded.conflict, Some(found));
     }
-    if is_unseen(write) {
+    let mask = mask & write.mask;
+    if mask != 0 && is_unseen(write) {
         loaded.unseen |= mask;
         let bits = byte_bits(mask);
         loaded.previous = loaded.previous & !bits | write.previous & bits;

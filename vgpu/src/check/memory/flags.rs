@@ -80,7 +80,10 @@ impl Flags {
     pub(super) fn replace(&mut self, key: u64, mask: u8) -> bool {
         let Some(flag) = self.flags.get_mut(&key) else { return true };
         flag.published.clear();
-        flag.accesses.retain(|access| access.mask & !mask != 0);
+        flag.accesses.retain_mut(|access| {
+            access.mask &= !mask;
+            access.mask != 0
+        });
         if flag.accesses.is_empty() {
             self.flags.remove(&key);
             return true;
@@ -98,16 +101,23 @@ impl Flags {
         wave: &mut WaveState,
     ) -> Option<Conflict> {
         let flag = self.flags.entry(key).or_default();
-        let kind = current.kind;
+        let (kind, scope) = (current.kind, current.scope);
         let is_write = kind.is_write();
         let mut worst = None;
         let mut own = None;
         for (index, access) in flag.accesses.iter().enumerate() {
-            if access.earlier.wave == current.wave && access.is_write == is_write {
+            let site = sites.get(access.earlier.site);
+            let is_own = access.earlier.wave == current.wave;
+            if is_own
+                && is_write == access.is_write
+                && site.scope == scope
+                && site.kind.class() == kind.class()
+            {
                 own = Some(index);
-            } else if access.mask & mask != 0
+            } else if !is_own
+                && access.mask & mask != 0
                 && (is_write || access.is_write)
-                && !current.covers(&sites.get(access.earlier.site), access.cu)
+                && !current.covers(&site, access.cu)
             {
                 worst = worse(worst, current.conflict(access.earlier, sites));
             }
@@ -122,13 +132,13 @@ impl Flags {
             None => flag.accesses.push(record),
         }
         let is_lds = matches!(kind, AccessKind::LdsAtomic { .. });
-        let scope = if is_lds { Scope::Device } else { current.scope };
+        let reach = if is_lds { Scope::Device } else { scope };
         let returns = matches!(
             kind,
             AccessKind::Load | AccessKind::Atomic { returns: true } | AccessKind::LdsAtomic { returns: true }
         );
         if returns {
-            for domain in domains(scope, current.cu) {
+            for domain in domains(reach, current.cu) {
                 if let Some((_, clock)) = flag.published.iter().find(|(known, _)| *known == domain) {
                     wave.acquire(current.sequence, kind.class(), clock);
                 }
@@ -139,7 +149,7 @@ impl Flags {
             if !kind.is_atomic() {
                 flag.published.clear();
             }
-            for domain in domains(scope, current.cu) {
+            for domain in domains(reach, current.cu) {
                 match flag.published.iter_mut().find(|(known, _)| *known == domain) {
                     Some((_, clock)) => Clock::join_shared(clock, release),
                     None => flag.published.push((domain, release.clone())),

@@ -145,6 +145,7 @@ impl MemoryChecker {
         if ordered_before == first {
             self.epoch += 1;
             self.settled_wave = first;
+            self.last_page = None;
             self.readers.clear();
             self.flags.clear();
             self.waves.clear();
@@ -215,7 +216,9 @@ impl MemoryChecker {
             self.report_now(Defect::UnwaitedWriteBack, None, 0, None, String::new);
         }
         if self.readers.is_full() {
-            self.readers.collect(self.pages.iter_mut().flat_map(|page| page.cells.reader_sets()));
+            let epoch = self.epoch;
+            let pages = self.pages.iter_mut().filter(|page| page.epoch == epoch);
+            self.readers.collect(pages.flat_map(|page| page.cells.reader_sets()));
         }
     }
 

@@ -112,9 +112,7 @@ impl ReaderSets {
                 break;
             }
             let node = self.nodes[at as usize];
-            let is_covered = node.mask & !mask == 0
-                && current.order(node.earlier, sites) == Order::Before
-                && node.earlier != EMPTY.earlier;
+            let is_covered = node.mask & !mask == 0 && is_covered_by(node.earlier, current, sites);
             if is_covered {
                 unchanged_from = node.parent;
                 kept_until = kept.len();
@@ -171,10 +169,9 @@ impl ReaderSets {
         let (mut at, mut dropped) = (set, false);
         while at != 0 {
             let node = self.nodes[at as usize];
+            dropped |= node.mask & mask != 0;
             if node.mask & !mask != 0 {
-                kept.push(node)
-            } else {
-                dropped = true
+                kept.push(Node { mask: node.mask & !mask, ..node });
             }
             at = node.parent;
         }
@@ -223,6 +220,15 @@ impl ReaderSets {
         }
         waves
     }
+}
+
+/// True where whoever is ordered after the present read is ordered after the earlier one too.
+fn is_covered_by(earlier: Earlier, current: &mut Current, sites: &Sites) -> bool {
+    // Reads of one wave complete in order within a class only.
+    if earlier.wave == current.wave && sites.get(earlier.site).kind.class() != current.kind.class() {
+        return false;
+    }
+    current.order(earlier, sites) == Order::Before
 }
 
 /// The graver of two conflicts: a race before a missing wait.

@@ -1,1 +1,6 @@
-//! Tests.
+//! Tests of the memory checker against its interface: a rig that plays the engine, scenarios, and a model.
+
+mod happens_before;
+mod rig;
+mod scenarios;
+mod values;

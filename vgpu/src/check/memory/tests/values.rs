@@ -1,0 +1,114 @@
+//! GL2 as a copy: what the host, the command processor and the waves read, and what is remembered of old dispatches.
+
+use super::rig::{BASE, Rig};
+use crate::check::memory::{AccessKind, CacheActions, Defect, Path, Scope, WaveId};
+
+#[test]
+fn dirty_bytes_are_listed_and_reach_the_host_alone() {
+    let mut rig = Rig::new();
+    rig.host.set(BASE, 0x4433_2211);
+    rig.host.set(BASE + 0x1000, 5);
+    rig.store_bytes(0, Scope::Cu, BASE + 1, &[0xaa]);
+    rig.store_bytes(0, Scope::Cu, BASE + 2, &[0xbb]);
+    rig.store(0, Scope::Cu, BASE + 0x1ffc, 1);
+    rig.store(0, Scope::Cu, BASE + 0x2000, 2);
+    assert_eq!(rig.checker.dirty_ranges(), [(BASE + 1, 2), (BASE + 0x1ffc, 8)]);
+    assert_eq!(rig.load(0, Scope::Cu, BASE), 0x44bb_aa11);
+    // The host writes another byte of the same dword meanwhile: both survive.
+    rig.host.0[0] = 0x99;
+    rig.acquire(CacheActions::LEVEL_TWO_WRITE_BACK);
+    assert_eq!(rig.host.dword(BASE), 0x44bb_aa99);
+    assert_eq!(rig.host.dword(BASE + 0x2000), 2);
+    assert_eq!(rig.host.dword(BASE + 0x1000), 5);
+    assert!(rig.checker.dirty_ranges().is_empty());
+    // An invalidation does not lose what is dirty.
+    rig.store(0, Scope::Cu, BASE, 3);
+    rig.acquire(CacheActions::LEVEL_TWO_INVALIDATE);
+    assert_eq!(rig.load(0, Scope::Cu, BASE), 3);
+}
+
+#[test]
+fn the_command_processor_polls_memory_and_not_a_clean_copy() {
+    let mut rig = Rig::new();
+    rig.load(0, Scope::Cu, BASE);
+    rig.host.set(BASE, 8);
+    rig.store(0, Scope::Cu, BASE + 4, 6);
+    let read = |rig: &mut Rig, va, path| {
+        let mut out = [0; 4];
+        rig.checker.cp_read(va, &mut out, path, &mut rig.host);
+        u32::from_le_bytes(out)
+    };
+    assert_eq!(read(&mut rig, BASE, Path::Memory), 8);
+    assert_eq!(read(&mut rig, BASE, Path::LevelTwo), 0);
+    assert_eq!(read(&mut rig, BASE + 4, Path::Memory), 6);
+    rig.checker.cp_write(BASE, &[1, 0, 0, 0], Path::Memory, &mut rig.host);
+    assert_eq!((read(&mut rig, BASE, Path::LevelTwo), rig.host.dword(BASE)), (1, 1));
+    assert!(rig.checker.findings().is_empty());
+}
+
+#[test]
+fn an_unmapped_range_is_written_back_and_forgotten() {
+    let mut rig = Rig::new();
+    rig.store(0, Scope::Cu, BASE, 7);
+    rig.store(0, Scope::Device, BASE + 8, 7);
+    rig.store(0, Scope::Cu, BASE + 0x1000, 7);
+    rig.checker.forget(BASE, 0x1000, &mut rig.host);
+    assert_eq!((rig.host.dword(BASE), rig.host.dword(BASE + 0x1000)), (7, 0));
+    rig.host.set(BASE, 1);
+    // The other wave races with nobody on the new pages.
+    assert_eq!(rig.load(1, Scope::Cu, BASE), 1);
+    rig.store(1, Scope::Cu, BASE + 8, 2);
+    rig.store(1, Scope::Cu, BASE + 0x3000, 2);
+    assert!(rig.checker.findings().is_empty(), "{:#?}", rig.checker.findings());
+    rig.load(1, Scope::Cu, BASE + 0x1000);
+    assert_eq!(rig.defects(), [Defect::Race]);
+}
+
+#[test]
+fn readers_of_an_ended_dispatch_are_forgotten_and_those_of_a_running_one_not() {
+    for (ordered_before, expected) in [(2, 0), (1, 1)] {
+        let mut rig = Rig::new();
+        rig.load(0, Scope::Cu, BASE);
+        rig.load(1, Scope::Cu, BASE);
+        rig.acquire(CacheActions::all());
+        rig.second_dispatch(ordered_before);
+        rig.store(2, Scope::Cu, BASE, 1);
+        assert_eq!(rig.checker.findings().len(), expected);
+    }
+}
+
+#[test]
+fn wide_accesses_reach_across_pages_and_64_bit_atomics_work() {
+    let mut rig = Rig::new();
+    let bytes: Vec<u8> = (1..=16).collect();
+    rig.store_bytes(0, Scope::Cu, BASE + 0xff8, &bytes);
+    rig.begin(0, AccessKind::Load, Scope::Cu);
+    let mut out = [0; 16];
+    rig.checker.load(0, BASE + 0xff8, &mut rig.host, &mut out);
+    assert_eq!(out[..], bytes);
+    rig.begin(0, AccessKind::Atomic { returns: true }, Scope::System);
+    let mut old = [0; 8];
+    rig.checker.atomic(0, BASE + 0x1000, &mut rig.host, &mut old, |bytes| bytes[7] = 0xff);
+    assert_eq!(old[..], bytes[8..]);
+    assert_eq!(rig.host.dword(BASE + 0x1004), 0xff0f_0e0d);
+    assert!(rig.checker.findings().is_empty());
+}
+
+#[test]
+fn many_readers_are_kept_and_a_later_barrier_clears_them() {
+    let mut rig = Rig::new();
+    rig.checker.begin_dispatch(100, 100, WaveId(2));
+    for wave in 2..102 {
+        rig.place(wave, 0);
+        rig.load(wave, Scope::Cu, BASE);
+        rig.wait_loads(wave);
+    }
+    rig.barrier(&(2..102).collect::<Vec<_>>());
+    rig.store(50, Scope::Cu, BASE, 1);
+    assert!(rig.checker.findings().is_empty());
+    for wave in 2..102 {
+        rig.load(wave, Scope::Cu, BASE + 4);
+    }
+    rig.store(101, Scope::Cu, BASE + 4, 1);
+    assert_eq!(rig.defects(), [Defect::Race]);
+}
