@@ -19,6 +19,7 @@ use crate::shader::launch::Template;
 use crate::shader::program::Fetch;
 use crate::shader::residency::{Need, Residency};
 use crate::shader::scheduler::{HELPER_CLAIM_GROUPS_MAX, Shared, WORKER_CLAIM_GROUPS_MAX, Worker};
+use crate::shader::wave::LANES;
 use crate::simd::Level;
 
 /// Shader engines of the board: TMPRING_SIZE.WAVES counts the waves of one (hardware reference §5).
@@ -120,6 +121,7 @@ impl ShaderEngine {
             space_id: dispatch.address_space.id(),
             table: &table,
             vector_registers: resources.vector_registers,
+            is_wave64: dispatch.is_wave64,
         };
         let program = ProgramHandle(self.shared.programs.get(fetch, dispatch.code_va));
         let template = Template::new(&dispatch, &resources, &self.shared.poison);
@@ -148,7 +150,7 @@ impl ShaderEngine {
         let has_scratch = resources.scratch_wave_bytes > 0;
         let need = Need {
             waves,
-            vector_registers: resources.vector_registers,
+            rows: resources.vector_registers * dispatch.lanes() / LANES as u32,
             lds_bytes: resources.lds_allocation(),
             is_wgp_mode: resources.is_wgp_mode,
             scratch_waves: if has_scratch { waves } else { 0 },

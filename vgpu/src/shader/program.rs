@@ -18,6 +18,7 @@ use crate::shader::control::{self, FarBranch, KnownStop, Successors, blank};
 use crate::shader::fault::{FAULT_WORDS, WaveFaultKind};
 use crate::shader::micro::MicroOp;
 use crate::shader::translate::{highest_vector_register, translate};
+use crate::shader::wave64;
 use crate::simd::{Executor, Level};
 
 /// Most instructions of one program; what lies beyond is another program.
@@ -56,6 +57,7 @@ struct Key {
     entry_va: u64,
     /// A register beyond the allocation is a stop that is decided when the code is decoded.
     vector_registers: u32,
+    is_wave64: bool,
 }
 
 /// All programs of an engine.
@@ -72,6 +74,8 @@ pub(crate) struct Fetch<'a> {
     pub space_id: u64,
     pub table: &'a PageTable,
     pub vector_registers: u32,
+    /// The code runs 64 lanes.
+    pub is_wave64: bool,
 }
 
 impl Fetch<'_> {
@@ -116,7 +120,12 @@ impl ProgramCache {
     pub fn get(&self, fetch: Fetch<'_>, entry_va: u64) -> Arc<Program> {
         let stamp = u64::from(self.generation.load(Ordering::Acquire)) << 32
             | fetch.table.generation() & u64::from(u32::MAX);
-        let key = Key { space_id: fetch.space_id, entry_va, vector_registers: fetch.vector_registers };
+        let key = Key {
+            space_id: fetch.space_id,
+            entry_va,
+            vector_registers: fetch.vector_registers,
+            is_wave64: fetch.is_wave64,
+        };
         let known = self.lock().get(&key).cloned();
         if let Some(program) = known
             && (program.checked.load(Ordering::Relaxed) == stamp || program.is_current(fetch))
@@ -202,9 +211,19 @@ impl Reached {
             Some(register) if register >= allocated => {
                 Err(WaveFaultKind::VectorRegister { register, allocated })
             }
-            _ => what,
+            _ => match what {
+                Ok(instruction) if fetch.is_wave64 && wave64::is_wave32_only(&instruction) => {
+                    let words = trimmed(words, dwords);
+                    Err(WaveFaultKind::Wave32Only { opcode: instruction.opcode, words })
+                }
+                _ => what,
+            },
         };
         Reached { what, words, dwords }
+    }
+
+    fn own_words(&self) -> [u32; FAULT_WORDS] {
+        trimmed(self.words, self.dwords)
     }
 
     /// Whether control always goes on to the next instruction, by way of no other code.
@@ -281,8 +300,13 @@ fn decode(fetch: Fetch<'_>, entry_va: u64, stamp: u64, level: Level) -> Program 
         can_fold = here.always_goes_on();
         let index = program.ops.len() as u32;
         program.index.push((*va, index));
-        let op = program.micro_op(here, level);
-        program.push(op, entry_va, *va, here.dwords);
+        if fetch.is_wave64 {
+            let ops = program.micro_ops_of_wave64(here, level);
+            ops.into_iter().for_each(|op| program.push(op, entry_va, *va, here.dwords));
+        } else {
+            let op = program.micro_op(here, level);
+            program.push(op, entry_va, *va, here.dwords);
+        }
         let successors = here.successors();
         if let Successors::Target(distance) | Successors::NextAndTarget(distance) = successors {
             branches.push((index, after.wrapping_add_signed(4 * i64::from(distance))));
@@ -333,9 +357,24 @@ impl Program {
             Err(kind) => *kind,
             Ok(instruction) => match translate(instruction, level) {
                 Some(op) => return op,
-                None => WaveFaultKind::NotExecuted { opcode: instruction.opcode, words: trimmed(here) },
+                None => WaveFaultKind::NotExecuted { opcode: instruction.opcode, words: here.own_words() },
             },
         };
+        self.known_stop(kind)
+    }
+
+    fn micro_ops_of_wave64(&mut self, here: &Reached, level: Level) -> Vec<MicroOp> {
+        let kind = match &here.what {
+            Err(kind) => *kind,
+            Ok(instruction) => match wave64::translate(instruction, level) {
+                Some(ops) => return ops,
+                None => WaveFaultKind::NotExecuted { opcode: instruction.opcode, words: here.own_words() },
+            },
+        };
+        vec![self.known_stop(kind)]
+    }
+
+    fn known_stop(&mut self, kind: WaveFaultKind) -> MicroOp {
         let mut op = blank(bind::<KnownStop>());
         op.wide[0] = self.stops.len() as u32;
         self.stops.push(kind);
@@ -345,7 +384,6 @@ impl Program {
     fn push(&mut self, mut op: MicroOp, base_va: u64, va: u64, dwords: usize) {
         op.code_dword = (va.wrapping_sub(base_va) as i64 / 4) as u32;
         op.dword_count = dwords as u8;
-        op.weight = 1;
         self.ops.push(op);
     }
 
@@ -366,9 +404,8 @@ fn bind<O: crate::simd::Operation>() -> Executor {
 }
 
 /// The words of an instruction, zeros behind.
-fn trimmed(here: &Reached) -> [u32; FAULT_WORDS] {
-    let mut words = here.words;
-    words[here.dwords.min(FAULT_WORDS)..].fill(0);
+fn trimmed(mut words: [u32; FAULT_WORDS], dwords: usize) -> [u32; FAULT_WORDS] {
+    words[dwords.min(FAULT_WORDS)..].fill(0);
     words
 }
 
@@ -393,7 +430,7 @@ mod tests {
 
     fn get(cache: &ProgramCache, space: &AddressSpace, va: u64) -> Arc<Program> {
         let table = space.snapshot();
-        cache.get(Fetch { space_id: space.id(), table: &table, vector_registers: 8 }, va)
+        cache.get(Fetch { space_id: space.id(), table: &table, vector_registers: 8, is_wave64: false }, va)
     }
 
     fn cache() -> ProgramCache {
