@@ -319,6 +319,7 @@ pub struct MemoryPort {
     watch: Option<Box<Watch>>,
     /// The lane that accesses next, for the watcher.
     lane: u32,
+    first_lane: u32,
 }
 
 /// The checking mode's eye on a port.
@@ -417,9 +418,15 @@ impl MemoryPort {
         self.watch.as_deref_mut()
     }
 
-    /// Tells which lane the next access is of.
+    /// Tells which lane the next access is of, counted from the first.
     #[inline(always)]
     pub(crate) fn set_lane(&mut self, lane: usize) {
+        self.lane = self.first_lane + lane as u32;
+    }
+
+    /// Tells the first lane of the half of a wave64 that accesses next.
+    pub(crate) fn set_first_lane(&mut self, lane: usize) {
+        self.first_lane = lane as u32;
         self.lane = lane as u32;
     }
 

@@ -77,6 +77,7 @@ impl Device {
             last_group: [group, 1, 1],
             scratch_base_va: 0,
             tmpring_size: 0,
+            is_wave64: false,
             address_space: self.space.clone(),
             origin: PacketOrigin::default(),
         }

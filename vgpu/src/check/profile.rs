@@ -124,21 +124,28 @@ fn width_bytes(instruction: &Instruction) -> u64 {
 }
 
 impl Profile {
-    /// Counts one instruction; `lanes` are the active ones.
-    pub fn count(&mut self, counted: &Counted, lanes: u32, lds: Option<(&LdsShape, &[(u32, u32)])>) {
-        *self.by_opcode.entry(counted.mnemonic).or_default() += 1;
+    /// Counts one instruction, or (not `is_first`) the second half of one; `lanes` are the active ones.
+    pub fn count(
+        &mut self,
+        counted: &Counted,
+        is_first: bool,
+        lanes: u32,
+        lds: Option<(&LdsShape, &[(u32, u32)])>,
+    ) {
+        *self.by_opcode.entry(counted.mnemonic).or_default() += u64::from(is_first);
         let all = u64::from(lanes) * counted.width_bytes;
         match counted.class {
             Class::None => {}
             Class::VectorLoad => self.bytes.vector_load += all,
             Class::VectorStore => self.bytes.vector_store += all,
             Class::Atomic => self.bytes.atomic += all,
-            Class::Scalar => self.bytes.scalar_load += counted.width_bytes,
+            Class::Scalar if is_first => self.bytes.scalar_load += counted.width_bytes,
+            Class::Scalar => {}
             Class::Scratch => self.bytes.scratch += all,
         }
         let Some((shape, addresses)) = lds else { return };
         let (cycles, ideal) = lds_cycles(shape.width_bytes, addresses);
-        self.lds.accesses += 1;
+        self.lds.accesses += u64::from(is_first);
         self.lds.cycles += cycles;
         self.lds.cycles_without_conflict += ideal;
         let bytes = addresses.len() as u64 * u64::from(shape.width_bytes);

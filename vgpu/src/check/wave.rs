@@ -29,7 +29,8 @@ pub(crate) struct Noted {
     pub lds: Option<LdsShape>,
     memory: Option<GlobalAccess>,
     control: Control,
-    registers: Note,
+    /// `None` for the high half of a wave64: its registers were judged with the low half.
+    registers: Option<Note>,
 }
 
 /// A memory access by way of the port.
@@ -61,8 +62,13 @@ impl Noted {
             lds,
             memory: GlobalAccess::of(instruction),
             control: Control::of(instruction.opcode),
-            registers: Note::new(instruction, wave_size),
+            registers: Some(Note::new(instruction, wave_size)),
         }
+    }
+
+    /// For the operation that does lanes 32 to 63 of a wave64.
+    pub fn of_high_half(instruction: &Instruction) -> Noted {
+        Noted { registers: None, ..Noted::new(instruction, WaveSize::Wave64) }
     }
 }
 
@@ -171,20 +177,25 @@ impl Inspect for WaveInspector<'_> {
         let Some(noted) = program.noted(at) else { return true };
         let pc = program.address(&program.ops[at]);
         let options = self.inspection.options;
-        if self.inspector.debugger.is_some() {
+        if self.inspector.debugger.is_some() && noted.registers.is_some() {
             self.ask(wave, noted, pc, machine);
         }
         if let Some(shape) = &noted.lds {
             shape.addresses(wave, &mut self.inspector.lds_addresses);
         }
+        machine.memory.set_first_lane(if wave.is_high { LANES } else { 0 });
         if options.profile {
             let Inspector { profile, lds_addresses, .. } = &mut *self.inspector;
             let lds = noted.lds.as_ref().map(|shape| (shape, lds_addresses.as_slice()));
-            profile.count(&noted.counted, wave.exec().count_ones(), lds);
+            let is_first = noted.registers.is_some();
+            profile.count(&noted.counted, is_first, wave.exec().count_ones(), lds);
         }
         if options.check {
-            self.check_registers(wave, noted, pc);
-            self.check_memory(wave, noted, pc, machine);
+            if let Some(note) = &noted.registers {
+                self.check_registers(wave, note, noted, pc);
+                self.check_order(noted, pc, wave, machine);
+            }
+            self.check_lds(wave, noted, machine);
         }
         true
     }
@@ -211,7 +222,8 @@ impl Inspect for WaveInspector<'_> {
         if !found.is_empty() {
             let site = self.site(wave);
             for finding in found {
-                let instruction = if finding.pc == pc { noted.instruction.to_string() } else { String::new() };
+                let instruction =
+                    if finding.pc == pc { noted.instruction.to_string() } else { String::new() };
                 self.inspection.log_memory(finding, site, instruction);
             }
         }
@@ -241,7 +253,7 @@ impl WaveInspector<'_> {
         }
     }
 
-    fn check_registers(&mut self, wave: &Wave, noted: &Noted, pc: u64) {
+    fn check_registers(&mut self, wave: &Wave, note: &Note, noted: &Noted, pc: u64) {
         let view = View {
             exec: wave.scalar_pair(crate::shader::wave::EXEC_LO),
             vcc: wave.scalar_pair(VCC_LO),
@@ -249,7 +261,7 @@ impl WaveInspector<'_> {
             scc: wave.scc,
         };
         let (inspection, site) = (self.inspection, self.site(wave));
-        self.shadow.registers.before(&noted.registers, pc, &view, &mut |found: RegisterFinding| {
+        self.shadow.registers.before(note, pc, &view, &mut |found: RegisterFinding| {
             inspection.log(site, |finding| Finding {
                 rule: found.rule.into(),
                 what: found.to_string(),
@@ -264,7 +276,8 @@ impl WaveInspector<'_> {
         });
     }
 
-    fn check_memory(&mut self, wave: &Wave, noted: &Noted, pc: u64, machine: &mut Machine<'_>) {
+    /// Tells the memory checker what has completed, who accesses memory next, and what orders others.
+    fn check_order(&mut self, noted: &Noted, pc: u64, wave: &Wave, machine: &mut Machine<'_>) {
         let registers = &self.shadow.registers;
         let completed = Completed {
             loads: registers.completed_loads(),
@@ -285,10 +298,6 @@ impl WaveInspector<'_> {
             let lds = &mut self.inspector.lds_addresses;
             if global.is_flat && flat_lds_addresses(wave, &noted.instruction, lds) {
                 checker.begin_access(access(global.in_lds(), Scope::Cu));
-                let width = noted.counted.width_bytes as u32;
-                for (lane, address) in lds.iter().copied() {
-                    checker.lds_load(self.group, lane, address, width, width.min(4));
-                }
             } else {
                 checker.begin_access(access(global.kind, global.scope));
             }
@@ -297,26 +306,52 @@ impl WaveInspector<'_> {
             let kind = match shape.kind {
                 LdsKind::Load => AccessKind::LdsLoad,
                 LdsKind::Store => AccessKind::LdsStore,
-                LdsKind::Atomic => AccessKind::LdsAtomic { returns: noted.instruction.destination != Operand::None },
+                LdsKind::Atomic => {
+                    AccessKind::LdsAtomic { returns: noted.instruction.destination != Operand::None }
+                }
             };
             checker.begin_access(access(kind, Scope::Cu));
-            let (width, element) = (shape.width_bytes, AccessKind::lds_alignment_bytes(shape.width_bytes));
-            for (lane, address) in self.inspector.lds_addresses.iter().copied() {
-                match shape.kind {
-                    LdsKind::Load => checker.lds_load(self.group, lane, address, width, element),
-                    LdsKind::Store => checker.lds_store(self.group, lane, address, width, element),
-                    LdsKind::Atomic => checker.lds_atomic(self.group, lane, address, width),
-                };
-            }
         }
         match noted.control {
             Control::BarrierSignal => checker.barrier_signal(self.group, id),
             Control::Cache(control) => {
-                machine.memory.watched_cache_control(id, sequence, cu, control, scope(noted.instruction.scope));
+                machine.memory.watched_cache_control(
+                    id,
+                    sequence,
+                    cu,
+                    control,
+                    scope(noted.instruction.scope),
+                );
             }
             Control::ScalarInvalidate => checker.scalar_cache_invalidate(cu),
             Control::InstructionInvalidate => checker.instruction_cache_invalidate(),
             Control::None | Control::BarrierWait => {}
+        }
+    }
+
+    /// The lanes' accesses to LDS; those to memory come by way of the port.
+    fn check_lds(&mut self, wave: &Wave, noted: &Noted, machine: &mut Machine<'_>) {
+        let Some(watch) = machine.memory.watch() else { return };
+        let checker = &mut watch.checker;
+        let first_lane = if wave.is_high { LANES as u32 } else { 0 };
+        if let Some(global) = noted.memory
+            && global.is_flat
+            && flat_lds_addresses(wave, &noted.instruction, &mut self.inspector.lds_addresses)
+        {
+            let width = noted.counted.width_bytes as u32;
+            for (lane, address) in self.inspector.lds_addresses.iter().copied() {
+                checker.lds_load(self.group, first_lane + lane, address, width, width.min(4));
+            }
+        }
+        let Some(shape) = &noted.lds else { return };
+        let (width, element) = (shape.width_bytes, AccessKind::lds_alignment_bytes(shape.width_bytes));
+        for (lane, address) in self.inspector.lds_addresses.iter().copied() {
+            let lane = first_lane + lane;
+            match shape.kind {
+                LdsKind::Load => checker.lds_load(self.group, lane, address, width, element),
+                LdsKind::Store => checker.lds_store(self.group, lane, address, width, element),
+                LdsKind::Atomic => checker.lds_atomic(self.group, lane, address, width),
+            };
         }
     }
 }

@@ -179,6 +179,7 @@ impl Hardware {
             last_group: launch.last_group,
             scratch_base_va: launch.scratch_base_va,
             tmpring_size: launch.tmpring_size,
+            is_wave64: launch.is_wave64,
             address_space: self.memory.clone(),
             origin,
         })

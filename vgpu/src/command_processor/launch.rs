@@ -31,6 +31,8 @@ pub(crate) struct Launch {
     /// Address of the scratch buffer.
     pub scratch_base_va: u64,
     pub tmpring_size: u32,
+    /// CS_W32_EN is clear.
+    pub is_wave64: bool,
 }
 
 /// Why a dispatch is not launched.
@@ -39,9 +41,6 @@ pub enum LaunchError {
     /// The initiator does not enable the compute shader.
     #[error("COMPUTE_SHADER_EN is clear in initiator {0:#x}")]
     ShaderDisabled(u32),
-    /// CS_W32_EN is clear; this device runs wave32 only.
-    #[error("CS_W32_EN is clear in initiator {0:#x}: wave64 is not modelled")]
-    Wave64(u32),
     /// An initiator bit that this device does not have.
     #[error("initiator {0:#x} has a bit that is not modelled")]
     Initiator(u32),
@@ -177,6 +176,7 @@ impl Registers {
             last_group,
             scratch_base_va: self.address(register::SCRATCH_BASE_LO, u32::MAX),
             tmpring_size: self.0[register::TMPRING_SIZE],
+            is_wave64: !bit(control, initiator::CS_W32_EN),
         }))
     }
 
@@ -212,9 +212,6 @@ pub(crate) fn touches_queue_register(first: usize, count: usize) -> bool {
 fn check_initiator(control: u32) -> Result<(), LaunchError> {
     if !bit(control, initiator::COMPUTE_SHADER_EN) {
         return Err(LaunchError::ShaderDisabled(control));
-    }
-    if !bit(control, initiator::CS_W32_EN) {
-        return Err(LaunchError::Wave64(control));
     }
     let unmodelled = [
         initiator::ORDERED_APPEND_EN,
@@ -268,6 +265,8 @@ mod tests {
         assert_eq!(launch.user_data[..3], [7, 8, 0]);
         assert_eq!((launch.scratch_base_va, launch.tmpring_size), (0x100_0000_1000, 0x0001_0200));
         assert_eq!(registers().launch([0, 1, 1], PLAIN), Ok(None));
+        assert!(!launch.is_wave64);
+        assert!(registers().launch([3, 1, 2], PLAIN & !0x8000).unwrap().unwrap().is_wave64);
     }
 
     #[test]
@@ -296,7 +295,6 @@ mod tests {
             registers.launch([1, 1, 1], control).unwrap_err()
         };
         assert_eq!(check(&|_| (), 0x8004), LaunchError::ShaderDisabled(0x8004));
-        assert_eq!(check(&|_| (), 5), LaunchError::Wave64(5));
         assert!(matches!(check(&|r| r.store(0x207, &[1025, 1, 1]), PLAIN), LaunchError::GroupSize { .. }));
         assert!(matches!(check(&|r| r.store(0x207, &[0, 1, 1]), PLAIN), LaunchError::GroupSize { .. }));
         assert!(matches!(

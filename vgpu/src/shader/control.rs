@@ -171,6 +171,17 @@ fn function(instruction: &Instruction) -> Option<Executor> {
     })
 }
 
+/// The function that a branch on vcc or exec has in a wave64.
+pub(crate) fn wave64_branch(opcode: Opcode) -> Option<Executor> {
+    Some(match opcode {
+        Opcode::SCbranchVccz => bind::<BranchIf<VccPair, false>>(),
+        Opcode::SCbranchVccnz => bind::<BranchIf<VccPair, true>>(),
+        Opcode::SCbranchExecz => bind::<BranchIf<ExecPair, false>>(),
+        Opcode::SCbranchExecnz => bind::<BranchIf<ExecPair, true>>(),
+        _ => return None,
+    })
+}
+
 fn bind<O: Operation>() -> Executor {
     Level::BASELINE.bind::<O>()
 }
@@ -300,8 +311,8 @@ operations! {
         let value = match register_of(op.immediate) {
             REGISTER_MODE => wave.mode,
             REGISTER_STATUS => status(wave),
-            // Size in granules of 8 at bits 19:12, as the field of RSRC1 has it.
-            REGISTER_GPR_ALLOC => (wave.vector_count / 8 - 1) << 12,
+            // Size in granules of 8 (wave64: 4) at bits 19:12, as the field of RSRC1 has it.
+            REGISTER_GPR_ALLOC => (wave.vector_count / if wave.is_wave64() { 4 } else { 8 } - 1) << 12,
             // Size in units of 512 bytes at bits 20:12.
             REGISTER_LDS_ALLOC => (machine.lds.bytes / 512) << 12,
             REGISTER_SCRATCH_BASE_LOW => machine.scratch.wave_va as u32,
@@ -330,9 +341,16 @@ fn after(op: &MicroOp, machine: &Machine<'_>) -> u64 {
     machine.code_va.wrapping_add_signed(4 * dwords)
 }
 
-/// STATUS, as far as user code can know it: SCC 0, EXECZ 9, VCCZ 10.
+/// STATUS, as far as user code can know it: SCC 0, EXECZ 9, VCCZ 10, WAVE64 29 (Linux 6.13,
+/// `cwsr_trap_handler_gfx12.asm`).
 fn status(wave: &Wave) -> u32 {
-    wave.scc as u32 | ((wave.exec() == 0) as u32) << 9 | ((wave.scalar[VCC_LO as usize] == 0) as u32) << 10
+    let is_wave64 = wave.is_wave64();
+    let [execz, vccz] = match is_wave64 {
+        true => [ExecPair::holds(wave), VccPair::holds(wave)],
+        false => [Exec::holds(wave), Vcc::holds(wave)],
+    }
+    .map(|has_any| u32::from(!has_any));
+    wave.scc as u32 | execz << 9 | vccz << 10 | u32::from(is_wave64) << 29
 }
 
 /// What a conditional branch tests.
@@ -361,6 +379,22 @@ impl Condition for Exec {
     #[inline(always)]
     fn holds(wave: &Wave) -> bool {
         wave.scalar[EXEC_LO as usize] != 0
+    }
+}
+
+struct VccPair;
+impl Condition for VccPair {
+    #[inline(always)]
+    fn holds(wave: &Wave) -> bool {
+        wave.scalar_pair(VCC_LO) != 0
+    }
+}
+
+struct ExecPair;
+impl Condition for ExecPair {
+    #[inline(always)]
+    fn holds(wave: &Wave) -> bool {
+        wave.scalar_pair(EXEC_LO) != 0
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::memory::AddressSpace;
+use crate::shader::wave::LANES;
 
 /// Which packet started a dispatch: named in every fault of its waves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -44,6 +45,8 @@ pub struct Dispatch {
     pub scratch_base_va: u64,
     /// COMPUTE_TMPRING_SIZE.
     pub tmpring_size: u32,
+    /// Waves have 64 lanes: the initiator's CS_W32_EN is clear.
+    pub is_wave64: bool,
     /// The memory that the waves see.
     pub address_space: Arc<AddressSpace>,
     /// The packet.
@@ -99,16 +102,17 @@ const GROUP_WORK_ITEMS_MAX: u64 = 1024;
 const LDS_BYTES_MAX: u32 = 65_536;
 const LDS_UNIT_BYTES: u32 = 512;
 const LDS_GRANULE_BYTES: u32 = 1024;
-/// Vector registers of a wave, and the unit of RSRC1's field in wave32 (§7).
+/// Vector registers of a wave, and the units of RSRC1's field in wave32 and wave64 (§7; instruction set reference §2).
 const VECTOR_REGISTERS_MAX: u32 = 256;
 const VECTOR_REGISTERS_UNIT: u32 = 8;
+const VECTOR_REGISTERS_UNIT_WAVE64: u32 = 4;
 /// TMPRING_SIZE.WAVESIZE counts 256 bytes (§5).
 const SCRATCH_UNIT_BYTES: u32 = 256;
 
 /// The resource words, parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Resources {
-    /// Vector registers of a wave, 8..=256.
+    /// Vector registers of a wave, 4..=256.
     pub vector_registers: u32,
     /// USER_DATA dwords that become s0...
     pub user_sgprs: u32,
@@ -136,7 +140,8 @@ impl Resources {
     /// Parses the words of a dispatch.
     pub fn parse(dispatch: &Dispatch) -> Result<Resources, DispatchError> {
         let (rsrc1, rsrc2) = (dispatch.rsrc1, dispatch.rsrc2);
-        let vector_registers = (field(rsrc1, 5, 0) + 1) * VECTOR_REGISTERS_UNIT;
+        let unit = if dispatch.is_wave64 { VECTOR_REGISTERS_UNIT_WAVE64 } else { VECTOR_REGISTERS_UNIT };
+        let vector_registers = (field(rsrc1, 5, 0) + 1) * unit;
         if vector_registers > VECTOR_REGISTERS_MAX {
             return Err(DispatchError::VectorRegisters(vector_registers));
         }
@@ -181,6 +186,11 @@ impl Resources {
 }
 
 impl Dispatch {
+    /// Lanes of a wave.
+    pub(crate) fn lanes(&self) -> u32 {
+        if self.is_wave64 { 2 * LANES as u32 } else { LANES as u32 }
+    }
+
     /// Workgroups in all.
     pub(crate) fn group_count(&self) -> u128 {
         self.count.iter().map(|count| u128::from(*count)).product()
@@ -195,7 +205,7 @@ impl Dispatch {
         if work_items == 0 || work_items > GROUP_WORK_ITEMS_MAX || !last_fits {
             return Err(DispatchError::GroupSize { group, last });
         }
-        Ok(work_items.div_ceil(crate::shader::wave::LANES as u64) as u32)
+        Ok(work_items.div_ceil(u64::from(self.lanes())) as u32)
     }
 
     /// Id and size of the workgroup of a linear index, X fastest. Ids wrap at 2^32 as the registers do.
@@ -227,6 +237,7 @@ mod tests {
             last_group: [10, 2, 1],
             scratch_base_va: 0,
             tmpring_size: 0,
+            is_wave64: false,
             address_space: Arc::new(AddressSpace::default()),
             origin: PacketOrigin::default(),
         }
@@ -247,6 +258,8 @@ mod tests {
         };
         assert_eq!(parse(31, 0, 0).unwrap().vector_registers, 256);
         assert_eq!(parse(32, 0, 0), Err(DispatchError::VectorRegisters(264)));
+        let wide = |rsrc1| Resources::parse(&Dispatch { rsrc1, is_wave64: true, ..dispatch() }).unwrap();
+        assert_eq!([0, 31, 63].map(|blocks| wide(blocks).vector_registers), [4, 128, 256], "blocks of 4");
         assert_eq!(parse(0, 17 << 1, 0), Err(DispatchError::UserSgprs(17)));
         assert_eq!(parse(0, 128 << 15, 0).unwrap().lds_bytes, 65_536);
         assert_eq!(parse(0, 129 << 15, 0), Err(DispatchError::Lds(66_048)));
@@ -268,6 +281,9 @@ mod tests {
         assert_eq!(dispatch.workgroup(11), ([7, 1, 2], [10, 2, 1]));
         let sized = |group, last_group| Dispatch { group, last_group, ..dispatch.clone() }.waves_per_group();
         assert_eq!(sized([33, 1, 1], [33, 1, 1]), Ok(2));
+        let wide = |group| Dispatch { group, last_group: group, is_wave64: true, ..dispatch.clone() };
+        let waves = |x| wide([x, 1, 1]).waves_per_group();
+        assert_eq!([33, 64, 65, 1024].map(waves), [Ok(1), Ok(1), Ok(2), Ok(16)]);
         assert!(sized([1025, 1, 1], [1, 1, 1]).is_err());
         assert!(sized([0, 1, 1], [0, 1, 1]).is_err());
         assert!(sized([32, 1, 1], [33, 1, 1]).is_err());

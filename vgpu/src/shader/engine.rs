@@ -20,6 +20,7 @@ use crate::shader::launch::Template;
 use crate::shader::program::Fetch;
 use crate::shader::residency::{Need, Residency};
 use crate::shader::scheduler::{HELPER_CLAIM_GROUPS_MAX, Shared, WORKER_CLAIM_GROUPS_MAX, Worker};
+use crate::shader::wave::LANES;
 use crate::simd::Level;
 
 /// Shader engines of the board: TMPRING_SIZE.WAVES counts the waves of one (hardware reference §5).
@@ -121,6 +122,7 @@ impl ShaderEngine {
             space_id: dispatch.address_space.id(),
             table: &table,
             vector_registers: resources.vector_registers,
+            is_wave64: dispatch.is_wave64,
         };
         let is_stale = self.inspection().is_some() && self.shared.programs.is_stale(fetch, dispatch.code_va);
         let program = ProgramHandle(self.shared.programs.get(fetch, dispatch.code_va));
@@ -132,7 +134,8 @@ impl ShaderEngine {
         let group_count = u64::try_from(group_count).unwrap_or(u64::MAX);
         self.shared.counters.dispatches.fetch_add(1, Ordering::Relaxed);
         let wave_count = group_count.saturating_mul(u64::from(waves));
-        let first_wave = self.inspection().map_or(0, |inspection| inspection.begin_dispatch(wave_count, waves));
+        let first_wave =
+            self.inspection().map_or(0, |inspection| inspection.begin_dispatch(wave_count, waves));
         let active = Arc::new(ActiveDispatch {
             id: self.next_id.fetch_add(1, Ordering::Relaxed),
             dispatch,
@@ -156,7 +159,7 @@ impl ShaderEngine {
         let has_scratch = resources.scratch_wave_bytes > 0;
         let need = Need {
             waves,
-            vector_registers: resources.vector_registers,
+            rows: resources.vector_registers * dispatch.lanes() / LANES as u32,
             lds_bytes: resources.lds_allocation(),
             is_wgp_mode: resources.is_wgp_mode,
             scratch_waves: if has_scratch { waves } else { 0 },

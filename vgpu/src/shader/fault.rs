@@ -27,6 +27,13 @@ pub enum WaveFaultKind {
         /// Its words.
         words: [u32; FAULT_WORDS],
     },
+    /// An instruction that exists in wave32 only, in a wave64.
+    Wave32Only {
+        /// The operation.
+        opcode: Opcode,
+        /// Its words.
+        words: [u32; FAULT_WORDS],
+    },
     /// `s_code_end`: the program ran past its end.
     PastEnd,
     /// `s_trap` without a trap handler.
@@ -102,6 +109,13 @@ impl fmt::Display for WaveFaultKind {
             WaveFaultKind::UnknownInstruction(words) => write!(formatter, "unknown instruction {words:08x?}"),
             WaveFaultKind::NotExecuted { opcode, words } => {
                 write!(formatter, "{} {words:08x?} is not executed by this device", opcode.mnemonic())
+            }
+            WaveFaultKind::Wave32Only { opcode, words } => {
+                let mnemonic = opcode.mnemonic();
+                write!(
+                    formatter,
+                    "{mnemonic} {words:08x?} does not exist in wave64: compile for wave32, or set CS_W32_EN"
+                )
             }
             WaveFaultKind::PastEnd => formatter.write_str("s_code_end: the program ran past its end"),
             WaveFaultKind::Trap(number) => write!(formatter, "s_trap {number} without a trap handler"),

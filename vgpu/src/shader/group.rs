@@ -19,7 +19,8 @@ use crate::shader::launch::{Poison, Template, mix};
 use crate::shader::machine::{Barrier, Clock, Lds, Machine, Scratch};
 use crate::shader::program::{Program, ProgramCache};
 use crate::shader::residency::{Need, Placement};
-use crate::shader::wave::{EXEC_LO, LANES, Wave};
+use crate::shader::wave::{EXEC_LO, Wave};
+use crate::shader::wave64;
 use zrt_isa::resources::WaveSize;
 
 /// Instructions of one turn of a wave, where others are waiting.
@@ -191,7 +192,8 @@ impl Group {
         services: &Services<'_>,
     ) {
         (self.id, self.size) = dispatch.dispatch.workgroup(index);
-        let wave_count = (self.size.iter().product::<u32>() as usize).div_ceil(LANES);
+        let wave_count =
+            (self.size.iter().product::<u32>() as usize).div_ceil(dispatch.dispatch.lanes() as usize);
         self.live = wave_count;
         self.executed = 0;
         self.barrier = Barrier::new(wave_count as u32);
@@ -315,20 +317,23 @@ impl Run<'_> {
             user_sgprs: dispatch.resources.user_sgprs as u8,
             lanes: wave.scalar_pair(EXEC_LO),
             vector_registers: dispatch.resources.vector_registers,
-            wave_size: WaveSize::Wave32,
+            wave_size: if wave.is_wave64() { WaveSize::Wave64 } else { WaveSize::Wave32 },
         };
         let shadow = self.group.slots[at].shadow.get_or_insert_default();
         shadow.begin(dispatch.first_wave.wrapping_add(number).wrapping_add(at as u32), compute_unit, &launch);
     }
 
-    fn scratch(&self, at: usize) -> Scratch {
+    fn scratch(&self, at: usize, wave: &Wave) -> Scratch {
         let slots = self.group.placement.as_ref().map(|placement| &placement.scratch_slots);
         let Some(slot) = slots.and_then(|slots| slots.get(at)) else { return Scratch::default() };
         let wave_bytes = self.dispatch.resources.scratch_wave_bytes;
+        let lanes = self.dispatch.dispatch.lanes();
         let offset = u64::from(*slot) * u64::from(wave_bytes);
+        let half_bytes = if wave.is_high { u64::from(wave64::HALF_BYTES) } else { 0 };
         Scratch {
-            wave_va: self.dispatch.dispatch.scratch_base_va.wrapping_add(offset),
-            lane_bytes: wave_bytes / LANES as u32,
+            wave_va: self.dispatch.dispatch.scratch_base_va.wrapping_add(offset + half_bytes),
+            lane_bytes: wave_bytes / lanes,
+            lanes_log2: lanes.trailing_zeros(),
         }
     }
 
@@ -338,7 +343,7 @@ impl Run<'_> {
             Some(wave) => wave,
             None => self.begin_wave(at),
         };
-        let scratch = self.scratch(at);
+        let scratch = self.scratch(at, &wave);
         let group = &mut *self.group;
         let slot = &mut group.slots[at];
         let mut machine = Machine {
@@ -367,6 +372,8 @@ impl Run<'_> {
             }
             _ => interpreter::run(&mut wave, code, &mut machine, budget, &mut Uninspected),
         };
+        // A stopped wave can be looked at.
+        let first_lane = if let Turn::Fault { .. } = turn { wave.put_halves_back() } else { 0 };
         self.services.clock.advance(executed);
         group.executed += executed;
         slot.state = match turn {
@@ -390,7 +397,7 @@ impl Run<'_> {
             slot.wave = Some(wave);
         }
         if let Turn::Fault { stop, instruction_va } = turn {
-            self.fault(at, stop.kind, stop.lane, instruction_va);
+            self.fault(at, stop.kind, stop.lane.map(|lane| lane + first_lane), instruction_va);
         }
         (executed, turn != Turn::Yield)
     }

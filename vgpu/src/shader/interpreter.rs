@@ -165,6 +165,7 @@ fn get(wave: &Wave, cache: &ProgramCache, machine: &Machine<'_>, va: u64) -> Arc
         space_id: machine.memory.space_id(),
         table: machine.memory.table(),
         vector_registers: wave.vector_count,
+        is_wave64: wave.is_wave64(),
     };
     cache.get(fetch, va)
 }

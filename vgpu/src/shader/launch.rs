@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::shader::address::{PRIVATE_APERTURE_HIGH, SHARED_APERTURE_HIGH};
 use crate::shader::dispatch::{Dispatch, Resources};
 use crate::shader::machine::Lds;
-use crate::shader::wave::{EXEC_LO, LANES, NULL, Row, Wave};
+use crate::shader::wave::{EXEC_LO, LANES, NULL, Row, Wave, vector_bank};
 
 /// Scalar codes of the trap temporaries that the hardware fills.
 const TTMP7: usize = 108 + 7;
@@ -39,6 +39,7 @@ pub(crate) struct Template {
     scalar: [u32; REGISTER_CODES],
     mode: u32,
     vector_count: u32,
+    is_wave64: bool,
     work_item_id_components: u32,
     has_group_id: [bool; 3],
 }
@@ -82,6 +83,7 @@ impl Template {
             scalar,
             mode: resources.mode,
             vector_count: resources.vector_registers,
+            is_wave64: dispatch.is_wave64,
             work_item_id_components: resources.work_item_id_components,
             has_group_id: resources.has_group_id,
         }
@@ -99,12 +101,20 @@ impl Template {
         wave.scalar[TTMP7] =
             if self.has_group_id[1] { y } else { 0 } | if self.has_group_id[2] { z } else { 0 };
         wave.scalar[TTMP8] = index << TTMP8_WAVE_LOW;
-        let first = index * LANES as u32;
-        let active = (size.iter().product::<u32>() - first).min(LANES as u32);
-        wave.scalar[EXEC_LO as usize] = u32::MAX >> (LANES as u32 - active);
+        let lanes = if self.is_wave64 { 2 * LANES as u32 } else { LANES as u32 };
+        let first = index * lanes;
+        let active = (size.iter().product::<u32>() - first).min(lanes);
+        wave.set_scalar_pair(EXEC_LO, u64::MAX >> (u64::BITS - active));
         let allocated = 1..self.vector_count as usize;
-        wave.vector[allocated.clone()].copy_from_slice(&poison.vector[allocated]);
+        wave.vector[allocated.clone()].copy_from_slice(&poison.vector[allocated.clone()]);
         self.work_item_ids(&mut wave.vector[0], size, first);
+        wave.is_high = false;
+        wave.other_half = self.is_wave64.then(|| {
+            let mut high = wave.other_half.take().unwrap_or_else(vector_bank);
+            high[allocated.clone()].copy_from_slice(&poison.vector[allocated]);
+            self.work_item_ids(&mut high[0], size, first + LANES as u32);
+            high
+        });
         wave.scc = poison.lds & 2 != 0;
         wave.mode = self.mode;
         wave.approximation_bias = poison.approximation_bias;
@@ -145,6 +155,12 @@ mod tests {
     use std::sync::Arc;
 
     fn begin(rsrc2: u32, id: [u32; 3], size: [u32; 3], index: u32) -> Wave {
+        let mut wave = Wave::new();
+        begin_in(&mut wave, false, rsrc2, id, size, index);
+        wave
+    }
+
+    fn begin_in(wave: &mut Wave, is_wave64: bool, rsrc2: u32, id: [u32; 3], size: [u32; 3], index: u32) {
         let poison = Poison::new(&Config::default());
         let dispatch = Dispatch {
             code_va: 0,
@@ -158,13 +174,12 @@ mod tests {
             last_group: size,
             scratch_base_va: 0,
             tmpring_size: 0,
+            is_wave64,
             address_space: Arc::new(AddressSpace::default()),
             origin: PacketOrigin::default(),
         };
         let template = Template::new(&dispatch, &Resources::parse(&dispatch).unwrap(), &poison);
-        let mut wave = Wave::new();
-        template.begin(&mut wave, &poison, id, size, index);
-        wave
+        template.begin(wave, &poison, id, size, index);
     }
 
     #[test]
@@ -193,5 +208,21 @@ mod tests {
         assert_eq!(wave.vector[0].0[12], 4 | 2 << 10 | 2 << 20);
         let only_x = begin(0, [0; 3], [5, 3, 3], 1);
         assert_eq!(only_x.vector[0].0[12], 4);
+    }
+
+    #[test]
+    fn a_wave64_has_64_lanes_and_loses_its_half_when_it_is_reused() {
+        let mut wave = Wave::new();
+        begin_in(&mut wave, true, 2 << 11, [0; 3], [5, 3, 3], 0);
+        assert_eq!(wave.scalar_pair(EXEC_LO), (1 << 45) - 1);
+        assert_eq!((wave.lane(0, 31), wave.lane(0, 32)), (1 | 2 << 20, 2 | 2 << 20));
+        assert_eq!(wave.lane(0, 44), 4 | 2 << 10 | 2 << 20);
+        // RSRC1 says two blocks: 8 registers.
+        assert!((1..8).all(|register| f32::from_bits(wave.lane(register, 63)).is_nan()));
+        assert_eq!(wave.lane(8, 63), 0, "not allocated, not touched");
+        begin_in(&mut wave, true, 2 << 11, [0; 3], [100, 1, 1], 1);
+        assert_eq!((wave.scalar_pair(EXEC_LO), wave.lane(0, 35)), ((1 << 36) - 1, 99));
+        begin_in(&mut wave, false, 2 << 11, [0; 3], [100, 1, 1], 1);
+        assert_eq!((wave.scalar_pair(EXEC_LO), wave.is_wave64()), (u64::from(u32::MAX), false));
     }
 }

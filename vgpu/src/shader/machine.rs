@@ -9,6 +9,7 @@ use std::time::Instant;
 use crate::memory::MemoryPort;
 use crate::shader::fault::WaveFaultKind;
 use crate::shader::micro::Flow;
+use crate::shader::wave::LANES;
 
 /// LDS of a workgroup in dwords at most (hardware reference §7: 64 KB).
 pub(crate) const LDS_DWORDS_MAX: usize = 16_384;
@@ -64,12 +65,15 @@ pub(crate) struct Barrier {
     pub complete: u32,
 }
 
-/// Where a wave's scratch is. Lane `l`'s dword `d` is at `wave_va + 128 d + 4 l`.
+/// Where a wave's scratch is. Dword `d` of lane `l` is at `wave_va + 4 (lanes d + l)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scratch {
+    /// Address of lane 0, or of lane 32 while the high half of a wave64 is at work.
     pub wave_va: u64,
     /// Bytes of one lane; 0 without scratch.
     pub lane_bytes: u32,
+    /// Lanes of the wave as a power of two: 5 or 6.
+    pub lanes_log2: u32,
 }
 
 /// The GPU's reference clock: of the host, or of executed instructions where runs must repeat.
@@ -108,6 +112,21 @@ impl Lds {
         let words = vec![0; LDS_DWORDS_MAX].into_boxed_slice();
         let Ok(words) = words.try_into() else { unreachable!("the vector has LDS_DWORDS_MAX elements") };
         Lds { words, bytes: 0 }
+    }
+}
+
+impl Scratch {
+    /// Bytes between two dwords of one lane.
+    #[inline(always)]
+    pub fn dword_stride(&self) -> u64 {
+        4 << self.lanes_log2
+    }
+
+    /// Address of the last byte that 32 lanes have, where each has at least a dword.
+    #[inline(always)]
+    pub fn last_va(&self) -> u64 {
+        let last_row = (u64::from(self.lane_bytes) << self.lanes_log2).wrapping_sub(self.dword_stride());
+        self.wave_va.wrapping_add(last_row).wrapping_add(4 * LANES as u64 - 1)
     }
 }
 

@@ -20,6 +20,7 @@ use crate::shader::control::{self, FarBranch, KnownStop, Successors, blank};
 use crate::shader::fault::{FAULT_WORDS, WaveFaultKind};
 use crate::shader::micro::MicroOp;
 use crate::shader::translate::{highest_vector_register, translate};
+use crate::shader::wave64;
 use crate::simd::{Executor, Level};
 
 /// Most instructions of one program; what lies beyond is another program.
@@ -60,6 +61,7 @@ struct Key {
     entry_va: u64,
     /// A register beyond the allocation is a stop that is decided when the code is decoded.
     vector_registers: u32,
+    is_wave64: bool,
 }
 
 /// All programs of an engine.
@@ -78,9 +80,16 @@ pub(crate) struct Fetch<'a> {
     pub space_id: u64,
     pub table: &'a PageTable,
     pub vector_registers: u32,
+    /// The code runs 64 lanes.
+    pub is_wave64: bool,
 }
 
 impl Fetch<'_> {
+    fn key(&self, entry_va: u64) -> Key {
+        let Fetch { space_id, vector_registers, is_wave64, .. } = *self;
+        Key { space_id, entry_va, vector_registers, is_wave64 }
+    }
+
     fn word(&self, va: u64) -> Result<u32, Fault> {
         let (view, offset) = self.table.translate(va, 4, Rights::READ | Rights::EXECUTE)?;
         if offset % 4 != 0 {
@@ -122,7 +131,7 @@ impl ProgramCache {
     pub fn get(&self, fetch: Fetch<'_>, entry_va: u64) -> Arc<Program> {
         let stamp = u64::from(self.generation.load(Ordering::Acquire)) << 32
             | fetch.table.generation() & u64::from(u32::MAX);
-        let key = Key { space_id: fetch.space_id, entry_va, vector_registers: fetch.vector_registers };
+        let key = fetch.key(entry_va);
         let known = self.lock().get(&key).cloned();
         if let Some(program) = known
             && (program.checked.load(Ordering::Relaxed) == stamp || program.is_current(fetch))
@@ -141,8 +150,7 @@ impl ProgramCache {
 
     /// Whether the program that [`ProgramCache::get`] gives is not what memory holds any more.
     pub fn is_stale(&self, fetch: Fetch<'_>, entry_va: u64) -> bool {
-        let key = Key { space_id: fetch.space_id, entry_va, vector_registers: fetch.vector_registers };
-        let known = self.lock().get(&key).cloned();
+        let known = self.lock().get(&fetch.key(entry_va)).cloned();
         let generation = u64::from(self.generation.load(Ordering::Acquire));
         known.is_some_and(|program| {
             program.checked.load(Ordering::Relaxed) >> 32 == generation && !program.is_current(fetch)
@@ -228,9 +236,19 @@ impl Reached {
             Some(register) if register >= allocated => {
                 Err(WaveFaultKind::VectorRegister { register, allocated })
             }
-            _ => what,
+            _ => match what {
+                Ok(instruction) if fetch.is_wave64 && wave64::is_wave32_only(&instruction) => {
+                    let words = trimmed(words, dwords);
+                    Err(WaveFaultKind::Wave32Only { opcode: instruction.opcode, words })
+                }
+                _ => what,
+            },
         };
         Reached { what, words, dwords }
+    }
+
+    fn own_words(&self) -> [u32; FAULT_WORDS] {
+        trimmed(self.words, self.dwords)
     }
 
     /// Whether control always goes on to the next instruction, by way of no other code.
@@ -308,11 +326,16 @@ fn decode(fetch: Fetch<'_>, entry_va: u64, stamp: u64, level: Level, is_inspecte
         can_fold = !is_inspected && here.always_goes_on();
         let index = program.ops.len() as u32;
         program.index.push((*va, index));
-        let op = program.micro_op(here, level);
-        program.push(op, entry_va, *va, here.dwords);
-        if is_inspected {
-            program.note(here.what.ok().map(|instruction| Noted::new(&instruction, WaveSize::Wave32)));
+        let ops = if fetch.is_wave64 {
+            program.micro_ops_of_wave64(here, level)
+        } else {
+            vec![program.micro_op(here, level)]
+        };
+        if let (true, Ok(instruction)) = (is_inspected, &here.what) {
+            let wave_size = if fetch.is_wave64 { WaveSize::Wave64 } else { WaveSize::Wave32 };
+            program.note(ops.len(), instruction, wave_size);
         }
+        ops.into_iter().for_each(|op| program.push(op, entry_va, *va, here.dwords));
         let successors = here.successors();
         if let Successors::Target(distance) | Successors::NextAndTarget(distance) = successors {
             branches.push((index, after.wrapping_add_signed(4 * i64::from(distance))));
@@ -363,9 +386,24 @@ impl Program {
             Err(kind) => *kind,
             Ok(instruction) => match translate(instruction, level) {
                 Some(op) => return op,
-                None => WaveFaultKind::NotExecuted { opcode: instruction.opcode, words: trimmed(here) },
+                None => WaveFaultKind::NotExecuted { opcode: instruction.opcode, words: here.own_words() },
             },
         };
+        self.known_stop(kind)
+    }
+
+    fn micro_ops_of_wave64(&mut self, here: &Reached, level: Level) -> Vec<MicroOp> {
+        let kind = match &here.what {
+            Err(kind) => *kind,
+            Ok(instruction) => match wave64::translate(instruction, level) {
+                Some(ops) => return ops,
+                None => WaveFaultKind::NotExecuted { opcode: instruction.opcode, words: here.own_words() },
+            },
+        };
+        vec![self.known_stop(kind)]
+    }
+
+    fn known_stop(&mut self, kind: WaveFaultKind) -> MicroOp {
         let mut op = blank(bind::<KnownStop>());
         op.wide[0] = self.stops.len() as u32;
         self.stops.push(kind);
@@ -375,14 +413,18 @@ impl Program {
     fn push(&mut self, mut op: MicroOp, base_va: u64, va: u64, dwords: usize) {
         op.code_dword = (va.wrapping_sub(base_va) as i64 / 4) as u32;
         op.dword_count = dwords as u8;
-        op.weight = 1;
         self.ops.push(op);
     }
 
-    /// The note of the last operation; operations before it without one have none.
-    fn note(&mut self, noted: Option<Noted>) {
-        self.notes.resize_with(self.ops.len() - 1, || None);
-        self.notes.push(noted);
+    /// Notes for the operations of an instruction that are pushed next; earlier ones without a note have none. Of the
+    /// four of a wave64 the first stands for the instruction, the third for its high half.
+    fn note(&mut self, op_count: usize, instruction: &Instruction, wave_size: WaveSize) {
+        self.notes.resize_with(self.ops.len(), || None);
+        self.notes.push(Some(Noted::new(instruction, wave_size)));
+        if op_count == wave64::OPS_OF_HALVES {
+            self.notes.push(None);
+            self.notes.push(Some(Noted::of_high_half(instruction)));
+        }
     }
 
     /// Goes on at an address that is not part of the program; its index. Not an instruction: it counts nothing.
@@ -402,9 +444,8 @@ fn bind<O: crate::simd::Operation>() -> Executor {
 }
 
 /// The words of an instruction, zeros behind.
-fn trimmed(here: &Reached) -> [u32; FAULT_WORDS] {
-    let mut words = here.words;
-    words[here.dwords.min(FAULT_WORDS)..].fill(0);
+fn trimmed(mut words: [u32; FAULT_WORDS], dwords: usize) -> [u32; FAULT_WORDS] {
+    words[dwords.min(FAULT_WORDS)..].fill(0);
     words
 }
 
@@ -429,7 +470,7 @@ mod tests {
 
     fn get(cache: &ProgramCache, space: &AddressSpace, va: u64) -> Arc<Program> {
         let table = space.snapshot();
-        cache.get(Fetch { space_id: space.id(), table: &table, vector_registers: 8 }, va)
+        cache.get(Fetch { space_id: space.id(), table: &table, vector_registers: 8, is_wave64: false }, va)
     }
 
     fn cache() -> ProgramCache {

@@ -19,8 +19,9 @@ const LDS_BYTES: u32 = 65_536;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Need {
     pub waves: u32,
-    /// Vector registers of each wave.
-    pub vector_registers: u32,
+    /// Vector registers of each wave in rows of 32 lanes: a register of a wave64 is two rows, so that 768 of them in
+    /// units of 12 are the file.
+    pub rows: u32,
     pub lds_bytes: u32,
     pub is_wgp_mode: bool,
     /// Scratch slots: one per wave where the dispatch has scratch.
@@ -107,7 +108,7 @@ impl Residency {
         let wgp = &mut self.wgps[placement.wgp as usize];
         for (simd, waves) in placement.spread.shares(need.waves) {
             wgp.waves[simd] += waves;
-            wgp.rows[simd] += waves * need.vector_registers.next_multiple_of(ROW_GRANULE);
+            wgp.rows[simd] += waves * need.rows.next_multiple_of(ROW_GRANULE);
         }
         wgp.lds_bytes[0] += placement.lds_bytes[0];
         wgp.lds_bytes[1] += placement.lds_bytes[1];
@@ -169,7 +170,7 @@ impl Wgp {
     }
 
     fn take(&mut self, need: &Need, simds: Range<usize>, lds_bytes: [u32; 2]) -> Option<Placement> {
-        let rows = need.vector_registers.next_multiple_of(ROW_GRANULE);
+        let rows = need.rows.next_multiple_of(ROW_GRANULE);
         let room = |simd: usize| self.waves[simd].min(self.rows[simd] / rows);
         // The emptiest gets the first wave; the lowest of equals.
         let start = simds.clone().rev().max_by_key(|simd| room(*simd))? - simds.start;
@@ -191,8 +192,8 @@ impl Wgp {
 mod tests {
     use super::*;
 
-    fn need(waves: u32, vector_registers: u32, lds_bytes: u32, is_wgp_mode: bool) -> Need {
-        Need { waves, vector_registers, lds_bytes, is_wgp_mode, scratch_waves: 0, scratch_limit: 0 }
+    fn need(waves: u32, rows: u32, lds_bytes: u32, is_wgp_mode: bool) -> Need {
+        Need { waves, rows, lds_bytes, is_wgp_mode, scratch_waves: 0, scratch_limit: 0 }
     }
 
     fn capacity(compute_units: u32, need: Need) -> usize {
@@ -207,6 +208,10 @@ mod tests {
         assert_eq!(capacity(64, need(1, 192, 0, true)), 1024);
         assert_eq!(capacity(64, need(1, 256, 0, false)), 640);
         assert_eq!(capacity(64, need(8, 96, 0, true)), 256);
+        // Wave64: 768 registers in granules of 12.
+        assert_eq!(capacity(64, need(1, 2 * 48, 0, true)), 2048);
+        assert_eq!(capacity(64, need(1, 2 * 49, 0, true)), 128 * (768 / 60));
+        assert_eq!(capacity(64, need(1, 2 * 256, 0, true)), 128 * 2);
         // LDS: 128 KB per WGP.
         assert_eq!(capacity(64, need(1, 8, 65_536, false)), 64);
         assert_eq!(capacity(64, need(1, 8, 65_536, true)), 64);

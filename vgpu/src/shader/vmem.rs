@@ -81,7 +81,7 @@ fn function(instruction: &Instruction, level: Level) -> Option<Executor> {
     }
 }
 
-/// Loads and stores of a private dword or more: dwords of one lane are 128 bytes apart.
+/// Loads and stores of a private dword or more: dwords of one lane lie apart by a dword of every lane.
 fn scratch(instruction: &Instruction, level: Level) -> Option<Executor> {
     Some(match instruction.opcode {
         Opcode::ScratchLoadB32 => level.bind::<ScratchLoad<1>>(),
@@ -460,13 +460,10 @@ fn private_deltas(wave: &Wave, op: &MicroOp, machine: &Machine<'_>, exec: u32, r
         return None;
     }
     for lane in 0..LANES {
-        deltas.0[lane] = deltas.0[lane] * LANES as u32 + 4 * lane as u32;
+        deltas.0[lane] = (deltas.0[lane] << machine.scratch.lanes_log2) + 4 * lane as u32;
     }
     Some(deltas)
 }
-
-/// Bytes between two dwords of one lane's private segment.
-const PRIVATE_DWORD_STRIDE: usize = 4 * LANES;
 
 struct ScratchLoad<const ROWS: usize>;
 impl<const ROWS: usize> Operation for ScratchLoad<ROWS> {
@@ -478,13 +475,14 @@ impl<const ROWS: usize> Operation for ScratchLoad<ROWS> {
         }
         if let Some(deltas) = private_deltas(wave, op, machine, exec, ROWS as u32) {
             let first = machine.scratch.wave_va;
-            let last = first.wrapping_add(machine.scratch.lane_bytes as u64 * LANES as u64 - 1);
+            let last = machine.scratch.last_va();
+            let stride = machine.scratch.dword_stride() as usize;
             if let Some((view, offset)) = machine.memory.range(first, last, Rights::READ)
                 && offset % 4 == 0
             {
                 for index in 0..ROWS {
                     let mut row = [[0; LANES]];
-                    view.gather_u32(offset as usize + index * PRIVATE_DWORD_STRIDE, &deltas.0, &mut row);
+                    view.gather_u32(offset as usize + index * stride, &deltas.0, &mut row);
                     write_lanes(wave, op.destination as usize + index, exec, &row[0]);
                 }
                 return Flow::Next;
@@ -504,13 +502,14 @@ impl<const ROWS: usize> Operation for ScratchStore<ROWS> {
         }
         if let Some(deltas) = private_deltas(wave, op, machine, exec, ROWS as u32) {
             let first = machine.scratch.wave_va;
-            let last = first.wrapping_add(machine.scratch.lane_bytes as u64 * LANES as u64 - 1);
+            let last = machine.scratch.last_va();
+            let stride = machine.scratch.dword_stride() as usize;
             if let Some((view, offset)) = machine.memory.range(first, last, Rights::WRITE)
                 && offset % 4 == 0
             {
                 for index in 0..ROWS {
                     let row = [wave.vector[(vector_source(op, 1) + index) & 255].0];
-                    view.scatter_u32(offset as usize + index * PRIVATE_DWORD_STRIDE, &deltas.0, exec, &row);
+                    view.scatter_u32(offset as usize + index * stride, &deltas.0, exec, &row);
                 }
                 return Flow::Next;
             }
@@ -557,10 +556,8 @@ pub(crate) fn target<A: AddressMode>(
 
 /// Address of a byte of a lane's private segment.
 pub(crate) fn private_va(machine: &Machine<'_>, lane: usize, offset: u64) -> u64 {
-    machine
-        .scratch
-        .wave_va
-        .wrapping_add(offset / 4 * PRIVATE_DWORD_STRIDE as u64 + 4 * lane as u64 + offset % 4)
+    let scratch = &machine.scratch;
+    scratch.wave_va.wrapping_add(offset / 4 * scratch.dword_stride() + 4 * lane as u64 + offset % 4)
 }
 
 fn read_lane<A: AddressMode>(

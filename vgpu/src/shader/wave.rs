@@ -1,9 +1,9 @@
-//! The architectural state of one wave32.
+//! The architectural state of one wave: a wave32, or a wave64 as two halves of 32 lanes.
 //!
 //! Contract: registers are plain values; scalar registers are indexed by their operand code (0..=127), so vcc, m0 and
 //! exec need no special case. Writes to `null` go to a slot that is never read.
 
-/// Lanes of a wave32.
+/// Lanes of a wave32 and of each half of a wave64.
 pub const LANES: usize = 32;
 
 /// One vector register: a dword per lane.
@@ -41,8 +41,13 @@ pub const SCALAR_SLOTS: usize = 272;
 /// One wave.
 #[derive(Clone, Debug)]
 pub struct Wave {
-    /// Vector registers; always 256, so an 8-bit register number needs no bounds check.
+    /// Vector registers; always 256, so an 8-bit register number needs no bounds check. Of a wave64: lanes 0 to 31,
+    /// while `is_high` is clear.
     pub vector: Box<[Row; 256]>,
+    /// Only a wave64 has them: the vector registers of the other 32 lanes, those from 32 on while `is_high` is clear.
+    pub other_half: Option<Box<[Row; 256]>>,
+    /// The high half of a wave64 is at work: the halves of the vector registers and of exec are exchanged.
+    pub is_high: bool,
     /// Scalar registers by operand code, and the null sink.
     pub scalar: [u32; SCALAR_SLOTS],
     /// The scalar condition code.
@@ -62,6 +67,14 @@ pub struct Wave {
     pub executed: u64,
 }
 
+/// 256 vector registers of 32 lanes, all zero.
+pub(crate) fn vector_bank() -> Box<[Row; 256]> {
+    let Ok(bank) = vec![Row([0; LANES]); 256].into_boxed_slice().try_into() else {
+        unreachable!("the vector has 256 elements")
+    };
+    bank
+}
+
 impl Default for Wave {
     fn default() -> Wave {
         Wave::new()
@@ -71,11 +84,10 @@ impl Default for Wave {
 impl Wave {
     /// A wave with all registers zero, and 256 vector registers.
     pub fn new() -> Wave {
-        let Ok(vector) = vec![Row([0; LANES]); 256].into_boxed_slice().try_into() else {
-            unreachable!("the vector has 256 elements")
-        };
         Wave {
-            vector,
+            vector: vector_bank(),
+            other_half: None,
+            is_high: false,
             scalar: [0; SCALAR_SLOTS],
             scc: false,
             mode: 0,
@@ -87,10 +99,48 @@ impl Wave {
         }
     }
 
-    /// Active lanes.
+    /// Active lanes; of a wave64 those of the half that is at work.
     #[inline(always)]
     pub fn exec(&self) -> u32 {
         self.scalar[EXEC_LO as usize]
+    }
+
+    /// Whether this is a wave64.
+    pub fn is_wave64(&self) -> bool {
+        self.other_half.is_some()
+    }
+
+    /// Lets the other half of a wave64 take the place of this one.
+    #[inline(always)]
+    pub(crate) fn exchange_halves(&mut self) {
+        if let Some(other) = &mut self.other_half {
+            std::mem::swap(&mut self.vector, other);
+            self.scalar.swap(EXEC_LO as usize, EXEC_LO as usize + 1);
+            self.is_high = !self.is_high;
+        }
+    }
+
+    /// The number that lane 0 of the half at work has in the wave. Puts the halves into their places.
+    pub(crate) fn put_halves_back(&mut self) -> u32 {
+        if !self.is_high {
+            return 0;
+        }
+        self.exchange_halves();
+        LANES as u32
+    }
+
+    /// A vector register in one of 32 lanes, or of 64 while the halves are in their places.
+    pub(crate) fn lane(&self, register: u8, lane: usize) -> u32 {
+        let bank = if lane < LANES { Some(&self.vector) } else { self.other_half.as_ref() };
+        bank.map_or(0, |bank| bank[register as usize].0[lane % LANES])
+    }
+
+    /// Writes what [`Wave::lane`] reads.
+    pub(crate) fn set_lane(&mut self, register: u8, lane: usize, value: u32) {
+        let bank = if lane < LANES { Some(&mut self.vector) } else { self.other_half.as_mut() };
+        if let Some(bank) = bank {
+            bank[register as usize].0[lane % LANES] = value;
+        }
     }
 
     /// A 64-bit value in two scalar registers.

@@ -7,6 +7,11 @@ use super::*;
 
 /// The words of a source; `None`, with a note, where the assembler is not installed.
 pub(super) fn assemble(source: &str) -> Option<Vec<u32>> {
+    assemble_for(source, "-mattr=")
+}
+
+/// As [`assemble`], with the target's features.
+pub(super) fn assemble_for(source: &str, features: &str) -> Option<Vec<u32>> {
     static SERIAL: AtomicU32 = AtomicU32::new(0);
     if Command::new("llvm-mc-19").arg("--version").stdout(Stdio::null()).status().is_err() {
         eprintln!("skipped: llvm-mc-19 is not installed");
@@ -17,7 +22,7 @@ pub(super) fn assemble(source: &str) -> Option<Vec<u32>> {
     let [text, object, binary] = ["s", "o", "bin"].map(|extension| base.with_extension(extension));
     std::fs::write(&text, format!(".text\n{source}")).unwrap();
     let assembler = Command::new("llvm-mc-19")
-        .args(["-triple=amdgcn-amd-amdhsa", "-mcpu=gfx1201", "-filetype=obj", "-o"])
+        .args(["-triple=amdgcn-amd-amdhsa", "-mcpu=gfx1201", features, "-filetype=obj", "-o"])
         .args([&object, &text])
         .status()
         .unwrap();

@@ -43,7 +43,7 @@ __kernel void normalise(__global const float *x, __global float *y, __global uns
 "#;
 
 /// Code and kernel descriptor (instruction set reference §10) of an OpenCL source with one kernel.
-fn compile(source: &str) -> Option<(Vec<u32>, Vec<u32>)> {
+fn compile(source: &str, wave_size: &str) -> Option<(Vec<u32>, Vec<u32>)> {
     let present = |tool: &str| Command::new(tool).arg("--version").stdout(Stdio::null()).status().is_ok();
     if !present("clang-22") || !present("llvm-objcopy-19") {
         eprintln!("skipped: clang-22 or llvm-objcopy-19 is not installed");
@@ -53,7 +53,17 @@ fn compile(source: &str) -> Option<(Vec<u32>, Vec<u32>)> {
     let [text, object, binary] = ["cl", "o", "bin"].map(|extension| base.with_extension(extension));
     std::fs::write(&text, source).unwrap();
     let compiler = Command::new("clang-22")
-        .args(["-x", "cl", "-cl-std=CL2.0", "-target", "amdgcn-amd-amdhsa", "-mcpu=gfx1201", "-O2", "-w"])
+        .args([
+            "-x",
+            "cl",
+            "-cl-std=CL2.0",
+            "-target",
+            "amdgcn-amd-amdhsa",
+            "-mcpu=gfx1201",
+            "-O2",
+            "-w",
+            wave_size,
+        ])
         .args(["-nogpulib", "-c", "-o"])
         .args([&object, &text])
         .status()
@@ -76,11 +86,18 @@ fn compile(source: &str) -> Option<(Vec<u32>, Vec<u32>)> {
 
 #[test]
 fn a_compiled_kernel_runs() {
-    let Some((code, descriptor)) = compile(SOURCE) else { return };
+    for (wave_size, is_wave64) in [("-mno-wavefrontsize64", false), ("-mwavefrontsize64", true)] {
+        let Some((code, descriptor)) = compile(SOURCE, wave_size) else { return };
+        assert_eq!(descriptor[14] >> 10 & 1 == 0, is_wave64, "kernel_code_properties");
+        runs_at_size(&code, &descriptor, is_wave64);
+    }
+}
+
+fn runs_at_size(code: &[u32], descriptor: &[u32], is_wave64: bool) {
     let (rows, columns) = (13usize, 1000usize);
     for config in configs() {
         let mut device = Device::new(config);
-        let code = device.code_words(&code);
+        let code = device.code_words(code);
         let bytes = (4 * rows * columns) as u64;
         let [x, y, histogram, arguments] = [bytes, bytes, 64, 64].map(|bytes| device.buffer(bytes));
         let value = |row: usize, column: usize| ((row * 131 + column * 17) % 101) as f32 * 0.1 - 5.0;
@@ -95,6 +112,7 @@ fn a_compiled_kernel_runs() {
         let mut dispatch = device.dispatch(code, rows as u32, 256, &[arguments.va]);
         // Words of the descriptor: LDS bytes 0, RSRC3 11, RSRC1 12, RSRC2 13. The loader adds the LDS size.
         (dispatch.rsrc1, dispatch.rsrc3) = (descriptor[12], descriptor[11]);
+        dispatch.is_wave64 = is_wave64;
         dispatch.rsrc2 = descriptor[13] | descriptor[0].div_ceil(512) << 15;
         device.run(dispatch);
         let mut expected_bins = [0; 16];

@@ -7,6 +7,9 @@ mod compiled;
 mod faults;
 mod kernels;
 mod schedules;
+mod wave64;
+#[rustfmt::skip]
+mod wave64_code;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -118,6 +121,7 @@ impl Device {
             last_group: [group, 1, 1],
             scratch_base_va: 0,
             tmpring_size: 0,
+            is_wave64: false,
             address_space: self.space.clone(),
             origin: PacketOrigin { queue_id: 1, packet_va: 0x7000 },
         }

@@ -167,7 +167,7 @@ fn fetch_raw_wide(wave: &Wave, op: &MicroOp, index: usize) -> [Row; 2] {
 /// The high dword of a 64-bit scalar operand: zero above `null` and the computed codes.
 pub(crate) fn read_scalar_high(wave: &Wave, code: u8) -> u32 {
     match code {
-        crate::shader::wave::NULL | 251..=253 => 0,
+        crate::shader::wave::NULL | 249..=253 => 0,
         _ => wave.scalar[code as usize + 1],
     }
 }

@@ -1,4 +1,4 @@
-//! Vector ALU: VOP1, VOP2, VOPC, VOP3, VOP3SD, VOP3P and VOPD, with DPP, for wave32.
+//! Vector ALU: VOP1, VOP2, VOPC, VOP3, VOP3SD, VOP3P and VOPD, with DPP, for 32 lanes (`wave64` runs them twice).
 //!
 //! Contract: [`translate`] resolves everything that does not change between executions; an instruction it does not
 //! know, or a modifier that has no meaning for the operation, gives `None`, and the caller reports the opcode. Matrix
@@ -33,7 +33,7 @@ use zrt_isa::{Encoding, Instruction, Opcode};
 use crate::shader::float::approximate;
 use crate::shader::lanes;
 use crate::shader::micro::MicroOp;
-use crate::shader::wave::EXEC_LO;
+use crate::shader::wave::{EXEC_LO, VCC_LO};
 use crate::simd::{Executor, Level};
 use operand::Parts;
 use shell::{Approximation, ResultKind, packed};
@@ -55,6 +55,8 @@ pub fn translate(instruction: &Instruction, level: Level) -> Option<MicroOp> {
             // VOP2 has no op_sel: low halves make the low result, high halves the high one.
             parts.modifiers.0 = parts.modifiers.0 & !(0x7F << 6) | 0x7 << 10;
         }
+        // Where the mask is.
+        Opcode::VDivFmasF32 | Opcode::VDivFmasF64 => parts.immediate2 = u32::from(VCC_LO),
         _ if compare::writes_exec(opcode) => parts.destination = EXEC_LO,
         _ => {}
     }

@@ -11,9 +11,12 @@ use crate::shader::wave::{EXEC_LO, NULL, NULL_SINK, VCC_LO, Wave};
 use crate::simd::Executor;
 
 /// Operand codes whose value is computed when they are read.
-const VCCZ: u8 = 251;
-const EXECZ: u8 = 252;
+pub(crate) const VCCZ: u8 = 251;
+pub(crate) const EXECZ: u8 = 252;
 const SCC: u8 = 253;
+/// What wave64 has in the places of [`VCCZ`] and [`EXECZ`]; no decoded operand has these codes.
+pub(crate) const VCCZ_WAVE64: u8 = 249;
+pub(crate) const EXECZ_WAVE64: u8 = 250;
 
 /// Source and result modifiers, packed into [`MicroOp::modifiers`].
 ///
@@ -310,6 +313,8 @@ pub(crate) fn read_scalar(wave: &Wave, code: u8) -> u32 {
         VCCZ => (wave.scalar[VCC_LO as usize] == 0) as u32,
         EXECZ => (wave.scalar[EXEC_LO as usize] == 0) as u32,
         SCC => wave.scc as u32,
+        VCCZ_WAVE64 => (wave.scalar_pair(VCC_LO) == 0) as u32,
+        EXECZ_WAVE64 => (wave.scalar_pair(EXEC_LO) == 0) as u32,
         _ => wave.scalar[code as usize],
     }
 }

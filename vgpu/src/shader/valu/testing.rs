@@ -71,6 +71,8 @@ impl Random {
 pub(crate) fn wave() -> Wave {
     let mut random = Random(99);
     let mut wave = Wave {
+        other_half: None,
+        is_high: false,
         vector: Box::new([Row([0; LANES]); 256]),
         scalar: [0; SCALAR_SLOTS],
         scc: false,
