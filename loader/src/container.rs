@@ -119,7 +119,7 @@ pub(crate) fn raw(code: &[u8], options: &RawOptions) -> Result<Program, LoadErro
         lds_bytes: options.lds_bytes,
         scratch_bytes: options.scratch_bytes,
         dynamic_stack: false,
-        arguments: Arguments::Natural,
+        arguments: Arguments::Natural { bytes: 0 },
         required_workgroup: None,
         workgroup_items_max: WORKGROUP_ITEMS_MAX,
     };

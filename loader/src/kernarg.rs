@@ -12,6 +12,8 @@ use zrt_mem::GpuVa;
 pub const ARGUMENT_BYTES_MAX: u64 = 64 << 10;
 /// Length of an AQL dispatch packet in bytes.
 pub const DISPATCH_PACKET_BYTES: usize = 64;
+/// High dwords of the private and the shared aperture, as the driver sets them.
+const APERTURE_HIGH: [u32; 2] = [0x2_0000, 0x1_0000];
 /// Header of a parameter block in bytes.
 const BLOCK_HEADER_BYTES: usize = 8;
 
@@ -39,15 +41,15 @@ pub struct Geometry {
     pub group: [u32; 3],
     /// LDS in bytes beyond what the kernel declares.
     pub dynamic_lds_bytes: u32,
-    /// High dwords of the private and the shared aperture, for kernels that ask for them as hidden arguments. Code for
-    /// gfx12 takes them from registers instead.
+    /// High dwords of the private and the shared aperture (hardware reference §2.4), for kernels that ask for them as
+    /// hidden arguments. Code for gfx12 takes them from registers instead.
     pub aperture_high: [u32; 2],
 }
 
 impl Geometry {
     /// So many groups of so many work-items, no more LDS.
     pub const fn new(groups: [u32; 3], group: [u32; 3]) -> Geometry {
-        Geometry { groups, group, dynamic_lds_bytes: 0, aperture_high: [0; 2] }
+        Geometry { groups, group, dynamic_lds_bytes: 0, aperture_high: APERTURE_HIGH }
     }
 
     /// Dimensions that are used, 1 to 3.
@@ -148,9 +150,11 @@ impl Kernel {
                 }
                 Ok(block)
             }
-            Arguments::Natural => {
+            Arguments::Natural { bytes } => {
                 let mut segment = Vec::new();
                 self.append_naturally(&mut segment, values)?;
+                self.check_length((*bytes).into())?;
+                segment.resize(segment.len().max(*bytes as usize), 0);
                 Ok(segment)
             }
         }

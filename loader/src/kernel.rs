@@ -78,8 +78,11 @@ pub enum Arguments {
         /// Length of the whole block in bytes.
         bytes: u32,
     },
-    /// Values one behind the other, each at a multiple of its own size.
-    Natural,
+    /// Values one behind the other, each at a multiple of its own size: raw code, and code objects without metadata.
+    Natural {
+        /// Least length of the segment in bytes; what is not given is zero.
+        bytes: u32,
+    },
 }
 
 /// One argument of a code object's kernel.
@@ -218,7 +221,7 @@ impl Kernel {
             Arguments::Described { list, .. } => {
                 Some(list.iter().filter(|argument| argument.is_explicit()).collect())
             }
-            Arguments::ParameterBlock { .. } | Arguments::Natural => None,
+            Arguments::ParameterBlock { .. } | Arguments::Natural { .. } => None,
         }
     }
 
