@@ -202,6 +202,27 @@ impl Device {
         Ok(kernel)
     }
 
+    /// Puts code from elsewhere into executable memory: see [`crate::Code`]. `image` is asked for the bytes once their
+    /// address is known, and must give `len` of them.
+    pub fn load_code<'b>(
+        &mut self,
+        label: &crate::CodeLabel<'_>,
+        len: ByteLen,
+        image: impl FnOnce(zrt_mem::GpuVa) -> std::borrow::Cow<'b, [u8]>,
+    ) -> Result<crate::Code, DeviceError> {
+        let code = crate::Code::allocate(&self.space, label, len)?;
+        self.upload(code.buffer(), ByteLen(0), &code.padded(&image(code.va())))?;
+        Ok(code)
+    }
+
+    /// Makes a kernel of explicit resource words ready to be dispatched; scratch memory is allocated where it needs it.
+    pub fn prepare_launch(
+        &mut self,
+        parameters: &crate::LaunchParameters<'_>,
+    ) -> Result<crate::LaunchKernel, DeviceError> {
+        crate::LaunchKernel::new(&self.space, &self.info, parameters)
+    }
+
     /// Starts a graph with room for `capacity` dispatches and as many barriers.
     pub fn recorder(&mut self, capacity: usize) -> Result<Recorder, DeviceError> {
         Recorder::new(self.space.clone(), capacity)

@@ -5,6 +5,7 @@
 //! overlap with the ones before it; one that reads what an earlier one wrote needs [`Recorder::barrier`] between them.
 //! A replay begins with a full acquire, so it sees what the host wrote before it was submitted.
 
+use crate::code::LaunchKernel;
 use crate::error::DeviceError;
 use crate::kernel::Kernel;
 use crate::memory::{Buffer, Space};
@@ -53,6 +54,28 @@ impl Recorder {
         self.check(outcome)?;
         if !self.names.iter().any(|name| name == kernel.name()) {
             self.names.push(kernel.name().into());
+        }
+        Ok(())
+    }
+
+    /// Launches `groups` workgroups of a kernel with explicit registers. `user_data` has a dword for each user SGPR, at
+    /// most 16. It takes the room of two dispatches.
+    pub fn launch(
+        &mut self,
+        kernel: &LaunchKernel,
+        user_data: &[u32],
+        groups: [u32; 3],
+    ) -> Result<(), DeviceError> {
+        if let Some(scratch) = &kernel.scratch {
+            let outcome = self.recorder.scratch(&scratch.size, scratch.buffer.va);
+            self.check(outcome)?;
+        }
+        // The packet writes one register at least; without user SGPRs no wave loads it.
+        let user_data = if user_data.is_empty() { &[0] } else { user_data };
+        let outcome = self.recorder.dispatch_with(&kernel.state, user_data, groups);
+        self.check(outcome)?;
+        if !self.names.iter().any(|name| *name == kernel.name) {
+            self.names.push(kernel.name.clone());
         }
         Ok(())
     }

@@ -24,6 +24,8 @@ pub struct DeviceInfo {
     pub render_node: String,
     /// Compute units that are enabled.
     pub compute_units: u32,
+    /// Shader engines: the unit in which scratch is counted.
+    pub shader_engines: u32,
     /// VRAM in all.
     pub vram: ByteLen,
     /// True where all VRAM is CPU-visible.
@@ -58,6 +60,7 @@ impl DeviceInfo {
             pci_id: (properties.vendor_id, properties.device_id),
             render_node: node.render_node_path(),
             compute_units: node.compute_units(),
+            shader_engines: (properties.array_count / properties.simd_arrays_per_engine.max(1)).max(1),
             vram: ByteLen(node.vram_bytes()),
             has_large_bar: node.has_large_bar(),
             kfd_version: (version.major, version.minor),

@@ -12,9 +12,9 @@ use zrt_pm4::registers::{ResourceLimits, Rsrc1, Rsrc2, Rsrc2Flags, Rsrc3, WaveSi
 use zrt_pm4::{KernelParameters, KernelState};
 
 /// What follows the code: `s_code_end` (instruction set reference §4.2), as far as the prefetcher reads.
-const CODE_END: [u8; 4] = 0xbf9f_0000_u32.to_le_bytes();
+pub(crate) const CODE_END: [u8; 4] = 0xbf9f_0000_u32.to_le_bytes();
 /// Padding in bytes: 64 instructions, which is what compilers put there too.
-const CODE_PADDING_BYTES: usize = 256;
+pub(crate) const CODE_PADDING_BYTES: usize = 256;
 
 /// A kernel that can be dispatched. Keep it as long as any graph that dispatches it.
 #[derive(Debug)]

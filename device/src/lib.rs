@@ -31,6 +31,7 @@
 #![forbid(unsafe_code)]
 
 mod choice;
+mod code;
 mod copy;
 mod counters;
 mod device;
@@ -50,6 +51,7 @@ mod tests;
 mod virtual_tier;
 
 pub use choice::{DEVICE_VARIABLE, DeviceChoice, OpenOptions, RING_BYTES_DEFAULT, VirtualOptions};
+pub use code::{Code, CodeLabel, LaunchKernel, LaunchParameters};
 pub use counters::Counters;
 pub use device::{Device, Ticket};
 pub use diagnosis::{Diagnosis, StopCause};

@@ -79,6 +79,19 @@ impl Registry {
         }
     }
 
+    /// The same for code that is no container's. `lines` are code offset, index into `files`, line; ascending.
+    pub(crate) fn name_code(
+        &self,
+        id: EntryId,
+        name: &str,
+        files: Vec<String>,
+        lines: Vec<(u64, usize, u32)>,
+    ) {
+        if let Some(entry) = self.entries().iter_mut().find(|entry| entry.start == id.0) {
+            entry.what = What::Kernel { name: name.into(), lines: LineTable { files, lines } };
+        }
+    }
+
     pub(crate) fn remove(&self, id: EntryId) {
         self.entries().retain(|entry| entry.start != id.0);
     }

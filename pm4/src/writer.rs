@@ -12,12 +12,15 @@ use crate::packet::{
     wait_reg_mem, write_data,
 };
 use crate::registers::{
-    DispatchInitiator, NumThread, Register, ResourceLimits, Rsrc1, Rsrc2, Rsrc2Flags, Rsrc3, USER_DATA_COUNT,
-    WORKGROUP_THREADS_MAX, WaveSize, program_address_words,
+    DispatchInitiator, NumThread, Register, ResourceLimits, Rsrc1, Rsrc2, Rsrc2Flags, Rsrc3, TmpringSize,
+    USER_DATA_COUNT, WORKGROUP_THREADS_MAX, WaveSize, program_address_words, scratch_base_words,
 };
 
 /// Dwords of the packets in a [`KernelState`].
 const KERNEL_STATE_DWORDS: usize = 29;
+
+/// Dwords of [`Writer::scratch`].
+const SCRATCH_DWORDS: usize = 7;
 
 /// A cursor over a buffer that packets are written into.
 #[derive(Debug)]
@@ -33,7 +36,7 @@ pub struct KernelParameters {
     pub code_address: u64,
     /// PGM_RSRC1.
     pub rsrc1: Rsrc1,
-    /// PGM_RSRC2. SCRATCH_EN must be clear: scratch is the queue's (TMPRING_SIZE), and no dispatch here sets it up.
+    /// PGM_RSRC2. SCRATCH_EN must be clear but for [`KernelState::with_scratch`].
     pub rsrc2: Rsrc2,
     /// PGM_RSRC3.
     pub rsrc3: Rsrc3,
@@ -57,10 +60,15 @@ pub struct KernelState {
 impl KernelState {
     /// Encodes the packets. Every value that does not fit its register is an error.
     pub fn new(parameters: &KernelParameters) -> Result<KernelState, EmitError> {
-        let KernelParameters { code_address, rsrc1, rsrc2, rsrc3, workgroup, limits, wave } = *parameters;
-        if rsrc2.flags.contains(Rsrc2Flags::SCRATCH_EN) {
+        if parameters.rsrc2.flags.contains(Rsrc2Flags::SCRATCH_EN) {
             return Err(EmitError::Unused { name: "SCRATCH_EN" });
         }
+        KernelState::with_scratch(parameters)
+    }
+
+    /// The same, SCRATCH_EN allowed: [`Writer::scratch`] must stand in front of every dispatch then.
+    pub fn with_scratch(parameters: &KernelParameters) -> Result<KernelState, EmitError> {
+        let KernelParameters { code_address, rsrc1, rsrc2, rsrc3, workgroup, limits, wave } = *parameters;
         let threads = workgroup.iter().fold(1u32, |product, threads| product.saturating_mul(*threads));
         if threads == 0 || threads > WORKGROUP_THREADS_MAX {
             let (least, greatest) = (1, WORKGROUP_THREADS_MAX);
@@ -171,6 +179,17 @@ impl<'a> Writer<'a> {
         words[1] = first.relative();
         words[2..].copy_from_slice(values);
         Ok(())
+    }
+
+    /// Scratch of the dispatches behind it: TMPRING_SIZE and the address of the memory, a multiple of 256 (hardware
+    /// reference §5.3).
+    pub fn scratch(&mut self, size: &TmpringSize, address: u64) -> Result<(), EmitError> {
+        let (size, base) = (size.to_word()?, scratch_base_words(address)?);
+        let mut words = [0; SCRATCH_DWORDS];
+        let mut writer = Writer::new(&mut words);
+        writer.set_sh_reg(Register::TMPRING_SIZE, &[size])?;
+        writer.set_sh_reg(Register::DISPATCH_SCRATCH_BASE_LO, &base)?;
+        self.push(words)
     }
 
     /// A launch. The registers must have been set.
@@ -319,6 +338,22 @@ mod tests {
         assert_eq!((writer.len(), writer.left()), (48, 0));
         assert_eq!(words[..38], DISPATCH);
         assert_eq!(words[38..], BARRIER);
+    }
+
+    /// 64 bytes for each lane of the R9700 (hardware reference §7), at 0x10_0000_0000.
+    #[test]
+    fn scratch_is_two_runs_of_registers() {
+        let mut words = [0; SCRATCH_DWORDS];
+        let size = TmpringSize { waves: 512, wave_size: 16 };
+        Writer::new(&mut words).scratch(&size, 0x10_0000_0000).unwrap();
+        let expected = [0xc001_7600, 0x218, 0x0001_0200, 0xc002_7600, 0x210, 0x1000_0000, 0];
+        assert_eq!(words, expected);
+        let mut short = [0; SCRATCH_DWORDS - 1];
+        assert!(Writer::new(&mut short).scratch(&size, 0x10_0000_0000).is_err());
+        assert!(Writer::new(&mut words).scratch(&size, 0x80).is_err());
+        let mut parameters = parameters();
+        parameters.rsrc2.flags |= Rsrc2Flags::SCRATCH_EN;
+        assert!(KernelState::with_scratch(&parameters).is_ok());
     }
 
     #[test]

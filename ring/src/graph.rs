@@ -15,6 +15,7 @@ use zrt_mem::{ByteLen, DwordLen, GpuVa, SharedView};
 use zrt_pm4::lint::{Finding, FindingKind, lint};
 use zrt_pm4::packet::indirect_buffer::INDIRECT_DWORDS_MAX;
 use zrt_pm4::packet::{Repr, event_write};
+use zrt_pm4::registers::{Register, TmpringSize};
 use zrt_pm4::{EmitError, KernelState, Writer};
 
 /// Most indirect buffers of one graph. A part has up to 2^20 − 1 dwords, about twenty thousand dispatches.
@@ -30,6 +31,8 @@ pub struct GraphRecorder {
     part_dwords_max: usize,
     packets: u64,
     dispatches: u64,
+    /// TMPRING_SIZE is written on purpose.
+    sets_scratch: bool,
 }
 
 /// A recorded graph in the device's memory.
@@ -65,6 +68,7 @@ impl GraphRecorder {
             part_dwords_max,
             packets: 0,
             dispatches: 0,
+            sets_scratch: false,
         };
         recorder.start()?;
         Ok(recorder)
@@ -75,6 +79,7 @@ impl GraphRecorder {
         self.len = 0;
         self.part_starts.clear();
         (self.packets, self.dispatches) = (0, 0);
+        self.sets_scratch = false;
         self.start()
     }
 
@@ -111,6 +116,14 @@ impl GraphRecorder {
         const DISPATCH_PACKETS: u64 = 8;
         self.record(DISPATCH_PACKETS, |writer| writer.dispatch(state, user_data, groups))?;
         self.dispatches += 1;
+        Ok(())
+    }
+
+    /// Scratch of the dispatches behind it. The register is the queue's, but this is the one way to give a kernel
+    /// scratch without the driver; it stays as it is until the next such call on the queue.
+    pub fn scratch(&mut self, size: &TmpringSize, address: GpuVa) -> Result<(), GraphError> {
+        self.record(2, |writer| writer.scratch(size, address.0))?;
+        self.sets_scratch = true;
         Ok(())
     }
 
@@ -152,7 +165,9 @@ impl GraphRecorder {
         }
         let mut refused: Option<Finding> = None;
         lint(words, &mut |finding| {
-            if finding.kind != FindingKind::EndsRunning {
+            let is_scratch = self.sets_scratch
+                && matches!(finding.kind, FindingKind::NotOwned { register: Register::TMPRING_SIZE, .. });
+            if finding.kind != FindingKind::EndsRunning && !is_scratch {
                 refused = refused.or(Some(finding));
             }
         });

@@ -1,0 +1,203 @@
+//! Code that is no container of ours: any image with any entry, resource words and scratch.
+//!
+//! Contract: what [`Kernel`](crate::Kernel) promises, with the registers given by the caller: `zrt-pm4` refuses what does
+//! not fit gfx12. Scratch memory belongs to the kernel and is shared by its dispatches, so two of them may not overlap.
+//! Set-up only. Scratch sizes: hardware reference §7.
+
+use crate::error::DeviceError;
+use crate::info::DeviceInfo;
+use crate::kernel::{CODE_END, CODE_PADDING_BYTES};
+use crate::memory::{Buffer, Space};
+use std::borrow::Cow;
+use zrt_mem::{ByteLen, GpuVa, Heap};
+use zrt_pm4::registers::{ResourceLimits, Rsrc1, Rsrc2, Rsrc2Flags, Rsrc3, TmpringSize, WaveSize};
+use zrt_pm4::{KernelParameters, KernelState};
+
+/// Lanes that scratch is sized for: those of a wave64, whatever the kernel's wave is.
+const SCRATCH_LANES: u64 = 64;
+/// Unit of TMPRING_SIZE.WAVESIZE in bytes.
+const SCRATCH_UNIT_BYTES: u64 = 256;
+/// Waves of one compute unit that can be resident.
+const WAVES_PER_CU: u64 = 32;
+/// Waves of the largest workgroup, 1024 work-items in wave32: fewer with scratch at once could not start.
+const WAVES_PER_GROUP_MAX: u64 = 32;
+/// Most scratch memory that is allocated: past it fewer waves run at once.
+const SCRATCH_BUFFER_BYTES_AIM: u64 = 256 << 20;
+
+/// What a report calls code, and how it finds source lines.
+#[derive(Clone, Copy, Debug)]
+pub struct CodeLabel<'a> {
+    /// Name.
+    pub name: &'a str,
+    /// Source files.
+    pub files: &'a [String],
+    /// Code offset in bytes, index into the files, line; ascending. An index that names no file ends a range.
+    pub lines: &'a [(u64, usize, u32)],
+}
+
+/// Code in device memory, at a multiple of 4096 bytes. Keep it as long as any graph that runs it.
+#[derive(Debug)]
+pub struct Code {
+    buffer: Buffer,
+    len: ByteLen,
+}
+
+/// What a launch needs to know of its kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchParameters<'a> {
+    /// Name, for reports.
+    pub name: &'a str,
+    /// First instruction: a multiple of 256.
+    pub entry: GpuVa,
+    /// PGM_RSRC1.
+    pub rsrc1: u32,
+    /// PGM_RSRC2. Where SCRATCH_EN is set, scratch is allocated.
+    pub rsrc2: u32,
+    /// PGM_RSRC3.
+    pub rsrc3: u32,
+    /// Lanes of a wave.
+    pub wave_size: zrt_isa::resources::WaveSize,
+    /// Work-items of a group in x, y, z; at most 1024 together.
+    pub workgroup: [u32; 3],
+    /// Scratch of a lane in bytes.
+    pub scratch_bytes: u32,
+}
+
+/// A kernel with explicit registers, ready for [`Recorder::launch`](crate::Recorder::launch). Keep it as long as any
+/// graph that dispatches it.
+#[derive(Debug)]
+pub struct LaunchKernel {
+    pub(crate) state: KernelState,
+    pub(crate) name: String,
+    pub(crate) scratch: Option<Scratch>,
+}
+
+/// Scratch memory of a kernel.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    pub(crate) size: TmpringSize,
+    pub(crate) buffer: Buffer,
+}
+
+impl Code {
+    pub(crate) fn allocate(space: &Space, label: &CodeLabel<'_>, len: ByteLen) -> Result<Code, DeviceError> {
+        let whole = ByteLen(len.0.saturating_add(CODE_PADDING_BYTES as u64));
+        let buffer = space.allocate(Heap::DeviceLocal, whole, label.name, true)?;
+        space.registry.name_code(buffer.entry(), label.name, label.files.into(), label.lines.into());
+        Ok(Code { buffer, len })
+    }
+
+    /// The bytes with the padding that the prefetcher may run into; what the image lacks is padding too.
+    pub(crate) fn padded(&self, image: &Cow<'_, [u8]>) -> Vec<u8> {
+        let whole = self.len.0 as usize + CODE_PADDING_BYTES;
+        let mut bytes: Vec<u8> = image.iter().take(self.len.0 as usize).copied().collect();
+        bytes.extend(CODE_END.iter().cycle().take(whole.saturating_sub(bytes.len())));
+        bytes
+    }
+
+    /// Address of the image's first byte.
+    pub fn va(&self) -> GpuVa {
+        self.buffer.va
+    }
+
+    /// Length without padding.
+    pub fn len(&self) -> ByteLen {
+        self.len
+    }
+
+    /// True for code of no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len.0 == 0
+    }
+
+    /// The memory.
+    pub fn buffer(&self) -> &Buffer {
+        &self.buffer
+    }
+}
+
+impl LaunchKernel {
+    pub(crate) fn new(
+        space: &Space,
+        info: &DeviceInfo,
+        parameters: &LaunchParameters<'_>,
+    ) -> Result<LaunchKernel, DeviceError> {
+        let needs = |reason| DeviceError::KernelNeeds { kernel: parameters.name.into(), reason };
+        let rsrc2 = Rsrc2::from_word(parameters.rsrc2)
+            .map_err(|_| needs("its RSRC2 sets bits that gfx12 reserves"))?;
+        let state = KernelState::with_scratch(&KernelParameters {
+            code_address: parameters.entry.0,
+            rsrc1: Rsrc1::from_word(parameters.rsrc1)
+                .map_err(|_| needs("its RSRC1 sets bits that gfx12 reserves"))?,
+            rsrc2,
+            rsrc3: Rsrc3::from_word(parameters.rsrc3)
+                .map_err(|_| needs("its RSRC3 sets bits that gfx12 reserves"))?,
+            workgroup: parameters.workgroup,
+            limits: ResourceLimits::default(),
+            wave: match parameters.wave_size {
+                zrt_isa::resources::WaveSize::Wave32 => WaveSize::Wave32,
+                zrt_isa::resources::WaveSize::Wave64 => WaveSize::Wave64,
+            },
+        })?;
+        let scratch = match rsrc2.flags.contains(Rsrc2Flags::SCRATCH_EN) {
+            false => None,
+            true => {
+                let (size, len) = scratch_size(info, parameters.scratch_bytes)
+                    .ok_or_else(|| needs("it uses more scratch memory than TMPRING_SIZE can say"))?;
+                let label = format!("scratch of {}", parameters.name);
+                let buffer = space.allocate(Heap::DeviceLocal, len, &label, false)?;
+                Some(Scratch { size, buffer })
+            }
+        };
+        Ok(LaunchKernel { state, name: parameters.name.into(), scratch })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its scratch memory.
+    pub fn scratch(&self) -> Option<&Buffer> {
+        self.scratch.as_ref().map(|scratch| &scratch.buffer)
+    }
+}
+
+/// TMPRING_SIZE and the memory that it needs, for so many bytes of a lane.
+fn scratch_size(info: &DeviceInfo, lane_bytes: u32) -> Option<(TmpringSize, ByteLen)> {
+    let lane_bytes = u64::from(lane_bytes).max(4).next_multiple_of(4);
+    let wave_bytes = (lane_bytes * SCRATCH_LANES).next_multiple_of(SCRATCH_UNIT_BYTES);
+    let engines = u64::from(info.shader_engines);
+    let resident = WAVES_PER_CU * u64::from(info.compute_units) / engines;
+    let affordable = SCRATCH_BUFFER_BYTES_AIM / (wave_bytes * engines);
+    let waves = resident.min(affordable).max(WAVES_PER_GROUP_MAX);
+    let size = TmpringSize {
+        waves: u16::try_from(waves).ok()?,
+        wave_size: u32::try_from(wave_bytes / SCRATCH_UNIT_BYTES).ok()?,
+    };
+    size.to_word().ok()?;
+    Some((size, ByteLen(wave_bytes * waves * engines)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Device, DeviceChoice, OpenOptions};
+
+    /// The R9700's example of hardware reference §7, and kernels that want far more.
+    #[test]
+    fn scratch_is_sized_as_the_reference_says() {
+        let device = Device::open_for_test(DeviceChoice::Virtual, &OpenOptions::default()).unwrap();
+        let word = |bytes| {
+            let (size, len) = scratch_size(device.info(), bytes)?;
+            Some((size.to_word().unwrap(), len.0))
+        };
+        assert_eq!(word(64), Some((0x0001_0200, 8 << 20)));
+        assert_eq!(word(61), Some((0x0001_0200, 8 << 20)));
+        // 16 KiB of a lane are 1 MiB of a wave: 64 waves of each of four engines make 256 MiB.
+        assert_eq!(word(16 << 10), Some((4096 << 12 | 64, 256 << 20)));
+        // Never fewer waves than a group may have.
+        assert_eq!(word(64 << 10), Some((16384 << 12 | 32, 512 << 20)));
+        assert_eq!(word(u32::MAX), None);
+    }
+}

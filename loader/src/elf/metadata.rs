@@ -1,0 +1,227 @@
+//! The NT_AMDGPU_METADATA note: what each kernel is told, as the compiler laid it out.
+//!
+//! Contract: pure; arguments that reach beyond the segment are refused here, so that packing need not look again.
+//! Source: LLVM's "User Guide for AMDGPU Backend", code object metadata of versions 3 to 6.
+
+use super::msgpack::Value;
+use crate::error::LoadError;
+use crate::kernarg::ARGUMENT_BYTES_MAX;
+use crate::kernel::{AddressSpace, Argument, Hidden, ValueKind};
+
+/// Owner of the note.
+const NOTE_NAME: &[u8] = b"AMDGPU\0";
+/// NT_AMDGPU_METADATA.
+const NOTE_TYPE: u32 = 32;
+/// Name size, descriptor size and type of a note: three dwords.
+const NOTE_HEADER_BYTES: usize = 12;
+/// Longest metadata that is read, in bytes.
+const METADATA_BYTES_MAX: usize = 16 << 20;
+/// Most arguments of one kernel.
+const ARGUMENTS_MAX: usize = 4096;
+/// Longest name that is kept, in bytes.
+const NAME_BYTES_MAX: usize = 1024;
+
+/// What the note says of one kernel.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct KernelMetadata {
+    /// Name of the descriptor's symbol.
+    pub symbol: String,
+    /// Length of the argument segment in bytes.
+    pub segment_bytes: u32,
+    /// Alignment of the argument segment in bytes.
+    pub segment_alignment: u32,
+    pub arguments: Vec<Argument>,
+    pub required_workgroup: Option<[u32; 3]>,
+    pub workgroup_items_max: Option<u32>,
+    pub dynamic_stack: bool,
+}
+
+/// The metadata among the notes, where there is some.
+pub(crate) fn find(mut notes: &[u8]) -> Option<&[u8]> {
+    loop {
+        let (header, rest) = notes.split_at_checked(NOTE_HEADER_BYTES)?;
+        let dword = |at: usize| header.get(at..)?.first_chunk().map(|four| u32::from_le_bytes(*four));
+        let (name_bytes, content_bytes, kind) = (dword(0)? as usize, dword(4)? as usize, dword(8)?);
+        let name = rest.get(..name_bytes)?;
+        let content_start = name_bytes.checked_next_multiple_of(4)?;
+        let content = rest.get(content_start..content_start.checked_add(content_bytes)?)?;
+        if kind == NOTE_TYPE && name == NOTE_NAME {
+            return Some(content);
+        }
+        notes = rest.get(content_start.checked_add(content_bytes.checked_next_multiple_of(4)?)?..)?;
+    }
+}
+
+/// Reads the metadata of all kernels.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Vec<KernelMetadata>, LoadError> {
+    if bytes.len() > METADATA_BYTES_MAX {
+        let (bytes, limit) = (bytes.len() as u64, METADATA_BYTES_MAX as u64);
+        return Err(LoadError::TooLarge { what: "the metadata note", bytes, limit });
+    }
+    let root = Value::parse(bytes).ok_or_else(|| wrong("it is cut off or no MessagePack".into()))?;
+    if !matches!(root, Value::Map(_)) {
+        return Err(wrong("it is no map".into()));
+    }
+    root.list("amdhsa.kernels").iter().map(kernel).collect()
+}
+
+fn wrong(what: String) -> LoadError {
+    LoadError::Metadata { what }
+}
+
+fn kernel(value: &Value<'_>) -> Result<KernelMetadata, LoadError> {
+    let symbol = value.text(".symbol").ok_or_else(|| wrong("a kernel has no .symbol".into()))?;
+    let missing = |field: &str| wrong(format!("{symbol} has no {field}"));
+    let segment_bytes =
+        value.number(".kernarg_segment_size").ok_or_else(|| missing(".kernarg_segment_size"))?;
+    if u64::from(segment_bytes) > ARGUMENT_BYTES_MAX {
+        let (bytes, limit) = (segment_bytes.into(), ARGUMENT_BYTES_MAX);
+        return Err(LoadError::TooLarge { what: "the argument segment", bytes, limit });
+    }
+    let segment_alignment = value.number(".kernarg_segment_align").unwrap_or(8).max(4);
+    if !segment_alignment.is_power_of_two() || segment_alignment > 4096 {
+        return Err(wrong(format!("{symbol} aligns its arguments to {segment_alignment}")));
+    }
+    let list = value.list(".args");
+    if list.len() > ARGUMENTS_MAX {
+        return Err(wrong(format!("{symbol} has {} arguments, at most {ARGUMENTS_MAX}", list.len())));
+    }
+    let arguments = list
+        .iter()
+        .map(|entry| argument(symbol, segment_bytes, entry))
+        .collect::<Result<Vec<Argument>, LoadError>>()?;
+    let required_workgroup = match value.list(".reqd_workgroup_size") {
+        [x, y, z] => match (x.to_u32(), y.to_u32(), z.to_u32()) {
+            (Some(x), Some(y), Some(z)) => Some([x, y, z]),
+            _ => return Err(wrong(format!("the .reqd_workgroup_size of {symbol} is not three numbers"))),
+        },
+        _ => None,
+    };
+    Ok(KernelMetadata {
+        symbol: short(symbol)?,
+        segment_bytes,
+        segment_alignment,
+        arguments,
+        required_workgroup,
+        workgroup_items_max: value.number(".max_flat_workgroup_size"),
+        dynamic_stack: value.get(".uses_dynamic_stack") == Some(&Value::Bool(true)),
+    })
+}
+
+fn short(name: &str) -> Result<String, LoadError> {
+    if name.len() > NAME_BYTES_MAX {
+        return Err(wrong(format!("a name has {} bytes, at most {NAME_BYTES_MAX}", name.len())));
+    }
+    Ok(name.into())
+}
+
+fn argument(kernel: &str, segment_bytes: u32, value: &Value<'_>) -> Result<Argument, LoadError> {
+    let missing = |field: &str| wrong(format!("an argument of {kernel} has no {field}"));
+    let offset = value.number(".offset").ok_or_else(|| missing(".offset"))?;
+    let bytes = value.number(".size").ok_or_else(|| missing(".size"))?;
+    let kind_name = value.text(".value_kind").ok_or_else(|| missing(".value_kind"))?;
+    if u64::from(offset) + u64::from(bytes) > u64::from(segment_bytes) {
+        return Err(wrong(format!(
+            "an argument of {kernel} at {offset} with {bytes} bytes lies outside of its {segment_bytes} bytes"
+        )));
+    }
+    let pointee_alignment = value.number(".pointee_align").unwrap_or(1).max(1);
+    if !pointee_alignment.is_power_of_two() || pointee_alignment > 4096 {
+        return Err(wrong(format!(
+            "an argument of {kernel} points to memory aligned to {pointee_alignment}"
+        )));
+    }
+    Ok(Argument {
+        name: value.text(".name").map(short).transpose()?,
+        type_name: value.text(".type_name").map(short).transpose()?,
+        offset,
+        bytes,
+        kind: value_kind(kind_name)?,
+        address_space: value.text(".address_space").and_then(address_space),
+        pointee_alignment,
+    })
+}
+
+fn value_kind(name: &str) -> Result<ValueKind, LoadError> {
+    let axis = |prefix: &str| match name.strip_prefix(prefix)? {
+        "x" => Some(0),
+        "y" => Some(1),
+        "z" => Some(2),
+        _ => None,
+    };
+    if let Some(axis) = axis("hidden_block_count_") {
+        return Ok(ValueKind::Hidden(Hidden::BlockCount(axis)));
+    }
+    if let Some(axis) = axis("hidden_group_size_") {
+        return Ok(ValueKind::Hidden(Hidden::GroupSize(axis)));
+    }
+    if let Some(axis) = axis("hidden_remainder_") {
+        return Ok(ValueKind::Hidden(Hidden::Remainder(axis)));
+    }
+    if let Some(axis) = axis("hidden_global_offset_") {
+        return Ok(ValueKind::Hidden(Hidden::GlobalOffset(axis)));
+    }
+    Ok(match name {
+        "by_value" => ValueKind::ByValue,
+        "global_buffer" => ValueKind::GlobalBuffer,
+        "dynamic_shared_pointer" => ValueKind::DynamicSharedPointer,
+        "hidden_none" => ValueKind::Hidden(Hidden::None),
+        "hidden_grid_dims" => ValueKind::Hidden(Hidden::GridDimensions),
+        "hidden_dynamic_lds_size" => ValueKind::Hidden(Hidden::DynamicLdsBytes),
+        "hidden_private_base" => ValueKind::Hidden(Hidden::PrivateBase),
+        "hidden_shared_base" => ValueKind::Hidden(Hidden::SharedBase),
+        hidden if hidden.starts_with("hidden_") => ValueKind::Hidden(Hidden::Null(short(hidden)?)),
+        object => ValueKind::Object(short(object)?),
+    })
+}
+
+fn address_space(name: &str) -> Option<AddressSpace> {
+    Some(match name {
+        "private" => AddressSpace::Private,
+        "global" => AddressSpace::Global,
+        "constant" => AddressSpace::Constant,
+        "local" => AddressSpace::Local,
+        "generic" => AddressSpace::Generic,
+        "region" => AddressSpace::Region,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_note_is_found_behind_others() {
+        let mut notes = Vec::new();
+        let mut note = |name: &[u8], kind: u32, content: &[u8]| {
+            for dword in [name.len() as u32, content.len() as u32, kind] {
+                notes.extend_from_slice(&dword.to_le_bytes());
+            }
+            for part in [name, content] {
+                notes.extend_from_slice(part);
+                notes.resize(notes.len().next_multiple_of(4), 0);
+            }
+        };
+        note(b"GNU\0", 3, &[1, 2, 3, 4, 5]);
+        note(b"AMDGPU\0", 31, &[9]);
+        note(b"AMDGPU\0", 32, &[7, 8, 9]);
+        assert_eq!(find(&notes), Some(&[7, 8, 9][..]));
+        assert_eq!(find(&notes[..notes.len() - 2]), None, "the content is cut off");
+        assert_eq!(find(&[0xFF; 12]), None);
+    }
+
+    #[test]
+    fn kinds_have_the_names_of_the_documentation() {
+        let hidden = |name: &str| match value_kind(name) {
+            Ok(ValueKind::Hidden(hidden)) => hidden,
+            other => panic!("{name}: {other:?}"),
+        };
+        assert_eq!(hidden("hidden_block_count_y"), Hidden::BlockCount(1));
+        assert_eq!(hidden("hidden_group_size_z"), Hidden::GroupSize(2));
+        assert_eq!(hidden("hidden_remainder_x"), Hidden::Remainder(0));
+        assert_eq!(hidden("hidden_global_offset_x"), Hidden::GlobalOffset(0));
+        assert_eq!(hidden("hidden_heap_v1"), Hidden::Null("hidden_heap_v1".into()));
+        assert_eq!(value_kind("sampler"), Ok(ValueKind::Object("sampler".into())));
+    }
+}

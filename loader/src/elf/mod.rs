@@ -1,0 +1,262 @@
+//! ELF code objects for amdgcn-amd-amdhsa, linked or as the assembler wrote them.
+//!
+//! Contract: never panics; what is kept is bounded by the limits here and in `image`. Needs the section table, which
+//! compilers and linkers always write. Source: LLVM's "User Guide for AMDGPU Backend", ELF code object.
+
+mod descriptor;
+mod layout;
+mod lines;
+mod metadata;
+mod msgpack;
+mod relocation;
+
+use crate::error::LoadError;
+use crate::image::{Image, Segment, Symbol};
+use crate::kernarg::ARGUMENT_BYTES_MAX;
+use crate::kernel::{Arguments, Kernel};
+use crate::{Format, KERNELS_MAX, Program};
+use descriptor::{DESCRIPTOR_BYTES, Descriptor};
+use layout::Layout;
+use metadata::KernelMetadata;
+use object::LittleEndian;
+use object::elf::{
+    ELFCLASS64, ELFDATA2LSB, EM_AMDGPU, ET_DYN, ET_REL, FileHeader64, SHT_DYNSYM, SHT_NOTE, SHT_SYMTAB,
+    STT_FILE, STT_SECTION,
+};
+use object::read::elf::{FileHeader, SectionHeader, SectionTable, Sym, SymbolTable};
+use std::collections::HashMap;
+use zrt_isa::resources::WORKGROUP_ITEMS_MAX;
+use zrt_isa::zrt::CODE_ALIGNMENT_BYTES;
+
+/// EI_OSABI of HSA code objects.
+const OS_ABI_HSA: u8 = 64;
+/// EI_ABIVERSION of code object versions 4, 5 and 6.
+const ABI_VERSIONS: std::ops::RangeInclusive<u8> = 2..=4;
+/// e_flags: the machine, and the rest, which is 0 for gfx1201 (it has neither XNACK nor SRAM ECC).
+const FLAGS_MACHINE: u32 = 0xFF;
+const MACHINE_GFX1201: u32 = 0x4E;
+/// Other machines, for the message.
+const MACHINES: [(u32, &str); 6] = [
+    (0x36, "gfx1030"),
+    (0x3F, "gfx90a"),
+    (0x41, "gfx1100"),
+    (0x48, "gfx1200"),
+    (0x4C, "gfx942"),
+    (0x4E, "gfx1201"),
+];
+/// What a descriptor's symbol ends in.
+const DESCRIPTOR_SUFFIX: &str = ".kd";
+/// Longest symbol that is kept, in bytes, and the sum of all.
+const SYMBOL_BYTES_MAX: usize = 4096;
+const SYMBOLS_BYTES_MAX: usize = 16 << 20;
+
+/// Everything is little-endian.
+pub(crate) const ENDIAN: LittleEndian = LittleEndian;
+
+/// The file's own form.
+pub(crate) type Header = FileHeader64<LittleEndian>;
+
+/// The file with its tables.
+pub(crate) struct File<'data> {
+    pub bytes: &'data [u8],
+    pub header: &'data Header,
+    pub sections: SectionTable<'data, Header>,
+    pub symbols: SymbolTable<'data, Header>,
+    pub is_linked: bool,
+}
+
+/// Reads a code object.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Program, LoadError> {
+    let file = open(bytes)?;
+    let layout = Layout::new(&file)?;
+    let lines = lines::read(&file, &layout);
+    let names = symbols(&file, &layout)?;
+    let described = describe(&file)?;
+    let kernels = kernels(&layout.image, &names, &described)?;
+    Ok(Program {
+        format: if file.is_linked { Format::CodeObject } else { Format::Object },
+        image: layout.image,
+        kernels,
+        symbols: names,
+        lines,
+    })
+}
+
+/// Text for damage that the ELF reader found.
+pub(crate) fn damaged(error: object::read::Error) -> LoadError {
+    LoadError::Damaged { what: error.to_string() }
+}
+
+fn open(bytes: &[u8]) -> Result<File<'_>, LoadError> {
+    check_ident(bytes)?;
+    let header = Header::parse(bytes).map_err(damaged)?;
+    let target = |found: String| Err(LoadError::Target { found });
+    let machine = header.e_machine(ENDIAN);
+    if machine != EM_AMDGPU {
+        return target(format!("machine {machine}, which is no AMD GPU"));
+    }
+    let flags = header.e_flags(ENDIAN);
+    if flags != MACHINE_GFX1201 {
+        let found = MACHINES.iter().find(|(number, _)| *number == flags & FLAGS_MACHINE);
+        let name = found.map_or("an AMD GPU", |(_, name)| name);
+        return target(format!("{name} (e_flags {flags:#x})"));
+    }
+    let is_linked = match header.e_type(ENDIAN) {
+        ET_DYN => true,
+        ET_REL => false,
+        other => return Err(LoadError::Damaged { what: format!("its type is {other}, not REL or DYN") }),
+    };
+    let sections = header.sections(ENDIAN, bytes).map_err(damaged)?;
+    if sections.is_empty() {
+        return Err(LoadError::Damaged { what: "it has no section table".into() });
+    }
+    let mut symbols = sections.symbols(ENDIAN, bytes, SHT_SYMTAB).map_err(damaged)?;
+    if symbols.is_empty() {
+        symbols = sections.symbols(ENDIAN, bytes, SHT_DYNSYM).map_err(damaged)?;
+    }
+    Ok(File { bytes, header, sections, symbols, is_linked })
+}
+
+/// Class, byte order and operating system: the first bytes.
+fn check_ident(bytes: &[u8]) -> Result<(), LoadError> {
+    let Some([_, _, _, _, class, order, _, os_abi, abi_version]) = bytes.first_chunk::<9>() else {
+        return Err(LoadError::Damaged { what: format!("{} bytes are no header", bytes.len()) });
+    };
+    let found = if (*class, *order) != (ELFCLASS64, ELFDATA2LSB) {
+        "a machine that is not 64-bit little-endian".into()
+    } else if *os_abi != OS_ABI_HSA {
+        format!("OS ABI {os_abi}, which is not HSA")
+    } else if !ABI_VERSIONS.contains(abi_version) {
+        format!("HSA with ABI version {abi_version}; 2 to 4 (code objects 4 to 6) are read")
+    } else {
+        return Ok(());
+    };
+    Err(LoadError::Target { found })
+}
+
+/// Symbols that lie in the image, in ascending order.
+fn symbols(file: &File<'_>, layout: &Layout) -> Result<Vec<Symbol>, LoadError> {
+    let mut symbols = Vec::new();
+    let mut names_bytes = 0;
+    for (index, symbol) in file.symbols.enumerate() {
+        let Some(offset) = layout.symbol_offset(file, index, symbol) else { continue };
+        if matches!(symbol.st_type(), STT_SECTION | STT_FILE) || offset > layout.image.bytes.len() as u64 {
+            continue;
+        }
+        let name = file.symbols.symbol_name(ENDIAN, symbol).map_err(damaged)?;
+        if name.is_empty() || name.len() > SYMBOL_BYTES_MAX {
+            continue;
+        }
+        names_bytes += name.len();
+        if names_bytes > SYMBOLS_BYTES_MAX {
+            let (bytes, limit) = (names_bytes as u64, SYMBOLS_BYTES_MAX as u64);
+            return Err(LoadError::TooLarge { what: "the symbol names", bytes, limit });
+        }
+        symbols.push(Symbol {
+            name: String::from_utf8_lossy(name).into_owned(),
+            offset,
+            bytes: symbol.st_size(ENDIAN),
+            is_code: segment_at(&layout.image, offset).is_some_and(|segment| segment.executable),
+        });
+    }
+    symbols.sort_by(|first, second| (first.offset, &first.name).cmp(&(second.offset, &second.name)));
+    Ok(symbols)
+}
+
+fn segment_at(image: &Image, offset: u64) -> Option<&Segment> {
+    let after = image.segments.partition_point(|segment| segment.offset <= offset);
+    let segment = image.segments.get(after.checked_sub(1)?)?;
+    (offset - segment.offset < segment.bytes).then_some(segment)
+}
+
+/// The metadata by descriptor symbol; empty where the file has none.
+fn describe(file: &File<'_>) -> Result<HashMap<String, KernelMetadata>, LoadError> {
+    for section in file.sections.iter() {
+        if section.sh_type(ENDIAN) != SHT_NOTE {
+            continue;
+        }
+        if let Some(content) = metadata::find(section.data(ENDIAN, file.bytes).map_err(damaged)?) {
+            let kernels = metadata::parse(content)?;
+            return Ok(kernels.into_iter().map(|kernel| (kernel.symbol.clone(), kernel)).collect());
+        }
+    }
+    Ok(HashMap::new())
+}
+
+fn kernels(
+    image: &Image,
+    symbols: &[Symbol],
+    described: &HashMap<String, KernelMetadata>,
+) -> Result<Vec<Kernel>, LoadError> {
+    let by_name: HashMap<&str, &Symbol> =
+        symbols.iter().filter(|symbol| symbol.is_code).map(|symbol| (symbol.name.as_str(), symbol)).collect();
+    let mut kernels: Vec<Kernel> = Vec::new();
+    for symbol in symbols {
+        let Some(name) = symbol.name.strip_suffix(DESCRIPTOR_SUFFIX) else { continue };
+        if symbol.is_code || name.is_empty() {
+            continue;
+        }
+        if kernels.len() == KERNELS_MAX {
+            let limit = KERNELS_MAX as u64;
+            return Err(LoadError::TooLarge { what: "the list of kernels", bytes: limit + 1, limit });
+        }
+        kernels.push(kernel(image, name, symbol, by_name.get(name).copied(), described.get(&symbol.name))?);
+    }
+    if kernels.is_empty() {
+        return Err(LoadError::NoKernel);
+    }
+    kernels
+        .sort_by(|first, second| (first.entry_offset, &first.name).cmp(&(second.entry_offset, &second.name)));
+    Ok(kernels)
+}
+
+fn kernel(
+    image: &Image,
+    name: &str,
+    symbol: &Symbol,
+    code: Option<&Symbol>,
+    metadata: Option<&KernelMetadata>,
+) -> Result<Kernel, LoadError> {
+    let wrong = |what: String| LoadError::Descriptor { kernel: name.into(), what };
+    let start = symbol.offset as usize; // At most the image's length.
+    let bytes = image.bytes.get(start..).and_then(|rest| rest.first_chunk::<DESCRIPTOR_BYTES>());
+    let descriptor = Descriptor::parse(name, bytes.ok_or_else(|| wrong("it is cut off".into()))?)?;
+    let outside =
+        || wrong(format!("its code at {:+} bytes from it lies outside of any code", descriptor.entry));
+    let entry_offset = symbol.offset.checked_add_signed(descriptor.entry).ok_or_else(outside)?;
+    let segment = segment_at(image, entry_offset).filter(|segment| segment.executable).ok_or_else(outside)?;
+    if !entry_offset.is_multiple_of(CODE_ALIGNMENT_BYTES as u64) {
+        return Err(wrong(format!("its code at {entry_offset:#x} is not at a multiple of 256 bytes")));
+    }
+    let code_bytes_max = segment.offset + segment.bytes - entry_offset;
+    let code_bytes = code.filter(|code| code.offset == entry_offset).map_or(0, |code| code.bytes);
+    if u64::from(descriptor.argument_bytes) > ARGUMENT_BYTES_MAX {
+        let (bytes, limit) = (descriptor.argument_bytes.into(), ARGUMENT_BYTES_MAX);
+        return Err(LoadError::TooLarge { what: "the argument segment", bytes, limit });
+    }
+    let arguments = match metadata {
+        None => Arguments::Natural { bytes: descriptor.argument_bytes },
+        Some(metadata) => Arguments::Described {
+            bytes: metadata.segment_bytes.max(descriptor.argument_bytes),
+            alignment: metadata.segment_alignment,
+            list: metadata.arguments.clone(),
+        },
+    };
+    let items_max = metadata.and_then(|metadata| metadata.workgroup_items_max);
+    Ok(Kernel {
+        name: name.into(),
+        entry_offset,
+        code_bytes: code_bytes.min(code_bytes_max),
+        rsrc1: descriptor.rsrc1,
+        rsrc2: descriptor.rsrc2,
+        rsrc3: descriptor.rsrc3,
+        wave_size: descriptor.wave_size,
+        user_sgprs: descriptor.user_sgprs,
+        lds_bytes: descriptor.lds_bytes,
+        scratch_bytes: descriptor.scratch_bytes,
+        dynamic_stack: descriptor.dynamic_stack || metadata.is_some_and(|metadata| metadata.dynamic_stack),
+        arguments,
+        required_workgroup: metadata.and_then(|metadata| metadata.required_workgroup),
+        workgroup_items_max: items_max.unwrap_or(WORKGROUP_ITEMS_MAX).clamp(1, WORKGROUP_ITEMS_MAX),
+    })
+}

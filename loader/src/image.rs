@@ -1,0 +1,111 @@
+//! What is put into device memory: all loadable segments of a program as one position-independent block.
+//!
+//! Contract: an image has at most [`IMAGE_BYTES_MAX`] bytes, its segments lie inside it in ascending order and do not
+//! overlap, and so do its base relocations (which may not overlap either). Offsets count from the image's start, which
+//! must be placed at a multiple of [`IMAGE_ALIGNMENT_BYTES`]. [`Image::placed_at`] costs one copy.
+
+use std::borrow::Cow;
+
+/// Largest image in bytes. Outside bytes can ask for any length; this is what is granted.
+pub const IMAGE_BYTES_MAX: u64 = 64 << 20;
+/// Alignment of an image in device memory: the page of the GPU's tables, which linkers count with.
+pub const IMAGE_ALIGNMENT_BYTES: u64 = 4096;
+
+/// One block of memory with everything that a program's code refers to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Image {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) segments: Vec<Segment>,
+    pub(crate) base_relocations: Vec<BaseRelocation>,
+}
+
+/// A part of the image with its own rights.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Name: the section's, or `LOAD n`.
+    pub name: String,
+    /// Bytes from the image's start.
+    pub offset: u64,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// Code.
+    pub executable: bool,
+    /// Data that the program may change.
+    pub writable: bool,
+}
+
+/// Eight bytes that hold an address within the image: `base + target`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BaseRelocation {
+    /// Bytes from the image's start to the eight bytes.
+    pub offset: u64,
+    /// What they point at: bytes from the image's start.
+    pub target: u64,
+}
+
+/// A name for an offset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// Name.
+    pub name: String,
+    /// Bytes from the image's start.
+    pub offset: u64,
+    /// Length in bytes; 0 for a label.
+    pub bytes: u64,
+    /// True for code (functions and labels in an executable segment).
+    pub is_code: bool,
+}
+
+impl Image {
+    /// The bytes as they stand in the file, gaps filled with zeros; base relocations are not applied.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Segments in ascending order.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// Places that hold addresses.
+    pub fn base_relocations(&self) -> &[BaseRelocation] {
+        &self.base_relocations
+    }
+
+    /// The bytes of a segment.
+    pub fn segment_bytes(&self, segment: &Segment) -> &[u8] {
+        let end = segment.offset.saturating_add(segment.bytes);
+        self.bytes.get(segment.offset as usize..end as usize).unwrap_or_default()
+    }
+
+    /// The bytes for an image that lies at the GPU address `base_va`.
+    pub fn placed_at(&self, base_va: u64) -> Cow<'_, [u8]> {
+        if self.base_relocations.is_empty() {
+            return Cow::Borrowed(&self.bytes);
+        }
+        let mut bytes = self.bytes.clone();
+        for relocation in &self.base_relocations {
+            let at = relocation.offset as usize;
+            if let Some(place) = bytes.get_mut(at..at.saturating_add(8)) {
+                place.copy_from_slice(&base_va.wrapping_add(relocation.target).to_le_bytes());
+            }
+        }
+        Cow::Owned(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_follow_the_base() {
+        let relocation = BaseRelocation { offset: 8, target: 4 };
+        let image = Image { bytes: vec![7; 20], base_relocations: vec![relocation], ..Image::default() };
+        let placed = image.placed_at(0x10_0000_1000);
+        assert_eq!(placed[..8], [7; 8]);
+        assert_eq!(placed[8..16], [0x04, 0x10, 0, 0, 0x10, 0, 0, 0]);
+        assert_eq!(placed[16..], [7; 4]);
+        assert!(matches!(Image::default().placed_at(1), Cow::Borrowed(_)));
+    }
+}

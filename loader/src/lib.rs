@@ -1,0 +1,118 @@
+//! From bytes to something that a device can launch: ELF code objects for gfx1201, `.zrt` containers, raw machine code.
+//!
+//! # Contract
+//! - [`Program::parse`] and [`Program::raw`] never panic on any bytes, and allocate in proportion to the file and to
+//!   what its segments ask for, at most [`IMAGE_BYTES_MAX`].
+//! - What they accept is consistent: entries lie inside executable segments at multiples of 256 bytes, resource words
+//!   have no reserved bits, arguments lie inside their segment.
+//! - What cannot be launched on gfx1201 is refused by name, never ignored.
+//! - It knows nothing of packets, devices or files.
+//!
+//! Set-up only; one pass over the file and one copy of its segments.
+//!
+//! ```no_run
+//! use zrt_loader::{ArgumentValue, Geometry, Program};
+//! use zrt_mem::GpuVa;
+//!
+//! let program = Program::parse(&std::fs::read("add.co")?)?;
+//! let kernel = program.kernel("add").ok_or("no such kernel")?;
+//! let geometry = Geometry::new([4, 1, 1], [256, 1, 1]);
+//! let segment = kernel.pack(&[ArgumentValue::Buffer(GpuVa(0x1000)), ArgumentValue::U32(1000)], geometry)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod container;
+mod elf;
+mod error;
+mod image;
+mod kernarg;
+mod kernel;
+mod lines;
+
+pub use container::RawOptions;
+pub use error::{ArgumentError, LoadError};
+pub use image::{BaseRelocation, IMAGE_ALIGNMENT_BYTES, IMAGE_BYTES_MAX, Image, Segment, Symbol};
+pub use kernarg::{ARGUMENT_BYTES_MAX, ArgumentValue, DISPATCH_PACKET_BYTES, Geometry};
+pub use kernel::{
+    AddressSpace, Argument, Arguments, Hidden, Kernel, LaunchAddresses, ResourceWords, UserSgpr, ValueKind,
+};
+pub use lines::{LineRow, LineTable};
+
+/// Longest file that is read, in bytes.
+pub const FILE_BYTES_MAX: u64 = 256 << 20;
+/// Most kernels of one file.
+pub const KERNELS_MAX: usize = 4096;
+
+/// Where a program came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// A linked code object.
+    CodeObject,
+    /// An object file that the assembler or compiler wrote, not linked.
+    Object,
+    /// A `.zrt` container.
+    Zrt,
+    /// Machine code without anything around it.
+    Raw,
+}
+
+/// Kernels with everything that they refer to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    pub(crate) format: Format,
+    pub(crate) image: Image,
+    pub(crate) kernels: Vec<Kernel>,
+    pub(crate) symbols: Vec<Symbol>,
+    pub(crate) lines: LineTable,
+}
+
+impl Program {
+    /// Reads an ELF code object or a `.zrt`, whichever its first bytes say.
+    pub fn parse(bytes: &[u8]) -> Result<Program, LoadError> {
+        let file_bytes = bytes.len() as u64;
+        if file_bytes > FILE_BYTES_MAX {
+            return Err(LoadError::TooLarge { what: "the file", bytes: file_bytes, limit: FILE_BYTES_MAX });
+        }
+        match bytes.first_chunk::<4>() {
+            Some(b"\x7fELF") => elf::parse(bytes),
+            Some(&zrt_isa::zrt::MAGIC) => container::parse(bytes),
+            _ => Err(LoadError::Unknown { found: bytes.iter().take(4).copied().collect() }),
+        }
+    }
+
+    /// Takes machine code as one kernel; what a file would say comes from the options.
+    pub fn raw(code: &[u8], options: &RawOptions) -> Result<Program, LoadError> {
+        container::raw(code, options)
+    }
+
+    /// Where it came from.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// What goes into device memory.
+    pub fn image(&self) -> &Image {
+        &self.image
+    }
+
+    /// Kernels in the order of their code.
+    pub fn kernels(&self) -> &[Kernel] {
+        &self.kernels
+    }
+
+    /// The kernel of a name.
+    pub fn kernel(&self, name: &str) -> Option<&Kernel> {
+        self.kernels.iter().find(|kernel| kernel.name == name)
+    }
+
+    /// Functions, labels and data in ascending order of offset.
+    pub fn symbols(&self) -> &[Symbol] {
+        &self.symbols
+    }
+
+    /// Source lines; empty where the file has none.
+    pub fn lines(&self) -> &LineTable {
+        &self.lines
+    }
+}
