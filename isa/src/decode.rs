@@ -1,7 +1,7 @@
 //! From dwords to [`Instruction`].
 //!
 //! Contract: [`decode`] looks at the start of `words`, never panics, never allocates, and reads at most four dwords. It
-//! accepts what llvm-mc 19 disassembles for gfx1201 (wave32), without the operands that only its printer calls invalid;
+//! accepts what llvm-mc 19 disassembles for gfx1201, without the operands that only its printer calls invalid;
 //! see the crate's README for the handful of further differences. Cost: some 25 ns.
 //! Encodings: instruction set reference §1; register and constant codes: §2.
 
@@ -12,7 +12,8 @@ mod scalar;
 mod vector;
 
 use crate::instruction::{Encoding, Instruction, LaneSelect, Modifiers, Operand};
-use crate::opcode::Opcode;
+use crate::opcode::{Opcode, OperandInfo, OperandKind};
+use crate::resources::WaveSize;
 use thiserror::Error;
 
 /// Why words are not an instruction.
@@ -61,15 +62,24 @@ pub enum Reason {
 
 type Result<T> = core::result::Result<T, DecodeError>;
 
-/// Decodes the instruction at the start of `words`; the rest is ignored.
+/// Decodes the instruction at the start of `words` for wave32; the rest is ignored.
 ///
 /// # Errors
 /// [`DecodeError::Truncated`] when the words end early, [`DecodeError::Unknown`] when they are no instruction.
 pub fn decode(words: &[u32]) -> Result<Instruction> {
+    decode_for(words, WaveSize::Wave32)
+}
+
+/// Decodes the instruction at the start of `words` as a wave of `wave_size` executes it. In wave64 masks are pairs of
+/// scalar registers, matrix operands are half as wide, and there are no dual operations.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_for(words: &[u32], wave_size: WaveSize) -> Result<Instruction> {
     let Some(&word) = words.first() else {
         return Err(DecodeError::Truncated { needed: 1, available: 0 });
     };
-    let stream = Words { words, word };
+    let stream = Words { words, word, wave_size };
     if word >> 31 == 0 {
         return match word >> 25 {
             0x3f => vector::vop1(&stream),
@@ -116,6 +126,7 @@ struct Words<'a> {
     words: &'a [u32],
     /// The first dword.
     word: u32,
+    wave_size: WaveSize,
 }
 
 impl Words<'_> {
@@ -134,6 +145,18 @@ impl Words<'_> {
     #[inline]
     fn field(&self, high: u32, low: u32) -> u32 {
         field(self.word, high, low)
+    }
+
+    /// The operand types of `opcode` for the wave's size.
+    #[inline]
+    fn operands(&self, opcode: Opcode) -> &'static OperandInfo {
+        opcode.operands_for(self.wave_size)
+    }
+
+    /// Registers of an operand for the wave's size.
+    #[inline]
+    fn dwords(&self, kind: OperandKind) -> u32 {
+        kind.dwords_for(self.wave_size)
     }
 
     #[cold]

@@ -14,6 +14,7 @@ pub mod resources;
 mod text;
 pub mod zrt;
 
-pub use decode::{DecodeError, decode};
+pub use decode::{DecodeError, decode, decode_for};
 pub use instruction::{Encoding, Instruction, LaneSelect, Modifiers, Operand};
 pub use opcode::Opcode;
+pub use text::Text;

@@ -17,11 +17,13 @@ mod vector;
 mod memory;
 mod form;
 mod operand;
+mod wave64;
 
 pub use form::ModifierForm;
 pub use operand::{DataType, OperandInfo, OperandKind, Properties, RegisterFile};
 
 use crate::instruction::Encoding;
+use crate::resources::WaveSize;
 use DataType::*;
 use form::*;
 use operand::{EXEC, MASK, NONE, any, matrix, register, scalar, vector};
@@ -97,5 +99,16 @@ impl Opcode {
     #[inline]
     pub fn operands(self) -> &'static OperandInfo {
         &self.operation().operands
+    }
+
+    /// Types of the operands in a wave of `wave_size`. Matrix operations and transposing loads spread the same matrix
+    /// over twice the lanes in wave64, and so have narrower operands; every other operation has those of
+    /// [`Opcode::operands`].
+    #[inline]
+    pub fn operands_for(self, wave_size: WaveSize) -> &'static OperandInfo {
+        match wave_size {
+            WaveSize::Wave32 => self.operands(),
+            WaveSize::Wave64 => wave64::operands(self),
+        }
     }
 }

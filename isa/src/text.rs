@@ -9,13 +9,36 @@ mod immediate;
 mod operand;
 
 use crate::instruction::{Encoding, Instruction, LaneSelect, Operand};
-use crate::opcode::{DataType, Opcode, OperandKind, Properties, RegisterFile};
+use crate::opcode::{DataType, Opcode, OperandInfo, OperandKind, Properties, RegisterFile};
+use crate::resources::WaveSize;
 use core::fmt::{Display, Formatter, Result};
 use operand::{Registers, Value};
 
+/// An instruction as a wave of `wave_size` lanes would execute it, for printing ([`Instruction::text`]).
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a> {
+    instruction: &'a Instruction,
+    wave_size: WaveSize,
+}
+
+impl Instruction {
+    /// The text for waves of `wave_size`: a mask of lanes is one scalar register in wave32 and a pair in wave64. The
+    /// instruction should come from [`crate::decode_for`] with the same size.
+    pub fn text(&self, wave_size: WaveSize) -> Text<'_> {
+        Text { instruction: self, wave_size }
+    }
+}
+
+/// The text for wave32.
 impl Display for Instruction {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
-        match self.encoding {
+        self.text(WaveSize::Wave32).fmt(out)
+    }
+}
+
+impl Display for Text<'_> {
+    fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+        match self.instruction.encoding {
             Encoding::Sopp | Encoding::Sopk => self.write_immediate_form(out),
             Encoding::Smem => self.write_scalar_memory(out),
             Encoding::Vds | Encoding::Vdsdir => self.write_local(out),
@@ -23,14 +46,13 @@ impl Display for Instruction {
             Encoding::Vbuffer => self.write_buffer(out),
             Encoding::Vopd => self.write_dual(out),
             Encoding::Vinterp | Encoding::Vimage | Encoding::Vsample | Encoding::Vexport => {
-                write!(out, "{} {}", self.opcode.mnemonic(), self.immediate)
+                write!(out, "{} {}", self.instruction.opcode.mnemonic(), self.instruction.immediate)
             }
             _ => self.write_arithmetic(out),
         }
     }
 }
 
-/// Writes `", "` between items.
 struct Separator(&'static str);
 
 impl Separator {
@@ -45,31 +67,39 @@ impl Separator {
     }
 }
 
-impl Instruction {
+impl Text<'_> {
+    fn operands(&self) -> &'static OperandInfo {
+        self.instruction.opcode.operands_for(self.wave_size)
+    }
+
+    fn value(&self, operand: Operand, kind: OperandKind) -> Value {
+        Value { operand, kind, wave_size: self.wave_size }
+    }
+
     /// SOP1, SOP2, SOPC and the single-operation VALU encodings.
     fn write_arithmetic(&self, out: &mut Formatter<'_>) -> Result {
-        out.write_str(self.opcode.mnemonic())?;
+        out.write_str(self.instruction.opcode.mnemonic())?;
         out.write_str(self.suffix())?;
-        let info = self.opcode.operands();
+        let info = self.operands();
         let mut separator = Separator::new();
-        if self.destination != Operand::None && info.destination.file != RegisterFile::Exec {
+        if self.instruction.destination != Operand::None && info.destination.file != RegisterFile::Exec {
             separator.next(out)?;
-            self.write_register(out, self.destination, info.destination, 3)?;
+            self.write_register(out, self.instruction.destination, info.destination, 3)?;
         }
-        if self.destination2 != Operand::None {
+        if self.instruction.destination2 != Operand::None {
             separator.next(out)?;
-            self.write_register(out, self.destination2, info.destination2, 4)?;
+            self.write_register(out, self.instruction.destination2, info.destination2, 4)?;
         }
-        for (index, source) in self.sources.iter().enumerate() {
+        for (index, source) in self.instruction.sources.iter().enumerate() {
             if *source == Operand::None {
                 continue;
             }
             separator.next(out)?;
             self.write_source(out, index)?;
         }
-        if matches!(self.opcode, Opcode::SSendmsgRtnB32 | Opcode::SSendmsgRtnB64) {
+        if matches!(self.instruction.opcode, Opcode::SSendmsgRtnB32 | Opcode::SSendmsgRtnB64) {
             separator.next(out)?;
-            immediate::message(out, self.immediate as u32)?;
+            immediate::message(out, self.instruction.immediate as u32)?;
         }
         self.write_modifiers(out)?;
         self.write_lanes(out)
@@ -77,9 +107,9 @@ impl Instruction {
 
     /// What tells the encoding of an operation that has several.
     fn suffix(&self) -> &'static str {
-        let crosses_lanes = self.lanes != LaneSelect::None;
-        let has_long_form = self.opcode.operands().form.is_some() || self.opcode == Opcode::VMovB16;
-        match (self.encoding, self.opcode.encoding()) {
+        let crosses_lanes = self.instruction.lanes != LaneSelect::None;
+        let has_long_form = self.operands().form.is_some() || self.instruction.opcode == Opcode::VMovB16;
+        match (self.instruction.encoding, self.instruction.opcode.encoding()) {
             (Encoding::Vop1 | Encoding::Vop2, _) if crosses_lanes => "_dpp",
             (Encoding::Vopc, _) if crosses_lanes => "",
             (Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc, _) if has_long_form => "_e32",
@@ -91,8 +121,8 @@ impl Instruction {
 
     /// Whether 16-bit registers are written with their half: where the encoding says it by register number.
     fn shows_halves(&self) -> bool {
-        let is_short = matches!(self.encoding, Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc);
-        is_short && (self.modifiers.op_sel != 0 || self.opcode == Opcode::VMovB16)
+        let is_short = matches!(self.instruction.encoding, Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc);
+        is_short && (self.instruction.modifiers.op_sel != 0 || self.instruction.opcode == Opcode::VMovB16)
     }
 
     /// A register, with its half (bit `half` of op_sel) where halves are shown.
@@ -103,25 +133,25 @@ impl Instruction {
         kind: OperandKind,
         half: u32,
     ) -> Result {
-        write!(out, "{}", Value { operand, kind })?;
+        write!(out, "{}", self.value(operand, kind))?;
         if self.shows_halves() && kind.bits() == 16 && matches!(operand, Operand::Vector(_)) {
-            out.write_str(if self.modifiers.op_sel >> half & 1 != 0 { ".h" } else { ".l" })?;
+            out.write_str(if self.instruction.modifiers.op_sel >> half & 1 != 0 { ".h" } else { ".l" })?;
         }
         Ok(())
     }
 
     fn write_source(&self, out: &mut Formatter<'_>, index: usize) -> Result {
-        let operand = self.sources[index];
-        let mut kind = self.opcode.operands().sources[index];
-        if is_mandatory_constant(self.opcode, index)
+        let operand = self.instruction.sources[index];
+        let mut kind = self.operands().sources[index];
+        if is_mandatory_constant(self.instruction.opcode, index)
             && let Operand::Literal(value) = operand
         {
             return write!(out, "{value:#x}");
         }
         kind.data = self.spelling(index, kind.data);
-        let is_packed = self.encoding == Encoding::Vop3p && !self.is_mixed();
-        let negate = !is_packed && self.modifiers.negate >> index & 1 != 0;
-        let absolute = !is_packed && self.modifiers.absolute >> index & 1 != 0;
+        let is_packed = self.instruction.encoding == Encoding::Vop3p && !self.is_mixed();
+        let negate = !is_packed && self.instruction.modifiers.negate >> index & 1 != 0;
+        let absolute = !is_packed && self.instruction.modifiers.absolute >> index & 1 != 0;
         let is_constant = matches!(operand, Operand::Inline(_) | Operand::Literal(_));
         // "-1" is another constant than the negation of 1.
         let spelled_out = negate && !absolute && is_constant;
@@ -143,7 +173,7 @@ impl Instruction {
 
     /// The type that llvm-mc writes a constant for, where it is not the operand's own.
     fn spelling(&self, index: usize, data: DataType) -> DataType {
-        match (self.encoding, self.opcode, data) {
+        match (self.instruction.encoding, self.instruction.opcode, data) {
             (Encoding::Sopc, _, DataType::F16) => DataType::B16,
             (Encoding::Sop1, _, DataType::F16) => DataType::B32,
             (_, Opcode::VLdexpF16, DataType::I16) => DataType::F16,
@@ -155,16 +185,16 @@ impl Instruction {
 
     /// The mixed-precision fma operations: VOP3P whose neg_hi is an absolute value, and whose op_sel_hi is off by default.
     fn is_mixed(&self) -> bool {
-        matches!(self.opcode, Opcode::VFmaMixF32 | Opcode::VFmaMixloF16 | Opcode::VFmaMixhiF16)
+        matches!(self.instruction.opcode, Opcode::VFmaMixF32 | Opcode::VFmaMixloF16 | Opcode::VFmaMixhiF16)
     }
 
     fn write_modifiers(&self, out: &mut Formatter<'_>) -> Result {
-        let Some(form) = &self.opcode.operands().form else {
+        let Some(form) = &self.operands().form else {
             return Ok(());
         };
-        let modifiers = &self.modifiers;
-        let source_count = self.opcode.operands().source_count() as u32;
-        match self.encoding {
+        let modifiers = &self.instruction.modifiers;
+        let source_count = self.operands().source_count() as u32;
+        match self.instruction.encoding {
             Encoding::Vop3p => {
                 if form.op_sel_hi == 0 && form.op_sel != 0 {
                     if modifiers.op_sel != 0 {
@@ -200,7 +230,7 @@ impl Instruction {
         if op_sel == 0 {
             return Ok(());
         }
-        match self.opcode {
+        match self.instruction.opcode {
             // The two bits of the byte number are swapped.
             Opcode::VCvtF32Fp8 | Opcode::VCvtF32Bf8 => {
                 write!(out, " byte_sel:{}", op_sel >> 1 & 1 | (op_sel & 1) << 1)
@@ -220,7 +250,7 @@ impl Instruction {
     }
 
     fn write_lanes(&self, out: &mut Formatter<'_>) -> Result {
-        match self.lanes {
+        match self.instruction.lanes {
             LaneSelect::None => Ok(()),
             LaneSelect::Dpp8 { selectors, fetch_inactive } => {
                 out.write_str(" dpp8:[")?;
@@ -242,8 +272,13 @@ impl Instruction {
     }
 
     fn write_dual(&self, out: &mut Formatter<'_>) -> Result {
-        write_dual_half(out, self.opcode, self.destination, &self.sources)?;
-        let Some(second) = &self.dual else {
+        write_dual_half(
+            out,
+            self.instruction.opcode,
+            self.instruction.destination,
+            &self.instruction.sources,
+        )?;
+        let Some(second) = &self.instruction.dual else {
             return Ok(());
         };
         out.write_str(" :: ")?;
@@ -252,42 +287,42 @@ impl Instruction {
 
     /// SOPP and SOPK: an immediate whose spelling depends on the operation.
     fn write_immediate_form(&self, out: &mut Formatter<'_>) -> Result {
-        out.write_str(self.opcode.mnemonic())?;
-        let info = self.opcode.operands();
+        out.write_str(self.instruction.opcode.mnemonic())?;
+        let info = self.operands();
         if info.properties.contains(Properties::NO_IMMEDIATE) {
             return Ok(());
         }
         let mut separator = Separator::new();
-        if self.destination != Operand::None {
+        if self.instruction.destination != Operand::None {
             separator.next(out)?;
-            write!(out, "{}", Value { operand: self.destination, kind: info.destination })?;
+            write!(out, "{}", self.value(self.instruction.destination, info.destination))?;
         }
-        if self.opcode != Opcode::SEndpgm || self.immediate != 0 {
+        if self.instruction.opcode != Opcode::SEndpgm || self.instruction.immediate != 0 {
             separator.next(out)?;
-            immediate::immediate(out, self.opcode, self.immediate as u32)?;
+            immediate::immediate(out, self.instruction.opcode, self.instruction.immediate as u32)?;
         }
-        match self.sources[0] {
+        match self.instruction.sources[0] {
             Operand::None => Ok(()),
-            operand => write!(out, ", {}", Value { operand, kind: info.sources[0] }),
+            operand => write!(out, ", {}", self.value(operand, info.sources[0])),
         }
     }
 
     fn write_scalar_memory(&self, out: &mut Formatter<'_>) -> Result {
-        out.write_str(self.opcode.mnemonic())?;
-        if self.opcode == Opcode::SDcacheInv {
+        out.write_str(self.instruction.opcode.mnemonic())?;
+        if self.instruction.opcode == Opcode::SDcacheInv {
             return Ok(());
         }
-        let info = self.opcode.operands();
-        let [base, offset, length] = self.sources;
+        let info = self.operands();
+        let [base, offset, length] = self.instruction.sources;
         let length = match length {
             Operand::Inline(code) => Some(code.saturating_sub(128)),
             _ => None,
         };
-        let is_probe = matches!(self.opcode, Opcode::SAtcProbe | Opcode::SAtcProbeBuffer);
+        let is_probe = matches!(self.instruction.opcode, Opcode::SAtcProbe | Opcode::SAtcProbeBuffer);
         let mut separator = Separator::new();
-        if self.destination != Operand::None {
+        if self.instruction.destination != Operand::None {
             separator.next(out)?;
-            write!(out, "{}", Value { operand: self.destination, kind: info.destination })?;
+            write!(out, "{}", self.value(self.instruction.destination, info.destination))?;
         }
         if let Some(length) = length.filter(|_| is_probe) {
             separator.next(out)?;
@@ -295,59 +330,61 @@ impl Instruction {
         }
         if base != Operand::None {
             separator.next(out)?;
-            write!(out, "{}", Value { operand: base, kind: info.sources[0] })?;
+            write!(out, "{}", self.value(base, info.sources[0]))?;
         }
-        let offset = Value { operand: offset, kind: info.sources[1] };
+        let offset = self.value(offset, info.sources[1]);
         separator.next(out)?;
         match length.filter(|_| !is_probe) {
             Some(length) => {
-                immediate::signed_hexadecimal(out, self.immediate)?;
+                immediate::signed_hexadecimal(out, self.instruction.immediate)?;
                 write!(out, ", {offset}, {length}")?;
             }
-            None if offset.is_null() => immediate::signed_hexadecimal(out, self.immediate)?,
+            None if offset.is_null() => immediate::signed_hexadecimal(out, self.instruction.immediate)?,
             None => {
                 write!(out, "{offset} offset:")?;
-                immediate::signed_hexadecimal(out, self.immediate)?;
+                immediate::signed_hexadecimal(out, self.instruction.immediate)?;
             }
         }
-        hint::write(self, out)
+        hint::write(self.instruction, out)
     }
 
     fn write_local(&self, out: &mut Formatter<'_>) -> Result {
-        out.write_str(self.opcode.mnemonic())?;
-        let info = self.opcode.operands();
+        out.write_str(self.instruction.opcode.mnemonic())?;
+        let info = self.operands();
         let mut separator = Separator::new();
-        if self.destination != Operand::None {
+        if self.instruction.destination != Operand::None {
             separator.next(out)?;
-            write!(out, "{}", Value { operand: self.destination, kind: info.destination })?;
+            write!(out, "{}", self.value(self.instruction.destination, info.destination))?;
         }
-        for (source, kind) in self.sources.iter().zip(info.sources) {
+        for (source, kind) in self.instruction.sources.iter().zip(info.sources) {
             if *source != Operand::None {
                 separator.next(out)?;
-                write!(out, "{}", Value { operand: *source, kind })?;
+                write!(out, "{}", self.value(*source, kind))?;
             }
         }
-        match self.encoding {
-            Encoding::Vdsdir => immediate::direct_load(out, self.opcode, self.immediate as u32),
-            _ => immediate::local_offset(out, self.opcode, self.immediate as u32),
+        match self.instruction.encoding {
+            Encoding::Vdsdir => {
+                immediate::direct_load(out, self.instruction.opcode, self.instruction.immediate as u32)
+            }
+            _ => immediate::local_offset(out, self.instruction.opcode, self.instruction.immediate as u32),
         }
     }
 
     fn write_flat(&self, out: &mut Formatter<'_>) -> Result {
-        out.write_str(self.opcode.mnemonic())?;
-        let info = self.opcode.operands();
-        let [address, data, base] = self.sources;
+        out.write_str(self.instruction.opcode.mnemonic())?;
+        let info = self.operands();
+        let [address, data, base] = self.instruction.sources;
         let mut separator = Separator::new();
-        if self.destination != Operand::None {
+        if self.instruction.destination != Operand::None {
             separator.next(out)?;
-            write!(out, "{}", Value { operand: self.destination, kind: info.destination })?;
+            write!(out, "{}", self.value(self.instruction.destination, info.destination))?;
         }
         if info.sources[0].is_present() {
             separator.next(out)?;
             match address {
                 Operand::Vector(first) => {
-                    let offset_only = self.encoding == Encoding::Vscratch
-                        || (self.encoding == Encoding::Vglobal && base != Operand::None);
+                    let offset_only = self.instruction.encoding == Encoding::Vscratch
+                        || (self.instruction.encoding == Encoding::Vglobal && base != Operand::None);
                     let dwords = if offset_only { 1 } else { 2 };
                     write!(out, "{}", Registers { file: "v", first: first.into(), dwords })?;
                 }
@@ -356,32 +393,32 @@ impl Instruction {
         }
         if data != Operand::None {
             separator.next(out)?;
-            write!(out, "{}", Value { operand: data, kind: info.sources[1] })?;
+            write!(out, "{}", self.value(data, info.sources[1]))?;
         }
         if info.sources[2].is_present() {
             separator.next(out)?;
             match base {
                 Operand::None => out.write_str("off")?,
-                _ => write!(out, "{}", Value { operand: base, kind: info.sources[2] })?,
+                _ => write!(out, "{}", self.value(base, info.sources[2]))?,
             }
         }
-        if self.immediate != 0 {
-            write!(out, " offset:{}", self.immediate)?;
+        if self.instruction.immediate != 0 {
+            write!(out, " offset:{}", self.instruction.immediate)?;
         }
-        hint::write(self, out)
+        hint::write(self.instruction, out)
     }
 
     fn write_buffer(&self, out: &mut Formatter<'_>) -> Result {
-        let info = self.opcode.operands();
-        let [address, data, resource] = self.sources;
-        let offset_enable = self.address_flags & 1 != 0;
-        let index_enable = self.address_flags & 2 != 0;
-        let fail_flag = self.address_flags & 4 != 0;
+        let info = self.operands();
+        let [address, data, resource] = self.instruction.sources;
+        let offset_enable = self.instruction.address_flags & 1 != 0;
+        let index_enable = self.instruction.address_flags & 2 != 0;
+        let fail_flag = self.instruction.address_flags & 4 != 0;
         let (data, kind) = match data {
-            Operand::None => (self.destination, info.destination),
+            Operand::None => (self.instruction.destination, info.destination),
             data => (data, info.sources[1]),
         };
-        out.write_str(self.opcode.mnemonic())?;
+        out.write_str(self.instruction.opcode.mnemonic())?;
         if let Operand::Vector(first) = data {
             let dwords = kind.data.dwords() + u32::from(fail_flag);
             write!(out, " {}, ", Registers { file: "v", first: first.into(), dwords })?;
@@ -393,15 +430,19 @@ impl Instruction {
             }
             _ => out.write_str("off")?,
         }
-        let soffset = Value { operand: self.soffset, kind: OperandKind { data: DataType::U32, ..kind } };
-        write!(out, ", {}, {soffset}", Value { operand: resource, kind: info.sources[2] })?;
-        immediate::buffer_format(out, self.opcode, u32::from(self.address_flags >> 8))?;
+        let soffset = self.value(self.instruction.soffset, OperandKind { data: DataType::U32, ..kind });
+        write!(out, ", {}, {soffset}", self.value(resource, info.sources[2]))?;
+        immediate::buffer_format(
+            out,
+            self.instruction.opcode,
+            u32::from(self.instruction.address_flags >> 8),
+        )?;
         out.write_str(if index_enable { " idxen" } else { "" })?;
         out.write_str(if offset_enable { " offen" } else { "" })?;
-        if self.immediate != 0 {
-            write!(out, " offset:{}", self.immediate)?;
+        if self.instruction.immediate != 0 {
+            write!(out, " offset:{}", self.instruction.immediate)?;
         }
-        hint::write(self, out)?;
+        hint::write(self.instruction, out)?;
         out.write_str(if fail_flag { " tfe" } else { "" })
     }
 }
@@ -423,13 +464,13 @@ fn write_dual_half(
 ) -> Result {
     let info = opcode.operands();
     let name = opcode.mnemonic().trim_start_matches("v_");
-    write!(out, "v_dual_{name} {}", Value { operand: destination, kind: info.destination })?;
+    write!(out, "v_dual_{name} {}", dual_value(destination, info.destination))?;
     for (index, (source, kind)) in sources.iter().zip(info.sources).enumerate() {
         match *source {
             Operand::Literal(value) if is_mandatory_constant(opcode, index) => write!(out, ", {value:#x}")?,
             // The implicit vcc of cndmask is not written.
             operand if operand != Operand::None && kind.data != DataType::Mask => {
-                write!(out, ", {}", Value { operand, kind })?;
+                write!(out, ", {}", dual_value(operand, kind))?;
             }
             _ => {}
         }
@@ -444,4 +485,9 @@ fn is_mandatory_constant(opcode: Opcode, index: usize) -> bool {
         Opcode::VFmamkF32 | Opcode::VFmamkF16 | Opcode::SFmamkF32 => index == 1,
         _ => false,
     }
+}
+
+/// An operand of a dual operation, which only wave32 has.
+fn dual_value(operand: Operand, kind: OperandKind) -> Value {
+    Value { operand, kind, wave_size: WaveSize::Wave32 }
 }

@@ -1,6 +1,6 @@
 //! Decoder and printer against llvm-mc 19: which words are instructions, how long they are, how they read.
 //!
-//! The corpus is every opcode number of every encoding class with seeded random fields, and plain random words.
+//! Both wave sizes. The corpus is every opcode number of every encoding class with seeded random fields, and plain random words.
 //! `ZRT_REQUIRE_LLVM` makes a missing llvm-mc-19 a failure; `ZRT_ISA_ROUNDS` enlarges the corpus (default 20).
 
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
@@ -9,7 +9,8 @@ mod corpus;
 
 use std::fmt::Write as _;
 use std::process::{Command, Stdio};
-use zrt_isa::{DecodeError, Encoding, Instruction, decode};
+use zrt_isa::resources::WaveSize::{self, Wave32, Wave64};
+use zrt_isa::{DecodeError, Encoding, Instruction, decode_for};
 
 /// Ends every block of the input, so that outputs can be told apart: `s_nop 0x1234`.
 const END_OF_BLOCK: u32 = 0xbf80_1234;
@@ -213,7 +214,7 @@ struct Verdict {
 }
 
 /// Disassembles blocks of words; `None` when llvm-mc-19 is not installed.
-fn llvm(blocks: &[Vec<u32>], name: &str) -> Option<Vec<Verdict>> {
+fn llvm(blocks: &[Vec<u32>], wave_size: WaveSize, name: &str) -> Option<Vec<Verdict>> {
     let mut input = String::new();
     for block in blocks {
         for words in [block.as_slice(), &[END_OF_BLOCK]] {
@@ -226,6 +227,10 @@ fn llvm(blocks: &[Vec<u32>], name: &str) -> Option<Vec<Verdict>> {
     std::fs::write(&path, input).unwrap();
     let output = Command::new("llvm-mc-19")
         .args(["-disassemble", "-triple=amdgcn", "-mcpu=gfx1201"])
+        .arg(match wave_size {
+            Wave32 => "-mattr=+wavefrontsize32",
+            Wave64 => "-mattr=+wavefrontsize64",
+        })
         .stdin(Stdio::from(std::fs::File::open(&path).unwrap()))
         .output();
     let output = match output {
@@ -301,7 +306,7 @@ fn stricter(words: &[u32], text: &str) -> bool {
 /// Two oddities of llvm-mc taken out: a sign extension for negate bits of integer sources, which have no effect, and
 /// an absolute value around two operands.
 fn sober(text: &str) -> String {
-    let mut text = text.replace(", vcc_lo|", "|, vcc_lo");
+    let mut text = text.replace(", vcc_lo|", "|, vcc_lo").replace(", vcc|", "|, vcc");
     while let Some((before, after)) = text.split_once("sext(") {
         text = format!("{before}{}", after.replacen(')', "", 1));
     }
@@ -315,13 +320,18 @@ fn uses_upper_half(instruction: &Instruction) -> bool {
 }
 
 /// The difference on one block, if any.
-fn compare(words: &[u32], ours: &Result<Instruction, DecodeError>, verdict: &Verdict) -> Option<String> {
+fn compare(
+    words: &[u32],
+    ours: &Result<Instruction, DecodeError>,
+    wave_size: WaveSize,
+    verdict: &Verdict,
+) -> Option<String> {
     let text = verdict.lines.first().map_or("", String::as_str);
     let llvm_accepts = !verdict.refused && !marked_invalid(text);
     match ours {
         Ok(instruction) if uses_upper_half(instruction) && !llvm_accepts => None,
         Ok(instruction) => {
-            let printed = instruction.to_string();
+            let printed = instruction.text(wave_size).to_string();
             let same = llvm_accepts
                 && printed == sober(text)
                 && verdict.lines.len() == 2
@@ -334,8 +344,8 @@ fn compare(words: &[u32], ours: &Result<Instruction, DecodeError>, verdict: &Ver
 }
 
 /// Compares the corpus; returns how many blocks were instructions, or `None` without llvm-mc-19.
-fn check(corpus: &[Vec<u32>], name: &str) -> Option<usize> {
-    let decoded: Vec<_> = corpus.iter().map(|words| decode(words)).collect();
+fn check(corpus: &[Vec<u32>], wave_size: WaveSize, name: &str) -> Option<usize> {
+    let decoded: Vec<_> = corpus.iter().map(|words| decode_for(words, wave_size)).collect();
     let blocks: Vec<Vec<u32>> = corpus
         .iter()
         .zip(&decoded)
@@ -346,7 +356,7 @@ fn check(corpus: &[Vec<u32>], name: &str) -> Option<usize> {
             block
         })
         .collect();
-    let Some(verdicts) = llvm(&blocks, name) else {
+    let Some(verdicts) = llvm(&blocks, wave_size, name) else {
         missing();
         return None;
     };
@@ -354,7 +364,7 @@ fn check(corpus: &[Vec<u32>], name: &str) -> Option<usize> {
         .iter()
         .zip(&decoded)
         .zip(&verdicts)
-        .filter_map(|((words, ours), verdict)| compare(words, ours, verdict))
+        .filter_map(|((words, ours), verdict)| compare(words, ours, wave_size, verdict))
         .collect();
     let shown = std::env::var("ZRT_ISA_SHOWN").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
     assert!(
@@ -377,9 +387,18 @@ fn seed() -> u64 {
 
 #[test]
 fn every_opcode_number_agrees_with_llvm() {
-    let corpus = systematic(&mut Random(seed()), rounds());
+    check_systematic(Wave32, "systematic.txt");
+}
+
+#[test]
+fn every_opcode_number_agrees_with_llvm_in_wave64() {
+    check_systematic(Wave64, "systematic64.txt");
+}
+
+fn check_systematic(wave_size: WaveSize, name: &str) {
+    let corpus = systematic(&mut Random(seed() ^ u64::from(wave_size.lanes())), rounds());
     assert!(corpus.len() >= 4_000 * rounds() as usize, "only {} words", corpus.len());
-    if let Some(instructions) = check(&corpus, "systematic.txt") {
+    if let Some(instructions) = check(&corpus, wave_size, name) {
         assert!(instructions * 5 > corpus.len(), "only {instructions} of {} are instructions", corpus.len());
     }
 }
@@ -390,7 +409,7 @@ fn golden_corpus_is_from_llvm() {
     let lines = corpus::lines();
     let blocks: Vec<Vec<u32>> =
         lines.iter().map(|(words, _)| words.iter().copied().chain([AFTER]).collect()).collect();
-    let Some(verdicts) = llvm(&blocks, "golden.txt") else {
+    let Some(verdicts) = llvm(&blocks, Wave32, "golden.txt") else {
         missing();
         return;
     };
@@ -413,12 +432,21 @@ fn missing() {
 
 #[test]
 fn random_words_agree_with_llvm() {
-    let mut random = Random(seed() ^ 0xabcd);
+    check_random(Wave32, "random.txt");
+}
+
+#[test]
+fn random_words_agree_with_llvm_in_wave64() {
+    check_random(Wave64, "random64.txt");
+}
+
+fn check_random(wave_size: WaveSize, name: &str) {
+    let mut random = Random(seed() ^ 0xabcd ^ u64::from(wave_size.lanes()));
     let corpus: Vec<Vec<u32>> = (0..rounds() * 1_000)
         .map(|_| (0..4).map(|_| random.next() as u32).collect::<Vec<u32>>())
         .filter(|words| !is_graphics(words[0]))
         .collect();
-    check(&corpus, "random.txt");
+    check(&corpus, wave_size, name);
 }
 
 /// VINTERP, VIMAGE, VSAMPLE, VEXPORT: recognised by class only.

@@ -98,6 +98,32 @@ pub enum ToolError {
         /// What is wrong with it.
         source: zrt_isa::zrt::ZrtError,
     },
+    /// A file has no machine code for us.
+    #[error("{path} has no code for gfx1201")]
+    Code {
+        /// The path.
+        path: String,
+        /// What is wrong with it, and what to do.
+        source: crate::machine_code::CodeError,
+    },
+    /// A line of standard input is not bytes.
+    #[error("line {line} of standard input")]
+    Bytes {
+        /// Number of the line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        source: crate::byte_lines::LineError,
+    },
+    /// A file does not have the kernel, or has none at all.
+    #[error("{path} has no kernel{}; it has: {kernels}", .name.as_ref().map(|name| format!(" {name:?}")).unwrap_or_default())]
+    NoKernel {
+        /// The path.
+        path: String,
+        /// The name asked for; `None` where any would do.
+        name: Option<String>,
+        /// Names of those that it has.
+        kernels: String,
+    },
     /// The output cannot be written.
     #[error("the output cannot be written")]
     Output(#[from] std::io::Error),
@@ -116,6 +142,14 @@ impl ToolError {
         }
     }
 
+    /// The program's exit code: 2 where input cannot be understood, so that 1 can mean what the command looks for.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            ToolError::Code { .. } | ToolError::Bytes { .. } | ToolError::NoKernel { .. } => 2,
+            _ => 1,
+        }
+    }
+
     /// What to do about it; empty where the causes say it themselves.
     fn remedy(&self) -> &'static str {
         match self {
@@ -129,6 +163,8 @@ impl ToolError {
             ToolError::Kernel { .. } => "`zrt disasm` without a name lists the kernels",
             ToolError::Container { .. } => "give a .zrt file of version 2 or the name of a kernel",
             ToolError::Output(_) | ToolError::Json(_) => "check that the disk is not full",
+            ToolError::NoKernel { .. } => "give the name of one with --kernel",
+            ToolError::Code { .. } | ToolError::Bytes { .. } => "",
             ToolError::Executor(_) | ToolError::Validate(_) | ToolError::Option { .. } => "",
         }
     }

@@ -5,13 +5,16 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod byte_lines;
 pub mod commands;
 pub mod device_choice;
 pub mod doctor;
 pub mod error;
 pub mod generation;
+pub mod listing;
 pub mod loaded_model;
 pub mod machine;
+pub mod machine_code;
 pub mod open_device;
 pub mod progress;
 pub mod roofline;

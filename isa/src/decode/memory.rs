@@ -14,7 +14,7 @@ pub(super) fn vds(stream: &Words<'_>) -> Result<Instruction> {
     let second = stream.dword(1)?;
     stream.require(stream.field(17, 17) == 0, Reason::Reserved)?;
     let opcode = lookup::VDS.get(stream.field(25, 18)).ok_or_else(|| stream.unknown(Reason::Opcode))?;
-    let info = opcode.operands();
+    let info = stream.operands(opcode);
     let mut instruction = blank(Encoding::Vds, opcode, 2);
     instruction.destination = vector_or_zero(stream, field(second, 31, 24), info.destination)?;
     let codes = [field(second, 7, 0), field(second, 15, 8), field(second, 23, 16)];
@@ -58,7 +58,7 @@ pub(super) fn flat(stream: &Words<'_>, encoding: Encoding) -> Result<Instruction
         _ => lookup::VGLOBAL.get(number),
     }
     .ok_or_else(|| stream.unknown(Reason::Opcode))?;
-    let info = opcode.operands();
+    let info = stream.operands(opcode);
     let mut instruction = blank(encoding, opcode, 3);
     instruction.scope = field(second, 19, 18) as u8;
     instruction.temporal_hint = field(second, 22, 20) as u8;
@@ -102,7 +102,7 @@ pub(super) fn flat(stream: &Words<'_>, encoding: Encoding) -> Result<Instruction
 pub(super) fn vbuffer(stream: &Words<'_>) -> Result<Instruction> {
     let (second, third) = (stream.dword(1)?, stream.dword(2)?);
     let opcode = lookup::VBUFFER.get(stream.field(21, 14)).ok_or_else(|| stream.unknown(Reason::Opcode))?;
-    let info = opcode.operands();
+    let info = stream.operands(opcode);
     let mut instruction = blank(Encoding::Vbuffer, opcode, 3);
     instruction.scope = field(second, 19, 18) as u8;
     instruction.temporal_hint = field(second, 22, 20) as u8;

@@ -60,8 +60,8 @@ impl Words<'_> {
     #[inline]
     pub(super) fn destination(&self, code: u32, kind: OperandKind) -> Result<Operand> {
         match kind.file {
-            RegisterFile::Vector => self.vector(code, kind.data.dwords()),
-            RegisterFile::Scalar => self.scalar(code, kind.data.dwords()),
+            RegisterFile::Vector => self.vector(code, self.dwords(kind)),
+            RegisterFile::Scalar => self.scalar(code, self.dwords(kind)),
             RegisterFile::Exec => Ok(EXEC),
             _ => {
                 self.require(code == 0, Reason::Reserved)?;
@@ -80,7 +80,7 @@ impl Words<'_> {
         literal_index: usize,
         dword_count: &mut u8,
     ) -> Result<Operand> {
-        let dwords = kind.data.dwords();
+        let dwords = self.dwords(kind);
         if code >= 256 {
             let vector_allowed =
                 matches!(kind.file, RegisterFile::Vector | RegisterFile::Any | RegisterFile::VectorOrInline);

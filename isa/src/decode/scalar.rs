@@ -10,7 +10,7 @@ const INLINE_ZERO: u32 = 128;
 
 pub(super) fn sop1(stream: &Words<'_>) -> Result<Instruction> {
     let opcode = lookup::SOP1.get(stream.field(15, 8)).ok_or_else(|| stream.unknown(Reason::Opcode))?;
-    let info = opcode.operands();
+    let info = stream.operands(opcode);
     let mut instruction = blank(Encoding::Sop1, opcode, 1);
     if info.destination.is_present() {
         instruction.destination = stream.scalar(stream.field(22, 16), info.destination.data.dwords())?;
@@ -26,7 +26,7 @@ pub(super) fn sop1(stream: &Words<'_>) -> Result<Instruction> {
 
 pub(super) fn sop2(stream: &Words<'_>) -> Result<Instruction> {
     let opcode = lookup::SOP2.get(stream.field(29, 23)).ok_or_else(|| stream.unknown(Reason::Opcode))?;
-    let info = opcode.operands();
+    let info = stream.operands(opcode);
     let mut instruction = blank(Encoding::Sop2, opcode, 1);
     instruction.destination = stream.scalar(stream.field(22, 16), info.destination.data.dwords())?;
     let codes = [stream.field(7, 0), stream.field(15, 8)];
@@ -60,7 +60,7 @@ fn with_constant(
 
 pub(super) fn sopc(stream: &Words<'_>) -> Result<Instruction> {
     let opcode = lookup::SOPC.get(stream.field(22, 16)).ok_or_else(|| stream.unknown(Reason::Opcode))?;
-    let info = opcode.operands();
+    let info = stream.operands(opcode);
     let mut instruction = blank(Encoding::Sopc, opcode, 1);
     let codes = [stream.field(7, 0), stream.field(15, 8)];
     for (index, code) in codes.into_iter().enumerate() {
@@ -72,7 +72,7 @@ pub(super) fn sopc(stream: &Words<'_>) -> Result<Instruction> {
 
 pub(super) fn sopk(stream: &Words<'_>) -> Result<Instruction> {
     let opcode = lookup::SOPK.get(stream.field(27, 23)).ok_or_else(|| stream.unknown(Reason::Opcode))?;
-    let info = opcode.operands();
+    let info = stream.operands(opcode);
     let mut instruction = blank(Encoding::Sopk, opcode, 1);
     let code = stream.field(22, 16);
     if info.destination.is_present() {
@@ -101,7 +101,7 @@ pub(super) fn sopp(stream: &Words<'_>) -> Result<Instruction> {
 pub(super) fn smem(stream: &Words<'_>) -> Result<Instruction> {
     let second = stream.dword(1)?;
     let opcode = lookup::SMEM.get(stream.field(18, 13)).ok_or_else(|| stream.unknown(Reason::Opcode))?;
-    let info = opcode.operands();
+    let info = stream.operands(opcode);
     let mut instruction = blank(Encoding::Smem, opcode, 2);
     if opcode == Opcode::SDcacheInv {
         return Ok(instruction);

@@ -4,6 +4,7 @@ use super::operand::{EXEC, EXEC_HI, EXEC_LO, VCC};
 use super::{Reason, Result, Words, blank, field, lookup};
 use crate::instruction::{DualHalf, Encoding, Instruction, LaneSelect, Operand};
 use crate::opcode::{DataType, ModifierForm, Opcode, OperandInfo, OperandKind, Properties, RegisterFile};
+use crate::resources::WaveSize;
 
 /// Source 0 codes that announce a lane-select dword.
 const DPP8: u32 = 233;
@@ -50,7 +51,7 @@ fn short(
     destination: Option<u32>,
     second: Option<u32>,
 ) -> Result<Instruction> {
-    let info = opcode.operands();
+    let info = stream.operands(opcode);
     let mut instruction = blank(encoding, opcode, 1);
     let mut code = stream.field(8, 0);
     if matches!(code, DPP8 | DPP8_FETCH_INACTIVE | DPP16) && info.sources[0].is_present() {
@@ -152,7 +153,7 @@ fn lane_modifiers(
 pub(super) fn vop3(stream: &Words<'_>) -> Result<Instruction> {
     let second = stream.dword(1)?;
     let opcode = lookup::VOP3.get(stream.field(25, 16)).ok_or_else(|| stream.unknown(Reason::Opcode))?;
-    let info = opcode.operands();
+    let info = stream.operands(opcode);
     let Some(form) = &info.form else {
         return Err(stream.unknown(Reason::Opcode));
     };
@@ -160,7 +161,8 @@ pub(super) fn vop3(stream: &Words<'_>) -> Result<Instruction> {
     let encoding = if has_mask_result { Encoding::Vop3sd } else { Encoding::Vop3 };
     let mut instruction = blank(encoding, opcode, 2);
     if has_mask_result {
-        instruction.destination2 = stream.scalar(stream.field(14, 8), 1)?;
+        let dwords = stream.dwords(info.destination2);
+        instruction.destination2 = stream.scalar(stream.field(14, 8), dwords)?;
     } else {
         vop3_selects(stream, info, form, &mut instruction)?;
     }
@@ -252,7 +254,7 @@ pub(super) fn vop3p(stream: &Words<'_>) -> Result<Instruction> {
     let second = stream.dword(1)?;
     stream.require(stream.field(23, 23) == 0, Reason::Opcode)?;
     let opcode = lookup::VOP3P.get(stream.field(22, 16)).ok_or_else(|| stream.unknown(Reason::Opcode))?;
-    let info = opcode.operands();
+    let info = stream.operands(opcode);
     let Some(form) = &info.form else {
         return Err(stream.unknown(Reason::Opcode));
     };
@@ -273,6 +275,7 @@ pub(super) fn vop3p(stream: &Words<'_>) -> Result<Instruction> {
 }
 
 pub(super) fn vopd(stream: &Words<'_>) -> Result<Instruction> {
+    stream.require(stream.wave_size == WaveSize::Wave32, Reason::Class)?;
     let second = stream.dword(1)?;
     let x = lookup::dual_x(stream.field(25, 22)).ok_or_else(|| stream.unknown(Reason::Opcode))?;
     let y = lookup::dual_y(stream.field(21, 17)).ok_or_else(|| stream.unknown(Reason::Opcode))?;

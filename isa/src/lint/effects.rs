@@ -4,7 +4,7 @@
 //! null left out (exec is outside every rule here). Counters: instruction set reference §4.1.
 
 use crate::instruction::{Encoding, Instruction, Operand};
-use crate::opcode::{DataType, Opcode, OperandKind, Properties};
+use crate::opcode::{Opcode, OperandKind, Properties};
 use crate::resources::WaveSize;
 use alloc::vec::Vec;
 use core::fmt::{Display, Formatter, Result};
@@ -157,7 +157,7 @@ impl Effects {
 
     /// The operands.
     fn explicit(&mut self, instruction: &Instruction, wave_size: WaveSize) {
-        let info = instruction.opcode.operands();
+        let info = instruction.opcode.operands_for(wave_size);
         let flags = instruction.address_flags as usize;
         for (index, source) in instruction.sources.iter().enumerate() {
             let count = match (instruction.encoding, index) {
@@ -201,7 +201,7 @@ impl Effects {
             VSwapB32 => self.write(instruction.sources[0], 1),
             // Sparse operations add to the destination.
             _ if opcode.mnemonic().starts_with("v_swmmac") => {
-                let count = opcode.operands().destination.data.dwords() as usize;
+                let count = opcode.operands_for(wave_size).destination.data.dwords() as usize;
                 self.read(instruction.destination, count);
             }
             SCbranchScc0 | SCbranchScc1 | SCselectB32 | SCselectB64 | SCmovB32 | SCmovB64 | SCmovkI32
@@ -273,10 +273,7 @@ fn registers(operand: Operand, count: usize) -> Option<Registers> {
 
 /// Registers of an operand.
 fn width(kind: OperandKind, wave_size: WaveSize) -> usize {
-    match kind.data {
-        DataType::Mask => wave_size.lanes() as usize / 32,
-        data => data.dwords() as usize,
-    }
+    kind.dwords_for(wave_size) as usize
 }
 
 fn unit(encoding: Encoding) -> Unit {

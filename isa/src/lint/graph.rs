@@ -6,9 +6,10 @@
 use super::Entry;
 use super::effects::{Effects, Registers};
 use super::finding::{Finding, Rule};
-use crate::decode::decode;
+use crate::decode::decode_for;
 use crate::instruction::Instruction;
 use crate::opcode::Opcode;
+use crate::resources::WaveSize;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -21,6 +22,7 @@ pub(super) struct Step {
     pub(super) dword: usize,
     pub(super) instruction: Instruction,
     pub(super) effects: Effects,
+    wave_size: WaveSize,
 }
 
 impl Step {
@@ -32,7 +34,7 @@ impl Step {
         cause: Option<usize>,
         remedy: String,
     ) -> Finding {
-        let instruction = self.instruction.to_string();
+        let instruction = self.instruction.text(self.wave_size).to_string();
         Finding { rule, dword: self.dword, instruction, registers, cause, remedy, source: None }
     }
 
@@ -226,15 +228,16 @@ impl Explorer<'_> {
             self.findings.push(at(Rule::End, dword, "end the program before the end of its code".into()));
             return None;
         }
-        let instruction = match decode(words) {
+        let instruction = match decode_for(words, self.entry.wave_size) {
             Ok(instruction) => instruction,
             Err(error) => {
                 self.findings.push(at(Rule::Undecodable, dword, error.to_string()));
                 return None;
             }
         };
-        let effects = Effects::of(&instruction, self.entry.wave_size);
-        let step = Step { dword, instruction, effects };
+        let wave_size = self.entry.wave_size;
+        let effects = Effects::of(&instruction, wave_size);
+        let step = Step { dword, instruction, effects, wave_size };
         if instruction.opcode == Opcode::SCodeEnd {
             let remedy = "end the program before its padding".into();
             self.findings.push(step.finding(Rule::End, None, None, remedy));

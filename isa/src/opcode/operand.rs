@@ -4,6 +4,7 @@
 //! literal is extended.
 
 use super::form::ModifierForm;
+use crate::resources::WaveSize;
 use bitflags::bitflags;
 
 /// How an operation reads or writes the bits of an operand.
@@ -152,6 +153,14 @@ impl OperandKind {
     /// Width in bits.
     pub const fn bits(self) -> u32 {
         self.data.bits()
+    }
+
+    /// Registers occupied in a wave of `wave_size`: a mask has a bit for every lane.
+    pub const fn dwords_for(self, wave_size: WaveSize) -> u32 {
+        match self.data {
+            DataType::Mask => wave_size.lanes() / 32,
+            data => data.dwords(),
+        }
     }
 
     /// Whether the operation has this operand.

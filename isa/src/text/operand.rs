@@ -5,6 +5,7 @@
 
 use crate::instruction::Operand;
 use crate::opcode::{DataType, OperandKind};
+use crate::resources::WaveSize;
 use core::fmt::{Display, Formatter, Result};
 
 /// Code of `null` (reference §2).
@@ -14,6 +15,7 @@ const NULL: u8 = 124;
 pub(super) struct Value {
     pub(super) operand: Operand,
     pub(super) kind: OperandKind,
+    pub(super) wave_size: WaveSize,
 }
 
 /// Consecutive registers of one file.
@@ -42,7 +44,7 @@ impl Value {
 
 impl Display for Value {
     fn fmt(&self, out: &mut Formatter<'_>) -> Result {
-        let dwords = self.kind.data.dwords();
+        let dwords = self.kind.dwords_for(self.wave_size);
         match self.operand {
             Operand::None => Ok(()),
             Operand::Vector(first) => {

@@ -1,42 +1,134 @@
-//! `zrt disasm`: the machine code of a kernel as assembly text.
+//! `zrt disasm`: machine code as assembly text.
 
-use super::write_text;
+use super::{WaveChoice, write_json, write_text};
+use crate::byte_lines;
 use crate::error::ToolError;
+use crate::listing::{Line, Listing, instruction_text, list};
+use crate::machine_code::{Format, MachineCode};
 use clap::Args;
-use std::fmt::Write;
-use zrt_isa::decode;
+use serde::Serialize;
+use std::io::{BufRead, Write};
+use std::path::Path;
+use zrt_isa::resources::WaveSize;
 use zrt_isa::zrt::Kernel;
 
-/// Shows a kernel's machine code as assembly, or lists the kernels
+/// What stands for standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// Shows machine code as assembly, or lists the kernels
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Name of a kernel inside the program, or a .zrt file; without it the kernels are listed
+    /// A kernel inside the program, a file (.zrt, ELF code object, raw code), or - for lines of bytes from standard input
+    /// as llvm-mc takes them (0x00,0x00,0xb0,0xbf); without it the kernels are listed
     pub kernel: Option<String>,
+    /// Lanes of a wave: 32, or 64; without it what the file says, and 32 where it says nothing
+    #[arg(long)]
+    pub wave: Option<WaveChoice>,
+    /// Write JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
-    let Some(name) = &arguments.kernel else {
-        return list().and_then(|text| write_text(&text)).map(|()| true);
-    };
-    let read;
-    let bytes = match zrt_asm::blob(name) {
-        Some(bytes) => bytes,
-        None => {
-            read = read_file(name)?;
-            &read
+    let wave_size = arguments.wave.map(WaveSize::from);
+    match arguments.kernel.as_deref() {
+        None => write_text(&catalogue()?)?,
+        Some(STANDARD_INPUT) => {
+            lines(std::io::stdin().lock(), wave_size.unwrap_or(WaveSize::Wave32), arguments.json)?;
         }
-    };
-    let kernel = parse(name, bytes)?;
-    write_text(&(header(&kernel) + &listing(&kernel)))?;
+        Some(name) => file(name, wave_size, arguments.json)?,
+    }
     Ok(true)
 }
 
-fn read_file(path: &str) -> Result<Vec<u8>, ToolError> {
-    std::fs::read(path).map_err(|source| match source.kind() {
-        std::io::ErrorKind::NotFound => ToolError::Kernel { name: path.to_owned() },
-        _ => ToolError::Read { path: path.to_owned(), source },
-    })
+/// One instruction a line in, one line of text each out.
+fn lines(input: impl BufRead, wave_size: WaveSize, json: bool) -> Result<(), ToolError> {
+    let mut output = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut all = Vec::new();
+    let mut offset = 0;
+    for (index, line) in input.split(b'\n').enumerate() {
+        let line = line.map_err(|source| ToolError::Read { path: "standard input".to_owned(), source })?;
+        let words = match byte_lines::words(&String::from_utf8_lossy(&line)) {
+            Ok(Some(words)) => words,
+            Ok(None) => continue,
+            Err(source) => {
+                // What was good is there, as with any filter.
+                output.flush()?;
+                return Err(ToolError::Bytes { line: index + 1, source });
+            }
+        };
+        let (text, count) = instruction_text(&words, wave_size);
+        if json {
+            let words = words[..count].iter().map(|word| format!("{word:08x}")).collect();
+            all.push(Line { offset, labels: Vec::new(), words, text, target: None, source: None });
+        } else {
+            writeln!(output, "{text}")?;
+        }
+        offset += count as u64 * 4;
+    }
+    if json {
+        serde_json::to_writer(&mut output, &all)?;
+        writeln!(output)?;
+    }
+    Ok(output.flush()?)
+}
+
+/// The code of a file in JSON.
+#[derive(Serialize)]
+struct Code<'a> {
+    format: Format,
+    sections: Vec<CodeSection<'a>>,
+}
+
+#[derive(Serialize)]
+struct CodeSection<'a> {
+    name: &'a str,
+    lines: Vec<Line>,
+}
+
+fn file(name: &str, wave_size: Option<WaveSize>, json: bool) -> Result<(), ToolError> {
+    let mut text = String::new();
+    let code = read(name, wave_size, |kernel| text = header(kernel))?;
+    if json {
+        let sections = code.sections.iter().map(|one| CodeSection { name: &one.name, lines: list(one) });
+        return write_json(&Code { format: code.format, sections: sections.collect() });
+    }
+    for (index, section) in code.sections.iter().enumerate() {
+        if index > 0 {
+            text.push('\n');
+        }
+        if !section.name.is_empty() {
+            text += &format!("section {}\n", section.name);
+        }
+        text += &Listing(&list(section)).to_string();
+    }
+    write_text(&text)
+}
+
+/// The code of a kernel inside the program, or of a file. `wave_size`, where given, is instead of what is said there.
+/// `see` gets the container, where it is one.
+pub(super) fn read(
+    name: &str,
+    wave_size: Option<WaveSize>,
+    see: impl FnOnce(&Kernel<'_>),
+) -> Result<MachineCode, ToolError> {
+    let mut code = if let Some(bytes) = zrt_asm::blob(name) {
+        let kernel = parse(name, bytes)?;
+        see(&kernel);
+        MachineCode::from_kernel(&kernel)
+    } else {
+        let path = Path::new(name);
+        if matches!(path.try_exists(), Ok(false)) {
+            return Err(ToolError::Kernel { name: name.to_owned() });
+        }
+        MachineCode::read(path, wave_size.unwrap_or(WaveSize::Wave32))
+            .map_err(|source| ToolError::Code { path: name.to_owned(), source })?
+    };
+    if let Some(wave_size) = wave_size {
+        code.set_wave_size(wave_size);
+    }
+    Ok(code)
 }
 
 fn parse<'a>(name: &str, bytes: &'a [u8]) -> Result<Kernel<'a>, ToolError> {
@@ -44,7 +136,7 @@ fn parse<'a>(name: &str, bytes: &'a [u8]) -> Result<Kernel<'a>, ToolError> {
 }
 
 /// One line per kernel inside the program.
-fn list() -> Result<String, ToolError> {
+fn catalogue() -> Result<String, ToolError> {
     zrt_asm::KERNELS.iter().map(|(name, bytes)| Ok(header(&parse(name, bytes)?))).collect()
 }
 
@@ -55,7 +147,7 @@ fn header(kernel: &Kernel<'_>) -> String {
         "{}: {} bytes, workgroup {x}x{y}x{z}, wave{}, {} VGPRs, {} SGPRs, {} bytes of LDS, parameters {} bytes\n",
         kernel.name,
         kernel.code.len(),
-        if kernel.wave_size == zrt_isa::resources::WaveSize::Wave32 { 32 } else { 64 },
+        kernel.wave_size.lanes(),
         kernel.vgprs,
         kernel.sgprs,
         kernel.lds_bytes,
@@ -63,96 +155,24 @@ fn header(kernel: &Kernel<'_>) -> String {
     )
 }
 
-/// One line per instruction: offset, text, and the source line where it changes. Words that are no instruction are
-/// shown as such.
-fn listing(kernel: &Kernel<'_>) -> String {
-    let words: Vec<u32> = kernel.code_dwords().collect();
-    let mut text = String::new();
-    let mut source = None;
-    let mut at = 0;
-    while at < words.len() {
-        let offset = (at * 4) as u32; // A container is at most 64 MiB.
-        let line = kernel.source_line(offset);
-        if line != source
-            && let Some((file, number)) = line
-        {
-            push(&mut text, format_args!("; {file}:{number}"));
-        }
-        source = line;
-        let length = match decode(&words[at..]) {
-            Ok(instruction) => {
-                push(&mut text, format_args!("{offset:06x}  {instruction}"));
-                usize::from(instruction.dword_count).max(1)
-            }
-            Err(error) => {
-                push(&mut text, format_args!("{offset:06x}  .long {:#010x}  ; {error}", words[at]));
-                1
-            }
-        };
-        at += length;
-    }
-    text
-}
-
-fn push(text: &mut String, line: std::fmt::Arguments<'_>) {
-    // Writing to a string does not fail.
-    let _ = writeln!(text, "{line}");
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zrt_isa::resources::WaveSize;
-
-    #[test]
-    fn code_is_listed_with_its_source_lines() {
-        // s_nop 0; s_endpgm; and a word that is no instruction.
-        let words: [u32; 3] = [0xbf80_0000, 0xbfb0_0000, 0xffff_ffff];
-        let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let line = |code_offset, line| zrt_isa::zrt::Line { code_offset, file: 0, line };
-        let kernel = Kernel {
-            name: "nothing",
-            code: &code,
-            entry: 0,
-            rsrc1: 0,
-            rsrc2: 0,
-            rsrc3: 0,
-            wave_size: WaveSize::Wave32,
-            user_sgprs: 2,
-            vgprs: 8,
-            sgprs: 8,
-            workgroup: [32, 1, 1],
-            lds_bytes: 0,
-            scratch_bytes: 0,
-            parameter_version: 1,
-            parameter_opcode: 1,
-            parameter_bytes: 8,
-            files: vec!["nothing.s"],
-            lines: vec![line(0, 3), line(4, 4)],
-            constants: vec![],
-        };
-        let text = listing(&kernel);
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[..4], ["; nothing.s:3", "000000  s_nop 0", "; nothing.s:4", "000004  s_endpgm"]);
-        assert!(lines[4].starts_with("000008  .long 0xffffffff"), "{text}");
-        assert!(header(&kernel).starts_with("nothing: 12 bytes, workgroup 32x1x1, wave32, 8 VGPRs"));
-    }
 
     #[test]
     fn every_kernel_of_the_program_is_listed_and_decodes_to_its_end() {
-        let list = list().unwrap();
-        assert_eq!(list.lines().count(), zrt_asm::KERNELS.len());
-        for (name, bytes) in zrt_asm::KERNELS {
-            let kernel = parse(name, bytes).unwrap();
-            let text = listing(&kernel);
+        assert_eq!(catalogue().unwrap().lines().count(), zrt_asm::KERNELS.len());
+        for (name, _) in zrt_asm::KERNELS {
+            let code = read(name, None, |_| ()).unwrap();
+            let text = Listing(&list(&code.sections[0])).to_string();
             assert!(!text.contains(".long"), "{name}:\n{text}");
-            assert!(text.contains("s_endpgm"), "{name}:\n{text}");
+            assert!(text.starts_with(&format!("{name}:\n")) && text.contains("s_endpgm"), "{name}:\n{text}");
         }
     }
 
     #[test]
     fn an_unknown_kernel_is_an_error() {
-        let missing = Arguments { kernel: Some("no_such_kernel".into()) };
+        let missing = Arguments { kernel: Some("no_such_kernel".into()), wave: None, json: false };
         assert!(matches!(run(&missing), Err(ToolError::Kernel { .. })));
     }
 }

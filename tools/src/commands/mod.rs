@@ -6,12 +6,35 @@
 pub mod disasm;
 pub mod doctor;
 pub mod generate;
+pub mod lint;
 pub mod plan;
 pub mod validate;
 
 use crate::error::ToolError;
+use clap::ValueEnum;
 use serde::Serialize;
 use std::io::Write;
+use zrt_isa::resources::WaveSize;
+
+/// Lanes of a wave on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WaveChoice {
+    /// 32 lanes.
+    #[value(name = "32")]
+    Wave32,
+    /// 64 lanes.
+    #[value(name = "64")]
+    Wave64,
+}
+
+impl From<WaveChoice> for WaveSize {
+    fn from(choice: WaveChoice) -> WaveSize {
+        match choice {
+            WaveChoice::Wave32 => WaveSize::Wave32,
+            WaveChoice::Wave64 => WaveSize::Wave64,
+        }
+    }
+}
 
 /// Writes a value as JSON on one line.
 pub fn write_json(value: &impl Serialize) -> Result<(), ToolError> {
@@ -37,7 +60,7 @@ pub fn finish(result: Result<bool, ToolError>) -> std::process::ExitCode {
         Err(error) => {
             // Where even this cannot be written the exit code still tells.
             let _ = writeln!(std::io::stderr(), "error: {}", crate::error::sentence(&error));
-            std::process::ExitCode::FAILURE
+            std::process::ExitCode::from(error.exit_code())
         }
     }
 }

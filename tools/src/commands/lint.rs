@@ -1,0 +1,191 @@
+//! `zrt lint`: the static check of machine code, before it ever runs.
+
+use super::{WaveChoice, disasm, write_json, write_text};
+use crate::error::ToolError;
+use crate::machine_code::{Entry, Format, Section};
+use crate::table::{Alignment, Table};
+use clap::Args;
+use serde::Serialize;
+use zrt_isa::lint::{self, Rule};
+use zrt_isa::resources::WaveSize;
+use zrt_isa::{Opcode, decode_for};
+
+/// Checks machine code for missing waits and other broken rules of the hardware, without running it
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// A kernel inside the program, or a file: .zrt, ELF code object, raw code
+    pub file: String,
+    /// Only the kernel of this name
+    #[arg(long)]
+    pub kernel: Option<String>,
+    /// Lanes of a wave: 32, or 64; without it what the file says, and 32 where it says nothing
+    #[arg(long)]
+    pub wave: Option<WaveChoice>,
+    /// Every finding, also where the compiler as a whole does not know a rule
+    #[arg(long)]
+    pub all: bool,
+    /// The scalar hazard: trust nothing that only one compiler relies on (always so for .zrt)
+    #[arg(long)]
+    pub strict: bool,
+    /// Write JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// One broken rule at one instruction.
+#[derive(Debug, Serialize)]
+struct Finding {
+    rule: &'static str,
+    kernel: String,
+    /// Address in the file's counting, in bytes.
+    offset: u64,
+    instruction: String,
+    registers: Option<String>,
+    /// Address of the instruction that it collides with.
+    cause_offset: Option<u64>,
+    remedy: String,
+    source: Option<(String, u32)>,
+}
+
+/// A rule that the whole file's code ignores.
+#[derive(Debug, Serialize)]
+struct Summary {
+    rule: &'static str,
+    places: usize,
+    remedy: String,
+}
+
+/// What was found.
+#[derive(Debug, Serialize)]
+struct Report {
+    file: String,
+    kernels: usize,
+    findings: Vec<Finding>,
+    summaries: Vec<Summary>,
+}
+
+/// Runs the command. False where something was found.
+pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
+    let report = examine(arguments)?;
+    if arguments.json {
+        write_json(&report)?;
+    } else {
+        write_text(&text(&report))?;
+    }
+    Ok(report.findings.is_empty() && report.summaries.is_empty())
+}
+
+fn examine(arguments: &Arguments) -> Result<Report, ToolError> {
+    let code = disasm::read(&arguments.file, arguments.wave.map(WaveSize::from), |_| ()).map_err(no_file)?;
+    let is_wanted = |entry: &Entry| arguments.kernel.as_ref().is_none_or(|name| *name == entry.name);
+    let is_strict = arguments.strict || code.format == Format::Zrt;
+    let mut report =
+        Report { file: arguments.file.clone(), kernels: 0, findings: Vec::new(), summaries: Vec::new() };
+    for section in &code.sections {
+        for entry in section.entries.iter().filter(|entry| is_wanted(entry)) {
+            report.kernels += 1;
+            report.findings.extend(check(section, entry, is_strict));
+        }
+    }
+    if report.kernels == 0 {
+        let names = code.sections.iter().flat_map(|section| &section.entries).map(|entry| entry.name.clone());
+        return Err(ToolError::NoKernel {
+            path: arguments.file.clone(),
+            name: arguments.kernel.clone(),
+            kernels: names.collect::<Vec<_>>().join(", "),
+        });
+    }
+    if code.format == Format::Elf && !arguments.all && !code.sections.iter().any(waits_for_scalars) {
+        summarise(&mut report);
+    }
+    Ok(report)
+}
+
+/// A missing file is bad input here, as a damaged one is: exit code 1 says that there are findings.
+fn no_file(error: ToolError) -> ToolError {
+    match error {
+        ToolError::Kernel { name } => ToolError::Code {
+            path: name,
+            source: crate::machine_code::CodeError::Read(std::io::ErrorKind::NotFound.into()),
+        },
+        error => error,
+    }
+}
+
+fn check(section: &Section, entry: &Entry, is_strict: bool) -> Vec<Finding> {
+    let launch = lint::Entry {
+        dword: entry.dword,
+        user_sgprs: entry.user_sgprs,
+        wave_size: entry.wave_size,
+        runs_again: false,
+        is_strict,
+    };
+    let address = |dword: usize| section.address + dword as u64 * 4;
+    let finding = |found: lint::Finding| Finding {
+        rule: found.rule.name(),
+        kernel: entry.name.clone(),
+        offset: address(found.dword),
+        instruction: found.instruction,
+        registers: found.registers.map(|registers| registers.to_string()),
+        cause_offset: found.cause.map(address),
+        remedy: found.remedy,
+        source: section.source_line(found.dword).map(|(file, line)| (file.to_owned(), line)),
+    };
+    lint::check_entry(&section.words, &launch).into_iter().map(finding).collect()
+}
+
+/// Whether the code has any `s_wait_alu`, the wait of the scalar hazard.
+fn waits_for_scalars(section: &Section) -> bool {
+    let mut at = 0;
+    while at < section.words.len() {
+        at += match decode_for(&section.words[at..], section.wave_size(at)) {
+            Ok(instruction) if instruction.opcode == Opcode::SWaitAlu => return true,
+            Ok(instruction) => usize::from(instruction.dword_count).max(1),
+            Err(_) => 1,
+        };
+    }
+    false
+}
+
+/// Code from a compiler that does not know the scalar hazard has it everywhere: one finding instead of all.
+fn summarise(report: &mut Report) {
+    let before = report.findings.len();
+    report.findings.retain(|finding| finding.rule != Rule::ScalarHazard.name());
+    let places = before - report.findings.len();
+    if places > 0 {
+        let remedy = format!(
+            "compiled by a compiler that does not insert s_wait_alu; {places} places; use clang 22 or later (--all \
+             lists the places)"
+        );
+        report.summaries.push(Summary { rule: Rule::ScalarHazard.name(), places, remedy });
+    }
+}
+
+fn text(report: &Report) -> String {
+    let mut text = String::new();
+    if !report.findings.is_empty() {
+        let headings = ["rule", "kernel", "offset", "instruction", "registers", "source", "remedy"];
+        let mut table = Table::new(&headings.map(|heading| (heading, Alignment::Left)));
+        for finding in &report.findings {
+            let cause =
+                finding.cause_offset.map(|offset| format!(" (from {offset:06x})")).unwrap_or_default();
+            let source = finding.source.as_ref().map(|(file, line)| format!("{file}:{line}"));
+            table.row(vec![
+                finding.rule.to_owned(),
+                finding.kernel.clone(),
+                format!("{:06x}", finding.offset),
+                finding.instruction.clone(),
+                finding.registers.clone().unwrap_or_default(),
+                source.unwrap_or_default(),
+                format!("{}{cause}", finding.remedy),
+            ]);
+        }
+        text += &table.to_string();
+    }
+    for summary in &report.summaries {
+        text += &format!("{}: {}\n", summary.rule, summary.remedy);
+    }
+    let count = report.findings.len() + report.summaries.len();
+    let (s, kernels) = (|n: usize| if n == 1 { "" } else { "s" }, report.kernels);
+    text + &format!("{kernels} kernel{}, {count} finding{}\n", s(kernels), s(count))
+}

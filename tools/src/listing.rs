@@ -1,0 +1,181 @@
+//! Machine code as lines of text, with labels where code jumps to.
+//!
+//! Contract: [`list`] goes through a section in one piece, each word once; a word that begins no instruction takes 4 bytes.
+//! The text is that of llvm-mc 19.
+
+use crate::machine_code::Section;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+use zrt_isa::resources::WaveSize;
+use zrt_isa::{Instruction, Opcode, decode_for};
+
+/// What llvm-mc calls the word that is all zeros.
+const ILLEGAL: &str = "v_illegal";
+/// Characters of the longest instruction's words with spaces between them.
+const WORDS_WIDTH: usize = 3 * 9 - 1;
+
+/// One instruction or unknown word.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Line {
+    /// Address in the file's counting, in bytes.
+    pub offset: u64,
+    /// Names of the place: the file's, or a local one where only this code refers to it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// The instruction's words in hexadecimal.
+    pub words: Vec<String>,
+    /// Its text.
+    pub text: String,
+    /// The label that it jumps to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Source file and line, where known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<(String, u32)>,
+}
+
+/// The text of the instruction that `words` (at least one) begin with, and how many of them it takes. What is no
+/// instruction is one word of data.
+pub fn instruction_text(words: &[u32], wave_size: WaveSize) -> (String, usize) {
+    match (decode_for(words, wave_size), words) {
+        (Ok(instruction), _) => {
+            (instruction.text(wave_size).to_string(), usize::from(instruction.dword_count).max(1))
+        }
+        (Err(_), [0, ..]) => (ILLEGAL.to_owned(), 1),
+        (Err(_), [word, ..]) => (format!(".long {word:#010x}"), 1),
+        (Err(_), []) => (String::new(), 0),
+    }
+}
+
+/// The lines of a section.
+pub fn list(section: &Section) -> Vec<Line> {
+    let words = &section.words;
+    let address = |dword: usize| section.address + dword as u64 * 4;
+    let mut places = Vec::new();
+    let mut at = 0;
+    while at < words.len() {
+        let wave_size = section.wave_size(at);
+        let (text, count) = instruction_text(&words[at..], wave_size);
+        let target = decode_for(&words[at..], wave_size).ok().and_then(|one| target(&one, at));
+        places.push((at, count, text, target));
+        at += count.max(1);
+    }
+    let mut labels: BTreeMap<usize, Vec<String>> = section.symbols.clone();
+    for (.., target) in &places {
+        if let Some(target) = target.filter(|target| *target < words.len()) {
+            labels.entry(target).or_insert_with(|| vec![format!("L_{:04x}", address(target))]);
+        }
+    }
+    let line = |(at, count, text, target): (usize, usize, String, Option<usize>)| Line {
+        offset: address(at),
+        labels: labels.get(&at).cloned().unwrap_or_default(),
+        words: words[at..].iter().take(count).map(|word| format!("{word:08x}")).collect(),
+        text,
+        target: target.map(|target| match labels.get(&target).and_then(|names| names.first()) {
+            Some(name) => name.clone(),
+            None => format!("{:#x}, outside of the code", address(target)),
+        }),
+        source: section.source_line(at).map(|(file, line)| (file.to_owned(), line)),
+    };
+    places.into_iter().map(line).collect()
+}
+
+/// The dword that a branch or call at `dword` goes to; `None` where it is before the code or not in the instruction.
+fn target(instruction: &Instruction, dword: usize) -> Option<usize> {
+    use Opcode::*;
+    let jumps = matches!(
+        instruction.opcode,
+        SBranch
+            | SCbranchScc0
+            | SCbranchScc1
+            | SCbranchVccz
+            | SCbranchVccnz
+            | SCbranchExecz
+            | SCbranchExecnz
+            | SCallB64
+    );
+    let distance = isize::from(instruction.immediate as i16);
+    if jumps { (dword + 1).checked_add_signed(distance) } else { None }
+}
+
+/// Lines as a person reads them.
+pub struct Listing<'a>(pub &'a [Line]);
+
+impl fmt::Display for Listing<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut source = &None;
+        for line in self.0 {
+            for label in &line.labels {
+                writeln!(out, "{label}:")?;
+            }
+            if &line.source != source
+                && let Some((file, number)) = &line.source
+            {
+                writeln!(out, "; {file}:{number}")?;
+            }
+            source = &line.source;
+            let words = line.words.join(" ");
+            write!(out, "{:06x}  {words:<WORDS_WIDTH$}  {}", line.offset, line.text)?;
+            if let Some(target) = &line.target {
+                write!(out, "  ; {target}")?;
+            }
+            out.write_char('\n')?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn section(words: &[u32]) -> Section {
+        let entry = crate::machine_code::Entry {
+            name: "nothing".into(),
+            dword: 0,
+            wave_size: WaveSize::Wave32,
+            user_sgprs: 2,
+        };
+        Section {
+            name: String::new(),
+            address: 0,
+            words: words.to_vec(),
+            symbols: BTreeMap::from([(0, vec!["nothing".into()])]),
+            entries: vec![entry],
+            lines: vec![(0, "nothing.s".into(), 3), (1, "nothing.s".into(), 4)],
+        }
+    }
+
+    #[test]
+    fn lines_have_labels_words_text_and_targets() {
+        // s_nop 0; s_mov_b32 s0, 0x1234; s_cbranch_scc0 back to the move; s_branch to the start; no instruction.
+        let code = section(&[0xbf80_0000, 0xbe80_00ff, 0x1234, 0xbfa1_fffd, 0xbfa0_fffb, 0xffff_ffff]);
+        let expected = "\
+nothing:
+; nothing.s:3
+000000  bf800000                    s_nop 0
+L_0004:
+; nothing.s:4
+000004  be8000ff 00001234           s_mov_b32 s0, 0x1234
+00000c  bfa1fffd                    s_cbranch_scc0 65533  ; L_0004
+000010  bfa0fffb                    s_branch 65531  ; nothing
+000014  ffffffff                    .long 0xffffffff
+";
+        assert_eq!(Listing(&list(&code)).to_string(), expected);
+    }
+
+    #[test]
+    fn a_branch_out_of_the_code_is_said() {
+        let lines = list(&section(&[0xbfa0_7fff]));
+        assert_eq!(lines[0].target.as_deref(), Some("0x20000, outside of the code"));
+    }
+
+    #[test]
+    fn the_wave_size_of_the_kernel_counts() {
+        let mut code = section(&[0x0202_0301, 0xbfb0_0000]);
+        assert_eq!(list(&code)[0].text, "v_cndmask_b32_e32 v1, v1, v1, vcc_lo");
+        code.entries[0].wave_size = WaveSize::Wave64;
+        assert_eq!(list(&code)[0].text, "v_cndmask_b32_e32 v1, v1, v1, vcc");
+    }
+}

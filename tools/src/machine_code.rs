@@ -1,0 +1,351 @@
+//! Machine code out of a file: a `.zrt` container, an ELF code object or object file, or raw words.
+//!
+//! Contract: the format is told by the first bytes; what has neither magic is raw code. Never panics on any bytes; allocates
+//! in proportion to the file. Descriptor fields: hardware reference §5 (the kernel descriptor of code object version 5).
+
+use object::read::elf::{ElfFile64, FileHeader};
+use object::{
+    LittleEndian, Object, ObjectSection, ObjectSymbol, SectionFlags, SectionIndex, SymbolKind, elf,
+};
+use std::collections::BTreeMap;
+use std::path::Path;
+use thiserror::Error;
+use zrt_isa::resources::WaveSize;
+use zrt_isa::zrt::{self, Kernel, ZrtError};
+use zrt_isa::{DecodeError, decode_for};
+
+/// Largest file that is read, in bytes.
+pub const FILE_BYTES_MAX: u64 = 256 << 20;
+/// Bytes of a kernel descriptor.
+const DESCRIPTOR_BYTES: usize = 64;
+/// Byte offsets of a descriptor's RSRC2 and code properties.
+const DESCRIPTOR_RSRC2: usize = 52;
+const DESCRIPTOR_PROPERTIES: usize = 56;
+/// Bit of the code properties: wave32.
+const PROPERTY_WAVE32: u16 = 1 << 10;
+/// Name of a kernel's descriptor: the kernel's with this behind it.
+const DESCRIPTOR_SUFFIX: &str = ".kd";
+/// User SGPRs of a kernel whose descriptor cannot be read: all that a launch can have.
+const USER_SGPRS_MAX: u8 = 16;
+/// ELF machine flags of the chips with this instruction set: gfx1200, gfx1201, gfx12-generic.
+const TARGETS: [u32; 3] = [0x48, 0x4e, 0x59];
+/// The bits of the ELF flags that hold it.
+const TARGET_MASK: u32 = 0xff;
+
+/// Why a file has no machine code for us.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CodeError {
+    /// The system does not give it.
+    #[error("it cannot be read: {0}; check the path and its permissions")]
+    Read(std::io::Error),
+    /// Too large to be a kernel.
+    #[error("it has {bytes} bytes, and at most {FILE_BYTES_MAX} are read; give a single code object")]
+    Size {
+        /// Its length.
+        bytes: u64,
+    },
+    /// Nothing in it.
+    #[error("it is empty; give a .zrt file, an ELF code object or raw gfx1201 code")]
+    Empty,
+    /// A damaged container.
+    #[error("it is no whole .zrt container: {0}; make it anew")]
+    Container(ZrtError),
+    /// A damaged ELF file.
+    #[error("it is no whole ELF file: {0}; compile or copy it again")]
+    Elf(object::read::Error),
+    /// Another architecture.
+    #[error(
+        "it is an ELF file for machine {machine}, not for AMD GPUs (224); compile it for amdgcn and gfx1201"
+    )]
+    Machine {
+        /// ELF's number.
+        machine: u16,
+    },
+    /// Another chip.
+    #[error(
+        "it is code for the GPU with ELF number {target:#x}, not gfx1201 (0x4e); compile it with -mcpu=gfx1201"
+    )]
+    Target {
+        /// ELF's number of the chip.
+        target: u32,
+    },
+    /// No executable section.
+    #[error("it is an ELF file without code; give the one that has the kernels")]
+    NoCode,
+    /// Raw code that is not made of words.
+    #[error(
+        "it is neither .zrt nor ELF, and raw code of {bytes} bytes is cut: instructions are words of 4 bytes"
+    )]
+    RawLength {
+        /// Its length.
+        bytes: usize,
+    },
+    /// Raw code that begins with no instruction.
+    #[error("it is neither .zrt nor ELF nor raw gfx1201 code: {0}")]
+    RawStart(DecodeError),
+    /// Raw code whose last instruction is not whole.
+    #[error("it is raw code that ends inside of its last instruction, at byte {offset:#x}: {error}")]
+    RawEnd {
+        /// Where the instruction begins.
+        offset: usize,
+        /// What is missing.
+        error: DecodeError,
+    },
+}
+
+/// What kind of file the code came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// A `.zrt` container.
+    Zrt,
+    /// An ELF code object or object file.
+    Elf,
+    /// Words.
+    Raw,
+}
+
+/// A place where execution begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The kernel's name; empty for raw code.
+    pub name: String,
+    /// Dword of its first instruction in the section.
+    pub dword: usize,
+    /// Lanes of a wave.
+    pub wave_size: WaveSize,
+    /// Scalar registers that the launch writes.
+    pub user_sgprs: u8,
+}
+
+/// Code that lies together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// Name; empty for raw code.
+    pub name: String,
+    /// Address of the first word in the file's own counting, in bytes.
+    pub address: u64,
+    /// The code; bytes behind the last whole word are left out.
+    pub words: Vec<u32>,
+    /// Names by dword.
+    pub symbols: BTreeMap<usize, Vec<String>>,
+    /// Kernels in the order of their code.
+    pub entries: Vec<Entry>,
+    /// Source file and line from a dword on, ascending.
+    pub lines: Vec<(usize, String, u32)>,
+}
+
+/// The code of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineCode {
+    /// Kind of file.
+    pub format: Format,
+    /// At least one.
+    pub sections: Vec<Section>,
+}
+
+impl Section {
+    /// The source line of a dword.
+    pub fn source_line(&self, dword: usize) -> Option<(&str, u32)> {
+        let next = self.lines.partition_point(|(from, ..)| *from <= dword);
+        let (_, file, line) = self.lines.get(next.checked_sub(1)?)?;
+        Some((file, *line))
+    }
+
+    /// Lanes of the waves that execute a dword: those of the kernel that it follows.
+    pub fn wave_size(&self, dword: usize) -> WaveSize {
+        let before = self.entries.iter().rev().find(|entry| entry.dword <= dword);
+        before.or(self.entries.first()).map_or(WaveSize::Wave32, |entry| entry.wave_size)
+    }
+}
+
+impl MachineCode {
+    /// Reads a file. Raw code is taken as one kernel of `raw_wave_size`.
+    pub fn read(path: &Path, raw_wave_size: WaveSize) -> Result<MachineCode, CodeError> {
+        let bytes = std::fs::metadata(path).map_err(CodeError::Read)?.len();
+        if bytes > FILE_BYTES_MAX {
+            return Err(CodeError::Size { bytes });
+        }
+        MachineCode::parse(&std::fs::read(path).map_err(CodeError::Read)?, raw_wave_size)
+    }
+
+    /// Takes the code out of the bytes of a file.
+    pub fn parse(bytes: &[u8], raw_wave_size: WaveSize) -> Result<MachineCode, CodeError> {
+        match bytes.first_chunk::<4>() {
+            _ if bytes.is_empty() => Err(CodeError::Empty),
+            Some(&zrt::MAGIC) => container(bytes),
+            Some(b"\x7fELF") => elf_file(bytes),
+            _ => raw(bytes, raw_wave_size),
+        }
+    }
+
+    /// Executes everything in waves of this size, whatever the file says.
+    pub fn set_wave_size(&mut self, wave_size: WaveSize) {
+        for entry in self.sections.iter_mut().flat_map(|section| &mut section.entries) {
+            entry.wave_size = wave_size;
+        }
+    }
+
+    /// The code of a parsed container.
+    pub fn from_kernel(kernel: &Kernel<'_>) -> MachineCode {
+        let dword = kernel.entry as usize / 4;
+        let file = |index: u32| kernel.files.get(index as usize).copied().unwrap_or_default().to_owned();
+        let entry = Entry {
+            name: kernel.name.to_owned(),
+            dword,
+            wave_size: kernel.wave_size,
+            user_sgprs: kernel.user_sgprs,
+        };
+        let section = Section {
+            name: String::new(),
+            address: 0,
+            words: kernel.code_dwords().collect(),
+            symbols: BTreeMap::from([(dword, vec![kernel.name.to_owned()])]),
+            entries: vec![entry],
+            lines: kernel
+                .lines
+                .iter()
+                .map(|line| (line.code_offset as usize / 4, file(line.file), line.line))
+                .collect(),
+        };
+        MachineCode { format: Format::Zrt, sections: vec![section] }
+    }
+}
+
+fn container(bytes: &[u8]) -> Result<MachineCode, CodeError> {
+    Kernel::parse(bytes).map(|kernel| MachineCode::from_kernel(&kernel)).map_err(CodeError::Container)
+}
+
+fn words(bytes: &[u8]) -> Vec<u32> {
+    bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
+}
+
+/// Words, of which the first must begin an instruction and the last must end one.
+fn raw(bytes: &[u8], wave_size: WaveSize) -> Result<MachineCode, CodeError> {
+    if bytes.len() % 4 != 0 {
+        return Err(CodeError::RawLength { bytes: bytes.len() });
+    }
+    let words = words(bytes);
+    if let Err(error @ DecodeError::Unknown { .. }) = decode_for(&words, wave_size) {
+        return Err(CodeError::RawStart(error));
+    }
+    let mut at = 0;
+    while at < words.len() {
+        at += match decode_for(&words[at..], wave_size) {
+            Ok(instruction) => usize::from(instruction.dword_count).max(1),
+            Err(DecodeError::Unknown { .. }) => 1,
+            Err(error) => return Err(CodeError::RawEnd { offset: at * 4, error }),
+        };
+    }
+    let entry = Entry { name: String::new(), dword: 0, wave_size, user_sgprs: USER_SGPRS_MAX };
+    let section = Section {
+        name: String::new(),
+        address: 0,
+        words,
+        symbols: BTreeMap::new(),
+        entries: vec![entry],
+        lines: Vec::new(),
+    };
+    Ok(MachineCode { format: Format::Raw, sections: vec![section] })
+}
+
+fn elf_file(bytes: &[u8]) -> Result<MachineCode, CodeError> {
+    let file = ElfFile64::<LittleEndian>::parse(bytes).map_err(CodeError::Elf)?;
+    let header = file.elf_header();
+    let machine = header.e_machine(LittleEndian);
+    if machine != elf::EM_AMDGPU {
+        return Err(CodeError::Machine { machine });
+    }
+    let target = header.e_flags(LittleEndian) & TARGET_MASK;
+    if !TARGETS.contains(&target) {
+        return Err(CodeError::Target { target });
+    }
+    let mut names = names(&file);
+    names.sort_by(|one, other| {
+        (one.section.0, one.address, &one.name).cmp(&(other.section.0, other.address, &other.name))
+    });
+    names.dedup();
+    let mut sections = Vec::new();
+    for section in file.sections() {
+        let SectionFlags::Elf { sh_flags } = section.flags() else { continue };
+        if sh_flags & u64::from(elf::SHF_EXECINSTR) == 0 || section.size() == 0 {
+            continue;
+        }
+        let words = words(section.data().map_err(CodeError::Elf)?);
+        let here = names.iter().filter(|name| name.section == section.index());
+        let here = here.filter(|name| name.address >= section.address());
+        let mut symbols = BTreeMap::<usize, Vec<String>>::new();
+        let mut entries = Vec::new();
+        for name in here {
+            let dword = ((name.address - section.address()) / 4) as usize;
+            if dword >= words.len() {
+                continue;
+            }
+            symbols.entry(dword).or_default().push(name.name.clone());
+            if let Some(descriptor) = descriptor(&file, &names, &name.name) {
+                entries.push(entry(name.name.clone(), dword, &descriptor));
+            }
+        }
+        entries.sort_by_key(|entry| entry.dword);
+        sections.push(Section {
+            name: section.name().unwrap_or_default().to_owned(),
+            address: section.address(),
+            words,
+            symbols,
+            entries,
+            lines: Vec::new(),
+        });
+    }
+    match sections.is_empty() {
+        true => Err(CodeError::NoCode),
+        false => Ok(MachineCode { format: Format::Elf, sections }),
+    }
+}
+
+/// A symbol of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Name {
+    section: SectionIndex,
+    address: u64,
+    name: String,
+}
+
+/// Named places, of the symbol table and of the dynamic one, which stripping leaves.
+fn names(file: &ElfFile64<'_, LittleEndian>) -> Vec<Name> {
+    let symbols = file.symbols().chain(file.dynamic_symbols());
+    let named = symbols.filter_map(|symbol| {
+        let is_place = matches!(
+            symbol.kind(),
+            SymbolKind::Text | SymbolKind::Label | SymbolKind::Data | SymbolKind::Unknown
+        );
+        let name = symbol.name().ok().filter(|name| is_place && !name.is_empty())?;
+        Some(Name { section: symbol.section_index()?, address: symbol.address(), name: name.to_owned() })
+    });
+    named.collect()
+}
+
+/// The descriptor of the kernel that begins at the function `name`, if that is a kernel.
+fn descriptor(
+    file: &ElfFile64<'_, LittleEndian>,
+    names: &[Name],
+    name: &str,
+) -> Option<[u8; DESCRIPTOR_BYTES]> {
+    let is_descriptor = |other: &&Name| other.name.strip_suffix(DESCRIPTOR_SUFFIX) == Some(name);
+    let place = names.iter().find(is_descriptor)?;
+    let section = file.section_by_index(place.section).ok()?;
+    let start = usize::try_from(place.address.checked_sub(section.address())?).ok()?;
+    section.data().ok()?.get(start..)?.first_chunk().copied()
+}
+
+fn entry(name: String, dword: usize, descriptor: &[u8; DESCRIPTOR_BYTES]) -> Entry {
+    let properties =
+        u16::from_le_bytes([descriptor[DESCRIPTOR_PROPERTIES], descriptor[DESCRIPTOR_PROPERTIES + 1]]);
+    let wave_size = match properties & PROPERTY_WAVE32 {
+        0 => WaveSize::Wave64,
+        _ => WaveSize::Wave32,
+    };
+    // RSRC2 bits 5:1.
+    let user_sgprs = descriptor[DESCRIPTOR_RSRC2] >> 1 & 0x1f;
+    Entry { name, dword, wave_size, user_sgprs }
+}
