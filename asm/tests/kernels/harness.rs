@@ -3,14 +3,18 @@
 //! Every buffer ends at the end of a page, as far as its alignment of 256 bytes permits, and the page behind it is not
 //! mapped: a load or store past the end is a page fault, and any fault fails the test. Fresh memory is full of
 //! numbers that no kernel writes.
+//!
+//! Every run is checked (`docs/checking.md`), and some runs of each kernel are repeated on [`SCHEDULES`] schedules: no
+//! finding, and the same bytes in every buffer.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 use zrt_isa::zrt::Kernel;
 use zrt_kmd::{Mapping, MemoryFile, Protection};
 use zrt_mem::{ByteLen, GpuVa};
-use zrt_vgpu::config::{Config, Scheduler};
+use zrt_vgpu::config::{Config, Inspection};
 use zrt_vgpu::counters::ShaderCounters;
 use zrt_vgpu::memory::{AddressSpace, GPU_PAGE_BYTES, Rights};
 use zrt_vgpu::shader::dispatch::{Dispatch, PacketOrigin};
@@ -21,6 +25,11 @@ const DISPATCH_TIMEOUT: Duration = Duration::from_secs(60);
 const ALIGNMENT_BYTES: usize = 256;
 /// A quiet NaN with a payload: no kernel gives it.
 const FRESH: u32 = 0x7FC5_A5A5;
+
+/// Schedules of the runs of a kernel that are repeated.
+const SCHEDULES: u64 = 32;
+/// Runs of a kernel, the ones with several groups first come, that are repeated.
+const REPEATED_RUNS: u32 = 2;
 
 struct Buffer {
     va: u64,
@@ -36,18 +45,34 @@ pub struct Device {
     space: Arc<AddressSpace>,
     buffers: Vec<Buffer>,
     next_page_va: u64,
+    bias: i32,
+}
+
+/// An engine that checks.
+fn engine(seed: u64, bias: i32, counters: Arc<ShaderCounters>) -> ShaderEngine {
+    let inspection = Inspection { check: true, ..Inspection::default() };
+    let config = Config { seed, approximation_bias: bias, inspection, ..Config::default() };
+    ShaderEngine::new(&config, counters).expect("no threads to start")
+}
+
+/// Whether this run of a kernel is one to repeat.
+fn is_repeated(name: &str, group_count: u32) -> bool {
+    static RUNS: Mutex<Option<HashMap<String, [u32; 2]>>> = Mutex::new(None);
+    let mut runs = RUNS.lock().unwrap_or_else(PoisonError::into_inner);
+    let counts = runs.get_or_insert_default().entry(name.to_owned()).or_default();
+    let count = &mut counts[usize::from(group_count > 1)];
+    *count += 1;
+    *count <= REPEATED_RUNS
 }
 
 impl Device {
     /// `bias`: error of the approximate instructions in units in the last place.
     pub fn new(bias: i32) -> Device {
-        let config =
-            Config { scheduler: Scheduler::Deterministic, approximation_bias: bias, ..Config::default() };
         let counters = Arc::new(ShaderCounters::default());
-        let engine = ShaderEngine::new(&config, counters.clone()).expect("no threads to start");
         Device {
-            engine,
+            engine: engine(Config::default().seed, bias, counters.clone()),
             counters,
+            bias,
             space: Arc::new(AddressSpace::default()),
             buffers: Vec::new(),
             // Above 4 GiB, so that the high half of an address matters.
@@ -161,18 +186,53 @@ impl Device {
             last_group: group,
             scratch_base_va: 0,
             tmpring_size: 0,
+            is_wave64: false,
             address_space: self.space.clone(),
             origin: PacketOrigin::default(),
         };
-        let ticket = self.engine.submit(dispatch).expect("a legal dispatch");
+        let before = self.snapshot();
+        self.launch(&self.engine, kernel, dispatch.clone());
+        if !is_repeated(name, group_count) {
+            return;
+        }
+        let after = self.snapshot();
+        for seed in 0..SCHEDULES {
+            self.restore(&before);
+            self.launch(&engine(seed, self.bias, Arc::default()), kernel, dispatch.clone());
+            assert!(self.snapshot() == after, "{name}: another result on schedule {seed}");
+        }
+    }
+
+    fn snapshot(&self) -> Vec<Vec<u8>> {
+        let contents = |buffer: &Buffer| {
+            let mut bytes = vec![0; buffer.len];
+            buffer.mapping.view().read_bytes(buffer.offset, &mut bytes);
+            bytes
+        };
+        self.buffers.iter().map(contents).collect()
+    }
+
+    fn restore(&self, contents: &[Vec<u8>]) {
+        for (buffer, bytes) in self.buffers.iter().zip(contents) {
+            buffer.mapping.view().write_bytes(buffer.offset, bytes);
+        }
+    }
+
+    fn launch(&self, engine: &ShaderEngine, kernel: &Kernel<'_>, dispatch: Dispatch) {
+        let (name, code_va) = (kernel.name, dispatch.code_va);
+        engine.synchronise(&self.space);
+        let ticket = engine.submit(dispatch).expect("a legal dispatch");
         let deadline = Instant::now() + DISPATCH_TIMEOUT;
         while !ticket.is_done() {
-            self.engine.help();
-            if let Some(fault) = self.engine.take_fault() {
+            engine.help();
+            if let Some(fault) = engine.take_fault() {
                 let offset = u64::from(kernel.entry) + fault.instruction_va - code_va;
                 panic!("{name}: {fault}, at {:?}", kernel.source_line(offset as u32));
             }
             assert!(Instant::now() < deadline, "{name} does not end");
         }
+        engine.synchronise(&self.space);
+        let findings = engine.findings_text();
+        assert!(findings.is_empty(), "{name} at {code_va:#x}:\n{findings}");
     }
 }

@@ -11,8 +11,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::check::inspector::Inspection;
+use crate::command_processor::CacheControl;
 use crate::config::Config;
 use crate::counters::ShaderCounters;
+use crate::memory::AddressSpace;
 use crate::shader::dispatch::{Dispatch, DispatchError, Resources};
 use crate::shader::fault::WaveFault;
 use crate::shader::group::{ActiveDispatch, ProgramHandle};
@@ -212,6 +214,21 @@ impl ShaderEngine {
     /// Forgets everything about an address space that is gone.
     pub fn forget_address_space(&self, space_id: u64) {
         self.shared.programs.forget(space_id);
+    }
+
+    /// What a fence with every cache action does for an inspected device, where there is no command processor: orders
+    /// what follows after all dispatches that are done, and makes host and waves see each other's writes.
+    pub fn synchronise(&self, space: &AddressSpace) {
+        self.invalidate_instruction_cache();
+        if let Some(inspection) = self.inspection() {
+            inspection.flushed(self.first_active_wave());
+            inspection.acquire(CacheControl::ALL, space);
+        }
+    }
+
+    /// What the checking mode found: a JSON object each line. Empty where it is off.
+    pub fn findings_text(&self) -> String {
+        self.inspection().map_or_else(String::new, |inspection| inspection.findings_text())
     }
 
     /// The first wave of the dispatches that are not done.

@@ -12,8 +12,8 @@
 //! weigh nothing; all four have its address. Wave32 programs are as if this did not exist.
 //! Cost: twice that of the wave32 function and about 4 ns.
 //!
-//! Matrix instructions and transposing loads see all 64 lanes at once: [`matrix`] is the place for their functions,
-//! which find the low half in [`Wave::vector`] and the high half in [`Wave::other_half`].
+//! Matrix instructions see all 64 lanes at once: they find the low half in [`Wave::vector`] and the high half in
+//! [`Wave::other_half`]. Transposing loads are not executed.
 
 mod whole;
 
@@ -24,6 +24,7 @@ use crate::shader::control;
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp, Source};
 use crate::shader::translate::translate as translate_wave32;
+use crate::shader::valu::matrix::bind_wave64;
 use crate::shader::valu::operand::{EXECZ, EXECZ_WAVE64, VCCZ, VCCZ_WAVE64};
 use crate::shader::wave::{EXEC_LO, LANES, NULL, NULL_SINK, Wave};
 use crate::simd::{Level, Operation};
@@ -48,7 +49,7 @@ enum Passes {
     One,
     /// Once, with a function that sees all lanes.
     Whole,
-    /// As `Whole`, in the matrix units or the transposing loads.
+    /// As `Whole`, in the matrix units.
     Matrix,
     /// Once per half.
     Halves,
@@ -77,10 +78,11 @@ pub(crate) fn is_wave32_only(instruction: &Instruction) -> bool {
     instruction.encoding == Encoding::Vopd
 }
 
-/// The micro operation of a matrix instruction or transposing load for 64 lanes (instruction set reference §7.4):
-/// none is executed yet.
-fn matrix(_instruction: &Instruction, _level: Level) -> Option<MicroOp> {
-    None
+/// The micro operation of a matrix instruction for 64 lanes (instruction set reference §7.4).
+fn matrix(instruction: &Instruction, level: Level) -> Option<MicroOp> {
+    let mut op = translate_wave32(instruction, level)?;
+    op.executor = bind_wave64(level);
+    Some(op)
 }
 
 fn passes(instruction: &Instruction) -> Passes {
@@ -95,9 +97,12 @@ fn passes(instruction: &Instruction) -> Passes {
     if whole::is_whole(mnemonic) {
         return Passes::Whole;
     }
-    if mnemonic.starts_with("v_wmma_") || mnemonic.starts_with("v_swmmac_") || mnemonic.contains("_load_tr_")
-    {
+    if mnemonic.starts_with("v_wmma_") || mnemonic.starts_with("v_swmmac_") {
         return Passes::Matrix;
+    }
+    // They hand values from lane to lane, over both halves.
+    if mnemonic.contains("_load_tr_") {
+        return Passes::NotModelled;
     }
     // They count the active lanes of the wave.
     if matches!(mnemonic, "ds_append" | "ds_consume") {
@@ -270,7 +275,7 @@ mod tests {
             (&[0xDACC_0000, 0x0000_0201], Passes::Whole),
             // v_wmma_f32_16x16x16_f16 v[8:11], v[0:1], v[2:3], v[8:11]; global_load_tr_b128 v[0:1], v[4:5], off
             (&[0xCC40_4008, 0x1C22_0500], Passes::Matrix),
-            (&[0xEE15_C07C, 0, 4], Passes::Matrix),
+            (&[0xEE15_C07C, 0, 4], Passes::NotModelled),
         ] {
             assert_eq!(passes_of(words), expected, "{words:08x?}");
         }

@@ -24,7 +24,7 @@ use super::single::canonical;
 use crate::shader::float::{bf8_to_single, fp8_to_single, half_to_single, single_to_half};
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp, Source};
-use crate::shader::wave::{LANES, Row, Wave};
+use crate::shader::wave::{EXEC_LO, LANES, Row, Wave};
 use crate::simd::{Executor, Level, Operation};
 
 /// Canonical quiet NaN of bfloat16.
@@ -47,6 +47,23 @@ pub(super) fn bind(instruction: &Instruction, parts: &mut Parts, level: Level) -
         }
     }
     Some(level.bind::<Multiply>())
+}
+
+/// The function of a matrix operation for 64 lanes.
+pub(crate) fn bind_wave64(level: Level) -> Executor {
+    level.bind::<MultiplyWave64>()
+}
+
+struct MultiplyWave64;
+impl Operation for MultiplyWave64 {
+    #[inline(always)]
+    fn execute(wave: &mut Wave, op: &MicroOp, _machine: &mut Machine<'_>) -> Flow {
+        let exec = wave.scalar_pair(EXEC_LO);
+        if let Some(high) = &mut wave.other_half {
+            multiply(op, [&mut wave.vector, high], [exec as u32, (exec >> 32) as u32]);
+        }
+        Flow::Next
+    }
 }
 
 struct Multiply;
