@@ -98,6 +98,23 @@ pub enum ToolError {
         /// What is wrong with it.
         source: zrt_isa::zrt::ZrtError,
     },
+    /// Something on the command line, or in a file that it names, makes no sense; told in full.
+    #[error("{what}")]
+    BadInput {
+        /// What, and what to do.
+        what: String,
+    },
+    /// A kernel could not be launched, or failed.
+    #[error(transparent)]
+    Launch(#[from] crate::launch::LaunchError),
+    /// A file cannot be written.
+    #[error("{path} cannot be written")]
+    Write {
+        /// The path.
+        path: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
     /// The output cannot be written.
     #[error("the output cannot be written")]
     Output(#[from] std::io::Error),
@@ -116,6 +133,16 @@ impl ToolError {
         }
     }
 
+    /// The exit code: 2 where the input is at fault and nothing ran, else 1.
+    pub fn exit_code(&self) -> std::process::ExitCode {
+        let is_bad_input = match self {
+            ToolError::BadInput { .. } => true,
+            ToolError::Launch(error) => error.is_bad_input(),
+            _ => false,
+        };
+        std::process::ExitCode::from(if is_bad_input { 2 } else { 1 })
+    }
+
     /// What to do about it; empty where the causes say it themselves.
     fn remedy(&self) -> &'static str {
         match self {
@@ -128,7 +155,10 @@ impl ToolError {
             ToolError::Read { .. } => "check the path and its permissions",
             ToolError::Kernel { .. } => "`zrt disasm` without a name lists the kernels",
             ToolError::Container { .. } => "give a .zrt file of version 2 or the name of a kernel",
-            ToolError::Output(_) | ToolError::Json(_) => "check that the disk is not full",
+            ToolError::Output(_) | ToolError::Json(_) | ToolError::Write { .. } => {
+                "check that the disk is not full"
+            }
+            ToolError::BadInput { .. } | ToolError::Launch(_) => "",
             ToolError::Executor(_) | ToolError::Validate(_) | ToolError::Option { .. } => "",
         }
     }

@@ -10,6 +10,7 @@ pub mod device_choice;
 pub mod doctor;
 pub mod error;
 pub mod generation;
+pub mod launch;
 pub mod loaded_model;
 pub mod machine;
 pub mod open_device;

@@ -3,7 +3,7 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use zrt_tools::commands::{self, disasm, doctor, generate, plan, validate};
+use zrt_tools::commands::{self, disasm, doctor, generate, launch, plan, validate};
 
 /// LLM inference on AMD RDNA4 through the kernel driver alone, or on a virtual card
 #[derive(Debug, Parser)]
@@ -20,6 +20,7 @@ enum Command {
     Plan(plan::Arguments),
     Doctor(doctor::Arguments),
     Disasm(disasm::Arguments),
+    Launch(launch::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -29,5 +30,6 @@ fn main() -> ExitCode {
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Disasm(arguments) => disasm::run(&arguments),
+        Command::Launch(arguments) => launch::run(&arguments),
     })
 }

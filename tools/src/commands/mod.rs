@@ -6,6 +6,7 @@
 pub mod disasm;
 pub mod doctor;
 pub mod generate;
+pub mod launch;
 pub mod plan;
 pub mod validate;
 
@@ -37,7 +38,7 @@ pub fn finish(result: Result<bool, ToolError>) -> std::process::ExitCode {
         Err(error) => {
             // Where even this cannot be written the exit code still tells.
             let _ = writeln!(std::io::stderr(), "error: {}", crate::error::sentence(&error));
-            std::process::ExitCode::FAILURE
+            error.exit_code()
         }
     }
 }
