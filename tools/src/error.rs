@@ -124,6 +124,23 @@ pub enum ToolError {
         /// Names of those that it has.
         kernels: String,
     },
+    /// Something on the command line, or in a file that it names, makes no sense; told in full.
+    #[error("{what}")]
+    BadInput {
+        /// What, and what to do.
+        what: String,
+    },
+    /// A kernel could not be launched, or failed.
+    #[error(transparent)]
+    Launch(#[from] crate::launch::LaunchError),
+    /// A file cannot be written.
+    #[error("{path} cannot be written")]
+    Write {
+        /// The path.
+        path: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
     /// The output cannot be written.
     #[error("the output cannot be written")]
     Output(#[from] std::io::Error),
@@ -142,12 +159,16 @@ impl ToolError {
         }
     }
 
-    /// The program's exit code: 2 where input cannot be understood, so that 1 can mean what the command looks for.
+    /// The program's exit code: 2 where input cannot be understood and nothing ran, so that 1 can mean what the command
+    /// looks for.
     pub fn exit_code(&self) -> u8 {
-        match self {
-            ToolError::Code { .. } | ToolError::Bytes { .. } | ToolError::NoKernel { .. } => 2,
-            _ => 1,
-        }
+        let is_bad_input = match self {
+            ToolError::Code { .. } | ToolError::Bytes { .. } | ToolError::NoKernel { .. } => true,
+            ToolError::BadInput { .. } => true,
+            ToolError::Launch(error) => error.is_bad_input(),
+            _ => false,
+        };
+        if is_bad_input { 2 } else { 1 }
     }
 
     /// What to do about it; empty where the causes say it themselves.
@@ -162,9 +183,12 @@ impl ToolError {
             ToolError::Read { .. } => "check the path and its permissions",
             ToolError::Kernel { .. } => "`zrt disasm` without a name lists the kernels",
             ToolError::Container { .. } => "give a .zrt file of version 2 or the name of a kernel",
-            ToolError::Output(_) | ToolError::Json(_) => "check that the disk is not full",
             ToolError::NoKernel { .. } => "give the name of one with --kernel",
             ToolError::Code { .. } | ToolError::Bytes { .. } => "",
+            ToolError::Output(_) | ToolError::Json(_) | ToolError::Write { .. } => {
+                "check that the disk is not full"
+            }
+            ToolError::BadInput { .. } | ToolError::Launch(_) => "",
             ToolError::Executor(_) | ToolError::Validate(_) | ToolError::Option { .. } => "",
         }
     }

@@ -11,6 +11,7 @@ pub mod device_choice;
 pub mod doctor;
 pub mod error;
 pub mod generation;
+pub mod launch;
 pub mod listing;
 pub mod loaded_model;
 pub mod machine;

@@ -3,7 +3,7 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use zrt_tools::commands::{self, disasm, doctor, generate, lint, plan, validate};
+use zrt_tools::commands::{self, disasm, doctor, generate, launch, lint, plan, validate};
 
 /// LLM inference on AMD RDNA4 through the kernel driver alone, or on a virtual card
 #[derive(Debug, Parser)]
@@ -21,6 +21,7 @@ enum Command {
     Doctor(doctor::Arguments),
     Disasm(disasm::Arguments),
     Lint(lint::Arguments),
+    Launch(launch::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -31,5 +32,6 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Disasm(arguments) => disasm::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
+        Command::Launch(arguments) => launch::run(&arguments),
     })
 }

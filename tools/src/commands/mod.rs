@@ -6,6 +6,7 @@
 pub mod disasm;
 pub mod doctor;
 pub mod generate;
+pub mod launch;
 pub mod lint;
 pub mod plan;
 pub mod validate;
