@@ -10,6 +10,7 @@
 //! | [`Rule::MemoryWait`] | §4.1: results of loads, returning atomics, LDS, SMEM, messages, by counter |
 //! | [`Rule::BarrierWait`] | §4.2: LDS stores before a barrier signal |
 //! | [`Rule::LaneExchange`] | §5.2: v_cmpx, then v_permlane |
+//! | [`Rule::MatrixOverlap`] | §5.2: the result of a matrix operation as factor or index of the next |
 //! | [`Rule::Unwritten`] | §3: what the launch state leaves undefined |
 //! | [`Rule::End`], [`Rule::Target`], [`Rule::Undecodable`] | §1, §4.2 |
 //!
@@ -22,6 +23,7 @@ mod effects;
 mod exchange;
 mod finding;
 mod graph;
+mod matrix_overlap;
 mod scalar_hazard;
 mod unwritten;
 
@@ -79,6 +81,7 @@ pub fn check_entry(code: &[u32], entry: &Entry) -> Vec<Finding> {
     graph.solve(&scalar_hazard::ScalarHazard { entry: *entry }, &mut findings);
     graph.solve(&counters::Counters, &mut findings);
     graph.solve(&exchange::Exchange, &mut findings);
+    graph.solve(&matrix_overlap::MatrixOverlap, &mut findings);
     graph.solve(&unwritten::Unwritten { entry: *entry }, &mut findings);
     findings.sort_by_key(|finding| (finding.dword, finding.rule, finding.registers));
     findings.dedup();

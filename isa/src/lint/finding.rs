@@ -17,6 +17,8 @@ pub enum Rule {
     BarrierWait,
     /// `v_permlane*` right after `v_cmpx` (§5.2).
     LaneExchange,
+    /// A matrix operation reads the result of the one right before it as factor or index (§5.2).
+    MatrixOverlap,
     /// A register is read that nothing on any path has written (§3).
     Unwritten,
     /// Execution runs off the code or into `s_code_end` (§4.2).
@@ -37,6 +39,7 @@ impl Rule {
             Self::MemoryWait => "memory-wait",
             Self::BarrierWait => "barrier-wait",
             Self::LaneExchange => "lane-exchange",
+            Self::MatrixOverlap => "matrix-overlap",
             Self::Unwritten => "unwritten",
             Self::End => "end",
             Self::Target => "target",

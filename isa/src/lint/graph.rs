@@ -8,7 +8,7 @@ use super::effects::{Effects, Registers};
 use super::finding::{Finding, Rule};
 use crate::decode::decode_for;
 use crate::instruction::Instruction;
-use crate::opcode::Opcode;
+use crate::opcode::{Opcode, OperandInfo};
 use crate::resources::WaveSize;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -36,6 +36,11 @@ impl Step {
     ) -> Finding {
         let instruction = self.instruction.text(self.wave_size).to_string();
         Finding { rule, dword: self.dword, instruction, registers, cause, remedy, source: None }
+    }
+
+    /// Types of its operands.
+    pub(super) fn operands(&self) -> &'static OperandInfo {
+        self.instruction.opcode.operands_for(self.wave_size)
     }
 
     /// Dword after it.

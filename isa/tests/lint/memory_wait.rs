@@ -1,0 +1,286 @@
+//! Results of memory and messages, and what a barrier waits for (instruction set reference §4).
+
+use super::compare;
+use zrt_isa::lint::Rule;
+
+twins! {
+    a_load_is_waited_for: Rule::MemoryWait, "v_mov_b32_e32 v3, v1", "v1", "s_wait_loadcnt 0x0";
+    [
+        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
+        0x7e060301, // v_mov_b32 v3, v1
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
+        0xbfc00000, // s_wait_loadcnt 0x0
+        0x7e060301, // v_mov_b32 v3, v1
+        0xbfb00000, // s_endpgm
+    ]
+
+    loads_return_in_order: Rule::MemoryWait, "v_mov_b32_e32 v3, v2", "v2", "s_wait_loadcnt 0x0";
+    [
+        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
+        0xee050004, 0x00000002, 0x00000000, // global_load_b32 v2, v0, s[4:5]
+        0xbfc00001, // s_wait_loadcnt 0x1
+        0x7e060302, // v_mov_b32 v3, v2
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
+        0xee050004, 0x00000002, 0x00000000, // global_load_b32 v2, v0, s[4:5]
+        0xbfc00001, // s_wait_loadcnt 0x1
+        0x7e060301, // v_mov_b32 v3, v1
+        0xbfb00000, // s_endpgm
+    ]
+
+    the_wait_says_how_many: Rule::MemoryWait, "v_mov_b32_e32 v3, v1", "v1", "s_wait_loadcnt 0x1";
+    [
+        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
+        0xee050004, 0x00000002, 0x00000000, // global_load_b32 v2, v0, s[4:5]
+        0xbfc00002, // s_wait_loadcnt 0x2
+        0x7e060301, // v_mov_b32 v3, v1
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
+        0xee050004, 0x00000002, 0x00000000, // global_load_b32 v2, v0, s[4:5]
+        0xbfc8013f, // s_wait_loadcnt_dscnt 0x13f
+        0x7e060301, // v_mov_b32 v3, v1
+        0xbfb00000, // s_endpgm
+    ]
+
+    stored_data_is_read: Rule::MemoryWait, "global_store_b32 v0, v1, s[6:7]", "v1", "s_wait_loadcnt 0x0";
+    [
+        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
+        0xee068006, 0x00800000, 0x00000000, // global_store_b32 v0, v1, s[6:7]
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
+        0xbf8a0000, // s_wait_idle
+        0xee068006, 0x00800000, 0x00000000, // global_store_b32 v0, v1, s[6:7]
+        0xbfb00000, // s_endpgm
+    ]
+
+    part_of_a_wide_load: Rule::MemoryWait, "v_add_f32_e32 v6, v0, v4", "v4", "";
+    [
+        0xee05c004, 0x00000002, 0x00000000, // global_load_b128 v[2:5], v0, s[4:5]
+        0x060c0900, // v_add_f32 v6, v0, v4
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xee05c004, 0x00000002, 0x00000000, // global_load_b128 v[2:5], v0, s[4:5]
+        0x060c0100, // v_add_f32 v6, v0, v0
+        0xbfb00000, // s_endpgm
+    ]
+
+    overwriting_what_a_load_brings: Rule::MemoryWait, "v_mov_b32_e32 v1, 0", "v1", "s_wait_loadcnt 0x0";
+    [
+        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
+        0x7e020280, // v_mov_b32 v1, 0
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
+        0xbfc00000, // s_wait_loadcnt 0x0
+        0x7e020280, // v_mov_b32 v1, 0
+        0xbfb00000, // s_endpgm
+    ]
+
+    overwriting_by_another_counter: Rule::MemoryWait, "ds_load_b32 v1, v0", "v1", "s_wait_loadcnt 0x0";
+    [
+        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
+        0xd8d80000, 0x01000000, // ds_load_b32 v1, v0
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
+        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
+        0xbfc00000, // s_wait_loadcnt 0x0
+        0xd8d80000, 0x01000000, // ds_load_b32 v1, v0
+        0xbfb00000, // s_endpgm
+    ]
+
+    atomics_that_return: Rule::MemoryWait, "v_mov_b32_e32 v3, v1", "v1", "s_wait_loadcnt 0x0";
+    [
+        0xee0d4004, 0x00100001, 0x00000000, // global_atomic_add_u32 v1, v0, v0, s[4:5] th:TH_ATOMIC_RETURN
+        0x7e060301, // v_mov_b32 v3, v1
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0x7e020280, // v_mov_b32 v1, 0
+        0xee0d4004, 0x00800000, 0x00000000, // global_atomic_add_u32 v0, v1, s[4:5]
+        0x7e060301, // v_mov_b32 v3, v1
+        0xbfb00000, // s_endpgm
+    ]
+
+    lds: Rule::MemoryWait, "v_mov_b32_e32 v3, v1", "v1", "s_wait_dscnt 0x0";
+    [
+        0xd8d80000, 0x01000000, // ds_load_b32 v1, v0
+        0xbfc00000, // s_wait_loadcnt 0x0
+        0x7e060301, // v_mov_b32 v3, v1
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xd8d80000, 0x01000000, // ds_load_b32 v1, v0
+        0xd8340000, 0x00000000, // ds_store_b32 v0, v0
+        0xbfc60001, // s_wait_dscnt 0x1
+        0x7e060301, // v_mov_b32 v3, v1
+        0xbfb00000, // s_endpgm
+    ]
+
+    flat_is_counted_twice: Rule::MemoryWait, "v_mov_b32_e32 v4, v3", "v3", "s_wait_dscnt 0x0";
+    [
+        0x7e020280, // v_mov_b32 v1, 0
+        0xec05007c, 0x00000003, 0x00000000, // flat_load_b32 v3, v[0:1]
+        0xbfc00000, // s_wait_loadcnt 0x0
+        0x7e080303, // v_mov_b32 v4, v3
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0x7e020280, // v_mov_b32 v1, 0
+        0xec05007c, 0x00000003, 0x00000000, // flat_load_b32 v3, v[0:1]
+        0xbfc80000, // s_wait_loadcnt_dscnt 0x0
+        0x7e080303, // v_mov_b32 v4, v3
+        0xbfb00000, // s_endpgm
+    ]
+
+    flat_breaks_the_order: Rule::MemoryWait, "v_mov_b32_e32 v4, v2", "v2", "s_wait_loadcnt 0x0";
+    [
+        0x7e020280, // v_mov_b32 v1, 0
+        0xee050004, 0x00000002, 0x00000000, // global_load_b32 v2, v0, s[4:5]
+        0xec05007c, 0x00000003, 0x00000000, // flat_load_b32 v3, v[0:1]
+        0xbfc00001, // s_wait_loadcnt 0x1
+        0x7e080302, // v_mov_b32 v4, v2
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0x7e020280, // v_mov_b32 v1, 0
+        0xee050004, 0x00000002, 0x00000000, // global_load_b32 v2, v0, s[4:5]
+        0xee05007c, 0x00000003, 0x00000000, // global_load_b32 v3, v[0:1], off
+        0xbfc00001, // s_wait_loadcnt 0x1
+        0x7e080302, // v_mov_b32 v4, v2
+        0xbfb00000, // s_endpgm
+    ]
+
+    scalar_loads_return_in_any_order: Rule::MemoryWait, "s_mov_b32 s10, s6", "s6", "s_wait_kmcnt 0x0";
+    [
+        0xf4000182, 0xf8000000, // s_load_b32 s6, s[4:5], 0x0
+        0xf40001c2, 0xf8000040, // s_load_b32 s7, s[4:5], 0x40
+        0xbfc70001, // s_wait_kmcnt 0x1
+        0xbe8a0006, // s_mov_b32 s10, s6
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xf4000182, 0xf8000000, // s_load_b32 s6, s[4:5], 0x0
+        0xf40001c2, 0xf8000040, // s_load_b32 s7, s[4:5], 0x40
+        0xbfc70000, // s_wait_kmcnt 0x0
+        0xbe8a0006, // s_mov_b32 s10, s6
+        0xbfb00000, // s_endpgm
+    ]
+
+    an_address_from_a_scalar_load: Rule::MemoryWait, "global_load_b32 v1, v0, s[6:7]", "s[6:7]", "s_wait_kmcnt 0x0";
+    [
+        0xf4002182, 0xf8000000, // s_load_b64 s[6:7], s[4:5], 0x0
+        0xee050006, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[6:7]
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xf4002182, 0xf8000000, // s_load_b64 s[6:7], s[4:5], 0x0
+        0xbfc70000, // s_wait_kmcnt 0x0
+        0xee050006, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[6:7]
+        0xbfb00000, // s_endpgm
+    ]
+
+    messages_return_by_kmcnt: Rule::MemoryWait, "s_mov_b32 s8, s6", "s6", "s_wait_kmcnt 0x0";
+    [
+        0xbe864d83, // s_sendmsg_rtn_b64 s[6:7], sendmsg(MSG_RTN_GET_REALTIME)
+        0xbe880006, // s_mov_b32 s8, s6
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xbe864d83, // s_sendmsg_rtn_b64 s[6:7], sendmsg(MSG_RTN_GET_REALTIME)
+        0xbfc70000, // s_wait_kmcnt 0x0
+        0xbe880006, // s_mov_b32 s8, s6
+        0xbfb00000, // s_endpgm
+    ]
+
+    barriers_that_set_scc: Rule::MemoryWait, "s_cbranch_scc1 1", "scc", "s_wait_kmcnt 0x0";
+    [
+        0xbe804fc1, // s_barrier_signal_isfirst -1
+        0xbfa20001, // s_cbranch_scc1 on
+        0xbf800000, // s_nop 0
+        // on:
+        0xbf94ffff, // s_barrier_wait -1
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xbe804fc1, // s_barrier_signal_isfirst -1
+        0xbfc70000, // s_wait_kmcnt 0x0
+        0xbfa20001, // s_cbranch_scc1 on
+        0xbf800000, // s_nop 0
+        // on:
+        0xbf94ffff, // s_barrier_wait -1
+        0xbfb00000, // s_endpgm
+    ]
+
+    a_load_in_one_arm: Rule::MemoryWait, "v_mov_b32_e32 v3, v1", "v1", "s_wait_loadcnt 0x1";
+    [
+        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
+        0xee050004, 0x00000002, 0x00000000, // global_load_b32 v2, v0, s[4:5]
+        0xbf068006, // s_cmp_eq_u32 s6, 0
+        0xbfa20003, // s_cbranch_scc1 on
+        0xee050004, 0x00000004, 0x00000000, // global_load_b32 v4, v0, s[4:5]
+        // on:
+        0xbfc00002, // s_wait_loadcnt 0x2
+        0x7e060301, // v_mov_b32 v3, v1
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
+        0xee050004, 0x00000002, 0x00000000, // global_load_b32 v2, v0, s[4:5]
+        0xbf068006, // s_cmp_eq_u32 s6, 0
+        0xbfa20003, // s_cbranch_scc1 on
+        0xee050004, 0x00000004, 0x00000000, // global_load_b32 v4, v0, s[4:5]
+        // on:
+        0xbfc00001, // s_wait_loadcnt 0x1
+        0x7e060301, // v_mov_b32 v3, v1
+        0xbfb00000, // s_endpgm
+    ]
+
+    a_load_from_the_round_before: Rule::MemoryWait, "v_mov_b32_e32 v3, v1", "v1", "s_wait_loadcnt 0x0";
+    [
+        0x7e020280, // v_mov_b32 v1, 0
+        // again:
+        0x7e060301, // v_mov_b32 v3, v1
+        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
+        0x80868106, // s_sub_co_u32 s6, s6, 1
+        0xbfa1fffa, // s_cbranch_scc0 again
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0x7e020280, // v_mov_b32 v1, 0
+        // again:
+        0xbfc00000, // s_wait_loadcnt 0x0
+        0x7e060301, // v_mov_b32 v3, v1
+        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
+        0x80868106, // s_sub_co_u32 s6, s6, 1
+        0xbfa1fff9, // s_cbranch_scc0 again
+        0xbfb00000, // s_endpgm
+    ]
+
+    lds_stores_before_a_barrier: Rule::BarrierWait, "s_barrier_signal -1", "LDS", "s_wait_dscnt 0x0";
+    [
+        0xd8340000, 0x00000000, // ds_store_b32 v0, v0
+        0xbe804ec1, // s_barrier_signal -1
+        0xbf94ffff, // s_barrier_wait -1
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xd8340000, 0x00000000, // ds_store_b32 v0, v0
+        0xbfc60000, // s_wait_dscnt 0x0
+        0xbe804ec1, // s_barrier_signal -1
+        0xbf94ffff, // s_barrier_wait -1
+        0xbfb00000, // s_endpgm
+    ]
+}

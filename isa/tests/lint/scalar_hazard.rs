@@ -1,0 +1,413 @@
+//! The scalar hazard (instruction set reference §5.1).
+
+use super::{check, compare, findings, list};
+use zrt_isa::lint::{Entry, Rule};
+use zrt_isa::resources::WaveSize;
+
+twins! {
+    salu_write_valu_read: Rule::ScalarHazard, "v_mov_b32_e32 v2, s4", "s4", "sa_sdst(0)";
+    [
+        0x7e020204, // v_mov_b32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0x7e040204, // v_mov_b32 v2, s4
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0x7e020204, // v_mov_b32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0xbf88ff9e, // s_wait_alu depctr_sa_sdst(0)
+        0x7e040204, // v_mov_b32 v2, s4
+        0xbfb00000, // s_endpgm
+    ]
+
+    salu_write_salu_read: Rule::ScalarHazard, "s_add_co_i32 s6, s4, 1", "s4", "sa_sdst(0)";
+    [
+        0x7e020204, // v_mov_b32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0x81068104, // s_add_co_i32 s6, s4, 1
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0x7e020204, // v_mov_b32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0xbf88ff9e, // s_wait_alu depctr_sa_sdst(0)
+        0x81068104, // s_add_co_i32 s6, s4, 1
+        0xbfb00000, // s_endpgm
+    ]
+
+    the_other_half_of_a_pair_counts: Rule::ScalarHazard, "v_mov_b32_e32 v2, s4", "s4", "";
+    [
+        0x7e020205, // v_mov_b32 v1, s5
+        0xbe840081, // s_mov_b32 s4, 1
+        0x7e040204, // v_mov_b32 v2, s4
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0x7e020206, // v_mov_b32 v1, s6
+        0xbe840081, // s_mov_b32 s4, 1
+        0x7e040204, // v_mov_b32 v2, s4
+        0xbfb00000, // s_endpgm
+    ]
+
+    valu_write_valu_read: Rule::ScalarHazard, "v_cndmask_b32_e64 v1, v0, 1, s4", "s4", "va_sdst(0)";
+    [
+        0x7e020204, // v_mov_b32 v1, s4
+        0xd44a0004, 0x00020300, // v_cmp_eq_u32 s4, v0, v1
+        0xd5010001, 0x00110300, // v_cndmask_b32 v1, v0, 1, s4
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0x7e020204, // v_mov_b32 v1, s4
+        0xd44a0004, 0x00020300, // v_cmp_eq_u32 s4, v0, v1
+        0xbf88f19f, // s_wait_alu depctr_va_sdst(0)
+        0xd5010001, 0x00110300, // v_cndmask_b32 v1, v0, 1, s4
+        0xbfb00000, // s_endpgm
+    ]
+
+    a_salu_read_resolves_a_valu_write: Rule::ScalarHazard, "v_mov_b32_e32 v2, s4", "s4", "va_sdst(0)";
+    [
+        0x7e020204, // v_mov_b32 v1, s4
+        0x7e080500, // v_readfirstlane_b32 s4, v0
+        0x7e040204, // v_mov_b32 v2, s4
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0x7e020204, // v_mov_b32 v1, s4
+        0x7e080500, // v_readfirstlane_b32 s4, v0
+        0xbe860004, // s_mov_b32 s6, s4
+        0x7e040204, // v_mov_b32 v2, s4
+        0xbfb00000, // s_endpgm
+    ]
+
+    vcc_chain: Rule::ScalarHazard, "v_cndmask_b32_e32 v2, v0, v1, vcc_lo", "vcc", "va_vcc(0)";
+    [
+        0x7c940081, // v_cmp_eq_u32 vcc_lo, 1, v0
+        0x02020100, // v_cndmask_b32 v1, v0, v0, vcc_lo
+        0x7c940082, // v_cmp_eq_u32 vcc_lo, 2, v0
+        0x02040300, // v_cndmask_b32 v2, v0, v1, vcc_lo
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0x7c940081, // v_cmp_eq_u32 vcc_lo, 1, v0
+        0x02020100, // v_cndmask_b32 v1, v0, v0, vcc_lo
+        0x7c940082, // v_cmp_eq_u32 vcc_lo, 2, v0
+        0xbf88ff9d, // s_wait_alu depctr_va_vcc(0)
+        0x02040300, // v_cndmask_b32 v2, v0, v1, vcc_lo
+        0xbfb00000, // s_endpgm
+    ]
+
+    carry_chain: Rule::ScalarHazard, "v_add_co_ci_u32_e32 v2, vcc_lo, v0, v0, vcc_lo", "vcc", "";
+    [
+        0xd7006a01, 0x00020100, // v_add_co_u32 v1, vcc_lo, v0, v0
+        0x40040100, // v_add_co_ci_u32 v2, vcc_lo, v0, v0, vcc_lo
+        0xd7006a01, 0x00020100, // v_add_co_u32 v1, vcc_lo, v0, v0
+        0x40040100, // v_add_co_ci_u32 v2, vcc_lo, v0, v0, vcc_lo
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xd7006a01, 0x00020100, // v_add_co_u32 v1, vcc_lo, v0, v0
+        0xd5207c02, 0x01aa0100, // v_add_co_ci_u32 v2, null, v0, v0, vcc_lo
+        0xd7000601, 0x00020100, // v_add_co_u32 v1, s6, v0, v0
+        0xd5207c02, 0x001a0100, // v_add_co_ci_u32 v2, null, v0, v0, s6
+        0xbfb00000, // s_endpgm
+    ]
+
+    division_reads_vcc: Rule::ScalarHazard, "v_div_fmas_f32 v2, v0, v0, v0", "vcc", "va_vcc(0)";
+    [
+        0x7c940081, // v_cmp_eq_u32 vcc_lo, 1, v0
+        0x02020100, // v_cndmask_b32 v1, v0, v0, vcc_lo
+        0xd6fc6a01, 0x04020100, // v_div_scale_f32 v1, vcc_lo, v0, v0, v0
+        0xd6370002, 0x04020100, // v_div_fmas_f32 v2, v0, v0, v0
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xd44a0006, 0x00020081, // v_cmp_eq_u32 s6, 1, v0
+        0xd5010001, 0x001a0100, // v_cndmask_b32 v1, v0, v0, s6
+        0xd6fc6a01, 0x04020100, // v_div_scale_f32 v1, vcc_lo, v0, v0, v0
+        0xd6370002, 0x04020100, // v_div_fmas_f32 v2, v0, v0, v0
+        0xbfb00000, // s_endpgm
+    ]
+
+    a_pair_of_operations_reads_vcc: Rule::ScalarHazard, "v_dual_cndmask_b32 v2, v0, v1 :: v_dual_mov_b32 v3, 0", "vcc", "va_vcc(0)";
+    [
+        0x7c940081, // v_cmp_eq_u32 vcc_lo, 1, v0
+        0xca500100, 0x01020080, // v_dual_cndmask_b32 v1, v0, v0 :: v_dual_mov_b32 v2, 0
+        0x7c940082, // v_cmp_eq_u32 vcc_lo, 2, v0
+        0xca500300, 0x02020080, // v_dual_cndmask_b32 v2, v0, v1 :: v_dual_mov_b32 v3, 0
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0x7c940081, // v_cmp_eq_u32 vcc_lo, 1, v0
+        0xca500100, 0x01020080, // v_dual_cndmask_b32 v1, v0, v0 :: v_dual_mov_b32 v2, 0
+        0x7c940082, // v_cmp_eq_u32 vcc_lo, 2, v0
+        0xbf88ff9d, // s_wait_alu depctr_va_vcc(0)
+        0xca500300, 0x02020080, // v_dual_cndmask_b32 v2, v0, v1 :: v_dual_mov_b32 v3, 0
+        0xbfb00000, // s_endpgm
+    ]
+
+    a_lane_select_is_a_valu_read: Rule::ScalarHazard, "v_readlane_b32 s7, v0, s4", "s4", "sa_sdst(0)";
+    [
+        0xd7600006, 0x00000900, // v_readlane_b32 s6, v0, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0xd7600007, 0x00000900, // v_readlane_b32 s7, v0, s4
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xd7600006, 0x00000900, // v_readlane_b32 s6, v0, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0xbf88ff9e, // s_wait_alu depctr_sa_sdst(0)
+        0xd7600007, 0x00000900, // v_readlane_b32 s7, v0, s4
+        0xbfb00000, // s_endpgm
+    ]
+
+    a_wait_for_the_wrong_field: Rule::ScalarHazard, "v_mov_b32_e32 v2, s4", "s4", "sa_sdst(0)";
+    [
+        0x7e020204, // v_mov_b32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0xbf88f19f, // s_wait_alu depctr_va_sdst(0)
+        0x7e040204, // v_mov_b32 v2, s4
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0x7e020204, // v_mov_b32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0xbf880000, // s_wait_alu 0x0
+        0x7e040204, // v_mov_b32 v2, s4
+        0xbfb00000, // s_endpgm
+    ]
+
+    a_loop_reads_before_it_writes: Rule::ScalarHazard, "v_mov_b32_e32 v1, s4", "s4", "sa_sdst(0)";
+    [
+        // again:
+        0xbe840005, // s_mov_b32 s4, s5
+        0x7e020204, // v_mov_b32 v1, s4
+        0x80868106, // s_sub_co_u32 s6, s6, 1
+        0xbfa1fffc, // s_cbranch_scc0 again
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        // again:
+        0xbe840005, // s_mov_b32 s4, s5
+        0xbf88ff9e, // s_wait_alu depctr_sa_sdst(0)
+        0x7e020204, // v_mov_b32 v1, s4
+        0x80868106, // s_sub_co_u32 s6, s6, 1
+        0xbfa1fffb, // s_cbranch_scc0 again
+        0xbfb00000, // s_endpgm
+    ]
+
+    one_of_two_paths: Rule::ScalarHazard, "v_mov_b32_e32 v2, s4", "s4", "";
+    [
+        0xbf068006, // s_cmp_eq_u32 s6, 0
+        0xbfa20001, // s_cbranch_scc1 join
+        0x7e020205, // v_mov_b32 v1, s5
+        // join:
+        0xbe840081, // s_mov_b32 s4, 1
+        0x7e040204, // v_mov_b32 v2, s4
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xbf068006, // s_cmp_eq_u32 s6, 0
+        0xbfa20001, // s_cbranch_scc1 join
+        0x7e020207, // v_mov_b32 v1, s7
+        // join:
+        0xbe840081, // s_mov_b32 s4, 1
+        0x7e040204, // v_mov_b32 v2, s4
+        0xbfb00000, // s_endpgm
+    ]
+
+    memory_that_clears: Rule::ScalarHazard, "v_mov_b32_e32 v2, s4", "s4", "";
+    [
+        0x7e020204, // v_mov_b32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0xee050008, 0x00000003, 0x00000000, // global_load_b32 v3, v0, s[8:9]
+        0x7e040204, // v_mov_b32 v2, s4
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0x7e020204, // v_mov_b32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0xf4000284, 0xf8000000, // s_load_b32 s10, s[8:9], 0x0
+        0x7e040204, // v_mov_b32 v2, s4
+        0xbfb00000, // s_endpgm
+    ]
+
+    idle_lds: Rule::ScalarHazard, "v_mov_b32_e32 v2, s4", "s4", "";
+    [
+        0x7e020204, // v_mov_b32 v1, s4
+        0xd8500000, 0x00000000, // ds_nop
+        0xd8500000, 0x00000000, // ds_nop
+        0xd8500000, 0x00000000, // ds_nop
+        0x7e060280, // v_mov_b32 v3, 0
+        0xd8500000, 0x00000000, // ds_nop
+        0xbe840081, // s_mov_b32 s4, 1
+        0x7e040204, // v_mov_b32 v2, s4
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0x7e020204, // v_mov_b32 v1, s4
+        0xd8500000, 0x00000000, // ds_nop
+        0xd8500000, 0x00000000, // ds_nop
+        0xd8500000, 0x00000000, // ds_nop
+        0xd8500000, 0x00000000, // ds_nop
+        0xbe840081, // s_mov_b32 s4, 1
+        0x7e040204, // v_mov_b32 v2, s4
+        0xbfb00000, // s_endpgm
+    ]
+
+    expiry_for_a_valu_read: Rule::ScalarHazard, "v_mov_b32_e32 v2, s4", "s4", "";
+    [
+        0x7e020204, // v_mov_b32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbf800000, // s_nop 0
+        0x7e040204, // v_mov_b32 v2, s4
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0x7e020204, // v_mov_b32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0x7e040204, // v_mov_b32 v2, s4
+        0xbfb00000, // s_endpgm
+    ]
+
+    expiry_for_a_salu_read: Rule::ScalarHazard, "s_mov_b32 s6, s4", "s4", "";
+    [
+        0x7e020204, // v_mov_b32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe860004, // s_mov_b32 s6, s4
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0x7e020204, // v_mov_b32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe860004, // s_mov_b32 s6, s4
+        0xbfb00000, // s_endpgm
+    ]
+
+    nothing_is_open_at_a_return: Rule::ScalarHazard, "s_setpc_b64 s[8:9]", "s4", "sa_sdst(0)";
+    [
+        0x7e020204, // v_mov_b32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0xbe804808, // s_setpc_b64 s[8:9]
+    ]
+    [
+        0x7e020204, // v_mov_b32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0xbf88ff9e, // s_wait_alu depctr_sa_sdst(0)
+        0xbe804808, // s_setpc_b64 s[8:9]
+    ]
+
+    an_address_is_no_valu_read: Rule::ScalarHazard, "v_mov_b32_e32 v2, s4", "s4", "";
+    [
+        0x7e020204, // v_mov_b32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0x7e040204, // v_mov_b32 v2, s4
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
+        0xf4000182, 0xf8000000, // s_load_b32 s6, s[4:5], 0x0
+        0xbe840081, // s_mov_b32 s4, 1
+        0x7e040204, // v_mov_b32 v2, s4
+        0xbfb00000, // s_endpgm
+    ]
+}
+
+#[test]
+fn what_the_end_leaves_meets_the_beginning_of_the_next_run() {
+    let code = [
+        0xbe840081, // s_mov_b32 s4, 1
+        0x7e020204, // v_mov_b32 v1, s4
+        0xbfb00000, // s_endpgm
+    ];
+    assert!(findings(&code, |_| ()).is_empty());
+    let again = findings(&code, |entry| entry.runs_again = true);
+    assert_eq!(again.len(), 1, "{}", list(&again));
+    assert_eq!((again[0].rule, again[0].dword, again[0].cause), (Rule::ScalarHazard, 1, Some(0)));
+}
+
+#[test]
+fn strict_checks_trust_no_expiry_and_no_reads_of_vcc() {
+    let code = [
+        0x7e020204, // v_mov_b32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0xbe8a0080, 0xbe8a0080, 0xbe8a0080, 0xbe8a0080, 0xbe8a0080, 0xbe8a0080, // s_mov_b32 s10, 0
+        0xbe8a0080, 0xbe8a0080, 0xbe8a0080, 0xbe8a0080, 0xbe8a0080, // s_mov_b32 s10, 0
+        0x7e040204, // v_mov_b32 v2, s4
+        0xbfb00000, // s_endpgm
+    ];
+    assert!(findings(&code, |_| ()).is_empty());
+    assert_eq!(findings(&code, |entry| entry.is_strict = true)[0].dword, 13);
+    let code = [
+        0x7c940081, // v_cmp_eq_u32_e32 vcc_lo, 1, v0
+        0x02020100, // v_cndmask_b32_e32 v1, v0, v0, vcc_lo
+        0x7c940081, // v_cmp_eq_u32_e32 vcc_lo, 1, v0
+        0xbea0206a, // s_and_saveexec_b32 s32, vcc_lo
+        0xbfb00000, // s_endpgm
+    ];
+    assert!(findings(&code, |_| ()).is_empty());
+    assert_eq!(findings(&code, |entry| entry.is_strict = true)[0].dword, 3);
+}
+
+#[test]
+fn wave64_needs_eight_idle_instructions_and_both_halves_of_a_mask() {
+    let nop = [0xd8500000, 0x00000000]; // ds_nop
+    let code = |nops: usize| {
+        let mut code = vec![0x7e020204]; // v_mov_b32 v1, s4
+        code.extend(nop.iter().cycle().take(nops * 2));
+        // s_mov_b32 s4, 1; v_mov_b32 v2, s4; s_endpgm
+        code.extend([0xbe840081, 0x7e040204, 0xbfb00000]);
+        code
+    };
+    let wave64 = |entry: &mut Entry| entry.wave_size = WaveSize::Wave64;
+    assert_eq!(findings(&code(7), wave64).len(), 1);
+    assert!(findings(&code(8), wave64).is_empty());
+    // v_cndmask_b32_e64 v1, v0, v0, s14 (wave64: s[14:15]); s_endpgm
+    let code = [0xd5010001, 0x003a0100, 0xbfb00000];
+    assert!(findings(&code, |entry| entry.user_sgprs = 15).is_empty());
+    let missing = findings(&code, |entry| {
+        entry.user_sgprs = 15;
+        entry.wave_size = WaveSize::Wave64;
+    });
+    assert_eq!(missing[0].registers.unwrap().to_string(), "s15");
+    assert_eq!(missing[0].instruction, "v_cndmask_b32_e64 v1, v0, v0, s[14:15]");
+}
