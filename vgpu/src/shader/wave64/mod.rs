@@ -278,7 +278,10 @@ mod tests {
     fn a_mask_operand_is_64_bits_wide() {
         assert_eq!(second_of_pair(Source::Scalar(4), Operand::Scalar(4)), Source::Scalar(5));
         assert_eq!(second_of_pair(Source::Scalar(NULL), Operand::Scalar(NULL)), Source::Scalar(NULL));
-        assert_eq!(second_of_pair(Source::Constant(u32::MAX), Operand::Inline(193)), Source::Constant(u32::MAX));
+        assert_eq!(
+            second_of_pair(Source::Constant(u32::MAX), Operand::Inline(193)),
+            Source::Constant(u32::MAX)
+        );
         assert_eq!(second_of_pair(Source::Constant(64), Operand::Inline(192)), Source::Constant(0));
     }
 
