@@ -27,13 +27,8 @@ pub enum WaveFaultKind {
         /// Its words.
         words: [u32; FAULT_WORDS],
     },
-    /// An instruction that exists in wave32 only, in a wave64.
-    Wave32Only {
-        /// The operation.
-        opcode: Opcode,
-        /// Its words.
-        words: [u32; FAULT_WORDS],
-    },
+    /// A dual instruction (VOPD) in a wave64: it exists in wave32 only.
+    DualInWave64([u32; FAULT_WORDS]),
     /// `s_code_end`: the program ran past its end.
     PastEnd,
     /// `s_trap` without a trap handler.
@@ -110,13 +105,10 @@ impl fmt::Display for WaveFaultKind {
             WaveFaultKind::NotExecuted { opcode, words } => {
                 write!(formatter, "{} {words:08x?} is not executed by this device", opcode.mnemonic())
             }
-            WaveFaultKind::Wave32Only { opcode, words } => {
-                let mnemonic = opcode.mnemonic();
-                write!(
-                    formatter,
-                    "{mnemonic} {words:08x?} does not exist in wave64: compile for wave32, or set CS_W32_EN"
-                )
-            }
+            WaveFaultKind::DualInWave64(words) => write!(
+                formatter,
+                "VOPD {words:08x?} does not exist in wave64: compile for wave64, or launch with CS_W32_EN"
+            ),
             WaveFaultKind::PastEnd => formatter.write_str("s_code_end: the program ran past its end"),
             WaveFaultKind::Trap(number) => write!(formatter, "s_trap {number} without a trap handler"),
             WaveFaultKind::Halted => formatter.write_str("the wave halted itself"),

@@ -238,8 +238,7 @@ impl Reached {
             }
             _ => match what {
                 Ok(instruction) if fetch.is_wave64 && wave64::is_wave32_only(&instruction) => {
-                    let words = trimmed(words, dwords);
-                    Err(WaveFaultKind::Wave32Only { opcode: instruction.opcode, words })
+                    Err(WaveFaultKind::DualInWave64(trimmed(words, dwords)))
                 }
                 _ => what,
             },

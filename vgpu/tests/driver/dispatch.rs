@@ -283,9 +283,27 @@ fn the_deterministic_scheduler_runs_the_same_packets() {
 }
 
 #[test]
+fn a_clear_wave32_bit_launches_waves_of_64() {
+    let client = Client::open();
+    let store = code(&client, &STORE);
+    let data = client.buffer(4096);
+    let mut queue = Queue::new(&client, 4096);
+    let mut stream = dispatch(store.va, data.va, 1);
+    // Groups of 64 in one wave: `STORE` places groups 32 apart. RSRC1: one block of 4 vector registers.
+    let last = stream.len() - 1;
+    (stream[last - 7], stream[last]) = (64, 5);
+    stream.extend(fence(data.va + 2048, 1));
+    queue.submit(&stream);
+    wait_value(data.view(), 2048, 1);
+    for index in 0..64 {
+        assert_eq!(data.view().load_u32(4 * index), index as u32 + 7);
+    }
+    assert_eq!(data.view().load_u32(256), 0);
+}
+
+#[test]
 fn what_cannot_be_launched_stops_the_queue() {
     for (message, rsrc2, control) in [
-        ("wave64", 0x84, 5),
         ("17 user SGPRs", 17 << 1, 0x8005),
         ("66048 bytes of LDS", 129 << 15, 0x8005),
         ("dynamic vector registers", 1 << 6, 0x8005),

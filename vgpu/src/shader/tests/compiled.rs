@@ -2,6 +2,7 @@
 //! installed.
 
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
 
@@ -42,6 +43,29 @@ __kernel void normalise(__global const float *x, __global float *y, __global uns
 }
 "#;
 
+/// For wave64: compaction by ballot, a private array, a loop that lanes leave at different times, lanes that exchange,
+/// 64-bit division of both kinds.
+const SOURCE_WAVE64: &str = r#"
+__attribute__((reqd_work_group_size(64, 1, 1)))
+__kernel void mix(__global const int *x, __global int *kept, __global unsigned *steps, __global long *quotient,
+                  __global double *ratio) {
+    unsigned lane = __builtin_amdgcn_workitem_id_x();
+    unsigned group = __builtin_amdgcn_workgroup_id_x();
+    unsigned at = group * 64 + lane;
+    int v = x[at];
+    unsigned long ballot = __builtin_amdgcn_ballot_w64(v % 3 == 0);
+    unsigned rank = __builtin_amdgcn_mbcnt_hi((unsigned)(ballot >> 32), __builtin_amdgcn_mbcnt_lo((unsigned)ballot, 0));
+    if (v % 3 == 0) kept[group * 64 + rank] = v;
+    volatile unsigned table[40];
+    for (unsigned k = 0; k < 40; k++) table[k] = k * lane;
+    unsigned count = 0;
+    for (unsigned n = v; n != 1; n = n & 1 ? 3 * n + 1 : n >> 1) count++;
+    steps[at] = table[count % 40] + __builtin_amdgcn_ds_bpermute((63 - lane) * 4, count);
+    quotient[at] = (long)v * -1000003 / (long)(lane + 1);
+    ratio[at] = (double)v / (double)(lane + 3);
+}
+"#;
+
 /// Code and kernel descriptor (instruction set reference §10) of an OpenCL source with one kernel.
 fn compile(source: &str, wave_size: &str) -> Option<(Vec<u32>, Vec<u32>)> {
     let present = |tool: &str| Command::new(tool).arg("--version").stdout(Stdio::null()).status().is_ok();
@@ -49,7 +73,9 @@ fn compile(source: &str, wave_size: &str) -> Option<(Vec<u32>, Vec<u32>)> {
         eprintln!("skipped: clang-22 or llvm-objcopy-19 is not installed");
         return None;
     }
-    let base = std::env::temp_dir().join(format!("zrt-vgpu-compiled-{}", std::process::id()));
+    static SERIAL: AtomicU32 = AtomicU32::new(0);
+    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+    let base = std::env::temp_dir().join(format!("zrt-vgpu-compiled-{}-{serial}", std::process::id()));
     let [text, object, binary] = ["cl", "o", "bin"].map(|extension| base.with_extension(extension));
     std::fs::write(&text, source).unwrap();
     let compiler = Command::new("clang-22")
@@ -127,5 +153,50 @@ fn runs_at_size(code: &[u32], descriptor: &[u32], is_wave64: bool) {
             }
         }
         assert_eq!(histogram.words(0, 16), expected_bins);
+    }
+}
+
+#[test]
+fn a_compiled_kernel_of_64_lanes_runs() {
+    let Some((code, descriptor)) = compile(SOURCE_WAVE64, "-mwavefrontsize64") else { return };
+    let items = 5 * 64usize;
+    let value = |at: usize| (at * 7919 % 1009 + 1) as i32;
+    for config in configs() {
+        let mut device = Device::new(config);
+        let code = device.code_words(&code);
+        let buffers = [4, 4, 4, 8, 8].map(|bytes| device.buffer((bytes * items) as u64));
+        let [x, kept, steps, quotient, ratio] = buffers;
+        let (arguments, scratch) = (device.buffer(64), device.buffer(1 << 22));
+        x.fill(0, (0..items).map(|at| value(at) as u32));
+        buffers.iter().enumerate().for_each(|(at, buffer)| arguments.view.store_u64(8 * at, buffer.va));
+        let mut dispatch = device.dispatch(code, 5, 64, &[arguments.va]);
+        (dispatch.rsrc1, dispatch.rsrc3, dispatch.is_wave64) = (descriptor[12], descriptor[11], true);
+        dispatch.rsrc2 = descriptor[13] | descriptor[0].div_ceil(512) << 15;
+        assert!(descriptor[1] > 160 && dispatch.rsrc2 & 1 != 0, "the array is private");
+        // WAVESIZE in units of 256 bytes, for 16 waves of each engine.
+        let wave_units = (64 * descriptor[1]).div_ceil(256);
+        (dispatch.scratch_base_va, dispatch.tmpring_size) = (scratch.va, wave_units << 12 | 16);
+        device.run(dispatch);
+        let rounds = |at: usize| {
+            let next = |n: &u32| (*n != 1).then(|| if n % 2 == 1 { 3 * n + 1 } else { n / 2 });
+            std::iter::successors(Some(value(at) as u32), next).count() as u32 - 1
+        };
+        for group in 0..5 {
+            let first = 64 * group;
+            let expected: Vec<u32> =
+                (first..first + 64).map(|at| value(at) as u32).filter(|value| value % 3 == 0).collect();
+            let mut all = expected.clone();
+            all.resize(64, 0);
+            assert_eq!(kept.words(4 * first, 64), all, "group {group}");
+        }
+        for at in 0..items {
+            let (lane, other) = (at % 64, at / 64 * 64 + 63 - at % 64);
+            let expected = rounds(at) % 40 * lane as u32 + rounds(other);
+            assert_eq!(steps.view.load_u32(4 * at), expected, "steps of {at}");
+            let expected = i64::from(value(at)) * -1_000_003 / (lane as i64 + 1);
+            assert_eq!(quotient.view.load_u64(8 * at) as i64, expected, "quotient of {at}");
+            let expected = f64::from(value(at)) / (lane as f64 + 3.0);
+            assert_eq!(f64::from_bits(ratio.view.load_u64(8 * at)), expected, "ratio of {at}");
+        }
     }
 }

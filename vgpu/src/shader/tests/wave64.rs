@@ -207,10 +207,10 @@ fn faults_name_the_lane_of_64_and_what_is_wave32_only() {
         let words = [0xCA10_0101, 0x0000_0102];
         let code = device.code_words(&words);
         let fault = device.run_to_fault(wave64(device.dispatch(code, 1, 64, &[])));
-        let WaveFaultKind::Wave32Only { words: found, .. } = fault.kind else { panic!("{}", fault.kind) };
+        let WaveFaultKind::DualInWave64(found) = fault.kind else { panic!("{}", fault.kind) };
         assert_eq!(found, [words[0], words[1], 0, 0]);
         let text = fault.kind.to_string();
-        assert!(text.contains("v_dual_mov_b32") && text.contains("does not exist in wave64"), "{text}");
+        assert!(text.contains("VOPD [ca100101") && text.contains("does not exist in wave64"), "{text}");
     });
 }
 

@@ -282,6 +282,17 @@ mod tests {
     }
 
     #[test]
+    fn a_mask_operand_is_64_bits_wide() {
+        assert_eq!(second_of_pair(Source::Scalar(4), Operand::Scalar(4)), Source::Scalar(5));
+        assert_eq!(second_of_pair(Source::Scalar(NULL), Operand::Scalar(NULL)), Source::Scalar(NULL));
+        assert_eq!(
+            second_of_pair(Source::Constant(u32::MAX), Operand::Inline(193)),
+            Source::Constant(u32::MAX)
+        );
+        assert_eq!(second_of_pair(Source::Constant(64), Operand::Inline(192)), Source::Constant(0));
+    }
+
+    #[test]
     fn four_operations_count_as_one() {
         // v_cmp_lt_u32_e64 s[10:11], s10, v0
         let instruction = zrt_isa::decode(&[0xD449_000A, 0x0002_000A]).unwrap();
