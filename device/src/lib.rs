@@ -61,4 +61,5 @@ pub use graph::{Graph, Recorder};
 pub use info::DeviceInfo;
 pub use kernel::Kernel;
 pub use memory::Buffer;
+pub use virtual_tier::virtual_config;
 pub use zrt_mem::Heap;

@@ -11,9 +11,17 @@ pub(crate) use zrt_vgpu::kernel::{COUNTERS_PATH, FAULTS_PATH, FINDINGS_PATH, PRO
 
 /// Powers a board up.
 pub(crate) fn virtual_gpu(options: &OpenOptions) -> Result<Arc<dyn Syscalls>, DeviceError> {
+    let gpu =
+        VirtualGpu::new(virtual_config(options)).map_err(|errno| DeviceError::VirtualDevice { errno })?;
+    Ok(gpu)
+}
+
+/// How a virtual board is built that these options ask for: for those that keep the board itself, and open a device over
+/// it with [`Device::open_over`](crate::Device::open_over).
+pub fn virtual_config(options: &OpenOptions) -> Config {
     let asked = &options.virtual_device;
     let defaults = Config::default();
-    let config = Config {
+    Config {
         large_bar: !asked.small_bar,
         scheduler: match asked.scheduler_seed {
             Some(_) => Scheduler::Deterministic,
@@ -23,7 +31,5 @@ pub(crate) fn virtual_gpu(options: &OpenOptions) -> Result<Arc<dyn Syscalls>, De
         approximation_bias: i32::from(asked.approximation_bias),
         inspection: Inspection { check: asked.check, profile: asked.profile, debug: false },
         ..defaults
-    };
-    let gpu = VirtualGpu::new(config).map_err(|errno| DeviceError::VirtualDevice { errno })?;
-    Ok(gpu)
+    }
 }

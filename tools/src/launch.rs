@@ -4,10 +4,13 @@
 //! input is refused before the device is touched ([`check`]), and [`LaunchError::is_bad_input`] tells it apart from what
 //! went wrong while the kernel ran. Buffers that are outputs begin as zeros.
 
+use crate::roofline::Profile;
+use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 use zrt_device::{
-    Buffer, CodeLabel, Counters, Device, DeviceChoice, DeviceError, Heap, LaunchParameters, OpenOptions,
+    Buffer, CodeLabel, Counters, Device, DeviceChoice, DeviceError, Finding, Heap, LaunchParameters,
+    OpenOptions, virtual_config,
 };
 use zrt_isa::resources::{ResourceError, WaveSize};
 use zrt_loader::{
@@ -15,6 +18,7 @@ use zrt_loader::{
     Program,
 };
 use zrt_mem::{ByteLen, GpuVa};
+use zrt_vgpu::VirtualGpu;
 
 /// Most bytes of one buffer.
 pub const BUFFER_BYTES_MAX: u64 = 4 << 30;
@@ -40,19 +44,6 @@ pub struct LaunchRequest<'a> {
     pub arguments: &'a [LaunchArgument],
     /// How long to wait.
     pub deadline: Duration,
-    /// What to look for while it runs.
-    pub observation: Observation,
-}
-
-/// What to look for while a kernel runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Observation {
-    /// Checking mode.
-    pub check: bool,
-    /// Schedules to explore.
-    pub seeds: Option<u32>,
-    /// Count what a profile needs.
-    pub profile: bool,
 }
 
 /// One argument.
@@ -81,6 +72,10 @@ pub struct LaunchReport {
     pub counters: Counters,
     /// Buffers read back, in the order of the arguments.
     pub outputs: Vec<LaunchOutput>,
+    /// Broken rules; empty without checking mode.
+    pub findings: Vec<Finding>,
+    /// What the waves did; `None` unless it was asked for.
+    pub profile: Option<Profile>,
 }
 
 /// A buffer read back.
@@ -143,6 +138,16 @@ pub enum LaunchError {
         kernel: String,
         /// Why.
         source: Box<DeviceError>,
+        /// Broken rules, under the checking mode.
+        findings: Vec<Finding>,
+    },
+    /// Only the virtual device can be looked into.
+    #[error(
+        "--check, --seeds, --profile and step look into the virtual device; --device {choice} cannot be looked into"
+    )]
+    NotVirtual {
+        /// What was asked.
+        choice: &'static str,
     },
 }
 
@@ -174,7 +179,6 @@ impl<'a> LaunchRequest<'a> {
             wave_size: None,
             arguments: &[],
             deadline: DEADLINE_DEFAULT,
-            observation: Observation::default(),
         }
     }
 
@@ -227,27 +231,82 @@ pub fn run(
     options: &OpenOptions,
 ) -> Result<LaunchReport, LaunchError> {
     check(request)?;
-    let mut device = Device::open(choice, options)
-        .map_err(|source| LaunchError::Open { choice: choice.name(), source: Box::new(source) })?;
-    run_on(&mut device, request)
+    let open = |source| LaunchError::Open { choice: choice.name(), source: Box::new(source) };
+    if options.virtual_device.check || options.virtual_device.profile {
+        let gpu = VirtualGpu::new(virtual_config(options))
+            .map_err(|errno| open(DeviceError::VirtualDevice { errno }))?;
+        return run_over(request, choice, gpu, options);
+    }
+    let mut device = Device::open(choice, options).map_err(open)?;
+    run_on(&mut device, request, None)
 }
 
-/// Runs the kernel on an opened device.
-pub fn run_on(device: &mut Device, request: &LaunchRequest<'_>) -> Result<LaunchReport, LaunchError> {
+/// Runs the kernel on a virtual board that the caller keeps, to look into it.
+pub fn run_over(
+    request: &LaunchRequest<'_>,
+    choice: DeviceChoice,
+    gpu: Arc<VirtualGpu>,
+    options: &OpenOptions,
+) -> Result<LaunchReport, LaunchError> {
+    check(request)?;
+    if !matches!(choice, DeviceChoice::Auto | DeviceChoice::Virtual) {
+        return Err(LaunchError::NotVirtual { choice: choice.name() });
+    }
+    let mut device = Device::open_untested(gpu.clone(), true, options)
+        .map_err(|source| LaunchError::Open { choice: choice.name(), source: Box::new(source) })?;
+    run_on(&mut device, request, Some(&gpu))
+}
+
+/// Runs the kernel on an opened device. `gpu`: the virtual board below it, which is told what the kernel may touch.
+pub fn run_on(
+    device: &mut Device,
+    request: &LaunchRequest<'_>,
+    gpu: Option<&VirtualGpu>,
+) -> Result<LaunchReport, LaunchError> {
     let kernel = check(request)?;
-    let failed = |source| LaunchError::Device { kernel: kernel.name.clone(), source: Box::new(source) };
-    let buffers = buffers(device, request.arguments).map_err(failed)?;
+    let outcome = launch(device, request, kernel, gpu);
+    let findings = device.findings().unwrap_or_default();
+    match outcome {
+        Ok((counters, outputs)) => Ok(LaunchReport {
+            device: device.name().into(),
+            is_virtual: device.is_virtual(),
+            kernel: kernel.name.clone(),
+            counters,
+            outputs,
+            findings,
+            profile: device.profile().and_then(|text| serde_json::from_str(&text).ok()),
+        }),
+        Err(Failure::Device(source)) => {
+            Err(LaunchError::Device { kernel: kernel.name.clone(), source: Box::new(source), findings })
+        }
+        Err(Failure::Arguments(error)) => Err(error.into()),
+    }
+}
+
+/// Why a launch did not come to its end.
+enum Failure {
+    Device(DeviceError),
+    Arguments(ArgumentError),
+}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Failure {
+        Failure::Device(error)
+    }
+}
+
+fn launch(
+    device: &mut Device,
+    request: &LaunchRequest<'_>,
+    kernel: &Kernel,
+    gpu: Option<&VirtualGpu>,
+) -> Result<(Counters, Vec<LaunchOutput>), Failure> {
+    let buffers = buffers(device, request.arguments)?;
     let va_of = |argument: usize| buffers.get(argument).and_then(Option::as_ref).map_or(GpuVa(0), |at| at.va);
-    let segment = kernel.pack(&values(request.arguments, va_of), request.geometry)?;
-    let counters = submit(device, request, kernel, segment).map_err(failed)?;
-    let outputs = read_back(device, request.arguments, &buffers).map_err(failed)?;
-    Ok(LaunchReport {
-        device: device.name().into(),
-        is_virtual: device.is_virtual(),
-        kernel: kernel.name.clone(),
-        counters,
-        outputs,
-    })
+    let segment =
+        kernel.pack(&values(request.arguments, va_of), request.geometry).map_err(Failure::Arguments)?;
+    let counters = submit(device, request, kernel, segment, gpu)?;
+    Ok((counters, read_back(device, request.arguments, &buffers)?))
 }
 
 /// The arguments as the kernel's segment holds them.
@@ -286,6 +345,7 @@ fn submit(
     request: &LaunchRequest<'_>,
     kernel: &Kernel,
     mut segment: Vec<u8>,
+    gpu: Option<&VirtualGpu>,
 ) -> Result<Counters, DeviceError> {
     let geometry = &request.geometry;
     let image = request.program.image();
@@ -325,6 +385,11 @@ fn submit(
     let mut recorder = device.recorder(RECORDER_CAPACITY)?;
     recorder.launch(&ready, &user_data, geometry.groups)?;
     let graph = recorder.finish()?;
+    if let Some(gpu) = gpu {
+        for (name, va, len) in device.allocations() {
+            gpu.watch_region(&name, va.0, len.0);
+        }
+    }
     let before = device.counters()?;
     let ticket = device.submit(&graph)?;
     device.wait(ticket, request.deadline)?;

@@ -19,7 +19,7 @@ pub const FORMULA: &str = "time >= max(bytes / 640 GB/s, wave instructions / (12
                            LDS cycles / (64 CUs x 2.6 GHz)); bytes: all vector, scalar and atomic accesses, no cache";
 
 /// Counts of the virtual device.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Profile {
     /// Instructions that waves executed.
     pub wave_instructions: u64,
@@ -32,7 +32,7 @@ pub struct Profile {
 }
 
 /// Bytes that lanes asked for, by class.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[allow(missing_docs)]
 pub struct Bytes {
     pub vector_load: u64,
@@ -45,7 +45,7 @@ pub struct Bytes {
 }
 
 /// LDS accesses and their cycles in the model of the virtual device's profile.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[allow(missing_docs)]
 pub struct Lds {
     pub accesses: u64,

@@ -207,7 +207,7 @@ fn the_library_runs_kernels_on_one_device() {
     let mut run = |kernel: &str, geometry: Geometry, arguments: &[LaunchArgument]| {
         let request =
             LaunchRequest { kernel: Some(kernel), arguments, ..LaunchRequest::new(&program, geometry) };
-        let report = launch::run_on(&mut device, &request).unwrap();
+        let report = launch::run_on(&mut device, &request, None).unwrap();
         assert_eq!((report.counters.dispatches, report.outputs.len()), (1, 1));
         words(&report.outputs[0].bytes)
     };

@@ -3,7 +3,7 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use zrt_tools::commands::{self, disasm, doctor, generate, launch, lint, plan, validate};
+use zrt_tools::commands::{self, disasm, doctor, generate, launch, lint, plan, step, validate};
 
 /// LLM inference on AMD RDNA4 through the kernel driver alone, or on a virtual card
 #[derive(Debug, Parser)]
@@ -21,6 +21,7 @@ enum Command {
     Doctor(doctor::Arguments),
     Disasm(disasm::Arguments),
     Lint(lint::Arguments),
+    Step(step::Arguments),
     Launch(launch::Arguments),
 }
 
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Disasm(arguments) => disasm::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
+        Command::Step(arguments) => step::run(&arguments),
         Command::Launch(arguments) => launch::run(&arguments),
     })
 }

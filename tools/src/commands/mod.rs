@@ -9,6 +9,7 @@ pub mod generate;
 pub mod launch;
 pub mod lint;
 pub mod plan;
+pub mod step;
 pub mod validate;
 
 use crate::error::ToolError;

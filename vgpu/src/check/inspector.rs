@@ -299,7 +299,7 @@ fn blame(kind: &WaveFaultKind) -> Option<(Rule, &'static str)> {
             "no more groups than fit the chip together, or no waiting for groups that come later",
         ),
         WaveFaultKind::NotExecuted { .. }
-        | WaveFaultKind::Wave32Only { .. }
+        | WaveFaultKind::DualInWave64(_)
         | WaveFaultKind::Trap(_)
         | WaveFaultKind::Halted
         | WaveFaultKind::BufferDescriptor(_) => return None,

@@ -118,6 +118,14 @@ impl VirtualGpu {
         Ok(gpu)
     }
 
+    /// Names a range of device memory that shaders may touch, for the checking mode: once one is named, they may touch
+    /// named ones only. For tools that know what a kernel was given.
+    pub fn watch_region(&self, name: &str, va: u64, len: u64) {
+        if let Some(inspection) = self.hardware.inspection() {
+            inspection.add_region(name, va, len);
+        }
+    }
+
     fn process(&self) -> MutexGuard<'_, Process> {
         self.process.lock().unwrap_or_else(PoisonError::into_inner)
     }

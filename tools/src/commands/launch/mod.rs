@@ -6,26 +6,54 @@
 
 mod arguments;
 mod outputs;
+mod show;
 
-use super::{write_json, write_text};
 use crate::device_choice::DeviceOption;
 use crate::error::ToolError;
-use crate::launch::{self, LaunchArgument, LaunchReport, LaunchRequest, Observation};
+use crate::launch::{self, LaunchArgument, LaunchError, LaunchReport, LaunchRequest};
 use arguments::{ArgumentSpec, bad, three};
 use clap::Args;
 use outputs::OutputFile;
-use serde::Serialize;
 use std::path::{Path, PathBuf};
-use zrt_device::OpenOptions;
+use zrt_device::{DeviceChoice, OpenOptions, VirtualOptions};
 use zrt_isa::resources::WaveSize;
 use zrt_loader::{Format, Geometry, Program, RawOptions};
 
 /// What raw code ends in; everything else says itself what it is.
 const RAW_EXTENSION: &str = "bin";
 
+/// Schedules that the checking mode explores unless told.
+const SEEDS_DEFAULT: u32 = 1;
+
 /// Runs one kernel of an ELF code object, a .zrt or a raw .bin
 #[derive(Debug, Args)]
 pub struct Arguments {
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub kernel: KernelArguments,
+    /// Hold every access and instruction against the rules of docs/checking.md (virtual device)
+    #[arg(long)]
+    pub check: bool,
+    /// Explore so many schedules; implies --check
+    #[arg(long, value_name = "COUNT")]
+    pub seeds: Option<String>,
+    /// First schedule: the seed that a finding names repeats it
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    pub seed: u64,
+    /// Print what it did and where that would be on the card's roofline (virtual device)
+    #[arg(long)]
+    pub profile: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub device: DeviceOption,
+    /// Write one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Which kernel, in which shape, with which arguments.
+#[derive(Debug, Args)]
+pub struct KernelArguments {
     /// ELF code object for gfx1201, .zrt, or raw machine code (.bin)
     pub file: PathBuf,
     /// Name of the kernel; not needed where there is only one
@@ -52,92 +80,112 @@ pub struct Arguments {
     /// User SGPRs of raw code, 2 to 16; s[0:1] is the address of the arguments
     #[arg(long, value_name = "COUNT")]
     pub user_sgprs: Option<String>,
-    /// Watch for mistakes while it runs
-    #[arg(long)]
-    pub check: bool,
-    /// Explore so many schedules
-    #[arg(long, value_name = "COUNT")]
-    pub seeds: Option<String>,
-    /// Print what it did and where that would be on the card's roofline
-    #[arg(long)]
-    pub profile: bool,
-    #[command(flatten)]
-    #[allow(missing_docs)]
-    pub device: DeviceOption,
-    /// Write one JSON document
-    #[arg(long)]
-    pub json: bool,
 }
 
-/// The JSON document.
-#[derive(Debug, Serialize)]
-struct Summary<'a> {
-    device: &'a str,
-    kernel: &'a str,
-    dispatches: u64,
-    packets: u64,
-    submissions: u64,
-    wave_instructions: Option<u64>,
-    outputs: Vec<OutputSummary>,
+/// A request that owns what it needs.
+pub(super) struct Prepared {
+    program: Program,
+    kernel: Option<String>,
+    wave_size: Option<WaveSize>,
+    geometry: Geometry,
+    arguments: Vec<LaunchArgument>,
+    files: Vec<OutputFile>,
 }
 
-/// One output file.
-#[derive(Debug, Serialize)]
-struct OutputSummary {
-    argument: usize,
-    path: String,
-    bytes: usize,
+impl Prepared {
+    /// Reads the program and the files of the arguments.
+    pub fn new(arguments: &KernelArguments) -> Result<Prepared, ToolError> {
+        let wave_size = match arguments.wave.as_deref() {
+            None => None,
+            Some("32") => Some(WaveSize::Wave32),
+            Some("64") => Some(WaveSize::Wave64),
+            Some(other) => return Err(bad(format!("--wave is {other:?}, but must be 32 or 64"))),
+        };
+        let groups = three("--grid", &arguments.grid)?;
+        let specs = arguments
+            .arguments
+            .iter()
+            .enumerate()
+            .map(|(index, text)| ArgumentSpec::parse(index, text))
+            .collect::<Result<Vec<ArgumentSpec>, ToolError>>()?;
+        let dynamic_lds_bytes = number(arguments.lds.as_deref(), "--lds", 0, u32::MAX)?.unwrap_or(0);
+        let program = load(arguments, wave_size)?;
+        let mut prepared = Prepared {
+            program,
+            kernel: arguments.kernel.clone(),
+            wave_size,
+            geometry: Geometry::new(groups, [1; 3]),
+            arguments: Vec::new(),
+            files: Vec::new(),
+        };
+        let kernel = prepared.request().find_kernel()?;
+        let group = match (&arguments.block, kernel.required_workgroup) {
+            (Some(text), _) => three("--block", text)?,
+            (None, Some(required)) => required,
+            (None, None) => {
+                return Err(bad(format!("--block is needed: kernel {} requires no size", kernel.name)));
+            }
+        };
+        prepared.geometry = Geometry { dynamic_lds_bytes, ..Geometry::new(groups, group) };
+        prepared.files = outputs::plan(&specs)?;
+        prepared.arguments =
+            specs.iter().map(ArgumentSpec::read).collect::<Result<Vec<LaunchArgument>, _>>()?;
+        Ok(prepared)
+    }
+
+    /// The request.
+    pub fn request(&self) -> LaunchRequest<'_> {
+        let mut request = LaunchRequest::new(&self.program, self.geometry);
+        request.kernel = self.kernel.as_deref();
+        request.wave_size = self.wave_size;
+        request.arguments = &self.arguments;
+        request
+    }
+
+    /// Writes what the kernel wrote.
+    pub fn write_outputs(&self, report: &LaunchReport) -> Result<(), ToolError> {
+        let contents: Vec<&[u8]> = report.outputs.iter().map(|output| output.bytes.as_slice()).collect();
+        outputs::write(&self.files, &contents)
+    }
 }
 
-/// Runs the command.
+/// Runs the command; false where a rule was broken.
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
-    let observation = Observation {
-        check: arguments.check,
-        seeds: number(arguments.seeds.as_deref(), "--seeds", 1, u32::MAX)?,
-        profile: arguments.profile,
-    };
-    let wave_size = match arguments.wave.as_deref() {
-        None => None,
-        Some("32") => Some(WaveSize::Wave32),
-        Some("64") => Some(WaveSize::Wave64),
-        Some(other) => return Err(bad(format!("--wave is {other:?}, but must be 32 or 64"))),
-    };
-    let groups = three("--grid", &arguments.grid)?;
-    let specs = arguments
-        .arguments
-        .iter()
-        .enumerate()
-        .map(|(index, text)| ArgumentSpec::parse(index, text))
-        .collect::<Result<Vec<ArgumentSpec>, ToolError>>()?;
-    let dynamic_lds_bytes = number(arguments.lds.as_deref(), "--lds", 0, u32::MAX)?.unwrap_or(0);
-    let program = load(arguments, wave_size)?;
-    let mut request = LaunchRequest::new(&program, Geometry::new(groups, [1; 3]));
-    request.kernel = arguments.kernel.as_deref();
-    request.wave_size = wave_size;
-    request.observation = observation;
-    let kernel = request.find_kernel()?;
-    let group = match (&arguments.block, kernel.required_workgroup) {
-        (Some(text), _) => three("--block", text)?,
-        (None, Some(required)) => required,
-        (None, None) => {
-            return Err(bad(format!("--block is needed: kernel {} requires no size", kernel.name)));
+    let seeds = number(arguments.seeds.as_deref(), "--seeds", 1, u32::MAX)?;
+    let check = arguments.check || seeds.is_some();
+    let prepared = Prepared::new(&arguments.kernel)?;
+    let choice = arguments.device.device;
+    if (check || arguments.profile) && !matches!(choice, DeviceChoice::Auto | DeviceChoice::Virtual) {
+        return Err(LaunchError::NotVirtual { choice: choice.name() }.into());
+    }
+    let mut outcome = show::Outcome::default();
+    for index in 0..u64::from(seeds.unwrap_or(SEEDS_DEFAULT)) {
+        let seed = check.then_some(arguments.seed.wrapping_add(index));
+        let virtual_device = VirtualOptions {
+            check,
+            profile: arguments.profile && index == 0,
+            scheduler_seed: seed,
+            ..VirtualOptions::default()
+        };
+        let options = OpenOptions { virtual_device, ..OpenOptions::default() };
+        match launch::run(&prepared.request(), choice, &options) {
+            Ok(report) => outcome.add(report, seed),
+            // A kernel that breaks a rule may well not end: the rule is the news.
+            Err(LaunchError::Device { findings, source, .. }) if !findings.is_empty() => {
+                outcome.add_failed(findings, source.to_string());
+            }
+            Err(error) => return Err(error.into()),
         }
-    };
-    request.geometry = Geometry { dynamic_lds_bytes, ..Geometry::new(groups, group) };
-    let files = outputs::plan(&specs)?;
-    let launch_arguments =
-        specs.iter().map(ArgumentSpec::read).collect::<Result<Vec<LaunchArgument>, _>>()?;
-    request.arguments = &launch_arguments;
-
-    let report = launch::run(&request, arguments.device.device, &OpenOptions::default())?;
-    let contents: Vec<&[u8]> = report.outputs.iter().map(|output| output.bytes.as_slice()).collect();
-    outputs::write(&files, &contents)?;
-    show(&report, &files, arguments.json)?;
-    Ok(true)
+    }
+    if let Some(report) = &outcome.report {
+        prepared.write_outputs(report)?;
+    }
+    show::show(&outcome, &prepared.files, arguments.json)?;
+    Ok(outcome.is_clean())
 }
 
 /// Reads the program; flags that only raw code needs are refused for others.
-fn load(arguments: &Arguments, wave_size: Option<WaveSize>) -> Result<Program, ToolError> {
+fn load(arguments: &KernelArguments, wave_size: Option<WaveSize>) -> Result<Program, ToolError> {
     let path = &arguments.file;
     let bytes = read(path)?;
     let name = path.display();
@@ -179,37 +227,4 @@ fn number(text: Option<&str>, flag: &str, min: u32, max: u32) -> Result<Option<u
         Ok(value) if (min..=max).contains(&value) => Ok(Some(value)),
         _ => Err(bad(format!("{flag} is {text:?}, but must be a number from {min} to {max}"))),
     }
-}
-
-fn show(report: &LaunchReport, files: &[OutputFile], json: bool) -> Result<(), ToolError> {
-    let counters = &report.counters;
-    let outputs: Vec<OutputSummary> = files
-        .iter()
-        .zip(&report.outputs)
-        .map(|(file, output)| OutputSummary {
-            argument: output.argument,
-            path: file.path.display().to_string(),
-            bytes: output.bytes.len(),
-        })
-        .collect();
-    if json {
-        return write_json(&Summary {
-            device: &report.device,
-            kernel: &report.kernel,
-            dispatches: counters.dispatches,
-            packets: counters.packets,
-            submissions: counters.submissions,
-            wave_instructions: counters.wave_instructions,
-            outputs,
-        });
-    }
-    let instructions = match counters.wave_instructions {
-        Some(count) => format!(", {count} wave instructions"),
-        None => String::new(),
-    };
-    let mut text = format!("{} ran on {}{instructions}\n", report.kernel, report.device);
-    for output in &outputs {
-        text.push_str(&format!("argument {}: {} bytes in {}\n", output.argument, output.bytes, output.path));
-    }
-    write_text(&text)
 }

@@ -1,0 +1,219 @@
+//! What `zrt launch` tells: outputs, findings, profile; as text or as one JSON document.
+//!
+//! Contract: findings of several schedules are told once each, with the first seed that shows them.
+
+use super::outputs::OutputFile;
+use crate::commands::{write_json, write_text};
+use crate::error::ToolError;
+use crate::launch::LaunchReport;
+use crate::roofline::{FORMULA, Prediction, Profile};
+use crate::table::{Alignment, Table};
+use serde::Serialize;
+use zrt_device::Finding;
+
+/// Opcodes that the profile's table names.
+const OPCODES_SHOWN: usize = 20;
+
+/// What all schedules came to.
+#[derive(Default)]
+pub(super) struct Outcome {
+    /// The first schedule that ended.
+    pub report: Option<LaunchReport>,
+    findings: Vec<Finding>,
+    /// Schedules that ended.
+    ended: u64,
+    /// Schedules that did not, and why the first of them did not.
+    failed: u64,
+    failure: Option<String>,
+    /// Seed of the first schedule whose outputs differ from the first one's.
+    different: Option<u64>,
+}
+
+/// The JSON document.
+#[derive(Serialize)]
+struct Summary<'a> {
+    device: Option<&'a str>,
+    kernel: Option<&'a str>,
+    dispatches: Option<u64>,
+    packets: Option<u64>,
+    submissions: Option<u64>,
+    wave_instructions: Option<u64>,
+    outputs: Vec<OutputSummary>,
+    schedules: u64,
+    failed_schedules: u64,
+    failure: Option<&'a str>,
+    differing_seed: Option<u64>,
+    findings: &'a [Finding],
+    profile: Option<ProfileSummary<'a>>,
+}
+
+/// One output file.
+#[derive(Serialize)]
+struct OutputSummary {
+    argument: usize,
+    path: String,
+    bytes: usize,
+}
+
+/// Counts, and what they would mean on the card.
+#[derive(Serialize)]
+struct ProfileSummary<'a> {
+    #[serde(flatten)]
+    counts: &'a Profile,
+    prediction: Prediction,
+    prediction_formula: &'static str,
+}
+
+impl Outcome {
+    /// A schedule that ended.
+    pub fn add(&mut self, mut report: LaunchReport, seed: Option<u64>) {
+        self.ended += 1;
+        self.add_findings(std::mem::take(&mut report.findings));
+        match &self.report {
+            None => self.report = Some(report),
+            Some(first) if first.outputs != report.outputs && self.different.is_none() => {
+                self.different = seed;
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// A schedule that did not end.
+    pub fn add_failed(&mut self, findings: Vec<Finding>, failure: String) {
+        self.failed += 1;
+        self.failure.get_or_insert(failure);
+        self.add_findings(findings);
+    }
+
+    /// Whether every schedule ended, without a finding, with the same outputs.
+    pub fn is_clean(&self) -> bool {
+        self.findings.is_empty() && self.failed == 0 && self.different.is_none()
+    }
+
+    fn add_findings(&mut self, findings: Vec<Finding>) {
+        for finding in findings {
+            let offset = |finding: &Finding| finding.place.as_ref().and_then(|place| place.offset);
+            let same = self.findings.iter_mut().find(|known| {
+                known.rule == finding.rule
+                    && offset(known) == offset(&finding)
+                    && known.register == finding.register
+            });
+            match same {
+                Some(known) => known.count += finding.count,
+                None => self.findings.push(finding),
+            }
+        }
+    }
+}
+
+/// Prints it.
+pub(super) fn show(outcome: &Outcome, files: &[OutputFile], json: bool) -> Result<(), ToolError> {
+    let report = outcome.report.as_ref();
+    let outputs: Vec<OutputSummary> = report
+        .into_iter()
+        .flat_map(|report| files.iter().zip(&report.outputs))
+        .map(|(file, output)| OutputSummary {
+            argument: output.argument,
+            path: file.path.display().to_string(),
+            bytes: output.bytes.len(),
+        })
+        .collect();
+    let profile = report.and_then(|report| report.profile.as_ref());
+    if json {
+        let counters = report.map(|report| &report.counters);
+        return write_json(&Summary {
+            device: report.map(|report| report.device.as_str()),
+            kernel: report.map(|report| report.kernel.as_str()),
+            dispatches: counters.map(|counters| counters.dispatches),
+            packets: counters.map(|counters| counters.packets),
+            submissions: counters.map(|counters| counters.submissions),
+            wave_instructions: counters.and_then(|counters| counters.wave_instructions),
+            outputs,
+            schedules: outcome.ended + outcome.failed,
+            failed_schedules: outcome.failed,
+            failure: outcome.failure.as_deref(),
+            differing_seed: outcome.different,
+            findings: &outcome.findings,
+            profile: profile.map(|counts| ProfileSummary {
+                counts,
+                prediction: counts.predict(),
+                prediction_formula: FORMULA,
+            }),
+        });
+    }
+    let mut text = String::new();
+    if let Some(report) = report {
+        let instructions = match report.counters.wave_instructions {
+            Some(count) => format!(", {count} wave instructions"),
+            None => String::new(),
+        };
+        text.push_str(&format!("{} ran on {}{instructions}\n", report.kernel, report.device));
+    }
+    for output in &outputs {
+        text.push_str(&format!("argument {}: {} bytes in {}\n", output.argument, output.bytes, output.path));
+    }
+    text.push_str(&verdict(outcome));
+    if let Some(profile) = profile {
+        text.push_str(&profile_text(profile));
+    }
+    write_text(&text)
+}
+
+fn verdict(outcome: &Outcome) -> String {
+    let mut text = String::new();
+    for finding in &outcome.findings {
+        text.push_str(&format!("\n{finding}\n"));
+    }
+    if let Some(failure) = &outcome.failure {
+        let failed = outcome.failed;
+        text.push_str(&format!("\n{failed} schedule(s) did not end: {failure}\n"));
+    }
+    if let Some(seed) = outcome.different {
+        text.push_str(&format!("\nthe outputs depend on the schedule: --seed {seed} gives others\n"));
+    }
+    if !outcome.findings.is_empty() {
+        text.push_str(&format!("\n{} finding(s)\n", outcome.findings.len()));
+    }
+    text
+}
+
+fn profile_text(profile: &Profile) -> String {
+    let mut opcodes: Vec<(&String, &u64)> = profile.opcodes.iter().collect();
+    opcodes.sort_by(|left, right| right.1.cmp(left.1).then(left.0.cmp(right.0)));
+    let mut counts = Table::new(&[("instruction", Alignment::Left), ("count", Alignment::Right)]);
+    for (name, count) in opcodes.iter().take(OPCODES_SHOWN) {
+        counts.row(vec![(*name).clone(), count.to_string()]);
+    }
+    if opcodes.len() > OPCODES_SHOWN {
+        let rest: u64 = opcodes[OPCODES_SHOWN..].iter().map(|(_, count)| **count).sum();
+        counts.row(vec![format!("{} others", opcodes.len() - OPCODES_SHOWN), rest.to_string()]);
+    }
+    let bytes = &profile.bytes;
+    let mut memory = Table::new(&[("memory", Alignment::Left), ("bytes", Alignment::Right)]);
+    for (name, value) in [
+        ("vector loads", bytes.vector_load),
+        ("vector stores", bytes.vector_store),
+        ("atomics", bytes.atomic),
+        ("scalar loads", bytes.scalar_load),
+        ("scratch", bytes.scratch),
+        ("LDS loads", bytes.lds_load),
+        ("LDS stores and atomics", bytes.lds_store),
+    ] {
+        memory.row(vec![name.to_owned(), value.to_string()]);
+    }
+    let prediction = profile.predict();
+    let conflicts = profile.lds.cycles.saturating_sub(profile.lds.cycles_without_conflict);
+    format!(
+        "\n{counts}\n{memory}\nLDS: {} accesses, {conflicts} conflict cycles of {}\n\n\
+         prediction for the R9700, not a measurement: at least {:.3} us, bound by {} \
+         (memory {:.3}, issue {:.3}, LDS {:.3} us; {:.3} wave instructions per byte)\n{FORMULA}\n",
+        profile.lds.accesses,
+        profile.lds.cycles,
+        prediction.time_us(),
+        prediction.bound(),
+        prediction.memory_us,
+        prediction.issue_us,
+        prediction.lds_us,
+        prediction.instructions_per_byte,
+    )
+}
