@@ -1,9 +1,9 @@
 //! Which operations of the instruction set the shader engine executes, and why it does not execute the others.
 //!
 //! Contract: the answer comes from the translator itself, asked with one plain instruction per operation (workgroup
-//! barrier, MODE register, real-time message, `BUF_FMT_32_FLOAT` where an operation exists for some operands only), so it
-//! cannot differ from what a kernel meets. A kernel that uses an operation which is not executed stops with the fault
-//! that names it. Cost: well under a millisecond for all operations.
+//! barrier, MODE register, real-time message, `BUF_FMT_32_FLOAT` where an operation exists for some operands only),
+//! so it cannot differ from what a kernel meets. A kernel that uses an operation which is not executed stops with the
+//! fault that names it. Cost: well under a millisecond for all operations.
 
 use core::fmt;
 
@@ -94,7 +94,8 @@ pub fn not_executed(opcode: Opcode) -> Option<NotExecuted> {
     })
 }
 
-/// A plain instruction of an operation: registers for all operands, no modifiers, and an immediate that it has a use for.
+/// A plain instruction of an operation: registers for all operands, no modifiers, and an immediate that it has a use
+/// for.
 fn representative(opcode: Opcode) -> Instruction {
     use Opcode::*;
     let info = opcode.operands();

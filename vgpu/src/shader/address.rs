@@ -236,8 +236,8 @@ struct Descriptor {
 }
 
 impl Descriptor {
-    /// Distance from the base of a byte of a record: groups of `index_stride` records, in each the first elements of all
-    /// records, then the second, and so on.
+    /// Distance from the base of a byte of a record: groups of `index_stride` records, in each the first elements of
+    /// all records, then the second, and so on.
     fn swizzled(&self, index: u64, offset: u64) -> u64 {
         let (stride, element) = (self.stride as u64, self.element_bytes as u64);
         let (group, record) = (index / self.index_stride as u64, index % self.index_stride as u64);
@@ -363,8 +363,8 @@ mod tests {
 
     #[test]
     fn elements_of_a_swizzled_buffer_are_interleaved() {
-        // Elements of 4 bytes, 16 records interleaved, rule 1. Record 35 is the fourth of the third group; its byte 9 is in
-        // the third element: behind two groups of 16 records and two rows of 16 elements.
+        // Elements of 4 bytes, 16 records interleaved, rule 1. Record 35 is the fourth of the third group; its byte 9
+        // is in the third element: behind two groups of 16 records and two rows of 16 elements.
         let words = [0x1000, 48 << 16 | 1 << 30, 100, 1 << 28 | 1 << 21];
         let expected = 0x1000 + 2 * 16 * 48 + 2 * 16 * 4 + 3 * 4 + 1;
         assert_eq!(target(words, 35, 5, 0, 4), Target::Global(expected));

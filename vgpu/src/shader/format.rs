@@ -6,8 +6,7 @@
 //! are a **model**, as the card's rounding is not documented: to nearest even, saturated, NaN as 0; integers keep what
 //! their range allows.
 
-use crate::shader::float::{HALF_NAN, half_to_single, single_to_half};
-use crate::shader::valu::single::canonical;
+use crate::shader::float::{half_to_single, single_to_half};
 
 /// Components of a texel.
 pub(crate) const COMPONENTS: usize = 4;
@@ -49,8 +48,8 @@ const ALL_BUT_FLOAT: [Number; 6] = [
     Number::Signed,
 ];
 
-/// First format number of a group of widths, the widths, and how many of the number formats follow each other: 6 without
-/// float, 7 with, 3 for those without normalised and scaled forms, 4 for those without scaled forms and float.
+/// First format number of a group of widths, the widths, and how many of the number formats follow each other: 6
+/// without float, 7 with, 3 for those without normalised and scaled forms, 4 for those without scaled forms and float.
 const GROUPS: [(u8, [u8; COMPONENTS], u8); 12] = [
     (1, [8, 0, 0, 0], 6),
     (7, [16, 0, 0, 0], 7),
@@ -161,17 +160,16 @@ impl Format {
     }
 
     /// A component as a 16-bit register half holds it: f16 to nearest, or the low half of an integer.
-    pub fn to_half(self, component: u32) -> u32 {
+    pub fn component_to_half(self, component: u32) -> u32 {
         if self.is_integer() { component & 0xFFFF } else { single_to_half(component) }
     }
 
-    /// The inverse of [`Format::to_half`]: integers are extended by their sign.
-    pub fn from_half(self, half: u32) -> u32 {
+    /// The inverse of [`Format::component_to_half`]: integers are extended by their sign.
+    pub fn half_to_component(self, half: u32) -> u32 {
         match self.number {
             Number::Unsigned => half & 0xFFFF,
             Number::Signed => half as u16 as i16 as i32 as u32,
-            _ if half & 0x7FFF > 0x7C00 => half_to_single(HALF_NAN),
-            _ => canonical(f32::from_bits(half_to_single(half & 0xFFFF))),
+            _ => half_to_single(half & 0xFFFF),
         }
     }
 }

@@ -141,7 +141,7 @@ fn load(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
             }
             let is_upper = index % 2 == 1 || op.modifiers & UPPER_HALF != 0;
             let target = &mut wave.vector[(op.destination as usize + index / 2) & 255].0[lane];
-            let half = format.to_half(value);
+            let half = format.component_to_half(value);
             *target = if is_upper { *target & 0xFFFF | half << 16 } else { *target & 0xFFFF_0000 | half };
         }
     }
@@ -175,7 +175,7 @@ fn store(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
             } else {
                 let is_upper = index % 2 == 1 || op.modifiers & UPPER_HALF != 0;
                 let pair = wave.vector[(data + index / 2) & 255].0[lane];
-                format.from_half(pair >> if is_upper { 16 } else { 0 })
+                format.half_to_component(pair >> if is_upper { 16 } else { 0 })
             };
         }
         let texel = format.store(components);

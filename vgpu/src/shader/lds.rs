@@ -489,8 +489,8 @@ operations! {
     }
 }
 
-/// `ds_append` and `ds_consume`: the number of active lanes is added to (taken from) the dword at M0[15:0] and the offset;
-/// all of them get the old value. Nothing is done without active lanes.
+/// `ds_append` and `ds_consume`: the number of active lanes is added to (taken from) the dword at M0[15:0] and the
+/// offset; all of them get the old value. Nothing is done without active lanes.
 struct CountActive<const UP: bool>;
 impl<const UP: bool> Operation for CountActive<UP> {
     #[inline(always)]
@@ -510,8 +510,8 @@ impl<const UP: bool> Operation for CountActive<UP> {
     }
 }
 
-/// `ds_condxchg32_rtn_b64`: two dwords at a multiple of 8, of which each is replaced where bit 31 of its datum is set, by
-/// the other 31 bits.
+/// `ds_condxchg32_rtn_b64`: two dwords at a multiple of 8, of which each is replaced where bit 31 of its datum is
+/// set, by the other 31 bits.
 struct ExchangeMarked;
 impl Operation for ExchangeMarked {
     #[inline(always)]

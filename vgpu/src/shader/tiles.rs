@@ -1,12 +1,12 @@
 //! Loads of transposed tiles for matrix operations, and loads and stores of blocks of registers.
 //!
 //! Contract. `global_load_tr_b128` and `_b64` (wave32; a **model** of what is not documented: which lane's address is
-//! which part of the tile): lane `l` names 16 (8) bytes of memory: row `l % 16`, columns `8 · (l / 16)` to 7 further, of a
-//! tile of 16 × 16 elements of 2 (1) bytes. Lane `l` receives the elements of column `l % 16`, at the places that the
-//! layout of A and B gives to inner index = row (instruction set reference §7.3). All of EXEC must be set; an inactive
-//! lane reads nothing and its part of the tile is zero.
-//! `*_load_block` and `*_store_block`: bit `i` of m0 moves register `i` of 32 from or to byte `4 · i` behind the address.
-//! Cost: 1 µs for a tile, 10 ns per active lane and register of a block.
+//! which part of the tile): lane `l` names 16 (8) bytes of memory: row `l % 16`, columns `8 · (l / 16)` to 7 further,
+//! of a tile of 16 × 16 elements of 2 (1) bytes. Lane `l` receives the elements of column `l % 16`, at the places
+//! that the layout of A and B gives to inner index = row (instruction set reference §7.3). All of EXEC must be set;
+//! an inactive lane reads nothing and its part of the tile is zero.
+//! `*_load_block` and `*_store_block`: bit `i` of m0 moves register `i` of 32 from or to byte `4 · i` behind the
+//! address. Cost: 1 µs for a tile, 10 ns per active lane and register of a block.
 
 use std::marker::PhantomData;
 
