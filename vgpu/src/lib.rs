@@ -9,6 +9,7 @@ pub mod check;
 pub mod command_processor;
 pub mod config;
 pub mod counters;
+pub mod coverage;
 pub mod kernel;
 pub mod memory;
 pub mod shader;

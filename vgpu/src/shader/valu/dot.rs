@@ -1,10 +1,11 @@
 //! Dot products of floats (instruction set reference §7.1).
 //!
-//! Contract: a **model**, as the card's order, width and (but for v_dot2_f32_f16) denormals are not documented: products
-//! are exact and are added in f32 to the addend, low element first, each sum rounded to nearest even; a 16-bit result
-//! is rounded once more at the end. MODE has no influence. v_dot2_f32_f16 flushes f32 denormals, the others keep them.
-//! Modifiers: VOP3P's op_sel and neg_lo belong to the first product, op_sel_hi and neg_hi to the second; of the addend,
-//! neg_lo negates, and for bytes neg_hi takes the absolute value. In VOP3 forms neg and abs apply to both halves.
+//! Contract: a **model**, as the card's order, width and (but for v_dot2_f32_f16) denormals are not documented:
+//! products are exact and are added in f32 to the addend, low element first, each sum rounded to nearest even; a
+//! 16-bit result is rounded once more at the end. MODE has no influence. v_dot2_f32_f16 flushes f32 denormals, the
+//! others keep them. Modifiers: VOP3P's op_sel and neg_lo belong to the first product, op_sel_hi and neg_hi to the
+//! second; of the addend, neg_lo negates, and for bytes neg_hi takes the absolute value. In VOP3 forms neg and abs
+//! apply to both halves.
 
 use zrt_isa::Opcode;
 

@@ -1,9 +1,9 @@
 //! Vector ALU: VOP1, VOP2, VOPC, VOP3, VOP3SD, VOP3P and VOPD, with DPP, for 32 lanes (`wave64` runs them twice).
 //!
 //! Contract: [`translate`] resolves everything that does not change between executions; an instruction it does not
-//! know, or a modifier that has no meaning for the operation, gives `None`, and the caller reports the opcode. Results are
-//! bit-identical at every level; those of float matrix operations and dot products follow a model (`matrix`, `dot`).
-//! Cost: 3 to 6 ns for a common operation without modifiers at AVX-512; 10 to 20 ns in general.
+//! know, or a modifier that has no meaning for the operation, gives `None`, and the caller reports the opcode.
+//! Results are bit-identical at every level; those of float matrix operations and dot products follow a model
+//! (`matrix`, `dot`). Cost: 3 to 6 ns for a common operation without modifiers at AVX-512; 10 to 20 ns in general.
 //!
 //! Where things are: `operand` resolves operands, `access` reads and writes them in full generality, `shell` turns
 //! lane functions into register functions, `macros` makes the tables; the other files are the tables.

@@ -81,7 +81,7 @@ fn round_stochastically(bits: u32, random: u32, fraction_bits: u32, minimum_expo
     let shift = (place - (exponent - 23)).min(60);
     let (kept, rest) = (u64::from(significand) >> shift, u64::from(significand) & ((1 << shift) - 1));
     let fraction = (u128::from(rest) << 32 >> shift) as u64;
-    let rounded = kept + (fraction + u64::from(random) >> 32);
+    let rounded = kept + ((fraction + u64::from(random)) >> 32);
     let magnitude = rounded as f32 * f32::from_bits(((place + 127) as u32) << 23);
     bits & 1 << 31 | magnitude.to_bits()
 }

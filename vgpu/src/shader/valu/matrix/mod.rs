@@ -177,15 +177,15 @@ impl<const BANKS: usize> Tile<'_, BANKS> {
         let mut b = [[T::default(); SIDE]; DEPTH_MAX];
         let mut c = [[S::default(); SIDE]; SIDE];
         let bits = shape.sum.bits();
-        for line in 0..SIDE {
-            for k in 0..shape.depth() {
+        for (line, (stored_row, sums)) in a.iter_mut().zip(&mut c).enumerate() {
+            for (k, stored) in stored_row.iter_mut().enumerate().take(shape.depth()) {
                 let value = operand(shape.a, 0, k, self.operand(0, shape.a, shape.depth(), line, k));
-                a[line][k] = (value, self.meets(line, k) % DEPTH_MAX);
+                *stored = (value, self.meets(line, k) % DEPTH_MAX);
             }
             for (k, row) in b.iter_mut().enumerate().take(shape.inner) {
                 row[line] = operand(shape.b, 1, k, self.operand(1, shape.b, shape.inner, line, k));
             }
-            for (column, value) in c[line].iter_mut().enumerate() {
+            for (column, value) in sums.iter_mut().enumerate() {
                 let place = sum_place(bits, line, column, Self::IS_WAVE64);
                 let dword = self.dword(self.addend(), place.register(bits), place.lane);
                 *value = addend(dword >> place.shift(bits) & (u32::MAX >> (32 - bits)));

@@ -466,7 +466,8 @@ fn sparse_products() {
 
 #[test]
 fn float_sums_follow_the_model() {
-    // One row of A and one column of B matter: all others hold the same. A's row is 2^12, 1, 1, ...; B's column 2^12, 1, 1.
+    // One row of A and one column of B matter: all others hold the same. A's row is 2^12, 1, 1, ...; B's column 2^12,
+    // 1, 1.
     let mut banks = Banks::new();
     banks.fill(0, 16, 16, false, |_, k| if k == 0 { 0x6C00 } else { 0x3C00 });
     banks.fill(8, 16, 16, false, |_, k| if k == 0 { 0x6C00 } else { 0x3C00 });
