@@ -209,17 +209,6 @@ impl ReaderSets {
         self.collect_at = COLLECT_NODES.max(2 * self.nodes.len());
         self.forget_answers();
     }
-
-    #[cfg(test)]
-    pub(super) fn waves(&self, set: u32) -> Vec<u32> {
-        let mut at = set;
-        let mut waves = Vec::new();
-        while at != 0 {
-            waves.push(self.nodes[at as usize].earlier.wave);
-            at = self.nodes[at as usize].parent;
-        }
-        waves
-    }
 }
 
 /// True where whoever is ordered after the present read is ordered after the earlier one too.
@@ -240,5 +229,62 @@ pub(super) fn worse(one: Option<Conflict>, other: Option<Conflict>) -> Option<Co
         }
         (Some(first), _) => Some(first),
         (None, second) => second,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::memory::finding::Defect;
+
+    fn reads(current: &mut Current, wave: u32) {
+        current.renew();
+        (current.wave, current.sequence) = (wave, current.sequence + 1);
+    }
+
+    /// The waves of a set, newest first.
+    fn waves(sets: &ReaderSets, set: u32) -> Vec<u32> {
+        let next = |at: &u32| Some(sets.nodes[*at as usize].parent);
+        let nodes = std::iter::successors(Some(set), next).take_while(|at| *at != 0);
+        nodes.map(|at| sets.nodes[at as usize].earlier.wave).collect()
+    }
+
+    #[test]
+    fn lanes_of_one_instruction_share_sets_and_rereads_do_not_grow_them() {
+        let (mut sets, mut current, sites) = (ReaderSets::default(), Current::default(), Sites::default());
+        reads(&mut current, 1);
+        let one = sets.add(0, WHOLE, &mut current, &sites);
+        assert_eq!(sets.add(0, WHOLE, &mut current, &sites), one);
+        assert_eq!(sets.add(one, WHOLE, &mut current, &sites), one);
+        reads(&mut current, 2);
+        let two = sets.add(one, WHOLE, &mut current, &sites);
+        reads(&mut current, 1);
+        let again = sets.add(two, WHOLE, &mut current, &sites);
+        assert_eq!(waves(&sets, again), [1, 2]);
+        // A read of fewer bytes does not stand for one of all.
+        reads(&mut current, 2);
+        let part = sets.add(again, 1, &mut current, &sites);
+        assert_eq!(waves(&sets, part), [2, 1, 2]);
+    }
+
+    #[test]
+    fn unused_nodes_are_reclaimed_and_sets_keep_their_readers() {
+        let (mut sets, mut current, sites) = (ReaderSets::default(), Current::default(), Sites::default());
+        let mut set = 0;
+        for round in 0..50 {
+            reads(&mut current, round % 5);
+            set = sets.add(set, WHOLE, &mut current, &sites);
+        }
+        let before = waves(&sets, set);
+        let (mut first, mut second, mut empty) = (set, set, 0);
+        sets.collect([&mut first, &mut second, &mut empty].into_iter());
+        assert_eq!((first, empty), (second, 0));
+        assert_eq!(waves(&sets, first), before);
+        assert_eq!(sets.nodes.len(), 6, "five readers and the empty set");
+        reads(&mut current, 4);
+        let conflict = sets.conflict(first, WHOLE, &mut current, &sites);
+        assert_eq!(conflict.map(|conflict| conflict.defect), Some(Defect::Race));
+        assert_eq!(sets.outside(first, WHOLE), 0);
+        assert_eq!(sets.outside(0, 1), 0);
     }
 }

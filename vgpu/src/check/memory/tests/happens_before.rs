@@ -4,12 +4,14 @@ use super::rig::{BASE, Host, LEN};
 use crate::check::memory::{
     Access, AccessKind, Completed, Defect, GroupShadow, MemoryChecker, Scope, WaveId,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 const WAVES: u32 = 4;
 const WAVES_OF_GROUP: u32 = 2;
-const LOCATIONS: usize = 4;
-const STEPS: usize = 60;
+/// Locations in use at a time: first those of data, then those of flags.
+const SLOTS: usize = 8;
+const DATA_SLOTS: usize = 6;
+const STEPS: usize = 100;
 const PROGRAMS: u64 = 20_000;
 
 /// A small generator, so that a failing seed can be run again.
@@ -86,7 +88,7 @@ struct Model {
     /// Acquires that wait for their load: event, knowledge.
     pending: [Vec<(usize, Knowledge)>; WAVES as usize],
     /// What flag writes have published, by location: who, scope, knowledge.
-    published: [Vec<(usize, Scope, Knowledge)>; LOCATIONS],
+    published: BTreeMap<usize, Vec<(usize, Scope, Knowledge)>>,
     arriving: [Knowledge; (WAVES / WAVES_OF_GROUP) as usize],
     complete: [Knowledge; (WAVES / WAVES_OF_GROUP) as usize],
 }
@@ -134,14 +136,14 @@ impl Model {
             for own in self.events.iter_mut().filter(|own| own.wave == wave && own.location == location) {
                 own.mask &= !mask;
             }
-            self.published[location].clear();
+            self.published.remove(&location);
         }
         let is_load = event.counts_as_load();
         let (is_flag, is_write) = (event.is_flag(), event.is_write());
         self.events.push(event);
         if is_flag && is_load {
             let mut acquired = Knowledge::default();
-            for (from, their_scope, knowledge) in &self.published[location] {
+            for (from, their_scope, knowledge) in self.published.entry(location).or_default().iter() {
                 if reaches(scope.min(*their_scope), wave, *from) {
                     acquired.join(knowledge);
                 }
@@ -155,9 +157,9 @@ impl Model {
                 .observed
                 .extend(self.events.iter().enumerate().filter(own_flags).map(|(number, _)| number));
             if kind == AccessKind::Store {
-                self.published[location].clear();
+                self.published.remove(&location);
             }
-            self.published[location].push((wave, scope, knowledge));
+            self.published.entry(location).or_default().push((wave, scope, knowledge));
         }
         worst
     }
@@ -186,15 +188,16 @@ fn run(seed: u64) -> Result<[usize; 3], String> {
     let mut completed = [Completed::default(); WAVES as usize];
     // Signalled and not yet through the wait; whether the phase is complete.
     let (mut has_signalled, mut may_pass) = ([false; WAVES as usize], [false; WAVES as usize]);
-    let mut is_dead = [false; LOCATIONS];
+    let mut slots: [usize; SLOTS] = std::array::from_fn(|slot| slot);
+    let mut fresh = SLOTS;
     let mut counts = [0; 3];
     let mut trace = String::new();
     for step in 0..STEPS {
         let wave = random.below(u64::from(WAVES)) as usize;
         let group = wave / WAVES_OF_GROUP as usize;
         let id = WaveId(wave as u32);
-        match random.below(10) {
-            0 if !has_signalled[wave] => {
+        match random.below(16) {
+            0..=3 if !has_signalled[wave] => {
                 trace += &format!("{step}: wave {wave} signals\n");
                 checker.barrier_signal(&mut shadows[group], id);
                 let published = model.published_by(wave);
@@ -207,14 +210,14 @@ fn run(seed: u64) -> Result<[usize; 3], String> {
                     members.for_each(|member| may_pass[member] = true);
                 }
             }
-            0 | 1 if may_pass[wave] => {
+            0..=3 if may_pass[wave] => {
                 trace += &format!("{step}: wave {wave} passes\n");
                 checker.barrier_wait(&shadows[group], id);
                 let complete = model.complete[group].clone();
                 model.knows[wave].join(&complete);
                 (has_signalled[wave], may_pass[wave]) = (false, false);
             }
-            2 | 3 => {
+            4 | 5 => {
                 let (loads, stores) = [(true, false), (false, true), (true, true)][random.below(3) as usize];
                 trace += &format!("{step}: wave {wave} waits, loads {loads}, stores {stores}\n");
                 if loads {
@@ -227,15 +230,17 @@ fn run(seed: u64) -> Result<[usize; 3], String> {
                 model.wait(wave, loads, stores);
             }
             _ => {
-                let location = random.below(LOCATIONS as u64) as usize;
-                // The last two locations are mostly flags.
-                let flag_odds = if location >= 2 { 5 } else { 1 };
-                let is_flag = random.below(6) < flag_odds;
-                let scope = if is_flag {
-                    [Scope::Se, Scope::Device, Scope::Device, Scope::Device][random.below(4) as usize]
+                let is_flag_slot = random.below(2) == 0;
+                let slot = if is_flag_slot {
+                    DATA_SLOTS + random.below((SLOTS - DATA_SLOTS) as u64) as usize
                 } else {
-                    Scope::Cu
+                    random.below(DATA_SLOTS as u64) as usize
                 };
+                let location = slots[slot];
+                let is_flag = random.below(8) < if is_flag_slot { 7 } else { 1 };
+                let scopes =
+                    [Scope::Cu, Scope::Se, Scope::Device, Scope::Device, Scope::Device, Scope::Device];
+                let scope = if is_flag { scopes[random.below(6) as usize] } else { Scope::Cu };
                 let kinds = [
                     AccessKind::Load,
                     AccessKind::Store,
@@ -243,14 +248,12 @@ fn run(seed: u64) -> Result<[usize; 3], String> {
                     AccessKind::Atomic { returns: false },
                 ];
                 let kind = kinds[random.below(if is_flag { 4 } else { 2 }) as usize];
+                let is_flag = is_flag && (scope != Scope::Cu || kind.is_atomic());
                 let (mask, offset, len) = match random.below(4) {
                     0 if !is_flag => (0b0011, 0, 2),
                     1 if !is_flag => (0b1100, 2, 2),
                     _ => (0b1111, 0, 4),
                 };
-                if is_dead[location] {
-                    continue;
-                }
                 trace += &format!("{step}: wave {wave} {kind:?} {scope:?} at {location}, mask {mask:04b}\n");
                 sequences[wave] += 1;
                 let pc = 0x100 + step as u64;
@@ -276,7 +279,9 @@ fn run(seed: u64) -> Result<[usize; 3], String> {
                 }
                 counts[expected as usize] += 1;
                 // After a conflict the checker keeps the newest access only.
-                is_dead[location] = expected != Verdict::Fine;
+                if expected != Verdict::Fine {
+                    (slots[slot], fresh) = (fresh, fresh + 1);
+                }
             }
         }
     }

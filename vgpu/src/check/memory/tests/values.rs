@@ -112,3 +112,28 @@ fn many_readers_are_kept_and_a_later_barrier_clears_them() {
     rig.store(101, Scope::Cu, BASE + 4, 1);
     assert_eq!(rig.defects(), [Defect::Race]);
 }
+
+#[test]
+#[ignore = "a measurement; run it alone, optimised, with --nocapture"]
+fn cost_of_neighbouring_lanes() {
+    const ROUNDS: u32 = 20_000;
+    let mut rig = Rig::new();
+    let kinds =
+        [(AccessKind::Load, 0), (AccessKind::Load, 0), (AccessKind::Store, 0), (AccessKind::LdsLoad, 0)];
+    for (round, (kind, first_wave)) in kinds.into_iter().enumerate() {
+        let start = std::time::Instant::now();
+        for step in 0..ROUNDS {
+            rig.begin(first_wave + step % if round == 1 { 2 } else { 1 }, kind, Scope::Cu);
+            for lane in 0..32 {
+                let va = BASE + u64::from(step % 64 * 128 + lane * 4);
+                match kind {
+                    AccessKind::Load => rig.checker.load(lane, va, &mut rig.host, &mut [0; 4]),
+                    AccessKind::Store => rig.checker.store(lane, va, &[1; 4], &mut rig.host),
+                    _ => assert!(rig.checker.lds_load(&mut rig.group, lane, lane * 4, 4, 4)),
+                }
+            }
+        }
+        let each = start.elapsed().as_nanos() as f64 / f64::from(ROUNDS * 32);
+        println!("{kind:?}, variant {round}: {each:.1} ns per lane and dword");
+    }
+}
