@@ -35,7 +35,7 @@ pub struct Arguments {
     #[arg(long)]
     pub check: bool,
     /// Explore so many schedules; implies --check
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub seeds: Option<String>,
     /// First schedule: the seed that a finding names repeats it
     #[arg(long, value_name = "SEED", default_value_t = 0)]
@@ -60,25 +60,25 @@ pub struct KernelArguments {
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
     /// Workgroups in x, y, z
-    #[arg(long, value_name = "X,Y,Z")]
+    #[arg(long, value_name = "X,Y,Z", allow_hyphen_values = true)]
     pub grid: String,
     /// Work-items of a workgroup in x, y, z; a kernel that requires a size needs none
-    #[arg(long, value_name = "X,Y,Z")]
+    #[arg(long, value_name = "X,Y,Z", allow_hyphen_values = true)]
     pub block: Option<String>,
     /// Argument of the kernel, in its order: in:FILE, out:BYTES:FILE, inout:FILE, u32:N, u64:N or f32:X
     #[arg(long = "arg", value_name = "ARGUMENT", allow_hyphen_values = true)]
     pub arguments: Vec<String>,
     /// LDS in bytes beyond what the kernel declares
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
     pub lds: Option<String>,
     /// Lanes of a wave: 32 or 64 (raw code; checked for others)
-    #[arg(long, value_name = "LANES")]
+    #[arg(long, value_name = "LANES", allow_negative_numbers = true)]
     pub wave: Option<String>,
     /// Vector registers of raw code, 1 to 256
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub vgprs: Option<String>,
     /// User SGPRs of raw code, 2 to 16; s[0:1] is the address of the arguments
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub user_sgprs: Option<String>,
 }
 
