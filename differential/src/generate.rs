@@ -1,0 +1,297 @@
+//! Programs and inputs from seeds.
+//!
+//! Contract: the same seed gives the same program and the same inputs everywhere. A program is bounded: at most
+//! [`STEPS_MAX`] steps, [`STATEMENTS_MAX`] statements of a phase, loops of at most 7 turns nested at most twice.
+
+use crate::operators::{ATOMIC_TYPES, ATOMICS, CROSSES, operators_of};
+use crate::program::{Expression, Phase, Place, Program, Statement, Step, Type, VARIABLES};
+use crate::random::Random;
+
+/// Most steps of a program.
+pub const STEPS_MAX: u32 = 8;
+/// Most statements of a phase, those inside others not counted.
+pub const STATEMENTS_MAX: u32 = 6;
+/// Deepest expression.
+const EXPRESSION_DEPTH_MAX: u32 = 4;
+/// Deepest nesting of statements.
+const BLOCK_DEPTH_MAX: u32 = 2;
+/// Variables that are u32: exchanges are of these.
+const U32_VARIABLES: u32 = 4;
+
+/// The program of a seed.
+pub fn program(seed: u64) -> Program {
+    let mut generator = Generator { random: Random::new(seed), loops: 0, budget: 0 };
+    let mut steps = vec![generator.phase()];
+    let count = 1 + generator.random.below(STEPS_MAX - 1);
+    for _ in 0..count {
+        let step = match generator.random.below(8) {
+            0..3 => generator.phase(),
+            3..6 => generator.cross(),
+            6 => generator.share(),
+            _ => generator.share_atomic(),
+        };
+        steps.push(step);
+    }
+    steps.push(generator.phase());
+    Program { seed, steps }
+}
+
+/// The input buffer of a seed: `bytes` bytes, with the values that break things more often than chance has them.
+pub fn inputs(seed: u64, bytes: usize) -> Vec<u8> {
+    let mut random = Random::new(!seed);
+    let mut buffer = Vec::with_capacity(bytes + 8);
+    while buffer.len() < bytes {
+        let kind = *random.choose(&[Type::U32, Type::U64, Type::F32, Type::F64, Type::F16, Type::U32]);
+        let bits = constant(&mut random, kind).to_le_bytes();
+        let (count, width) = match kind {
+            Type::F16 => (2, 2),
+            Type::U64 | Type::F64 if buffer.len() % 8 == 0 => (1, 8),
+            _ => (1, 4),
+        };
+        (0..count).for_each(|_| buffer.extend_from_slice(&bits[..width]));
+    }
+    buffer.truncate(bytes);
+    buffer
+}
+
+/// A value of a type as bits, half of the time one at an edge.
+fn constant(random: &mut Random, kind: Type) -> u64 {
+    let width = kind.width_bits();
+    let mask = u64::MAX >> (64 - width);
+    let (exponent_bits, fraction_bits): (u32, u32) = match kind {
+        Type::F16 => (5, 10),
+        Type::F32 => (8, 23),
+        Type::F64 => (11, 52),
+        _ => {
+            let edge = 1u64 << random.below(width);
+            return mask
+                & match random.below(8) {
+                    0 => u64::from(random.below(16)),
+                    1 => u64::from(random.below(16)).wrapping_neg(),
+                    2 => edge,
+                    3 => edge - 1,
+                    4 => edge.wrapping_neg(),
+                    5 => u64::from(random.below(256)),
+                    _ => random.bits(),
+                };
+        }
+    };
+    let sign = u64::from(random.one_in(2)) << (width - 1);
+    let fraction = random.bits() & ((1 << fraction_bits) - 1);
+    let exponent_max = (1u64 << exponent_bits) - 1;
+    let bias = exponent_max / 2;
+    let with = |exponent: u64, fraction: u64| sign | exponent << fraction_bits | fraction;
+    match random.below(16) {
+        0 => with(0, 0),
+        1 => with(0, fraction),
+        2 => with(exponent_max, 0),
+        3 => with(exponent_max, fraction | 1),
+        4 => with(bias, 0),
+        5 => with(exponent_max - 1, (1 << fraction_bits) - 1),
+        6 => with(1, u64::from(random.below(3))),
+        // Halves and small integers, for roundings and ties.
+        7 | 8 => with(bias + u64::from(random.below(4)), fraction & (3 << (fraction_bits - 3))),
+        9 => with(bias + u64::from(random.below(bias as u32)), fraction),
+        10 => with(u64::from(random.below(exponent_max as u32)), fraction),
+        11 => with(bias + u64::from(fraction_bits) - 2 + u64::from(random.below(4)), fraction),
+        _ => with(bias - 4 + u64::from(random.below(9)), fraction),
+    }
+}
+
+struct Generator {
+    random: Random,
+    /// Loops around the present place.
+    loops: usize,
+    /// Operations that the present statement may still have.
+    budget: u32,
+}
+
+impl Generator {
+    fn phase(&mut self) -> Step {
+        let is_called = self.random.one_in(8);
+        let count = 2 + self.random.below(STATEMENTS_MAX - 1);
+        Step::Phase(Phase { is_called, body: self.block(count, 0) })
+    }
+
+    fn u32_variable(&mut self) -> usize {
+        self.random.below(U32_VARIABLES) as usize
+    }
+
+    fn cross(&mut self) -> Step {
+        Step::Cross {
+            operation: *self.random.choose(CROSSES),
+            to: self.u32_variable(),
+            from: self.u32_variable(),
+            index: self.u32_variable(),
+            immediate: self.random.bits() as u32 & 0x7FFF_FFFF,
+        }
+    }
+
+    fn share(&mut self) -> Step {
+        Step::Share {
+            variable: self.random.below(VARIABLES.len() as u32) as usize,
+            factor: self.random.below(32) * 2 + 1,
+            offset: self.random.below(64),
+        }
+    }
+
+    fn share_atomic(&mut self) -> Step {
+        Step::ShareAtomic {
+            operation: *self.random.choose(ATOMICS),
+            value: self.u32_variable(),
+            index: self.u32_variable(),
+        }
+    }
+
+    fn block(&mut self, count: u32, depth: u32) -> Vec<Statement> {
+        (0..count).map(|_| self.statement(depth)).collect()
+    }
+
+    fn inner(&mut self, depth: u32) -> Vec<Statement> {
+        let count = 1 + self.random.below(2);
+        self.block(count, depth + 1)
+    }
+
+    fn statement(&mut self, depth: u32) -> Statement {
+        let choice = self.random.below(if depth < BLOCK_DEPTH_MAX { 16 } else { 12 });
+        match choice {
+            0..8 => {
+                let variable = self.random.below(VARIABLES.len() as u32) as usize;
+                Statement::Assign(variable, self.root(VARIABLES[variable]))
+            }
+            8 => {
+                let kind = *self.random.choose(&Type::ALL);
+                Statement::Store(kind, self.root(Type::U32), self.root(kind))
+            }
+            9 if self.random.one_in(2) => {
+                Statement::StoreQuad(self.root(Type::U32), [self.root(Type::U32), self.root(Type::U32)])
+            }
+            9 | 10 => Statement::StorePrivate(self.root(Type::U32), self.root(Type::U32)),
+            11 => {
+                let name = *self.random.choose(ATOMICS);
+                let signed = matches!(name, "min" | "max");
+                let kind = ATOMIC_TYPES[self.random.below(if signed { 4 } else { 2 }) as usize];
+                Statement::Atomic(name, kind, self.root(Type::U32), self.root(kind))
+            }
+            12 | 13 => {
+                let condition = self.root(Type::U32);
+                let then = self.inner(depth);
+                let otherwise = if self.random.one_in(2) { self.inner(depth) } else { Vec::new() };
+                Statement::If(condition, then, otherwise)
+            }
+            14 => {
+                let turns = self.root(Type::U32);
+                let counter = self.loops;
+                self.loops += 1;
+                let body = self.inner(depth);
+                self.loops -= 1;
+                Statement::Loop(counter, turns, body)
+            }
+            _ => {
+                let value = self.root(Type::U32);
+                let arms = 2 + self.random.below(5);
+                Statement::Switch(value, (0..arms).map(|_| self.block(1, depth + 1)).collect())
+            }
+        }
+    }
+
+    fn root(&mut self, kind: Type) -> Expression {
+        self.budget = 12;
+        let depth = 1 + self.random.below(EXPRESSION_DEPTH_MAX);
+        self.expression(kind, depth)
+    }
+
+    fn expression(&mut self, kind: Type, depth: u32) -> Expression {
+        if depth == 0 || self.budget == 0 || self.random.one_in(6) {
+            return self.leaf(kind);
+        }
+        self.budget -= 1;
+        let operator = *self.random.choose(operators_of(kind));
+        let operands = operator.operands.iter().map(|kind| self.expression(*kind, depth - 1)).collect();
+        Expression::Operation(operator, operands)
+    }
+
+    fn leaf(&mut self, kind: Type) -> Expression {
+        match self.random.below(12) {
+            0 | 1 => Expression::Constant(kind, constant(&mut self.random, kind)),
+            2 => {
+                let place = *self.random.choose(&[Place::Input, Place::Patch, Place::Shared]);
+                Expression::Load(place, kind, Box::new(self.index()))
+            }
+            3 if kind == Type::U32 => match self.random.below(4) {
+                0 => Expression::Item,
+                1 => Expression::LoadQuad(Box::new([self.index(), self.index()])),
+                2 if self.loops > 0 => Expression::Counter(self.random.below(self.loops as u32) as usize),
+                _ => Expression::Private(Box::new(self.index())),
+            },
+            _ => {
+                let of_kind: Vec<usize> =
+                    (0..VARIABLES.len()).filter(|variable| VARIABLES[*variable] == kind).collect();
+                Expression::Variable(*self.random.choose(&of_kind))
+            }
+        }
+    }
+
+    fn index(&mut self) -> Expression {
+        let variable = Expression::Variable(self.u32_variable());
+        if self.budget == 0 || self.random.one_in(2) {
+            return variable;
+        }
+        self.budget -= 1;
+        let operator = *self.random.choose(operators_of(Type::U32));
+        let leaf = |kind: &Type| match kind {
+            Type::U32 => variable.clone(),
+            kind => {
+                let first = VARIABLES.iter().position(|variable| variable == kind);
+                first.map_or(Expression::Constant(*kind, 1), Expression::Variable)
+            }
+        };
+        Expression::Operation(operator, operator.operands.iter().map(leaf).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_name_programs_and_inputs() {
+        assert_eq!(program(5), program(5));
+        assert_ne!(program(5).steps, program(6).steps);
+        assert_eq!(inputs(5, 4096), inputs(5, 4096));
+        assert_ne!(inputs(5, 4096), inputs(6, 4096));
+        assert_eq!(inputs(1, 1001).len(), 1001);
+    }
+
+    /// Every operation of the table and every kind of statement occurs, with the types that it says.
+    #[test]
+    fn everything_is_generated_and_well_typed() {
+        let mut names = std::collections::BTreeSet::new();
+        for seed in 0..3000 {
+            let mut made = program(seed);
+            assert!(made.steps.len() <= STEPS_MAX as usize + 2);
+            made.visit_expressions(&mut |expression| {
+                if let Expression::Operation(operator, operands) = expression {
+                    let kinds: Vec<Type> = operands.iter().map(Expression::result).collect();
+                    assert_eq!(kinds, operator.operands);
+                    names.insert(operator.name.clone());
+                }
+            });
+            for step in &made.steps {
+                if let Step::Cross { operation, .. } = step {
+                    names.insert((*operation).into());
+                }
+            }
+        }
+        assert_eq!(names.len(), crate::operators::OPERATORS.len() + CROSSES.len());
+    }
+
+    #[test]
+    fn inputs_have_edges() {
+        let words: Vec<u32> =
+            inputs(3, 1 << 16).as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        for edge in [0, 1, u32::MAX, 0x8000_0000, 0x7F80_0000, 0x3F80_0000, 0x7F7F_FFFF] {
+            assert!(words.contains(&edge), "{edge:#x}");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Independent evidence for the semantics of the virtual device: random programs, compiled for gfx1201 and for the host
+//! by a compiler that knows nothing of either, run on many inputs, compared bit for bit.
+//!
+//! # Contract
+//! - The host's side is compiled C; nothing interprets the trees of [`program`].
+//! - Programs are free of undefined behaviour, and of results that two correct machines may have differently: every
+//!   difference is an error of the device (or of a compiler).
+//! - A seed is all that it takes to have a program, its inputs and its optimisation level again.
+//! - Needs clang-22 and lld-22. No card is used.
+#![forbid(unsafe_code)]
+
+pub mod batch;
+pub mod campaign;
+pub mod error;
+pub mod generate;
+pub mod minimise;
+pub mod operators;
+pub mod program;
+pub mod random;
+pub mod runner;
+pub mod text;
+pub mod toolchain;

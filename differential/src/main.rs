@@ -1,0 +1,158 @@
+//! `zrt-differential`: a campaign from the command line.
+//!
+//! Contract: exit status 0 where all programs gave the same results, 1 where one did not, 2 where the comparison could
+//! not be made. What failed stands on standard output, smallest program first.
+
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use zrt_differential::batch::Verdict;
+use zrt_differential::campaign::{Campaign, Failure, Report, optimisation};
+use zrt_differential::error::DifferentialError;
+use zrt_differential::generate::inputs;
+use zrt_differential::program::Program;
+use zrt_differential::text::{HEADER, HEADER_NAME, source};
+use zrt_differential::toolchain::{IN_BYTES_PER_ITEM, Shape};
+
+/// Failures that are printed.
+const PRINTED_MAX: usize = 20;
+
+/// Runs random programs on the virtual R9700 and on the host, and compares.
+#[derive(Parser)]
+struct Options {
+    /// Number of programs
+    #[arg(long, default_value_t = 200)]
+    programs: u64,
+    /// Seed of the first program; program i has seed + i
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Inputs of a program, a power of two from 64
+    #[arg(long, default_value_t = 1024)]
+    inputs: u32,
+    /// Folder for the sources of failing programs
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// Lanes of a wave
+    #[arg(long, default_value = "32", value_parser = ["32", "64"])]
+    wave: String,
+    /// Threads
+    #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, |count| count.get()))]
+    jobs: usize,
+    /// Failing programs that are made smaller
+    #[arg(long, default_value_t = 3)]
+    minimise: usize,
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(report) if report.failures.is_empty() => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<Report, DifferentialError> {
+    let shape = Shape::new(options.inputs, options.wave == "64")?;
+    let bar = ProgressBar::new(options.programs);
+    if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} programs, {eta} left") {
+        bar.set_style(style);
+    }
+    bar.set_message("comparing");
+    let campaign = Campaign {
+        programs: options.programs,
+        first_seed: options.seed,
+        shape,
+        jobs: options.jobs,
+        minimised_max: options.minimise,
+        plant: None,
+    };
+    let report = campaign.run(&|done| bar.inc(done))?;
+    bar.finish_and_clear();
+    for failure in report.failures.iter().take(PRINTED_MAX) {
+        print_failure(failure, shape);
+    }
+    if let Some(folder) = &options.keep {
+        report.failures.iter().try_for_each(|failure| keep(folder, failure))?;
+    }
+    print_summary(&report, options, shape);
+    Ok(report)
+}
+
+fn print_failure(failure: &Failure, shape: Shape) {
+    let seed = failure.program.seed;
+    let level = optimisation(seed);
+    match (&failure.smaller, &failure.verdict) {
+        (Some((smaller, verdict)), _) => {
+            println!(
+                "seed {seed}, -O{level}, made smaller from {} to {} nodes",
+                failure.program.size(),
+                smaller.size()
+            );
+            print_verdict(smaller, verdict, shape);
+            println!("{}", source(std::slice::from_ref(smaller)));
+        }
+        (None, verdict) => {
+            println!("seed {seed}, -O{level}");
+            print_verdict(&failure.program, verdict, shape);
+        }
+    }
+}
+
+fn print_verdict(program: &Program, verdict: &Verdict, shape: Shape) {
+    match verdict {
+        Verdict::Same => println!("  same results"),
+        Verdict::Fault(text) => println!("  fault: {text}"),
+        Verdict::Differs(difference) => {
+            println!("  {difference}");
+            if let Some(item) = difference.item {
+                let inputs = inputs(program.seed, shape.in_bytes());
+                let own = &inputs[item * IN_BYTES_PER_ITEM..(item + 1) * IN_BYTES_PER_ITEM];
+                let words: Vec<String> = own
+                    .as_chunks::<4>()
+                    .0
+                    .iter()
+                    .map(|word| format!("{:08x}", u32::from_le_bytes(*word)))
+                    .collect();
+                println!("  words of input {item}: {}", words.join(" "));
+            }
+        }
+    }
+}
+
+fn keep(folder: &std::path::Path, failure: &Failure) -> Result<(), DifferentialError> {
+    let write = |name: String, text: &str| {
+        let path = folder.join(name);
+        std::fs::create_dir_all(folder)
+            .and_then(|()| std::fs::write(&path, text))
+            .map_err(|source| DifferentialError::File { path, source })
+    };
+    let seed = failure.program.seed;
+    write(HEADER_NAME.into(), HEADER)?;
+    write(format!("seed-{seed}.c"), &source(std::slice::from_ref(&failure.program)))?;
+    match &failure.smaller {
+        Some((smaller, _)) => write(format!("seed-{seed}-smaller.c"), &source(std::slice::from_ref(smaller))),
+        None => Ok(()),
+    }
+}
+
+fn print_summary(report: &Report, options: &Options, shape: Shape) {
+    println!("| level | programs | inputs | lanes | result |");
+    println!("| ----- | -------: | -----: | ----: | ------ |");
+    for ((level, kind), count) in &report.counts {
+        println!("| -O{level}   | {count:>8} | {:>6} | {:>5} | {kind} |", shape.items(), shape.wave_lanes());
+    }
+    let again = "again with: --programs 1 --seed";
+    match report.failures.first() {
+        None => println!("{} programs from seed {}: no difference", options.programs, options.seed),
+        Some(first) => println!(
+            "{} of {} programs failed; the first {again} {}",
+            report.failures.len(),
+            options.programs,
+            first.program.seed
+        ),
+    }
+}

@@ -1,0 +1,192 @@
+//! The operations of `support/differential.h` with their types.
+//!
+//! Contract: constant once made; every name is a function of the header that is defined for all operands.
+
+use crate::program::Type;
+use std::sync::LazyLock;
+
+/// One function of the header.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Operator {
+    /// Name of the function.
+    pub name: String,
+    /// Type of its value.
+    pub result: Type,
+    /// Types of its operands.
+    pub operands: Vec<Type>,
+}
+
+use Type::{F16, F32, F64, I32, I64, U8, U16, U32, U64};
+
+/// Integer types.
+const INTEGERS: [Type; 6] = [U8, U16, I32, U32, I64, U64];
+/// Floating-point types.
+const FLOATS: [Type; 3] = [F16, F32, F64];
+/// What the header makes for each integer type, two operands of it.
+const INTEGER_BINARY: &[&str] =
+    &["add", "sub", "mul", "and", "or", "xor", "min", "max", "addsat", "subsat", "div", "rem"];
+/// The same for each floating-point type.
+const FLOAT_BINARY: &[&str] = &["add", "sub", "mul", "div", "min", "max", "less", "copysign"];
+const FLOAT_UNARY: &[&str] = &["neg", "abs", "sqrt", "floor", "ceil", "trunc", "rint"];
+const FLOAT_COMPARE: &[&str] = &["eq", "lt", "le", "nge", "unordered"];
+/// Single functions: stem, result (which ends the name), operands.
+const SINGLE: &[(&str, Type, &[Type])] = &[
+    ("mulhi", U32, &[U32, U32]),
+    ("mulhi", I32, &[I32, I32]),
+    ("mulhi", U64, &[U64, U64]),
+    ("wide", U64, &[U32, U32, U64]),
+    ("wide", I64, &[I32, I32, I64]),
+    ("mul24", U32, &[U32, U32, U32]),
+    ("mul24", I32, &[I32, I32, I32]),
+    ("add3", U32, &[U32, U32, U32]),
+    ("lshladd", U32, &[U32, U32, U32]),
+    ("addlshl", U32, &[U32, U32, U32]),
+    ("lshlor", U32, &[U32, U32, U32]),
+    ("xor3", U32, &[U32, U32, U32]),
+    ("or3", U32, &[U32, U32, U32]),
+    ("xorzadd", U32, &[U32, U32, U32]),
+    ("median", I32, &[I32, I32, I32]),
+    ("median", U32, &[U32, U32, U32]),
+    ("max3", I32, &[I32, I32, I32]),
+    ("min3", U32, &[U32, U32, U32]),
+    ("abs", I32, &[I32]),
+    ("abs", I64, &[I64]),
+    ("extract", U32, &[U32, U32, U32]),
+    ("extract", I32, &[I32, U32, U32]),
+    ("carry", U32, &[U32, U32, U32]),
+    ("pairadd", U32, &[U32, U32]),
+    ("pairsub", U32, &[U32, U32]),
+    ("pairmul", U32, &[U32, U32]),
+    ("pairshl", U32, &[U32, U32]),
+    ("pairshr", U32, &[U32, U32]),
+    ("pairsar", U32, &[U32, U32]),
+    ("pairmin", U32, &[U32, U32]),
+    ("pairmax", U32, &[U32, U32]),
+    ("pairaddsat", U32, &[U32, U32]),
+    ("pairsubsat", U32, &[U32, U32]),
+    ("pairaddf", U32, &[U32, U32]),
+    ("pairmulf", U32, &[U32, U32]),
+    ("permute", U32, &[U32, U32, U32]),
+    ("sad", U32, &[U32, U32, U32]),
+    ("sad16", U32, &[U32, U32, U32]),
+    ("alignbit", U32, &[U32, U32, U32]),
+    ("alignbyte", U32, &[U32, U32, U32]),
+    ("lerp", U32, &[U32, U32, U32]),
+    ("dot4", U32, &[U32, U32, U32]),
+    ("dot8", U32, &[U32, U32, U32]),
+    ("dot4", I32, &[I32, I32, I32]),
+    ("dot4_mixed", I32, &[I32, I32, I32]),
+    ("fma", F32, &[F32, F32, F32]),
+    ("fma", F64, &[F64, F64, F64]),
+    ("ldexp", F32, &[F32, I32]),
+    ("ldexp", F64, &[F64, I32]),
+    ("make", F16, &[U16]),
+    ("make", F32, &[U32]),
+    ("make", F64, &[U64]),
+    ("signed8", I32, &[U8]),
+    ("signed16", I32, &[U16]),
+];
+/// Functions named `to_RESULT_from_OPERAND` beyond those of [`INTEGERS`] and of f32 and f64 from an integer.
+const CONVERSIONS: &[(Type, Type)] = &[
+    (F16, U8),
+    (F16, U16),
+    (F16, F32),
+    (F32, F16),
+    (F32, F64),
+    (F64, F32),
+    (U16, F16),
+    (I32, F16),
+    (I32, F32),
+    (U32, F32),
+    (I64, F32),
+    (U64, F32),
+    (U8, F32),
+    (I32, F64),
+    (U32, F64),
+    (I64, F64),
+    (U64, F64),
+];
+
+/// Every operation.
+pub static OPERATORS: LazyLock<Vec<Operator>> = LazyLock::new(all);
+
+fn all() -> Vec<Operator> {
+    let mut list = Vec::new();
+    let mut put = |name: String, result: Type, operands: &[Type]| {
+        list.push(Operator { name, result, operands: operands.into() });
+    };
+    let named = |stem: &str, kind: Type| format!("{stem}_{}", kind.name());
+    for kind in INTEGERS {
+        INTEGER_BINARY.iter().for_each(|stem| put(named(stem, kind), kind, &[kind, kind]));
+        ["not", "neg"].iter().for_each(|stem| put(named(stem, kind), kind, &[kind]));
+        ["shl", "shr"].iter().for_each(|stem| put(named(stem, kind), kind, &[kind, U32]));
+        ["eq", "lt", "le"].iter().for_each(|stem| put(named(stem, kind), U32, &[kind, kind]));
+        put(named("select", kind), kind, &[U32, kind, kind]);
+    }
+    for kind in [U16, U32, U64] {
+        let unary = ["clz", "ctz", "popcount", "bswap", "reverse"];
+        unary.iter().for_each(|stem| put(named(stem, kind), kind, &[kind]));
+        put(named("rotate", kind), kind, &[kind, U32]);
+        put(named("insert", kind), kind, &[kind, kind, kind]);
+    }
+    for (kind, bits) in FLOATS.into_iter().zip([U16, U32, U64]) {
+        FLOAT_BINARY.iter().for_each(|stem| put(named(stem, kind), kind, &[kind, kind]));
+        FLOAT_UNARY.iter().for_each(|stem| put(named(stem, kind), kind, &[kind]));
+        FLOAT_COMPARE.iter().for_each(|stem| put(named(stem, kind), U32, &[kind, kind]));
+        put(named("select", kind), kind, &[U32, kind, kind]);
+        put(named("bits", kind), bits, &[kind]);
+    }
+    for (stem, result, operands) in SINGLE {
+        put(named(stem, *result), *result, operands);
+    }
+    let mut convert = |result: Type, operand: Type| {
+        put(format!("to_{}_from_{}", result.name(), operand.name()), result, &[operand]);
+    };
+    for operand in INTEGERS {
+        for result in INTEGERS.into_iter().chain([F32, F64]).filter(|result| *result != operand) {
+            convert(result, operand);
+        }
+    }
+    CONVERSIONS.iter().for_each(|(result, operand)| convert(*result, *operand));
+    list
+}
+
+/// The operations that make a type.
+pub fn operators_of(result: Type) -> &'static [&'static Operator] {
+    static BY_RESULT: LazyLock<Vec<Vec<&'static Operator>>> = LazyLock::new(|| {
+        Type::ALL.map(|kind| OPERATORS.iter().filter(|operator| operator.result == kind).collect()).into()
+    });
+    &BY_RESULT[result as usize]
+}
+
+/// Exchanges between lanes: `device_…` and `host_…` of the header.
+pub const CROSSES: &[&str] = &[
+    "readlane",
+    "readlane_at",
+    "readfirstlane",
+    "bpermute",
+    "permute",
+    "swizzle",
+    "swizzle_quad",
+    "permlane16",
+    "permlanex16",
+    "permlane16_var",
+    "permlanex16_var",
+    "quad_perm",
+    "row_shl",
+    "row_shl_zero",
+    "row_shr",
+    "row_ror",
+    "row_mirror",
+    "row_half_mirror",
+    "row_share",
+    "row_xmask",
+    "dpp8",
+    "ballot",
+    "mbcnt",
+];
+
+/// Global atomics, by type.
+pub const ATOMICS: &[&str] = &["add", "sub", "and", "or", "xor", "min", "max"];
+/// Types that `min` and `max` know, and those of the others.
+pub const ATOMIC_TYPES: [Type; 4] = [U32, U64, I32, I64];

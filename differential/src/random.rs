@@ -1,0 +1,69 @@
+//! A small generator of pseudo-random numbers: the same sequence everywhere, for ever.
+//!
+//! Contract: xoshiro256** seeded by splitmix64; a seed names one program and its inputs. Not for secrets.
+
+/// The generator.
+#[derive(Clone, Debug)]
+pub struct Random {
+    state: [u64; 4],
+}
+
+impl Random {
+    /// The sequence of a seed.
+    pub fn new(seed: u64) -> Random {
+        let mut mixed = seed;
+        let state = [(); 4].map(|()| {
+            mixed = mixed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+            let mut value = mixed;
+            value = (value ^ value >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            value = (value ^ value >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+            value ^ value >> 31
+        });
+        Random { state }
+    }
+
+    /// 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        let [a, b, c, d] = self.state;
+        let result = b.wrapping_mul(5).rotate_left(7).wrapping_mul(9);
+        self.state = [a ^ d ^ b, b ^ c ^ a, c ^ a ^ (b << 17), (d ^ b).rotate_left(45)];
+        result
+    }
+
+    /// A number below `limit`, which is not 0.
+    pub fn below(&mut self, limit: u32) -> u32 {
+        ((self.bits() >> 32) * u64::from(limit) >> 32) as u32
+    }
+
+    /// True once in `times`.
+    pub fn one_in(&mut self, times: u32) -> bool {
+        self.below(times) == 0
+    }
+
+    /// One of a list that is not empty.
+    pub fn choose<'a, T>(&mut self, list: &'a [T]) -> &'a T {
+        &list[self.below(list.len() as u32) as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From the published reference code: splitmix64 of seed 0 fills the state, then two steps of xoshiro256**.
+    #[test]
+    fn the_sequence_is_the_published_one() {
+        let random = Random::new(0);
+        assert_eq!(random.state[..2], [0xE220_A839_7B1D_CDAF, 0x6E78_9E6A_A1B9_65F4]);
+        let mut random = Random { state: [1, 2, 3, 4] };
+        assert_eq!([random.bits(), random.bits(), random.bits()], [11520, 0, 1_509_978_240]);
+    }
+
+    #[test]
+    fn numbers_stay_below_their_limit_and_reach_it() {
+        let mut random = Random::new(7);
+        let mut seen = [0; 5];
+        (0..1000).for_each(|_| seen[random.below(5) as usize] += 1);
+        assert!(seen.iter().all(|count| (120..280).contains(count)), "{seen:?}");
+    }
+}

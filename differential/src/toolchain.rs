@@ -1,0 +1,201 @@
+//! The compiler for both sides, and the host's side.
+//!
+//! Contract: starts `clang-22` and nothing else but what it has linked. Floating point is strict: no contraction, no fast
+//! mathematics, denormals kept; in C, division and square root are correctly rounded on gfx1201 without further flags.
+//! The folder of a toolchain is its own and removed when it is dropped. A process start costs about 50 ms, hence batches.
+
+use crate::error::DifferentialError;
+use crate::program::Program;
+use crate::text::{HEADER, HEADER_NAME, source};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The compiler.
+pub const COMPILER: &str = "clang-22";
+/// Work-items of a workgroup, as the header has it.
+pub const GROUP: u32 = 64;
+/// Bytes of input for an item.
+pub const IN_BYTES_PER_ITEM: usize = 64;
+/// Bytes of output of an item, as the header has it.
+pub const OUT_BYTES_PER_ITEM: usize = 256;
+/// Bytes that all items change by atomics, as the header has it: 9 kinds of 16 words of 8 and of 4 bytes.
+pub const ACCUMULATOR_BYTES: usize = 9 * 16 * 12;
+/// What each of those bytes is before.
+pub const ACCUMULATOR_FILL: u8 = 0x5A;
+/// Most inputs of a program.
+pub const INPUTS_MAX: u32 = 1 << 16;
+
+/// Flags of both sides.
+const FLAGS: &[&str] =
+    &["-x", "c", "-std=gnu23", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fuse-ld=lld-22"];
+/// Flags of the device's side.
+const DEVICE_FLAGS: &[&str] = &["--target=amdgcn-amd-amdhsa", "-mcpu=gfx1201", "-nogpulib", "-ffreestanding"];
+/// Flags of the host's side: operations on float and double only, never x87 or a wider intermediate.
+#[cfg(target_arch = "x86_64")]
+const HOST_FLAGS: &[&str] = &["-O1", "-march=x86-64-v3", "-fno-math-errno"];
+#[cfg(not(target_arch = "x86_64"))]
+const HOST_FLAGS: &[&str] = &["-O1", "-fno-math-errno"];
+
+/// Number of inputs and lanes of a wave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    items: u32,
+    wave_lanes: u32,
+}
+
+impl Shape {
+    /// `inputs` is a power of two from 64 to [`INPUTS_MAX`]; `is_wave64` compiles for waves of 64 lanes.
+    pub fn new(inputs: u32, is_wave64: bool) -> Result<Shape, DifferentialError> {
+        if !inputs.is_power_of_two() || !(GROUP..=INPUTS_MAX).contains(&inputs) {
+            return Err(DifferentialError::Inputs { inputs, max: INPUTS_MAX });
+        }
+        Ok(Shape { items: inputs, wave_lanes: if is_wave64 { 64 } else { 32 } })
+    }
+
+    /// Inputs of a program, one per work-item.
+    pub fn items(&self) -> u32 {
+        self.items
+    }
+
+    /// Lanes of a wave.
+    pub fn wave_lanes(&self) -> u32 {
+        self.wave_lanes
+    }
+
+    /// Bytes of the input buffer.
+    pub fn in_bytes(&self) -> usize {
+        self.items as usize * IN_BYTES_PER_ITEM
+    }
+
+    /// Bytes of the output buffer.
+    pub fn out_bytes(&self) -> usize {
+        self.items as usize * OUT_BYTES_PER_ITEM
+    }
+
+    /// Bytes of all results of a program: output, then what atomics changed.
+    pub fn result_bytes(&self) -> usize {
+        self.out_bytes() + ACCUMULATOR_BYTES
+    }
+}
+
+/// The compiler with a folder to work in.
+#[derive(Debug)]
+pub struct Toolchain {
+    folder: PathBuf,
+    shape: Shape,
+}
+
+impl Toolchain {
+    /// True where the compiler can be started.
+    pub fn is_present() -> bool {
+        let version =
+            Command::new(COMPILER).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        version.is_ok_and(|status| status.success())
+    }
+
+    /// Makes the folder.
+    pub fn new(shape: Shape) -> Result<Toolchain, DifferentialError> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name =
+            format!("zrt-differential-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder)
+            .map_err(|source| DifferentialError::File { path: folder.clone(), source })?;
+        let toolchain = Toolchain { folder, shape };
+        write(&toolchain.folder.join(HEADER_NAME), HEADER.as_bytes())?;
+        Ok(toolchain)
+    }
+
+    /// What programs are compiled for.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Compiles programs for the device, `-O0` to `-O3`: a linked code object.
+    pub fn code_object(&self, programs: &[Program], optimisation: u8) -> Result<Vec<u8>, DifferentialError> {
+        let mut command = self.command("device", DEVICE_FLAGS);
+        command.arg(format!("-O{optimisation}"));
+        if self.shape.wave_lanes == 64 {
+            command.arg("-mwavefrontsize64");
+        }
+        let path = self.compile(command, "device", programs)?;
+        std::fs::read(&path).map_err(|source| DifferentialError::File { path, source })
+    }
+
+    /// Compiles programs for the host and runs them; the answer is the results of each program.
+    pub fn run_on_host(
+        &self,
+        programs: &[Program],
+        inputs: &[Vec<u8>],
+    ) -> Result<Vec<Vec<u8>>, DifferentialError> {
+        let mut command = self.command("host", HOST_FLAGS);
+        command.arg("-lm");
+        let path = self.compile(command, "host", programs)?;
+        let missing = |source| DifferentialError::ToolMissing { tool: path.display().to_string(), source };
+        let mut child =
+            Command::new(&path).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(missing)?;
+        let mut output = Vec::new();
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        std::thread::scope(|scope| {
+            // A program that ends early breaks the pipe: its status says more.
+            scope.spawn(move || {
+                stdin.map(|mut stdin| inputs.iter().try_for_each(|input| stdin.write_all(input)))
+            });
+            stdout.map(|mut stdout| stdout.read_to_end(&mut output)).transpose()
+        })?;
+        let status = child.wait()?;
+        let expected = programs.len() * self.shape.result_bytes();
+        if !status.success() || output.len() != expected {
+            let (seeds, status, bytes) = (seeds(programs), status.to_string(), output.len());
+            return Err(DifferentialError::Host { seeds, status, bytes, expected });
+        }
+        Ok(output.chunks_exact(self.shape.result_bytes()).map(<[u8]>::to_vec).collect())
+    }
+
+    fn command(&self, name: &str, flags: &[&str]) -> Command {
+        let mut command = Command::new(COMPILER);
+        command.args(FLAGS).args(flags);
+        command.arg(format!("-DWAVE={}", self.shape.wave_lanes));
+        command.arg(format!("-DIN_BYTES={}", self.shape.in_bytes()));
+        command.arg(format!("-DITEMS={}", self.shape.items));
+        command.arg("-o").arg(self.folder.join(name)).arg(self.folder.join(format!("{name}.c")));
+        command
+    }
+
+    fn compile(
+        &self,
+        mut command: Command,
+        name: &str,
+        programs: &[Program],
+    ) -> Result<PathBuf, DifferentialError> {
+        write(&self.folder.join(format!("{name}.c")), source(programs).as_bytes())?;
+        let output = command
+            .output()
+            .map_err(|source| DifferentialError::ToolMissing { tool: COMPILER.into(), source })?;
+        if !output.status.success() {
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            let tool = format!("{COMPILER} ({name})");
+            return Err(DifferentialError::Tool { tool, seeds: seeds(programs), output: text });
+        }
+        Ok(self.folder.join(name))
+    }
+}
+
+impl Drop for Toolchain {
+    fn drop(&mut self) {
+        // What cannot be removed stays in the folder for temporary files.
+        std::fs::remove_dir_all(&self.folder).unwrap_or_default();
+    }
+}
+
+/// The programs' seeds, for reports.
+pub(crate) fn seeds(programs: &[Program]) -> String {
+    let list: Vec<String> = programs.iter().map(|program| program.seed.to_string()).collect();
+    list.join(", ")
+}
+
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), DifferentialError> {
+    std::fs::write(path, bytes).map_err(|source| DifferentialError::File { path: path.into(), source })
+}
