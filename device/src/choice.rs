@@ -48,6 +48,8 @@ pub struct VirtualOptions {
     /// The checking mode: every broken rule is a finding, see [`Device::findings`](crate::Device::findings). Makes the
     /// scheduling deterministic.
     pub check: bool,
+    /// Under the checking mode: judge the scalar hazard as leniently as compilers do.
+    pub trusts_compilers: bool,
     /// Counts what waves do, see [`Device::profile`](crate::Device::profile). Makes the scheduling deterministic.
     pub profile: bool,
 }

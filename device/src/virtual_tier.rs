@@ -29,7 +29,12 @@ pub fn virtual_config(options: &OpenOptions) -> Config {
         },
         seed: asked.scheduler_seed.unwrap_or(defaults.seed),
         approximation_bias: i32::from(asked.approximation_bias),
-        inspection: Inspection { check: asked.check, profile: asked.profile, debug: false },
+        inspection: Inspection {
+            check: asked.check,
+            trusts_compilers: asked.trusts_compilers,
+            profile: asked.profile,
+            debug: false,
+        },
         ..defaults
     }
 }

@@ -21,6 +21,9 @@ pub enum Scheduler {
 pub struct Inspection {
     /// The checking mode: see [`check`](crate::check).
     pub check: bool,
+    /// For code of compilers: the scalar hazard is judged as leniently as any compiler that knows it does, and code
+    /// without a single `s_wait_alu` is told once, as that.
+    pub trusts_compilers: bool,
     /// Counts instructions, bytes and LDS conflicts.
     pub profile: bool,
     /// A debugger may be attached.

@@ -76,6 +76,11 @@ impl Inspection {
         })
     }
 
+    /// Whether what one compiler takes for granted is taken for granted (see [`config::Inspection`]).
+    pub fn trusts_compilers(&self) -> bool {
+        self.options.trusts_compilers
+    }
+
     /// Lets a debugger look at every instruction from now on.
     pub fn attach(&self, debugger: Box<dyn Debugger>) {
         self.lock().debugger = Some(debugger);

@@ -8,19 +8,19 @@ use zrt_isa::resources::WaveSize;
 use zrt_isa::{Encoding, Instruction, Opcode, Operand};
 
 use crate::check::debug::{Action, Stop};
-use crate::check::finding::Finding;
+use crate::check::finding::{Finding, Rule};
 use crate::check::inspector::{Inspection, Inspector, Site, take};
 use crate::check::lds_access::{LdsKind, LdsShape};
 use crate::check::memory::{Access, AccessKind, CacheControl, Completed, GroupShadow, Scope, WaveId};
 use crate::check::profile::Counted;
-use crate::check::registers::{LaunchState, Note, RegisterFinding, RegisterShadow, View};
+use crate::check::registers::{self, Defect, LaunchState, Note, RegisterFinding, RegisterShadow, View};
 use crate::shader::address::SHARED_APERTURE_HIGH;
 use crate::shader::group::ActiveDispatch;
 use crate::shader::interpreter::Inspect;
 use crate::shader::machine::Machine;
 use crate::shader::micro::Flow;
 use crate::shader::program::Program;
-use crate::shader::wave::{LANES, M0, VCC_LO, Wave};
+use crate::shader::wave::{EXEC_LO, LANES, Wave};
 
 /// What is known of an instruction before it runs.
 pub(crate) struct Noted {
@@ -192,7 +192,7 @@ impl Inspect for WaveInspector<'_> {
         }
         if options.check {
             if let Some(note) = &noted.registers {
-                self.check_registers(wave, note, noted, pc);
+                self.check_registers(wave, note, noted, pc, program.knows_scalar_hazard);
                 self.check_order(noted, pc, wave, machine);
             }
             self.check_lds(wave, noted, machine);
@@ -200,7 +200,7 @@ impl Inspect for WaveInspector<'_> {
         true
     }
 
-    fn after(&mut self, wave: &Wave, program: &Program, at: usize, flow: Flow, machine: &mut Machine<'_>) {
+    fn after(&mut self, _wave: &Wave, program: &Program, at: usize, flow: Flow, machine: &mut Machine<'_>) {
         let Some(noted) = program.noted(at) else { return };
         let pc = program.address(&program.ops[at]);
         if noted.control == Control::BarrierSignal {
@@ -220,7 +220,7 @@ impl Inspect for WaveInspector<'_> {
         }
         let found = take(watch);
         if !found.is_empty() {
-            let site = self.site(wave);
+            let site = self.site();
             for finding in found {
                 let instruction =
                     if finding.pc == pc { noted.instruction.to_string() } else { String::new() };
@@ -231,7 +231,7 @@ impl Inspect for WaveInspector<'_> {
 }
 
 impl WaveInspector<'_> {
-    fn site(&self, _wave: &Wave) -> Site {
+    fn site(&self) -> Site {
         Site { code_va: self.dispatch.dispatch.code_va, workgroup: self.workgroup, wave: self.index }
     }
 
@@ -253,18 +253,20 @@ impl WaveInspector<'_> {
         }
     }
 
-    fn check_registers(&mut self, wave: &Wave, note: &Note, noted: &Noted, pc: u64) {
-        let view = View {
-            exec: wave.scalar_pair(crate::shader::wave::EXEC_LO),
-            vcc: wave.scalar_pair(VCC_LO),
-            m0: wave.scalar[M0 as usize],
-            scc: wave.scc,
-        };
-        let (inspection, site) = (self.inspection, self.site(wave));
+    fn check_registers(&mut self, wave: &Wave, note: &Note, noted: &Noted, pc: u64, knows_hazard: bool) {
+        let view = View { exec: wave.scalar_pair(EXEC_LO), scalar: &wave.scalar };
+        let (inspection, site) = (self.inspection, self.site());
         self.shadow.registers.before(note, pc, &view, &mut |found: RegisterFinding| {
+            if inspection.options.trusts_compilers && !knows_hazard && is_scalar_hazard(found.defect) {
+                return inspection.log(site, unaware_compiler);
+            }
             inspection.log(site, |finding| Finding {
-                rule: found.rule.into(),
-                what: found.to_string(),
+                rule: match found.rule() {
+                    registers::Rule::Counters => Rule::Counters,
+                    registers::Rule::Hazards => Rule::Hazard,
+                    registers::Rule::Uninitialised => Rule::Uninitialised,
+                },
+                what: found.defect.to_string(),
                 remedy: found.remedy.to_string(),
                 pc: found.pc,
                 instruction: noted.instruction.to_string(),
@@ -353,6 +355,23 @@ impl WaveInspector<'_> {
                 LdsKind::Atomic => checker.lds_atomic(self.group, lane, address, width),
             };
         }
+    }
+}
+
+/// Defects of the VALU-read-SGPR hazard (instruction set reference §5.1).
+fn is_scalar_hazard(defect: Defect) -> bool {
+    matches!(defect, Defect::ScalarWrite | Defect::VectorWrite | Defect::OpenAtJump)
+}
+
+/// Said once for code whose compiler inserts no wait at all.
+fn unaware_compiler(finding: Finding) -> Finding {
+    Finding {
+        rule: Rule::Hazard,
+        what: "the compiler does not know the scalar hazard of gfx1201: the code has no s_wait_alu"
+            .to_owned(),
+        remedy: "compile with clang 22 or later".to_owned(),
+        pc: finding.code_va,
+        ..finding
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use crate::check::inspector::{Inspection, Inspector};
 use crate::check::memory::GroupShadow;
-use crate::check::registers::LaunchState;
+use crate::check::registers::{LaunchState, Strictness};
 use crate::check::wave::{WaveInspector, WaveShadow};
 use crate::memory::MemoryPort;
 use crate::shader::dispatch::{Dispatch, Resources};
@@ -313,11 +313,13 @@ impl Run<'_> {
         let waves_per_group = dispatch.need.waves;
         let number = self.group.index.wrapping_mul(u64::from(waves_per_group)) as u32;
         let compute_unit = self.group.placement.as_ref().map_or(0, |place| place.compute_unit(at as u32));
+        let trusts_compilers = self.services.inspection.is_some_and(Inspection::trusts_compilers);
         let launch = LaunchState {
             user_sgprs: dispatch.resources.user_sgprs as u8,
-            lanes: wave.scalar_pair(EXEC_LO),
-            vector_registers: dispatch.resources.vector_registers,
+            lanes_mask: wave.scalar_pair(EXEC_LO),
+            has_scratch: dispatch.resources.scratch_wave_bytes > 0,
             wave_size: if wave.is_wave64() { WaveSize::Wave64 } else { WaveSize::Wave32 },
+            strictness: if trusts_compilers { Strictness::Compiler } else { Strictness::Strict },
         };
         let shadow = self.group.slots[at].shadow.get_or_insert_default();
         shadow.begin(dispatch.first_wave.wrapping_add(number).wrapping_add(at as u32), compute_unit, &launch);

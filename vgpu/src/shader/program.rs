@@ -35,6 +35,8 @@ pub(crate) struct Program {
     pub ops: Vec<MicroOp>,
     /// What each operation is made of, where programs are inspected: nothing is left out then.
     pub notes: Vec<Option<Noted>>,
+    /// Some instruction is an `s_wait_alu`: whoever made the code knows that there is something to wait for.
+    pub knows_scalar_hazard: bool,
     /// Micro operation of the entry.
     pub entry: u32,
     /// Micro operation at each instruction's address, sorted. Instructions that were left out are not there.
@@ -297,6 +299,7 @@ fn decode(fetch: Fetch<'_>, entry_va: u64, stamp: u64, level: Level, is_inspecte
         base_va: entry_va,
         ops: Vec::with_capacity(reached.len()),
         notes: Vec::new(),
+        knows_scalar_hazard: false,
         entry: 0,
         index: Vec::new(),
         stops: Vec::new(),
@@ -418,6 +421,7 @@ impl Program {
     /// Notes for the operations of an instruction that are pushed next; earlier ones without a note have none. Of the
     /// four of a wave64 the first stands for the instruction, the third for its high half.
     fn note(&mut self, op_count: usize, instruction: &Instruction, wave_size: WaveSize) {
+        self.knows_scalar_hazard |= instruction.opcode == Opcode::SWaitAlu;
         self.notes.resize_with(self.ops.len(), || None);
         self.notes.push(Some(Noted::new(instruction, wave_size)));
         if op_count == wave64::OPS_OF_HALVES {

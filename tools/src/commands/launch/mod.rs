@@ -163,6 +163,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         let seed = check.then_some(arguments.seed.wrapping_add(index));
         let virtual_device = VirtualOptions {
             check,
+            trusts_compilers: matches!(prepared.program.format(), Format::CodeObject | Format::Object),
             profile: arguments.profile && index == 0,
             scheduler_seed: seed,
             ..VirtualOptions::default()
