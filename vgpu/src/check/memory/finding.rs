@@ -300,9 +300,7 @@ impl Defect {
             Defect::StaleScalarCache => "the scalar cache may hold an older value, which this load returns",
             Defect::StaleInstructionCache => "the instruction cache may hold the code that was here before",
             Defect::StaleLevelTwo => "the host wrote after GL2 had cached the line; the older value is read",
-            Defect::FenceWithoutWriteBack => {
-                "a fence is written while GL2 holds data that the host cannot see"
-            }
+            Defect::FenceWithoutWriteBack => "a fence is written while GL2 holds data the host cannot see",
             Defect::ScalarLoadOfStoredData => "a scalar load reads data that the same dispatch stores",
             Defect::OutsideAllocations => "the access is not inside an allocation",
             Defect::MisalignedGlobal => "the address is not a multiple of the element, at most 4 bytes",
@@ -315,30 +313,24 @@ impl Defect {
     pub fn remedy(self) -> &'static str {
         match self {
             Defect::Race => {
-                "order them: a barrier, or a flag with scope (release by the producer, acquire by the consumer), \
-                 or make both atomic with a scope that covers both"
+                "order them: a barrier, or a flag with scope (release by the producer, acquire by the \
+                 consumer), or make both atomic with a scope that covers both"
             }
-            Defect::UnwaitedLoad => "the other wave needs s_wait_loadcnt 0 before its barrier signal or flag",
-            Defect::UnwaitedStore => {
-                "the other wave needs s_wait_storecnt 0 before its barrier signal or flag"
-            }
-            Defect::UnwaitedLds => "the other wave needs s_wait_dscnt 0 before its barrier signal or flag",
-            Defect::UnwaitedScalarLoad => {
-                "the other wave needs s_wait_kmcnt 0 before its barrier signal or flag"
-            }
+            Defect::UnwaitedLoad => "the other wave needs s_wait_loadcnt 0 before its signal or flag",
+            Defect::UnwaitedStore => "the other wave needs s_wait_storecnt 0 before its signal or flag",
+            Defect::UnwaitedLds => "the other wave needs s_wait_dscnt 0 before its signal or flag",
+            Defect::UnwaitedScalarLoad => "the other wave needs s_wait_kmcnt 0 before its signal or flag",
             Defect::UnwaitedWriteBack => "put s_wait_storecnt 0 between global_wb and the flag",
             Defect::UninitialisedLds => "store to the bytes first, and order the store before the load",
             Defect::StaleVectorCache => {
-                "inside a dispatch: global_inv with a scope that covers both waves, after the wait for the flag or \
-                 barrier; between dispatches: ACQUIRE_MEM with GLV_INV"
+                "inside a dispatch: global_inv with a scope that covers both waves, after the wait for the \
+                 flag or barrier; between dispatches: ACQUIRE_MEM with GLV_INV"
             }
             Defect::StaleScalarCache => "ACQUIRE_MEM with GLK_INV before the dispatch",
-            Defect::StaleInstructionCache => {
-                "ACQUIRE_MEM with GLI_INV, or s_icache_inv, after the code is written"
-            }
+            Defect::StaleInstructionCache => "ACQUIRE_MEM with GLI_INV, or s_icache_inv, after the write",
             Defect::StaleLevelTwo => {
-                "ACQUIRE_MEM with GL2_INV after the host's write; inside a dispatch a load of system scope, or \
-                 global_inv scope:SCOPE_SYS after the flag"
+                "ACQUIRE_MEM with GL2_INV after the host's write; inside a dispatch a load of system \
+                 scope, or global_inv scope:SCOPE_SYS after the flag"
             }
             Defect::FenceWithoutWriteBack => "RELEASE_MEM with GL2_WB",
             Defect::ScalarLoadOfStoredData => "use a vector load, or move the load to a later dispatch",
