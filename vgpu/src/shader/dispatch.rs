@@ -102,7 +102,7 @@ const GROUP_WORK_ITEMS_MAX: u64 = 1024;
 const LDS_BYTES_MAX: u32 = 65_536;
 const LDS_UNIT_BYTES: u32 = 512;
 const LDS_GRANULE_BYTES: u32 = 1024;
-/// Vector registers of a wave, and the units of RSRC1's field in wave32 and wave64 (§7; instruction set reference §2).
+/// Vector registers of a wave, and the units of RSRC1's field in wave32 and wave64 (instruction set reference §2).
 const VECTOR_REGISTERS_MAX: u32 = 256;
 const VECTOR_REGISTERS_UNIT: u32 = 8;
 const VECTOR_REGISTERS_UNIT_WAVE64: u32 = 4;

@@ -46,7 +46,7 @@ pub struct MicroOp {
     pub executor: Executor,
     /// First destination: vector register number or scalar code (the function knows which).
     pub destination: u8,
-    /// Second destination (mask of carry and div_scale forms).
+    /// Second destination (mask of carry and div_scale forms); the mask that v_div_fmas reads.
     pub destination2: u8,
     /// Sources.
     pub sources: [Source; 3],

@@ -59,8 +59,7 @@ pub fn translate(instruction: &Instruction, level: Level) -> Option<MicroOp> {
             // VOP2 has no op_sel: low halves make the low result, high halves the high one.
             parts.modifiers.0 = parts.modifiers.0 & !(0x7F << 6) | 0x7 << 10;
         }
-        // Where the mask is.
-        Opcode::VDivFmasF32 | Opcode::VDivFmasF64 => parts.immediate2 = u32::from(VCC_LO),
+        Opcode::VDivFmasF32 | Opcode::VDivFmasF64 => parts.destination2 = VCC_LO,
         _ if compare::writes_exec(opcode) => parts.destination = EXEC_LO,
         _ => {}
     }

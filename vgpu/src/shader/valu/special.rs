@@ -351,7 +351,7 @@ struct DivisionFmas;
 impl Operation for DivisionFmas {
     #[inline(always)]
     fn execute(wave: &mut Wave, op: &MicroOp, _machine: &mut Machine<'_>) -> Flow {
-        let vcc = wave.scalar[op.immediate2 as u8 as usize];
+        let vcc = wave.scalar[op.destination2 as usize];
         let mut result = Row([0; LANES]);
         if vcc == 0 && !ModeFields::SINGLE.deviates(wave.mode) {
             let wave = &*wave;
@@ -389,7 +389,7 @@ impl Operation for DivisionFmasWide {
     #[inline(always)]
     fn execute(wave: &mut Wave, op: &MicroOp, _machine: &mut Machine<'_>) -> Flow {
         let rows = [fetch_wide(wave, op, 0), fetch_wide(wave, op, 1), fetch_wide(wave, op, 2)];
-        let vcc = wave.scalar[op.immediate2 as u8 as usize];
+        let vcc = wave.scalar[op.destination2 as usize];
         let environment = Mode(wave.mode).double();
         let mut result = [Row([0; LANES]); 2];
         for lane in 0..LANES {

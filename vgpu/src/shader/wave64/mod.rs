@@ -154,7 +154,7 @@ fn halves(instruction: &Instruction, level: Level) -> Option<Vec<MicroOp>> {
     }
     match instruction.opcode {
         // The mask is implicit.
-        Opcode::VDivFmasF32 | Opcode::VDivFmasF64 => high.immediate2 += 1,
+        Opcode::VDivFmasF32 | Opcode::VDivFmasF64 => high.destination2 += 1,
         // The code of soffset.
         _ if instruction.encoding == Encoding::Vbuffer => {
             high.wide[0] = u32::from(outside_exec(high.wide[0] as u8));
