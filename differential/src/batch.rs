@@ -144,7 +144,8 @@ mod tests {
 
     #[test]
     fn faults_are_counted_by_kind() {
-        let fault = "kind=wave pc=0x200024 (+0x24) lane=3 : v_foo_b32 [d6130008, 240e0b06] is not executed by this device";
+        let fault =
+            "pc=0x200024 (+0x24) lane=3 : v_foo_b32 [d6130008, 240e0b06] is not executed by this device";
         let kind = Verdict::Fault(fault.into()).kind();
         assert_eq!(kind, "fault: v_foo_b32 is not executed by this device");
     }

@@ -1,7 +1,7 @@
 //! Many programs on several threads.
 //!
-//! Contract: program `i` has the seed `first_seed + i`, which decides its text, its inputs and its optimisation level; the
-//! result does not depend on the number of threads. Failing programs are made smaller afterwards, one after the other.
+//! Contract: program `i` has the seed `first_seed + i`, which decides its text, its inputs and its optimisation level;
+//! the result does not depend on the number of threads. Failing programs are made smaller afterwards, one by one.
 
 use crate::batch::{Comparison, Verdict};
 use crate::error::DifferentialError;

@@ -224,12 +224,14 @@ impl Generator {
                 2 if self.loops > 0 => Expression::Counter(self.random.below(self.loops as u32) as usize),
                 _ => Expression::Private(Box::new(self.index())),
             },
-            _ => {
-                let of_kind: Vec<usize> =
-                    (0..VARIABLES.len()).filter(|variable| VARIABLES[*variable] == kind).collect();
-                Expression::Variable(*self.random.choose(&of_kind))
-            }
+            _ => self.variable(kind),
         }
+    }
+
+    fn variable(&mut self, kind: Type) -> Expression {
+        let of_kind: Vec<usize> =
+            (0..VARIABLES.len()).filter(|variable| VARIABLES[*variable] == kind).collect();
+        Expression::Variable(*self.random.choose(&of_kind))
     }
 
     fn index(&mut self) -> Expression {
@@ -239,14 +241,8 @@ impl Generator {
         }
         self.budget -= 1;
         let operator = *self.random.choose(operators_of(Type::U32));
-        let leaf = |kind: &Type| match kind {
-            Type::U32 => variable.clone(),
-            kind => {
-                let first = VARIABLES.iter().position(|variable| variable == kind);
-                first.map_or(Expression::Constant(*kind, 1), Expression::Variable)
-            }
-        };
-        Expression::Operation(operator, operator.operands.iter().map(leaf).collect())
+        let operands = operator.operands.iter().map(|kind| self.variable(*kind)).collect();
+        Expression::Operation(operator, operands)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The device's side: a code object loaded and its kernels launched one after the other.
 //!
-//! Contract: a kernel that faults or hangs costs its own result only: the device is opened again for the next one. Results
-//! are bytes in the host's layout (`Shape::result_bytes`).
+//! Contract: a kernel that faults or hangs costs its own result only: the device is opened again for the next one.
+//! Results are bytes in the host's layout (`Shape::result_bytes`).
 
 use crate::error::DifferentialError;
 use crate::program::Program;

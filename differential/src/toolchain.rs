@@ -1,8 +1,9 @@
 //! The compiler for both sides, and the host's side.
 //!
-//! Contract: starts `clang-22` and nothing else but what it has linked. Floating point is strict: no contraction, no fast
-//! mathematics, denormals kept; in C, division and square root are correctly rounded on gfx1201 without further flags.
-//! The folder of a toolchain is its own and removed when it is dropped. A process start costs about 50 ms, hence batches.
+//! Contract: starts `clang-22` and nothing else but what it has linked. Floating point is strict: no contraction, no
+//! fast mathematics, denormals kept; in C, division and square root are correctly rounded on gfx1201 without flags.
+//! The folder of a toolchain is its own and removed when it is dropped. A process start costs about
+//! 50 ms, hence batches.
 
 use crate::error::DifferentialError;
 use crate::program::Program;

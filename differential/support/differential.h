@@ -158,7 +158,8 @@ FN f64 make_f64(u64 a) {
     return x.f;
 }
 
-/* min and max: zeros of either sign are equal, so the sign of a zero is taken away. */
+/* min, max and less: zeros of either sign are equal, so the sign of a zero is taken away. (clang 22 also makes a
+ * v_min_num of a < 0 ? a : 0, which changes that sign.) */
 #define FLOAT(T, X)                                                                                                 \
     FN T add_##T(T a, T b) { return (T)(a + b); }                                                                   \
     FN T sub_##T(T a, T b) { return (T)(a - b); }                                                                   \
@@ -173,7 +174,7 @@ FN f64 make_f64(u64 a) {
     FN T rint_##T(T a) { return __builtin_elementwise_rint(a); }                                                    \
     FN T min_##T(T a, T b) { return (T)(__builtin_fmin##X(a, b) + (T)0); }                                          \
     FN T max_##T(T a, T b) { return (T)(__builtin_fmax##X(a, b) + (T)0); }                                          \
-    FN T less_##T(T a, T b) { return a < b ? a : b; }                                                               \
+    FN T less_##T(T a, T b) { return (T)((a < b ? a : b) + (T)0); }                                                 \
     FN T copysign_##T(T a, T b) { return b != b ? a : __builtin_copysign##X(a, b); }                                \
     FN T select_##T(u32 c, T a, T b) { return c & 1 ? a : b; }                                                      \
     FN u32 eq_##T(T a, T b) { return a == b; }                                                                      \
@@ -294,7 +295,9 @@ FN i32 dot4_mixed_i32(i32 a, i32 b, i32 c) {
 
 #define MEMORY_AS(T, A)                                                                                             \
     FN T load_##T(const GLOBAL u8 *in, u32 n) { return *(const GLOBAL T *)(in + (n * sizeof(T) & (IN_BYTES - 1))); } \
-    FN T patch_##T(GLOBAL u8 *out, u32 n) { return *(GLOBAL T *)(out + PATCH_AT + (n * sizeof(T) & (PATCH_BYTES - 1))); }\
+    FN T patch_##T(GLOBAL u8 *out, u32 n) {                                                                         \
+        return *(GLOBAL T *)(out + PATCH_AT + (n * sizeof(T) & (PATCH_BYTES - 1)));                                 \
+    }                                                                                                               \
     FN void store_##T(GLOBAL u8 *out, u32 n, T v) {                                                                 \
         *(GLOBAL T *)(out + PATCH_AT + (n * sizeof(T) & (PATCH_BYTES - 1))) = v;                                    \
     }                                                                                                               \
