@@ -16,5 +16,6 @@ pub mod zrt;
 
 pub use decode::{DecodeError, decode, decode_for};
 pub use instruction::{Encoding, Instruction, LaneSelect, Modifiers, Operand};
+pub use lint::effects;
 pub use opcode::Opcode;
 pub use text::Text;

@@ -18,7 +18,7 @@
 //! and every scalar pair read by a VALU.
 
 mod counters;
-mod effects;
+pub mod effects;
 mod exchange;
 mod finding;
 mod graph;

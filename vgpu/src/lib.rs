@@ -5,6 +5,7 @@
 //! cannot agree on an error. `unsafe` exists in [`simd`] only.
 #![deny(unsafe_code)]
 
+pub mod check;
 pub mod command_processor;
 pub mod config;
 pub mod counters;

@@ -1,7 +1,9 @@
 //! Which registers an instruction reads and writes, on which unit, and which counter tells that a result is there.
 //!
 //! Contract: derived from the decoded form and the operand tables; implicit registers (vcc, scc, m0) included, exec and
-//! null left out (exec is outside every rule here). Counters: instruction set reference §4.1.
+//! null left out (exec is outside every rule here). A register that m0 selects is in [`Effects::relative`] alone. A
+//! result that keeps a lane or a half of its register is no read of it. Counters: instruction set reference §4.1.
+//! Cost: some allocations; meant to be made once per instruction of a program.
 
 use crate::instruction::{Encoding, Instruction, Operand};
 use crate::opcode::{Opcode, OperandKind, Properties};
@@ -10,23 +12,31 @@ use alloc::vec::Vec;
 use core::fmt::{Display, Formatter, Result};
 use core::ops::Range;
 
-pub(super) const VCC_LO: usize = 106;
+/// Number of vcc_lo.
+pub const VCC_LO: usize = 106;
 const NULL: u8 = 124;
-pub(super) const M0: usize = 125;
+/// Number of m0.
+pub const M0: usize = 125;
 const EXEC_LO: u8 = 126;
 /// Number of v0.
-pub(super) const VECTOR_FIRST: usize = 128;
+pub const VECTOR_FIRST: usize = 128;
 /// The condition code.
-pub(super) const SCC: usize = VECTOR_FIRST + 256;
+pub const SCC: usize = VECTOR_FIRST + 256;
 /// Stands for what LDS stores write.
-pub(super) const LDS: usize = SCC + 1;
+pub const LDS: usize = SCC + 1;
 /// All of them.
-pub(super) const REGISTER_COUNT: usize = LDS + 1;
+pub const REGISTER_COUNT: usize = LDS + 1;
 /// `vccz` and `scc` as source codes (reference §2).
 const SPECIAL_VCCZ: u8 = 251;
 const SPECIAL_SCC: u8 = 253;
 
-/// Registers in sequence.
+/// Messages of `s_sendmsg` that carry m0: interrupt, and tessellation factors. Others (3: release the VGPRs) have no
+/// payload.
+const MESSAGES_WITH_PAYLOAD: core::ops::RangeInclusive<i32> = 1..=2;
+/// The message within the immediate of `s_sendmsg`.
+const MESSAGE_MASK: i32 = 0xff;
+
+/// Registers in sequence, of one file: scalar by operand code, vector from [`VECTOR_FIRST`], then [`SCC`] and [`LDS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Registers {
     first: u16,
@@ -34,11 +44,13 @@ pub struct Registers {
 }
 
 impl Registers {
-    pub(super) fn new(first: usize, count: usize) -> Self {
+    /// `count` registers from number `first`, both below [`REGISTER_COUNT`].
+    pub fn new(first: usize, count: usize) -> Self {
         Self { first: first as u16, count: count as u16 }
     }
 
-    pub(super) fn range(self) -> Range<usize> {
+    /// Their numbers.
+    pub fn range(self) -> Range<usize> {
         self.first as usize..self.first as usize + self.count as usize
     }
 }
@@ -89,9 +101,12 @@ pub(super) fn runs(registers: Registers, is_hit: impl Fn(usize) -> bool, mut fou
 
 /// Where an instruction executes, as far as the rules tell units apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
+pub enum Unit {
+    /// Vector arithmetic.
     Valu,
+    /// Scalar arithmetic and control.
     Salu,
+    /// SMEM.
     ScalarMemory,
     /// Buffer, image and sample instructions.
     Buffer,
@@ -99,23 +114,42 @@ pub(super) enum Unit {
     Flat,
     /// LDS and direct loads.
     Lds,
+    /// Exports.
     Other,
 }
 
 /// Counters that guard registers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Counter {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Counter {
+    /// LOADcnt.
     Load = 0,
+    /// DScnt.
     Ds = 1,
+    /// KMcnt.
     Km = 2,
+    /// EXPcnt.
     Exp = 3,
 }
 
+/// Registers whose numbers m0 is added to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Relative {
+    /// Read.
+    pub source: Option<Registers>,
+    /// Written.
+    pub destination: Option<Registers>,
+    /// Also read: `v_swaprel` exchanges the two.
+    pub exchanges: bool,
+    /// m0\[9:0\] is added to the source and m0\[25:16\] to the destination; otherwise all of m0 to both.
+    pub is_split: bool,
+}
+
 impl Counter {
-    pub(super) const ALL: [Self; 4] = [Self::Load, Self::Ds, Self::Km, Self::Exp];
+    /// All of them, by number.
+    pub const ALL: [Self; 4] = [Self::Load, Self::Ds, Self::Km, Self::Exp];
 
     /// The instruction that waits for it.
-    pub(super) fn wait(self) -> &'static str {
+    pub fn wait(self) -> &'static str {
         match self {
             Self::Load => "s_wait_loadcnt",
             Self::Ds => "s_wait_dscnt",
@@ -127,32 +161,74 @@ impl Counter {
 
 /// What an instruction does to registers.
 #[derive(Clone, Debug)]
-pub(super) struct Effects {
-    pub(super) unit: Unit,
-    pub(super) reads: Vec<Registers>,
-    pub(super) writes: Vec<Registers>,
+pub struct Effects {
+    /// Where it executes.
+    pub unit: Unit,
+    /// Registers that it reads, by operand: source 0 first, where it is a register.
+    pub reads: Vec<Registers>,
+    /// Registers that it writes.
+    pub writes: Vec<Registers>,
+    /// Registers that m0 selects.
+    pub relative: Option<Relative>,
     /// Counters that the instruction raises; its writes arrive when all of them have come down.
-    pub(super) counters: Vec<Counter>,
+    pub counters: Vec<Counter>,
+    /// Raises STOREcnt, which guards no register.
+    pub is_store: bool,
     /// Returns out of order with everything of its counters.
-    pub(super) is_unordered: bool,
+    pub is_unordered: bool,
     /// False where the registers cannot be told from the words.
-    pub(super) is_analysed: bool,
+    pub is_analysed: bool,
 }
 
 impl Effects {
-    pub(super) fn of(instruction: &Instruction, wave_size: WaveSize) -> Self {
+    /// What `instruction`, decoded for `wave_size`, does.
+    pub fn of(instruction: &Instruction, wave_size: WaveSize) -> Self {
         let mut effects = Self {
             unit: unit(instruction.encoding),
             reads: Vec::new(),
             writes: Vec::new(),
+            relative: None,
             counters: Vec::new(),
+            is_store: false,
             is_unordered: false,
             is_analysed: is_analysed(instruction),
         };
-        effects.explicit(instruction, wave_size);
+        if effects.is_relative(instruction) {
+            effects.reads.push(Registers::new(M0, 1));
+        } else {
+            effects.explicit(instruction, wave_size);
+        }
         effects.implicit(instruction, wave_size);
         effects.count(instruction);
         effects
+    }
+
+    /// The operands of a relative move, whether it is one.
+    fn is_relative(&mut self, instruction: &Instruction) -> bool {
+        use Opcode::*;
+        let opcode = instruction.opcode;
+        let (has_source, has_destination) = match opcode {
+            SMovrelsB32 | SMovrelsB64 | VMovrelsB32 => (true, false),
+            SMovreldB32 | SMovreldB64 | VMovreldB32 => (false, true),
+            SMovrelsd2B32 | VMovrelsdB32 | VMovrelsd2B32 | VSwaprelB32 => (true, true),
+            _ => return false,
+        };
+        let info = opcode.operands();
+        let source = registers(instruction.sources[0], info.sources[0].data.dwords() as usize);
+        let destination = registers(instruction.destination, info.destination.data.dwords() as usize);
+        if !has_source {
+            self.reads.extend(source);
+        }
+        if !has_destination {
+            self.writes.extend(destination);
+        }
+        self.relative = Some(Relative {
+            source: source.filter(|_| has_source),
+            destination: destination.filter(|_| has_destination),
+            exchanges: opcode == VSwaprelB32,
+            is_split: matches!(opcode, SMovrelsd2B32 | VMovrelsd2B32 | VSwaprelB32),
+        });
+        true
     }
 
     /// The operands.
@@ -166,9 +242,9 @@ impl Effects {
                 (Encoding::Vbuffer, 0) => (flags & 1) + (flags >> 1 & 1),
                 _ => width(info.sources[index], wave_size),
             };
-            self.read(*source, count);
+            self.read(*source, count, wave_size);
         }
-        self.read(instruction.soffset, 1);
+        self.read(instruction.soffset, 1, wave_size);
         let fail_flag = match instruction.encoding {
             Encoding::Vbuffer => flags >> 2 & 1,
             _ => 0,
@@ -176,15 +252,15 @@ impl Effects {
         self.write(instruction.destination, width(info.destination, wave_size) + fail_flag);
         self.write(instruction.destination2, width(info.destination2, wave_size));
         if info.properties.contains(Properties::ACCUMULATES) && reads_destination(instruction) {
-            self.read(instruction.destination, width(info.destination, wave_size));
+            self.read(instruction.destination, width(info.destination, wave_size), wave_size);
         }
         if let Some(dual) = &instruction.dual {
             let info = dual.opcode.operands();
             for (source, kind) in dual.sources.iter().zip(&info.sources) {
-                self.read(*source, width(*kind, wave_size));
+                self.read(*source, width(*kind, wave_size), wave_size);
             }
             if info.properties.contains(Properties::ACCUMULATES) {
-                self.read(dual.destination, 1);
+                self.read(dual.destination, 1, wave_size);
             }
             self.write(dual.destination, 1);
         }
@@ -202,14 +278,22 @@ impl Effects {
             // Sparse operations add to the destination.
             _ if opcode.mnemonic().starts_with("v_swmmac") => {
                 let count = opcode.operands_for(wave_size).destination.data.dwords() as usize;
-                self.read(instruction.destination, count);
+                self.read(instruction.destination, count, wave_size);
             }
             SCbranchScc0 | SCbranchScc1 | SCselectB32 | SCselectB64 | SCmovB32 | SCmovB64 | SCmovkI32
             | SAddCoCiU32 | SSubCoCiU32 => self.reads.push(Registers::new(SCC, 1)),
+            // Their address, or what they send.
+            DsStoreAddtidB32 | DsLoadAddtidB32 | DsAppend | DsConsume | DsParamLoad | DsDirectLoad
+            | STtracedata => self.reads.push(Registers::new(M0, 1)),
+            SSendmsg | SSendmsghalt
+                if MESSAGES_WITH_PAYLOAD.contains(&(instruction.immediate & MESSAGE_MASK)) =>
+            {
+                self.reads.push(Registers::new(M0, 1));
+            }
             SBarrierSignal | SBarrierSignalIsfirst => self.reads.push(Registers::new(LDS, 1)),
             _ => {}
         }
-        if may_write_condition(instruction) {
+        if writes_condition(instruction) {
             self.writes.push(Registers::new(SCC, 1));
         }
         if stores_to_lds(instruction) {
@@ -230,10 +314,12 @@ impl Effects {
             Encoding::Vflat => {
                 self.is_unordered = true;
                 self.counters.push(Counter::Ds);
-                if returns {
-                    self.counters.push(Counter::Load);
+                match returns {
+                    true => self.counters.push(Counter::Load),
+                    false => self.is_store = true,
                 }
             }
+            Encoding::Vglobal | Encoding::Vscratch | Encoding::Vbuffer => self.is_store = true,
             // Whether ds_nop counts is not documented; that it does not is the careful assumption.
             Encoding::Vds if instruction.opcode != DsNop => self.counters.push(Counter::Ds),
             Encoding::Vdsdir => self.counters.push(Counter::Exp),
@@ -242,15 +328,22 @@ impl Effects {
         }
         if matches!(
             instruction.opcode,
-            SSendmsgRtnB32 | SSendmsgRtnB64 | SGetBarrierState | SBarrierSignalIsfirst | SBarrierLeave
+            SSendmsg
+                | SSendmsgRtnB32
+                | SSendmsgRtnB64
+                | SGetBarrierState
+                | SBarrierSignalIsfirst
+                | SBarrierLeave
         ) {
             self.counters.push(Counter::Km);
         }
     }
 
-    fn read(&mut self, operand: Operand, count: usize) {
+    fn read(&mut self, operand: Operand, count: usize, wave_size: WaveSize) {
         match operand {
-            Operand::Special(SPECIAL_VCCZ) => self.reads.push(Registers::new(VCC_LO, 1)),
+            Operand::Special(SPECIAL_VCCZ) => {
+                self.reads.push(Registers::new(VCC_LO, wave_size.lanes() as usize / 32));
+            }
             Operand::Special(SPECIAL_SCC) => self.reads.push(Registers::new(SCC, 1)),
             operand => self.reads.extend(registers(operand, count)),
         }
@@ -289,7 +382,7 @@ fn unit(encoding: Encoding) -> Unit {
     }
 }
 
-/// Relative moves name a register by m0; graphics instructions are decoded by class only.
+/// Relative moves name a register by m0 ([`Effects::relative`]); graphics instructions are decoded by class only.
 fn is_analysed(instruction: &Instruction) -> bool {
     use Encoding::*;
     let mnemonic = instruction.opcode.mnemonic();
@@ -316,17 +409,40 @@ fn reads_destination(instruction: &Instruction) -> bool {
     }
 }
 
-/// Whether scc may be written. Only used to tell that nothing wrote it, so operations in doubt are counted in.
-fn may_write_condition(instruction: &Instruction) -> bool {
+/// Whether scc is written. Moves, bit searches, multiplications without carry, packing and float arithmetic leave it.
+fn writes_condition(instruction: &Instruction) -> bool {
     use Opcode::*;
+    let opcode = instruction.opcode;
+    let mnemonic = opcode.mnemonic();
     match instruction.encoding {
         Encoding::Sopc => true,
-        Encoding::Sop2 => !matches!(instruction.opcode, SCselectB32 | SCselectB64),
-        Encoding::Sop1 => {
-            let is_move = matches!(instruction.opcode, SMovB32 | SMovB64 | SCmovB32 | SCmovB64);
-            !is_move && !matches!(instruction.opcode, SBarrierSignal | SGetpcB64 | SSetpcB64)
+        Encoding::Sop2 => {
+            let keeps = matches!(
+                opcode,
+                SMulI32
+                    | SMulHiU32
+                    | SMulHiI32
+                    | SMulU64
+                    | SAddNcU64
+                    | SSubNcU64
+                    | SCselectB32
+                    | SCselectB64
+                    | SBfmB32
+                    | SBfmB64
+            );
+            !keeps
+                && !mnemonic.starts_with("s_pack")
+                && !mnemonic.ends_with("_f32")
+                && !mnemonic.ends_with("_f16")
         }
-        _ => matches!(instruction.opcode, SAddkCoI32 | SMulkI32 | SBarrierLeave),
+        Encoding::Sop1 => {
+            let starts = ["s_abs", "s_bcnt", "s_quadmask", "s_wqm", "s_not"];
+            starts.iter().any(|start| mnemonic.starts_with(start))
+                || mnemonic.contains("_saveexec")
+                || mnemonic.contains("_wrexec")
+                || opcode == SBarrierSignalIsfirst
+        }
+        _ => matches!(opcode, SAddkCoI32 | SBarrierLeave),
     }
 }
 

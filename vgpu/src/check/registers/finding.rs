@@ -1,0 +1,211 @@
+//! What the register checker says.
+//!
+//! Contract: plain values, nothing formatted until somebody prints.
+
+use std::fmt;
+
+use zrt_isa::effects::{Counter, Registers};
+
+/// The rules of the checking mode that this component judges, by their number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Rule {
+    /// Results used before the wait that guarantees them (instruction set reference §4.1).
+    Counters = 1,
+    /// The scalar register hazard and the others (§5.1, §5.2), and pairs that cannot issue together (§6).
+    Hazards = 2,
+    /// Registers that nobody has written (§3), and lanes of a matrix operation that are off (§7.2).
+    Uninitialised = 3,
+}
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Defect {
+    /// A register is read whose result is outstanding.
+    ReadOutstanding(Counter),
+    /// A register is overwritten whose result is outstanding.
+    OverwriteOutstanding(Counter),
+    /// A scalar register that a VALU instruction once read was written by the SALU and is read.
+    ScalarWrite,
+    /// The same, written by the VALU.
+    VectorWrite,
+    /// The same, and a jump to another function follows instead of a read.
+    OpenAtJump,
+    /// The matrix result is an input of the next matrix operation.
+    MatrixChain,
+    /// `v_permlane*` is the first VALU instruction after `v_cmpx`.
+    LaneExchange,
+    /// A store of system scope while earlier accesses are outstanding.
+    SystemStore,
+    /// Sources of a dual operation come from the same register bank.
+    DualBanks,
+    /// A dual operation reads more than two scalar values.
+    DualScalars,
+    /// Read, but never written.
+    Unwritten,
+    /// A matrix operation with lanes off.
+    MatrixLanes,
+    /// A scratch access, but the launch gave no scratch memory.
+    NoScratch,
+}
+
+/// What would satisfy the rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Remedy {
+    /// Wait until the counter is at most that.
+    Wait(Counter, u8),
+    /// `s_wait_alu depctr_sa_sdst(0)`.
+    ScalarWrites,
+    /// `s_wait_alu depctr_va_sdst(0)`.
+    VectorWrites,
+    /// `s_wait_alu depctr_va_vcc(0)`.
+    VectorWritesOfVcc,
+    /// A VALU instruction in between.
+    VectorInstruction,
+    /// A VALU instruction other than `v_nop` in between.
+    RealVectorInstruction,
+    /// All loads and stores complete before the store.
+    AllWaits,
+    /// Other registers.
+    OtherBanks,
+    /// Two instructions.
+    TwoInstructions,
+    /// Write it first.
+    Write,
+    /// All lanes on.
+    AllLanes,
+    /// A launch with scratch memory.
+    Scratch,
+}
+
+/// One broken rule at one instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegisterFinding {
+    /// What is wrong; the rule follows from it.
+    pub defect: Defect,
+    /// Address of the instruction.
+    pub pc: u64,
+    /// Address of the write, load or operation that it collides with.
+    pub cause_pc: Option<u64>,
+    /// The first lane concerned, where it is a matter of lanes.
+    pub lane: Option<u32>,
+    /// The registers concerned.
+    pub registers: Option<Registers>,
+    /// What would satisfy the rule.
+    pub remedy: Remedy,
+}
+
+impl RegisterFinding {
+    /// A finding about nothing but the instruction.
+    pub(super) fn at(pc: u64, defect: Defect, remedy: Remedy) -> Self {
+        Self { defect, pc, cause_pc: None, lane: None, registers: None, remedy }
+    }
+
+    /// The rule that is broken.
+    pub fn rule(&self) -> Rule {
+        self.defect.rule()
+    }
+}
+
+impl Rule {
+    /// Short name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Counters => "counters",
+            Self::Hazards => "hazards",
+            Self::Uninitialised => "uninitialised",
+        }
+    }
+}
+
+impl Defect {
+    /// The rule that it breaks.
+    pub fn rule(self) -> Rule {
+        match self {
+            Self::ReadOutstanding(_) | Self::OverwriteOutstanding(_) => Rule::Counters,
+            Self::Unwritten | Self::MatrixLanes | Self::NoScratch => Rule::Uninitialised,
+            _ => Rule::Hazards,
+        }
+    }
+
+    /// Short name, for machines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReadOutstanding(_) => "read-outstanding",
+            Self::OverwriteOutstanding(_) => "overwrite-outstanding",
+            Self::ScalarWrite => "scalar-write",
+            Self::VectorWrite => "vector-write",
+            Self::OpenAtJump => "open-at-jump",
+            Self::MatrixChain => "matrix-chain",
+            Self::LaneExchange => "lane-exchange",
+            Self::SystemStore => "system-store",
+            Self::DualBanks => "dual-banks",
+            Self::DualScalars => "dual-scalars",
+            Self::Unwritten => "unwritten",
+            Self::MatrixLanes => "matrix-lanes",
+            Self::NoScratch => "no-scratch",
+        }
+    }
+}
+
+impl fmt::Display for Defect {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::ReadOutstanding(_) => "is read while its result may still be under way",
+            Self::OverwriteOutstanding(_) => "is overwritten while an earlier result may still arrive",
+            Self::ScalarWrite => {
+                "was read by the VALU before, written by the SALU, and may be read as it was"
+            }
+            Self::VectorWrite => {
+                "was read by the VALU before, written by the VALU, and may be read as it was"
+            }
+            Self::OpenAtJump => "has a write open at a jump to other code",
+            Self::MatrixChain => "is the result of a matrix operation and input A, B or index of the next",
+            Self::LaneExchange => "lanes are exchanged right after v_cmpx wrote EXEC",
+            Self::SystemStore => "a store of system scope while earlier accesses are outstanding",
+            Self::DualBanks => "both halves of a dual operation read the same register bank",
+            Self::DualScalars => "a dual operation reads more than two scalar values",
+            Self::Unwritten => "is read, but nothing has written it",
+            Self::MatrixLanes => "a matrix operation with lanes off",
+            Self::NoScratch => "a scratch access in a launch without scratch memory",
+        })
+    }
+}
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Wait(counter, count) => {
+                return write!(out, "needs {} {count:#x} before it", counter.wait());
+            }
+            Self::ScalarWrites => "needs s_wait_alu depctr_sa_sdst(0) before it",
+            Self::VectorWrites => "needs s_wait_alu depctr_va_sdst(0) before it",
+            Self::VectorWritesOfVcc => "needs s_wait_alu depctr_va_vcc(0) before it",
+            Self::VectorInstruction => "needs a VALU instruction, such as v_nop, in between",
+            Self::RealVectorInstruction => "needs a VALU instruction other than v_nop in between",
+            Self::AllWaits => "needs s_wait_loadcnt 0x0, s_wait_kmcnt 0x0 and s_wait_storecnt 0x0 before it",
+            Self::OtherBanks => "use vector registers whose numbers differ modulo 4",
+            Self::TwoInstructions => "use two instructions, or fewer scalar registers and literals",
+            Self::Write => "write it first",
+            Self::AllLanes => "set all bits of EXEC first",
+            Self::Scratch => "launch it with scratch memory",
+        })
+    }
+}
+
+impl fmt::Display for RegisterFinding {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: pc {:#x}: ", self.rule().name(), self.pc)?;
+        if let Some(registers) = self.registers {
+            write!(out, "{registers} ")?;
+        }
+        if let Some(lane) = self.lane {
+            write!(out, "(lane {lane}) ")?;
+        }
+        write!(out, "{}", self.defect)?;
+        if let Some(cause) = self.cause_pc {
+            write!(out, ", from pc {cause:#x}")?;
+        }
+        write!(out, "; {}", self.remedy)
+    }
+}

@@ -1,0 +1,342 @@
+//! What is known of an instruction before it runs.
+//!
+//! Contract: made once per instruction of a program, from the effects table that the static lint uses too; only what m0
+//! selects is resolved when it runs. Cost: about a microsecond to make; some 300 bytes and two or three allocations.
+
+use zrt_isa::effects::{Counter, Effects, LDS, Registers, Relative, Unit, VCC_LO, VECTOR_FIRST};
+use zrt_isa::opcode::{Properties, RegisterFile};
+use zrt_isa::resources::WaveSize;
+use zrt_isa::{Encoding, Instruction, Opcode, Operand};
+
+use super::bits::Bits;
+use super::finding::{Defect, Remedy};
+use super::lanes::LaneRule;
+
+/// Queues of outstanding operations: one per counter that guards registers, and the stores.
+pub(super) const QUEUES: usize = 5;
+pub(super) const STORE_QUEUE: usize = 4;
+/// In a wait: not for this queue.
+pub(super) const NO_WAIT: u8 = u8::MAX;
+/// Registers that the scalar hazard is about: s0..s105 and vcc.
+pub(super) const HAZARD_REGISTERS: usize = 108;
+/// Scope SYS (§4.3).
+const SCOPE_SYSTEM: u8 = 3;
+/// Scalar values that a dual operation may read, a shared literal among them (§6).
+const DUAL_SCALARS_MAX: usize = 2;
+const DUAL_BANKS: u8 = 4;
+/// Lanes that the narrowest matrices occupy in wave64 (§7.4).
+const LOWER_HALF: u64 = 0xffff_ffff;
+/// Scalar registers that m0 can reach.
+const SCALAR_INDEX_END: usize = 106;
+
+/// A read operand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Read {
+    pub(super) registers: Registers,
+    /// Lanes of it that matter, besides EXEC.
+    pub(super) lanes: u64,
+    /// Its lanes are those that the lane rule says.
+    pub(super) is_gathered: bool,
+}
+
+/// How the scalar hazard sees an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HazardClass {
+    Valu,
+    /// `counts`: among the instructions that let a write age.
+    Salu {
+        counts: bool,
+    },
+    /// `s_wait_alu` with this immediate.
+    Wait(u16),
+    /// SALU jump to where the program cannot see.
+    Leave,
+    /// SMEM and buffer instructions end all hazards.
+    Clear,
+    /// `ds_nop`.
+    Idle,
+    Other,
+}
+
+/// Operands of a matrix operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Matrix {
+    pub(super) destination: Registers,
+    /// A, B and the index of a sparse operation.
+    pub(super) inputs: [Option<Registers>; 3],
+}
+
+/// How the other hazards see an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Special {
+    None,
+    /// A VALU instruction without further meaning.
+    Valu,
+    /// A VALU instruction that the hardware drops.
+    Nop,
+    /// Writes EXEC.
+    Compare,
+    /// Exchanges lanes.
+    Exchange,
+    Matrix,
+    /// A non-atomic store of system scope.
+    SystemStore,
+    Scratch,
+}
+
+/// What is known of an instruction before it runs.
+#[derive(Clone, Debug)]
+pub struct Note {
+    pub(super) reads: Bits,
+    pub(super) writes: Bits,
+    /// Reads and writes.
+    pub(super) touched: Bits,
+    pub(super) hazard_reads: u128,
+    pub(super) hazard_writes: u128,
+    /// The pairs of what it reads.
+    pub(super) hazard_pairs: u128,
+    pub(super) hazard: HazardClass,
+    pub(super) special: Special,
+    /// Queues that it raises.
+    pub(super) raises: u8,
+    /// Returns in any order with everything of its counters.
+    pub(super) is_unordered: bool,
+    pub(super) has_waits: bool,
+    pub(super) is_relative: bool,
+    pub(super) lane_count: u8,
+    /// The one counter that orders its writes.
+    pub(super) ordered: Option<Counter>,
+    pub(super) waits: [u8; QUEUES],
+    pub(super) read_list: Box<[Read]>,
+    pub(super) write_list: Box<[Registers]>,
+    pub(super) lane_rule: Option<Box<LaneRule>>,
+    pub(super) matrix: Option<Box<Matrix>>,
+    pub(super) relative: Option<Box<Relative>>,
+    /// Wrong whenever it runs.
+    pub(super) dual_defects: Box<[(Defect, Remedy)]>,
+}
+
+impl Note {
+    /// Of `instruction`, decoded for `wave_size`.
+    pub fn new(instruction: &Instruction, wave_size: WaveSize) -> Self {
+        let effects = Effects::of(instruction, wave_size);
+        let lane_rule = LaneRule::of(instruction);
+        let matrix = matrix(instruction, &effects);
+        let raises = effects.counters.iter().fold(0, |raises, &counter| raises | 1 << counter as u8)
+            | u8::from(effects.is_store) << STORE_QUEUE;
+        let ordered = match effects.counters[..] {
+            [counter] if !effects.is_unordered => Some(counter),
+            _ => None,
+        };
+        let waits = waits(instruction);
+        let mut note = Self {
+            reads: Bits::default(),
+            writes: Bits::default(),
+            touched: Bits::default(),
+            hazard_reads: 0,
+            hazard_writes: 0,
+            hazard_pairs: 0,
+            hazard: hazard_class(instruction, effects.unit),
+            special: special(instruction, effects.unit, matrix.is_some()),
+            raises,
+            is_unordered: effects.is_unordered,
+            has_waits: waits != [NO_WAIT; QUEUES],
+            is_relative: effects.relative.is_some(),
+            lane_count: wave_size.lanes() as u8,
+            ordered,
+            waits,
+            read_list: reads(instruction, &effects, wave_size, lane_rule.is_some()),
+            write_list: effects.writes.iter().filter(|writes| writes.range().start != LDS).copied().collect(),
+            lane_rule: lane_rule.map(Box::new),
+            matrix: matrix.map(Box::new),
+            relative: effects.relative.map(Box::new),
+            dual_defects: dual_defects(instruction),
+        };
+        note.summarise();
+        note
+    }
+
+    /// The instruction with what `m0` selects. Numbers beyond the file select nothing; that is a fault of its own.
+    #[cold]
+    pub(super) fn resolved(&self, m0: u32) -> Self {
+        let mut note = self.clone();
+        let Some(relative) = self.relative.as_deref().copied() else { return note };
+        let (source_offset, destination_offset) = match relative.is_split {
+            true => (m0 & 0x3ff, m0 >> 16 & 0x3ff),
+            false => (m0, m0),
+        };
+        let source = relative.source.and_then(|registers| shifted(registers, source_offset));
+        let destination = relative.destination.and_then(|registers| shifted(registers, destination_offset));
+        let (mut reads, mut writes) = (self.read_list.to_vec(), self.write_list.to_vec());
+        let as_read = |registers| Read { registers, lanes: u64::MAX, is_gathered: false };
+        reads.extend(source.map(as_read));
+        writes.extend(destination);
+        if relative.exchanges {
+            reads.extend(destination.map(as_read));
+            writes.extend(source);
+        }
+        (note.read_list, note.write_list) = (reads.into(), writes.into());
+        note.summarise();
+        note
+    }
+
+    /// The sets from the lists.
+    fn summarise(&mut self) {
+        for read in &self.read_list {
+            self.reads.insert_all(read.registers);
+            self.hazard_reads |= hazard_registers(read.registers);
+        }
+        for &registers in &self.write_list {
+            self.writes.insert_all(registers);
+            self.hazard_writes |= hazard_registers(registers);
+        }
+        self.touched = self.reads;
+        self.touched.add(&self.writes);
+        self.hazard_pairs = pairs(self.hazard_reads);
+    }
+}
+
+/// `registers` moved up by `offset`, if that is in the same file.
+fn shifted(registers: Registers, offset: u32) -> Option<Registers> {
+    let range = registers.range();
+    let end = if range.start >= VECTOR_FIRST { VECTOR_FIRST + 256 } else { SCALAR_INDEX_END };
+    let first = range.start.checked_add(offset as usize)?;
+    (first.checked_add(range.len())? <= end).then(|| Registers::new(first, range.len()))
+}
+
+/// Both halves of each pair.
+fn pairs(registers: u128) -> u128 {
+    const EVEN: u128 = u128::MAX / 3;
+    let low = (registers | registers >> 1) & EVEN;
+    low | low << 1
+}
+
+/// The part of a read or write that the scalar hazard is about; vcc is taken as one.
+fn hazard_registers(registers: Registers) -> u128 {
+    let mask = registers
+        .range()
+        .filter(|&register| register < HAZARD_REGISTERS)
+        .fold(0, |mask: u128, register| mask | 1 << register);
+    if mask >> VCC_LO != 0 { pairs(mask) } else { mask }
+}
+
+fn reads(instruction: &Instruction, effects: &Effects, wave_size: WaveSize, has_rule: bool) -> Box<[Read]> {
+    // The narrowest operands of the narrowest matrix operations leave the upper half of a wave64 alone.
+    let narrow = match (wave_size, instruction.opcode) {
+        (WaveSize::Wave64, Opcode::VWmmaI3216x16x16Iu4) => [true, true, false],
+        (WaveSize::Wave64, Opcode::VSwmmacI3216x16x32Iu4) => [true, false, true],
+        _ => [false; 3],
+    };
+    let is_gathered = has_rule && matches!(instruction.sources[0], Operand::Vector(_));
+    effects
+        .reads
+        .iter()
+        .filter(|registers| registers.range().start != LDS)
+        .enumerate()
+        .map(|(index, &registers)| Read {
+            registers,
+            lanes: if narrow.get(index) == Some(&true) { LOWER_HALF } else { u64::MAX },
+            is_gathered: is_gathered && index == 0,
+        })
+        .collect()
+}
+
+fn hazard_class(instruction: &Instruction, unit: Unit) -> HazardClass {
+    use Opcode::*;
+    match (unit, instruction.opcode) {
+        (_, DsNop) => HazardClass::Idle,
+        (_, SWaitAlu) => HazardClass::Wait(instruction.immediate as u16),
+        (_, SSetpcB64 | SSwappcB64 | SCallB64 | SRfeB64) => HazardClass::Leave,
+        (Unit::Valu, _) => HazardClass::Valu,
+        (Unit::Salu, _) => HazardClass::Salu { counts: instruction.encoding != Encoding::Sopp },
+        (Unit::ScalarMemory | Unit::Buffer, _) => HazardClass::Clear,
+        _ => HazardClass::Other,
+    }
+}
+
+fn special(instruction: &Instruction, unit: Unit, is_matrix: bool) -> Special {
+    let opcode = instruction.opcode;
+    let info = opcode.operands();
+    match instruction.encoding {
+        _ if is_matrix => Special::Matrix,
+        Encoding::Vscratch => Special::Scratch,
+        Encoding::Vflat | Encoding::Vglobal | Encoding::Vbuffer => {
+            let is_store = info.sources[1].is_present() && !info.properties.contains(Properties::ATOMIC);
+            match is_store && instruction.scope == SCOPE_SYSTEM {
+                true => Special::SystemStore,
+                false => Special::None,
+            }
+        }
+        _ if unit != Unit::Valu => Special::None,
+        _ if opcode == Opcode::VNop => Special::Nop,
+        _ if info.destination.file == RegisterFile::Exec => Special::Compare,
+        _ if opcode.mnemonic().starts_with("v_permlane") => Special::Exchange,
+        _ => Special::Valu,
+    }
+}
+
+fn matrix(instruction: &Instruction, effects: &Effects) -> Option<Matrix> {
+    let mnemonic = instruction.opcode.mnemonic();
+    let is_sparse = mnemonic.starts_with("v_swmmac");
+    if !is_sparse && !mnemonic.starts_with("v_wmma") {
+        return None;
+    }
+    // A and B are always registers; the addend may be a constant, and is no matter here.
+    let index = if is_sparse { effects.reads.get(2).copied() } else { None };
+    Some(Matrix {
+        destination: effects.writes.first().copied()?,
+        inputs: [effects.reads.first().copied(), effects.reads.get(1).copied(), index],
+    })
+}
+
+/// By queue: the count that is waited for.
+fn waits(instruction: &Instruction) -> [u8; QUEUES] {
+    use Opcode::*;
+    let (low, high) = ((instruction.immediate & 0x3f) as u8, (instruction.immediate >> 8 & 0x3f) as u8);
+    let mut waits = [NO_WAIT; QUEUES];
+    let (load, ds) = (Counter::Load as usize, Counter::Ds as usize);
+    match instruction.opcode {
+        SWaitLoadcnt => waits[load] = low,
+        SWaitStorecnt => waits[STORE_QUEUE] = low,
+        SWaitDscnt => waits[ds] = low,
+        SWaitKmcnt => waits[Counter::Km as usize] = low,
+        SWaitExpcnt => waits[Counter::Exp as usize] = low,
+        SWaitLoadcntDscnt => (waits[load], waits[ds]) = (high, low),
+        SWaitStorecntDscnt => (waits[STORE_QUEUE], waits[ds]) = (high, low),
+        SWaitIdle => waits = [0; QUEUES],
+        _ => {}
+    }
+    waits
+}
+
+/// What the decoder lets through and the hardware cannot issue together (§6).
+fn dual_defects(instruction: &Instruction) -> Box<[(Defect, Remedy)]> {
+    let Some(second) = instruction.dual else { return Box::default() };
+    let mut defects = Vec::new();
+    let is_same_bank = |one: Operand, other: Operand| match (one, other) {
+        (Operand::Vector(one), Operand::Vector(other)) => one % DUAL_BANKS == other % DUAL_BANKS,
+        _ => false,
+    };
+    let are_moves = instruction.opcode == Opcode::VMovB32 && second.opcode == Opcode::VMovB32;
+    let vector = |opcode: Opcode, sources: &[Operand; 3]| {
+        if opcode == Opcode::VFmamkF32 { sources[2] } else { sources[1] }
+    };
+    let first_vector = vector(instruction.opcode, &instruction.sources);
+    let second_vector = vector(second.opcode, &second.sources);
+    if is_same_bank(instruction.sources[0], second.sources[0]) && !are_moves
+        || is_same_bank(first_vector, second_vector)
+    {
+        defects.push((Defect::DualBanks, Remedy::OtherBanks));
+    }
+    let mut scalars: Vec<Operand> = Vec::new();
+    for &source in instruction.sources.iter().chain(&second.sources) {
+        let is_scalar = matches!(source, Operand::Scalar(_) | Operand::Special(_) | Operand::Literal(_));
+        if is_scalar && !scalars.contains(&source) {
+            scalars.push(source);
+        }
+    }
+    if scalars.len() > DUAL_SCALARS_MAX {
+        defects.push((Defect::DualScalars, Remedy::TwoInstructions));
+    }
+    defects.into()
+}
