@@ -19,6 +19,8 @@ mod hazard;
 mod lanes;
 mod note;
 mod outstanding;
+#[cfg(test)]
+mod tests;
 mod written;
 
 pub use finding::{Defect, RegisterFinding, Remedy, Rule};

@@ -1,0 +1,366 @@
+//! Registers that instructions read and write, where the words do not say it plainly. Words are llvm-mc 19's for the text
+//! beside them.
+
+#![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+
+use zrt_isa::decode_for;
+use zrt_isa::effects::{Counter, Effects, Registers};
+use zrt_isa::resources::WaveSize;
+
+fn effects(wave_size: WaveSize, words: &[u32]) -> Effects {
+    let instruction = decode_for(words, wave_size).unwrap();
+    assert_eq!(usize::from(instruction.dword_count), words.len());
+    Effects::of(&instruction, wave_size)
+}
+
+fn names(registers: &[Registers]) -> String {
+    registers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// What the words read and write in wave32.
+fn compare(reads: &str, writes: &str, words: &[u32]) {
+    let effects = effects(WaveSize::Wave32, words);
+    assert_eq!(
+        (names(&effects.reads).as_str(), names(&effects.writes).as_str()),
+        (reads, writes),
+        "{words:x?}"
+    );
+}
+
+#[test]
+fn lanes_to_scalars_and_back() {
+    compare(
+        "v1 s2",
+        "s4",
+        &[
+            0xd7600004, 0x00000501, // v_readlane_b32 s4, v1, s2
+        ],
+    );
+    compare(
+        "s4 m0",
+        "v1",
+        &[
+            0xd7610001, 0x0000fa04, // v_writelane_b32 v1, s4, m0
+        ],
+    );
+    compare(
+        "v1",
+        "vcc_lo",
+        &[
+            0x7ed40501, // v_readfirstlane_b32 vcc_lo, v1
+        ],
+    );
+    compare(
+        "v1 v2",
+        "v2 v1",
+        &[
+            0x7e04cb01, // v_swap_b32 v2, v1
+        ],
+    );
+}
+
+#[test]
+fn two_addresses_of_lds() {
+    compare(
+        "v0",
+        "v[2:5]",
+        &[
+            0xd9dc0100, 0x02000000, // ds_load_2addr_b64 v[2:5], v0 offset1:1
+        ],
+    );
+    compare(
+        "v0 v[2:3] v[4:5]",
+        "LDS",
+        &[
+            0xd9380100, 0x00040200, // ds_store_2addr_b64 v0, v[2:3], v[4:5] offset1:1
+        ],
+    );
+    compare(
+        "v0 v2 v3",
+        "v[4:5] LDS",
+        &[
+            0xd8b80100, 0x04030200, // ds_storexchg_2addr_rtn_b32 v[4:5], v0, v2, v3 offset1:1
+        ],
+    );
+    compare(
+        "m0",
+        "v1",
+        &[
+            0xdac40000, 0x01000000, // ds_load_addtid_b32 v1
+        ],
+    );
+}
+
+#[test]
+fn widths_of_memory() {
+    compare(
+        "s[0:1]",
+        "s[4:6]",
+        &[
+            0xf400a100, 0xf8000000, // s_load_b96 s[4:6], s[0:1], 0x0
+        ],
+    );
+    compare(
+        "s[0:3] s8",
+        "s[16:31]",
+        &[
+            0xf4028400, 0x10000000, // s_buffer_load_b512 s[16:31], s[0:3], s8 offset:0x0
+        ],
+    );
+    compare(
+        "v0 s[8:11] s4",
+        "v[2:3]",
+        &[
+            0xc4450004, 0x40801002, 0x00000000, // buffer_load_b32 v[2:3], v0, s[8:11], s4 offen tfe
+        ],
+    );
+    compare(
+        "v[0:1] s[8:11]",
+        "v[2:3]",
+        &[
+            0xc405407c, 0xc0801002,
+            0x00000000, // buffer_load_b64 v[2:3], v[0:1], s[8:11], null idxen offen
+        ],
+    );
+    compare(
+        "v0 s[4:5]",
+        "v[2:5]",
+        &[
+            0xee05c004, 0x00000002, 0x00000000, // global_load_b128 v[2:5], v0, s[4:5]
+        ],
+    );
+    compare(
+        "v[0:1] v[2:3]",
+        "v4",
+        &[
+            0xee0d007c, 0x01100004,
+            0x00000000, // global_atomic_cmpswap_b32 v4, v[0:1], v[2:3], off th:TH_ATOMIC_RETURN
+        ],
+    );
+}
+
+/// Implicit: the condition code, vcc, m0.
+#[test]
+fn what_no_operand_says() {
+    compare(
+        "s1 s2",
+        "s0",
+        &[
+            0x96000201, // s_mul_i32 s0, s1, s2
+        ],
+    );
+    compare(
+        "s1 s2",
+        "s0",
+        &[
+            0xa0000201, // s_add_f32 s0, s1, s2
+        ],
+    );
+    compare(
+        "s1 s2",
+        "s0 scc",
+        &[
+            0x89000201, // s_min_i32 s0, s1, s2
+        ],
+    );
+    compare(
+        "s0",
+        "s0",
+        &[
+            0xb8000007, // s_mulk_i32 s0, 0x7
+        ],
+    );
+    compare(
+        "s0",
+        "s0 scc",
+        &[
+            0xb7800007, // s_addk_co_i32 s0, 0x7
+        ],
+    );
+    compare(
+        "s1",
+        "s0",
+        &[
+            0xbe800401, // s_brev_b32 s0, s1
+        ],
+    );
+    compare(
+        "s1",
+        "s0 scc",
+        &[
+            0xbe801e01, // s_not_b32 s0, s1
+        ],
+    );
+    compare(
+        "s1",
+        "s0 scc",
+        &[
+            0xbe802001, // s_and_saveexec_b32 s0, s1
+        ],
+    );
+    compare(
+        "s1 s2 scc",
+        "s0",
+        &[
+            0x98000201, // s_cselect_b32 s0, s1, s2
+        ],
+    );
+    compare(
+        "s1 s2 scc",
+        "s0 scc",
+        &[
+            0x82000201, // s_add_co_ci_u32 s0, s1, s2
+        ],
+    );
+    compare(
+        "v1 v2 v3 vcc_lo",
+        "v0",
+        &[
+            0xd6370000, 0x040e0501, // v_div_fmas_f32 v0, v1, v2, v3
+        ],
+    );
+    compare(
+        "",
+        "s0",
+        &[
+            0xb880f801, // s_getreg_b32 s0, hwreg(HW_REG_MODE)
+        ],
+    );
+    compare(
+        "m0",
+        "",
+        &[
+            0xbfb60001, // s_sendmsg sendmsg(MSG_INTERRUPT)
+        ],
+    );
+    compare(
+        "",
+        "",
+        &[
+            0xbfb60003, // s_sendmsg sendmsg(MSG_DEALLOC_VGPRS)
+        ],
+    );
+    compare(
+        "v0 v1 v2",
+        "v2",
+        &[
+            0x56040300, // v_fmac_f32_e32 v2, v0, v1
+        ],
+    );
+    compare(
+        "v1 v2 v3 v4 vcc_lo",
+        "v0 v5",
+        &[
+            0xc8d20501, 0x00040903, // v_dual_mul_f32 v0, v1, v2 :: v_dual_cndmask_b32 v5, v3, v4
+        ],
+    );
+}
+
+#[test]
+fn wave64_masks_and_matrices() {
+    let of = |words: &[u32]| {
+        let effects = effects(WaveSize::Wave64, words);
+        (names(&effects.reads), names(&effects.writes))
+    };
+    // v_cmp_eq_u32_e64 s[4:5], v0, v1
+    assert_eq!(of(&[0xd44a0004, 0x00020300]), ("v0 v1".into(), "s[4:5]".into()));
+    // s_cbranch_vccz 0
+    assert_eq!(of(&[0xbfa30000]), ("vcc".into(), String::new()));
+    // v_wmma_f32_16x16x16_f16 v[8:11], v[0:1], v[2:3], v[4:7]
+    assert_eq!(of(&[0xcc404008, 0x1c120500]), ("v[0:1] v[2:3] v[4:7]".into(), "v[8:11]".into()));
+}
+
+/// What m0 selects is neither read nor written by its base.
+#[test]
+fn relative_moves() {
+    let of = |words: &[u32]| {
+        let effects = effects(WaveSize::Wave32, words);
+        let relative = effects.relative.unwrap();
+        let [source, destination] = [relative.source, relative.destination]
+            .map(|registers| registers.map(|registers| registers.to_string()).unwrap_or_default());
+        (names(&effects.reads), names(&effects.writes), source, destination, relative.is_split)
+    };
+    let expect = |reads: &str, writes: &str, source: &str, destination: &str, is_split| {
+        (reads.to_string(), writes.to_string(), source.to_string(), destination.to_string(), is_split)
+    };
+    assert_eq!(
+        of(&[
+            0x7e048701, // v_movrels_b32_e32 v2, v1
+        ]),
+        expect("m0", "v2", "v1", "", false)
+    );
+    assert_eq!(
+        of(&[
+            0x7e048401, // v_movreld_b32_e32 v2, s1
+        ]),
+        expect("s1 m0", "", "", "v2", false)
+    );
+    assert_eq!(
+        of(&[
+            0x7e049101, // v_movrelsd_2_b32_e32 v2, v1
+        ]),
+        expect("m0", "", "v1", "v2", true)
+    );
+    assert_eq!(
+        of(&[
+            0xbe824104, // s_movrels_b64 s[2:3], s[4:5]
+        ]),
+        expect("m0", "s[2:3]", "s[4:5]", "", false)
+    );
+}
+
+#[test]
+fn counters() {
+    let of = |words: &[u32]| {
+        let effects = effects(WaveSize::Wave32, words);
+        (effects.counters.clone(), effects.is_store, effects.is_unordered)
+    };
+    assert_eq!(
+        of(&[
+            0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
+        ]),
+        (vec![Counter::Load], false, false)
+    );
+    assert_eq!(
+        of(&[
+            0xee06807c, 0x01000000, 0x00000000, // global_store_b32 v[0:1], v2, off
+        ]),
+        (vec![], true, false)
+    );
+    assert_eq!(
+        of(&[
+            0xee0d407c, 0x01000000, 0x00000000, // global_atomic_add_u32 v[0:1], v2, off
+        ]),
+        (vec![], true, false)
+    );
+    assert_eq!(
+        of(&[
+            0xee0ac07c, 0x00080000, 0x00000000, // global_inv scope:SCOPE_DEV
+        ]),
+        (vec![Counter::Load], false, false)
+    );
+    assert_eq!(
+        of(&[
+            0xee0b007c, 0x000c0000, 0x00000000, // global_wb scope:SCOPE_SYS
+        ]),
+        (vec![], true, false)
+    );
+    assert_eq!(
+        of(&[
+            0xec06807c, 0x01000000, 0x00000000, // flat_store_b32 v[0:1], v2
+        ]),
+        (vec![Counter::Ds], true, true)
+    );
+    assert_eq!(
+        of(&[
+            0xbfb60001, // s_sendmsg sendmsg(MSG_INTERRUPT)
+        ]),
+        (vec![Counter::Km], false, false)
+    );
+    assert_eq!(
+        of(&[
+            0xd8500000, 0x00000000, // ds_nop
+        ]),
+        (vec![], false, false)
+    );
+}

@@ -1,0 +1,343 @@
+//! Counters (instruction set reference §4.1).
+
+use super::*;
+use Counter::{Ds, Km, Load};
+use Defect::{OverwriteOutstanding, ReadOutstanding};
+
+twins! {
+    vector_load: ReadOutstanding(Load), "v2", "s_wait_loadcnt 0x0", 12, Some(0);
+    [
+        0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
+        0x7e060302, // v_mov_b32_e32 v3, v2
+    ]
+    [
+        0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
+        0xbfc00000, // s_wait_loadcnt 0x0
+        0x7e060302, // v_mov_b32_e32 v3, v2
+    ]
+
+    the_first_of_two_loads: ReadOutstanding(Load), "v[2:3]", "s_wait_loadcnt 0x1", 24, Some(0);
+    [
+        0xee05407c, 0x00000002, 0x00000000, // global_load_b64 v[2:3], v[0:1], off
+        0xee05007c, 0x00000004, 0x00000000, // global_load_b32 v4, v[0:1], off
+        0x3e0c0481, // v_lshlrev_b64_e32 v[6:7], 1, v[2:3]
+    ]
+    [
+        0xee05407c, 0x00000002, 0x00000000, // global_load_b64 v[2:3], v[0:1], off
+        0xee05007c, 0x00000004, 0x00000000, // global_load_b32 v4, v[0:1], off
+        0xbfc00001, // s_wait_loadcnt 0x1
+        0x3e0c0481, // v_lshlrev_b64_e32 v[6:7], 1, v[2:3]
+    ]
+
+    the_second_of_two_loads: ReadOutstanding(Load), "v4", "s_wait_loadcnt 0x0", 28, Some(12);
+    [
+        0xee05407c, 0x00000002, 0x00000000, // global_load_b64 v[2:3], v[0:1], off
+        0xee05007c, 0x00000004, 0x00000000, // global_load_b32 v4, v[0:1], off
+        0xbfc00001, // s_wait_loadcnt 0x1
+        0x7e0a0304, // v_mov_b32_e32 v5, v4
+    ]
+    [
+        0xee05407c, 0x00000002, 0x00000000, // global_load_b64 v[2:3], v[0:1], off
+        0xee05007c, 0x00000004, 0x00000000, // global_load_b32 v4, v[0:1], off
+        0xbfc00000, // s_wait_loadcnt 0x0
+        0x7e0a0304, // v_mov_b32_e32 v5, v4
+    ]
+
+    returning_atomic: ReadOutstanding(Load), "v2", "s_wait_loadcnt 0x0", 12, Some(0);
+    [
+        0xee0d407c, 0x01900002, 0x00000000, // global_atomic_add_u32 v2, v[0:1], v3, off th:TH_ATOMIC_RETURN
+        0x7e080302, // v_mov_b32_e32 v4, v2
+    ]
+    [
+        0xee0d407c, 0x01900002, 0x00000000, // global_atomic_add_u32 v2, v[0:1], v3, off th:TH_ATOMIC_RETURN
+        0xbfc00000, // s_wait_loadcnt 0x0
+        0x7e080302, // v_mov_b32_e32 v4, v2
+    ]
+
+    lds_load: ReadOutstanding(Ds), "v[2:3]", "s_wait_dscnt 0x0", 8, Some(0);
+    [
+        0xd8dc0100, 0x02000000, // ds_load_2addr_b32 v[2:3], v0 offset1:1
+        0x3e0c0481, // v_lshlrev_b64_e32 v[6:7], 1, v[2:3]
+    ]
+    [
+        0xd8dc0100, 0x02000000, // ds_load_2addr_b32 v[2:3], v0 offset1:1
+        0xbfc83f00, // s_wait_loadcnt_dscnt 0x3f00
+        0x3e0c0481, // v_lshlrev_b64_e32 v[6:7], 1, v[2:3]
+    ]
+
+    the_wrong_counter: ReadOutstanding(Ds), "v2", "s_wait_dscnt 0x0", 12, Some(0);
+    [
+        0xd8d80000, 0x02000000, // ds_load_b32 v2, v0
+        0xbfc00000, // s_wait_loadcnt 0x0
+        0x7e060302, // v_mov_b32_e32 v3, v2
+    ]
+    [
+        0xd8d80000, 0x02000000, // ds_load_b32 v2, v0
+        0xbfc93f00, // s_wait_storecnt_dscnt 0x3f00
+        0x7e060302, // v_mov_b32_e32 v3, v2
+    ]
+
+    scalar_load: ReadOutstanding(Km), "s[4:5]", "s_wait_kmcnt 0x0", 8, Some(0);
+    [
+        0xf4002100, 0xf8000000, // s_load_b64 s[4:5], s[0:1], 0x0
+        0xbe860104, // s_mov_b64 s[6:7], s[4:5]
+    ]
+    [
+        0xf4002100, 0xf8000000, // s_load_b64 s[4:5], s[0:1], 0x0
+        0xbfc70000, // s_wait_kmcnt 0x0
+        0xbe860104, // s_mov_b64 s[6:7], s[4:5]
+    ]
+
+    scalar_loads_return_in_any_order: ReadOutstanding(Km), "s4", "s_wait_kmcnt 0x0", 20, Some(0);
+    [
+        0xf4000100, 0xf8000000, // s_load_b32 s4, s[0:1], 0x0
+        0xf4000140, 0xf8000040, // s_load_b32 s5, s[0:1], 0x40
+        0xbfc70001, // s_wait_kmcnt 0x1
+        0xbe860004, // s_mov_b32 s6, s4
+    ]
+    [
+        0xf4000100, 0xf8000000, // s_load_b32 s4, s[0:1], 0x0
+        0xf4000140, 0xf8000040, // s_load_b32 s5, s[0:1], 0x40
+        0xbfc70000, // s_wait_kmcnt 0x0
+        0xbe860004, // s_mov_b32 s6, s4
+    ]
+
+    message: ReadOutstanding(Km), "s[4:5]", "s_wait_kmcnt 0x0", 4, Some(0);
+    [
+        0xbe844d83, // s_sendmsg_rtn_b64 s[4:5], sendmsg(MSG_RTN_GET_REALTIME)
+        0xbe860104, // s_mov_b64 s[6:7], s[4:5]
+    ]
+    [
+        0xbe844d83, // s_sendmsg_rtn_b64 s[4:5], sendmsg(MSG_RTN_GET_REALTIME)
+        0xbf8a0000, // s_wait_idle
+        0xbe860104, // s_mov_b64 s[6:7], s[4:5]
+    ]
+
+    barrier_condition: ReadOutstanding(Km), "scc", "s_wait_kmcnt 0x0", 4, Some(0);
+    [
+        0xbe804fc1, // s_barrier_signal_isfirst -1
+        0x98040605, // s_cselect_b32 s4, s5, s6
+    ]
+    [
+        0xbe804fc1, // s_barrier_signal_isfirst -1
+        0xbfc70000, // s_wait_kmcnt 0x0
+        0x98040605, // s_cselect_b32 s4, s5, s6
+    ]
+
+    overwritten_by_arithmetic: OverwriteOutstanding(Load), "v2", "s_wait_loadcnt 0x0", 12, Some(0);
+    [
+        0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
+        0x7e040280, // v_mov_b32_e32 v2, 0
+    ]
+    [
+        0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
+        0xbfc00000, // s_wait_loadcnt 0x0
+        0x7e040280, // v_mov_b32_e32 v2, 0
+    ]
+
+    overwritten_by_another_class: OverwriteOutstanding(Load), "v2", "s_wait_loadcnt 0x0", 12, Some(0);
+    [
+        0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
+        0xd8d80000, 0x02000000, // ds_load_b32 v2, v0
+    ]
+    // The same class delivers in order.
+    [
+        0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
+        0xee05007c, 0x00000002, 0x00000400, // global_load_b32 v2, v[0:1], off offset:4
+    ]
+
+    an_address_is_read_too: ReadOutstanding(Km), "s[4:5]", "s_wait_kmcnt 0x0", 8, Some(0);
+    [
+        0xf4002100, 0xf8000000, // s_load_b64 s[4:5], s[0:1], 0x0
+        0xee050004, 0x00000002, 0x00000000, // global_load_b32 v2, v0, s[4:5]
+    ]
+    [
+        0xf4002100, 0xf8000000, // s_load_b64 s[4:5], s[0:1], 0x0
+        0xbfc70000, // s_wait_kmcnt 0x0
+        0xee050004, 0x00000002, 0x00000000, // global_load_b32 v2, v0, s[4:5]
+    ]
+
+    // A store's data may be overwritten right away.
+    stored_data: ReadOutstanding(Load), "v2", "s_wait_loadcnt 0x0", 12, Some(0);
+    [
+        0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
+        0xee06807c, 0x01000000, 0x00000000, // global_store_b32 v[0:1], v2, off
+    ]
+    [
+        0xee06807c, 0x01000000, 0x00000000, // global_store_b32 v[0:1], v2, off
+        0x7e040280, // v_mov_b32_e32 v2, 0
+        0xee05007c, 0x00000000, 0x00000000, // global_load_b32 v0, v[0:1], off
+    ]
+
+    fail_flag_of_a_buffer_load: ReadOutstanding(Load), "v3", "s_wait_loadcnt 0x0", 12, Some(0);
+    [
+        0xc445007c, 0x40801002, 0x00000000, // buffer_load_b32 v[2:3], v0, s[8:11], null offen tfe
+        0x7e080303, // v_mov_b32_e32 v4, v3
+    ]
+    [
+        0xc405007c, 0x40801002, 0x00000000, // buffer_load_b32 v2, v0, s[8:11], null offen
+        0x7e080303, // v_mov_b32_e32 v4, v3
+    ]
+}
+
+#[test]
+fn flat_loads_need_both_counters_at_zero() {
+    let load_twice = [
+        0xec05007c, 0x00000002, 0x00000000, // flat_load_b32 v2, v[0:1]
+        0xec05007c, 0x00000003, 0x00000000, // flat_load_b32 v3, v[0:1]
+    ];
+    let read = [
+        0x7e080302, // v_mov_b32_e32 v4, v2
+    ];
+    let waits: [(&[u32], usize); 4] = [
+        (
+            &[
+                0xbfc80101, // s_wait_loadcnt_dscnt 0x101
+            ],
+            2,
+        ),
+        (
+            &[
+                0xbfc00000, // s_wait_loadcnt 0x0
+            ],
+            1,
+        ),
+        (
+            &[
+                0xbfc60000, // s_wait_dscnt 0x0
+            ],
+            1,
+        ),
+        (
+            &[
+                0xbfc80000, // s_wait_loadcnt_dscnt 0x0
+            ],
+            0,
+        ),
+    ];
+    for (wait, count) in waits {
+        let mut walk = Walk::new(&launch(WaveSize::Wave32));
+        walk.run(&load_twice);
+        walk.run(wait);
+        walk.run(&read);
+        assert_eq!(walk.ordered().len(), count, "{:?}", walk.findings);
+    }
+}
+
+#[test]
+fn the_sixty_fourth_load_stalls_until_the_first_is_complete() {
+    let first = [
+        0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
+    ];
+    let other = [
+        0xee05007c, 0x00000003, 0x00000000, // global_load_b32 v3, v[0:1], off
+    ];
+    let read = [
+        0x7e080302, // v_mov_b32_e32 v4, v2
+    ];
+    for (others, count) in [(62, 1), (63, 0)] {
+        let mut walk = Walk::new(&launch(WaveSize::Wave32));
+        walk.run(&first);
+        (0..others).for_each(|_| walk.run(&other));
+        walk.run(&read);
+        assert_eq!(walk.ordered().len(), count);
+    }
+}
+
+#[test]
+fn too_many_scalar_loads_leave_all_of_them_open() {
+    let first = [
+        0xf4000100, 0xf8000000, // s_load_b32 s4, s[0:1], 0x0
+    ];
+    let other = [
+        0xf4000140, 0xf8000040, // s_load_b32 s5, s[0:1], 0x40
+    ];
+    let wait = [
+        0xbfc70000, // s_wait_kmcnt 0x0
+    ];
+    let read = [
+        0xbe860004, // s_mov_b32 s6, s4
+    ];
+    for waits in [false, true] {
+        let mut walk = Walk::new(&launch(WaveSize::Wave32));
+        walk.run(&first);
+        (0..40).for_each(|_| walk.run(&other));
+        assert_eq!((walk.shadow.issued(), walk.shadow.completed_scalar()), (41, 0));
+        walk.findings.clear();
+        if waits {
+            walk.run(&wait);
+        }
+        walk.run(&read);
+        assert_eq!(walk.ordered().is_empty(), waits);
+    }
+}
+
+#[test]
+fn sequence_numbers_tell_what_is_complete() {
+    let mut walk = Walk::new(&launch(WaveSize::Wave32));
+    let completed = |walk: &Walk| {
+        let shadow = &walk.shadow;
+        (
+            shadow.issued(),
+            shadow.completed_loads(),
+            shadow.completed_stores(),
+            shadow.completed_ds(),
+            shadow.completed_scalar(),
+        )
+    };
+    assert_eq!(completed(&walk), (0, 0, 0, 0, 0));
+    walk.run(&[
+        0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
+        0xee06807c, 0x01800000, 0x00000000, // global_store_b32 v[0:1], v3, off
+        0xd8340000, 0x00000300, // ds_store_b32 v0, v3
+        0xee05007c, 0x00000004, 0x00000000, // global_load_b32 v4, v[0:1], off
+        0xee06807c, 0x01800000, 0x00000000, // global_store_b32 v[0:1], v3, off
+        0xf4000100, 0xf8000000, // s_load_b32 s4, s[0:1], 0x0
+    ]);
+    assert_eq!(completed(&walk), (6, 0, 1, 2, 5));
+    walk.run(&[
+        0xbfc00001, // s_wait_loadcnt 0x1
+    ]);
+    assert_eq!(completed(&walk), (6, 3, 1, 2, 5));
+    walk.run(&[
+        0xbfc90100, // s_wait_storecnt_dscnt 0x100
+    ]);
+    assert_eq!(completed(&walk), (6, 3, 4, 6, 5));
+    walk.run(&[
+        0xbf8a0000, // s_wait_idle
+    ]);
+    assert_eq!(completed(&walk), (6, 6, 6, 6, 6));
+    // An instruction that no counter counts has no number.
+    walk.run(&[
+        0xd8500000, 0x00000000, // ds_nop
+        0xf404c000, 0xf8000000, // s_prefetch_data s[0:1], 0x0, null, 0
+    ]);
+    assert_eq!(completed(&walk), (6, 6, 6, 6, 6));
+}
+
+#[test]
+fn the_end_of_the_program_waits_for_nothing() {
+    let mut walk = Walk::new(&launch(WaveSize::Wave32));
+    walk.run(&[
+        0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
+        0xbfb00000, // s_endpgm
+    ]);
+    assert!(walk.findings.iter().all(|finding| finding.rule() != Rule::Counters));
+}
+
+#[test]
+fn a_new_wave_has_nothing_under_way() {
+    let mut walk = Walk::new(&launch(WaveSize::Wave32));
+    walk.run(&[
+        0xf4000100, 0xf8000000, // s_load_b32 s4, s[0:1], 0x0
+        0x7e020208, // v_mov_b32_e32 v1, s8
+        0xbe880081, // s_mov_b32 s8, 1
+    ]);
+    walk.shadow.begin(&launch(WaveSize::Wave32));
+    walk.run(&[
+        0xbe860004, // s_mov_b32 s6, s4
+        0x7e020208, // v_mov_b32_e32 v1, s8
+    ]);
+    assert!(walk.findings.is_empty(), "{:?}", walk.findings);
+    assert_eq!(walk.shadow.issued(), 0);
+}

@@ -1,0 +1,333 @@
+//! Hazards (instruction set reference §5), and pairs that cannot issue together (§6).
+
+use super::*;
+use Defect::*;
+
+twins! {
+    salu_write_valu_read: ScalarWrite, "s4", "sa_sdst(0)", 8, Some(4);
+    [
+        0x7e020204, // v_mov_b32_e32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0x7e040204, // v_mov_b32_e32 v2, s4
+    ]
+    [
+        0x7e020204, // v_mov_b32_e32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0xbf88ff9e, // s_wait_alu depctr_sa_sdst(0)
+        0x7e040204, // v_mov_b32_e32 v2, s4
+    ]
+
+    salu_write_salu_read: ScalarWrite, "s4", "sa_sdst(0)", 8, Some(4);
+    [
+        0x7e020205, // v_mov_b32_e32 v1, s5
+        0xbe840081, // s_mov_b32 s4, 1
+        0x81068104, // s_add_co_i32 s6, s4, 1
+    ]
+    [
+        0x7e020206, // v_mov_b32_e32 v1, s6
+        0xbe840081, // s_mov_b32 s4, 1
+        0x81068104, // s_add_co_i32 s6, s4, 1
+    ]
+
+    valu_write_valu_read: VectorWrite, "s4", "va_sdst(0)", 12, Some(4);
+    [
+        0x7e020204, // v_mov_b32_e32 v1, s4
+        0xd44a0004, 0x00020300, // v_cmp_eq_u32_e64 s4, v0, v1
+        0xd5010001, 0x00110300, // v_cndmask_b32_e64 v1, v0, 1, s4
+    ]
+    [
+        0x7e020204, // v_mov_b32_e32 v1, s4
+        0xd44a0004, 0x00020300, // v_cmp_eq_u32_e64 s4, v0, v1
+        0xbf88f19f, // s_wait_alu depctr_va_sdst(0)
+        0xd5010001, 0x00110300, // v_cndmask_b32_e64 v1, v0, 1, s4
+    ]
+
+    the_wrong_field: VectorWrite, "s4", "va_sdst(0)", 12, Some(4);
+    [
+        0x7e020204, // v_mov_b32_e32 v1, s4
+        0x7e080500, // v_readfirstlane_b32 s4, v0
+        0xbf88ff9e, // s_wait_alu depctr_sa_sdst(0)
+        0x7e040204, // v_mov_b32_e32 v2, s4
+    ]
+    // A SALU read resolves the write of what it reads.
+    [
+        0x7e020204, // v_mov_b32_e32 v1, s4
+        0x7e080500, // v_readfirstlane_b32 s4, v0
+        0xbe860004, // s_mov_b32 s6, s4
+        0x7e040204, // v_mov_b32_e32 v2, s4
+    ]
+
+    vcc_chain: VectorWrite, "vcc", "va_vcc(0)", 12, Some(8);
+    [
+        0x7c940081, // v_cmp_eq_u32_e32 vcc_lo, 1, v0
+        0x02020100, // v_cndmask_b32_e32 v1, v0, v0, vcc_lo
+        0x7c940082, // v_cmp_eq_u32_e32 vcc_lo, 2, v0
+        0x02040300, // v_cndmask_b32_e32 v2, v0, v1, vcc_lo
+    ]
+    [
+        0x7c940081, // v_cmp_eq_u32_e32 vcc_lo, 1, v0
+        0x02020100, // v_cndmask_b32_e32 v1, v0, v0, vcc_lo
+        0x7c940082, // v_cmp_eq_u32_e32 vcc_lo, 2, v0
+        0xbf88ff9d, // s_wait_alu depctr_va_vcc(0)
+        0x02040300, // v_cndmask_b32_e32 v2, v0, v1, vcc_lo
+    ]
+
+    a_branch_reads_vcc: VectorWrite, "vcc", "va_vcc(0)", 12, Some(8);
+    [
+        0x7c940081, // v_cmp_eq_u32_e32 vcc_lo, 1, v0
+        0x02020100, // v_cndmask_b32_e32 v1, v0, v0, vcc_lo
+        0x7c940082, // v_cmp_eq_u32_e32 vcc_lo, 2, v0
+        0xbfa30000, // s_cbranch_vccz 0
+    ]
+    [
+        0x7c940081, // v_cmp_eq_u32_e32 vcc_lo, 1, v0
+        0xbfa30000, // s_cbranch_vccz 0
+    ]
+
+    vector_memory_does_not_clear: ScalarWrite, "s4", "sa_sdst(0)", 20, Some(4);
+    [
+        0x7e020204, // v_mov_b32_e32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0xee068008, 0x00800000, 0x00000000, // global_store_b32 v0, v1, s[8:9]
+        0x7e040204, // v_mov_b32_e32 v2, s4
+    ]
+    [
+        0x7e020204, // v_mov_b32_e32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0xc406807c, 0x40801001, 0x00000000, // buffer_store_b32 v1, v0, s[8:11], null offen
+        0x7e040204, // v_mov_b32_e32 v2, s4
+    ]
+
+    scalar_memory_clears: ScalarWrite, "s4", "sa_sdst(0)", 8, Some(4);
+    [
+        0x7e020204, // v_mov_b32_e32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0x7e040204, // v_mov_b32_e32 v2, s4
+    ]
+    [
+        0x7e020204, // v_mov_b32_e32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0xf4000500, 0xf8000000, // s_load_b32 s20, s[0:1], 0x0
+        0x7e040204, // v_mov_b32_e32 v2, s4
+    ]
+
+    idle_run: ScalarWrite, "s4", "sa_sdst(0)", 32, Some(28);
+    [
+        0x7e020204, // v_mov_b32_e32 v1, s4
+        0xd8500000, 0x00000000, // ds_nop
+        0xd8500000, 0x00000000, // ds_nop
+        0xd8500000, 0x00000000, // ds_nop
+        0xbe840081, // s_mov_b32 s4, 1
+        0x7e040204, // v_mov_b32_e32 v2, s4
+    ]
+    [
+        0x7e020204, // v_mov_b32_e32 v1, s4
+        0xd8500000, 0x00000000, // ds_nop
+        0xd8500000, 0x00000000, // ds_nop
+        0xd8500000, 0x00000000, // ds_nop
+        0xd8500000, 0x00000000, // ds_nop
+        0xbe840081, // s_mov_b32 s4, 1
+        0x7e040204, // v_mov_b32_e32 v2, s4
+    ]
+
+    jump_with_an_open_write: OpenAtJump, "s4", "sa_sdst(0)", 8, Some(4);
+    [
+        0x7e020204, // v_mov_b32_e32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0xbe80481e, // s_setpc_b64 s[30:31]
+    ]
+    [
+        0x7e020204, // v_mov_b32_e32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+        0xbf88ff9e, // s_wait_alu depctr_sa_sdst(0)
+        0xbe80481e, // s_setpc_b64 s[30:31]
+    ]
+
+    call_with_an_open_write: OpenAtJump, "vcc", "va_vcc(0)", 12, Some(8);
+    [
+        0x7c940081, // v_cmp_eq_u32_e32 vcc_lo, 1, v0
+        0x02020100, // v_cndmask_b32_e32 v1, v0, v0, vcc_lo
+        0x7c940082, // v_cmp_eq_u32_e32 vcc_lo, 2, v0
+        0xbe9e4920, // s_swappc_b64 s[30:31], s[32:33]
+    ]
+    [
+        0x7c940081, // v_cmp_eq_u32_e32 vcc_lo, 1, v0
+        0x02020100, // v_cndmask_b32_e32 v1, v0, v0, vcc_lo
+        0xbe9e4920, // s_swappc_b64 s[30:31], s[32:33]
+    ]
+
+    matrix_result_as_a: MatrixChain, "v[16:19]", "v_nop", 8, Some(0);
+    [
+        0xcc404010, 0x1c220900, // v_wmma_f32_16x16x16_f16 v[16:23], v[0:3], v[4:7], v[8:15]
+        0xcc404018, 0x1c220910, // v_wmma_f32_16x16x16_f16 v[24:31], v[16:19], v[4:7], v[8:15]
+    ]
+    [
+        0xcc404010, 0x1c220900, // v_wmma_f32_16x16x16_f16 v[16:23], v[0:3], v[4:7], v[8:15]
+        0x7e000000, // v_nop
+        0xcc404018, 0x1c220910, // v_wmma_f32_16x16x16_f16 v[24:31], v[16:19], v[4:7], v[8:15]
+    ]
+
+    matrix_result_as_b: MatrixChain, "v[20:23]", "v_nop", 12, Some(0);
+    [
+        0xcc404010, 0x1c220900, // v_wmma_f32_16x16x16_f16 v[16:23], v[0:3], v[4:7], v[8:15]
+        0xbe840080, // s_mov_b32 s4, 0
+        0xcc404018, 0x1c222900, // v_wmma_f32_16x16x16_f16 v[24:31], v[0:3], v[20:23], v[8:15]
+    ]
+    // The addend is interlocked.
+    [
+        0xcc404010, 0x1c220900, // v_wmma_f32_16x16x16_f16 v[16:23], v[0:3], v[4:7], v[8:15]
+        0xcc404018, 0x1c420900, // v_wmma_f32_16x16x16_f16 v[24:31], v[0:3], v[4:7], v[16:23]
+    ]
+
+    matrix_result_as_index: MatrixChain, "v16", "v_nop", 8, Some(0);
+    [
+        0xcc404010, 0x1c220900, // v_wmma_f32_16x16x16_f16 v[16:23], v[0:3], v[4:7], v[8:15]
+        0xcc504018, 0x1c420900, // v_swmmac_f32_16x16x32_f16 v[24:31], v[0:3], v[4:11], v16
+    ]
+    [
+        0xcc404010, 0x1c220900, // v_wmma_f32_16x16x16_f16 v[16:23], v[0:3], v[4:7], v[8:15]
+        0xcc504010, 0x1c620900, // v_swmmac_f32_16x16x32_f16 v[16:23], v[0:3], v[4:11], v24
+    ]
+
+    exchange_after_compare: LaneExchange, "", "other than v_nop", 8, Some(0);
+    [
+        0x7d920083, // v_cmpx_lt_u32_e32 3, v0
+        0x7e000000, // v_nop
+        0xd65b0001, 0x000c0500, // v_permlane16_b32 v1, v0, s2, s3
+    ]
+    [
+        0x7d920083, // v_cmpx_lt_u32_e32 3, v0
+        0x7e040302, // v_mov_b32_e32 v2, v2
+        0xd65b0001, 0x000c0500, // v_permlane16_b32 v1, v0, s2, s3
+    ]
+
+    system_store_after_a_load: SystemStore, "", "s_wait_storecnt 0x0", 12, None;
+    [
+        0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
+        0xee06807c, 0x018c0000, 0x00000000, // global_store_b32 v[0:1], v3, off scope:SCOPE_SYS
+    ]
+    [
+        0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
+        0xbfc00000, // s_wait_loadcnt 0x0
+        0xee06807c, 0x018c0000, 0x00000000, // global_store_b32 v[0:1], v3, off scope:SCOPE_SYS
+    ]
+
+    system_store_after_a_store: SystemStore, "", "s_wait_storecnt 0x0", 12, None;
+    [
+        0xee06807c, 0x01800000, 0x00000000, // global_store_b32 v[0:1], v3, off
+        0xec06807c, 0x018c0000, 0x00000000, // flat_store_b32 v[0:1], v3 scope:SCOPE_SYS
+    ]
+    // Atomics and lesser scopes are free.
+    [
+        0xee06807c, 0x01800000, 0x00000000, // global_store_b32 v[0:1], v3, off
+        0xee0d407c, 0x018c0000, 0x00000000, // global_atomic_add_u32 v[0:1], v3, off scope:SCOPE_SYS
+        0xee06807c, 0x01880000, 0x00000000, // global_store_b32 v[0:1], v3, off scope:SCOPE_DEV
+        0xee0b007c, 0x000c0000, 0x00000000, // global_wb scope:SCOPE_SYS
+    ]
+
+    // Assembled with other registers, then changed: src0 of both halves is v4, and v8.
+    dual_banks_of_source_0: DualBanks, "", "modulo 4", 0, None;
+    [
+        0xc8c60b08, 0x01020d04, // v_dual_mul_f32 v1, v8, v5 :: v_dual_mul_f32 v2, v4, v6
+    ]
+    [
+        0xc8c60b09, 0x01020d04, // v_dual_mul_f32 v1, v9, v5 :: v_dual_mul_f32 v2, v4, v6
+    ]
+}
+
+/// Sequences of words in which the scalar hazard of the compilers differs from the strict one.
+#[test]
+fn compilers_trust_more() {
+    let write = [
+        0x7e020204, // v_mov_b32_e32 v1, s4
+        0xbe840081, // s_mov_b32 s4, 1
+    ];
+    let other = [
+        0xbe940081, // s_mov_b32 s20, 1
+    ];
+    let valu_read = [
+        0x7e040204, // v_mov_b32_e32 v2, s4
+    ];
+    let salu_read = [
+        0xbe950004, // s_mov_b32 s21, s4
+    ];
+    let cases: [(usize, &[u32], bool); 4] =
+        [(10, &valu_read, true), (11, &valu_read, false), (9, &salu_read, true), (10, &salu_read, false)];
+    for (others, read, is_found) in cases {
+        for strictness in [Strictness::Strict, Strictness::Compiler] {
+            let mut walk = Walk::new(&LaunchState { strictness, ..launch(WaveSize::Wave32) });
+            walk.run(&write);
+            (0..others).for_each(|_| walk.run(&other));
+            walk.run(read);
+            let expected = is_found || strictness == Strictness::Strict;
+            assert_eq!(!walk.ordered().is_empty(), expected, "{others} {strictness:?}");
+        }
+    }
+    // A SALU read of one tracked register resolves VALU writes of others.
+    for (strictness, count) in [(Strictness::Strict, 1), (Strictness::Compiler, 0)] {
+        let mut walk = Walk::new(&LaunchState { strictness, ..launch(WaveSize::Wave32) });
+        walk.run(&[
+            0x7e020204, // v_mov_b32_e32 v1, s4
+            0x7e020206, // v_mov_b32_e32 v1, s6
+            0x7e080500, // v_readfirstlane_b32 s4, v0
+            0xbe940006, // s_mov_b32 s20, s6
+            0x7e040204, // v_mov_b32_e32 v2, s4
+        ]);
+        assert_eq!(walk.ordered().len(), count);
+    }
+}
+
+#[test]
+fn a_wave64_mask_is_a_pair_and_needs_a_longer_idle_run() {
+    let run = |idle: usize| {
+        let mut walk = Walk::new(&launch(WaveSize::Wave64));
+        walk.run(&[
+            0xd5010001, 0x00110300, // v_cndmask_b32_e64 v1, v0, 1, s[4:5]
+        ]);
+        (0..idle).for_each(|_| {
+            walk.run(&[
+                0xd8500000, 0x00000000, // ds_nop
+            ])
+        });
+        walk.run(&[
+            0xbe850081, // s_mov_b32 s5, 1
+            0xd5010001, 0x00110300, // v_cndmask_b32_e64 v1, v0, 1, s[4:5]
+        ]);
+        walk.ordered().iter().map(|finding| finding.registers.unwrap().to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(run(7), ["s5"]);
+    assert!(run(8).is_empty());
+}
+
+/// Neighbouring vector registers, scalar values, and moves.
+#[test]
+fn dual_operations() {
+    let defects = |words: &[u32]| {
+        let mut walk = Walk::new(&launch(WaveSize::Wave32));
+        walk.run(words);
+        walk.ordered().iter().map(|finding| finding.defect).collect::<Vec<_>>()
+    };
+    assert!(
+        defects(&[
+            0xca100108, 0x01020104, // v_dual_mov_b32 v1, v8 :: v_dual_mov_b32 v2, v4
+        ])
+        .is_empty()
+    );
+    assert!(
+        defects(&[
+            0xc8c60a04, 0x01020c06, // v_dual_mul_f32 v1, s4, v5 :: v_dual_mul_f32 v2, s6, v6
+        ])
+        .is_empty()
+    );
+    assert!(
+        defects(&[
+            0xc8460aff, 0x01020c06,
+            0x12345678, // v_dual_fmaak_f32 v1, 0x12345678, v5, 0x12345678 :: v_dual_mul_f32 v2, s6, v6
+        ])
+        .is_empty()
+    );
+    // v_dual_fmaak_f32 v1, s4, v5, 0x12345678 :: v_dual_mul_f32 v2, s6, v6: two registers and a literal
+    assert_eq!(defects(&[0xc8460a04, 0x01020c06, 0x12345678]), [DualScalars]);
+    // v_dual_mul_f32 v1, v9, v6 :: v_dual_mul_f32 v2, v4, v10: the second sources
+    assert_eq!(defects(&[0xc8c60d09, 0x01021504]), [DualBanks]);
+}

@@ -1,0 +1,97 @@
+//! Small programs: each wrong one breaks one rule once, its right twin breaks none. Words are llvm-mc 19's for the text
+//! beside them.
+
+mod consistency;
+mod counters;
+mod hazards;
+mod texts;
+mod unwritten;
+
+use super::*;
+use zrt_isa::decode_for;
+
+/// A wave of `wave_size` with all lanes, 106 user SGPRs and scratch memory.
+pub(super) fn launch(wave_size: WaveSize) -> LaunchState {
+    LaunchState {
+        user_sgprs: 106,
+        lanes_mask: u64::MAX >> (64 - wave_size.lanes()),
+        has_scratch: true,
+        wave_size,
+        strictness: Strictness::Strict,
+    }
+}
+
+/// A wave that is led through straight-line code.
+pub(super) struct Walk {
+    pub(super) shadow: RegisterShadow,
+    pub(super) wave_size: WaveSize,
+    pub(super) exec: u64,
+    pub(super) scalar: [u32; 128],
+    pub(super) findings: Vec<RegisterFinding>,
+    pc: u64,
+}
+
+impl Walk {
+    pub(super) fn new(launch: &LaunchState) -> Self {
+        let mut shadow = RegisterShadow::new();
+        shadow.begin(launch);
+        let (wave_size, exec) = (launch.wave_size, launch.lanes_mask);
+        Self { shadow, wave_size, exec, scalar: [0; 128], findings: Vec::new(), pc: 0 }
+    }
+
+    /// Runs over `words`; addresses go on where the last ones ended.
+    pub(super) fn run(&mut self, mut words: &[u32]) {
+        while !words.is_empty() {
+            let instruction = decode_for(words, self.wave_size).unwrap();
+            let note = Note::new(&instruction, self.wave_size);
+            let view = View { exec: self.exec, scalar: &self.scalar };
+            let findings = &mut self.findings;
+            self.shadow.before(&note, self.pc, &view, &mut |finding| findings.push(finding));
+            let count = usize::from(instruction.dword_count);
+            self.pc += 4 * count as u64;
+            words = &words[count..];
+        }
+    }
+
+    /// Findings of the rules about order: nothing of what the programs leave unwritten.
+    pub(super) fn ordered(&self) -> Vec<RegisterFinding> {
+        self.findings.iter().filter(|finding| finding.rule() != Rule::Uninitialised).copied().collect()
+    }
+}
+
+/// `wrong` has one finding, with this defect, these registers and this remedy, at instruction address `pc` and because of
+/// `cause_pc`; `right` has none.
+pub(super) fn compare(
+    defect: Defect,
+    registers: &str,
+    remedy: &str,
+    pcs: (u64, Option<u64>),
+    wrong: &[u32],
+    right: &[u32],
+) {
+    let findings = |words: &[u32]| {
+        let mut walk = Walk::new(&launch(WaveSize::Wave32));
+        walk.run(words);
+        walk.ordered()
+    };
+    let found = findings(wrong);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].defect, defect);
+    assert_eq!(found[0].registers.map(|registers| registers.to_string()).unwrap_or_default(), registers);
+    assert_eq!((found[0].pc, found[0].cause_pc), pcs);
+    assert!(found[0].remedy.to_string().contains(remedy), "{}", found[0]);
+    let found = findings(right);
+    assert!(found.is_empty(), "{found:?}");
+}
+
+/// `name: defect, registers, remedy, pc, cause; [wrong] [right]`.
+macro_rules! twins {
+    ($($name:ident: $defect:expr, $registers:literal, $remedy:literal, $pc:expr, $cause:expr;
+       [$($wrong:tt)*] [$($right:tt)*])*) => {
+        $(#[test]
+        fn $name() {
+            super::compare($defect, $registers, $remedy, ($pc, $cause), &[$($wrong)*], &[$($right)*]);
+        })*
+    };
+}
+pub(super) use twins;
