@@ -8,6 +8,7 @@
 pub mod command_processor;
 pub mod config;
 pub mod counters;
+pub mod coverage;
 pub mod kernel;
 pub mod memory;
 pub mod shader;

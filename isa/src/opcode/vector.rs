@@ -548,27 +548,27 @@ macro_rules! vector_operations {
         VWmmaI3216x16x32Iu4 "v_wmma_i32_16x16x32_iu4" Vop3p 74
             [vector(B256)] [vector(B64), vector(B64), matrix(B256)] MATRIX_INTEGER [];
         VSwmmacF3216x16x32F16 "v_swmmac_f32_16x16x32_f16" Vop3p 80
-            [vector(B256)] [vector(B128), vector(B256), vector(B32)] SPARSE_FLOAT [];
+            [vector(B256)] [vector(B128), vector(B256), vector(B32)] SPARSE_FLOAT [ACCUMULATES];
         VSwmmacF3216x16x32Bf16 "v_swmmac_f32_16x16x32_bf16" Vop3p 81
-            [vector(B256)] [vector(B128), vector(B256), vector(B32)] SPARSE_FLOAT [];
+            [vector(B256)] [vector(B128), vector(B256), vector(B32)] SPARSE_FLOAT [ACCUMULATES];
         VSwmmacF1616x16x32F16 "v_swmmac_f16_16x16x32_f16" Vop3p 82
-            [vector(B128)] [vector(B128), vector(B256), vector(B32)] SPARSE_FLOAT [];
+            [vector(B128)] [vector(B128), vector(B256), vector(B32)] SPARSE_FLOAT [ACCUMULATES];
         VSwmmacBf1616x16x32Bf16 "v_swmmac_bf16_16x16x32_bf16" Vop3p 83
-            [vector(B128)] [vector(B128), vector(B256), vector(B32)] SPARSE_FLOAT [];
+            [vector(B128)] [vector(B128), vector(B256), vector(B32)] SPARSE_FLOAT [ACCUMULATES];
         VSwmmacI3216x16x32Iu8 "v_swmmac_i32_16x16x32_iu8" Vop3p 84
-            [vector(B256)] [vector(B64), vector(B128), vector(B32)] SPARSE_INTEGER [];
+            [vector(B256)] [vector(B64), vector(B128), vector(B32)] SPARSE_INTEGER [ACCUMULATES];
         VSwmmacI3216x16x32Iu4 "v_swmmac_i32_16x16x32_iu4" Vop3p 85
-            [vector(B256)] [vector(B32), vector(B64), vector(B32)] SPARSE_INTEGER [];
+            [vector(B256)] [vector(B32), vector(B64), vector(B32)] SPARSE_INTEGER [ACCUMULATES];
         VSwmmacI3216x16x64Iu4 "v_swmmac_i32_16x16x64_iu4" Vop3p 86
-            [vector(B256)] [vector(B64), vector(B128), vector(B32)] MATRIX_INTEGER [];
+            [vector(B256)] [vector(B64), vector(B128), vector(B32)] MATRIX_INTEGER [ACCUMULATES];
         VSwmmacF3216x16x32Fp8Fp8 "v_swmmac_f32_16x16x32_fp8_fp8" Vop3p 87
-            [vector(B256)] [vector(B64), vector(B128), vector(B32)] SPARSE_BYTE [];
+            [vector(B256)] [vector(B64), vector(B128), vector(B32)] SPARSE_BYTE [ACCUMULATES];
         VSwmmacF3216x16x32Fp8Bf8 "v_swmmac_f32_16x16x32_fp8_bf8" Vop3p 88
-            [vector(B256)] [vector(B64), vector(B128), vector(B32)] SPARSE_BYTE [];
+            [vector(B256)] [vector(B64), vector(B128), vector(B32)] SPARSE_BYTE [ACCUMULATES];
         VSwmmacF3216x16x32Bf8Fp8 "v_swmmac_f32_16x16x32_bf8_fp8" Vop3p 89
-            [vector(B256)] [vector(B64), vector(B128), vector(B32)] SPARSE_BYTE [];
+            [vector(B256)] [vector(B64), vector(B128), vector(B32)] SPARSE_BYTE [ACCUMULATES];
         VSwmmacF3216x16x32Bf8Bf8 "v_swmmac_f32_16x16x32_bf8_bf8" Vop3p 90
-            [vector(B256)] [vector(B64), vector(B128), vector(B32)] SPARSE_BYTE [];
+            [vector(B256)] [vector(B64), vector(B128), vector(B32)] SPARSE_BYTE [ACCUMULATES];
 
         // VINTERP
         VInterpolate "v_interpolate" Vinterp 0 [] [] [];

@@ -34,11 +34,6 @@ pub(crate) trait AddressMode {
 
     /// What one lane accesses.
     fn lane(wave: &Wave, op: &MicroOp, lane: usize, bytes: u32) -> Target;
-
-    /// The words of a buffer descriptor that asks for what is not modelled.
-    fn unmodelled(_wave: &Wave, _op: &MicroOp) -> Option<[u32; 4]> {
-        None
-    }
 }
 
 /// Register number of a vector source.
@@ -218,7 +213,10 @@ impl AddressMode for Scratch {
 /// A buffer that four scalars describe. `immediate2` bits: 0 offen, 1 idxen; `wide[0]` is the code of soffset.
 ///
 /// Descriptor words (instruction set reference §1 leaves them to the RDNA4 manual): base 47:0, stride 61:48,
-/// swizzle enable 63:62, records 95:64, add-tid 119, out-of-range rule 125:124.
+/// swizzle enable 63:62 (element of 4, 8 or 16 bytes), records 95:64, index stride 118:117 (8, 16, 32 or 64), add-tid
+/// 119 (the lane number is added to the index), out-of-range rule 125:124.
+///
+/// A swizzled buffer interleaves the elements of as many records as the index stride says. soffset is added behind it.
 pub(crate) struct Buffer;
 
 /// Bits of `immediate2`.
@@ -231,6 +229,21 @@ struct Descriptor {
     stride: u32,
     records: u32,
     rule: u32,
+    adds_lane: bool,
+    /// Bytes of a swizzled element; 0 where the buffer is linear.
+    element_bytes: u32,
+    index_stride: u32,
+}
+
+impl Descriptor {
+    /// Distance from the base of a byte of a record: groups of `index_stride` records, in each the first elements of
+    /// all records, then the second, and so on.
+    fn swizzled(&self, index: u64, offset: u64) -> u64 {
+        let (stride, element) = (self.stride as u64, self.element_bytes as u64);
+        let (group, record) = (index / self.index_stride as u64, index % self.index_stride as u64);
+        let before = (group.wrapping_mul(stride)).wrapping_add(offset / element * element);
+        before.wrapping_mul(self.index_stride as u64).wrapping_add(record * element + offset % element)
+    }
 }
 
 impl Buffer {
@@ -238,11 +251,16 @@ impl Buffer {
     fn descriptor(wave: &Wave, op: &MicroOp) -> Descriptor {
         let at = scalar_source(op, 2);
         let low = wave.scalar_pair(at);
+        let last = wave.scalar[at as usize + 3];
+        let swizzle = (low >> 62) as u32;
         Descriptor {
             base: low & 0xFFFF_FFFF_FFFF,
             stride: (low >> 48) as u32 & 0x3FFF,
             records: wave.scalar[at as usize + 2],
-            rule: wave.scalar[at as usize + 3] >> 28 & 3,
+            rule: last >> 28 & 3,
+            adds_lane: last >> 23 & 1 != 0,
+            element_bytes: if swizzle == 0 { 0 } else { 2 << swizzle },
+            index_stride: 8 << (last >> 21 & 3),
         }
     }
 
@@ -273,7 +291,7 @@ impl AddressMode for Buffer {
         let buffer = Self::descriptor(wave, op);
         let uniform = Self::uniform_offset(wave, op);
         let is_raw = op.immediate2 & BUFFER_INDEX_ENABLE == 0 && buffer.stride == 0;
-        if !is_raw || Self::unmodelled(wave, op).is_some() {
+        if !is_raw || buffer.adds_lane || buffer.element_bytes != 0 {
             return None;
         }
         let offsets = if op.immediate2 & BUFFER_OFFSET_ENABLE != 0 {
@@ -288,10 +306,17 @@ impl AddressMode for Buffer {
 
     fn lane(wave: &Wave, op: &MicroOp, lane: usize, bytes: u32) -> Target {
         let buffer = Self::descriptor(wave, op);
-        let (index, offset) = Self::parts(wave, op, lane);
-        let offset = Self::uniform_offset(wave, op).wrapping_add(offset as u64);
+        let (index, own_offset) = Self::parts(wave, op, lane);
+        let index = if buffer.adds_lane { index.wrapping_add(lane as u32) } else { index };
+        let offset = Self::uniform_offset(wave, op).wrapping_add(own_offset as u64);
         let in_record = offset.saturating_add(bytes as u64);
-        let from_base = offset.wrapping_add(index as u64 * buffer.stride as u64);
+        let from_base = if buffer.element_bytes == 0 {
+            offset.wrapping_add(index as u64 * buffer.stride as u64)
+        } else {
+            let own_offset = (own_offset as u64).wrapping_add_signed(op.immediate as i64);
+            let scalar_offset = offset.wrapping_sub(own_offset);
+            buffer.swizzled(index as u64, own_offset).wrapping_add(scalar_offset)
+        };
         let (records, stride) = (buffer.records as u64, buffer.stride as u64);
         let is_outside = match buffer.rule {
             0 if stride != 0 => index as u64 >= records || in_record > stride,
@@ -301,12 +326,55 @@ impl AddressMode for Buffer {
         };
         if is_outside { Target::Outside } else { Target::Global(buffer.base.wrapping_add(from_base)) }
     }
+}
 
-    /// Swizzled elements, thread ids added.
-    #[inline]
-    fn unmodelled(wave: &Wave, op: &MicroOp) -> Option<[u32; 4]> {
-        let at = scalar_source(op, 2) as usize;
-        let words = [0, 1, 2, 3].map(|index| wave.scalar[at + index]);
-        (words[1] >> 30 != 0 || words[3] >> 23 & 1 != 0).then_some(words)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shader::control::{Nothing, blank};
+    use crate::simd::Level;
+
+    /// Where lane 5 of `buffer_load_b32 v0, v[4:5], s[8:11], s12 idxen offen offset:…` reads.
+    fn target(words: [u32; 4], index: u32, offset: u32, scalar_offset: u32, immediate: i32) -> Target {
+        let mut wave = Wave::new();
+        wave.vector[4].0 = [index; LANES];
+        wave.vector[5].0 = [offset; LANES];
+        wave.scalar[8..12].copy_from_slice(&words);
+        wave.scalar[12] = scalar_offset;
+        let mut op = blank(Level::BASELINE.bind::<Nothing>());
+        op.sources = [Source::Vector(4), Source::Vector(0), Source::Scalar(8)];
+        op.immediate = immediate;
+        op.immediate2 = BUFFER_OFFSET_ENABLE | BUFFER_INDEX_ENABLE;
+        op.wide[0] = 12;
+        assert_eq!(Buffer::near(&wave, &op, u32::MAX, 4), None);
+        Buffer::lane(&wave, &op, 5, 4)
+    }
+
+    #[test]
+    fn records_of_a_linear_buffer_follow_each_other() {
+        // Base 0x1000, stride 48, 100 records, structured rule 0.
+        let words = [0x1000, 48 << 16, 100, 0];
+        assert_eq!(target(words, 3, 8, 0, 4), Target::Global(0x1000 + 3 * 48 + 12));
+        assert_eq!(target(words, 100, 8, 0, 4), Target::Outside);
+        assert_eq!(target(words, 3, 44, 0, 4), Target::Outside, "beyond the record");
+        let with_lane = [0x1000, 48 << 16, 100, 1 << 23];
+        assert_eq!(target(with_lane, 3, 8, 0, 4), Target::Global(0x1000 + 8 * 48 + 12));
+    }
+
+    #[test]
+    fn elements_of_a_swizzled_buffer_are_interleaved() {
+        // Elements of 4 bytes, 16 records interleaved, rule 1. Record 35 is the fourth of the third group; its byte 9
+        // is in the third element: behind two groups of 16 records and two rows of 16 elements.
+        let words = [0x1000, 48 << 16 | 1 << 30, 100, 1 << 28 | 1 << 21];
+        let expected = 0x1000 + 2 * 16 * 48 + 2 * 16 * 4 + 3 * 4 + 1;
+        assert_eq!(target(words, 35, 5, 0, 4), Target::Global(expected));
+        assert_eq!(
+            target(words, 35, 5, 0x100, 4),
+            Target::Global(expected + 0x100),
+            "soffset is not swizzled"
+        );
+        // Elements of 16 bytes, 8 records: byte 20 is byte 4 of the second element.
+        let words = [0x1000, 48 << 16 | 3 << 30, 100, 1 << 28];
+        assert_eq!(target(words, 1, 20, 0, 0), Target::Global(0x1000 + 8 * 16 + 16 + 4));
     }
 }

@@ -85,6 +85,9 @@ fn function(opcode: Opcode, level: Level) -> Option<Executor> {
         DsPermuteB32 => plain::<Push>(),
         DsBpermuteB32 => level.bind::<Pull>(),
         DsSwizzleB32 => plain::<Swizzle>(),
+        DsAppend => plain::<CountActive<true>>(),
+        DsConsume => plain::<CountActive<false>>(),
+        DsCondxchg32RtnB64 => plain::<ExchangeMarked>(),
         _ => {
             atomic(opcode)?;
             plain::<Atomic>()
@@ -482,6 +485,57 @@ operations! {
             *value = if exec >> source & 1 != 0 { data[source] } else { 0 };
         }
         write_lanes(wave, op.destination as usize, exec, &values);
+        Flow::Next
+    }
+}
+
+/// `ds_append` and `ds_consume`: the number of active lanes is added to (taken from) the dword at M0[15:0] and the
+/// offset; all of them get the old value. Nothing is done without active lanes.
+struct CountActive<const UP: bool>;
+impl<const UP: bool> Operation for CountActive<UP> {
+    #[inline(always)]
+    fn execute(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
+        let exec = wave.exec();
+        if exec == 0 {
+            return Flow::Next;
+        }
+        let address = (wave.scalar[M0 as usize] & 0xFFFF) + op.immediate as u32;
+        if let Err(kind) = machine.lds.check(address, 4) {
+            return machine.fail(kind);
+        }
+        let kind = if UP { Kind::Add } else { Kind::Subtract };
+        let old = machine.lds.update(address, kind, false, u64::from(exec.count_ones()), 0);
+        write_lanes(wave, op.destination as usize, exec, &[old as u32; LANES]);
+        Flow::Next
+    }
+}
+
+/// `ds_condxchg32_rtn_b64`: two dwords at a multiple of 8, of which each is replaced where bit 31 of its datum is
+/// set, by the other 31 bits.
+struct ExchangeMarked;
+impl Operation for ExchangeMarked {
+    #[inline(always)]
+    fn execute(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
+        let exec = wave.exec();
+        let mut old = [[0; LANES]; 2];
+        for lane in active(exec) {
+            let base = wave.vector[vector_source(op, 0) & 255].0[lane];
+            let address = base.wrapping_add(op.immediate as u32) & !7;
+            if let Err(kind) = machine.lds.check(address, 8) {
+                return machine.fail_lane(kind, lane);
+            }
+            for (index, row) in old.iter_mut().enumerate() {
+                let at = address + 4 * index as u32;
+                let datum = wave.vector[(vector_source(op, 1) + index) & 255].0[lane];
+                row[lane] = machine.lds.load(at);
+                if datum >> 31 != 0 {
+                    machine.lds.store(at, datum & 0x7FFF_FFFF);
+                }
+            }
+        }
+        for (index, row) in old.iter().enumerate() {
+            write_lanes(wave, op.destination as usize + index, exec, row);
+        }
         Flow::Next
     }
 }

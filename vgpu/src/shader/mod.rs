@@ -3,7 +3,7 @@
 //! Read in this order: `wave`, `micro`, `machine` (what an instruction sees), `dispatch` and `launch` (how a wave
 //! begins), `program` and `translate` (decoding), `interpreter` and `group` (running), `residency`, `scheduler` and
 //! `engine` (who runs when). Instructions: `valu`, `salu`, `lanes`, `control`, `smem`, `address` with `vmem`,
-//! `atomics`, `lds`.
+//! `atomics`, `format` with `formatted`, `tiles`, `lds`.
 
 pub(crate) mod address;
 pub(crate) mod atomics;
@@ -12,6 +12,8 @@ pub mod dispatch;
 pub mod engine;
 pub mod fault;
 pub mod float;
+pub(crate) mod format;
+pub(crate) mod formatted;
 pub(crate) mod group;
 pub(crate) mod interpreter;
 pub mod lanes;
@@ -26,6 +28,7 @@ pub(crate) mod scheduler;
 pub(crate) mod smem;
 #[cfg(test)]
 mod tests;
+pub(crate) mod tiles;
 pub(crate) mod translate;
 pub mod valu;
 pub(crate) mod vmem;

@@ -100,27 +100,14 @@ mod tests {
             immediate: 0,
             scope: 0,
             temporal_hint: 1,
-            address_flags: 1,
+            // An offset, and for typed buffers BUF_FMT_32_FLOAT.
+            address_flags: 1 | 22 << 8,
             dual: None,
         }
     }
 
-    /// Memory operations that are not executed: graphics formats, ordered and counter operations, tiles for matrix
-    /// operations, blocks of registers, address probes.
-    const NOT_EXECUTED: &[&str] = &[
-        "ds_append",
-        "ds_condxchg32_rtn_b64",
-        "ds_consume",
-        "global_atomic_ordered_add_b64",
-        "global_load_block",
-        "global_load_tr_b128",
-        "global_load_tr_b64",
-        "global_store_block",
-        "s_atc_probe",
-        "s_atc_probe_buffer",
-        "scratch_load_block",
-        "scratch_store_block",
-    ];
+    /// Memory operations that are not executed: one whose rule is not documented, and address probes.
+    const NOT_EXECUTED: &[&str] = &["global_atomic_ordered_add_b64", "s_atc_probe", "s_atc_probe_buffer"];
 
     #[test]
     fn all_memory_operations_are_executed_but_the_listed() {
@@ -130,7 +117,6 @@ mod tests {
             .filter(|opcode| matches!(opcode.encoding(), Smem | Vds | Vflat | Vscratch | Vglobal | Vbuffer))
             .filter(|opcode| translate(&instruction(**opcode), Level::BASELINE).is_none())
             .map(|opcode| opcode.mnemonic())
-            .filter(|mnemonic| !mnemonic.contains("_format_"))
             .collect();
         missing.sort_unstable();
         assert_eq!(missing, NOT_EXECUTED);

@@ -20,8 +20,10 @@ use crate::shader::address::{
 use crate::shader::atomics;
 use crate::shader::control::{OrderAccesses, blank};
 use crate::shader::fault::WaveFaultKind;
+use crate::shader::formatted;
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp, Source};
+use crate::shader::tiles;
 use crate::shader::wave::{LANES, NULL, Row, Wave};
 use crate::simd::{Executor, Level, Operation, blend};
 
@@ -58,6 +60,7 @@ pub(crate) fn translate(instruction: &Instruction, level: Level) -> Option<Micro
         _ => {}
     }
     atomics::describe(instruction, &mut op);
+    formatted::describe(instruction, &mut op);
     Some(op)
 }
 
@@ -76,7 +79,9 @@ fn function(instruction: &Instruction, level: Level) -> Option<Executor> {
         Encoding::Vflat => access::<Flat>(instruction, level),
         Encoding::Vscratch => scratch(instruction, level).or_else(|| access::<Scratch>(instruction, level)),
         Encoding::Vbuffer if instruction.address_flags & BUFFER_FAIL_FLAG != 0 => None,
-        Encoding::Vbuffer => access::<Buffer>(instruction, level),
+        Encoding::Vbuffer => {
+            formatted::function(instruction).or_else(|| access::<Buffer>(instruction, level))
+        }
         _ => None,
     }
 }
@@ -123,7 +128,7 @@ fn access<A: AddressMode>(instruction: &Instruction, level: Level) -> Option<Exe
         "store_b64" => level.bind::<StoreWords<A, 2>>(),
         "store_b96" => level.bind::<StoreWords<A, 3>>(),
         "store_b128" => level.bind::<StoreWords<A, 4>>(),
-        _ => return atomics::function::<A>(instruction),
+        _ => return atomics::function::<A>(instruction).or_else(|| tiles::function::<A>(instruction.opcode)),
     })
 }
 
@@ -525,7 +530,7 @@ pub(crate) fn active(exec: u32) -> impl Iterator<Item = usize> {
     (0..LANES).filter(move |lane| exec >> lane & 1 != 0)
 }
 
-/// What a lane accesses, and whether the instruction is one that is modelled.
+/// What a lane accesses, checked against the private segment and LDS.
 pub(crate) fn target<A: AddressMode>(
     wave: &Wave,
     op: &MicroOp,
@@ -548,10 +553,7 @@ pub(crate) fn target<A: AddressMode>(
                 _ => Err(WaveFaultKind::LdsOutOfRange { address, width, allocated }),
             }
         }
-        other => match A::unmodelled(wave, op) {
-            Some(words) => Err(WaveFaultKind::BufferDescriptor(words)),
-            None => Ok(other),
-        },
+        other => Ok(other),
     }
 }
 
@@ -563,7 +565,13 @@ pub(crate) fn private_va(machine: &Machine<'_>, lane: usize, offset: u64) -> u64
         .wrapping_add(offset / 4 * PRIVATE_DWORD_STRIDE as u64 + 4 * lane as u64 + offset % 4)
 }
 
-fn read_lane<A: AddressMode>(
+/// Whether a lane reaches nothing: loads give zero, stores are dropped.
+pub(crate) fn is_outside<A: AddressMode>(wave: &Wave, op: &MicroOp, lane: usize, bytes: usize) -> bool {
+    A::lane(wave, op, lane, bytes as u32) == Target::Outside
+}
+
+/// Reads what a lane's access reaches.
+pub(crate) fn read_lane<A: AddressMode>(
     wave: &Wave,
     op: &MicroOp,
     machine: &mut Machine<'_>,
@@ -587,7 +595,8 @@ fn read_lane<A: AddressMode>(
     Ok(())
 }
 
-fn write_lane<A: AddressMode>(
+/// Writes what a lane's access reaches.
+pub(crate) fn write_lane<A: AddressMode>(
     wave: &Wave,
     op: &MicroOp,
     machine: &mut Machine<'_>,

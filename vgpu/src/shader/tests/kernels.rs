@@ -251,7 +251,7 @@ fn buffers_are_clipped() {
 
 #[test]
 fn the_constants_are_what_the_assembler_makes_of_the_sources() {
-    for Code { name, source, words } in code::ALL {
+    for Code { name, source, words } in code::ALL.iter().chain(forms_code::ALL) {
         let Some(assembled) = assembled::assemble(source) else { return };
         assert_eq!(assembled, *words, "{name}");
     }

@@ -5,6 +5,9 @@ mod assembled;
 mod code;
 mod compiled;
 mod faults;
+mod forms;
+#[rustfmt::skip]
+mod forms_code;
 mod kernels;
 mod schedules;
 

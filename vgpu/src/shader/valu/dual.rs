@@ -73,7 +73,7 @@ fn encode_half(opcode: Opcode, sources: &[Operand; 3]) -> Option<(u32, Option<u3
     Some((kind | form << 4 | register << 6, literal))
 }
 
-/// The parts and the function of a VOPD instruction; `None` if a half is not executed (float dot products).
+/// The parts and the function of a VOPD instruction; `None` if a half is not executed.
 pub(super) fn translate(instruction: &Instruction, level: Level) -> Option<(Parts, Executor)> {
     let dual = instruction.dual?;
     let (x, literal_x) = encode_half(instruction.opcode, &instruction.sources)?;

@@ -1,9 +1,9 @@
 //! Vector ALU: VOP1, VOP2, VOPC, VOP3, VOP3SD, VOP3P and VOPD, with DPP, for wave32.
 //!
 //! Contract: [`translate`] resolves everything that does not change between executions; an instruction it does not
-//! know, or a modifier that has no meaning for the operation, gives `None`, and the caller reports the opcode. Matrix
-//! instructions and float dot products are not executed. Results are bit-identical at every level.
-//! Cost: 3 to 6 ns for a common operation without modifiers at AVX-512; 10 to 20 ns in general.
+//! know, or a modifier that has no meaning for the operation, gives `None`, and the caller reports the opcode.
+//! Results are bit-identical at every level; those of float matrix operations and dot products follow a model
+//! (`matrix`, `dot`). Cost: 3 to 6 ns for a common operation without modifiers at AVX-512; 10 to 20 ns in general.
 //!
 //! Where things are: `operand` resolves operands, `access` reads and writes them in full generality, `shell` turns
 //! lane functions into register functions, `macros` makes the tables; the other files are the tables.
@@ -14,11 +14,15 @@ mod macros;
 pub(crate) mod access;
 pub(crate) mod compare;
 pub(crate) mod convert;
+mod difference;
+mod dot;
 mod double;
 mod dual;
 pub(crate) mod half;
 mod integer;
+pub(crate) mod matrix;
 pub(crate) mod operand;
+mod rare;
 pub(crate) mod shell;
 pub(crate) mod single;
 mod special;
@@ -58,7 +62,8 @@ pub fn translate(instruction: &Instruction, level: Level) -> Option<MicroOp> {
         _ if compare::writes_exec(opcode) => parts.destination = EXEC_LO,
         _ => {}
     }
-    let executor = function(opcode, &mut parts, level)?;
+    let executor =
+        matrix::bind(instruction, &mut parts, level).or_else(|| function(opcode, &mut parts, level))?;
     Some(parts.finish(executor))
 }
 
@@ -79,6 +84,10 @@ fn function(opcode: Opcode, parts: &mut Parts, level: Level) -> Option<Executor>
         .or_else(|| double::bind(opcode, parts, level))
         .or_else(|| bind_packed(opcode, parts, level))
         .or_else(|| bind_approximate(opcode, parts, level))
+        .or_else(|| dot::bind(opcode, parts, level))
+        .or_else(|| difference::bind(opcode, parts, level))
+        .or_else(|| rare::bind(opcode, parts, level))
+        .or_else(|| rare::bind_stochastic(opcode, level))
 }
 
 /// Packed forms of the 16-bit operations.

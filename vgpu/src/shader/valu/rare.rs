@@ -1,0 +1,171 @@
+//! Operations that stand alone: v_trig_preop_f64, and conversions to bytes with stochastic rounding.
+//!
+//! Contract: v_trig_preop_f64 is exact but for denormal results. v_cvt_sr_fp8_f32 and v_cvt_sr_bf8_f32 are a **model**:
+//! the magnitude rounds up where the discarded part, in units of the last place kept, and the random number over 2^32
+//! add up to 1 or more, also for denormal results. Too large a result is that of the conversion to nearest.
+
+use zrt_isa::Opcode;
+
+use super::access::{View, commit, raw_source};
+use super::operand::Packed;
+use crate::shader::float::{DOUBLE, Environment, Mode, scale, single_to_bf8, single_to_fp8};
+use crate::shader::machine::Machine;
+use crate::shader::micro::{Flow, MicroOp};
+use crate::shader::wave::{LANES, Row, Wave};
+use crate::simd::{Executor, Level, Operation};
+
+/// The first 1201 bits of the fraction of 2/π, the most significant first; the last 15 bits are not used.
+const TWO_OVER_PI: [u64; 19] = [
+    0xA2F9_836E_4E44_1529,
+    0xFC27_57D1_F534_DDC0,
+    0xDB62_9599_3C43_9041,
+    0xFE51_63AB_DEBB_C561,
+    0xB724_6E3A_424D_D2E0,
+    0x0649_2EEA_09D1_921C,
+    0xFE1D_EB1C_B129_A73E,
+    0xE882_35F5_2EBB_4484,
+    0xE99C_7026_B45F_7E41,
+    0x3991_D639_8353_39F4,
+    0x9C84_5F8B_BDF9_283B,
+    0x1FF8_97FF_DE05_980F,
+    0xEF2F_118B_5A0A_6D1F,
+    0x6D36_7ECF_27CB_09B7,
+    0x4F46_3F66_9E5F_EA2D,
+    0x7527_BAC7_EBE5_F17B,
+    0x3D07_39F7_8A52_92EA,
+    0x6BFB_5FB1_1F8D_5D08,
+    0x5603_3046_FC7B_0000,
+];
+/// Bits of 2/π that an instruction delivers.
+const SEGMENT_BITS: u32 = 53;
+
+/// Segment `number` (5 bits) of 2/π for the reduction of `x`: further down the fraction the larger x is.
+fn trigonometric_segment(x: u64, number: u64, environment: Environment) -> u64 {
+    let exponent = (x >> 52 & 0x7FF) as u32;
+    // From 2^55 on, high bits of 2/π only make whole turns.
+    let shift = (number as u32 & 31) * SEGMENT_BITS + exponent.saturating_sub(1077);
+    let (first, offset) = ((shift / 64) as usize, shift % 64);
+    let word = |index: usize| u128::from(TWO_OVER_PI.get(index).copied().unwrap_or(0));
+    let window = (word(first) << 64 | word(first + 1)) << offset;
+    let segment = (window >> (128 - SEGMENT_BITS)) as u64;
+    // Large results of the largest arguments would be denormal: they are scaled up, as v_ldexp scales x down.
+    let up = if exponent >= 1968 { 128 } else { 0 };
+    scale(DOUBLE, (segment as f64).to_bits(), up - SEGMENT_BITS as i32 - shift as i32, environment)
+}
+
+wide_operations! {
+    VTrigPreopF64 [true, false] true DOUBLE Double
+        |a, b, _| trigonometric_segment(a, b, Environment::DEFAULT),
+        |m, a, b, _| trigonometric_segment(a, b, m.double());
+}
+
+/// The functions of conversions with stochastic rounding.
+pub(super) fn bind_stochastic(opcode: Opcode, level: Level) -> Option<Executor> {
+    Some(match opcode {
+        Opcode::VCvtSrFp8F32 => level.bind::<Stochastic<false>>(),
+        Opcode::VCvtSrBf8F32 => level.bind::<Stochastic<true>>(),
+        _ => return None,
+    })
+}
+
+/// The f32 that the format has, next to or at `bits`; beyond its largest value as if it went on.
+fn round_stochastically(bits: u32, random: u32, fraction_bits: u32, minimum_exponent: i32) -> u32 {
+    let exponent = (bits >> 23 & 0xFF) as i32 - 127;
+    if exponent == 128 {
+        return bits;
+    }
+    // A denormal f32 is far below half the smallest number of either format, and taken for zero.
+    let significand = if exponent == -127 { 0 } else { bits & 0x7F_FFFF | 1 << 23 };
+    let place = exponent.max(minimum_exponent) - fraction_bits as i32;
+    // At most 23 + 127 bits away; whatever is more than 60 gives a fraction of zero.
+    let shift = (place - (exponent - 23)).min(60);
+    let (kept, rest) = (u64::from(significand) >> shift, u64::from(significand) & ((1 << shift) - 1));
+    let fraction = (u128::from(rest) << 32 >> shift) as u64;
+    let rounded = kept + ((fraction + u64::from(random)) >> 32);
+    let magnitude = rounded as f32 * f32::from_bits(((place + 127) as u32) << 23);
+    bits & 1 << 31 | magnitude.to_bits()
+}
+
+/// v_cvt_sr_fp8_f32 and v_cvt_sr_bf8_f32: the byte that op_sel's upper two bits number is replaced.
+struct Stochastic<const BF8: bool>;
+impl<const BF8: bool> Operation for Stochastic<BF8> {
+    #[inline(always)]
+    fn execute(wave: &mut Wave, op: &MicroOp, _machine: &mut Machine<'_>) -> Flow {
+        let modifiers = Packed(op.modifiers);
+        let shift = 8 * (modifiers.selects_high(2) as u32 + 2 * modifiers.result_high() as u32);
+        let saturate = Mode(wave.mode).half().saturate;
+        let mut result = wave.vector[op.destination as usize];
+        {
+            let wave = &*wave;
+            let [mut room_a, mut room_b] = [Row([0; LANES]); 2];
+            let a = View::new(wave, op, 0, &mut room_a);
+            let random = raw_source(wave, op, 1, &mut room_b);
+            for lane in 0..LANES {
+                let byte = if BF8 {
+                    single_to_bf8(round_stochastically(a.get(lane), random.0[lane], 2, -14), saturate)
+                } else {
+                    single_to_fp8(round_stochastically(a.get(lane), random.0[lane], 3, -6), saturate)
+                };
+                result.0[lane] = result.0[lane] & !(0xFF << shift) | byte << shift;
+            }
+        }
+        commit(wave, op, &result);
+        Flow::Next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::shader::valu::testing::{code, run_all, wave};
+
+    #[test]
+    fn segments_add_up_to_two_over_pi() {
+        let words = code("v_trig_preop_f64 v[0:1], v[2:3], v4", &[0xD72F_0000, 0x0002_0902]);
+        let segment = |x: f64, number: u32| {
+            let mut start = wave();
+            start.vector[2].0 = [x.to_bits() as u32; 32];
+            start.vector[3].0 = [(x.to_bits() >> 32) as u32; 32];
+            start.vector[4].0 = [number; 32];
+            let end = run_all(&start, words);
+            f64::from_bits(u64::from(end.vector[0].0[1]) | u64::from(end.vector[1].0[1]) << 32)
+        };
+        // 2/π truncated to 53 bits, and what is missing from it to 0.6366197723675813430755350534900574481378...
+        let high = segment(1.0, 0);
+        assert_eq!(high.to_bits(), 0x3FE4_5F30_6DC9_C882);
+        let low = segment(1.0, 1);
+        let difference = core::f64::consts::FRAC_2_PI - high;
+        assert!((low - difference).abs() < 2f64.powi(-54) && low > 0.0);
+        // The known hexadecimal digits of 2/π, of which these are bits 53 to 105.
+        let digits = 0xA2F9_836E_4E44_1529_FC27_57D1_F534_DDC0u128;
+        assert_eq!(low, (digits >> 22 & ((1 << 53) - 1)) as f64 * 2f64.powi(-106));
+        // With x = 2^60 (exponent field 1083) the window moves on by six bits.
+        let window = (digits << 6 >> (128 - 53)) as f64;
+        assert_eq!(segment(2f64.powi(60), 0), window * 2f64.powi(-59));
+        assert_eq!(segment(1.0, 31), 0.0, "beyond the table");
+    }
+
+    #[test]
+    fn the_random_number_decides_how_it_rounds() {
+        let words = code("v_cvt_sr_fp8_f32 v0, v1, v2", &[0xD76B_0000, 0x0002_0501]);
+        let upper = code("v_cvt_sr_bf8_f32 v0, v1, v2 byte_sel:2", &[0xD76C_4000, 0x0002_0501]);
+        let convert = |words: &[u32], value: f32, random: u32| {
+            let mut start = wave();
+            let rows = [(0, 0xAABB_CCDD), (1, value.to_bits()), (2, random)];
+            rows.into_iter().for_each(|(register, value)| start.vector[register].0 = [value; 32]);
+            run_all(&start, words).vector[0].0[2]
+        };
+        // fp8 has 1.0 (0x38) and 1.125 (0x39): 1.03125 is a quarter on the way.
+        assert_eq!(convert(words, 1.03125, 0xBFFF_FFFF), 0xAABB_CC38);
+        assert_eq!(convert(words, 1.03125, 0xC000_0000), 0xAABB_CC39);
+        assert_eq!(convert(words, -1.03125, 0xC000_0000), 0xAABB_CCB9);
+        assert_eq!(convert(words, 1.125, 0xFFFF_FFFF), 0xAABB_CC39, "exact values stay");
+        // Denormals: places of 2^-9. 2^-10 is half a place.
+        assert_eq!(convert(words, 2f32.powi(-10), 0x7FFF_FFFF), 0xAABB_CC00);
+        assert_eq!(convert(words, 2f32.powi(-10), 0x8000_0000), 0xAABB_CC01);
+        assert_eq!(convert(words, f32::from_bits(1), 0xFFFF_FFFF), 0xAABB_CC00);
+        assert_eq!(convert(words, 1000.0, 0), 0xAABB_CC7F, "no infinity: NaN");
+        // bf8 has 1.0 (0x3C) and 1.25 (0x3D).
+        assert_eq!(convert(upper, 1.125, 0x7FFF_FFFF), 0xAA3C_CCDD);
+        assert_eq!(convert(upper, 1.125, 0x8000_0000), 0xAA3D_CCDD);
+    }
+}
