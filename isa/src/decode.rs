@@ -76,10 +76,30 @@ pub fn decode(words: &[u32]) -> Result<Instruction> {
 /// # Errors
 /// As [`decode`].
 pub fn decode_for(words: &[u32], wave_size: WaveSize) -> Result<Instruction> {
+    decode_in(words, wave_size, Dialect::Hardware)
+}
+
+/// Decodes as llvm-mc 19 does by default, for comparing texts with it: 16-bit operands in the upper half of a register (by
+/// register number) are refused, and two scalar sources are known that gfx1201 does not have. Not for executing.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_like_llvm(words: &[u32], wave_size: WaveSize) -> Result<Instruction> {
+    decode_in(words, wave_size, Dialect::Llvm)
+}
+
+/// Whose idea of an instruction counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    Hardware,
+    Llvm,
+}
+
+fn decode_in(words: &[u32], wave_size: WaveSize, dialect: Dialect) -> Result<Instruction> {
     let Some(&word) = words.first() else {
         return Err(DecodeError::Truncated { needed: 1, available: 0 });
     };
-    let stream = Words { words, word, wave_size };
+    let stream = Words { words, word, wave_size, dialect };
     if word >> 31 == 0 {
         return match word >> 25 {
             0x3f => vector::vop1(&stream),
@@ -127,6 +147,7 @@ struct Words<'a> {
     /// The first dword.
     word: u32,
     wave_size: WaveSize,
+    dialect: Dialect,
 }
 
 impl Words<'_> {

@@ -14,7 +14,7 @@ pub mod resources;
 mod text;
 pub mod zrt;
 
-pub use decode::{DecodeError, decode, decode_for};
+pub use decode::{DecodeError, decode, decode_for, decode_like_llvm};
 pub use instruction::{Encoding, Instruction, LaneSelect, Modifiers, Operand};
 pub use lint::effects;
 pub use opcode::Opcode;

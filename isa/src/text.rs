@@ -109,6 +109,9 @@ impl Text<'_> {
     fn suffix(&self) -> &'static str {
         let crosses_lanes = self.instruction.lanes != LaneSelect::None;
         let has_long_form = self.operands().form.is_some() || self.instruction.opcode == Opcode::VMovB16;
+        if matches!(self.instruction.opcode, Opcode::VNop | Opcode::VPipeflush) {
+            return "";
+        }
         match (self.instruction.encoding, self.instruction.opcode.encoding()) {
             (Encoding::Vop1 | Encoding::Vop2, _) if crosses_lanes => "_dpp",
             (Encoding::Vopc, _) if crosses_lanes => "",

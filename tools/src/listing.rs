@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use zrt_isa::resources::WaveSize;
-use zrt_isa::{Instruction, Opcode, decode_for};
+use zrt_isa::{DecodeError, Instruction, Opcode, decode_for};
 
 /// What llvm-mc calls the word that is all zeros.
 const ILLEGAL: &str = "v_illegal";
@@ -35,10 +35,14 @@ pub struct Line {
     pub source: Option<(String, u32)>,
 }
 
-/// The text of the instruction that `words` (at least one) begin with, and how many of them it takes. What is no
-/// instruction is one word of data.
-pub fn instruction_text(words: &[u32], wave_size: WaveSize) -> (String, usize) {
-    match (decode_for(words, wave_size), words) {
+/// The text of what `words` begin with, as `decoded`, and how many of them it takes. What is no instruction is one word of
+/// data.
+pub fn instruction_text(
+    words: &[u32],
+    decoded: &Result<Instruction, DecodeError>,
+    wave_size: WaveSize,
+) -> (String, usize) {
+    match (decoded, words) {
         (Ok(instruction), _) => {
             (instruction.text(wave_size).to_string(), usize::from(instruction.dword_count).max(1))
         }
@@ -56,8 +60,9 @@ pub fn list(section: &Section) -> Vec<Line> {
     let mut at = 0;
     while at < words.len() {
         let wave_size = section.wave_size(at);
-        let (text, count) = instruction_text(&words[at..], wave_size);
-        let target = decode_for(&words[at..], wave_size).ok().and_then(|one| target(&one, at));
+        let decoded = decode_for(&words[at..], wave_size);
+        let (text, count) = instruction_text(&words[at..], &decoded, wave_size);
+        let target = decoded.ok().and_then(|one| target(&one, at));
         places.push((at, count, text, target));
         at += count.max(1);
     }

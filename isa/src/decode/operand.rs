@@ -3,7 +3,7 @@
 //! Contract: register tuples are aligned down as the hardware's narrower fields imply (pairs to 2, wider to 4) and lie
 //! wholly inside their file. Codes: instruction set reference §2.
 
-use super::{Reason, Result, Words};
+use super::{Dialect, Reason, Result, Words};
 use crate::instruction::Operand;
 use crate::opcode::{OperandKind, RegisterFile};
 
@@ -18,6 +18,10 @@ pub(super) const NULL: u32 = 124;
 pub(super) const M0: u32 = 125;
 pub(super) const EXEC_LO: u32 = 126;
 pub(super) const EXEC_HI: u32 = 127;
+
+/// Sources of other chips.
+const POPS_EXITING_WAVE_ID: u32 = 239;
+const LDS_DIRECT: u32 = 254;
 
 /// Implicit vcc.
 pub(super) const VCC: Operand = Operand::Scalar(VCC_LO as u8);
@@ -107,6 +111,10 @@ impl Words<'_> {
                 let literal = self.dword(literal_index)?;
                 *dword_count = literal_index as u8 + 1;
                 Ok(Operand::Literal(literal))
+            }
+            POPS_EXITING_WAVE_ID if self.dialect == Dialect::Llvm => Ok(Operand::Special(code as u8)),
+            LDS_DIRECT if self.dialect == Dialect::Llvm && kind.file == RegisterFile::Any && dwords == 1 => {
+                Ok(Operand::Special(code as u8))
             }
             _ => Err(self.unknown(Reason::Operand)),
         }

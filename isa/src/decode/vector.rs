@@ -1,7 +1,7 @@
 //! VOP1, VOP2, VOPC, VOP3, VOP3SD, VOP3P, VOPD (instruction set reference §1 and §6).
 
 use super::operand::{EXEC, EXEC_HI, EXEC_LO, VCC};
-use super::{Reason, Result, Words, blank, field, lookup};
+use super::{Dialect, Reason, Result, Words, blank, field, lookup};
 use crate::instruction::{DualHalf, Encoding, Instruction, LaneSelect, Operand};
 use crate::opcode::{DataType, ModifierForm, Opcode, OperandInfo, OperandKind, Properties, RegisterFile};
 use crate::resources::WaveSize;
@@ -65,17 +65,17 @@ fn short(
     }
     // v_nop has no operands, and leaves the field open.
     if info.sources[0].is_present() {
-        let code = half_register(code, info.sources[0], 0, &mut instruction);
+        let code = half_register(stream, code, info.sources[0], 0, &mut instruction)?;
         instruction.sources[0] = stream.source(code, info.sources[0], 1, &mut instruction.dword_count)?;
     }
     if let Some(second) = second {
         let kind = info.sources[1];
-        let code = half_register(256 + second, kind, 1, &mut instruction);
+        let code = half_register(stream, 256 + second, kind, 1, &mut instruction)?;
         instruction.sources[1] = stream.vector(code - 256, kind.data.dwords())?;
     }
     instruction.destination = match destination {
         Some(code) if info.destination.file == RegisterFile::Vector => {
-            let code = half_register(256 + code, info.destination, 3, &mut instruction);
+            let code = half_register(stream, 256 + code, info.destination, 3, &mut instruction)?;
             stream.vector(code - 256, info.destination.data.dwords())?
         }
         Some(code) => stream.destination(code, info.destination)?,
@@ -93,12 +93,21 @@ fn short(
 
 /// Moves bit 7 of a 16-bit operand's vector register into the half select `bit` (reference §6, 16-bit).
 #[inline]
-fn half_register(code: u32, kind: OperandKind, bit: u32, instruction: &mut Instruction) -> u32 {
+fn half_register(
+    stream: &Words<'_>,
+    code: u32,
+    kind: OperandKind,
+    bit: u32,
+    instruction: &mut Instruction,
+) -> Result<u32> {
     if code < 256 || kind.bits() != 16 {
-        return code;
+        return Ok(code);
     }
+    // llvm-mc 19 knows the halves of one operation.
+    let is_known = stream.dialect == Dialect::Hardware || instruction.opcode == Opcode::VMovB16;
+    stream.require(code & 0x80 == 0 || is_known, Reason::Operand)?;
     instruction.modifiers.op_sel |= ((code >> 7 & 1) << bit) as u8;
-    code & !0x80
+    Ok(code & !0x80)
 }
 
 fn lane_select(stream: &Words<'_>, info: &OperandInfo, code: u32, dword: u32) -> Result<LaneSelect> {

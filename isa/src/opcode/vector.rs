@@ -3,7 +3,7 @@
 macro_rules! vector_operations {
     ($next:ident $($rest:tt)*) => { $next! { $($rest)*
         // VOP1
-        VNop "v_nop" Vop1 0 [] [] [];
+        VNop "v_nop" Vop1 0 [] [] PLAIN [];
         VMovB32 "v_mov_b32" Vop1 1 [vector(B32)] [any(B32)] PLAIN [DPP];
         VReadfirstlaneB32 "v_readfirstlane_b32" Vop1 2 [scalar(B32)] [vector(B32)] [];
         VCvtI32F64 "v_cvt_i32_f64" Vop1 3 [vector(I32)] [any(F64)] FLOAT1 [];
@@ -29,7 +29,7 @@ macro_rules! vector_operations {
         VCeilF64 "v_ceil_f64" Vop1 24 [vector(F64)] [any(F64)] FLOAT1 [];
         VRndneF64 "v_rndne_f64" Vop1 25 [vector(F64)] [any(F64)] FLOAT1 [];
         VFloorF64 "v_floor_f64" Vop1 26 [vector(F64)] [any(F64)] FLOAT1 [];
-        VPipeflush "v_pipeflush" Vop1 27 [] [] [];
+        VPipeflush "v_pipeflush" Vop1 27 [] [] PLAIN [];
         VMovB16 "v_mov_b16" Vop1 28 [vector(B16)] [any(B16)] [DPP];
         VFractF32 "v_fract_f32" Vop1 32 [vector(F32)] [any(F32)] FLOAT1 [DPP];
         VTruncF32 "v_trunc_f32" Vop1 33 [vector(F32)] [any(F32)] FLOAT1 [DPP];

@@ -9,6 +9,7 @@ use clap::Args;
 use serde::Serialize;
 use std::io::{BufRead, Write};
 use std::path::Path;
+use zrt_isa::decode_like_llvm;
 use zrt_isa::resources::WaveSize;
 use zrt_isa::zrt::Kernel;
 
@@ -58,7 +59,7 @@ fn lines(input: impl BufRead, wave_size: WaveSize, json: bool) -> Result<(), Too
                 return Err(ToolError::Bytes { line: index + 1, source });
             }
         };
-        let (text, count) = instruction_text(&words, wave_size);
+        let (text, count) = instruction_text(&words, &decode_like_llvm(&words, wave_size), wave_size);
         if json {
             let words = words[..count].iter().map(|word| format!("{word:08x}")).collect();
             all.push(Line { offset, labels: Vec::new(), words, text, target: None, source: None });

@@ -1,7 +1,7 @@
 //! `zrt doctor`.
 
 use super::{write_json, write_text};
-use crate::doctor::examine;
+use crate::doctor::{examine, isa};
 use crate::error::ToolError;
 use clap::Args;
 use zrt_kmd::LinuxSyscalls;
@@ -12,10 +12,18 @@ pub struct Arguments {
     /// Write JSON
     #[arg(long)]
     pub json: bool,
+    /// The instruction set instead: what is decoded, what the virtual card executes
+    #[arg(long)]
+    pub isa: bool,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
+    if arguments.isa {
+        let report = isa::examine(zrt_vgpu::coverage::opcode_coverage());
+        return if arguments.json { write_json(&report) } else { write_text(&report.to_string()) }
+            .map(|()| true);
+    }
     let report = examine(&LinuxSyscalls::new());
     if arguments.json {
         write_json(&report)?;

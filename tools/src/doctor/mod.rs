@@ -5,6 +5,7 @@
 
 mod card;
 mod host;
+pub mod isa;
 
 pub use host::processor_name;
 
