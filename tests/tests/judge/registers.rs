@@ -347,14 +347,31 @@ pub const UNINITIALISED: &[Case] = &[
         ..WAVE
     },
     Case {
+        name: "lanes_of_a_matrix_operation",
+        rule: "uninitialised",
+        wrong: "
+    v_mov_b32_e32 v16, 0
+    v_mov_b32_e32 v17, 0
+    v_mov_b32_e32 v18, 0
+    v_mov_b32_e32 v19, 0
+    s_mov_b32 exec_lo, 0xffff
+    v_wmma_f32_16x16x16_f16 v[20:27], v[16:19], v[16:19], 0",
+        right: "
+    v_mov_b32_e32 v16, 0
+    v_mov_b32_e32 v17, 0
+    v_mov_b32_e32 v18, 0
+    v_mov_b32_e32 v19, 0
+    v_wmma_f32_16x16x16_f16 v[20:27], v[16:19], v[16:19], 0",
+        ..WAVE
+    },
+    Case {
         name: "m0",
         rule: "uninitialised",
-        lds_bytes: 512,
         wrong: "
-    ds_store_addtid_b32 v1 offset:16",
+    s_mov_b32 s20, m0",
         right: "
     s_mov_b32 m0, 0
-    ds_store_addtid_b32 v1 offset:16",
+    s_mov_b32 s20, m0",
         ..WAVE
     },
 ];

@@ -266,7 +266,10 @@ impl WaveInspector<'_> {
                     registers::Rule::Hazards => Rule::Hazard,
                     registers::Rule::Uninitialised => Rule::Uninitialised,
                 },
-                what: found.defect.to_string(),
+                what: match found.registers {
+                    Some(registers) => format!("{registers} {}", found.defect),
+                    None => found.defect.to_string(),
+                },
                 remedy: found.remedy.to_string(),
                 pc: found.pc,
                 instruction: noted.instruction.to_string(),

@@ -25,6 +25,8 @@ pub enum Defect {
     ReadOutstanding(Counter),
     /// A register is overwritten whose result is outstanding.
     OverwriteOutstanding(Counter),
+    /// A wait for some of several scalar loads, which return in any order.
+    PartialScalarWait,
     /// A scalar register that a VALU instruction once read was written by the SALU and is read.
     ScalarWrite,
     /// The same, written by the VALU.
@@ -122,17 +124,21 @@ impl Defect {
     /// The rule that it breaks.
     pub fn rule(self) -> Rule {
         match self {
-            Self::ReadOutstanding(_) | Self::OverwriteOutstanding(_) => Rule::Counters,
+            Self::ReadOutstanding(_) | Self::OverwriteOutstanding(_) | Self::PartialScalarWait => {
+                Rule::Counters
+            }
             Self::Unwritten | Self::MatrixLanes | Self::NoScratch => Rule::Uninitialised,
             _ => Rule::Hazards,
         }
     }
 
-    /// Short name, for machines.
+    /// Short name, for tests.
+    #[cfg(test)]
     pub fn name(self) -> &'static str {
         match self {
             Self::ReadOutstanding(_) => "read-outstanding",
             Self::OverwriteOutstanding(_) => "overwrite-outstanding",
+            Self::PartialScalarWait => "partial-scalar-wait",
             Self::ScalarWrite => "scalar-write",
             Self::VectorWrite => "vector-write",
             Self::OpenAtJump => "open-at-jump",
@@ -153,6 +159,9 @@ impl fmt::Display for Defect {
         out.write_str(match self {
             Self::ReadOutstanding(_) => "is read while its result may still be under way",
             Self::OverwriteOutstanding(_) => "is overwritten while an earlier result may still arrive",
+            Self::PartialScalarWait => {
+                "a wait for some of several scalar loads, which return in any order: nothing is known after it"
+            }
             Self::ScalarWrite => {
                 "was read by the VALU before, written by the SALU, and may be read as it was"
             }

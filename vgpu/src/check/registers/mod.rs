@@ -161,6 +161,10 @@ impl RegisterShadow {
         }
         self.written.step(note, pc, exec, view, report);
         if note.has_waits {
+            if self.outstanding.is_partial_scalar_wait(&note.waits) {
+                let remedy = Remedy::Wait(Counter::Km, 0);
+                report(RegisterFinding::at(pc, Defect::PartialScalarWait, remedy));
+            }
             self.outstanding.wait(&note.waits);
         }
         if note.raises != 0 {

@@ -171,6 +171,12 @@ impl Outstanding {
         }
     }
 
+    /// Whether a wait leaves it open which of several scalar loads are complete.
+    pub(super) fn is_partial_scalar_wait(&self, waits: &[u8; QUEUES]) -> bool {
+        let km = Counter::Km as usize;
+        waits[km] > 0 && self.queues[km].operations.len() > usize::from(waits[km])
+    }
+
     /// Waits for the counts of `waits`; [`super::note::NO_WAIT`] waits for nothing.
     pub(super) fn wait(&mut self, waits: &[u8; QUEUES]) {
         for (index, (queue, &count)) in self.queues.iter_mut().zip(waits).enumerate() {
