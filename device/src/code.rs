@@ -1,14 +1,13 @@
 //! Code that is no container of ours: any image with any entry, resource words and scratch.
 //!
-//! Contract: what [`Kernel`](crate::Kernel) promises, with the registers given by the caller: `zrt-pm4` refuses what does
-//! not fit gfx12. Scratch memory belongs to the kernel and is shared by its dispatches, so two of them may not overlap.
-//! Set-up only. Scratch sizes: hardware reference §7.
+//! Contract: what [`Kernel`](crate::Kernel) promises, with the registers given by the caller: `zrt-pm4` refuses what
+//! does not fit gfx12. Scratch memory belongs to the kernel and is shared by its dispatches, so two of them may not
+//! overlap. Set-up only. Scratch sizes: hardware reference §7.
 
 use crate::error::DeviceError;
 use crate::info::DeviceInfo;
 use crate::kernel::{CODE_END, CODE_PADDING_BYTES};
 use crate::memory::{Buffer, Space};
-use std::borrow::Cow;
 use zrt_mem::{ByteLen, GpuVa, Heap};
 use zrt_pm4::registers::{ResourceLimits, Rsrc1, Rsrc2, Rsrc2Flags, Rsrc3, TmpringSize, WaveSize};
 use zrt_pm4::{KernelParameters, KernelState};
@@ -88,7 +87,7 @@ impl Code {
     }
 
     /// The bytes with the padding that the prefetcher may run into; what the image lacks is padding too.
-    pub(crate) fn padded(&self, image: &Cow<'_, [u8]>) -> Vec<u8> {
+    pub(crate) fn padded(&self, image: &[u8]) -> Vec<u8> {
         let whole = self.len.0 as usize + CODE_PADDING_BYTES;
         let mut bytes: Vec<u8> = image.iter().take(self.len.0 as usize).copied().collect();
         bytes.extend(CODE_END.iter().cycle().take(whole.saturating_sub(bytes.len())));

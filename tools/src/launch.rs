@@ -1,8 +1,8 @@
 //! One kernel, run once: what `zrt launch` does, with byte buffers instead of files.
 //!
-//! Contract: [`run_on`] takes the ordinary path of a device: allocate, upload, load, record, submit, wait, download. Bad
-//! input is refused before the device is touched ([`check`]), and [`LaunchError::is_bad_input`] tells it apart from what
-//! went wrong while the kernel ran. Buffers that are outputs begin as zeros.
+//! Contract: [`run_on`] takes the ordinary path of a device: allocate, upload, load, record, submit, wait, download.
+//! Bad input is refused before the device is touched ([`check`]), and [`LaunchError::is_bad_input`] tells it apart
+//! from what went wrong while the kernel ran. Buffers that are outputs begin as zeros.
 
 use crate::roofline::Profile;
 use std::sync::Arc;

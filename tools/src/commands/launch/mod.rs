@@ -1,8 +1,8 @@
 //! `zrt launch`: any kernel, once, with files for its buffers.
 //!
-//! Contract: everything about the request is looked at before the device is opened. Outputs are written behind temporary
-//! names and renamed when all of them are complete and the kernel has succeeded. Bad input is one sentence and exit
-//! code 2.
+//! Contract: everything about the request is looked at before the device is opened. Outputs are written behind
+//! temporary names and renamed when all of them are complete and the kernel has succeeded. Bad input is one sentence
+//! and exit code 2.
 
 mod arguments;
 mod outputs;

@@ -1,8 +1,8 @@
 //! Files that a launch writes: all of them or none.
 //!
-//! Contract: [`plan`] looks at the folders before anything runs. [`write`] puts every file behind a temporary name in its
-//! own folder first; what is there already is replaced only when all are complete. Where a rename fails afterwards, the
-//! files renamed before it stay, each of them whole.
+//! Contract: [`plan`] looks at the folders before anything runs. [`write`] puts every file behind a temporary name in
+//! its own folder first; what is there already is replaced only when all are complete. Where a rename fails
+//! afterwards, the files renamed before it stay, each of them whole.
 
 use super::arguments::{ArgumentSpec, bad};
 use crate::error::ToolError;
