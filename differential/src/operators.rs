@@ -28,7 +28,7 @@ const INTEGER_BINARY: &[&str] = &["add", "sub", "mul", "and", "or", "xor", "min"
 /// holds the last addition of a 64-bit product too (README, "Errors of the compiler").
 const SATURATING: &[&str] = &["addsat", "subsat"];
 /// The same for each floating-point type.
-const FLOAT_BINARY: &[&str] = &["add", "sub", "mul", "div", "min", "max", "less", "copysign"];
+const FLOAT_BINARY: &[&str] = &["add", "sub", "mul", "div", "min", "max", "copysign"];
 const FLOAT_UNARY: &[&str] = &["neg", "abs", "sqrt", "floor", "ceil", "trunc", "rint"];
 const FLOAT_COMPARE: &[&str] = &["eq", "lt", "le", "nge", "unordered"];
 /// Single functions: stem, result (which ends the name), operands.
