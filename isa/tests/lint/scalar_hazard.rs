@@ -1,6 +1,6 @@
 //! The scalar hazard (instruction set reference §5.1).
 
-use super::{check, compare, findings, list};
+use super::{compare, findings, list};
 use zrt_isa::lint::{Entry, Rule};
 use zrt_isa::resources::WaveSize;
 
