@@ -21,7 +21,7 @@ pub(super) const EXEC_HI: u32 = 127;
 
 /// Sources of other chips.
 const POPS_EXITING_WAVE_ID: u32 = 239;
-const LDS_DIRECT: u32 = 254;
+pub(super) const LDS_DIRECT: u32 = 254;
 
 /// Implicit vcc.
 pub(super) const VCC: Operand = Operand::Scalar(VCC_LO as u8);

@@ -1,7 +1,7 @@
 //! SOP1, SOP2, SOPC, SOPK, SOPP, SMEM (instruction set reference §1).
 
-use super::operand::{EXEC_HI, EXEC_LO, M0};
-use super::{Reason, Result, Words, blank, field, lookup, signed24};
+use super::operand::{EXEC_HI, EXEC_LO, LDS_DIRECT, M0};
+use super::{Dialect, Reason, Result, Words, blank, field, lookup, signed24};
 use crate::instruction::{Encoding, Instruction, Operand};
 use crate::opcode::{Opcode, Properties, RegisterFile};
 
@@ -16,12 +16,28 @@ pub(super) fn sop1(stream: &Words<'_>) -> Result<Instruction> {
         instruction.destination = stream.scalar(stream.field(22, 16), info.destination.data.dwords())?;
     }
     let code = stream.field(7, 0);
-    if info.sources[0].is_present() {
+    if code == LDS_DIRECT && stream.dialect == Dialect::Llvm && is_of_barrier(opcode) {
+        // llvm-mc does not look at what names a barrier.
+        instruction.sources[0] = Operand::Special(LDS_DIRECT as u8);
+    } else if info.sources[0].is_present() {
         instruction.sources[0] = stream.source(code, info.sources[0], 1, &mut instruction.dword_count)?;
     } else if matches!(opcode, Opcode::SSendmsgRtnB32 | Opcode::SSendmsgRtnB64) {
         instruction.immediate = code as i32;
     }
     Ok(instruction)
+}
+
+fn is_of_barrier(opcode: Opcode) -> bool {
+    use Opcode::*;
+    matches!(
+        opcode,
+        SBarrierSignal
+            | SBarrierSignalIsfirst
+            | SGetBarrierState
+            | SBarrierInit
+            | SBarrierJoin
+            | SWakeupBarrier
+    )
 }
 
 pub(super) fn sop2(stream: &Words<'_>) -> Result<Instruction> {
