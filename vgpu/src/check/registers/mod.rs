@@ -11,7 +11,7 @@
 //! | [`Rule::Uninitialised`] | registers that nothing has written, by lane; matrix lanes; scratch |
 //!
 //! Not judged: LDS direct loads after uses of their destination (§5.2), image, export and interpolation instructions.
-//! Cost: tens of nanoseconds per instruction without a finding; some 25 KiB per wave, reused.
+//! Cost: tens of nanoseconds per instruction without a finding; some 30 KiB per wave, reused.
 
 mod bits;
 mod finding;
