@@ -6,12 +6,12 @@
 //!
 //! | rule | what |
 //! |---|---|
-//! | [`Rule::Counters`] | results of loads, LDS, SMEM and messages used or overwritten too early ([`outstanding`]) |
-//! | [`Rule::Hazards`] | the scalar hazard and the others ([`hazard`]); dual operations that cannot issue |
-//! | [`Rule::Uninitialised`] | registers that nothing has written, by lane ([`written`]); matrix lanes; scratch |
+//! | [`Rule::Counters`] | results of loads, LDS, SMEM and messages used or overwritten too early |
+//! | [`Rule::Hazards`] | the scalar hazard and the others; dual operations that cannot issue |
+//! | [`Rule::Uninitialised`] | registers that nothing has written, by lane; matrix lanes; scratch |
 //!
 //! Not judged: LDS direct loads after uses of their destination (§5.2), image, export and interpolation instructions.
-//! Cost: tens of nanoseconds per instruction without a finding; some 25 KiB per wave, reused.
+//! Cost: tens of nanoseconds per instruction without a finding; some 30 KiB per wave, reused.
 
 mod bits;
 mod finding;

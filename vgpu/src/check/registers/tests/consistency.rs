@@ -81,7 +81,7 @@ impl Random {
                 vec![class | self.below(100) << 14 | base, hint | v | self.below(8) << 23, self.below(8)]
             }
             _ => {
-                let second = 4 * self.below(2) << 9 | v | 1 << 30;
+                let second = self.below(2) << 11 | v | 1 << 30;
                 vec![0xc400_0000 | self.below(100) << 14 | 124 | self.below(2) << 22, second, self.below(8)]
             }
         }

@@ -12,8 +12,8 @@ fn a_finding_is_one_line() {
     ]);
     let texts: Vec<String> = walk.findings.iter().map(ToString::to_string).collect();
     let expected = [
-        "counters: pc 0xc: v3 is read while its result may still be under way, from pc 0x0; needs s_wait_loadcnt 0x0 \
-         before it",
+        "counters: pc 0xc: v3 is read while its result may still be under way, from pc 0x0; needs \
+         s_wait_loadcnt 0x0 before it",
         "uninitialised: pc 0x10: v6 (lane 0) is read, but nothing has written it; write it first",
     ];
     assert_eq!(texts, expected);

@@ -211,6 +211,10 @@ fn lanes_count_one_by_one() {
     ]);
     assert_eq!(list(&walk), named("v1", Some(4)));
     walk.findings.clear();
+    walk.exec = 0xff;
+    walk.run(&[
+        0x7e040280, // v_mov_b32_e32 v2, 0
+    ]);
     // Lanes that were not there at the start, and v0 is not written in them.
     walk.exec = 0x1ff;
     walk.run(&[
@@ -309,15 +313,29 @@ fn selectors_in_scalar_registers() {
         (walk.scalar[0], walk.scalar[1]) = (0x3333_3333, 0x3333_3333);
         walk.exec = written;
         walk.run(&prepare);
+        // Only the lower row is active: the other is not read, and so nothing is written.
         walk.exec = 0xffff;
         walk.run(&exchange);
-        // Only the lower row is active: the other row's lane is read with FI only, and so nothing is written.
         walk.exec = ALL;
         walk.run(&exchange);
         list(&walk)
     };
     assert_eq!(walk(0x0008_0008), []);
     assert_eq!(walk(0x0008_0000), named("v1", Some(3)));
+    // With FI the other row is read although it is inactive.
+    let fetch = [
+        0xd65c0802, 0x00040101, // v_permlanex16_b32 v2, v1, s0, s1 op_sel:[1,0]
+    ];
+    for (written, expected) in [(0x0008_0000, None), (0x0000_0008, Some(19))] {
+        let mut walk = Walk::new(&LaunchState { user_sgprs: 2, ..launch(WaveSize::Wave32) });
+        (walk.scalar[0], walk.scalar[1]) = (0x3333_3333, 0x3333_3333);
+        walk.exec = written;
+        walk.run(&prepare);
+        walk.exec = 0xffff;
+        walk.run(&fetch);
+        let expected: Vec<_> = expected.map(|lane| ("v1".to_string(), Some(lane))).into_iter().collect();
+        assert_eq!(list(&walk), expected);
+    }
 }
 
 #[test]
