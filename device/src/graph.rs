@@ -74,7 +74,7 @@ impl Recorder {
         let user_data = if user_data.is_empty() { &[0] } else { user_data };
         let outcome = self.recorder.dispatch_with(&kernel.state, user_data, groups);
         self.check(outcome)?;
-        if !self.names.iter().any(|name| *name == kernel.name) {
+        if !self.names.contains(&kernel.name) {
             self.names.push(kernel.name.clone());
         }
         Ok(())

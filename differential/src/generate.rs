@@ -119,7 +119,7 @@ impl Generator {
 
     fn cross(&mut self) -> Step {
         Step::Cross {
-            operation: *self.random.choose(CROSSES),
+            operation: self.random.choose::<&str>(CROSSES),
             to: self.u32_variable(),
             from: self.u32_variable(),
             index: self.u32_variable(),
@@ -137,7 +137,7 @@ impl Generator {
 
     fn share_atomic(&mut self) -> Step {
         Step::ShareAtomic {
-            operation: *self.random.choose(ATOMICS),
+            operation: self.random.choose::<&str>(ATOMICS),
             value: self.u32_variable(),
             index: self.u32_variable(),
         }

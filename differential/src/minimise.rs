@@ -25,11 +25,11 @@ enum Change {
 const CHANGES: [Change; 5] =
     [Change::RemoveStep, Change::RemoveHalf, Change::RemoveStatement, Change::Unwrap, Change::Simplify];
 
+/// Answers for each program of a list whether it fails.
+pub type Fails<'a, E> = dyn FnMut(&[Program]) -> Result<Vec<bool>, E> + 'a;
+
 /// The smallest program found for which `fails` is true. `fails` answers for each program of a list.
-pub fn minimise<E>(
-    program: &Program,
-    fails: &mut dyn FnMut(&[Program]) -> Result<Vec<bool>, E>,
-) -> Result<Program, E> {
+pub fn minimise<E>(program: &Program, fails: &mut Fails<'_, E>) -> Result<Program, E> {
     let mut best = program.clone();
     for _ in 0..ROUNDS_MAX {
         let mut changed = false;

@@ -20,9 +20,9 @@ fn run(first_seed: u64, programs: u64, minimised_max: usize, plant: Option<Plant
         eprintln!("not run: clang-22 is not installed");
         return None;
     }
-    let shape = Shape::new(INPUTS, false).unwrap();
+    let shape = Shape::new(INPUTS, false).expect("a sound shape");
     let campaign = Campaign { programs, first_seed, shape, jobs: 2, minimised_max, plant };
-    Some(campaign.run(&|_| {}).unwrap())
+    Some(campaign.run(&|_| {}).expect("the campaign runs"))
 }
 
 #[test]

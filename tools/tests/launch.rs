@@ -149,7 +149,7 @@ fn raw_code_takes_its_registers_from_the_flags() {
 fn a_container_gets_its_parameter_block() {
     let folder = Folder::new("zrt");
     let blob = folder.write("copy.zrt", zrt_asm::blob("copy").unwrap());
-    let source: Vec<u8> = (0..4096u32).map(|index| (index * 31 >> 3) as u8).collect();
+    let source: Vec<u8> = (0..4096u32).map(|index| ((index * 31) >> 3) as u8).collect();
     let input = folder.write("source", &source);
     let output = folder.path("destination");
     // 4096 bytes are 256 units of 16; the workgroup's size is the container's.
@@ -251,7 +251,7 @@ fn bad_input_is_one_sentence() {
     let data = folder.write("data", &[1; 128]);
     let inout = format!("inout:{data}");
     let launch = |changed: &[&'static str], rest: &[&str], parts: &[&str]| {
-        let mut arguments = vec![object.as_str(), "--grid", "1,1,1", "--block", "32,1,1", "--arg", &inout];
+        let mut arguments = [object.as_str(), "--grid", "1,1,1", "--block", "32,1,1", "--arg", &inout];
         for pair in changed.chunks(2) {
             let at = arguments.iter().position(|argument| *argument == pair[0]).unwrap();
             arguments[at + 1] = pair[1];

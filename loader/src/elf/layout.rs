@@ -75,7 +75,7 @@ fn too_large(bytes: u64) -> LoadError {
 fn place(parts: Vec<Part<'_>>) -> Result<Image, LoadError> {
     let mut image = Image::default();
     for part in parts {
-        let end = part.offset.checked_add(part.bytes).unwrap_or(u64::MAX);
+        let end = part.offset.saturating_add(part.bytes);
         if end > IMAGE_BYTES_MAX {
             return Err(too_large(end));
         }

@@ -94,7 +94,9 @@ fn width(name: &str) -> u32 {
 mod tests {
     use super::*;
 
-    fn of(words: &[u32]) -> Option<(LdsKind, u32, Vec<(u32, u32)>)> {
+    type Accesses = (LdsKind, u32, Vec<(u32, u32)>);
+
+    fn of(words: &[u32]) -> Option<Accesses> {
         let mut wave = Wave::new();
         wave.scalar[126] = 0b101;
         wave.vector[0].0[0] = 16;

@@ -199,7 +199,7 @@ impl Group {
         self.barrier = Barrier::new(wave_count as u32);
         services.poison.fill_lds(&mut self.lds, dispatch.resources.lds_bytes);
         self.slots.clear();
-        self.slots.resize_with(wave_count, || Slot::default());
+        self.slots.resize_with(wave_count, Slot::default);
         if services.inspection.is_some() {
             self.shadow = Some(Box::new(GroupShadow::new(dispatch.resources.lds_bytes)));
         }

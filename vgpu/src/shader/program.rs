@@ -87,6 +87,20 @@ pub(crate) struct Fetch<'a> {
 }
 
 impl Fetch<'_> {
+    fn wave_size(&self) -> WaveSize {
+        if self.is_wave64 { WaveSize::Wave64 } else { WaveSize::Wave32 }
+    }
+
+    /// Why words are no instruction of such a wave.
+    fn refused(&self, words: [u32; FAULT_WORDS], count: usize) -> WaveFaultKind {
+        match zrt_isa::decode(&words[..count]) {
+            Ok(instruction) if self.is_wave64 && wave64::is_wave32_only(&instruction) => {
+                WaveFaultKind::DualInWave64(trimmed(words, usize::from(instruction.dword_count)))
+            }
+            _ => WaveFaultKind::UnknownInstruction(words),
+        }
+    }
+
     fn key(&self, entry_va: u64) -> Key {
         let Fetch { space_id, vector_registers, is_wave64, .. } = *self;
         Key { space_id, entry_va, vector_registers, is_wave64 }
@@ -228,22 +242,18 @@ impl Reached {
                 return Reached { what, words: [0; FAULT_WORDS], dwords: 0 };
             }
         };
-        let (what, dwords) = match zrt_isa::decode(&words[..count]) {
+        let wave_size = fetch.wave_size();
+        let (what, dwords) = match zrt_isa::decode_for(&words[..count], wave_size) {
             Ok(instruction) => (Ok(instruction), usize::from(instruction.dword_count)),
-            Err(_) => (Err(WaveFaultKind::UnknownInstruction(words)), count),
+            Err(_) => (Err(fetch.refused(words, count)), count),
         };
         let allocated = fetch.vector_registers;
-        let beyond = what.ok().and_then(|instruction| highest_vector_register(&instruction));
+        let beyond = what.ok().and_then(|instruction| highest_vector_register(&instruction, wave_size));
         let what = match beyond {
             Some(register) if register >= allocated => {
                 Err(WaveFaultKind::VectorRegister { register, allocated })
             }
-            _ => match what {
-                Ok(instruction) if fetch.is_wave64 && wave64::is_wave32_only(&instruction) => {
-                    Err(WaveFaultKind::DualInWave64(trimmed(words, dwords)))
-                }
-                _ => what,
-            },
+            _ => what,
         };
         Reached { what, words, dwords }
     }
@@ -334,8 +344,7 @@ fn decode(fetch: Fetch<'_>, entry_va: u64, stamp: u64, level: Level, is_inspecte
             vec![program.micro_op(here, level)]
         };
         if let (true, Ok(instruction)) = (is_inspected, &here.what) {
-            let wave_size = if fetch.is_wave64 { WaveSize::Wave64 } else { WaveSize::Wave32 };
-            program.note(ops.len(), instruction, wave_size);
+            program.note(ops.len(), instruction, fetch.wave_size());
         }
         ops.into_iter().for_each(|op| program.push(op, entry_va, *va, here.dwords));
         let successors = here.successors();

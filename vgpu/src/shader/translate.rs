@@ -4,6 +4,7 @@
 //! weight and branch target are the program's to fill.
 
 use zrt_isa::opcode::{OperandKind, RegisterFile};
+use zrt_isa::resources::WaveSize;
 use zrt_isa::{Encoding, Instruction, Operand};
 
 use crate::shader::micro::MicroOp;
@@ -27,8 +28,8 @@ pub(crate) fn translate(instruction: &Instruction, level: Level) -> Option<Micro
 }
 
 /// The highest vector register that the instruction names, with all registers of wide operands.
-pub(crate) fn highest_vector_register(instruction: &Instruction) -> Option<u32> {
-    let info = instruction.opcode.operands();
+pub(crate) fn highest_vector_register(instruction: &Instruction, wave_size: WaveSize) -> Option<u32> {
+    let info = instruction.opcode.operands_for(wave_size);
     let mut highest = None;
     let mut see = |operand: Operand, kind: OperandKind| {
         if let Operand::Vector(register) = operand {
@@ -124,7 +125,7 @@ mod tests {
 
     #[test]
     fn wide_operands_reach_beyond_their_first_register() {
-        let highest = |opcode| highest_vector_register(&instruction(opcode));
+        let highest = |opcode| highest_vector_register(&instruction(opcode), WaveSize::Wave32);
         assert_eq!(highest(Opcode::GlobalLoadB128), Some(19));
         assert_eq!(highest(Opcode::DsStoreB64), Some(5));
         assert_eq!(highest(Opcode::GlobalStoreB8), Some(4));
@@ -134,6 +135,10 @@ mod tests {
             ..instruction(Opcode::GlobalLoadB32)
         };
         let pair = Instruction { destination: Operand::Vector(0), ..pair };
-        assert_eq!(highest_vector_register(&pair), Some(10), "without a scalar base the address is a pair");
+        assert_eq!(
+            highest_vector_register(&pair, WaveSize::Wave32),
+            Some(10),
+            "without a scalar base the address is a pair"
+        );
     }
 }
