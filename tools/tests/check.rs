@@ -1,0 +1,175 @@
+//! `zrt launch` with `--check`, `--seeds` and `--profile` as its users run it: findings, exit codes, counts.
+
+#![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
+
+mod kernel_files;
+
+use kernel_files::{DOUBLE_OBJECT, Folder, read_words};
+use serde_json::{Value as Json, json};
+use std::process::{Command, Output};
+
+/// A kernel that uses what it loads without a wait. Words of llvm-mc 19.
+const WRONG: [u32; 12] = [
+    0xF400_2000,
+    0xF800_0000, // +0x00 s_load_b64 s[0:1], s[0:1], 0x0
+    0x3002_0082, // +0x08 v_lshlrev_b32_e32 v1, 2, v0
+    0xBFC7_0000, // +0x0c s_wait_kmcnt 0x0
+    0xEE05_0000,
+    0x0000_0002,
+    0x0000_0001, // +0x10 global_load_b32 v2, v1, s[0:1]
+    0x3004_0481, // +0x1c v_lshlrev_b32_e32 v2, 1, v2
+    0xEE06_8000,
+    0x0100_0000,
+    0x0000_0001, // +0x20 global_store_b32 v1, v2, s[0:1]
+    0xBFB0_0000, // +0x2c s_endpgm
+];
+/// `s_wait_loadcnt 0x0`, and where [`WRONG`] lacks it.
+const MISSING_WAIT: (usize, u32) = (7, 0xBFC0_0000);
+
+fn launch(file: &str, data: &str, flags: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_zrt"));
+    command.args(["launch", file, "--block", "32", "--arg", &format!("inout:{data}")]).args(flags);
+    if !flags.contains(&"--grid") {
+        command.args(["--grid", "1"]);
+    }
+    if file.ends_with(".bin") {
+        command.args(["--vgprs", "3", "--user-sgprs", "2"]);
+    }
+    command.env("ZRT_DEVICE", "virtual").output().unwrap()
+}
+
+/// The JSON document of a launch that must end with an exit code.
+#[track_caller]
+fn report(file: &str, data: &str, flags: &[&str], code: i32) -> Json {
+    let output = launch(file, data, &[flags, &["--json"]].concat());
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{flags:?}: {complaint}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn data() -> Vec<u32> {
+    (0..32).map(|index| 3 * index + 1).collect()
+}
+
+fn doubled() -> Vec<u32> {
+    data().iter().map(|value| 2 * value).collect()
+}
+
+#[test]
+fn a_right_kernel_is_clean() {
+    let folder = Folder::new("check-right");
+    let object = folder.words("double.o", &DOUBLE_OBJECT);
+    let mut right = WRONG.to_vec();
+    right.insert(MISSING_WAIT.0, MISSING_WAIT.1);
+    let raw = folder.words("right.bin", &right);
+    for file in [object, raw] {
+        let buffer = folder.words("data", &data());
+        let report = report(&file, &buffer, &["--check"], 0);
+        assert_eq!(report["findings"], json!([]), "{file}");
+        assert_eq!((&report["schedules"], &report["failed_schedules"]), (&json!(1), &json!(0)));
+        assert_eq!((&report["failure"], &report["differing_seed"]), (&Json::Null, &Json::Null));
+        assert_eq!(report["profile"], Json::Null);
+        assert_eq!(read_words(&buffer), doubled(), "{file}");
+    }
+}
+
+#[test]
+fn a_missing_wait_is_a_finding_and_exit_code_1() {
+    let folder = Folder::new("check-wrong");
+    let code = folder.words("wrong.bin", &WRONG);
+    let buffer = folder.words("data", &data());
+    let report = report(&code, &buffer, &["--check", "--seed", "7"], 1);
+    let findings = report["findings"].as_array().unwrap();
+    assert!(!findings.is_empty() && findings.iter().all(|finding| finding["rule"] == "counters"), "{report}");
+    let first = &findings[0];
+    assert_eq!(first["instruction"], "v_lshlrev_b32_e32 v2, 1, v2");
+    assert_eq!((&first["place"]["kernel"], &first["place"]["offset"]), (&json!("raw"), &json!(0x1c)));
+    assert_eq!(first["other"]["offset"], 0x10, "the load");
+    assert_eq!(first["register"], "v2");
+    assert_eq!((&first["workgroup"], &first["wave"]), (&json!([0, 0, 0]), &json!(0)));
+    assert_eq!(first["seed"], 7);
+    assert!(first["remedy"].as_str().unwrap().contains("s_wait_loadcnt"), "{first}");
+
+    let output = launch(&code, &buffer, &["--check"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    for part in ["counters: ", "at raw+0x1c: v_lshlrev_b32_e32 v2, 1, v2", "finding(s)", "seed 0"] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+}
+
+/// Without the mode the same kernel runs, and nothing is said of it.
+#[test]
+fn nothing_is_found_unless_asked() {
+    let folder = Folder::new("check-off");
+    let code = folder.words("wrong.bin", &WRONG);
+    let buffer = folder.words("data", &data());
+    let report = report(&code, &buffer, &[], 0);
+    assert_eq!((&report["findings"], &report["profile"]), (&json!([]), &Json::Null));
+}
+
+#[test]
+fn every_seed_is_a_schedule() {
+    let folder = Folder::new("check-seeds");
+    let object = folder.words("double.o", &DOUBLE_OBJECT);
+    let wrong = folder.words("wrong.bin", &WRONG);
+    let buffer = folder.words("data", &data());
+    let clean = report(&object, &buffer, &["--seeds", "3"], 0);
+    assert_eq!((&clean["schedules"], &clean["findings"]), (&json!(3), &json!([])));
+    assert_eq!(read_words(&buffer), doubled(), "each schedule begins with the file's bytes");
+
+    // A finding is told once, with the first seed that shows it, and counted on every schedule.
+    let once = report(&wrong, &buffer, &["--check", "--seed", "5"], 1);
+    let thrice = report(&wrong, &buffer, &["--seeds", "3", "--seed", "5"], 1);
+    assert_eq!(thrice["schedules"], 3);
+    let of = |report: &Json, key: &str| report["findings"][0][key].as_u64().unwrap();
+    assert_eq!(of(&thrice, "seed"), 5);
+    assert_eq!(of(&thrice, "count"), 3 * of(&once, "count"));
+    let length = |report: &Json| report["findings"].as_array().unwrap().len();
+    assert_eq!(length(&thrice), length(&once));
+}
+
+#[test]
+fn the_profile_counts_what_waves_did() {
+    let folder = Folder::new("check-profile");
+    let object = folder.words("double.o", &DOUBLE_OBJECT);
+    let buffer = folder.words("data", &data());
+    // Two workgroups of one wave, each on the same 32 dwords.
+    let report = report(&object, &buffer, &["--profile", "--grid", "2"], 0);
+    let profile = &report["profile"];
+    assert_eq!(profile["wave_instructions"], 16);
+    assert_eq!(
+        profile["opcodes"],
+        json!({
+            "s_load_b64": 2, "v_lshlrev_b32": 4, "s_wait_kmcnt": 2, "global_load_b32": 2,
+            "s_wait_loadcnt": 2, "global_store_b32": 2, "s_endpgm": 2,
+        })
+    );
+    let bytes = json!({
+        "vector_load": 256, "vector_store": 256, "atomic": 0, "scalar_load": 16,
+        "scratch": 0, "lds_load": 0, "lds_store": 0,
+    });
+    assert_eq!(profile["bytes"], bytes);
+    assert_eq!(profile["lds"], json!({"accesses": 0, "cycles": 0, "cycles_without_conflict": 0}));
+    // 528 bytes at 640 GB/s.
+    let memory_us = profile["prediction"]["memory_us"].as_f64().unwrap();
+    assert!((memory_us - 0.000_825).abs() < 1e-9, "{memory_us}");
+    assert!(profile["prediction_formula"].as_str().unwrap().contains("640 GB/s"));
+    assert_eq!(report["findings"], json!([]));
+}
+
+#[test]
+fn a_card_cannot_be_looked_into() {
+    let folder = Folder::new("check-card");
+    let object = folder.words("double.o", &DOUBLE_OBJECT);
+    let buffer = folder.words("data", &data());
+    for flag in [&["--check"][..], &["--profile"], &["--seeds", "2"]] {
+        let output = launch(&object, &buffer, &[flag, &["--device", "kfd"]].concat());
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{flag:?}: {text}");
+        assert!(output.stdout.is_empty(), "{flag:?} wrote to standard output");
+        assert_eq!(text.trim_end().lines().count(), 1, "{text}");
+        assert!(text.contains("--device kfd cannot be looked into"), "{text}");
+    }
+    assert_eq!(read_words(&buffer), data(), "the file was not touched");
+}
