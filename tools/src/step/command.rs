@@ -67,10 +67,10 @@ pub enum Command {
 impl Command {
     /// From a line of input.
     pub fn parse(line: &str) -> Result<Command, String> {
-        let line = line.split('#').next().unwrap_or_default();
-        let mut words = line.split_whitespace();
+        let line = line.trim_end_matches(['\r', '\n']);
+        let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
         let Some(verb) = words.next() else {
-            return Ok(if line.is_empty() || line == "\n" { Command::Step(1) } else { Command::Nothing });
+            return Ok(if line.is_empty() { Command::Step(1) } else { Command::Nothing });
         };
         let (first, second) = (words.next(), words.next());
         if words.next().is_some() {
