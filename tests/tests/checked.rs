@@ -1,11 +1,14 @@
 //! Every kernel of the project in whole decode steps under the checking mode: no finding, and the oracle's bits, on
 //! every schedule.
 
-use zrt_device::{OpenOptions, VirtualOptions};
+use std::time::{Duration, Instant};
+use zrt_device::{Device, OpenOptions, VirtualOptions, virtual_config};
 use zrt_engine::executor::Executor;
+use zrt_engine::executor::device::DeviceExecutor;
 use zrt_engine::model::Model;
 use zrt_engine::oracle::Oracle;
-use zrt_tests::{find, load, virtual_executor};
+use zrt_tests::{find, load};
+use zrt_vgpu::VirtualGpu;
 
 const CONTEXT: u32 = 64;
 /// Schedules of each model.
@@ -22,18 +25,34 @@ fn logits(executor: &mut dyn Executor, model: &Model) -> Vec<f32> {
     logits
 }
 
+/// A model on a device that checks, and that knows every allocation: an access outside of all is a finding.
+fn checked_executor(model: &Model, seed: u64) -> DeviceExecutor {
+    let virtual_device =
+        VirtualOptions { check: true, scheduler_seed: Some(seed), ..VirtualOptions::default() };
+    let options = OpenOptions { virtual_device, ..OpenOptions::default() };
+    let gpu = VirtualGpu::new(virtual_config(&options)).expect("powers up");
+    let device = Device::open_over(gpu.clone(), true, &options).expect("opens");
+    let mut executor = DeviceExecutor::new(device, model, CONTEXT, &mut |_, _| {}).expect("resident");
+    for (name, va, len) in executor.device().allocations() {
+        gpu.watch_region(&name, va.0, len.0);
+    }
+    executor
+}
+
 /// A decode step on [`SEEDS`] schedules.
 fn check(name: &str) {
     let Some(path) = find(&format!("{name}.gguf")) else { return };
     let model = load(&path);
     let mut oracle = Oracle::new(&model, CONTEXT).expect("the oracle takes the model");
     let expected = logits(&mut oracle, &model);
+    let (mut instructions, mut elapsed) = (0, Duration::ZERO);
     for seed in 0..SEEDS {
-        let virtual_device =
-            VirtualOptions { check: true, scheduler_seed: Some(seed), ..VirtualOptions::default() };
-        let options = OpenOptions { virtual_device, ..OpenOptions::default() };
-        let mut executor = virtual_executor(&model, CONTEXT, &options);
+        let mut executor = checked_executor(&model, seed);
+        let before = executor.counters().expect("readable").wave_instructions.unwrap_or(0);
+        let started = Instant::now();
         let bits = logits(&mut executor, &model);
+        elapsed += started.elapsed();
+        instructions += executor.counters().expect("readable").wave_instructions.unwrap_or(0) - before;
         let findings = executor.device().findings().expect("readable");
         assert!(
             findings.is_empty(),
@@ -43,6 +62,8 @@ fn check(name: &str) {
         );
         assert_eq!(bits, expected, "{name}, seed {seed}");
     }
+    let rate = instructions as f64 / elapsed.as_secs_f64() / 1e6;
+    eprintln!("{name}: {instructions} wave instructions checked at {rate:.1} M/s");
 }
 
 #[test]

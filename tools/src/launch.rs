@@ -265,7 +265,15 @@ pub fn run_on(
 ) -> Result<LaunchReport, LaunchError> {
     let kernel = check(request)?;
     let outcome = launch(device, request, kernel, gpu);
-    let findings = device.findings().unwrap_or_default();
+    let findings = match (device.findings(), &outcome) {
+        (Ok(findings), _) => findings,
+        // The launch's own failure is the news.
+        (Err(_), Err(_)) => Vec::new(),
+        (Err(source), Ok(_)) => {
+            let kernel = kernel.name.clone();
+            return Err(LaunchError::Device { kernel, source: Box::new(source), findings: Vec::new() });
+        }
+    };
     match outcome {
         Ok((counters, outputs)) => Ok(LaunchReport {
             device: device.name().into(),

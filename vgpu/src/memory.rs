@@ -512,16 +512,14 @@ impl MemoryPort {
 
     /// Copies bytes in, likewise. Nothing is written where any byte cannot be.
     pub fn write_bytes(&mut self, va: u64, source: &[u8]) -> Result<(), Fault> {
-        self.table().covers(va, source.len(), Rights::WRITE)?;
-        match self.watch.take() {
-            None => self.write_unwatched(va, source),
-            Some(mut watch) => {
-                watch.checker.store(self.lane, va, source, &mut Mapped(self.table()));
-                watch.changes += 1;
-                self.watch = Some(watch);
-                Ok(())
-            }
+        let Some(mut watch) = self.watch.take() else { return self.write_unwatched(va, source) };
+        let outcome = self.table().covers(va, source.len(), Rights::WRITE);
+        if outcome.is_ok() {
+            watch.checker.store(self.lane, va, source, &mut Mapped(self.table()));
+            watch.changes += 1;
         }
+        self.watch = Some(watch);
+        outcome
     }
 
     /// A watched read-modify-write of 4 or 8 bytes; the old value. `None` without a watcher.

@@ -20,7 +20,7 @@ const DEADLINE: Duration = Duration::from_secs(10);
 /// How long a launch that was found wrong may go on, for further findings.
 const GRACE: Duration = Duration::from_millis(20);
 /// Bytes of each of the four buffers that a case has.
-const BUFFER_BYTES: u64 = 4096;
+const BUFFER_BYTES: u64 = 4000;
 
 /// One rule broken once.
 struct Case {
@@ -64,7 +64,7 @@ fn launch(case: &Case, code: &[u8], seed: u64) -> Outcome {
     let inspection = Inspection { check: true, ..Inspection::default() };
     let config = Config { compute_units: case.compute_units, seed, inspection, ..Config::default() };
     let gpu = VirtualGpu::new(config).expect("powers up");
-    let mut device = Device::open_over(gpu, true, &OpenOptions::default()).expect("opens");
+    let mut device = Device::open_over(gpu.clone(), true, &OpenOptions::default()).expect("opens");
     let kernel = device.load_kernel(&container(&shape, code)).expect("loads");
     let labels = ["input", "output", "flag", "other"];
     let buffers = labels
@@ -79,6 +79,9 @@ fn launch(case: &Case, code: &[u8], seed: u64) -> Outcome {
     let mut recorder = device.recorder(1).expect("records");
     recorder.dispatch(&kernel, parameters.va, [case.groups, 1, 1]).expect("records");
     let graph = recorder.finish().expect("records");
+    for (name, va, len) in device.allocations() {
+        gpu.watch_region(&name, va.0, len.0);
+    }
     let ticket = device.submit(&graph).expect("submits");
     let (start, mut found) = (Instant::now(), None);
     while !device.is_done(ticket) && start.elapsed() < DEADLINE {

@@ -255,6 +255,19 @@ pub const BOUNDS: &[Case] = &[
         ..PAIR
     },
     Case {
+        name: "past_the_buffer",
+        rule: "bounds",
+        wrong: "
+    s_mov_b32 exec_lo, 1
+    global_load_b32 v3, v1, s[4:5] offset:4000
+    s_wait_loadcnt 0x0",
+        right: "
+    s_mov_b32 exec_lo, 1
+    global_load_b32 v3, v1, s[4:5] offset:3996
+    s_wait_loadcnt 0x0",
+        ..PAIR
+    },
+    Case {
         name: "lds_beyond_the_allocation",
         rule: "bounds",
         wrong: "

@@ -9,8 +9,12 @@ use crate::launch::{self, LaunchError};
 use crate::step::{SourceLines, Stepper};
 use clap::Args;
 use std::io::{BufReader, stdin, stdout};
+use std::time::Duration;
 use zrt_device::{DeviceChoice, DeviceError, OpenOptions, VirtualOptions, virtual_config};
 use zrt_vgpu::VirtualGpu;
+
+/// How long somebody may sit at the prompt.
+const DEADLINE: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Walks a wave of a kernel instruction by instruction; `help` lists its commands
 #[derive(Debug, Args)]
@@ -26,7 +30,8 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let prepared = Prepared::new(&arguments.kernel)?;
-    let request = prepared.request();
+    let mut request = prepared.request();
+    request.deadline = DEADLINE;
     let kernel = launch::check(&request)?;
     let table = prepared.request().program.lines();
     let lines: SourceLines = table

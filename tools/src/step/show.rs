@@ -3,6 +3,7 @@
 use super::Stepper;
 use super::command::Registers;
 use std::io::{BufRead, Result, Write};
+use zrt_isa::resources::WaveSize;
 use zrt_vgpu::check::debug::Stop;
 
 /// Instructions that `list` prints.
@@ -25,7 +26,7 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
             self.output,
             "workgroup {x},{y},{z} wave {}  +{offset:#06x}  {}{}",
             stop.wave_index,
-            stop.instruction,
+            stop.instruction.text(if stop.wave.is_wave64() { WaveSize::Wave64 } else { WaveSize::Wave32 }),
             source.unwrap_or_default()
         )
     }
@@ -42,9 +43,10 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
                 bytes[..4 * dwords].as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
             let mark = if va == stop.pc { "=>" } else { "  " };
             let offset = va.wrapping_sub(stop.code_va);
-            match zrt_isa::decode(&words) {
+            let wave_size = if stop.wave.is_wave64() { WaveSize::Wave64 } else { WaveSize::Wave32 };
+            match zrt_isa::decode_for(&words, wave_size) {
                 Ok(instruction) => {
-                    writeln!(self.output, "{mark} +{offset:#06x}  {instruction}")?;
+                    writeln!(self.output, "{mark} +{offset:#06x}  {}", instruction.text(wave_size))?;
                     va += 4 * u64::from(instruction.dword_count);
                 }
                 Err(_) => {
@@ -77,6 +79,10 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
                     writeln!(self.output, "v{register}")?;
                     let row = wave.vector[usize::from(register)].0;
                     self.show_dwords(0, &row, "lane ")?;
+                    if let Some(high) = &wave.other_half {
+                        let row = high[usize::from(register)].0;
+                        self.show_dwords(row.len(), &row, "lane ")?;
+                    }
                 }
                 Ok(())
             }

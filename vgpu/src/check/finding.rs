@@ -73,6 +73,7 @@ struct Key {
     pc: u64,
     other_pc: Option<u64>,
     register: Option<String>,
+    remedy: String,
 }
 
 /// All findings of a device.
@@ -123,6 +124,7 @@ impl FindingLog {
             pc: finding.pc,
             other_pc: finding.other_pc,
             register: finding.register.clone(),
+            remedy: finding.remedy.clone(),
         };
         let mut state = self.lock();
         if let Some(at) = state.index.get(&key).copied() {

@@ -15,10 +15,12 @@ use crate::memory::{AddressSpace, Mapped, MemoryPort, Watch};
 use crate::shader::fault::{WaveFault, WaveFaultKind};
 use crate::shader::program::Program;
 
-/// Instructions without any change, per resident group and in all, after which waves are taken to wait for ever. A loop
-/// that computes for so long without a store while other groups wait for room would be taken for one.
+/// Instructions without any change, per resident group and in all, after which waves are taken to wait for ever, if so
+/// many of them were loads or atomics with a scope, as a wait for another group is made of. A loop that computes and
+/// polls for so long without a store while other groups wait for room would be taken for one.
 const SPIN_GROUP_INSTRUCTIONS: u64 = 100_000;
 const SPIN_INSTRUCTIONS_MIN: u64 = 1_000_000;
+const SPIN_GROUP_POLLS: u64 = 1_000;
 
 /// The inspection of a device.
 pub(crate) struct Inspection {
@@ -41,8 +43,9 @@ pub(crate) struct Inspector {
     /// Events that others may wait for, besides those that the watcher counts: barriers signalled, waves ended.
     pub(super) changes: u64,
     changes_seen: u64,
-    /// Instructions of all waves since the last change.
+    /// Instructions of all waves since the last change, and loads and atomics of memory that others may change.
     idle_instructions: u64,
+    pub(super) idle_polls: u64,
 }
 
 /// Where a finding was made.
@@ -71,9 +74,15 @@ impl Inspection {
                     changes: 0,
                     changes_seen: 0,
                     idle_instructions: 0,
+                    idle_polls: 0,
                 }),
             })
         })
+    }
+
+    /// Whether the checking mode is on.
+    pub fn is_checking(&self) -> bool {
+        self.options.check
     }
 
     /// Whether what one compiler takes for granted is taken for granted (see [`config::Inspection`]).
@@ -134,9 +143,25 @@ impl Inspection {
         self.with_checker(space, |checker, host| checker.cp_write(va, bytes, Path::Memory, host));
     }
 
+    /// The command processor reads data: what waves wrote is in GL2, whether or not it was written back.
+    pub fn packet_read(&self, va: u64, bytes: &mut [u8], space: &AddressSpace) {
+        self.with_checker(space, |checker, host| checker.cp_read(va, bytes, Path::Memory, host));
+    }
+
     /// The driver is about to unmap a range.
     pub fn forget(&self, va: u64, len: u64, space: &AddressSpace) {
         self.with_checker(space, |checker, host| checker.forget(va, len, host));
+    }
+
+    /// The process is gone, and its memory with it.
+    pub fn reset(&self) {
+        let mut inspector = self.lock();
+        if let Some(watch) = &mut inspector.watch {
+            *watch.checker = MemoryChecker::new();
+        }
+        inspector.ordered_before = WaveId(0);
+        inspector.idle_instructions = 0;
+        inspector.idle_polls = 0;
     }
 
     /// Code is about to be run by a new dispatch; `is_stale`: the host has changed it since it was last looked at.
@@ -180,10 +205,12 @@ impl Inspection {
         if inspector.changes_seen != changes {
             inspector.changes_seen = changes;
             inspector.idle_instructions = 0;
+            inspector.idle_polls = 0;
         }
         inspector.idle_instructions += instructions;
         let limit = (SPIN_GROUP_INSTRUCTIONS * resident_groups).max(SPIN_INSTRUCTIONS_MIN);
-        self.options.check && waiting_groups > 0 && inspector.idle_instructions >= limit
+        let is_polling = inspector.idle_polls >= SPIN_GROUP_POLLS * resident_groups;
+        self.options.check && waiting_groups > 0 && is_polling && inspector.idle_instructions >= limit
     }
 
     /// A fault is a finding too, where the kernel is to blame.

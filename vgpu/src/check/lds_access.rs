@@ -65,11 +65,12 @@ impl LdsShape {
     pub fn addresses(&self, wave: &Wave, addresses: &mut Vec<(u32, u32)>) {
         addresses.clear();
         let exec = wave.exec();
+        let first_lane = if wave.is_high { LANES } else { 0 };
         for offset in &self.offsets[..self.element_count] {
             for lane in (0..LANES).filter(|lane| exec >> lane & 1 != 0) {
                 let base = match self.address {
                     Some(register) => wave.vector[register as usize].0[lane],
-                    None => (wave.scalar[M0 as usize] & 0xFFFF) + 4 * lane as u32,
+                    None => (wave.scalar[M0 as usize] & 0xFFFF) + 4 * (first_lane + lane) as u32,
                 };
                 addresses.push((lane as u32, base.wrapping_add(*offset)));
             }

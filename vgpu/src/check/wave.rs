@@ -136,6 +136,10 @@ pub(crate) struct WaveShadow {
     registers: RegisterShadow,
     /// What the memory checker knows to be complete.
     told: Completed,
+    /// The flat access at hand, as far as it goes to memory.
+    global: Option<Access>,
+    /// The next instruction is a barrier wait that was looked at before and did not pass.
+    is_retry: bool,
 }
 
 impl WaveShadow {
@@ -145,6 +149,7 @@ impl WaveShadow {
         self.compute_unit = compute_unit as u16;
         self.registers.begin(launch);
         self.told = Completed::default();
+        self.is_retry = false;
     }
 }
 
@@ -155,6 +160,8 @@ impl Default for WaveShadow {
             compute_unit: 0,
             registers: RegisterShadow::default(),
             told: Completed::default(),
+            global: None,
+            is_retry: false,
         }
     }
 }
@@ -175,6 +182,9 @@ impl Inspect for WaveInspector<'_> {
 
     fn before(&mut self, wave: &mut Wave, program: &Program, at: usize, machine: &mut Machine<'_>) -> bool {
         let Some(noted) = program.noted(at) else { return true };
+        if std::mem::take(&mut self.shadow.is_retry) {
+            return true;
+        }
         let pc = program.address(&program.ops[at]);
         let options = self.inspection.options;
         if self.inspector.debugger.is_some() && noted.registers.is_some() {
@@ -192,8 +202,9 @@ impl Inspect for WaveInspector<'_> {
         }
         if options.check {
             if let Some(note) = &noted.registers {
-                self.check_registers(wave, note, noted, pc, program.knows_scalar_hazard);
-                self.check_order(noted, pc, wave, machine);
+                let knows_hazard = program.knows_scalar_hazard || self.dispatch.program.0.knows_scalar_hazard;
+                self.check_registers(wave, note, noted, pc, knows_hazard);
+                self.check_order(noted, pc, machine);
             }
             self.check_lds(wave, noted, machine);
         }
@@ -206,6 +217,7 @@ impl Inspect for WaveInspector<'_> {
         if noted.control == Control::BarrierSignal {
             self.inspector.changes += 1;
         }
+        self.shadow.is_retry = flow == Flow::Barrier;
         let Some(watch) = machine.memory.watch() else { return };
         match noted.control {
             Control::BarrierSignal if machine.barrier.signals == 0 => self.group.barrier_completed(),
@@ -282,7 +294,7 @@ impl WaveInspector<'_> {
     }
 
     /// Tells the memory checker what has completed, who accesses memory next, and what orders others.
-    fn check_order(&mut self, noted: &Noted, pc: u64, wave: &Wave, machine: &mut Machine<'_>) {
+    fn check_order(&mut self, noted: &Noted, pc: u64, machine: &mut Machine<'_>) {
         let registers = &self.shadow.registers;
         let completed = Completed {
             loads: registers.completed_loads(),
@@ -300,12 +312,11 @@ impl WaveInspector<'_> {
         }
         let access = |kind, scope| Access { wave: id, sequence, pc, cu, scope, kind };
         if let Some(global) = noted.memory {
-            let lds = &mut self.inspector.lds_addresses;
-            if global.is_flat && flat_lds_addresses(wave, &noted.instruction, lds) {
-                checker.begin_access(access(global.in_lds(), Scope::Cu));
-            } else {
-                checker.begin_access(access(global.kind, global.scope));
-            }
+            let can_be_a_poll = matches!(global.kind, AccessKind::Load | AccessKind::Atomic { .. });
+            self.inspector.idle_polls += u64::from(can_be_a_poll && global.scope > Scope::Cu);
+            let access = access(global.kind, global.scope);
+            self.shadow.global = global.is_flat.then_some(access);
+            checker.begin_access(access);
         }
         if let Some(shape) = &noted.lds {
             let kind = match shape.kind {
@@ -339,14 +350,17 @@ impl WaveInspector<'_> {
         let Some(watch) = machine.memory.watch() else { return };
         let checker = &mut watch.checker;
         let first_lane = if wave.is_high { LANES as u32 } else { 0 };
-        if let Some(global) = noted.memory
+        if let (Some(global), Some(access)) = (noted.memory, self.shadow.global)
             && global.is_flat
             && flat_lds_addresses(wave, &noted.instruction, &mut self.inspector.lds_addresses)
         {
             let width = noted.counted.width_bytes as u32;
+            checker.begin_access(Access { kind: global.in_lds(), scope: Scope::Cu, ..access });
             for (lane, address) in self.inspector.lds_addresses.iter().copied() {
                 checker.lds_load(self.group, first_lane + lane, address, width, width.min(4));
             }
+            // The other lanes' accesses come by way of the port.
+            checker.begin_access(access);
         }
         let Some(shape) = &noted.lds else { return };
         let (width, element) = (shape.width_bytes, AccessKind::lds_alignment_bytes(shape.width_bytes));

@@ -45,6 +45,7 @@ impl Worker<'_> {
             Command::WaitMemory { address, comparison } => {
                 let mut value = [0];
                 self.read(address, &mut value)?;
+                self.hardware.read_through_gl2(address, &mut value);
                 if !comparison.holds(value[0]) {
                     return Ok(Some(false));
                 }
@@ -129,6 +130,7 @@ impl Worker<'_> {
                 let mut words = [0; 2];
                 let count = if wide { 2 } else { 1 };
                 self.read(address, &mut words[..count])?;
+                self.hardware.read_through_gl2(address, &mut words[..count]);
                 u64::from(words[0]) | u64::from(words[1]) << 32
             }
         };

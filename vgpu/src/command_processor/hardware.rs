@@ -161,6 +161,9 @@ impl Hardware {
     pub fn process_ended(&self) {
         self.cancel_all();
         self.engine.forget_address_space(self.memory.id());
+        if let Some(inspection) = self.inspection() {
+            inspection.reset();
+        }
         self.is_lost.store(false, Ordering::Release);
         self.is_evicted.store(false, Ordering::Release);
     }
@@ -228,6 +231,16 @@ impl Hardware {
     pub fn packet_wrote(&self, va: u64, bytes: &[u8]) {
         if let Some(inspection) = self.inspection() {
             inspection.packet_write(va, bytes, &self.memory);
+        }
+    }
+
+    /// Replaces words that a packet has read from memory by what GL2 holds of them, under the checking mode.
+    pub fn read_through_gl2(&self, va: u64, words: &mut [u32]) {
+        let Some(inspection) = self.inspection() else { return };
+        for (index, word) in words.iter_mut().enumerate() {
+            let mut bytes = word.to_le_bytes();
+            inspection.packet_read(va.wrapping_add(4 * index as u64), &mut bytes, &self.memory);
+            *word = u32::from_le_bytes(bytes);
         }
     }
 

@@ -200,7 +200,7 @@ impl Group {
         services.poison.fill_lds(&mut self.lds, dispatch.resources.lds_bytes);
         self.slots.clear();
         self.slots.resize_with(wave_count, Slot::default);
-        if services.inspection.is_some() {
+        if services.inspection.is_some_and(Inspection::is_checking) {
             self.shadow = Some(Box::new(GroupShadow::new(dispatch.resources.lds_bytes)));
         }
         self.index = index;

@@ -169,7 +169,8 @@ impl ProgramCache {
         let known = self.lock().get(&fetch.key(entry_va)).cloned();
         let generation = u64::from(self.generation.load(Ordering::Acquire));
         known.is_some_and(|program| {
-            program.checked.load(Ordering::Relaxed) >> 32 == generation && !program.is_current(fetch)
+            program.checked.load(Ordering::Relaxed) >> 32 == generation
+                && !program.runs.iter().all(|run| run.is_current(fetch))
         })
     }
 

@@ -37,9 +37,9 @@ pub struct Arguments {
     /// Explore so many schedules; implies --check
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub seeds: Option<String>,
-    /// First schedule: the seed that a finding names repeats it
-    #[arg(long, value_name = "SEED", default_value_t = 0)]
-    pub seed: u64,
+    /// First schedule, implies --check: the seed that a finding names repeats it
+    #[arg(long, value_name = "SEED")]
+    pub seed: Option<u64>,
     /// Print what it did and where that would be on the card's roofline (virtual device)
     #[arg(long)]
     pub profile: bool,
@@ -152,7 +152,7 @@ impl Prepared {
 /// Runs the command; false where a rule was broken.
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let seeds = number(arguments.seeds.as_deref(), "--seeds", 1, u32::MAX)?;
-    let check = arguments.check || seeds.is_some();
+    let check = arguments.check || seeds.is_some() || arguments.seed.is_some();
     let prepared = Prepared::new(&arguments.kernel)?;
     let choice = arguments.device.device;
     if (check || arguments.profile) && !matches!(choice, DeviceChoice::Auto | DeviceChoice::Virtual) {
@@ -160,11 +160,11 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     }
     let mut outcome = show::Outcome::default();
     for index in 0..u64::from(seeds.unwrap_or(SEEDS_DEFAULT)) {
-        let seed = check.then_some(arguments.seed.wrapping_add(index));
+        let seed = check.then_some(arguments.seed.unwrap_or(0).wrapping_add(index));
         let virtual_device = VirtualOptions {
             check,
             trusts_compilers: matches!(prepared.program.format(), Format::CodeObject | Format::Object),
-            profile: arguments.profile && index == 0,
+            profile: arguments.profile && outcome.report.is_none(),
             scheduler_seed: seed,
             ..VirtualOptions::default()
         };
@@ -172,16 +172,18 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         match launch::run(&prepared.request(), choice, &options) {
             Ok(report) => outcome.add(report, seed),
             // A kernel that breaks a rule may well not end: the rule is the news.
-            Err(LaunchError::Device { findings, source, .. }) if !findings.is_empty() => {
+            Err(LaunchError::Device { findings, source, .. })
+                if !findings.is_empty() || outcome.has_findings() =>
+            {
                 outcome.add_failed(findings, source.to_string());
             }
             Err(error) => return Err(error.into()),
         }
     }
-    if let Some(report) = &outcome.report {
-        prepared.write_outputs(report)?;
-    }
+    // What was found is told even where the outputs cannot be written.
+    let written = outcome.report.as_ref().map_or(Ok(()), |report| prepared.write_outputs(report));
     show::show(&outcome, &prepared.files, arguments.json)?;
+    written?;
     Ok(outcome.is_clean())
 }
 

@@ -9,7 +9,7 @@ use crate::launch::LaunchReport;
 use crate::roofline::{FORMULA, Prediction, Profile};
 use crate::table::{Alignment, Table};
 use serde::Serialize;
-use zrt_device::Finding;
+use zrt_device::{Finding, Place};
 
 /// Opcodes that the profile's table names.
 const OPCODES_SHOWN: usize = 20;
@@ -85,6 +85,11 @@ impl Outcome {
         self.add_findings(findings);
     }
 
+    /// Whether any schedule broke a rule.
+    pub fn has_findings(&self) -> bool {
+        !self.findings.is_empty()
+    }
+
     /// Whether every schedule ended, without a finding, with the same outputs.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty() && self.failed == 0 && self.different.is_none()
@@ -92,12 +97,20 @@ impl Outcome {
 
     fn add_findings(&mut self, findings: Vec<Finding>) {
         for finding in findings {
-            let offset = |finding: &Finding| finding.place.as_ref().and_then(|place| place.offset);
-            let same = self.findings.iter_mut().find(|known| {
-                known.rule == finding.rule
-                    && offset(known) == offset(&finding)
-                    && known.register == finding.register
-            });
+            // Addresses differ from device to device; offsets in the kernel do not.
+            let key = |finding: &Finding| {
+                let offset = |place: &Option<Place>| place.as_ref().and_then(|place| place.offset);
+                let register = finding.register.clone();
+                (
+                    finding.rule.clone(),
+                    offset(&finding.place),
+                    offset(&finding.other),
+                    register,
+                    finding.remedy.clone(),
+                )
+            };
+            let key_of_new = key(&finding);
+            let same = self.findings.iter_mut().find(|known| key(known) == key_of_new);
             match same {
                 Some(known) => known.count += finding.count,
                 None => self.findings.push(finding),
