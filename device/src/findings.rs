@@ -146,6 +146,6 @@ impl fmt::Display for Finding {
         if let Some(other) = &self.other {
             write!(formatter, "\n    the other: {other}")?;
         }
-        write!(formatter, "\n    needs: {}\n    {} time(s), seed {}", self.remedy, self.count, self.seed)
+        write!(formatter, "\n    remedy: {}\n    {} time(s), seed {}", self.remedy, self.count, self.seed)
     }
 }

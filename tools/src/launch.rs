@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 use zrt_device::{
-    Buffer, CodeLabel, Counters, Device, DeviceChoice, DeviceError, Finding, Heap, LaunchParameters,
+    Buffer, Code, CodeLabel, Counters, Device, DeviceChoice, DeviceError, Finding, Heap, LaunchParameters,
     OpenOptions, virtual_config,
 };
 use zrt_isa::resources::{ResourceError, WaveSize};
@@ -264,7 +264,9 @@ pub fn run_on(
     gpu: Option<&VirtualGpu>,
 ) -> Result<LaunchReport, LaunchError> {
     let kernel = check(request)?;
-    let outcome = launch(device, request, kernel, gpu);
+    // Findings are named by what is still there when they are read.
+    let mut resident = Resident::default();
+    let outcome = launch(device, request, kernel, gpu, &mut resident);
     let findings = match (device.findings(), &outcome) {
         (Ok(findings), _) => findings,
         // The launch's own failure is the news.
@@ -291,6 +293,15 @@ pub fn run_on(
     }
 }
 
+/// What a launch has in device memory.
+#[derive(Default)]
+struct Resident {
+    /// By argument; `None` for values.
+    buffers: Vec<Option<Buffer>>,
+    code: Option<Code>,
+    segment: Option<Buffer>,
+}
+
 /// Why a launch did not come to its end.
 enum Failure {
     Device(DeviceError),
@@ -308,13 +319,15 @@ fn launch(
     request: &LaunchRequest<'_>,
     kernel: &Kernel,
     gpu: Option<&VirtualGpu>,
+    resident: &mut Resident,
 ) -> Result<(Counters, Vec<LaunchOutput>), Failure> {
-    let buffers = buffers(device, request.arguments)?;
+    resident.buffers = buffers(device, request.arguments)?;
+    let buffers = &resident.buffers;
     let va_of = |argument: usize| buffers.get(argument).and_then(Option::as_ref).map_or(GpuVa(0), |at| at.va);
     let segment =
         kernel.pack(&values(request.arguments, va_of), request.geometry).map_err(Failure::Arguments)?;
-    let counters = submit(device, request, kernel, segment, gpu)?;
-    Ok((counters, read_back(device, request.arguments, &buffers)?))
+    let counters = submit(device, request, kernel, segment, gpu, resident)?;
+    Ok((counters, read_back(device, request.arguments, &resident.buffers)?))
 }
 
 /// The arguments as the kernel's segment holds them.
@@ -354,22 +367,23 @@ fn submit(
     kernel: &Kernel,
     mut segment: Vec<u8>,
     gpu: Option<&VirtualGpu>,
+    resident: &mut Resident,
 ) -> Result<Counters, DeviceError> {
     let geometry = &request.geometry;
     let image = request.program.image();
     let lines = lines_of(request.program.lines());
     let label = CodeLabel { name: &kernel.name, files: request.program.lines().files(), lines: &lines };
     let len = ByteLen(image.bytes().len() as u64);
-    let code = device.load_code(&label, len, |va| image.placed_at(va.0))?;
+    let code = resident.code.insert(device.load_code(&label, len, |va| image.placed_at(va.0))?);
     let entry = GpuVa(code.va().0 + kernel.entry_offset);
 
     let packet_at = segment.len().next_multiple_of(DISPATCH_PACKET_ALIGNMENT);
     let room = ByteLen((packet_at + DISPATCH_PACKET_BYTES) as u64);
-    let arguments = device.allocate(Heap::HostVisible, room, "arguments")?;
+    let arguments = resident.segment.insert(device.allocate(Heap::HostVisible, room, "arguments")?);
     let packet_va = arguments.va.0 + packet_at as u64;
     segment.resize(packet_at, 0);
     segment.extend_from_slice(&kernel.dispatch_packet(geometry, arguments.va.0, entry.0));
-    device.upload(&arguments, ByteLen(0), &segment)?;
+    device.upload(arguments, ByteLen(0), &segment)?;
 
     let words = kernel.resource_words(geometry.dynamic_lds_bytes).map_err(|_| DeviceError::KernelNeeds {
         kernel: kernel.name.clone(),
