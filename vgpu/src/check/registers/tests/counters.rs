@@ -2,7 +2,7 @@
 
 use super::*;
 use Counter::{Ds, Km, Load};
-use Defect::{OverwriteOutstanding, ReadOutstanding};
+use Defect::{OverwriteOutstanding, PartialScalarWait, ReadOutstanding};
 
 twins! {
     vector_load: ReadOutstanding(Load), "v2", "s_wait_loadcnt 0x0", 12, Some(0);
@@ -88,11 +88,12 @@ twins! {
         0xbe860104, // s_mov_b64 s[6:7], s[4:5]
     ]
 
-    scalar_loads_return_in_any_order: ReadOutstanding(Km), "s4", "s_wait_kmcnt 0x0", 20, Some(0);
+    scalar_loads_return_in_any_order: PartialScalarWait, "", "s_wait_kmcnt 0x0", 16, None;
     [
         0xf4000100, 0xf8000000, // s_load_b32 s4, s[0:1], 0x0
         0xf4000140, 0xf8000040, // s_load_b32 s5, s[0:1], 0x40
         0xbfc70001, // s_wait_kmcnt 0x1
+        0xbfc70000, // s_wait_kmcnt 0x0
         0xbe860004, // s_mov_b32 s6, s4
     ]
     [
