@@ -1,9 +1,9 @@
 // EMBED of Q8_0 on the dispatch path.
 //
 //! parameters Embed
-//! workgroup 32 1 1
+//! workgroup 256 1 1
 //! vgprs 48
-//! sgprs 64
+//! sgprs 106
 //! lds 0
 
 .include "include/params.inc"

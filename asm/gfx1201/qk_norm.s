@@ -1,9 +1,9 @@
 // QK_NORM on the dispatch path.
 //
 //! parameters QkNorm
-//! workgroup 32 1 1
+//! workgroup 256 1 1
 //! vgprs 12
-//! sgprs 54
+//! sgprs 106
 //! lds 0
 
 .include "include/params.inc"

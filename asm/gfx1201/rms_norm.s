@@ -3,7 +3,7 @@
 //! parameters RmsNorm
 //! workgroup 256 1 1
 //! vgprs 20
-//! sgprs 54
+//! sgprs 106
 //! lds 32
 
 .include "include/params.inc"

@@ -1,9 +1,9 @@
 // ROPE, pairs across the halves, on the dispatch path.
 //
 //! parameters Rope
-//! workgroup 32 1 1
+//! workgroup 256 1 1
 //! vgprs 10
-//! sgprs 49
+//! sgprs 106
 //! lds 0
 
 .include "include/params.inc"

@@ -3,7 +3,7 @@
 //! parameters SwiGlu
 //! workgroup 256 1 1
 //! vgprs 9
-//! sgprs 49
+//! sgprs 106
 //! lds 0
 
 .include "include/params.inc"

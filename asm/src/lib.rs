@@ -6,18 +6,23 @@
 #![forbid(unsafe_code)]
 
 pub mod params;
+pub mod session;
 pub mod source;
 
-/// Rows that one lane of a MATVEC kernel works on at once, so that each loaded input value is used for all of them. A
-/// workgroup of MATVEC makes 4 waves × (32 / lanes per row) × this many rows. Generated into the kernels' includes.
-pub const MATVEC_ROWS_PER_LANE: u32 = 4;
-/// Waves of a MATVEC workgroup.
-pub const MATVEC_WAVES_PER_GROUP: u32 = 4;
+/// Weight rows that one lane of a MATMUL kernel works on at once, so that each loaded input value is used for all of
+/// them. Generated into the kernels' includes.
+pub const MATMUL_ROWS_PER_LANE: u32 = 4;
+/// Waves of every kernel's workgroup.
+pub const GROUP_WAVES: u32 = session::GROUP_ITEMS / 32;
 
-/// Rows that one workgroup of a MATVEC kernel makes, with 2^`lanes_per_row_log2` (0..=5) lanes on a row. The grid is
-/// the number of rows divided by this, rounded up.
-pub const fn matvec_rows_per_group(lanes_per_row_log2: u32) -> u32 {
-    MATVEC_WAVES_PER_GROUP * (32 >> lanes_per_row_log2) * MATVEC_ROWS_PER_LANE
+/// Weight rows that one unit of a MATMUL kernel makes, with 2^`lanes_per_row_log2` (0..=5) lanes on a row.
+pub const fn matmul_rows_per_unit(lanes_per_row_log2: u32) -> u32 {
+    GROUP_WAVES * (32 >> lanes_per_row_log2) * MATMUL_ROWS_PER_LANE
+}
+
+/// Units of KV_WRITE for each row: one for every 256 elements of the row.
+pub const fn kv_write_units(row_elements: u32) -> u32 {
+    row_elements.div_ceil(session::GROUP_ITEMS)
 }
 
 macro_rules! kernels {
@@ -28,8 +33,6 @@ macro_rules! kernels {
 }
 
 kernels![
-    "argmax",
-    "attention",
     "copy",
     "embed_bf16",
     "embed_f16",
@@ -38,14 +41,13 @@ kernels![
     "embed_q4_k",
     "embed_q6_k",
     "embed_q8_0",
-    "kv_write",
-    "matvec_bf16",
-    "matvec_f16",
-    "matvec_f32",
-    "matvec_q4_0",
-    "matvec_q4_k",
-    "matvec_q6_k",
-    "matvec_q8_0",
+    "matmul_bf16",
+    "matmul_f16",
+    "matmul_f32",
+    "matmul_q4_0",
+    "matmul_q4_k",
+    "matmul_q6_k",
+    "matmul_q8_0",
     "qk_norm",
     "residual_add",
     "rms_norm",

@@ -8,9 +8,10 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// Largest parameter block in bytes.
 pub const PARAMETER_BYTES_MAX: usize = 256;
 /// Version in every header.
-pub const PARAMETER_VERSION: u16 = 1;
+pub const PARAMETER_VERSION: u16 = 2;
 
-/// The first eight bytes of every block.
+/// The common header of every block. The caller of a body (dispatch wrapper or megakernel) reads it to find out which
+/// units of work there are in this step; the body reads what follows it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct Header {
@@ -20,6 +21,28 @@ pub struct Header {
     pub opcode: u16,
     /// Length of the whole block, header included.
     pub bytes: u32,
+    /// [`crate::session::Step`]: what this step works on. Not read with [`RowSet::Once`].
+    pub step_va: u64,
+    /// Units of work: of each row, or of the whole operation, as `rows` says.
+    pub units: u32,
+    /// [`RowSet`] as a number; plus 256 where the odd snapshot of [`crate::session::Step::alive`] counts.
+    pub rows: u32,
+}
+
+/// Over which rows of the step an operation runs, and so how many units it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u32)]
+pub enum RowSet {
+    /// `units` in all; the operation knows nothing of rows.
+    Once = 0,
+    /// `units` for each active row.
+    EachActive = 1,
+    /// `units` for each output row.
+    EachOutput = 2,
+    /// `units` in all, each for every active row; none if there is no active row.
+    AllActive = 3,
+    /// `units` in all, each for every output row; none if there is no output row.
+    AllOutputs = 4,
 }
 
 /// What a kernel does; the number in the header.
@@ -30,13 +53,13 @@ pub enum KernelOpcode {
     Embed = 1,
     RmsNorm = 2,
     QkNorm = 3,
-    Matvec = 4,
+    Matmul = 4,
     Rope = 5,
     KvWrite = 6,
     Attention = 7,
     SwiGlu = 8,
     ResidualAdd = 9,
-    Argmax = 10,
+    Sample = 10,
     Copy = 11,
 }
 
@@ -53,11 +76,16 @@ macro_rules! block {
 
         impl $name {
             /// The header that a block of this type carries.
-            pub const HEADER: Header = Header {
-                version: PARAMETER_VERSION,
-                opcode: KernelOpcode::$opcode as u16,
-                bytes: size_of::<$name>() as u32,
-            };
+            pub const fn header(step_va: u64, units: u32, rows: RowSet) -> Header {
+                Header {
+                    version: PARAMETER_VERSION,
+                    opcode: KernelOpcode::$opcode as u16,
+                    bytes: size_of::<$name>() as u32,
+                    step_va,
+                    units,
+                    rows: rows as u32,
+                }
+            }
             /// Field names with byte offset and size, for the assembler's include file.
             pub const FIELDS: &'static [(&'static str, usize, usize)] =
                 &[$((stringify!($field), core::mem::offset_of!($name, $field), size_of::<$ty>())),*];
@@ -67,35 +95,32 @@ macro_rules! block {
 }
 
 block! {
-    /// Dequantises row `tokens[state.position]` of the table. Grid: ceil(chunks / 32) workgroups of one wave; lane = chunk.
+    /// Dequantises row `token` of the table for each active row. Units: ceil(chunks / 256); work-item = chunk.
     Embed = Embed {
-        /// Step state.
-        state_va: u64,
-        /// Token ids, u32.
-        tokens_va: u64,
         /// Weight planes (unused ones 0).
         plane_va: [u64; 4],
-        /// Output, f32[columns].
+        /// f32[rows_max][columns], rows `output_stride` bytes apart.
         output_va: u64,
         /// Row length.
         columns: u32,
         /// ceil(columns / 32).
         chunks: u32,
         /// Vocabulary size; a token id at or beyond it reads row 0.
-        rows: u32,
-        /// 0.
-        reserved: u32,
+        vocabulary: u32,
+        /// Bytes from one output row to the next.
+        output_stride: u32,
     }
 }
 
 block! {
-    /// RMS norm of one vector. Grid: 1 workgroup of 256 threads.
+    /// RMS norm of one row. Units: 1. Over output rows the input is the active row that the output names, and the
+    /// result's row is the output's number.
     RmsNorm = RmsNorm {
-        /// f32[count].
+        /// f32[count] for each row.
         input_va: u64,
         /// f32[count].
         weight_va: u64,
-        /// f32[count]; may equal the input.
+        /// f32[count] for each row; may equal the input, unless it runs over output rows.
         output_va: u64,
         /// Elements.
         count: u32,
@@ -103,206 +128,239 @@ block! {
         inverse_count: u32,
         /// f32 bits.
         epsilon: u32,
-        /// 0.
-        reserved: u32,
+        /// Bytes from one row to the next, of input and output.
+        stride: u32,
     }
 }
 
 block! {
-    /// RMS norm of each head in place. Grid: one workgroup of one wave per head.
+    /// RMS norm of each head in place. Units: ceil(heads / 8); each wave does one head.
     QkNorm = QkNorm {
-        /// f32[heads][head_size], in place.
+        /// f32[heads][head_size] for each row, in place.
         vector_va: u64,
         /// f32[head_size].
         weight_va: u64,
+        /// Heads.
+        heads: u32,
         /// Elements per head.
         head_size: u32,
         /// f32 bits of 1/head_size.
         inverse_head_size: u32,
         /// f32 bits.
         epsilon: u32,
+        /// Bytes from one row to the next.
+        stride: u32,
         /// 0.
         reserved: u32,
     }
 }
 
 block! {
-    /// Matrix times vector. Grid: ceil(rows / rows_per_group) workgroups of 4 waves; the kernel's rows per group is
-    /// 4 waves × (32 / lanes_per_row) × `MATVEC_ROWS_PER_LANE`.
-    Matvec = Matvec {
+    /// Matrix times the vectors of all rows. Units: ceil(weight_rows / [`crate::matmul_rows_per_unit`]).
+    Matmul = Matmul {
         /// Weight planes (unused ones 0).
         plane_va: [u64; 4],
-        /// f32[columns].
+        /// f32[columns] for each row.
         input_va: u64,
-        /// f32[rows].
+        /// f32[weight_rows] for each row.
         output_va: u64,
+        /// f32[weight_rows] for each row, at the output's stride, added to the product; may equal the output. 0: none.
+        addend_va: u64,
         /// Output length.
-        rows: u32,
+        weight_rows: u32,
         /// Row length.
         columns: u32,
         /// ceil(columns / 32).
         chunks: u32,
-        /// log2 of the lanes that share a row (0..=5).
+        /// log2 of the lanes that share a weight row (0..=5).
         lanes_per_row_log2: u32,
+        /// Bytes from one input row to the next.
+        input_stride: u32,
+        /// Bytes from one output row to the next.
+        output_stride: u32,
     }
 }
 
 block! {
-    /// Rotary embedding in place. Grid: one workgroup of one wave per head.
+    /// Rotary embedding in place. Units: ceil(heads / 8); each wave does one head.
     Rope = Rope {
-        /// Step state.
-        state_va: u64,
-        /// f32[heads][head_size], in place.
+        /// f32[heads][head_size] for each row, in place.
         vector_va: u64,
         /// (cos, sin) pairs, f32[context][rotary_dimensions / 2][2].
         table_va: u64,
+        /// Heads.
+        heads: u32,
         /// Elements per head.
         head_size: u32,
         /// Rotated elements per head, even.
         rotary_dimensions: u32,
+        /// Bytes from one row to the next.
+        stride: u32,
     }
 }
 
 block! {
-    /// Stores this position's key and value rows. Grid: ceil(row_elements / 256) workgroups of 256 threads.
+    /// Stores the key and value rows of each active row into its page, in the format of the cache. Units: the kernel's
+    /// own number for the row length ([`crate::kv_write_units`]).
     KvWrite = KvWrite {
-        /// Step state.
-        state_va: u64,
-        /// f32[row_elements].
+        /// f32[row_elements] for each row.
         key_va: u64,
-        /// f32[row_elements].
+        /// f32[row_elements] for each row.
         value_va: u64,
-        /// f32[context][row_elements] of this layer.
-        key_cache_va: u64,
-        /// f32[context][row_elements] of this layer.
-        value_cache_va: u64,
+        /// u32[slots][pages_per_slot]: page numbers, device copy.
+        page_table_va: u64,
+        /// First page, plus this layer's offset within a page (keys of 16 tokens, then values of 16 tokens).
+        pool_va: u64,
+        /// Bytes of a page.
+        page_bytes: u64,
+        /// Entries of a slot in the page table.
+        pages_per_slot: u32,
         /// kv_heads × head_size.
         row_elements: u32,
-        /// 0.
-        reserved: u32,
+        /// Bytes of one token's key (or value) row as stored.
+        row_bytes: u32,
+        /// Bytes from one input row to the next, of keys and values.
+        stride: u32,
     }
 }
 
 block! {
-    /// Attention of one token over the cache. Grid: one workgroup of 4 waves per query head.
+    /// Attention of each active row over its slot's pages. Units: heads.
     Attention = Attention {
-        /// Step state.
-        state_va: u64,
-        /// f32[heads][head_size].
+        /// f32[heads][head_size] for each row.
         query_va: u64,
-        /// f32[context][kv_heads × head_size] of this layer.
-        key_cache_va: u64,
-        /// f32[context][kv_heads × head_size] of this layer.
-        value_cache_va: u64,
-        /// f32[heads][head_size].
+        /// f32[heads][head_size] for each row.
         output_va: u64,
+        /// As in [`KvWrite`].
+        page_table_va: u64,
+        /// As in [`KvWrite`].
+        pool_va: u64,
+        /// As in [`KvWrite`].
+        page_bytes: u64,
+        /// As in [`KvWrite`].
+        pages_per_slot: u32,
+        /// kv_heads × head_size.
+        row_elements: u32,
+        /// As in [`KvWrite`].
+        row_bytes: u32,
+        /// Bytes from one row of query and output to the next.
+        stride: u32,
         /// Elements per head: a multiple of 4, at most 256.
         head_size: u32,
-        /// kv_heads × head_size.
-        row_elements: u32,
         /// Query heads per key head.
         group_size: u32,
         /// f32 bits of 1/sqrt(head_size).
         scale: u32,
+        /// 0.
+        reserved: u32,
     }
 }
 
 block! {
-    /// Gate. Grid: ceil(count / 256) workgroups of 256 threads.
+    /// Gate. Units: ceil(count / 256).
     SwiGlu = SwiGlu {
-        /// f32[count].
+        /// f32[count] for each row.
         gate_va: u64,
-        /// f32[count].
+        /// f32[count] for each row.
         up_va: u64,
-        /// f32[count]; may equal the gate.
+        /// f32[count] for each row; may equal the gate.
         output_va: u64,
         /// Elements.
         count: u32,
-        /// 0.
-        reserved: u32,
+        /// Bytes from one row to the next, of all three.
+        stride: u32,
     }
 }
 
 block! {
-    /// hidden += addend. Grid: ceil(count / 256) workgroups of 256 threads.
+    /// hidden += addend. Units: ceil(count / 256).
     ResidualAdd = ResidualAdd {
-        /// f32[count], in place.
+        /// f32[count] for each row, in place.
         hidden_va: u64,
-        /// f32[count].
+        /// f32[count] for each row.
         addend_va: u64,
         /// Elements.
         count: u32,
+        /// Bytes from one row to the next, of both.
+        stride: u32,
+    }
+}
+
+block! {
+    /// Chooses the next token of each output row by the row's slot's sampling parameters and stores it to
+    /// [`crate::session::SlotState::sampled`]. Units: 1.
+    Sample = Sample {
+        /// f32[vocabulary] for each output row.
+        logits_va: u64,
+        /// [`crate::session::SlotState`] for each slot.
+        slots_va: u64,
+        /// u32[slots][context]: prompt and choices of each slot.
+        tokens_va: u64,
+        /// Elements.
+        vocabulary: u32,
+        /// Bytes from one row of logits to the next.
+        logits_stride: u32,
+        /// Capacity of a slot in `tokens`.
+        context: u32,
         /// 0.
         reserved: u32,
     }
 }
 
 block! {
-    /// Picks the next token and advances the step state. Grid: 1 workgroup of 256 threads.
-    Argmax = Argmax {
-        /// Step state.
-        state_va: u64,
-        /// Token ids, u32[context].
-        tokens_va: u64,
-        /// f32[count].
-        logits_va: u64,
-        /// Vocabulary size.
-        count: u32,
-        /// Capacity of `tokens`.
-        context: u32,
-    }
-}
-
-block! {
-    /// Copies dwords × 4. Grid: ceil(count / 256) workgroups of 256 threads, one 16-byte unit each.
+    /// Copies dwords × 4. Units: ceil(count / 256), one 16-byte piece for each work-item.
     Copy = Copy {
         /// 16-byte aligned.
         source_va: u64,
         /// 16-byte aligned.
         destination_va: u64,
-        /// 16-byte units.
+        /// 16-byte pieces.
         count: u32,
         /// 0.
         reserved: u32,
     }
 }
 
-/// One parameter-block type, as the assembler's include file and the kernel containers describe it.
+/// One structure that host and kernels share, as the assembler's include file describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ParameterBlock {
+pub struct Layout {
     /// The type's name.
     pub name: &'static str,
-    /// The header that a block carries.
-    pub header: Header,
+    /// Bytes of the whole.
+    pub bytes: usize,
     /// Field names with byte offset and size.
     pub fields: &'static [(&'static str, usize, usize)],
 }
 
+/// One parameter-block type, as the assembler's include file and the kernel containers describe it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParameterBlock {
+    /// Names, offsets and sizes.
+    pub layout: Layout,
+    /// The number in the header.
+    pub opcode: KernelOpcode,
+}
+
 macro_rules! blocks {
-    ($($name:ident),* $(,)?) => {
+    ($($name:ident = $opcode:ident),* $(,)?) => {
         /// Every parameter-block type.
         pub const PARAMETER_BLOCKS: &[ParameterBlock] = &[$(ParameterBlock {
-            name: stringify!($name),
-            header: $name::HEADER,
-            fields: $name::FIELDS,
+            layout: Layout { name: stringify!($name), bytes: size_of::<$name>(), fields: $name::FIELDS },
+            opcode: KernelOpcode::$opcode,
         }),*];
     };
 }
 
-blocks!(Embed, RmsNorm, QkNorm, Matvec, Rope, KvWrite, Attention, SwiGlu, ResidualAdd, Argmax, Copy);
-
-/// The step state in device memory (`docs/kernels.md`).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-pub struct StepState {
-    /// Position of the token that the next step takes in.
-    pub position: u32,
-    /// Tokens given by the host.
-    pub prompt_length: u32,
-    /// The last step's choice.
-    pub last_token: u32,
-    /// Steps taken.
-    pub step_count: u32,
-    /// 0.
-    pub reserved: [u32; 12],
-}
+blocks!(
+    Embed = Embed,
+    RmsNorm = RmsNorm,
+    QkNorm = QkNorm,
+    Matmul = Matmul,
+    Rope = Rope,
+    KvWrite = KvWrite,
+    Attention = Attention,
+    SwiGlu = SwiGlu,
+    ResidualAdd = ResidualAdd,
+    Sample = Sample,
+    Copy = Copy,
+);

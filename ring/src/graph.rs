@@ -93,7 +93,8 @@ impl GraphRecorder {
         self.dispatches == 0
     }
 
-    /// Launches `groups` workgroups of a kernel whose s[0:1] is the address of its parameter block.
+    /// Launches `groups` workgroups of a kernel whose s[0:1] is the address of its parameter block and s2 the number of
+    /// workgroups in X.
     #[inline]
     pub fn dispatch(
         &mut self,
@@ -101,7 +102,7 @@ impl GraphRecorder {
         parameter_block: GpuVa,
         groups: [u32; 3],
     ) -> Result<(), GraphError> {
-        self.dispatch_with(state, &[parameter_block.low(), parameter_block.high()], groups)
+        self.dispatch_with(state, &[parameter_block.low(), parameter_block.high(), groups[0]], groups)
     }
 
     /// The same with any user data, 1..=16 dwords.

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use source::{Directives, Source};
 use std::fs;
 use std::path::{Path, PathBuf};
-use zrt_asm::params::{PARAMETER_BLOCKS, ParameterBlock};
+use zrt_asm::params::{Layout, PARAMETER_BLOCKS, PARAMETER_VERSION, ParameterBlock};
+use zrt_asm::session::{LAYOUTS, PAGE_TOKENS, ROWS_MAX, SLOTS_MAX, STOP_TOKENS_MAX};
 use zrt_isa::resources::{self, Rsrc1, Rsrc2, Rsrc3, WaveSize};
 use zrt_isa::zrt::{Kernel, ZrtError};
 
@@ -24,6 +25,9 @@ pub struct AsmArguments {
     /// Compare with the committed files instead of writing them.
     #[arg(long)]
     pub check: bool,
+    /// Assemble these kernels only, and leave the other blobs as they are.
+    #[arg(value_name = "KERNEL", conflicts_with = "check")]
+    pub kernels: Vec<String>,
 }
 
 /// Why kernels could not be assembled or checked.
@@ -147,14 +151,21 @@ pub fn run(arguments: &AsmArguments) -> Result<(), AsmError> {
         write(&params)?;
     }
     let assembler = toolchain::probe(&root)?;
+    let path = root.join("asm/blobs/manifest.json");
+    let names = kernel_names(&root)?;
+    let chosen = |name: &&String| arguments.kernels.is_empty() || arguments.kernels.contains(name);
     let mut outputs = Vec::new();
     let mut kernels = Vec::new();
-    for name in kernel_names(&root)? {
-        let (entry, blob) = build(&root, &name)?;
+    if !arguments.kernels.is_empty() {
+        let committed = serde_json::from_slice::<Manifest>(&read(&path)?)?.kernels;
+        kernels.extend(committed.into_iter().filter(|entry| !arguments.kernels.contains(&entry.name)));
+    }
+    for name in names.iter().filter(chosen) {
+        let (entry, blob) = build(&root, name)?;
         outputs.push(Output { path: root.join(format!("asm/blobs/{name}.zrt")), bytes: blob });
         kernels.push(entry);
     }
-    let path = root.join("asm/blobs/manifest.json");
+    kernels.sort_by(|one, other| one.name.cmp(&other.name));
     let assembler = match arguments.check {
         // Another patch release of LLVM 19 is no drift as long as the bytes are the same.
         true => serde_json::from_slice::<Manifest>(&read(&path)?)?.assembler,
@@ -169,7 +180,9 @@ pub fn run(arguments: &AsmArguments) -> Result<(), AsmError> {
         println!("asm: {} kernels are what the sources give", outputs.len() - 1);
     } else {
         outputs.iter().try_for_each(write)?;
-        refuse_strangers(&root, &outputs)?;
+        if arguments.kernels.is_empty() {
+            refuse_strangers(&root, &outputs)?;
+        }
         println!("asm: {} kernels written to asm/blobs", outputs.len() - 1);
     }
     Ok(())
@@ -222,9 +235,9 @@ fn build(root: &Path, name: &str) -> Result<(ManifestEntry, Vec<u8>), AsmError> 
         workgroup: directives.workgroup,
         lds_bytes: directives.lds_bytes,
         scratch_bytes: 0,
-        parameter_version: parameters.header.version,
-        parameter_opcode: parameters.header.opcode,
-        parameter_bytes: parameters.header.bytes,
+        parameter_version: PARAMETER_VERSION,
+        parameter_opcode: parameters.opcode as u16,
+        parameter_bytes: parameters.layout.bytes as u32,
         files: source.files.iter().map(String::as_str).collect(),
         lines: assembled.lines,
         constants: Vec::new(),
@@ -243,8 +256,8 @@ fn build(root: &Path, name: &str) -> Result<(ManifestEntry, Vec<u8>), AsmError> 
         source_fingerprint: format!("{:016x}", source.fingerprint()),
         code_bytes: kernel.code.len(),
         blob_bytes: blob.len(),
-        parameters: parameters.name.into(),
-        parameter_bytes: parameters.header.bytes,
+        parameters: parameters.layout.name.into(),
+        parameter_bytes: parameters.layout.bytes as u32,
         workgroup: directives.workgroup,
         vgprs: directives.vgprs,
         sgprs: directives.sgprs,
@@ -254,8 +267,8 @@ fn build(root: &Path, name: &str) -> Result<(ManifestEntry, Vec<u8>), AsmError> 
     Ok((entry, blob))
 }
 
-/// USER_DATA_0 and 1: the address of the parameter block (docs/kernels.md).
-const USER_SGPRS: u8 = 2;
+/// USER_DATA_0 and 1: the address of the parameter block; 2: the number of workgroups (docs/kernels.md).
+const USER_SGPRS: u8 = 3;
 
 /// RSRC1, 2, 3 of a kernel on the dispatch path: CU mode, denormals kept, workgroup id X, work-item id X.
 fn resource_words(directives: &Directives, code_bytes: usize) -> Result<[u32; 3], ZrtError> {
@@ -277,8 +290,16 @@ fn resource_words(directives: &Directives, code_bytes: usize) -> Result<[u32; 3]
 }
 
 fn parameter_block(source: &Source, directives: &Directives) -> Result<&'static ParameterBlock, AsmError> {
-    let found = PARAMETER_BLOCKS.iter().find(|block| block.name == directives.parameters);
+    let found = PARAMETER_BLOCKS.iter().find(|block| block.layout.name == directives.parameters);
     found.ok_or_else(|| source.error(format!("no parameter block is called {}", directives.parameters)))
+}
+
+fn offsets(text: &mut String, prefix: &str, layout: &Layout) {
+    text.push('\n');
+    for (field, offset, _) in layout.fields {
+        let name = format!("{prefix}{}_{}", snake_case(layout.name), field.to_uppercase());
+        text.push_str(&format!(".set {name}, {offset}\n"));
+    }
 }
 
 /// The text of `params.inc`.
@@ -287,14 +308,22 @@ fn parameter_include() -> String {
         "// Generated by `cargo xtask asm` from asm/src: byte offsets in the parameter blocks, and constants that host\n\
          // and kernels share.\n\n",
     );
-    let rows = zrt_asm::MATVEC_ROWS_PER_LANE;
-    text.push_str(&format!(".set MATVEC_ROWS_PER_LANE, {rows}\n"));
+    let constants = [
+        ("MATMUL_ROWS_PER_LANE", zrt_asm::MATMUL_ROWS_PER_LANE as usize),
+        ("PAGE_TOKENS", PAGE_TOKENS as usize),
+        ("ROWS_MAX", ROWS_MAX),
+        ("SLOTS_MAX", SLOTS_MAX),
+        ("STOP_TOKENS_MAX", STOP_TOKENS_MAX),
+    ];
+    for (name, value) in constants {
+        text.push_str(&format!(".set {name}, {value}\n"));
+    }
+    for layout in LAYOUTS {
+        offsets(&mut text, "", layout);
+        text.push_str(&format!(".set {}_BYTES, {}\n", snake_case(layout.name), layout.bytes));
+    }
     for block in PARAMETER_BLOCKS {
-        text.push('\n');
-        for (field, offset, _) in block.fields {
-            let name = format!("PARAM_{}_{}", snake_case(block.name), field.to_uppercase());
-            text.push_str(&format!(".set {name}, {offset}\n"));
-        }
+        offsets(&mut text, "PARAM_", &block.layout);
     }
     text
 }
@@ -385,6 +414,6 @@ mod tests {
     fn the_parameter_include_is_generated() {
         let committed = read(&repository().join("asm/gfx1201/include/params.inc")).expect("committed");
         assert_eq!(String::from_utf8_lossy(&committed), parameter_include());
-        assert!(parameter_include().contains(".set PARAM_KV_WRITE_VALUE_CACHE_VA, 40\n"));
+        assert!(parameter_include().contains(".set PARAM_KV_WRITE_POOL_VA, 48\n"));
     }
 }

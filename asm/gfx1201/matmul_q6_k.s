@@ -1,18 +1,18 @@
-// MATVEC of Q6_K on the dispatch path.
+// MATMUL of Q6_K on the dispatch path.
 //
-//! parameters Matvec
-//! workgroup 128 1 1
+//! parameters Matmul
+//! workgroup 256 1 1
 //! vgprs 96
-//! sgprs 64
+//! sgprs 106
 //! lds 0
 
 .include "include/params.inc"
 .include "include/machine.inc"
 .include "include/math.inc"
-.include "body/matvec.inc"
+.include "body/matmul.inc"
 .include "include/quant.inc"
-.include "body/matvec_quant.inc"
+.include "body/matmul_quant.inc"
 
 	DISPATCH_BEGIN
-	MATVEC_Q6_K_BODY
+	MATMUL_Q6_K_BODY
 	DISPATCH_END

@@ -173,6 +173,7 @@ impl Device {
         let mut user_data = [0; 16];
         user_data[0] = parameter_va as u32;
         user_data[1] = (parameter_va >> 32) as u32;
+        user_data[2] = group_count;
         let group = kernel.workgroup.map(u32::from);
         let dispatch = Dispatch {
             code_va,

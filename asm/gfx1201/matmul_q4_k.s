@@ -1,18 +1,18 @@
-// MATVEC of Q8_0 on the dispatch path.
+// MATMUL of Q4_K on the dispatch path.
 //
-//! parameters Matvec
-//! workgroup 128 1 1
+//! parameters Matmul
+//! workgroup 256 1 1
 //! vgprs 96
-//! sgprs 64
+//! sgprs 106
 //! lds 0
 
 .include "include/params.inc"
 .include "include/machine.inc"
 .include "include/math.inc"
-.include "body/matvec.inc"
+.include "body/matmul.inc"
 .include "include/quant.inc"
-.include "body/matvec_quant.inc"
+.include "body/matmul_quant.inc"
 
 	DISPATCH_BEGIN
-	MATVEC_Q8_0_BODY
+	MATMUL_Q4_K_BODY
 	DISPATCH_END
