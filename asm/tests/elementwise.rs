@@ -222,4 +222,3 @@ fn copy() {
         assert_same(&format!("{units} units"), &device.floats(destination_va, expected.len()), &expected);
     }
 }
-

@@ -125,4 +125,3 @@ fn embed_of_every_format() {
         }
     }
 }
-

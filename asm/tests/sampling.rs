@@ -79,4 +79,3 @@ fn argmax_stores_the_token_after_the_prompt_only() {
         check_argmax(&logits, &Step { position, prompt_length, context });
     }
 }
-

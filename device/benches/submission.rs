@@ -23,7 +23,7 @@ fn set_up() -> (Device, Graph, (Kernel, Buffer)) {
     let kernel = device.load_kernel(zrt_asm::blob("copy").expect("committed")).expect("loads");
     let parameters = device.allocate(Heap::Host, ByteLen(256), "parameters").expect("memory");
     let block = Copy {
-        header: Copy::HEADER,
+        header: Copy::header(0, 1, zrt_asm::params::RowSet::Once),
         source_va: parameters.va.0,
         destination_va: parameters.va.0,
         count: 0,

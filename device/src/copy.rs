@@ -130,15 +130,16 @@ impl CopyEngine {
             Direction::FromStaging => (staged.0, there),
         };
         let count = ((piece.unit_end - piece.unit_start) / UNIT_BYTES) as u32;
-        let block =
-            params::Copy { header: params::Copy::HEADER, source_va, destination_va, count, reserved: 0 };
+        let units = count.div_ceil(UNITS_PER_GROUP);
+        let header = params::Copy::header(0, units, params::RowSet::Once);
+        let block = params::Copy { header, source_va, destination_va, count, reserved: 0 };
         self.write(device, 0, block.as_bytes());
         let mut words = [0; COPY_DWORDS];
         let mut writer = Writer::new(&mut words);
         writer.acquire_everything()?;
-        let groups = [count.div_ceil(UNITS_PER_GROUP), 1, 1];
         let parameters = self.staging.va;
-        writer.dispatch(&self.kernel.state, &[parameters.low(), parameters.high()], groups)?;
+        let user_data = [parameters.low(), parameters.high(), units];
+        writer.dispatch(&self.kernel.state, &user_data, [units, 1, 1])?;
         let used = writer.len();
         let ticket = device.submit_words(&words[..used])?;
         device.wait(ticket, SETUP_DEADLINE)

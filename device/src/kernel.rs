@@ -99,8 +99,8 @@ impl Kernel {
     }
 }
 
-/// Dwords of user data: the 64-bit address of the parameter block (docs/kernels.md).
-pub(crate) const USER_DATA_DWORDS: usize = 2;
+/// Dwords of user data: the 64-bit address of the parameter block, the number of workgroups (docs/kernels.md).
+pub(crate) const USER_DATA_DWORDS: usize = 3;
 
 /// The bytes that go to device memory: code and padding.
 pub(crate) fn image(container: &zrt::Kernel<'_>) -> Vec<u8> {

@@ -8,7 +8,7 @@ use crate::executor::layout::WeightLayout;
 use crate::model::{Model, WeightClass, WeightId};
 use crate::plan::ExecutionPlan;
 use std::collections::BTreeMap;
-use zrt_asm::params::{PARAMETER_BYTES_MAX, StepState};
+use zrt_asm::params::PARAMETER_BYTES_MAX;
 use zrt_mem::heap::{Region, RegionPlanner};
 use zrt_mem::{ByteLen, Heap};
 
@@ -153,7 +153,7 @@ fn plan_step(plan: &ExecutionPlan) -> Result<(Allocation, StepRegions), Executor
     let mut planner = RegionPlanner::new();
     let mut push =
         |len: u64| planner.push(ByteLen(len)).ok_or(ExecutorError::Overflow { what: "step buffers" });
-    let state = push(size_of::<StepState>() as u64)?;
+    let state = push(64)?;
     let tokens = push(u64::from(plan.context) * 4)?;
     let logits = push(u64::from(plan.config.vocabulary) * 4)?;
     let regions = vec![("state".into(), state), ("tokens".into(), tokens), ("logits".into(), logits)];

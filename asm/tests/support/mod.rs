@@ -34,10 +34,10 @@ pub fn planes(device: &mut Device, weights: &Weights) -> [u64; 4] {
     addresses
 }
 
-
 /// A step over these rows (slot, position, token): all alive in both snapshots. `outputs` are numbers of rows.
 pub fn step(device: &mut Device, rows: &[[u32; 3]], outputs: &[u32]) -> u64 {
-    let mut step = Step { epoch: 1, rows: rows.len() as u32, outputs: outputs.len() as u32, ..Step::default() };
+    let mut step =
+        Step { epoch: 1, rows: rows.len() as u32, outputs: outputs.len() as u32, ..Step::default() };
     for (number, [slot, position, token]) in rows.iter().copied().enumerate() {
         step.row[number] = Row { slot, position, token, output: u32::MAX };
         step.alive.iter_mut().for_each(|mask| mask[number / 32] |= 1 << (number % 32));
