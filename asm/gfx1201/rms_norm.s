@@ -3,7 +3,7 @@
 //! parameters RmsNorm
 //! workgroup 256 1 1
 //! vgprs 20
-//! sgprs 106
+//! sgprs 104
 //! lds 32
 
 .include "include/params.inc"

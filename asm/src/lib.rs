@@ -33,6 +33,7 @@ macro_rules! kernels {
 }
 
 kernels![
+    "boundary",
     "copy",
     "embed_bf16",
     "embed_f16",
@@ -48,6 +49,7 @@ kernels![
     "matmul_q4_k",
     "matmul_q6_k",
     "matmul_q8_0",
+    "plan",
     "qk_norm",
     "residual_add",
     "rms_norm",

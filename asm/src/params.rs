@@ -61,6 +61,8 @@ pub enum KernelOpcode {
     ResidualAdd = 9,
     Sample = 10,
     Copy = 11,
+    Plan = 12,
+    Boundary = 13,
 }
 
 macro_rules! block {
@@ -321,6 +323,61 @@ block! {
     }
 }
 
+block! {
+    /// Ends the last step and makes the next one from the slot table: events to the output ring, commands from the
+    /// input ring, cancels, grants, rows. Units: 1, once.
+    Plan = Plan {
+        /// [`crate::session::SlotState`] for each slot.
+        slots_va: u64,
+        /// [`crate::session::Control`] for each slot, written by the host.
+        control_va: u64,
+        /// u32[slots][context]: prompt (written by the host) and choices (written by PLAN) of each slot.
+        tokens_va: u64,
+        /// u32[slots][pages_per_slot]: page numbers as the host wrote them.
+        host_pages_va: u64,
+        /// u32[slots][pages_per_slot]: the device's copy, which the bodies read.
+        pages_va: u64,
+        /// [`crate::session::PlanState`].
+        plan_state_va: u64,
+        /// Entries of 64 bytes that the host writes.
+        input_va: u64,
+        /// Entries of 64 bytes that PLAN writes.
+        output_va: u64,
+        /// u32[slots][8]: stop tokens as the host wrote them, `u32::MAX` in unused places.
+        stops_va: u64,
+        /// u32: entries that the host has taken from the output ring, modulo 2^32.
+        consumed_va: u64,
+        /// [`crate::session::Status`].
+        status_va: u64,
+        /// Capacity of a slot in `tokens`.
+        context: u32,
+        /// Entries of a slot in the page tables.
+        pages_per_slot: u32,
+        /// Entries of the input ring, a power of two, less 1.
+        input_mask: u32,
+        /// Entries of the output ring, a power of two above twice the slots, less 1.
+        output_mask: u32,
+        /// Rows of prompts that a step takes at most.
+        chunk_rows: u32,
+        /// 1: look again until there is a row or the end; 0: a step may have no row.
+        waits: u32,
+    }
+}
+
+block! {
+    /// Samples the cancel flags into one of the step's snapshots of rows that still count. Units: 1, once.
+    Boundary = Boundary {
+        /// [`crate::session::SlotState`] for each slot.
+        slots_va: u64,
+        /// [`crate::session::Control`] for each slot, written by the host.
+        control_va: u64,
+        /// 0 or 1: which snapshot.
+        snapshot: u32,
+        /// 0.
+        reserved: u32,
+    }
+}
+
 /// One structure that host and kernels share, as the assembler's include file describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -363,4 +420,6 @@ blocks!(
     ResidualAdd = ResidualAdd,
     Sample = Sample,
     Copy = Copy,
+    Plan = Plan,
+    Boundary = Boundary,
 );

@@ -85,7 +85,7 @@ layout! {
         reserved: [u32; 52],
         /// The active rows.
         row: [Row; ROWS_MAX],
-        /// The output rows, in ascending order of their active row.
+        /// The output rows.
         output: [Output; SLOTS_MAX],
     }
 }
@@ -111,7 +111,7 @@ layout! {
         step_output: u32,
         /// SAMPLE's choice.
         sampled: u32,
-        /// 1 where an event waits for room in the output ring.
+        /// [`EventKind`] of the event that waits for room in the output ring; 0: none.
         pending: u32,
         /// The token that waits.
         pending_token: u32,
@@ -133,14 +133,10 @@ layout! {
         inverse_penalty: u32,
         /// Last known tokens that are penalised; 0: none.
         penalty_window: u32,
-        /// Stop tokens.
-        stop_count: u32,
         /// 0.
-        reserved: u32,
-        /// The stop tokens.
+        reserved: [u32; 4],
+        /// Tokens that end the sequence; unused places hold `u32::MAX`.
         stop: [u32; STOP_TOKENS_MAX],
-        /// 0.
-        reserved_end: [u32; 2],
     }
 }
 
@@ -168,7 +164,96 @@ pub enum FinishReason {
     Cancelled = 3,
 }
 
-/// The shared structures.
-pub const LAYOUTS: &[Layout] = &[Row::LAYOUT, Output::LAYOUT, Step::LAYOUT, SlotState::LAYOUT];
+layout! {
+    /// What the host tells the device about a slot at any time. Written by the host only. A field that names a serial
+    /// counts while that request holds the slot.
+    Control {
+        /// Cancel this request.
+        cancel_serial: u32,
+        /// Park this request.
+        preempt_serial: u32,
+        /// Give this request no rows.
+        hold_serial: u32,
+        /// Entries of the host's page table that are valid, for the request `granted_serial`.
+        granted_pages: u32,
+        /// Whose pages they are.
+        granted_serial: u32,
+        /// 0.
+        reserved: [u32; 11],
+    }
+}
 
-const _: () = assert!(size_of::<SlotState>() == 128 && size_of::<Step>() % 256 == 0);
+layout! {
+    /// PLAN's own memory between steps. Written by the device only.
+    PlanState {
+        /// The newest step.
+        epoch: u32,
+        /// Entries taken from the input ring, modulo 2^32.
+        input_index: u32,
+        /// Tag of the next entry of the input ring.
+        input_tag: u32,
+        /// Entries put into the output ring, modulo 2^32.
+        output_index: u32,
+        /// Tag of the next entry of the output ring.
+        output_tag: u32,
+        /// 1: no request is admitted any more.
+        draining: u32,
+        /// Times that PLAN has looked for work.
+        heartbeat: u32,
+        /// 1: leave.
+        leave: u32,
+    }
+}
+
+layout! {
+    /// What PLAN tells the host. Written by the device only.
+    Status {
+        /// Entries taken from the input ring, modulo 2^32.
+        input_consumed: u32,
+        /// Times that PLAN has looked for work: grows while the device is alive, idle or not.
+        heartbeat: u32,
+        /// The newest step.
+        epoch: u32,
+        /// Bit 0: the device has left or is leaving. Bits 15:8: slots in use.
+        flags: u32,
+    }
+}
+
+/// What an entry of the output ring tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum EventKind {
+    /// A token.
+    Token = 1,
+    /// The end of a request.
+    Finished = 2,
+    /// A request was parked.
+    Preempted = 3,
+}
+
+/// What an entry of the input ring asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum CommandKind {
+    /// Put a request into a free slot.
+    Admit = 1,
+    /// Go on with a parked request, from the position in the entry's field `known` (0: its pages are new).
+    Resume = 2,
+    /// Leave when every slot is free.
+    Drain = 3,
+    /// Leave now.
+    Stop = 4,
+}
+
+/// The shared structures.
+pub const LAYOUTS: &[Layout] = &[
+    Row::LAYOUT,
+    Output::LAYOUT,
+    Step::LAYOUT,
+    SlotState::LAYOUT,
+    Control::LAYOUT,
+    PlanState::LAYOUT,
+    Status::LAYOUT,
+];
+
+const _: () = assert!(size_of::<SlotState>() == 128 && size_of::<Control>() == 64 && size_of::<Step>() % 256 == 0);

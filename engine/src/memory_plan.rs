@@ -8,9 +8,16 @@ use crate::executor::layout::WeightLayout;
 use crate::model::{Model, WeightClass, WeightId};
 use crate::plan::ExecutionPlan;
 use std::collections::BTreeMap;
+use crate::kv_format::KvFormat;
 use zrt_asm::params::PARAMETER_BYTES_MAX;
-use zrt_mem::heap::{Region, RegionPlanner};
+use zrt_asm::session::{self, PAGE_TOKENS, SLOTS_MAX, STOP_TOKENS_MAX, SlotState};
+use zrt_mem::heap::{REGION_ALIGNMENT, Region, RegionPlanner};
 use zrt_mem::{ByteLen, Heap};
+
+/// Bytes of a ring entry, and of a line that only one side writes.
+const RING_ENTRY_BYTES: u64 = 64;
+/// Bytes that are told of each page.
+const PAGE_META_BYTES: u64 = 16;
 
 /// An allocation's role; the key by which executors find its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,14 +28,38 @@ pub enum AllocationId {
     RopeTable,
     /// Intermediate values of a step.
     Activations,
-    /// Keys of all layers.
-    KeyCache,
-    /// Values of all layers.
-    ValueCache,
-    /// One parameter block per instruction.
+    /// Pages of keys and values.
+    KvPool,
+    /// One parameter block per task.
     Parameters,
-    /// Step state, tokens and logits: what the host reads and writes.
+    /// What the step at hand works on.
     Step,
+    /// Logits of each output row.
+    Logits,
+    /// The slot table, as the device keeps it.
+    Slots,
+    /// What the host tells the device about slots.
+    Control,
+    /// Prompt and choices of each slot.
+    Tokens,
+    /// Stop tokens of each slot.
+    Stops,
+    /// Page numbers of each slot, as the host wrote them.
+    HostPages,
+    /// Page numbers of each slot, the device's copy.
+    Pages,
+    /// Owner and references of each page, for whoever looks at device memory.
+    PageMeta,
+    /// PLAN's memory between steps.
+    PlanState,
+    /// Commands to the device.
+    InputRing,
+    /// Events from the device.
+    OutputRing,
+    /// How many events the host has taken.
+    Consumed,
+    /// How far the device is.
+    Status,
 }
 
 /// One allocation with its named parts.
@@ -44,15 +75,23 @@ pub struct Allocation {
     pub regions: Vec<(String, Region)>,
 }
 
-/// The parts of [`AllocationId::Step`].
-#[derive(Clone, Copy, Debug)]
-pub struct StepRegions {
-    /// [`StepState`].
-    pub state: Region,
-    /// u32 per position.
-    pub tokens: Region,
-    /// f32 per vocabulary entry.
-    pub logits: Region,
+/// What a session is sized for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// Slots, 1..=[`SLOTS_MAX`].
+    pub slots: u32,
+    /// Pages of the cache.
+    pub pages: u32,
+    /// How keys and values are stored.
+    pub kv_format: KvFormat,
+    /// Tasks of a step at most.
+    pub tasks: u32,
+    /// Entries of the input ring.
+    pub input_entries: u32,
+    /// Entries of the output ring.
+    pub output_entries: u32,
+    /// Where the output ring lies.
+    pub output_heap: Heap,
 }
 
 /// Everything that a session allocates.
@@ -62,8 +101,10 @@ pub struct MemoryPlan {
     pub allocations: Vec<Allocation>,
     /// Where each weight lies in its class's allocation.
     pub weights: BTreeMap<WeightId, (ByteLen, WeightLayout)>,
-    /// The parts of the step allocation.
-    pub step: StepRegions,
+    /// Entries of a slot in the page tables.
+    pub pages_per_slot: u32,
+    /// Bytes of a page: [`PAGE_TOKENS`] tokens of all layers.
+    pub page_bytes: u64,
 }
 
 impl AllocationId {
@@ -73,17 +114,33 @@ impl AllocationId {
             AllocationId::Weights(class) => format!("weights.{}", class.name()),
             AllocationId::RopeTable => "rope_table".into(),
             AllocationId::Activations => "activations".into(),
-            AllocationId::KeyCache => "key_cache".into(),
-            AllocationId::ValueCache => "value_cache".into(),
+            AllocationId::KvPool => "kv_pool".into(),
             AllocationId::Parameters => "parameters".into(),
             AllocationId::Step => "step".into(),
+            AllocationId::Logits => "logits".into(),
+            AllocationId::Slots => "slots".into(),
+            AllocationId::Control => "control".into(),
+            AllocationId::Tokens => "tokens".into(),
+            AllocationId::Stops => "stops".into(),
+            AllocationId::HostPages => "host_pages".into(),
+            AllocationId::Pages => "pages".into(),
+            AllocationId::PageMeta => "page_meta".into(),
+            AllocationId::PlanState => "plan_state".into(),
+            AllocationId::InputRing => "input_ring".into(),
+            AllocationId::OutputRing => "output_ring".into(),
+            AllocationId::Consumed => "consumed".into(),
+            AllocationId::Status => "status".into(),
         }
     }
 }
 
 impl MemoryPlan {
-    /// Plans the memory of a model and its plan.
-    pub fn new(model: &Model, plan: &ExecutionPlan) -> Result<MemoryPlan, ExecutorError> {
+    /// Plans the memory of a model, its plan, and a session over it.
+    pub fn new(
+        model: &Model,
+        plan: &ExecutionPlan,
+        capacity: &Capacity,
+    ) -> Result<MemoryPlan, ExecutorError> {
         let mut allocations = Vec::new();
         let mut weights = BTreeMap::new();
         for class in WeightClass::ALL {
@@ -93,25 +150,34 @@ impl MemoryPlan {
         }
         let config = &plan.config;
         let pairs = u64::from(plan.context) * u64::from(config.rotary_dimensions / 2);
-        allocations.push(whole(AllocationId::RopeTable, ByteLen(pairs * 8)));
-        allocations.push(whole(AllocationId::Activations, plan.activations_len()));
-        for id in [AllocationId::KeyCache, AllocationId::ValueCache] {
-            let layers = (0..config.layers).map(|layer| {
-                let offset = ByteLen(plan.cache_layer_len().0 * u64::from(layer));
-                (format!("layer {layer}"), Region { offset, len: plan.cache_layer_len() })
-            });
-            allocations.push(Allocation {
-                id,
-                heap: Heap::DeviceLocal,
-                len: plan.cache_len(),
-                regions: layers.collect(),
-            });
-        }
-        let blocks = plan.instructions.len() * PARAMETER_BYTES_MAX;
-        allocations.push(whole(AllocationId::Parameters, ByteLen(blocks as u64)));
-        let (step, regions) = plan_step(plan)?;
-        allocations.push(step);
-        Ok(MemoryPlan { allocations, weights, step: regions })
+        let page_bytes = capacity.kv_format.page_bytes(config.layers, config.kv_elements());
+        let pages_per_slot = plan.context.div_ceil(PAGE_TOKENS);
+        let (slots, all_slots) = (u64::from(capacity.slots), SLOTS_MAX as u64);
+        let logits = u64::from(plan.config.vocabulary) * 4;
+        let logits = logits.next_multiple_of(REGION_ALIGNMENT) * slots;
+        use AllocationId::*;
+        let wholes = [
+            (RopeTable, Heap::DeviceLocal, pairs * 8),
+            (Activations, Heap::DeviceLocal, plan.activations_len().0),
+            (KvPool, Heap::DeviceLocal, page_bytes * u64::from(capacity.pages)),
+            (Parameters, Heap::DeviceLocal, u64::from(capacity.tasks) * PARAMETER_BYTES_MAX as u64),
+            (Step, Heap::DeviceLocal, size_of::<session::Step>() as u64),
+            (Logits, Heap::DeviceLocal, logits),
+            (Slots, Heap::HostVisible, all_slots * size_of::<SlotState>() as u64),
+            (Pages, Heap::DeviceLocal, slots * u64::from(pages_per_slot) * 4),
+            (PlanState, Heap::DeviceLocal, size_of::<session::PlanState>() as u64),
+            (Control, Heap::HostVisible, all_slots * size_of::<session::Control>() as u64),
+            (Tokens, Heap::HostVisible, slots * u64::from(plan.context) * 4),
+            (Stops, Heap::HostVisible, all_slots * STOP_TOKENS_MAX as u64 * 4),
+            (HostPages, Heap::HostVisible, slots * u64::from(pages_per_slot) * 4),
+            (PageMeta, Heap::HostVisible, u64::from(capacity.pages) * PAGE_META_BYTES),
+            (InputRing, Heap::HostVisible, u64::from(capacity.input_entries) * RING_ENTRY_BYTES),
+            (OutputRing, capacity.output_heap, u64::from(capacity.output_entries) * RING_ENTRY_BYTES),
+            (Consumed, Heap::HostVisible, RING_ENTRY_BYTES),
+            (Status, Heap::Host, size_of::<session::Status>() as u64),
+        ];
+        allocations.extend(wholes.map(|(id, heap, len)| whole(id, heap, ByteLen(len))));
+        Ok(MemoryPlan { allocations, weights, pages_per_slot, page_bytes })
     }
 
     /// Bytes in one heap.
@@ -120,9 +186,9 @@ impl MemoryPlan {
     }
 }
 
-fn whole(id: AllocationId, len: ByteLen) -> Allocation {
+fn whole(id: AllocationId, heap: Heap, len: ByteLen) -> Allocation {
     let regions = vec![(id.name(), Region { offset: ByteLen(0), len })];
-    Allocation { id, heap: Heap::DeviceLocal, len, regions }
+    Allocation { id, heap, len, regions }
 }
 
 fn plan_class(
@@ -147,17 +213,4 @@ fn plan_class(
     let len = planner.len().ok_or(ExecutorError::Overflow { what: "weights" })?;
     let id = AllocationId::Weights(class);
     Ok((!regions.is_empty()).then_some(Allocation { id, heap: Heap::DeviceLocal, len, regions }))
-}
-
-fn plan_step(plan: &ExecutionPlan) -> Result<(Allocation, StepRegions), ExecutorError> {
-    let mut planner = RegionPlanner::new();
-    let mut push =
-        |len: u64| planner.push(ByteLen(len)).ok_or(ExecutorError::Overflow { what: "step buffers" });
-    let state = push(64)?;
-    let tokens = push(u64::from(plan.context) * 4)?;
-    let logits = push(u64::from(plan.config.vocabulary) * 4)?;
-    let regions = vec![("state".into(), state), ("tokens".into(), tokens), ("logits".into(), logits)];
-    let len = planner.len().ok_or(ExecutorError::Overflow { what: "step buffers" })?;
-    let allocation = Allocation { id: AllocationId::Step, heap: Heap::HostVisible, len, regions };
-    Ok((allocation, StepRegions { state, tokens, logits }))
 }

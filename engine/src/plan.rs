@@ -28,13 +28,15 @@ pub enum Place {
     Logits,
 }
 
-/// The plan of one decode step.
+/// The plan of one step.
 #[derive(Clone, Debug)]
 pub struct ExecutionPlan {
     /// The model's dimensions.
     pub config: ModelConfig,
-    /// Positions that the caches hold.
+    /// Positions that a sequence has at most.
     pub context: u32,
+    /// Rows that a step has at most; every value has its elements once for each.
+    pub rows: u32,
     /// Operations in order.
     pub instructions: Vec<Instruction>,
     values: Vec<(Value, Place)>,
@@ -58,14 +60,14 @@ enum Resource {
 }
 
 impl ExecutionPlan {
-    /// Plans one decode step of a model with caches of `context` positions.
-    pub fn decode_step(model: &Model, context: u32) -> Result<ExecutionPlan, GraphError> {
+    /// Plans a step of a model over at most `rows` rows of sequences of at most `context` positions.
+    pub fn step(model: &Model, context: u32, rows: u32) -> Result<ExecutionPlan, GraphError> {
         let graph = crate::graph::Graph::decode_step(model).verify(&model.config)?;
-        Ok(ExecutionPlan::new(&graph, model.config.clone(), context))
+        Ok(ExecutionPlan::new(&graph, model.config.clone(), context, rows))
     }
 
     /// Plans a verified graph.
-    pub fn new(graph: &VerifiedGraph, config: ModelConfig, context: u32) -> ExecutionPlan {
+    pub fn new(graph: &VerifiedGraph, config: ModelConfig, context: u32, rows: u32) -> ExecutionPlan {
         let graph = graph.graph();
         let lifetimes = lifetimes(&graph.nodes, graph.values.len());
         let logits = graph.nodes.iter().find_map(|node| match node.operation {
@@ -77,11 +79,11 @@ impl ExecutionPlan {
         order.sort_by_key(|index| lifetimes[*index].first);
         let mut places = vec![Place::Logits; graph.values.len()];
         for index in order.into_iter().filter(|index| Some(ValueId(*index as u32)) != logits) {
-            places[index] = Place::Activations(placer.place(lifetimes[index], &graph.values[index]));
+            places[index] = Place::Activations(placer.place(lifetimes[index], value_len(&graph.values[index], rows)));
         }
         let values: Vec<(Value, Place)> = graph.values.iter().cloned().zip(places).collect();
         let instructions = with_barriers(&graph.nodes, &values);
-        ExecutionPlan { config, context, instructions, values, activations_len: placer.len }
+        ExecutionPlan { config, context, rows, instructions, values, activations_len: placer.len }
     }
 
     /// Name and length of a value.
@@ -99,20 +101,24 @@ impl ExecutionPlan {
         self.activations_len
     }
 
-    /// Length of the whole key (or value) cache: layers × context × kv_elements × 4 bytes.
-    pub fn cache_len(&self) -> ByteLen {
-        ByteLen(self.cache_layer_len().0 * u64::from(self.config.layers))
-    }
-
-    /// Length of one layer's key (or value) cache.
-    pub fn cache_layer_len(&self) -> ByteLen {
-        ByteLen(u64::from(self.context) * u64::from(self.config.kv_elements()) * 4)
+    /// Bytes from one row of a value to the next.
+    pub fn stride(&self, id: ValueId) -> ByteLen {
+        row_stride(self.value(id))
     }
 
     /// Barriers in one step.
     pub fn barrier_count(&self) -> usize {
         self.instructions.iter().filter(|instruction| instruction.barrier_before).count()
     }
+}
+
+/// Bytes of one row: rows start on a line of their own, so that no two workgroups write to one.
+fn row_stride(value: &Value) -> ByteLen {
+    ByteLen((u64::from(value.elements) * 4).next_multiple_of(REGION_ALIGNMENT))
+}
+
+fn value_len(value: &Value, rows: u32) -> ByteLen {
+    ByteLen(row_stride(value).0 * u64::from(rows))
 }
 
 fn lifetimes(nodes: &[Node], values: usize) -> Vec<Lifetime> {
@@ -135,8 +141,7 @@ struct Placer {
 }
 
 impl Placer {
-    fn place(&mut self, lifetime: Lifetime, value: &Value) -> Region {
-        let len = ByteLen((u64::from(value.elements) * 4).next_multiple_of(REGION_ALIGNMENT));
+    fn place(&mut self, lifetime: Lifetime, len: ByteLen) -> Region {
         let mut taken: Vec<Region> = self
             .placed
             .iter()
@@ -238,7 +243,8 @@ mod tests {
             spans.sort();
             for (first, extra, elements) in spans {
                 let lifetime = Lifetime { first, last: first + extra };
-                let region = placer.place(lifetime, &Value { name: "value", elements });
+                let len = value_len(&Value { name: "value", elements }, 1);
+                let region = placer.place(lifetime, len);
                 prop_assert!(region.len.0 >= u64::from(elements) * 4 && region.offset.0 % REGION_ALIGNMENT == 0);
                 prop_assert!(region.offset.0 + region.len.0 <= placer.len.0);
             }

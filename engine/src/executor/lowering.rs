@@ -1,37 +1,41 @@
-//! Plan → dispatches: which kernel runs each operation, with which parameter block and grid.
+//! Plan → tasks: which kernel runs each operation, with which parameter block and how many units of work.
 //!
 //! Contract: a static table from opcode to adapter; an operation or weight type without a row is an error when the
-//! plan is lowered, never a run-time fall-back. Nothing here depends on a token: positions and tokens are read by
-//! the kernels from the step state.
+//! plan is lowered, never a run-time fall-back. Nothing here depends on a token or a request: rows, positions and tokens
+//! are read by the kernels from the step that PLAN makes.
 
 use super::ExecutorError;
 use super::layout::{CHUNK_COLUMNS, PLANES_MAX};
+use crate::kv_format::KvFormat;
 use crate::gguf::TensorKind;
-use crate::graph::{Operation, ValueId};
+use crate::graph::{Node, Operation, ValueId};
 use crate::memory_plan::{AllocationId, MemoryPlan};
 use crate::model::{Model, RopeLayout, WeightId};
 use crate::plan::{ExecutionPlan, Place};
 use std::collections::BTreeMap;
-use zerocopy::{Immutable, IntoBytes};
-use zrt_asm::params;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+use zrt_asm::params::{self, Header, RowSet};
+use zrt_asm::session::{GROUP_ITEMS, PAGE_TOKENS};
 use zrt_mem::{ByteLen, GpuVa};
 
-/// Threads of the elementwise kernels' workgroups (`docs/kernels.md`).
-const ELEMENT_THREADS: u32 = 256;
-/// Waves of a matvec workgroup.
-const MATVEC_WAVES: u32 = 4;
+/// Where a header says which snapshot counts.
+const SNAPSHOT_SHIFT: u32 = 8;
 /// Lanes of a wave.
 const WAVE_LANES: u32 = 32;
 
-/// One dispatch, addresses resolved.
+/// One operation over the rows of a step, addresses resolved.
 #[derive(Clone, Debug)]
-pub struct Dispatch {
+pub struct Task {
     /// Kernel name, as in the blobs' manifest.
     pub kernel: &'static str,
     /// The parameter block.
     pub parameters: Vec<u8>,
-    /// Workgroups in x, y, z.
-    pub groups: [u32; 3],
+    /// Units of work of a step with this many rows and outputs at most, of which workgroups take their share.
+    pub units_max: u32,
+    /// Everything before must be complete and visible first.
+    pub barrier_before: bool,
+    /// The plan's instruction; `None` for PLAN and BOUNDARY.
+    pub instruction: Option<usize>,
 }
 
 /// What adapters need: the plan, the model's types and every base address.
@@ -44,39 +48,91 @@ pub struct Addresses<'a> {
     pub memory: &'a MemoryPlan,
     /// Base address of each allocation.
     pub bases: &'a BTreeMap<AllocationId, GpuVa>,
+    /// How keys and values are stored.
+    pub kv_format: KvFormat,
 }
 
-type Adapter = fn(&Addresses<'_>, &Operation) -> Result<Dispatch, ExecutorError>;
+/// What PLAN needs besides addresses.
+#[derive(Clone, Copy, Debug)]
+pub struct Planning {
+    /// Entries of the input ring, a power of two.
+    pub input_entries: u32,
+    /// Entries of the output ring, a power of two, more than twice the slots.
+    pub output_entries: u32,
+    /// Rows of prompts that a step takes at most.
+    pub chunk_rows: u32,
+    /// PLAN waits for work inside the kernel.
+    pub waits: bool,
+}
+
+/// What an adapter gives: a kernel and its parameter block.
+type Lowered = Result<(&'static str, Vec<u8>), ExecutorError>;
+/// The constructor of a block type's header.
+type HeaderOf = fn(u64, u32, RowSet) -> Header;
+type Adapter = fn(&Addresses<'_>, &Node) -> Lowered;
 
 /// Opcode → adapter.
 const ADAPTERS: &[(&str, Adapter)] = &[
     ("embed", embed),
     ("rms_norm", rms_norm),
     ("qk_norm", qk_norm),
-    ("matvec", matvec),
+    ("matvec", matmul),
     ("rope", rope),
     ("kv_write", kv_write),
     ("attention", attention),
     ("swiglu", swiglu),
     ("residual_add", residual_add),
-    ("argmax", argmax),
+    ("argmax", sample),
 ];
 
-/// Kernel names by weight type: (type, embed, matvec).
+/// Kernel names by weight type: (type, embed, matmul).
 const WEIGHT_KERNELS: &[(TensorKind, &str, &str)] = &[
-    (TensorKind::F32, "embed_f32", "matvec_f32"),
-    (TensorKind::F16, "embed_f16", "matvec_f16"),
-    (TensorKind::BF16, "embed_bf16", "matvec_bf16"),
-    (TensorKind::Q8_0, "embed_q8_0", "matvec_q8_0"),
-    (TensorKind::Q4_0, "embed_q4_0", "matvec_q4_0"),
-    (TensorKind::Q4_K, "embed_q4_k", "matvec_q4_k"),
-    (TensorKind::Q6_K, "embed_q6_k", "matvec_q6_k"),
+    (TensorKind::F32, "embed_f32", "matmul_f32"),
+    (TensorKind::F16, "embed_f16", "matmul_f16"),
+    (TensorKind::BF16, "embed_bf16", "matmul_bf16"),
+    (TensorKind::Q8_0, "embed_q8_0", "matmul_q8_0"),
+    (TensorKind::Q4_0, "embed_q4_0", "matmul_q4_0"),
+    (TensorKind::Q4_K, "embed_q4_k", "matmul_q4_k"),
+    (TensorKind::Q6_K, "embed_q6_k", "matmul_q6_k"),
 ];
 
-/// Lowers one operation.
-pub fn lower(addresses: &Addresses<'_>, operation: &Operation) -> Result<Dispatch, ExecutorError> {
+/// Lowers a plan: PLAN, then its instructions, and among those of each layer the BOUNDARY of the next one.
+pub fn lower(addresses: &Addresses<'_>, planning: &Planning) -> Result<Vec<Task>, ExecutorError> {
+    let mut tasks = vec![plan(addresses, planning)?];
+    let instructions = &addresses.plan.instructions;
+    for (index, instruction) in instructions.iter().enumerate() {
+        let (kernel, parameters) = lower_node(addresses, &instruction.node)?;
+        let barrier_before = instruction.barrier_before || index == 0;
+        let units_max = units_max(&parameters, addresses.plan.rows);
+        tasks.push(Task { kernel, parameters, units_max, barrier_before, instruction: Some(index) });
+        let before = index.checked_sub(1).and_then(|before| instructions[before].node.layer);
+        if let Some(layer) = instruction.node.layer
+            && before != Some(layer)
+        {
+            tasks.push(boundary(addresses, layer + 1)?);
+        }
+    }
+    Ok(tasks)
+}
+
+/// A task of one unit that belongs to no instruction.
+fn once(kernel: &'static str, parameters: impl IntoBytes + Immutable) -> Task {
+    let parameters = parameters.as_bytes().to_vec();
+    Task { kernel, parameters, units_max: 1, barrier_before: false, instruction: None }
+}
+
+/// Units of a block over `rows` rows.
+fn units_max(parameters: &[u8], rows: u32) -> u32 {
+    let Ok((header, _)) = Header::read_from_prefix(parameters) else { return 1 };
+    let each = [RowSet::EachActive as u32, RowSet::EachOutput as u32];
+    let rows = if each.contains(&(header.rows & 0xff)) { rows } else { 1 };
+    header.units.saturating_mul(rows)
+}
+
+fn lower_node(addresses: &Addresses<'_>, node: &Node) -> Lowered {
+    let operation = &node.operation;
     let adapter = ADAPTERS.iter().find(|(name, _)| *name == operation.name()).map(|(_, adapter)| *adapter);
-    adapter.ok_or_else(|| no_adapter(operation, "this device"))?(addresses, operation)
+    adapter.ok_or_else(|| no_adapter(operation, "this device"))?(addresses, node)
 }
 
 fn no_adapter(operation: &Operation, detail: &str) -> ExecutorError {
@@ -89,11 +145,39 @@ impl Addresses<'_> {
         base.offset(offset).map(|va| va.0).ok_or(ExecutorError::Overflow { what: "an address" })
     }
 
+    fn base(&self, id: AllocationId) -> Result<u64, ExecutorError> {
+        self.at(id, ByteLen(0))
+    }
+
     fn value(&self, id: ValueId) -> Result<u64, ExecutorError> {
         match self.plan.place(id) {
             Place::Activations(region) => self.at(AllocationId::Activations, region.offset),
-            Place::Logits => self.at(AllocationId::Step, self.memory.step.logits.offset),
+            Place::Logits => self.base(AllocationId::Logits),
         }
+    }
+
+    fn stride(&self, id: ValueId) -> u32 {
+        self.plan.stride(id).0 as u32
+    }
+
+    /// The rows of an operation over each active row, or over each output row behind the last layer.
+    fn each(&self, node: &Node) -> RowSet {
+        if self.is_output(node) { RowSet::EachOutput } else { RowSet::EachActive }
+    }
+
+    fn all(&self, node: &Node) -> RowSet {
+        if self.is_output(node) { RowSet::AllOutputs } else { RowSet::AllActive }
+    }
+
+    fn is_output(&self, node: &Node) -> bool {
+        node.layer.is_none() && !matches!(node.operation, Operation::Embed { .. })
+    }
+
+    /// The header's fields that do not depend on the block's type. Odd layers use the odd snapshot of active rows.
+    fn header(&self, node: &Node, units: u32, rows: RowSet, of: HeaderOf) -> Result<Header, ExecutorError> {
+        let mut header = of(self.base(AllocationId::Step)?, units, rows);
+        header.rows |= (node.layer.unwrap_or(0) & 1) << SNAPSHOT_SHIFT;
+        Ok(header)
     }
 
     fn elements(&self, id: ValueId) -> u32 {
@@ -111,16 +195,10 @@ impl Addresses<'_> {
         Ok(planes)
     }
 
-    fn state(&self) -> Result<u64, ExecutorError> {
-        self.at(AllocationId::Step, self.memory.step.state.offset)
-    }
-
-    fn tokens(&self) -> Result<u64, ExecutorError> {
-        self.at(AllocationId::Step, self.memory.step.tokens.offset)
-    }
-
-    fn cache(&self, id: AllocationId, layer: u32) -> Result<u64, ExecutorError> {
-        self.at(id, ByteLen(self.plan.cache_layer_len().0 * u64::from(layer)))
+    /// The first page, plus what lies before a layer's keys in every page.
+    fn layer_of_pool(&self, layer: u32) -> Result<u64, ExecutorError> {
+        let side = u64::from(self.kv_format.row_bytes(self.plan.config.kv_elements())) * u64::from(PAGE_TOKENS);
+        self.at(AllocationId::KvPool, ByteLen(2 * side * u64::from(layer)))
     }
 
     fn kind(&self, id: WeightId) -> TensorKind {
@@ -128,12 +206,8 @@ impl Addresses<'_> {
     }
 }
 
-fn dispatch(
-    kernel: &'static str,
-    parameters: impl IntoBytes + Immutable,
-    groups: u32,
-) -> Result<Dispatch, ExecutorError> {
-    Ok(Dispatch { kernel, parameters: parameters.as_bytes().to_vec(), groups: [groups, 1, 1] })
+fn lowered(kernel: &'static str, parameters: impl IntoBytes + Immutable) -> Lowered {
+    Ok((kernel, parameters.as_bytes().to_vec()))
 }
 
 /// f32 bits of 1/count, rounded once.
@@ -148,181 +222,235 @@ fn weight_kernels(
 ) -> Result<(&'static str, &'static str), ExecutorError> {
     let kind = addresses.kind(id);
     let row = WEIGHT_KERNELS.iter().find(|(known, ..)| *known == kind);
-    row.map(|(_, embed, matvec)| (*embed, *matvec)).ok_or_else(|| no_adapter(operation, kind.name()))
+    row.map(|(_, embed, matmul)| (*embed, *matmul)).ok_or_else(|| no_adapter(operation, kind.name()))
 }
 
-fn embed(addresses: &Addresses<'_>, operation: &Operation) -> Result<Dispatch, ExecutorError> {
-    let Operation::Embed { table, output } = *operation else { return Err(no_adapter(operation, "embed")) };
+fn plan(addresses: &Addresses<'_>, planning: &Planning) -> Result<Task, ExecutorError> {
+    let parameters = params::Plan {
+        header: params::Plan::header(addresses.base(AllocationId::Step)?, 1, RowSet::Once),
+        slots_va: addresses.base(AllocationId::Slots)?,
+        control_va: addresses.base(AllocationId::Control)?,
+        tokens_va: addresses.base(AllocationId::Tokens)?,
+        host_pages_va: addresses.base(AllocationId::HostPages)?,
+        pages_va: addresses.base(AllocationId::Pages)?,
+        plan_state_va: addresses.base(AllocationId::PlanState)?,
+        input_va: addresses.base(AllocationId::InputRing)?,
+        output_va: addresses.base(AllocationId::OutputRing)?,
+        stops_va: addresses.base(AllocationId::Stops)?,
+        consumed_va: addresses.base(AllocationId::Consumed)?,
+        status_va: addresses.base(AllocationId::Status)?,
+        context: addresses.plan.context,
+        pages_per_slot: addresses.memory.pages_per_slot,
+        input_mask: planning.input_entries - 1,
+        output_mask: planning.output_entries - 1,
+        chunk_rows: planning.chunk_rows,
+        waits: planning.waits.into(),
+    };
+    Ok(once("plan", parameters))
+}
+
+fn boundary(addresses: &Addresses<'_>, layer: u32) -> Result<Task, ExecutorError> {
+    let parameters = params::Boundary {
+        header: params::Boundary::header(addresses.base(AllocationId::Step)?, 1, RowSet::Once),
+        slots_va: addresses.base(AllocationId::Slots)?,
+        control_va: addresses.base(AllocationId::Control)?,
+        snapshot: layer & 1,
+        reserved: 0,
+    };
+    Ok(once("boundary", parameters))
+}
+
+fn embed(addresses: &Addresses<'_>, node: &Node) -> Lowered {
+    let Operation::Embed { table, output } = node.operation else { return Err(no_adapter(&node.operation, "embed")) };
     let columns = addresses.elements(output);
     let chunks = columns.div_ceil(CHUNK_COLUMNS as u32);
+    let units = chunks.div_ceil(GROUP_ITEMS);
     let parameters = params::Embed {
-        header: params::Embed::HEADER,
-        state_va: addresses.state()?,
-        tokens_va: addresses.tokens()?,
+        header: addresses.header(node, units, addresses.each(node), params::Embed::header)?,
         plane_va: addresses.planes(table)?,
         output_va: addresses.value(output)?,
         columns,
         chunks,
-        rows: addresses.plan.config.vocabulary,
-        reserved: 0,
+        vocabulary: addresses.plan.config.vocabulary,
+        output_stride: addresses.stride(output),
     };
-    dispatch(weight_kernels(addresses, table, operation)?.0, parameters, chunks.div_ceil(WAVE_LANES))
+    lowered(weight_kernels(addresses, table, &node.operation)?.0, parameters)
 }
 
-fn rms_norm(addresses: &Addresses<'_>, operation: &Operation) -> Result<Dispatch, ExecutorError> {
-    let Operation::RmsNorm { input, weight, output } = *operation else {
-        return Err(no_adapter(operation, "rms_norm"));
+fn rms_norm(addresses: &Addresses<'_>, node: &Node) -> Lowered {
+    let Operation::RmsNorm { input, weight, output } = node.operation else {
+        return Err(no_adapter(&node.operation, "rms_norm"));
     };
     let count = addresses.elements(input);
     let parameters = params::RmsNorm {
-        header: params::RmsNorm::HEADER,
+        header: addresses.header(node, 1, addresses.each(node), params::RmsNorm::header)?,
         input_va: addresses.value(input)?,
         weight_va: addresses.planes(weight)?[0],
         output_va: addresses.value(output)?,
         count,
         inverse_count: inverse_bits(count),
         epsilon: addresses.plan.config.rms_epsilon.to_bits(),
-        reserved: 0,
+        stride: addresses.stride(output),
     };
-    dispatch("rms_norm", parameters, 1)
+    lowered("rms_norm", parameters)
 }
 
-fn qk_norm(addresses: &Addresses<'_>, operation: &Operation) -> Result<Dispatch, ExecutorError> {
-    let Operation::QkNorm { vector, weight, heads } = *operation else {
-        return Err(no_adapter(operation, "qk_norm"));
+fn qk_norm(addresses: &Addresses<'_>, node: &Node) -> Lowered {
+    let Operation::QkNorm { vector, weight, heads } = node.operation else {
+        return Err(no_adapter(&node.operation, "qk_norm"));
     };
     let config = &addresses.plan.config;
+    let units = heads.div_ceil(zrt_asm::GROUP_WAVES);
     let parameters = params::QkNorm {
-        header: params::QkNorm::HEADER,
+        header: addresses.header(node, units, addresses.each(node), params::QkNorm::header)?,
         vector_va: addresses.value(vector)?,
         weight_va: addresses.planes(weight)?[0],
+        heads,
         head_size: config.head_size,
         inverse_head_size: inverse_bits(config.head_size),
         epsilon: config.rms_epsilon.to_bits(),
+        stride: addresses.stride(vector),
         reserved: 0,
     };
-    dispatch("qk_norm", parameters, heads)
+    lowered("qk_norm", parameters)
 }
 
-fn matvec(addresses: &Addresses<'_>, operation: &Operation) -> Result<Dispatch, ExecutorError> {
-    let Operation::Matvec { weight, input, output } = *operation else {
-        return Err(no_adapter(operation, "matvec"));
+fn matmul(addresses: &Addresses<'_>, node: &Node) -> Lowered {
+    let Operation::Matvec { weight, input, output } = node.operation else {
+        return Err(no_adapter(&node.operation, "matmul"));
     };
-    let (rows, columns) = (addresses.elements(output), addresses.elements(input));
+    let (weight_rows, columns) = (addresses.elements(output), addresses.elements(input));
     let chunks = columns.div_ceil(CHUNK_COLUMNS as u32);
-    let lanes_per_row = chunks.next_power_of_two().min(WAVE_LANES);
-    let rows_per_group = MATVEC_WAVES * (WAVE_LANES / lanes_per_row) * zrt_asm::MATVEC_ROWS_PER_LANE;
-    let parameters = params::Matvec {
-        header: params::Matvec::HEADER,
+    let lanes_per_row_log2 = chunks.next_power_of_two().min(WAVE_LANES).ilog2();
+    let units = weight_rows.div_ceil(zrt_asm::matmul_rows_per_unit(lanes_per_row_log2));
+    let parameters = params::Matmul {
+        header: addresses.header(node, units, addresses.all(node), params::Matmul::header)?,
         plane_va: addresses.planes(weight)?,
         input_va: addresses.value(input)?,
         output_va: addresses.value(output)?,
-        rows,
+        addend_va: 0,
+        weight_rows,
         columns,
         chunks,
-        lanes_per_row_log2: lanes_per_row.ilog2(),
+        lanes_per_row_log2,
+        input_stride: addresses.stride(input),
+        output_stride: addresses.stride(output),
     };
-    dispatch(weight_kernels(addresses, weight, operation)?.1, parameters, rows.div_ceil(rows_per_group))
+    lowered(weight_kernels(addresses, weight, &node.operation)?.1, parameters)
 }
 
-fn rope(addresses: &Addresses<'_>, operation: &Operation) -> Result<Dispatch, ExecutorError> {
-    let Operation::Rope { vector, heads, layout } = *operation else {
-        return Err(no_adapter(operation, "rope"));
+fn rope(addresses: &Addresses<'_>, node: &Node) -> Lowered {
+    let Operation::Rope { vector, heads, layout } = node.operation else {
+        return Err(no_adapter(&node.operation, "rope"));
     };
     let config = &addresses.plan.config;
+    let units = heads.div_ceil(zrt_asm::GROUP_WAVES);
     let parameters = params::Rope {
-        header: params::Rope::HEADER,
-        state_va: addresses.state()?,
+        header: addresses.header(node, units, addresses.each(node), params::Rope::header)?,
         vector_va: addresses.value(vector)?,
-        table_va: addresses.at(AllocationId::RopeTable, ByteLen(0))?,
+        table_va: addresses.base(AllocationId::RopeTable)?,
+        heads,
         head_size: config.head_size,
         rotary_dimensions: config.rotary_dimensions,
+        stride: addresses.stride(vector),
     };
     let kernel = match layout {
         RopeLayout::Interleaved => "rope_interleaved",
         RopeLayout::Halves => "rope_halves",
     };
-    dispatch(kernel, parameters, heads)
+    lowered(kernel, parameters)
 }
 
-fn kv_write(addresses: &Addresses<'_>, operation: &Operation) -> Result<Dispatch, ExecutorError> {
-    let Operation::KvWrite { key, value, layer } = *operation else {
-        return Err(no_adapter(operation, "kv_write"));
+fn kv_write(addresses: &Addresses<'_>, node: &Node) -> Lowered {
+    let Operation::KvWrite { key, value, layer } = node.operation else {
+        return Err(no_adapter(&node.operation, "kv_write"));
     };
-    let row_elements = addresses.plan.config.kv_elements();
+    let (format, row_elements) = (addresses.kv_format, addresses.plan.config.kv_elements());
+    let units = zrt_asm::kv_write_units(row_elements);
     let parameters = params::KvWrite {
-        header: params::KvWrite::HEADER,
-        state_va: addresses.state()?,
+        header: addresses.header(node, units, addresses.each(node), params::KvWrite::header)?,
         key_va: addresses.value(key)?,
         value_va: addresses.value(value)?,
-        key_cache_va: addresses.cache(AllocationId::KeyCache, layer)?,
-        value_cache_va: addresses.cache(AllocationId::ValueCache, layer)?,
+        page_table_va: addresses.base(AllocationId::Pages)?,
+        pool_va: addresses.layer_of_pool(layer)?,
+        page_bytes: addresses.memory.page_bytes,
+        pages_per_slot: addresses.memory.pages_per_slot,
         row_elements,
-        reserved: 0,
+        row_bytes: format.row_bytes(row_elements),
+        stride: addresses.stride(key),
     };
-    dispatch("kv_write", parameters, row_elements.div_ceil(ELEMENT_THREADS))
+    lowered(format.kv_write_kernel(), parameters)
 }
 
-fn attention(addresses: &Addresses<'_>, operation: &Operation) -> Result<Dispatch, ExecutorError> {
-    let Operation::Attention { query, output, layer } = *operation else {
-        return Err(no_adapter(operation, "attention"));
+fn attention(addresses: &Addresses<'_>, node: &Node) -> Lowered {
+    let Operation::Attention { query, output, layer } = node.operation else {
+        return Err(no_adapter(&node.operation, "attention"));
     };
     let config = &addresses.plan.config;
+    let (format, row_elements) = (addresses.kv_format, config.kv_elements());
     let parameters = params::Attention {
-        header: params::Attention::HEADER,
-        state_va: addresses.state()?,
+        header: addresses.header(node, config.heads, addresses.each(node), params::Attention::header)?,
         query_va: addresses.value(query)?,
-        key_cache_va: addresses.cache(AllocationId::KeyCache, layer)?,
-        value_cache_va: addresses.cache(AllocationId::ValueCache, layer)?,
         output_va: addresses.value(output)?,
+        page_table_va: addresses.base(AllocationId::Pages)?,
+        pool_va: addresses.layer_of_pool(layer)?,
+        page_bytes: addresses.memory.page_bytes,
+        pages_per_slot: addresses.memory.pages_per_slot,
+        row_elements,
+        row_bytes: format.row_bytes(row_elements),
+        stride: addresses.stride(query),
         head_size: config.head_size,
-        row_elements: config.kv_elements(),
         group_size: config.heads / config.kv_heads,
         scale: ((1.0 / f64::from(config.head_size).sqrt()) as f32).to_bits(),
+        reserved: 0,
     };
-    dispatch("attention", parameters, config.heads)
+    lowered(format.attention_kernel(), parameters)
 }
 
-fn swiglu(addresses: &Addresses<'_>, operation: &Operation) -> Result<Dispatch, ExecutorError> {
-    let Operation::SwiGlu { gate, up, output } = *operation else {
-        return Err(no_adapter(operation, "swiglu"));
+fn swiglu(addresses: &Addresses<'_>, node: &Node) -> Lowered {
+    let Operation::SwiGlu { gate, up, output } = node.operation else {
+        return Err(no_adapter(&node.operation, "swiglu"));
     };
     let count = addresses.elements(gate);
+    let units = count.div_ceil(GROUP_ITEMS);
     let parameters = params::SwiGlu {
-        header: params::SwiGlu::HEADER,
+        header: addresses.header(node, units, addresses.each(node), params::SwiGlu::header)?,
         gate_va: addresses.value(gate)?,
         up_va: addresses.value(up)?,
         output_va: addresses.value(output)?,
         count,
-        reserved: 0,
+        stride: addresses.stride(gate),
     };
-    dispatch("swiglu", parameters, count.div_ceil(ELEMENT_THREADS))
+    lowered("swiglu", parameters)
 }
 
-fn residual_add(addresses: &Addresses<'_>, operation: &Operation) -> Result<Dispatch, ExecutorError> {
-    let Operation::ResidualAdd { hidden, addend } = *operation else {
-        return Err(no_adapter(operation, "residual_add"));
+fn residual_add(addresses: &Addresses<'_>, node: &Node) -> Lowered {
+    let Operation::ResidualAdd { hidden, addend } = node.operation else {
+        return Err(no_adapter(&node.operation, "residual_add"));
     };
     let count = addresses.elements(hidden);
+    let units = count.div_ceil(GROUP_ITEMS);
     let parameters = params::ResidualAdd {
-        header: params::ResidualAdd::HEADER,
+        header: addresses.header(node, units, addresses.each(node), params::ResidualAdd::header)?,
         hidden_va: addresses.value(hidden)?,
         addend_va: addresses.value(addend)?,
         count,
-        reserved: 0,
+        stride: addresses.stride(hidden),
     };
-    dispatch("residual_add", parameters, count.div_ceil(ELEMENT_THREADS))
+    lowered("residual_add", parameters)
 }
 
-fn argmax(addresses: &Addresses<'_>, operation: &Operation) -> Result<Dispatch, ExecutorError> {
-    let Operation::Argmax { logits } = *operation else { return Err(no_adapter(operation, "argmax")) };
-    let parameters = params::Argmax {
-        header: params::Argmax::HEADER,
-        state_va: addresses.state()?,
-        tokens_va: addresses.tokens()?,
+fn sample(addresses: &Addresses<'_>, node: &Node) -> Lowered {
+    let Operation::Argmax { logits } = node.operation else { return Err(no_adapter(&node.operation, "sample")) };
+    let parameters = params::Sample {
+        header: addresses.header(node, 1, addresses.each(node), params::Sample::header)?,
         logits_va: addresses.value(logits)?,
-        count: addresses.elements(logits),
+        slots_va: addresses.base(AllocationId::Slots)?,
+        tokens_va: addresses.base(AllocationId::Tokens)?,
+        vocabulary: addresses.elements(logits),
+        logits_stride: addresses.stride(logits),
         context: addresses.plan.context,
+        reserved: 0,
     };
-    dispatch("argmax", parameters, 1)
+    lowered("sample", parameters)
 }

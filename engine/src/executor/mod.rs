@@ -4,9 +4,10 @@
 //! token at the current position in, and from the prompt's last token on it appends its choice. The trait is used
 //! with static dispatch: no trait object is on the path of a token.
 
-// pub mod device;
+pub mod device;
 pub mod layout;
-// pub mod lowering;
+pub mod lowering;
+pub mod resident;
 
 use crate::graph::ValueId;
 use crate::model::WeightId;

@@ -57,7 +57,7 @@ fn adapter(operation: &Operation) -> Result<Adapter, ExecutorError> {
 impl Oracle {
     /// Reads and dequantises every weight.
     pub fn new(model: &Model, context: u32) -> Result<Oracle, ExecutorError> {
-        let plan = ExecutionPlan::decode_step(model, context)?;
+        let plan = ExecutionPlan::step(model, context, 1)?;
         for instruction in &plan.instructions {
             adapter(&instruction.node.operation)?;
         }
@@ -77,7 +77,7 @@ impl Oracle {
             weights.insert(id, values);
         }
         let config = &plan.config;
-        let cache = plan.cache_len().0 as usize / 4;
+        let cache = config.layers as usize * context as usize * config.kv_elements() as usize;
         Ok(Oracle {
             weights,
             rope: rope_table(context, config.rotary_dimensions, config.rope_base),

@@ -1,0 +1,15 @@
+// PLAN on the dispatch path.
+//
+//! parameters Plan
+//! workgroup 256 1 1
+//! vgprs 96
+//! sgprs 104
+//! lds 64
+
+.include "include/params.inc"
+.include "include/machine.inc"
+.include "body/plan.inc"
+
+	DISPATCH_BEGIN
+	PLAN_BODY
+	DISPATCH_END

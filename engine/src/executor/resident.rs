@@ -1,0 +1,162 @@
+//! A model on a device: memory by the plan, weights uploaded, tasks with their parameter blocks, kernels loaded.
+//!
+//! Contract: everything is allocated and uploaded by [`Resident::new`]; [`Resident::record`] allocates an indirect buffer.
+//! Shared by whoever drives steps; it drives none itself.
+
+use super::ExecutorError;
+use super::layout::WeightLayout;
+use super::lowering::{Addresses, Planning, Task, lower};
+use crate::memory_plan::{AllocationId, Capacity, MemoryPlan};
+use crate::model::{Model, WeightId};
+use crate::plan::ExecutionPlan;
+use crate::rope_table::rope_table;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use zerocopy::IntoBytes;
+use zrt_asm::params::PARAMETER_BYTES_MAX;
+use zrt_asm::session::PlanState;
+use zrt_device::{Buffer, Device, Graph, Kernel};
+use zrt_mem::ByteLen;
+
+/// Called while weights are uploaded: bytes done, bytes in all.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
+
+/// A model resident on a device.
+pub struct Resident {
+    /// The device.
+    pub device: Device,
+    /// The plan of a step.
+    pub plan: ExecutionPlan,
+    /// What was allocated.
+    pub memory: MemoryPlan,
+    /// What it was allocated for.
+    pub capacity: Capacity,
+    /// The tasks of a step, in order.
+    pub tasks: Vec<Task>,
+    buffers: BTreeMap<AllocationId, Buffer>,
+    kernels: BTreeMap<&'static str, Kernel>,
+}
+
+impl Resident {
+    /// Allocates by the memory plan, uploads weights and parameter blocks, loads kernels.
+    pub fn new(
+        mut device: Device,
+        model: &Model,
+        plan: ExecutionPlan,
+        capacity: Capacity,
+        planning: &Planning,
+        progress: Progress<'_>,
+    ) -> Result<Resident, ExecutorError> {
+        let memory = MemoryPlan::new(model, &plan, &capacity)?;
+        let mut buffers = BTreeMap::new();
+        for allocation in &memory.allocations {
+            let label = allocation.id.name();
+            let buffer = device.allocate(allocation.heap, allocation.len, &label)?;
+            buffers.insert(allocation.id, buffer);
+        }
+        upload_weights(&mut device, model, &memory, &buffers, progress)?;
+        let config = &plan.config;
+        let table = rope_table(plan.context, config.rotary_dimensions, config.rope_base);
+        device.upload(&buffers[&AllocationId::RopeTable], ByteLen(0), table.as_bytes())?;
+
+        let bases = buffers.iter().map(|(id, buffer)| (*id, buffer.va)).collect();
+        let kv_format = capacity.kv_format;
+        let addresses = Addresses { model, plan: &plan, memory: &memory, bases: &bases, kv_format };
+        let tasks = lower(&addresses, planning)?;
+        let mut kernels = BTreeMap::new();
+        for (index, task) in tasks.iter().enumerate() {
+            let parameters = &buffers[&AllocationId::Parameters];
+            device.upload(parameters, parameters_offset(index), &task.parameters)?;
+            if !kernels.contains_key(task.kernel) {
+                kernels.insert(task.kernel, load_kernel(&mut device, task.kernel)?);
+            }
+        }
+        let mut resident = Resident { device, plan, memory, capacity, tasks, buffers, kernels };
+        resident.reset()?;
+        Ok(resident)
+    }
+
+    /// Puts everything that steps change back to the start: no request, no step, empty rings. The caches keep what is in
+    /// them, which nothing reads before it is written again.
+    pub fn reset(&mut self) -> Result<(), ExecutorError> {
+        use AllocationId::*;
+        for id in [Step, Slots, Control, Pages, HostPages, PageMeta, InputRing, OutputRing, Consumed, Status] {
+            let zeros = vec![0u8; self.buffers[&id].len.0 as usize];
+            self.upload(id, 0, &zeros)?;
+        }
+        let state = zrt_asm::session::PlanState { input_tag: 1, output_tag: 1, ..PlanState::default() };
+        self.upload(AllocationId::PlanState, 0, state.as_bytes())
+    }
+
+    /// Records tasks into an indirect buffer, each with at most `groups_max` workgroups.
+    pub fn record(&mut self, range: Range<usize>, groups_max: u32) -> Result<Graph, ExecutorError> {
+        let parameters = self.buffers[&AllocationId::Parameters].va;
+        let mut recorder = self.device.recorder(range.len())?;
+        for index in range.clone() {
+            let task = &self.tasks[index];
+            if task.barrier_before && index != range.start {
+                recorder.barrier()?;
+            }
+            let block = parameters.offset(parameters_offset(index));
+            let block = block.ok_or(ExecutorError::Overflow { what: "parameter blocks" })?;
+            let groups = task.units_max.clamp(1, groups_max);
+            recorder.dispatch(&self.kernels[task.kernel], block, [groups, 1, 1])?;
+        }
+        Ok(recorder.finish()?)
+    }
+
+    /// The buffer of an allocation.
+    pub fn buffer(&self, id: AllocationId) -> &Buffer {
+        &self.buffers[&id]
+    }
+
+    /// A loaded kernel and the device that holds it: for tests that change code in device memory.
+    pub fn kernel(&mut self, name: &str) -> Option<(&Kernel, &mut Device)> {
+        Some((self.kernels.get(name)?, &mut self.device))
+    }
+
+    /// Writes to an allocation.
+    pub fn upload(&mut self, id: AllocationId, offset: u64, bytes: &[u8]) -> Result<(), ExecutorError> {
+        Ok(self.device.upload(&self.buffers[&id], ByteLen(offset), bytes)?)
+    }
+
+    /// Reads from an allocation.
+    pub fn download(&mut self, id: AllocationId, offset: u64, bytes: &mut [u8]) -> Result<(), ExecutorError> {
+        Ok(self.device.download(&self.buffers[&id], ByteLen(offset), bytes)?)
+    }
+}
+
+fn parameters_offset(task: usize) -> ByteLen {
+    ByteLen((task * PARAMETER_BYTES_MAX) as u64)
+}
+
+fn upload_weights(
+    device: &mut Device,
+    model: &Model,
+    memory: &MemoryPlan,
+    buffers: &BTreeMap<AllocationId, Buffer>,
+    progress: Progress<'_>,
+) -> Result<(), ExecutorError> {
+    let total = memory.weights.values().map(|(_, layout)| layout.len.0).sum();
+    let mut done = 0;
+    for (id, (offset, layout)) in &memory.weights {
+        let packed = packed_weight(model, *id, layout)?;
+        device.upload(&buffers[&AllocationId::Weights(id.class)], *offset, &packed)?;
+        done += layout.len.0;
+        progress(done, total);
+    }
+    Ok(())
+}
+
+fn packed_weight(model: &Model, id: WeightId, layout: &WeightLayout) -> Result<Vec<u8>, ExecutorError> {
+    let tensor = &model.weight(id).tensor;
+    let file = model.gguf.read_tensor(tensor, 0..tensor.bytes);
+    let file = file.map_err(|source| ExecutorError::Weight { weight: id, source })?;
+    Ok(layout.pack(tensor.kind, &file))
+}
+
+fn load_kernel(device: &mut Device, name: &'static str) -> Result<Kernel, ExecutorError> {
+    let blob = zrt_asm::blob(name)
+        .ok_or_else(|| ExecutorError::Kernel { kernel: name, reason: "it is not among the blobs".into() })?;
+    Ok(device.load_kernel(blob)?)
+}
