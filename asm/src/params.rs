@@ -63,6 +63,7 @@ pub enum KernelOpcode {
     Copy = 11,
     Plan = 12,
     Boundary = 13,
+    Mega = 14,
 }
 
 macro_rules! block {
@@ -378,6 +379,26 @@ block! {
     }
 }
 
+block! {
+    /// The megakernel: runs the tape once for every step until PLAN says leave. Any number of workgroups from 1 to the
+    /// number that is resident.
+    Mega = Mega {
+        /// [`crate::session::TapeEntry`] for each task, then one with the body [`crate::session::TAPE_END`].
+        tape_va: u64,
+        /// Workgroups that have ended the step (u32, never reset), and from [`crate::session::COUNTERS_OFFSET`] on the
+        /// units done of each task (u32).
+        counters_va: u64,
+        /// [`crate::session::Breadcrumb`] for each workgroup.
+        breadcrumbs_va: u64,
+        /// PLAN's parameter block.
+        plan_va: u64,
+        /// Tasks.
+        tasks: u32,
+        /// 0.
+        reserved: u32,
+    }
+}
+
 /// One structure that host and kernels share, as the assembler's include file describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -422,4 +443,5 @@ blocks!(
     Copy = Copy,
     Plan = Plan,
     Boundary = Boundary,
+    Mega = Mega,
 );

@@ -219,6 +219,91 @@ layout! {
     }
 }
 
+layout! {
+    /// One task of the megakernel's tape: 64 bytes, written by the host before the kernel starts.
+    TapeEntry {
+        /// Which body: its place in [`BODIES`]; [`TAPE_END`] behind the last task.
+        body: u32,
+        /// Number of the task, for breadcrumbs.
+        task: u32,
+        /// The body's parameter block.
+        parameters_va: u64,
+        /// Byte offset of the task's own counter in the counters.
+        signal: u32,
+        /// What must be done first.
+        wait: [TapeWait; TAPE_WAITS_MAX],
+        /// Bytes of weights of one unit; 0: nothing is fetched ahead.
+        prefetch_bytes: u32,
+        /// The weights that the first unit reads first.
+        prefetch_va: u64,
+        /// 0.
+        reserved: [u32; 2],
+    }
+}
+
+layout! {
+    /// A task that must be complete first.
+    TapeWait {
+        /// Byte offset of its counter; its [`crate::params::RowSet`] in bits 31:28.
+        counter: u32,
+        /// Its units; 0: no wait.
+        units: u32,
+    }
+}
+
+layout! {
+    /// Where a workgroup of the megakernel stands. Written by the device only.
+    Breadcrumb {
+        /// The step.
+        epoch: u32,
+        /// The task.
+        task: u32,
+        /// Times that the group has looked in vain while it waited.
+        spins: u32,
+        /// 0.
+        reserved: [u32; 13],
+    }
+}
+
+/// Waits of a task at most.
+pub const TAPE_WAITS_MAX: usize = 3;
+/// The body number behind the last task.
+pub const TAPE_END: u32 = u32::MAX;
+/// Where the counters of tasks start.
+pub const COUNTERS_OFFSET: u32 = 256;
+
+/// The bodies that the megakernel holds, by their number in the tape. The same list stands in `mega.s`.
+pub const BODIES: &[&str] = &[
+    "boundary",
+    "embed_f32",
+    "embed_f16",
+    "embed_bf16",
+    "embed_q8_0",
+    "embed_q4_0",
+    "embed_q4_k",
+    "embed_q6_k",
+    "matmul_f32",
+    "matmul_f16",
+    "matmul_bf16",
+    "matmul_q8_0",
+    "matmul_q4_0",
+    "matmul_q4_k",
+    "matmul_q6_k",
+    "rms_norm",
+    "qk_norm",
+    "rope_interleaved",
+    "rope_halves",
+    "kv_write_f32",
+    "kv_write_f16",
+    "kv_write_q8_0",
+    "attention_f32",
+    "attention_f16",
+    "attention_q8_0",
+    "swiglu",
+    "residual_add",
+    "sample",
+];
+
 /// What an entry of the output ring tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
@@ -254,6 +339,9 @@ pub const LAYOUTS: &[Layout] = &[
     Control::LAYOUT,
     PlanState::LAYOUT,
     Status::LAYOUT,
+    TapeEntry::LAYOUT,
+    TapeWait::LAYOUT,
+    Breadcrumb::LAYOUT,
 ];
 
-const _: () = assert!(size_of::<SlotState>() == 128 && size_of::<Control>() == 64 && size_of::<Step>() % 256 == 0);
+const _: () = assert!(size_of::<SlotState>() == 128 && size_of::<Control>() == 64 && size_of::<TapeEntry>() == 64 && size_of::<Step>() % 256 == 0);

@@ -7,6 +7,7 @@
 
 use crate::graph::{GraphError, Node, Operation, Use, Value, ValueId, VerifiedGraph};
 use crate::model::{Model, ModelConfig};
+use std::collections::BTreeSet;
 use zrt_mem::ByteLen;
 use zrt_mem::heap::{REGION_ALIGNMENT, Region};
 
@@ -104,6 +105,36 @@ impl ExecutionPlan {
     /// Bytes from one row of a value to the next.
     pub fn stride(&self, id: ValueId) -> ByteLen {
         row_stride(self.value(id))
+    }
+
+    /// For each instruction the earlier ones that it must wait for: whose results it reads, and who still reads or wrote
+    /// what it writes. Those that another one of them waits for already are left out.
+    pub fn dependencies(&self) -> Vec<Vec<usize>> {
+        let touched: Vec<_> =
+            self.instructions.iter().map(|one| resources(&one.node, &self.values)).collect();
+        let touches = |all: &[Resource], some: &[Resource]| {
+            all.iter().any(|one| some.iter().any(|other| overlaps(one, other)))
+        };
+        let mut ancestors: Vec<BTreeSet<usize>> = Vec::with_capacity(touched.len());
+        let mut direct = Vec::with_capacity(touched.len());
+        for (index, (reads, writes)) in touched.iter().enumerate() {
+            let mut covered = BTreeSet::new();
+            let mut waits = Vec::new();
+            for (earlier, (earlier_reads, earlier_writes)) in touched[..index].iter().enumerate().rev() {
+                let conflict = touches(earlier_writes, reads)
+                    || touches(earlier_writes, writes)
+                    || touches(earlier_reads, writes);
+                if conflict && !covered.contains(&earlier) {
+                    waits.push(earlier);
+                    covered.insert(earlier);
+                    covered.extend(&ancestors[earlier]);
+                }
+            }
+            waits.reverse();
+            direct.push(waits);
+            ancestors.push(covered);
+        }
+        direct
     }
 
     /// Barriers in one step.

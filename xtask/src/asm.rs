@@ -15,7 +15,7 @@ use source::{Directives, Source};
 use std::fs;
 use std::path::{Path, PathBuf};
 use zrt_asm::params::{Layout, PARAMETER_BLOCKS, PARAMETER_VERSION, ParameterBlock};
-use zrt_asm::session::{LAYOUTS, PAGE_TOKENS, ROWS_MAX, SLOTS_MAX, STOP_TOKENS_MAX};
+use zrt_asm::session::{COUNTERS_OFFSET, LAYOUTS, PAGE_TOKENS, ROWS_MAX, SLOTS_MAX, STOP_TOKENS_MAX};
 use zrt_isa::resources::{self, Rsrc1, Rsrc2, Rsrc3, WaveSize};
 use zrt_isa::zrt::{Kernel, ZrtError};
 
@@ -309,6 +309,7 @@ fn parameter_include() -> String {
          // and kernels share.\n\n",
     );
     let constants = [
+        ("COUNTERS_OFFSET", COUNTERS_OFFSET as usize),
         ("MATMUL_ROWS_PER_LANE", zrt_asm::MATMUL_ROWS_PER_LANE as usize),
         ("PAGE_TOKENS", PAGE_TOKENS as usize),
         ("ROWS_MAX", ROWS_MAX),

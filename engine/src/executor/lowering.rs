@@ -13,7 +13,7 @@ use crate::memory_plan::{AllocationId, MemoryPlan};
 use crate::model::{Model, RopeLayout, WeightId};
 use crate::plan::{ExecutionPlan, Place};
 use std::collections::BTreeMap;
-use zerocopy::{FromBytes, Immutable, IntoBytes};
+use zerocopy::{Immutable, IntoBytes};
 use zrt_asm::params::{self, Header, RowSet};
 use zrt_asm::session::{GROUP_ITEMS, PAGE_TOKENS};
 use zrt_mem::{ByteLen, GpuVa};
@@ -30,6 +30,10 @@ pub struct Task {
     pub kernel: &'static str,
     /// The parameter block.
     pub parameters: Vec<u8>,
+    /// The block's header.
+    pub header: Header,
+    /// Bytes of the first weight plane that one unit reads; 0 where there are no weights to fetch ahead.
+    pub unit_weight_bytes: u32,
     /// Units of work of a step with this many rows and outputs at most, of which workgroups take their share.
     pub units_max: u32,
     /// Everything before must be complete and visible first.
@@ -65,11 +69,16 @@ pub struct Planning {
     pub waits: bool,
 }
 
-/// What an adapter gives: a kernel and its parameter block.
-type Lowered = Result<(&'static str, Vec<u8>), ExecutorError>;
+/// What an adapter gives: a kernel, and its parameter block with the header once more.
+struct Lowered {
+    kernel: &'static str,
+    header: Header,
+    parameters: Vec<u8>,
+}
+
 /// The constructor of a block type's header.
 type HeaderOf = fn(u64, u32, RowSet) -> Header;
-type Adapter = fn(&Addresses<'_>, &Node) -> Lowered;
+type Adapter = fn(&Addresses<'_>, &Node) -> Result<Lowered, ExecutorError>;
 
 /// Opcode → adapter.
 const ADAPTERS: &[(&str, Adapter)] = &[
@@ -101,10 +110,7 @@ pub fn lower(addresses: &Addresses<'_>, planning: &Planning) -> Result<Vec<Task>
     let mut tasks = vec![plan(addresses, planning)?];
     let instructions = &addresses.plan.instructions;
     for (index, instruction) in instructions.iter().enumerate() {
-        let (kernel, parameters) = lower_node(addresses, &instruction.node)?;
-        let barrier_before = instruction.barrier_before || index == 0;
-        let units_max = units_max(&parameters, addresses.plan.rows);
-        tasks.push(Task { kernel, parameters, units_max, barrier_before, instruction: Some(index) });
+        tasks.push(lower_node(addresses, &instruction.node)?.into_task(addresses, index));
         let before = index.checked_sub(1).and_then(|before| instructions[before].node.layer);
         if let Some(layer) = instruction.node.layer
             && before != Some(layer)
@@ -116,20 +122,36 @@ pub fn lower(addresses: &Addresses<'_>, planning: &Planning) -> Result<Vec<Task>
 }
 
 /// A task of one unit that belongs to no instruction.
-fn once(kernel: &'static str, parameters: impl IntoBytes + Immutable) -> Task {
-    let parameters = parameters.as_bytes().to_vec();
-    Task { kernel, parameters, units_max: 1, barrier_before: false, instruction: None }
+fn once(kernel: &'static str, header: Header, parameters: impl IntoBytes + Immutable) -> Task {
+    Task {
+        kernel,
+        parameters: parameters.as_bytes().to_vec(),
+        header,
+        unit_weight_bytes: 0,
+        units_max: 1,
+        barrier_before: false,
+        instruction: None,
+    }
 }
 
-/// Units of a block over `rows` rows.
-fn units_max(parameters: &[u8], rows: u32) -> u32 {
-    let Ok((header, _)) = Header::read_from_prefix(parameters) else { return 1 };
-    let each = [RowSet::EachActive as u32, RowSet::EachOutput as u32];
-    let rows = if each.contains(&(header.rows & 0xff)) { rows } else { 1 };
-    header.units.saturating_mul(rows)
+impl Lowered {
+    fn into_task(self, addresses: &Addresses<'_>, index: usize) -> Task {
+        let instruction = &addresses.plan.instructions[index];
+        let each = [RowSet::EachActive as u32, RowSet::EachOutput as u32];
+        let rows = if each.contains(&(self.header.rows & 0xff)) { addresses.plan.rows } else { 1 };
+        Task {
+            kernel: self.kernel,
+            header: self.header,
+            unit_weight_bytes: addresses.unit_weight_bytes(&instruction.node, self.header.units),
+            units_max: self.header.units.saturating_mul(rows),
+            barrier_before: instruction.barrier_before || index == 0,
+            instruction: Some(index),
+            parameters: self.parameters,
+        }
+    }
 }
 
-fn lower_node(addresses: &Addresses<'_>, node: &Node) -> Lowered {
+fn lower_node(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
     let operation = &node.operation;
     let adapter = ADAPTERS.iter().find(|(name, _)| *name == operation.name()).map(|(_, adapter)| *adapter);
     adapter.ok_or_else(|| no_adapter(operation, "this device"))?(addresses, node)
@@ -201,13 +223,24 @@ impl Addresses<'_> {
         self.at(AllocationId::KvPool, ByteLen(2 * side * u64::from(layer)))
     }
 
+    /// Bytes of the first plane of a product's weights for each of `units`.
+    fn unit_weight_bytes(&self, node: &Node, units: u32) -> u32 {
+        let Operation::Matvec { weight, .. } = node.operation else { return 0 };
+        let plane = self.memory.weights[&weight].1.planes[0];
+        plane.map_or(0, |plane| (plane.len.0 / u64::from(units.max(1))) as u32)
+    }
+
     fn kind(&self, id: WeightId) -> TensorKind {
         self.model.weight(id).tensor.kind
     }
 }
 
-fn lowered(kernel: &'static str, parameters: impl IntoBytes + Immutable) -> Lowered {
-    Ok((kernel, parameters.as_bytes().to_vec()))
+fn lowered(
+    kernel: &'static str,
+    header: Header,
+    parameters: impl IntoBytes + Immutable,
+) -> Result<Lowered, ExecutorError> {
+    Ok(Lowered { kernel, header, parameters: parameters.as_bytes().to_vec() })
 }
 
 /// f32 bits of 1/count, rounded once.
@@ -246,7 +279,7 @@ fn plan(addresses: &Addresses<'_>, planning: &Planning) -> Result<Task, Executor
         chunk_rows: planning.chunk_rows,
         waits: planning.waits.into(),
     };
-    Ok(once("plan", parameters))
+    Ok(once("plan", parameters.header, parameters))
 }
 
 fn boundary(addresses: &Addresses<'_>, layer: u32) -> Result<Task, ExecutorError> {
@@ -257,10 +290,10 @@ fn boundary(addresses: &Addresses<'_>, layer: u32) -> Result<Task, ExecutorError
         snapshot: layer & 1,
         reserved: 0,
     };
-    Ok(once("boundary", parameters))
+    Ok(once("boundary", parameters.header, parameters))
 }
 
-fn embed(addresses: &Addresses<'_>, node: &Node) -> Lowered {
+fn embed(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
     let Operation::Embed { table, output } = node.operation else { return Err(no_adapter(&node.operation, "embed")) };
     let columns = addresses.elements(output);
     let chunks = columns.div_ceil(CHUNK_COLUMNS as u32);
@@ -274,10 +307,10 @@ fn embed(addresses: &Addresses<'_>, node: &Node) -> Lowered {
         vocabulary: addresses.plan.config.vocabulary,
         output_stride: addresses.stride(output),
     };
-    lowered(weight_kernels(addresses, table, &node.operation)?.0, parameters)
+    lowered(weight_kernels(addresses, table, &node.operation)?.0, parameters.header, parameters)
 }
 
-fn rms_norm(addresses: &Addresses<'_>, node: &Node) -> Lowered {
+fn rms_norm(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
     let Operation::RmsNorm { input, weight, output } = node.operation else {
         return Err(no_adapter(&node.operation, "rms_norm"));
     };
@@ -292,10 +325,10 @@ fn rms_norm(addresses: &Addresses<'_>, node: &Node) -> Lowered {
         epsilon: addresses.plan.config.rms_epsilon.to_bits(),
         stride: addresses.stride(output),
     };
-    lowered("rms_norm", parameters)
+    lowered("rms_norm", parameters.header, parameters)
 }
 
-fn qk_norm(addresses: &Addresses<'_>, node: &Node) -> Lowered {
+fn qk_norm(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
     let Operation::QkNorm { vector, weight, heads } = node.operation else {
         return Err(no_adapter(&node.operation, "qk_norm"));
     };
@@ -312,10 +345,10 @@ fn qk_norm(addresses: &Addresses<'_>, node: &Node) -> Lowered {
         stride: addresses.stride(vector),
         reserved: 0,
     };
-    lowered("qk_norm", parameters)
+    lowered("qk_norm", parameters.header, parameters)
 }
 
-fn matmul(addresses: &Addresses<'_>, node: &Node) -> Lowered {
+fn matmul(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
     let Operation::Matvec { weight, input, output } = node.operation else {
         return Err(no_adapter(&node.operation, "matmul"));
     };
@@ -336,10 +369,10 @@ fn matmul(addresses: &Addresses<'_>, node: &Node) -> Lowered {
         input_stride: addresses.stride(input),
         output_stride: addresses.stride(output),
     };
-    lowered(weight_kernels(addresses, weight, &node.operation)?.1, parameters)
+    lowered(weight_kernels(addresses, weight, &node.operation)?.1, parameters.header, parameters)
 }
 
-fn rope(addresses: &Addresses<'_>, node: &Node) -> Lowered {
+fn rope(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
     let Operation::Rope { vector, heads, layout } = node.operation else {
         return Err(no_adapter(&node.operation, "rope"));
     };
@@ -358,10 +391,10 @@ fn rope(addresses: &Addresses<'_>, node: &Node) -> Lowered {
         RopeLayout::Interleaved => "rope_interleaved",
         RopeLayout::Halves => "rope_halves",
     };
-    lowered(kernel, parameters)
+    lowered(kernel, parameters.header, parameters)
 }
 
-fn kv_write(addresses: &Addresses<'_>, node: &Node) -> Lowered {
+fn kv_write(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
     let Operation::KvWrite { key, value, layer } = node.operation else {
         return Err(no_adapter(&node.operation, "kv_write"));
     };
@@ -379,10 +412,10 @@ fn kv_write(addresses: &Addresses<'_>, node: &Node) -> Lowered {
         row_bytes: format.row_bytes(row_elements),
         stride: addresses.stride(key),
     };
-    lowered(format.kv_write_kernel(), parameters)
+    lowered(format.write_kernel(), parameters.header, parameters)
 }
 
-fn attention(addresses: &Addresses<'_>, node: &Node) -> Lowered {
+fn attention(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
     let Operation::Attention { query, output, layer } = node.operation else {
         return Err(no_adapter(&node.operation, "attention"));
     };
@@ -404,10 +437,10 @@ fn attention(addresses: &Addresses<'_>, node: &Node) -> Lowered {
         scale: ((1.0 / f64::from(config.head_size).sqrt()) as f32).to_bits(),
         reserved: 0,
     };
-    lowered(format.attention_kernel(), parameters)
+    lowered(format.attention_kernel(), parameters.header, parameters)
 }
 
-fn swiglu(addresses: &Addresses<'_>, node: &Node) -> Lowered {
+fn swiglu(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
     let Operation::SwiGlu { gate, up, output } = node.operation else {
         return Err(no_adapter(&node.operation, "swiglu"));
     };
@@ -421,10 +454,10 @@ fn swiglu(addresses: &Addresses<'_>, node: &Node) -> Lowered {
         count,
         stride: addresses.stride(gate),
     };
-    lowered("swiglu", parameters)
+    lowered("swiglu", parameters.header, parameters)
 }
 
-fn residual_add(addresses: &Addresses<'_>, node: &Node) -> Lowered {
+fn residual_add(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
     let Operation::ResidualAdd { hidden, addend } = node.operation else {
         return Err(no_adapter(&node.operation, "residual_add"));
     };
@@ -437,10 +470,10 @@ fn residual_add(addresses: &Addresses<'_>, node: &Node) -> Lowered {
         count,
         stride: addresses.stride(hidden),
     };
-    lowered("residual_add", parameters)
+    lowered("residual_add", parameters.header, parameters)
 }
 
-fn sample(addresses: &Addresses<'_>, node: &Node) -> Lowered {
+fn sample(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
     let Operation::Argmax { logits } = node.operation else { return Err(no_adapter(&node.operation, "sample")) };
     let parameters = params::Sample {
         header: addresses.header(node, 1, addresses.each(node), params::Sample::header)?,
@@ -452,5 +485,5 @@ fn sample(addresses: &Addresses<'_>, node: &Node) -> Lowered {
         context: addresses.plan.context,
         reserved: 0,
     };
-    lowered("sample", parameters)
+    lowered("sample", parameters.header, parameters)
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use zerocopy::IntoBytes;
 use zrt_asm::params::PARAMETER_BYTES_MAX;
-use zrt_asm::session::PlanState;
+use zrt_asm::session;
 use zrt_device::{Buffer, Device, Graph, Kernel};
 use zrt_mem::ByteLen;
 
@@ -84,8 +84,8 @@ impl Resident {
             let zeros = vec![0u8; self.buffers[&id].len.0 as usize];
             self.upload(id, 0, &zeros)?;
         }
-        let state = zrt_asm::session::PlanState { input_tag: 1, output_tag: 1, ..PlanState::default() };
-        self.upload(AllocationId::PlanState, 0, state.as_bytes())
+        let start = session::PlanState { input_tag: 1, output_tag: 1, ..session::PlanState::default() };
+        self.upload(AllocationId::PlanState, 0, start.as_bytes())
     }
 
     /// Records tasks into an indirect buffer, each with at most `groups_max` workgroups.

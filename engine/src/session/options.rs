@@ -1,0 +1,84 @@
+//! What a session is asked for.
+
+use crate::kv_format::KvFormat;
+use zrt_asm::session::{ROWS_MAX, SLOTS_MAX};
+use zrt_mem::Heap;
+
+/// Who walks through the tasks of a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// The command processor, one submission for each task.
+    Dispatch,
+    /// The command processor, one recorded indirect buffer for each step.
+    Graph,
+    /// The megakernel: one submission for each session.
+    #[default]
+    Mega,
+}
+
+impl Mode {
+    /// All modes.
+    pub const ALL: [Mode; 3] = [Mode::Dispatch, Mode::Graph, Mode::Mega];
+
+    /// Its name on command lines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mode::Dispatch => "dispatch",
+            Mode::Graph => "graph",
+            Mode::Mega => "mega",
+        }
+    }
+
+    /// The mode with a name.
+    pub fn parse(name: &str) -> Option<Mode> {
+        Mode::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+}
+
+/// Sizes and choices of a session.
+#[derive(Clone, Debug)]
+pub struct SessionOptions {
+    /// Who runs steps.
+    pub mode: Mode,
+    /// Requests that run at once, 1..=64.
+    pub slots: u32,
+    /// Requests that may wait for a slot.
+    pub waiting_max: u32,
+    /// Tokens of a sequence at most, prompt included.
+    pub context: u32,
+    /// Pages of the key-value cache; `None`: enough for every slot's whole context.
+    pub pages: Option<u32>,
+    /// Rows of prompts that a step takes at most; a step has at most 128 rows.
+    pub chunk_rows: u32,
+    /// How keys and values are stored.
+    pub kv_format: KvFormat,
+    /// Workgroups of the megakernel, and of each dispatch at most; `None`: one for each compute unit.
+    pub groups: Option<u32>,
+    /// Entries of the input ring, a power of two.
+    pub input_entries: u32,
+    /// Entries of the output ring, a power of two above twice the slots.
+    pub output_entries: u32,
+    /// Where the output ring lies: [`Heap::Host`], or [`Heap::HostVisible`] for VRAM.
+    pub output_heap: Heap,
+    /// Shuffles the pages of the cache with this seed; no result depends on it.
+    pub page_order_seed: Option<u64>,
+}
+
+impl Default for SessionOptions {
+    fn default() -> SessionOptions {
+        SessionOptions {
+            mode: Mode::default(),
+            slots: SLOTS_MAX as u32,
+            waiting_max: SLOTS_MAX as u32,
+            context: 2048,
+            pages: None,
+            chunk_rows: (ROWS_MAX - SLOTS_MAX) as u32,
+            kv_format: KvFormat::F32,
+            groups: None,
+            input_entries: 256,
+            output_entries: 512,
+            output_heap: Heap::Host,
+            page_order_seed: None,
+        }
+    }
+}
