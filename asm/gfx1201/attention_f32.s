@@ -3,7 +3,7 @@
 //! parameters Attention
 //! workgroup 256 1 1
 //! vgprs 90
-//! sgprs 106
+//! sgprs 98
 //! lds 10496
 
 .include "include/params.inc"

@@ -10,6 +10,7 @@ pub mod executor;
 pub mod generate;
 pub mod gguf;
 pub mod graph;
+pub mod kv_format;
 pub mod memory_plan;
 pub mod model;
 pub mod oracle;
