@@ -40,9 +40,8 @@ pub fn load(format: KvFormat, bytes: &[u8], row_elements: usize) -> Vec<f32> {
         KvFormat::F16 => (0..row_elements).map(|element| half(2 * element)).collect(),
         KvFormat::Q8_0 => {
             let factors = row_elements.next_multiple_of(BLOCK);
-            let value = |element: usize| {
-                half(factors + 2 * (element / BLOCK)) * f32::from(bytes[element] as i8)
-            };
+            let value =
+                |element: usize| half(factors + 2 * (element / BLOCK)) * f32::from(bytes[element] as i8);
             (0..row_elements).map(value).collect()
         }
     }

@@ -182,9 +182,8 @@ impl Oracle {
     fn kv_write(&mut self, operation: &Operation) {
         let Operation::KvWrite { key, value, layer } = *operation else { return };
         let row = self.cache_row(layer, self.state.position);
-        let as_stored = |elements: Vec<f32>| {
-            kv::load(self.format, &kv::store(self.format, &elements), elements.len())
-        };
+        let as_stored =
+            |elements: Vec<f32>| kv::load(self.format, &kv::store(self.format, &elements), elements.len());
         let (key, value) = (as_stored(self.get(key)), as_stored(self.get(value)));
         self.keys[row.clone()].copy_from_slice(&key);
         self.values[row].copy_from_slice(&value);
