@@ -109,6 +109,17 @@ impl AttentionCase {
 
     /// The words of the output buffer after a run.
     fn run(&self, bias: i32, snapshot: usize, groups: u32, change: Option<[u32; 2]>) -> Vec<u32> {
+        self.run_counted(bias, snapshot, groups, change).0
+    }
+
+    /// The same, and the wave instructions that were executed.
+    fn run_counted(
+        &self,
+        bias: i32,
+        snapshot: usize,
+        groups: u32,
+        change: Option<[u32; 2]>,
+    ) -> (Vec<u32>, u64) {
         let mut device = Device::new(bias);
         let row_bytes = self.heads * self.head_size * 4 + GAP_BYTES;
         let output_va = device.allocate(self.rows.len() * row_bytes);
@@ -133,7 +144,7 @@ impl AttentionCase {
         };
         let name = format!("attention_{}", self.cache.format.name());
         run(&mut device, &name, change, block.as_bytes(), groups);
-        device.words(output_va, self.rows.len() * row_bytes / 4)
+        (device.words(output_va, self.rows.len() * row_bytes / 4), device.wave_instructions())
     }
 
     fn check(&self, what: &str, bias: i32, snapshot: usize, groups: u32) {
@@ -187,19 +198,37 @@ fn attention_over_a_long_sequence() {
 
 #[test]
 fn attention_over_shapes() {
-    for format in KvFormat::ALL {
-        for bias in BIASES {
-            for head_size in [4, 8, 16, 20, 32, 36, 48, 64, 80, 128, 132, 192, 256] {
-                // Key heads other than the first start within a block where the size is no multiple of 32.
-                let case = AttentionCase::new(format, [4, 2, head_size], &[(0, 44, true), (1, 18, true)]);
-                case.check(&format!("heads of {head_size}"), bias, 0, 3);
-            }
-            for [heads, kv_heads] in [[1, 1], [3, 3], [6, 2], [14, 2], [21, 3]] {
-                let case = AttentionCase::new(format, [heads, kv_heads, 12], &[(0, 40, true)]);
-                case.check(&format!("{heads} heads over {kv_heads}"), bias, 0, 4);
-            }
+    let head_sizes = [4, 8, 16, 20, 32, 36, 48, 64, 80, 128, 132, 192, 256];
+    let group_sizes = [[1, 1], [3, 3], [6, 2], [14, 2], [21, 3]];
+    for (shift, format) in KvFormat::ALL.into_iter().enumerate() {
+        for (number, head_size) in head_sizes.into_iter().enumerate() {
+            // Key heads other than the first start within a block where the size is no multiple of 32.
+            let case = AttentionCase::new(format, [4, 2, head_size], &[(0, 44, true), (1, 18, true)]);
+            case.check(&format!("heads of {head_size}"), BIASES[(number + shift) % 3], 0, 3);
+        }
+        for (number, [heads, kv_heads]) in group_sizes.into_iter().enumerate() {
+            let case = AttentionCase::new(format, [heads, kv_heads, 12], &[(0, 40, true)]);
+            let what = format!("{heads} heads over {kv_heads}");
+            case.check(&what, BIASES[(number + shift) % 3], 0, 4);
         }
     }
+}
+
+/// Wave instructions of a full tile, and of a wave's 32 elements of key and value, as `docs/kernels.md` says.
+#[test]
+fn instructions_are_as_many_as_stated() {
+    let stated = [(KvFormat::F32, 408, 70), (KvFormat::F16, 424, 72), (KvFormat::Q8_0, 787, 143)];
+    let found = stated.map(|(format, ..)| {
+        let attention = |position| {
+            let case = AttentionCase::new(format, [1, 1, 64], &[(0, position, true)]);
+            case.run_counted(0, 0, 1, None).1
+        };
+        let write =
+            |units: usize| WriteCase::new(format, 256 * units, &[(0, 0, true)]).run_counted(0, 0, 1, None).1;
+        // One tile more for each of the 8 waves; one unit more for each of the 8 waves.
+        (format, (attention(511) - attention(255)) / 8, (write(3) - write(2)) / 8)
+    });
+    assert_eq!(found, stated);
 }
 
 /// Scores so far apart that later tiles scale earlier ones to almost nothing and back.
@@ -244,7 +273,7 @@ fn faults_in_attention_are_seen() {
             // s_add_co_u32 s29, s29, 8 becomes 9: some tiles are left out.
             ("tiles", [0x801D_881D, 0x801D_891D]),
             // LN2_LO of the exponential.
-            ("exponential", [0xB5BF_BE8E, 0xB5BF_BE00]),
+            ("exponential", [0xB5BF_BE8E, 0xB6BF_BE8E]),
         ] {
             assert_ne!(case.run(0, 0, 2, Some(change)), expected, "{format:?}, {what}");
         }
@@ -287,6 +316,17 @@ impl WriteCase {
 
     /// The pool after a run.
     fn run(&self, bias: i32, snapshot: usize, groups: u32, change: Option<[u32; 2]>) -> Vec<u8> {
+        self.run_counted(bias, snapshot, groups, change).0
+    }
+
+    /// The same, and the wave instructions that were executed.
+    fn run_counted(
+        &self,
+        bias: i32,
+        snapshot: usize,
+        groups: u32,
+        change: Option<[u32; 2]>,
+    ) -> (Vec<u8>, u64) {
         let mut device = Device::new(bias);
         let elements = self.cache.elements as u32;
         let step_va = kv::step(&mut device, &self.rows, snapshot);
@@ -308,7 +348,7 @@ impl WriteCase {
         };
         let name = format!("kv_write_{}", self.cache.format.name());
         run(&mut device, &name, change, block.as_bytes(), groups);
-        device.bytes(buffer_va, self.cache.bytes.len())
+        (device.bytes(buffer_va, self.cache.bytes.len()), device.wave_instructions())
     }
 
     fn check(&mut self, what: &str, bias: i32, snapshot: usize, groups: u32) {
@@ -377,6 +417,18 @@ fn corner_blocks() -> Vec<Vec<f32>> {
     blocks
 }
 
+/// These blocks as keys, and as values backwards with the other sign.
+fn corner_case(format: KvFormat, mut blocks: Vec<Vec<f32>>) -> WriteCase {
+    let elements = 1024;
+    let count = blocks.len().div_ceil(elements / 32);
+    blocks.resize(count * elements / 32, vec![0.0; 32]);
+    let rows: Vec<(usize, usize, bool)> = (0..count).map(|row| (0, row, true)).collect();
+    let mut case = WriteCase::new(format, elements, &rows);
+    case.keys = blocks.concat().chunks(elements).map(<[f32]>::to_vec).collect();
+    case.values = case.keys.iter().map(|row| row.iter().rev().map(|x| -x).collect()).collect();
+    case
+}
+
 #[test]
 fn kv_write_at_the_corners_of_the_formats() {
     let mut blocks = corner_blocks();
@@ -386,14 +438,8 @@ fn kv_write_at_the_corners_of_the_formats() {
         let scale = 2f32.powi(random.below(40) as i32 - 25);
         blocks.push(random.reals(32).iter().map(|x| x * scale).collect());
     }
-    let elements = 1024;
-    let rows = blocks.len().div_ceil(elements / 32);
-    blocks.resize(rows * elements / 32, vec![0.0; 32]);
-    let all: Vec<(usize, usize, bool)> = (0..rows).map(|row| (0, row, true)).collect();
     for format in KvFormat::ALL {
-        let mut case = WriteCase::new(format, elements, &all);
-        case.keys = blocks.concat().chunks(elements).map(<[f32]>::to_vec).collect();
-        case.values = case.keys.iter().map(|row| row.iter().rev().map(|x| -x).collect()).collect();
+        let mut case = corner_case(format, blocks.clone());
         for bias in BIASES {
             case.check("corners", bias, 0, 5);
         }
@@ -403,11 +449,7 @@ fn kv_write_at_the_corners_of_the_formats() {
 /// Small changes of the quantiser show in the stored rows.
 #[test]
 fn faults_in_kv_write_are_seen() {
-    let blocks = corner_blocks();
-    let rows: Vec<(usize, usize, bool)> = (0..blocks.len()).map(|row| (0, row, true)).collect();
-    let mut case = WriteCase::new(KvFormat::Q8_0, 32, &rows);
-    case.keys = blocks.clone();
-    case.values = blocks;
+    let mut case = corner_case(KvFormat::Q8_0, corner_blocks());
     let expected = case.expected();
     assert_eq!(case.run(0, 0, 3, None), expected);
     for (what, change) in [
@@ -415,7 +457,6 @@ fn faults_in_kv_write_are_seen() {
         ("where d is stored as 0", [0x3300_0000, 0x3280_0000]),
         ("1/127", [0x3C01_0204, 0x3C01_0304]),
         ("half away from zero", [0x3EFF_FFFF, 0x3EFF_FF00]),
-        ("16 tokens between keys and values", [0x84A6_8414, 0x84A6_8314]),
     ] {
         assert_ne!(case.run(0, 0, 3, Some(change)), expected, "{what}");
     }

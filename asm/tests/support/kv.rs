@@ -1,5 +1,5 @@
-//! A paged key-value cache for tests: pages in random order, rows encoded by exact arithmetic of their own. Written from
-//! `docs/kernels.md` and `docs/arithmetic.md` for these tests alone.
+//! A paged key-value cache for tests: pages in random order, rows encoded by exact arithmetic of their own.
+//! Written from `docs/kernels.md` and `docs/arithmetic.md` for these tests alone.
 
 use super::harness::Device;
 use super::weights::Random;
@@ -69,13 +69,13 @@ impl KvFormat {
     }
 }
 
-/// f16 to nearest, ties to even: a whole number of steps of the exponent that the value has, in f64, which is exact.
+/// f16 to nearest, ties to even: a whole number of steps of the value's exponent, in f64, which is exact.
 pub fn half_bits(x: f32) -> u16 {
     let sign = ((x.to_bits() >> 31) as u16) << 15;
     let magnitude = f64::from(x.abs());
     let exponent = ((magnitude.to_bits() >> 52) as i32 - 1023).max(-14);
     let steps = (magnitude / 2f64.powi(exponent - 10)).round_ties_even();
-    // With the least exponent, `steps` is the encoding; each exponent more adds 1024 less the hidden bit counted before.
+    // With the least exponent, `steps` is the encoding: the hidden bit counts as 1024. Each exponent more adds that.
     let bits = steps + f64::from(exponent + 14) * 1024.0;
     sign | bits.min(f64::from(0x7C00)) as u16
 }
@@ -184,7 +184,8 @@ impl Cache {
     }
 }
 
-/// A step over rows (slot, position, alive): alive as it says in one snapshot, the other way round in the other.
+/// A step over rows (slot, position, alive): alive as it says in one snapshot, the other way round in the
+/// other.
 pub fn step(device: &mut Device, rows: &[(usize, usize, bool)], snapshot: usize) -> u64 {
     let mut step = Step { epoch: 1, rows: rows.len() as u32, ..Step::default() };
     for (number, (slot, position, is_alive)) in rows.iter().copied().enumerate() {

@@ -1,5 +1,5 @@
-//! What the key-value cache holds of a row, and what is read back: KV_WRITE of `docs/arithmetic.md`, with the layout of
-//! `docs/kernels.md`.
+//! What the key-value cache holds of a row, and what is read back: KV_WRITE of `docs/arithmetic.md`, with the
+//! layout of `docs/kernels.md`.
 //!
 //! Contract: scalar code from the two pages alone. [`store`] gives a whole row, its padding 0; [`load`] takes one.
 
