@@ -34,6 +34,9 @@ macro_rules! kernels {
 
 kernels![
     "boundary",
+    "attention_f16",
+    "attention_f32",
+    "attention_q8_0",
     "copy",
     "embed_bf16",
     "embed_f16",
@@ -42,6 +45,9 @@ kernels![
     "embed_q4_k",
     "embed_q6_k",
     "embed_q8_0",
+    "kv_write_f16",
+    "kv_write_f32",
+    "kv_write_q8_0",
     "matmul_bf16",
     "matmul_f16",
     "matmul_f32",

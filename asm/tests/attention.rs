@@ -2,137 +2,474 @@
 
 mod support;
 
+use support::BIASES;
 use support::harness::Device;
+use support::kv::{self, Cache, KvFormat};
 use support::reference as cpu;
-use support::weights::{self, Format, Random};
-use support::{BIASES, assert_same, planes, step};
+use support::weights::Random;
 use zerocopy::IntoBytes;
 use zrt_asm::params::{self, RowSet};
 
-// --------------------------------------------------------------------------------------------------------- attention
+/// What a fresh buffer of the device is full of.
+const FRESH: u32 = 0x7FC5_A5A5;
+/// Bytes between the end of a row and the start of the next.
+const GAP_BYTES: usize = 32;
+/// Bit of a header's `rows` for the odd snapshot.
+const ODD_SNAPSHOT: u32 = 256;
 
-struct AttentionCase {
-    heads: usize,
-    kv_heads: usize,
-    head_size: usize,
-    position: usize,
+/// Rows `elements` long, with the stride's gap behind each.
+fn strided(rows: &[Vec<f32>]) -> Vec<u32> {
+    let words =
+        |row: &Vec<f32>| row.iter().map(|x| x.to_bits()).chain([FRESH; GAP_BYTES / 4]).collect::<Vec<u32>>();
+    rows.iter().flat_map(words).collect()
 }
 
-fn check_attention(case: &AttentionCase, bias: i32) {
-    let AttentionCase { heads, kv_heads, head_size, position } = *case;
-    let row = kv_heads * head_size;
-    let mut random = Random::new((head_size * 1000 + position) as u64);
-    let query: Vec<f32> = random.reals(heads * head_size).iter().map(|value| value * 4.0).collect();
-    let keys: Vec<f32> = random.reals((position + 1) * row).iter().map(|value| value * 4.0).collect();
-    let values = random.reals((position + 1) * row);
-    let scale = (1.0 / (head_size as f64).sqrt()) as f32;
+fn assert_bytes(what: &str, found: &[u8], expected: &[u8]) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    let difference = found.iter().zip(expected).position(|(found, expected)| found != expected);
+    assert_eq!(difference, None, "{what}: first different byte");
+}
 
-    let mut device = Device::new(bias);
-    let output_va = device.allocate(heads * head_size * 4);
-    let block = params::Attention {
-        header: params::Attention::HEADER,
-        state_va: state(&mut device, position as u32),
-        query_va: device.upload(&query),
-        key_cache_va: device.upload(&keys),
-        value_cache_va: device.upload(&values),
-        output_va,
-        head_size: head_size as u32,
-        row_elements: row as u32,
-        group_size: (heads / kv_heads) as u32,
-        scale: scale.to_bits(),
-    };
-    device.run("attention", block.as_bytes(), heads as u32);
-    let mut expected = Vec::new();
-    for head in 0..heads {
-        let from = head / (heads / kv_heads) * head_size;
-        let part = |cache: &'_ [f32]| -> Vec<Vec<f32>> {
-            cache.chunks(row).map(|row| row[from..from + head_size].to_vec()).collect()
-        };
-        let (keys, values) = (part(&keys), part(&values));
-        let keys: Vec<&[f32]> = keys.iter().map(Vec::as_slice).collect();
-        let values: Vec<&[f32]> = values.iter().map(Vec::as_slice).collect();
-        let q = &query[head * head_size..(head + 1) * head_size];
-        expected.extend(cpu::attention(q, &keys, &values, scale));
+/// Runs a kernel, with a dword of its code changed or as it is.
+fn run(device: &mut Device, name: &str, change: Option<[u32; 2]>, parameters: &[u8], groups: u32) {
+    match change {
+        Some(change) => device.run_changed(name, change, parameters, groups),
+        None => device.run(name, parameters, groups),
     }
-    let what = format!("{heads} heads over {kv_heads} of {head_size}, position {position}, bias {bias}");
-    assert_same(&what, &device.floats(output_va, expected.len()), &expected);
+}
+
+// --------------------------------------------------------------------------------------------------------- attention
+
+/// Rows of a step over a cache that holds random keys and values.
+struct AttentionCase {
+    cache: Cache,
+    rows: Vec<(usize, usize, bool)>,
+    heads: usize,
+    group_size: usize,
+    head_size: usize,
+    scale: f32,
+    queries: Vec<Vec<f32>>,
+}
+
+impl AttentionCase {
+    fn new(
+        format: KvFormat,
+        [heads, kv_heads, head_size]: [usize; 3],
+        rows: &[(usize, usize, bool)],
+    ) -> AttentionCase {
+        let mut random = Random::new((head_size * 1000 + heads * 10 + rows.len()) as u64);
+        let slots = rows.iter().map(|row| row.0 + 1).max().unwrap_or(0);
+        let mut lengths = vec![0; slots];
+        for (slot, position, _) in rows {
+            lengths[*slot] = lengths[*slot].max(position + 1);
+        }
+        let elements = kv_heads * head_size;
+        let mut cache = Cache::new(format, elements, &lengths, FRESH, &mut random);
+        for (slot, length) in lengths.iter().enumerate() {
+            for position in 0..*length {
+                let key: Vec<f32> = random.reals(elements).iter().map(|x| x * 4.0).collect();
+                cache.put(slot, position, &key, &random.reals(elements));
+            }
+        }
+        let query = |_| random.reals(heads * head_size).iter().map(|x| x * 4.0).collect();
+        AttentionCase {
+            cache,
+            queries: rows.iter().map(query).collect(),
+            rows: rows.to_vec(),
+            heads,
+            group_size: heads / kv_heads,
+            head_size,
+            scale: (1.0 / (head_size as f64).sqrt()) as f32,
+        }
+    }
+
+    /// The words of the output buffer.
+    fn expected(&self) -> Vec<u32> {
+        let mut words = Vec::new();
+        for ((slot, position, is_alive), query) in self.rows.iter().zip(&self.queries) {
+            let all = |is_value| -> Vec<Vec<f32>> {
+                (0..=*position).map(|position| self.cache.get(*slot, position, is_value)).collect()
+            };
+            let (keys, values) = (all(false), all(true));
+            for head in 0..self.heads {
+                let from = head / self.group_size * self.head_size;
+                let part = |row: &'_ Vec<f32>| row[from..from + self.head_size].to_vec();
+                let (keys, values): (Vec<_>, Vec<_>) =
+                    (keys.iter().map(part).collect(), values.iter().map(part).collect());
+                let keys: Vec<&[f32]> = keys.iter().map(Vec::as_slice).collect();
+                let values: Vec<&[f32]> = values.iter().map(Vec::as_slice).collect();
+                let q = &query[head * self.head_size..][..self.head_size];
+                let output = cpu::attention(q, &keys, &values, self.scale);
+                words.extend(output.iter().map(|x| if *is_alive { x.to_bits() } else { FRESH }));
+            }
+            words.extend([FRESH; GAP_BYTES / 4]);
+        }
+        words
+    }
+
+    /// The words of the output buffer after a run.
+    fn run(&self, bias: i32, snapshot: usize, groups: u32, change: Option<[u32; 2]>) -> Vec<u32> {
+        self.run_counted(bias, snapshot, groups, change).0
+    }
+
+    /// The same, and the wave instructions that were executed.
+    fn run_counted(
+        &self,
+        bias: i32,
+        snapshot: usize,
+        groups: u32,
+        change: Option<[u32; 2]>,
+    ) -> (Vec<u32>, u64) {
+        let mut device = Device::new(bias);
+        let row_bytes = self.heads * self.head_size * 4 + GAP_BYTES;
+        let output_va = device.allocate(self.rows.len() * row_bytes);
+        let step_va = kv::step(&mut device, &self.rows, snapshot);
+        let mut header = params::Attention::header(step_va, self.heads as u32, RowSet::EachActive);
+        header.rows |= ODD_SNAPSHOT * snapshot as u32;
+        let block = params::Attention {
+            header,
+            query_va: device.upload(&strided(&self.queries)),
+            output_va,
+            page_table_va: device.upload(&self.cache.table),
+            pool_va: self.cache.pool_va(device.upload(&self.cache.bytes)),
+            page_bytes: self.cache.page_bytes,
+            pages_per_slot: self.cache.pages_per_slot as u32,
+            row_elements: self.cache.elements as u32,
+            row_bytes: self.cache.format.row_bytes(self.cache.elements) as u32,
+            stride: row_bytes as u32,
+            head_size: self.head_size as u32,
+            group_size: self.group_size as u32,
+            scale: self.scale.to_bits(),
+            reserved: 0,
+        };
+        let name = format!("attention_{}", self.cache.format.name());
+        run(&mut device, &name, change, block.as_bytes(), groups);
+        (device.words(output_va, self.rows.len() * row_bytes / 4), device.wave_instructions())
+    }
+
+    fn check(&self, what: &str, bias: i32, snapshot: usize, groups: u32) {
+        let (found, expected) = (self.run(bias, snapshot, groups, None), self.expected());
+        let what = format!("{:?}, {what}, bias {bias}, {groups} groups", self.cache.format);
+        assert_bytes(&what, found.as_bytes(), expected.as_bytes());
+    }
+}
+
+/// Decoding rows of several slots and a piece of a prompt, one of each not alive.
+const MIXED_ROWS: [(usize, usize, bool); 8] = [
+    (2, 33, true),
+    (0, 15, true),
+    (3, 40, false),
+    (1, 16, true),
+    (1, 17, true),
+    (1, 18, false),
+    (4, 70, true),
+    (0, 3, true),
+];
+
+#[test]
+fn attention_over_rows_of_several_slots_on_any_grid() {
+    for format in KvFormat::ALL {
+        let case = AttentionCase::new(format, [4, 2, 16], &MIXED_ROWS);
+        for groups in [1, 3, 45] {
+            for snapshot in [0, 1] {
+                case.check("mixed rows", 0, snapshot, groups);
+            }
+        }
+    }
 }
 
 #[test]
 fn attention_over_positions() {
-    for position in [0, 1, 6, 7, 8, 30, 31, 32, 33, 63, 95, 96, 127, 128, 130, 159, 160, 300] {
-        check_attention(&AttentionCase { heads: 4, kv_heads: 2, head_size: 64, position }, 0);
-        check_attention(&AttentionCase { heads: 8, kv_heads: 4, head_size: 8, position }, 0);
+    let positions = [0, 1, 6, 7, 8, 15, 16, 23, 24, 30, 31, 32, 33, 47, 48, 63, 255, 256, 271, 300];
+    let rows: Vec<_> = positions.iter().map(|position| (0, *position, true)).collect();
+    for format in KvFormat::ALL {
+        AttentionCase::new(format, [2, 1, 64], &rows).check("positions, heads of 64", 0, 0, 7);
+        AttentionCase::new(format, [4, 4, 8], &rows).check("positions, heads of 8", 0, 1, 7);
+    }
+}
+
+/// Three tiles for the first wave, two for the others.
+#[test]
+fn attention_over_a_long_sequence() {
+    for format in KvFormat::ALL {
+        AttentionCase::new(format, [1, 1, 32], &[(1, 530, true), (0, 511, true)]).check("long", 0, 0, 2);
     }
 }
 
 #[test]
 fn attention_over_shapes() {
-    for bias in BIASES {
-        for head_size in [4, 8, 20, 32, 36, 64, 80, 96, 128, 132, 192, 256] {
-            check_attention(&AttentionCase { heads: 2, kv_heads: 1, head_size, position: 170 }, bias);
+    let head_sizes = [4, 8, 16, 20, 32, 36, 48, 64, 80, 128, 132, 192, 256];
+    let group_sizes = [[1, 1], [3, 3], [6, 2], [14, 2], [21, 3]];
+    for (shift, format) in KvFormat::ALL.into_iter().enumerate() {
+        for (number, head_size) in head_sizes.into_iter().enumerate() {
+            // Key heads other than the first start within a block where the size is no multiple of 32.
+            let case = AttentionCase::new(format, [4, 2, head_size], &[(0, 44, true), (1, 18, true)]);
+            case.check(&format!("heads of {head_size}"), BIASES[(number + shift) % 3], 0, 3);
         }
-        for (heads, kv_heads) in [(1, 1), (3, 3), (6, 2), (14, 2), (21, 3)] {
-            check_attention(&AttentionCase { heads, kv_heads, head_size: 12, position: 45 }, bias);
+        for (number, [heads, kv_heads]) in group_sizes.into_iter().enumerate() {
+            let case = AttentionCase::new(format, [heads, kv_heads, 12], &[(0, 40, true)]);
+            let what = format!("{heads} heads over {kv_heads}");
+            case.check(&what, BIASES[(number + shift) % 3], 0, 4);
         }
     }
+}
+
+/// Wave instructions of a full tile, and of a wave's 32 elements of key and value, as `docs/kernels.md` says.
+#[test]
+fn instructions_are_as_many_as_stated() {
+    let stated = [(KvFormat::F32, 408, 70), (KvFormat::F16, 424, 72), (KvFormat::Q8_0, 787, 143)];
+    let found = stated.map(|(format, ..)| {
+        let attention = |position| {
+            let case = AttentionCase::new(format, [1, 1, 64], &[(0, position, true)]);
+            case.run_counted(0, 0, 1, None).1
+        };
+        let write =
+            |units: usize| WriteCase::new(format, 256 * units, &[(0, 0, true)]).run_counted(0, 0, 1, None).1;
+        // One tile more for each of the 8 waves; one unit more for each of the 8 waves.
+        (format, (attention(511) - attention(255)) / 8, (write(3) - write(2)) / 8)
+    });
+    assert_eq!(found, stated);
 }
 
 /// Scores so far apart that later tiles scale earlier ones to almost nothing and back.
 #[test]
 fn attention_with_scores_far_apart() {
-    let (head_size, position) = (8usize, 260usize);
-    let mut random = Random::new(77);
-    let query = vec![8.0f32; head_size];
-    let keys: Vec<f32> = (0..=position)
-        .flat_map(|j| vec![if j % 37 == 5 { 30.0 } else { -20.0 } + j as f32 / 16.0; head_size])
-        .collect();
-    let values = random.reals((position + 1) * head_size);
-    let mut device = Device::new(1);
-    let output_va = device.allocate(head_size * 4);
-    let block = params::Attention {
-        header: params::Attention::HEADER,
-        state_va: state(&mut device, position as u32),
-        query_va: device.upload(&query),
-        key_cache_va: device.upload(&keys),
-        value_cache_va: device.upload(&values),
-        output_va,
-        head_size: head_size as u32,
-        row_elements: head_size as u32,
-        group_size: 1,
-        scale: 0.5f32.to_bits(),
-    };
-    device.run("attention", block.as_bytes(), 1);
-    let keys: Vec<&[f32]> = keys.chunks(head_size).collect();
-    let values: Vec<&[f32]> = values.chunks(head_size).collect();
-    let expected = cpu::attention(&query, &keys, &values, 0.5);
-    assert_same("scores far apart", &device.floats(output_va, head_size), &expected);
+    for format in KvFormat::ALL {
+        let mut case = AttentionCase::new(format, [1, 1, 8], &[(0, 560, true)]);
+        case.queries[0] = vec![8.0; 8];
+        case.scale = 0.5;
+        let mut random = Random::new(77);
+        for position in 0..=560 {
+            let key = if position % 37 == 5 { 30.0 } else { -20.0 } + position as f32 / 16.0;
+            case.cache.put(0, position, &[key; 8], &random.reals(8));
+        }
+        case.check("scores far apart", 1, 0, 1);
+    }
+}
+
+/// Pages longer than 4 GiB: the high half of their length counts.
+#[test]
+fn attention_and_kv_write_with_long_pages() {
+    for format in KvFormat::ALL {
+        let mut case = AttentionCase::new(format, [2, 1, 8], &[(0, 9, true)]);
+        case.cache.page_bytes = 5 << 30;
+        case.check("long pages", 0, 0, 2);
+        let mut case = WriteCase::new(format, 8, &[(0, 9, true)]);
+        case.cache.page_bytes = 5 << 30;
+        case.check("long pages", 0, 0, 2);
+    }
+}
+
+/// Changes that cost a page, a wave, a lane and the query its effect show in the result.
+#[test]
+fn faults_in_attention_are_seen() {
+    for format in KvFormat::ALL {
+        let case = AttentionCase::new(format, [2, 1, 64], &[(0, 300, true)]);
+        let expected = case.expected();
+        assert_eq!(case.run(0, 0, 2, None), expected);
+        for (what, change) in [
+            // s_mov_b32 exec_lo: lanes 16..19 take their keys from the tile's first page.
+            ("second page", [0xFFFF_0000, 0xFFF0_0000]),
+            // s_add_co_u32 s29, s29, 8 becomes 9: some tiles are left out.
+            ("tiles", [0x801D_881D, 0x801D_891D]),
+            // LN2_LO of the exponential.
+            ("exponential", [0xB5BF_BE8E, 0xB6BF_BE8E]),
+        ] {
+            assert_ne!(case.run(0, 0, 2, Some(change)), expected, "{format:?}, {what}");
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------- kv_write
+
+struct WriteCase {
+    cache: Cache,
+    rows: Vec<(usize, usize, bool)>,
+    keys: Vec<Vec<f32>>,
+    values: Vec<Vec<f32>>,
+}
+
+impl WriteCase {
+    fn new(format: KvFormat, elements: usize, rows: &[(usize, usize, bool)]) -> WriteCase {
+        let mut random = Random::new((elements * 100 + rows.len()) as u64);
+        let slots = rows.iter().map(|row| row.0 + 1).max().unwrap_or(0);
+        let mut lengths = vec![0; slots];
+        for (slot, position, _) in rows {
+            lengths[*slot] = lengths[*slot].max(position + 1);
+        }
+        let cache = Cache::new(format, elements, &lengths, FRESH, &mut random);
+        let keys = rows.iter().map(|_| random.reals(elements)).collect();
+        let values = rows.iter().map(|_| random.reals(elements)).collect();
+        WriteCase { cache, rows: rows.to_vec(), keys, values }
+    }
+
+    /// The pool as it should be: rows that are not alive, padding and other layers as they were.
+    fn expected(&mut self) -> Vec<u8> {
+        let before = self.cache.bytes.clone();
+        for (number, (slot, position, is_alive)) in self.rows.iter().copied().enumerate() {
+            if is_alive {
+                self.cache.put(slot, position, &self.keys[number], &self.values[number]);
+            }
+        }
+        std::mem::replace(&mut self.cache.bytes, before)
+    }
+
+    /// The pool after a run.
+    fn run(&self, bias: i32, snapshot: usize, groups: u32, change: Option<[u32; 2]>) -> Vec<u8> {
+        self.run_counted(bias, snapshot, groups, change).0
+    }
+
+    /// The same, and the wave instructions that were executed.
+    fn run_counted(
+        &self,
+        bias: i32,
+        snapshot: usize,
+        groups: u32,
+        change: Option<[u32; 2]>,
+    ) -> (Vec<u8>, u64) {
+        let mut device = Device::new(bias);
+        let elements = self.cache.elements as u32;
+        let step_va = kv::step(&mut device, &self.rows, snapshot);
+        let units = zrt_asm::kv_write_units(elements);
+        let mut header = params::KvWrite::header(step_va, units, RowSet::EachActive);
+        header.rows |= ODD_SNAPSHOT * snapshot as u32;
+        let buffer_va = device.upload(&self.cache.bytes);
+        let block = params::KvWrite {
+            header,
+            key_va: device.upload(&strided(&self.keys)),
+            value_va: device.upload(&strided(&self.values)),
+            page_table_va: device.upload(&self.cache.table),
+            pool_va: self.cache.pool_va(buffer_va),
+            page_bytes: self.cache.page_bytes,
+            pages_per_slot: self.cache.pages_per_slot as u32,
+            row_elements: elements,
+            row_bytes: self.cache.format.row_bytes(self.cache.elements) as u32,
+            stride: elements * 4 + GAP_BYTES as u32,
+        };
+        let name = format!("kv_write_{}", self.cache.format.name());
+        run(&mut device, &name, change, block.as_bytes(), groups);
+        (device.bytes(buffer_va, self.cache.bytes.len()), device.wave_instructions())
+    }
+
+    fn check(&mut self, what: &str, bias: i32, snapshot: usize, groups: u32) {
+        let (found, expected) = (self.run(bias, snapshot, groups, None), self.expected());
+        let what = format!("{:?}, {what}, bias {bias}, {groups} groups", self.cache.format);
+        assert_bytes(&what, &found, &expected);
+    }
 }
 
 #[test]
-fn kv_write() {
-    for row in [8usize, 128, 256, 600] {
-        let position = 3;
-        let mut random = Random::new(row as u64);
-        let (key, value) = (random.reals(row), random.reals(row));
-        let before = random.reals(5 * row);
-        let mut device = Device::new(0);
-        let (key_cache_va, value_cache_va) = (device.upload(&before), device.upload(&before));
-        let block = params::KvWrite {
-            header: params::KvWrite::HEADER,
-            state_va: state(&mut device, position as u32),
-            key_va: device.upload(&key),
-            value_va: device.upload(&value),
-            key_cache_va,
-            value_cache_va,
-            row_elements: row as u32,
-            reserved: 0,
-        };
-        device.run("kv_write", block.as_bytes(), (row as u32).div_ceil(256));
-        for (address, written) in [(key_cache_va, &key), (value_cache_va, &value)] {
-            let mut expected = before.clone();
-            expected[position * row..(position + 1) * row].copy_from_slice(written);
-            assert_same(&format!("row of {row}"), &device.floats(address, 5 * row), &expected);
+fn kv_write_over_rows_of_several_slots_on_any_grid() {
+    for format in KvFormat::ALL {
+        for elements in [8, 32, 40, 128, 256, 300, 600] {
+            let mut case = WriteCase::new(format, elements, &MIXED_ROWS);
+            for (groups, snapshot) in [(1, 0), (3, 1), (29, 0)] {
+                case.check(&format!("rows of {elements}"), 0, snapshot, groups);
+            }
         }
+    }
+}
+
+/// A full step of 128 rows, half of them alive.
+#[test]
+fn kv_write_of_a_full_step() {
+    let rows: Vec<_> = (0..128).map(|row| (row % 64, row / 64 * 20 + row % 5, row % 3 != 0)).collect();
+    for format in KvFormat::ALL {
+        WriteCase::new(format, 64, &rows).check("full step", 0, 1, 16);
+    }
+}
+
+/// Blocks of 32 elements in which the rules for rounding, small numbers and large numbers decide.
+fn corner_blocks() -> Vec<Vec<f32>> {
+    let block = |largest: f32, rest: &[f32]| {
+        let mut block = vec![0.0; 32];
+        block[31] = largest;
+        block[..rest.len()].copy_from_slice(rest);
+        block
+    };
+    let mut blocks = vec![
+        vec![0.0; 32],
+        vec![-0.0; 32],
+        vec![1.0; 32],
+        vec![f32::from_bits(1); 32],
+        block(2f32.powi(-126), &[f32::from_bits(1), -2f32.powi(-127)]),
+        // The greatest that f16 holds, as an element and as d; then what becomes infinite as an element.
+        block(65504.0, &[1.0, -65503.9, 0.1]),
+        block(65504.0 * 127.0, &[1e6, -65519.0, 65520.0, -70000.0]),
+    ];
+    // d is a power of two from below f16's range up: halves of it are ties, and their neighbours are not.
+    for exponent in -27..8 {
+        let d = 2f32.powi(exponent);
+        let ties = [0.5, 1.5, 2.5, 3.5, 63.5, 126.5];
+        let around: Vec<f32> = ties
+            .iter()
+            .flat_map(|tie| [(tie * d).next_down(), tie * d, -tie * d, -(tie * d).next_up()])
+            .collect();
+        blocks.push(block(127.0 * d, &around));
+        // Largest elements around the border below which d is stored as 0, 1 and 2 steps of f16.
+        for steps in [0.5f32, 1.5, 2.5] {
+            let border = 127.0 * steps * d;
+            for largest in [border.next_down(), border, border.next_up(), border.next_up().next_up()] {
+                blocks.push(block(-largest, &[largest * 0.5, -largest * 0.25, largest * 0.3]));
+            }
+        }
+    }
+    blocks
+}
+
+/// These blocks as keys, and as values backwards with the other sign.
+fn corner_case(format: KvFormat, mut blocks: Vec<Vec<f32>>) -> WriteCase {
+    let elements = 1024;
+    let count = blocks.len().div_ceil(elements / 32);
+    blocks.resize(count * elements / 32, vec![0.0; 32]);
+    let rows: Vec<(usize, usize, bool)> = (0..count).map(|row| (0, row, true)).collect();
+    let mut case = WriteCase::new(format, elements, &rows);
+    case.keys = blocks.concat().chunks(elements).map(<[f32]>::to_vec).collect();
+    case.values = case.keys.iter().map(|row| row.iter().rev().map(|x| -x).collect()).collect();
+    case
+}
+
+#[test]
+fn kv_write_at_the_corners_of_the_formats() {
+    let mut blocks = corner_blocks();
+    let mut random = Random::new(5);
+    // Largest elements with any bits, so that the quotient by 127 and the reciprocal meet many remainders.
+    for _ in 0..400 {
+        let scale = 2f32.powi(random.below(40) as i32 - 25);
+        blocks.push(random.reals(32).iter().map(|x| x * scale).collect());
+    }
+    for format in KvFormat::ALL {
+        let mut case = corner_case(format, blocks.clone());
+        for bias in BIASES {
+            case.check("corners", bias, 0, 5);
+        }
+    }
+}
+
+/// Small changes of the quantiser show in the stored rows.
+#[test]
+fn faults_in_kv_write_are_seen() {
+    let mut case = corner_case(KvFormat::Q8_0, corner_blocks());
+    let expected = case.expected();
+    assert_eq!(case.run(0, 0, 3, None), expected);
+    for (what, change) in [
+        ("the number below 1/2", [0x3EFF_FFFF, 0x3F00_0000]),
+        ("where d is stored as 0", [0x3300_0000, 0x3280_0000]),
+        ("1/127", [0x3C01_0204, 0x3C01_0304]),
+        ("half away from zero", [0x3EFF_FFFF, 0x3EFF_FF00]),
+    ] {
+        assert_ne!(case.run(0, 0, 3, Some(change)), expected, "{what}");
+    }
+}
+
+/// The kernel's quotient by 127 is the correctly rounded one for every significand.
+#[test]
+fn the_quotient_by_127_is_correctly_rounded() {
+    let reciprocal = f32::from_bits(0x3C01_0204);
+    for bits in 0x3F80_0000..0x4000_0000u32 {
+        let x = f32::from_bits(bits);
+        let quotient = x * reciprocal;
+        let residual = quotient.mul_add(-127.0, x);
+        assert_eq!(residual.mul_add(reciprocal, quotient).to_bits(), (x / 127.0).to_bits(), "{x:e}");
     }
 }

@@ -87,9 +87,9 @@ struct WaveState {
 pub fn attention(q: &[f32], keys: &[&[f32]], values: &[&[f32]], scale: f32) -> Vec<f32> {
     let tiles = keys.len().div_ceil(32);
     let mut waves: Vec<WaveState> = Vec::new();
-    for wave in 0..tiles.min(4) {
+    for wave in 0..tiles.min(8) {
         let mut state: Option<WaveState> = None;
-        for tile in (wave..tiles).step_by(4) {
+        for tile in (wave..tiles).step_by(8) {
             let range = 32 * tile..keys.len().min(32 * tile + 32);
             state = Some(attention_tile(state, q, &keys[range.clone()], &values[range], scale));
         }

@@ -5,10 +5,12 @@
 
 pub mod arithmetic;
 pub mod dequantise;
+pub mod kv;
 pub mod operations;
 
 use crate::executor::{Cache, Executor, ExecutorError, StepSnapshot, check_prompt};
 use crate::graph::{Operation, ValueId};
+use crate::kv_format::KvFormat;
 use crate::model::{Model, RopeLayout, WeightId};
 use crate::plan::{ExecutionPlan, Place};
 use crate::rope_table::rope_table;
@@ -21,8 +23,10 @@ pub struct Oracle {
     rope: Vec<f32>,
     activations: Vec<f32>,
     logits: Vec<f32>,
+    /// Keys and values as attention reads them: rounded to the format.
     keys: Vec<f32>,
     values: Vec<f32>,
+    format: KvFormat,
     tokens: Vec<u32>,
     prompt_length: u32,
     state: StepSnapshot,
@@ -55,8 +59,13 @@ fn adapter(operation: &Operation) -> Result<Adapter, ExecutorError> {
 }
 
 impl Oracle {
-    /// Reads and dequantises every weight.
+    /// Reads and dequantises every weight. Keys and values are kept as they are computed.
     pub fn new(model: &Model, context: u32) -> Result<Oracle, ExecutorError> {
+        Oracle::new_with(model, context, KvFormat::F32)
+    }
+
+    /// As [`Oracle::new`], with keys and values kept in this format.
+    pub fn new_with(model: &Model, context: u32, format: KvFormat) -> Result<Oracle, ExecutorError> {
         let plan = ExecutionPlan::step(model, context, 1)?;
         for instruction in &plan.instructions {
             adapter(&instruction.node.operation)?;
@@ -85,6 +94,7 @@ impl Oracle {
             logits: vec![0.0; config.vocabulary as usize],
             keys: vec![0.0; cache],
             values: vec![0.0; cache],
+            format,
             tokens: vec![0; context as usize],
             prompt_length: 0,
             state: StepSnapshot::default(),
@@ -172,7 +182,9 @@ impl Oracle {
     fn kv_write(&mut self, operation: &Operation) {
         let Operation::KvWrite { key, value, layer } = *operation else { return };
         let row = self.cache_row(layer, self.state.position);
-        let (key, value) = (self.get(key), self.get(value));
+        let as_stored =
+            |elements: Vec<f32>| kv::load(self.format, &kv::store(self.format, &elements), elements.len());
+        let (key, value) = (as_stored(self.get(key)), as_stored(self.get(value)));
         self.keys[row.clone()].copy_from_slice(&key);
         self.values[row].copy_from_slice(&value);
     }

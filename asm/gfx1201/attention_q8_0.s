@@ -1,0 +1,16 @@
+// ATTENTION over a cache of Q8_0 on the dispatch path.
+//
+//! parameters Attention
+//! workgroup 256 1 1
+//! vgprs 90
+//! sgprs 98
+//! lds 10496
+
+.include "include/params.inc"
+.include "include/machine.inc"
+.include "include/math.inc"
+.include "body/attention.inc"
+
+	DISPATCH_BEGIN
+	ATTENTION_BODY Q8_0
+	DISPATCH_END

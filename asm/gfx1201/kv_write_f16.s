@@ -1,0 +1,16 @@
+// KV_WRITE of F16 on the dispatch path.
+//
+//! parameters KvWrite
+//! workgroup 256 1 1
+//! vgprs 12
+//! sgprs 98
+//! lds 0
+
+.include "include/params.inc"
+.include "include/machine.inc"
+.include "include/math.inc"
+.include "body/kv_write.inc"
+
+	DISPATCH_BEGIN
+	KV_WRITE_BODY F16
+	DISPATCH_END
