@@ -2,7 +2,7 @@
 //
 //! parameters Copy
 //! workgroup 256 1 1
-//! vgprs 6
+//! vgprs 10
 //! sgprs 106
 //! lds 0
 

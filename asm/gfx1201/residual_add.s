@@ -2,7 +2,7 @@
 //
 //! parameters ResidualAdd
 //! workgroup 256 1 1
-//! vgprs 4
+//! vgprs 10
 //! sgprs 106
 //! lds 0
 

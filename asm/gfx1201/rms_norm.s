@@ -2,7 +2,7 @@
 //
 //! parameters RmsNorm
 //! workgroup 256 1 1
-//! vgprs 20
+//! vgprs 18
 //! sgprs 106
 //! lds 32
 

@@ -2,7 +2,7 @@
 //
 //! parameters SwiGlu
 //! workgroup 256 1 1
-//! vgprs 9
+//! vgprs 10
 //! sgprs 106
 //! lds 0
 
