@@ -3,7 +3,7 @@
 //! parameters RmsNorm
 //! workgroup 256 1 1
 //! vgprs 18
-//! sgprs 106
+//! sgprs 98
 //! lds 32
 
 .include "include/params.inc"

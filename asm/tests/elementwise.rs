@@ -1,6 +1,7 @@
-//! Norms, rotary embedding, gate, addition, copy on the virtual device's shader engine against a separate computation,
-//! bit for bit: over several rows of a step, of which some do not count, with rows further apart than they are long,
-//! and on grids smaller and larger than the work. What lies between rows, and rows that do not count, stays.
+//! Norms, rotary embedding, gate, addition, copy on the virtual device's shader engine against a separate
+//! computation, bit for bit: over several rows of a step, of which some do not count, with rows further apart
+//! than they are long, and on grids smaller and larger than the work. What lies between rows, and rows that
+//! do not count, stays.
 
 mod support;
 
@@ -17,7 +18,7 @@ const PADDING: f32 = f32::from_bits(0x7FC1_2345);
 /// The flag of a header's `rows` that takes the odd snapshot.
 const ODD_SNAPSHOT: u32 = 256;
 
-// -------------------------------------------------------------------------------------------------------------- rows
+// ------------------------------------------------------------------------------------------------------ rows
 
 /// The rows of a step: which of them do not count any more (by snapshot), which have an output.
 #[derive(Clone, Debug)]
@@ -32,8 +33,12 @@ const SCENE: Scene = Scene { rows: 7, dead: [&[1, 4], &[0, 4, 6]], is_odd: false
 const ALL_ROWS: Scene = Scene { rows: 3, dead: [&[], &[]], is_odd: false, outputs: &[2] };
 const NO_ROWS: Scene = Scene { rows: 0, dead: [&[], &[]], is_odd: false, outputs: &[] };
 /// More rows than one 64-bit mask holds.
-const MANY_ROWS: Scene =
-    Scene { rows: 128, dead: [&[3, 31, 32, 63, 64, 100, 127], &[0, 67]], is_odd: false, outputs: &[0, 66, 127] };
+const MANY_ROWS: Scene = Scene {
+    rows: 128,
+    dead: [&[3, 31, 32, 63, 64, 100, 127], &[0, 67]],
+    is_odd: false,
+    outputs: &[0, 66, 127],
+};
 
 impl Scene {
     fn odd(self) -> Scene {
@@ -86,7 +91,8 @@ impl Scene {
     }
 }
 
-/// Rows in memory, `stride` elements apart; nothing behind the last, so that the page ends there. No row: some padding.
+/// Rows in memory, `stride` elements apart; nothing behind the last, so that the page ends there. No row:
+/// some padding.
 fn lay_out(rows: &[Vec<f32>], stride: usize) -> Vec<f32> {
     if rows.is_empty() {
         return vec![PADDING; stride];
@@ -123,7 +129,7 @@ fn on_every_grid(what: &str, units: usize, case: impl Fn(u32) -> (Vec<f32>, Vec<
     }
 }
 
-// ------------------------------------------------------------------------------------------------------------- norms
+// ----------------------------------------------------------------------------------------------------- norms
 
 #[derive(Clone, Debug)]
 struct RmsNormCase {
@@ -203,7 +209,9 @@ fn rms_norm_of_rows_that_count() {
     for scene in [SCENE, SCENE.odd(), ALL_ROWS, NO_ROWS, MANY_ROWS, MANY_ROWS.odd()] {
         for in_place in [false, true] {
             let case = RmsNormCase { count: 300, in_place, scene: scene.clone(), ..RMS_NORM };
-            on_every_grid(&format!("{case:?}"), scene.rows, |groups| case.results(RowSet::EachActive, groups));
+            on_every_grid(&format!("{case:?}"), scene.rows, |groups| {
+                case.results(RowSet::EachActive, groups)
+            });
         }
     }
 }
@@ -231,7 +239,13 @@ fn rms_norm_far_from_one() {
     }
 }
 
-fn qk_norm_case(scene: &Scene, heads: usize, head_size: usize, bias: i32, groups: u32) -> (Vec<f32>, Vec<f32>) {
+fn qk_norm_case(
+    scene: &Scene,
+    heads: usize,
+    head_size: usize,
+    bias: i32,
+    groups: u32,
+) -> (Vec<f32>, Vec<f32>) {
     let stride = heads * head_size + 20;
     let mut random = Random::new((heads + head_size) as u64);
     let (x, weight) = (random_rows(&mut random, scene.rows, heads * head_size), random.reals(head_size));
@@ -269,7 +283,7 @@ fn qk_norm_of_every_head_size() {
 #[test]
 fn qk_norm_of_rows_that_count() {
     for scene in [SCENE, SCENE.odd(), NO_ROWS, MANY_ROWS] {
-        for heads in [2, 8, 11] {
+        for heads in [2usize, 8, 11] {
             let units = scene.rows * heads.div_ceil(8);
             on_every_grid(&format!("{heads} heads, {scene:?}"), units, |groups| {
                 qk_norm_case(&scene, heads, 32, 0, groups)
@@ -278,7 +292,7 @@ fn qk_norm_of_rows_that_count() {
     }
 }
 
-// -------------------------------------------------------------------------------------------------------------- rope
+// ------------------------------------------------------------------------------------------------------ rope
 
 #[derive(Clone, Debug)]
 struct RopeCase {
@@ -347,7 +361,7 @@ fn rope_of_every_head_size() {
 fn rope_of_rows_that_count() {
     for is_interleaved in [false, true] {
         for scene in [SCENE, SCENE.odd(), NO_ROWS, MANY_ROWS] {
-            for heads in [2, 8, 11] {
+            for heads in [2usize, 8, 11] {
                 let case = RopeCase { is_interleaved, heads, scene: scene.clone(), ..ROPE };
                 let units = scene.rows * heads.div_ceil(8);
                 on_every_grid(&format!("{case:?}"), units, |groups| case.results(groups));
@@ -356,7 +370,7 @@ fn rope_of_rows_that_count() {
     }
 }
 
-// -------------------------------------------------------------------------------------------- element by element
+// ---------------------------------------------------------------------------------------- element by element
 
 #[derive(Clone, Debug)]
 struct SwigluCase {
@@ -484,14 +498,14 @@ fn copy() {
     }
 }
 
-// ------------------------------------------------------------------------------------------------------------ faults
+// ---------------------------------------------------------------------------------------------------- faults
 
 fn differs((found, expected): (Vec<f32>, Vec<f32>)) -> bool {
     found.iter().map(|value| value.to_bits()).ne(expected.iter().map(|value| value.to_bits()))
 }
 
-/// The comparisons see faults of the arithmetic: one constant wrong in its fifth digit, and an approximate instruction
-/// that is not repaired.
+/// The comparisons see faults of the arithmetic: one constant wrong in its fifth digit, and an approximate
+/// instruction that is not repaired.
 #[test]
 fn planted_faults_of_the_arithmetic_are_seen() {
     let case = SwigluCase { count: 1000, scene: ALL_ROWS, ..SWIGLU };
@@ -508,7 +522,8 @@ fn planted_faults_of_the_arithmetic_are_seen() {
     }
 }
 
-/// The comparisons see a row taken that does not count, a row of another number, and a position of another row.
+/// The comparisons see a row taken that does not count, a row of another number, and a position of another
+/// row.
 #[test]
 fn planted_faults_of_the_rows_are_seen() {
     const S_CMP_EQ_U32_S3_S3: u32 = 0xBF06_0303;
@@ -525,8 +540,7 @@ fn planted_faults_of_the_rows_are_seen() {
 
     // Last dwords of the load of the position: offset in bits 31:8, address register below.
     let offset_of = |field: usize| ((core::mem::offset_of!(Step, row) + field) as u32) << 8 | 1;
-    let change =
-        Some([offset_of(core::mem::offset_of!(Row, position)), offset_of(size_of::<Row>() + 4)]);
+    let change = Some([offset_of(core::mem::offset_of!(Row, position)), offset_of(size_of::<Row>() + 4)]);
     assert!(!differs(ROPE.results(3)));
     assert!(differs(RopeCase { change, ..ROPE }.results(3)), "the next row's position");
 }
