@@ -2,8 +2,8 @@
 //
 //! parameters RmsNorm
 //! workgroup 256 1 1
-//! vgprs 20
-//! sgprs 104
+//! vgprs 18
+//! sgprs 98
 //! lds 32
 
 .include "include/params.inc"

@@ -2,8 +2,8 @@
 //
 //! parameters SwiGlu
 //! workgroup 256 1 1
-//! vgprs 9
-//! sgprs 104
+//! vgprs 10
+//! sgprs 98
 //! lds 0
 
 .include "include/params.inc"

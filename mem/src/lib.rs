@@ -1,7 +1,8 @@
-//! Typed addresses and lengths, heaps, the memory plan, and the one view of memory shared with a device.
+//! Typed addresses and lengths, heaps, the memory plan, pages with owners, and the one view of memory shared
+//! with a device.
 //!
-//! Contract: this crate knows nothing of Linux. `unsafe` exists in [`shared`] only, and each block there states
-//! its proof. Nothing here allocates after construction unless its documentation says so.
+//! Contract: this crate knows nothing of Linux. `unsafe` exists in [`shared`] only, and each block there
+//! states its proof. Nothing here allocates after construction unless its documentation says so.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
 
@@ -9,8 +10,10 @@ extern crate alloc;
 
 pub mod address;
 pub mod heap;
+pub mod pages;
 pub mod shared;
 
 pub use address::{ByteLen, DwordLen, GpuVa};
 pub use heap::Heap;
+pub use pages::PageAllocator;
 pub use shared::SharedView;

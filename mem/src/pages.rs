@@ -1,0 +1,502 @@
+//! The host's allocator of pages of one size, as those of the key-value cache.
+//!
+//! A page is free or is held by owners, each a slot and the serial number of the request in it. A grant gives
+//! pages to one owner. Sharing lets further owners hold the same page, each with a reference of its own. A
+//! page is free again when its last reference is released. An owner may hold several references to one page
+//! and releases each. A page that is held belongs to one of its holders: the one it was granted to, and when
+//! that one's last reference goes, the holder who came to it last.
+//!
+//! Contract: a call either does all that it says or gives an error and changes nothing. Nothing allocates
+//! after construction, except [`PageAllocator::audit`], and [`PageAllocator::grant`] where the caller's
+//! vector lacks room. A view that is given to [`PageAllocator::mirror`] holds every page's [`PageMeta`] at
+//! all times: each change stores the 16 bytes of the page, by relaxed stores. A device that reads them needs
+//! an order of its own.
+//!
+//! Cost: grant O(1) for each page; share O(1); release O(references of the page); release_all O(references of
+//! the slot's owners, of slots equal to it modulo 64 too) plus, for each one released, O(references of its
+//! page); audit O(pages + references). Host memory: 36 bytes for each page and 24 for each share that may
+//! exist. Mirror: 16 bytes for each page.
+
+use crate::shared::SharedView;
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// No page, no holding.
+const NONE: u32 = u32::MAX;
+/// Lists of holdings by slot. With at most as many slots, each list is one slot's.
+const LISTS: usize = 64;
+/// Pages and shares of an allocator at most, each: their sum stays below [`NONE`].
+const COUNT_MAX: u32 = 1 << 30;
+
+/// Who holds a page: the request with this serial number, in this slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Owner {
+    /// Slot.
+    pub slot: u32,
+    /// Serial number of the request. No request has 0.
+    pub serial: u32,
+}
+
+/// What the mirror says of a page, as four little-endian dwords. A free page is all 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageMeta {
+    /// Slot of the owner that the page belongs to.
+    pub owner_slot: u32,
+    /// Serial number of that owner.
+    pub owner_serial: u32,
+    /// References of all owners together; 0: free.
+    pub references: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
+impl PageMeta {
+    /// Bytes in the mirror.
+    pub const BYTES: usize = 16;
+
+    /// The structure of a page, as the mirror holds it. Panics where the view ends before it.
+    pub fn load(view: &SharedView, page: u32) -> PageMeta {
+        let word = |offset| view.load_u32(page as usize * PageMeta::BYTES + offset);
+        PageMeta { owner_slot: word(0), owner_serial: word(4), references: word(8), reserved: word(12) }
+    }
+
+    /// The reverse of [`PageMeta::load`].
+    pub fn store(&self, view: &SharedView, page: u32) {
+        let words = [self.owner_slot, self.owner_serial, self.references, self.reserved];
+        for (index, word) in words.into_iter().enumerate() {
+            view.store_u32(page as usize * PageMeta::BYTES + 4 * index, word);
+        }
+    }
+
+    /// The owner that the page belongs to; `None` of a free page.
+    pub const fn owner(&self) -> Option<Owner> {
+        match self.references {
+            0 => None,
+            _ => Some(Owner { slot: self.owner_slot, serial: self.owner_serial }),
+        }
+    }
+}
+
+/// A grant asked for more pages than are free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{wanted} pages are wanted, {free} are free")]
+pub struct Exhausted {
+    /// Pages asked for.
+    pub wanted: u32,
+    /// Pages that were free, and still are.
+    pub free: u32,
+}
+
+/// A call about a page was wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PageError {
+    /// There is no such page.
+    #[error("page {page} does not exist: there are {pages}")]
+    Unknown {
+        /// The number given.
+        page: u32,
+        /// Pages that there are.
+        pages: u32,
+    },
+    /// Nobody holds the page: it was released before, or never granted.
+    #[error("page {page} is free")]
+    Free {
+        /// The page.
+        page: u32,
+    },
+    /// Others hold the page.
+    #[error("page {page} is not held by {by:?}, but by {owner:?}")]
+    NotOwner {
+        /// The page.
+        page: u32,
+        /// The owner given.
+        by: Owner,
+        /// The owner that the page belongs to.
+        owner: Owner,
+    },
+    /// As many shares exist as the allocator was made for.
+    #[error("{limit} shares exist already")]
+    SharesExhausted {
+        /// Shares that may exist.
+        limit: u32,
+    },
+}
+
+/// A view is too short for a mirror.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a mirror needs {needed} bytes, the view has {len}")]
+pub struct MirrorTooShort {
+    /// Bytes of a mirror of all pages.
+    pub needed: usize,
+    /// Bytes of the view.
+    pub len: usize,
+}
+
+/// References of one owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leak {
+    /// The owner.
+    pub owner: Owner,
+    /// References that the owner holds.
+    pub references: u32,
+}
+
+/// What [`PageAllocator::audit`] found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Audit {
+    /// Pages that are free.
+    pub free: u32,
+    /// Pages that are held.
+    pub held: u32,
+    /// Owners that hold references, ascending.
+    pub leaks: Vec<Leak>,
+    /// Pages that contradict themselves: neither free nor held, both, or with a wrong count. Always 0.
+    pub broken: u32,
+}
+
+impl Audit {
+    /// Nobody holds anything, and every page is free.
+    pub fn is_clean(&self) -> bool {
+        self.held == 0 && self.leaks.is_empty() && self.broken == 0
+    }
+}
+
+/// One reference of one owner to one page.
+#[derive(Clone, Copy, Debug)]
+struct Holding {
+    owner: Owner,
+    page: u32,
+    /// The page's next holding.
+    next_of_page: u32,
+    /// Neighbours in the list of the owner's slot. Holdings that are not in use are chained by `next`.
+    next: u32,
+    previous: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Page {
+    /// The holding of the owner that the page belongs to; the others follow, newest first. [`NONE`] of a free
+    /// page.
+    first: u32,
+    references: u32,
+}
+
+/// The allocator. See the module's text.
+#[derive(Debug)]
+pub struct PageAllocator {
+    pages: Vec<Page>,
+    /// Free pages; the next to be granted is the last.
+    free: Vec<u32>,
+    holdings: Vec<Holding>,
+    unused_holding: u32,
+    lists: [u32; LISTS],
+    /// References beyond the first of each page.
+    shares: u32,
+    share_limit: u32,
+    /// State of the generator, where the order is shuffled.
+    order: Option<u64>,
+    mirror: Option<SharedView>,
+}
+
+impl PageAllocator {
+    /// All of `pages` free: granted from 0 upwards, and the page last released first. There may be as many
+    /// shares as pages. Panics beyond 2^30 pages.
+    pub fn new(pages: u32) -> PageAllocator {
+        PageAllocator::with_share_limit(pages, pages)
+    }
+
+    /// As [`PageAllocator::new`], for this many shares: references beyond the first of each page. Panics
+    /// beyond 2^30.
+    pub fn with_share_limit(pages: u32, share_limit: u32) -> PageAllocator {
+        assert!(pages <= COUNT_MAX && share_limit <= COUNT_MAX, "at most {COUNT_MAX} pages and shares");
+        let count = pages + share_limit;
+        let unused = |index| Holding {
+            owner: Owner { slot: 0, serial: 0 },
+            page: NONE,
+            next_of_page: NONE,
+            next: if index + 1 < count { index + 1 } else { NONE },
+            previous: NONE,
+        };
+        PageAllocator {
+            pages: vec![Page { first: NONE, references: 0 }; pages as usize],
+            free: (0..pages).rev().collect(),
+            holdings: (0..count).map(unused).collect(),
+            unused_holding: if count > 0 { 0 } else { NONE },
+            lists: [NONE; LISTS],
+            shares: 0,
+            share_limit,
+            order: None,
+            mirror: None,
+        }
+    }
+
+    /// Pages are granted in an order that looks random and repeats with the seed: the layouts that long runs
+    /// lead to, from the start. To be called before the first grant.
+    #[must_use]
+    pub fn with_order_seed(mut self, seed: u64) -> PageAllocator {
+        self.order = Some(seed);
+        for index in (1..self.free.len()).rev() {
+            let other = self.draw(index as u32 + 1) as usize;
+            self.free.swap(index, other);
+        }
+        self
+    }
+
+    /// Stores every page's [`PageMeta`] into the view, and from now on every change.
+    pub fn mirror(&mut self, view: SharedView) -> Result<(), MirrorTooShort> {
+        let needed = self.pages.len() * PageMeta::BYTES;
+        if view.len() < needed {
+            return Err(MirrorTooShort { needed, len: view.len() });
+        }
+        self.mirror = Some(view);
+        (0..self.page_count()).for_each(|page| self.store(page));
+        Ok(())
+    }
+
+    /// Pages that there are.
+    pub fn page_count(&self) -> u32 {
+        self.pages.len() as u32
+    }
+
+    /// Pages that are free.
+    pub fn free_count(&self) -> u32 {
+        self.free.len() as u32
+    }
+
+    /// What the mirror holds of a page; `None` where there is no such page.
+    pub fn meta(&self, page: u32) -> Option<PageMeta> {
+        let Page { first, references } = *self.pages.get(page as usize)?;
+        let Some(holding) = self.holdings.get(first as usize) else {
+            return Some(PageMeta::default());
+        };
+        let Owner { slot, serial } = holding.owner;
+        Some(PageMeta { owner_slot: slot, owner_serial: serial, references, reserved: 0 })
+    }
+
+    /// Appends `count` pages to `out`, which `owner` holds from now on; or none.
+    pub fn grant(&mut self, owner: Owner, count: u32, out: &mut Vec<u32>) -> Result<(), Exhausted> {
+        let free = self.free_count();
+        let Some(rest) = free.checked_sub(count) else {
+            return Err(Exhausted { wanted: count, free });
+        };
+        out.reserve(count as usize);
+        for index in (rest..free).rev() {
+            let page = self.free[index as usize];
+            self.attach(page, owner);
+            out.push(page);
+        }
+        self.free.truncate(rest as usize);
+        Ok(())
+    }
+
+    /// Gives `owner` a reference to a page that is held.
+    pub fn share(&mut self, page: u32, owner: Owner) -> Result<(), PageError> {
+        self.first_owner(page)?;
+        if self.shares == self.share_limit {
+            return Err(PageError::SharesExhausted { limit: self.share_limit });
+        }
+        self.shares += 1;
+        self.attach(page, owner);
+        Ok(())
+    }
+
+    /// Takes one reference to a page back from `owner`, the newest; the page is free after the last.
+    pub fn release(&mut self, page: u32, owner: Owner) -> Result<(), PageError> {
+        let first = self.first_owner(page)?;
+        let first_holding = self.pages[page as usize].first;
+        let mut holding = self.holdings[first_holding as usize].next_of_page;
+        while holding != NONE && self.holdings[holding as usize].owner != owner {
+            holding = self.holdings[holding as usize].next_of_page;
+        }
+        if holding == NONE && first != owner {
+            return Err(PageError::NotOwner { page, by: owner, owner: first });
+        }
+        self.detach(if holding == NONE { first_holding } else { holding });
+        Ok(())
+    }
+
+    /// Takes every reference back from `owner`. Gives their number.
+    pub fn release_all(&mut self, owner: Owner) -> u32 {
+        let mut released = 0;
+        let mut holding = self.lists[list_of(owner)];
+        while holding != NONE {
+            let next = self.holdings[holding as usize].next;
+            if self.holdings[holding as usize].owner == owner {
+                self.detach(holding);
+                released += 1;
+            }
+            holding = next;
+        }
+        released
+    }
+
+    /// Counts everything anew, from the pages, the free ones and the lists, and compares.
+    pub fn audit(&self) -> Audit {
+        let mut by_owner: BTreeMap<Owner, u32> = BTreeMap::new();
+        let mut listed = vec![0u32; self.pages.len()];
+        for first in self.lists {
+            let mut holding = first;
+            while let Some(Holding { owner, page, next, .. }) = self.holdings.get(holding as usize) {
+                *by_owner.entry(*owner).or_default() += 1;
+                if let Some(count) = listed.get_mut(*page as usize) {
+                    *count += 1;
+                }
+                holding = *next;
+            }
+        }
+        let mut times_free = vec![0u32; self.pages.len()];
+        for page in &self.free {
+            times_free[*page as usize] += 1;
+        }
+        let (mut held, mut broken) = (0, 0);
+        for (page, Page { first, references }) in self.pages.iter().enumerate() {
+            let mut chained = 0;
+            let mut holding = *first;
+            while let Some(Holding { next_of_page, .. }) = self.holdings.get(holding as usize) {
+                chained += 1;
+                holding = *next_of_page;
+            }
+            held += u32::from(*references > 0);
+            let agrees = *references == chained && *references == listed[page];
+            broken += u32::from(!agrees || times_free[page] != u32::from(*references == 0));
+        }
+        let leaks = by_owner.into_iter().map(|(owner, references)| Leak { owner, references }).collect();
+        Audit { free: self.free_count(), held, leaks, broken }
+    }
+
+    /// The owner that the page belongs to.
+    fn first_owner(&self, page: u32) -> Result<Owner, PageError> {
+        let meta = self.meta(page).ok_or(PageError::Unknown { page, pages: self.page_count() })?;
+        meta.owner().ok_or(PageError::Free { page })
+    }
+
+    /// One more reference. There is an unused holding: as many exist as pages and shares together.
+    fn attach(&mut self, page: u32, owner: Owner) {
+        let index = self.unused_holding;
+        let (list, first) = (list_of(owner), self.pages[page as usize].first);
+        let neighbour = self.lists[list];
+        // Behind the first, which stays the first as long as its owner holds the page.
+        let next_of_page = match first {
+            NONE => NONE,
+            _ => core::mem::replace(&mut self.holdings[first as usize].next_of_page, index),
+        };
+        let unused = core::mem::replace(
+            &mut self.holdings[index as usize],
+            Holding { owner, page, next_of_page, next: neighbour, previous: NONE },
+        );
+        self.unused_holding = unused.next;
+        if neighbour != NONE {
+            self.holdings[neighbour as usize].previous = index;
+        }
+        self.lists[list] = index;
+        let state = &mut self.pages[page as usize];
+        state.references += 1;
+        if first == NONE {
+            state.first = index;
+        }
+        self.store(page);
+    }
+
+    /// Ends a holding, and frees its page if it was the last.
+    fn detach(&mut self, index: u32) {
+        let Holding { owner, page, next_of_page, next, previous } = self.holdings[index as usize];
+        match previous {
+            NONE => self.lists[list_of(owner)] = next,
+            _ => self.holdings[previous as usize].next = next,
+        }
+        if next != NONE {
+            self.holdings[next as usize].previous = previous;
+        }
+        if self.pages[page as usize].first == index {
+            self.pages[page as usize].first = next_of_page;
+        } else {
+            let mut before = self.pages[page as usize].first;
+            while self.holdings[before as usize].next_of_page != index {
+                before = self.holdings[before as usize].next_of_page;
+            }
+            self.holdings[before as usize].next_of_page = next_of_page;
+        }
+        self.holdings[index as usize].next = self.unused_holding;
+        self.unused_holding = index;
+        self.pages[page as usize].references -= 1;
+        if self.pages[page as usize].references == 0 {
+            self.put_back(page);
+        } else {
+            self.shares -= 1;
+        }
+        self.store(page);
+    }
+
+    /// A page onto the free ones: to be the next, or somewhere where the order is shuffled.
+    fn put_back(&mut self, page: u32) {
+        self.free.push(page);
+        if self.order.is_some() {
+            let last = self.free.len() - 1;
+            let other = self.draw(self.free_count()) as usize;
+            self.free.swap(last, other);
+        }
+    }
+
+    /// A number below `bound` from the seed's sequence: a Weyl sequence through the finaliser of SplitMix64.
+    fn draw(&mut self, bound: u32) -> u32 {
+        let state = self.order.unwrap_or_default().wrapping_add(0x9E37_79B9_7F4A_7C15);
+        self.order = Some(state);
+        let mixed = (state ^ state >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        let high = (mixed ^ mixed >> 31) >> 32;
+        (high * u64::from(bound) >> 32) as u32
+    }
+
+    fn store(&self, page: u32) {
+        if let (Some(view), Some(meta)) = (&self.mirror, self.meta(page)) {
+            meta.store(view, page);
+        }
+    }
+}
+
+fn list_of(owner: Owner) -> usize {
+    owner.slot as usize % LISTS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWNER: Owner = Owner { slot: 3, serial: 8 };
+
+    /// The audit does not believe the counters: each kind of contradiction is seen.
+    #[test]
+    fn audit_sees_planted_contradictions() {
+        let plants: [fn(&mut PageAllocator); 5] = [
+            |pages| pages.pages[1].references += 1,
+            |pages| pages.pages[0].first = NONE,
+            |pages| pages.lists[3] = NONE,
+            |pages| pages.free.push(0),
+            |pages| pages.free.truncate(1),
+        ];
+        for (number, plant) in plants.into_iter().enumerate() {
+            let mut pages = PageAllocator::new(4);
+            pages.grant(OWNER, 2, &mut Vec::new()).expect("free");
+            assert_eq!(pages.audit().broken, 0);
+            plant(&mut pages);
+            assert!(pages.audit().broken > 0, "plant {number}");
+        }
+    }
+
+    #[test]
+    fn nothing_allocates_after_construction() {
+        let mut pages = PageAllocator::with_share_limit(100, 3).with_order_seed(1);
+        let rooms = |pages: &PageAllocator| {
+            [pages.pages.capacity(), pages.free.capacity(), pages.holdings.capacity()]
+        };
+        let (before, mut out) = (rooms(&pages), Vec::with_capacity(100));
+        for _ in 0..3 {
+            out.clear();
+            pages.grant(OWNER, 100, &mut out).expect("free");
+            (0..3).for_each(|page| pages.share(page, OWNER).expect("held"));
+            assert_eq!(pages.release_all(OWNER), 103);
+        }
+        assert_eq!((rooms(&pages), out.capacity()), (before, 100));
+    }
+}
