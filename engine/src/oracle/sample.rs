@@ -26,7 +26,7 @@ struct Candidate {
 pub fn choose(logits: &[f32], known_tokens: &[u32], sampling: &Sampling) -> u32 {
     let penalised = penalise(logits, known_tokens, sampling);
     if sampling.inverse_temperature == 0.0 {
-        return super::operations::argmax(&penalised);
+        return largest(&penalised);
     }
     let order = order(&penalised, sampling.inverse_temperature);
     let Some(first) = order.first().filter(|first| first.score > f32::NEG_INFINITY) else { return 0 };
@@ -55,6 +55,13 @@ fn penalise(logits: &[f32], known_tokens: &[u32], sampling: &Sampling) -> Vec<f3
         }
     }
     penalised
+}
+
+/// The first of the largest logits; 0 where nothing is above -inf.
+fn largest(logits: &[f32]) -> u32 {
+    let above =
+        |best: (f32, u32), (logit, id): (&f32, u32)| if *logit > best.0 { (*logit, id) } else { best };
+    logits.iter().zip(0..).fold((f32::NEG_INFINITY, 0), above).1
 }
 
 /// All tokens, by score descending; equal scores by id, as the sort is stable.
