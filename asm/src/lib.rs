@@ -61,6 +61,7 @@ kernels![
     "rms_norm",
     "rope_halves",
     "rope_interleaved",
+    "sample",
     "swiglu",
 ];
 

@@ -1,81 +1,498 @@
-//! SAMPLE on the virtual device's shader engine against a separate computation, bit for bit.
+//! SAMPLE on the virtual device's shader engine against a separate computation, token for token.
 
 mod support;
 
 use support::harness::Device;
 use support::reference as cpu;
-use support::weights::{self, Format, Random};
-use support::{BIASES, assert_same, planes, step};
+use support::step;
+use support::weights::Random;
 use zerocopy::IntoBytes;
 use zrt_asm::params::{self, RowSet};
+use zrt_asm::session::SlotState;
 
-// ------------------------------------------------------------------------------------------------------------ argmax
+/// Tokens of a slot at most, in these tests.
+const CONTEXT: usize = 48;
+/// Bytes of logits behind each row that are not the row's.
+const ROW_GAP_BYTES: usize = 52;
 
-struct Step {
-    position: u32,
-    prompt_length: u32,
-    context: u32,
+/// What one output row is sampled by.
+#[derive(Clone, Debug)]
+struct Case {
+    logits: Vec<f32>,
+    tokens: Vec<u32>,
+    temperature: f32,
+    top_k: u32,
+    top_p: u32,
+    penalty: f32,
+    window: u32,
+    seed: u64,
 }
 
-fn check_argmax(logits: &[f32], step: &Step) {
-    let mut device = Device::new(0);
-    let before = StepState {
-        position: step.position,
-        prompt_length: step.prompt_length,
-        last_token: 12345,
-        step_count: 7,
-        reserved: [9; 12],
-    };
-    let tokens: Vec<u32> = (1000..1016).collect();
-    let (state_va, tokens_va) = (device.upload(&[before]), device.upload(&tokens));
-    let block = params::Argmax {
-        header: params::Argmax::HEADER,
-        state_va,
-        tokens_va,
-        logits_va: device.upload(logits),
-        count: logits.len() as u32,
-        context: step.context,
-    };
-    device.run("argmax", block.as_bytes(), 1);
-    let winner = cpu::argmax(logits);
-    let after = StepState { position: step.position + 1, last_token: winner, step_count: 8, ..before };
-    let what = format!("{} logits at position {}", logits.len(), step.position);
-    assert_eq!(device.read::<StepState>(state_va), after, "{what}");
-    let mut expected = tokens;
-    if step.position + 1 >= step.prompt_length && step.position + 1 < step.context {
-        expected[step.position as usize + 1] = winner;
-    }
-    assert_eq!(device.words(tokens_va, 16), expected, "{what}");
-}
-
-#[test]
-fn argmax_finds_the_first_of_the_largest() {
-    let step = Step { position: 4, prompt_length: 5, context: 16 };
-    for count in [1usize, 3, 4, 31, 257, 512, 1023, 4096, 4099, 8192, 9001] {
-        let mut random = Random::new(count as u64);
-        let mut logits = random.reals(count);
-        check_argmax(&logits, &step);
-        for place in [0, count / 3, count / 2, count - 1] {
-            logits[place] = 5.0;
-            check_argmax(&logits, &step);
+impl Case {
+    fn greedy(logits: Vec<f32>) -> Case {
+        Case {
+            logits,
+            tokens: vec![],
+            temperature: 0.0,
+            top_k: 0,
+            top_p: 0,
+            penalty: 1.0,
+            window: 0,
+            seed: 0,
         }
-        logits.fill(-3.0);
-        check_argmax(&logits, &step);
-        logits[count / 2] = f32::NAN;
-        logits[count - 1] = f32::INFINITY;
-        check_argmax(&logits, &step);
-        logits.fill(f32::NEG_INFINITY);
-        check_argmax(&logits, &step);
     }
-    check_argmax(&[-0.0, 0.0, -1.0], &step);
+
+    fn inverse_temperature(&self) -> f32 {
+        if self.temperature == 0.0 { 0.0 } else { 1.0 / self.temperature }
+    }
+
+    /// Every field that SAMPLE has no business with is a number that would show.
+    fn slot(&self, number: u32) -> SlotState {
+        SlotState {
+            phase: 1,
+            serial: 1000 + number,
+            position: 77,
+            known: self.tokens.len() as u32,
+            limit: 99,
+            sampled: 0xDEAD_0000 + number,
+            pending_token: 5,
+            seed_low: self.seed as u32,
+            seed_high: (self.seed >> 32) as u32,
+            inverse_temperature: self.inverse_temperature().to_bits(),
+            top_k: self.top_k,
+            top_p: self.top_p,
+            penalty: self.penalty.to_bits(),
+            inverse_penalty: (1.0 / self.penalty).to_bits(),
+            penalty_window: self.window,
+            stop: [3; 8],
+            ..SlotState::default()
+        }
+    }
+}
+
+// ------------------------------------------------------------------------------------------------ expected choices
+
+/// Words 0 and 1 of Philox4x32-10 with the counter (known, 0, 0, 0).
+fn random_number(known: u32, seed: u64) -> u64 {
+    let (mut k0, mut k1) = (seed as u32, (seed >> 32) as u32);
+    let (mut x0, mut x1, mut x2, mut x3) = (known, 0u32, 0u32, 0u32);
+    for _ in 0..10 {
+        let a = 0xD251_1F53u64 * u64::from(x0);
+        let b = 0xCD9E_8D57u64 * u64::from(x2);
+        let high = |product: u64| (product >> 32) as u32;
+        (x0, x1, x2, x3) = (high(b) ^ x1 ^ k0, b as u32, high(a) ^ x3 ^ k1, a as u32);
+        k0 = k0.wrapping_add(0x9E37_79B9);
+        k1 = k1.wrapping_add(0xBB67_AE85);
+    }
+    u64::from(x0) + (u64::from(x1) << 32)
+}
+
+/// The choice, by a full sort and 128-bit sums.
+fn expected(case: &Case) -> u32 {
+    let known = case.tokens.len();
+    let recent = &case.tokens[known - known.min(case.window as usize)..];
+    let inverse_penalty = 1.0 / case.penalty;
+    let penalised = |(id, logit): (usize, &f32)| match recent.contains(&(id as u32)) {
+        true if *logit > 0.0 => logit * inverse_penalty,
+        true => logit * case.penalty,
+        false => *logit,
+    };
+    let logits: Vec<f32> = case.logits.iter().enumerate().map(penalised).collect();
+    if case.temperature == 0.0 {
+        return cpu::argmax(&logits);
+    }
+    let scores = logits.iter().map(|logit| match logit.is_nan() {
+        true => f64::NEG_INFINITY,
+        false => f64::from(logit * case.inverse_temperature()).min(f64::from(f32::MAX)),
+    });
+    let mut order: Vec<(f64, usize)> = scores.zip(0..).collect();
+    order.sort_by(|a, b| b.0.partial_cmp(&a.0).expect("no NaN").then(a.1.cmp(&b.1)));
+    let largest = order[0].0;
+    if largest == f64::NEG_INFINITY {
+        return 0;
+    }
+    if case.top_k > 0 {
+        order.truncate(case.top_k as usize);
+    }
+    // Scores are f32 values, whatever they are held in: the difference is one of f32.
+    let weight = |score: f64| {
+        let e = f64::from(cpu::exp(score as f32 - largest as f32));
+        (e * 2f64.powi(40)).floor() as u128
+    };
+    let mut kept: Vec<(u128, usize)> = order.into_iter().map(|(score, id)| (weight(score), id)).collect();
+    let running = |kept: &[(u128, usize)]| -> Vec<u128> {
+        kept.iter()
+            .scan(0, |sum, (weight, _)| {
+                *sum += weight;
+                Some(*sum)
+            })
+            .collect()
+    };
+    if case.top_p > 0 {
+        let sums = running(&kept);
+        let least = sums[sums.len() - 1] * u128::from(case.top_p);
+        let last = sums.iter().position(|sum| sum << 32 >= least).expect("all of it is enough");
+        kept.truncate(last + 1);
+    }
+    let sums = running(&kept);
+    let target = (u128::from(random_number(known as u32, case.seed)) * sums[sums.len() - 1]) >> 64;
+    kept[sums.iter().position(|sum| *sum > target).expect("below the sum")].1 as u32
+}
+
+// --------------------------------------------------------------------------------------------------------- running
+
+/// The slot of case `number`: neither in order nor without gaps.
+fn slot_of(number: usize, cases: usize) -> usize {
+    2 * (cases - 1 - number) + 1
+}
+
+struct Launch {
+    block: params::Sample,
+    slots_va: u64,
+    slots: Vec<SlotState>,
+}
+
+/// Uploads cases of one vocabulary, an output row each. Between the outputs lie rows without one.
+fn prepare(device: &mut Device, cases: &[Case]) -> Launch {
+    let vocabulary = cases[0].logits.len();
+    let logits_stride = 4 * vocabulary + ROW_GAP_BYTES;
+    let mut logits = Vec::new();
+    let mut slots =
+        vec![SlotState { sampled: 0x5107, known: 3, ..SlotState::default() }; 2 * cases.len() + 1];
+    let mut tokens = vec![0xFFFF_FFF0u32; slots.len() * CONTEXT];
+    let mut rows = Vec::new();
+    for (number, case) in cases.iter().enumerate() {
+        logits.extend(&case.logits);
+        // Would win if it were read.
+        logits.extend([f32::INFINITY; ROW_GAP_BYTES / 4]);
+        let slot = slot_of(number, cases.len());
+        slots[slot] = case.slot(slot as u32);
+        tokens[slot * CONTEXT..][..case.tokens.len()].copy_from_slice(&case.tokens);
+        rows.push([2 * number as u32, 0, 0]);
+        rows.push([slot as u32, 77, 0]);
+    }
+    // The last row ends with its elements: behind it nothing is mapped.
+    logits.truncate(logits.len() - ROW_GAP_BYTES / 4);
+    let outputs: Vec<u32> = (0..cases.len() as u32).map(|number| 2 * number + 1).collect();
+    let step_va = step(device, &rows, &outputs);
+    let slots_va = device.upload(&slots);
+    let block = params::Sample {
+        header: params::Sample::header(step_va, 1, RowSet::EachOutput),
+        logits_va: device.upload(&logits),
+        slots_va,
+        tokens_va: device.upload(&tokens),
+        vocabulary: vocabulary as u32,
+        logits_stride: logits_stride as u32,
+        context: CONTEXT as u32,
+        reserved: 0,
+    };
+    Launch { block, slots_va, slots }
+}
+
+/// What the slot table must hold afterwards: `sampled` of the cases' slots, everything else as it was.
+fn check_slots(device: &Device, launch: &Launch, cases: &[Case], what: &str) {
+    let choices: Vec<u32> = cases.iter().map(expected).collect();
+    for (slot, before) in launch.slots.iter().enumerate() {
+        let bytes = device.bytes(launch.slots_va, launch.slots.len() * size_of::<SlotState>());
+        let found = &bytes[slot * size_of::<SlotState>()..][..size_of::<SlotState>()];
+        let mut after = *before;
+        let case = (0..cases.len()).find(|number| slot_of(*number, cases.len()) == slot);
+        if let Some(number) = case {
+            after.sampled = choices[number];
+            let sampled = u32::from_le_bytes(found[32..36].try_into().expect("4 bytes"));
+            let brief = Case { logits: vec![], ..cases[number].clone() };
+            assert_eq!(sampled, choices[number], "{what}, {} logits: {brief:?}", cases[number].logits.len());
+        }
+        assert_eq!(found, after.as_bytes(), "{what}: slot {slot}");
+    }
+}
+
+fn check(what: &str, cases: &[Case], groups: u32) {
+    let mut device = Device::new(0);
+    let launch = prepare(&mut device, cases);
+    device.run("sample", launch.block.as_bytes(), groups);
+    check_slots(&device, &launch, cases, what);
+}
+
+// ----------------------------------------------------------------------------------------------------------- tests
+
+/// Logits of about the spread that models have.
+fn logits(count: usize, random: &mut Random) -> Vec<f32> {
+    (0..count).map(|_| 6.0 * (random.real() + random.real())).collect()
+}
+
+/// Few different values, so that most decisions are between equals.
+fn coarse(count: usize, random: &mut Random) -> Vec<f32> {
+    (0..count).map(|_| random.below(4) as f32 - 1.0).collect()
+}
+
+/// What makes trouble at each length: with the name of the trouble.
+fn shapes(count: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32>)> {
+    let plain = logits(count, random);
+    let with = |place: usize, value: f32| {
+        let mut logits = plain.clone();
+        logits[place % count] = value;
+        logits
+    };
+    let mut holes = plain.clone();
+    holes.iter_mut().step_by(2).for_each(|logit| *logit = f32::NEG_INFINITY);
+    holes.iter_mut().skip(1).step_by(3).for_each(|logit| *logit = f32::NAN);
+    let mut zeros = vec![0.0; count];
+    zeros.iter_mut().step_by(2).for_each(|logit| *logit = -0.0);
+    let mut late = vec![-3.0; count];
+    late[count - 1] = 2.0;
+    vec![
+        ("plain", plain.clone()),
+        ("ties", coarse(count, random)),
+        ("all equal", vec![-3.0; count]),
+        ("one huge", with(count / 2, 1e30)),
+        ("one infinite", with(count / 3, f32::INFINITY)),
+        ("one NaN", with(count / 2, f32::NAN)),
+        ("one NaN first", with(0, f32::NAN)),
+        ("holes", holes),
+        ("zeros of both signs", zeros),
+        ("the last", late),
+        ("all -inf", vec![f32::NEG_INFINITY; count]),
+        ("all NaN", vec![f32::NAN; count]),
+        ("lowest", vec![-f32::MAX; count]),
+        ("huge ties", (0..count).map(|id| if id % 3 == 0 { 3e38 } else { -3e38 }).collect()),
+        ("denormals", (0..count).map(|id| f32::from_bits((id as u32 % 5) | (id as u32 % 2) << 31)).collect()),
+    ]
+}
+
+/// Parameters that select differently, the first greedy.
+fn variants(logits: &[f32], random: &mut Random) -> Vec<Case> {
+    let count = logits.len() as u32;
+    let tokens =
+        |known: u32, random: &mut Random| -> Vec<u32> { (0..known).map(|_| random.below(count)).collect() };
+    let mut cases = vec![Case::greedy(logits.to_vec())];
+    let half = 1u32 << 31;
+    for (temperature, top_k, top_p, window) in [
+        (1.0, 0, 0, 0),
+        (0.7, 1, 0, 0),
+        (0.7, 2, 0, 1),
+        (1.3, 40, 0, 7),
+        (1.0, count, 0, 40),
+        (1.0, count.saturating_sub(1), half, 0),
+        (1.0, u32::MAX, 1, 0),
+        (2.5, 0, u32::MAX, 3),
+        (100.0, 0, half, 0),
+        (0.01, 0, half, 1000),
+        (0.9, 17, 0xE666_6666, 5),
+        (0.0, 3, half, 40),
+    ] {
+        let known = random.below(CONTEXT as u32 - 1) + 1;
+        cases.push(Case {
+            logits: logits.to_vec(),
+            tokens: tokens(known, random),
+            temperature,
+            top_k,
+            top_p,
+            penalty: [1.5, 0.75][random.below(2) as usize],
+            window,
+            seed: u64::from(random.next()) << 32 | u64::from(random.next()),
+        });
+    }
+    cases
+}
+
+fn check_vocabulary(count: usize) {
+    let mut random = Random::new(count as u64);
+    for (what, logits) in shapes(count, &mut random) {
+        let cases = variants(&logits, &mut random);
+        check(what, &cases, cases.len() as u32);
+    }
 }
 
 #[test]
-fn argmax_stores_the_token_after_the_prompt_only() {
-    let logits = [1.0, 3.0, 2.0];
-    for (position, prompt_length, context) in
-        [(0, 1, 16), (2, 5, 16), (3, 5, 16), (4, 5, 16), (14, 1, 16), (15, 1, 16)]
+fn one_token() {
+    check_vocabulary(1);
+}
+
+#[test]
+fn two_tokens() {
+    check_vocabulary(2);
+}
+
+#[test]
+fn less_than_a_wave() {
+    check_vocabulary(31);
+}
+
+#[test]
+fn a_wave() {
+    check_vocabulary(32);
+}
+
+#[test]
+fn more_than_a_group() {
+    check_vocabulary(257);
+}
+
+#[test]
+fn two_groups_wide() {
+    check_vocabulary(512);
+}
+
+#[test]
+fn whole_rounds() {
+    check_vocabulary(4096);
+}
+
+#[test]
+fn a_large_vocabulary() {
+    let mut random = Random::new(9);
+    let cases = variants(&logits(32_000, &mut random), &mut random);
+    check("large", &[cases[3].clone(), cases[7].clone(), cases[11].clone()], 3);
+    // More than 2^16 ids, and all equal: every byte of the id is looked for.
+    let equal = vec![0.25; 70_000];
+    let case = Case { temperature: 1.0, seed: 77, tokens: vec![1, 69_999], window: 2, ..Case::greedy(equal) };
+    let case = Case { penalty: 1.25, top_k: 66_000, top_p: 0xF000_0000, ..case };
+    assert!(expected(&case) > 256);
+    check("ties over three bytes", &[case], 1);
+}
+
+#[test]
+fn the_largest_vocabulary() {
+    let mut logits = vec![-1.0; 262_144];
+    logits[262_143] = 4.0;
+    let greedy = Case { tokens: vec![5, 262_143, 262_143], window: 2, penalty: 2.0, ..Case::greedy(logits) };
+    let unpenalised = Case { penalty: 1.0, ..greedy.clone() };
+    let flipped = Case { penalty: 8.0, logits: vec![-1.0; 262_144], ..greedy.clone() };
+    check("largest", &[greedy, unpenalised, flipped], 2);
+}
+
+#[test]
+fn draws_of_many_steps_agree() {
+    let mut random = Random::new(4);
+    for (count, top_p) in [(33usize, 0), (300, 3 << 30), (300, 0)] {
+        let logits = logits(count, &mut random);
+        let case = |known: usize| Case {
+            tokens: vec![0; known],
+            temperature: 1.5,
+            top_p,
+            seed: 0x0123_4567_89AB_CDEF,
+            ..Case::greedy(logits.clone())
+        };
+        let cases: Vec<Case> = (0..CONTEXT).map(case).collect();
+        let mut choices: Vec<u32> = cases.iter().map(expected).collect();
+        check("draws", &cases, 4);
+        choices.sort();
+        choices.dedup();
+        assert!(choices.len() > 5, "the draws differ");
+    }
+}
+
+#[test]
+fn top_p_ends_exactly_at_its_share() {
+    // Four equal weights: shares of a quarter each, to the unit of 2^-32.
+    let quarter = 1u32 << 30;
+    let mut kept_most = Vec::new();
+    for (top_p, kept) in
+        [(1, 1), (quarter, 1), (quarter + 1, 2), (2 * quarter, 2), (3 * quarter, 3), (u32::MAX, 4)]
     {
-        check_argmax(&logits, &Step { position, prompt_length, context });
+        let case = |known: usize| Case {
+            tokens: vec![0; known],
+            temperature: 1.0,
+            top_p,
+            seed: 3,
+            ..Case::greedy(vec![1.0; 4])
+        };
+        let cases: Vec<Case> = (0..CONTEXT).map(case).collect();
+        check("shares", &cases, 8);
+        kept_most.push((cases.iter().map(expected).max().expect("cases") + 1, kept));
+    }
+    kept_most.iter().for_each(|(found, kept)| assert_eq!(found, kept));
+}
+
+#[test]
+fn the_penalty_counts_once_and_knows_its_window() {
+    // 4 twice, then 2: greedy with penalty 2 halves each once.
+    let tokens = vec![4, 4, 2];
+    let case = |window: u32, logits: &[f32]| Case {
+        tokens: tokens.clone(),
+        window,
+        penalty: 2.0,
+        ..Case::greedy(logits.to_vec())
+    };
+    let cases = [
+        (case(0, &[0.0, 1.0, 3.0, 0.0, 2.0]), 2),
+        (case(1, &[0.0, 1.0, 3.0, 0.0, 2.0]), 4),
+        (case(3, &[0.0, 1.0, 3.0, 0.0, 2.0]), 2),
+        (case(9, &[0.0, 1.25, 2.25, 0.0, 2.0]), 1),
+        (case(9, &[-9.0, -9.0, -3.0, -9.0, -2.0]), 4),
+        (case(2, &[-9.0, -9.0, -3.0, -7.0, -4.0]), 2),
+    ];
+    for (case, choice) in &cases {
+        assert_eq!(expected(case), *choice);
+    }
+    let cases: Vec<Case> = cases.into_iter().map(|(case, _)| case).collect();
+    check("penalty", &cases, 2);
+    // Ids that no logit has, and the highest: nothing happens.
+    let odd = Case { tokens: vec![5, u32::MAX, 1 << 18], ..case(3, &[0.0, 0.5, 1.0]) };
+    check("ids outside", &[odd], 1);
+}
+
+#[test]
+fn any_number_of_groups_gives_the_same() {
+    let mut random = Random::new(11);
+    let logits = logits(100, &mut random);
+    let cases = variants(&logits, &mut random);
+    for groups in [1, 3, 40] {
+        check("groups", &cases, groups);
+    }
+}
+
+/// A step without outputs.
+#[test]
+fn no_output_no_work() {
+    let mut device = Device::new(0);
+    let case = Case::greedy(vec![1.0, 2.0]);
+    let mut launch = prepare(&mut device, &[case]);
+    launch.block.header.step_va = step(&mut device, &[[1, 0, 0]], &[]);
+    device.run("sample", launch.block.as_bytes(), 2);
+    let bytes = device.bytes(launch.slots_va, launch.slots.len() * size_of::<SlotState>());
+    assert_eq!(bytes, launch.slots.as_bytes());
+}
+
+/// A kernel whose second Philox multiplier is off by one draws other tokens, and this comparison sees it.
+#[test]
+#[should_panic(expected = "a changed kernel")]
+fn a_wrong_multiplier_is_seen() {
+    let mut random = Random::new(12);
+    let logits = logits(64, &mut random);
+    let case =
+        |known: usize| Case { tokens: vec![0; known], temperature: 2.0, ..Case::greedy(logits.clone()) };
+    let cases: Vec<Case> = (1..9).map(case).collect();
+    let mut device = Device::new(0);
+    let launch = prepare(&mut device, &cases);
+    device.run_changed("sample", [0xD251_1F53, 0xD251_1F55], launch.block.as_bytes(), 2);
+    check_slots(&device, &launch, &cases, "a changed kernel");
+}
+
+#[test]
+fn measure() {
+    let mut random = Random::new(21);
+    for count in [4096, 32_768] {
+        let base = Case {
+            temperature: 1.0,
+            seed: 5,
+            tokens: vec![1; 9],
+            ..Case::greedy(logits(count, &mut random))
+        };
+        for (what, case) in [
+            ("greedy", Case { temperature: 0.0, ..base.clone() }),
+            ("greedy, penalty", Case { temperature: 0.0, penalty: 1.5, window: 9, ..base.clone() }),
+            ("draw", base.clone()),
+            ("top-p", Case { top_p: 0xE666_6666, ..base.clone() }),
+            ("top-k 40", Case { top_k: 40, ..base.clone() }),
+            ("top-k 40, top-p", Case { top_k: 40, top_p: 0xE666_6666, ..base.clone() }),
+        ] {
+            let mut device = Device::new(0);
+            let launch = prepare(&mut device, &[case.clone()]);
+            device.run("sample", launch.block.as_bytes(), 1);
+            check_slots(&device, &launch, &[case], what);
+            println!("{count} {what}: {:.2}", device.wave_instructions() as f64 / (count / 32) as f64);
+        }
     }
 }

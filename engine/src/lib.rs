@@ -16,5 +16,6 @@ pub mod model;
 pub mod oracle;
 pub mod plan;
 pub mod rope_table;
+pub mod sampling;
 pub mod tokenizer;
 pub mod validate;

@@ -7,6 +7,7 @@ pub mod arithmetic;
 pub mod dequantise;
 pub mod kv;
 pub mod operations;
+pub mod sample;
 
 use crate::executor::{Cache, Executor, ExecutorError, StepSnapshot, check_prompt};
 use crate::graph::{Operation, ValueId};

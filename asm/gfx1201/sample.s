@@ -1,0 +1,16 @@
+// SAMPLE on the dispatch path.
+//
+//! parameters Sample
+//! workgroup 256 1 1
+//! vgprs 56
+//! sgprs 98
+//! lds 36864
+
+.include "include/params.inc"
+.include "include/machine.inc"
+.include "include/math.inc"
+.include "body/sample.inc"
+
+	DISPATCH_BEGIN
+	SAMPLE_BODY
+	DISPATCH_END
