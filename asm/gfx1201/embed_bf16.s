@@ -3,7 +3,7 @@
 //! parameters Embed
 //! workgroup 256 1 1
 //! vgprs 56
-//! sgprs 104
+//! sgprs 98
 //! lds 0
 
 .include "include/params.inc"

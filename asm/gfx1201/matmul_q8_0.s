@@ -2,9 +2,9 @@
 //
 //! parameters Matmul
 //! workgroup 256 1 1
-//! vgprs 96
-//! sgprs 104
-//! lds 0
+//! vgprs 192
+//! sgprs 98
+//! lds 16384
 
 .include "include/params.inc"
 .include "include/machine.inc"

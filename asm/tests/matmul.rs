@@ -1,127 +1,426 @@
-//! Matrix products and EMBED of every weight format on the virtual device's shader engine against a separate computation, bit for bit.
+//! Matrix products and EMBED of every weight format on the virtual device's shader engine against a separate
+//! computation, bit for bit: rows of the step that count and rows that do not, any number of workgroups.
 
 mod support;
 
 use support::harness::Device;
+use support::planes;
 use support::reference as cpu;
-use support::weights::{self, Format, Random};
-use support::{BIASES, assert_same, planes, step};
+use support::weights::{self, Format, Random, Weights};
 use zerocopy::IntoBytes;
 use zrt_asm::params::{self, RowSet};
+use zrt_asm::session::{Output, ROWS_MAX, Row, Step};
 
-// ------------------------------------------------------------------------------------------------------------ matvec
+/// Bytes from one row of a buffer to the next: more than the row has.
+fn stride_of(elements: usize) -> usize {
+    (elements * 4 + 16).next_multiple_of(128)
+}
 
-/// Compares a product, and gives the wave instructions per byte of weights that it took.
-fn check_matvec(format: Format, rows: usize, columns: usize) -> f64 {
-    let mut random = Random::new((rows * 7919 + columns) as u64);
-    let matrix = weights::random(format, rows, columns, &mut random);
-    let x = random.reals(columns);
-    let expected: Vec<f32> = matrix.values.chunks(columns).map(|row| cpu::dot(row, &x)).collect();
+/// A step with these rows, of which the ones in `alive` count. The odd snapshot has the same.
+fn step_of(rows: &[Row], alive: u128, outputs: usize) -> Step {
+    let mut step = Step { epoch: 1, rows: rows.len() as u32, outputs: outputs as u32, ..Step::default() };
+    step.row[..rows.len()].copy_from_slice(rows);
+    let words = [0, 32, 64, 96].map(|shift| (alive >> shift) as u32);
+    step.alive = [words; 2];
+    for (number, output) in step.output[..outputs].iter_mut().enumerate() {
+        *output = Output { row: number as u32, slot: number as u32 };
+    }
+    step
+}
 
-    let mut device = Device::new(0);
-    let lanes_per_row_log2 = cpu::lanes_per_row(columns).ilog2();
-    let output_va = device.allocate(rows * 4);
-    let block = params::Matvec {
-        header: params::Matvec::HEADER,
-        plane_va: planes(&mut device, &matrix),
-        input_va: device.upload(&x),
-        output_va,
-        rows: rows as u32,
-        columns: columns as u32,
-        chunks: columns.div_ceil(32) as u32,
-        lanes_per_row_log2,
-    };
-    let groups = (rows as u32).div_ceil(zrt_asm::matvec_rows_per_group(lanes_per_row_log2));
-    device.run(&format!("matvec_{}", format.name()), block.as_bytes(), groups);
-    assert_same(&format!("{format:?} {rows} x {columns}"), &device.floats(output_va, rows), &expected);
-    let weight_bytes: usize = matrix.planes.iter().map(Vec::len).sum();
-    device.wave_instructions() as f64 / weight_bytes as f64
+// ---------------------------------------------------------------------------------------------------- matmul
+
+/// What is added to a product.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Addend {
+    None,
+    Separate,
+    /// The output buffer's own contents.
+    Output,
+}
+
+/// A step's part in a product.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    set: RowSet,
+    /// Rows of the set.
+    rows: usize,
+    /// Which of them count; all with output rows.
+    alive: u128,
+    addend: Addend,
+    /// `None`: one for each unit.
+    groups: Option<u32>,
+}
+
+impl Case {
+    /// Active rows, all alive.
+    fn active(rows: usize) -> Case {
+        let alive = u128::MAX >> (ROWS_MAX - rows);
+        Case { set: RowSet::AllActive, rows, alive, addend: Addend::None, groups: None }
+    }
+}
+
+/// A matrix, and the products that it should give.
+struct Product {
+    format: Format,
+    weight_rows: usize,
+    columns: usize,
+    matrix: Weights,
+    x: Vec<Vec<f32>>,
+}
+
+/// A product on the device.
+struct Run {
+    device: Device,
+    block: params::Matmul,
+    groups: u32,
+    output_va: u64,
+    /// What the output buffer should hold.
+    expected: Vec<u32>,
+}
+
+impl Product {
+    fn new(format: Format, weight_rows: usize, columns: usize, rows: usize) -> Product {
+        let mut random = Random::new((weight_rows * 7919 + columns) as u64);
+        let matrix = weights::random(format, weight_rows, columns, &mut random);
+        let x = (0..rows).map(|_| random.reals(columns)).collect();
+        Product { format, weight_rows, columns, matrix, x }
+    }
+
+    fn kernel(&self) -> String {
+        format!("matmul_{}", self.format.name())
+    }
+
+    /// The buffers of a run. Inputs of rows that do not count are NaN.
+    fn prepare(&self, case: Case) -> Run {
+        let mut device = Device::new(0);
+        let (input_stride, output_stride) = (stride_of(self.columns), stride_of(self.weight_rows) + 256);
+        let mut input = vec![f32::NAN; (case.rows - 1) * input_stride / 4 + self.columns];
+        let output_words = (case.rows - 1) * output_stride / 4 + self.weight_rows;
+        let mut random = Random::new(output_words as u64);
+        let addend = random.reals(output_words);
+        let counts = |row: usize| case.set == RowSet::AllOutputs || case.alive >> row & 1 == 1;
+
+        let output_va = match case.addend {
+            Addend::Output => device.upload(&addend),
+            _ => device.allocate(output_words * 4),
+        };
+        let addend_va = match case.addend {
+            Addend::None => 0,
+            Addend::Separate => device.upload(&addend),
+            Addend::Output => output_va,
+        };
+        let mut expected = device.words(output_va, output_words);
+        for row in (0..case.rows).filter(|row| counts(*row)) {
+            input[row * input_stride / 4..][..self.columns].copy_from_slice(&self.x[row]);
+            let at = row * output_stride / 4;
+            for (number, weights) in self.matrix.values.chunks(self.columns).enumerate() {
+                let product = cpu::dot(weights, &self.x[row]);
+                let sum = if case.addend == Addend::None { product } else { addend[at + number] + product };
+                expected[at + number] = sum.to_bits();
+            }
+        }
+
+        let lanes_per_row_log2 = cpu::lanes_per_row(self.columns).ilog2();
+        let units = (self.weight_rows as u32).div_ceil(zrt_asm::matmul_rows_per_unit(lanes_per_row_log2));
+        let rows = vec![Row { output: u32::MAX, ..Row::default() }; case.rows];
+        let step = match case.set {
+            RowSet::AllOutputs => step_of(&rows, 0, case.rows),
+            _ => step_of(&rows, case.alive, 0),
+        };
+        let block = params::Matmul {
+            header: params::Matmul::header(device.upload(&[step]), units, case.set),
+            plane_va: planes(&mut device, &self.matrix),
+            input_va: device.upload(&input),
+            output_va,
+            addend_va,
+            weight_rows: self.weight_rows as u32,
+            columns: self.columns as u32,
+            chunks: self.columns.div_ceil(32) as u32,
+            lanes_per_row_log2,
+            input_stride: input_stride as u32,
+            output_stride: output_stride as u32,
+        };
+        Run { device, block, groups: case.groups.unwrap_or(units), output_va, expected }
+    }
+
+    /// Runs the kernel, compares the whole output buffer, and gives the wave instructions that it took.
+    fn check(&self, case: Case) -> u64 {
+        let mut run = self.prepare(case);
+        run.device.run(&self.kernel(), run.block.as_bytes(), run.groups);
+        let what = format!("{:?} {} x {}, {case:?}", self.format, self.weight_rows, self.columns);
+        run.assert_expected(&what);
+        run.device.wave_instructions()
+    }
+
+    fn weight_bytes(&self) -> usize {
+        self.matrix.planes.iter().map(Vec::len).sum()
+    }
+}
+
+impl Run {
+    fn assert_expected(&self, what: &str) {
+        let stride = self.block.output_stride as usize / 4;
+        let found = self.device.words(self.output_va, self.expected.len());
+        for (at, (found, expected)) in found.iter().zip(&self.expected).enumerate() {
+            let (row, element) = (at / stride, at % stride);
+            assert_eq!(found, expected, "{what}: row {row}, element {element}");
+        }
+    }
+}
+
+/// The formats that have rows of this length.
+fn formats_of(columns: usize) -> impl Iterator<Item = Format> {
+    Format::ALL.into_iter().filter(move |format| columns.is_multiple_of(format.block()))
 }
 
 #[test]
-fn matvec_of_every_format_and_shape() {
-    for format in Format::ALL {
-        for columns in [4, 12, 32, 64, 96, 172, 256, 512, 768, 1056, 1100, 2048, 2304] {
-            if columns % format.block() == 0 {
-                for rows in [1, 5, 37, 130] {
-                    check_matvec(format, rows, columns);
-                }
+fn matmul_of_every_format_and_shape() {
+    for columns in [4, 12, 32, 64, 96, 172, 256, 512, 768, 1056, 1100, 2048, 2304] {
+        for format in formats_of(columns) {
+            for weight_rows in [1, 37, 130] {
+                let product = Product::new(format, weight_rows, columns, 3);
+                product.check(Case::active(1));
+                product.check(Case { alive: 0b101, addend: Addend::Output, ..Case::active(3) });
             }
         }
     }
 }
 
-/// More rows than one group has with 2 lanes per row (256), so that grids of several groups are covered there too.
+/// Both row sets, holes in the mask and in both halves of it, every kind of addend, fewer and more workgroups
+/// than units.
 #[test]
-fn matvec_with_many_rows() {
-    check_matvec(Format::F32, 700, 64);
-    check_matvec(Format::Q8_0, 700, 64);
-    check_matvec(Format::Q4_0, 513, 32);
-    check_matvec(Format::Q4_K, 257, 256);
-}
-
-/// The table of docs/kernels.md, and the budget of 0.4 wave instructions per byte of weights.
-#[test]
-fn matvec_stays_within_its_budget() {
-    let expected = [
-        (Format::F32, [0.014, 0.020, 0.009]),
-        (Format::F16, [0.035, 0.049, 0.024]),
-        (Format::BF16, [0.042, 0.059, 0.032]),
-        (Format::Q8_0, [0.119, 0.163, 0.099]),
-        (Format::Q4_0, [0.231, 0.317, 0.192]),
-        (Format::Q4_K, [0.257, 0.350, 0.214]),
-        (Format::Q6_K, [0.191, 0.260, 0.163]),
+fn matmul_of_any_rows_by_any_workgroups() {
+    let masks = [
+        (5, 0b10110),
+        (128, u128::MAX),
+        (128, 1 << 127 | 1 << 64 | 1 << 63 | 1),
+        (100, 0x9_0000_0000_0000_0000_0000_0000),
+        (70, 1 << 3),
     ];
-    for (format, ratios) in expected {
-        for ((rows, columns), expected) in [(256, 256), (256, 768), (64, 4096)].into_iter().zip(ratios) {
-            let ratio = check_matvec(format, rows, columns);
-            assert!(ratio <= 0.4, "{format:?} {rows} x {columns}: {ratio:.3}");
-            assert_eq!(format!("{ratio:.3}"), format!("{expected:.3}"), "{format:?} {rows} x {columns}");
+    for (format, columns) in
+        [(Format::F16, 44), (Format::F32, 172), (Format::Q8_0, 64), (Format::Q4_K, 256), (Format::BF16, 1036)]
+    {
+        let product = Product::new(format, 70, columns, ROWS_MAX);
+        for (index, (rows, alive)) in masks.into_iter().enumerate() {
+            let addend = [Addend::None, Addend::Separate, Addend::Output][index % 3];
+            let groups = Some([1, 3, 9][(index + columns / 4) % 3]);
+            product.check(Case { set: RowSet::AllActive, rows, alive, addend, groups });
+        }
+        for (rows, addend, groups) in [(1, Addend::None, 3), (9, Addend::Separate, 1), (64, Addend::None, 3)]
+        {
+            let groups = Some(groups);
+            product.check(Case { set: RowSet::AllOutputs, rows, alive: 0, addend, groups });
         }
     }
 }
 
-// ------------------------------------------------------------------------------------------------------------- embed
+/// Three stretches with LDS between them, all formats, on grids of 1, 3 and more workgroups than there are
+/// units.
+#[test]
+fn matmul_of_long_rows_by_any_workgroups() {
+    for format in Format::ALL {
+        let columns = if format.block() > 4 { 2304 } else { 2060 };
+        let product = Product::new(format, 130, columns, 12);
+        for (groups, addend) in [(1, Addend::Separate), (3, Addend::None), (7, Addend::Output)] {
+            let case = Case { alive: 0xD6F, addend, groups: Some(groups), ..Case::active(12) };
+            product.check(case);
+        }
+    }
+}
 
-fn check_embed(format: Format, columns: usize, token: u32) {
-    let rows = 9;
-    let mut random = Random::new(columns as u64);
-    let matrix = weights::random(format, rows, columns, &mut random);
-    let row = if (token as usize) < rows { token as usize } else { 0 };
-    let mut device = Device::new(0);
-    let mut tokens = [u32::MAX; 8];
-    tokens[5] = token;
-    let output_va = device.allocate(columns * 4);
-    let chunks = columns.div_ceil(32) as u32;
-    let block = params::Embed {
-        header: params::Embed::HEADER,
-        state_va: state(&mut device, 5),
-        tokens_va: device.upload(&tokens),
-        plane_va: planes(&mut device, &matrix),
-        output_va,
-        columns: columns as u32,
-        chunks,
-        rows: rows as u32,
-        reserved: 0,
+/// A step of rows of which none counts any more, and a step without output rows: nothing is touched.
+#[test]
+fn matmul_without_rows_does_nothing() {
+    let product = Product::new(Format::Q4_0, 40, 64, 2);
+    product.check(Case { alive: 0, ..Case::active(2) });
+    let mut run = product.prepare(Case { alive: 0, ..Case::active(2) });
+    let none = run.device.upload(&[step_of(&[], 0, 0)]);
+    run.block.header = params::Matmul::header(none, run.block.header.units, RowSet::AllOutputs);
+    run.device.run(&product.kernel(), run.block.as_bytes(), 2);
+    run.assert_expected("no output rows");
+}
+
+/// More weight rows than one unit has with 2 lanes per row (512), so that grids of several groups are covered
+/// there too.
+#[test]
+fn matmul_with_many_weight_rows() {
+    for (format, weight_rows, columns) in
+        [(Format::F32, 1100, 64), (Format::Q8_0, 700, 64), (Format::Q4_0, 1030, 32), (Format::Q6_K, 257, 256)]
+    {
+        Product::new(format, weight_rows, columns, 2).check(Case::active(2));
+    }
+}
+
+/// The rows that count may be those of the odd snapshot.
+#[test]
+fn matmul_takes_the_snapshot_that_it_is_told() {
+    let product = Product::new(Format::F32, 40, 44, 5);
+    let mut run = product.prepare(Case { alive: 0b10010, ..Case::active(5) });
+    let mut step = step_of(&[Row::default(); 5], 0b10010, 0);
+    step.alive[0] = [0b01101, 0, 0, 0];
+    run.block.header.step_va = run.device.upload(&[step]);
+    run.block.header.rows |= 256;
+    run.device.run(&product.kernel(), run.block.as_bytes(), 2);
+    run.assert_expected("odd snapshot");
+}
+
+/// Faults planted in the code are differences: the comparison sees them.
+#[test]
+fn a_fault_in_the_product_is_seen() {
+    /// `v_mov_b32_e32 v2, v2`
+    const KEEP: u32 = 0x7E04_0302;
+    let faults = [
+        0x0604_1702, // v_add_f32_e32 v2, v2, v11: the two halves of a wave
+        0x0604_0509, // v_add_f32_e32 v2, v9, v2: the stretches before
+        0x0604_050A, // v_add_f32_e32 v2, v10, v2: the addend
+    ];
+    let product = Product::new(Format::Q8_0, 40, 2048, 3);
+    for fault in faults {
+        let mut run = product.prepare(Case { addend: Addend::Separate, ..Case::active(3) });
+        run.device.run_changed(&product.kernel(), [fault, KEEP], run.block.as_bytes(), run.groups);
+        assert!(run.device.words(run.output_va, run.expected.len()) != run.expected, "{fault:#x}");
+    }
+}
+
+/// The table of docs/kernels.md, and the budget of 0.4 wave instructions per byte of weights with one row.
+#[test]
+fn matmul_stays_within_its_budget() {
+    let expected = [
+        (Format::F32, [[0.022, 0.010], [0.030, 0.014], [0.016, 0.010]]),
+        (Format::F16, [[0.066, 0.023], [0.089, 0.032], [0.055, 0.022]]),
+        (Format::BF16, [[0.058, 0.022], [0.079, 0.030], [0.047, 0.021]]),
+        (Format::Q8_0, [[0.137, 0.044], [0.185, 0.060], [0.116, 0.042]]),
+        (Format::Q4_0, [[0.261, 0.083], [0.351, 0.113], [0.219, 0.079]]),
+        (Format::Q4_K, [[0.287, 0.086], [0.385, 0.118], [0.240, 0.081]]),
+        (Format::Q6_K, [[0.214, 0.061], [0.287, 0.083], [0.181, 0.058]]),
+    ];
+    for (format, ratios) in expected {
+        for ((weight_rows, columns), expected) in [(256, 256), (256, 768), (64, 4096)].into_iter().zip(ratios)
+        {
+            let product = Product::new(format, weight_rows, columns, 8);
+            let ratio =
+                |rows| product.check(Case::active(rows)) as f64 / (rows * product.weight_bytes()) as f64;
+            let found = [1, 8].map(ratio);
+            assert!(found[0] <= 0.4, "{format:?} {weight_rows} x {columns}: {found:?}");
+            let text = |ratios: [f64; 2]| ratios.map(|ratio| format!("{ratio:.3}"));
+            assert_eq!(text(found), text(expected), "{format:?} {weight_rows} x {columns}");
+        }
+    }
+}
+
+/// Weights are read once, whatever the number of rows: each further row costs the same number of
+/// instructions, with all quantised formats and with all dense ones, though a chunk of a weight row takes 2
+/// (Q4_0), 3 (Q8_0), 4 (F16, BF16, Q4_K, Q6_K) or 8 (F32) loads.
+#[test]
+fn matmul_reads_weights_once() {
+    let slope = |format, columns| {
+        let product = Product::new(format, 32, columns, 6);
+        let counts: Vec<u64> = (1..=6).map(|rows| product.check(Case::active(rows))).collect();
+        let steps: Vec<u64> = counts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(steps.iter().all(|step| *step == steps[0]), "{format:?} {columns}: {steps:?}");
+        steps[0]
     };
-    device.run(&format!("embed_{}", format.name()), block.as_bytes(), chunks.div_ceil(32));
-    let expected = &matrix.values[row * columns..(row + 1) * columns];
-    assert_same(
-        &format!("{format:?} row {token} of {columns}"),
-        &device.floats(output_va, columns),
-        expected,
-    );
+    for columns in [256, 1024, 3072] {
+        let quantised =
+            [Format::Q8_0, Format::Q4_0, Format::Q4_K, Format::Q6_K].map(|format| slope(format, columns));
+        let dense = [Format::F32, Format::F16, Format::BF16].map(|format| slope(format, columns));
+        assert!(quantised.iter().all(|slope| *slope == quantised[0]), "{columns}: {quantised:?}");
+        assert!(dense.iter().all(|slope| *slope == dense[0]), "{columns}: {dense:?}");
+    }
+}
+
+// ----------------------------------------------------------------------------------------------------- embed
+
+/// EMBED on the device.
+struct Embedding {
+    device: Device,
+    block: params::Embed,
+    output_va: u64,
+    /// What the output buffer should hold.
+    expected: Vec<u32>,
+}
+
+impl Embedding {
+    /// The buffers of a run. The table has 9 rows.
+    fn prepare(format: Format, columns: usize, tokens: &[u32], alive: u128) -> Embedding {
+        let vocabulary = 9;
+        let mut random = Random::new(columns as u64);
+        let matrix = weights::random(format, vocabulary, columns, &mut random);
+        let mut device = Device::new(0);
+        let row = |token: &u32| Row { slot: 5, position: 77, token: *token, output: u32::MAX };
+        let rows: Vec<Row> = tokens.iter().map(row).collect();
+        let stride = stride_of(columns);
+        let output_words = (rows.len() - 1) * stride / 4 + columns;
+        let output_va = device.allocate(output_words * 4);
+        let mut expected = device.words(output_va, output_words);
+        for (number, token) in tokens.iter().enumerate().filter(|(number, _)| alive >> number & 1 == 1) {
+            let table_row = if (*token as usize) < vocabulary { *token as usize } else { 0 };
+            let values = &matrix.values[table_row * columns..(table_row + 1) * columns];
+            for (word, value) in expected[number * stride / 4..].iter_mut().zip(values) {
+                *word = value.to_bits();
+            }
+        }
+        let chunks = columns.div_ceil(32) as u32;
+        let step_va = device.upload(&[step_of(&rows, alive, 0)]);
+        let block = params::Embed {
+            header: params::Embed::header(step_va, chunks.div_ceil(256), RowSet::EachActive),
+            plane_va: planes(&mut device, &matrix),
+            output_va,
+            columns: columns as u32,
+            chunks,
+            vocabulary: vocabulary as u32,
+            output_stride: stride as u32,
+        };
+        Embedding { device, block, output_va, expected }
+    }
+}
+
+/// `groups`: `None`, one for each unit.
+fn check_embed(format: Format, columns: usize, tokens: &[u32], alive: u128, groups: Option<u32>) {
+    let Embedding { mut device, block, output_va, expected } =
+        Embedding::prepare(format, columns, tokens, alive);
+    let groups = groups.unwrap_or(block.header.units * tokens.len() as u32);
+    device.run(&format!("embed_{}", format.name()), block.as_bytes(), groups);
+    let stride = block.output_stride as usize / 4;
+    for (at, (found, expected)) in device.words(output_va, expected.len()).iter().zip(&expected).enumerate() {
+        let (row, element) = (at / stride, at % stride);
+        assert_eq!(found, expected, "{format:?} {columns} by {groups}: row {row}, element {element}");
+    }
 }
 
 #[test]
 fn embed_of_every_format() {
-    for format in Format::ALL {
-        for columns in [4, 64, 172, 256, 768, 1100, 2304] {
-            if columns % format.block() == 0 {
-                for token in [0, 3, 8, 9, u32::MAX] {
-                    check_embed(format, columns, token);
-                }
-            }
+    for columns in [4, 64, 172, 256, 768, 1100, 2304, 8448] {
+        for format in formats_of(columns) {
+            check_embed(format, columns, &[0, 8, 3, 9, u32::MAX], 0b11101, None);
         }
     }
+}
+
+/// The row of the step, and the row of the output, are those of the unit.
+#[test]
+fn a_fault_in_embed_is_seen() {
+    let faults = [
+        [0x8404_8403, 0x8404_8303], // s_lshl_b32 s4, s3, 4 to 3: another row's token
+        [0x961A_1703, 0xBE9A_0080], // s_mul_i32 s26, s3, s23 to s_mov_b32 s26, 0: another row's output
+    ];
+    let tokens = [4, 7, 1, 0, 2];
+    for fault in faults {
+        let embed = Embedding::prepare(Format::Q8_0, 64, &tokens, 0b11111);
+        let Embedding { mut device, block, output_va, expected } = embed;
+        device.run_changed("embed_q8_0", fault, block.as_bytes(), 1);
+        assert!(device.words(output_va, expected.len()) != expected, "{fault:x?}");
+    }
+}
+
+#[test]
+fn embed_of_many_rows_by_any_workgroups() {
+    let tokens: Vec<u32> = (0..ROWS_MAX as u32).map(|row| row * 5 % 11).collect();
+    for groups in [1, 3, 300] {
+        check_embed(Format::Q4_0, 64, &tokens, u128::MAX, Some(groups));
+        check_embed(Format::F16, 8448, &tokens[..7], 0b101_1011, Some(groups));
+    }
+    check_embed(Format::Q8_0, 64, &tokens, 1 << 127 | 1 << 64 | 1 << 31, Some(3));
+    check_embed(Format::F32, 12, &tokens[..2], 0, Some(1));
 }

@@ -30,21 +30,17 @@ pub fn lanes_per_row(columns: usize) -> usize {
     columns.div_ceil(32).next_power_of_two().min(32)
 }
 
-/// dot(w, x) in MATVEC's order.
+/// dot(w, x) in MATMUL's order.
 pub fn dot(weights: &[f32], x: &[f32]) -> f32 {
     let lanes = lanes_per_row(x.len());
-    let sums: Vec<f32> = (0..lanes)
-        .map(|lane| {
-            let mut sum = 0.0f32;
-            for chunk in (lane..x.len().div_ceil(32)).step_by(lanes) {
-                for column in 32 * chunk..x.len().min(32 * chunk + 32) {
-                    sum = weights[column].mul_add(x[column], sum);
-                }
-            }
-            sum
-        })
-        .collect();
-    tree(&sums)
+    let chunk = |(w, x): (&[f32], &[f32])| w.iter().zip(x).fold(0.0f32, |sum, (w, x)| w.mul_add(*x, sum));
+    let stretch = |(w, x): (&[f32], &[f32])| {
+        let mut sums: Vec<f32> = w.chunks(32).zip(x.chunks(32)).map(chunk).collect();
+        sums.resize(lanes, 0.0);
+        tree(&sums)
+    };
+    let sums = weights.chunks(32 * lanes).zip(x.chunks(32 * lanes)).map(stretch);
+    sums.reduce(|y, p| y + p).expect("a column")
 }
 
 /// Sum of squares of `x` by `threads` work-items: each strided and ascending, trees of 32, then waves ascending.

@@ -12,7 +12,7 @@ const NORM_THREADS: usize = 256;
 const TILE: usize = 32;
 /// Waves over which attention tiles are dealt.
 const ATTENTION_WAVES: usize = 8;
-/// Columns of a matvec chunk.
+/// Columns of a chunk of MATMUL.
 const CHUNK: usize = 32;
 
 /// RMS_NORM.
@@ -47,7 +47,7 @@ fn normalise(input: &[f32], weight: &[f32], epsilon: f32, sum: f32, output: &mut
     }
 }
 
-/// MATVEC over `rows` of `input.len()` columns.
+/// MATMUL with the vector of one row: weight rows of `input.len()` columns.
 pub fn matvec(weights: &[f32], input: &[f32], output: &mut [f32]) {
     for (y, row) in output.iter_mut().zip(weights.chunks_exact(input.len())) {
         *y = dot(row, input);
@@ -56,20 +56,25 @@ pub fn matvec(weights: &[f32], input: &[f32], output: &mut [f32]) {
 
 fn dot(row: &[f32], input: &[f32]) -> f32 {
     let lanes = input.len().div_ceil(CHUNK).next_power_of_two().min(LANES);
-    let mut sums = [0f32; LANES];
     let stretch = lanes * CHUNK;
-    for (row, input) in row.chunks(stretch).zip(input.chunks(stretch)) {
-        if row.len() == stretch {
-            for element in 0..CHUNK {
-                for (lane, sum) in sums[..lanes].iter_mut().enumerate() {
-                    let at = lane * CHUNK + element;
-                    *sum = row[at].mul_add(input[at], *sum);
-                }
+    let mut parts = row.chunks(stretch).zip(input.chunks(stretch)).map(|(row, input)| part(row, input, lanes));
+    let first = parts.next().unwrap_or(0.0);
+    parts.fold(first, |sum, part| sum + part)
+}
+
+/// The sum of one stretch: a chunk for each lane.
+fn part(row: &[f32], input: &[f32], lanes: usize) -> f32 {
+    let mut sums = [0f32; LANES];
+    if row.len() == lanes * CHUNK {
+        for element in 0..CHUNK {
+            for (lane, sum) in sums[..lanes].iter_mut().enumerate() {
+                let at = lane * CHUNK + element;
+                *sum = row[at].mul_add(input[at], *sum);
             }
-        } else {
-            for (at, (w, x)) in row.iter().zip(input).enumerate() {
-                sums[at / CHUNK] = w.mul_add(*x, sums[at / CHUNK]);
-            }
+        }
+    } else {
+        for (at, (w, x)) in row.iter().zip(input).enumerate() {
+            sums[at / CHUNK] = w.mul_add(*x, sums[at / CHUNK]);
         }
     }
     tree(sums, lanes)
@@ -211,6 +216,31 @@ mod tests {
         row[64] = 0.0;
         matvec(&row, &vec![1.0; 96], &mut output);
         assert_eq!(output[0], 1.0 + 2f32.powi(-23));
+    }
+
+    #[test]
+    fn matvec_adds_the_sums_of_stretches_of_1024_columns() {
+        // Ascending: (1 + 2^-24) + 2^-24 keeps neither, (2^-24 + 2^-24) + 1 keeps both.
+        let sum = |values: [f32; 3]| {
+            let mut row = vec![0f32; 2052];
+            for (stretch, value) in values.into_iter().enumerate() {
+                row[1024 * stretch] = value;
+            }
+            let mut output = [0f32];
+            matvec(&row, &vec![1.0; 2052], &mut output);
+            output[0]
+        };
+        let small = 2f32.powi(-24);
+        assert_eq!(sum([1.0, small, small]), 1.0);
+        assert_eq!(sum([small, small, 1.0]), 1.0 + 2.0 * small);
+        // A stretch is summed by itself: 1 + 2^-24 is 1. One sum for the lane would be (-1 + 1) + 2^-24.
+        let mut row = vec![0f32; 2048];
+        row[0] = -1.0;
+        row[1024] = 1.0;
+        row[1025] = small;
+        let mut output = [0f32];
+        matvec(&row, &vec![1.0; 2048], &mut output);
+        assert_eq!(output[0], 0.0);
     }
 
     #[test]
