@@ -13,6 +13,23 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
+/// Whatever this thread loaded or stored before is done before anything that it stores after, and what it stored has left
+/// the processor's write-combining buffers: the order that memory behind a BAR needs (hardware reference §6.4).
+///
+/// `fence(SeqCst)` does not promise that. It orders ordinary memory, and the compiler is free to make a locked instruction
+/// on the stack of it. On x86-64 the processor holds ordinary stores in order by itself; `sfence` is for the combined ones.
+#[inline(always)]
+pub fn fence_stores() {
+    fence(Ordering::Release);
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the instruction needs SSE, which every x86-64 processor has, and touches no memory.
+    unsafe {
+        core::arch::x86_64::_mm_sfence();
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    fence(Ordering::SeqCst);
+}
+
 /// A bounds-checked window on shared memory. Copyable like a pointer; it does not own the mapping.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedView {

@@ -6,6 +6,7 @@
 //! - [`GraphRecorder`] records dispatches into an indirect buffer once; [`CommandRing::submit_graph`] replays the
 //!   [`Graph`] with one submission and one doorbell.
 //! - [`Watchdog`] turns pointers and fence seen over time into a diagnosis.
+//! - [`token_ring`] is the host's side of a resident kernel: requests go in by one ring, tokens come out by another.
 //! - [`mock`] is the other side as a model of its rules, for tests here and in crates above.
 //!
 //! # Contract
@@ -13,7 +14,7 @@
 //! when it is made). Whatever the other side writes into pointers and fences gives an error or a wait, never a panic and
 //! never a packet written over one that was not read. Every wait ends by the caller's [`Clock`].
 //!
-//! A ring has one producer: the methods take `&mut self`, and nothing else may write the ring, the write pointer or the
+//! A command ring has one producer: the methods take `&mut self`, and nothing else may write the ring, the write pointer or the
 //! doorbell.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -27,6 +28,7 @@ mod fence;
 mod graph;
 pub mod mock;
 mod publish;
+pub mod token_ring;
 mod watchdog;
 
 pub use clock::Clock;
@@ -34,6 +36,7 @@ pub use command_ring::{CommandRing, Counters, EventSlot, FenceSignal, RING_BYTES
 pub use error::{FenceError, GraphError, RingError};
 pub use fence::{Fence, Timeline};
 pub use graph::{GRAPH_PARTS_MAX, Graph, GraphRecorder};
+pub use token_ring::{ControlLines, InputEntry, InputRing, OutputEntry, OutputRing, TokenRingError};
 pub use watchdog::{Diagnosis, Observation, ReadProgress, Watchdog};
 
 /// The README's example, compiled and run.

@@ -1,0 +1,81 @@
+//! Nanoseconds for an entry of the token rings, beside a copy of 64 bytes into the same memory, which no push can undercut.
+//!
+//! Memory here is ordinary and cached. Behind a BAR a push costs what the link takes to accept the line: the store fences
+//! then wait for the write-combining buffers. The other side's stores are made by hand and are not in the figure of a poll.
+
+#![allow(missing_docs)] // the macros below make a public function without one
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+use zrt_mem::SharedView;
+use zrt_ring::token_ring::mock::DeviceOutput;
+use zrt_ring::token_ring::{ENTRY_BYTES, InputKind, OutputKind};
+use zrt_ring::{InputEntry, InputRing, OutputEntry, OutputRing};
+
+/// Entries of the rings.
+const ENTRIES: usize = 1024;
+
+fn token_rings(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("token rings");
+    let memory = SharedView::leaked(ENTRIES * ENTRY_BYTES);
+    let word = SharedView::leaked(8);
+
+    let source = [0x5a; ENTRY_BYTES];
+    let mut line = 0;
+    group.bench_function("bound: copy of 64 bytes", |bencher| {
+        bencher.iter(|| {
+            line = (line + 1) % ENTRIES;
+            memory.write_bytes(line * ENTRY_BYTES, black_box(&source));
+        })
+    });
+    group.bench_function("bound: copy of 64 bytes and two store fences", |bencher| {
+        bencher.iter(|| {
+            line = (line + 1) % ENTRIES;
+            memory.write_bytes(line * ENTRY_BYTES, black_box(&source));
+            zrt_mem::shared::fence_stores();
+            zrt_mem::shared::fence_stores();
+        })
+    });
+
+    let mut ring = InputRing::new(memory, word, None).expect("a valid ring");
+    let entry = InputEntry { serial: 1, known: 100, ..InputEntry::new(InputKind::Admit) };
+    group.bench_function("push", |bencher| {
+        bencher.iter(|| {
+            ring.push(black_box(&entry)).expect("room");
+            word.store_u32(0, ring.produced() as u32);
+        })
+    });
+
+    let mut ring = OutputRing::new(memory, word, None, 16).expect("a valid ring");
+    let mut device = DeviceOutput::new(memory, word, 0, 1);
+    let (kind, slot, serial, token, index, reason, epoch) = (OutputKind::Token, 1, 2, 3, 4, 0, 5);
+    let sent = OutputEntry { kind, slot, serial, token, index, reason, epoch };
+    let dwords = sent.to_dwords().expect("a valid entry");
+    group.bench_function("poll that finds an entry", |bencher| {
+        bencher.iter_custom(|iterations| {
+            let (mut left, mut spent) = (iterations, Duration::ZERO);
+            while left > 0 {
+                let burst = left.min(ENTRIES as u64);
+                for _ in 0..burst {
+                    assert!(device.put(&dwords, 0), "the burst before was taken");
+                }
+                let start = Instant::now();
+                for _ in 0..burst {
+                    assert_eq!(black_box(ring.poll()), Ok(Some(sent)));
+                }
+                spent += start.elapsed();
+                ring.publish_consumed();
+                left -= burst;
+            }
+            spent
+        })
+    });
+    group.bench_function("poll that finds nothing", |bencher| {
+        bencher.iter(|| assert_eq!(black_box(ring.poll()), Ok(None)))
+    });
+    group.finish();
+}
+
+criterion_group!(benches, token_rings);
+criterion_main!(benches);

@@ -1,0 +1,127 @@
+//! What can go wrong between the host and a token ring.
+
+use super::entry::EntryError;
+
+/// Why a token ring cannot be made, takes no entry, or gives none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TokenRingError {
+    /// The memory is not that of a ring.
+    #[error("{dwords} dwords are no ring: it has a power of two of entries, 2 to 4096, of 16 dwords each")]
+    Length {
+        /// Dwords of the memory.
+        dwords: usize,
+    },
+    /// A memory is too short for the dword in it.
+    #[error("the memory of the {name} holds no dword")]
+    NoWord {
+        /// Which.
+        name: &'static str,
+    },
+    /// The consumer would never, or always, tell how far it came.
+    #[error("telling every {every} entries what was consumed: a ring of {capacity} needs 1 to {capacity}")]
+    PublishEvery {
+        /// What was asked.
+        every: u32,
+        /// Entries of the ring.
+        capacity: u32,
+    },
+    /// There is no room now. Nothing was written.
+    #[error("all {capacity} entries of the ring are waiting to be consumed")]
+    Full {
+        /// Entries of the ring.
+        capacity: u32,
+    },
+    /// There was no room in time. Nothing was written.
+    #[error("after {waited_ns} ns all {capacity} entries still wait: the device stopped consuming")]
+    FullTimeout {
+        /// Entries of the ring.
+        capacity: u32,
+        /// How long was waited.
+        waited_ns: u64,
+    },
+    /// The device says it consumed what it cannot have.
+    #[error(
+        "the device says it consumed {consumed:#x} entries (low 32 bits); it can be {least:#x} to {most:#x}"
+    )]
+    Consumed {
+        /// What it says.
+        consumed: u32,
+        /// What it said before, low 32 bits.
+        least: u32,
+        /// What was produced, low 32 bits.
+        most: u32,
+    },
+    /// The entry cannot be written, or what came is none.
+    #[error("entry {number}: {error}")]
+    Entry {
+        /// Number of the entry, from 0.
+        number: u64,
+        /// What is wrong with it.
+        error: EntryError,
+    },
+    /// Nothing came in time.
+    #[error("entry {number} has not come after {waited_ns} ns")]
+    Nothing {
+        /// Number of the entry, from 0.
+        number: u64,
+        /// How long was waited.
+        waited_ns: u64,
+    },
+    /// Half an entry came, and the rest not in time.
+    #[error("entry {number} is torn after {waited_ns} ns: its header is there, its trailer is {trailer:#x}")]
+    Torn {
+        /// Number of the entry, from 0.
+        number: u64,
+        /// Dword 15.
+        trailer: u32,
+        /// How long was waited.
+        waited_ns: u64,
+    },
+    /// Another entry lies where this one should: the writer lapped the reader, or it is not our writer.
+    #[error("entry {number} should come with tag {expected:#x}; after {waited_ns} ns there is {found:#x}")]
+    Foreign {
+        /// Number of the entry, from 0.
+        number: u64,
+        /// Its tag.
+        expected: u32,
+        /// Dword 0.
+        found: u32,
+        /// How long was waited.
+        waited_ns: u64,
+    },
+}
+
+/// Why the host cannot say something to a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ControlError {
+    /// The memory is too short for one line a slot.
+    #[error("{dwords} dwords do not hold one control line for each slot")]
+    Length {
+        /// Dwords of the memory.
+        dwords: usize,
+    },
+    /// A memory is too short for the dword in it.
+    #[error("the memory of the {name} holds no dword")]
+    NoWord {
+        /// Which.
+        name: &'static str,
+    },
+    /// No session has this slot.
+    #[error("there is no slot {slot}")]
+    Slot {
+        /// The slot.
+        slot: u32,
+    },
+    /// Pages are not taken back from a request that runs.
+    #[error("slot {slot}: request {serial} was granted {granted} pages and cannot go back to {pages}")]
+    PagesShrink {
+        /// The slot.
+        slot: u32,
+        /// The request.
+        serial: u32,
+        /// What it has.
+        granted: u32,
+        /// What was asked.
+        pages: u32,
+    },
+}

@@ -1,0 +1,99 @@
+//! The host's side of the token rings: requests go in by one, tokens come out by the other.
+//!
+//! - [`InputRing`]: host to device, in VRAM behind the BAR. [`OutputRing`]: device to host, in host memory.
+//! - [`ControlLines`]: what the host says to a slot while its request runs.
+//! - [`InputEntry`], [`OutputEntry`]: what is said, 16 dwords each.
+//! - [`mock`]: the device's side as a model of its rules, for tests here and in crates above.
+//!
+//! # The rings
+//! A ring has N lines of 64 bytes, N a power of two from 2 to 4096. Entry n, counted from 0, lies in line n mod N. Its
+//! dword 0 is its tag, n mod (2^32 - 1) + 1, which is never 0; its dword 15 is the tag's complement. A line is taken only
+//! where both are right. The writer stores the tag last; a reader never takes a line that is half there.
+//!
+//! The reader tells how many entries it took (low 32 bits) in a dword of its own, which the writer reads. The writer never
+//! stores into a line whose entry was not taken. So nothing is lost and nothing comes twice.
+//!
+//! # Contract
+//! One producer and one consumer a ring; `&mut self` and the caller see to that. No lock, no system call, no allocation,
+//! no wait without a deadline. Whatever the device writes gives an entry, "not yet", or a typed error.
+//!
+//! # Write-combined memory
+//! Stores through the BAR collect in the processor's write-combining buffers, which empty in any order, in parts, and only
+//! when they must. `sfence` empties them in order; a release store does not, because it only keeps the compiler and the
+//! ordinary store buffer in order. [`RingMemory::fence_stores`] is that fence. What has reached VRAM by then may still lie
+//! behind the host data path's cache as the device sees it: a store to the flush word (hardware reference §6.4) comes
+//! after the second fence of each push.
+
+mod consumer;
+mod control;
+mod entry;
+mod error;
+mod line;
+mod memory;
+pub mod mock;
+mod producer;
+
+pub use consumer::OutputRing;
+pub use control::{ControlLine, ControlLines, control_dword};
+pub use entry::{
+    ENTRY_BYTES, ENTRY_DWORDS, EntryError, InputEntry, InputKind, OutputEntry, OutputKind, RING_SLOTS_MAX,
+    input_dword, output_dword,
+};
+pub use error::{ControlError, TokenRingError};
+pub use line::LineState;
+pub use memory::RingMemory;
+pub use producer::InputRing;
+
+/// Least entries of a ring.
+pub const ENTRIES_MIN: u32 = 2;
+/// Most entries of a ring.
+pub const ENTRIES_MAX: u32 = 4096;
+
+/// The name of the flush word in errors.
+const FLUSH_NAME: &str = "flush";
+
+/// A store that makes what was written before visible to the device, where the platform needs one.
+#[derive(Debug)]
+struct Flush<M>(Option<M>);
+
+impl<M: RingMemory> Flush<M> {
+    fn new(word: Option<M>) -> Result<Flush<M>, TokenRingError> {
+        if let Some(word) = &word {
+            need_word(FLUSH_NAME, word)?;
+        }
+        Ok(Flush(word))
+    }
+
+    /// Any value flushes; the caller's store fence came before.
+    #[inline(always)]
+    fn flush(&self) {
+        if let Some(word) = &self.0 {
+            word.store(0, 0);
+        }
+    }
+}
+
+/// Entries that the memory of a ring holds.
+fn capacity_of<M: RingMemory>(ring: &M) -> Result<u32, TokenRingError> {
+    let dwords = ring.dwords();
+    match u32::try_from(dwords / ENTRY_DWORDS) {
+        Ok(entries)
+            if dwords % ENTRY_DWORDS == 0
+                && entries.is_power_of_two()
+                && (ENTRIES_MIN..=ENTRIES_MAX).contains(&entries) =>
+        {
+            Ok(entries)
+        }
+        _ => Err(TokenRingError::Length { dwords }),
+    }
+}
+
+fn need_word<M: RingMemory>(name: &'static str, memory: &M) -> Result<(), TokenRingError> {
+    if memory.dwords() == 0 { Err(TokenRingError::NoWord { name }) } else { Ok(()) }
+}
+
+/// First dword of the line of entry `number`.
+#[inline(always)]
+const fn line_of(number: u64, capacity: u32) -> usize {
+    (number & (capacity as u64 - 1)) as usize * ENTRY_DWORDS
+}

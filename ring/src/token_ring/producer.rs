@@ -1,0 +1,123 @@
+//! The input ring: the host writes entries, the device takes them.
+//!
+//! The ring lies in VRAM behind the BAR, where stores are combined and reads cost a round trip, so the host never reads
+//! it. What the device consumed, the device writes into host memory, as a count in 32 bits.
+//!
+//! Cost of a push: 16 stores, 2 store fences, one flush store where there is one; no allocation. The count of consumed
+//! entries is loaded only when the room known to be free is used up.
+
+use super::entry::InputEntry;
+use super::error::TokenRingError;
+use super::line;
+use super::memory::RingMemory;
+use super::{Flush, capacity_of, line_of, need_word};
+use crate::clock::{Clock, poll_until};
+use zrt_mem::SharedView;
+
+/// The input ring, as its one producer holds it.
+#[derive(Debug)]
+pub struct InputRing<M = SharedView> {
+    ring: M,
+    consumed: M,
+    flush: Flush<M>,
+    capacity: u32,
+    /// Entries written since the ring was made; never wraps.
+    produced: u64,
+    /// Entries that the device is known to have consumed.
+    consumed_known: u64,
+}
+
+impl<M: RingMemory> InputRing<M> {
+    /// The ring in `ring`, whose consumer tells in dword 0 of `consumed` how many entries it took. With `flush`, each push
+    /// ends in a store of 0 to its dword 0: the HDP flush (hardware reference §6.4).
+    ///
+    /// Clears both memories, so it must be made before the device looks at them.
+    pub fn new(ring: M, consumed: M, flush: Option<M>) -> Result<InputRing<M>, TokenRingError> {
+        InputRing::starting_at(ring, consumed, flush, 0)
+    }
+
+    /// As [`new`](InputRing::new), where the first entry has the number `first`: a session that goes on.
+    pub fn starting_at(
+        ring: M,
+        consumed: M,
+        flush: Option<M>,
+        first: u64,
+    ) -> Result<InputRing<M>, TokenRingError> {
+        let capacity = capacity_of(&ring)?;
+        need_word("count of consumed entries", &consumed)?;
+        let flush = Flush::new(flush)?;
+        line::clear(&ring);
+        consumed.store(0, first as u32);
+        consumed.fence_stores();
+        flush.flush();
+        Ok(InputRing { ring, consumed, flush, capacity, produced: first, consumed_known: first })
+    }
+
+    /// Writes an entry. [`TokenRingError::Full`] where there is no room now; nothing is written then.
+    #[inline]
+    pub fn push(&mut self, entry: &InputEntry) -> Result<(), TokenRingError> {
+        let number = self.produced;
+        let dwords = entry.to_dwords().map_err(|error| TokenRingError::Entry { number, error })?;
+        if self.free_known() == 0 {
+            self.refresh()?;
+            if self.free_known() == 0 {
+                return Err(TokenRingError::Full { capacity: self.capacity });
+            }
+        }
+        line::write_line(&self.ring, line_of(number, self.capacity), number, &dwords);
+        self.flush.flush();
+        self.produced += 1;
+        Ok(())
+    }
+
+    /// As [`push`](InputRing::push), waiting for room at most `timeout_ns`.
+    pub fn push_within<C: Clock>(
+        &mut self,
+        entry: &InputEntry,
+        clock: &C,
+        timeout_ns: u64,
+    ) -> Result<(), TokenRingError> {
+        let waited = poll_until(clock, timeout_ns, || match self.push(entry) {
+            Err(TokenRingError::Full { .. }) => None,
+            answer => Some(answer),
+        });
+        match waited {
+            Ok(answer) => answer,
+            Err(waited_ns) => Err(TokenRingError::FullTimeout { capacity: self.capacity, waited_ns }),
+        }
+    }
+
+    /// Entries that can be pushed now.
+    pub fn free(&mut self) -> Result<u32, TokenRingError> {
+        self.refresh()?;
+        Ok(self.free_known())
+    }
+
+    /// Entries of the ring.
+    pub const fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    /// Number of the next entry.
+    pub const fn produced(&self) -> u64 {
+        self.produced
+    }
+
+    const fn free_known(&self) -> u32 {
+        self.capacity - (self.produced - self.consumed_known) as u32
+    }
+
+    /// Takes over what the device says it consumed: at least what it said before, at most what was produced.
+    fn refresh(&mut self) -> Result<(), TokenRingError> {
+        let told = self.consumed.load(0);
+        // The device has loaded an entry before it counts it, and we store over the entry only after this.
+        self.consumed.fence_loads();
+        let (least, most) = (self.consumed_known as u32, self.produced as u32);
+        let waiting = most.wrapping_sub(told);
+        if waiting > most.wrapping_sub(least) {
+            return Err(TokenRingError::Consumed { consumed: told, least, most });
+        }
+        self.consumed_known = self.produced - u64::from(waiting);
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! The token rings under a model checker: host and device as two threads over C11 atomics, every interleaving up to a
+//! bound on preemptions and every value that a relaxed load may give. The code of the rings is the same as over a mapping.
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU32, Ordering, fence};
+use loom::thread;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering as StdOrdering};
+use zrt_ring::token_ring::mock::{DeviceInput, DeviceOutput};
+use zrt_ring::token_ring::{InputEntry, InputKind, InputRing, OutputEntry, OutputKind, OutputRing, RingMemory};
+
+/// Entries of the ring, and entries sent: one more, so that a line is used again and the writer waits for room.
+const ENTRIES: usize = 2;
+const SENT: u32 = 3;
+/// Preemptions in one execution at most.
+const PREEMPTIONS_MAX: usize = 2;
+/// The number of the first entry, so that the tags pass 2^32 - 1, and its tag.
+const FIRST: u64 = (1 << 32) - 3;
+const FIRST_TAG: u32 = 0xffff_fffe;
+
+/// What is planted.
+#[derive(Clone, Copy, PartialEq)]
+enum Fault {
+    None,
+    NoStoreFence,
+    NoLoadFence,
+}
+
+/// Memory that the checker watches.
+#[derive(Clone)]
+struct Watched {
+    words: Arc<Vec<AtomicU32>>,
+    fault: Fault,
+}
+
+impl Watched {
+    fn new(dwords: usize, fault: Fault) -> Watched {
+        Watched { words: Arc::new((0..dwords).map(|_| AtomicU32::new(0)).collect()), fault }
+    }
+}
+
+impl RingMemory for Watched {
+    fn dwords(&self) -> usize {
+        self.words.len()
+    }
+    fn load(&self, dword: usize) -> u32 {
+        self.words[dword].load(Ordering::Relaxed)
+    }
+    fn store(&self, dword: usize, value: u32) {
+        self.words[dword].store(value, Ordering::Relaxed);
+    }
+    fn fence_loads(&self) {
+        if self.fault != Fault::NoLoadFence {
+            fence(Ordering::Acquire);
+        }
+    }
+    fn fence_stores(&self) {
+        if self.fault != Fault::NoStoreFence {
+            fence(Ordering::Release);
+        }
+    }
+}
+
+fn input(mark: u32) -> InputEntry {
+    InputEntry { serial: mark + 7, stop_count: mark + 9, ..InputEntry::new(InputKind::Admit) }
+}
+
+fn output(mark: u32) -> OutputEntry {
+    let (serial, token, index) = (mark + 7, mark + 8, mark + 9);
+    OutputEntry { kind: OutputKind::Token, slot: mark, serial, token, index, reason: 0, epoch: mark + 10 }
+}
+
+/// Model checks are run one after the other: each has a stack and a history of its own and is the machine's whole work.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Runs `model` in every execution. Returns how many there were, or what the first bad one said.
+fn check(model: impl Fn() + Sync + Send + 'static) -> Result<usize, String> {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let executions = std::sync::Arc::new(AtomicUsize::new(0));
+    let counter = executions.clone();
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(PREEMPTIONS_MAX);
+    builder.max_branches = 20_000;
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        builder.check(move || {
+            counter.fetch_add(1, StdOrdering::Relaxed);
+            model();
+        });
+    }));
+    match outcome {
+        Ok(()) => Ok(executions.load(StdOrdering::Relaxed)),
+        Err(panic) => Err(panic
+            .downcast_ref::<String>()
+            .cloned()
+            .or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()))
+            .unwrap_or_default()),
+    }
+}
+
+fn host_to_device(fault: Fault) -> Result<usize, String> {
+    check(move || {
+        let (ring, consumed) = (Watched::new(ENTRIES * 16, fault), Watched::new(1, fault));
+        let mut host = InputRing::starting_at(ring.clone(), consumed.clone(), None, FIRST).unwrap();
+        let mut device = DeviceInput::new(ring, consumed, FIRST as u32, FIRST_TAG);
+        let reader = thread::spawn(move || {
+            for mark in 0..SENT {
+                let line = loop {
+                    match device.take() {
+                        Some(line) => break line,
+                        None => thread::yield_now(),
+                    }
+                };
+                assert_eq!(line[1..15], input(mark).to_dwords().unwrap()[1..15], "torn entry");
+                device.tell();
+            }
+        });
+        for mark in 0..SENT {
+            while host.push(&input(mark)).is_err() {
+                thread::yield_now();
+            }
+        }
+        reader.join().unwrap();
+    })
+}
+
+fn device_to_host(fault: Fault) -> Result<usize, String> {
+    check(move || {
+        let (ring, consumed) = (Watched::new(ENTRIES * 16, fault), Watched::new(1, fault));
+        let mut host = OutputRing::starting_at(ring.clone(), consumed.clone(), None, 2, FIRST).unwrap();
+        let mut device = DeviceOutput::new(ring, consumed, FIRST as u32, FIRST_TAG);
+        let writer = thread::spawn(move || {
+            for mark in 0..SENT {
+                while !device.put(&output(mark).to_dwords().unwrap(), 0) {
+                    thread::yield_now();
+                }
+            }
+        });
+        for mark in 0..SENT {
+            let entry = loop {
+                match host.poll() {
+                    Ok(Some(entry)) => break entry,
+                    Ok(None) => thread::yield_now(),
+                    Err(error) => panic!("torn entry: {error}"),
+                }
+            };
+            assert_eq!(entry, output(mark), "torn entry");
+        }
+        writer.join().unwrap();
+    })
+}
+
+#[test]
+fn no_execution_tears_loses_or_repeats_an_entry() {
+    for (name, executions) in
+        [("input", host_to_device(Fault::None)), ("output", device_to_host(Fault::None))]
+    {
+        let executions = executions.unwrap_or_else(|error| panic!("{name}: {error}"));
+        println!("{name}: {executions} executions");
+        assert!(executions > 10, "{name}: only {executions} executions were looked at");
+    }
+}
+
+#[test]
+fn the_checker_sees_a_missing_fence() {
+    for fault in [Fault::NoStoreFence, Fault::NoLoadFence] {
+        for outcome in [host_to_device(fault), device_to_host(fault)] {
+            let error = outcome.expect_err("some execution takes a torn entry");
+            assert!(error.contains("torn entry"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! The token rings over memory that keeps no order but that of the fences.
+//!
+//! A writer is run over memory that records its stores and fences. The record is then replayed while a reader runs: before
+//! each load more of it is issued, and of what was issued and no fence has pushed out, any part becomes visible, in any
+//! order (for one dword in the order of its stores). A load may be answered from any moment since the reader's last
+//! fence. That is weaker than write-combined memory on x86-64 and than what the device's memory model permits.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use zrt_ring::token_ring::mock::{DeviceInput, DeviceOutput};
+use zrt_ring::token_ring::{InputEntry, InputKind, InputRing, OutputEntry, OutputKind, OutputRing, RingMemory};
+
+/// Entries of the rings here, and runs by direction and kind of fault.
+const ENTRIES: usize = 4;
+const SEEDS: u64 = 400;
+/// A first entry whose successors pass 2^32 - 1, with its tag: number + 1.
+const FIRST: u64 = (1 << 32) - 7;
+const FIRST_TAG: u32 = 0xffff_fffa;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Operation {
+    Store(usize, u32),
+    Fence,
+}
+
+/// Memory that is in order and records what is done to it.
+#[derive(Clone)]
+struct Recorded {
+    words: Rc<RefCell<Vec<u32>>>,
+    operations: Rc<RefCell<Vec<Operation>>>,
+}
+
+impl Recorded {
+    fn new(dwords: usize) -> Recorded {
+        Recorded { words: Rc::new(RefCell::new(vec![0; dwords])), operations: Rc::default() }
+    }
+}
+
+impl RingMemory for Recorded {
+    fn dwords(&self) -> usize {
+        self.words.borrow().len()
+    }
+    fn load(&self, dword: usize) -> u32 {
+        self.words.borrow()[dword]
+    }
+    fn store(&self, dword: usize, value: u32) {
+        self.words.borrow_mut()[dword] = value;
+        self.operations.borrow_mut().push(Operation::Store(dword, value));
+    }
+    fn fence_loads(&self) {}
+    fn fence_stores(&self) {
+        self.operations.borrow_mut().push(Operation::Fence);
+    }
+}
+
+/// xorshift64: which part becomes visible when.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % sides
+    }
+}
+
+/// What is planted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    None,
+    /// The writer stores the header before the rest, fences where they were.
+    HeaderFirst,
+    /// The writer's fences do nothing.
+    NoStoreFence,
+    /// The reader's fences do nothing.
+    NoLoadFence,
+    /// No fence of the writer does anything, and a line travels as two halves, each whole, in either order.
+    Halves,
+    /// The same, and the reader believes any trailer.
+    HalvesUnchecked,
+}
+
+impl Fault {
+    fn halves(self) -> bool {
+        matches!(self, Fault::Halves | Fault::HalvesUnchecked)
+    }
+}
+
+struct State {
+    fault: Fault,
+    dice: Dice,
+    /// Not yet issued.
+    operations: VecDeque<Operation>,
+    /// Issued, perhaps not visible yet.
+    pending: Vec<(usize, u32)>,
+    /// What each dword was at which moment.
+    history: Vec<Vec<(u64, u32)>>,
+    now: u64,
+    /// No load is answered from before this moment.
+    floor: u64,
+    /// The latest moment that a load was answered from.
+    latest: u64,
+    /// The same by dword: one dword is never seen going back.
+    seen: Vec<u64>,
+}
+
+impl State {
+    fn show(&mut self, at: usize) {
+        let (dword, value) = self.pending.remove(at);
+        self.now += 1;
+        self.history[dword].push((self.now, value));
+    }
+
+    fn issue(&mut self, count: u64) {
+        for _ in 0..count {
+            match self.operations.pop_front() {
+                Some(Operation::Store(dword, value)) => self.pending.push((dword, value)),
+                Some(Operation::Fence) if self.fault == Fault::NoStoreFence => {}
+                Some(Operation::Fence) => self.show_all(),
+                None => return,
+            }
+        }
+    }
+
+    fn show_all(&mut self) {
+        while !self.pending.is_empty() {
+            self.show(0);
+        }
+    }
+
+    /// Makes one of what is pending visible, any: the oldest of its dword.
+    fn show_any(&mut self) {
+        let any = self.dice.roll(self.pending.len() as u64) as usize;
+        let dword = self.pending[any].0;
+        let oldest = self.pending.iter().position(|(at, _)| *at == dword).expect("it is there");
+        self.show(oldest);
+    }
+
+    /// Issues one line of 16 stores, its fences left out, and makes its halves visible, one in this call.
+    fn show_half(&mut self) {
+        if self.pending.is_empty() {
+            while self.pending.len() < 16 {
+                match self.operations.pop_front() {
+                    Some(Operation::Store(dword, value)) => self.pending.push((dword, value)),
+                    Some(Operation::Fence) => {}
+                    None => return,
+                }
+            }
+        }
+        let any = self.dice.roll(self.pending.len() as u64) as usize;
+        let half = self.pending[any].0 / 8;
+        self.now += 1;
+        let (shown, rest): (Vec<_>, Vec<_>) =
+            self.pending.drain(..).partition(|(dword, _)| dword / 8 == half);
+        self.pending = rest;
+        shown.iter().for_each(|(dword, value)| self.history[*dword].push((self.now, *value)));
+    }
+
+    fn load(&mut self, dword: usize) -> u32 {
+        if self.fault.halves() {
+            // The reader's loads are in order here; only the halves are not.
+            if self.dice.roll(8) == 0 {
+                self.show_half();
+            }
+            self.floor = self.now;
+        } else {
+            let count = self.dice.roll(4);
+            self.issue(count);
+            for _ in 0..self.dice.roll(4) {
+                if !self.pending.is_empty() {
+                    self.show_any();
+                }
+            }
+        }
+        let least = if self.fault == Fault::NoLoadFence { 0 } else { self.floor }.max(self.seen[dword]);
+        let moment = match self.dice.roll(3) {
+            0 => least,
+            1 => self.now,
+            _ => least + self.dice.roll(self.now - least + 1),
+        };
+        self.seen[dword] = moment;
+        self.latest = self.latest.max(moment);
+        let answer = self.history[dword].iter().rev().find(|(shown, _)| *shown <= moment);
+        answer.expect("each dword has a value from the start").1
+    }
+}
+
+/// The reader's side of the replay.
+#[derive(Clone)]
+struct Replayed(Rc<RefCell<State>>);
+
+impl RingMemory for Replayed {
+    fn dwords(&self) -> usize {
+        self.0.borrow().history.len()
+    }
+    fn load(&self, dword: usize) -> u32 {
+        let mut state = self.0.borrow_mut();
+        let value = state.load(dword);
+        if state.fault == Fault::HalvesUnchecked && dword % 16 == 15 {
+            // What a reader without the check would go on with.
+            return !state.history[dword - 15].last().expect("a value").1;
+        }
+        value
+    }
+    fn store(&self, dword: usize, value: u32) {
+        // Only the reader's constructor stores, before anything is written.
+        self.0.borrow_mut().history[dword] = vec![(0, value)];
+    }
+    fn fence_loads(&self) {
+        let mut state = self.0.borrow_mut();
+        state.floor = state.latest;
+    }
+    fn fence_stores(&self) {}
+}
+
+impl Replayed {
+    fn new(fault: Fault, seed: u64) -> Replayed {
+        let dwords = ENTRIES * 16;
+        Replayed(Rc::new(RefCell::new(State {
+            fault,
+            dice: Dice((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            operations: VecDeque::new(),
+            pending: Vec::new(),
+            history: vec![vec![(0, 0)]; dwords],
+            now: 0,
+            floor: 0,
+            latest: 0,
+            seen: vec![0; dwords],
+        })))
+    }
+
+    /// Adds what a writer did, with the fault planted.
+    fn write(&self, recorded: &Recorded) {
+        let mut state = self.0.borrow_mut();
+        let mut operations: Vec<Operation> = recorded.operations.borrow_mut().drain(..).collect();
+        if state.fault == Fault::HeaderFirst {
+            let is_header =
+                |operation: &Operation| matches!(operation, Operation::Store(dword, _) if dword % 16 == 0);
+            let header = operations.iter().position(is_header).expect("an entry has a header");
+            let header = operations.remove(header);
+            operations.splice(0..0, [header, Operation::Fence]);
+        }
+        state.operations.extend(operations);
+    }
+
+    /// True once nothing more can change.
+    fn settled(&self) -> bool {
+        let mut state = self.0.borrow_mut();
+        let quiet = state.operations.is_empty() && state.pending.is_empty();
+        if quiet {
+            state.floor = state.now;
+        } else if state.operations.is_empty() && !state.fault.halves() && state.dice.roll(8) == 0 {
+            state.show_all(); // a buffer that nothing pushes out is emptied some time
+        }
+        quiet
+    }
+}
+
+/// What became of the entries of one run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Outcome {
+    Sound,
+    Torn,
+    Lost,
+}
+
+fn input(mark: u32) -> InputEntry {
+    let at = |field: u32| mark * 100 + field;
+    InputEntry {
+        kind: if mark % 2 == 0 { InputKind::Admit } else { InputKind::Resume },
+        slot: mark % 64,
+        serial: at(2),
+        known: at(3),
+        limit: at(4),
+        tokens_offset: at(5),
+        seed: u64::from(at(6)) | u64::from(at(7)) << 32,
+        inverse_temperature: at(8),
+        top_k: at(9),
+        top_p: at(10),
+        penalty: at(11),
+        inverse_penalty: at(12),
+        penalty_window: at(13),
+        stop_count: at(14),
+    }
+}
+
+fn output(mark: u32) -> OutputEntry {
+    let at = |field: u32| mark * 100 + field;
+    let kind = if mark % 2 == 0 { OutputKind::Token } else { OutputKind::Finished };
+    OutputEntry { kind, slot: mark % 64, serial: at(2), token: at(3), index: at(4), reason: at(5), epoch: at(6) }
+}
+
+/// Writes and reads three times round the ring: `write` one entry by its mark, `read` whether one came and was whole.
+fn run(
+    replay: &Replayed,
+    recorded: &Recorded,
+    mut write: impl FnMut(u32),
+    mut read: impl FnMut(u32) -> Option<bool>,
+) -> Outcome {
+    let (mut written, mut taken) = (0, 0);
+    while written < 3 * ENTRIES as u32 {
+        // A burst of all that fits, so that several entries are on the way at once.
+        let burst = 1 + replay.0.borrow_mut().dice.roll(ENTRIES as u64) as u32;
+        for _ in 0..burst {
+            write(written);
+            replay.write(recorded);
+            written += 1;
+        }
+        while taken < written {
+            let settled = replay.settled();
+            match read(taken) {
+                Some(true) => taken += 1,
+                Some(false) => return Outcome::Torn,
+                None if settled => return Outcome::Lost,
+                None => {}
+            }
+        }
+    }
+    Outcome::Sound
+}
+
+fn host_to_device(fault: Fault, seed: u64) -> Outcome {
+    let (recorded, consumed) = (Recorded::new(ENTRIES * 16), Recorded::new(1));
+    let mut host = InputRing::starting_at(recorded.clone(), consumed.clone(), None, FIRST).unwrap();
+    recorded.operations.borrow_mut().clear();
+    let replay = Replayed::new(fault, seed);
+    let mut device = DeviceInput::new(replay.clone(), replay.clone(), FIRST as u32, FIRST_TAG);
+    let write = |mark| host.push(&input(mark)).expect("all before it was consumed");
+    let read = |mark| {
+        let line = device.take()?;
+        consumed.store(0, (FIRST as u32).wrapping_add(mark + 1));
+        Some(line[1..15] == input(mark).to_dwords().unwrap()[1..15])
+    };
+    run(&replay, &recorded, write, read)
+}
+
+fn device_to_host(fault: Fault, seed: u64) -> Outcome {
+    let (recorded, consumed) = (Recorded::new(ENTRIES * 16), Recorded::new(1));
+    let mut device = DeviceOutput::new(recorded.clone(), consumed.clone(), FIRST as u32, FIRST_TAG);
+    let replay = Replayed::new(fault, seed);
+    // The count goes through memory that is in order; what it does to the entries is looked at elsewhere.
+    let mut host = OutputRing::starting_at(Either::Weak(replay.clone()), Either::Strong(consumed), None, 1, FIRST)
+        .unwrap();
+    let write = |mark| assert!(device.put(&output(mark).to_dwords().unwrap(), 0), "all before it was consumed");
+    let read = |mark| match host.poll() {
+        Ok(None) => None,
+        answer => Some(answer == Ok(Some(output(mark)))),
+    };
+    run(&replay, &recorded, write, read)
+}
+
+/// The two memories of one ring.
+enum Either {
+    Weak(Replayed),
+    Strong(Recorded),
+}
+
+impl RingMemory for Either {
+    fn dwords(&self) -> usize {
+        match self {
+            Either::Weak(memory) => memory.dwords(),
+            Either::Strong(memory) => memory.dwords(),
+        }
+    }
+    fn load(&self, dword: usize) -> u32 {
+        match self {
+            Either::Weak(memory) => memory.load(dword),
+            Either::Strong(memory) => memory.load(dword),
+        }
+    }
+    fn store(&self, dword: usize, value: u32) {
+        match self {
+            Either::Weak(memory) => memory.store(dword, value),
+            Either::Strong(memory) => memory.store(dword, value),
+        }
+    }
+    fn fence_loads(&self) {
+        if let Either::Weak(memory) = self {
+            memory.fence_loads();
+        }
+    }
+    fn fence_stores(&self) {}
+}
+
+/// Runs of both directions that end as `outcome`.
+fn count(fault: Fault, outcome: Outcome) -> [u64; 2] {
+    let count = |run: fn(Fault, u64) -> Outcome| {
+        (0..SEEDS).map(|seed| u64::from(run(fault, seed) == outcome)).sum::<u64>()
+    };
+    [count(host_to_device), count(device_to_host)]
+}
+
+#[test]
+fn no_entry_is_torn_or_lost_whatever_the_order() {
+    assert_eq!(count(Fault::None, Outcome::Sound), [SEEDS; 2]);
+}
+
+#[test]
+fn no_entry_is_torn_where_its_halves_come_in_any_order() {
+    assert_eq!(count(Fault::Halves, Outcome::Sound), [SEEDS; 2]);
+}
+
+#[test]
+fn a_header_that_comes_first_is_seen() {
+    let seen = count(Fault::HeaderFirst, Outcome::Torn);
+    assert!(seen.iter().all(|runs| *runs > SEEDS / 100), "{seen:?} of {SEEDS} runs");
+}
+
+#[test]
+fn a_missing_store_fence_is_seen() {
+    let seen = count(Fault::NoStoreFence, Outcome::Torn);
+    assert!(seen.iter().all(|runs| *runs > SEEDS / 100), "{seen:?} of {SEEDS} runs");
+}
+
+#[test]
+fn a_missing_load_fence_is_seen() {
+    let seen = count(Fault::NoLoadFence, Outcome::Torn);
+    assert!(seen.iter().all(|runs| *runs > SEEDS / 100), "{seen:?} of {SEEDS} runs");
+}
+
+#[test]
+fn a_trailer_that_nobody_checks_is_seen() {
+    let seen = count(Fault::HalvesUnchecked, Outcome::Torn);
+    assert!(seen.iter().all(|runs| *runs > SEEDS / 100), "{seen:?} of {SEEDS} runs");
+}
