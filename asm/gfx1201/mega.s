@@ -27,6 +27,7 @@
 .include "body/matmul_quant.inc"
 .include "body/norm.inc"
 .include "body/rope.inc"
+.include "body/attention_formats.inc"
 .include "body/kv_write.inc"
 .include "body/attention.inc"
 .include "body/vector.inc"
@@ -339,17 +340,17 @@
 .Lrope_halves:
 	BODY ROPE_HALVES_BODY
 .Lkv_write_f32:
-	BODY KV_WRITE_F32_BODY
+	BODY KV_WRITE_BODY F32
 .Lkv_write_f16:
-	BODY KV_WRITE_F16_BODY
+	BODY KV_WRITE_BODY F16
 .Lkv_write_q8_0:
-	BODY KV_WRITE_Q8_0_BODY
+	BODY KV_WRITE_BODY Q8_0
 .Lattention_f32:
-	BODY ATTENTION_F32_BODY
+	BODY ATTENTION_BODY F32
 .Lattention_f16:
-	BODY ATTENTION_F16_BODY
+	BODY ATTENTION_BODY F16
 .Lattention_q8_0:
-	BODY ATTENTION_Q8_0_BODY
+	BODY ATTENTION_BODY Q8_0
 .Lswiglu:
 	BODY SWIGLU_BODY
 .Lresidual_add:

@@ -33,10 +33,10 @@ macro_rules! kernels {
 }
 
 kernels![
-    "boundary",
     "attention_f16",
     "attention_f32",
     "attention_q8_0",
+    "boundary",
     "copy",
     "embed_bf16",
     "embed_f16",
