@@ -9,6 +9,7 @@
 .include "include/params.inc"
 .include "include/machine.inc"
 .include "include/math.inc"
+.include "body/attention_formats.inc"
 .include "body/attention.inc"
 
 	DISPATCH_BEGIN

@@ -38,7 +38,7 @@ fn run(device: &mut Device, name: &str, change: Option<[u32; 2]>, parameters: &[
     }
 }
 
-// --------------------------------------------------------------------------------------------------------- attention
+// ----------------------------------------------------------------------------------------------- attention
 
 /// Rows of a step over a cache that holds random keys and values.
 struct AttentionCase {
@@ -280,7 +280,7 @@ fn faults_in_attention_are_seen() {
     }
 }
 
-// ---------------------------------------------------------------------------------------------------------- kv_write
+// ------------------------------------------------------------------------------------------------ kv_write
 
 struct WriteCase {
     cache: Cache,
@@ -446,9 +446,15 @@ fn kv_write_at_the_corners_of_the_formats() {
     }
 }
 
-/// Small changes of the quantiser show in the stored rows.
+/// Small changes of a row's place and of the quantiser show in the stored rows.
 #[test]
 fn faults_in_kv_write_are_seen() {
+    for format in KvFormat::ALL {
+        let mut case = WriteCase::new(format, 40, &MIXED_ROWS);
+        let expected = case.expected();
+        // s_and_b32 s27, s27, 15 becomes 7: tokens 8..15 of a page take the place of 0..7.
+        assert_ne!(case.run(0, 0, 3, Some([0x8B1B_8F1B, 0x8B1B_871B])), expected, "{format:?}");
+    }
     let mut case = corner_case(KvFormat::Q8_0, corner_blocks());
     let expected = case.expected();
     assert_eq!(case.run(0, 0, 3, None), expected);

@@ -52,8 +52,8 @@ impl KvFormat {
         bytes.next_multiple_of(ROW_ALIGNMENT_BYTES)
     }
 
-    /// Bytes that a layer takes in a page: the keys of its tokens, then their values. Layer n starts at n times
-    /// this.
+    /// Bytes that a layer takes in a page: the keys of its tokens, then their values. Layer n starts at
+    /// n times this.
     pub const fn layer_bytes(self, row_elements: u32) -> u64 {
         2 * PAGE_TOKENS as u64 * self.row_bytes(row_elements) as u64
     }

@@ -75,7 +75,7 @@ pub fn half_bits(x: f32) -> u16 {
     let magnitude = f64::from(x.abs());
     let exponent = ((magnitude.to_bits() >> 52) as i32 - 1023).max(-14);
     let steps = (magnitude / 2f64.powi(exponent - 10)).round_ties_even();
-    // With the least exponent, `steps` is the encoding: the hidden bit counts as 1024. Each exponent more adds that.
+    // With the least exponent, `steps` is the encoding: the hidden bit counts as 1024, as an exponent does.
     let bits = steps + f64::from(exponent + 14) * 1024.0;
     sign | bits.min(f64::from(0x7C00)) as u16
 }

@@ -271,6 +271,27 @@ mod tests {
     }
 
     #[test]
+    fn attention_deals_tiles_to_eight_waves() {
+        // All weights are 1 and the result is the sum of the values times 1/512. Beside 1, one 2^-24 after the
+        // other is lost, but two of the same wave add up first.
+        let (size, positions) = (4usize, 512usize);
+        let small = 2f32.powi(-24);
+        let mut values = vec![0f32; positions * size];
+        let mut put = |tile: usize, element: usize, value: f32| values[tile * TILE * size + element] = value;
+        for element in 0..size {
+            put(0, element, 1.0);
+            put(1, element, small);
+        }
+        put(5, 0, small);
+        put(9, 1, small);
+        put(13, 2, small);
+        let mut output = vec![0f32; size];
+        attention(&[0.0; 4], &vec![0.0; positions * size], &values, size, 0, positions, &mut output);
+        let expected = [1.0, 1.0 + 2f32.powi(-23), 1.0, 1.0].map(|sum| sum / 512.0);
+        assert_eq!(output, expected);
+    }
+
+    #[test]
     fn rope_turns_both_layouts_by_the_angle() {
         let angles = [0.6f32, 0.8, 0.0, 1.0];
         let mut interleaved = [1.0f32, 0.0, 2.0, 3.0];
