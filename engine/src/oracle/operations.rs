@@ -57,7 +57,8 @@ pub fn matvec(weights: &[f32], input: &[f32], output: &mut [f32]) {
 fn dot(row: &[f32], input: &[f32]) -> f32 {
     let lanes = input.len().div_ceil(CHUNK).next_power_of_two().min(LANES);
     let stretch = lanes * CHUNK;
-    let mut parts = row.chunks(stretch).zip(input.chunks(stretch)).map(|(row, input)| part(row, input, lanes));
+    let mut parts =
+        row.chunks(stretch).zip(input.chunks(stretch)).map(|(row, input)| part(row, input, lanes));
     let first = parts.next().unwrap_or(0.0);
     parts.fold(first, |sum, part| sum + part)
 }
