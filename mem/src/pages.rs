@@ -445,7 +445,7 @@ impl PageAllocator {
         let mixed = (state ^ state >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
         let high = (mixed ^ mixed >> 31) >> 32;
-        (high * u64::from(bound) >> 32) as u32
+        ((high * u64::from(bound)) >> 32) as u32
     }
 
     fn store(&self, page: u32) {

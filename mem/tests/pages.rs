@@ -264,7 +264,7 @@ fn long_sequence(seed: u64) {
         let who = owner(slot, serials[slot as usize]);
         let (any_page, kind) = (random.below(pages + 3), random.below(40));
         // A page that is held, and one of its holders.
-        let held = pair.model.held.iter().cycle().skip(any_page as usize).next();
+        let held = pair.model.held.iter().cycle().nth(any_page as usize);
         let (page, holder) = held.map_or((any_page, who), |(page, held)| {
             let count = held.others.len() as u32;
             let holder = held.others.get(random.below(count + 1) as usize);
