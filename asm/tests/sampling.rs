@@ -70,7 +70,7 @@ impl Case {
     }
 }
 
-// ------------------------------------------------------------------------------------------------ expected choices
+// ------------------------------------------------------------------------------------------ expected choices
 
 /// Words 0 and 1 of Philox4x32-10 with the counter (known, 0, 0, 0).
 fn random_number(known: u32, seed: u64) -> u64 {
@@ -139,7 +139,7 @@ fn expected(case: &Case) -> u32 {
     kept[sums.iter().position(|sum| *sum > target).expect("below the sum")].1 as u32
 }
 
-// --------------------------------------------------------------------------------------------------------- running
+// --------------------------------------------------------------------------------------------------- running
 
 /// The slot of case `number`: neither in order nor without gaps.
 fn slot_of(number: usize, cases: usize) -> usize {
@@ -214,7 +214,7 @@ fn check(what: &str, cases: &[Case], groups: u32) {
     check_slots(&device, &launch, cases, what);
 }
 
-// ----------------------------------------------------------------------------------------------------------- tests
+// ----------------------------------------------------------------------------------------------------- tests
 
 /// Logits of about the spread that models have.
 fn logits(count: usize, random: &mut Random) -> Vec<f32> {
@@ -443,6 +443,32 @@ fn any_number_of_groups_gives_the_same() {
     }
 }
 
+/// Everything at random, several vocabularies.
+#[test]
+fn random_parameters() {
+    let mut random = Random::new(31);
+    for _ in 0..12 {
+        let count = random.below(3000) + 1;
+        let shape = match random.below(3) {
+            0 => coarse(count as usize, &mut random),
+            _ => logits(count as usize, &mut random),
+        };
+        let cases: Vec<Case> = (0..16)
+            .map(|_| Case {
+                tokens: (0..random.below(CONTEXT as u32)).map(|_| random.below(count)).collect(),
+                temperature: 2f32.powi(random.below(6) as i32 - 3) * (1.0 + random.real() / 2.0),
+                top_k: random.below(2) * random.below(count + 9),
+                top_p: random.below(2) * random.next(),
+                penalty: 1.0 + random.real().abs(),
+                window: random.below(2) * random.below(60),
+                seed: u64::from(random.next()) << 32 | u64::from(random.next()),
+                ..Case::greedy(shape.clone())
+            })
+            .collect();
+        check("random", &cases, 5);
+    }
+}
+
 /// A step without outputs.
 #[test]
 fn no_output_no_work() {
@@ -475,7 +501,8 @@ fn a_wrong_multiplier_is_seen() {
     check_changed("another multiplier", [0xD251_1F53, 0xD251_1F55], &cases);
 }
 
-/// `v_add_f32 v18, 0, v18`, which makes +0 of -0, becomes `v_mov_b32 v18, v18`: zeros of both signs are no ties any more.
+/// `v_add_f32 v18, 0, v18`, which makes +0 of -0, becomes `v_mov_b32 v18, v18`: zeros of both signs are no
+/// ties any more.
 #[test]
 #[should_panic(expected = "zeros apart")]
 fn zeros_that_differ_by_sign_are_seen() {
@@ -483,8 +510,8 @@ fn zeros_that_differ_by_sign_are_seen() {
     check_changed("zeros apart", [0x0624_2480, 0x7E24_0312], &[case]);
 }
 
-/// `s_cselect_b32 s4, -1, 0`, which takes 1 off `need` where it was not rounded up, becomes `s_cselect_b32 s4, 0, 0`: one token
-/// too many is kept where a share is met exactly.
+/// `s_cselect_b32 s4, -1, 0`, which takes 1 off `need` where it was not rounded up, becomes `s_cselect_b32
+/// s4, 0, 0`: one token too many is kept where a share is met exactly.
 #[test]
 #[should_panic(expected = "one too many")]
 fn a_share_that_is_missed_by_one_unit_is_seen() {
@@ -498,8 +525,8 @@ fn a_share_that_is_missed_by_one_unit_is_seen() {
     check_changed("one too many", [0x9804_80C1, 0x9804_8080], &cases);
 }
 
-/// Wave instructions for 32 logits of a vocabulary of 32768, with what belongs to the row shared out. The ceilings are
-/// a tenth above what `docs/kernels.md` states.
+/// Wave instructions for 32 logits of a vocabulary of 32768, with what belongs to the row shared out. The
+/// ceilings are a tenth above what `docs/kernels.md` states.
 #[test]
 fn the_cost_of_a_choice() {
     let mut random = Random::new(21);
