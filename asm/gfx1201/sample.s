@@ -2,7 +2,7 @@
 //
 //! parameters Sample
 //! workgroup 256 1 1
-//! vgprs 56
+//! vgprs 66
 //! sgprs 98
 //! lds 36864
 

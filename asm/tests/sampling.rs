@@ -70,7 +70,7 @@ impl Case {
     }
 }
 
-// ------------------------------------------------------------------------------------------------ expected choices
+// ------------------------------------------------------------------------------------------ expected choices
 
 /// Words 0 and 1 of Philox4x32-10 with the counter (known, 0, 0, 0).
 fn random_number(known: u32, seed: u64) -> u64 {
@@ -139,7 +139,7 @@ fn expected(case: &Case) -> u32 {
     kept[sums.iter().position(|sum| *sum > target).expect("below the sum")].1 as u32
 }
 
-// --------------------------------------------------------------------------------------------------------- running
+// --------------------------------------------------------------------------------------------------- running
 
 /// The slot of case `number`: neither in order nor without gaps.
 fn slot_of(number: usize, cases: usize) -> usize {
@@ -214,7 +214,7 @@ fn check(what: &str, cases: &[Case], groups: u32) {
     check_slots(&device, &launch, cases, what);
 }
 
-// ----------------------------------------------------------------------------------------------------------- tests
+// ----------------------------------------------------------------------------------------------------- tests
 
 /// Logits of about the spread that models have.
 fn logits(count: usize, random: &mut Random) -> Vec<f32> {
@@ -443,6 +443,32 @@ fn any_number_of_groups_gives_the_same() {
     }
 }
 
+/// Everything at random, several vocabularies.
+#[test]
+fn random_parameters() {
+    let mut random = Random::new(31);
+    for _ in 0..12 {
+        let count = random.below(3000) + 1;
+        let shape = match random.below(3) {
+            0 => coarse(count as usize, &mut random),
+            _ => logits(count as usize, &mut random),
+        };
+        let cases: Vec<Case> = (0..16)
+            .map(|_| Case {
+                tokens: (0..random.below(CONTEXT as u32)).map(|_| random.below(count)).collect(),
+                temperature: 2f32.powi(random.below(6) as i32 - 3) * (1.0 + random.real() / 2.0),
+                top_k: random.below(2) * random.below(count + 9),
+                top_p: random.below(2) * random.next(),
+                penalty: 1.0 + random.real().abs(),
+                window: random.below(2) * random.below(60),
+                seed: u64::from(random.next()) << 32 | u64::from(random.next()),
+                ..Case::greedy(shape.clone())
+            })
+            .collect();
+        check("random", &cases, 5);
+    }
+}
+
 /// A step without outputs.
 #[test]
 fn no_output_no_work() {
@@ -455,44 +481,72 @@ fn no_output_no_work() {
     assert_eq!(bytes, launch.slots.as_bytes());
 }
 
-/// A kernel whose second Philox multiplier is off by one draws other tokens, and this comparison sees it.
+/// Runs these cases on a kernel with one instruction changed.
+fn check_changed(what: &str, change: [u32; 2], cases: &[Case]) {
+    let mut device = Device::new(0);
+    let launch = prepare(&mut device, cases);
+    device.run_changed("sample", change, launch.block.as_bytes(), 2);
+    check_slots(&device, &launch, cases, what);
+}
+
+/// A kernel whose first Philox multiplier is another one draws other tokens, and this comparison sees it.
 #[test]
-#[should_panic(expected = "a changed kernel")]
+#[should_panic(expected = "another multiplier")]
 fn a_wrong_multiplier_is_seen() {
     let mut random = Random::new(12);
     let logits = logits(64, &mut random);
     let case =
         |known: usize| Case { tokens: vec![0; known], temperature: 2.0, ..Case::greedy(logits.clone()) };
     let cases: Vec<Case> = (1..9).map(case).collect();
-    let mut device = Device::new(0);
-    let launch = prepare(&mut device, &cases);
-    device.run_changed("sample", [0xD251_1F53, 0xD251_1F55], launch.block.as_bytes(), 2);
-    check_slots(&device, &launch, &cases, "a changed kernel");
+    check_changed("another multiplier", [0xD251_1F53, 0xD251_1F55], &cases);
 }
 
+/// `v_add_f32 v18, 0, v18`, which makes +0 of -0, becomes `v_mov_b32 v18, v18`: zeros of both signs are no
+/// ties any more.
 #[test]
-fn measure() {
+#[should_panic(expected = "zeros apart")]
+fn zeros_that_differ_by_sign_are_seen() {
+    let case = Case { temperature: 1.0, top_k: 1, ..Case::greedy(vec![-0.0, 0.0, -0.0]) };
+    check_changed("zeros apart", [0x0624_2480, 0x7E24_0312], &[case]);
+}
+
+/// `s_cselect_b32 s4, -1, 0`, which takes 1 off `need` where it was not rounded up, becomes `s_cselect_b32
+/// s4, 0, 0`: one token too many is kept where a share is met exactly.
+#[test]
+#[should_panic(expected = "one too many")]
+fn a_share_that_is_missed_by_one_unit_is_seen() {
+    let case = |known: usize| Case {
+        tokens: vec![0; known],
+        temperature: 1.0,
+        top_p: 1 << 31,
+        ..Case::greedy(vec![1.0; 4])
+    };
+    let cases: Vec<Case> = (0..16).map(case).collect();
+    check_changed("one too many", [0x9804_80C1, 0x9804_8080], &cases);
+}
+
+/// Wave instructions for 32 logits of a vocabulary of 32768, with what belongs to the row shared out. The
+/// ceilings are a tenth above what `docs/kernels.md` states.
+#[test]
+fn the_cost_of_a_choice() {
     let mut random = Random::new(21);
-    for count in [4096, 32_768] {
-        let base = Case {
-            temperature: 1.0,
-            seed: 5,
-            tokens: vec![1; 9],
-            ..Case::greedy(logits(count, &mut random))
-        };
-        for (what, case) in [
-            ("greedy", Case { temperature: 0.0, ..base.clone() }),
-            ("greedy, penalty", Case { temperature: 0.0, penalty: 1.5, window: 9, ..base.clone() }),
-            ("draw", base.clone()),
-            ("top-p", Case { top_p: 0xE666_6666, ..base.clone() }),
-            ("top-k 40", Case { top_k: 40, ..base.clone() }),
-            ("top-k 40, top-p", Case { top_k: 40, top_p: 0xE666_6666, ..base.clone() }),
-        ] {
-            let mut device = Device::new(0);
-            let launch = prepare(&mut device, &[case.clone()]);
-            device.run("sample", launch.block.as_bytes(), 1);
-            check_slots(&device, &launch, &[case], what);
-            println!("{count} {what}: {:.2}", device.wave_instructions() as f64 / (count / 32) as f64);
-        }
+    let base =
+        Case { temperature: 1.0, seed: 5, tokens: vec![1; 9], ..Case::greedy(logits(32_768, &mut random)) };
+    let top_p = 0xE666_6666;
+    for (what, ceiling, case) in [
+        ("greedy", 9.0, Case { temperature: 0.0, ..base.clone() }),
+        ("greedy, penalty", 15.0, Case { temperature: 0.0, penalty: 1.5, window: 9, ..base.clone() }),
+        ("draw", 149.0, base.clone()),
+        ("top-p", 243.0, Case { top_p, ..base.clone() }),
+        ("top-k 40", 114.0, Case { top_k: 40, ..base.clone() }),
+        ("top-k 40, top-p", 119.0, Case { top_k: 40, top_p, ..base.clone() }),
+    ] {
+        let mut device = Device::new(0);
+        let launch = prepare(&mut device, std::slice::from_ref(&case));
+        device.run("sample", launch.block.as_bytes(), 1);
+        check_slots(&device, &launch, &[case], what);
+        let cost = device.wave_instructions() as f64 / (32_768 / 32) as f64;
+        println!("{what}: {cost:.1}");
+        assert!(cost < ceiling, "{what}: {cost:.1} instructions for 32 logits");
     }
 }

@@ -1,13 +1,14 @@
 //! How the next token is chosen: what a user says, checked and turned into the fields that SAMPLE reads.
 //!
-//! Contract: [`SamplingOptions::validate`] is the only way from a user's numbers to [`Sampling`], so what reaches a slot
-//! is in range. The conversion is exact as written at each field and the same on every host. What the fields do is SAMPLE
-//! in `docs/arithmetic.md`.
+//! Contract: [`SamplingOptions::validate`] is the only way from a user's numbers to [`Sampling`], so what
+//! reaches a slot is in range. The conversion is exact as written at each field and the same on every host.
+//! What the fields do is SAMPLE in `docs/arithmetic.md`.
 
 use thiserror::Error;
 use zrt_asm::session::SlotState;
 
-/// Least temperature above 0: at a thousandth the second logit has to be within 0.03 of the first to be drawn at all.
+/// Least temperature above 0: at a thousandth the second logit has to be within 0.03 of the first to be drawn
+/// at all.
 pub const TEMPERATURE_MIN: f32 = 0.001;
 /// Highest temperature: logits that differ by 10 get weights that differ by 1%.
 pub const TEMPERATURE_MAX: f32 = 1000.0;

@@ -1,7 +1,7 @@
 //! SAMPLE of `docs/arithmetic.md`: penalty, temperature, top-k, top-p and the draw, by actually sorting.
 //!
-//! Contract: a pure function of logits, known tokens and parameters; the same bits on every host. Written from the page
-//! alone. Costs a sort of the vocabulary.
+//! Contract: a pure function of logits, known tokens and parameters; the same bits on every host. Written
+//! from the page alone. Costs a sort of the vocabulary.
 
 use super::arithmetic::exponential;
 pub use crate::sampling::Sampling;

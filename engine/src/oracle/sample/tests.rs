@@ -92,7 +92,7 @@ fn nothing_and_everything_to_choose() {
     assert!(choices.contains(&1) && choices.contains(&3) && !choices.contains(&0) && !choices.contains(&2));
 }
 
-// ------------------------------------------------------------------------------------------------------ statistics
+// ------------------------------------------------------------------------------------------------ statistics
 
 /// Draws of each statistic.
 const DRAWS: usize = 6000;
@@ -127,8 +127,8 @@ fn textbook(logits: &[f32], temperature: f64, top_k: usize, top_p: f64) -> Vec<f
     probabilities
 }
 
-/// Pearson's statistic of the choices against the probabilities, and its degrees of freedom. Infinite where something
-/// was chosen that cannot be. Tokens with less than 5 expected draws are one class together.
+/// Pearson's statistic of the choices against the probabilities, and its degrees of freedom. Infinite where
+/// something was chosen that cannot be. Tokens with less than 5 expected draws are one class together.
 fn chi_square(sampling: &Sampling, probabilities: &[f64]) -> (f64, f64) {
     let logits = logits();
     let known_tokens = vec![0; DRAWS];
@@ -158,8 +158,8 @@ fn chi_square(sampling: &Sampling, probabilities: &[f64]) -> (f64, f64) {
     (statistic, classes - 1.0)
 }
 
-/// A chi-square variable of k degrees of freedom exceeds `k + 2 sqrt(k x) + 2 x` with probability at most e^-x
-/// (Laurent and Massart 2000, lemma 1). x = 20.72: one in 10^9.
+/// A chi-square variable of k degrees of freedom exceeds `k + 2 sqrt(k x) + 2 x` with probability at most
+/// e^-x (Laurent and Massart 2000, lemma 1). x = 20.72: one in 10^9.
 fn bound(degrees: f64) -> f64 {
     let x = 20.72;
     degrees + 2.0 * (degrees * x).sqrt() + 2.0 * x
@@ -190,7 +190,7 @@ fn choices_follow_the_softmax() {
         let (statistic, degrees) = chi_square(&sampling, &probabilities);
         assert!(
             statistic <= bound(degrees),
-            "temperature {temperature}, top-k {top_k}, top-p {top_p}: {statistic} with {degrees} degrees of freedom"
+            "temperature {temperature}, top-k {top_k}, top-p {top_p}: {statistic}, {degrees} degrees of freedom"
         );
         assert!(degrees >= 3.0, "a distribution with too few classes shows nothing");
     }
