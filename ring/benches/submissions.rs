@@ -19,7 +19,7 @@ fn kernel() -> KernelState {
     let parameters = KernelParameters {
         code_address: 0x7f00_1234_5600,
         rsrc1: Rsrc1 { vgprs: 3, ..Rsrc1::default() },
-        rsrc2: Rsrc2 { user_sgprs: 2, ..Rsrc2::default() },
+        rsrc2: Rsrc2 { user_sgprs: 3, ..Rsrc2::default() },
         rsrc3: Rsrc3::default(),
         workgroup: [64, 1, 1],
         limits: ResourceLimits::default(),
@@ -33,7 +33,7 @@ fn submissions(criterion: &mut Criterion) {
     let [write, read, doorbell] = words;
     let mut ring = CommandRing::new(SharedView::leaked(65536), write, read, doorbell).expect("a valid ring");
     let kernel = kernel();
-    let capacity = DwordLen(10 + 48 * DISPATCHES);
+    let capacity = DwordLen(10 + 49 * DISPATCHES);
     let memory = SharedView::leaked(capacity.bytes().0 as usize);
     let mut recorder = GraphRecorder::new(capacity).expect("room");
 

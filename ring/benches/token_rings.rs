@@ -1,7 +1,9 @@
-//! Nanoseconds for an entry of the token rings, beside a copy of 64 bytes into the same memory, which no push can undercut.
+//! Nanoseconds for an entry of the token rings, beside a copy of 64 bytes into the same memory, which no push
+//! can undercut.
 //!
-//! Memory here is ordinary and cached. Behind a BAR a push costs what the link takes to accept the line: the store fences
-//! then wait for the write-combining buffers. The other side's stores are made by hand and are not in the figure of a poll.
+//! Memory here is ordinary and cached. Behind a BAR a push costs what the link takes to accept the line: the
+//! store fences then wait for the write-combining buffers. The other side's stores are made by hand and are
+//! not in the figure of a poll.
 
 #![allow(missing_docs)] // the macros below make a public function without one
 

@@ -55,7 +55,7 @@ fn kernel() -> KernelState {
     KernelState::new(&KernelParameters {
         code_address: 0x7f00_0020_0000,
         rsrc1: Rsrc1::default(),
-        rsrc2: Rsrc2 { user_sgprs: 2, ..Rsrc2::default() },
+        rsrc2: Rsrc2 { user_sgprs: 3, ..Rsrc2::default() },
         rsrc3: Rsrc3::default(),
         workgroup: [32, 1, 1],
         limits: ResourceLimits::default(),
@@ -66,7 +66,7 @@ fn kernel() -> KernelState {
 
 /// A graph of `dispatches`, in memory that `consumer` knows.
 fn graph(dispatches: usize, consumer: &mut CommandProcessor) -> Graph {
-    let mut recorder = GraphRecorder::new(DwordLen(10 + 48 * dispatches as u32)).expect("room");
+    let mut recorder = GraphRecorder::new(DwordLen(10 + 49 * dispatches as u32)).expect("room");
     for at in 0..dispatches as u64 {
         recorder.dispatch(&kernel(), GpuVa(0x1000 + at), [1, 1, 1]).expect("room");
         recorder.barrier().expect("room");
@@ -254,7 +254,7 @@ fn a_graph_is_one_submission_and_its_fence_comes_after_its_packets() {
     assert_eq!(counters.dispatches, 1500);
     assert_eq!(counters.packets, 500 * (graph.packets() + 2) + 1);
     assert_eq!(counters.ring_dwords, 500 * 12 + 8);
-    assert_eq!(counters.indirect_dwords, 500 * (10 + 3 * 48));
+    assert_eq!(counters.indirect_dwords, 500 * (10 + 3 * 49));
 }
 
 #[test]
@@ -264,12 +264,14 @@ fn a_graph_in_memory_is_the_recipe() {
     let view = SharedView::leaked(64 * 4);
     view.fill(0, 64 * 4, 0xa5);
     recorder.finish(view, GRAPH).unwrap();
-    let words: Vec<u32> = (0..48).map(|at| view.load_u32(at * 4)).collect();
+    let words: Vec<u32> = (0..49).map(|at| view.load_u32(at * 4)).collect();
     // Flush, full acquire (hardware reference §4.5, §4.8).
     assert_eq!(words[..10], [0xc000_4600, 0x407, 0xc006_5800, 0, 0xffff_ffff, 0xff_ffff, 0, 0, 0xa, 0xc3b1]);
     // User data and launch (hardware reference §4.3, §4.4).
-    assert_eq!(words[39..], [0xc002_7600, 0x240, 0x1234_5678, 0x7f, 0xc003_1502, 40, 2, 1, 0x8005]);
-    assert_eq!(view.load_u32(48 * 4), 0xa5a5_a5a5, "nothing behind the graph is touched");
+    let user_data = [0xc003_7600, 0x240, 0x1234_5678, 0x7f, 40];
+    assert_eq!(words[39..44], user_data);
+    assert_eq!(words[44..], [0xc003_1502, 40, 2, 1, 0x8005]);
+    assert_eq!(view.load_u32(49 * 4), 0xa5a5_a5a5, "nothing behind the graph is touched");
 }
 
 #[test]
@@ -284,13 +286,13 @@ fn graphs_that_would_harm_are_refused() {
     let short = SharedView::leaked(8);
     assert_eq!(
         recorder.finish(short, GRAPH).unwrap_err(),
-        GraphError::MemoryLength { needed: 48 * 4, given: 8 }
+        GraphError::MemoryLength { needed: 49 * 4, given: 8 }
     );
     assert_eq!(recorder.finish(memory, GpuVa(2)).unwrap_err(), GraphError::Misaligned(GpuVa(2)));
     let end = GpuVa(u64::MAX - 3);
     assert_eq!(
         recorder.finish(memory, end).unwrap_err(),
-        GraphError::AddressRange { address: end, bytes: 48 * 4 }
+        GraphError::AddressRange { address: end, bytes: 49 * 4 }
     );
     let scratch = zrt_pm4::packet::set_sh_reg::Repr {
         header_flags: zrt_pm4::HeaderFlags::empty(),

@@ -8,7 +8,8 @@ use zrt_ring::token_ring::mock::{DeviceInput, DeviceOutput};
 use zrt_ring::token_ring::{EntryError, InputKind, LineState, OutputKind};
 use zrt_ring::{InputEntry, InputRing, OutputEntry, OutputRing, TokenRingError};
 
-/// Numbers of a first entry with its tag, worked out by hand: the tag is the number + 1 in 32 bits, without 0.
+/// Numbers of a first entry with its tag, worked out by hand: the tag is the number + 1 in 32 bits, without
+/// 0.
 const STARTS: [(u64, u32); 5] = [
     (0, 1),
     ((1 << 32) - 5, 0xffff_fffc),
@@ -219,9 +220,9 @@ fn the_device_is_told_every_few_entries_and_when_nothing_is_left() {
     (0..8).for_each(|mark| assert!(pair.put(mark)));
     assert!(!pair.put(8), "the device does not write over what was not taken");
     for (mark, expected) in (0..8).zip([0, 0, 3, 3, 3, 6, 6, 6]) {
-        assert_eq!(flush.load_u32(0), if expected == 0 { 77 } else { 0 });
         assert_eq!(pair.host.poll(), Ok(Some(output(mark))));
         assert_eq!(told(&pair), expected, "after {} entries", mark + 1);
+        assert_eq!(flush.load_u32(0), if expected == 0 { 77 } else { 0 });
     }
     assert_eq!(pair.host.poll(), Ok(None));
     assert_eq!(told(&pair), 8);

@@ -1,5 +1,10 @@
-//! The token rings under a model checker: host and device as two threads over C11 atomics, every interleaving up to a
-//! bound on preemptions and every value that a relaxed load may give. The code of the rings is the same as over a mapping.
+//! The token rings under a model checker: host and device as two threads over C11 atomics, every interleaving
+//! up to a bound on preemptions and every value that a relaxed load may give. The code of the rings is the
+//! same as over a mapping.
+//!
+//! The checker does not let a load be overtaken by a store that comes after it. So the fence before a count
+//! of consumed entries is not looked at here: it is there because a line may be written over once it is
+//! counted.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering, fence};
@@ -7,13 +12,16 @@ use loom::thread;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering as StdOrdering};
 use zrt_ring::token_ring::mock::{DeviceInput, DeviceOutput};
-use zrt_ring::token_ring::{InputEntry, InputKind, InputRing, OutputEntry, OutputKind, OutputRing, RingMemory};
+use zrt_ring::token_ring::{
+    InputEntry, InputKind, InputRing, OutputEntry, OutputKind, OutputRing, RingMemory,
+};
 
-/// Entries of the ring, and entries sent: one more, so that a line is used again and the writer waits for room.
+/// Entries of the ring, and entries sent: one more, so that a line is used again and the writer waits for
+/// room.
 const ENTRIES: usize = 2;
 const SENT: u32 = 3;
 /// Preemptions in one execution at most.
-const PREEMPTIONS_MAX: usize = 2;
+const PREEMPTIONS_MAX: usize = 4;
 /// The number of the first entry, so that the tags pass 2^32 - 1, and its tag.
 const FIRST: u64 = (1 << 32) - 3;
 const FIRST_TAG: u32 = 0xffff_fffe;
@@ -70,7 +78,8 @@ fn output(mark: u32) -> OutputEntry {
     OutputEntry { kind: OutputKind::Token, slot: mark, serial, token, index, reason: 0, epoch: mark + 10 }
 }
 
-/// Model checks are run one after the other: each has a stack and a history of its own and is the machine's whole work.
+/// Model checks are run one after the other: each has a stack and a history of its own and is the machine's
+/// whole work.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Runs `model` in every execution. Returns how many there were, or what the first bad one said.

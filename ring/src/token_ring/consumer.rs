@@ -1,9 +1,10 @@
 //! The output ring: the device writes entries, the host takes them.
 //!
-//! What was consumed the host stores into a dword that the device reads, through the BAR: a store fence and perhaps a
-//! flush. It does so after every `publish_every` entries, and whenever it finds nothing more to take, so that a device
-//! which waits for room never waits for a host that waits for entries. A host that stops polling in between owes the
-//! device at most `publish_every` - 1 entries, or says so by [`OutputRing::publish_consumed`].
+//! What was consumed the host stores into a dword that the device reads, through the BAR: a store fence and
+//! perhaps a flush. It does so after every `publish_every` entries, and whenever it finds nothing more to
+//! take, so that a device which waits for room never waits for a host that waits for entries. A host that
+//! stops polling in between owes the device at most `publish_every` - 1 entries, or says so by
+//! [`OutputRing::publish_consumed`].
 //!
 //! Cost of a poll: one load where nothing has come, 17 where something has; no allocation.
 
@@ -30,8 +31,8 @@ pub struct OutputRing<M = SharedView> {
 }
 
 impl<M: RingMemory> OutputRing<M> {
-    /// The ring in `ring`, whose producer reads in dword 0 of `consumed` how many entries were taken (low 32 bits). With
-    /// `flush`, each time that this is told a store of 0 to its dword 0 follows: the HDP flush.
+    /// The ring in `ring`, whose producer reads in dword 0 of `consumed` how many entries were taken (low 32
+    /// bits). With `flush`, each time that this is told a store of 0 to its dword 0 follows: the HDP flush.
     ///
     /// Clears both memories, so it must be made before the device looks at them.
     pub fn new(
@@ -63,10 +64,11 @@ impl<M: RingMemory> OutputRing<M> {
         Ok(ring)
     }
 
-    /// The next entry, if it has come whole. A torn or foreign line is "not yet" here; whoever waits with a deadline of
-    /// its own asks [`state`](OutputRing::state) when it has passed.
+    /// The next entry, if it has come whole. A torn or foreign line is "not yet" here; whoever waits with a
+    /// deadline of its own asks [`state`](OutputRing::state) when it has passed.
     ///
-    /// A line that came whole and is no entry is an error, the same one at every further call: nothing behind it counts.
+    /// A line that came whole and is no entry is an error, the same one at every further call: nothing behind
+    /// it counts.
     #[inline]
     pub fn poll(&mut self) -> Result<Option<OutputEntry>, TokenRingError> {
         let number = self.taken;

@@ -1,12 +1,15 @@
-//! What the host says to a slot while its request runs: one line a slot, written by the host, read by the device.
+//! What the host says to a slot while its request runs: one line a slot, written by the host, read by the
+//! device.
 //!
-//! Dwords: 0 request to cancel, 1 request to preempt, 2 request that is held back because its client does not read,
-//! 3 pages granted, 4 the request that they are granted to; the rest is zero. A request is named by its serial number, so
-//! a word that comes late, when another request has the slot, means nothing to it. 0 names none.
+//! Dwords: 0 request to cancel, 1 request to preempt, 2 request that is held back because its client does not
+//! read, 3 pages granted, 4 the request that they are granted to; the rest is zero. A request is named by its
+//! serial number, so a word that comes late, when another request has the slot, means nothing to it. 0 names
+//! none.
 //!
-//! Contract: words of one line are in no order but this: pages are stored before the serial that makes them count, and
-//! never shrink for one serial. So a device loads the serial, waits for it, then loads the pages, and takes them only
-//! where the serial is its own. Pages of a new request may be granted only when the request before it has ended.
+//! Contract: words of one line are in no order but this: pages are stored before the serial that makes them
+//! count, and never shrink for one serial. So a device loads the serial, waits for it, then loads the pages,
+//! and takes them only where the serial is its own. Pages of a new request may be granted only when the
+//! request before it has ended.
 //!
 //! Cost: one or two stores, a store fence after each, one flush store where there is one.
 
@@ -38,7 +41,8 @@ use control_dword as at;
 pub struct ControlLines<M = SharedView> {
     lines: M,
     flush: Flush<M>,
-    /// Serial and pages of the last grant, by slot. Kept here: reading back through the BAR costs a round trip.
+    /// Serial and pages of the last grant, by slot. Kept here: reading back through the BAR costs a round
+    /// trip.
     granted: [(u32, u32); RING_SLOTS_MAX as usize],
 }
 
@@ -50,8 +54,8 @@ pub struct ControlLine<'lines, M = SharedView> {
 }
 
 impl<M: RingMemory> ControlLines<M> {
-    /// The lines in `lines`, one of 64 bytes for each of [`RING_SLOTS_MAX`] slots. Clears them, so they must be made
-    /// before the device looks at them.
+    /// The lines in `lines`, one of 64 bytes for each of [`RING_SLOTS_MAX`] slots. Clears them, so they must
+    /// be made before the device looks at them.
     pub fn new(lines: M, flush: Option<M>) -> Result<ControlLines<M>, ControlError> {
         if lines.dwords() < RING_SLOTS_MAX as usize * ENTRY_DWORDS {
             return Err(ControlError::Length { dwords: lines.dwords() });

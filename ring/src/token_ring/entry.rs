@@ -1,8 +1,9 @@
 //! What the entries of the token rings say, and where in the line each field lies.
 //!
-//! Contract: entries come from outside, so parsing is strict: a kind that does not exist, a slot that no session has or a
-//! dword that must be zero and is not gives an [`EntryError`]. Numbers that only a session can judge (tokens, reasons,
-//! serials) pass as they are. Dword 0 (tag) and dword 15 (trailer) belong to the ring and are not looked at here.
+//! Contract: entries come from outside, so parsing is strict: a kind that does not exist, a slot that no
+//! session has or a dword that must be zero and is not gives an [`EntryError`]. Numbers that only a session
+//! can judge (tokens, reasons, serials) pass as they are. Dword 0 (tag) and dword 15 (trailer) belong to the
+//! ring and are not looked at here.
 
 use super::line::LINE_DWORDS;
 
@@ -315,7 +316,8 @@ mod tests {
         let line = [0, 0x3f02, 102, 103, 104, 105, 0x106, 0x1107, 108, 109, 110, 111, 112, 113, 114, 0];
         assert_eq!(input().to_dwords(), Ok(line));
         assert_eq!(InputEntry::from_dwords(&line), Ok(input()));
-        let kinds = [(InputKind::Admit, 1), (InputKind::Resume, 2), (InputKind::Drain, 3), (InputKind::Stop, 4)];
+        let kinds =
+            [(InputKind::Admit, 1), (InputKind::Resume, 2), (InputKind::Drain, 3), (InputKind::Stop, 4)];
         for (kind, number) in kinds {
             let line = InputEntry::new(kind).to_dwords().unwrap();
             assert_eq!(line, core::array::from_fn(|at| if at == 1 { number } else { 0 }));
@@ -337,8 +339,12 @@ mod tests {
         };
         assert_eq!(entry.to_dwords(), Ok(line));
         assert_eq!(OutputEntry::from_dwords(&line), Ok(entry));
-        let kinds =
-            [(OutputKind::Token, 1), (OutputKind::Finished, 2), (OutputKind::Preempted, 3), (OutputKind::Drained, 4)];
+        let kinds = [
+            (OutputKind::Token, 1),
+            (OutputKind::Finished, 2),
+            (OutputKind::Preempted, 3),
+            (OutputKind::Drained, 4),
+        ];
         for (kind, number) in kinds {
             entry.kind = kind;
             let line = entry.to_dwords().unwrap();

@@ -1,12 +1,14 @@
-//! One line of 64 bytes of a token ring: the one place where an entry becomes visible, and where one is taken.
+//! One line of 64 bytes of a token ring: the one place where an entry becomes visible, and where one is
+//! taken.
 //!
-//! Writing: dwords 1 to 15, a fence, the header, a fence. The header is the entry's tag and dword 15 the tag's complement.
-//! The first fence is what makes an entry whole: without it the stores of a write-combined line may reach the device in
-//! any order. The trailer is a second guard: a line that travels as two halves is not taken before both are there,
-//! whatever became of the order between them. The last fence sends the header on its way now and not when the buffer
-//! happens to be evicted.
+//! Writing: dwords 1 to 15, a fence, the header, a fence. The header is the entry's tag and dword 15 the
+//! tag's complement. The first fence is what makes an entry whole: without it the stores of a write-combined
+//! line may reach the device in any order. The trailer is a second guard: a line that travels as two halves
+//! is not taken before both are there, whatever became of the order between them. The last fence sends the
+//! header on its way now and not when the buffer happens to be evicted.
 //!
-//! Reading: header, a fence, the other dwords, a fence, the header again. Cost: 16 stores and 2 fences, or 17 loads.
+//! Reading: header and trailer, a fence, the other dwords, a fence, the header again. Cost: 16 stores and 2
+//! fences, or 17 loads.
 
 use super::memory::RingMemory;
 
@@ -15,7 +17,8 @@ pub(crate) const LINE_DWORDS: usize = 16;
 /// Place of the trailer.
 const TRAILER: usize = LINE_DWORDS - 1;
 
-/// The tag of entry `number`, counted from 0: `number` + 1 in 32 bits, without 0, which is what an unused line holds.
+/// The tag of entry `number`, counted from 0: `number` + 1 in 32 bits, without 0, which is what an unused
+/// line holds.
 #[inline]
 pub(crate) const fn tag(number: u64) -> u32 {
     (number % u32::MAX as u64) as u32 + 1
@@ -40,7 +43,8 @@ pub enum LineState {
     },
 }
 
-/// Writes `line` as entry `number` into the line that begins at dword `first`. Dwords 0 and 15 of `line` do not count.
+/// Writes `line` as entry `number` into the line that begins at dword `first`. Dwords 0 and 15 of `line` do
+/// not count.
 #[inline]
 pub(crate) fn write_line<M: RingMemory>(ring: &M, first: usize, number: u64, line: &[u32; LINE_DWORDS]) {
     let tag = tag(number);
@@ -53,8 +57,8 @@ pub(crate) fn write_line<M: RingMemory>(ring: &M, first: usize, number: u64, lin
     ring.fence_stores();
 }
 
-/// Reads the line that begins at dword `first`, for entry `number` of a ring of `lines` lines. The dwords count only
-/// where the state is [`LineState::Ready`].
+/// Reads the line that begins at dword `first`, for entry `number` of a ring of `lines` lines. The dwords
+/// count only where the state is [`LineState::Ready`].
 #[inline]
 pub(crate) fn read_line<M: RingMemory>(
     ring: &M,
@@ -70,15 +74,19 @@ pub(crate) fn read_line<M: RingMemory>(
         let nothing = header == 0 || header == before;
         return (if nothing { LineState::Empty } else { LineState::Foreign { found: header } }, line);
     }
+    // Before the rest: loaded after it, the trailer of a half that came meanwhile would vouch for dwords
+    // already copied.
+    let trailer = ring.load(first + TRAILER);
+    if trailer != !expected {
+        return (LineState::Torn { trailer }, line);
+    }
     ring.fence_loads();
-    line[0] = header;
-    for (at, value) in line.iter_mut().enumerate().skip(1) {
+    (line[0], line[TRAILER]) = (header, trailer);
+    for (at, value) in line.iter_mut().enumerate().take(TRAILER).skip(1) {
         *value = ring.load(first + at);
     }
-    if line[TRAILER] != !expected {
-        return (LineState::Torn { trailer: line[TRAILER] }, line);
-    }
-    // A writer that laps the reader changes the header before it changes it back: what was copied is not to be trusted.
+    // A writer that laps the reader changes the header before it changes it back: what was copied is not to
+    // be trusted.
     ring.fence_loads();
     match ring.load(first) {
         again if again == expected => (LineState::Ready, line),

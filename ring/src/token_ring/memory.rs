@@ -1,7 +1,8 @@
 //! What the token rings need of memory, so that the same code runs over a mapping and under a model checker.
 //!
-//! Contract: dwords are loaded and stored whole, in no order but that of the two fences. Cost over a [`SharedView`]: a
-//! plain move per access; [`RingMemory::fence_loads`] is free on x86-64, [`RingMemory::fence_stores`] is one `sfence`.
+//! Contract: dwords are loaded and stored whole, in no order but that of the two fences. Cost over a
+//! [`SharedView`]: a plain move per access; [`RingMemory::fence_loads`] is free on x86-64,
+//! [`RingMemory::fence_stores`] is one `sfence`.
 
 use core::sync::atomic::{Ordering, fence};
 use zrt_mem::SharedView;
@@ -20,8 +21,8 @@ pub trait RingMemory {
     /// Loads before it are done before loads and stores after it.
     fn fence_loads(&self);
 
-    /// Loads and stores before it are done, and the stores on their way to whoever watches, before any store after it.
-    /// For memory behind a BAR that means: nothing stays in a write-combining buffer.
+    /// Loads and stores before it are done, and the stores on their way to whoever watches, before any store
+    /// after it. For memory behind a BAR that means: nothing stays in a write-combining buffer.
     fn fence_stores(&self);
 }
 

@@ -1,8 +1,8 @@
 //! The device's side of the token rings, as a model of its rules, for tests here and in crates above.
 //!
-//! Written as the device has to do it, and not with the host's code: entries are counted in 32 bits that wrap, the tag is
-//! counted beside them and steps over 0. It reads and writes memory in the device's order, with a fence where a kernel
-//! waits.
+//! Written as the device has to do it, and not with the host's code: entries are counted in 32 bits that
+//! wrap, the tag is counted beside them and steps over 0. It reads and writes memory in the device's order,
+//! with a fence where a kernel waits.
 
 use super::memory::RingMemory;
 use alloc::vec::Vec;
@@ -45,14 +45,12 @@ impl<M: RingMemory> DeviceInput<M> {
     /// The next line, if it is there. Does not count it: see [`tell`](DeviceInput::tell).
     pub fn take(&mut self) -> Option<Vec<u32>> {
         let first = self.place.line(&self.ring);
-        if self.ring.load(first) != self.place.tag {
+        if self.ring.load(first) != self.place.tag || self.ring.load(first + 15) != !self.place.tag {
             return None;
         }
+        // Both ends are there before the rest is looked at.
         self.ring.fence_loads();
         let line: Vec<u32> = (0..16).map(|dword| self.ring.load(first + dword)).collect();
-        if line[15] != !self.place.tag {
-            return None;
-        }
         self.place.step();
         Some(line)
     }
@@ -78,7 +76,8 @@ impl<M: RingMemory> DeviceOutput<M> {
         DeviceOutput { ring, consumed, place: Place { count, tag } }
     }
 
-    /// Writes dwords 1 to 14 of `line` as the next entry where more than `reserve` lines are free; else says no.
+    /// Writes dwords 1 to 14 of `line` as the next entry where more than `reserve` lines are free; else says
+    /// no.
     pub fn put(&mut self, line: &[u32; 16], reserve: u32) -> bool {
         let lines = (self.ring.dwords() / 16) as u32;
         let waiting = self.place.count.wrapping_sub(self.consumed.load(0));

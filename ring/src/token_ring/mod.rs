@@ -6,23 +6,25 @@
 //! - [`mock`]: the device's side as a model of its rules, for tests here and in crates above.
 //!
 //! # The rings
-//! A ring has N lines of 64 bytes, N a power of two from 2 to 4096. Entry n, counted from 0, lies in line n mod N. Its
-//! dword 0 is its tag, n mod (2^32 - 1) + 1, which is never 0; its dword 15 is the tag's complement. A line is taken only
-//! where both are right. The writer stores the tag last; a reader never takes a line that is half there.
+//! A ring has N lines of 64 bytes, N a power of two from 2 to 4096. Entry n, counted from 0, lies in line n
+//! mod N. Its dword 0 is its tag, n mod (2^32 - 1) + 1, which is never 0; its dword 15 is the tag's
+//! complement. A line is taken only where both are right. The writer stores the tag last; a reader never
+//! takes a line that is half there.
 //!
-//! The reader tells how many entries it took (low 32 bits) in a dword of its own, which the writer reads. The writer never
-//! stores into a line whose entry was not taken. So nothing is lost and nothing comes twice.
+//! The reader tells how many entries it took (low 32 bits) in a dword of its own, which the writer reads. The
+//! writer never stores into a line whose entry was not taken. So nothing is lost and nothing comes twice.
 //!
 //! # Contract
-//! One producer and one consumer a ring; `&mut self` and the caller see to that. No lock, no system call, no allocation,
-//! no wait without a deadline. Whatever the device writes gives an entry, "not yet", or a typed error.
+//! One producer and one consumer a ring; `&mut self` and the caller see to that. No lock, no system call, no
+//! allocation, no wait without a deadline. Whatever the device writes gives an entry, "not yet", or a typed
+//! error.
 //!
 //! # Write-combined memory
-//! Stores through the BAR collect in the processor's write-combining buffers, which empty in any order, in parts, and only
-//! when they must. `sfence` empties them in order; a release store does not, because it only keeps the compiler and the
-//! ordinary store buffer in order. [`RingMemory::fence_stores`] is that fence. What has reached VRAM by then may still lie
-//! behind the host data path's cache as the device sees it: a store to the flush word (hardware reference §6.4) comes
-//! after the second fence of each push.
+//! Stores through the BAR collect in the processor's write-combining buffers, which empty in any order, in
+//! parts, and only when they must. `sfence` empties them in order; a release store does not, because it only
+//! keeps the compiler and the ordinary store buffer in order. [`RingMemory::fence_stores`] is that fence.
+//! What has reached VRAM by then may still lie behind the host data path's cache as the device sees it: a
+//! store to the flush word (hardware reference §6.4) comes after the second fence of each push.
 
 mod consumer;
 mod control;

@@ -1,10 +1,10 @@
 //! The input ring: the host writes entries, the device takes them.
 //!
-//! The ring lies in VRAM behind the BAR, where stores are combined and reads cost a round trip, so the host never reads
-//! it. What the device consumed, the device writes into host memory, as a count in 32 bits.
+//! The ring lies in VRAM behind the BAR, where stores are combined and reads cost a round trip, so the host
+//! never reads it. What the device consumed, the device writes into host memory, as a count in 32 bits.
 //!
-//! Cost of a push: 16 stores, 2 store fences, one flush store where there is one; no allocation. The count of consumed
-//! entries is loaded only when the room known to be free is used up.
+//! Cost of a push: 16 stores, 2 store fences, one flush store where there is one; no allocation. The count of
+//! consumed entries is loaded only when the room known to be free is used up.
 
 use super::entry::InputEntry;
 use super::error::TokenRingError;
@@ -28,8 +28,8 @@ pub struct InputRing<M = SharedView> {
 }
 
 impl<M: RingMemory> InputRing<M> {
-    /// The ring in `ring`, whose consumer tells in dword 0 of `consumed` how many entries it took. With `flush`, each push
-    /// ends in a store of 0 to its dword 0: the HDP flush (hardware reference §6.4).
+    /// The ring in `ring`, whose consumer tells in dword 0 of `consumed` how many entries it took. With
+    /// `flush`, each push ends in a store of 0 to its dword 0: the HDP flush (hardware reference §6.4).
     ///
     /// Clears both memories, so it must be made before the device looks at them.
     pub fn new(ring: M, consumed: M, flush: Option<M>) -> Result<InputRing<M>, TokenRingError> {
