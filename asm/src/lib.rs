@@ -55,6 +55,7 @@ kernels![
     "matmul_q4_k",
     "matmul_q6_k",
     "matmul_q8_0",
+    "mega",
     "plan",
     "qk_norm",
     "residual_add",
