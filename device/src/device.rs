@@ -286,6 +286,11 @@ impl Device {
         }
     }
 
+    /// Makes what was written through the views of VRAM buffers visible to the device: one store to mapped memory.
+    pub fn flush(&self) {
+        self.space.flush();
+    }
+
     /// True after a fault: nothing can be submitted any more.
     pub fn is_lost(&self) -> bool {
         self.lost

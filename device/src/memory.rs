@@ -65,6 +65,11 @@ impl Space {
         true
     }
 
+    /// Makes all writes through mappings of VRAM visible to the GPU. Does nothing where there is no such mapping.
+    pub(crate) fn flush(&self) {
+        self.vm.flush_hdp();
+    }
+
     /// Makes writes through the mapping visible to the GPU.
     pub(crate) fn flush_writes(&self, buffer: &Buffer) {
         if buffer.kind() == MemoryKind::VramPublic {
@@ -92,6 +97,12 @@ impl Buffer {
     /// Where it really lies: a [`Heap::HostVisible`] buffer is VRAM or, on a small BAR, system memory.
     pub fn kind(&self) -> MemoryKind {
         self.memory.kind()
+    }
+
+    /// The host's view of a buffer in [`Heap::HostVisible`] or [`Heap::Host`]. After writing through it, and before the
+    /// device is to see what was written, call [`crate::Device::flush`].
+    pub fn view(&self) -> Result<SharedView, DeviceError> {
+        self.mapped()
     }
 
     /// The view of a buffer that must have one.

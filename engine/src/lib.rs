@@ -17,5 +17,6 @@ pub mod oracle;
 pub mod plan;
 pub mod rope_table;
 pub mod sampling;
+pub mod session;
 pub mod tokenizer;
 pub mod validate;

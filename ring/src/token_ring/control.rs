@@ -88,6 +88,12 @@ impl<M: RingMemory> ControlLine<'_, M> {
         self.lines.flush.flush();
     }
 
+    /// Takes back what [`preempt`](ControlLine::preempt) said, so that the request can be resumed.
+    pub fn run(&mut self) {
+        self.store(at::PREEMPT_SERIAL, 0);
+        self.lines.flush.flush();
+    }
+
     /// Has the request make no further token until it is released.
     pub fn hold(&mut self, serial: NonZeroU32) {
         self.store(at::HOLD_SERIAL, serial.get());

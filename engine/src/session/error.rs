@@ -1,0 +1,69 @@
+//! Why a session cannot do what it is asked for.
+
+use crate::executor::ExecutorError;
+use crate::sampling::SamplingError;
+use std::time::Duration;
+use thiserror::Error;
+use zrt_ring::{ControlError, TokenRingError};
+
+/// Where a workgroup of the megakernel stood when it was last seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The workgroup.
+    pub group: u32,
+    /// The step.
+    pub epoch: u32,
+    /// The task.
+    pub task: u32,
+    /// Its kernel.
+    pub kernel: &'static str,
+}
+
+/// Why a session cannot do what it is asked for.
+#[derive(Debug, Error)]
+#[allow(missing_docs)]
+pub enum SessionError {
+    #[error("{what} is {value}, and must be {range}")]
+    Option { what: &'static str, value: u64, range: &'static str },
+    #[error(
+        "{groups} workgroups of the megakernel are more than the {resident} that are resident at once \
+         ({per_unit} on each of {units} compute units); they would wait for each other for ever"
+    )]
+    Groups { groups: u32, resident: u32, per_unit: u32, units: u32 },
+    #[error("every slot and all {waiting_max} places in the queue are taken; poll, then try again")]
+    Full { waiting_max: u32 },
+    #[error("there is no such request: it has ended, or it is another session's")]
+    NoSuchRequest,
+    #[error("a request with {tokens} tokens does not fit: 1 to {max} and room for one more are possible")]
+    Prompt { tokens: usize, max: u32 },
+    #[error("{tokens} tokens to generate: at least 1 is needed")]
+    TokensMax { tokens: u32 },
+    #[error("{count} stop tokens are more than the {max} that a slot holds")]
+    Stops { count: usize, max: usize },
+    #[error("token {token} is outside the vocabulary of {vocabulary}")]
+    Token { token: u32, vocabulary: u32 },
+    #[error("the device told of slot {slot} and request {serial}, which the host does not have")]
+    Protocol { slot: u32, serial: u32 },
+    #[error("no progress for {waited:?} with {active} requests running: {}", standings(groups))]
+    Hang { waited: Duration, active: u32, groups: Vec<Standing> },
+    #[error(transparent)]
+    Sampling(#[from] SamplingError),
+    #[error(transparent)]
+    Executor(#[from] ExecutorError),
+    #[error(transparent)]
+    Device(#[from] zrt_device::DeviceError),
+    #[error(transparent)]
+    Ring(#[from] TokenRingError),
+    #[error(transparent)]
+    Control(#[from] ControlError),
+}
+
+fn standings(groups: &[Standing]) -> String {
+    if groups.is_empty() {
+        return "no workgroup has left a trace".into();
+    }
+    let one = |one: &Standing| {
+        format!("workgroup {} in task {} ({}) of step {}", one.group, one.task, one.kernel, one.epoch)
+    };
+    groups.iter().map(one).collect::<Vec<_>>().join("; ")
+}
