@@ -31,6 +31,7 @@
 .include "body/kv_write.inc"
 .include "body/attention.inc"
 .include "body/vector.inc"
+.include "body/sample_logits.inc"
 .include "body/sample.inc"
 
 .set TAPE, 98

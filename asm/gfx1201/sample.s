@@ -4,11 +4,12 @@
 //! workgroup 256 1 1
 //! vgprs 66
 //! sgprs 98
-//! lds 36864
+//! lds 38912
 
 .include "include/params.inc"
 .include "include/machine.inc"
 .include "include/math.inc"
+.include "body/sample_logits.inc"
 .include "body/sample.inc"
 
 	DISPATCH_BEGIN

@@ -4,7 +4,7 @@ use crate::executor::ExecutorError;
 use crate::sampling::SamplingError;
 use std::time::Duration;
 use thiserror::Error;
-use zrt_ring::{ControlError, TokenRingError};
+use zrt_ring::token_ring::{ControlError, TokenRingError};
 
 /// Where a workgroup of the megakernel stood when it was last seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -40,7 +40,7 @@ use zrt_device::{Buffer, Device, Graph, Kernel, Ticket};
 use zrt_isa::resources::{GroupNeeds, WaveSize};
 use zrt_mem::pages::{Audit, Owner, PageAllocator};
 use zrt_mem::{ByteLen, Heap, SharedView};
-use zrt_ring::{ControlLines, InputEntry, InputKind, InputRing, OutputEntry, OutputKind, OutputRing, TokenRingError};
+use zrt_ring::token_ring::{ControlLines, InputEntry, InputKind, InputRing, OutputEntry, OutputKind, OutputRing};
 
 /// Pages that a request holds beyond those that its known tokens fill.
 const PAGES_AHEAD: usize = 1;
@@ -49,6 +49,9 @@ const PAGES_AHEAD: usize = 1;
 pub const HANG_AFTER: Duration = Duration::from_secs(30);
 /// How long a hung or faulted device is asked for what the driver knows.
 const DIAGNOSIS_DEADLINE: Duration = Duration::from_millis(10);
+
+/// Events after which the device is told that they were taken.
+const PUBLISH_EVERY: u32 = 16;
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,6 +172,7 @@ impl Session {
             view(&resident, AllocationId::OutputRing)?,
             view(&resident, AllocationId::Consumed)?,
             None,
+            PUBLISH_EVERY.min(options.output_entries),
         )?;
         let control = ControlLines::new(view(&resident, AllocationId::Control)?, None)?;
         let mut pages = PageAllocator::new(capacity.pages);
