@@ -15,6 +15,7 @@ use crate::kv_format::KvFormat;
 use crate::model::{Model, RopeLayout, WeightId};
 use crate::plan::{ExecutionPlan, Place};
 use crate::rope_table::rope_table;
+use crate::sampling::Sampling;
 use std::collections::BTreeMap;
 
 /// The oracle's machine: the plan's memory as plain vectors.
@@ -106,6 +107,33 @@ impl Oracle {
     /// Changes one element of a dequantised weight: for tests that plant a fault.
     pub fn weight_mut(&mut self, id: WeightId) -> Option<&mut [f32]> {
         self.weights.get_mut(&id).map(Vec::as_mut_slice)
+    }
+
+    /// Continues a sequence alone: what a request with this prompt must give, token by token. Stops after
+    /// `tokens_max` tokens, after a stop token, or where the context is full.
+    pub fn complete(
+        &mut self,
+        prompt: &[u32],
+        tokens_max: u32,
+        sampling: &Sampling,
+        stops: &[u32],
+    ) -> Result<Vec<u32>, ExecutorError> {
+        self.begin(prompt)?;
+        for _ in prompt {
+            self.step()?;
+        }
+        let mut known = prompt.to_vec();
+        let limit = (prompt.len() + tokens_max as usize).min(self.plan.context as usize);
+        while known.len() < limit {
+            let token = sample::choose(&self.logits, &known, sampling);
+            known.push(token);
+            if known.len() == limit || stops.contains(&token) {
+                break;
+            }
+            self.tokens[known.len() - 1] = token;
+            self.step()?;
+        }
+        Ok(known.split_off(prompt.len()))
     }
 
     fn range(&self, id: ValueId) -> Option<std::ops::Range<usize>> {
@@ -224,7 +252,7 @@ impl Oracle {
 
     fn argmax(&mut self, operation: &Operation) {
         let Operation::Argmax { .. } = *operation else { return };
-        let choice = operations::argmax(&self.logits);
+        let choice = sample::choose(&self.logits, &[], &Sampling::default());
         let next = self.state.position + 1;
         if next >= self.prompt_length && next < self.plan.context {
             self.tokens[next as usize] = choice;

@@ -104,7 +104,7 @@ struct Mega {
     breadcrumbs: Buffer,
     _block: Buffer,
     _kernel: Kernel,
-    graph: Graph,
+    _graph: Graph,
     ticket: Ticket,
 }
 
@@ -131,8 +131,6 @@ pub struct Session {
     next_handle: u64,
     next_serial: u32,
     next_age: u64,
-    /// Commands that the device may not have taken yet, or slots in use: there may be something to do.
-    is_draining: bool,
     moved: Instant,
     last_seen: (u32, u32),
 }
@@ -196,7 +194,6 @@ impl Session {
             next_handle: 1,
             next_serial: 1,
             next_age: 0,
-            is_draining: false,
             moved: Instant::now(),
             last_seen: (0, 0),
             options: options.clone(),
@@ -732,5 +729,5 @@ fn start_mega(resident: &mut Resident, groups: u32, units: u32) -> Result<Mega, 
     recorder.dispatch(&kernel, parameters.va, [groups, 1, 1])?;
     let graph = recorder.finish()?;
     let ticket = device.submit(&graph)?;
-    Ok(Mega { _tape: tape, _counters: counters, breadcrumbs, _block: parameters, _kernel: kernel, graph, ticket })
+    Ok(Mega { _tape: tape, _counters: counters, breadcrumbs, _block: parameters, _kernel: kernel, _graph: graph, ticket })
 }
