@@ -136,6 +136,27 @@ impl Device {
         bytes
     }
 
+    /// As [`Device::bytes`], from an address anywhere in a buffer.
+    pub fn bytes_at(&self, va: u64, len: usize) -> Vec<u8> {
+        let (buffer, offset) = self.place(va, len);
+        let mut bytes = vec![0; len];
+        buffer.mapping.view().read_bytes(buffer.offset + offset, &mut bytes);
+        bytes
+    }
+
+    /// Writes to a buffer between two runs, as the host would.
+    pub fn store(&self, va: u64, bytes: &[u8]) {
+        let (buffer, offset) = self.place(va, bytes.len());
+        buffer.mapping.view().write_bytes(buffer.offset + offset, bytes);
+    }
+
+    /// The buffer that holds this range, and where in it the range starts.
+    fn place(&self, va: u64, len: usize) -> (&Buffer, usize) {
+        let holds = |buffer: &&Buffer| va >= buffer.va && va + len as u64 <= buffer.va + buffer.len as u64;
+        let buffer = self.buffers.iter().find(holds).expect("within an allocated buffer");
+        (buffer, (va - buffer.va) as usize)
+    }
+
     pub fn words(&self, va: u64, count: usize) -> Vec<u32> {
         let bytes = self.bytes(va, count * 4);
         bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
