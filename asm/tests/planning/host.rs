@@ -85,10 +85,11 @@ impl Host {
             self.whims(world, slot);
         }
         let busy = self.look < self.habits.drains_at;
-        if self.look == self.habits.drains_at {
+        // Until they have been seen: the ring may be full.
+        if self.look >= self.habits.drains_at && world.plan.draining == 0 {
             self.push(world, CommandKind::Drain as u32, 0, [0; 2], 0);
         }
-        if self.look == self.habits.stops_at {
+        if self.look >= self.habits.stops_at {
             self.push(world, CommandKind::Stop as u32, 0, [0; 2], 0);
         }
         for _ in 0..self.random.below(16) {
@@ -173,7 +174,8 @@ impl Host {
         let context = world.sizes.context;
         let longest = if self.chance(self.habits.long_percent) { context - 1 } else { 3 };
         let known = 1 + self.random.below(longest);
-        let limit = known + 1 + self.random.below((context - known).min(12));
+        let most = if self.chance(50) { 12 } else { context };
+        let limit = known + 1 + self.random.below((context - known).min(most));
         let first = slot * context as usize;
         for token in &mut world.tokens[first..first + known as usize] {
             *token = self.random.next();
@@ -204,7 +206,9 @@ impl Host {
         let is_used = world.slots[slot].phase != SlotPhase::Free as u32;
         let draining = world.plan.draining == 1;
         let slot = if self.chance(20) { 64 + self.random.below(1000) } else { slot as u32 };
-        if is_used && world.plan.leave == 0 && world.slots.get(slot as usize).is_none_or(|_| self.still(world, slot))
+        if is_used
+            && world.plan.leave == 0
+            && world.slots.get(slot as usize).is_none_or(|_| self.still(world, slot))
             || draining
         {
             self.push(world, CommandKind::Admit as u32, slot, [0xABCD, 3], 9);
@@ -253,6 +257,11 @@ impl Host {
         let patient = self.random.below(100) >= self.habits.whim_percent;
         if control.granted_serial == serial && control.granted_pages < per_slot && self.random.below(3) == 0 {
             control.granted_pages += 1 + self.random.below(per_slot - control.granted_pages);
+        }
+        if self.look > self.habits.drains_at && patient {
+            // It wants to come to an end.
+            (control.hold_serial, control.preempt_serial) = (0, 0);
+            (control.granted_serial, control.granted_pages) = (serial, per_slot);
         }
         if patient {
             return;

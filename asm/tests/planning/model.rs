@@ -23,6 +23,8 @@ pub struct Sizes {
     pub input_entries: u32,
     pub output_entries: u32,
     pub chunk_rows: u32,
+    /// PLAN looks again where there is nothing to do; such a look makes no step of a number of its own.
+    pub waits: bool,
 }
 
 /// All memory that PLAN reads or writes.
@@ -84,7 +86,7 @@ pub fn next_tag(tag: u32) -> u32 {
     tag.checked_add(1).unwrap_or(1)
 }
 
-/// One look, which makes the next step. Gives whether there is a reason not to look again: a row, or the end.
+/// One look, which makes the next step. Gives whether PLAN is done with it: false where it looks again.
 pub fn look(world: &mut World, fault: Fault, seen: &mut Seen) -> bool {
     let epoch = world.plan.epoch;
     let order: Vec<usize> = (0..64).map(|i| (epoch.wrapping_add(i) % 64) as usize).collect();
@@ -105,7 +107,9 @@ pub fn look(world: &mut World, fault: Fault, seen: &mut Seen) -> bool {
         world.plan.leave = 1;
         seen.note("drained");
     }
-    world.plan.epoch = epoch.wrapping_add(1);
+    if !world.sizes.waits || world.step.rows > 0 {
+        world.plan.epoch = epoch.wrapping_add(1);
+    }
     world.step.epoch = world.plan.epoch;
     world.step.flags = world.plan.leave;
     world.status = Status {
@@ -114,7 +118,7 @@ pub fn look(world: &mut World, fault: Fault, seen: &mut Seen) -> bool {
         epoch: world.plan.epoch,
         flags: world.plan.leave | in_use << 8,
     };
-    world.plan.leave == 1 || world.step.rows > 0
+    world.plan.leave == 1 || world.step.rows > 0 || !world.sizes.waits
 }
 
 fn in_use(world: &World) -> u32 {
@@ -275,7 +279,13 @@ fn grant(world: &mut World, slot: usize, fault: Fault, seen: &mut Seen) {
 }
 
 /// The entries that the host has not taken yet are never written over.
-fn put(world: &mut World, slot: usize, [kind, token, index, reason]: [u32; 4], fault: Fault, seen: &mut Seen) {
+fn put(
+    world: &mut World,
+    slot: usize,
+    [kind, token, index, reason]: [u32; 4],
+    fault: Fault,
+    seen: &mut Seen,
+) {
     let plan = &mut world.plan;
     let waiting = plan.output_index.wrapping_sub(world.consumed);
     assert!(fault == Fault::NoReserve || waiting < world.sizes.output_entries, "the output ring overflows");
