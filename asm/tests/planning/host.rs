@@ -77,7 +77,9 @@ impl Host {
         if let Some(place) = self.unfinished.take() {
             world.input[place][15] = !world.input[place][0];
         }
-        if self.chance(self.habits.takes_percent) {
+        // Towards the end it is quicker.
+        let takes_percent = if self.look > self.habits.drains_at { 95 } else { self.habits.takes_percent };
+        if self.chance(takes_percent) {
             let most = if self.chance(50) { u32::MAX } else { self.random.below(4) };
             self.take(world, most, seen);
         }
