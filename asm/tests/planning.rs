@@ -14,7 +14,9 @@ use support::harness::Device;
 use support::weights::Random;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 use zrt_asm::params::{self, RowSet};
-use zrt_asm::session::{CommandKind, Control, PlanState, ROWS_MAX, Row, SLOTS_MAX, SlotState, Status, Step};
+use zrt_asm::session::{
+    CommandKind, Control, PlanState, ROWS_MAX, Row, SLOTS_MAX, SlotPhase, SlotState, Status, Step,
+};
 
 /// What fresh memory of a ring holds: no tag that a test meets.
 const GARBAGE: u32 = 0x5EED_0BAD;
@@ -392,35 +394,57 @@ fn waiting_ends_with_work_or_a_command() {
     }
 }
 
-/// A host that writes while PLAN waits: prompt, body of the entry, and its header last.
-#[test]
-fn waiting_sees_what_the_host_writes() {
-    let world = waiting(0);
-    let mut memory = Memory::new(&world);
-    let mut later = world.clone();
-    put_prompt(&mut later);
-    put_command(&mut later, 0, ADMIT_5);
+/// PLAN waits in `before`. After `passes` pauses of its the host stores what it writes in `after`: the first dword of the
+/// input ring, which makes the command count, `gap` pauses behind the rest.
+fn check_beside(before: &World, mut after: World, passes: u32, gap: u32) {
+    let mut memory = Memory::new(before);
     let block = memory.block;
-    let mut turns = 0;
+    let mut passed = 0;
     memory.device.run_beside("plan", block.as_bytes(), 3, &mut |device| {
-        let heartbeat = device.read::<Status>(block.status_va).heartbeat;
-        turns += u32::from(heartbeat >= 5);
-        match turns {
-            1 => {
-                device.store(block.tokens_va, later.tokens.as_bytes());
-                device.store(block.host_pages_va, later.host_pages.as_bytes());
-                device.store(block.control_va, later.control.as_bytes());
-                device.store(block.input_va + 4, &later.input.as_bytes()[4..]);
-            }
-            3 => device.store(block.input_va, &later.input.as_bytes()[..4]),
-            _ => {}
+        passed += 1;
+        if passed == passes {
+            device.store(block.tokens_va, after.tokens.as_bytes());
+            device.store(block.host_pages_va, after.host_pages.as_bytes());
+            device.store(block.control_va, after.control.as_bytes());
+            device.store(block.input_va + 4, &after.input.as_bytes()[4..]);
+        }
+        if passed == passes + gap {
+            device.store(block.input_va, &after.input.as_bytes()[..4]);
         }
     });
     let heartbeat = memory.device.read::<Status>(block.status_va).heartbeat;
-    assert!(heartbeat > 5, "{heartbeat}");
-    later.plan.heartbeat = heartbeat - 1;
-    assert!(look(&mut later, Fault::None, &mut Seen::default()));
-    memory.compare(&later).unwrap_or_else(|text| panic!("{text}"));
+    after.plan.heartbeat = heartbeat - 1;
+    assert!(look(&mut after, Fault::None, &mut Seen::default()));
+    memory.compare(&after).unwrap_or_else(|text| panic!("{passes} pauses, {gap} more: {text}"));
+}
+
+/// A host that writes while PLAN waits: prompt, grant, body of the entry, and its header last.
+#[test]
+fn waiting_sees_what_the_host_writes() {
+    let before = waiting(0);
+    let mut after = before.clone();
+    put_prompt(&mut after);
+    put_command(&mut after, 0, ADMIT_5);
+    for passes in 1..60 {
+        check_beside(&before, after.clone(), passes, passes % 3);
+    }
+}
+
+/// A request that is resumed from its start has new pages, under the serial that had the old ones: whenever PLAN looks,
+/// none of the old is taken again.
+#[test]
+fn old_pages_are_not_granted_again() {
+    let mut before = waiting(0);
+    let slot = &mut before.slots[5];
+    (slot.phase, slot.serial, slot.known, slot.limit) = (SlotPhase::Parked as u32, 9, 40, 60);
+    (slot.position, slot.pages) = (39, 6);
+    (before.control[5].granted_serial, before.control[5].granted_pages) = (9, 6);
+    let mut after = before.clone();
+    put_prompt(&mut after);
+    put_command(&mut after, 0, [CommandKind::Resume as u32 | 5 << 8, 9, 0, 0]);
+    for passes in 1..60 {
+        check_beside(&before, after.clone(), passes, 0);
+    }
 }
 
 // ---------------------------------------------------------------------------------------------------------- boundary
