@@ -1,6 +1,11 @@
-//! PLAN and BOUNDARY on the virtual device's shader engine against a separate model of the slot state machine.
+//! PLAN and BOUNDARY on the virtual device's shader engine against a separate model of the slot state
+//! machine.
 //!
-//! A random host and a random sampler drive PLAN look by look; after each look all memory that it may write is compared.
+//! A random host and a random sampler drive PLAN look by look; after each look all memory that it may write
+//! is compared.
+//!
+//! Not seen here: whether a host beside the device finds an entry whole whenever its header has come, and what the
+//! host wrote before a command whenever the command has. That is the order of memory between the two.
 
 #[path = "planning/host.rs"]
 mod host;
@@ -394,8 +399,8 @@ fn waiting_ends_with_work_or_a_command() {
     }
 }
 
-/// PLAN waits in `before`. After `passes` pauses of its the host stores what it writes in `after`: the first dword of the
-/// input ring, which makes the command count, `gap` pauses behind the rest.
+/// PLAN waits in `before`. After `passes` pauses of its the host stores what it writes in `after`: the first
+/// dword of the input ring, which makes the command count, `gap` pauses behind the rest.
 fn check_beside(before: &World, mut after: World, passes: u32, gap: u32) {
     let mut memory = Memory::new(before);
     let block = memory.block;
@@ -430,8 +435,8 @@ fn waiting_sees_what_the_host_writes() {
     }
 }
 
-/// A request that is resumed from its start has new pages, under the serial that had the old ones: whenever PLAN looks,
-/// none of the old is taken again.
+/// A request that is resumed from its start has new pages, under the serial that had the old ones: whenever
+/// PLAN looks, none of the old is taken again.
 #[test]
 fn old_pages_are_not_granted_again() {
     let mut before = waiting(0);
@@ -447,7 +452,7 @@ fn old_pages_are_not_granted_again() {
     }
 }
 
-// ---------------------------------------------------------------------------------------------------------- boundary
+// ------------------------------------------------------------------------------------------------- boundary
 
 /// A random step of `rows` rows; gives the snapshot that BOUNDARY makes of it, and what it left of the other.
 fn boundary(
@@ -505,8 +510,8 @@ fn boundary_drops_the_cancelled() {
     }
 }
 
-/// s_lshl_b32 s12, s12, 4 becomes s_mov_b32 s12, 0: always the even snapshot. v_cmp_ne_u32 v9, v13 becomes v9, v12:
-/// rows 32 to 63 are compared with another row's request.
+/// s_lshl_b32 s12, s12, 4 becomes s_mov_b32 s12, 0: always the even snapshot. v_cmp_ne_u32 v9, v13 becomes
+/// v9, v12: rows 32 to 63 are compared with another row's request.
 #[test]
 fn faults_of_boundary_are_seen() {
     for change in [[0x840C_840C, 0xBE8C_0080], [0x7C9A_1B09, 0x7C9A_1909]] {

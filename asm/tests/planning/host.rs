@@ -1,7 +1,8 @@
 //! A host and a sampler that do as they please, within what a host may do: they drive the tests of PLAN.
 //!
-//! Contract: a pure function of the seed and of what the device wrote. The host admits only while every request that
-//! holds a slot, the new one included, has an entry of the output ring to itself that is not waiting to be taken.
+//! Contract: a pure function of the seed and of what the device wrote. The host admits only while every
+//! request that holds a slot, the new one included, has an entry of the output ring to itself that is not
+//! waiting to be taken.
 
 use super::model::{Entry, Seen, World, next_tag};
 use crate::support::weights::Random;
@@ -217,7 +218,8 @@ impl Host {
         }
     }
 
-    /// Whether the slot cannot become free in the looks in which the entry may be read: held, and nothing made.
+    /// Whether the slot cannot become free in the looks in which the entry may be read: held, and nothing
+    /// made.
     fn still(&self, world: &World, slot: u32) -> bool {
         let state = &world.slots[slot as usize];
         state.phase == SlotPhase::Parked as u32 && state.reason == 0

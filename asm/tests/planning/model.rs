@@ -1,7 +1,9 @@
-//! The slot state machine of a session in plain Rust: what PLAN makes of the memory that it shares with the host.
+//! The slot state machine of a session in plain Rust: what PLAN makes of the memory that it shares with the
+//! host.
 //!
-//! Contract: [`look`] is one look of PLAN. Written from the meaning of the structures' fields for these tests alone; slot
-//! after slot, event after event, without any thought of lanes. What it does not name keeps its value.
+//! Contract: [`look`] is one look of PLAN. Written from the meaning of the structures' fields for these tests
+//! alone; slot after slot, event after event, without any thought of lanes. What it does not name keeps its
+//! value.
 
 use std::collections::BTreeMap;
 use zrt_asm::session::{

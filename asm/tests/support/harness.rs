@@ -170,7 +170,8 @@ impl Device {
         T::read_from_bytes(&self.bytes(va, size_of::<T>())).expect("its size")
     }
 
-    /// Runs a kernel to its end as the command processor would: resource words, sizes and USER_DATA from its container.
+    /// Runs a kernel to its end as the command processor would: resource words, sizes and USER_DATA from its
+    /// container.
     pub fn run(&mut self, name: &str, parameters: &[u8], group_count: u32) {
         let kernel = Kernel::parse(zrt_asm::blob(name).expect("a kernel of ours")).expect("a container");
         self.run_kernel(&kernel, parameters, group_count);
