@@ -4,8 +4,9 @@
 //! A random host and a random sampler drive PLAN look by look; after each look all memory that it may write
 //! is compared.
 //!
-//! Not seen here: whether a host beside the device finds an entry whole whenever its header has come, and what the
-//! host wrote before a command whenever the command has. That is the order of memory between the two.
+//! Not seen here: whether a host beside the device finds an entry whole whenever its header has come, and
+//! the device what the host wrote before a command whenever the command has. That is the order of memory
+//! between the two.
 
 #[path = "planning/host.rs"]
 mod host;
