@@ -136,6 +136,27 @@ impl Device {
         bytes
     }
 
+    /// As [`Device::bytes`], from an address anywhere in a buffer.
+    pub fn bytes_at(&self, va: u64, len: usize) -> Vec<u8> {
+        let (buffer, offset) = self.place(va, len);
+        let mut bytes = vec![0; len];
+        buffer.mapping.view().read_bytes(buffer.offset + offset, &mut bytes);
+        bytes
+    }
+
+    /// Writes to a buffer between two runs, as the host would.
+    pub fn store(&self, va: u64, bytes: &[u8]) {
+        let (buffer, offset) = self.place(va, bytes.len());
+        buffer.mapping.view().write_bytes(buffer.offset + offset, bytes);
+    }
+
+    /// The buffer that holds this range, and where in it the range starts.
+    fn place(&self, va: u64, len: usize) -> (&Buffer, usize) {
+        let holds = |buffer: &&Buffer| va >= buffer.va && va + len as u64 <= buffer.va + buffer.len as u64;
+        let buffer = self.buffers.iter().find(holds).expect("within an allocated buffer");
+        (buffer, (va - buffer.va) as usize)
+    }
+
     pub fn words(&self, va: u64, count: usize) -> Vec<u32> {
         let bytes = self.bytes(va, count * 4);
         bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
@@ -149,7 +170,8 @@ impl Device {
         T::read_from_bytes(&self.bytes(va, size_of::<T>())).expect("its size")
     }
 
-    /// Runs a kernel to its end as the command processor would: resource words, sizes and USER_DATA from its container.
+    /// Runs a kernel to its end as the command processor would: resource words, sizes and USER_DATA from its
+    /// container.
     pub fn run(&mut self, name: &str, parameters: &[u8], group_count: u32) {
         let kernel = Kernel::parse(zrt_asm::blob(name).expect("a kernel of ours")).expect("a container");
         self.run_kernel(&kernel, parameters, group_count);
@@ -164,7 +186,36 @@ impl Device {
         self.run_kernel(&Kernel { code: &code, ..kernel }, parameters, group_count);
     }
 
+    /// As [`Device::run`], once, and every now and then while the kernel runs the host does its part.
+    pub fn run_beside(
+        &mut self,
+        name: &str,
+        parameters: &[u8],
+        group_count: u32,
+        host: &mut dyn FnMut(&Device),
+    ) {
+        let kernel = Kernel::parse(zrt_asm::blob(name).expect("a kernel of ours")).expect("a container");
+        let dispatch = self.dispatch(&kernel, parameters, group_count);
+        self.launch_beside(&self.engine, &kernel, dispatch, host);
+    }
+
     fn run_kernel(&mut self, kernel: &Kernel<'_>, parameters: &[u8], group_count: u32) {
+        let name = kernel.name;
+        let dispatch = self.dispatch(kernel, parameters, group_count);
+        if !is_repeated(name, group_count) {
+            return self.launch(&self.engine, kernel, dispatch);
+        }
+        let before = self.snapshot();
+        self.launch(&self.engine, kernel, dispatch.clone());
+        let after = self.snapshot();
+        for seed in 0..SCHEDULES {
+            self.restore(&before);
+            self.launch(&engine(seed, self.bias, Arc::default()), kernel, dispatch.clone());
+            assert!(self.snapshot() == after, "{name}: another result on schedule {seed}");
+        }
+    }
+
+    fn dispatch(&mut self, kernel: &Kernel<'_>, parameters: &[u8], group_count: u32) -> Dispatch {
         let name = kernel.name;
         assert_eq!(kernel.parameter_bytes as usize, parameters.len(), "{name}");
         assert_eq!(kernel.parameter_opcode.to_le_bytes(), parameters[2..4], "{name}");
@@ -175,7 +226,7 @@ impl Device {
         user_data[1] = (parameter_va >> 32) as u32;
         user_data[2] = group_count;
         let group = kernel.workgroup.map(u32::from);
-        let dispatch = Dispatch {
+        Dispatch {
             code_va,
             rsrc1: kernel.rsrc1,
             rsrc2: kernel.rsrc2,
@@ -190,17 +241,6 @@ impl Device {
             is_wave64: false,
             address_space: self.space.clone(),
             origin: PacketOrigin::default(),
-        };
-        let before = self.snapshot();
-        self.launch(&self.engine, kernel, dispatch.clone());
-        if !is_repeated(name, group_count) {
-            return;
-        }
-        let after = self.snapshot();
-        for seed in 0..SCHEDULES {
-            self.restore(&before);
-            self.launch(&engine(seed, self.bias, Arc::default()), kernel, dispatch.clone());
-            assert!(self.snapshot() == after, "{name}: another result on schedule {seed}");
         }
     }
 
@@ -220,12 +260,23 @@ impl Device {
     }
 
     fn launch(&self, engine: &ShaderEngine, kernel: &Kernel<'_>, dispatch: Dispatch) {
+        self.launch_beside(engine, kernel, dispatch, &mut |_| {});
+    }
+
+    fn launch_beside(
+        &self,
+        engine: &ShaderEngine,
+        kernel: &Kernel<'_>,
+        dispatch: Dispatch,
+        host: &mut dyn FnMut(&Device),
+    ) {
         let (name, code_va) = (kernel.name, dispatch.code_va);
         engine.synchronise(&self.space);
         let ticket = engine.submit(dispatch).expect("a legal dispatch");
         let deadline = Instant::now() + DISPATCH_TIMEOUT;
         while !ticket.is_done() {
             engine.help();
+            host(self);
             if let Some(fault) = engine.take_fault() {
                 let offset = u64::from(kernel.entry) + fault.instruction_va - code_va;
                 panic!("{name}: {fault}, at {:?}", kernel.source_line(offset as u32));
