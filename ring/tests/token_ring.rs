@@ -59,7 +59,7 @@ fn output(mark: u32) -> OutputEntry {
 
 fn input_pair(entries: usize, (first, tag): (u64, u32)) -> (InputRing, DeviceInput<SharedView>, SharedView) {
     let (ring, consumed) = (view(entries * 16), view(2));
-    let host = InputRing::starting_at(ring, consumed, None, first).unwrap();
+    let host = InputRing::starting_at(ring, consumed, None, first).expect("valid");
     (host, DeviceInput::new(ring, consumed, first as u32, tag), consumed)
 }
 
@@ -72,13 +72,13 @@ struct OutputPair {
 
 fn output_pair(entries: usize, every: u32, (first, tag): (u64, u32)) -> OutputPair {
     let (ring, consumed) = (view(entries * 16), view(2));
-    let host = OutputRing::starting_at(ring, consumed, None, every, first).unwrap();
+    let host = OutputRing::starting_at(ring, consumed, None, every, first).expect("valid");
     OutputPair { host, device: DeviceOutput::new(ring, consumed, first as u32, tag), ring, consumed }
 }
 
 impl OutputPair {
     fn put(&mut self, mark: u32) -> bool {
-        self.device.put(&output(mark).to_dwords().unwrap(), 0)
+        self.device.put(&output(mark).to_dwords().expect("a slot that exists"), 0)
     }
 }
 
@@ -115,9 +115,9 @@ fn every_entry_comes_once_and_in_order_past_the_end_of_the_tags() {
             let mut pair = output_pair(entries, 1, start);
             for mark in 0..40u32 {
                 assert_eq!(device.take(), None, "nothing comes before it was pushed");
-                host.push(&input(mark)).unwrap();
+                host.push(&input(mark)).expect("valid");
                 let line = device.take().unwrap_or_else(|| panic!("entry {mark} from {start:x?}"));
-                assert_eq!(line[1..15], input(mark).to_dwords().unwrap()[1..15]);
+                assert_eq!(line[1..15], input(mark).to_dwords().expect("a slot that exists")[1..15]);
                 device.tell();
 
                 assert_eq!(pair.host.poll(), Ok(None));
@@ -133,7 +133,7 @@ fn every_entry_comes_once_and_in_order_past_the_end_of_the_tags() {
 fn a_full_input_ring_refuses_and_is_left_alone() {
     for start in STARTS {
         let (ring, consumed, flush) = (view(4 * 16), view(1), view(1));
-        let mut host = InputRing::starting_at(ring, consumed, Some(flush), start.0).unwrap();
+        let mut host = InputRing::starting_at(ring, consumed, Some(flush), start.0).expect("valid");
         let mut device = DeviceInput::new(ring, consumed, start.0 as u32, start.1);
         (0..4).for_each(|mark| host.push(&input(mark)).unwrap());
         let image = || -> Vec<u32> { (0..64).map(|dword| ring.load_u32(dword * 4)).collect() };
@@ -147,9 +147,9 @@ fn a_full_input_ring_refuses_and_is_left_alone() {
         assert_eq!(host.free(), Ok(0));
         device.tell();
         assert_eq!(host.free(), Ok(2));
-        host.push(&input(4)).unwrap();
+        host.push(&input(4)).expect("valid");
         assert_eq!(flush.load_u32(0), 0, "a push ends in a flush");
-        host.push(&input(5)).unwrap();
+        host.push(&input(5)).expect("valid");
         assert_eq!(host.push(&input(6)), Err(TokenRingError::Full { capacity: 4 }));
         assert_eq!((2..6).map(|_| device.take().unwrap()[2]).collect::<Vec<_>>(), [2, 3, 4, 5]);
     }
@@ -214,7 +214,8 @@ fn the_device_is_told_every_few_entries_and_when_nothing_is_left() {
     let first = STARTS[1].0 as u32;
     let flush = view(1);
     let mut pair = output_pair(8, 3, STARTS[1]);
-    pair.host = OutputRing::starting_at(pair.ring, pair.consumed, Some(flush), 3, STARTS[1].0).unwrap();
+    pair.host =
+        OutputRing::starting_at(pair.ring, pair.consumed, Some(flush), 3, STARTS[1].0).expect("valid");
     flush.store_u32(0, 77);
     let told = |pair: &OutputPair| pair.consumed.load_u32(0).wrapping_sub(first);
     (0..8).for_each(|mark| assert!(pair.put(mark)));
@@ -237,7 +238,7 @@ fn the_device_is_told_every_few_entries_and_when_nothing_is_left() {
 #[test]
 fn lines_kept_for_the_ends_of_requests_are_kept() {
     let mut pair = output_pair(8, 1, (0, 1));
-    let line = output(1).to_dwords().unwrap();
+    let line = output(1).to_dwords().expect("a slot that exists");
     for _ in 0..5 {
         assert!(pair.device.put(&line, 3));
     }
@@ -287,7 +288,7 @@ fn a_line_that_is_no_entry_stays_an_error() {
         (9, 1, EntryError::NotZero { dword: 9, value: 1 }),
     ] {
         let mut pair = output_pair(2, 1, (0, 1));
-        let mut line = output(0).to_dwords().unwrap();
+        let mut line = output(0).to_dwords().expect("a slot that exists");
         line[dword] = value;
         assert!(pair.device.put(&line, 0) && pair.put(1));
         let refused = TokenRingError::Entry { number: 0, error };
@@ -312,7 +313,7 @@ fn two_threads_lose_nothing() {
                 }
             };
             device_in.tell();
-            let entry = output(line[2]).to_dwords().unwrap();
+            let entry = output(line[2]).to_dwords().expect("a slot that exists");
             while !device.put(&entry, 0) {
                 std::thread::yield_now();
             }
@@ -373,7 +374,8 @@ proptest! {
                     let expected = to_device.pop_front();
                     device_untold += usize::from(expected.is_some());
                     let body = line.map(|line| line[1..15].to_vec());
-                    let expected = expected.map(|mark| input(mark).to_dwords().unwrap()[1..15].to_vec());
+                    let dwords = |mark| input(mark).to_dwords().expect("a slot that exists");
+                    let expected = expected.map(|mark| dwords(mark)[1..15].to_vec());
                     prop_assert_eq!(body, expected);
 
                     let expected = to_host.pop_front();

@@ -109,7 +109,7 @@ fn check(model: impl Fn() + Sync + Send + 'static) -> Result<usize, String> {
 fn host_to_device(fault: Fault) -> Result<usize, String> {
     check(move || {
         let (ring, consumed) = (Watched::new(ENTRIES * 16, fault), Watched::new(1, fault));
-        let mut host = InputRing::starting_at(ring.clone(), consumed.clone(), None, FIRST).unwrap();
+        let mut host = InputRing::starting_at(ring.clone(), consumed.clone(), None, FIRST).expect("valid");
         let mut device = DeviceInput::new(ring, consumed, FIRST as u32, FIRST_TAG);
         let reader = thread::spawn(move || {
             for mark in 0..SENT {
@@ -119,7 +119,11 @@ fn host_to_device(fault: Fault) -> Result<usize, String> {
                         None => thread::yield_now(),
                     }
                 };
-                assert_eq!(line[1..15], input(mark).to_dwords().unwrap()[1..15], "torn entry");
+                assert_eq!(
+                    line[1..15],
+                    input(mark).to_dwords().expect("a slot that exists")[1..15],
+                    "torn entry"
+                );
                 device.tell();
             }
         });
@@ -128,18 +132,19 @@ fn host_to_device(fault: Fault) -> Result<usize, String> {
                 thread::yield_now();
             }
         }
-        reader.join().unwrap();
+        reader.join().expect("the reader ends");
     })
 }
 
 fn device_to_host(fault: Fault) -> Result<usize, String> {
     check(move || {
         let (ring, consumed) = (Watched::new(ENTRIES * 16, fault), Watched::new(1, fault));
-        let mut host = OutputRing::starting_at(ring.clone(), consumed.clone(), None, 2, FIRST).unwrap();
+        let mut host =
+            OutputRing::starting_at(ring.clone(), consumed.clone(), None, 2, FIRST).expect("valid");
         let mut device = DeviceOutput::new(ring, consumed, FIRST as u32, FIRST_TAG);
         let writer = thread::spawn(move || {
             for mark in 0..SENT {
-                while !device.put(&output(mark).to_dwords().unwrap(), 0) {
+                while !device.put(&output(mark).to_dwords().expect("a slot that exists"), 0) {
                     thread::yield_now();
                 }
             }
@@ -154,7 +159,7 @@ fn device_to_host(fault: Fault) -> Result<usize, String> {
             };
             assert_eq!(entry, output(mark), "torn entry");
         }
-        writer.join().unwrap();
+        writer.join().expect("the writer ends");
     })
 }
 

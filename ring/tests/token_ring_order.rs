@@ -340,7 +340,7 @@ fn run(
 
 fn host_to_device(fault: Fault, seed: u64) -> Outcome {
     let (recorded, consumed) = (Recorded::new(ENTRIES * 16), Recorded::new(1));
-    let mut host = InputRing::starting_at(recorded.clone(), consumed.clone(), None, FIRST).unwrap();
+    let mut host = InputRing::starting_at(recorded.clone(), consumed.clone(), None, FIRST).expect("valid");
     recorded.operations.borrow_mut().clear();
     let replay = Replayed::new(fault, 8, seed);
     let mut device = DeviceInput::new(replay.clone(), replay.clone(), FIRST as u32, FIRST_TAG);
@@ -348,7 +348,7 @@ fn host_to_device(fault: Fault, seed: u64) -> Outcome {
     let read = |mark| {
         let line = device.take()?;
         consumed.store(0, (FIRST as u32).wrapping_add(mark + 1));
-        Some(line[1..15] == input(mark).to_dwords().unwrap()[1..15])
+        Some(line[1..15] == input(mark).to_dwords().expect("a slot that exists")[1..15])
     };
     run(&replay, &recorded, write, read)
 }
@@ -361,9 +361,13 @@ fn device_to_host(fault: Fault, seed: u64) -> Outcome {
     // The count goes through memory that is in order; what it does to the entries is looked at elsewhere.
     let mut host =
         OutputRing::starting_at(Either::Weak(replay.clone()), Either::Strong(consumed), None, 1, FIRST)
-            .unwrap();
-    let write =
-        |mark| assert!(device.put(&output(mark).to_dwords().unwrap(), 0), "all before it was consumed");
+            .expect("valid");
+    let write = |mark| {
+        assert!(
+            device.put(&output(mark).to_dwords().expect("a slot that exists"), 0),
+            "all before it was consumed"
+        )
+    };
     let read = |mark| match host.poll() {
         Ok(None) => None,
         answer => Some(answer == Ok(Some(output(mark)))),
