@@ -17,6 +17,18 @@ impl Bits {
         }
     }
 
+    /// All registers below `end`.
+    pub(super) fn below(end: usize) -> Self {
+        let mut bits = Self::default();
+        for (index, word) in bits.0.iter_mut().enumerate() {
+            *word = match end.saturating_sub(index * 64) {
+                0 => 0,
+                count => u64::MAX >> (64 - count.min(64)),
+            };
+        }
+        bits
+    }
+
     pub(super) fn insert_all(&mut self, registers: Registers) {
         registers.range().for_each(|register| self.insert(register));
     }

@@ -34,11 +34,9 @@ impl Written {
 
     pub(super) fn begin(&mut self, launch: &LaunchState) {
         let user_sgprs = usize::from(launch.user_sgprs);
-        self.incomplete = Bits::default();
-        for register in 0..=SCC {
-            if register >= user_sgprs && !LAUNCH_TEMPORARIES.contains(&register) && register != VECTOR_FIRST {
-                self.incomplete.insert(register);
-            }
+        self.incomplete = Bits::below(SCC + 1);
+        for register in (0..user_sgprs).chain(LAUNCH_TEMPORARIES).chain([VECTOR_FIRST]) {
+            self.incomplete.remove(register);
         }
         self.lanes.fill(0);
         self.lanes[0] = launch.lanes_mask;
