@@ -6,7 +6,7 @@
 //! Cost: a change copies the list; a look-up is a binary search; [`MemoryPort`] remembers the last ranges, so that
 //! a wave's access costs one range check, and looks at the generation (one atomic load) when it is refreshed.
 
-use crate::check::memory::{CacheControl, HostMemory, MemoryChecker, Scope, WaveId};
+use crate::check::memory::{CacheControl, HostMemory, LINE_DWORDS, MemoryChecker, Scope, WaveId};
 use bitflags::bitflags;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -160,10 +160,6 @@ impl PageTable {
     /// The number of the change that made this snapshot.
     pub fn generation(&self) -> u64 {
         self.generation
-    }
-
-    fn find(&self, va: u64) -> Option<&Range> {
-        self.find_near(va, &mut 0)
     }
 
     /// The range that holds `va`; `hint` is the place of the one that was found last, wherever that was.
@@ -390,6 +386,15 @@ impl HostMemory for Mapped<'_> {
             let count = ((range.end - at) as usize).min(destination.len() - done);
             range.view.read_bytes((at - range.va) as usize, &mut destination[done..done + count]);
             done += count;
+        }
+    }
+
+    #[inline]
+    fn read_line(&mut self, va: u64, words: &mut [u32; LINE_DWORDS]) {
+        // Ranges are whole pages, so they hold lines as a whole.
+        match self.table.find_near(va, &mut self.hint) {
+            Some(range) => range.view.load_words((va - range.va) as usize, words),
+            None => words.fill(0),
         }
     }
 

@@ -197,17 +197,20 @@ impl MemoryChecker {
     }
 
     /// Alignment (rule 6: a multiple of the element, at most 4 bytes) and allocations.
-    #[inline]
+    #[inline(always)]
     fn check_bounds(&mut self, lane: u32, va: u64, len: usize) {
         let alignment = len.next_power_of_two().min(4) as u64;
         if va % alignment != 0 {
-            self.report_at(Defect::MisalignedGlobal, lane, va, None, || {
-                format!("{alignment} bytes expected")
-            });
+            self.report_misaligned(lane, va, alignment);
         }
         if !self.allocations.holds(va, len as u64) {
             self.report_outside(lane, va, len);
         }
+    }
+
+    #[cold]
+    fn report_misaligned(&mut self, lane: u32, va: u64, alignment: u64) {
+        self.report_at(Defect::MisalignedGlobal, lane, va, None, || format!("{alignment} bytes expected"));
     }
 
     #[cold]

@@ -15,8 +15,8 @@ pub(super) const PAGE_BYTES: u64 = 4096;
 pub(super) const PAGE_DWORDS: usize = 1024;
 /// Bytes that a load brings in: a line of GL2 (hardware reference §6.1).
 pub(super) const LINE_BYTES: u64 = 128;
-/// Dwords of a line.
-pub(super) const LINE_DWORDS: usize = 32;
+/// Dwords of a line of GL2.
+pub const LINE_DWORDS: usize = 32;
 /// Lines of a page.
 const PAGE_LINES: usize = PAGE_DWORDS / LINE_DWORDS;
 
@@ -27,6 +27,14 @@ const PAGE_LINES: usize = PAGE_DWORDS / LINE_DWORDS;
 pub trait HostMemory {
     /// Copies bytes out.
     fn read(&mut self, va: u64, destination: &mut [u8]);
+    /// Copies a line of GL2 out.
+    fn read_line(&mut self, va: u64, words: &mut [u32; LINE_DWORDS]) {
+        let mut bytes = [0; LINE_BYTES as usize];
+        self.read(va, &mut bytes);
+        for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(4)) {
+            *word = u32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]);
+        }
+    }
     /// Copies bytes in.
     fn write(&mut self, va: u64, source: &[u8]);
 }
@@ -106,12 +114,8 @@ impl CachePage {
     ) -> LineState {
         let line = index / LINE_DWORDS;
         let first = line * LINE_DWORDS;
-        let mut bytes = [0; LINE_BYTES as usize];
-        host.read(page_va + 4 * first as u64, &mut bytes);
         let mut words = [0; LINE_DWORDS];
-        for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(4)) {
-            *word = u32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]);
-        }
+        host.read_line(page_va + 4 * first as u64, &mut words);
         let data = &mut self.data[first..first + LINE_DWORDS];
         if self.dirty_lines >> line & 1 != 0 {
             let dirty = &self.dirty[first..first + LINE_DWORDS];

@@ -34,7 +34,7 @@ pub use finding::{
     AccessKind, Actor, Defect, FINDINGS_MAX, MemoryFinding, MemoryRule, OtherSide, Scope, WaveId,
 };
 pub use group::GroupShadow;
-pub use level_two::HostMemory;
+pub use level_two::{HostMemory, LINE_DWORDS};
 pub use packets::{CacheActions, Path};
 
 use access::{COMMAND_PROCESSOR, Conflict, Current, HOST, NOBODY};

@@ -49,11 +49,6 @@ impl Bits {
         self.0.get(register / 64).is_some_and(|word| word >> (register % 64) & 1 != 0)
     }
 
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.iter().fold(0, |all, word| all | word) == 0
-    }
-
     /// Whether the two have a register in common.
     #[inline]
     pub(super) fn meets(&self, other: &Self) -> bool {

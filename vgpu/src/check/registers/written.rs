@@ -98,6 +98,9 @@ impl Written {
     }
 
     fn scalar(&mut self, registers: Registers, pc: u64, report: &mut dyn FnMut(RegisterFinding)) {
+        if !registers.range().any(|register| self.incomplete.contains(register)) {
+            return;
+        }
         let incomplete = self.incomplete;
         runs(
             registers,
@@ -119,15 +122,17 @@ impl Written {
         pc: u64,
         report: &mut dyn FnMut(RegisterFinding),
     ) {
+        let range = registers.range();
+        let lanes = &self.lanes[range.start - VECTOR_FIRST..range.end - VECTOR_FIRST];
+        if lanes.iter().all(|lanes| needed & !lanes == 0) {
+            return;
+        }
         let missing: Bits = registers.range().fold(Bits::default(), |mut missing, register| {
             if needed & !self.lanes[register - VECTOR_FIRST] != 0 {
                 missing.insert(register);
             }
             missing
         });
-        if missing.is_empty() {
-            return;
-        }
         runs(
             registers,
             |register| missing.contains(register),
