@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use zrt_kmd::Syscalls;
 use zrt_mem::GpuVa;
 
+/// The rule of what only counts the findings that were not kept.
+const DROPPED: &str = "dropped";
+
 /// A place in code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Place {
@@ -24,10 +27,17 @@ pub struct Place {
     pub source: Option<(String, u32)>,
 }
 
+/// The last line of the file, where some findings were not kept.
+#[derive(Deserialize)]
+struct Dropped {
+    dropped: u64,
+}
+
 /// One broken rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// `counters`, `hazard`, `uninitialised`, `race`, `visibility`, `bounds` or `progress`.
+    /// `counters`, `hazard`, `uninitialised`, `race`, `visibility`, `bounds` or `progress`; `dropped` for the last one
+    /// where there were more than are kept: it counts the others.
     pub rule: String,
     /// What happened.
     pub what: String,
@@ -79,15 +89,40 @@ struct Raw {
 pub(crate) fn read(syscalls: &dyn Syscalls, registry: &Registry) -> Result<Vec<Finding>, DeviceError> {
     let error = |reason| DeviceError::Counters { path: FINDINGS_PATH, reason };
     let bytes = syscalls.read_file(FINDINGS_PATH).map_err(|errno| error(errno.to_string()))?;
-    let text = String::from_utf8_lossy(&bytes);
-    // The last line may count those that were not kept.
-    let lines = text.lines().filter(|line| !line.starts_with("{\"dropped\""));
-    lines
+    parse(&String::from_utf8_lossy(&bytes), registry)
+}
+
+fn parse(text: &str, registry: &Registry) -> Result<Vec<Finding>, DeviceError> {
+    let error = |reason| DeviceError::Counters { path: FINDINGS_PATH, reason };
+    text.lines()
         .map(|line| {
+            if let Ok(Dropped { dropped }) = serde_json::from_str(line) {
+                return Ok(not_kept(dropped));
+            }
             let raw: Raw = serde_json::from_str(line).map_err(|cause| error(cause.to_string()))?;
             Ok(name(raw, registry))
         })
         .collect()
+}
+
+/// Says how many findings are not in the list.
+fn not_kept(count: u64) -> Finding {
+    Finding {
+        rule: DROPPED.to_owned(),
+        what: format!("{count} further findings were not kept"),
+        remedy: "mend what is told above, and run again".to_owned(),
+        place: None,
+        instruction: String::new(),
+        other: None,
+        workgroup: [0; 3],
+        wave: 0,
+        lane: None,
+        register: None,
+        address: None,
+        buffer: None,
+        seed: 0,
+        count,
+    }
 }
 
 fn name(raw: Raw, registry: &Registry) -> Finding {
@@ -146,6 +181,28 @@ impl fmt::Display for Finding {
         if let Some(other) = &self.other {
             write!(formatter, "\n    the other: {other}")?;
         }
-        write!(formatter, "\n    remedy: {}\n    {} time(s), seed {}", self.remedy, self.count, self.seed)
+        write!(formatter, "\n    remedy: {}", self.remedy)?;
+        if self.rule == DROPPED {
+            return Ok(());
+        }
+        write!(formatter, "\n    {} time(s), seed {}", self.count, self.seed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The second line is what the virtual device writes where more was found than it keeps.
+    #[test]
+    fn what_was_not_kept_is_told() {
+        let kept = r#"{"rule":"race","what":"w","remedy":"r","pc":0,"code_va":0,"instruction":"","other_pc":null,
+            "workgroup":[0,0,0],"wave":0,"lane":null,"register":null,"address":null,"seed":1,"count":2}"#;
+        let text = format!("{}\n{{\"dropped\":3}}\n", kept.replace('\n', " "));
+        let findings = parse(&text, &Registry::default()).unwrap();
+        let told: Vec<_> = findings.iter().map(|finding| (finding.rule.as_str(), finding.count)).collect();
+        assert_eq!(told, [("race", 2), ("dropped", 3)]);
+        assert!(findings[1].to_string().contains("3 further findings"));
+        assert!(parse("{\"other\":3}", &Registry::default()).is_err());
     }
 }

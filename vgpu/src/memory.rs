@@ -6,7 +6,7 @@
 //! Cost: a change copies the list; a look-up is a binary search; [`MemoryPort`] remembers the last ranges, so that
 //! a wave's access costs one range check, and looks at the generation (one atomic load) when it is refreshed.
 
-use crate::check::memory::{CacheControl, HostMemory, MemoryChecker, Scope, WaveId};
+use crate::check::memory::{CacheControl, HostMemory, LINE_DWORDS, MemoryChecker, Scope, WaveId};
 use bitflags::bitflags;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -162,15 +162,33 @@ impl PageTable {
         self.generation
     }
 
-    fn find(&self, va: u64) -> Option<&Range> {
+    /// The range that holds `va`; `hint` is the place of the one that was found last, wherever that was.
+    #[inline]
+    fn find_near(&self, va: u64, hint: &mut usize) -> Option<&Range> {
+        if let Some(range) = self.ranges.get(*hint)
+            && va >= range.va
+            && va < range.end
+        {
+            return Some(range);
+        }
         let after = self.ranges.partition_point(|range| range.va <= va);
-        let range = self.ranges.get(after.checked_sub(1)?)?;
-        (va < range.end).then_some(range)
+        let at = after.checked_sub(1)?;
+        let range = self.ranges.get(at)?;
+        if va >= range.end {
+            return None;
+        }
+        *hint = at;
+        Some(range)
     }
 
     /// The range that holds `va` and permits `access`.
     fn locate(&self, va: u64, access: Rights) -> Result<&Range, Fault> {
-        let range = self.find(va).ok_or(Fault { va, cause: Cause::NotPresent, access })?;
+        self.locate_near(va, access, &mut 0)
+    }
+
+    #[inline]
+    fn locate_near(&self, va: u64, access: Rights, hint: &mut usize) -> Result<&Range, Fault> {
+        let range = self.find_near(va, hint).ok_or(Fault { va, cause: Cause::NotPresent, access })?;
         if range.rights.contains(access) {
             return Ok(range);
         }
@@ -185,12 +203,13 @@ impl PageTable {
         Err(Fault { va, cause, access })
     }
 
-    /// Whether every byte of `[va, va + len)` is mapped and permits `access`.
-    fn covers(&self, va: u64, len: usize, access: Rights) -> Result<(), Fault> {
+    /// Whether every byte of `[va, va + len)` is mapped and permits `access`; `hint` as for `find_near`.
+    #[inline]
+    fn covers(&self, va: u64, len: usize, access: Rights, hint: &mut usize) -> Result<(), Fault> {
         let mut checked = 0;
         while checked < len {
             let at = va.wrapping_add(checked as u64);
-            let range = self.locate(at, access)?;
+            let range = self.locate_near(at, access, hint)?;
             checked += ((range.end - at) as usize).min(len - checked);
         }
         Ok(())
@@ -320,6 +339,8 @@ pub struct MemoryPort {
     /// The lane that accesses next, for the watcher.
     lane: u32,
     first_lane: u32,
+    /// Place of the range that a watched access has met last.
+    watched_range: usize,
 }
 
 /// The checking mode's eye on a port.
@@ -331,7 +352,18 @@ pub(crate) struct Watch {
 }
 
 /// Memory behind the caches: what a page table maps. Bytes that are not mapped read as zero and are not written.
-pub(crate) struct Mapped<'a>(pub &'a PageTable);
+pub(crate) struct Mapped<'a> {
+    table: &'a PageTable,
+    /// Place of the range that was met last.
+    hint: usize,
+}
+
+impl<'a> Mapped<'a> {
+    /// What the table maps.
+    pub fn new(table: &'a PageTable) -> Mapped<'a> {
+        Mapped { table, hint: 0 }
+    }
+}
 
 /// A remembered range.
 #[derive(Clone, Copy, Debug)]
@@ -347,7 +379,7 @@ impl HostMemory for Mapped<'_> {
         let mut done = 0;
         while done < destination.len() {
             let at = va.wrapping_add(done as u64);
-            let Some(range) = self.0.find(at) else {
+            let Some(range) = self.table.find_near(at, &mut self.hint) else {
                 destination[done..].fill(0);
                 return;
             };
@@ -357,13 +389,22 @@ impl HostMemory for Mapped<'_> {
         }
     }
 
+    #[inline]
+    fn read_line(&mut self, va: u64, words: &mut [u32; LINE_DWORDS]) {
+        // Ranges are whole pages, so they hold lines as a whole.
+        match self.table.find_near(va, &mut self.hint) {
+            Some(range) => range.view.load_words((va - range.va) as usize, words),
+            None => words.fill(0),
+        }
+    }
+
     fn write(&mut self, va: u64, source: &[u8]) {
         // The host may poll what is written: dwords in one piece, after everything before.
         fence(Ordering::Release);
         let mut done = 0;
         while done < source.len() {
             let at = va.wrapping_add(done as u64);
-            let Some(range) = self.0.find(at) else { return };
+            let Some(range) = self.table.find_near(at, &mut self.hint) else { return };
             let offset = (at - range.va) as usize;
             let left = ((range.end - at) as usize).min(source.len() - done);
             match source[done..].first_chunk::<4>() {
@@ -487,9 +528,12 @@ impl MemoryPort {
         match self.watch.take() {
             None => self.read_unwatched(va, destination, access),
             Some(mut watch) => {
-                let outcome = self.table().covers(va, destination.len(), access);
+                let mut hint = self.watched_range;
+                let outcome = self.table().covers(va, destination.len(), access, &mut hint);
+                self.watched_range = hint;
                 if outcome.is_ok() {
-                    watch.checker.load(self.lane, va, &mut Mapped(self.table()), destination);
+                    let mut host = Mapped { table: self.table(), hint };
+                    watch.checker.load(self.lane, va, &mut host, destination);
                 }
                 self.watch = Some(watch);
                 outcome
@@ -513,9 +557,11 @@ impl MemoryPort {
     /// Copies bytes in, likewise. Nothing is written where any byte cannot be.
     pub fn write_bytes(&mut self, va: u64, source: &[u8]) -> Result<(), Fault> {
         let Some(mut watch) = self.watch.take() else { return self.write_unwatched(va, source) };
-        let outcome = self.table().covers(va, source.len(), Rights::WRITE);
+        let mut hint = self.watched_range;
+        let outcome = self.table().covers(va, source.len(), Rights::WRITE, &mut hint);
+        self.watched_range = hint;
         if outcome.is_ok() {
-            watch.checker.store(self.lane, va, source, &mut Mapped(self.table()));
+            watch.checker.store(self.lane, va, source, &mut Mapped { table: self.table(), hint });
             watch.changes += 1;
         }
         self.watch = Some(watch);
@@ -530,10 +576,10 @@ impl MemoryPort {
         next: impl FnOnce(u64) -> u64,
     ) -> Option<Result<u64, Fault>> {
         let mut watch = self.watch.take()?;
-        let outcome = self.table().covers(va, width, Rights::READ | Rights::WRITE).map(|()| {
+        let outcome = self.table().covers(va, width, Rights::READ | Rights::WRITE, &mut 0).map(|()| {
             let mut old = [0; 8];
             let mut is_change = false;
-            watch.checker.atomic(self.lane, va, &mut Mapped(self.table()), &mut old[..width], |bytes| {
+            watch.checker.atomic(self.lane, va, &mut Mapped::new(self.table()), &mut old[..width], |bytes| {
                 let mut value = [0; 8];
                 value[..width].copy_from_slice(bytes);
                 let before = u64::from_le_bytes(value);
@@ -558,14 +604,14 @@ impl MemoryPort {
         scope: Scope,
     ) {
         if let Some(mut watch) = self.watch.take() {
-            watch.checker.cache_control(wave, sequence, cu, control, scope, &mut Mapped(self.table()));
+            watch.checker.cache_control(wave, sequence, cu, control, scope, &mut Mapped::new(self.table()));
             self.watch = Some(watch);
         }
     }
 
     /// As [`MemoryPort::write_bytes`], past any watcher.
     pub fn write_unwatched(&mut self, va: u64, source: &[u8]) -> Result<(), Fault> {
-        self.table().covers(va, source.len(), Rights::WRITE)?;
+        self.table().covers(va, source.len(), Rights::WRITE, &mut 0)?;
         let mut done = 0;
         while done < source.len() {
             let at = va.wrapping_add(done as u64);

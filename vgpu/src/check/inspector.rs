@@ -191,7 +191,7 @@ impl Inspection {
         let mut inspector = self.lock();
         let Some(watch) = &mut inspector.watch else { return };
         let table = space.snapshot();
-        act(&mut watch.checker, &mut Mapped(&table));
+        act(&mut watch.checker, &mut Mapped::new(&table));
         for finding in take(watch) {
             self.log_memory(finding, Site::default(), String::new());
         }

@@ -1,14 +1,14 @@
 //! What waves did: instructions by opcode, bytes by class of memory, LDS conflicts.
 //!
 //! Contract: exact counts of what was executed. Bytes are those that active lanes asked for (scalar loads: of the
-//! wave), before any cache. LDS cycles follow a model, said with [`lds_cycles`].
+//! wave), before any cache; of a flat access by where each lane's address is. LDS cycles follow a model, said with [`lds_cycles`].
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use zrt_isa::{Encoding, Instruction, Opcode};
 
-use crate::check::lds_access::{LdsKind, LdsShape};
+use crate::check::lds_access::LdsKind;
 
 /// Banks of LDS, a dword wide each (instruction set reference §9).
 const LDS_BANKS: usize = 32;
@@ -80,6 +80,16 @@ pub(crate) struct Counted {
     pub width_bytes: u64,
 }
 
+/// The part of an access that goes to LDS.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LdsLanes<'a> {
+    pub kind: LdsKind,
+    /// Bytes of an element.
+    pub width_bytes: u32,
+    /// Lane and address of each element.
+    pub addresses: &'a [(u32, u32)],
+}
+
 impl Counted {
     pub fn new(instruction: &Instruction) -> Counted {
         let mnemonic = instruction.opcode.mnemonic();
@@ -124,14 +134,8 @@ fn width_bytes(instruction: &Instruction) -> u64 {
 }
 
 impl Profile {
-    /// Counts one instruction, or (not `is_first`) the second half of one; `lanes` are the active ones.
-    pub fn count(
-        &mut self,
-        counted: &Counted,
-        is_first: bool,
-        lanes: u32,
-        lds: Option<(&LdsShape, &[(u32, u32)])>,
-    ) {
+    /// Counts one instruction, or (not `is_first`) the second half of one; `lanes` are those that reach memory.
+    pub fn count(&mut self, counted: &Counted, is_first: bool, lanes: u32, lds: Option<LdsLanes<'_>>) {
         *self.by_opcode.entry(counted.mnemonic).or_default() += u64::from(is_first);
         let all = u64::from(lanes) * counted.width_bytes;
         match counted.class {
@@ -143,13 +147,13 @@ impl Profile {
             Class::Scalar => {}
             Class::Scratch => self.bytes.scratch += all,
         }
-        let Some((shape, addresses)) = lds else { return };
-        let (cycles, ideal) = lds_cycles(shape.width_bytes, addresses);
+        let Some(LdsLanes { kind, width_bytes, addresses }) = lds else { return };
+        let (cycles, ideal) = lds_cycles(width_bytes, addresses);
         self.lds.accesses += u64::from(is_first);
         self.lds.cycles += cycles;
         self.lds.cycles_without_conflict += ideal;
-        let bytes = addresses.len() as u64 * u64::from(shape.width_bytes);
-        match shape.kind {
+        let bytes = addresses.len() as u64 * u64::from(width_bytes);
+        match kind {
             LdsKind::Load => self.bytes.lds_load += bytes,
             LdsKind::Store | LdsKind::Atomic => self.bytes.lds_store += bytes,
         }
@@ -212,6 +216,18 @@ mod tests {
         assert_eq!(cycles(4, |lane| 128 * lane), (32, 1));
         assert_eq!(cycles(8, |lane| 8 * lane), (2, 2));
         assert_eq!(cycles(16, |lane| 16 * lane), (4, 4));
+    }
+
+    /// flat_load_b32 v1, v[2:3], words of llvm-mc 19: three lanes in memory, two in LDS.
+    #[test]
+    fn a_flat_access_is_counted_where_its_lanes_go() {
+        let counted = Counted::new(&zrt_isa::decode(&[0xEC05_007C, 1, 2]).unwrap());
+        let mut profile = Profile::default();
+        let addresses = [(3, 0), (4, 4)];
+        let lds = LdsLanes { kind: LdsKind::Load, width_bytes: 4, addresses: &addresses };
+        profile.count(&counted, true, 3, Some(lds));
+        assert_eq!((profile.bytes.vector_load, profile.bytes.lds_load), (12, 8));
+        assert_eq!((profile.lds.accesses, profile.lds.cycles), (1, 1));
     }
 
     /// Words of llvm-mc 19.

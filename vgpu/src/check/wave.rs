@@ -12,7 +12,7 @@ use crate::check::finding::{Finding, Rule};
 use crate::check::inspector::{Inspection, Inspector, Site, take};
 use crate::check::lds_access::{LdsKind, LdsShape};
 use crate::check::memory::{Access, AccessKind, CacheControl, Completed, GroupShadow, Scope, WaveId};
-use crate::check::profile::Counted;
+use crate::check::profile::{Counted, LdsLanes};
 use crate::check::registers::{self, Defect, LaunchState, Note, RegisterFinding, RegisterShadow, View};
 use crate::shader::address::SHARED_APERTURE_HIGH;
 use crate::shader::group::ActiveDispatch;
@@ -31,6 +31,8 @@ pub(crate) struct Noted {
     control: Control,
     /// `None` for the high half of a wave64: its registers were judged with the low half.
     registers: Option<Note>,
+    /// It accesses nothing but registers, orders nothing, and leaves the counters as they are.
+    is_local: bool,
 }
 
 /// A memory access by way of the port.
@@ -56,13 +58,22 @@ enum Control {
 impl Noted {
     pub fn new(instruction: &Instruction, wave_size: WaveSize) -> Noted {
         let lds = if instruction.encoding == Encoding::Vds { LdsShape::of(instruction) } else { None };
+        let memory = GlobalAccess::of(instruction);
+        let control = Control::of(instruction.opcode);
+        let registers = Note::new(instruction, wave_size);
+        let is_local = lds.is_none()
+            && memory.is_none()
+            && control == Control::None
+            && !has_memory_encoding(instruction.encoding)
+            && !registers.moves_counters();
         Noted {
             instruction: *instruction,
             counted: Counted::new(instruction),
             lds,
-            memory: GlobalAccess::of(instruction),
-            control: Control::of(instruction.opcode),
-            registers: Some(Note::new(instruction, wave_size)),
+            memory,
+            control,
+            registers: Some(registers),
+            is_local,
         }
     }
 
@@ -70,6 +81,12 @@ impl Noted {
     pub fn of_high_half(instruction: &Instruction) -> Noted {
         Noted { registers: None, ..Noted::new(instruction, WaveSize::Wave64) }
     }
+}
+
+/// Whether instructions of an encoding may reach the memory port or LDS, whatever else is known of them.
+fn has_memory_encoding(encoding: Encoding) -> bool {
+    use Encoding::*;
+    matches!(encoding, Smem | Vds | Vglobal | Vflat | Vscratch | Vbuffer)
 }
 
 impl Control {
@@ -107,6 +124,15 @@ impl GlobalAccess {
             _ => return None,
         };
         Some(GlobalAccess { kind, scope: scope(instruction.scope), is_flat })
+    }
+
+    /// What the profile counts a flat access as where it goes to LDS.
+    fn lds_kind(self) -> LdsKind {
+        match self.kind {
+            AccessKind::Store => LdsKind::Store,
+            AccessKind::Atomic { .. } => LdsKind::Atomic,
+            _ => LdsKind::Load,
+        }
     }
 
     /// What a flat access is where it goes to LDS.
@@ -149,6 +175,7 @@ impl WaveShadow {
         self.compute_unit = compute_unit as u16;
         self.registers.begin(launch);
         self.told = Completed::default();
+        self.global = None;
         self.is_retry = false;
     }
 }
@@ -193,26 +220,32 @@ impl Inspect for WaveInspector<'_> {
         if let Some(shape) = &noted.lds {
             shape.addresses(wave, &mut self.inspector.lds_addresses);
         }
-        machine.memory.set_first_lane(if wave.is_high { LANES } else { 0 });
+        if !noted.is_local {
+            machine.memory.set_first_lane(if wave.is_high { LANES } else { 0 });
+        }
         if options.profile {
-            let Inspector { profile, lds_addresses, .. } = &mut *self.inspector;
-            let lds = noted.lds.as_ref().map(|shape| (shape, lds_addresses.as_slice()));
-            let is_first = noted.registers.is_some();
-            profile.count(&noted.counted, is_first, wave.exec().count_ones(), lds);
+            self.count(wave, noted);
         }
         if options.check {
             if let Some(note) = &noted.registers {
                 let knows_hazard = program.knows_scalar_hazard || self.dispatch.program.0.knows_scalar_hazard;
                 self.check_registers(wave, note, noted, pc, knows_hazard);
-                self.check_order(noted, pc, machine);
+                if !noted.is_local {
+                    self.check_order(noted, pc, machine);
+                }
             }
-            self.check_lds(wave, noted, machine);
+            if !noted.is_local {
+                self.check_lds(wave, noted, machine);
+            }
         }
         true
     }
 
     fn after(&mut self, _wave: &Wave, program: &Program, at: usize, flow: Flow, machine: &mut Machine<'_>) {
         let Some(noted) = program.noted(at) else { return };
+        if noted.is_local && flow != Flow::End {
+            return;
+        }
         let pc = program.address(&program.ops[at]);
         if noted.control == Control::BarrierSignal {
             self.inspector.changes += 1;
@@ -245,6 +278,24 @@ impl Inspect for WaveInspector<'_> {
 impl WaveInspector<'_> {
     fn site(&self) -> Site {
         Site { code_va: self.dispatch.dispatch.code_va, workgroup: self.workgroup, wave: self.index }
+    }
+
+    /// Counts the instruction; the LDS addresses of one that is not flat are there.
+    fn count(&mut self, wave: &Wave, noted: &Noted) {
+        let Inspector { profile, lds_addresses: addresses, .. } = &mut *self.inspector;
+        let mut lanes = wave.exec().count_ones();
+        let lds = match (&noted.lds, noted.memory) {
+            (Some(shape), _) => Some((shape.kind, shape.width_bytes)),
+            (None, Some(global))
+                if global.is_flat && flat_lds_addresses(wave, &noted.instruction, addresses) =>
+            {
+                lanes -= addresses.len() as u32;
+                Some((global.lds_kind(), noted.counted.width_bytes as u32))
+            }
+            _ => None,
+        };
+        let lds = lds.map(|(kind, width_bytes)| LdsLanes { kind, width_bytes, addresses });
+        profile.count(&noted.counted, noted.registers.is_some(), lanes, lds);
     }
 
     fn ask(&mut self, wave: &mut Wave, noted: &Noted, pc: u64, machine: &mut Machine<'_>) {

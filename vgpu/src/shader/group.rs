@@ -127,20 +127,29 @@ pub(crate) enum Order<'a> {
     Seeded(&'a mut u64),
 }
 
-/// Register files for reuse.
+/// Register files for reuse, and what goes with them where waves are inspected.
 #[derive(Default)]
 #[allow(clippy::vec_box, reason = "waves are large and move between the pool and groups")]
-pub(crate) struct WavePool(Vec<Box<Wave>>);
+pub(crate) struct WavePool {
+    waves: Vec<Box<Wave>>,
+    shadows: Vec<Box<WaveShadow>>,
+}
 
 impl WavePool {
     /// The one that was used last: the nearest to the processor.
     fn take(&mut self) -> Box<Wave> {
-        self.0.pop().unwrap_or_default()
+        self.waves.pop().unwrap_or_default()
     }
 
     fn put(&mut self, wave: Box<Wave>) {
-        if self.0.len() < SPARE_WAVES_MAX {
-            self.0.push(wave);
+        if self.waves.len() < SPARE_WAVES_MAX {
+            self.waves.push(wave);
+        }
+    }
+
+    fn put_shadow(&mut self, shadow: Option<Box<WaveShadow>>) {
+        if self.shadows.len() < SPARE_WAVES_MAX {
+            self.shadows.extend(shadow);
         }
     }
 }
@@ -201,7 +210,11 @@ impl Group {
         self.slots.clear();
         self.slots.resize_with(wave_count, Slot::default);
         if services.inspection.is_some_and(Inspection::is_checking) {
-            self.shadow = Some(Box::new(GroupShadow::new(dispatch.resources.lds_bytes)));
+            let lds_bytes = dispatch.resources.lds_bytes;
+            match &mut self.shadow {
+                Some(shadow) => shadow.begin(lds_bytes),
+                None => self.shadow = Some(Box::new(GroupShadow::new(lds_bytes))),
+            }
         }
         self.index = index;
         self.dispatch = Some(dispatch);
@@ -269,9 +282,6 @@ impl Group {
         if state == GroupState::Stuck {
             run.explain();
         }
-        if let Some(inspector) = run.inspector {
-            inspector.take_watch_back(run.memory);
-        }
         state
     }
 }
@@ -285,6 +295,15 @@ struct Run<'a> {
     services: &'a Services<'a>,
     inspector: Option<&'a mut Inspector>,
     report: &'a mut dyn FnMut(WaveFault),
+}
+
+impl Drop for Run<'_> {
+    /// The checker goes back where it came from, even if a debugger has panicked.
+    fn drop(&mut self) {
+        if let Some(inspector) = &mut self.inspector {
+            inspector.take_watch_back(self.memory);
+        }
+    }
 }
 
 impl Run<'_> {
@@ -321,7 +340,8 @@ impl Run<'_> {
             wave_size: if wave.is_wave64() { WaveSize::Wave64 } else { WaveSize::Wave32 },
             strictness: if trusts_compilers { Strictness::Compiler } else { Strictness::Strict },
         };
-        let shadow = self.group.slots[at].shadow.get_or_insert_default();
+        let pool = &mut self.waves.shadows;
+        let shadow = self.group.slots[at].shadow.get_or_insert_with(|| pool.pop().unwrap_or_default());
         shadow.begin(dispatch.first_wave.wrapping_add(number).wrapping_add(at as u32), compute_unit, &launch);
     }
 
@@ -386,6 +406,7 @@ impl Run<'_> {
         };
         if turn == Turn::End {
             self.waves.put(wave);
+            self.waves.put_shadow(slot.shadow.take());
             let had_signals = group.barrier.signals > 0;
             group.barrier.leave(at as u32);
             if let Some(shadow) = &mut group.shadow

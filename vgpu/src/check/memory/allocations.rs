@@ -11,6 +11,13 @@ struct Allocation {
     name: String,
 }
 
+impl Allocation {
+    #[inline]
+    fn holds(&self, va: u64, len: u64) -> bool {
+        va >= self.va && va < self.end && len <= self.end - va
+    }
+}
+
 /// All named allocations of a device.
 #[derive(Debug, Default)]
 pub(super) struct Allocations {
@@ -33,18 +40,18 @@ impl Allocations {
     /// True where the bytes may be touched.
     #[inline]
     pub(super) fn holds(&mut self, va: u64, len: u64) -> bool {
+        self.list.get(self.last).is_some_and(|allocation| allocation.holds(va, len))
+            || self.holds_elsewhere(va, len)
+    }
+
+    #[inline(never)]
+    fn holds_elsewhere(&mut self, va: u64, len: u64) -> bool {
         if self.list.is_empty() {
-            return true;
-        }
-        let fits = |allocation: &Allocation| {
-            va >= allocation.va && va < allocation.end && len <= allocation.end - va
-        };
-        if self.list.get(self.last).is_some_and(fits) {
             return true;
         }
         let after = self.list.partition_point(|allocation| allocation.va <= va);
         match after.checked_sub(1) {
-            Some(index) if fits(&self.list[index]) => {
+            Some(index) if self.list[index].holds(va, len) => {
                 self.last = index;
                 true
             }

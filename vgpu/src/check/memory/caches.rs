@@ -88,6 +88,16 @@ impl CacheTimes {
         self.instruction = time;
     }
 
+    /// Writes until then are seen by all vector loads.
+    pub(super) fn vector_settled_time(&self) -> u32 {
+        self.vector_all
+    }
+
+    /// Writes until then are seen by all scalar loads.
+    pub(super) fn scalar_settled_time(&self) -> u32 {
+        self.scalar_all
+    }
+
     /// Writes until then are seen by all loads.
     pub(super) fn settled_time(&self) -> u32 {
         self.vector_all.min(self.scalar_all)

@@ -3,11 +3,13 @@
 //! Contract: writes of different bytes of a dword by different instructions are told apart; a dword is then four
 //! records until it is written whole again, or until all four are settled. Records of a plain write replace those
 //! before it; flag writes ([`super::flags`]) change only what is seen, not who must be ordered.
+//! A line of dwords of which all writes are settled for the reader is recognised as such without a look at them.
 //! Cost: 5 bytes per dword that is only read, 37 once the page is written.
 
 use super::access::{Conflict, Current, Earlier, NO_CU, NOBODY};
 use super::finding::Sites;
 use super::hash::FastMap;
+use super::level_two::LINE_DWORDS;
 use super::readers::{ReaderSets, WHOLE, worse};
 
 /// The last write of a dword, or of some bytes of it.
@@ -30,6 +32,9 @@ pub(super) struct Write {
     /// Bytes of the last plain write.
     plain_mask: u8,
 }
+
+/// The number of no set of readers.
+const NO_SET: u32 = u32::MAX;
 
 const UNWRITTEN: Write = Write {
     plain: Earlier { wave: NOBODY, sequence: 0, site: 0 },
@@ -77,6 +82,17 @@ pub(super) struct Cells {
     split: FastMap<u32, [Write; 4]>,
     /// Dwords with a flag, one bit each.
     flags: Box<[u64]>,
+    /// Newest write by line of GL2. Empty before the first write.
+    lines: Box<[LineWrites]>,
+}
+
+/// Bounds of the writes of a line since it is known.
+#[derive(Clone, Copy, Debug, Default)]
+struct LineWrites {
+    /// Logical time of the newest, by whomever.
+    time: u32,
+    /// One past the highest number of a wave that has written; 0 for none.
+    wave: u32,
 }
 
 /// The bits of the bytes of `mask`.
@@ -116,6 +132,23 @@ impl Cells {
             writes: Box::default(),
             split: FastMap::default(),
             flags: vec![0; dwords.div_ceil(64)].into_boxed_slice(),
+            lines: Box::default(),
+        }
+    }
+
+    /// As [`Cells::new`], in the memory that is there where it is enough.
+    pub(super) fn begin(&mut self, dwords: usize) {
+        if self.readers.len() != dwords {
+            *self = Cells::new(dwords);
+            return;
+        }
+        self.forget_readers();
+        self.split.clear();
+        // Only lines that were written have records.
+        for (line, bounds) in self.lines.iter_mut().enumerate().filter(|(_, bounds)| bounds.time > 0) {
+            let first = line * LINE_DWORDS;
+            self.writes[first..(first + LINE_DWORDS).min(dwords)].fill(UNWRITTEN);
+            *bounds = LineWrites::default();
         }
     }
 
@@ -123,6 +156,53 @@ impl Cells {
     pub(super) fn forget_readers(&mut self) {
         self.readers.fill(0);
         self.flags.fill(0);
+    }
+
+    /// True where a plain load of any dword of a line meets nothing: it has no flag, and all that was written came
+    /// from waves and until the time of `settled`, or from outside until then. All dwords of the line exist.
+    pub(super) fn is_settled(&self, index: usize, settled: Settled) -> bool {
+        let line = index / LINE_DWORDS;
+        let flags = self.flags[index / 64] >> (line % 2 * LINE_DWORDS) as u32 & u64::from(u32::MAX);
+        let is_written = |bounds: &LineWrites| bounds.time > 0;
+        flags == 0
+            && self
+                .lines
+                .get(line)
+                .filter(|bounds| is_written(bounds))
+                .is_none_or(|bounds| bounds.wave <= settled.wave && bounds.time <= settled.time)
+    }
+
+    /// Adds the present load to the readers of dwords of a settled line.
+    #[inline]
+    pub(super) fn load_settled(
+        &mut self,
+        dwords: std::ops::Range<usize>,
+        mask: u8,
+        current: &mut Current,
+        sites: &Sites,
+        readers: &mut ReaderSets,
+    ) {
+        let mut last = (NO_SET, 0);
+        for set in &mut self.readers[dwords] {
+            if *set != last.0 {
+                last = (*set, readers.add(*set, mask, current, sites));
+            }
+            *set = last.1;
+        }
+    }
+
+    /// Notes a write in the bounds of its line; makes the records where there are none.
+    #[inline]
+    fn note_write(&mut self, index: usize, time: u32, wave: Option<u32>) {
+        if self.writes.is_empty() {
+            self.writes = vec![UNWRITTEN; self.readers.len()].into_boxed_slice();
+            self.lines =
+                vec![LineWrites::default(); self.readers.len().div_ceil(LINE_DWORDS)].into_boxed_slice();
+        }
+        let bounds = &mut self.lines[index / LINE_DWORDS];
+        // Time 0 is before all writes: whatever is noted counts as written.
+        bounds.time = bounds.time.max(time).max(1);
+        bounds.wave = bounds.wave.max(wave.map_or(0, |wave| wave + 1));
     }
 
     /// All reader sets.
@@ -180,9 +260,7 @@ impl Cells {
         if !context.current.is_flag && readers != 0 {
             self.readers[index] = context.readers.outside(readers, mask);
         }
-        if self.writes.is_empty() {
-            self.writes = vec![UNWRITTEN; self.readers.len()].into_boxed_slice();
-        }
+        self.note_write(index, context.current.time, Some(context.current.wave));
         if !self.split.is_empty() {
             let bytes = self.split.get(&(index as u32));
             if bytes.is_some_and(|bytes| bytes.iter().all(|write| write.is_settled(context.settled))) {
@@ -237,9 +315,7 @@ impl Cells {
 
     /// Somebody who is not a wave has written the dword; nobody needs to be ordered after it.
     pub(super) fn store_from_outside(&mut self, index: usize, who: u32, time: u32, old: u32) {
-        if self.writes.is_empty() {
-            self.writes = vec![UNWRITTEN; self.readers.len()].into_boxed_slice();
-        }
+        self.note_write(index, time, None);
         self.split.remove(&(index as u32));
         self.writes[index] = Write { time, seen_wave: who, previous: old, mask: WHOLE, ..UNWRITTEN };
     }

@@ -8,7 +8,7 @@ use super::cells::{Cells, Context, Settled, Write, byte_bits};
 use super::finding::{AccessKind, Defect, Scope};
 use super::group::piece;
 use super::level_two::{CachePage, HostMemory, LINE_BYTES, LastLine, PAGE_BYTES, PAGE_DWORDS};
-use super::readers::worse;
+use super::readers::{WHOLE, worse};
 use super::{MemoryChecker, Page};
 
 /// What went wrong with one lane's access; the gravest is told.
@@ -70,6 +70,53 @@ impl MemoryChecker {
     /// A lane loads `out.len()` bytes; `out` receives what the wave sees.
     pub fn load(&mut self, lane: u32, va: u64, host: &mut dyn HostMemory, out: &mut [u8]) {
         self.check_bounds(lane, va, out.len());
+        if !self.load_settled(va, host, out) {
+            self.load_slow(lane, va, host, out);
+        }
+    }
+
+    /// A load of whole dwords, or within one, in a line in which it meets nothing; false where it may.
+    #[inline]
+    fn load_settled(&mut self, va: u64, host: &mut dyn HostMemory, out: &mut [u8]) -> bool {
+        let first = (va & 3) as usize;
+        let is_within = first + out.len() <= 4;
+        let is_whole = first == 0 && out.len() % 4 == 0;
+        if self.current.is_flag
+            || !(is_within || is_whole)
+            || out.is_empty()
+            || va % LINE_BYTES + out.len() as u64 > LINE_BYTES
+        {
+            return false;
+        }
+        if self.last_line.line != va / LINE_BYTES || self.last_line.stamp != self.current.stamp {
+            let index = self.page(va);
+            self.line(index, va, host);
+        }
+        if !self.last_line.is_settled {
+            return false;
+        }
+        let page = &mut self.pages[self.last_line.page as usize];
+        let dword = (va % PAGE_BYTES / 4) as usize;
+        let dwords = dword..dword + out.len().div_ceil(4);
+        let (current, sites, readers) = (&mut self.current, &self.sites, &mut self.readers);
+        if is_whole {
+            page.cells.load_settled(dwords.clone(), WHOLE, current, sites, readers);
+            for (out, value) in out.chunks_exact_mut(4).zip(page.cache.dwords(dwords)) {
+                out.copy_from_slice(&value.to_le_bytes());
+            }
+        } else {
+            let mask = ((1 << out.len()) - 1) << first;
+            page.cells.load_settled(dwords, mask, current, sites, readers);
+            let value = page.cache.dword(dword) >> (8 * first);
+            for (out, byte) in out.iter_mut().zip(value.to_le_bytes()) {
+                *out = byte;
+            }
+        }
+        true
+    }
+
+    #[inline(never)]
+    fn load_slow(&mut self, lane: u32, va: u64, host: &mut dyn HostMemory, out: &mut [u8]) {
         let mut trouble = Trouble::default();
         let mut done = 0;
         while done < out.len() {
@@ -150,17 +197,20 @@ impl MemoryChecker {
     }
 
     /// Alignment (rule 6: a multiple of the element, at most 4 bytes) and allocations.
-    #[inline]
+    #[inline(always)]
     fn check_bounds(&mut self, lane: u32, va: u64, len: usize) {
         let alignment = len.next_power_of_two().min(4) as u64;
         if va % alignment != 0 {
-            self.report_at(Defect::MisalignedGlobal, lane, va, None, || {
-                format!("{alignment} bytes expected")
-            });
+            self.report_misaligned(lane, va, alignment);
         }
         if !self.allocations.holds(va, len as u64) {
             self.report_outside(lane, va, len);
         }
+    }
+
+    #[cold]
+    fn report_misaligned(&mut self, lane: u32, va: u64, alignment: u64) {
+        self.report_at(Defect::MisalignedGlobal, lane, va, None, || format!("{alignment} bytes expected"));
     }
 
     #[cold]
@@ -208,9 +258,18 @@ impl MemoryChecker {
 
     #[inline(never)]
     pub(super) fn line_slow(&mut self, index: usize, va: u64, is_bypass: bool, host: &mut dyn HostMemory) {
+        let is_flag = self.current.is_flag;
+        let settled = Settled {
+            wave: self.current.ordered_before,
+            time: match self.current.kind {
+                AccessKind::ScalarLoad => self.caches.scalar_settled_time(),
+                _ => self.caches.vector_settled_time(),
+            },
+        };
         let page = &mut self.pages[index];
         let dword = (va % PAGE_BYTES / 4) as usize;
         let last = &mut self.last_line;
+        last.page = index as u32;
         last.line = va / LINE_BYTES;
         last.stamp = self.current.stamp;
         last.state = page.cache.bring_in(page.va, dword, is_bypass, host, &mut last.old);
@@ -227,6 +286,7 @@ impl MemoryChecker {
             let dword = dword - LastLine::offset(dword) + offset;
             page.cells.store_from_outside(dword, HOST, time, last.old[offset]);
         }
+        last.is_settled = !is_flag && last.state.replaced == 0 && page.cells.is_settled(dword, settled);
     }
 
     #[inline]

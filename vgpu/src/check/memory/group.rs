@@ -1,7 +1,7 @@
 //! The LDS and the barrier of one group.
 //!
 //! Contract: the LDS data stays in the engine; here is who wrote and read it. One shadow per group; it may be used
-//! again after [`GroupShadow::begin`]. Cost: 41 bytes per dword of LDS, cleared by `begin`.
+//! again after [`GroupShadow::begin`]. Cost: 41 bytes per dword of LDS; `begin` clears what was used.
 
 use super::MemoryChecker;
 use super::access::Conflict;
@@ -52,7 +52,18 @@ impl GroupShadow {
 
     /// Makes it the shadow of a new group with `bytes` of LDS.
     pub fn begin(&mut self, bytes: u32) {
-        *self = GroupShadow::new(bytes);
+        self.bytes = bytes;
+        let dwords = bytes.div_ceil(4) as usize;
+        self.cells.begin(dwords);
+        self.readers.clear();
+        self.flags.clear();
+        if self.written.len() == dwords {
+            self.written.fill(0);
+        } else {
+            self.written = vec![0; dwords].into_boxed_slice();
+        }
+        self.arriving = Arc::default();
+        self.complete = Arc::default();
     }
 
     /// All waves of the group have signalled, or have ended: those that wait may go on.

@@ -2,7 +2,8 @@
 //!
 //! Contract: stores stay in the copy, byte by byte, until a write-back; loads fill whole lines, which stay until an
 //! invalidation, whatever the host writes meanwhile. Lines are never evicted: a program must not depend on luck.
-//! Cost: a line is read from host memory and compared once per instruction that loads from it.
+//! Cost: a line is read from host memory and compared once per instruction that loads from it, as a whole where the two
+//! are the same.
 
 use super::cells::byte_bits;
 use super::hash::FastMap;
@@ -14,8 +15,8 @@ pub(super) const PAGE_BYTES: u64 = 4096;
 pub(super) const PAGE_DWORDS: usize = 1024;
 /// Bytes that a load brings in: a line of GL2 (hardware reference §6.1).
 pub(super) const LINE_BYTES: u64 = 128;
-/// Dwords of a line.
-const LINE_DWORDS: usize = 32;
+/// Dwords of a line of GL2.
+pub const LINE_DWORDS: usize = 32;
 /// Lines of a page.
 const PAGE_LINES: usize = PAGE_DWORDS / LINE_DWORDS;
 
@@ -26,6 +27,14 @@ const PAGE_LINES: usize = PAGE_DWORDS / LINE_DWORDS;
 pub trait HostMemory {
     /// Copies bytes out.
     fn read(&mut self, va: u64, destination: &mut [u8]);
+    /// Copies a line of GL2 out.
+    fn read_line(&mut self, va: u64, words: &mut [u32; LINE_DWORDS]) {
+        let mut bytes = [0; LINE_BYTES as usize];
+        self.read(va, &mut bytes);
+        for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(4)) {
+            *word = u32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]);
+        }
+    }
     /// Copies bytes in.
     fn write(&mut self, va: u64, source: &[u8]);
 }
@@ -87,8 +96,14 @@ impl CachePage {
         self.data[index]
     }
 
+    /// Likewise dwords of one line.
+    #[inline]
+    pub(super) fn dwords(&self, indices: std::ops::Range<usize>) -> &[u32] {
+        &self.data[indices]
+    }
+
     /// Brings the line of dword `index` in and compares it with host memory. With `is_bypass` the host's bytes
-    /// replace what is cached. `old` receives the line as it was.
+    /// replace what is cached. `old` receives the line as it was, where anything of it was cached and has changed.
     pub(super) fn bring_in(
         &mut self,
         page_va: u64,
@@ -99,17 +114,26 @@ impl CachePage {
     ) -> LineState {
         let line = index / LINE_DWORDS;
         let first = line * LINE_DWORDS;
-        let mut bytes = [0; LINE_BYTES as usize];
-        host.read(page_va + 4 * first as u64, &mut bytes);
+        let mut words = [0; LINE_DWORDS];
+        host.read_line(page_va + 4 * first as u64, &mut words);
+        let data = &mut self.data[first..first + LINE_DWORDS];
+        if self.dirty_lines >> line & 1 != 0 {
+            let dirty = &self.dirty[first..first + LINE_DWORDS];
+            for ((word, data), dirty) in words.iter_mut().zip(&*data).zip(dirty) {
+                let dirty = byte_bits(*dirty);
+                *word = *data & dirty | *word & !dirty;
+            }
+        }
         let mut state = LineState::default();
         let (valid, known) = (self.valid[line], self.known[line]);
-        for (offset, chunk) in bytes.chunks_exact(4).enumerate() {
+        self.valid[line] = u32::MAX;
+        self.known[line] = u32::MAX;
+        if *data == words {
+            return state;
+        }
+        for (offset, (data, merged)) in data.iter_mut().zip(words).enumerate() {
             let bit = 1 << offset;
-            let dirty = byte_bits(self.dirty[first + offset]);
-            let word = u32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]);
-            let data = &mut self.data[first + offset];
             old[offset] = *data;
-            let merged = *data & dirty | word & !dirty;
             if merged == *data {
                 continue;
             }
@@ -124,8 +148,6 @@ impl CachePage {
             }
             *data = merged;
         }
-        self.valid[line] = u32::MAX;
-        self.known[line] = u32::MAX;
         state
     }
 
@@ -218,6 +240,11 @@ pub(super) struct LastLine {
     pub(super) line: u64,
     pub(super) state: LineState,
     pub(super) old: [u32; LINE_DWORDS],
+    /// Place of its page.
+    pub(super) page: u32,
+    /// The instruction is a plain load and meets nothing in this line: neither a flag, nor a write that is not ordered
+    /// before it or that it may miss, nor anything that the host has replaced.
+    pub(super) is_settled: bool,
 }
 
 impl LastLine {

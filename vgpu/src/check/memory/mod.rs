@@ -34,7 +34,7 @@ pub use finding::{
     AccessKind, Actor, Defect, FINDINGS_MAX, MemoryFinding, MemoryRule, OtherSide, Scope, WaveId,
 };
 pub use group::GroupShadow;
-pub use level_two::HostMemory;
+pub use level_two::{HostMemory, LINE_DWORDS};
 pub use packets::{CacheActions, Path};
 
 use access::{COMMAND_PROCESSOR, Conflict, Current, HOST, NOBODY};
@@ -47,6 +47,7 @@ use flags::Flags;
 use hash::FastMap;
 use level_two::{CachePage, LastLine, PageIndices};
 use readers::ReaderSets;
+use std::sync::Arc;
 
 /// Ended dispatches that are remembered, so that a finding can name the group of a wave.
 const DISPATCHES_MAX: usize = 1 << 16;
@@ -197,7 +198,9 @@ impl MemoryChecker {
                 dispatch.map_or(0, |dispatch| dispatch.first.saturating_add(dispatch.waves));
             current.ordered_before = dispatch.map_or(0, |dispatch| dispatch.ordered_before);
         }
-        current.clock = state.clock().clone();
+        if !Arc::ptr_eq(&current.clock, state.clock()) {
+            current.clock = state.clock().clone();
+        }
         if current.pc != access.pc
             || current.kind != access.kind
             || current.scope != access.scope

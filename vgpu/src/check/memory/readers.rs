@@ -45,6 +45,8 @@ pub(super) struct ReaderSets {
     additions: [Slot; CACHE_SLOTS],
     verdicts: [Slot; CACHE_SLOTS],
     collect_at: usize,
+    /// Nodes of a list that is rewritten; empty in between.
+    kept: Vec<Node>,
 }
 
 const EMPTY: Node =
@@ -57,6 +59,7 @@ impl Default for ReaderSets {
             additions: [Slot::default(); CACHE_SLOTS],
             verdicts: [Slot::default(); CACHE_SLOTS],
             collect_at: COLLECT_NODES,
+            kept: Vec::new(),
         }
     }
 }
@@ -105,7 +108,7 @@ impl ReaderSets {
 
     /// The set without the readers near its head that the present one stands for.
     fn without_covered(&mut self, set: u32, mask: u8, current: &mut Current, sites: &Sites) -> u32 {
-        let mut kept = Vec::new();
+        let mut kept = std::mem::take(&mut self.kept);
         let (mut at, mut unchanged_from, mut kept_until) = (set, set, 0);
         for _ in 0..PRUNE_STEPS {
             if at == 0 {
@@ -125,6 +128,8 @@ impl ReaderSets {
         for node in kept[..kept_until].iter().rev() {
             tail = self.push(tail, node.earlier, node.mask);
         }
+        kept.clear();
+        self.kept = kept;
         tail
     }
 

@@ -17,6 +17,18 @@ impl Bits {
         }
     }
 
+    /// All registers below `end`.
+    pub(super) fn below(end: usize) -> Self {
+        let mut bits = Self::default();
+        for (index, word) in bits.0.iter_mut().enumerate() {
+            *word = match end.saturating_sub(index * 64) {
+                0 => 0,
+                count => u64::MAX >> (64 - count.min(64)),
+            };
+        }
+        bits
+    }
+
     pub(super) fn insert_all(&mut self, registers: Registers) {
         registers.range().for_each(|register| self.insert(register));
     }
@@ -35,11 +47,6 @@ impl Bits {
 
     pub(super) fn contains(&self, register: usize) -> bool {
         self.0.get(register / 64).is_some_and(|word| word >> (register % 64) & 1 != 0)
-    }
-
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.iter().fold(0, |all, word| all | word) == 0
     }
 
     /// Whether the two have a register in common.

@@ -180,6 +180,11 @@ impl Note {
         note
     }
 
+    /// Whether a counter may be another after it.
+    pub fn moves_counters(&self) -> bool {
+        self.has_waits || self.raises != 0
+    }
+
     /// The sets from the lists.
     fn summarise(&mut self) {
         for read in &self.read_list {

@@ -34,11 +34,9 @@ impl Written {
 
     pub(super) fn begin(&mut self, launch: &LaunchState) {
         let user_sgprs = usize::from(launch.user_sgprs);
-        self.incomplete = Bits::default();
-        for register in 0..=SCC {
-            if register >= user_sgprs && !LAUNCH_TEMPORARIES.contains(&register) && register != VECTOR_FIRST {
-                self.incomplete.insert(register);
-            }
+        self.incomplete = Bits::below(SCC + 1);
+        for register in (0..user_sgprs).chain(LAUNCH_TEMPORARIES).chain([VECTOR_FIRST]) {
+            self.incomplete.remove(register);
         }
         self.lanes.fill(0);
         self.lanes[0] = launch.lanes_mask;
@@ -100,6 +98,9 @@ impl Written {
     }
 
     fn scalar(&mut self, registers: Registers, pc: u64, report: &mut dyn FnMut(RegisterFinding)) {
+        if !registers.range().any(|register| self.incomplete.contains(register)) {
+            return;
+        }
         let incomplete = self.incomplete;
         runs(
             registers,
@@ -121,15 +122,17 @@ impl Written {
         pc: u64,
         report: &mut dyn FnMut(RegisterFinding),
     ) {
+        let range = registers.range();
+        let lanes = &self.lanes[range.start - VECTOR_FIRST..range.end - VECTOR_FIRST];
+        if lanes.iter().all(|lanes| needed & !lanes == 0) {
+            return;
+        }
         let missing: Bits = registers.range().fold(Bits::default(), |mut missing, register| {
             if needed & !self.lanes[register - VECTOR_FIRST] != 0 {
                 missing.insert(register);
             }
             missing
         });
-        if missing.is_empty() {
-            return;
-        }
         runs(
             registers,
             |register| missing.contains(register),

@@ -137,3 +137,72 @@ fn cost_of_neighbouring_lanes() {
         println!("{kind:?}, variant {round}: {each:.1} ns per lane and dword");
     }
 }
+
+/// Loads of bytes `at..at + len` of a line by the wave of a second dispatch.
+fn load_bytes(rig: &mut Rig, va: u64, len: usize) -> Vec<u8> {
+    rig.begin(2, AccessKind::Load, Scope::Cu);
+    let mut out = vec![0; len];
+    rig.checker.load(0, va, &mut rig.host, &mut out);
+    out
+}
+
+#[test]
+fn loads_of_a_line_that_an_ended_dispatch_wrote_are_whole_and_leave_readers() {
+    for (is_acquired, expected) in [(true, vec![]), (false, vec![Defect::StaleVectorCache])] {
+        let mut rig = Rig::new();
+        rig.host.set(BASE + 8, 0x0c0b_0a09);
+        rig.store(0, Scope::Cu, BASE, 0x0403_0201);
+        rig.store(1, Scope::Cu, BASE + 4, 0x0807_0605);
+        let mut actions = CacheActions::all();
+        actions.set(CacheActions::VECTOR_INVALIDATE, is_acquired);
+        rig.acquire(actions);
+        rig.second_dispatch(2);
+        if is_acquired {
+            assert_eq!(load_bytes(&mut rig, BASE, 12), (1..=12).collect::<Vec<u8>>());
+            assert_eq!(load_bytes(&mut rig, BASE + 6, 2), [7, 8]);
+            assert_eq!(load_bytes(&mut rig, BASE + 9, 1), [10]);
+        } else {
+            // What was there before the write of another compute unit.
+            assert_eq!(load_bytes(&mut rig, BASE, 12), [0, 0, 0, 0, 5, 6, 7, 8, 9, 10, 11, 12]);
+        }
+        assert_eq!(rig.defects(), expected);
+    }
+}
+
+/// A wave of a dispatch that runs beside it writes what was read, or what is read next.
+#[test]
+fn a_settled_line_is_so_for_one_dispatch_only() {
+    for (written, read_again, expected) in
+        [(BASE + 6, None, 1), (BASE + 4, Some(BASE + 4), 2), (BASE + 12, Some(BASE + 8), 0)]
+    {
+        let mut rig = Rig::new();
+        rig.store(0, Scope::Cu, BASE, 1);
+        rig.acquire(CacheActions::all());
+        rig.second_dispatch(1);
+        load_bytes(&mut rig, BASE + 4, 4);
+        rig.store_bytes(1, Scope::Cu, written, &[5, 5]);
+        if let Some(va) = read_again {
+            load_bytes(&mut rig, va, 4);
+        }
+        assert_eq!(rig.checker.findings().len(), expected, "{:#?}", rig.checker.findings());
+    }
+}
+
+#[test]
+fn the_shadow_of_a_group_forgets_the_group_before() {
+    let mut rig = Rig::new();
+    let again = |rig: &mut Rig, bytes: u32, expected: &[Defect]| {
+        rig.checker.take_findings();
+        rig.group.begin(bytes);
+        rig.lds(1, AccessKind::LdsStore, 64, 4);
+        assert!(rig.checker.findings().is_empty(), "{:#?}", rig.checker.findings());
+        rig.lds(0, AccessKind::LdsLoad, 8, 4);
+        assert_eq!(rig.defects(), expected);
+    };
+    for bytes in [1024, 1024, 512] {
+        rig.lds(0, AccessKind::LdsStore, 8, 4);
+        rig.lds(0, AccessKind::LdsLoad, 64, 4);
+        rig.lds(0, AccessKind::LdsAtomic { returns: false }, 72, 4);
+        again(&mut rig, bytes, &[Defect::UninitialisedLds]);
+    }
+}
