@@ -158,10 +158,26 @@ FN f64 make_f64(u64 a) {
     return x.f;
 }
 
+/* A term of a sum, a constant +0 hidden from the compiler: of -x + 0 clang 22 makes 0 - x, and of that -x
+   wherever an instruction of f16 or f32 can negate its operand. */
+#ifdef __AMDGCN__
+#define HIDE(a) __asm__("" : "+v"(a))
+#else
+#define HIDE(a)
+#endif
+#define TERM(T)                                                                                              \
+    FN T term_##T(T a) {                                                                                     \
+        if (__builtin_constant_p(a) && bits_##T(a) == 0) HIDE(a);                                            \
+        return a;                                                                                            \
+    }
+TERM(f16)
+TERM(f32)
+FN f64 term_f64(f64 a) { return a; }
+
 /* min and max: zeros of either sign are equal, so the sign of a zero is taken away. */
 #define FLOAT(T, X)                                                                                                 \
-    FN T add_##T(T a, T b) { return (T)(a + b); }                                                                   \
-    FN T sub_##T(T a, T b) { return (T)(a - b); }                                                                   \
+    FN T add_##T(T a, T b) { return (T)(term_##T(a) + term_##T(b)); }                                               \
+    FN T sub_##T(T a, T b) { return (T)(term_##T(a) - b); }                                                         \
     FN T mul_##T(T a, T b) { return (T)(a * b); }                                                                   \
     FN T div_##T(T a, T b) { return (T)(a / b); }                                                                   \
     FN T neg_##T(T a) { return -a; }                                                                                \
@@ -171,8 +187,8 @@ FN f64 make_f64(u64 a) {
     FN T ceil_##T(T a) { return __builtin_elementwise_ceil(a); }                                                    \
     FN T trunc_##T(T a) { return __builtin_elementwise_trunc(a); }                                                  \
     FN T rint_##T(T a) { return __builtin_elementwise_rint(a); }                                                    \
-    FN T min_##T(T a, T b) { return (T)(__builtin_fmin##X(a, b) + (T)0); }                                          \
-    FN T max_##T(T a, T b) { return (T)(__builtin_fmax##X(a, b) + (T)0); }                                          \
+    FN T min_##T(T a, T b) { return add_##T(__builtin_fmin##X(a, b), 0); }                                          \
+    FN T max_##T(T a, T b) { return add_##T(__builtin_fmax##X(a, b), 0); }                                          \
     FN T copysign_##T(T a, T b) { return b != b ? a : __builtin_copysign##X(a, b); }                                \
     FN T select_##T(u32 c, T a, T b) { return c & 1 ? a : b; }                                                      \
     FN u32 eq_##T(T a, T b) { return a == b; }                                                                      \
@@ -184,7 +200,7 @@ FLOAT(f16, f16)
 FLOAT(f32, f)
 FLOAT(f64, )
 
-FN f32 fma_f32(f32 a, f32 b, f32 c) { return __builtin_fmaf(a, b, c); }
+FN f32 fma_f32(f32 a, f32 b, f32 c) { return __builtin_fmaf(a, b, term_f32(c)); }
 FN f64 fma_f64(f64 a, f64 b, f64 c) { return __builtin_fma(a, b, c); }
 FN f32 ldexp_f32(f32 a, i32 n) { return __builtin_ldexpf(a, n % 300); }
 FN f64 ldexp_f64(f64 a, i32 n) { return __builtin_ldexp(a, n % 2200); }
@@ -216,8 +232,8 @@ CONVERT(f16, u16)
 CONVERT(f32, f16)
 CONVERT(f32, f64)
 CONVERT(f64, f32)
-/* Zeros lose their sign here: clang 22 makes fma_mixlo(a, b, +0) of the rounded product a * b, which takes the sign of
-   a zero away, and -x of 0 - x, which gives one. */
+/* Zeros lose their sign here: clang 22 makes fma_mixlo(a, b, +0) of the rounded product a * b, which takes
+   the sign of a zero away. */
 FN f16 to_f16_from_f32(f32 a) {
     f16 rounded = (f16)a;
     return bits_f16(rounded) & 0x7fff ? rounded : (f16)0;
@@ -398,8 +414,11 @@ FN void barrier(void) {
 #define device_swizzle_quad(v, i, m) __builtin_amdgcn_ds_swizzle(v, 0x8000 | ((m) & 0xff))
 #define device_permlane16(v, i, m) __builtin_amdgcn_permlane16(i, v, m, (u32)(m) * 0x9e3779b1u, 0, 0)
 #define device_permlanex16(v, i, m) __builtin_amdgcn_permlanex16(i, v, m, (u32)(m) * 0x9e3779b1u, 0, 0)
-#define device_permlane16_var(v, i, m) __builtin_amdgcn_permlane16_var(v, v, i, 0, 0)
-#define device_permlanex16_var(v, i, m) __builtin_amdgcn_permlanex16_var(v, v, i, 0, 0)
+/* Used at its place: clang 22 moves these three behind a branch to their only use, where lanes are
+   missing. */
+#define HERE(exchange) ({ u32 got = exchange; __asm__ volatile("" : "+v"(got)); got; })
+#define device_permlane16_var(v, i, m) HERE(__builtin_amdgcn_permlane16_var(v, v, i, 0, 0))
+#define device_permlanex16_var(v, i, m) HERE(__builtin_amdgcn_permlanex16_var(v, v, i, 0, 0))
 #define DPP(v, i, control, zero) __builtin_amdgcn_update_dpp(i, v, control, 0xf, 0xf, zero)
 #define device_quad_perm(v, i, m) DPP(v, i, (m) & 0xff, 0)
 #define device_row_shl(v, i, m) DPP(v, i, 0x101 + (m) % 15, 0)
@@ -410,7 +429,7 @@ FN void barrier(void) {
 #define device_row_half_mirror(v, i, m) DPP(v, i, 0x141, 0)
 #define device_row_share(v, i, m) DPP(v, i, 0x150 + (m) % 16, 0)
 #define device_row_xmask(v, i, m) DPP(v, i, 0x160 + (m) % 16, 0)
-#define device_dpp8(v, i, m) __builtin_amdgcn_mov_dpp8(v, (m) & 0xffffff)
+#define device_dpp8(v, i, m) HERE(__builtin_amdgcn_mov_dpp8(v, (m) & 0xffffff))
 #if WAVE == 32
 #define device_ballot(v, i, m) __builtin_amdgcn_ballot_w32(((v) ^ (i)) & 1)
 #define device_mbcnt(v, i, m) __builtin_amdgcn_mbcnt_lo(v, i)
