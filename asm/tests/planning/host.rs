@@ -1,8 +1,7 @@
 //! A host and a sampler that do as they please, within what a host may do: they drive the tests of PLAN.
 //!
-//! Contract: a pure function of the seed and of what the device wrote. The host admits only while every
-//! request that holds a slot, the new one included, has an entry of the output ring to itself that is not
-//! waiting to be taken.
+//! Contract: a pure function of the seed and of what the device wrote. The host admits into a slot when it
+//! has taken the end of the request before, however many other entries wait to be taken.
 
 use super::model::{Entry, Seen, World, next_tag};
 use crate::support::weights::Random;
@@ -168,10 +167,8 @@ impl Host {
     }
 
     fn admit(&mut self, world: &mut World, slot: usize) {
-        let held = self.held.iter().filter(|held| held.serial != 0).count() as u32;
-        let waiting = world.plan.output_index.wrapping_sub(world.consumed);
         let is_free = self.held[slot].serial == 0 && world.slots[slot].phase == SlotPhase::Free as u32;
-        if !is_free || !self.has_input_room(world) || held + 1 + waiting > world.sizes.output_entries {
+        if !is_free || !self.has_input_room(world) {
             return;
         }
         let context = world.sizes.context;
@@ -266,6 +263,9 @@ impl Host {
             // It wants to come to an end.
             (control.hold_serial, control.preempt_serial) = (0, 0);
             (control.granted_serial, control.granted_pages) = (serial, per_slot);
+            if self.random.below(16) == 0 {
+                control.cancel_serial = serial;
+            }
         }
         if patient {
             return;

@@ -312,7 +312,7 @@ fn put(
 
 fn events(world: &mut World, order: &[usize], fault: Fault, seen: &mut Seen) {
     let waiting = world.plan.output_index.wrapping_sub(world.consumed);
-    let reserve = if fault == Fault::NoReserve { 0 } else { in_use(world) };
+    let reserve = if fault == Fault::NoReserve { 0 } else { SLOTS_MAX as u32 };
     let mut room = world.sizes.output_entries.saturating_sub(waiting).saturating_sub(reserve);
     for slot in order.iter().copied() {
         let state = world.slots[slot];
