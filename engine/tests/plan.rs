@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 use zrt_engine::gguf::Gguf;
+use zrt_engine::executor::device::DeviceExecutor;
+use zrt_engine::kv_format::KvFormat;
 use zrt_engine::graph::{Operation, Use};
 use zrt_engine::memory_plan::{AllocationId, MemoryPlan};
 use zrt_engine::model::{Model, WeightClass};
@@ -26,7 +28,7 @@ fn touched(plan: &ExecutionPlan, operation: &Operation) -> (Ranges, Ranges) {
     for (value, how) in operation.uses() {
         let range = match plan.place(value) {
             Place::Activations(region) => {
-                (region.offset.0, region.offset.0 + u64::from(plan.value(value).elements) * 4)
+                (region.offset.0, region.offset.0 + region.len.0)
             }
             Place::Logits => (LOGITS, LOGITS + 1),
         };
@@ -66,7 +68,7 @@ fn meet(one: &[(u64, u64)], other: &[(u64, u64)]) -> bool {
 #[test]
 fn no_stretch_between_barriers_has_a_dependency() {
     for name in ["tales-qwen3-Q4_0.gguf", "tales-llama-Q4_K_M.gguf"] {
-        let plan = ExecutionPlan::decode_step(&model(name), 128).expect("planned");
+        let plan = ExecutionPlan::step(&model(name), 128, 1).expect("planned");
         let mut stretch: Vec<(usize, Operation)> = Vec::new();
         for (index, instruction) in plan.instructions.iter().enumerate() {
             if instruction.barrier_before {
@@ -90,22 +92,49 @@ fn no_stretch_between_barriers_has_a_dependency() {
     }
 }
 
+/// Following the waits of the tape backwards from an operation reaches everything that it depends on.
+#[test]
+fn every_dependency_is_waited_for_at_some_remove() {
+    for name in ["tales-qwen3-Q4_0.gguf", "tales-llama-Q4_K_M.gguf"] {
+        let plan = ExecutionPlan::step(&model(name), 128, 4).expect("planned");
+        let waits = plan.dependencies();
+        let mut reached: Vec<Vec<bool>> = Vec::new();
+        for (index, direct) in waits.iter().enumerate() {
+            let mut all = vec![false; waits.len()];
+            for earlier in direct {
+                all[*earlier] = true;
+                all.iter_mut().zip(&reached[*earlier]).for_each(|(one, other)| *one |= *other);
+            }
+            let (reads, writes) = touched(&plan, &plan.instructions[index].node.operation);
+            for (earlier, is_reached) in all[..index].iter().enumerate() {
+                let (earlier_reads, earlier_writes) =
+                    touched(&plan, &plan.instructions[earlier].node.operation);
+                let depends = meet(&earlier_writes, &reads)
+                    || meet(&earlier_writes, &writes)
+                    || meet(&earlier_reads, &writes);
+                assert!(!depends || *is_reached, "{name}: {index} does not wait for {earlier}");
+            }
+            reached.push(all);
+        }
+    }
+}
+
 #[test]
 fn a_step_has_the_expected_operations_and_barriers() {
-    let plan = ExecutionPlan::decode_step(&model("tales-qwen3-Q4_0.gguf"), 128).expect("planned");
+    let plan = ExecutionPlan::step(&model("tales-qwen3-Q4_0.gguf"), 128, 1).expect("planned");
     // Embedding, 8 layers of 18 operations, norm, output, argmax.
     assert_eq!(plan.instructions.len(), 1 + 8 * 18 + 3);
     // Per layer 13: of query, key, value; the two norms; the two rotations; gate and up only the first waits.
     assert_eq!(plan.barrier_count(), 8 * 13 + 3);
-    let llama = ExecutionPlan::decode_step(&model("tales-llama-Q4_K_M.gguf"), 128).expect("planned");
+    let llama = ExecutionPlan::step(&model("tales-llama-Q4_K_M.gguf"), 128, 1).expect("planned");
     assert_eq!(llama.instructions.len(), 1 + 8 * 16 + 3);
 }
 
 #[test]
 fn weights_of_a_class_share_one_allocation() {
     let model = model("tales-qwen3-Q4_0.gguf");
-    let plan = ExecutionPlan::decode_step(&model, 128).expect("planned");
-    let memory = MemoryPlan::new(&model, &plan).expect("planned");
+    let plan = ExecutionPlan::step(&model, 128, 1).expect("planned");
+    let memory = MemoryPlan::new(&model, &plan, &DeviceExecutor::capacity(&plan, KvFormat::F32)).expect("planned");
     let gate = AllocationId::Weights(WeightClass::Gate);
     let gates: Vec<_> = memory.allocations.iter().filter(|allocation| allocation.id == gate).collect();
     assert_eq!(gates.len(), 1);

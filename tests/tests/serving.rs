@@ -83,7 +83,7 @@ fn check(mode: Mode, groups: Option<u32>) {
         waiting_max: 4,
         context: 64,
         chunk_rows: 8,
-        output_entries: 8,
+        output_entries: 128,
         page_order_seed: Some(3),
         ..SessionOptions::default()
     };

@@ -50,6 +50,8 @@ pub const HANG_AFTER: Duration = Duration::from_secs(30);
 /// How long a hung or faulted device is asked for what the driver knows.
 const DIAGNOSIS_DEADLINE: Duration = Duration::from_millis(10);
 
+/// Entries of the output ring at least: PLAN keeps one for the end of every slot's request.
+const OUTPUT_ENTRIES_MIN: u32 = 2 * SLOTS_MAX as u32;
 /// Events after which the device is told that they were taken.
 const PUBLISH_EVERY: u32 = 16;
 
@@ -650,8 +652,8 @@ fn check_options(options: &SessionOptions) -> Result<(), SessionError> {
     let is_ring = |entries: u32| entries.is_power_of_two() && (2..=4096).contains(&entries);
     let input = options.input_entries;
     check("input entries", input.into(), is_ring(input), "a power of two from 2 to 4096")?;
-    let is_output = is_ring(output) && output > 2 * slots;
-    check("output entries", output.into(), is_output, "a power of two up to 4096, above twice the slots")?;
+    let is_output = is_ring(output) && output >= OUTPUT_ENTRIES_MIN;
+    check("output entries", output.into(), is_output, "a power of two from 128 to 4096")?;
     let pages = options.pages.unwrap_or(1);
     check("pages", pages.into(), pages >= 1, "at least 1")?;
     let is_mapped = options.output_heap != Heap::DeviceLocal;

@@ -56,7 +56,7 @@ pub struct SessionOptions {
     pub groups: Option<u32>,
     /// Entries of the input ring, a power of two.
     pub input_entries: u32,
-    /// Entries of the output ring, a power of two above twice the slots.
+    /// Entries of the output ring, a power of two, at least 128: PLAN keeps one for the end of every slot's request.
     pub output_entries: u32,
     /// Where the output ring lies: [`Heap::Host`], or [`Heap::HostVisible`] for VRAM.
     pub output_heap: Heap,

@@ -9,6 +9,8 @@ use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
 use zrt_engine::executor::ExecutorError;
+use zrt_engine::executor::device::DeviceExecutor;
+use zrt_engine::kv_format::KvFormat;
 use zrt_engine::memory_plan::MemoryPlan;
 use zrt_engine::plan::ExecutionPlan;
 use zrt_mem::Heap;
@@ -89,8 +91,8 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
 }
 
 fn describe(loaded: &LoadedModel, context: u32) -> Result<Plan, ToolError> {
-    let execution = ExecutionPlan::decode_step(&loaded.model, context).map_err(ExecutorError::from)?;
-    let memory = MemoryPlan::new(&loaded.model, &execution)?;
+    let execution = ExecutionPlan::step(&loaded.model, context, 1).map_err(ExecutorError::from)?;
+    let memory = MemoryPlan::new(&loaded.model, &execution, &DeviceExecutor::capacity(&execution, KvFormat::F32))?;
     let region = |(name, region): &(String, zrt_mem::heap::Region)| RegionEntry {
         name: name.clone(),
         offset: region.offset.0,
@@ -164,13 +166,13 @@ mod tests {
         let loaded = LoadedModel::open(None).unwrap();
         let plan = describe(&loaded, 64).unwrap();
         let allocation = |name: &str| plan.allocations.iter().find(|one| one.name == name).unwrap();
-        // 8 layers × 64 positions × 2 heads × 64 elements × 4 bytes.
-        assert_eq!(allocation("key_cache").bytes, 8 * 64 * 2 * 64 * 4);
+        // Keys and values: 8 layers × 64 positions × 2 heads × 64 elements × 4 bytes.
+        assert_eq!(allocation("kv_pool").bytes, 2 * 8 * 64 * 2 * 64 * 4);
         assert_eq!(allocation("weights.ffn_down").regions.len(), 8);
         let total: u64 = plan.allocations.iter().map(|one| one.bytes).sum();
         assert_eq!(plan.heaps.iter().map(|heap| heap.bytes).sum::<u64>(), total);
         assert!(total > plan.weight_bytes);
         let shown = text(&plan);
-        assert!(shown.contains("key_cache") && shown.contains("context 64"), "{shown}");
+        assert!(shown.contains("kv_pool") && shown.contains("context 64"), "{shown}");
     }
 }
