@@ -51,7 +51,7 @@ pub enum Operation {
         heads: u32,
     },
     /// Matrix times vector.
-    Matvec {
+    Matmul {
         /// Matrix.
         weight: WeightId,
         /// Read.
@@ -103,7 +103,7 @@ pub enum Operation {
         addend: ValueId,
     },
     /// Chooses the next token and advances the step state.
-    Argmax {
+    Sample {
         /// Read.
         logits: ValueId,
     },
@@ -169,13 +169,13 @@ impl Operation {
             Operation::Embed { .. } => "embed",
             Operation::RmsNorm { .. } => "rms_norm",
             Operation::QkNorm { .. } => "qk_norm",
-            Operation::Matvec { .. } => "matvec",
+            Operation::Matmul { .. } => "matmul",
             Operation::Rope { .. } => "rope",
             Operation::KvWrite { .. } => "kv_write",
             Operation::Attention { .. } => "attention",
             Operation::SwiGlu { .. } => "swiglu",
             Operation::ResidualAdd { .. } => "residual_add",
-            Operation::Argmax { .. } => "argmax",
+            Operation::Sample { .. } => "sample",
         }
     }
 
@@ -185,7 +185,7 @@ impl Operation {
             Operation::Embed { table: weight, .. }
             | Operation::RmsNorm { weight, .. }
             | Operation::QkNorm { weight, .. }
-            | Operation::Matvec { weight, .. } => Some(*weight),
+            | Operation::Matmul { weight, .. } => Some(*weight),
             _ => None,
         }
     }
@@ -194,7 +194,7 @@ impl Operation {
     pub fn uses(&self) -> Vec<(ValueId, Use)> {
         match *self {
             Operation::Embed { output, .. } => vec![(output, Use::Define)],
-            Operation::RmsNorm { input, output, .. } | Operation::Matvec { input, output, .. } => {
+            Operation::RmsNorm { input, output, .. } | Operation::Matmul { input, output, .. } => {
                 vec![(input, Use::Read), (output, Use::Define)]
             }
             Operation::QkNorm { vector, .. } | Operation::Rope { vector, .. } => vec![(vector, Use::Update)],
@@ -204,7 +204,7 @@ impl Operation {
                 vec![(gate, Use::Read), (up, Use::Read), (output, Use::Define)]
             }
             Operation::ResidualAdd { hidden, addend } => vec![(hidden, Use::Update), (addend, Use::Read)],
-            Operation::Argmax { logits } => vec![(logits, Use::Read)],
+            Operation::Sample { logits } => vec![(logits, Use::Read)],
         }
     }
 
@@ -240,8 +240,8 @@ impl Graph {
         }
         let normed = graph.norm(config, hidden, WeightClass::OutputNorm, None);
         let logits = graph.value("logits", config.vocabulary);
-        graph.push(None, Operation::Matvec { weight: model.output(), input: normed, output: logits });
-        graph.push(None, Operation::Argmax { logits });
+        graph.push(None, Operation::Matmul { weight: model.output(), input: normed, output: logits });
+        graph.push(None, Operation::Sample { logits });
         graph
     }
 
@@ -278,7 +278,7 @@ impl Graph {
         input: ValueId,
     ) -> ValueId {
         let output = self.value(name, config.shape(class).0);
-        self.push(Some(layer), Operation::Matvec { weight: WeightId::new(class, layer), input, output });
+        self.push(Some(layer), Operation::Matmul { weight: WeightId::new(class, layer), input, output });
         output
     }
 
@@ -329,7 +329,7 @@ impl Graph {
             self.check_lengths(index, node, config)?;
             self.check_cache(index, node, &mut cached)?;
         }
-        let ends = |node: &Node| matches!(node.operation, Operation::Argmax { .. });
+        let ends = |node: &Node| matches!(node.operation, Operation::Sample { .. });
         let argmax_count = self.nodes.iter().filter(|node| ends(node)).count();
         if argmax_count != 1 || !self.nodes.last().is_some_and(ends) {
             return Err(GraphError::End);
@@ -375,7 +375,7 @@ impl Graph {
             Operation::QkNorm { vector, heads, .. } | Operation::Rope { vector, heads, .. } => {
                 expect(vector, heads * config.head_size)
             }
-            Operation::Matvec { weight, input, output } => {
+            Operation::Matmul { weight, input, output } => {
                 let (rows, columns) = config.shape(weight.class);
                 expect(input, columns).and(expect(output, rows))
             }
@@ -389,7 +389,7 @@ impl Graph {
                 expect(up, elements(gate)).and(expect(output, elements(gate)))
             }
             Operation::ResidualAdd { hidden, addend } => expect(addend, elements(hidden)),
-            Operation::Argmax { logits } => expect(logits, config.vocabulary),
+            Operation::Sample { logits } => expect(logits, config.vocabulary),
         }
     }
 
@@ -444,8 +444,8 @@ mod tests {
         let hidden = graph.value("hidden", 8);
         let embedding = WeightId::new(WeightClass::Embedding, 0);
         graph.push(None, Operation::Embed { table: embedding, output: hidden });
-        graph.push(None, Operation::Matvec { weight: embedding, input: hidden, output: logits });
-        graph.push(None, Operation::Argmax { logits });
+        graph.push(None, Operation::Matmul { weight: embedding, input: hidden, output: logits });
+        graph.push(None, Operation::Sample { logits });
     }
 
     #[test]
@@ -497,7 +497,7 @@ mod tests {
         assert_eq!(graph.verify(&config()).expect_err("no argmax"), GraphError::End);
 
         let mut graph = Graph::default();
-        graph.push(None, Operation::Argmax { logits: ValueId(7) });
+        graph.push(None, Operation::Sample { logits: ValueId(7) });
         assert!(matches!(graph.verify(&config()), Err(GraphError::UnknownValue { value: 7, .. })));
     }
 }

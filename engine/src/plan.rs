@@ -72,7 +72,7 @@ impl ExecutionPlan {
         let graph = graph.graph();
         let lifetimes = lifetimes(&graph.nodes, graph.values.len());
         let logits = graph.nodes.iter().find_map(|node| match node.operation {
-            Operation::Argmax { logits } => Some(logits),
+            Operation::Sample { logits } => Some(logits),
             _ => None,
         });
         let mut placer = Placer::default();
@@ -222,7 +222,7 @@ fn resources(node: &Node, values: &[(Value, Place)]) -> (Vec<Resource>, Vec<Reso
             reads.push(Resource::Cache { layer });
         }
         Operation::Embed { .. } | Operation::Rope { .. } => reads.push(Resource::StepState),
-        Operation::Argmax { .. } => writes.push(Resource::StepState),
+        Operation::Sample { .. } => writes.push(Resource::StepState),
         _ => {}
     }
     (reads, writes)

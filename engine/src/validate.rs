@@ -124,7 +124,7 @@ fn compare_instruction<R: Executor, C: Executor>(
             }
             Ok(elements)
         }
-        Operation::Argmax { .. } => {
+        Operation::Sample { .. } => {
             let expected = state_words(reference, position)?;
             compare(
                 "step state (position, choice, steps, next token)",

@@ -46,7 +46,7 @@ fn touched(plan: &ExecutionPlan, operation: &Operation) -> (Ranges, Ranges) {
         Operation::Attention { layer, .. } => {
             reads.push((CACHE + u64::from(*layer), CACHE + u64::from(*layer) + 1))
         }
-        Operation::Argmax { .. } => writes.push((STATE, STATE + 1)),
+        Operation::Sample { .. } => writes.push((STATE, STATE + 1)),
         _ => {}
     }
     if matches!(

@@ -85,13 +85,13 @@ const ADAPTERS: &[(&str, Adapter)] = &[
     ("embed", embed),
     ("rms_norm", rms_norm),
     ("qk_norm", qk_norm),
-    ("matvec", matmul),
+    ("matmul", matmul),
     ("rope", rope),
     ("kv_write", kv_write),
     ("attention", attention),
     ("swiglu", swiglu),
     ("residual_add", residual_add),
-    ("argmax", sample),
+    ("sample", sample),
 ];
 
 /// Kernel names by weight type: (type, embed, matmul).
@@ -225,7 +225,7 @@ impl Addresses<'_> {
 
     /// Bytes of the first plane of a product's weights for each of `units`.
     fn unit_weight_bytes(&self, node: &Node, units: u32) -> u32 {
-        let Operation::Matvec { weight, .. } = node.operation else { return 0 };
+        let Operation::Matmul { weight, .. } = node.operation else { return 0 };
         let plane = self.memory.weights[&weight].1.planes[0];
         plane.map_or(0, |plane| (plane.len.0 / u64::from(units.max(1))) as u32)
     }
@@ -349,7 +349,7 @@ fn qk_norm(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorEr
 }
 
 fn matmul(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
-    let Operation::Matvec { weight, input, output } = node.operation else {
+    let Operation::Matmul { weight, input, output } = node.operation else {
         return Err(no_adapter(&node.operation, "matmul"));
     };
     let (weight_rows, columns) = (addresses.elements(output), addresses.elements(input));
@@ -474,7 +474,7 @@ fn residual_add(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, Execu
 }
 
 fn sample(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
-    let Operation::Argmax { logits } = node.operation else { return Err(no_adapter(&node.operation, "sample")) };
+    let Operation::Sample { logits } = node.operation else { return Err(no_adapter(&node.operation, "sample")) };
     let parameters = params::Sample {
         header: addresses.header(node, 1, addresses.each(node), params::Sample::header)?,
         logits_va: addresses.value(logits)?,

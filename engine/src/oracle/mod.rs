@@ -41,13 +41,13 @@ const ADAPTERS: &[(&str, Adapter)] = &[
     ("embed", Oracle::embed),
     ("rms_norm", Oracle::rms_norm),
     ("qk_norm", Oracle::qk_norm),
-    ("matvec", Oracle::matvec),
+    ("matmul", Oracle::matmul),
     ("rope", Oracle::rope),
     ("kv_write", Oracle::kv_write),
     ("attention", Oracle::attention),
     ("swiglu", Oracle::swiglu),
     ("residual_add", Oracle::residual_add),
-    ("argmax", Oracle::argmax),
+    ("sample", Oracle::sample),
 ];
 
 fn adapter(operation: &Operation) -> Result<Adapter, ExecutorError> {
@@ -189,11 +189,11 @@ impl Oracle {
         self.put(vector, &heads);
     }
 
-    fn matvec(&mut self, operation: &Operation) {
-        let Operation::Matvec { weight, input, output } = *operation else { return };
+    fn matmul(&mut self, operation: &Operation) {
+        let Operation::Matmul { weight, input, output } = *operation else { return };
         let input = self.get(input);
         let mut result = vec![0.0; self.plan.value(output).elements as usize];
-        operations::matvec(&self.weights[&weight], &input, &mut result);
+        operations::matmul(&self.weights[&weight], &input, &mut result);
         self.put(output, &result);
     }
 
@@ -250,8 +250,8 @@ impl Oracle {
         self.put(hidden, &sum);
     }
 
-    fn argmax(&mut self, operation: &Operation) {
-        let Operation::Argmax { .. } = *operation else { return };
+    fn sample(&mut self, operation: &Operation) {
+        let Operation::Sample { .. } = *operation else { return };
         let choice = sample::choose(&self.logits, &[], &Sampling::default());
         let next = self.state.position + 1;
         if next >= self.prompt_length && next < self.plan.context {

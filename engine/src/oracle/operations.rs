@@ -48,7 +48,7 @@ fn normalise(input: &[f32], weight: &[f32], epsilon: f32, sum: f32, output: &mut
 }
 
 /// MATMUL with the vector of one row: weight rows of `input.len()` columns.
-pub fn matvec(weights: &[f32], input: &[f32], output: &mut [f32]) {
+pub fn matmul(weights: &[f32], input: &[f32], output: &mut [f32]) {
     for (y, row) in output.iter_mut().zip(weights.chunks_exact(input.len())) {
         *y = dot(row, input);
     }
@@ -207,7 +207,7 @@ mod tests {
         row[32] = 2f32.powi(-24);
         row[64] = 2f32.powi(-24);
         let mut output = [0f32];
-        matvec(&row, &vec![1.0; 96], &mut output);
+        matmul(&row, &vec![1.0; 96], &mut output);
         assert_eq!(output[0], 1.0);
         // Within a lane the order is ascending: two small ones first survive.
         row[0] = 2f32.powi(-24);
@@ -215,7 +215,7 @@ mod tests {
         row[2] = 1.0;
         row[32] = 0.0;
         row[64] = 0.0;
-        matvec(&row, &vec![1.0; 96], &mut output);
+        matmul(&row, &vec![1.0; 96], &mut output);
         assert_eq!(output[0], 1.0 + 2f32.powi(-23));
     }
 
@@ -228,7 +228,7 @@ mod tests {
                 row[1024 * stretch] = value;
             }
             let mut output = [0f32];
-            matvec(&row, &vec![1.0; 2052], &mut output);
+            matmul(&row, &vec![1.0; 2052], &mut output);
             output[0]
         };
         let small = 2f32.powi(-24);
@@ -240,7 +240,7 @@ mod tests {
         row[1024] = 1.0;
         row[1025] = small;
         let mut output = [0f32];
-        matvec(&row, &vec![1.0; 2048], &mut output);
+        matmul(&row, &vec![1.0; 2048], &mut output);
         assert_eq!(output[0], 0.0);
     }
 
