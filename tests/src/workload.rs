@@ -5,6 +5,7 @@
 //! standings of the megakernel.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 use zrt_asm::session::{Control, FinishReason};
 use zrt_engine::memory_plan::AllocationId;
@@ -50,12 +51,14 @@ pub struct Shape {
     pub expected: Vec<u32>,
 }
 
-/// Draws a shape: half are sampled, a third have stop tokens of which most are met.
-pub fn shape(random: &mut Random, oracle: &mut Oracle, prompt_max: u32, tokens_max: u32) -> Shape {
+/// Draws a shape: half are sampled, a third have stop tokens of which most are met. Short prompts are more frequent.
+pub fn shape(random: &mut Random, oracle: &mut Oracle, prompt_max: u32, tokens: RangeInclusive<u32>) -> Shape {
     let vocabulary = zrt_engine::executor::Executor::plan(oracle).config.vocabulary;
+    let longest = random.range(1, prompt_max);
+    let prompt_length = random.range(1, longest);
     let prompt: Vec<u32> =
-        (0..random.range(1, prompt_max)).map(|_| random.range(1, vocabulary - 1)).collect();
-    let tokens_max = random.range(1, tokens_max);
+        (0..prompt_length).map(|_| random.range(1, vocabulary - 1)).collect();
+    let tokens_max = random.range(*tokens.start(), *tokens.end());
     let sampling = match random.one_in(2) {
         true => SamplingOptions::default(),
         false => SamplingOptions {
