@@ -115,6 +115,11 @@ impl DeviceExecutor {
         self.resident.tasks.iter().map(|task| task.kernel)
     }
 
+    /// Kernel and number of each instruction of the plan.
+    pub fn kernels_of_instructions(&self) -> impl Iterator<Item = (&'static str, usize)> {
+        self.resident.tasks.iter().filter_map(|task| Some((task.kernel, task.instruction?)))
+    }
+
     /// Dispatches of one step.
     pub fn dispatch_count(&self) -> usize {
         self.resident.tasks.len()
