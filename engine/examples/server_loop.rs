@@ -26,7 +26,8 @@ fn prompts() -> Vec<String> {
     if stdin.is_terminal() {
         return vec!["Once upon a time".into(), "The little fox".into()];
     }
-    let lines: Vec<String> = stdin.lock().lines().map_while(Result::ok).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<String> =
+        stdin.lock().lines().map_while(Result::ok).filter(|line| !line.is_empty()).collect();
     if lines.is_empty() { vec!["Once upon a time".into(), "The little fox".into()] } else { lines }
 }
 
@@ -42,7 +43,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut session = Session::open(device, &model, &options, &mut |_, _| {})?;
 
     let prompts: Vec<Vec<u32>> = prompts().iter().map(|prompt| tokenizer.encode(prompt)).collect();
-    let stops: Vec<u32> = (0..tokenizer.token_count() as u32).filter(|id| tokenizer.is_end(*id)).take(8).collect();
+    let stops: Vec<u32> =
+        (0..tokenizer.token_count() as u32).filter(|id| tokenizer.is_end(*id)).take(8).collect();
     let mut waiting = prompts.iter().enumerate().peekable();
     let mut running: Vec<(usize, Handle, Vec<u32>)> = Vec::new();
     let mut events = [Event::default(); EVENTS];
@@ -50,8 +52,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     while waiting.peek().is_some() || !running.is_empty() {
         // Hand over as many as the session takes.
         while let Some((number, prompt)) = waiting.peek() {
-            let sampling =
-                SamplingOptions { temperature: 0.7, top_k: 40, seed: *number as u64, ..SamplingOptions::default() };
+            let sampling = SamplingOptions {
+                temperature: 0.7,
+                top_k: 40,
+                seed: *number as u64,
+                ..SamplingOptions::default()
+            };
             let request = Request { prompt, tokens_max: TOKENS_MAX, sampling, stops: &stops };
             match session.submit(&request) {
                 Ok(handle) => running.push((*number, handle, Vec::new())),

@@ -142,7 +142,8 @@ impl DeviceExecutor {
             let groups_max = self.resident.device.info().compute_units;
             self.instruction_graphs[index] = Some(self.resident.record(range, groups_max)?);
         }
-        let graph = which.and_then(|index| self.instruction_graphs[index].as_ref()).unwrap_or(&self.step_graph);
+        let graph =
+            which.and_then(|index| self.instruction_graphs[index].as_ref()).unwrap_or(&self.step_graph);
         let ticket = self.resident.device.submit(graph)?;
         Ok(self.resident.device.wait(ticket, STEP_DEADLINE)?)
     }
