@@ -90,8 +90,7 @@ fn check(mode: Mode, groups: Option<u32>) {
     let mut session = session(&model, &options, &OpenOptions::default());
     let requests = requests();
     let submit = |(prompt, tokens_max, sampling): &(Vec<u32>, u32, SamplingOptions)| {
-        let request =
-            Request { prompt, tokens_max: *tokens_max, sampling: *sampling, stops: &[] };
+        let request = Request { prompt, tokens_max: *tokens_max, sampling: *sampling, stops: &[] };
         session.submit(&request).expect("there is room")
     };
     let handles: Vec<Handle> = requests.iter().map(submit).collect();

@@ -41,7 +41,9 @@ use zrt_device::{Buffer, Device, Graph, Kernel, Ticket};
 use zrt_isa::resources::{GroupNeeds, WaveSize};
 use zrt_mem::pages::{Audit, Owner, PageAllocator};
 use zrt_mem::{ByteLen, Heap, SharedView};
-use zrt_ring::token_ring::{ControlLines, InputEntry, InputKind, InputRing, OutputEntry, OutputKind, OutputRing};
+use zrt_ring::token_ring::{
+    ControlLines, InputEntry, InputKind, InputRing, OutputEntry, OutputKind, OutputRing,
+};
 
 /// Pages that a request holds beyond those that its known tokens fill.
 const PAGES_AHEAD: usize = 1;
@@ -148,7 +150,8 @@ impl Session {
     ) -> Result<Session, SessionError> {
         check_options(options)?;
         let rows = (options.slots + options.chunk_rows).min(ROWS_MAX as u32);
-        let plan = ExecutionPlan::step(model, options.context, rows).map_err(crate::executor::ExecutorError::from)?;
+        let plan = ExecutionPlan::step(model, options.context, rows)
+            .map_err(crate::executor::ExecutorError::from)?;
         let pages_per_slot = options.context.div_ceil(PAGE_TOKENS);
         let capacity = Capacity {
             slots: options.slots,
@@ -298,7 +301,11 @@ impl Session {
         let record = &self.records[index];
         if let (Some(slot), Some(serial)) = (record.slot(), NonZeroU32::new(record.serial)) {
             let mut line = self.control.slot(slot)?;
-            if is_held { line.hold(serial) } else { line.release() }
+            if is_held {
+                line.hold(serial)
+            } else {
+                line.release()
+            }
             self.resident.device.flush();
         }
         Ok(())
@@ -391,7 +398,8 @@ impl Session {
         let handle = Handle(record.handle);
         match entry.kind {
             OutputKind::Token => {
-                if entry.index as usize != record.tokens.len() || record.tokens.len() >= record.limit as usize {
+                if entry.index as usize != record.tokens.len() || record.tokens.len() >= record.limit as usize
+                {
                     return Err(unknown);
                 }
                 record.tokens.push(entry.token);
@@ -435,7 +443,8 @@ impl Session {
     fn finish_waiting(&mut self, events: &mut [Event]) -> usize {
         let mut count = 0;
         for record in &mut self.records {
-            if count < events.len() && record.place == Place::Waiting && record.leaving == Leaving::Cancelled {
+            if count < events.len() && record.place == Place::Waiting && record.leaving == Leaving::Cancelled
+            {
                 record.place = Place::Nowhere;
                 events[count] =
                     Event::Finished { handle: Handle(record.handle), reason: FinishReason::Cancelled };
@@ -595,8 +604,7 @@ impl Session {
     /// Tells a hang from idleness: requests run, and neither events nor steps nor PLAN's looks go on.
     fn watch(&mut self, has_events: bool) -> Result<(), SessionError> {
         let view = mapped(self.resident.buffer(AllocationId::Status))?;
-        let seen =
-            (view.load_u32(offset_of!(Status, heartbeat)), view.load_u32(offset_of!(Status, epoch)));
+        let seen = (view.load_u32(offset_of!(Status, heartbeat)), view.load_u32(offset_of!(Status, epoch)));
         let active = self.slots.iter().filter(|slot| slot.is_some()).count() as u32;
         if has_events || active == 0 || seen != self.last_seen {
             self.last_seen = seen;
@@ -641,7 +649,10 @@ impl Session {
         let mut bytes = vec![0; mega.breadcrumbs.len.0 as usize];
         self.resident.device.download(&mega.breadcrumbs, ByteLen(0), &mut bytes)?;
         let crumbs = bytes.chunks_exact(size_of::<Breadcrumb>());
-        Ok(crumbs.filter_map(|one| Breadcrumb::read_from_bytes(one).ok()).map(|one| u64::from(one.spins)).sum())
+        Ok(crumbs
+            .filter_map(|one| Breadcrumb::read_from_bytes(one).ok())
+            .map(|one| u64::from(one.spins))
+            .sum())
     }
 }
 
@@ -658,7 +669,12 @@ fn check_options(options: &SessionOptions) -> Result<(), SessionError> {
     check("slots", slots.into(), (1..=SLOTS_MAX as u32).contains(&slots), "1 to 64")?;
     check("context", options.context.into(), options.context >= 2, "at least 2")?;
     let chunk_max = ROWS_MAX as u32 - 1;
-    check("chunk rows", options.chunk_rows.into(), (1..=chunk_max).contains(&options.chunk_rows), "1 to 127")?;
+    check(
+        "chunk rows",
+        options.chunk_rows.into(),
+        (1..=chunk_max).contains(&options.chunk_rows),
+        "1 to 127",
+    )?;
     let is_ring = |entries: u32| entries.is_power_of_two() && (2..=4096).contains(&entries);
     let input = options.input_entries;
     check("input entries", input.into(), is_ring(input), "a power of two from 2 to 4096")?;
@@ -728,7 +744,7 @@ fn start_mega(resident: &mut Resident, groups: u32, units: u32) -> Result<Mega, 
     let block = params::Mega {
         header: params::Mega::header(step_va, 1, RowSet::Once),
         tape_va: tape.va.0,
-        counters_va: counters.va.0 ,
+        counters_va: counters.va.0,
         breadcrumbs_va: breadcrumbs.va.0,
         plan_va: parameters_va.0,
         tasks,
@@ -741,5 +757,13 @@ fn start_mega(resident: &mut Resident, groups: u32, units: u32) -> Result<Mega, 
     recorder.dispatch(&kernel, parameters.va, [groups, 1, 1])?;
     let graph = recorder.finish()?;
     let ticket = device.submit(&graph)?;
-    Ok(Mega { _tape: tape, _counters: counters, breadcrumbs, _block: parameters, _kernel: kernel, _graph: graph, ticket })
+    Ok(Mega {
+        _tape: tape,
+        _counters: counters,
+        breadcrumbs,
+        _block: parameters,
+        _kernel: kernel,
+        _graph: graph,
+        ticket,
+    })
 }
