@@ -13,6 +13,9 @@ use zrt_engine::oracle::Oracle;
 use zrt_engine::sampling::SamplingOptions;
 use zrt_engine::session::{Event, Handle, Request, Session, SessionError};
 
+/// How long a client waits when there is nothing for it: the virtual device needs the host's cores.
+const PAUSE: Duration = Duration::from_micros(100);
+
 /// Random numbers: SplitMix64.
 pub struct Random(pub u64);
 
@@ -52,12 +55,16 @@ pub struct Shape {
 }
 
 /// Draws a shape: half are sampled, a third have stop tokens of which most are met. Short prompts are more frequent.
-pub fn shape(random: &mut Random, oracle: &mut Oracle, prompt_max: u32, tokens: RangeInclusive<u32>) -> Shape {
+pub fn shape(
+    random: &mut Random,
+    oracle: &mut Oracle,
+    prompt_max: u32,
+    tokens: RangeInclusive<u32>,
+) -> Shape {
     let vocabulary = zrt_engine::executor::Executor::plan(oracle).config.vocabulary;
     let longest = random.range(1, prompt_max);
     let prompt_length = random.range(1, longest);
-    let prompt: Vec<u32> =
-        (0..prompt_length).map(|_| random.range(1, vocabulary - 1)).collect();
+    let prompt: Vec<u32> = (0..prompt_length).map(|_| random.range(1, vocabulary - 1)).collect();
     let tokens_max = random.range(*tokens.start(), *tokens.end());
     let sampling = match random.one_in(2) {
         true => SamplingOptions::default(),
@@ -77,7 +84,10 @@ pub fn shape(random: &mut Random, oracle: &mut Oracle, prompt_max: u32, tokens: 
     let mut expected = complete(&[]);
     let mut stops = Vec::new();
     if random.one_in(3) {
-        stops = vec![expected[random.range(0, expected.len() as u32 - 1) as usize], random.range(1, vocabulary - 1)];
+        stops = vec![
+            expected[random.range(0, expected.len() as u32 - 1) as usize],
+            random.range(1, vocabulary - 1),
+        ];
         expected = complete(&stops);
     }
     Shape { prompt, tokens_max, sampling, stops, expected }
@@ -90,8 +100,9 @@ pub struct Clients {
     pub requests: usize,
     /// Requests that have not ended at a time, at most.
     pub at_once: usize,
-    /// They cancel, park, resume, hold, and take their events slowly.
-    pub are_unruly: bool,
+    /// Mean number of PLAN's looks after which one of them cancels, parks or holds; with any, they take their events
+    /// slowly, too. 0: none does.
+    pub whim_looks: u32,
     /// Longest that all may take.
     pub deadline: Duration,
 }
@@ -143,6 +154,7 @@ pub fn drive(session: &mut Session, shapes: &[Shape], clients: Clients, seed: u6
     let mut report = Report::default();
     // Time is counted in PLAN's looks for work: about the same as steps while there are any.
     let (mut submitted, mut round, mut deaf_until) = (0, 0u64, 0u64);
+    let is_unruly = clients.whim_looks > 0;
     let mut events = [Event::default(); 32];
     let start = Instant::now();
     let mut next_shape = random.range(0, shapes.len() as u32 - 1) as usize;
@@ -151,9 +163,13 @@ pub fn drive(session: &mut Session, shapes: &[Shape], clients: Clients, seed: u6
         let is_later = std::mem::replace(&mut round, looks) != looks;
         if start.elapsed() > clients.deadline {
             let standings = session.standings();
-            panic!("seed {seed}: {} live after {report:?}: {:?}, {standings:?}", live.len(), session.status());
+            panic!(
+                "seed {seed}: {} live after {report:?}: {:?}, {standings:?}",
+                live.len(),
+                session.status()
+            );
         }
-        while submitted < clients.requests && live.len() < clients.at_once {
+        while is_later && submitted < clients.requests && live.len() < clients.at_once {
             let shape = &shapes[next_shape];
             let (tokens_max, sampling) = (shape.tokens_max, shape.sampling);
             let request = Request { prompt: &shape.prompt, tokens_max, sampling, stops: &shape.stops };
@@ -177,27 +193,28 @@ pub fn drive(session: &mut Session, shapes: &[Shape], clients: Clients, seed: u6
                 }
                 Err(error) => panic!("seed {seed}: {error}"),
             }
-            if clients.are_unruly && random.one_in(4) {
+            if is_unruly && random.one_in(4) {
                 break;
             }
         }
-        if clients.are_unruly && is_later {
-            act(session, &mut random, &mut live, &mut report, round);
+        if is_unruly && is_later {
+            act(session, &mut random, &mut live, &mut report, round, clients.whim_looks);
         }
         if round < deaf_until {
-            std::thread::yield_now();
+            std::thread::sleep(PAUSE);
             continue;
         }
-        if clients.are_unruly && is_later && random.one_in(20) {
+        if is_unruly && is_later && random.one_in(20) {
             deaf_until = round + u64::from(random.range(1, 60));
         }
-        let places = if clients.are_unruly && !random.one_in(4) { 1 } else { events.len() };
-        let count = session.poll(&mut events[..places]).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let places = if is_unruly && !random.one_in(4) { 1 } else { events.len() };
+        let count =
+            session.poll(&mut events[..places]).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         for event in &events[..count] {
             hear(*event, shapes, &mut live, &mut report, round, &mut random);
         }
         if count == 0 {
-            std::thread::yield_now();
+            std::thread::sleep(PAUSE);
         }
     }
     report.took = start.elapsed();
@@ -211,7 +228,11 @@ pub fn drive(session: &mut Session, shapes: &[Shape], clients: Clients, seed: u6
 /// After the last end: no event, no page, no request.
 fn settle(session: &mut Session, events: &mut [Event]) {
     for _ in 0..20 {
-        assert_eq!(session.poll(events).expect("an idle session is polled"), 0, "an event after the last end");
+        assert_eq!(
+            session.poll(events).expect("an idle session is polled"),
+            0,
+            "an event after the last end"
+        );
         std::thread::yield_now();
     }
     assert_eq!(session.unfinished_count(), 0);
@@ -225,6 +246,7 @@ fn act(
     live: &mut BTreeMap<Handle, Client>,
     report: &mut Report,
     round: u64,
+    whim_looks: u32,
 ) {
     for (handle, client) in live.iter_mut() {
         if client.is_parked && client.parked_until.is_some_and(|until| until <= round) {
@@ -236,13 +258,14 @@ fn act(
             client.held_until = None;
         }
     }
-    if live.is_empty() || !random.one_in(2) {
+    if live.is_empty() || !random.one_in(whim_looks) {
         return;
     }
     let chosen = random.range(0, live.len() as u32 - 1) as usize;
     let Some((handle, client)) = live.iter_mut().nth(chosen) else { return };
     match random.range(0, 9) {
-        0 => {
+        // Where whims are rare it is counted who goes back to the queue: everyone shall have had a slot.
+        0 if whim_looks <= 2 || client.told > 0 => {
             session.cancel(*handle).expect("a live request is cancelled");
             client.is_cancelled = true;
         }
