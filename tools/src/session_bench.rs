@@ -1,9 +1,9 @@
 //! `zrt-bench` of sessions: many requests at once, in the three ways that a session runs its steps.
 //!
-//! Contract: every run opens a device and a session of its own; the clock runs from the first request's hand-over to
-//! the last event. Counts are the device's own, from the opened session to the one that has left, so the
-//! megakernel's only submission, which opening makes, is not in them. A speed measured on the virtual device is that of this
-//! host's processor and is never shown as the card's.
+//! Contract: every run opens a device and a session of its own; the clock runs from the first request's hand-over
+//! to the last event. Counts are the device's own, from the opened session to the one that has left, so the
+//! megakernel's only submission, which opening makes, is not in them. A speed measured on the virtual device is that
+//! of this host's processor and is never shown as the card's.
 
 use crate::error::ToolError;
 use crate::loaded_model::LoadedModel;
@@ -28,8 +28,8 @@ const VIRTUAL_OVERVIEW_SCALE: f64 = 1.0 / 32.0;
 const OVERVIEW_SLOTS: [u32; 2] = [8, 64];
 /// Workgroups on the virtual device: more only make its few host threads change between them more often.
 const VIRTUAL_GROUPS: u32 = 16;
-/// Wave instructions of one look in vain: the loops of `mega.s`, counted. `POLL`, which waits for a task, has 9; the one that
-/// waits for the step's number has 12. Only the group's first wave looks; the others wait in a barrier.
+/// Wave instructions of one look in vain: the loops of `mega.s`, counted. `POLL`, which waits for a task, has 9; the
+/// one that waits for the step's number has 12. Only the group's first wave looks; the others wait in a barrier.
 const LOOK_INSTRUCTIONS: [u64; 2] = [9, 12];
 /// How often the host looks for events of the virtual device, which needs the host's processor itself.
 const VIRTUAL_POLL_EVERY: Duration = Duration::from_micros(100);
@@ -397,15 +397,15 @@ fn scale_text(scale: f64) -> String {
 
 fn remarks(records: &[SessionRecord]) -> String {
     let mut text = String::from(
-        "\ntokens: of all prompts + generated, of all requests together; what is per token (/t) is per generated one.\n\
+        "\ntokens: of all prompts + generated, of all requests; what is per token (/t) is per generated one.\n\
          mega: its one submission is made when the session opens, before these counts.\n\
-         weights/t: calculated: bytes of weights of a step, by the plan × steps / tokens; slots do not add to a step's.\n\
-         spin: looks in vain × 12 instructions / wave instructions, an upper bound (the shorter waiting loop has 9).\n",
+         weights/t: calculated, bytes of a step's weights by the plan × steps / tokens; slots add nothing to a step.\n\
+         spin: looks in vain × 12 instructions / wave instructions: an upper bound, one waiting loop has 9.\n",
     );
     if records.iter().any(|one| one.is_virtual) {
         text.push_str(
-            "virtual: the speed of a simulated card on this machine's processor; it says nothing about a real one. \
-             Lengths are scaled as `work` says.\n",
+            "virtual: the speed of a simulated card on this machine's processor; it says nothing about a real \
+             one. Lengths are scaled as `work` says.\n",
         );
     }
     if records.iter().any(|one| one.workload == Workload::W3.name()) {
