@@ -185,7 +185,10 @@ fn bench_of_sessions_counts_what_each_mode_submits() {
         .iter()
         .map(|record| (record["mode"].as_str().unwrap(), record["slots"].as_u64().unwrap()))
         .collect();
-    assert_eq!(runs, [("dispatch", 1), ("graph", 1), ("mega", 1), ("dispatch", 3), ("graph", 3), ("mega", 3)]);
+    assert_eq!(
+        runs,
+        [("dispatch", 1), ("graph", 1), ("mega", 1), ("dispatch", 3), ("graph", 3), ("mega", 3)]
+    );
     for record in records {
         let count = |name: &str| record[name].as_u64().unwrap();
         // 256 × 0.01, rounded, in each slot: prompt and generated.
