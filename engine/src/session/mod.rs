@@ -350,10 +350,16 @@ impl Session {
 
     /// Lets the device leave when every request has ended, and waits for it; the device can then be used again.
     pub fn close(mut self, deadline: Duration) -> Result<Device, SessionError> {
-        if let Drive::Mega(mega) = &self.drive {
-            let ticket = mega.ticket;
-            self.input.push(&InputEntry::new(InputKind::Drain))?;
-            self.resident.device.flush();
+        let ticket = match &self.drive {
+            Drive::Mega(mega) => {
+                self.input.push(&InputEntry::new(InputKind::Drain))?;
+                self.resident.device.flush();
+                Some(mega.ticket)
+            }
+            // The step that told the last request's end, or one behind it, may still read the model's memory.
+            Drive::Graph { in_flight, .. } | Drive::Dispatch { in_flight, .. } => *in_flight,
+        };
+        if let Some(ticket) = ticket {
             self.resident.device.wait(ticket, deadline)?;
         }
         Ok(self.resident.device)
