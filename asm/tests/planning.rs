@@ -269,6 +269,7 @@ fn random_hosts_see_what_the_model_says() {
             "cancelled while parked",
             "preempted",
             "preemption after the pending event",
+            "no row before it is parked",
             "ended by a stop token",
             "stop and length at once",
             "ended by length",

@@ -20,6 +20,7 @@ mod tape;
 pub use error::{SessionError, Standing};
 pub use options::{Mode, SessionOptions};
 pub use request::{Handle, Request};
+pub use zrt_asm::session::FinishReason;
 
 use crate::executor::lowering::Planning;
 use crate::executor::resident::{Progress, Resident};
@@ -33,7 +34,7 @@ use std::time::{Duration, Instant};
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 use zrt_asm::params::{self, PARAMETER_BYTES_MAX, RowSet};
 use zrt_asm::session::{
-    Breadcrumb, COUNTERS_OFFSET, FinishReason, PAGE_TOKENS, ROWS_MAX, SLOTS_MAX, STOP_TOKENS_MAX, Status,
+    Breadcrumb, COUNTERS_OFFSET, PAGE_TOKENS, ROWS_MAX, SLOTS_MAX, STOP_TOKENS_MAX, Status,
     TapeEntry,
 };
 use zrt_device::{Buffer, Device, Graph, Kernel, Ticket};
@@ -263,10 +264,14 @@ impl Session {
         Ok(())
     }
 
-    /// Takes a running request out of the steps. It keeps slot and pages; [`Event::Parked`] tells when.
+    /// Takes a running request out of the steps. It keeps slot and pages; [`Event::Parked`] tells when. Nothing happens
+    /// to a request that has no slot or is about to leave it.
     pub fn park(&mut self, handle: Handle) -> Result<(), SessionError> {
         let index = self.find(handle)?;
         let record = &mut self.records[index];
+        if record.leaving != Leaving::No {
+            return Ok(());
+        }
         if let (Place::Running { slot }, Some(serial)) = (record.place, NonZeroU32::new(record.serial)) {
             record.leaving = Leaving::Parking;
             self.control.slot(slot)?.preempt(serial);
@@ -281,8 +286,8 @@ impl Session {
         let Place::Parked { slot } = self.records[index].place else { return Ok(()) };
         let record = &mut self.records[index];
         self.control.slot(slot)?.run();
-        // The row of the last known token was not taken in yet: it is the next one.
-        let known = record.tokens.len() as u32 - 1;
+        // Where it stood may be in the middle of its prompt.
+        let known = record.parked_position;
         let entry = InputEntry { slot, serial: record.serial, known, ..InputEntry::new(InputKind::Resume) };
         self.input.push(&entry)?;
         record.place = Place::Running { slot };
@@ -408,6 +413,7 @@ impl Session {
             }
             OutputKind::Preempted => {
                 record.place = Place::Parked { slot: entry.slot };
+                record.parked_position = entry.token;
                 let is_told = record.leaving == Leaving::Parking;
                 record.leaving = if is_told { Leaving::No } else { record.leaving };
                 Ok(is_told.then_some(Event::Parked { handle }))
@@ -463,6 +469,10 @@ impl Session {
             }
         }
         let running = || self.records.iter().filter(|one| matches!(one.place, Place::Running { .. }));
+        // Whoever is about to leave frees pages soon: one at a time.
+        if running().any(|one| one.leaving != Leaving::No) {
+            return Ok(());
+        }
         let is_stuck = running().next().is_some() && running().all(|one| one.is_starved);
         let parked = self.records.iter().any(|one| matches!(one.place, Place::Parked { .. }));
         if is_stuck && (running().count() > 1 || parked) {
