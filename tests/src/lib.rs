@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod assembly;
+pub mod serving;
 
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
