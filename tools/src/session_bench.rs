@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use zrt_device::DeviceChoice;
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::sampling::SamplingOptions;
-use zrt_engine::session::{Event, HANG_AFTER, Handle, Mode, Request, Session, SessionOptions};
+use zrt_engine::session::{Event, Handle, Mode, Request, Session, SessionOptions};
 
 /// Scale of lengths on the virtual device.
 pub const VIRTUAL_SCALE: f64 = 1.0 / 16.0;
@@ -35,6 +35,8 @@ const LOOK_INSTRUCTIONS: [u64; 2] = [9, 12];
 const VIRTUAL_POLL_EVERY: Duration = Duration::from_micros(100);
 /// How long a session may take to leave.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(60);
+/// How long the megakernel may take to look for work first.
+const START_DEADLINE: Duration = Duration::from_secs(30);
 
 /// What is the same in all runs of a command.
 #[derive(Clone, Debug)]
@@ -278,7 +280,7 @@ fn context(loaded: &LoadedModel, requests: &[Sequence]) -> Result<u32, ToolError
 /// Waits until the megakernel looks for work, so that its own submission is counted before the run.
 fn await_start(session: &Session, mode: Mode) -> Result<(), ToolError> {
     let started = Instant::now();
-    while mode == Mode::Mega && session.status()?.heartbeat == 0 && started.elapsed() < HANG_AFTER {
+    while mode == Mode::Mega && session.status()?.heartbeat == 0 && started.elapsed() < START_DEADLINE {
         std::thread::sleep(VIRTUAL_POLL_EVERY);
     }
     Ok(())
