@@ -140,6 +140,7 @@ pub struct Session {
     next_age: u64,
     moved: Instant,
     last_seen: (u32, u32),
+    last_standings: Vec<Standing>,
 }
 
 impl Session {
@@ -217,6 +218,7 @@ impl Session {
             next_age: 0,
             moved: Instant::now(),
             last_seen: (0, 0),
+            last_standings: Vec::new(),
             options: options.clone(),
             resident,
         })
@@ -392,18 +394,12 @@ impl Session {
 
     /// Lets the device leave when every request has ended, and waits for it; the device can then be used again.
     pub fn close(mut self, deadline: Duration) -> Result<Device, SessionError> {
-        let ticket = match &self.drive {
-            Drive::Mega(mega) => {
-                if mega.ticket.is_some() {
-                    self.input.push(&InputEntry::new(InputKind::Drain))?;
-                    self.resident.device.flush();
-                }
-                mega.ticket
-            }
-            // The step that told the last request's end, or one behind it, may still read the model's memory.
-            Drive::Graph { in_flight, .. } | Drive::Dispatch { in_flight, .. } => *in_flight,
-        };
-        if let Some(ticket) = ticket {
+        if matches!(&self.drive, Drive::Mega(mega) if mega.ticket.is_some()) {
+            self.input.push(&InputEntry::new(InputKind::Drain))?;
+            self.resident.device.flush();
+        }
+        // The step that told the last end still runs, on memory that goes with the session.
+        if let Some(ticket) = self.ticket() {
             self.resident.device.wait(ticket, deadline)?;
         }
         Ok(self.resident.device)
@@ -658,7 +654,7 @@ impl Session {
         Ok(())
     }
 
-    /// Tells a hang from idleness: requests run, and neither events nor steps nor PLAN's looks go on.
+    /// Tells a hang from idleness: requests run, and neither events nor steps nor PLAN's looks nor workgroups go on.
     fn watch(&mut self, has_events: bool) -> Result<(), SessionError> {
         let view = mapped(self.resident.buffer(AllocationId::Status))?;
         let seen = (view.load_u32(offset_of!(Status, heartbeat)), view.load_u32(offset_of!(Status, epoch)));
@@ -672,17 +668,28 @@ impl Session {
         if waited < self.options.hang_after {
             return Ok(());
         }
-        let ticket = match &self.drive {
-            Drive::Mega(mega) => mega.ticket,
-            Drive::Graph { in_flight, .. } | Drive::Dispatch { in_flight, .. } => *in_flight,
-        };
-        if let Some(ticket) = ticket
+        if let Some(ticket) = self.ticket()
             && let Err(error) = self.resident.device.wait(ticket, DIAGNOSIS_DEADLINE)
             && self.resident.device.is_lost()
         {
             return Err(error.into());
         }
-        Err(SessionError::Hang { waited, active, groups: self.standings()? })
+        // A long step is no hang: its workgroups come from task to task.
+        let groups = self.standings()?;
+        if groups != self.last_standings {
+            self.last_standings = groups;
+            self.moved = Instant::now();
+            return Ok(());
+        }
+        Err(SessionError::Hang { waited, active, groups })
+    }
+
+    /// The submission that is waited for, where there is one.
+    fn ticket(&self) -> Option<Ticket> {
+        match &self.drive {
+            Drive::Mega(mega) => mega.ticket,
+            Drive::Graph { in_flight, .. } | Drive::Dispatch { in_flight, .. } => *in_flight,
+        }
     }
 
     /// Where the megakernel's workgroups were last seen. Allocates.

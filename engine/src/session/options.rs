@@ -61,7 +61,7 @@ pub struct SessionOptions {
     pub output_entries: u32,
     /// Where the output ring lies: [`Heap::Host`], or [`Heap::HostVisible`] for VRAM.
     pub output_heap: Heap,
-    /// How long nothing may move while requests run before the session counts as hung.
+    /// How long nothing may move while requests run before the session counts as hung; it is told before twice that time.
     pub hang_after: Duration,
     /// Shuffles the pages of the cache with this seed; no result depends on it.
     pub page_order_seed: Option<u64>,
