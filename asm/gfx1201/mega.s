@@ -144,9 +144,11 @@
 	s_cbranch_scc0 .Lpublished
 	v_mov_b32_e32 v1, 0
 .Llook_step:
-	global_load_b128 v[2:5], v1, s[STEP_VA:STEP_VA+1] scope:SCOPE_DEV
+	// Both are flags of their own: each is loaded by itself, as PLAN stores it.
+	global_load_b32 v2, v1, s[STEP_VA:STEP_VA+1] scope:SCOPE_DEV
+	global_load_b32 v3, v1, s[STEP_VA:STEP_VA+1] offset:STEP_FLAGS scope:SCOPE_DEV
 	s_wait_loadcnt 0x0
-	v_readfirstlane_b32 s4, v5
+	v_readfirstlane_b32 s4, v3
 	s_bitcmp1_b32 s4, 0
 	s_cbranch_scc1 .Lseen
 	v_readfirstlane_b32 s4, v2
@@ -197,6 +199,8 @@
 	v_mov_b32_e32 v2, s76
 	v_mov_b32_e32 v3, s77
 	v_mov_b32_e32 v4, s78
+	// The last task's signal may be under way still: a store of system scope wants nothing outstanding.
+	s_wait_storecnt 0x0
 	global_store_b96 v1, v[2:4], s[24:25] scope:SCOPE_SYS
 	s_mov_b32 exec_lo, -1
 	s_cmp_eq_u32 s19, 0

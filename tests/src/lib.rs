@@ -7,6 +7,7 @@
 
 pub mod assembly;
 pub mod workload;
+pub mod serving;
 
 use serde::Deserialize;
 use std::path::{Path, PathBuf};

@@ -14,11 +14,13 @@
 
 mod error;
 mod options;
+mod recovery;
 mod request;
 mod tape;
 
 pub use error::{SessionError, Standing};
 pub use options::{Mode, SessionOptions};
+pub use recovery::Unfinished;
 pub use request::{Handle, Request};
 pub use zrt_asm::session::FinishReason;
 
@@ -27,6 +29,7 @@ use crate::executor::resident::{Progress, Resident};
 use crate::memory_plan::{AllocationId, Capacity};
 use crate::model::Model;
 use crate::plan::ExecutionPlan;
+use crate::sampling::Sampling;
 use request::{Leaving, Place, Record};
 use std::mem::offset_of;
 use std::num::NonZeroU32;
@@ -47,9 +50,6 @@ use zrt_ring::token_ring::{
 
 /// Pages that a request holds beyond those that its known tokens fill.
 const PAGES_AHEAD: usize = 1;
-/// How long nothing may move while requests run before the session counts as hung. Generous: the virtual device shares
-/// the host's cores.
-pub const HANG_AFTER: Duration = Duration::from_secs(30);
 /// How long a hung or faulted device is asked for what the driver knows.
 const DIAGNOSIS_DEADLINE: Duration = Duration::from_millis(10);
 
@@ -90,27 +90,29 @@ impl Default for Event {
     }
 }
 
-/// What is left of a request after its session was lost: what to submit to the next one.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Unfinished {
-    /// Its handle in the lost session.
-    pub handle: Handle,
-    /// Every token that was known, delivered ones included.
-    pub tokens: Vec<u32>,
-    /// Tokens that may still be generated.
-    pub tokens_left: u32,
-}
-
 /// What the megakernel needs besides the resident model.
 struct Mega {
     // Named by packets in flight: they live as long as the session.
-    _tape: Buffer,
-    _counters: Buffer,
+    tape: Buffer,
+    counters: Buffer,
     breadcrumbs: Buffer,
     _block: Buffer,
-    _kernel: Kernel,
-    _graph: Graph,
-    ticket: Ticket,
+    kernel: Kernel,
+    graph: Graph,
+    /// `None` until the kernel is started.
+    ticket: Option<Ticket>,
+}
+
+/// What the megakernel reads, and the device that holds it: for tests that change it.
+pub struct MegaParts<'a> {
+    /// The tape: a [`TapeEntry`] for each task but PLAN, in the order of [`Resident::tasks`] from the second on.
+    pub tape: &'a Buffer,
+    /// Workgroups that have ended steps, then, from [`COUNTERS_OFFSET`], a counter for each task.
+    pub counters: &'a Buffer,
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// The device.
+    pub device: &'a mut Device,
 }
 
 /// How steps are run.
@@ -138,11 +140,25 @@ pub struct Session {
     next_age: u64,
     moved: Instant,
     last_seen: (u32, u32),
+    last_standings: Vec<Standing>,
 }
 
 impl Session {
     /// Makes the model resident and starts.
     pub fn open(
+        device: Device,
+        model: &Model,
+        options: &SessionOptions,
+        progress: Progress<'_>,
+    ) -> Result<Session, SessionError> {
+        let mut session = Session::prepare(device, model, options, progress)?;
+        session.start()?;
+        Ok(session)
+    }
+
+    /// The same without starting the megakernel: for tests that watch or change its memory before it runs. Requests may be
+    /// submitted; they run from [`Session::start`] on.
+    pub fn prepare(
         device: Device,
         model: &Model,
         options: &SessionOptions,
@@ -202,34 +218,61 @@ impl Session {
             next_age: 0,
             moved: Instant::now(),
             last_seen: (0, 0),
+            last_standings: Vec::new(),
             options: options.clone(),
             resident,
         })
+    }
+
+    /// Starts the megakernel, where it is the one that runs steps and was not started yet.
+    pub fn start(&mut self) -> Result<(), SessionError> {
+        if let Drive::Mega(mega) = &mut self.drive
+            && mega.ticket.is_none()
+        {
+            mega.ticket = Some(self.resident.device.submit(&mega.graph)?);
+            self.moved = Instant::now();
+        }
+        Ok(())
     }
 
     /// Hands a request over. [`SessionError::Full`] where it can neither run nor wait now.
     pub fn submit(&mut self, request: &Request<'_>) -> Result<Handle, SessionError> {
         let sampling = request.sampling.validate()?;
         self.check_request(request)?;
+        let prompt_length = request.prompt.len();
+        let limit = (prompt_length as u32).saturating_add(request.tokens_max);
+        let index = self.enqueue(request.prompt, prompt_length, limit, sampling, request.stops)?;
+        let handle = self.records[index].handle;
+        self.admit()?;
+        Ok(Handle(handle))
+    }
+
+    /// Takes a record for a request that waits from now on; its index.
+    fn enqueue(
+        &mut self,
+        tokens: &[u32],
+        prompt_length: usize,
+        limit: u32,
+        sampling: Sampling,
+        stops: &[u32],
+    ) -> Result<usize, SessionError> {
         let free = self.records.iter().position(|record| record.place == Place::Nowhere);
         let index = free.ok_or(SessionError::Full { waiting_max: self.options.waiting_max })?;
-        let handle = self.next_handle;
-        self.next_handle += 1;
         let record = &mut self.records[index];
-        record.handle = handle;
+        record.handle = self.next_handle;
+        self.next_handle += 1;
         record.tokens.clear();
-        record.tokens.extend_from_slice(request.prompt);
-        record.prompt_length = request.prompt.len() as u32;
-        record.limit = record.prompt_length.saturating_add(request.tokens_max).min(self.options.context);
+        record.tokens.extend_from_slice(tokens);
+        record.prompt_length = prompt_length as u32;
+        record.limit = limit.min(self.options.context);
         record.sampling = sampling;
         record.stops = [u32::MAX; STOP_TOKENS_MAX];
-        record.stops[..request.stops.len()].copy_from_slice(request.stops);
+        record.stops[..stops.len()].copy_from_slice(stops);
         record.leaving = Leaving::No;
         record.place = Place::Waiting;
         record.age = self.next_age;
         self.next_age += 1;
-        self.admit()?;
-        Ok(Handle(handle))
+        Ok(index)
     }
 
     /// Takes events, at most as many as fit; the answer is their number. Does not wait.
@@ -321,17 +364,6 @@ impl Session {
         Ok(&self.records[self.find(handle)?].tokens)
     }
 
-    /// Requests that have not ended, with what is needed to go on elsewhere. Allocates.
-    pub fn unfinished(&self) -> Vec<Unfinished> {
-        let left = self.records.iter().filter(|record| record.place != Place::Nowhere);
-        left.map(|record| Unfinished {
-            handle: Handle(record.handle),
-            tokens: record.tokens.clone(),
-            tokens_left: record.limit - record.tokens.len() as u32,
-        })
-        .collect()
-    }
-
     /// Counts all pages anew: clean unless a page has leaked.
     pub fn audit(&self) -> Audit {
         self.pages.audit()
@@ -340,6 +372,13 @@ impl Session {
     /// The resident model and its device: for reports and tests.
     pub fn resident(&mut self) -> &mut Resident {
         &mut self.resident
+    }
+
+    /// What the megakernel reads; `None` in the other modes.
+    pub fn mega_parts(&mut self) -> Option<MegaParts<'_>> {
+        let Drive::Mega(mega) = &self.drive else { return None };
+        let (tape, counters, kernel) = (&mega.tape, &mega.counters, &mega.kernel);
+        Some(MegaParts { tape, counters, kernel, device: &mut self.resident.device })
     }
 
     /// What PLAN last told: how far the device is.
@@ -355,28 +394,39 @@ impl Session {
 
     /// Lets the device leave when every request has ended, and waits for it; the device can then be used again.
     pub fn close(mut self, deadline: Duration) -> Result<Device, SessionError> {
-        if let Drive::Mega(mega) = &self.drive {
-            let ticket = mega.ticket;
+        if matches!(&self.drive, Drive::Mega(mega) if mega.ticket.is_some()) {
             self.input.push(&InputEntry::new(InputKind::Drain))?;
             self.resident.device.flush();
+        }
+        // The step that told the last end still runs, on memory that goes with the session.
+        if let Some(ticket) = self.ticket() {
             self.resident.device.wait(ticket, deadline)?;
         }
         Ok(self.resident.device)
     }
 
     fn check_request(&self, request: &Request<'_>) -> Result<(), SessionError> {
-        let max = self.options.context - 1;
-        if request.prompt.is_empty() || request.prompt.len() > max as usize {
-            return Err(SessionError::Prompt { tokens: request.prompt.len(), max });
-        }
         if request.tokens_max == 0 {
             return Err(SessionError::TokensMax { tokens: 0 });
         }
-        if request.stops.len() > STOP_TOKENS_MAX {
-            return Err(SessionError::Stops { count: request.stops.len(), max: STOP_TOKENS_MAX });
+        self.check_stops(request.stops)?;
+        self.check_tokens(request.prompt)
+    }
+
+    fn check_stops(&self, stops: &[u32]) -> Result<(), SessionError> {
+        match stops.len() {
+            0..=STOP_TOKENS_MAX => Ok(()),
+            count => Err(SessionError::Stops { count, max: STOP_TOKENS_MAX }),
+        }
+    }
+
+    fn check_tokens(&self, tokens: &[u32]) -> Result<(), SessionError> {
+        let max = self.options.context - 1;
+        if tokens.is_empty() || tokens.len() > max as usize {
+            return Err(SessionError::Prompt { tokens: tokens.len(), max });
         }
         let vocabulary = self.resident.plan.config.vocabulary;
-        match request.prompt.iter().find(|token| **token >= vocabulary) {
+        match tokens.iter().find(|token| **token >= vocabulary) {
             Some(token) => Err(SessionError::Token { token: *token, vocabulary }),
             None => Ok(()),
         }
@@ -439,15 +489,18 @@ impl Session {
         Ok(Some(Event::Finished { handle, reason }))
     }
 
-    /// Requests that were cancelled before they got a slot.
+    /// Requests that ended before they got a slot: cancelled ones, and those that were already complete.
     fn finish_waiting(&mut self, events: &mut [Event]) -> usize {
         let mut count = 0;
         for record in &mut self.records {
-            if count < events.len() && record.place == Place::Waiting && record.leaving == Leaving::Cancelled
-            {
+            let reason = match record.leaving {
+                Leaving::Cancelled => FinishReason::Cancelled,
+                Leaving::Complete(reason) => reason,
+                _ => continue,
+            };
+            if count < events.len() && record.place == Place::Waiting {
                 record.place = Place::Nowhere;
-                events[count] =
-                    Event::Finished { handle: Handle(record.handle), reason: FinishReason::Cancelled };
+                events[count] = Event::Finished { handle: Handle(record.handle), reason };
                 count += 1;
             }
         }
@@ -601,7 +654,7 @@ impl Session {
         Ok(())
     }
 
-    /// Tells a hang from idleness: requests run, and neither events nor steps nor PLAN's looks go on.
+    /// Tells a hang from idleness: requests run, and neither events nor steps nor PLAN's looks nor workgroups go on.
     fn watch(&mut self, has_events: bool) -> Result<(), SessionError> {
         let view = mapped(self.resident.buffer(AllocationId::Status))?;
         let seen = (view.load_u32(offset_of!(Status, heartbeat)), view.load_u32(offset_of!(Status, epoch)));
@@ -612,20 +665,31 @@ impl Session {
             return Ok(());
         }
         let waited = self.moved.elapsed();
-        if waited < HANG_AFTER {
+        if waited < self.options.hang_after {
             return Ok(());
         }
-        let ticket = match &self.drive {
-            Drive::Mega(mega) => Some(mega.ticket),
-            Drive::Graph { in_flight, .. } | Drive::Dispatch { in_flight, .. } => *in_flight,
-        };
-        if let Some(ticket) = ticket
+        if let Some(ticket) = self.ticket()
             && let Err(error) = self.resident.device.wait(ticket, DIAGNOSIS_DEADLINE)
             && self.resident.device.is_lost()
         {
             return Err(error.into());
         }
-        Err(SessionError::Hang { waited, active, groups: self.standings()? })
+        // A long step is no hang: its workgroups come from task to task.
+        let groups = self.standings()?;
+        if groups != self.last_standings {
+            self.last_standings = groups;
+            self.moved = Instant::now();
+            return Ok(());
+        }
+        Err(SessionError::Hang { waited, active, groups })
+    }
+
+    /// The submission that is waited for, where there is one.
+    fn ticket(&self) -> Option<Ticket> {
+        match &self.drive {
+            Drive::Mega(mega) => mega.ticket,
+            Drive::Graph { in_flight, .. } | Drive::Dispatch { in_flight, .. } => *in_flight,
+        }
     }
 
     /// Where the megakernel's workgroups were last seen. Allocates.
@@ -702,7 +766,7 @@ fn drive(resident: &mut Resident, options: &SessionOptions) -> Result<Drive, Ses
             let graphs = each.collect::<Result<Vec<_>, _>>()?;
             Ok(Drive::Dispatch { graphs, in_flight: None })
         }
-        Mode::Mega => Ok(Drive::Mega(Box::new(start_mega(resident, groups, units)?))),
+        Mode::Mega => Ok(Drive::Mega(Box::new(prepare_mega(resident, groups, units)?))),
     }
 }
 
@@ -716,7 +780,7 @@ fn check_groups(needs: &GroupNeeds, groups: u32, units: u32) -> Result<(), Sessi
     Err(SessionError::Groups { groups, resident, per_unit, units })
 }
 
-fn start_mega(resident: &mut Resident, groups: u32, units: u32) -> Result<Mega, SessionError> {
+fn prepare_mega(resident: &mut Resident, groups: u32, units: u32) -> Result<Mega, SessionError> {
     let container = zrt_asm::blob("mega").unwrap_or_default();
     let parsed = zrt_isa::zrt::Kernel::parse(container).map_err(zrt_device::DeviceError::from)?;
     let needs = GroupNeeds {
@@ -756,14 +820,5 @@ fn start_mega(resident: &mut Resident, groups: u32, units: u32) -> Result<Mega, 
     let mut recorder = device.recorder(1)?;
     recorder.dispatch(&kernel, parameters.va, [groups, 1, 1])?;
     let graph = recorder.finish()?;
-    let ticket = device.submit(&graph)?;
-    Ok(Mega {
-        _tape: tape,
-        _counters: counters,
-        breadcrumbs,
-        _block: parameters,
-        _kernel: kernel,
-        _graph: graph,
-        ticket,
-    })
+    Ok(Mega { tape, counters, breadcrumbs, _block: parameters, kernel, graph, ticket: None })
 }

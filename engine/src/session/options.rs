@@ -1,6 +1,7 @@
 //! What a session is asked for.
 
 use crate::kv_format::KvFormat;
+use std::time::Duration;
 use zrt_asm::session::{ROWS_MAX, SLOTS_MAX};
 use zrt_mem::Heap;
 
@@ -60,6 +61,8 @@ pub struct SessionOptions {
     pub output_entries: u32,
     /// Where the output ring lies: [`Heap::Host`], or [`Heap::HostVisible`] for VRAM.
     pub output_heap: Heap,
+    /// How long nothing may move while requests run before the session counts as hung; it is told before twice that time.
+    pub hang_after: Duration,
     /// Shuffles the pages of the cache with this seed; no result depends on it.
     pub page_order_seed: Option<u64>,
 }
@@ -78,6 +81,8 @@ impl Default for SessionOptions {
             input_entries: 256,
             output_entries: 512,
             output_heap: Heap::Host,
+            // Generous: the virtual device shares the host's cores.
+            hang_after: Duration::from_secs(30),
             page_order_seed: None,
         }
     }

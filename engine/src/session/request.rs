@@ -3,7 +3,7 @@
 //! Contract: all memory is reserved when the table is made; nothing here allocates afterwards.
 
 use crate::sampling::Sampling;
-use zrt_asm::session::STOP_TOKENS_MAX;
+use zrt_asm::session::{FinishReason, STOP_TOKENS_MAX};
 
 /// What a user asks for.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +47,8 @@ pub(super) enum Leaving {
     Parking,
     /// It gives its slot and pages back and waits again.
     Requeued,
+    /// It had come to its end when it was submitted again.
+    Complete(FinishReason),
 }
 
 /// One request.

@@ -1,0 +1,129 @@
+//! What cases of sessions share: requests with what the oracle gives them, running them, sessions on a device that checks.
+//!
+//! Contract: expected tokens come from the oracle alone. [`Told::run`] fails the case where an event is not one that a
+//! request may get; an error of the session is the caller's.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use zrt_device::{Device, OpenOptions, VirtualOptions, virtual_config};
+use zrt_engine::model::Model;
+use zrt_engine::oracle::Oracle;
+use zrt_engine::sampling::SamplingOptions;
+use zrt_engine::session::{Event, Handle, Request, Session, SessionError, SessionOptions};
+use zrt_vgpu::VirtualGpu;
+
+/// Longest that a case's session may take.
+const DEADLINE: Duration = Duration::from_secs(300);
+/// How long a poll that found nothing waits: the device needs the core more.
+const NAP: Duration = Duration::from_micros(50);
+
+/// A request of a case.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The prompt.
+    pub prompt: Vec<u32>,
+    /// Tokens at most.
+    pub tokens_max: u32,
+    /// How tokens are drawn.
+    pub sampling: SamplingOptions,
+}
+
+impl Asked {
+    /// The largest logit wins.
+    pub fn greedy(prompt: impl IntoIterator<Item = u32>, tokens_max: u32) -> Asked {
+        Asked { prompt: prompt.into_iter().collect(), tokens_max, sampling: SamplingOptions::default() }
+    }
+
+    /// With every option of the sampler.
+    pub fn sampled(prompt: impl IntoIterator<Item = u32>, tokens_max: u32, seed: u64) -> Asked {
+        let sampling = SamplingOptions {
+            temperature: 0.9,
+            top_k: 40,
+            top_p: 0.9,
+            repetition_penalty: 1.1,
+            penalty_window: 32,
+            seed,
+        };
+        Asked { prompt: prompt.into_iter().collect(), tokens_max, sampling }
+    }
+
+    /// Hands it over.
+    pub fn submit(&self, session: &mut Session) -> Handle {
+        let Asked { prompt, tokens_max, sampling } = self;
+        let request = Request { prompt, tokens_max: *tokens_max, sampling: *sampling, stops: &[] };
+        session.submit(&request).expect("there is room")
+    }
+
+    /// What the oracle gives it.
+    pub fn expected(&self, oracle: &mut Oracle) -> Vec<u32> {
+        let sampling = self.sampling.validate().expect("in range");
+        oracle.complete(&self.prompt, self.tokens_max, &sampling, &[]).expect("the oracle runs")
+    }
+}
+
+/// What the oracle gives each.
+pub fn expected(model: &Model, context: u32, asked: &[Asked]) -> Vec<Vec<u32>> {
+    let mut oracle = Oracle::new(model, context).expect("the oracle takes the model");
+    asked.iter().map(|one| one.expected(&mut oracle)).collect()
+}
+
+/// What the requests of a case were told, by their order.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// Tokens of each.
+    pub tokens: Vec<Vec<u32>>,
+    /// Ends of each.
+    pub ends: Vec<u32>,
+}
+
+impl Told {
+    /// Nothing yet.
+    pub fn new(count: usize) -> Told {
+        Told { tokens: vec![Vec::new(); count], ends: vec![0; count] }
+    }
+
+    /// Polls once; true where something came.
+    pub fn poll(&mut self, session: &mut Session, handles: &[Handle]) -> Result<bool, SessionError> {
+        let mut events = [Event::default(); 16];
+        let count = session.poll(&mut events)?;
+        let at = |handle: &Handle| handles.iter().position(|one| one == handle).expect("a known handle");
+        for event in &events[..count] {
+            match event {
+                Event::Token { handle, token, .. } => self.tokens[at(handle)].push(*token),
+                Event::Finished { handle, .. } => self.ends[at(handle)] += 1,
+                Event::Parked { handle } => panic!("{handle:?} was not asked to park"),
+            }
+        }
+        if count == 0 {
+            std::thread::sleep(NAP);
+        }
+        Ok(count > 0)
+    }
+
+    /// Polls until every request has ended.
+    pub fn run(&mut self, session: &mut Session, handles: &[Handle]) -> Result<(), SessionError> {
+        let start = Instant::now();
+        while session.unfinished_count() > 0 {
+            assert!(start.elapsed() < DEADLINE, "the session does not end: {:?}", session.standings());
+            self.poll(session, handles)?;
+        }
+        assert!(session.audit().is_clean(), "pages leak: {:?}", session.audit());
+        Ok(())
+    }
+}
+
+/// A session whose steps are not started, on a device that checks and that knows every allocation: an access outside of
+/// all is a finding.
+pub fn checked_session(model: &Model, options: &SessionOptions, seed: u64) -> Session {
+    let virtual_device =
+        VirtualOptions { check: true, scheduler_seed: Some(seed), ..VirtualOptions::default() };
+    let open = OpenOptions { virtual_device, ..OpenOptions::default() };
+    let gpu: Arc<VirtualGpu> = VirtualGpu::new(virtual_config(&open)).expect("powers up");
+    let device = Device::open_over(gpu.clone(), true, &open).expect("opens");
+    let mut session =
+        Session::prepare(device, model, options, &mut |_, _| {}).expect("the model becomes resident");
+    for (name, va, len) in session.resident().device.allocations() {
+        gpu.watch_region(&name, va.0, len.0);
+    }
+    session
+}

@@ -1,0 +1,194 @@
+//! The megakernel under the checking mode (no finding and the oracle's tokens on every schedule), its number of
+//! workgroups, and how soon a cancel counts.
+
+use std::mem::offset_of;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+use zrt_asm::session::{COUNTERS_OFFSET, TapeEntry};
+use zrt_device::{Device, DeviceChoice, OpenOptions};
+use zrt_engine::kv_format::KvFormat;
+use zrt_engine::memory_plan::AllocationId;
+use zrt_engine::session::{Mode, Session, SessionError, SessionOptions};
+use zrt_mem::ByteLen;
+use zrt_tests::serving::{Asked, Told, checked_session, expected};
+use zrt_tests::{find, load};
+
+const CONTEXT: u32 = 48;
+/// Longest that a device may take to leave, or to reach where it is awaited.
+const LEAVE: Duration = Duration::from_secs(30);
+/// A dword between the count of ended steps and the first task's counter, which nobody reads.
+const SPARE: u32 = 128;
+
+fn options(mode: Mode, groups: u32) -> SessionOptions {
+    SessionOptions {
+        mode,
+        groups: Some(groups),
+        slots: 2,
+        waiting_max: 2,
+        context: CONTEXT,
+        chunk_rows: 5,
+        output_entries: 128,
+        page_order_seed: Some(3),
+        ..SessionOptions::default()
+    }
+}
+
+/// Runs requests with a number of workgroups on each of the schedules.
+fn check(name: &str, mode: Mode, groups: u32, seeds: Range<u64>, asked: &[Asked]) {
+    let Some(path) = find(&format!("{name}.gguf")) else { return };
+    let model = load(&path);
+    let expected = expected(&model, CONTEXT, asked);
+    for seed in seeds {
+        let started = Instant::now();
+        let mut session = checked_session(&model, &options(mode, groups), seed);
+        session.start().expect("starts");
+        let handles: Vec<_> = asked.iter().map(|one| one.submit(&mut session)).collect();
+        let mut told = Told::new(asked.len());
+        told.run(&mut session, &handles).expect("the session runs");
+        let device = session.close(LEAVE).expect("the device leaves");
+        let findings = device.findings().expect("readable");
+        let instructions = device.counters().expect("readable").wave_instructions.unwrap_or(0);
+        let run = format!("{name}, {mode:?}, {groups} workgroups, seed {seed}");
+        eprintln!("{run}: {instructions} wave instructions in {:?}", started.elapsed());
+        let all = || findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        assert!(findings.is_empty(), "{run}: {} findings:\n{}", findings.len(), all());
+        assert_eq!(told.tokens, expected, "{run}");
+    }
+}
+
+/// More than there are slots, one longer than a chunk, greedy and sampled.
+fn three() -> [Asked; 3] {
+    [Asked::greedy([1, 261], 2), Asked::sampled(1..8, 1, 7), Asked::sampled([5], 1, 8)]
+}
+
+const SMALL: &str = "stories260K-ff192-Q4_0";
+
+#[test]
+fn one_workgroup_is_clean() {
+    check(SMALL, Mode::Mega, 1, 0..2, &three());
+}
+
+#[test]
+fn three_workgroups_are_clean() {
+    check(SMALL, Mode::Mega, 3, 2..6, &three());
+}
+
+#[test]
+fn six_workgroups_are_clean() {
+    check(SMALL, Mode::Mega, 6, 6..8, &three());
+}
+
+#[test]
+fn one_submission_for_each_step_is_clean() {
+    check(SMALL, Mode::Graph, 3, 0..2, &three());
+}
+
+#[test]
+fn a_model_with_norms_of_query_and_key_is_clean() {
+    let asked = [Asked::greedy([1, 261], 2), Asked::sampled([5], 1, 8)];
+    check("tales-qwen3-Q4_0", Mode::Mega, 3, 0..1, &asked);
+    check("tales-qwen3-Q4_0", Mode::Graph, 3, 1..2, &asked);
+}
+
+fn open(options: &SessionOptions) -> Result<Session, SessionError> {
+    let model = load(&find("tales-qwen3-Q4_0.gguf").expect("the model is in the repository"));
+    let device = Device::open(DeviceChoice::Virtual, &OpenOptions::default()).expect("opens");
+    Session::prepare(device, &model, options, &mut |_, _| {})
+}
+
+#[test]
+fn more_workgroups_than_are_resident_are_refused() {
+    let Err(error) = open(&options(Mode::Mega, 1 << 20)) else { panic!("it opened") };
+    let SessionError::Groups { groups, resident, per_unit, units } = &error else { panic!("{error}") };
+    assert_eq!((*groups, *units, *resident), (1 << 20, 64, 64 * per_unit));
+    let says = error.to_string();
+    assert!(says.contains("are resident at once") && says.contains("wait for each other"), "{says}");
+    let Err(error) = open(&options(Mode::Mega, resident + 1)) else { panic!("it opened") };
+    assert!(matches!(error, SessionError::Groups { .. }), "{error}");
+    assert!(open(&options(Mode::Mega, *resident)).is_ok(), "as many as are resident");
+}
+
+#[test]
+fn a_workgroup_for_each_compute_unit_runs() {
+    let model = load(&find("tales-qwen3-Q4_0.gguf").expect("the model is in the repository"));
+    let asked = three();
+    let mut session = open(&SessionOptions { groups: None, ..options(Mode::Mega, 1) }).expect("opens");
+    session.start().expect("starts");
+    let handles: Vec<_> = asked.iter().map(|one| one.submit(&mut session)).collect();
+    let mut told = Told::new(asked.len());
+    told.run(&mut session, &handles).expect("the session runs");
+    assert_eq!(told.tokens, expected(&model, CONTEXT, &asked));
+    // This model has no task of 64 units; its tasks of 32 units reach half of the workgroups.
+    let standings = session.standings().expect("readable");
+    assert!(standings.iter().any(|one| one.group >= 16), "the work is shared: {standings:?}");
+    session.close(LEAVE).expect("the device leaves");
+}
+
+/// The step is stopped in layer 1, before the cancels for layer 2 are looked at: the first task of layer 1 signals where
+/// nobody looks. Then one of two requests is cancelled and the step goes on. Layers 0 and 1 have stored its keys, the
+/// layers behind have not.
+#[test]
+fn a_cancel_counts_from_the_next_layer_on() {
+    let model = load(&find("tales-qwen3-Q4_0.gguf").expect("the model is in the repository"));
+    let asked = [Asked::greedy(1..12, 3), Asked::greedy(20..29, 3)];
+    let mut session = open(&SessionOptions { chunk_rows: 40, ..options(Mode::Mega, 2) }).expect("opens");
+    let resident = session.resident();
+    let pool_len = resident.memory.allocations.iter().find(|one| one.id == AllocationId::KvPool);
+    let pool_len = pool_len.expect("there is a cache").len.0 as usize;
+    resident.upload(AllocationId::KvPool, 0, &vec![0xab; pool_len]).expect("uploads");
+    let boundary_of = |session: &mut Session, layer: usize| {
+        let tasks = session.resident().tasks.iter().enumerate();
+        tasks.filter(|(_, task)| task.kernel == "boundary").nth(layer - 1).expect("a boundary for each").0
+    };
+    let boundary = boundary_of(&mut session, 2);
+    let task = boundary - 1;
+    let signal_at = ByteLen(((task - 1) * size_of::<TapeEntry>() + offset_of!(TapeEntry, signal)) as u64);
+    let parts = session.mega_parts().expect("the megakernel runs");
+    let mut signal = [0; 4];
+    parts.device.download(parts.tape, signal_at, &mut signal).expect("readable");
+    assert_eq!(u32::from_le_bytes(signal), COUNTERS_OFFSET + task as u32 * 4);
+    parts.device.upload(parts.tape, signal_at, &SPARE.to_le_bytes()).expect("writable");
+
+    let handles: Vec<_> = asked.iter().map(|one| one.submit(&mut session)).collect();
+    session.start().expect("starts");
+    let start = Instant::now();
+    let mut told = Told::new(2);
+    loop {
+        told.poll(&mut session, &handles).expect("the session runs");
+        let standings = session.standings().expect("readable");
+        if standings.len() == 2 && standings.iter().all(|one| one.task as usize > task) {
+            break;
+        }
+        assert!(start.elapsed() < LEAVE, "the step does not come to layer 1: {standings:?}");
+    }
+    session.cancel(handles[1]).expect("it runs");
+    let parts = session.mega_parts().expect("the megakernel runs");
+    let mut done = [0; 4];
+    parts.device.download(parts.counters, ByteLen(SPARE.into()), &mut done).expect("readable");
+    parts.device.upload(parts.tape, signal_at, &signal).expect("writable");
+    let counter = ByteLen(u32::from_le_bytes(signal).into());
+    parts.device.upload(parts.counters, counter, &done).expect("writable");
+    told.run(&mut session, &handles).expect("the session runs");
+
+    assert_eq!(told.tokens, [expected(&model, CONTEXT, &asked)[0].clone(), Vec::new()]);
+    // Slot 1's first page, one layer after another: were its rows' keys stored?
+    let resident = session.resident();
+    let row_elements = resident.plan.config.kv_elements();
+    let mut page = [0; 4];
+    let page_at = u64::from(resident.memory.pages_per_slot) * 4;
+    resident.download(AllocationId::Pages, page_at, &mut page).expect("readable");
+    let page = u64::from(u32::from_le_bytes(page));
+    let mut keys = vec![0; asked[1].prompt.len() * KvFormat::F32.row_bytes(row_elements) as usize];
+    let stored: Vec<bool> = (0..resident.plan.config.layers)
+        .map(|layer| {
+            let at = page * resident.memory.page_bytes
+                + u64::from(layer) * KvFormat::F32.layer_bytes(row_elements);
+            resident.download(AllocationId::KvPool, at, &mut keys).expect("readable");
+            keys.iter().any(|byte| *byte != 0xab)
+        })
+        .collect();
+    let wanted: Vec<bool> = (0..stored.len()).map(|layer| layer < 2).collect();
+    assert!(stored.len() > 2, "the model has layers behind");
+    assert_eq!(stored, wanted, "layers that have worked on the cancelled request");
+    session.close(LEAVE).expect("the device leaves");
+}
