@@ -207,7 +207,7 @@ fn bench_of_sessions_counts_what_each_mode_submits() {
             "graph" => assert!(count("submissions") >= count("steps") && count("spins") == 0, "{record}"),
             _ => assert!(count("submissions") > 100 * count("steps"), "one for each task: {record}"),
         }
-        let share = &record["spin_share_max"];
+        let share = &record["spin_share_min"];
         assert_eq!(share.is_null(), record["mode"] != "mega");
         assert!(share.is_null() || (0.0..1.0).contains(&share.as_f64().unwrap()), "{record}");
     }
