@@ -179,7 +179,8 @@
 	s_cmp_eq_u32 s8, -1
 	s_cbranch_scc1 .Lstep_end
 	s_mov_b64 s[0:1], s[10:11]
-	ROWS_HEAD
+	ROWS_HEADER
+	ROWS_COUNT
 	ROWS_FACTOR ROW_FACTOR, ROW_SET
 	UNITS_BEGIN .Lpass
 	FIRST_WAVE

@@ -344,4 +344,9 @@ pub const LAYOUTS: &[Layout] = &[
     Breadcrumb::LAYOUT,
 ];
 
-const _: () = assert!(size_of::<SlotState>() == 128 && size_of::<Control>() == 64 && size_of::<TapeEntry>() == 64 && size_of::<Step>() % 256 == 0);
+const _: () = assert!(
+    size_of::<SlotState>() == 128
+        && size_of::<Control>() == 64
+        && size_of::<TapeEntry>() == 64
+        && size_of::<Step>() % 256 == 0
+);

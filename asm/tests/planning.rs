@@ -93,7 +93,7 @@ impl Memory {
         self.same("page", block.pages_va, &world.pages)?;
         self.same("token", block.tokens_va, &world.tokens)?;
         let (step_va, step) = (block.header.step_va, &world.step);
-        self.same("step, dword", step_va, &<[u32; 64]>::read_from_bytes(&step.as_bytes()[..256]).unwrap())?;
+        self.same("step, dword", step_va, &<[u32; 64]>::read_from_bytes(&step.as_bytes()[..256]).expect("its size"))?;
         self.same("row", step_va + 256, &step.row)?;
         self.same("output", step_va + 256 + size_of_val(&step.row) as u64, &step.output)?;
         // What only the host writes.
@@ -110,7 +110,7 @@ impl Memory {
     {
         let bytes = self.device.bytes_at(va, size_of_val(expected));
         for (number, (found, expected)) in bytes.chunks(size_of::<T>()).zip(expected).enumerate() {
-            let found = T::read_from_bytes(found).unwrap();
+            let found = T::read_from_bytes(found).expect("its size");
             if found != *expected {
                 return Err(format!("{what} {number} is {found:x?}, expected {expected:x?}"));
             }
@@ -269,6 +269,7 @@ fn random_hosts_see_what_the_model_says() {
             "cancelled while parked",
             "preempted",
             "preemption after the pending event",
+            "no row before it is parked",
             "ended by a stop token",
             "stop and length at once",
             "ended by length",

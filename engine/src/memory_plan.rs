@@ -5,10 +5,10 @@
 
 use crate::executor::ExecutorError;
 use crate::executor::layout::WeightLayout;
+use crate::kv_format::KvFormat;
 use crate::model::{Model, WeightClass, WeightId};
 use crate::plan::ExecutionPlan;
 use std::collections::BTreeMap;
-use crate::kv_format::KvFormat;
 use zrt_asm::params::PARAMETER_BYTES_MAX;
 use zrt_asm::session::{self, PAGE_TOKENS, SLOTS_MAX, STOP_TOKENS_MAX, SlotState};
 use zrt_mem::heap::{REGION_ALIGNMENT, Region, RegionPlanner};

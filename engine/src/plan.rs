@@ -80,7 +80,8 @@ impl ExecutionPlan {
         order.sort_by_key(|index| lifetimes[*index].first);
         let mut places = vec![Place::Logits; graph.values.len()];
         for index in order.into_iter().filter(|index| Some(ValueId(*index as u32)) != logits) {
-            places[index] = Place::Activations(placer.place(lifetimes[index], value_len(&graph.values[index], rows)));
+            places[index] =
+                Place::Activations(placer.place(lifetimes[index], value_len(&graph.values[index], rows)));
         }
         let values: Vec<(Value, Place)> = graph.values.iter().cloned().zip(places).collect();
         let instructions = with_barriers(&graph.nodes, &values);

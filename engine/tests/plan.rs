@@ -2,10 +2,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use zrt_engine::gguf::Gguf;
 use zrt_engine::executor::device::DeviceExecutor;
-use zrt_engine::kv_format::KvFormat;
+use zrt_engine::gguf::Gguf;
 use zrt_engine::graph::{Operation, Use};
+use zrt_engine::kv_format::KvFormat;
 use zrt_engine::memory_plan::{AllocationId, MemoryPlan};
 use zrt_engine::model::{Model, WeightClass};
 use zrt_engine::plan::{ExecutionPlan, Place};
@@ -27,9 +27,7 @@ fn touched(plan: &ExecutionPlan, operation: &Operation) -> (Ranges, Ranges) {
     let (mut reads, mut writes) = (Vec::new(), Vec::new());
     for (value, how) in operation.uses() {
         let range = match plan.place(value) {
-            Place::Activations(region) => {
-                (region.offset.0, region.offset.0 + region.len.0)
-            }
+            Place::Activations(region) => (region.offset.0, region.offset.0 + region.len.0),
             Place::Logits => (LOGITS, LOGITS + 1),
         };
         if how != Use::Define {
@@ -134,7 +132,8 @@ fn a_step_has_the_expected_operations_and_barriers() {
 fn weights_of_a_class_share_one_allocation() {
     let model = model("tales-qwen3-Q4_0.gguf");
     let plan = ExecutionPlan::step(&model, 128, 1).expect("planned");
-    let memory = MemoryPlan::new(&model, &plan, &DeviceExecutor::capacity(&plan, KvFormat::F32)).expect("planned");
+    let memory =
+        MemoryPlan::new(&model, &plan, &DeviceExecutor::capacity(&plan, KvFormat::F32)).expect("planned");
     let gate = AllocationId::Weights(WeightClass::Gate);
     let gates: Vec<_> = memory.allocations.iter().filter(|allocation| allocation.id == gate).collect();
     assert_eq!(gates.len(), 1);

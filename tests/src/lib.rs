@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod assembly;
+pub mod workload;
 pub mod serving;
 
 use serde::Deserialize;

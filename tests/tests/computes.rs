@@ -91,8 +91,8 @@ fn a_wrong_constant_in_any_body_is_found_and_named() {
         let mut oracle = Oracle::new(&model, CONTEXT).expect("the oracle takes the model");
         let mut device = virtual_executor(&model, CONTEXT, &OpenOptions::default());
         let operations: BTreeMap<&'static str, &'static str> = device
-            .kernel_names()
-            .zip(device.plan().instructions.iter().map(|one| one.node.operation.name()).collect::<Vec<_>>())
+            .kernels_of_instructions()
+            .map(|(kernel, index)| (kernel, device.plan().instructions[index].node.operation.name()))
             .collect();
         for (kernel, operation) in operations {
             let words = code(&mut device, kernel);

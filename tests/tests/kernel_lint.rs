@@ -27,15 +27,14 @@ fn for_each_kernel(mut check: impl FnMut(&Kernel<'_>)) {
     }
 }
 
-/// Run once, and over and over in one wave, as a program of several bodies runs them.
+/// A wrapper runs its body for unit after unit, so the lint sees every body run again in the same wave. Of the megakernel it
+/// sees what it reaches without following the jump to a body; its bodies are those of the other kernels.
 #[test]
 fn every_kernel_is_clean() {
     let mut lines = Vec::new();
     for_each_kernel(|kernel| {
-        for runs_again in [false, true] {
-            let findings = check_kernel(kernel, runs_again);
-            lines.extend(findings.iter().map(|finding| format!("{}: {finding}", kernel.name)));
-        }
+        let findings = check_kernel(kernel, false);
+        lines.extend(findings.iter().map(|finding| format!("{}: {finding}", kernel.name)));
     });
     lines.dedup();
     assert!(lines.is_empty(), "\n{}", lines.join("\n"));
@@ -61,12 +60,16 @@ fn waits(code: &[u32], entry: usize) -> Vec<(usize, Instruction)> {
 fn a_missing_wait_is_found() {
     let (mut all, mut unmissed) = (0, Vec::new());
     for_each_kernel(|kernel| {
+        // Its bodies are behind a computed jump; they are looked at in the kernels of their own.
+        if kernel.name == "mega" {
+            return;
+        }
         let code: Vec<u32> = kernel.code_dwords().collect();
         let entry = Entry {
             dword: kernel.entry as usize / 4,
             user_sgprs: kernel.user_sgprs,
             wave_size: kernel.wave_size,
-            runs_again: true,
+            runs_again: false,
             is_strict: true,
         };
         for (dword, instruction) in waits(&code, entry.dword) {

@@ -1,12 +1,13 @@
 //! Sessions: every request gets what the oracle gives it alone, in every mode, and nothing is lost.
 
 use std::time::{Duration, Instant};
-use zrt_device::{Device, DeviceChoice, OpenOptions};
+use zrt_device::{Device, DeviceChoice, OpenOptions, VirtualOptions};
 use zrt_engine::model::Model;
 use zrt_engine::oracle::Oracle;
 use zrt_engine::sampling::SamplingOptions;
 use zrt_engine::session::{Event, Handle, Mode, Request, Session, SessionOptions};
 use zrt_engine::validate::validate;
+use zrt_mem::Heap;
 use zrt_tests::{find, load, virtual_executor};
 
 const MODEL: &str = "tales-qwen3-Q4_0.gguf";
@@ -75,6 +76,10 @@ fn requests() -> Vec<(Vec<u32>, u32, SamplingOptions)> {
 }
 
 fn check(mode: Mode, groups: Option<u32>) {
+    check_on(mode, groups, Heap::Host, &OpenOptions::default());
+}
+
+fn check_on(mode: Mode, groups: Option<u32>, output_heap: Heap, open: &OpenOptions) {
     let model = model();
     let options = SessionOptions {
         mode,
@@ -84,14 +89,14 @@ fn check(mode: Mode, groups: Option<u32>) {
         context: 64,
         chunk_rows: 8,
         output_entries: 128,
+        output_heap,
         page_order_seed: Some(3),
         ..SessionOptions::default()
     };
-    let mut session = session(&model, &options, &OpenOptions::default());
+    let mut session = session(&model, &options, open);
     let requests = requests();
     let submit = |(prompt, tokens_max, sampling): &(Vec<u32>, u32, SamplingOptions)| {
-        let request =
-            Request { prompt, tokens_max: *tokens_max, sampling: *sampling, stops: &[] };
+        let request = Request { prompt, tokens_max: *tokens_max, sampling: *sampling, stops: &[] };
         session.submit(&request).expect("there is room")
     };
     let handles: Vec<Handle> = requests.iter().map(submit).collect();
@@ -120,4 +125,12 @@ fn requests_run_in_the_megakernel() {
     for groups in [1, 3, 16] {
         check(Mode::Mega, Some(groups));
     }
+}
+
+/// The output ring in VRAM, and every host-written structure in system memory where the BAR is small.
+#[test]
+fn rings_lie_where_they_are_asked_for_and_where_the_bar_allows() {
+    check_on(Mode::Mega, Some(2), Heap::HostVisible, &OpenOptions::default());
+    let virtual_device = VirtualOptions { small_bar: true, ..VirtualOptions::default() };
+    check_on(Mode::Mega, Some(2), Heap::Host, &OpenOptions { virtual_device, ..OpenOptions::default() });
 }

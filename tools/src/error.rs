@@ -7,6 +7,7 @@ use thiserror::Error;
 use zrt_engine::executor::ExecutorError;
 use zrt_engine::gguf::GgufError;
 use zrt_engine::model::ModelError;
+use zrt_engine::session::SessionError;
 use zrt_engine::tokenizer::TokenizerError;
 use zrt_engine::validate::ValidateError;
 
@@ -52,6 +53,9 @@ pub enum ToolError {
     /// Running failed.
     #[error("the model stopped running")]
     Executor(#[from] ExecutorError),
+    /// A session failed.
+    #[error("the session stopped")]
+    Session(#[from] SessionError),
     /// Oracle and device part, or one of them failed.
     #[error("validation failed")]
     Validate(#[from] ValidateError),
@@ -189,7 +193,10 @@ impl ToolError {
                 "check that the disk is not full"
             }
             ToolError::BadInput { .. } | ToolError::Launch(_) => "",
-            ToolError::Executor(_) | ToolError::Validate(_) | ToolError::Option { .. } => "",
+            ToolError::Session(_)
+            | ToolError::Executor(_)
+            | ToolError::Validate(_)
+            | ToolError::Option { .. } => "",
         }
     }
 }

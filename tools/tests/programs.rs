@@ -173,6 +173,54 @@ fn bench_as_text_shows_the_text_and_the_table() {
 }
 
 #[test]
+fn bench_of_sessions_counts_what_each_mode_submits() {
+    let bench = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_zrt-bench"));
+        command.args(["--scale", "0.01", "--groups", "4", "--device"]).args(arguments);
+        command.output().unwrap()
+    };
+    let records = json(&bench(&["virtual", "--slots", "1,3", "--mode", "dispatch,graph,mega", "--json"]));
+    let records = records.as_array().unwrap();
+    let runs: Vec<(&str, u64)> = records
+        .iter()
+        .map(|record| (record["mode"].as_str().unwrap(), record["slots"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(
+        runs,
+        [("dispatch", 1), ("graph", 1), ("mega", 1), ("dispatch", 3), ("graph", 3), ("mega", 3)]
+    );
+    for record in records {
+        let count = |name: &str| record[name].as_u64().unwrap();
+        // 256 × 0.01, rounded, in each slot: prompt and generated.
+        assert_eq!((count("prompt_tokens"), count("tokens")), (3 * count("slots"), 3 * count("slots")));
+        // The prompt is one step, which makes the first token. Requests may miss each other's first step.
+        assert!(count("steps") >= 3 && count("steps") <= 12, "{record}");
+        assert!(count("first_token_p50_ns") > 0 && count("inter_token_p50_ns") > 0, "{record}");
+        assert!(count("first_token_p95_ns") >= count("first_token_p50_ns"));
+        assert_eq!(
+            count("weight_bytes_per_token"),
+            count("step_weight_bytes") * count("steps") / count("tokens")
+        );
+        assert!(count("wave_instructions") > 0);
+        match record["mode"].as_str().unwrap() {
+            "mega" => assert_eq!((count("submissions"), count("doorbells")), (0, 0), "{record}"),
+            "graph" => assert!(count("submissions") >= count("steps") && count("spins") == 0, "{record}"),
+            _ => assert!(count("submissions") > 100 * count("steps"), "one for each task: {record}"),
+        }
+        let share = &record["spin_share_max"];
+        assert_eq!(share.is_null(), record["mode"] != "mega");
+        assert!(share.is_null() || (0.0..1.0).contains(&share.as_f64().unwrap()), "{record}");
+    }
+
+    let text = String::from_utf8(bench(&["virtual", "--mode", "graph", "--kv", "q8_0"]).stdout).unwrap();
+    assert!(text.contains("| W1 × 0.01 | graph |") && text.contains("| q8_0 |"), "{text}");
+    assert!(text.contains("it says nothing about a real one"), "{text}");
+    let refused = bench(&["cpu"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("use virtual or kfd"));
+}
+
+#[test]
 fn the_virtual_device_agrees_with_the_cpu_and_counts_its_work() {
     let prompt = ["--prompt", "Once upon", "-n", "2", "--json"];
     let verdict = json(&zrt(&[&["validate", "--device", "virtual"], &prompt[..]].concat()));

@@ -351,6 +351,10 @@ fn eligible(world: &World, slot: usize, seen: &mut Seen) -> Option<(u32, u32)> {
         seen.note("held");
         return None;
     }
+    if world.control[slot].preempt_serial == state.serial {
+        seen.note("no row before it is parked");
+        return None;
+    }
     let capacity = state.pages * PAGE_TOKENS;
     if capacity <= state.position {
         seen.note("no page for the position");

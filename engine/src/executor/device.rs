@@ -115,6 +115,11 @@ impl DeviceExecutor {
         self.resident.tasks.iter().map(|task| task.kernel)
     }
 
+    /// Kernel and number of each instruction of the plan.
+    pub fn kernels_of_instructions(&self) -> impl Iterator<Item = (&'static str, usize)> {
+        self.resident.tasks.iter().filter_map(|task| Some((task.kernel, task.instruction?)))
+    }
+
     /// Dispatches of one step.
     pub fn dispatch_count(&self) -> usize {
         self.resident.tasks.len()
@@ -137,7 +142,8 @@ impl DeviceExecutor {
             let groups_max = self.resident.device.info().compute_units;
             self.instruction_graphs[index] = Some(self.resident.record(range, groups_max)?);
         }
-        let graph = which.and_then(|index| self.instruction_graphs[index].as_ref()).unwrap_or(&self.step_graph);
+        let graph =
+            which.and_then(|index| self.instruction_graphs[index].as_ref()).unwrap_or(&self.step_graph);
         let ticket = self.resident.device.submit(graph)?;
         Ok(self.resident.device.wait(ticket, STEP_DEADLINE)?)
     }

@@ -6,9 +6,9 @@
 
 use super::ExecutorError;
 use super::layout::{CHUNK_COLUMNS, PLANES_MAX};
-use crate::kv_format::KvFormat;
 use crate::gguf::TensorKind;
 use crate::graph::{Node, Operation, ValueId};
+use crate::kv_format::KvFormat;
 use crate::memory_plan::{AllocationId, MemoryPlan};
 use crate::model::{Model, RopeLayout, WeightId};
 use crate::plan::{ExecutionPlan, Place};
@@ -219,7 +219,8 @@ impl Addresses<'_> {
 
     /// The first page, plus what lies before a layer's keys in every page.
     fn layer_of_pool(&self, layer: u32) -> Result<u64, ExecutorError> {
-        let side = u64::from(self.kv_format.row_bytes(self.plan.config.kv_elements())) * u64::from(PAGE_TOKENS);
+        let side =
+            u64::from(self.kv_format.row_bytes(self.plan.config.kv_elements())) * u64::from(PAGE_TOKENS);
         self.at(AllocationId::KvPool, ByteLen(2 * side * u64::from(layer)))
     }
 
@@ -294,7 +295,9 @@ fn boundary(addresses: &Addresses<'_>, layer: u32) -> Result<Task, ExecutorError
 }
 
 fn embed(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
-    let Operation::Embed { table, output } = node.operation else { return Err(no_adapter(&node.operation, "embed")) };
+    let Operation::Embed { table, output } = node.operation else {
+        return Err(no_adapter(&node.operation, "embed"));
+    };
     let columns = addresses.elements(output);
     let chunks = columns.div_ceil(CHUNK_COLUMNS as u32);
     let units = chunks.div_ceil(GROUP_ITEMS);
@@ -474,7 +477,9 @@ fn residual_add(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, Execu
 }
 
 fn sample(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
-    let Operation::Sample { logits } = node.operation else { return Err(no_adapter(&node.operation, "sample")) };
+    let Operation::Sample { logits } = node.operation else {
+        return Err(no_adapter(&node.operation, "sample"));
+    };
     let parameters = params::Sample {
         header: addresses.header(node, 1, addresses.each(node), params::Sample::header)?,
         logits_va: addresses.value(logits)?,

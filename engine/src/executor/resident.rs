@@ -80,7 +80,8 @@ impl Resident {
     /// them, which nothing reads before it is written again.
     pub fn reset(&mut self) -> Result<(), ExecutorError> {
         use AllocationId::*;
-        for id in [Step, Slots, Control, Pages, HostPages, PageMeta, InputRing, OutputRing, Consumed, Status] {
+        for id in [Step, Slots, Control, Pages, HostPages, PageMeta, InputRing, OutputRing, Consumed, Status]
+        {
             let zeros = vec![0u8; self.buffers[&id].len.0 as usize];
             self.upload(id, 0, &zeros)?;
         }

@@ -22,6 +22,7 @@ pub use error::{SessionError, Standing};
 pub use options::{Mode, SessionOptions};
 pub use recovery::Unfinished;
 pub use request::{Handle, Request};
+pub use zrt_asm::session::FinishReason;
 
 use crate::executor::lowering::Planning;
 use crate::executor::resident::{Progress, Resident};
@@ -36,14 +37,16 @@ use std::time::{Duration, Instant};
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 use zrt_asm::params::{self, PARAMETER_BYTES_MAX, RowSet};
 use zrt_asm::session::{
-    Breadcrumb, COUNTERS_OFFSET, FinishReason, PAGE_TOKENS, ROWS_MAX, SLOTS_MAX, STOP_TOKENS_MAX, Status,
+    Breadcrumb, COUNTERS_OFFSET, PAGE_TOKENS, ROWS_MAX, SLOTS_MAX, STOP_TOKENS_MAX, Status,
     TapeEntry,
 };
 use zrt_device::{Buffer, Device, Graph, Kernel, Ticket};
 use zrt_isa::resources::{GroupNeeds, WaveSize};
 use zrt_mem::pages::{Audit, Owner, PageAllocator};
 use zrt_mem::{ByteLen, Heap, SharedView};
-use zrt_ring::token_ring::{ControlLines, InputEntry, InputKind, InputRing, OutputEntry, OutputKind, OutputRing};
+use zrt_ring::token_ring::{
+    ControlLines, InputEntry, InputKind, InputRing, OutputEntry, OutputKind, OutputRing,
+};
 
 /// Pages that a request holds beyond those that its known tokens fill.
 const PAGES_AHEAD: usize = 1;
@@ -163,7 +166,8 @@ impl Session {
     ) -> Result<Session, SessionError> {
         check_options(options)?;
         let rows = (options.slots + options.chunk_rows).min(ROWS_MAX as u32);
-        let plan = ExecutionPlan::step(model, options.context, rows).map_err(crate::executor::ExecutorError::from)?;
+        let plan = ExecutionPlan::step(model, options.context, rows)
+            .map_err(crate::executor::ExecutorError::from)?;
         let pages_per_slot = options.context.div_ceil(PAGE_TOKENS);
         let capacity = Capacity {
             slots: options.slots,
@@ -303,10 +307,14 @@ impl Session {
         Ok(())
     }
 
-    /// Takes a running request out of the steps. It keeps slot and pages; [`Event::Parked`] tells when.
+    /// Takes a running request out of the steps. It keeps slot and pages; [`Event::Parked`] tells when. Nothing happens
+    /// to a request that has no slot or is about to leave it.
     pub fn park(&mut self, handle: Handle) -> Result<(), SessionError> {
         let index = self.find(handle)?;
         let record = &mut self.records[index];
+        if record.leaving != Leaving::No {
+            return Ok(());
+        }
         if let (Place::Running { slot }, Some(serial)) = (record.place, NonZeroU32::new(record.serial)) {
             record.leaving = Leaving::Parking;
             self.control.slot(slot)?.preempt(serial);
@@ -321,8 +329,8 @@ impl Session {
         let Place::Parked { slot } = self.records[index].place else { return Ok(()) };
         let record = &mut self.records[index];
         self.control.slot(slot)?.run();
-        // The row of the last known token was not taken in yet: it is the next one.
-        let known = record.tokens.len() as u32 - 1;
+        // Where it stood may be in the middle of its prompt.
+        let known = record.parked_position;
         let entry = InputEntry { slot, serial: record.serial, known, ..InputEntry::new(InputKind::Resume) };
         self.input.push(&entry)?;
         record.place = Place::Running { slot };
@@ -336,7 +344,11 @@ impl Session {
         let record = &self.records[index];
         if let (Some(slot), Some(serial)) = (record.slot(), NonZeroU32::new(record.serial)) {
             let mut line = self.control.slot(slot)?;
-            if is_held { line.hold(serial) } else { line.release() }
+            if is_held {
+                line.hold(serial)
+            } else {
+                line.release()
+            }
             self.resident.device.flush();
         }
         Ok(())
@@ -436,7 +448,8 @@ impl Session {
         let handle = Handle(record.handle);
         match entry.kind {
             OutputKind::Token => {
-                if entry.index as usize != record.tokens.len() || record.tokens.len() >= record.limit as usize {
+                if entry.index as usize != record.tokens.len() || record.tokens.len() >= record.limit as usize
+                {
                     return Err(unknown);
                 }
                 record.tokens.push(entry.token);
@@ -444,6 +457,7 @@ impl Session {
             }
             OutputKind::Preempted => {
                 record.place = Place::Parked { slot: entry.slot };
+                record.parked_position = entry.token;
                 let is_told = record.leaving == Leaving::Parking;
                 record.leaving = if is_told { Leaving::No } else { record.leaving };
                 Ok(is_told.then_some(Event::Parked { handle }))
@@ -502,6 +516,10 @@ impl Session {
             }
         }
         let running = || self.records.iter().filter(|one| matches!(one.place, Place::Running { .. }));
+        // Whoever is about to leave frees pages soon: one at a time.
+        if running().any(|one| one.leaving != Leaving::No) {
+            return Ok(());
+        }
         let is_stuck = running().next().is_some() && running().all(|one| one.is_starved);
         let parked = self.records.iter().any(|one| matches!(one.place, Place::Parked { .. }));
         if is_stuck && (running().count() > 1 || parked) {
@@ -639,8 +657,7 @@ impl Session {
     /// Tells a hang from idleness: requests run, and neither events nor steps nor PLAN's looks nor workgroups go on.
     fn watch(&mut self, has_events: bool) -> Result<(), SessionError> {
         let view = mapped(self.resident.buffer(AllocationId::Status))?;
-        let seen =
-            (view.load_u32(offset_of!(Status, heartbeat)), view.load_u32(offset_of!(Status, epoch)));
+        let seen = (view.load_u32(offset_of!(Status, heartbeat)), view.load_u32(offset_of!(Status, epoch)));
         let active = self.slots.iter().filter(|slot| slot.is_some()).count() as u32;
         if has_events || active == 0 || seen != self.last_seen {
             self.last_seen = seen;
@@ -696,7 +713,10 @@ impl Session {
         let mut bytes = vec![0; mega.breadcrumbs.len.0 as usize];
         self.resident.device.download(&mega.breadcrumbs, ByteLen(0), &mut bytes)?;
         let crumbs = bytes.chunks_exact(size_of::<Breadcrumb>());
-        Ok(crumbs.filter_map(|one| Breadcrumb::read_from_bytes(one).ok()).map(|one| u64::from(one.spins)).sum())
+        Ok(crumbs
+            .filter_map(|one| Breadcrumb::read_from_bytes(one).ok())
+            .map(|one| u64::from(one.spins))
+            .sum())
     }
 }
 
@@ -713,7 +733,12 @@ fn check_options(options: &SessionOptions) -> Result<(), SessionError> {
     check("slots", slots.into(), (1..=SLOTS_MAX as u32).contains(&slots), "1 to 64")?;
     check("context", options.context.into(), options.context >= 2, "at least 2")?;
     let chunk_max = ROWS_MAX as u32 - 1;
-    check("chunk rows", options.chunk_rows.into(), (1..=chunk_max).contains(&options.chunk_rows), "1 to 127")?;
+    check(
+        "chunk rows",
+        options.chunk_rows.into(),
+        (1..=chunk_max).contains(&options.chunk_rows),
+        "1 to 127",
+    )?;
     let is_ring = |entries: u32| entries.is_power_of_two() && (2..=4096).contains(&entries);
     let input = options.input_entries;
     check("input entries", input.into(), is_ring(input), "a power of two from 2 to 4096")?;
@@ -783,7 +808,7 @@ fn prepare_mega(resident: &mut Resident, groups: u32, units: u32) -> Result<Mega
     let block = params::Mega {
         header: params::Mega::header(step_va, 1, RowSet::Once),
         tape_va: tape.va.0,
-        counters_va: counters.va.0 ,
+        counters_va: counters.va.0,
         breadcrumbs_va: breadcrumbs.va.0,
         plan_va: parameters_va.0,
         tasks,

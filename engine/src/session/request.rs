@@ -72,6 +72,8 @@ pub(super) struct Record {
     pub age: u64,
     /// No page was free for it.
     pub is_starved: bool,
+    /// The position that the next row takes in, as the device told when the request was parked.
+    pub parked_position: u32,
 }
 
 impl Record {
@@ -89,6 +91,7 @@ impl Record {
             pages: Vec::with_capacity(pages_per_slot as usize),
             age: 0,
             is_starved: false,
+            parked_position: 0,
         }
     }
 

@@ -1,9 +1,13 @@
-//! `zrt-bench`: a text and the speed it came at.
+//! `zrt-bench`: a text and the speed it came at; then, or alone, sessions of many requests.
 #![forbid(unsafe_code)]
 
 use clap::Parser;
+use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use zrt_device::DeviceChoice;
+use zrt_engine::kv_format::KvFormat;
+use zrt_engine::session::Mode;
 use zrt_tools::bench::{self, Record, Test};
 use zrt_tools::commands::{finish, generate, write_json, write_text};
 use zrt_tools::device_choice::DeviceOption;
@@ -11,6 +15,8 @@ use zrt_tools::error::ToolError;
 use zrt_tools::generation::{self, Request};
 use zrt_tools::loaded_model::LoadedModel;
 use zrt_tools::session::{Session, context_for};
+use zrt_tools::session_bench::{self, Choices, SessionRecord};
+use zrt_tools::workload::Workload;
 
 /// Writes a text with a model and measures how fast it reads and writes
 #[derive(Debug, Parser)]
@@ -36,9 +42,62 @@ struct Arguments {
     text_tokens: usize,
     #[command(flatten)]
     device: DeviceOption,
+    /// Measure sessions that run steps in these ways: dispatch, graph, mega; all with one slot, else mega
+    #[arg(long, value_delimiter = ',', value_parser = mode)]
+    mode: Vec<Mode>,
+    /// Measure sessions with so many requests at once, 1 to 64
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64))]
+    slots: Vec<u32>,
+    /// Measure sessions with these requests: W1 (256 + 256 tokens in each slot), W2 (16 of mixed lengths), W3 (16 that
+    /// share a long prompt)
+    #[arg(long, value_parser = Workload::parse)]
+    workload: Option<Workload>,
+    /// Factor of the workload's lengths; on the virtual device 1/16 where it is not given
+    #[arg(long, value_parser = scale)]
+    scale: Option<f64>,
+    /// How a session stores keys and values: f32 (where it is not given), f16, q8_0
+    #[arg(long, value_parser = kv_format)]
+    kv: Option<KvFormat>,
+    /// Workgroups of a session; one for each compute unit where it is not given, on the virtual device 16
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    groups: Option<u32>,
+    /// Rows of prompts that a session's step takes at most
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=127))]
+    chunk: Option<u32>,
     /// Write a JSON array of records with llama-bench's field names instead of text and table
     #[arg(long)]
     json: bool,
+}
+
+impl Arguments {
+    /// True where sessions alone are asked for.
+    fn is_of_sessions(&self) -> bool {
+        let is_sized = self.scale.is_some() || self.groups.is_some() || self.chunk.is_some();
+        let is_chosen = !self.mode.is_empty() || !self.slots.is_empty() || self.workload.is_some();
+        is_chosen || is_sized || self.kv.is_some()
+    }
+}
+
+fn mode(name: &str) -> Result<Mode, String> {
+    Mode::parse(name).ok_or_else(|| "there are dispatch, graph and mega".to_owned())
+}
+
+fn kv_format(name: &str) -> Result<KvFormat, String> {
+    KvFormat::parse(name).ok_or_else(|| "there are f32, f16 and q8_0".to_owned())
+}
+
+/// A factor that makes no length longer than it is on a card.
+fn scale(text: &str) -> Result<f64, String> {
+    let value: Option<f64> = text.parse().ok().filter(|value| *value > 0.0 && *value <= 1.0);
+    value.ok_or_else(|| "it must be above 0 and at most 1".to_owned())
+}
+
+/// A record of either kind, for the one JSON array.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum AnyRecord<'a> {
+    Steps(&'a Record),
+    Session(&'a SessionRecord),
 }
 
 fn main() -> ExitCode {
@@ -47,6 +106,9 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let loaded = LoadedModel::open(arguments.model.as_deref())?;
+    if arguments.is_of_sessions() {
+        return run_sessions(arguments, &loaded);
+    }
     let tests = tests(arguments);
     let prompt = loaded.tokenizer.encode(&arguments.prompt);
     let longest = tests.iter().map(|test| test.tokens()).max().unwrap_or(0);
@@ -59,10 +121,40 @@ fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     for test in tests {
         records.push(bench::run(&loaded, &mut session, test, arguments.repetitions)?);
     }
+    if !arguments.json {
+        write_text(&format!("{}{}", bench::table(&records), remarks(&session)))?;
+    }
+    let (is_cpu, is_virtual) = (session.is_cpu(), session.is_virtual());
+    // Its device is given back before sessions open theirs.
+    drop(session);
+    // `auto` has looked for a card already.
+    let device = if is_virtual { DeviceChoice::Virtual } else { arguments.device.device };
+    let sessions = if is_cpu { Vec::new() } else { session_bench::overview(&loaded, device, is_virtual)? };
+    if arguments.json {
+        let steps = records.iter().map(AnyRecord::Steps);
+        write_json(&steps.chain(sessions.iter().map(AnyRecord::Session)).collect::<Vec<_>>())?;
+    } else if !is_cpu {
+        write_text(&format!("\nSessions:\n\n{}", session_bench::table(&sessions)))?;
+    }
+    Ok(true)
+}
+
+/// Only the sessions that are asked for.
+fn run_sessions(arguments: &Arguments, loaded: &LoadedModel) -> Result<bool, ToolError> {
+    let choices = Choices {
+        device: arguments.device.device,
+        workload: arguments.workload.unwrap_or(Workload::W1),
+        scale: arguments.scale,
+        kv_format: arguments.kv.unwrap_or_default(),
+        groups: arguments.groups,
+        chunk_rows: arguments.chunk,
+    };
+    let runs = session_bench::runs(&arguments.mode, &arguments.slots);
+    let records = session_bench::run_all(loaded, &choices, &runs)?;
     if arguments.json {
         write_json(&records)?;
     } else {
-        write_text(&format!("{}{}", bench::table(&records), remarks(&session)))?;
+        write_text(&session_bench::table(&records))?;
     }
     Ok(true)
 }

@@ -92,7 +92,8 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
 
 fn describe(loaded: &LoadedModel, context: u32) -> Result<Plan, ToolError> {
     let execution = ExecutionPlan::step(&loaded.model, context, 1).map_err(ExecutorError::from)?;
-    let memory = MemoryPlan::new(&loaded.model, &execution, &DeviceExecutor::capacity(&execution, KvFormat::F32))?;
+    let memory =
+        MemoryPlan::new(&loaded.model, &execution, &DeviceExecutor::capacity(&execution, KvFormat::F32))?;
     let region = |(name, region): &(String, zrt_mem::heap::Region)| RegionEntry {
         name: name.clone(),
         offset: region.offset.0,

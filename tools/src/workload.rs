@@ -1,0 +1,135 @@
+//! What `zrt-bench` asks of a session: requests of known lengths.
+//!
+//! Contract: pure and the same on every machine; tokens are spread over the vocabulary, so that embedding rows differ.
+//! Lengths are those of a card times a scale, rounded, at least 1.
+
+/// Requests of W2 and W3.
+const REQUESTS: usize = 16;
+/// Start of W2's lengths.
+const SEED: u64 = 3;
+/// A prime, so that a prompt visits every row of a vocabulary that it does not divide.
+const STRIDE: u64 = 7919;
+
+/// A set of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// One request for each slot: a prompt of 256 tokens, 256 to generate.
+    W1,
+    /// 16 requests of mixed lengths: prompts of 32 to 1024 tokens, 64 to 256 to generate.
+    W2,
+    /// 16 requests whose prompts begin with the same 1024 tokens; 32 of their own, 64 to generate.
+    W3,
+}
+
+/// One request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sequence {
+    /// Its prompt.
+    pub prompt: Vec<u32>,
+    /// Tokens to generate.
+    pub tokens_max: u32,
+}
+
+impl Workload {
+    /// The name on the command line and in the table.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Workload::W1 => "W1",
+            Workload::W2 => "W2",
+            Workload::W3 => "W3",
+        }
+    }
+
+    /// The workload of this name.
+    pub fn parse(name: &str) -> Result<Workload, String> {
+        let all = [Workload::W1, Workload::W2, Workload::W3];
+        let found = all.into_iter().find(|one| one.name().eq_ignore_ascii_case(name));
+        found.ok_or_else(|| "there are W1, W2 and W3".to_owned())
+    }
+
+    /// Its requests for a session of `slots` and a model of `vocabulary` tokens.
+    pub fn requests(self, slots: u32, scale: f64, vocabulary: u32) -> Vec<Sequence> {
+        let scaled = |length: u64| scaled(length, scale);
+        let request = |number: usize, shared: u64, own: u64, tokens_max: u64| {
+            let token = |index: u64| {
+                let start = if index < shared { 0 } else { number as u64 + 1 };
+                ((start + index * STRIDE) % u64::from(vocabulary.max(1))) as u32
+            };
+            Sequence { prompt: (0..shared + own).map(token).collect(), tokens_max: tokens_max as u32 }
+        };
+        match self {
+            Workload::W1 => {
+                (0..slots as usize).map(|number| request(number, 0, scaled(256), scaled(256))).collect()
+            }
+            Workload::W2 => {
+                let mut state = SEED;
+                let mut between = |low: u64, high: u64| low + next(&mut state) % (high - low + 1);
+                (0..REQUESTS)
+                    .map(|number| {
+                        let prompt = scaled(between(32, 1024));
+                        request(number, 0, prompt, scaled(between(64, 256)))
+                    })
+                    .collect()
+            }
+            Workload::W3 => {
+                (0..REQUESTS).map(|number| request(number, scaled(1024), scaled(32), scaled(64))).collect()
+            }
+        }
+    }
+}
+
+fn scaled(length: u64, scale: f64) -> u64 {
+    ((length as f64 * scale).round() as u64).max(1)
+}
+
+/// The next number of a SplitMix64 generator (Steele, Lea and Flood 2014, section 4).
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn benchmark_lengths_are_scaled_and_never_zero() {
+        let lengths = |requests: Vec<Sequence>| -> Vec<(usize, u32)> {
+            requests.iter().map(|one| (one.prompt.len(), one.tokens_max)).collect()
+        };
+        assert_eq!(lengths(Workload::W1.requests(2, 1.0, 512)), [(256, 256); 2]);
+        assert_eq!(lengths(Workload::W1.requests(1, 1.0 / 16.0, 512)), [(16, 16)]);
+        assert_eq!(lengths(Workload::W1.requests(1, 0.0001, 512)), [(1, 1)]);
+        assert_eq!(lengths(Workload::W3.requests(4, 1.0 / 16.0, 512)), [(66, 4); 16]);
+    }
+
+    #[test]
+    fn benchmark_w2_is_mixed_and_in_range() {
+        let requests = Workload::W2.requests(1, 1.0, 100);
+        assert_eq!(requests.len(), 16);
+        for request in &requests {
+            assert!((32..=1024).contains(&request.prompt.len()) && (64..=256).contains(&request.tokens_max));
+            assert!(request.prompt.iter().all(|token| *token < 100));
+        }
+        assert!(requests.iter().any(|one| one.prompt.len() < 512));
+        assert!(requests.iter().any(|one| one.prompt.len() > 512));
+    }
+
+    #[test]
+    fn benchmark_w3_shares_its_beginning_and_nothing_else() {
+        let requests = Workload::W3.requests(1, 1.0, 1_000_003);
+        let (first, second) = (&requests[0].prompt, &requests[1].prompt);
+        assert_eq!(first[..1024], second[..1024]);
+        assert!(first[1024..].iter().zip(&second[1024..]).all(|(one, other)| one != other));
+    }
+
+    #[test]
+    fn benchmark_numbers_are_those_of_the_published_generator() {
+        // The first two outputs of SplitMix64 from state 0, as its authors' C program prints them.
+        let mut state = 0;
+        assert_eq!([next(&mut state), next(&mut state)], [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4]);
+    }
+}
