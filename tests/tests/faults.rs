@@ -55,7 +55,7 @@ fn prepare(model: &Model, virtual_device: VirtualOptions) -> Session {
 
 /// Greedy and sampled ones; the last waits for a slot.
 fn asked() -> [Asked; 3] {
-    [Asked::greedy([1, 261, 17], 9), Asked::sampled(1..20, 10, 7), Asked::sampled([5], 4, 8)]
+    [Asked::greedy([1, 261, 17], 6), Asked::sampled(1..10, 6, 7), Asked::sampled([5], 3, 8)]
 }
 
 /// Writes to a field of a task's entry in the tape.

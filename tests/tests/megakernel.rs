@@ -83,11 +83,29 @@ fn one_submission_for_each_step_is_clean() {
     check(SMALL, Mode::Graph, 3, 0..2, &three());
 }
 
+/// The model of the repository, with norms of query and key: these run everywhere.
+fn check_large(mode: Mode, groups: u32, seeds: Range<u64>) {
+    check("tales-qwen3-Q4_0", mode, groups, seeds, &[Asked::greedy([1, 261], 2), Asked::sampled([5], 1, 8)]);
+}
+
 #[test]
-fn a_model_with_norms_of_query_and_key_is_clean() {
-    let asked = [Asked::greedy([1, 261], 2), Asked::sampled([5], 1, 8)];
-    check("tales-qwen3-Q4_0", Mode::Mega, 3, 0..1, &asked);
-    check("tales-qwen3-Q4_0", Mode::Graph, 3, 1..2, &asked);
+fn one_workgroup_of_a_larger_model_is_clean() {
+    check_large(Mode::Mega, 1, 10..12);
+}
+
+#[test]
+fn three_workgroups_of_a_larger_model_are_clean() {
+    check_large(Mode::Mega, 3, 12..14);
+}
+
+#[test]
+fn six_workgroups_of_a_larger_model_are_clean() {
+    check_large(Mode::Mega, 6, 14..15);
+}
+
+#[test]
+fn one_submission_for_each_step_of_a_larger_model_is_clean() {
+    check_large(Mode::Graph, 3, 15..17);
 }
 
 fn open(options: &SessionOptions) -> Result<Session, SessionError> {
