@@ -93,7 +93,11 @@ impl Memory {
         self.same("page", block.pages_va, &world.pages)?;
         self.same("token", block.tokens_va, &world.tokens)?;
         let (step_va, step) = (block.header.step_va, &world.step);
-        self.same("step, dword", step_va, &<[u32; 64]>::read_from_bytes(&step.as_bytes()[..256]).expect("its size"))?;
+        self.same(
+            "step, dword",
+            step_va,
+            &<[u32; 64]>::read_from_bytes(&step.as_bytes()[..256]).expect("its size"),
+        )?;
         self.same("row", step_va + 256, &step.row)?;
         self.same("output", step_va + 256 + size_of_val(&step.row) as u64, &step.output)?;
         // What only the host writes.

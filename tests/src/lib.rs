@@ -6,8 +6,8 @@
 #![forbid(unsafe_code)]
 
 pub mod assembly;
-pub mod workload;
 pub mod serving;
+pub mod workload;
 
 use serde::Deserialize;
 use std::path::{Path, PathBuf};

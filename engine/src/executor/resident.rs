@@ -95,7 +95,9 @@ impl Resident {
         let mut recorder = self.device.recorder(range.len())?;
         for index in range.clone() {
             let task = &self.tasks[index];
-            if task.barrier_before && index != range.start {
+            // What comes before the range may still be running, whatever it is.
+            let waits = if index == range.start { index > 0 } else { task.barrier_before };
+            if waits {
                 recorder.barrier()?;
             }
             let block = parameters.offset(parameters_offset(index));

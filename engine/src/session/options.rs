@@ -1,9 +1,13 @@
 //! What a session is asked for.
 
+use super::SessionError;
 use crate::kv_format::KvFormat;
 use std::time::Duration;
 use zrt_asm::session::{ROWS_MAX, SLOTS_MAX};
 use zrt_mem::Heap;
+
+/// Entries of the output ring at least: PLAN keeps one for the end of every slot's request.
+const OUTPUT_ENTRIES_MIN: u32 = 2 * SLOTS_MAX as u32;
 
 /// Who walks through the tasks of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -85,5 +89,35 @@ impl Default for SessionOptions {
             hang_after: Duration::from_secs(30),
             page_order_seed: None,
         }
+    }
+}
+
+impl SessionOptions {
+    /// Checks every range.
+    pub fn check(&self) -> Result<(), SessionError> {
+        let options = self;
+        let check = |what, value: u64, is_right: bool, range| match is_right {
+            true => Ok(()),
+            false => Err(SessionError::Option { what, value, range }),
+        };
+        let (slots, output) = (options.slots, options.output_entries);
+        check("slots", slots.into(), (1..=SLOTS_MAX as u32).contains(&slots), "1 to 64")?;
+        check("context", options.context.into(), options.context >= 2, "at least 2")?;
+        let chunk_max = ROWS_MAX as u32 - 1;
+        check(
+            "chunk rows",
+            options.chunk_rows.into(),
+            (1..=chunk_max).contains(&options.chunk_rows),
+            "1 to 127",
+        )?;
+        let is_ring = |entries: u32| entries.is_power_of_two() && (2..=4096).contains(&entries);
+        let input = options.input_entries;
+        check("input entries", input.into(), is_ring(input), "a power of two from 2 to 4096")?;
+        let is_output = is_ring(output) && output >= OUTPUT_ENTRIES_MIN;
+        check("output entries", output.into(), is_output, "a power of two from 128 to 4096")?;
+        let pages = options.pages.unwrap_or(1);
+        check("pages", pages.into(), pages >= 1, "at least 1")?;
+        let is_mapped = options.output_heap != Heap::DeviceLocal;
+        check("output ring", 0, is_mapped, "in memory that the host reads")
     }
 }
