@@ -213,7 +213,7 @@ fn bench_of_sessions_counts_what_each_mode_submits() {
     }
 
     let text = String::from_utf8(bench(&["virtual", "--mode", "graph", "--kv", "q8_0"]).stdout).unwrap();
-    assert!(text.contains("| W1 × 0.01 | graph |") && text.contains("| q8_0 |"), "{text}");
+    assert!(text.contains("| W1 × 1/100 | graph |") && text.contains("| q8_0 |"), "{text}");
     assert!(text.contains("it says nothing about a real one"), "{text}");
     let refused = bench(&["cpu"]);
     assert_eq!(refused.status.code(), Some(2));
