@@ -11,7 +11,5 @@
 .include "body/plan.inc"
 
 	DISPATCH_BEGIN
-	// Every wave has read the step's head before wave 0 makes a new one.
-	GROUP_BARRIER
 	PLAN_BODY
 	DISPATCH_END
