@@ -19,7 +19,7 @@ const MODEL: &str = "stories260K-ff192-Q4_0.gguf";
 /// Tokens of a sequence at most: prompts of 40 and 12 more fit.
 const CONTEXT: u32 = 64;
 /// Requests of the random workload, over all its seeds.
-const REQUESTS: usize = 100;
+const REQUESTS: usize = 200;
 /// Requests of three seeds in a long run.
 const REQUESTS_PER_SEED: usize = 500;
 /// Shapes of requests of one seed: each is run many times, in different company.
@@ -27,7 +27,7 @@ const SHAPES: usize = 12;
 /// Longest that a device may take to leave.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(30);
 /// Tokens that are generated without a doorbell.
-const TOKENS: u64 = 1500;
+const TOKENS: u64 = 5000;
 /// Longest that one request's bits may take.
 const BITS_DEADLINE: Duration = Duration::from_secs(60);
 /// Rows of logits start at multiples of this.

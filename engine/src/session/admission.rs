@@ -29,7 +29,8 @@ impl Session {
         if running().any(|one| one.leaving != Leaving::No) {
             return Ok(());
         }
-        let is_stuck = running().next().is_some() && running().all(|one| one.is_starved);
+        let is_stuck =
+            running().any(|one| one.is_starved) && running().all(|one| one.is_starved || one.is_held);
         let parked = self.records.iter().any(|one| matches!(one.place, Place::Parked { .. }));
         if is_stuck && (running().count() > 1 || parked) {
             let youngest = (0..self.records.len())
@@ -93,8 +94,7 @@ impl Session {
             let (Some(slot), Some(index)) = (slot, oldest) else { return Ok(()) };
             // Room for all that is known, so that a request that gave its pages back does not take them again at once.
             let known_pages = self.records[index].tokens.len().div_ceil(PAGE_TOKENS as usize);
-            let whole_pool = known_pages >= self.pages.page_count() as usize;
-            if (self.pages.free_count() as usize) < known_pages && !whole_pool {
+            if (self.pages.free_count() as usize) < known_pages {
                 return Ok(());
             }
             if self.input.free()? == 0 {
@@ -132,6 +132,9 @@ impl Session {
             stop_count: record.stops.iter().filter(|stop| **stop != u32::MAX).count() as u32,
             ..InputEntry::new(InputKind::Admit)
         };
+        if let (true, Some(serial)) = (record.is_held, NonZeroU32::new(record.serial)) {
+            self.control.slot(slot)?.hold(serial);
+        }
         self.grant_slot(slot, index)?;
         self.input.push(&entry)?;
         self.resident.device.flush();

@@ -36,6 +36,11 @@ pub enum SessionError {
     NoSuchRequest,
     #[error("a request with {tokens} tokens does not fit: 1 to {max} and room for one more are possible")]
     Prompt { tokens: usize, max: u32 },
+    #[error(
+        "the request may come to need {needed} pages and the cache has {pages}; ask for fewer tokens, or \
+         open the session with more pages"
+    )]
+    Pages { needed: u32, pages: u32 },
     #[error("{tokens} tokens to generate: at least 1 is needed")]
     TokensMax { tokens: u32 },
     #[error("{count} stop tokens are more than the {max} that a slot holds")]

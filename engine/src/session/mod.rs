@@ -216,6 +216,11 @@ impl Session {
         sampling: Sampling,
         stops: &[u32],
     ) -> Result<usize, SessionError> {
+        let limit = limit.min(self.options.context);
+        let (needed, pages) = (limit.div_ceil(PAGE_TOKENS), self.pages.page_count());
+        if needed > pages {
+            return Err(SessionError::Pages { needed, pages });
+        }
         let free = self.records.iter().position(|record| record.place == Place::Nowhere);
         let index = free.ok_or(SessionError::Full { waiting_max: self.options.waiting_max })?;
         let record = &mut self.records[index];
@@ -224,7 +229,8 @@ impl Session {
         record.tokens.clear();
         record.tokens.extend_from_slice(tokens);
         record.prompt_length = prompt_length as u32;
-        record.limit = limit.min(self.options.context);
+        record.limit = limit;
+        record.is_held = false;
         record.sampling = sampling;
         record.stops = [u32::MAX; STOP_TOKENS_MAX];
         record.stops[..stops.len()].copy_from_slice(stops);
@@ -301,7 +307,8 @@ impl Session {
     /// Holds a slow client's request back, or lets it go on: it keeps everything and gets no row.
     pub fn hold(&mut self, handle: Handle, is_held: bool) -> Result<(), SessionError> {
         let index = self.find(handle)?;
-        let record = &self.records[index];
+        let record = &mut self.records[index];
+        record.is_held = is_held;
         if let (Some(slot), Some(serial)) = (record.slot(), NonZeroU32::new(record.serial)) {
             let mut line = self.control.slot(slot)?;
             if is_held {

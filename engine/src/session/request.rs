@@ -72,6 +72,8 @@ pub(super) struct Record {
     pub age: u64,
     /// No page was free for it.
     pub is_starved: bool,
+    /// Its client is slow: it is to get no row.
+    pub is_held: bool,
     /// The position that the next row takes in, as the device told when the request was parked.
     pub parked_position: u32,
 }
@@ -91,6 +93,7 @@ impl Record {
             pages: Vec::with_capacity(pages_per_slot as usize),
             age: 0,
             is_starved: false,
+            is_held: false,
             parked_position: 0,
         }
     }
