@@ -27,14 +27,16 @@ fn for_each_kernel(mut check: impl FnMut(&Kernel<'_>)) {
     }
 }
 
-/// A wrapper runs its body for unit after unit, so the lint sees every body run again in the same wave. Of the megakernel it
-/// sees what it reaches without following the jump to a body; its bodies are those of the other kernels.
+/// Run once, and over and over in one wave, as the megakernel runs bodies. Of the megakernel itself the lint sees what it
+/// reaches without following the jump to a body.
 #[test]
 fn every_kernel_is_clean() {
     let mut lines = Vec::new();
     for_each_kernel(|kernel| {
-        let findings = check_kernel(kernel, false);
-        lines.extend(findings.iter().map(|finding| format!("{}: {finding}", kernel.name)));
+        for runs_again in [false, true] {
+            let findings = check_kernel(kernel, runs_again);
+            lines.extend(findings.iter().map(|finding| format!("{}: {finding}", kernel.name)));
+        }
     });
     lines.dedup();
     assert!(lines.is_empty(), "\n{}", lines.join("\n"));
@@ -60,8 +62,9 @@ fn waits(code: &[u32], entry: usize) -> Vec<(usize, Instruction)> {
 fn a_missing_wait_is_found() {
     let (mut all, mut unmissed) = (0, Vec::new());
     for_each_kernel(|kernel| {
-        // Its bodies are behind a computed jump; they are looked at in the kernels of their own.
-        if kernel.name == "mega" {
+        // The megakernel's bodies are behind a computed jump; they are looked at in kernels of their own. Half of PLAN's waits
+        // are for what the host sees, which the lint does not judge: the checking mode does.
+        if ["mega", "plan"].contains(&kernel.name) {
             return;
         }
         let code: Vec<u32> = kernel.code_dwords().collect();
@@ -69,15 +72,19 @@ fn a_missing_wait_is_found() {
             dword: kernel.entry as usize / 4,
             user_sgprs: kernel.user_sgprs,
             wave_size: kernel.wave_size,
-            runs_again: false,
+            runs_again: true,
             is_strict: true,
         };
         for (dword, instruction) in waits(&code, entry.dword) {
+            // The wrapper's barrier waits for LDS, whether its body uses any or not.
+            let place = kernel.source_line(dword as u32 * 4);
+            if place.is_some_and(|(file, _)| file.ends_with("machine.inc")) {
+                continue;
+            }
             all += 1;
             let mut without = code.clone();
             without[dword] = NOP;
             if check_entry(&without, &entry).is_empty() {
-                let place = kernel.source_line(dword as u32 * 4);
                 unmissed.push(format!("{} dword {dword:#x} {place:?}: {instruction}", kernel.name));
             }
         }

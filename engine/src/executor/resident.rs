@@ -92,7 +92,8 @@ impl Resident {
     /// Records tasks into an indirect buffer, each with at most `groups_max` workgroups.
     pub fn record(&mut self, range: Range<usize>, groups_max: u32) -> Result<Graph, ExecutorError> {
         let parameters = self.buffers[&AllocationId::Parameters].va;
-        let mut recorder = self.device.recorder(range.len())?;
+        // Room for a barrier before the first one.
+        let mut recorder = self.device.recorder(range.len() + 1)?;
         for index in range.clone() {
             let task = &self.tasks[index];
             // What comes before the range may still be running, whatever it is.
