@@ -21,7 +21,7 @@ pub struct Random(pub u64);
 
 impl Random {
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -30,7 +30,7 @@ impl Random {
 
     /// A number from `low` to `high`, both possible.
     pub fn range(&mut self, low: u32, high: u32) -> u32 {
-        low + (self.next() % u64::from(high - low + 1)) as u32
+        low + (self.draw() % u64::from(high - low + 1)) as u32
     }
 
     /// True once in `count` times.
@@ -74,7 +74,7 @@ pub fn shape(
             top_p: random.range(5, 10) as f32 / 10.0,
             repetition_penalty: random.range(8, 14) as f32 / 10.0,
             penalty_window: random.range(0, 32),
-            seed: random.next(),
+            seed: random.draw(),
         },
     };
     let checked = sampling.validate().expect("options are in range");

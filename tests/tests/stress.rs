@@ -81,13 +81,13 @@ fn stress(model: &Model, seed: u64, requests: usize) -> Report {
         groups: Some(random.range(1, 8)),
         waiting_max: random.range(0, 16),
         output_entries: 128,
-        page_order_seed: Some(random.next()),
+        page_order_seed: Some(random.draw()),
         ..SessionOptions::default()
     };
     let mut session = open(model, &options);
     let deadline = Duration::from_secs(60 + requests as u64);
     let clients = Clients { requests, at_once: 80, whim_looks, deadline };
-    let report = drive(&mut session, &shapes, clients, random.next());
+    let report = drive(&mut session, &shapes, clients, random.draw());
     session.close(CLOSE_DEADLINE).expect("the device leaves");
     let SessionOptions { chunk_rows, groups, waiting_max, .. } = options;
     eprintln!(

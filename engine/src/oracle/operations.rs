@@ -184,17 +184,6 @@ pub fn residual_add(hidden: &mut [f32], addend: &[f32]) {
     }
 }
 
-/// ARGMAX: index of the largest, ties to the lowest; NaN never wins, and a vector of NaN gives 0.
-pub fn argmax(logits: &[f32]) -> u32 {
-    let mut best: Option<(usize, f32)> = None;
-    for (index, logit) in logits.iter().enumerate() {
-        if !logit.is_nan() && best.is_none_or(|(_, value)| *logit > value) {
-            best = Some((index, *logit));
-        }
-    }
-    best.map_or(0, |(index, _)| index as u32)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -301,13 +290,6 @@ mod tests {
         let mut halves = [1.0f32, 2.0, 0.0, 3.0];
         rope(&mut halves, &angles, false);
         assert_eq!(halves, [0.6, -3.0, 0.8, 2.0]);
-    }
-
-    #[test]
-    fn argmax_breaks_ties_low_and_skips_nan() {
-        assert_eq!(argmax(&[f32::NAN, 1.0, 3.0, 3.0]), 2);
-        assert_eq!(argmax(&[f32::NAN]), 0);
-        assert_eq!(argmax(&[f32::NEG_INFINITY, f32::NEG_INFINITY]), 0);
     }
 
     #[test]

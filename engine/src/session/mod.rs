@@ -50,6 +50,20 @@ use zrt_ring::token_ring::{
 /// Events after which the device is told that they were taken.
 const PUBLISH_EVERY: u32 = 16;
 
+/// The ring's numbers are those of PLAN.
+const _: () = {
+    use zrt_asm::session::{CommandKind, EventKind};
+    use zrt_ring::token_ring::RING_SLOTS_MAX;
+    assert!(InputKind::Admit as u32 == CommandKind::Admit as u32);
+    assert!(InputKind::Resume as u32 == CommandKind::Resume as u32);
+    assert!(InputKind::Drain as u32 == CommandKind::Drain as u32);
+    assert!(InputKind::Stop as u32 == CommandKind::Stop as u32);
+    assert!(OutputKind::Token as u32 == EventKind::Token as u32);
+    assert!(OutputKind::Finished as u32 == EventKind::Finished as u32);
+    assert!(OutputKind::Preempted as u32 == EventKind::Preempted as u32);
+    assert!(RING_SLOTS_MAX as usize == SLOTS_MAX);
+};
+
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
