@@ -13,8 +13,8 @@ use zrt_mem::{ByteLen, DwordLen, GpuVa, Heap};
 use zrt_pm4::EmitError;
 use zrt_ring::{GraphError, GraphRecorder};
 
-/// Dwords of one dispatch (38) and one barrier (10), as `GraphRecorder` states them.
-const DWORDS_PER_DISPATCH: usize = 48;
+/// Dwords of one dispatch (39) and one barrier (10), as `GraphRecorder` states them.
+const DWORDS_PER_DISPATCH: usize = 49;
 /// Kernels that a graph's label names.
 const LABEL_NAMES_MAX: usize = 12;
 /// Dwords of the start of a recording.

@@ -92,8 +92,7 @@ impl Resident {
     /// Records tasks into an indirect buffer, each with at most `groups_max` workgroups.
     pub fn record(&mut self, range: Range<usize>, groups_max: u32) -> Result<Graph, ExecutorError> {
         let parameters = self.buffers[&AllocationId::Parameters].va;
-        // Room for a barrier before the first one.
-        let mut recorder = self.device.recorder(range.len() + 1)?;
+        let mut recorder = self.device.recorder(range.len())?;
         for index in range.clone() {
             let task = &self.tasks[index];
             // What comes before the range may still be running, whatever it is.
