@@ -58,7 +58,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Program, LoadError> {
         rsrc2: container.rsrc2,
         rsrc3: container.rsrc3,
         wave_size: container.wave_size,
-        user_sgprs: user_sgprs(container.user_sgprs.into()),
+        user_sgprs: container_sgprs(container.user_sgprs.into()),
         lds_bytes: container.lds_bytes,
         scratch_bytes: container.scratch_bytes,
         dynamic_stack: false,
@@ -124,6 +124,15 @@ pub(crate) fn raw(code: &[u8], options: &RawOptions) -> Result<Program, LoadErro
         workgroup_items_max: WORKGROUP_ITEMS_MAX,
     };
     Ok(one_kernel(Format::Raw, code, kernel, LineTable::default()))
+}
+
+/// As [`user_sgprs`]; the third register is the number of workgroups in X.
+fn container_sgprs(count: u32) -> Vec<UserSgpr> {
+    let mut sgprs = user_sgprs(count);
+    if let Some(third) = sgprs.get_mut(1) {
+        *third = UserSgpr::GroupCount;
+    }
+    sgprs
 }
 
 /// The address of the arguments where two registers or more are loaded, then nothing.

@@ -53,6 +53,8 @@ pub enum UserSgpr {
     DispatchId,
     /// One register: scratch of a lane in bytes.
     ScratchBytes,
+    /// One register: workgroups in X, which the kernels of a `.zrt` divide their work by.
+    GroupCount,
     /// One register that the hardware is told to load and that nothing uses: 0.
     Unused,
 }
@@ -176,6 +178,8 @@ pub struct LaunchAddresses {
     pub dispatch_packet_va: u64,
     /// Number of the dispatch.
     pub dispatch_id: u64,
+    /// Workgroups in X.
+    pub group_count: u32,
 }
 
 impl UserSgpr {
@@ -183,7 +187,7 @@ impl UserSgpr {
     pub const fn dwords(self) -> usize {
         match self {
             UserSgpr::DispatchPacket | UserSgpr::Queue | UserSgpr::Arguments | UserSgpr::DispatchId => 2,
-            UserSgpr::ScratchBytes | UserSgpr::Unused => 1,
+            UserSgpr::ScratchBytes | UserSgpr::GroupCount | UserSgpr::Unused => 1,
         }
     }
 }
@@ -251,6 +255,7 @@ impl Kernel {
                 UserSgpr::Arguments => addresses.arguments_va,
                 UserSgpr::DispatchId => addresses.dispatch_id,
                 UserSgpr::ScratchBytes => self.scratch_bytes.into(),
+                UserSgpr::GroupCount => addresses.group_count.into(),
                 UserSgpr::Queue | UserSgpr::Unused => 0,
             };
             dwords.push(pair as u32);

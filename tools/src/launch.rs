@@ -403,6 +403,7 @@ fn submit(
         arguments_va: arguments.va.0,
         dispatch_packet_va: packet_va,
         dispatch_id: 0,
+        group_count: geometry.groups[0],
     });
     let mut recorder = device.recorder(RECORDER_CAPACITY)?;
     recorder.launch(&ready, &user_data, geometry.groups)?;

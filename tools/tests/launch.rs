@@ -154,11 +154,15 @@ fn a_container_gets_its_parameter_block() {
     let output = folder.path("destination");
     // 4096 bytes are 256 units of 16; the workgroup's size is the container's.
     let arguments = [format!("in:{input}"), format!("out:4096:{output}")];
-    launch(&[&blob, "--grid", "1", "--arg", &arguments[0], "--arg", &arguments[1], "--arg", "u32:256"]);
+    // The rest of the header: no step, one unit, once.
+    let header = ["--arg", "u64:0", "--arg", "u32:1", "--arg", "u32:0"];
+    let buffers = ["--arg", &arguments[0], "--arg", &arguments[1]];
+    let short = [&[blob.as_str(), "--grid", "1"][..], &header, &buffers].concat();
+    let whole = [&short[..], &["--arg", "u32:256", "--arg", "u32:0"]].concat();
+    launch(&whole);
     assert_eq!(std::fs::read(&output).unwrap(), source);
-    let short = [blob.as_str(), "--grid", "1", "--arg", &arguments[0], "--arg", &arguments[1]];
-    refused(&short, &["parameter block of kernel copy has 24 bytes", "make 16"]);
-    let block = [&short[..], &["--arg", "u32:256", "--block", "64"]].concat();
+    refused(&short, &["parameter block of kernel copy has 40 bytes", "make 32"]);
+    let block = [&whole[..], &["--block", "64"]].concat();
     refused(&block, &["block of 64,1,1 is not 256,1,1", "copy requires"]);
 }
 

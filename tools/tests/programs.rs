@@ -96,9 +96,12 @@ fn doctor_and_plan_write_json() {
 
     let plan = json(&zrt(&["plan", "--context", "32", "--json"]));
     assert_eq!(plan["context"], 32);
-    let caches = plan["allocations"].as_array().unwrap().iter().filter(|one| one["name"] == "key_cache");
-    // 8 layers × 32 positions × 2 heads × 64 elements × 4 bytes.
-    assert_eq!(caches.map(|one| one["bytes"].as_u64().unwrap()).collect::<Vec<_>>(), [8 * 32 * 2 * 64 * 4]);
+    let caches = plan["allocations"].as_array().unwrap().iter().filter(|one| one["name"] == "kv_pool");
+    // Keys and values: 8 layers × 32 positions × 2 heads × 64 elements × 4 bytes.
+    assert_eq!(
+        caches.map(|one| one["bytes"].as_u64().unwrap()).collect::<Vec<_>>(),
+        [2 * 8 * 32 * 2 * 64 * 4]
+    );
     assert_eq!(plan["instructions"][0]["operation"].as_str().unwrap().split(' ').next(), Some("embed"));
 }
 
@@ -236,7 +239,8 @@ fn the_virtual_device_agrees_with_the_cpu_and_counts_its_work() {
     let instructions = json(&zrt(&["plan", "--json"]))["instructions"].as_array().unwrap().len() as u64;
     let count = |name: &str| result[name].as_u64().unwrap();
     assert_eq!((count("doorbells"), count("submissions")), (steps, steps), "one of each per token");
-    assert_eq!(count("dispatches"), steps * instructions);
+    // PLAN, and a boundary behind the first task of each of the 8 layers.
+    assert_eq!(count("dispatches"), steps * (instructions + 1 + 8));
     assert!(count("packets") > count("dispatches"));
     assert!(count("wave_instructions") > 0);
 }
