@@ -168,8 +168,11 @@ impl Session {
             workgroup: geometry.group,
             scratch_bytes: kernel.scratch_bytes.saturating_add(extra),
         })?;
-        let addresses =
-            LaunchAddresses { arguments_va, dispatch_packet_va: arguments_va + packet_at, dispatch_id: 0 };
+        let addresses = LaunchAddresses {
+            arguments_va,
+            dispatch_packet_va: arguments_va + packet_at,
+            ..LaunchAddresses::default()
+        };
         // A launch takes the room of two dispatches.
         let mut recorder = device.recorder(2)?;
         recorder.launch(&launch, &kernel.user_data(&addresses), geometry.groups)?;
