@@ -40,6 +40,12 @@
 .set BLOCK, 102
 .set COUNTERS, 104
 
+// Weights that a workgroup asks for while it waits: enough to keep a compute unit's share of the memory busy, and no more
+// than all compute units together find room for in GL2 (64 * 16 KiB of 8 MiB).
+.set PREFETCH_BYTES_MAX, 16384
+// Lines of 128 bytes that one s_prefetch_data asks for at most.
+.set PREFETCH_LINES, 32
+
 // Waits until the dword at s[\address:+1] is at least s[\target], modulo 2^32. Wave 0 only.
 .macro POLL address, target
 	v_mov_b32_e32 v1, 0
@@ -203,12 +209,18 @@
 	s_wait_storecnt 0x0
 	global_store_b96 v1, v[2:4], s[24:25] scope:SCOPE_SYS
 	s_mov_b32 exec_lo, -1
-	s_cmp_eq_u32 s19, 0
-	s_cbranch_scc1 .Lfetched
 	s_mul_hi_u32 s25, s2, s19
 	s_mul_i32 s24, s2, s19
 	s_add_nc_u64 s[24:25], s[20:21], s[24:25]
-	s_prefetch_data s[24:25], 0x0, null, 31
+	s_min_u32 s19, s19, PREFETCH_BYTES_MAX
+.Lfetch:
+	s_cmp_eq_u32 s19, 0
+	s_cbranch_scc1 .Lfetched
+	s_prefetch_data s[24:25], 0x0, null, PREFETCH_LINES-1
+	s_add_nc_u64 s[24:25], s[24:25], PREFETCH_LINES*128
+	s_sub_co_u32 s19, s19, PREFETCH_LINES*128
+	s_max_i32 s19, s19, 0
+	s_branch .Lfetch
 .Lfetched:
 	WAIT_TARGET 13, 24
 	WAIT_TARGET 15, 28
@@ -262,13 +274,21 @@
 	s_add_nc_u64 s[TAPE:TAPE+1], s[TAPE:TAPE+1], TAPE_ENTRY_BYTES
 	s_branch .Ltask
 
-	// This group has ended the step.
+	// This group has ended the step. A group that had no unit has left no breadcrumb: its looks are told here.
 .Lstep_end:
 	GROUP_RELEASE
 	FIRST_WAVE
 	s_cbranch_scc0 .Lstep
+	s_lshl_b32 s26, s[GROUP], 6
+	s_mov_b32 s27, 0
+	s_add_nc_u64 s[24:25], s[24:25], s[26:27]
+	s_mov_b32 s76, s[SPINS]
+	CONSTANTS_READY
 	s_mov_b32 exec_lo, 1
 	v_mov_b32_e32 v1, 0
+	v_mov_b32_e32 v2, s76
+	s_wait_storecnt 0x0
+	global_store_b32 v1, v2, s[24:25] offset:BREADCRUMB_SPINS scope:SCOPE_SYS
 	v_mov_b32_e32 v2, 1
 	global_atomic_add_u32 v1, v2, s[COUNTERS:COUNTERS+1] scope:SCOPE_DEV
 	s_mov_b32 exec_lo, -1

@@ -105,9 +105,9 @@ layout! {
         limit: u32,
         /// Pages in the device's page table.
         pages: u32,
-        /// Rows that the step at hand takes from this slot.
+        /// Rows that the step at hand takes from this slot. BOUNDARY sets it to 0 when it drops them.
         step_rows: u32,
-        /// 1 + the number of the output that the step at hand makes for this slot; 0: none.
+        /// 1 + the number of the output that the step at hand makes for this slot; 0: none, or dropped.
         step_output: u32,
         /// SAMPLE's choice.
         sampled: u32,
@@ -202,6 +202,10 @@ layout! {
         heartbeat: u32,
         /// 1: leave.
         leave: u32,
+        /// The slot that the next step begins with.
+        first_slot: u32,
+        /// 0.
+        reserved: [u32; 3],
     }
 }
 

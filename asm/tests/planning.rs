@@ -458,7 +458,9 @@ fn check_beside(before: &World, mut after: World, passes: u32, gap: u32) {
         }
     });
     let heartbeat = memory.device.read::<Status>(block.status_va).heartbeat;
+    // Looks in vain, each of which begins one slot further.
     after.plan.heartbeat = heartbeat - 1;
+    after.plan.first_slot = (heartbeat - 1) % SLOTS_MAX as u32;
     assert!(look(&mut after, Fault::None, &mut Seen::default()));
     memory.compare(&after).unwrap_or_else(|text| panic!("{passes} pauses, {gap} more: {text}"));
 }
@@ -472,6 +474,39 @@ fn waiting_sees_what_the_host_writes() {
     put_command(&mut after, 0, ADMIT_5);
     for passes in 1..60 {
         check_beside(&before, after.clone(), passes, passes % 3);
+    }
+}
+
+/// The host holds a request, admits it, and later stops the device. Whenever PLAN looks, the request gets no row, even where
+/// the flag came after the look had begun.
+#[test]
+fn a_request_that_is_admitted_held_gets_no_row() {
+    for passes in 1..60 {
+        let mut world = waiting(0);
+        let mut memory = Memory::new(&world);
+        put_prompt(&mut world);
+        world.control[5].hold_serial = 9;
+        put_command(&mut world, 0, ADMIT_5);
+        put_command(&mut world, 1, [CommandKind::Stop as u32, 0, 0, 0]);
+        let (block, mut passed) = (memory.block, 0);
+        memory.device.run_beside("plan", block.as_bytes(), 3, &mut |device| {
+            passed += 1;
+            if passed == passes {
+                device.store(block.tokens_va, world.tokens.as_bytes());
+                device.store(block.host_pages_va, world.host_pages.as_bytes());
+                device.store(block.control_va, world.control.as_bytes());
+                device.store(block.input_va, world.input[..1].as_bytes());
+            }
+            if passed == passes + 40 {
+                device.store(block.input_va, world.input.as_bytes());
+            }
+        });
+        let heartbeat = memory.device.read::<Status>(block.status_va).heartbeat;
+        world.plan.heartbeat = heartbeat - 1;
+        world.plan.first_slot = (heartbeat - 1) % SLOTS_MAX as u32;
+        assert!(look(&mut world, Fault::None, &mut Seen::default()));
+        assert_eq!((world.step.rows, world.slots[5].serial), (0, 9));
+        memory.compare(&world).unwrap_or_else(|text| panic!("{passes} pauses: {text}"));
     }
 }
 
@@ -494,19 +529,30 @@ fn old_pages_are_not_granted_again() {
 
 // ------------------------------------------------------------------------------------------------- boundary
 
-/// A random step of `rows` rows; gives the snapshot that BOUNDARY makes of it, and what it left of the other.
+/// The two snapshots, and the slots.
+type Boundaries = ([[u32; 4]; 2], Vec<SlotState>);
+
+/// A random step of `rows` rows; gives the snapshot that BOUNDARY makes of it, and what it left of the other. A fault of
+/// the expectation is planted where `forgets` names a flag: 0 cancel, 1 preempt, 2 hold, 3 dropped before.
 fn boundary(
     rows: u32,
     snapshot: u32,
     groups: u32,
     change: Option<[u32; 2]>,
-) -> ([[u32; 4]; 2], [[u32; 4]; 2]) {
+    forgets: Option<usize>,
+) -> (Boundaries, Boundaries) {
     let mut random = Random::new(u64::from(rows) * 2 + u64::from(snapshot));
     let mut slots = vec![SlotState::default(); SLOTS_MAX];
     let mut control = vec![Control::default(); SLOTS_MAX];
     for (state, control) in slots.iter_mut().zip(&mut control) {
         state.serial = 1 + random.below(1000);
-        control.cancel_serial = [state.serial, state.serial + 1, 0][random.below(3) as usize];
+        // Most slots go on; half of the others are named by one flag, and the flags name others too.
+        let flags = [&mut control.cancel_serial, &mut control.preempt_serial, &mut control.hold_serial];
+        for flag in flags {
+            *flag = [state.serial, state.serial + 1, 0, 0, 0, 0][random.below(6) as usize];
+        }
+        (state.step_rows, state.step_output, state.sampled) =
+            ([0, 1, 7][random.below(3) as usize], random.below(3), random.next());
     }
     // Rows beyond the step's are left from another: their slots do not count, nor that there are none such.
     let row = std::array::from_fn(|_| Row { slot: random.below(64), ..Row::default() });
@@ -514,10 +560,23 @@ fn boundary(
     step.row[rows as usize..].iter_mut().step_by(2).for_each(|row| row.slot = GARBAGE);
     let mut expected = step.alive;
     expected[snapshot as usize] = [0; 4];
+    let mut left = slots.clone();
     for (number, row) in step.row[..rows as usize].iter().enumerate() {
-        let slot = row.slot as usize;
-        if slots[slot].serial != control[slot].cancel_serial {
+        let (state, control) = (&slots[row.slot as usize], &control[row.slot as usize]);
+        let dropped = [
+            state.serial == control.cancel_serial,
+            state.serial == control.preempt_serial,
+            state.serial == control.hold_serial,
+            state.step_rows == 0,
+        ];
+        if !dropped.iter().enumerate().any(|(number, is)| *is && forgets != Some(number)) {
             expected[snapshot as usize][number / 32] |= 1 << (number % 32);
+        }
+    }
+    for (state, control) in left.iter_mut().zip(&control) {
+        let flags = [control.cancel_serial, control.preempt_serial, control.hold_serial];
+        if state.step_rows != 0 && flags.contains(&state.serial) {
+            (state.step_rows, state.step_output) = (0, 0);
         }
     }
     let mut device = Device::new(0);
@@ -535,27 +594,34 @@ fn boundary(
     }
     let found: Step = device.read(step_va);
     assert_eq!(found, Step { alive: found.alive, ..step }, "nothing else changes");
-    (found.alive, expected)
+    let bytes = device.bytes_at(block.slots_va, size_of_val(&slots[..]));
+    let found_slots = bytes.chunks(size_of::<SlotState>());
+    let found_slots = found_slots.map(|one| SlotState::read_from_bytes(one).expect("its size")).collect();
+    ((found.alive, found_slots), (expected, left))
 }
 
 #[test]
-fn boundary_drops_the_cancelled() {
+fn boundary_drops_rows_of_cancelled_held_and_preempted_slots_for_good() {
     for rows in [0, 1, 2, 31, 32, 33, 64, 65, 96, 127, 128] {
         for snapshot in [0, 1] {
             for groups in [1, 3] {
-                let (found, expected) = boundary(rows, snapshot, groups, None);
+                let (found, expected) = boundary(rows, snapshot, groups, None, None);
                 assert_eq!(found, expected, "{rows} rows, snapshot {snapshot}");
             }
         }
     }
 }
 
-/// s_lshl_b32 s12, s12, 4 becomes s_mov_b32 s12, 0: always the even snapshot. v_cmp_ne_u32 v9, v13 becomes
-/// v9, v12: rows 32 to 63 are compared with another row's request.
+/// s_lshl_b32 s12, s12, 4 becomes s_mov_b32 s12, 0: always the even snapshot. v_cmpx_ne_u32 v14, v10 and v16, v10 become
+/// v14, v11 and v16, v11: cancels and holds of slots 0 to 31 are compared with another slot's request.
 #[test]
 fn faults_of_boundary_are_seen() {
-    for change in [[0x840C_840C, 0xBE8C_0080], [0x7C9A_1B09, 0x7C9A_1909]] {
-        let (found, expected) = boundary(65, 1, 1, Some(change));
+    for change in [[0x840C_840C, 0xBE8C_0080], [0x7D9A_150E, 0x7D9A_170E], [0x7D9A_1510, 0x7D9A_1710]] {
+        let (found, expected) = boundary(65, 1, 1, Some(change), None);
         assert_ne!(found, expected, "{change:x?}");
+    }
+    for forgotten in 0..4 {
+        let (found, expected) = boundary(65, 1, 1, None, Some(forgotten));
+        assert_ne!(found, expected, "condition {forgotten} is met");
     }
 }

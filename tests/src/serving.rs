@@ -74,30 +74,46 @@ pub struct Told {
     pub tokens: Vec<Vec<u32>>,
     /// Ends of each.
     pub ends: Vec<u32>,
+    /// Events in all.
+    pub events: usize,
 }
 
 impl Told {
     /// Nothing yet.
     pub fn new(count: usize) -> Told {
-        Told { tokens: vec![Vec::new(); count], ends: vec![0; count] }
+        Told { tokens: vec![Vec::new(); count], ends: vec![0; count], events: 0 }
     }
 
-    /// Polls once; true where something came.
+    /// Polls once, where nobody was asked to park; true where something came.
     pub fn poll(&mut self, session: &mut Session, handles: &[Handle]) -> Result<bool, SessionError> {
+        let before = self.events;
+        let parked = self.poll_parked(session, handles)?;
+        assert_eq!(parked, None, "it was not asked to park");
+        Ok(self.events > before)
+    }
+
+    /// Polls once; the last that was parked.
+    pub fn poll_parked(
+        &mut self,
+        session: &mut Session,
+        handles: &[Handle],
+    ) -> Result<Option<Handle>, SessionError> {
         let mut events = [Event::default(); 16];
         let count = session.poll(&mut events)?;
+        let mut parked = None;
         let at = |handle: &Handle| handles.iter().position(|one| one == handle).expect("a known handle");
         for event in &events[..count] {
             match event {
                 Event::Token { handle, token, .. } => self.tokens[at(handle)].push(*token),
                 Event::Finished { handle, .. } => self.ends[at(handle)] += 1,
-                Event::Parked { handle } => panic!("{handle:?} was not asked to park"),
+                Event::Parked { handle } => parked = Some(*handle),
             }
         }
+        self.events += count;
         if count == 0 {
             std::thread::sleep(NAP);
         }
-        Ok(count > 0)
+        Ok(parked)
     }
 
     /// Polls until every request has ended.

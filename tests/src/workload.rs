@@ -124,6 +124,8 @@ pub struct Report {
     pub parked: u64,
     /// Holds.
     pub held: u64,
+    /// Holds that lasted until nothing of the request could come any more.
+    pub quiet: u64,
     /// Times that no place was free.
     pub refused: u64,
     /// Requests that at least were put into a slot once more.
@@ -137,14 +139,41 @@ pub struct Report {
 }
 
 /// A request that has not ended.
+#[derive(Default)]
 struct Client {
     shape: usize,
     told: usize,
-    is_cancelled: bool,
     is_parked: bool,
     /// Round in which it is let go on.
     parked_until: Option<u64>,
     held_until: Option<u64>,
+    cancelled: Option<Quiet>,
+    held: Option<Quiet>,
+}
+
+/// What must not come any more since something was asked for. PLAN may be in the middle of a look and the ring full of
+/// tokens: it counts from the second empty ring on, each found [`LOOKS`] looks after the asking or the other.
+#[derive(Clone, Copy, Debug)]
+enum Quiet {
+    /// Asked for in this round.
+    Asked(u64),
+    /// The ring was empty in this round, [`LOOKS`] looks or more behind.
+    Empty(u64),
+    /// It counts.
+    Yes,
+}
+
+/// Looks of PLAN after which what was asked for before the first is seen, and what that look gave is in the ring.
+const LOOKS: u64 = 3;
+
+impl Quiet {
+    fn note_empty(&mut self, round: u64) {
+        *self = match *self {
+            Quiet::Asked(since) if round >= since + LOOKS => Quiet::Empty(round),
+            Quiet::Empty(since) if round >= since + LOOKS => Quiet::Yes,
+            same => same,
+        };
+    }
 }
 
 /// Runs requests of these shapes until all have ended.
@@ -175,14 +204,7 @@ pub fn drive(session: &mut Session, shapes: &[Shape], clients: Clients, seed: u6
             let request = Request { prompt: &shape.prompt, tokens_max, sampling, stops: &shape.stops };
             match session.submit(&request) {
                 Ok(handle) => {
-                    let client = Client {
-                        shape: next_shape,
-                        told: 0,
-                        is_cancelled: false,
-                        is_parked: false,
-                        parked_until: None,
-                        held_until: None,
-                    };
+                    let client = Client { shape: next_shape, ..Client::default() };
                     assert!(live.insert(handle, client).is_none(), "a handle was used twice");
                     submitted += 1;
                     next_shape = random.range(0, shapes.len() as u32 - 1) as usize;
@@ -214,6 +236,7 @@ pub fn drive(session: &mut Session, shapes: &[Shape], clients: Clients, seed: u6
             hear(*event, shapes, &mut live, &mut report, round, &mut random);
         }
         if count == 0 {
+            note_empty(&mut live, &mut report, round);
             std::thread::sleep(PAUSE);
         }
     }
@@ -223,6 +246,21 @@ pub fn drive(session: &mut Session, shapes: &[Shape], clients: Clients, seed: u6
     report.spins = session.spins().expect("breadcrumbs are read");
     report.requeued = u64::from(admissions(session)).saturating_sub(report.requests as u64);
     report
+}
+
+/// The ring was empty in this round.
+fn note_empty(live: &mut BTreeMap<Handle, Client>, report: &mut Report, round: u64) {
+    for (handle, client) in live {
+        if let Some(quiet) = &mut client.cancelled {
+            quiet.note_empty(round);
+            assert!(!matches!(quiet, Quiet::Yes), "{handle:?}: no end after a cancel");
+        }
+        if let Some(quiet) = &mut client.held {
+            let before = matches!(quiet, Quiet::Yes);
+            quiet.note_empty(round);
+            report.quiet += u64::from(!before && matches!(quiet, Quiet::Yes));
+        }
+    }
 }
 
 /// After the last end: no event, no page, no request.
@@ -255,7 +293,7 @@ fn act(
         }
         if client.held_until.is_some_and(|until| until <= round) {
             session.hold(*handle, false).expect("a held request is released");
-            client.held_until = None;
+            (client.held_until, client.held) = (None, None);
         }
     }
     if live.is_empty() || !random.one_in(whim_looks) {
@@ -267,13 +305,14 @@ fn act(
         // Where whims are rare it is counted who goes back to the queue: everyone shall have had a slot.
         0 if whim_looks <= 2 || client.told > 0 => {
             session.cancel(*handle).expect("a live request is cancelled");
-            client.is_cancelled = true;
+            client.cancelled.get_or_insert(Quiet::Asked(round));
         }
         // A parked one is parked again, too: nothing happens.
         1..=5 => session.park(*handle).expect("a live request is parked"),
         _ => {
             session.hold(*handle, true).expect("a live request is held");
             client.held_until = Some(round + u64::from(random.range(1, 40)));
+            client.held.get_or_insert(Quiet::Asked(round));
             report.held += 1;
         }
     }
@@ -300,6 +339,7 @@ fn hear(
                 client.told
             );
             assert!(!client.is_parked, "{handle:?}: a token while it is parked");
+            assert!(!matches!(client.held, Some(Quiet::Yes)), "{handle:?}: a token while it is held");
             client.told += 1;
             report.tokens += 1;
         }
@@ -316,7 +356,7 @@ fn hear(
             let is_stop = shape.expected.last().is_some_and(|token| shape.stops.contains(token));
             match reason {
                 FinishReason::Cancelled => {
-                    assert!(client.is_cancelled, "{handle:?}: nobody has cancelled it");
+                    assert!(client.cancelled.is_some(), "{handle:?}: nobody has cancelled it");
                     report.cancelled += 1;
                 }
                 FinishReason::Stop => {

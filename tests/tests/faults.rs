@@ -6,12 +6,14 @@
 
 use std::mem::offset_of;
 use std::time::{Duration, Instant};
-use zrt_asm::session::{FinishReason, TapeEntry, TapeWait};
+use zerocopy::IntoBytes;
+use zrt_asm::session::{EventKind, FinishReason, TapeEntry, TapeWait};
 use zrt_device::{Device, DeviceChoice, OpenOptions, VirtualOptions};
 use zrt_engine::memory_plan::AllocationId;
 use zrt_engine::model::Model;
 use zrt_engine::session::{Event, Handle, Mode, Session, SessionError, SessionOptions, Unfinished};
 use zrt_mem::ByteLen;
+use zrt_ring::token_ring::ENTRY_DWORDS;
 use zrt_tests::serving::{Asked, Told, checked_session, expected};
 use zrt_tests::{find, load};
 
@@ -153,6 +155,67 @@ fn every_request_of_a_hung_session_goes_on_in_the_next_one() {
     assert_eq!(told.tokens, expected(&model, CONTEXT, &asked));
     assert_eq!(told.ends, [1; 3]);
     session.close(LEAVE).expect("the device leaves");
+}
+
+/// One request is held, one parked, and the session lost: in the next one they stand still until they are let go.
+#[test]
+fn held_and_parked_requests_of_a_lost_session_stay_so() {
+    let model = model();
+    let asked = [Asked::greedy([1, 261, 17], 4), Asked::sampled(1..10, 6, 7), Asked::greedy([5], 2)];
+    let mut session = prepare(&model, VirtualOptions::default());
+    let handles: Vec<_> = asked.iter().map(|one| one.submit(&mut session)).collect();
+    session.hold(handles[0], true).expect("it is known");
+    session.park(handles[1]).expect("it is known");
+    let left = session.unfinished();
+    let flags: Vec<_> = left.iter().map(|one| (one.is_held, one.is_parked)).collect();
+    assert_eq!(flags, [(true, false), (false, true), (false, false)]);
+    drop(session);
+
+    let mut session = prepare(&model, VirtualOptions::default());
+    session.start().expect("starts");
+    let handles: Vec<_> = left.iter().map(|one| session.resubmit(one).expect("there is room")).collect();
+    let mut events = [Event::default(); 4];
+    let start = Instant::now();
+    let mut count = 0;
+    while count == 0 {
+        count = session.poll(&mut events).expect("the session runs");
+        assert!(start.elapsed() < LEAVE, "it is not parked");
+    }
+    assert_eq!(events[..count], [Event::Parked { handle: handles[1] }]);
+    // Both slots are taken by requests that stand still: the third gets none.
+    while start.elapsed() < HANG_AFTER {
+        assert_eq!(session.poll(&mut events).expect("the session runs"), 0, "{events:?}");
+    }
+    let flags: Vec<_> = session.unfinished().iter().map(|one| (one.is_held, one.is_parked)).collect();
+    assert_eq!(flags, [(true, false), (false, true), (false, false)]);
+    session.hold(handles[0], false).expect("it is known");
+    session.resume(handles[1]).expect("it is known");
+    let mut told = Told::new(3);
+    told.run(&mut session, &handles).expect("the session runs");
+    assert_eq!(told.tokens, expected(&model, CONTEXT, &asked));
+    session.close(LEAVE).expect("the device leaves");
+}
+
+/// A token, and behind it an entry of a request that there is not: the token is told, and then the error.
+#[test]
+fn events_before_an_error_are_told() {
+    let model = model();
+    let mut session = prepare(&model, VirtualOptions::default());
+    let handle = Asked::greedy([1, 261, 17], 6).submit(&mut session);
+    let entry = |tag: u32, serial: u32| {
+        let mut entry = [0u32; ENTRY_DWORDS];
+        // Kind and slot, serial, token, index.
+        entry[..5].copy_from_slice(&[tag, EventKind::Token as u32, serial, 42, 3]);
+        entry[ENTRY_DWORDS - 1] = !tag;
+        entry
+    };
+    let lines = [entry(1, 1), entry(2, 99)];
+    session.resident().upload(AllocationId::OutputRing, 0, lines.as_bytes()).expect("writable");
+    let mut events = [Event::default(); 4];
+    assert_eq!(session.poll(&mut events).expect("the token comes first"), 1);
+    assert_eq!(events[0], Event::Token { handle, token: 42, index: 3 });
+    let error = session.poll(&mut events).expect_err("nobody has the serial");
+    assert!(matches!(error, SessionError::Protocol { slot: 0, serial: 99 }), "{error}");
 }
 
 /// The session was lost between the last token and the end: the next one tells the end, and no token.

@@ -142,11 +142,18 @@ fn a_workgroup_for_each_compute_unit_runs() {
     session.close(LEAVE).expect("the device leaves");
 }
 
-/// The step is stopped in layer 1, before the cancels for layer 2 are looked at: the first task of layer 1 signals where
-/// nobody looks. Then one of two requests is cancelled and the step goes on. Layers 0 and 1 have stored its keys, the
-/// layers behind have not.
-#[test]
-fn a_cancel_counts_from_the_next_layer_on() {
+/// What the host says of a request in the middle of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Said {
+    Cancel,
+    Hold,
+    Park,
+}
+
+/// The step is stopped in layer 1, before the flags for layer 2 are looked at: the first task of layer 1 signals where
+/// nobody looks. Then something is said of one of two requests, and the step goes on. Layers 0 and 1 have stored its keys,
+/// the layers behind have not. One that is let go later gets all its tokens.
+fn check_said(said: Said) {
     let model = load(&find("tales-qwen3-Q4_0.gguf").expect("the model is in the repository"));
     let asked = [Asked::greedy(1..12, 3), Asked::greedy(20..29, 3)];
     let mut session = open(&SessionOptions { chunk_rows: 40, ..options(Mode::Mega, 2) }).expect("opens");
@@ -179,16 +186,25 @@ fn a_cancel_counts_from_the_next_layer_on() {
         }
         assert!(start.elapsed() < LEAVE, "the step does not come to layer 1: {standings:?}");
     }
-    session.cancel(handles[1]).expect("it runs");
+    match said {
+        Said::Cancel => session.cancel(handles[1]),
+        Said::Hold => session.hold(handles[1], true),
+        Said::Park => session.park(handles[1]),
+    }
+    .expect("it runs");
     let parts = session.mega_parts().expect("the megakernel runs");
     let mut done = [0; 4];
     parts.device.download(parts.counters, ByteLen(SPARE.into()), &mut done).expect("readable");
     parts.device.upload(parts.tape, signal_at, &signal).expect("writable");
     let counter = ByteLen(u32::from_le_bytes(signal).into());
     parts.device.upload(parts.counters, counter, &done).expect("writable");
-    told.run(&mut session, &handles).expect("the session runs");
-
-    assert_eq!(told.tokens, [expected(&model, CONTEXT, &asked)[0].clone(), Vec::new()]);
+    let expected = expected(&model, CONTEXT, &asked);
+    let mut is_parked = false;
+    while told.ends[0] == 0 || said == Said::Cancel && told.ends[1] == 0 || said == Said::Park && !is_parked {
+        is_parked |= told.poll_parked(&mut session, &handles).expect("the session runs") == Some(handles[1]);
+        assert!(start.elapsed() < 2 * LEAVE, "{told:?}");
+    }
+    assert_eq!(told.tokens, [expected[0].clone(), Vec::new()]);
     // Slot 1's first page, one layer after another: were its rows' keys stored?
     let resident = session.resident();
     let row_elements = resident.plan.config.kv_elements();
@@ -207,6 +223,31 @@ fn a_cancel_counts_from_the_next_layer_on() {
         .collect();
     let wanted: Vec<bool> = (0..stored.len()).map(|layer| layer < 2).collect();
     assert!(stored.len() > 2, "the model has layers behind");
-    assert_eq!(stored, wanted, "layers that have worked on the cancelled request");
+    assert_eq!(stored, wanted, "layers that have worked on the request, {said:?}");
+    match said {
+        Said::Cancel => {}
+        Said::Hold => session.hold(handles[1], false).expect("it is held"),
+        Said::Park => session.resume(handles[1]).expect("it is parked"),
+    }
+    told.run(&mut session, &handles).expect("the session runs");
+    assert_eq!(told.ends, [1, 1]);
+    if said != Said::Cancel {
+        assert_eq!(told.tokens, expected, "{said:?}");
+    }
     session.close(LEAVE).expect("the device leaves");
+}
+
+#[test]
+fn a_cancel_counts_from_the_next_layer_on() {
+    check_said(Said::Cancel);
+}
+
+#[test]
+fn a_hold_counts_from_the_next_layer_on() {
+    check_said(Said::Hold);
+}
+
+#[test]
+fn parking_counts_from_the_next_layer_on() {
+    check_said(Said::Park);
 }

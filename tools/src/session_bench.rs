@@ -29,8 +29,8 @@ const OVERVIEW_SLOTS: [u32; 2] = [8, 64];
 /// Workgroups on the virtual device: more only make its few host threads change between them more often.
 const VIRTUAL_GROUPS: u32 = 16;
 /// Wave instructions of one look in vain: the loops of `mega.s`, counted. `POLL`, which waits for a task, has 9; the
-/// one that waits for the step's number has 14. Only the group's first wave looks; the others wait in a barrier.
-const LOOK_INSTRUCTIONS: [u64; 2] = [9, 14];
+/// one that waits for the step's number has 13. Only the group's first wave looks; the others wait in a barrier.
+const LOOK_INSTRUCTIONS: [u64; 2] = [9, 13];
 /// How often the host looks for events of the virtual device, which needs the host's processor itself.
 const VIRTUAL_POLL_EVERY: Duration = Duration::from_micros(100);
 /// How long a session may take to leave.
@@ -120,9 +120,9 @@ pub struct SessionRecord {
     pub weight_bytes_per_token: u64,
     /// Wave instructions, where the device counts them (the virtual one).
     pub wave_instructions: Option<u64>,
-    /// Looks in vain of the megakernel's workgroups, each up to its last task.
+    /// Looks in vain of the megakernel's workgroups, each up to the end of its last step.
     pub spins: u64,
-    /// `spins` × 14 / `wave_instructions`: the longer of the two waiting loops for every look, so an upper bound.
+    /// `spins` × 13 / `wave_instructions`: the longer of the two waiting loops for every look, so an upper bound.
     pub spin_share_max: Option<f64>,
     /// `spins` × 9 / `wave_instructions`: the shorter loop for every look.
     pub spin_share_min: Option<f64>,
@@ -216,7 +216,7 @@ fn run(
     let times = measure(&mut session, &requests, is_virtual)?;
     let steps = u64::from(session.status()?.epoch);
     let spins = session.spins()?;
-    let device = session.close(CLOSE_DEADLINE)?;
+    let device = session.close(CLOSE_DEADLINE).map_err(zrt_engine::session::SessionError::from)?;
     let after = device.counters().map_err(zrt_engine::session::SessionError::from)?;
 
     let tokens: u64 = requests.iter().map(|one| u64::from(one.tokens_max)).sum();
@@ -402,7 +402,7 @@ fn remarks(records: &[SessionRecord]) -> String {
         "\ntokens: of all prompts + generated, of all requests; what is per token (/t) is per generated one.\n\
          mega: its one submission is made when the session opens, before these counts.\n\
          weights/t: calculated, bytes of a step's weights by the plan × steps / tokens; slots add nothing to a step.\n\
-         spin: looks in vain × 14 instructions / wave instructions: an upper bound, one waiting loop has 9.\n",
+         spin: looks in vain × 13 instructions / wave instructions: an upper bound, one waiting loop has 9.\n",
     );
     if records.iter().any(|one| one.is_virtual) {
         text.push_str(
@@ -444,9 +444,8 @@ mod tests {
         let length = |from: &str, back: &str| -> u64 {
             let body = &source[source.find(from).expect("the loop begins") + from.len()..];
             let body = &body[..body.find(back).expect("the loop ends")];
-            body.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('.')).count()
-                as u64
-                + 1
+            let is_instruction = |line: &&str| !line.is_empty() && !line.starts_with(['.', '/']);
+            body.lines().map(str::trim).filter(is_instruction).count() as u64 + 1
         };
         let poll = length(".Llook\\@:", "s_branch .Llook\\@");
         let step = length(".Llook_step:", "s_branch .Llook_step");

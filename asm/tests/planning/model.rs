@@ -91,7 +91,7 @@ pub fn next_tag(tag: u32) -> u32 {
 /// One look, which makes the next step. Gives whether PLAN is done with it: false where it looks again.
 pub fn look(world: &mut World, fault: Fault, seen: &mut Seen) -> bool {
     let epoch = world.plan.epoch;
-    let order: Vec<usize> = (0..64).map(|i| (epoch.wrapping_add(i) % 64) as usize).collect();
+    let order: Vec<usize> = (0..64).map(|i| ((world.plan.first_slot + i) % 64) as usize).collect();
     world.plan.heartbeat = world.plan.heartbeat.wrapping_add(1);
     for slot in 0..SLOTS_MAX {
         cancel(world, slot, fault, seen);
@@ -374,12 +374,16 @@ fn rows(world: &mut World, order: &[usize], seen: &mut Seen) {
     seen.note_if(shares.len() > 32, "more than 32 rows of decoding");
     let mut left = world.sizes.chunk_rows.min(ROWS_MAX as u32 - shares.len() as u32);
     seen.note_if(left < world.sizes.chunk_rows, "decoding rows leave less for prompts");
+    let mut cut = None;
     for slot in order.iter().copied() {
         let Some((wanted, possible)) = eligible(world, slot, seen) else { continue };
         if wanted < 2 {
             continue;
         }
         let share = wanted.min(possible).min(left);
+        if share < wanted.min(possible) {
+            cut.get_or_insert(slot);
+        }
         seen.note_if(share == left && share < wanted.min(possible), "the chunk cuts a prompt");
         seen.note_if(share == possible && share < wanted, "the pages cut a prompt");
         left -= share;
@@ -387,6 +391,9 @@ fn rows(world: &mut World, order: &[usize], seen: &mut Seen) {
             shares.push((slot, share));
         }
     }
+    // The next step begins with the prompt that was cut, or one slot further.
+    seen.note_if(cut.is_some_and(|slot| slot == order[0]), "a prompt longer than two chunks");
+    world.plan.first_slot = cut.unwrap_or(order[1]) as u32;
     let mut first = BTreeMap::new();
     let mut count = 0;
     for (slot, share) in shares.iter().copied() {

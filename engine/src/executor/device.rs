@@ -5,7 +5,7 @@
 //! one output. [`Executor::step_instruction`] records one more graph per instruction on first use. Requests of many
 //! users, sampling and batching are [`crate::session`]'s.
 
-use super::lowering::Planning;
+use super::lowering::{Planning, task_count};
 use super::resident::{Progress, Resident};
 use super::{Cache, Executor, ExecutorError, StepSnapshot, check_prompt};
 use crate::graph::ValueId;
@@ -77,8 +77,7 @@ impl DeviceExecutor {
             slots: 1,
             pages: plan.context.div_ceil(PAGE_TOKENS),
             kv_format,
-            // PLAN, and before every layer its boundary.
-            tasks: plan.instructions.len() as u32 + plan.config.layers + 1,
+            tasks: task_count(plan),
             input_entries: RING_ENTRIES,
             output_entries: RING_ENTRIES,
             output_heap: Heap::Host,

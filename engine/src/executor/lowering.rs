@@ -105,7 +105,7 @@ const WEIGHT_KERNELS: &[(TensorKind, &str, &str)] = &[
     (TensorKind::Q6_K, "embed_q6_k", "matmul_q6_k"),
 ];
 
-/// Lowers a plan: PLAN, then its instructions, and among those of each layer the BOUNDARY of the next one.
+/// Lowers a plan: PLAN, then its instructions, and behind the first of each layer the BOUNDARY of the next layer.
 pub fn lower(addresses: &Addresses<'_>, planning: &Planning) -> Result<Vec<Task>, ExecutorError> {
     let mut tasks = vec![plan(addresses, planning)?];
     let instructions = &addresses.plan.instructions;
@@ -114,11 +114,17 @@ pub fn lower(addresses: &Addresses<'_>, planning: &Planning) -> Result<Vec<Task>
         let before = index.checked_sub(1).and_then(|before| instructions[before].node.layer);
         if let Some(layer) = instruction.node.layer
             && before != Some(layer)
+            && layer + 1 < addresses.plan.config.layers
         {
             tasks.push(boundary(addresses, layer + 1)?);
         }
     }
     Ok(tasks)
+}
+
+/// Tasks of a lowered plan: PLAN, the instructions, and a BOUNDARY between two layers.
+pub fn task_count(plan: &ExecutionPlan) -> u32 {
+    plan.instructions.len() as u32 + plan.config.layers.max(1)
 }
 
 /// A task of one unit that belongs to no instruction.

@@ -21,7 +21,7 @@ impl Session {
     pub(super) fn grant(&mut self) -> Result<(), SessionError> {
         for slot in 0..self.options.slots {
             if let Some(index) = self.slots[slot as usize] {
-                self.grant_slot(slot, usize::from(index))?;
+                self.grant_slot(slot, index as usize)?;
             }
         }
         let running = || self.records.iter().filter(|one| matches!(one.place, Place::Running { .. }));
@@ -83,6 +83,27 @@ impl Session {
         Ok(())
     }
 
+    /// Lets parked requests go on that are to, as far as the device takes commands.
+    pub(super) fn resume_parked(&mut self) -> Result<(), SessionError> {
+        for record in &mut self.records {
+            let Place::Parked { slot } = record.place else { continue };
+            if !record.resumes || record.leaving != Leaving::No {
+                continue;
+            }
+            if self.input.free()? == 0 {
+                return Ok(());
+            }
+            self.control.slot(slot)?.run();
+            // Where it stood may be in the middle of its prompt.
+            let (serial, known) = (record.serial, record.parked_position);
+            self.input.push(&InputEntry { slot, serial, known, ..InputEntry::new(InputKind::Resume) })?;
+            record.resumes = false;
+            record.place = Place::Running { slot };
+            self.resident.device.flush();
+        }
+        Ok(())
+    }
+
     /// Gives slots to waiting requests, the oldest first, as long as there is a page for each.
     pub(super) fn admit(&mut self) -> Result<(), SessionError> {
         loop {
@@ -110,7 +131,7 @@ impl Session {
         self.next_serial = self.next_serial.wrapping_add(1).max(1);
         record.place = Place::Running { slot };
         record.is_starved = false;
-        self.slots[slot as usize] = Some(index as u16);
+        self.slots[slot as usize] = Some(index as u32);
         let first_token = u64::from(slot) * u64::from(self.options.context);
         self.resident.upload(AllocationId::Tokens, first_token * 4, record.tokens.as_bytes())?;
         let stops_offset = u64::from(slot) * STOP_TOKENS_MAX as u64 * 4;
@@ -132,10 +153,18 @@ impl Session {
             stop_count: record.stops.iter().filter(|stop| **stop != u32::MAX).count() as u32,
             ..InputEntry::new(InputKind::Admit)
         };
+        let mut line = self.control.slot(slot)?;
+        line.renew();
         if let (true, Some(serial)) = (record.is_held, NonZeroU32::new(record.serial)) {
-            self.control.slot(slot)?.hold(serial);
+            line.hold(serial);
         }
         self.grant_slot(slot, index)?;
+        let record = &mut self.records[index];
+        if let (true, Some(serial)) = (record.parks_at_once, NonZeroU32::new(record.serial)) {
+            record.parks_at_once = false;
+            record.leaving = Leaving::Parking;
+            self.control.slot(slot)?.preempt(serial);
+        }
         self.input.push(&entry)?;
         self.resident.device.flush();
         Ok(())

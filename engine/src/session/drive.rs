@@ -3,20 +3,15 @@
 //! Contract: everything is recorded or allocated before the first request; driving reads and writes mapped memory. Looking
 //! at breadcrumbs allocates, and happens after a hang or on request only.
 
-use super::{Mode, Session, SessionError, SessionOptions, Standing, mapped, tape};
+use super::{Mode, Session, SessionError, SessionOptions, Standing, tape};
 use crate::executor::resident::Resident;
 use crate::memory_plan::AllocationId;
-use std::mem::offset_of;
-use std::time::{Duration, Instant};
 use zerocopy::{FromBytes, IntoBytes};
 use zrt_asm::params::{self, PARAMETER_BYTES_MAX, RowSet};
-use zrt_asm::session::{Breadcrumb, COUNTERS_OFFSET, Status, TapeEntry};
+use zrt_asm::session::{Breadcrumb, COUNTERS_OFFSET, TapeEntry};
 use zrt_device::{Buffer, Device, Graph, Kernel, Ticket};
 use zrt_isa::resources::{GroupNeeds, WaveSize};
 use zrt_mem::{ByteLen, Heap};
-
-/// How long a hung or faulted device is asked for what the driver knows.
-const DIAGNOSIS_DEADLINE: Duration = Duration::from_millis(10);
 
 /// What the megakernel needs besides the resident model.
 pub(super) struct Mega {
@@ -45,8 +40,9 @@ pub struct MegaParts<'a> {
 
 /// How steps are run.
 pub(super) enum Drive {
-    /// By the host: one submission for each graph of a step, in order.
-    Host { graphs: Vec<Graph>, in_flight: Option<Ticket> },
+    /// By the host: one submission for each graph of a step, in order, from `next` on. A step that could not be submitted
+    /// whole goes on where it stopped.
+    Host { graphs: Vec<Graph>, next: usize, in_flight: Option<Ticket> },
     /// By the megakernel.
     Mega(Box<Mega>),
 }
@@ -64,12 +60,13 @@ pub(super) fn prepare_drive(
     match options.mode {
         Mode::Graph => {
             let tasks = resident.tasks.len();
-            Ok(Drive::Host { graphs: vec![resident.record(0..tasks, groups)?], in_flight: None })
+            let graphs = vec![resident.record(0..tasks, groups)?];
+            Ok(Drive::Host { graphs, next: 0, in_flight: None })
         }
         Mode::Dispatch => {
             let each = (0..resident.tasks.len()).map(|task| resident.record(task..task + 1, groups));
             let graphs = each.collect::<Result<Vec<_>, _>>()?;
-            Ok(Drive::Host { graphs, in_flight: None })
+            Ok(Drive::Host { graphs, next: 0, in_flight: None })
         }
         Mode::Mega => Ok(Drive::Mega(Box::new(prepare_mega(resident, groups, units)?))),
     }
@@ -142,48 +139,25 @@ impl Session {
         let has_work = self.slots.iter().any(Option::is_some);
         match &mut self.drive {
             Drive::Mega(_) => {}
-            Drive::Host { graphs, in_flight } => {
-                if in_flight.is_none_or(|ticket| device.is_done(ticket)) {
+            Drive::Host { graphs, next, in_flight } => {
+                if *next == 0 {
+                    if in_flight.is_some_and(|ticket| !device.is_done(ticket)) {
+                        return Ok(());
+                    }
                     *in_flight = None;
-                    if has_work {
-                        for graph in graphs.iter() {
-                            *in_flight = Some(device.submit(graph)?);
-                        }
+                    if !has_work {
+                        return Ok(());
                     }
                 }
+                for graph in &graphs[*next..] {
+                    *in_flight = Some(device.submit(graph)?);
+                    *next += 1;
+                }
+                *next = 0;
+                self.watch.note_submission();
             }
         }
         Ok(())
-    }
-
-    /// Tells a hang from idleness: requests run, and neither events nor steps nor PLAN's looks nor workgroups go on.
-    pub(super) fn watch(&mut self, has_events: bool) -> Result<(), SessionError> {
-        let view = mapped(self.resident.buffer(AllocationId::Status))?;
-        let seen = (view.load_u32(offset_of!(Status, heartbeat)), view.load_u32(offset_of!(Status, epoch)));
-        let active = self.slots.iter().filter(|slot| slot.is_some()).count() as u32;
-        if has_events || active == 0 || seen != self.last_seen {
-            self.last_seen = seen;
-            self.moved = Instant::now();
-            return Ok(());
-        }
-        let waited = self.moved.elapsed();
-        if waited < self.options.hang_after {
-            return Ok(());
-        }
-        if let Some(ticket) = self.ticket()
-            && let Err(error) = self.resident.device.wait(ticket, DIAGNOSIS_DEADLINE)
-            && self.resident.device.is_lost()
-        {
-            return Err(error.into());
-        }
-        // A long step is no hang: its workgroups come from task to task.
-        let groups = self.standings()?;
-        if groups != self.last_standings {
-            self.last_standings = groups;
-            self.moved = Instant::now();
-            return Ok(());
-        }
-        Err(SessionError::Hang { waited, active, groups })
     }
 
     /// The submission that is waited for, where there is one.

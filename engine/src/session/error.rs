@@ -32,6 +32,14 @@ pub enum SessionError {
     Groups { groups: u32, resident: u32, per_unit: u32, units: u32 },
     #[error("every slot and all {waiting_max} places in the queue are taken; poll, then try again")]
     Full { waiting_max: u32 },
+    #[error("the session is leaving: it takes no request any more")]
+    Leaving,
+    #[error("{live} requests have not ended; poll until they have, or stop the session first")]
+    Live { live: usize },
+    #[error("the device has not left after {waited:?}")]
+    NotLeft { waited: Duration },
+    #[error("the request goes on to {needed} tokens and the context of this session is {context}")]
+    Context { needed: u32, context: u32 },
     #[error("there is no such request: it has ended, or it is another session's")]
     NoSuchRequest,
     #[error("a request with {tokens} tokens does not fit: 1 to {max} and room for one more are possible")]

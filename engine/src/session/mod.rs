@@ -14,38 +14,40 @@
 
 mod admission;
 mod drive;
+mod ending;
 mod error;
 mod options;
 mod recovery;
 mod request;
 mod tape;
+mod watch;
 
 pub use drive::MegaParts;
+pub use ending::NotClosed;
 pub use error::{SessionError, Standing};
 pub use options::{Mode, SessionOptions};
 pub use recovery::Unfinished;
 pub use request::{Handle, Request};
 pub use zrt_asm::session::FinishReason;
 
-use crate::executor::lowering::Planning;
+use crate::executor::lowering::{Planning, task_count};
 use crate::executor::resident::{Progress, Resident};
 use crate::memory_plan::{AllocationId, Capacity};
 use crate::model::Model;
 use crate::plan::ExecutionPlan;
 use crate::sampling::Sampling;
 use drive::{Drive, prepare_drive};
+use ending::Ending;
 use request::{Leaving, Place, Record};
 use std::mem::offset_of;
 use std::num::NonZeroU32;
-use std::time::{Duration, Instant};
+use watch::Watch;
 use zerocopy::FromZeros;
 use zrt_asm::session::{PAGE_TOKENS, ROWS_MAX, SLOTS_MAX, STOP_TOKENS_MAX, Status};
 use zrt_device::{Buffer, Device};
 use zrt_mem::SharedView;
 use zrt_mem::pages::{Audit, Owner, PageAllocator};
-use zrt_ring::token_ring::{
-    ControlLines, InputEntry, InputKind, InputRing, OutputEntry, OutputKind, OutputRing,
-};
+use zrt_ring::token_ring::{ControlLines, InputKind, InputRing, OutputEntry, OutputKind, OutputRing};
 
 /// Events after which the device is told that they were taken.
 const PUBLISH_EVERY: u32 = 16;
@@ -107,14 +109,15 @@ pub struct Session {
     pages: PageAllocator,
     records: Vec<Record>,
     /// Record of each slot.
-    slots: [Option<u16>; SLOTS_MAX],
+    slots: [Option<u32>; SLOTS_MAX],
     granted: Vec<u32>,
     next_handle: u64,
     next_serial: u32,
     next_age: u64,
-    moved: Instant,
-    last_seen: (u32, u32),
-    last_standings: Vec<Standing>,
+    watch: Watch,
+    ending: Ending,
+    /// What went wrong behind events that were told first.
+    failed: Option<SessionError>,
 }
 
 impl Session {
@@ -147,7 +150,7 @@ impl Session {
             slots: options.slots,
             pages: options.pages.unwrap_or(options.slots * pages_per_slot),
             kv_format: options.kv_format,
-            tasks: plan.instructions.len() as u32 + plan.config.layers + 1,
+            tasks: task_count(&plan),
             input_entries: options.input_entries,
             output_entries: options.output_entries,
             output_heap: options.output_heap,
@@ -190,9 +193,9 @@ impl Session {
             next_handle: 1,
             next_serial: 1,
             next_age: 0,
-            moved: Instant::now(),
-            last_seen: (0, 0),
-            last_standings: Vec::new(),
+            watch: Watch::new(),
+            ending: Ending::No,
+            failed: None,
             options: options.clone(),
             resident,
         })
@@ -204,7 +207,7 @@ impl Session {
             && mega.ticket.is_none()
         {
             mega.ticket = Some(self.resident.device.submit(&mega.graph)?);
-            self.moved = Instant::now();
+            self.watch = Watch::new();
         }
         Ok(())
     }
@@ -214,11 +217,17 @@ impl Session {
         let sampling = request.sampling.validate()?;
         self.check_request(request)?;
         let prompt_length = request.prompt.len();
-        let limit = (prompt_length as u32).saturating_add(request.tokens_max);
+        let limit = (prompt_length as u32).saturating_add(request.tokens_max).min(self.options.context);
+        self.check_pages(limit)?;
         let index = self.enqueue(request.prompt, prompt_length, limit, sampling, request.stops)?;
         let handle = self.records[index].handle;
         self.admit()?;
         Ok(Handle(handle))
+    }
+
+    fn check_pages(&self, limit: u32) -> Result<(), SessionError> {
+        let (needed, pages) = (limit.div_ceil(PAGE_TOKENS), self.pages.page_count());
+        if needed > pages { Err(SessionError::Pages { needed, pages }) } else { Ok(()) }
     }
 
     /// Takes a record for a request that waits from now on; its index.
@@ -230,10 +239,8 @@ impl Session {
         sampling: Sampling,
         stops: &[u32],
     ) -> Result<usize, SessionError> {
-        let limit = limit.min(self.options.context);
-        let (needed, pages) = (limit.div_ceil(PAGE_TOKENS), self.pages.page_count());
-        if needed > pages {
-            return Err(SessionError::Pages { needed, pages });
+        if self.ending != Ending::No {
+            return Err(SessionError::Leaving);
         }
         let free = self.records.iter().position(|record| record.place == Place::Nowhere);
         let index = free.ok_or(SessionError::Full { waiting_max: self.options.waiting_max })?;
@@ -245,6 +252,7 @@ impl Session {
         record.prompt_length = prompt_length as u32;
         record.limit = limit;
         record.is_held = false;
+        (record.parks_at_once, record.resumes) = (false, false);
         record.sampling = sampling;
         record.stops = [u32::MAX; STOP_TOKENS_MAX];
         record.stops[..stops.len()].copy_from_slice(stops);
@@ -255,30 +263,50 @@ impl Session {
         Ok(index)
     }
 
-    /// Takes events, at most as many as fit; the answer is their number. Does not wait.
+    /// Takes events, at most as many as fit; the answer is their number. Does not wait. An error behind events that were
+    /// taken already comes with the next poll, so that no event is lost.
     pub fn poll(&mut self, events: &mut [Event]) -> Result<usize, SessionError> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         let mut count = 0;
-        while count < events.len() {
-            let Some(entry) = self.output.poll()? else { break };
-            if let Some(event) = self.take(&entry)? {
-                events[count] = event;
-                count += 1;
+        match self.poll_into(events, &mut count) {
+            Err(error) if count == 0 => Err(error),
+            result => {
+                self.failed = result.err();
+                Ok(count)
             }
         }
-        count += self.finish_waiting(&mut events[count..]);
+    }
+
+    fn poll_into(&mut self, events: &mut [Event], count: &mut usize) -> Result<(), SessionError> {
+        while *count < events.len() {
+            let Some(entry) = self.output.poll()? else { break };
+            if let Some(event) = self.take(&entry)? {
+                events[*count] = event;
+                *count += 1;
+            }
+        }
+        *count += self.finish_waiting(&mut events[*count..]);
         self.output.publish_consumed();
+        if self.ending == Ending::Stopped {
+            return Ok(());
+        }
         self.grant()?;
+        self.resume_parked()?;
         self.admit()?;
         self.resident.device.flush();
         self.drive()?;
-        self.watch(count > 0)?;
-        Ok(count)
+        self.watch(*count > 0)
     }
 
     /// Ends a request early: within one layer it takes part in no step. Its [`Event::Finished`] still comes.
     pub fn cancel(&mut self, handle: Handle) -> Result<(), SessionError> {
         let index = self.find(handle)?;
         let record = &mut self.records[index];
+        if matches!(record.leaving, Leaving::Complete(_)) {
+            return Ok(());
+        }
         record.leaving = Leaving::Cancelled;
         if let (Some(slot), Some(serial)) = (record.slot(), NonZeroU32::new(record.serial)) {
             self.control.slot(slot)?.cancel(serial);
@@ -287,35 +315,33 @@ impl Session {
         Ok(())
     }
 
-    /// Takes a running request out of the steps. It keeps slot and pages; [`Event::Parked`] tells when. Nothing happens
-    /// to a request that has no slot or is about to leave it.
+    /// Takes a request out of the steps, within one layer. It keeps slot and pages, or gets them first where it waits;
+    /// [`Event::Parked`] tells when. One that ends before is told as ended only.
     pub fn park(&mut self, handle: Handle) -> Result<(), SessionError> {
         let index = self.find(handle)?;
         let record = &mut self.records[index];
-        if record.leaving != Leaving::No {
-            return Ok(());
-        }
-        if let (Place::Running { slot }, Some(serial)) = (record.place, NonZeroU32::new(record.serial)) {
-            record.leaving = Leaving::Parking;
-            self.control.slot(slot)?.preempt(serial);
-            self.resident.device.flush();
+        record.resumes = false;
+        match (record.place, record.leaving, NonZeroU32::new(record.serial)) {
+            (Place::Running { slot }, Leaving::No, Some(serial)) => {
+                record.leaving = Leaving::Parking;
+                self.control.slot(slot)?.preempt(serial);
+                self.resident.device.flush();
+            }
+            (Place::Waiting, Leaving::No, _) | (Place::Running { .. }, Leaving::Requeued, _) => {
+                record.parks_at_once = true;
+            }
+            _ => {}
         }
         Ok(())
     }
 
-    /// Lets a parked request go on where it stopped.
+    /// Lets a parked request go on where it stopped; one that is still to be parked goes on when it has been.
     pub fn resume(&mut self, handle: Handle) -> Result<(), SessionError> {
         let index = self.find(handle)?;
-        let Place::Parked { slot } = self.records[index].place else { return Ok(()) };
         let record = &mut self.records[index];
-        self.control.slot(slot)?.run();
-        // Where it stood may be in the middle of its prompt.
-        let known = record.parked_position;
-        let entry = InputEntry { slot, serial: record.serial, known, ..InputEntry::new(InputKind::Resume) };
-        self.input.push(&entry)?;
-        record.place = Place::Running { slot };
-        self.resident.device.flush();
-        Ok(())
+        record.parks_at_once = false;
+        record.resumes = record.leaving == Leaving::Parking || matches!(record.place, Place::Parked { .. });
+        self.resume_parked()
     }
 
     /// Holds a slow client's request back, or lets it go on: it keeps everything and gets no row.
@@ -366,19 +392,6 @@ impl Session {
         Ok(status)
     }
 
-    /// Lets the device leave when every request has ended, and waits for it; the device can then be used again.
-    pub fn close(mut self, deadline: Duration) -> Result<Device, SessionError> {
-        if matches!(&self.drive, Drive::Mega(mega) if mega.ticket.is_some()) {
-            self.input.push(&InputEntry::new(InputKind::Drain))?;
-            self.resident.device.flush();
-        }
-        // The step that told the last end still runs, on memory that goes with the session.
-        if let Some(ticket) = self.ticket() {
-            self.resident.device.wait(ticket, deadline)?;
-        }
-        Ok(self.resident.device)
-    }
-
     fn check_request(&self, request: &Request<'_>) -> Result<(), SessionError> {
         if request.tokens_max == 0 {
             return Err(SessionError::TokensMax { tokens: 0 });
@@ -414,7 +427,9 @@ impl Session {
     /// One entry of the output ring.
     fn take(&mut self, entry: &OutputEntry) -> Result<Option<Event>, SessionError> {
         let unknown = SessionError::Protocol { slot: entry.slot, serial: entry.serial };
-        let Some(index) = self.slots[entry.slot as usize].map(usize::from) else { return Err(unknown) };
+        let Some(index) = self.slots[entry.slot as usize].map(|index| index as usize) else {
+            return Err(unknown);
+        };
         let record = &mut self.records[index];
         if record.serial != entry.serial {
             return Err(unknown);
@@ -430,6 +445,9 @@ impl Session {
                 Ok(Some(Event::Token { handle, token: entry.token, index: entry.index }))
             }
             OutputKind::Preempted => {
+                if let Leaving::No = record.leaving {
+                    return Err(unknown);
+                }
                 record.place = Place::Parked { slot: entry.slot };
                 record.parked_position = entry.token;
                 let is_told = record.leaving == Leaving::Parking;
@@ -453,6 +471,7 @@ impl Session {
         self.pages.release_all(Owner { slot: entry.slot, serial: record.serial });
         record.pages.clear();
         record.is_starved = false;
+        record.resumes = false;
         self.slots[entry.slot as usize] = None;
         if record.leaving == Leaving::Requeued && reason == FinishReason::Cancelled {
             record.leaving = Leaving::No;

@@ -8,6 +8,8 @@ use zrt_mem::Heap;
 
 /// Entries of the output ring at least: PLAN keeps one for the end of every slot's request.
 const OUTPUT_ENTRIES_MIN: u32 = 2 * SLOTS_MAX as u32;
+/// Requests that may wait at most: a record of each is kept.
+const WAITING_MAX: u32 = 1 << 20;
 
 /// Who walks through the tasks of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -47,7 +49,7 @@ pub struct SessionOptions {
     pub mode: Mode,
     /// Requests that run at once, 1..=64.
     pub slots: u32,
-    /// Requests that may wait for a slot.
+    /// Requests that may wait for a slot, at most 2^20.
     pub waiting_max: u32,
     /// Tokens of a sequence at most, prompt included.
     pub context: u32,
@@ -102,6 +104,8 @@ impl SessionOptions {
         };
         let (slots, output) = (options.slots, options.output_entries);
         check("slots", slots.into(), (1..=SLOTS_MAX as u32).contains(&slots), "1 to 64")?;
+        let waiting = options.waiting_max;
+        check("waiting requests", waiting.into(), waiting <= WAITING_MAX, "at most 1048576")?;
         check("context", options.context.into(), options.context >= 2, "at least 2")?;
         let chunk_max = ROWS_MAX as u32 - 1;
         check(

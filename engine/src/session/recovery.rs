@@ -26,6 +26,10 @@ pub struct Unfinished {
     pub stops: Vec<u32>,
     /// The user has cancelled it, and was not told its end yet.
     pub is_cancelled: bool,
+    /// It was held back.
+    pub is_held: bool,
+    /// It was parked, or was to be.
+    pub is_parked: bool,
 }
 
 impl Unfinished {
@@ -55,22 +59,34 @@ impl Session {
             sampling: record.sampling,
             stops: record.stops.iter().copied().filter(|stop| *stop != u32::MAX).collect(),
             is_cancelled: record.leaving == Leaving::Cancelled,
+            is_held: record.is_held,
+            is_parked: record.parks_at_once
+                || record.leaving == Leaving::Parking
+                || matches!(record.place, Place::Parked { .. }),
         };
         left.iter().map(one).collect()
     }
 
     /// Lets a request of a lost session go on in this one, from its last known token. Where it had come to its end and only
-    /// the [`Finished`](super::Event::Finished) was missing, that event is all that follows.
+    /// the [`Finished`](super::Event::Finished) was missing, that event is all that follows. One that was held is held
+    /// again; one that was parked is parked as soon as it has a slot, which [`Parked`](super::Event::Parked) tells.
     pub fn resubmit(&mut self, left: &Unfinished) -> Result<Handle, SessionError> {
         let end = left.end();
+        let limit = (left.tokens.len() as u32).saturating_add(left.tokens_left);
+        // Of one that is complete nothing is computed: it fits everywhere.
         if end.is_none() {
             self.check_tokens(&left.tokens)?;
+            let context = self.options.context;
+            if limit > context {
+                return Err(SessionError::Context { needed: limit, context });
+            }
+            self.check_pages(limit)?;
         }
-        let limit = (left.tokens.len() as u32).saturating_add(left.tokens_left);
         self.check_stops(&left.stops)?;
         let index = self.enqueue(&left.tokens, left.prompt_length, limit, left.sampling, &left.stops)?;
         let record = &mut self.records[index];
         let handle = record.handle;
+        (record.is_held, record.parks_at_once) = (left.is_held, left.is_parked);
         if let Some(reason) = end {
             record.leaving = Leaving::Complete(reason);
         }

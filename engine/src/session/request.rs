@@ -74,6 +74,10 @@ pub(super) struct Record {
     pub is_starved: bool,
     /// Its client is slow: it is to get no row.
     pub is_held: bool,
+    /// It is to be parked as soon as it has a slot: it waited when this was asked, or was parked in a lost session.
+    pub parks_at_once: bool,
+    /// It is to go on as soon as it is parked and the device takes commands.
+    pub resumes: bool,
     /// The position that the next row takes in, as the device told when the request was parked.
     pub parked_position: u32,
 }
@@ -94,6 +98,8 @@ impl Record {
             age: 0,
             is_starved: false,
             is_held: false,
+            parks_at_once: false,
+            resumes: false,
             parked_position: 0,
         }
     }

@@ -101,10 +101,19 @@ impl<M: RingMemory> OutputRing<M> {
         match self.state() {
             // Whole between the last poll and now: as good as in time.
             LineState::Ready => self.poll()?.ok_or(TokenRingError::Nothing { number, waited_ns }),
-            LineState::Empty => Err(TokenRingError::Nothing { number, waited_ns }),
-            LineState::Torn { trailer } => Err(TokenRingError::Torn { number, trailer, waited_ns }),
+            _ => Err(self.broken(waited_ns).unwrap_or(TokenRingError::Nothing { number, waited_ns })),
+        }
+    }
+
+    /// Why the next entry will not come: its line is torn or foreign, which is so for a moment at most while a device
+    /// writes it. For who has waited `waited_ns` meanwhile.
+    pub fn broken(&self, waited_ns: u64) -> Option<TokenRingError> {
+        let number = self.taken;
+        match self.state() {
+            LineState::Ready | LineState::Empty => None,
+            LineState::Torn { trailer } => Some(TokenRingError::Torn { number, trailer, waited_ns }),
             LineState::Foreign { found } => {
-                Err(TokenRingError::Foreign { number, expected: line::tag(number), found, waited_ns })
+                Some(TokenRingError::Foreign { number, expected: line::tag(number), found, waited_ns })
             }
         }
     }

@@ -76,13 +76,22 @@ impl<M: RingMemory> ControlLines<M> {
 }
 
 impl<M: RingMemory> ControlLine<'_, M> {
-    /// Ends the request at the next step.
+    /// Forgets what was said to the request before, so that a serial number that comes round again finds nothing. Before
+    /// anything is said to the next one.
+    pub fn renew(&mut self) {
+        for dword in [at::CANCEL_SERIAL, at::PREEMPT_SERIAL, at::HOLD_SERIAL] {
+            self.store(dword, 0);
+        }
+        self.lines.flush.flush();
+    }
+
+    /// Ends the request within a layer.
     pub fn cancel(&mut self, serial: NonZeroU32) {
         self.store(at::CANCEL_SERIAL, serial.get());
         self.lines.flush.flush();
     }
 
-    /// Takes the request out of its slot at the next step.
+    /// Takes the request out of the steps within a layer.
     pub fn preempt(&mut self, serial: NonZeroU32) {
         self.store(at::PREEMPT_SERIAL, serial.get());
         self.lines.flush.flush();
@@ -161,6 +170,11 @@ mod tests {
         assert_eq!(words(), expected[..65 * 16]);
         lines.slot(7).unwrap().release();
         expected[7 * 16 + 2] = 0;
+        assert_eq!(words(), expected[..65 * 16]);
+        flush.store_u32(0, 0xffff_ffff);
+        lines.slot(63).unwrap().renew();
+        assert_eq!(flush.load_u32(0), 0, "what was said is flushed");
+        expected[63 * 16..][..3].fill(0);
         assert_eq!(words(), expected[..65 * 16]);
     }
 

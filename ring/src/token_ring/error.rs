@@ -67,6 +67,14 @@ pub enum TokenRingError {
         /// How long was waited.
         waited_ns: u64,
     },
+    /// What was pushed is not consumed, though there is room for more.
+    #[error("entry {number} is not consumed after {waited_ns} ns: the device has not found it whole")]
+    NotConsumed {
+        /// Number of the oldest entry that waits, from 0.
+        number: u64,
+        /// How long was waited.
+        waited_ns: u64,
+    },
     /// Half an entry came, and the rest not in time.
     #[error("entry {number} is torn after {waited_ns} ns: its header is there, its trailer is {trailer:#x}")]
     Torn {

@@ -93,6 +93,12 @@ impl<M: RingMemory> InputRing<M> {
         Ok(self.free_known())
     }
 
+    /// Number of the oldest entry that was not consumed yet; `None` where all were.
+    pub fn oldest_waiting(&mut self) -> Result<Option<u64>, TokenRingError> {
+        self.refresh()?;
+        Ok((self.consumed_known < self.produced).then_some(self.consumed_known))
+    }
+
     /// Entries of the ring.
     pub const fn capacity(&self) -> u32 {
         self.capacity

@@ -1,0 +1,124 @@
+//! The watchdog: tells a hang from idleness, and a ring that is broken from one that is empty.
+//!
+//! Contract: looks at mapped memory, and allocates only where something has stood still for `hang_after`. A step that takes
+//! long is no hang as long as a workgroup comes from task to task.
+
+use super::ending::Ending;
+use super::{Session, SessionError, Standing, mapped};
+use crate::memory_plan::AllocationId;
+use std::mem::offset_of;
+use std::time::{Duration, Instant};
+use zrt_asm::session::Status;
+use zrt_ring::token_ring::TokenRingError;
+
+/// How long a hung or faulted device is asked for what the driver knows.
+const DIAGNOSIS_DEADLINE: Duration = Duration::from_millis(10);
+/// Looks of PLAN that may pass an entry of the input ring by: one may have begun before it was there.
+const LOOKS_MAX: u32 = 2;
+
+/// What was last seen to move, and when.
+pub(super) struct Watch {
+    steps_moved: Instant,
+    /// PLAN's heartbeat and the newest step.
+    steps_seen: (u32, u32),
+    standings: Vec<Standing>,
+    rings_moved: Instant,
+    /// The oldest entry that the device has not taken, and the next that the host takes.
+    rings_seen: (Option<u64>, u64),
+    /// PLAN's heartbeat then.
+    rings_heartbeat: u32,
+}
+
+impl Watch {
+    pub(super) fn new() -> Watch {
+        let now = Instant::now();
+        Watch {
+            steps_moved: now,
+            steps_seen: (0, 0),
+            standings: Vec::new(),
+            rings_moved: now,
+            rings_seen: (None, 0),
+            rings_heartbeat: 0,
+        }
+    }
+
+    /// A step was submitted.
+    pub(super) fn note_submission(&mut self) {
+        self.steps_moved = Instant::now();
+    }
+}
+
+impl Session {
+    /// Both watches. `has_events`: this poll took some.
+    pub(super) fn watch(&mut self, has_events: bool) -> Result<(), SessionError> {
+        if self.ending == Ending::Stopped {
+            return Ok(());
+        }
+        let (heartbeat, epoch) = self.looks()?;
+        if !has_events {
+            self.watch_rings(heartbeat)?;
+        }
+        self.watch_steps(has_events, (heartbeat, epoch))
+    }
+
+    /// PLAN's heartbeat and the newest step.
+    fn looks(&self) -> Result<(u32, u32), SessionError> {
+        let view = mapped(self.resident.buffer(AllocationId::Status))?;
+        Ok((view.load_u32(offset_of!(Status, heartbeat)), view.load_u32(offset_of!(Status, epoch))))
+    }
+
+    /// A ring stands still though PLAN looks at it.
+    fn watch_rings(&mut self, heartbeat: u32) -> Result<(), SessionError> {
+        let oldest = self.input.oldest_waiting()?;
+        let is_quiet = oldest.is_none() && self.output.broken(0).is_none();
+        let seen = (oldest, self.output.taken());
+        let watch = &mut self.watch;
+        if is_quiet || seen != watch.rings_seen {
+            watch.rings_moved = Instant::now();
+            (watch.rings_seen, watch.rings_heartbeat) = (seen, heartbeat);
+            return Ok(());
+        }
+        let waited = watch.rings_moved.elapsed();
+        if waited < self.options.hang_after {
+            return Ok(());
+        }
+        let waited_ns = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
+        if let Some(error) = self.output.broken(waited_ns) {
+            return Err(error.into());
+        }
+        match oldest {
+            Some(number) if heartbeat.wrapping_sub(watch.rings_heartbeat) > LOOKS_MAX => {
+                Err(TokenRingError::NotConsumed { number, waited_ns }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Requests run, and neither events nor steps nor PLAN's looks nor workgroups go on.
+    fn watch_steps(&mut self, has_events: bool, seen: (u32, u32)) -> Result<(), SessionError> {
+        let active = self.slots.iter().filter(|slot| slot.is_some()).count() as u32;
+        if has_events || active == 0 || seen != self.watch.steps_seen {
+            self.watch.steps_seen = seen;
+            self.watch.steps_moved = Instant::now();
+            return Ok(());
+        }
+        let waited = self.watch.steps_moved.elapsed();
+        if waited < self.options.hang_after {
+            return Ok(());
+        }
+        if let Some(ticket) = self.ticket()
+            && let Err(error) = self.resident.device.wait(ticket, DIAGNOSIS_DEADLINE)
+            && self.resident.device.is_lost()
+        {
+            return Err(error.into());
+        }
+        // A long step is no hang: its workgroups come from task to task.
+        let groups = self.standings()?;
+        if groups != self.watch.standings || self.looks()? != seen {
+            self.watch.standings = groups;
+            self.watch.steps_moved = Instant::now();
+            return Ok(());
+        }
+        Err(SessionError::Hang { waited, active, groups })
+    }
+}
