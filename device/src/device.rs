@@ -260,6 +260,11 @@ impl Device {
         self.queue.is_done(ticket.fence_value)
     }
 
+    /// A number that grows whenever a submission is done.
+    pub fn progress(&self) -> u64 {
+        self.queue.progress()
+    }
+
     /// Waits for a submission, at most `deadline`. A fault that the driver reports ends the wait early. After a
     /// deadline the submission may be waited for again; after a fault the device is lost.
     pub fn wait(&mut self, ticket: Ticket, deadline: Duration) -> Result<(), DeviceError> {

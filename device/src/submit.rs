@@ -109,7 +109,11 @@ impl SubmissionQueue {
     /// True where the submission with this fence value has finished.
     #[inline]
     pub(crate) fn is_done(&self, fence_value: u64) -> bool {
-        self.timeline.fence().value() >= fence_value
+        self.progress() >= fence_value
+    }
+
+    pub(crate) fn progress(&self) -> u64 {
+        self.timeline.fence().value()
     }
 
     /// The fence of the last submission.

@@ -130,6 +130,7 @@ fn a_random_workload_gives_everyone_the_tokens_of_the_oracle() {
         sum.cancelled += report.cancelled;
         sum.parked += report.parked;
         sum.held += report.held;
+        sum.refused += report.refused;
         sum.quiet += report.quiet;
         sum.requeued += report.requeued;
         sum.steps += report.steps;

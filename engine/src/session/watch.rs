@@ -16,30 +16,30 @@ const DIAGNOSIS_DEADLINE: Duration = Duration::from_millis(10);
 /// Looks of PLAN that may pass an entry of the input ring by: one may have begun before it was there.
 const LOOKS_MAX: u32 = 2;
 
+/// PLAN's heartbeat, the newest step, and the submissions that are done.
+type Seen = (u32, u32, u64);
+
 /// What was last seen to move, and when.
 pub(super) struct Watch {
     steps_moved: Instant,
-    /// PLAN's heartbeat and the newest step.
-    steps_seen: (u32, u32),
+    steps_seen: Seen,
     standings: Vec<Standing>,
-    rings_moved: Instant,
+    ring: Option<RingWait>,
+}
+
+/// A ring with something in it that was not taken.
+#[derive(Clone, Copy)]
+struct RingWait {
+    since: Instant,
     /// The oldest entry that the device has not taken, and the next that the host takes.
-    rings_seen: (Option<u64>, u64),
+    entries: (Option<u64>, u64),
     /// PLAN's heartbeat then.
-    rings_heartbeat: u32,
+    heartbeat: u32,
 }
 
 impl Watch {
     pub(super) fn new() -> Watch {
-        let now = Instant::now();
-        Watch {
-            steps_moved: now,
-            steps_seen: (0, 0),
-            standings: Vec::new(),
-            rings_moved: now,
-            rings_seen: (None, 0),
-            rings_heartbeat: 0,
-        }
+        Watch { steps_moved: Instant::now(), steps_seen: (0, 0, 0), standings: Vec::new(), ring: None }
     }
 
     /// A step was submitted.
@@ -54,31 +54,30 @@ impl Session {
         if self.ending == Ending::Stopped {
             return Ok(());
         }
-        let (heartbeat, epoch) = self.looks()?;
+        let seen = self.seen()?;
         if !has_events {
-            self.watch_rings(heartbeat)?;
+            self.watch_rings(seen.0)?;
         }
-        self.watch_steps(has_events, (heartbeat, epoch))
+        self.watch_steps(has_events, seen)
     }
 
-    /// PLAN's heartbeat and the newest step.
-    fn looks(&self) -> Result<(u32, u32), SessionError> {
+    fn seen(&self) -> Result<Seen, SessionError> {
         let view = mapped(self.resident.buffer(AllocationId::Status))?;
-        Ok((view.load_u32(offset_of!(Status, heartbeat)), view.load_u32(offset_of!(Status, epoch))))
+        let (heartbeat, epoch) = (offset_of!(Status, heartbeat), offset_of!(Status, epoch));
+        Ok((view.load_u32(heartbeat), view.load_u32(epoch), self.resident.device.progress()))
     }
 
     /// A ring stands still though PLAN looks at it.
     fn watch_rings(&mut self, heartbeat: u32) -> Result<(), SessionError> {
         let oldest = self.input.oldest_waiting()?;
         let is_quiet = oldest.is_none() && self.output.broken(0).is_none();
-        let seen = (oldest, self.output.taken());
-        let watch = &mut self.watch;
-        if is_quiet || seen != watch.rings_seen {
-            watch.rings_moved = Instant::now();
-            (watch.rings_seen, watch.rings_heartbeat) = (seen, heartbeat);
+        let entries = (oldest, self.output.taken());
+        let Some(wait) = self.watch.ring.filter(|wait| !is_quiet && wait.entries == entries) else {
+            let begin = || RingWait { since: Instant::now(), entries, heartbeat };
+            self.watch.ring = (!is_quiet).then(begin);
             return Ok(());
-        }
-        let waited = watch.rings_moved.elapsed();
+        };
+        let waited = wait.since.elapsed();
         if waited < self.options.hang_after {
             return Ok(());
         }
@@ -87,7 +86,7 @@ impl Session {
             return Err(error.into());
         }
         match oldest {
-            Some(number) if heartbeat.wrapping_sub(watch.rings_heartbeat) > LOOKS_MAX => {
+            Some(number) if heartbeat.wrapping_sub(wait.heartbeat) > LOOKS_MAX => {
                 Err(TokenRingError::NotConsumed { number, waited_ns }.into())
             }
             _ => Ok(()),
@@ -95,7 +94,7 @@ impl Session {
     }
 
     /// Requests run, and neither events nor steps nor PLAN's looks nor workgroups go on.
-    fn watch_steps(&mut self, has_events: bool, seen: (u32, u32)) -> Result<(), SessionError> {
+    fn watch_steps(&mut self, has_events: bool, seen: Seen) -> Result<(), SessionError> {
         let active = self.slots.iter().filter(|slot| slot.is_some()).count() as u32;
         if has_events || active == 0 || seen != self.watch.steps_seen {
             self.watch.steps_seen = seen;
@@ -114,7 +113,7 @@ impl Session {
         }
         // A long step is no hang: its workgroups come from task to task.
         let groups = self.standings()?;
-        if groups != self.watch.standings || self.looks()? != seen {
+        if groups != self.watch.standings || self.seen()? != seen {
             self.watch.standings = groups;
             self.watch.steps_moved = Instant::now();
             return Ok(());
