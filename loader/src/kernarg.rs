@@ -14,6 +14,9 @@ pub const ARGUMENT_BYTES_MAX: u64 = 64 << 10;
 pub const DISPATCH_PACKET_BYTES: usize = 64;
 /// High dwords of the private and the shared aperture, as the driver sets them.
 const APERTURE_HIGH: [u32; 2] = [0x2_0000, 0x1_0000];
+/// Most workgroups in y and in z: a wave gets these two ids as the halves of one register (hardware reference §7), and
+/// 65,536 groups have the ids 0 to 65,535. The id in x has a register of its own.
+const GROUPS_IN_Y_OR_Z_MAX: u32 = 1 << 16;
 /// Header of a parameter block in bytes.
 const BLOCK_HEADER_BYTES: usize = 8;
 
@@ -95,7 +98,7 @@ impl ArgumentValue {
 }
 
 impl Kernel {
-    /// Checks a launch's shape against the kernel: sizes, the required workgroup, LDS.
+    /// Checks a launch's shape against the device and the kernel: sizes, the required workgroup, LDS.
     pub fn check_geometry(&self, geometry: &Geometry) -> Result<(), ArgumentError> {
         let refuse = |what, value: [u32; 3], wanted: String| {
             let value = value.map(|size| size.to_string()).join(",");
@@ -103,6 +106,11 @@ impl Kernel {
         };
         if geometry.groups.contains(&0) {
             return refuse("grid", geometry.groups, "at least one workgroup in every dimension".into());
+        }
+        if geometry.groups[1..].iter().any(|count| *count > GROUPS_IN_Y_OR_Z_MAX) {
+            let wanted =
+                format!("at most {GROUPS_IN_Y_OR_Z_MAX} workgroups in y and in z, where ids have 16 bits");
+            return refuse("grid", geometry.groups, wanted);
         }
         let limit = self.workgroup_items_max.min(WORKGROUP_ITEMS_MAX);
         let items = geometry.group_items();

@@ -223,6 +223,12 @@ fn wrong_arguments_are_refused() {
     assert!(matches!(geometry([1; 3], [65, 1, 1]), Err(ArgumentError::Geometry { what: "block", .. })));
     assert!(matches!(geometry([1; 3], [u32::MAX; 3]), Err(ArgumentError::Geometry { what: "block", .. })));
     let lds = Geometry { dynamic_lds_bytes: 65_537, ..one };
+    for groups in [[1, 65_537, 1], [1, 1, 65_537], [1, u32::MAX, u32::MAX]] {
+        let error = geometry(groups, [32, 1, 1]).unwrap_err();
+        assert!(matches!(error, ArgumentError::Geometry { what: "grid", .. }), "{groups:?}");
+        assert!(error.to_string().contains("at most 65536 workgroups in y and in z"), "{error}");
+    }
+    assert!(geometry([u32::MAX, 65_536, 65_536], [32, 1, 1]).is_ok(), "the last id is 65,535");
     assert!(matches!(kernel.pack(&[buffer], lds), Err(ArgumentError::Geometry { what: "LDS", .. })));
 }
 

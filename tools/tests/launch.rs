@@ -265,6 +265,9 @@ fn bad_input_is_one_sentence() {
     launch(&["--grid", "0,1,1"], &[], &["--grid is \"0,1,1\"", "from 1"]);
     launch(&["--grid", "-1,1,1"], &[], &["--grid is \"-1,1,1\""]);
     launch(&["--grid", "1,2,3,4"], &[], &["--grid is \"1,2,3,4\""]);
+    let too_many = ["at most 65536 workgroups in y and in z"];
+    launch(&["--grid", "1,65537,1"], &[], &[&["grid of 1,65537,1"], &too_many[..]].concat());
+    launch(&["--grid", "1,1,65537"], &[], &[&["grid of 1,1,65537"], &too_many[..]].concat());
     launch(&["--block", "65"], &[], &["block of 65,1,1", "1 to 64 work-items"]);
     launch(&["--block", "0"], &[], &["--block is \"0\""]);
     launch(&[], &["--kernel", "triple"], &["no kernel \"triple\"", "the kernels are double"]);
