@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+mod bounded_read;
 pub mod byte_lines;
 pub mod commands;
 pub mod device_choice;

@@ -3,6 +3,7 @@
 //! Contract: the format is told by the first bytes; what has neither magic is raw code. Never panics on any bytes; allocates
 //! in proportion to the file. Descriptor fields: hardware reference §5 (the kernel descriptor of code object version 5).
 
+use crate::bounded_read::{self, ReadError};
 use object::read::elf::{ElfFile64, FileHeader};
 use object::{
     LittleEndian, Object, ObjectSection, ObjectSymbol, SectionFlags, SectionIndex, SymbolKind, elf,
@@ -40,11 +41,8 @@ pub enum CodeError {
     #[error("it cannot be read: {0}; check the path and its permissions")]
     Read(std::io::Error),
     /// Too large to be a kernel.
-    #[error("it has {bytes} bytes, and at most {FILE_BYTES_MAX} are read; give a single code object")]
-    Size {
-        /// Its length.
-        bytes: u64,
-    },
+    #[error("it has more than the {FILE_BYTES_MAX} bytes that are read; give a single code object")]
+    Size,
     /// Nothing in it.
     #[error("it is empty; give a .zrt file, an ELF code object or raw gfx1201 code")]
     Empty,
@@ -163,11 +161,11 @@ impl Section {
 impl MachineCode {
     /// Reads a file. Raw code is taken as one kernel of `raw_wave_size`.
     pub fn read(path: &Path, raw_wave_size: WaveSize) -> Result<MachineCode, CodeError> {
-        let bytes = std::fs::metadata(path).map_err(CodeError::Read)?.len();
-        if bytes > FILE_BYTES_MAX {
-            return Err(CodeError::Size { bytes });
-        }
-        MachineCode::parse(&std::fs::read(path).map_err(CodeError::Read)?, raw_wave_size)
+        let bytes = bounded_read::read(path, FILE_BYTES_MAX).map_err(|error| match error {
+            ReadError::System(error) => CodeError::Read(error),
+            ReadError::TooLong => CodeError::Size,
+        })?;
+        MachineCode::parse(&bytes, raw_wave_size)
     }
 
     /// Takes the code out of the bytes of a file.

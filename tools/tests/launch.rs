@@ -9,6 +9,7 @@ mod double_object;
 
 use double_object::DOUBLE_OBJECT;
 use serde_json::Value as Json;
+use std::os::unix::fs::{FileTypeExt, symlink};
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use zrt_device::{Device, DeviceChoice, OpenOptions};
@@ -313,6 +314,67 @@ fn bad_input_is_one_sentence() {
             &["--kernel is needed where there are 4 kernels", "add, local_memory, scratch, lookup"],
         );
     }
+}
+
+/// What has no length, or a false one, is read as far as its limit.
+#[test]
+fn files_without_an_end_are_refused() {
+    let folder = Folder::new("endless");
+    let object = folder.write("double.o", &double());
+    let large = folder.path("large");
+    std::fs::File::create(&large).unwrap().set_len((4 << 30) + 1).unwrap();
+    refused(
+        &["/dev/zero", "--grid", "1", "--block", "32"],
+        &["/dev/zero has more bytes than a program may have"],
+    );
+    for kind in ["in", "inout"] {
+        let argument = format!("{kind}:{large}");
+        let launch = [object.as_str(), "--grid", "1", "--block", "32", "--arg", &argument];
+        refused(&launch, &["large has more bytes than a buffer may have, which are 4294967296"]);
+    }
+    for command in ["lint", "disasm"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_zrt")).args([command, "/dev/zero"]).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{command}: {text}");
+        assert!(text.contains("it has more than the 268435456 bytes that are read"), "{command}: {text}");
+    }
+}
+
+#[test]
+fn only_regular_files_are_replaced() {
+    let folder = Folder::new("kinds");
+    let object = folder.write("double.o", &double());
+    let target = folder.write("target", b"of an earlier run");
+    let refuse = |path: &str, parts: &[&str]| {
+        let argument = format!("out:128:{path}");
+        refused(&[&object, "--grid", "1", "--block", "32", "--arg", &argument], parts);
+    };
+    let link = |name: &str, target: &str| {
+        symlink(target, folder.path(name)).unwrap();
+        folder.path(name)
+    };
+    // No node of /dev: where the guard is missing, whoever runs tests as root would lose it.
+    let pipe = folder.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    refuse(&pipe, &["pipe cannot be written: it is no regular file"]);
+    refuse(&link("to-pipe", &pipe), &["to-pipe cannot be written: it is no regular file"]);
+    assert!(std::fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
+    refuse(folder.0.to_str().unwrap(), &["it is a folder"]);
+    refuse(&link("to-nothing", "absent"), &["to-nothing cannot be written: it is a link that leads nowhere"]);
+
+    // A link stays, and what it leads to is written; two names of one file are one file.
+    let to_target = link("to-target", "target");
+    let code = folder.write("double.bin", &little_endian(&DOUBLE_OBJECT[DOUBLE_CODE]));
+    let both = [format!("out:128:{target}"), format!("out:128:{to_target}")];
+    let twice = [&code, "--grid", "1", "--block", "32", "--arg", &both[0], "--arg", &both[1]];
+    refused(&twice, &["to-target is the output of two arguments"]);
+    assert_eq!(std::fs::read(&target).unwrap(), b"of an earlier run");
+    let report = launch(&[&object, "--grid", "1", "--block", "32", "--arg", &both[1]]);
+    assert_eq!(report["outputs"][0]["path"], to_target.as_str());
+    assert_eq!(std::fs::read_link(&to_target).unwrap().to_str(), Some("target"));
+    assert_eq!(std::fs::read(&target).unwrap(), [0; 128]);
+    let names = ["double.bin", "double.o", "pipe", "target", "to-nothing", "to-pipe", "to-target"];
+    assert_eq!(folder.names(), names, "no temporary file stays");
 }
 
 /// A kernel that stores through a null pointer: exit code 1, and the file of an earlier run stays whole.

@@ -4,7 +4,7 @@
 
 use crate::error::ToolError;
 use crate::launch::{BUFFER_BYTES_MAX, LaunchArgument};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use zrt_loader::ArgumentValue;
 
 /// One `--arg`.
@@ -79,8 +79,8 @@ impl ArgumentSpec {
     /// The argument with its file's bytes.
     pub fn read(&self) -> Result<LaunchArgument, ToolError> {
         Ok(match self {
-            ArgumentSpec::In(path) => LaunchArgument::In(super::read(path)?),
-            ArgumentSpec::InOut(path) => LaunchArgument::InOut(super::read(path)?),
+            ArgumentSpec::In(path) => LaunchArgument::In(read(path)?),
+            ArgumentSpec::InOut(path) => LaunchArgument::InOut(read(path)?),
             ArgumentSpec::Out(bytes, _) => LaunchArgument::Out(*bytes),
             ArgumentSpec::Value(value) => LaunchArgument::Value(value.clone()),
         })
@@ -93,6 +93,11 @@ impl ArgumentSpec {
             _ => None,
         }
     }
+}
+
+/// The bytes of a buffer.
+fn read(path: &Path) -> Result<Vec<u8>, ToolError> {
+    super::read(path, BUFFER_BYTES_MAX, "a buffer")
 }
 
 /// Decimal, or hexadecimal behind `0x`.

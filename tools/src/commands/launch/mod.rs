@@ -8,9 +8,11 @@ mod arguments;
 mod outputs;
 mod show;
 
+use crate::bounded_read::{self, ReadError};
 use crate::device_choice::DeviceOption;
 use crate::error::ToolError;
 use crate::launch::{self, LaunchArgument, LaunchError, LaunchReport, LaunchRequest};
+use crate::machine_code::FILE_BYTES_MAX;
 use arguments::{ArgumentSpec, bad, three};
 use clap::Args;
 use outputs::OutputFile;
@@ -190,7 +192,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
 /// Reads the program; flags that only raw code needs are refused for others.
 fn load(arguments: &KernelArguments, wave_size: Option<WaveSize>) -> Result<Program, ToolError> {
     let path = &arguments.file;
-    let bytes = read(path)?;
+    let bytes = read(path, FILE_BYTES_MAX, "a program")?;
     let name = path.display();
     if path.extension().is_some_and(|extension| extension == RAW_EXTENSION) {
         let defaults = RawOptions::default();
@@ -219,8 +221,13 @@ fn load(arguments: &KernelArguments, wave_size: Option<WaveSize>) -> Result<Prog
     Ok(program)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, ToolError> {
-    std::fs::read(path).map_err(|error| bad(format!("{} cannot be read: {error}", path.display())))
+/// The bytes of a file that are to be `what`, at most `limit` of them.
+fn read(path: &Path, limit: u64, what: &str) -> Result<Vec<u8>, ToolError> {
+    let name = path.display();
+    bounded_read::read(path, limit).map_err(|error| match error {
+        ReadError::System(error) => bad(format!("{name} cannot be read: {error}")),
+        ReadError::TooLong => bad(format!("{name} has more bytes than {what} may have, which are {limit}")),
+    })
 }
 
 /// A number from a flag.

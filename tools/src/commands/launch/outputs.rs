@@ -1,22 +1,25 @@
 //! Files that a launch writes: all of them or none.
 //!
-//! Contract: [`plan`] looks at the folders before anything runs. [`write`] puts every file behind a temporary name in
-//! its own folder first; what is there already is replaced only when all are complete. Where a rename fails
-//! afterwards, the files renamed before it stay, each of them whole.
+//! Contract: [`plan`] looks at the folders, and at what is there already, before anything runs: only regular files are
+//! replaced, never a device node, a pipe or a socket, and where a link stands the file that it leads to. [`write`] puts
+//! every file behind a temporary name in its own folder first; what is there already is replaced only when all are
+//! complete. Where a rename fails afterwards, the files renamed before it stay, each of them whole.
 
 use super::arguments::{ArgumentSpec, bad};
 use crate::error::ToolError;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs;
-use std::io::Write;
+use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// One file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OutputFile {
-    /// Where it goes.
+    /// What it was called.
     pub path: PathBuf,
+    /// Where it goes: links resolved.
+    target: PathBuf,
     /// Where it is written first.
     temporary: PathBuf,
 }
@@ -38,27 +41,46 @@ pub(super) fn plan(specs: &[ArgumentSpec]) -> Result<Vec<OutputFile>, ToolError>
     let mut seen = HashSet::new();
     let mut files = Vec::new();
     for path in specs.iter().filter_map(ArgumentSpec::output) {
-        let Some(name) = path.file_name() else {
-            return Err(bad(format!("{} is no name of a file", path.display())));
-        };
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        let whole = fs::canonicalize(folder)
-            .map_err(|error| bad(format!("{} cannot be written: {error}", path.display())))?;
-        if path.is_dir() {
-            return Err(bad(format!("{} cannot be written: it is a folder", path.display())));
-        }
-        if !seen.insert(whole.join(name)) {
+        let target = target(path)?;
+        let mut temporary = OsString::from(".");
+        temporary.push(target.file_name().unwrap_or_default());
+        temporary.push(format!(".{}.partial", std::process::id()));
+        let temporary = target.with_file_name(temporary);
+        if !seen.insert(target.clone()) {
             return Err(bad(format!("{} is the output of two arguments", path.display())));
         }
-        let mut temporary = OsString::from(".");
-        temporary.push(name);
-        temporary.push(format!(".{}.partial", std::process::id()));
-        files.push(OutputFile { path: path.clone(), temporary: folder.join(temporary) });
+        files.push(OutputFile { path: path.clone(), target, temporary });
     }
     Ok(files)
+}
+
+/// The whole path of the file that is written for `path`. Where something is there already, it is a regular file.
+fn target(path: &Path) -> Result<PathBuf, ToolError> {
+    let refuse = |why: &str| bad(format!("{} cannot be written: {why}", path.display()));
+    let system = |error: Error| refuse(&error.to_string());
+    match fs::symlink_metadata(path) {
+        Ok(_) => {
+            let target = fs::canonicalize(path).map_err(|error| match error.kind() {
+                ErrorKind::NotFound => refuse("it is a link that leads nowhere"),
+                _ => system(error),
+            })?;
+            let kind = fs::metadata(&target).map_err(system)?.file_type();
+            match (kind.is_file(), kind.is_dir()) {
+                (true, _) => Ok(target),
+                (_, true) => Err(refuse("it is a folder")),
+                _ => Err(refuse("it is no regular file, and only such are replaced")),
+            }
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let name = path.file_name().ok_or_else(|| refuse("it is no name of a file"))?;
+            let folder = match path.parent() {
+                Some(folder) if !folder.as_os_str().is_empty() => folder,
+                _ => Path::new("."),
+            };
+            Ok(fs::canonicalize(folder).map_err(system)?.join(name))
+        }
+        Err(error) => Err(system(error)),
+    }
 }
 
 /// Writes the files; `contents` are in their order.
@@ -78,7 +100,7 @@ pub(super) fn write(files: &[OutputFile], contents: &[&[u8]]) -> Result<(), Tool
         write().map_err(failed(&file.path))?;
     }
     for file in files {
-        fs::rename(&file.temporary, &file.path).map_err(failed(&file.path))?;
+        fs::rename(&file.temporary, &file.target).map_err(failed(&file.path))?;
         pending.0.retain(|path| *path != file.temporary);
     }
     Ok(())
