@@ -26,9 +26,42 @@ const WRONG: [u32; 12] = [
 /// `s_wait_loadcnt 0x0`, and where [`WRONG`] lacks it.
 const MISSING_WAIT: (usize, u32) = (7, 0xBFC0_0000);
 
+/// A kernel that stores over its own code.
+const OVERWRITE: [u32; 7] = [
+    0xBE82_4700, // +0x00 s_getpc_b64 s[2:3]
+    0x7E02_0280, // +0x04 v_mov_b32_e32 v1, 0
+    0x7E04_0280, // +0x08 v_mov_b32_e32 v2, 0
+    0xEE06_8002,
+    0x0100_0000,
+    0x0000_0001, // +0x0c global_store_b32 v1, v2, s[2:3]
+    0xBFB0_0000, // +0x18 s_endpgm
+];
+/// A kernel that stores over its arguments.
+const OVERWRITE_ARGUMENTS: [u32; 6] = [
+    0x7E02_0280, // +0x00 v_mov_b32_e32 v1, 0
+    0x7E04_0280, // +0x04 v_mov_b32_e32 v2, 0
+    0xEE06_8000,
+    0x0100_0000,
+    0x0000_0001, // +0x08 global_store_b32 v1, v2, s[0:1]
+    0xBFB0_0000, // +0x14 s_endpgm
+];
+/// Constants that are read, and a variable of the program that is written: both are part of its image.
+const PROGRAM_MEMORY: &str = "
+__constant uint table[4] = {3, 1, 4, 1};
+__global uint last[4] = {7, 7, 7, 7};
+kernel void remember(global uint *data) {
+    uint i = __builtin_amdgcn_workitem_id_x();
+    uint before = last[i & 3];
+    if (i < 4) last[i] = i;
+    if (i < 4) data[i] = table[(data[i] + i) & 3] + before;
+}";
+
 fn launch(file: &str, data: &str, flags: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_zrt"));
-    command.args(["launch", file, "--block", "32", "--arg", &format!("inout:{data}")]).args(flags);
+    command.args(["launch", file, "--arg", &format!("inout:{data}")]).args(flags);
+    if !flags.contains(&"--block") {
+        command.args(["--block", "32"]);
+    }
     if !flags.contains(&"--grid") {
         command.args(["--grid", "1"]);
     }
@@ -36,6 +69,25 @@ fn launch(file: &str, data: &str, flags: &[&str]) -> Output {
         command.args(["--vgprs", "3", "--user-sgprs", "2"]);
     }
     command.env("ZRT_DEVICE", "virtual").output().unwrap()
+}
+
+/// A source of OpenCL C as a code object; `None` where clang-22 is not installed.
+fn compile(folder: &Folder, source: &str) -> Option<String> {
+    let (path, object) = (folder.path("kernel.cl"), folder.path("kernel.co"));
+    std::fs::write(&path, source).unwrap();
+    let mut command = Command::new("clang-22");
+    command.args(["--target=amdgcn-amd-amdhsa", "-mcpu=gfx1201", "-nogpulib", "-O2", "-w", "-x", "cl"]);
+    match command.args(["-cl-std=CL2.0", &path, "-o", &object]).output() {
+        Ok(output) => {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            Some(object)
+        }
+        Err(error) => {
+            assert!(std::env::var_os("ZRT_REQUIRE_LLVM").is_none(), "clang-22: {error}");
+            println!("skipped: clang-22 is not installed");
+            None
+        }
+    }
 }
 
 /// The JSON document of a launch that must end with an exit code.
@@ -97,6 +149,40 @@ fn a_missing_wait_is_a_finding_and_exit_code_1() {
     for part in ["counters: ", ": v_lshlrev_b32_e32 v2, 1, v2\n", "finding(s)", "seed 0"] {
         assert!(text.contains(part), "{part:?} in {text}");
     }
+}
+
+#[test]
+fn code_and_arguments_are_not_written() {
+    let folder = Folder::new("check-overwrite");
+    let buffer = folder.words("data", &data());
+    for (name, code, offset, region) in [
+        ("code.bin", &OVERWRITE[..], 0x0c, "4 bytes into the code of raw"),
+        ("arguments.bin", &OVERWRITE_ARGUMENTS, 0x08, "0 bytes into the arguments"),
+    ] {
+        let code = folder.words(name, code);
+        let report = report(&code, &buffer, &["--check", "--block", "1"], 1);
+        let [finding] = &report["findings"].as_array().unwrap()[..] else { panic!("{report}") };
+        assert_eq!(
+            (&finding["rule"], &finding["place"]["offset"]),
+            (&json!("bounds"), &json!(offset)),
+            "{report}"
+        );
+        let what = finding["what"].as_str().unwrap();
+        assert!(what.contains("may only read") && what.contains(region), "{what}");
+    }
+}
+
+/// What a program itself holds is read, and written where it says that it may be.
+#[test]
+fn a_program_uses_its_own_constants_and_variables() {
+    let folder = Folder::new("check-program");
+    let Some(object) = compile(&folder, PROGRAM_MEMORY) else { return };
+    let buffer = folder.words("data", &data());
+    let report = report(&object, &buffer, &["--check"], 0);
+    assert_eq!(report["findings"], json!([]));
+    let table = [3, 1, 4, 1];
+    let expected: Vec<u32> = (0..4).map(|i| table[(3 * i + 1 + i) % 4] + 7).collect();
+    assert_eq!(read_words(&buffer)[..4], expected);
 }
 
 /// Without the mode the same kernel runs, and nothing is said of it.

@@ -18,12 +18,16 @@ impl Folder {
         Folder(path)
     }
 
+    /// The path of a file.
+    pub fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
     /// Writes a file of little-endian words; its path.
     pub fn words(&self, name: &str, words: &[u32]) -> String {
-        let path = self.0.join(name);
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        std::fs::write(&path, bytes).unwrap();
-        path.to_str().unwrap().to_owned()
+        std::fs::write(self.path(name), bytes).unwrap();
+        self.path(name)
     }
 }
 

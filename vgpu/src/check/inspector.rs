@@ -187,6 +187,13 @@ impl Inspection {
         }
     }
 
+    /// The same for a range that they may read and not write.
+    pub fn add_read_only_region(&self, name: &str, va: u64, len: u64) {
+        if let Some(watch) = &mut self.lock().watch {
+            watch.checker.add_read_only_allocation(name, va, len);
+        }
+    }
+
     fn with_checker(&self, space: &AddressSpace, act: impl FnOnce(&mut MemoryChecker, &mut Mapped<'_>)) {
         let mut inspector = self.lock();
         let Some(watch) = &mut inspector.watch else { return };

@@ -126,6 +126,13 @@ impl VirtualGpu {
         }
     }
 
+    /// The same for a range that shaders may read and not write: code, constants, arguments.
+    pub fn watch_read_only_region(&self, name: &str, va: u64, len: u64) {
+        if let Some(inspection) = self.hardware.inspection() {
+            inspection.add_read_only_region(name, va, len);
+        }
+    }
+
     fn process(&self) -> MutexGuard<'_, Process> {
         self.process.lock().unwrap_or_else(PoisonError::into_inner)
     }

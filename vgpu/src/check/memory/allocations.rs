@@ -1,13 +1,15 @@
 //! Named allocations: what a kernel may touch, with everything else a red zone.
 //!
 //! Contract: with no allocation named, everything that is mapped may be touched. Otherwise an access lies in one
-//! allocation or is a finding. Cost: the last allocation is remembered; else a binary search.
+//! allocation, a write in one that may be written, or it is a finding. Cost: the last allocation is remembered; else a
+//! binary search.
 
 /// One allocation.
 #[derive(Clone, Debug)]
 struct Allocation {
     va: u64,
     end: u64,
+    is_read_only: bool,
     name: String,
 }
 
@@ -15,6 +17,11 @@ impl Allocation {
     #[inline]
     fn holds(&self, va: u64, len: u64) -> bool {
         va >= self.va && va < self.end && len <= self.end - va
+    }
+
+    #[inline]
+    fn allows(&self, va: u64, len: u64, is_write: bool) -> bool {
+        self.holds(va, len) && !(is_write && self.is_read_only)
     }
 }
 
@@ -27,9 +34,10 @@ pub(super) struct Allocations {
 }
 
 impl Allocations {
-    pub(super) fn add(&mut self, name: &str, va: u64, len: u64) {
+    pub(super) fn add(&mut self, name: &str, va: u64, len: u64, is_read_only: bool) {
         let at = self.list.partition_point(|allocation| allocation.va <= va);
-        self.list.insert(at, Allocation { va, end: va.saturating_add(len), name: name.to_owned() });
+        let end = va.saturating_add(len);
+        self.list.insert(at, Allocation { va, end, is_read_only, name: name.to_owned() });
     }
 
     pub(super) fn remove(&mut self, va: u64) {
@@ -37,26 +45,31 @@ impl Allocations {
         self.last = 0;
     }
 
-    /// True where the bytes may be touched.
+    /// True where the bytes may be read, or written.
     #[inline]
-    pub(super) fn holds(&mut self, va: u64, len: u64) -> bool {
-        self.list.get(self.last).is_some_and(|allocation| allocation.holds(va, len))
-            || self.holds_elsewhere(va, len)
+    pub(super) fn allow(&mut self, va: u64, len: u64, is_write: bool) -> bool {
+        self.list.get(self.last).is_some_and(|allocation| allocation.allows(va, len, is_write))
+            || self.allow_elsewhere(va, len, is_write)
     }
 
     #[inline(never)]
-    fn holds_elsewhere(&mut self, va: u64, len: u64) -> bool {
+    fn allow_elsewhere(&mut self, va: u64, len: u64, is_write: bool) -> bool {
         if self.list.is_empty() {
             return true;
         }
         let after = self.list.partition_point(|allocation| allocation.va <= va);
         match after.checked_sub(1) {
-            Some(index) if self.list[index].holds(va, len) => {
+            Some(index) if self.list[index].allows(va, len, is_write) => {
                 self.last = index;
                 true
             }
             _ => false,
         }
+    }
+
+    /// True where the bytes lie in an allocation, whether or not it may be written.
+    pub(super) fn hold(&self, va: u64, len: u64) -> bool {
+        self.list.iter().any(|allocation| allocation.holds(va, len))
     }
 
     /// Where the bytes are, in terms of the nearest allocation.
@@ -72,6 +85,8 @@ impl Allocations {
             format!("{} bytes before", nearest.va - va)
         } else if va >= nearest.end {
             format!("{} bytes after the end of", va - nearest.end)
+        } else if nearest.holds(va, len) {
+            format!("{} bytes into", va - nearest.va)
         } else {
             format!("{} bytes across the end of", va.saturating_add(len) - nearest.end)
         };
@@ -86,22 +101,35 @@ mod tests {
     #[test]
     fn the_nearest_allocation_is_named() {
         let mut allocations = Allocations::default();
-        assert!(allocations.holds(5, 4), "nothing is named");
-        allocations.add("y", 0x3000, 64);
-        allocations.add("x", 0x1000, 64);
-        assert!(
-            allocations.holds(0x1000, 64) && allocations.holds(0x303c, 4) && allocations.holds(0x1010, 16)
-        );
+        assert!(allocations.allow(5, 4, true), "nothing is named");
+        allocations.add("y", 0x3000, 64, false);
+        allocations.add("x", 0x1000, 64, false);
+        for (va, len) in [(0x1000, 64), (0x303c, 4), (0x1010, 16)] {
+            assert!(allocations.allow(va, len, true), "{va:#x}");
+        }
         for (va, len, place) in [
             (0x1040, 4, "4 bytes, 0 bytes after the end of x (64 bytes at 0x1000)"),
             (0x103c, 8, "8 bytes, 4 bytes across the end of x (64 bytes at 0x1000)"),
             (0x2ff0, 4, "4 bytes, 16 bytes before y (64 bytes at 0x3000)"),
             (0x10, 1, "1 bytes, 4080 bytes before x (64 bytes at 0x1000)"),
         ] {
-            assert!(!allocations.holds(va, len));
+            assert!(!allocations.allow(va, len, false) && !allocations.hold(va, len));
             assert_eq!(allocations.describe(va, len), place);
         }
         allocations.remove(0x1000);
-        assert!(!allocations.holds(0x1000, 4));
+        assert!(!allocations.allow(0x1000, 4, false));
+    }
+
+    #[test]
+    fn what_is_for_reads_is_not_written() {
+        let mut allocations = Allocations::default();
+        allocations.add("code", 0x1000, 64, true);
+        allocations.add("x", 0x1040, 64, false);
+        for va in [0x1000, 0x103c] {
+            assert!(allocations.allow(va, 4, false) && !allocations.allow(va, 4, true), "{va:#x}");
+            assert!(allocations.hold(va, 4));
+        }
+        assert!(allocations.allow(0x1040, 4, true));
+        assert_eq!(allocations.describe(0x1004, 4), "4 bytes, 4 bytes into code (64 bytes at 0x1000)");
     }
 }

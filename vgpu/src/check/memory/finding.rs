@@ -56,6 +56,8 @@ pub enum Defect {
     ScalarLoadOfStoredData,
     /// Outside all allocations, or across the end of one.
     OutsideAllocations,
+    /// Inside an allocation that may only be read.
+    WriteToReadOnly,
     /// A global access not aligned to its element, at most four bytes.
     MisalignedGlobal,
     /// An LDS access not aligned to its width.
@@ -280,6 +282,7 @@ impl Defect {
             | Defect::FenceWithoutWriteBack => MemoryRule::Visibility,
             Defect::ScalarLoadOfStoredData
             | Defect::OutsideAllocations
+            | Defect::WriteToReadOnly
             | Defect::MisalignedGlobal
             | Defect::MisalignedLds
             | Defect::LdsOutOfBounds => MemoryRule::Bounds,
@@ -303,6 +306,7 @@ impl Defect {
             Defect::FenceWithoutWriteBack => "a fence is written while GL2 holds data the host cannot see",
             Defect::ScalarLoadOfStoredData => "a scalar load reads data that the same dispatch stores",
             Defect::OutsideAllocations => "the access is not inside an allocation",
+            Defect::WriteToReadOnly => "memory is written that a kernel may only read",
             Defect::MisalignedGlobal => "the address is not a multiple of the element, at most 4 bytes",
             Defect::MisalignedLds => "the LDS address is not a multiple of the access width",
             Defect::LdsOutOfBounds => "the access is beyond the LDS allocation of the group",
@@ -335,6 +339,9 @@ impl Defect {
             Defect::FenceWithoutWriteBack => "RELEASE_MEM with GL2_WB",
             Defect::ScalarLoadOfStoredData => "use a vector load, or move the load to a later dispatch",
             Defect::OutsideAllocations => "check the address computation and the guard of the last group",
+            Defect::WriteToReadOnly => {
+                "check the address computation: write to buffers, not to code or arguments"
+            }
             Defect::MisalignedGlobal => "align the address",
             Defect::MisalignedLds => {
                 "align the address: 8 for b64, 16 for b96 and b128, the element for 2addr"

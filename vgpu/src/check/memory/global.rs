@@ -203,8 +203,8 @@ impl MemoryChecker {
         if va % alignment != 0 {
             self.report_misaligned(lane, va, alignment);
         }
-        if !self.allocations.holds(va, len as u64) {
-            self.report_outside(lane, va, len);
+        if !self.allocations.allow(va, len as u64, self.current.kind.is_write()) {
+            self.report_not_allowed(lane, va, len);
         }
     }
 
@@ -214,9 +214,13 @@ impl MemoryChecker {
     }
 
     #[cold]
-    fn report_outside(&mut self, lane: u32, va: u64, len: usize) {
+    fn report_not_allowed(&mut self, lane: u32, va: u64, len: usize) {
         let detail = self.allocations.describe(va, len as u64);
-        self.report_at(Defect::OutsideAllocations, lane, va, None, || detail);
+        let defect = match self.allocations.hold(va, len as u64) {
+            true => Defect::WriteToReadOnly,
+            false => Defect::OutsideAllocations,
+        };
+        self.report_at(defect, lane, va, None, || detail);
     }
 
     /// Tells the gravest of what one lane has met.

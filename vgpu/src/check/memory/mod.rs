@@ -267,7 +267,12 @@ impl MemoryChecker {
 
     /// Names an allocation. Once one is named, shaders may touch named ones only.
     pub fn add_allocation(&mut self, name: &str, va: u64, len: u64) {
-        self.allocations.add(name, va, len);
+        self.allocations.add(name, va, len, false);
+    }
+
+    /// The same for an allocation that shaders may read and not write.
+    pub fn add_read_only_allocation(&mut self, name: &str, va: u64, len: u64) {
+        self.allocations.add(name, va, len, true);
     }
 
     /// Takes the allocation away that was named at `va`.

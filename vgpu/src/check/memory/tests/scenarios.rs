@@ -246,6 +246,13 @@ const PAIRS: &[Pair] = &[
         rig.checker.add_allocation("x", DATA, 64);
         rig.load(0, Scope::Cu, if right { DATA + 60 } else { DATA + 64 })
     }),
+    pair("a store to what is for reads", Defect::WriteToReadOnly, (0, 7), |rig, right| {
+        rig.checker.add_read_only_allocation("code", DATA, 64);
+        if !right {
+            rig.store(0, Scope::Cu, DATA, 7);
+        }
+        rig.load(0, Scope::Cu, DATA)
+    }),
     pair("a dispatch that was not waited for", Defect::Race, (7, 7), |rig, right| {
         rig.store(0, Scope::Cu, DATA, 7);
         rig.acquire(EVERY);

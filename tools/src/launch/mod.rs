@@ -4,6 +4,8 @@
 //! Bad input is refused before the device is touched ([`check`]), and [`LaunchError::is_bad_input`] tells it apart
 //! from what went wrong while the kernel ran. Buffers that are outputs begin as zeros.
 
+mod regions;
+
 use crate::roofline::Profile;
 use std::sync::Arc;
 use std::time::Duration;
@@ -409,9 +411,7 @@ fn submit(
     recorder.launch(&ready, &user_data, geometry.groups)?;
     let graph = recorder.finish()?;
     if let Some(gpu) = gpu {
-        for (name, va, len) in device.allocations() {
-            gpu.watch_region(&name, va.0, len.0);
-        }
+        regions::name(gpu, &kernel.name, image, resident, ready.scratch());
     }
     let before = device.counters()?;
     let ticket = device.submit(&graph)?;
