@@ -10,6 +10,7 @@ use crate::copy::CopyEngine;
 use crate::counters::{Counters, read_virtual_counters};
 use crate::diagnosis::{Diagnosis, StopCause};
 use crate::error::DeviceError;
+use crate::faults::{self, DeviceFault};
 use crate::findings::{self, Finding};
 use crate::graph::{Graph, Recorder};
 use crate::info::DeviceInfo;
@@ -411,6 +412,15 @@ impl Device {
             return Ok(Vec::new());
         }
         findings::read(self.process.syscalls(), &self.space.registry)
+    }
+
+    /// What the virtual device knows to have gone wrong so far, oldest first; empty on a card. A wave that stops for good
+    /// is here at once, while a wait learns of it by its deadline only, as on a card.
+    pub fn faults(&self) -> Vec<DeviceFault> {
+        if !self.info.is_virtual {
+            return Vec::new();
+        }
+        faults::read(self.process.syscalls(), &self.space.registry)
     }
 
     /// What waves did on the virtual device, as a JSON object; `None` where it does not count, and on a card.

@@ -33,9 +33,14 @@ struct Session {
 impl Session {
     /// Starts it on `data`; also what it prints before the first prompt.
     fn start(folder: &Folder, data: &str) -> (Session, String) {
+        Session::start_groups(folder, data, "1")
+    }
+
+    /// The same with more workgroups, all on the same data.
+    fn start_groups(folder: &Folder, data: &str, groups: &str) -> (Session, String) {
         let object = folder.words("double.o", &DOUBLE_OBJECT);
         let mut command = Command::new(env!("CARGO_BIN_EXE_zrt"));
-        command.args(["step", &object, "--grid", "1,1,1", "--block", "32,1,1"]);
+        command.args(["step", &object, "--grid", groups, "--block", "32,1,1"]);
         command.args(["--arg", &format!("inout:{data}")]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -194,8 +199,33 @@ fn after_the_last_breakpoint_the_kernel_runs_to_its_end() {
     assert_eq!(session.ask("continue"), place(3));
     assert_eq!(session.ask("delete"), "");
     writeln!(session.input, "continue").unwrap();
-    assert_eq!(session.end(), "", "no further stop");
+    let last = "workgroup 0,0,0 wave 0 has ended\nno wave is left to follow: the kernel has ended\n";
+    assert_eq!(session.end(), last, "no further stop");
     assert_eq!(read_words(&file), doubled());
+}
+
+/// Commands that are left are for the wave that comes next, and whoever has more than there are waves is told.
+#[test]
+fn after_the_end_of_a_wave_the_next_one_is_followed() {
+    let folder = Folder::new("step-next");
+    let file = folder.words("data", &data());
+    let (mut session, greeting) = Session::start_groups(&folder, &file, "3");
+    let name = |text: &str| text.split("  ").next().unwrap().to_owned();
+    let mut waves = vec![name(&greeting)];
+    for command in ["step 100", "break +0x20", "continue", "step 2", "step 2"] {
+        let answer = session.ask(command);
+        let Some((end, stop)) = answer.split_once(" has ended\nfollowing ") else { continue };
+        assert_eq!(Some(end), waves.last().map(String::as_str), "{command}");
+        let (next, place) = stop.split_once('\n').unwrap();
+        assert_eq!(name(place), next, "{command}");
+        waves.push(next.to_owned());
+    }
+    waves.sort();
+    let all = ["workgroup 0,0,0 wave 0", "workgroup 1,0,0 wave 0", "workgroup 2,0,0 wave 0"];
+    assert_eq!(waves, all, "each wave is followed in its turn");
+    writeln!(session.input, "delete\ncontinue\nwhere").unwrap();
+    let rest = session.end();
+    assert!(rest.ends_with(" has ended\nno wave is left to follow: the kernel has ended\n"), "{rest}");
 }
 
 #[test]

@@ -1,20 +1,19 @@
 //! `zrt step`: walks a wave of a kernel on the virtual device.
 //!
 //! Contract: commands come from standard input, answers go to standard output; at the end of the input the kernel runs
-//! to its end. Outputs are written as `zrt launch` writes them.
+//! to its end. No time passes at the prompt; between two stops the kernel has that of `--timeout`. A kernel that the
+//! device knows never to end is told as `zrt launch` tells it, and outputs are written as there.
 
 use super::launch::{KernelArguments, Prepared};
+use super::write_text;
 use crate::error::ToolError;
 use crate::launch::{self, LaunchError};
 use crate::step::{SourceLines, Stepper};
 use clap::Args;
 use std::io::{BufReader, stdin, stdout};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 use zrt_device::{DeviceChoice, DeviceError, OpenOptions, VirtualOptions, virtual_config};
 use zrt_vgpu::VirtualGpu;
-
-/// How long somebody may sit at the prompt.
-const DEADLINE: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Walks a wave of a kernel instruction by instruction; `help` lists its commands
 #[derive(Debug, Args)]
@@ -30,9 +29,7 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let prepared = Prepared::new(&arguments.kernel)?;
-    let mut request = prepared.request();
-    request.deadline = DEADLINE;
-    let kernel = launch::check(&request)?;
+    let kernel = launch::check(&prepared.request())?;
     let table = prepared.request().program.lines();
     let lines: SourceLines = table
         .rows()
@@ -46,11 +43,18 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let virtual_device = VirtualOptions { scheduler_seed: Some(arguments.seed), ..VirtualOptions::default() };
     let options = OpenOptions { virtual_device, ..OpenOptions::default() };
     let stepper = Stepper::new(BufReader::new(stdin()), stdout(), lines);
+    let attention = stepper.attention();
     let gpu = VirtualGpu::with_debugger(virtual_config(&options), Box::new(stepper)).map_err(|errno| {
         let source = Box::new(DeviceError::VirtualDevice { errno });
         LaunchError::Open { choice: "virtual", source }
     })?;
+    let mut request = prepared.request();
+    request.pauses = Some(&attention.prompts);
     let report = launch::run_over(&request, DeviceChoice::Virtual, gpu, &options)?;
     prepared.write_outputs(&report)?;
+    if !attention.is_detached.load(Ordering::Acquire) {
+        // Whoever still has commands is told why nobody reads them.
+        write_text("no wave is left to follow: the kernel has ended\n")?;
+    }
     Ok(true)
 }

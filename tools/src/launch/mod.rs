@@ -5,6 +5,9 @@
 //! from what went wrong while the kernel ran. Buffers that are outputs begin as zeros.
 
 mod regions;
+mod wait;
+
+pub use wait::{Pauses, Unfinished};
 
 use crate::roofline::Profile;
 use std::sync::Arc;
@@ -44,8 +47,10 @@ pub struct LaunchRequest<'a> {
     pub wave_size: Option<WaveSize>,
     /// Arguments in the kernel's order.
     pub arguments: &'a [LaunchArgument],
-    /// How long to wait.
+    /// How long it may run.
     pub deadline: Duration,
+    /// Times that do not count: a debugger holds the waves.
+    pub pauses: Option<&'a Pauses>,
 }
 
 /// One argument.
@@ -139,7 +144,7 @@ pub enum LaunchError {
         /// The kernel.
         kernel: String,
         /// Why.
-        source: Box<DeviceError>,
+        source: Unfinished,
         /// Broken rules, under the checking mode.
         findings: Vec<Finding>,
     },
@@ -181,6 +186,7 @@ impl<'a> LaunchRequest<'a> {
             wave_size: None,
             arguments: &[],
             deadline: DEADLINE_DEFAULT,
+            pauses: None,
         }
     }
 
@@ -275,7 +281,7 @@ pub fn run_on(
         (Err(_), Err(_)) => Vec::new(),
         (Err(source), Ok(_)) => {
             let kernel = kernel.name.clone();
-            return Err(LaunchError::Device { kernel, source: Box::new(source), findings: Vec::new() });
+            return Err(LaunchError::Device { kernel, source: source.into(), findings: Vec::new() });
         }
     };
     match outcome {
@@ -288,8 +294,8 @@ pub fn run_on(
             findings,
             profile: device.profile().and_then(|text| serde_json::from_str(&text).ok()),
         }),
-        Err(Failure::Device(source)) => {
-            Err(LaunchError::Device { kernel: kernel.name.clone(), source: Box::new(source), findings })
+        Err(Failure::Unfinished(source)) => {
+            Err(LaunchError::Device { kernel: kernel.name.clone(), source, findings })
         }
         Err(Failure::Arguments(error)) => Err(error.into()),
     }
@@ -306,13 +312,13 @@ struct Resident {
 
 /// Why a launch did not come to its end.
 enum Failure {
-    Device(DeviceError),
+    Unfinished(Unfinished),
     Arguments(ArgumentError),
 }
 
-impl From<DeviceError> for Failure {
-    fn from(error: DeviceError) -> Failure {
-        Failure::Device(error)
+impl<E: Into<Unfinished>> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure::Unfinished(error.into())
     }
 }
 
@@ -370,7 +376,7 @@ fn submit(
     mut segment: Vec<u8>,
     gpu: Option<&VirtualGpu>,
     resident: &mut Resident,
-) -> Result<Counters, DeviceError> {
+) -> Result<Counters, Unfinished> {
     let geometry = &request.geometry;
     let image = request.program.image();
     let lines = lines_of(request.program.lines());
@@ -414,8 +420,9 @@ fn submit(
         regions::name(gpu, &kernel.name, image, resident, ready.scratch());
     }
     let before = device.counters()?;
+    let faults_before = device.faults().len();
     let ticket = device.submit(&graph)?;
-    device.wait(ticket, request.deadline)?;
+    wait::wait(device, ticket, request, faults_before)?;
     Ok(difference(&device.counters()?, &before))
 }
 

@@ -1,16 +1,20 @@
 //! Walking a wave: the terminal side of `zrt step`.
 //!
 //! Contract: [`Stepper`] is a [`Debugger`] over any reader and writer. It stops one wave (the first that comes to a
-//! breakpoint, or to its first instruction) and then follows that wave; other waves run on between its stops. At the
-//! end of the input it detaches and the kernel runs to its end. Commands are in [`command`], what they print in
-//! [`show`].
+//! breakpoint, or to its first instruction) and then follows that wave; other waves run on between its stops. Where the
+//! wave ends it says so, and follows the next one that stops. At the end of the input it detaches and the kernel runs to
+//! its end. [`Attention`] tells others what it is at. Commands are in [`command`], what they print in [`show`].
 
 mod command;
 mod show;
 
+use crate::launch::Pauses;
 use command::{Command, Location};
 use std::collections::BTreeSet;
 use std::io::{BufRead, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use zrt_isa::Opcode;
 use zrt_vgpu::check::debug::{Action, Debugger, Stop};
 
 /// Code offset, file and line, ascending by offset: from the kernel's line table.
@@ -24,7 +28,19 @@ pub struct Stepper<R, W> {
     breakpoints: BTreeSet<Location>,
     /// The wave that is followed: workgroup and wave.
     followed: Option<([u32; 3], u32)>,
+    /// The wave that was followed has ended, and none has stopped since.
+    has_ended: bool,
     mode: Mode,
+    attention: Arc<Attention>,
+}
+
+/// What the debugger is at, for the thread that waits for the kernel.
+#[derive(Debug, Default)]
+pub struct Attention {
+    /// It stands at its prompt, and waits for its user.
+    pub prompts: Pauses,
+    /// It will never stop a wave again.
+    pub is_detached: AtomicBool,
 }
 
 /// When to stop next.
@@ -49,7 +65,21 @@ enum Outcome {
 impl<R: BufRead, W: Write> Stepper<R, W> {
     /// Stops before the first instruction of the first wave.
     pub fn new(input: R, output: W, lines: SourceLines) -> Stepper<R, W> {
-        Stepper { input, output, lines, breakpoints: BTreeSet::new(), followed: None, mode: Mode::Step(0) }
+        Stepper {
+            input,
+            output,
+            lines,
+            breakpoints: BTreeSet::new(),
+            followed: None,
+            has_ended: false,
+            mode: Mode::Step(0),
+            attention: Arc::default(),
+        }
+    }
+
+    /// What it is at.
+    pub fn attention(&self) -> Arc<Attention> {
+        self.attention.clone()
     }
 
     fn is_to_stop(&mut self, stop: &Stop<'_>) -> bool {
@@ -83,6 +113,9 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
     /// Reads and executes commands until the wave is to go on.
     fn talk(&mut self, stop: &mut Stop<'_>) -> std::io::Result<Action> {
         self.followed = Some((stop.workgroup, stop.wave_index));
+        if std::mem::take(&mut self.has_ended) {
+            writeln!(self.output, "following {}", name(stop))?;
+        }
         self.show_place(stop)?;
         loop {
             write!(self.output, "(zrt) ")?;
@@ -141,12 +174,45 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
     }
 }
 
+/// Whether the wave is over after the instruction.
+fn is_last(stop: &Stop<'_>) -> bool {
+    matches!(stop.instruction.opcode, Opcode::SEndpgm | Opcode::SEndpgmSaved)
+}
+
+/// A wave as it is called in what is printed.
+fn name(stop: &Stop<'_>) -> String {
+    let [x, y, z] = stop.workgroup;
+    format!("workgroup {x},{y},{z} wave {}", stop.wave_index)
+}
+
+impl<R: BufRead, W: Write> Stepper<R, W> {
+    /// Stops or goes on before one instruction.
+    fn look(&mut self, stop: &mut Stop<'_>) -> std::io::Result<Action> {
+        if self.is_to_stop(stop) {
+            let attention = self.attention();
+            if attention.prompts.during(|| self.talk(stop))? == Action::Detach {
+                return Ok(Action::Detach);
+            }
+        }
+        if is_last(stop) && self.followed == Some((stop.workgroup, stop.wave_index)) {
+            writeln!(self.output, "{} has ended", name(stop))?;
+            self.output.flush()?;
+            self.followed = None;
+            self.has_ended = true;
+            // Steps that are left were for this wave: the next one stops where it is met.
+            if matches!(self.mode, Mode::Step(_)) {
+                self.mode = Mode::Step(0);
+            }
+        }
+        Ok(Action::Continue)
+    }
+}
+
 impl<R: BufRead + Send, W: Write + Send> Debugger for Stepper<R, W> {
     fn before(&mut self, stop: &mut Stop<'_>) -> Action {
-        if !self.is_to_stop(stop) {
-            return Action::Continue;
-        }
         // A terminal that is gone has nobody to tell: the kernel runs on.
-        self.talk(stop).unwrap_or(Action::Detach)
+        let action = self.look(stop).unwrap_or(Action::Detach);
+        self.attention.is_detached.store(action == Action::Detach, Ordering::Release);
+        action
     }
 }

@@ -1,7 +1,7 @@
 //! What the commands of `zrt step` print.
 
-use super::Stepper;
 use super::command::Registers;
+use super::{Stepper, name};
 use std::io::{BufRead, Result, Write};
 use zrt_isa::resources::WaveSize;
 use zrt_vgpu::check::debug::Stop;
@@ -20,12 +20,11 @@ const COLUMNS: usize = 8;
 impl<R: BufRead, W: Write> Stepper<R, W> {
     pub(super) fn show_place(&mut self, stop: &Stop<'_>) -> Result<()> {
         let offset = stop.pc.wrapping_sub(stop.code_va);
-        let [x, y, z] = stop.workgroup;
         let source = self.line_at(offset).map(|(file, line)| format!("  {file}:{line}"));
         writeln!(
             self.output,
-            "workgroup {x},{y},{z} wave {}  +{offset:#06x}  {}{}",
-            stop.wave_index,
+            "{}  +{offset:#06x}  {}{}",
+            name(stop),
             stop.instruction.text(if stop.wave.is_wave64() { WaveSize::Wave64 } else { WaveSize::Wave32 }),
             source.unwrap_or_default()
         )

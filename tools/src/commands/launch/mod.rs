@@ -1,8 +1,8 @@
 //! `zrt launch`: any kernel, once, with files for its buffers.
 //!
 //! Contract: everything about the request is looked at before the device is opened. Outputs are written behind
-//! temporary names and renamed when all of them are complete and the kernel has succeeded. Bad input is one sentence
-//! and exit code 2.
+//! temporary names and renamed when all of them are complete and the kernel has succeeded; of several schedules they are
+//! those of the first that ended. Bad input is one sentence and exit code 2.
 
 mod arguments;
 mod outputs;
@@ -11,12 +11,15 @@ mod show;
 use crate::bounded_read::{self, ReadError};
 use crate::device_choice::DeviceOption;
 use crate::error::ToolError;
-use crate::launch::{self, LaunchArgument, LaunchError, LaunchReport, LaunchRequest};
+use crate::launch::{
+    self, DEADLINE_DEFAULT, LaunchArgument, LaunchError, LaunchReport, LaunchRequest, Unfinished,
+};
 use crate::machine_code::FILE_BYTES_MAX;
 use arguments::{ArgumentSpec, bad, three};
 use clap::Args;
 use outputs::OutputFile;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use zrt_device::{DeviceChoice, OpenOptions, VirtualOptions};
 use zrt_isa::resources::WaveSize;
 use zrt_loader::{Format, Geometry, Program, RawOptions};
@@ -26,6 +29,9 @@ const RAW_EXTENSION: &str = "bin";
 
 /// Schedules that the checking mode explores unless told.
 const SEEDS_DEFAULT: u32 = 1;
+
+/// Longest time that can be asked for: a week.
+const TIMEOUT_SECONDS_MAX: u32 = 7 * 24 * 3600;
 
 /// Runs one kernel of an ELF code object, a .zrt or a raw .bin
 #[derive(Debug, Args)]
@@ -82,6 +88,9 @@ pub struct KernelArguments {
     /// User SGPRs of raw code, 2 to 16; s[0:1] is the address of the arguments
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub user_sgprs: Option<String>,
+    /// Seconds that the kernel may run, 600 unless told; one that the virtual device knows never to end is stopped at once
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    pub timeout: Option<String>,
 }
 
 /// A request that owns what it needs.
@@ -92,6 +101,7 @@ pub(super) struct Prepared {
     geometry: Geometry,
     arguments: Vec<LaunchArgument>,
     files: Vec<OutputFile>,
+    deadline: Duration,
 }
 
 impl Prepared {
@@ -111,6 +121,7 @@ impl Prepared {
             .map(|(index, text)| ArgumentSpec::parse(index, text))
             .collect::<Result<Vec<ArgumentSpec>, ToolError>>()?;
         let dynamic_lds_bytes = number(arguments.lds.as_deref(), "--lds", 0, u32::MAX)?.unwrap_or(0);
+        let timeout = number(arguments.timeout.as_deref(), "--timeout", 1, TIMEOUT_SECONDS_MAX)?;
         let program = load(arguments, wave_size)?;
         let mut prepared = Prepared {
             program,
@@ -119,6 +130,7 @@ impl Prepared {
             geometry: Geometry::new(groups, [1; 3]),
             arguments: Vec::new(),
             files: Vec::new(),
+            deadline: timeout.map_or(DEADLINE_DEFAULT, |seconds| Duration::from_secs(seconds.into())),
         };
         let kernel = prepared.request().find_kernel()?;
         let group = match (&arguments.block, kernel.required_workgroup) {
@@ -141,6 +153,7 @@ impl Prepared {
         request.kernel = self.kernel.as_deref();
         request.wave_size = self.wave_size;
         request.arguments = &self.arguments;
+        request.deadline = self.deadline;
         request
     }
 
@@ -161,7 +174,8 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         return Err(LaunchError::NotVirtual { choice: choice.name() }.into());
     }
     let mut outcome = show::Outcome::default();
-    for index in 0..u64::from(seeds.unwrap_or(SEEDS_DEFAULT)) {
+    let schedules = u64::from(seeds.unwrap_or(SEEDS_DEFAULT));
+    for index in 0..schedules {
         let seed = check.then_some(arguments.seed.unwrap_or(0).wrapping_add(index));
         let virtual_device = VirtualOptions {
             check,
@@ -171,15 +185,18 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
             ..VirtualOptions::default()
         };
         let options = OpenOptions { virtual_device, ..OpenOptions::default() };
-        match launch::run(&prepared.request(), choice, &options) {
-            Ok(report) => outcome.add(report, seed),
-            // A kernel that breaks a rule may well not end: the rule is the news.
-            Err(LaunchError::Device { findings, source, .. })
-                if !findings.is_empty() || outcome.has_findings() =>
-            {
-                outcome.add_failed(findings, source.to_string());
+        match (launch::run(&prepared.request(), choice, &options), seed) {
+            (Ok(report), _) => outcome.add(report, seed),
+            // A schedule that does not end is a result as others are: those before it keep what they gave.
+            (Err(LaunchError::Device { findings, source, .. }), Some(seed)) => {
+                outcome.add_failed(seed, findings, source.to_string());
+                if matches!(source, Unfinished::Timeout(_)) {
+                    // Each of the others might take as long again.
+                    outcome.skipped = schedules - index - 1;
+                    break;
+                }
             }
-            Err(error) => return Err(error.into()),
+            (Err(error), _) => return Err(error.into()),
         }
     }
     // What was found is told even where the outputs cannot be written.

@@ -22,9 +22,12 @@ pub(super) struct Outcome {
     findings: Vec<Finding>,
     /// Schedules that ended.
     ended: u64,
-    /// Schedules that did not, and why the first of them did not.
+    /// Schedules that did not.
     failed: u64,
-    failure: Option<String>,
+    /// Seed of the first that did not, and why.
+    failure: Option<(u64, String)>,
+    /// Schedules that were not run, because one before them took all its time.
+    pub skipped: u64,
     /// Seed of the first schedule whose outputs differ from the first one's.
     different: Option<u64>,
 }
@@ -41,6 +44,8 @@ struct Summary<'a> {
     outputs: Vec<OutputSummary>,
     schedules: u64,
     failed_schedules: u64,
+    skipped_schedules: u64,
+    failed_seed: Option<u64>,
     failure: Option<&'a str>,
     differing_seed: Option<u64>,
     findings: &'a [Finding],
@@ -79,15 +84,10 @@ impl Outcome {
     }
 
     /// A schedule that did not end.
-    pub fn add_failed(&mut self, findings: Vec<Finding>, failure: String) {
+    pub fn add_failed(&mut self, seed: u64, findings: Vec<Finding>, failure: String) {
         self.failed += 1;
-        self.failure.get_or_insert(failure);
+        self.failure.get_or_insert((seed, failure));
         self.add_findings(findings);
-    }
-
-    /// Whether any schedule broke a rule.
-    pub fn has_findings(&self) -> bool {
-        !self.findings.is_empty()
     }
 
     /// Whether every schedule ended, without a finding, with the same outputs.
@@ -144,7 +144,9 @@ pub(super) fn show(outcome: &Outcome, files: &[OutputFile], json: bool) -> Resul
             outputs,
             schedules: outcome.ended + outcome.failed,
             failed_schedules: outcome.failed,
-            failure: outcome.failure.as_deref(),
+            skipped_schedules: outcome.skipped,
+            failed_seed: outcome.failure.as_ref().map(|(seed, _)| *seed),
+            failure: outcome.failure.as_ref().map(|(_, failure)| failure.as_str()),
             differing_seed: outcome.different,
             findings: &outcome.findings,
             profile: profile.map(|counts| ProfileSummary {
@@ -177,9 +179,14 @@ fn verdict(outcome: &Outcome) -> String {
     for finding in &outcome.findings {
         text.push_str(&format!("\n{finding}\n"));
     }
-    if let Some(failure) = &outcome.failure {
+    if let Some((seed, failure)) = &outcome.failure {
         let failed = outcome.failed;
-        text.push_str(&format!("\n{failed} schedule(s) did not end: {failure}\n"));
+        text.push_str(&format!(
+            "\n{failed} schedule(s) did not end, first that of --seed {seed}: {failure}\n"
+        ));
+    }
+    if outcome.skipped > 0 {
+        text.push_str(&format!("{} further schedule(s) were not run\n", outcome.skipped));
     }
     if let Some(seed) = outcome.different {
         text.push_str(&format!("\nthe outputs depend on the schedule: --seed {seed} gives others\n"));
