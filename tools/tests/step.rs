@@ -9,6 +9,7 @@ mod kernel_files;
 use kernel_files::{DOUBLE_OBJECT, Folder, read_words};
 use std::io::{BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 const PROMPT: &str = "(zrt) ";
 /// Where its instructions stand, and what llvm-mc 19 writes for them.
@@ -33,14 +34,14 @@ struct Session {
 impl Session {
     /// Starts it on `data`; also what it prints before the first prompt.
     fn start(folder: &Folder, data: &str) -> (Session, String) {
-        Session::start_groups(folder, data, "1")
+        Session::start_with(folder, data, &["--grid", "1,1,1"])
     }
 
-    /// The same with more workgroups, all on the same data.
-    fn start_groups(folder: &Folder, data: &str, groups: &str) -> (Session, String) {
+    /// The same in another shape, or with more flags.
+    fn start_with(folder: &Folder, data: &str, flags: &[&str]) -> (Session, String) {
         let object = folder.words("double.o", &DOUBLE_OBJECT);
         let mut command = Command::new(env!("CARGO_BIN_EXE_zrt"));
-        command.args(["step", &object, "--grid", groups, "--block", "32,1,1"]);
+        command.args(["step", &object, "--block", "32,1,1"]).args(flags);
         command.args(["--arg", &format!("inout:{data}")]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -209,7 +210,7 @@ fn after_the_last_breakpoint_the_kernel_runs_to_its_end() {
 fn after_the_end_of_a_wave_the_next_one_is_followed() {
     let folder = Folder::new("step-next");
     let file = folder.words("data", &data());
-    let (mut session, greeting) = Session::start_groups(&folder, &file, "3");
+    let (mut session, greeting) = Session::start_with(&folder, &file, &["--grid", "3"]);
     let name = |text: &str| text.split("  ").next().unwrap().to_owned();
     let mut waves = vec![name(&greeting)];
     for command in ["step 100", "break +0x20", "continue", "step 2", "step 2"] {
@@ -226,6 +227,18 @@ fn after_the_end_of_a_wave_the_next_one_is_followed() {
     writeln!(session.input, "delete\ncontinue\nwhere").unwrap();
     let rest = session.end();
     assert!(rest.ends_with(" has ended\nno wave is left to follow: the kernel has ended\n"), "{rest}");
+}
+
+/// Somebody who thinks at the prompt does not lose the kernel.
+#[test]
+fn time_at_the_prompt_does_not_count() {
+    let folder = Folder::new("step-time");
+    let file = folder.words("data", &data());
+    let (mut session, _) = Session::start_with(&folder, &file, &["--grid", "1", "--timeout", "1"]);
+    std::thread::sleep(Duration::from_millis(1500));
+    assert_eq!(session.ask("step"), place(1));
+    session.end();
+    assert_eq!(read_words(&file), doubled());
 }
 
 #[test]
