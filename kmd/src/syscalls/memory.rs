@@ -1,6 +1,7 @@
 //! Address space and mappings as owned things.
 //!
-//! Contract: [`Reservation`] is address space without access; [`Mapping`] is a live shared mapping of a file;
+//! Contract: [`Reservation`] is address space without access, with a guard behind it in which nothing is ever placed;
+//! [`Mapping`] is a live shared mapping of a file;
 //! [`MemoryFile`] is sparse memory of our own that can be mapped many times (the virtual device's VRAM). Each gives
 //! back what it took when dropped, in any order. Lengths are rounded up to pages. Set-up only.
 
@@ -16,6 +17,9 @@ use zrt_mem::SharedView;
 
 /// The page of x86-64, and the one that KFD on it counts in (hardware reference §2.4).
 pub const PAGE_BYTES: usize = 4096;
+/// Address space behind every reservation that belongs to it and stays without access. The system puts one reservation
+/// right behind another: without it, what runs over the end of a buffer of whole pages would land in the next one.
+pub const GUARD_BYTES: usize = 64 << 10;
 
 /// Access rights of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +32,8 @@ pub enum Protection {
     ReadWrite,
 }
 
-/// Reserved address space; returned to the system when the last clone and the last mapping in it are dropped.
+/// Reserved address space, followed by [`GUARD_BYTES`] of guard; both are returned to the system when the last clone and
+/// the last mapping in it are dropped.
 #[derive(Clone, Debug)]
 pub struct Reservation {
     inner: Arc<ReservedRange>,
@@ -57,6 +62,7 @@ pub struct MemoryFile {
 #[derive(Debug)]
 struct ReservedRange {
     base: NonNull<u8>,
+    /// Without the guard behind.
     len: usize,
     /// Start and length of every placed mapping, in bytes from `base`.
     occupied: Mutex<Vec<(usize, usize)>>,
@@ -112,16 +118,17 @@ impl Reservation {
         if !alignment.is_power_of_two() || alignment < PAGE_BYTES {
             return Err(Errno::EINVAL);
         }
-        let asked = len.checked_add(alignment - PAGE_BYTES).ok_or(Errno::EINVAL)?;
+        let guarded = len + GUARD_BYTES;
+        let asked = guarded.checked_add(alignment - PAGE_BYTES).ok_or(Errno::EINVAL)?;
         // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches nothing that exists.
         let raw = unsafe {
             rustix::mm::mmap_anonymous(core::ptr::null_mut(), asked, ProtFlags::empty(), reserved_flags())
         }?;
         let start = raw.addr();
         let before = start.next_multiple_of(alignment) - start;
-        let after = asked - before - len;
+        let after = asked - before - guarded;
         // SAFETY: head and tail lie inside the mapping just made, which nobody else knows of; cutting them off leaves
-        // exactly `len` bytes at `before`. Unmapping page-aligned parts of one's own mapping cannot fail for the
+        // exactly `guarded` bytes at `before`. Unmapping page-aligned parts of one's own mapping cannot fail for the
         // reasons munmap fails, save the kernel's limit on the number of mappings: the part then stays reserved,
         // which is harmless.
         let base = unsafe {
@@ -129,7 +136,7 @@ impl Reservation {
                 let _ = rustix::mm::munmap(raw, before);
             }
             if after > 0 {
-                let _ = rustix::mm::munmap(raw.byte_add(before + len), after);
+                let _ = rustix::mm::munmap(raw.byte_add(before + guarded), after);
             }
             NonNull::new_unchecked(raw.byte_add(before).cast::<u8>())
         };
@@ -141,7 +148,7 @@ impl Reservation {
         self.inner.base.as_ptr().expose_provenance() as u64
     }
 
-    /// Length in bytes, whole pages.
+    /// Length in bytes, whole pages, without the guard.
     pub fn len(&self) -> usize {
         self.inner.len
     }
@@ -164,9 +171,9 @@ impl Reservation {
 
 impl Drop for ReservedRange {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped by `Reservation::new`, every placed mapping held a clone and is gone, and
-        // nobody else was told to unmap it. A failure leaves it reserved.
-        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
+        // SAFETY: the range and the guard behind it were mapped by `Reservation::new`, every placed mapping held a clone
+        // and is gone, and nobody else was told to unmap it. A failure leaves it reserved.
+        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len + GUARD_BYTES) };
     }
 }
 
@@ -351,6 +358,22 @@ mod tests {
         assert_eq!(Reservation::new(4096, 2048).err(), Some(Errno::EINVAL));
         assert_eq!(Reservation::new(4096, 12288).err(), Some(Errno::EINVAL));
         assert_eq!(Reservation::new(usize::MAX, 4096).err(), Some(Errno::EINVAL));
+    }
+
+    #[test]
+    fn no_two_reservations_are_closer_than_a_guard() {
+        for (len, alignment) in [(4096, 4096), (2 << 20, 2 << 20)] {
+            let mut reservations: Vec<_> =
+                (0..8).map(|_| Reservation::new(len, alignment).unwrap()).collect();
+            reservations.sort_unstable_by_key(Reservation::address);
+            for pair in reservations.windows(2) {
+                let end = pair[0].address() + pair[0].len() as u64;
+                assert!(pair[1].address() - end >= GUARD_BYTES as u64, "{pair:x?}");
+            }
+            let file = MemoryFile::new("guarded", len).unwrap();
+            let place = Some((&reservations[0], PAGE_BYTES));
+            assert_eq!(file.map(0, len, Protection::Read, place).err(), Some(Errno::ENOMEM));
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub mod pointer;
 
 pub use file::MappedFile;
 pub use linux::LinuxSyscalls;
-pub use memory::{Mapping, MemoryFile, PAGE_BYTES, Protection, Reservation};
+pub use memory::{GUARD_BYTES, Mapping, MemoryFile, PAGE_BYTES, Protection, Reservation};
 pub use pointer::{Nested, UserPointer, ioctl_bytes};
 
 use crate::errno::Errno;
@@ -40,7 +40,8 @@ pub trait Syscalls: Send + Sync {
     /// `ioctl(fd, request, argument)`; the answer is the system call's non-negative result.
     fn ioctl(&self, fd: Fd, request: u32, argument: UserPointer<'_>) -> Result<i32, Errno>;
 
-    /// Reserves `len` bytes of address space with no access, aligned to `alignment` (a power of two ≥ 4096).
+    /// Reserves `len` bytes of address space with no access, aligned to `alignment` (a power of two ≥ 4096), and a guard
+    /// of [`GUARD_BYTES`] behind them.
     fn reserve(&self, len: usize, alignment: usize) -> Result<Reservation, Errno>;
 
     /// Maps `len` bytes of `fd` at `offset`, shared; at byte `place.1` of the reservation `place.0` where given
