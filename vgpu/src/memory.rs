@@ -7,6 +7,7 @@
 //! a wave's access costs one range check, and looks at the generation (one atomic load) when it is refreshed.
 
 use crate::check::memory::{CacheControl, HostMemory, LINE_DWORDS, MemoryChecker, Scope, WaveId};
+use crate::check::progress::Progress;
 use bitflags::bitflags;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -347,8 +348,7 @@ pub struct MemoryPort {
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub checker: Box<MemoryChecker>,
-    /// Accesses that may have changed what others wait for.
-    pub changes: u64,
+    pub progress: Progress,
 }
 
 /// Memory behind the caches: what a page table maps. Bytes that are not mapped read as zero and are not written.
@@ -534,6 +534,7 @@ impl MemoryPort {
                 if outcome.is_ok() {
                     let mut host = Mapped { table: self.table(), hint };
                     watch.checker.load(self.lane, va, &mut host, destination);
+                    watch.progress.load(va);
                 }
                 self.watch = Some(watch);
                 outcome
@@ -562,7 +563,7 @@ impl MemoryPort {
         self.watched_range = hint;
         if outcome.is_ok() {
             watch.checker.store(self.lane, va, source, &mut Mapped { table: self.table(), hint });
-            watch.changes += 1;
+            watch.progress.change();
         }
         self.watch = Some(watch);
         outcome
@@ -587,7 +588,10 @@ impl MemoryPort {
                 is_change = after != before;
                 bytes.copy_from_slice(&after.to_le_bytes()[..width]);
             });
-            watch.changes += u64::from(is_change);
+            if is_change {
+                watch.progress.change();
+            }
+            watch.progress.load(va);
             u64::from_le_bytes(old)
         });
         self.watch = Some(watch);

@@ -9,18 +9,12 @@ use crate::check::debug::Debugger;
 use crate::check::finding::{Finding, FindingLog, Rule};
 use crate::check::memory::{CacheActions, MemoryChecker, MemoryFinding, MemoryRule, Path, WaveId};
 use crate::check::profile::Profile;
+use crate::check::progress::Progress;
 use crate::command_processor::CacheControl;
 use crate::config;
 use crate::memory::{AddressSpace, Mapped, MemoryPort, Watch};
 use crate::shader::fault::{WaveFault, WaveFaultKind};
 use crate::shader::program::Program;
-
-/// Instructions without any change, per resident group and in all, after which waves are taken to wait for ever, if so
-/// many of them were loads or atomics with a scope, as a wait for another group is made of. A loop that computes and
-/// polls for so long without a store while other groups wait for room would be taken for one.
-const SPIN_GROUP_INSTRUCTIONS: u64 = 100_000;
-const SPIN_INSTRUCTIONS_MIN: u64 = 1_000_000;
-const SPIN_GROUP_POLLS: u64 = 1_000;
 
 /// The inspection of a device.
 pub(crate) struct Inspection {
@@ -40,12 +34,6 @@ pub(crate) struct Inspector {
     watch: Option<Box<Watch>>,
     /// All waves below have ended, and a queue has waited for them.
     ordered_before: WaveId,
-    /// Events that others may wait for, besides those that the watcher counts: barriers signalled, waves ended.
-    pub(super) changes: u64,
-    changes_seen: u64,
-    /// Instructions of all waves since the last change, and loads and atomics of memory that others may change.
-    idle_instructions: u64,
-    pub(super) idle_polls: u64,
 }
 
 /// Where a finding was made.
@@ -59,7 +47,8 @@ pub(super) struct Site {
 impl Inspection {
     /// For a device with something switched on.
     pub fn new(config: &config::Config) -> Option<Arc<Inspection>> {
-        let watch = || Box::new(Watch { checker: Box::new(MemoryChecker::new()), changes: 0 });
+        let watch =
+            || Box::new(Watch { checker: Box::new(MemoryChecker::new()), progress: Progress::default() });
         config.inspection.is_on().then(|| {
             Arc::new(Inspection {
                 options: config.inspection,
@@ -71,10 +60,6 @@ impl Inspection {
                     lds_addresses: Vec::new(),
                     watch: config.inspection.check.then(watch),
                     ordered_before: WaveId(0),
-                    changes: 0,
-                    changes_seen: 0,
-                    idle_instructions: 0,
-                    idle_polls: 0,
                 }),
             })
         })
@@ -123,9 +108,10 @@ impl Inspection {
     /// A queue has seen that its dispatches are done; the first wave of those of other queues that are not.
     pub fn flushed(&self, first_active_wave: Option<u32>) {
         let mut inspector = self.lock();
-        let Some(watch) = &inspector.watch else { return };
-        inspector.ordered_before = first_active_wave.map_or(watch.checker.next_wave(), WaveId);
-        inspector.changes += 1;
+        let Some(watch) = &mut inspector.watch else { return };
+        watch.progress.change();
+        let next_wave = watch.checker.next_wave();
+        inspector.ordered_before = first_active_wave.map_or(next_wave, WaveId);
     }
 
     /// ACQUIRE_MEM.
@@ -151,17 +137,6 @@ impl Inspection {
     /// The driver is about to unmap a range.
     pub fn forget(&self, va: u64, len: u64, space: &AddressSpace) {
         self.with_checker(space, |checker, host| checker.forget(va, len, host));
-    }
-
-    /// The process is gone, and its memory with it.
-    pub fn reset(&self) {
-        let mut inspector = self.lock();
-        if let Some(watch) = &mut inspector.watch {
-            *watch.checker = MemoryChecker::new();
-        }
-        inspector.ordered_before = WaveId(0);
-        inspector.idle_instructions = 0;
-        inspector.idle_polls = 0;
     }
 
     /// Code is about to be run by a new dispatch; `is_stale`: the host has changed it since it was last looked at.
@@ -208,16 +183,8 @@ impl Inspection {
     /// have to be done by groups that are not resident.
     pub fn is_spinning(&self, instructions: u64, resident_groups: u64, waiting_groups: u64) -> bool {
         let mut inspector = self.lock();
-        let changes = inspector.changes + inspector.watch.as_ref().map_or(0, |watch| watch.changes);
-        if inspector.changes_seen != changes {
-            inspector.changes_seen = changes;
-            inspector.idle_instructions = 0;
-            inspector.idle_polls = 0;
-        }
-        inspector.idle_instructions += instructions;
-        let limit = (SPIN_GROUP_INSTRUCTIONS * resident_groups).max(SPIN_INSTRUCTIONS_MIN);
-        let is_polling = inspector.idle_polls >= SPIN_GROUP_POLLS * resident_groups;
-        self.options.check && waiting_groups > 0 && is_polling && inspector.idle_instructions >= limit
+        let Some(watch) = &mut inspector.watch else { return false };
+        watch.progress.is_waiting_for_ever(instructions, resident_groups, waiting_groups)
     }
 
     /// A fault is a finding too, where the kernel is to blame.

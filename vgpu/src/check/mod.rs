@@ -9,7 +9,8 @@
 //! |---|---|
 //! | counters, hazards, unwritten registers | `registers`, before every instruction |
 //! | races, visibility, waits before release, regions, LDS | `memory`, at every access |
-//! | faults of waves, progress | `inspector`, from the scheduler |
+//! | faults of waves | `inspector`, from the scheduler |
+//! | waits for groups without room | `progress`, after every run of a group |
 
 pub mod debug;
 pub mod finding;
@@ -17,6 +18,7 @@ pub(crate) mod inspector;
 pub(crate) mod lds_access;
 pub mod memory;
 pub(crate) mod profile;
+pub(crate) mod progress;
 pub(crate) mod registers;
 pub(crate) mod wave;
 

@@ -247,11 +247,11 @@ impl Inspect for WaveInspector<'_> {
             return;
         }
         let pc = program.address(&program.ops[at]);
-        if noted.control == Control::BarrierSignal {
-            self.inspector.changes += 1;
-        }
         self.shadow.is_retry = flow == Flow::Barrier;
         let Some(watch) = machine.memory.watch() else { return };
+        if noted.control == Control::BarrierSignal {
+            watch.progress.change();
+        }
         match noted.control {
             Control::BarrierSignal if machine.barrier.signals == 0 => self.group.barrier_completed(),
             Control::BarrierWait if flow == Flow::Next => {
@@ -261,7 +261,7 @@ impl Inspect for WaveInspector<'_> {
         }
         if flow == Flow::End {
             watch.checker.end_of_wave(self.shadow.wave);
-            self.inspector.changes += 1;
+            watch.progress.change();
         }
         let found = take(watch);
         if !found.is_empty() {
@@ -363,8 +363,10 @@ impl WaveInspector<'_> {
         }
         let access = |kind, scope| Access { wave: id, sequence, pc, cu, scope, kind };
         if let Some(global) = noted.memory {
-            let can_be_a_poll = matches!(global.kind, AccessKind::Load | AccessKind::Atomic { .. });
-            self.inspector.idle_polls += u64::from(can_be_a_poll && global.scope > Scope::Cu);
+            // Stores are changes. A poll may be a scalar load, or lack its scope: then it waits for ever all the more.
+            if global.kind != AccessKind::Store {
+                watch.progress.poll(id.0);
+            }
             let access = access(global.kind, global.scope);
             self.shadow.global = global.is_flat.then_some(access);
             checker.begin_access(access);

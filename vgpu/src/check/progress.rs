@@ -1,0 +1,129 @@
+//! Whether waves wait for something that can never come.
+//!
+//! Contract: told of every change that a wave may wait for, and of every load; asked after each run of a group. Waves
+//! are taken to wait for ever when groups have no room to begin and the resident ones execute for long and load often,
+//! but nothing changes and no wave loads from a line that it has not loaded from since: that is what polling is, by
+//! whatever load. Work on data goes on to new lines. A loop that computes for so long from the same few lines, without
+//! a store, would be taken for a wait.
+//! Cost: a test of one flag per lane that loads; a hash look-up only where nothing has changed for long.
+
+use std::collections::HashSet;
+
+/// Instructions without any change, per resident group and in all, after which waves wait for ever.
+const GROUP_INSTRUCTIONS: u64 = 100_000;
+const INSTRUCTIONS_MIN: u64 = 1_000_000;
+/// Loads and atomics among them, per resident group.
+const GROUP_POLLS: u64 = 1_000;
+/// Instructions without any change after which lines are noted.
+const WATCHED_AFTER_INSTRUCTIONS: u64 = INSTRUCTIONS_MIN / 4;
+/// Bytes that count as one place. Larger ones would hide slow progress, smaller ones cost more.
+const LINE_BYTES: u64 = 128;
+
+/// What has happened since the last change.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    has_changed: bool,
+    instructions: u64,
+    polls: u64,
+    /// The wave that loads now, counted over the device.
+    wave: u32,
+    is_watching: bool,
+    /// Lines that each wave has loaded from while watched.
+    lines: HashSet<(u32, u64)>,
+    has_new_line: bool,
+}
+
+impl Progress {
+    /// Something that others may wait for: a store, an atomic with effect, a barrier signal, the end of a wave.
+    #[inline]
+    pub fn change(&mut self) {
+        self.has_changed = true;
+    }
+
+    /// A wave executes a load or an atomic; its lanes follow.
+    #[inline]
+    pub fn poll(&mut self, wave: u32) {
+        self.polls += 1;
+        self.wave = wave;
+    }
+
+    /// A lane loads.
+    #[inline(always)]
+    pub fn load(&mut self, va: u64) {
+        if self.is_watching {
+            self.note_line(va / LINE_BYTES);
+        }
+    }
+
+    #[inline(never)]
+    fn note_line(&mut self, line: u64) {
+        self.has_new_line |= self.lines.insert((self.wave, line));
+    }
+
+    /// A group has executed this many instructions and can go on: whether what is resident waits for groups that have no
+    /// room.
+    pub fn is_waiting_for_ever(
+        &mut self,
+        instructions: u64,
+        resident_groups: u64,
+        waiting_groups: u64,
+    ) -> bool {
+        if std::mem::take(&mut self.has_changed) || waiting_groups == 0 {
+            self.reset();
+        }
+        if std::mem::take(&mut self.has_new_line) {
+            self.instructions = WATCHED_AFTER_INSTRUCTIONS;
+            self.polls = 0;
+        }
+        self.instructions += instructions;
+        self.is_watching = waiting_groups > 0 && self.instructions >= WATCHED_AFTER_INSTRUCTIONS;
+        let limit = (GROUP_INSTRUCTIONS * resident_groups).max(INSTRUCTIONS_MIN);
+        waiting_groups > 0 && self.instructions >= limit && self.polls >= GROUP_POLLS * resident_groups
+    }
+
+    /// Nothing is known of before.
+    pub fn reset(&mut self) {
+        *self = Progress { wave: self.wave, ..Progress::default() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs of 10,000 instructions and 1,000 loads until a wait is told; `address` of a load by its number.
+    fn runs_until_told(
+        waiting_groups: u64,
+        mut address: impl FnMut(u64) -> u64,
+        mut act: impl FnMut(&mut Progress),
+    ) -> Option<u64> {
+        let mut progress = Progress::default();
+        (0..1000).find(|run| {
+            for load in 0..1000 {
+                progress.poll(0);
+                (0..32).for_each(|lane| progress.load(address(run * 1000 + load) + 4 * lane));
+            }
+            act(&mut progress);
+            progress.is_waiting_for_ever(10_000, 1, waiting_groups)
+        })
+    }
+
+    #[test]
+    fn polling_one_line_or_several_is_told() {
+        assert_eq!(runs_until_told(1, |_| 0x1000, |_| ()), Some(99));
+        assert_eq!(runs_until_told(1, |load| load % 50 * 4096, |_| ()), Some(99));
+    }
+
+    #[test]
+    fn work_on_new_lines_and_changes_are_not() {
+        assert_eq!(runs_until_told(1, |load| load / 500 * LINE_BYTES, |_| ()), None);
+        assert_eq!(runs_until_told(1, |_| 0x1000, Progress::change), None);
+        assert_eq!(runs_until_told(0, |_| 0x1000, |_| ()), None, "all groups are resident");
+    }
+
+    #[test]
+    fn instructions_alone_are_not() {
+        let mut progress = Progress::default();
+        assert!((0..1000).all(|_| !progress.is_waiting_for_ever(10_000, 1, 1)));
+    }
+}
