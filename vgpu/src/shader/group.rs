@@ -335,6 +335,7 @@ impl Run<'_> {
         let trusts_compilers = self.services.inspection.is_some_and(Inspection::trusts_compilers);
         let launch = LaunchState {
             user_sgprs: dispatch.resources.user_sgprs as u8,
+            has_group_id: dispatch.resources.has_group_id,
             lanes_mask: wave.scalar_pair(EXEC_LO),
             has_scratch: dispatch.resources.scratch_wave_bytes > 0,
             wave_size: if wave.is_wave64() { WaveSize::Wave64 } else { WaveSize::Wave32 },

@@ -49,6 +49,8 @@ pub enum Strictness {
 pub struct LaunchState {
     /// Scalar registers from s0 that the launch writes.
     pub user_sgprs: u8,
+    /// Whether it writes the workgroup id in X (ttmp9), Y and Z (the halves of ttmp7).
+    pub has_group_id: [bool; 3],
     /// EXEC at the start; v0 is written in these lanes, whatever its dimensions.
     pub lanes_mask: u64,
     /// Whether there is scratch memory.

@@ -1,9 +1,10 @@
 //! Registers that are used before anything has written them (instruction set reference §3).
 //!
-//! Contract: scalar registers as a whole, vector registers by lane. The launch writes the user SGPRs, ttmp7, ttmp8, ttmp9,
-//! and v0 in the lanes that it starts. A result counts from when its instruction runs: that it is still under way is
-//! another rule. A result narrower than its register, or one that keeps a half, counts as the whole of it. What is
-//! reported is taken as written, so it is said once. Cost: two tests of sets where everything is written.
+//! Contract: scalar registers as a whole, vector registers by lane. The launch writes the user SGPRs, ttmp8, ttmp9 and
+//! ttmp7 where RSRC2 enables workgroup ids in them, and v0 in the lanes that it starts. A result counts from when its
+//! instruction runs: that it is still under way is another rule. A result narrower than its register, or one that keeps a
+//! half, counts as the whole of it. What is reported is taken as written, so it is said once.
+//! Cost: two tests of sets where everything is written.
 
 use zrt_isa::effects::{Registers, SCC, VECTOR_FIRST};
 
@@ -13,8 +14,10 @@ use super::lanes::Lanes;
 use super::note::Note;
 use super::{LaunchState, View};
 
-/// Codes of ttmp7, ttmp8 and ttmp9.
-const LAUNCH_TEMPORARIES: std::ops::Range<usize> = 115..118;
+/// Codes of the trap temporaries that the launch writes.
+const TTMP7: usize = 115;
+const TTMP8: usize = 116;
+const TTMP9: usize = 117;
 
 /// What is written of one wave's registers.
 #[derive(Clone, Debug)]
@@ -35,8 +38,15 @@ impl Written {
     pub(super) fn begin(&mut self, launch: &LaunchState) {
         let user_sgprs = usize::from(launch.user_sgprs);
         self.incomplete = Bits::below(SCC + 1);
-        for register in (0..user_sgprs).chain(LAUNCH_TEMPORARIES).chain([VECTOR_FIRST]) {
+        for register in (0..user_sgprs).chain([TTMP8, VECTOR_FIRST]) {
             self.incomplete.remove(register);
+        }
+        // Y and Z share a register: with one of them, the other half is zero.
+        let [has_x, has_y, has_z] = launch.has_group_id;
+        for (register, is_written) in [(TTMP9, has_x), (TTMP7, has_y || has_z)] {
+            if is_written {
+                self.incomplete.remove(register);
+            }
         }
         self.lanes.fill(0);
         self.lanes[0] = launch.lanes_mask;

@@ -10,10 +10,11 @@ mod unwritten;
 use super::*;
 use zrt_isa::decode_for;
 
-/// A wave of `wave_size` with all lanes, 106 user SGPRs and scratch memory.
+/// A wave of `wave_size` with all lanes, 106 user SGPRs, all workgroup ids and scratch memory.
 pub(super) fn launch(wave_size: WaveSize) -> LaunchState {
     LaunchState {
         user_sgprs: 106,
+        has_group_id: [true; 3],
         lanes_mask: u64::MAX >> (64 - wave_size.lanes()),
         has_scratch: true,
         wave_size,
