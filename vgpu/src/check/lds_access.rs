@@ -25,8 +25,18 @@ pub(crate) struct LdsShape {
     /// Byte offsets of the one element, or of the two of `2addr` forms.
     offsets: [u32; 2],
     element_count: usize,
-    /// Register of the addresses; `None` where they are m0 and the lane's number.
-    address: Option<u8>,
+    base: Base,
+}
+
+/// What the offset is added to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Base {
+    /// A vector register.
+    Register(u8),
+    /// m0, and four times the lane's number.
+    LaneNumber,
+    /// m0: one access for all lanes.
+    Wave,
 }
 
 impl LdsShape {
@@ -34,7 +44,7 @@ impl LdsShape {
     pub fn of(instruction: &Instruction) -> Option<LdsShape> {
         use Opcode::*;
         let name = instruction.opcode.mnemonic().strip_prefix("ds_")?;
-        let is_elsewhere = matches!(instruction.opcode, DsSwizzleB32 | DsNop | DsAppend | DsConsume);
+        let is_elsewhere = matches!(instruction.opcode, DsSwizzleB32 | DsNop);
         if is_elsewhere || name.contains("permute") || name.starts_with("bvh") {
             return None;
         }
@@ -53,11 +63,12 @@ impl LdsShape {
         } else {
             ([offset, 0], 1)
         };
-        let address = match instruction.sources[0] {
-            Operand::Vector(register) if !name.contains("addtid") => Some(register),
-            _ => None,
+        let base = match (instruction.opcode, instruction.sources[0]) {
+            (DsAppend | DsConsume, _) => Base::Wave,
+            (_, Operand::Vector(register)) if !name.contains("addtid") => Base::Register(register),
+            _ => Base::LaneNumber,
         };
-        Some(LdsShape { kind, width_bytes, offsets, element_count, address })
+        Some(LdsShape { kind, width_bytes, offsets, element_count, base })
     }
 
     /// Lane and first byte of every element that a wave32, or one half of a wave64 whose registers are in place,
@@ -65,12 +76,16 @@ impl LdsShape {
     pub fn addresses(&self, wave: &Wave, addresses: &mut Vec<(u32, u32)>) {
         addresses.clear();
         let exec = wave.exec();
+        // An access of the whole wave is the first active lane's.
+        let exec = if self.base == Base::Wave { exec & exec.wrapping_neg() } else { exec };
         let first_lane = if wave.is_high { LANES } else { 0 };
+        let m0 = wave.scalar[M0 as usize] & 0xFFFF;
         for offset in &self.offsets[..self.element_count] {
             for lane in (0..LANES).filter(|lane| exec >> lane & 1 != 0) {
-                let base = match self.address {
-                    Some(register) => wave.vector[register as usize].0[lane],
-                    None => (wave.scalar[M0 as usize] & 0xFFFF) + 4 * (first_lane + lane) as u32,
+                let base = match self.base {
+                    Base::Register(register) => wave.vector[register as usize].0[lane],
+                    Base::LaneNumber => m0 + 4 * (first_lane + lane) as u32,
+                    Base::Wave => m0,
                 };
                 addresses.push((lane as u32, base.wrapping_add(*offset)));
             }
@@ -100,6 +115,7 @@ mod tests {
     fn of(words: &[u32]) -> Option<Accesses> {
         let mut wave = Wave::new();
         wave.scalar[126] = 0b101;
+        wave.scalar[M0 as usize] = 0xABCD_0020;
         wave.vector[0].0[0] = 16;
         wave.vector[0].0[2] = 64;
         let shape = LdsShape::of(&zrt_isa::decode(words).unwrap())?;
@@ -119,6 +135,10 @@ mod tests {
         assert_eq!(store, (LdsKind::Store, 4, vec![(0, 20), (2, 68), (0, 28), (2, 76)]));
         // ds_add_u32 v0, v1
         assert_eq!(of(&[0xD800_0000, 0x0000_0100]).unwrap().0, LdsKind::Atomic);
+        // ds_append v3 offset:8, at m0: once for all lanes.
+        assert_eq!(of(&[0xD8F8_0008, 0x0300_0000]).unwrap(), (LdsKind::Atomic, 4, vec![(0, 40)]));
+        // ds_store_addtid_b32 v1 offset:4
+        assert_eq!(of(&[0xDAC0_0004, 0x0000_0100]).unwrap().2, [(0, 36), (2, 44)]);
         // ds_bpermute_b32 v1, v0, v2
         assert_eq!(of(&[0xDACC_0000, 0x0100_0200]), None);
     }
