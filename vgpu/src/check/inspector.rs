@@ -134,9 +134,23 @@ impl Inspection {
         self.with_checker(space, |checker, host| checker.cp_read(va, bytes, Path::Memory, host));
     }
 
-    /// The driver is about to unmap a range.
+    /// The driver is about to unmap a range: what it named there may not be touched any more, whatever comes to the same
+    /// addresses.
     pub fn forget(&self, va: u64, len: u64, space: &AddressSpace) {
-        self.with_checker(space, |checker, host| checker.forget(va, len, host));
+        self.with_checker(space, |checker, host| {
+            checker.forget(va, len, host);
+            checker.remove_allocations(va, len);
+        });
+    }
+
+    /// The process is gone, and its memory with it.
+    pub fn reset(&self) {
+        let mut inspector = self.lock();
+        if let Some(watch) = &mut inspector.watch {
+            *watch.checker = MemoryChecker::new();
+            watch.progress.reset();
+        }
+        inspector.ordered_before = WaveId(0);
     }
 
     /// Code is about to be run by a new dispatch; `is_stale`: the host has changed it since it was last looked at.

@@ -10,6 +10,7 @@ const FLUSH: [u32; 2] = [0xC000_4600, 0x407];
 /// Fields of GCR_CNTL (§4.5): scalar and vector caches; GL2.
 const INVALIDATE_L0: u32 = 1 << 7 | 1 << 8;
 const INVALIDATE_GL2: u32 = 1 << 14;
+const INVALIDATE_INSTRUCTIONS: u32 = 1;
 /// GL2_WB of RELEASE_MEM (§4.6).
 const RELEASE_GL2_WB: u32 = 1 << 21;
 
@@ -42,8 +43,8 @@ struct Bench {
     flag: Buffer,
     store: Vec<u32>,
     triple: Vec<u32>,
-    /// Kept as long as packets name them.
-    _code: [Buffer; 2],
+    /// Of the two kernels, kept as long as packets name them.
+    code: [Buffer; 2],
     fences: u32,
 }
 
@@ -54,7 +55,7 @@ impl Bench {
         let (data, flag) = (client.buffer(4096), client.buffer(4096));
         let kernels = [code(&client, &STORE), code(&client, &TRIPLE)];
         let [store, triple] = [0, 1].map(|kernel| dispatch(kernels[kernel].va, data.va, 1));
-        Bench { client, queue, data, flag, store, triple, _code: kernels, fences: 0 }
+        Bench { client, queue, data, flag, store, triple, code: kernels, fences: 0 }
     }
 
     /// Submits the packets and a fence with cache control, and waits for the fence.
@@ -143,5 +144,52 @@ fn what_the_host_wrote_after_gl2_had_read_it_needs_an_invalidation() {
         bench.run(&[&acquire(control), &triple], RELEASE_GL2_WB);
         assert_eq!(bench.value(), expected);
         assert_eq!(bench.end(), rules);
+    }
+}
+
+#[test]
+fn code_that_the_host_has_changed_needs_an_invalidation() {
+    for (control, expected, rules) in
+        [(INVALIDATE_L0, 7, &["visibility"][..]), (INVALIDATE_L0 | INVALIDATE_INSTRUCTIONS, 8, &[][..])]
+    {
+        let mut bench = Bench::new();
+        let store = bench.store.clone();
+        bench.run(&[&store], RELEASE_GL2_WB);
+        assert_eq!(bench.value(), 7);
+        // v_add_nc_u32 v0, 7, v0 → 8.
+        let at = STORE.iter().position(|word| *word == 0x4A00_0087).unwrap();
+        bench.code[0].view().store_u32(4 * at, 0x4A00_0088);
+        bench.run(&[&FLUSH, &acquire(control), &store], RELEASE_GL2_WB);
+        assert_eq!(bench.value(), expected);
+        assert_eq!(bench.end(), rules);
+    }
+}
+
+/// A buffer comes to the addresses of a named one that is gone.
+#[test]
+fn a_region_ends_with_its_mapping() {
+    for (is_named, expected) in [(true, &[][..]), (false, &["bounds"][..])] {
+        let mut bench = Bench::new();
+        let old = bench.client.buffer(4096);
+        let va = old.va;
+        bench.client.gpu.watch_region("old", va, 4096);
+        bench.client.release(old);
+        // The system gives the highest hole that is large enough; whatever it gives before is kept.
+        let mut others = Vec::new();
+        let new = loop {
+            let buffer = bench.client.buffer(4096);
+            if buffer.va == va {
+                break buffer;
+            }
+            others.push(buffer);
+            assert!(others.len() < 64, "the address does not come again");
+        };
+        if is_named {
+            bench.client.gpu.watch_region("new", va, 4096);
+        }
+        let store = dispatch(bench.code[0].va, va, 1);
+        bench.run(&[&store], RELEASE_GL2_WB);
+        assert_eq!(new.view().load_u32(0), 7);
+        assert_eq!(bench.end(), expected);
     }
 }

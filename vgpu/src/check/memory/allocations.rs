@@ -1,6 +1,6 @@
 //! Named allocations: what a kernel may touch, with everything else a red zone.
 //!
-//! Contract: with no allocation named, everything that is mapped may be touched. Otherwise an access lies in one
+//! Contract: until an allocation is named, everything that is mapped may be touched. From then on an access lies in one
 //! allocation, a write in one that may be written, or it is a finding. Cost: the last allocation is remembered; else a
 //! binary search.
 
@@ -31,17 +31,22 @@ pub(super) struct Allocations {
     /// Sorted by address.
     list: Vec<Allocation>,
     last: usize,
+    /// One has been named, whether or not it is still there.
+    is_restricted: bool,
 }
 
 impl Allocations {
     pub(super) fn add(&mut self, name: &str, va: u64, len: u64, is_read_only: bool) {
         let at = self.list.partition_point(|allocation| allocation.va <= va);
+        self.is_restricted = true;
         let end = va.saturating_add(len);
         self.list.insert(at, Allocation { va, end, is_read_only, name: name.to_owned() });
     }
 
-    pub(super) fn remove(&mut self, va: u64) {
-        self.list.retain(|allocation| allocation.va != va);
+    /// Takes away what lies in a range.
+    pub(super) fn remove(&mut self, va: u64, len: u64) {
+        let end = va.saturating_add(len);
+        self.list.retain(|allocation| !(va..end).contains(&allocation.va));
         self.last = 0;
     }
 
@@ -54,7 +59,7 @@ impl Allocations {
 
     #[inline(never)]
     fn allow_elsewhere(&mut self, va: u64, len: u64, is_write: bool) -> bool {
-        if self.list.is_empty() {
+        if !self.is_restricted {
             return true;
         }
         let after = self.list.partition_point(|allocation| allocation.va <= va);
@@ -116,8 +121,10 @@ mod tests {
             assert!(!allocations.allow(va, len, false) && !allocations.hold(va, len));
             assert_eq!(allocations.describe(va, len), place);
         }
-        allocations.remove(0x1000);
-        assert!(!allocations.allow(0x1000, 4, false));
+        allocations.remove(0x1000, 0x1000);
+        assert!(!allocations.allow(0x1000, 4, false) && allocations.allow(0x3000, 4, false));
+        allocations.remove(0x3000, 0x1000);
+        assert!(!allocations.allow(0x3000, 4, false), "none is left: nothing may be touched");
     }
 
     #[test]

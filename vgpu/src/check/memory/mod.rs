@@ -275,9 +275,9 @@ impl MemoryChecker {
         self.allocations.add(name, va, len, true);
     }
 
-    /// Takes the allocation away that was named at `va`.
-    pub fn remove_allocation(&mut self, va: u64) {
-        self.allocations.remove(va);
+    /// Takes the allocations away that were named in a range.
+    pub fn remove_allocations(&mut self, va: u64, len: u64) {
+        self.allocations.remove(va, len);
     }
 
     /// The findings so far, oldest first.
