@@ -23,7 +23,7 @@ pub struct GroupShadow {
     written: Box<[u8]>,
     /// What the waves have published that have signalled the present phase of the barrier.
     arriving: Arc<Clock>,
-    /// The same of the last complete phase.
+    /// The same of all complete phases.
     complete: Arc<Clock>,
 }
 
@@ -66,9 +66,10 @@ impl GroupShadow {
         self.complete = Arc::default();
     }
 
-    /// All waves of the group have signalled, or have ended: those that wait may go on.
+    /// All waves of the group have signalled, or have ended: those that wait may go on. A wave that has not waited for an
+    /// earlier phase is behind that one too.
     pub fn barrier_completed(&mut self) {
-        self.complete = std::mem::take(&mut self.arriving);
+        Clock::join_shared(&mut self.complete, &std::mem::take(&mut self.arriving));
     }
 }
 
