@@ -241,7 +241,7 @@ impl Inspect for WaveInspector<'_> {
         true
     }
 
-    fn after(&mut self, _wave: &Wave, program: &Program, at: usize, flow: Flow, machine: &mut Machine<'_>) {
+    fn after(&mut self, wave: &Wave, program: &Program, at: usize, flow: Flow, machine: &mut Machine<'_>) {
         let Some(noted) = program.noted(at) else { return };
         if noted.is_local && flow != Flow::End {
             return;
@@ -251,6 +251,10 @@ impl Inspect for WaveInspector<'_> {
         let Some(watch) = machine.memory.watch() else { return };
         if noted.control == Control::BarrierSignal {
             watch.progress.change();
+        }
+        // The lanes of a wave64 are done after its high half.
+        if noted.memory.is_some() && (noted.registers.is_none() || !wave.is_wave64()) {
+            watch.checker.end_access();
         }
         match noted.control {
             Control::BarrierSignal if machine.barrier.signals == 0 => self.group.barrier_completed(),

@@ -16,7 +16,7 @@ use super::readers::{ReaderSets, WHOLE, worse};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Write {
     /// The last plain write.
-    plain: Earlier,
+    pub(super) plain: Earlier,
     /// Logical time of the last write of any kind; 0 for never.
     pub(super) time: u32,
     /// Who did that.
@@ -80,7 +80,7 @@ pub(super) struct Cells {
     writes: Box<[Write]>,
     /// Dwords with one record per byte.
     split: FastMap<u32, [Write; 4]>,
-    /// Dwords with a flag, one bit each.
+    /// Dwords with a flag, one bit each: a word per line.
     flags: Box<[u64]>,
     /// Newest write by line of GL2. Empty before the first write.
     lines: Box<[LineWrites]>,
@@ -131,7 +131,7 @@ impl Cells {
             readers: vec![0; dwords].into_boxed_slice(),
             writes: Box::default(),
             split: FastMap::default(),
-            flags: vec![0; dwords.div_ceil(64)].into_boxed_slice(),
+            flags: vec![0; dwords.div_ceil(LINE_DWORDS)].into_boxed_slice(),
             lines: Box::default(),
         }
     }
@@ -162,9 +162,8 @@ impl Cells {
     /// from waves and until the time of `settled`, or from outside until then. All dwords of the line exist.
     pub(super) fn is_settled(&self, index: usize, settled: Settled) -> bool {
         let line = index / LINE_DWORDS;
-        let flags = self.flags[index / 64] >> (line % 2 * LINE_DWORDS) as u32 & u64::from(u32::MAX);
         let is_written = |bounds: &LineWrites| bounds.time > 0;
-        flags == 0
+        self.flags[line] == 0
             && self
                 .lines
                 .get(line)
@@ -212,12 +211,13 @@ impl Cells {
 
     #[inline]
     pub(super) fn has_flag(&self, index: usize) -> bool {
-        self.flags[index / 64] >> (index % 64) & 1 != 0
+        self.flags[index / LINE_DWORDS] >> (index % LINE_DWORDS) & 1 != 0
     }
 
     pub(super) fn set_flag(&mut self, index: usize, is_flag: bool) {
-        let bit = 1 << (index % 64);
-        if is_flag { self.flags[index / 64] |= bit } else { self.flags[index / 64] &= !bit }
+        let bit = 1 << (index % LINE_DWORDS);
+        let flags = &mut self.flags[index / LINE_DWORDS];
+        if is_flag { *flags |= bit } else { *flags &= !bit }
     }
 
     /// A load of bytes of `mask`. `is_unseen` says whether this load misses a write.

@@ -52,6 +52,8 @@ pub enum Defect {
     StaleLevelTwo,
     /// A fence was written while GL2 held data that the host cannot see.
     FenceWithoutWriteBack,
+    /// A wave wrote with system scope to a line of which the host cannot see what was stored before.
+    UnreleasedLine,
     /// A scalar load of data that the same dispatch stores.
     ScalarLoadOfStoredData,
     /// Outside all allocations, or across the end of one.
@@ -279,7 +281,8 @@ impl Defect {
             | Defect::StaleScalarCache
             | Defect::StaleInstructionCache
             | Defect::StaleLevelTwo
-            | Defect::FenceWithoutWriteBack => MemoryRule::Visibility,
+            | Defect::FenceWithoutWriteBack
+            | Defect::UnreleasedLine => MemoryRule::Visibility,
             Defect::ScalarLoadOfStoredData
             | Defect::OutsideAllocations
             | Defect::WriteToReadOnly
@@ -304,6 +307,9 @@ impl Defect {
             Defect::StaleInstructionCache => "the instruction cache may hold the code that was here before",
             Defect::StaleLevelTwo => "the host wrote after GL2 had cached the line; the older value is read",
             Defect::FenceWithoutWriteBack => "a fence is written while GL2 holds data the host cannot see",
+            Defect::UnreleasedLine => {
+                "a write of system scope tells of a line of which GL2 holds older stores that the host cannot see"
+            }
             Defect::ScalarLoadOfStoredData => "a scalar load reads data that the same dispatch stores",
             Defect::OutsideAllocations => "the access is not inside an allocation",
             Defect::WriteToReadOnly => "memory is written that a kernel may only read",
@@ -337,6 +343,9 @@ impl Defect {
                  scope, or global_inv scope:SCOPE_SYS after the flag"
             }
             Defect::FenceWithoutWriteBack => "RELEASE_MEM with GL2_WB",
+            Defect::UnreleasedLine => {
+                "global_wb scope:SCOPE_SYS and s_wait_storecnt 0 before it, or system scope for all of the line"
+            }
             Defect::ScalarLoadOfStoredData => "use a vector load, or move the load to a later dispatch",
             Defect::OutsideAllocations => "check the address computation and the guard of the last group",
             Defect::WriteToReadOnly => {

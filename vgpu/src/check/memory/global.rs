@@ -5,6 +5,7 @@
 
 use super::access::{Conflict, HOST};
 use super::cells::{Cells, Context, Settled, Write, byte_bits};
+use super::clock::Order;
 use super::finding::{AccessKind, Defect, Scope};
 use super::group::piece;
 use super::level_two::{CachePage, HostMemory, LINE_BYTES, LastLine, PAGE_BYTES, PAGE_DWORDS};
@@ -82,6 +83,7 @@ impl MemoryChecker {
         let is_within = first + out.len() <= 4;
         let is_whole = first == 0 && out.len() % 4 == 0;
         if self.current.is_flag
+            || self.current.scope == Scope::System
             || !(is_within || is_whole)
             || out.is_empty()
             || va % LINE_BYTES + out.len() as u64 > LINE_BYTES
@@ -134,6 +136,7 @@ impl MemoryChecker {
     /// A lane stores bytes.
     pub fn store(&mut self, lane: u32, va: u64, bytes: &[u8], host: &mut dyn HostMemory) {
         self.check_bounds(lane, va, bytes.len());
+        let is_through = self.current.scope == Scope::System;
         let mut trouble = Trouble::default();
         let mut done = 0;
         while done < bytes.len() {
@@ -142,11 +145,13 @@ impl MemoryChecker {
             let first = (at & 3) as usize;
             let mut dword = [0; 4];
             dword[first..first + count].copy_from_slice(&bytes[done..done + count]);
-            let is_through = self.current.scope == Scope::System;
             self.store_dword(at & !3, mask, u32::from_le_bytes(dword), is_through, host, &mut trouble);
             done += count;
         }
         self.tell(trouble, lane, va);
+        if is_through && trouble.conflict.is_none() {
+            self.released.push((lane, va));
+        }
     }
 
     /// A lane does an atomic on `old.len()` bytes, 4 or 8. `operation` gets the old bytes and changes them into the
@@ -194,6 +199,32 @@ impl MemoryChecker {
             done += count;
         }
         self.tell(trouble, lane, va);
+        if is_through && trouble.conflict.is_none() {
+            self.released.push((lane, va));
+        }
+    }
+
+    /// All lanes of the instruction have done theirs: what it has told the host of lines, the host must be able to see.
+    #[inline]
+    pub fn end_access(&mut self) {
+        if !self.released.is_empty() {
+            self.check_released();
+        }
+    }
+
+    #[inline(never)]
+    fn check_released(&mut self) {
+        let mut last_line = None;
+        for (lane, va) in std::mem::take(&mut self.released) {
+            if last_line.replace(va / LINE_BYTES) == Some(va / LINE_BYTES) {
+                continue;
+            }
+            let page = self.page(va);
+            if let Some(write) = self.unreleased(page, (va % PAGE_BYTES / 4) as usize) {
+                let other = self.other_side(write.seen_wave, write.seen_site);
+                self.report_at(Defect::UnreleasedLine, lane, va, Some(other), String::new);
+            }
+        }
     }
 
     /// Alignment (rule 6: a multiple of the element, at most 4 bytes) and allocations.
@@ -255,13 +286,12 @@ impl MemoryChecker {
     fn line(&mut self, page: usize, va: u64, host: &mut dyn HostMemory) {
         let line = va / LINE_BYTES;
         if self.last_line.line != line || self.last_line.stamp != self.current.stamp {
-            let is_bypass = self.current.scope == Scope::System;
-            self.line_slow(page, va, is_bypass, host);
+            self.line_slow(page, va, host);
         }
     }
 
     #[inline(never)]
-    pub(super) fn line_slow(&mut self, index: usize, va: u64, is_bypass: bool, host: &mut dyn HostMemory) {
+    pub(super) fn line_slow(&mut self, index: usize, va: u64, host: &mut dyn HostMemory) {
         let is_flag = self.current.is_flag;
         let settled = Settled {
             wave: self.current.ordered_before,
@@ -276,17 +306,13 @@ impl MemoryChecker {
         last.page = index as u32;
         last.line = va / LINE_BYTES;
         last.stamp = self.current.stamp;
-        last.state = page.cache.bring_in(page.va, dword, is_bypass, host, &mut last.old);
-        let mut changed = last.state.changed | last.state.refreshed;
-        if last.state.refreshed != 0 {
-            self.now = self.now.saturating_add(1);
-        }
+        last.state = page.cache.bring_in(page.va, dword, host, &mut last.old);
+        let mut changed = last.state.changed;
         while changed != 0 {
             let offset = changed.trailing_zeros() as usize;
             changed &= changed - 1;
             // What was dropped before the host's write can be in a nearer cache only from before the drop.
-            let is_refreshed = last.state.refreshed >> offset & 1 != 0;
-            let time = if is_refreshed { self.now } else { self.level_two_invalidated };
+            let time = self.level_two_invalidated;
             let dword = dword - LastLine::offset(dword) + offset;
             page.cells.store_from_outside(dword, HOST, time, last.old[offset]);
         }
@@ -296,10 +322,14 @@ impl MemoryChecker {
     #[inline]
     fn load_dword(&mut self, va: u64, mask: u8, host: &mut dyn HostMemory, trouble: &mut Trouble) -> u32 {
         let index = self.page(va);
-        self.line(index, va, host);
         let dword = (va % PAGE_BYTES / 4) as usize;
+        let is_bypass = self.current.scope == Scope::System;
+        if !is_bypass {
+            self.line(index, va, host);
+        }
         let page = &mut self.pages[index];
-        let mut value = page.cache.dword(dword);
+        let mut value =
+            if is_bypass { page.cache.uncached(page.va, dword, host) } else { page.cache.dword(dword) };
         let current = &mut self.current;
         if current.is_flag {
             if let Some(wave) = self.waves.get_mut(&current.wave) {
@@ -333,7 +363,8 @@ impl MemoryChecker {
             value = value & !bits | loaded.previous & bits;
         }
         trouble.missed = trouble.missed.or(loaded.missed);
-        trouble.is_replaced |= self.last_line.state.replaced >> LastLine::offset(dword) & 1 != 0;
+        let replaced = if is_bypass { 0 } else { self.last_line.state.replaced };
+        trouble.is_replaced |= replaced >> LastLine::offset(dword) & 1 != 0;
         value
     }
 
@@ -374,5 +405,16 @@ impl MemoryChecker {
         } else if page.cache.store(dword, mask, value) {
             self.dirty_pages.push(index as u32);
         }
+    }
+
+    /// A write of the same dispatch that comes before the present one, in the line of a dword, and that the host cannot
+    /// see.
+    fn unreleased(&mut self, page: usize, dword: usize) -> Option<Write> {
+        let page = &self.pages[page];
+        let (current, sites) = (&mut self.current, &self.sites);
+        let waves = current.dispatch_first..current.dispatch_end;
+        page.cache.dirty_dwords(dword).filter_map(|dirty| page.cells.newest(dirty)).find(|write| {
+            waves.contains(&write.plain.wave) && current.order(write.plain, sites) == Order::Before
+        })
     }
 }

@@ -1,7 +1,8 @@
 //! GL2 as a copy of its own: what the GPU has written or loaded, apart from what the host sees.
 //!
 //! Contract: stores stay in the copy, byte by byte, until a write-back; loads fill whole lines, which stay until an
-//! invalidation, whatever the host writes meanwhile. Lines are never evicted: a program must not depend on luck.
+//! invalidation, whatever the host writes meanwhile. A load of system scope goes past the copy and leaves it as it is.
+//! Lines are never evicted: a program must not depend on luck.
 //! Cost: a line is read from host memory and compared once per instruction that loads from it, as a whole where the two
 //! are the same.
 
@@ -13,10 +14,10 @@ use super::readers::WHOLE;
 pub(super) const PAGE_BYTES: u64 = 4096;
 /// Dwords of a page.
 pub(super) const PAGE_DWORDS: usize = 1024;
-/// Bytes that a load brings in: a line of GL2 (hardware reference §6.1).
-pub(super) const LINE_BYTES: u64 = 128;
+/// Bytes that a load brings in: a line of GL2 (hardware reference §1.4).
+pub(super) const LINE_BYTES: u64 = 256;
 /// Dwords of a line of GL2.
-pub const LINE_DWORDS: usize = 32;
+pub const LINE_DWORDS: usize = 64;
 /// Lines of a page.
 const PAGE_LINES: usize = PAGE_DWORDS / LINE_DWORDS;
 
@@ -44,9 +45,9 @@ pub trait HostMemory {
 pub(super) struct CachePage {
     data: Box<[u32; PAGE_DWORDS]>,
     /// Dwords that are in the cache; one word per line. Not what is dirty in part.
-    valid: [u32; PAGE_LINES],
+    valid: [u64; PAGE_LINES],
     /// Dwords that were in the cache before the last invalidation; `data` still has them.
-    known: [u32; PAGE_LINES],
+    known: [u64; PAGE_LINES],
     /// Bytes that the host cannot see.
     dirty: Box<[u8; PAGE_DWORDS]>,
     /// Lines with such bytes.
@@ -59,11 +60,9 @@ pub(super) struct CachePage {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LineState {
     /// Dwords that the host has replaced since they were cached.
-    pub(super) replaced: u32,
+    pub(super) replaced: u64,
     /// Dwords cached before the last invalidation, and not since, that the host has replaced meanwhile.
-    pub(super) changed: u32,
-    /// Dwords that were cached until now, and that a bypassing load has replaced.
-    pub(super) refreshed: u32,
+    pub(super) changed: u64,
 }
 
 impl Default for CachePage {
@@ -102,13 +101,12 @@ impl CachePage {
         &self.data[indices]
     }
 
-    /// Brings the line of dword `index` in and compares it with host memory. With `is_bypass` the host's bytes
-    /// replace what is cached. `old` receives the line as it was, where anything of it was cached and has changed.
+    /// Brings the line of dword `index` in and compares it with host memory. `old` receives the line as it was, where
+    /// anything of it was cached and has changed.
     pub(super) fn bring_in(
         &mut self,
         page_va: u64,
         index: usize,
-        is_bypass: bool,
         host: &mut dyn HostMemory,
         old: &mut [u32; LINE_DWORDS],
     ) -> LineState {
@@ -126,8 +124,8 @@ impl CachePage {
         }
         let mut state = LineState::default();
         let (valid, known) = (self.valid[line], self.known[line]);
-        self.valid[line] = u32::MAX;
-        self.known[line] = u32::MAX;
+        self.valid[line] = u64::MAX;
+        self.known[line] = u64::MAX;
         if *data == words {
             return state;
         }
@@ -137,15 +135,11 @@ impl CachePage {
             if merged == *data {
                 continue;
             }
-            if valid & bit != 0 && !is_bypass {
+            if valid & bit != 0 {
                 state.replaced |= bit;
                 continue;
             }
-            if valid & bit != 0 {
-                state.refreshed |= bit;
-            } else {
-                state.changed |= known & bit;
-            }
+            state.changed |= known & bit;
             *data = merged;
         }
         state
@@ -167,6 +161,14 @@ impl CachePage {
         host.read(page_va + 4 * index as u64, &mut bytes);
         let dirty = byte_bits(self.dirty[index]);
         self.data[index] & dirty | u32::from_le_bytes(bytes) & !dirty
+    }
+
+    /// Dwords of the line of dword `index` of which the host cannot see all bytes.
+    pub(super) fn dirty_dwords(&self, index: usize) -> impl Iterator<Item = usize> {
+        let line = index / LINE_DWORDS;
+        let is_dirty = self.dirty_lines >> line & 1 != 0;
+        let dwords = if is_dirty { line * LINE_DWORDS..(line + 1) * LINE_DWORDS } else { 0..0 };
+        dwords.filter(move |dword| self.dirty[*dword] != 0)
     }
 
     /// Writes bytes of `mask` of a dword into the copy; true where the page was clean before.
@@ -234,7 +236,7 @@ fn write_masked(va: u64, mask: u8, value: u32, host: &mut dyn HostMemory) {
 }
 
 /// Line brought in last, and by which instruction.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct LastLine {
     pub(super) stamp: u32,
     pub(super) line: u64,
@@ -245,6 +247,19 @@ pub(super) struct LastLine {
     /// The instruction is a plain load and meets nothing in this line: neither a flag, nor a write that is not ordered
     /// before it or that it may miss, nor anything that the host has replaced.
     pub(super) is_settled: bool,
+}
+
+impl Default for LastLine {
+    fn default() -> LastLine {
+        LastLine {
+            stamp: 0,
+            line: 0,
+            state: LineState::default(),
+            old: [0; LINE_DWORDS],
+            page: 0,
+            is_settled: false,
+        }
+    }
 }
 
 impl LastLine {

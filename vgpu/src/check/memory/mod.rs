@@ -68,6 +68,8 @@ pub struct MemoryChecker {
     /// Page found last.
     last_page: Option<(u64, u32)>,
     last_line: LastLine,
+    /// Lanes and addresses of writes of the present instruction that the host sees at once.
+    released: Vec<(u32, u64)>,
     /// Pages of `pages` without a place in memory.
     free_pages: Vec<u32>,
     /// Places of pages with bytes that the host cannot see.
@@ -176,7 +178,7 @@ impl MemoryChecker {
         self.refresh_clock(wave);
     }
 
-    /// A memory instruction begins; calls per lane follow.
+    /// A memory instruction begins; calls per lane follow, then [`MemoryChecker::end_access`].
     pub fn begin_access(&mut self, access: Access) {
         let site = Site { pc: access.pc, kind: access.kind, scope: access.scope };
         if access.kind.is_write() {
@@ -187,6 +189,7 @@ impl MemoryChecker {
         let is_unwritten_back = access.scope == Scope::System
             && access.kind.is_write()
             && state.write_back > state.completed().stores;
+        self.released.clear();
         let current = &mut self.current;
         current.renew();
         if current.wave != access.wave.0 || current.stamp == 1 {

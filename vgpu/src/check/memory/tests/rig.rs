@@ -103,6 +103,7 @@ impl Rig {
     pub fn store_bytes(&mut self, wave: u32, scope: Scope, va: u64, bytes: &[u8]) {
         self.begin(wave, AccessKind::Store, scope);
         self.checker.store(0, va, bytes, &mut self.host);
+        self.checker.end_access();
     }
 
     /// Adds one; gives the old value.
@@ -113,6 +114,7 @@ impl Rig {
             let value = u32::from_le_bytes(bytes.try_into().unwrap()) + 1;
             bytes.copy_from_slice(&value.to_le_bytes());
         });
+        self.checker.end_access();
         u32::from_le_bytes(old)
     }
 

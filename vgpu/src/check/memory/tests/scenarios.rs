@@ -339,6 +339,38 @@ const PAIRS: &[Pair] = &[
         assert_eq!(rig.host.dword(FLAG), 1, "system scope writes through");
         rig.host.dword(DATA)
     }),
+    pair("a load past GL2 does not mend what is in it", Defect::StaleLevelTwo, (9, 5), |rig, right| {
+        rig.host.set(DATA, 5);
+        rig.load(1, Scope::Cu, DATA);
+        rig.host.set(DATA, 9);
+        assert_eq!(rig.load(1, Scope::System, DATA), 9);
+        rig.wait_loads(1);
+        rig.invalidate(1, if right { Scope::System } else { Scope::Device });
+        rig.load(1, Scope::Cu, DATA)
+    }),
+    pair("a line for the host that is not written back", Defect::UnreleasedLine, (7, 0), |rig, right| {
+        rig.store(0, Scope::Cu, DATA + 60, 7);
+        rig.wait_stores(0);
+        if right {
+            rig.cache(0, CacheControl::WriteBack, Scope::System);
+            rig.wait_stores(0);
+        }
+        rig.store(0, Scope::System, DATA, 1);
+        assert_eq!(rig.host.dword(DATA), 1, "system scope writes through");
+        rig.host.dword(DATA + 60)
+    }),
+    pair("another wave's part of a line for the host", Defect::UnreleasedLine, (7, 0), |rig, right| {
+        rig.place(1, 0);
+        rig.store(0, Scope::Cu, DATA + 60, 7);
+        rig.wait_stores(0);
+        rig.barrier(&[0, 1]);
+        if right {
+            rig.cache(1, CacheControl::WriteBack, Scope::System);
+            rig.wait_stores(1);
+        }
+        rig.store(1, Scope::System, DATA, 1);
+        rig.host.dword(DATA + 60)
+    }),
     pair("what the command processor has written", Defect::StaleVectorCache, (7, 0), |rig, right| {
         rig.checker.cp_write(DATA, &7_u32.to_le_bytes(), Path::LevelTwo, &mut rig.host);
         if right {

@@ -94,6 +94,22 @@ fn wide_accesses_reach_across_pages_and_64_bit_atomics_work() {
     assert!(rig.checker.findings().is_empty());
 }
 
+/// What is told of a line is judged when the whole instruction is done.
+#[test]
+fn a_line_that_is_stored_again_as_a_whole_for_the_host_is_released() {
+    let mut rig = Rig::new();
+    rig.store_bytes(0, Scope::Cu, BASE, &[1; 16]);
+    rig.begin(0, AccessKind::Store, Scope::System);
+    for lane in 0..2 {
+        rig.checker.store(lane, BASE + 8 * u64::from(lane), &[2; 8], &mut rig.host);
+    }
+    rig.checker.end_access();
+    assert!(rig.checker.findings().is_empty(), "{:#?}", rig.checker.findings());
+    rig.store_bytes(0, Scope::Cu, BASE + 16, &[1]);
+    rig.store(0, Scope::System, BASE, 3);
+    assert_eq!(rig.defects(), [Defect::UnreleasedLine]);
+}
+
 #[test]
 fn many_readers_are_kept_and_a_later_barrier_clears_them() {
     let mut rig = Rig::new();
