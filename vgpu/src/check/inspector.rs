@@ -214,6 +214,7 @@ impl Inspection {
             remedy: remedy.to_owned(),
             pc: fault.instruction_va,
             lane: fault.lane,
+            address: address_of(&fault.kind),
             ..finding
         });
     }
@@ -295,6 +296,16 @@ fn actions(caches: CacheControl) -> CacheActions {
     actions.set(CacheActions::LEVEL_TWO_INVALIDATE, caches.invalidates_gl2);
     actions.set(CacheActions::LEVEL_TWO_WRITE_BACK, caches.writes_gl2_back);
     actions
+}
+
+/// The address that a fault is about, in memory or in LDS.
+fn address_of(kind: &WaveFaultKind) -> Option<u64> {
+    match kind {
+        WaveFaultKind::Page(fault) => Some(fault.va),
+        WaveFaultKind::Misaligned { va, .. } | WaveFaultKind::MisalignedJump(va) => Some(*va),
+        WaveFaultKind::LdsOutOfRange { address, .. } => Some(u64::from(*address)),
+        _ => None,
+    }
 }
 
 /// The rule that a fault breaks, and what would satisfy it.
