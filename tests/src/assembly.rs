@@ -58,23 +58,57 @@ fn run(command: &mut Command, source: &str) {
     assert!(output.status.success(), "{}\n{source}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The code of a source text, padding not included.
-pub fn assemble(source: &str) -> Vec<u8> {
-    let scratch = Scratch::new("assembly");
-    let [text, object, binary] = ["k.s", "k.o", "k.bin"].map(|name| scratch.0.join(name));
-    std::fs::write(&text, source).expect("writable");
-    let target = ["-triple=amdgcn-amd-amdhsa", "-mcpu=gfx1201", "-filetype=obj"];
-    run(Command::new("llvm-mc-19").args(target).arg(&text).arg("-o").arg(&object), source);
-    let section = ["-O", "binary", "-j", ".text"];
-    run(Command::new("llvm-objcopy-19").args(section).args([&object, &binary]), source);
-    std::fs::read(&binary).expect("the code")
+/// Assembled code and where its source lines begin.
+#[derive(Clone, Debug)]
+pub struct Code {
+    /// The instructions, padding not included.
+    pub bytes: Vec<u8>,
+    /// Ascending by offset; the file is the container's only one.
+    pub lines: Vec<zrt::Line>,
 }
 
-/// A container for the code: wave32, CU mode, denormals kept, `s[0:1]` the parameter block of 32 bytes.
-pub fn container(shape: &Shape, code: &[u8]) -> Vec<u8> {
+/// The code of a source text. Each line is given a label, and a section of their offsets is the line table: it also
+/// knows lines of data, which the assembler's own leaves out. Not for sources that define macros.
+pub fn assemble(source: &str) -> Code {
+    let scratch = Scratch::new("assembly");
+    let [text, object, binary] = ["k.s", "k.o", "k.bin"].map(|name| scratch.0.join(name));
+    let (mut labelled, mut table) = (String::new(), String::new());
+    for (index, line) in source.lines().enumerate() {
+        labelled.push_str(&format!(".Lline_{index}:\n{line}\n"));
+        table.push_str(&format!(".long .Lline_{index} - .Lline_0\n"));
+    }
+    std::fs::write(&text, format!("{labelled}.section .zrt_lines,\"a\",@progbits\n{table}"))
+        .expect("writable");
+    let target = ["-triple=amdgcn-amd-amdhsa", "-mcpu=gfx1201", "-filetype=obj"];
+    run(Command::new("llvm-mc-19").args(target).arg(&text).arg("-o").arg(&object), source);
+    let section = |name: &str| {
+        let only = ["-O", "binary", "-j", name];
+        run(Command::new("llvm-objcopy-19").args(only).args([&object, &binary]), source);
+        std::fs::read(&binary).expect("a section")
+    };
+    let bytes = section(".text");
+    let lines = line_table(&section(".zrt_lines"), bytes.len());
+    Code { bytes, lines }
+}
+
+/// The line table of the offsets of all lines. Of lines at one offset only the last holds code.
+fn line_table(offsets: &[u8], code_bytes: usize) -> Vec<zrt::Line> {
+    let mut lines: Vec<zrt::Line> = Vec::new();
+    for (index, offset) in offsets.chunks_exact(4).enumerate() {
+        let code_offset = u32::from_le_bytes([offset[0], offset[1], offset[2], offset[3]]);
+        lines.pop_if(|last| last.code_offset == code_offset);
+        lines.push(zrt::Line { code_offset, file: 0, line: index as u32 + 1 });
+    }
+    lines.retain(|line| (line.code_offset as usize) < code_bytes);
+    lines
+}
+
+/// A container for the code, from a source `kernel.s`: wave32, CU mode, denormals kept, `s[0:1]` the parameter block of
+/// 32 bytes.
+pub fn container(shape: &Shape, code: &Code) -> Vec<u8> {
     let kernel = zrt::Kernel {
         name: shape.name,
-        code,
+        code: &code.bytes,
         entry: 0,
         // Denormals kept, MEM_ORDERED, CU mode (instruction set reference §10), and the vector registers in eights.
         rsrc1: 0x400F_0000 | (u32::from(VECTOR_REGISTERS) / 8 - 1),
@@ -91,8 +125,8 @@ pub fn container(shape: &Shape, code: &[u8]) -> Vec<u8> {
         parameter_version: 1,
         parameter_opcode: 0x7fff,
         parameter_bytes: 32,
-        files: Vec::new(),
-        lines: Vec::new(),
+        files: vec!["kernel.s"],
+        lines: code.lines.clone(),
         constants: Vec::new(),
     };
     kernel.write().expect("a sound container")

@@ -1,17 +1,6 @@
 //! Cases of one wave: counters, hazards, unwritten registers.
 
-use crate::Case;
-
-const WAVE: Case = Case {
-    name: "",
-    rule: "",
-    work_items: 32,
-    groups: 1,
-    lds_bytes: 0,
-    compute_units: 64,
-    wrong: "",
-    right: "",
-};
+use crate::case::{Case, WAVE};
 
 pub const COUNTERS: &[Case] = &[
     Case {
@@ -19,7 +8,7 @@ pub const COUNTERS: &[Case] = &[
         rule: "counters",
         wrong: "
     global_load_b32 v2, v1, s[4:5]
-    v_add_nc_u32_e32 v3, v2, v2
+    v_add_nc_u32_e32 v3, v2, v2  // caught register v2
     s_wait_loadcnt 0x0",
         right: "
     global_load_b32 v2, v1, s[4:5]
@@ -34,7 +23,7 @@ pub const COUNTERS: &[Case] = &[
     global_load_b32 v2, v1, s[4:5]
     global_load_b32 v3, v1, s[6:7]
     s_wait_loadcnt 0x1
-    v_add_nc_u32_e32 v4, v3, v1
+    v_add_nc_u32_e32 v4, v3, v1  // caught register v3
     s_wait_loadcnt 0x0",
         right: "
     global_load_b32 v2, v1, s[4:5]
@@ -51,7 +40,7 @@ pub const COUNTERS: &[Case] = &[
         wrong: "
     ds_store_b32 v1, v1
     global_load_b32 v2, v1, s[4:5]
-    ds_load_b32 v2, v1
+    ds_load_b32 v2, v1  // caught register v2
     s_wait_dscnt 0x0
     s_wait_loadcnt 0x0",
         right: "
@@ -67,7 +56,7 @@ pub const COUNTERS: &[Case] = &[
         rule: "counters",
         wrong: "
     global_load_b32 v2, v1, s[4:5]
-    v_mov_b32_e32 v2, 0
+    v_mov_b32_e32 v2, 0  // caught register v2
     s_wait_loadcnt 0x0",
         right: "
     global_load_b32 v2, v1, s[4:5]
@@ -80,7 +69,7 @@ pub const COUNTERS: &[Case] = &[
         rule: "counters",
         wrong: "
     s_load_b32 s20, s[4:5], 0x0
-    s_add_co_u32 s21, s20, 1
+    s_add_co_u32 s21, s20, 1  // caught register s20
     s_wait_kmcnt 0x0",
         right: "
     s_load_b32 s20, s[4:5], 0x0
@@ -94,7 +83,7 @@ pub const COUNTERS: &[Case] = &[
         wrong: "
     s_load_b32 s20, s[4:5], 0x0
     s_load_b32 s21, s[4:5], 0x40
-    s_wait_kmcnt 0x1
+    s_wait_kmcnt 0x1  // caught
     s_wait_kmcnt 0x0",
         right: "
     s_load_b32 s20, s[4:5], 0x0
@@ -109,7 +98,7 @@ pub const COUNTERS: &[Case] = &[
         wrong: "
     ds_store_b32 v1, v1
     ds_load_b32 v2, v1
-    v_add_nc_u32_e32 v3, v2, v1
+    v_add_nc_u32_e32 v3, v2, v1  // caught register v2
     s_wait_dscnt 0x0",
         right: "
     ds_store_b32 v1, v1
@@ -124,7 +113,7 @@ pub const COUNTERS: &[Case] = &[
         wrong: "
     v_mov_b32_e32 v2, 1
     global_atomic_add_u32 v3, v1, v2, s[4:5] th:TH_ATOMIC_RETURN scope:SCOPE_DEV
-    v_add_nc_u32_e32 v4, v3, v2
+    v_add_nc_u32_e32 v4, v3, v2  // caught register v3
     s_wait_loadcnt 0x0",
         right: "
     v_mov_b32_e32 v2, 1
@@ -143,7 +132,7 @@ pub const HAZARDS: &[Case] = &[
     s_mov_b32 s20, 1
     v_add_nc_u32_e32 v2, s20, v1
     s_mov_b32 s20, 2
-    v_add_nc_u32_e32 v3, s20, v1",
+    v_add_nc_u32_e32 v3, s20, v1  // caught register s20",
         right: "
     s_mov_b32 s20, 1
     v_add_nc_u32_e32 v2, s20, v1
@@ -159,7 +148,7 @@ pub const HAZARDS: &[Case] = &[
     s_mov_b32 s20, 1
     v_add_nc_u32_e32 v2, s20, v1
     s_mov_b32 s20, 2
-    s_add_co_u32 s22, s20, 1",
+    s_add_co_u32 s22, s20, 1  // caught register s20",
         right: "
     s_mov_b32 s20, 1
     v_add_nc_u32_e32 v2, s20, v1
@@ -175,7 +164,7 @@ pub const HAZARDS: &[Case] = &[
     s_mov_b32 s20, 0
     s_mov_b32 s30, 0
 .Lagain:
-    v_add_nc_u32_e32 v2, s20, v1
+    v_add_nc_u32_e32 v2, s20, v1  // caught register s20
     s_add_co_u32 s30, s30, 1
     s_mov_b32 s20, 5
     s_cmp_lt_u32 s30, 3
@@ -200,7 +189,7 @@ pub const HAZARDS: &[Case] = &[
     s_wait_alu depctr_va_vcc(0)
     v_cndmask_b32_e32 v2, v1, v0, vcc_lo
     v_cmp_lt_u32_e32 vcc_lo, 16, v1
-    v_cndmask_b32_e32 v3, v1, v0, vcc_lo",
+    v_cndmask_b32_e32 v3, v1, v0, vcc_lo  // caught register vcc",
         right: "
     v_cmp_lt_u32_e32 vcc_lo, 8, v1
     s_wait_alu depctr_va_vcc(0)
@@ -218,7 +207,7 @@ pub const HAZARDS: &[Case] = &[
     s_wait_alu depctr_va_sdst(0)
     v_cndmask_b32_e64 v2, v1, v0, s20
     v_cmp_lt_u32_e64 s20, 16, v1
-    v_cndmask_b32_e64 v3, v1, v0, s20",
+    v_cndmask_b32_e64 v3, v1, v0, s20  // caught register s20",
         right: "
     v_cmp_lt_u32_e64 s20, 8, v1
     s_wait_alu depctr_va_sdst(0)
@@ -236,7 +225,7 @@ pub const HAZARDS: &[Case] = &[
     s_mov_b32 s21, 0xfedcba98
     v_mov_b32_e32 v2, v1
     v_cmpx_lt_u32_e32 8, v1
-    v_permlane16_b32 v2, v1, s20, s21 op_sel:[1,1]",
+    v_permlane16_b32 v2, v1, s20, s21 op_sel:[1,1]  // caught",
         right: "
     s_mov_b32 s20, 0x76543210
     s_mov_b32 s21, 0xfedcba98
@@ -253,7 +242,7 @@ pub const HAZARDS: &[Case] = &[
     v_mov_b32_e32 v16, 0
     v_mov_b32_e32 v17, 0
     v_wmma_i32_16x16x16_iu8 v[20:27], v[16:17], v[16:17], 0
-    v_wmma_i32_16x16x16_iu8 v[30:37], v[20:21], v[16:17], 0",
+    v_wmma_i32_16x16x16_iu8 v[30:37], v[20:21], v[16:17], 0  // caught register v[20:21]",
         right: "
     v_mov_b32_e32 v16, 0
     v_mov_b32_e32 v17, 0
@@ -267,7 +256,7 @@ pub const HAZARDS: &[Case] = &[
         rule: "hazard",
         wrong: "
     global_load_b32 v2, v1, s[4:5]
-    global_store_b32 v1, v1, s[6:7] scope:SCOPE_SYS
+    global_store_b32 v1, v1, s[6:7] scope:SCOPE_SYS  // caught
     s_wait_loadcnt 0x0",
         right: "
     global_load_b32 v2, v1, s[4:5]
@@ -283,7 +272,7 @@ pub const UNINITIALISED: &[Case] = &[
         name: "vector_register",
         rule: "uninitialised",
         wrong: "
-    v_add_nc_u32_e32 v3, v2, v1",
+    v_add_nc_u32_e32 v3, v2, v1  // caught lane 0 register v2",
         right: "
     v_mov_b32_e32 v2, 0
     v_add_nc_u32_e32 v3, v2, v1",
@@ -297,7 +286,7 @@ pub const UNINITIALISED: &[Case] = &[
     s_mov_b32 exec_lo, 0xffff
     v_mov_b32_e32 v2, 0
     s_mov_b32 exec_lo, s20
-    v_add_nc_u32_e32 v3, v2, v1",
+    v_add_nc_u32_e32 v3, v2, v1  // caught lane 16 register v2",
         right: "
     s_mov_b32 s20, exec_lo
     s_mov_b32 exec_lo, 0xffff
@@ -310,7 +299,7 @@ pub const UNINITIALISED: &[Case] = &[
         name: "scalar_register",
         rule: "uninitialised",
         wrong: "
-    s_add_co_u32 s21, s20, 1",
+    s_add_co_u32 s21, s20, 1  // caught register s20",
         right: "
     s_mov_b32 s20, 0
     s_add_co_u32 s21, s20, 1",
@@ -320,16 +309,25 @@ pub const UNINITIALISED: &[Case] = &[
         name: "beyond_the_user_registers",
         rule: "uninitialised",
         wrong: "
-    s_mov_b32 s21, s3",
+    s_mov_b32 s21, s3  // caught register s3",
         right: "
     s_mov_b32 s21, s1",
+        ..WAVE
+    },
+    Case {
+        name: "workgroup_id_that_is_not_enabled",
+        rule: "uninitialised",
+        wrong: "
+    s_mov_b32 s21, ttmp7  // caught register ttmp7",
+        right: "
+    s_mov_b32 s21, ttmp9",
         ..WAVE
     },
     Case {
         name: "condition_code",
         rule: "uninitialised",
         wrong: "
-    s_cselect_b32 s20, 1, 2",
+    s_cselect_b32 s20, 1, 2  // caught register scc",
         right: "
     s_cmp_eq_u32 s4, 0
     s_cselect_b32 s20, 1, 2",
@@ -339,7 +337,7 @@ pub const UNINITIALISED: &[Case] = &[
         name: "vcc",
         rule: "uninitialised",
         wrong: "
-    v_cndmask_b32_e32 v2, v1, v0, vcc_lo",
+    v_cndmask_b32_e32 v2, v1, v0, vcc_lo  // caught register vcc_lo",
         right: "
     v_cmp_lt_u32_e32 vcc_lo, 8, v1
     s_wait_alu depctr_va_vcc(0)
@@ -355,7 +353,7 @@ pub const UNINITIALISED: &[Case] = &[
     v_mov_b32_e32 v18, 0
     v_mov_b32_e32 v19, 0
     s_mov_b32 exec_lo, 0xffff
-    v_wmma_f32_16x16x16_f16 v[20:27], v[16:19], v[16:19], 0",
+    v_wmma_f32_16x16x16_f16 v[20:27], v[16:19], v[16:19], 0  // caught lane 16",
         right: "
     v_mov_b32_e32 v16, 0
     v_mov_b32_e32 v17, 0
@@ -368,7 +366,7 @@ pub const UNINITIALISED: &[Case] = &[
         name: "m0",
         rule: "uninitialised",
         wrong: "
-    s_mov_b32 s20, m0",
+    s_mov_b32 s20, m0  // caught register m0",
         right: "
     s_mov_b32 m0, 0
     s_mov_b32 s20, m0",
