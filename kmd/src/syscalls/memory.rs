@@ -368,7 +368,7 @@ mod tests {
             reservations.sort_unstable_by_key(Reservation::address);
             for pair in reservations.windows(2) {
                 let end = pair[0].address() + pair[0].len() as u64;
-                assert!(pair[1].address() - end >= GUARD_BYTES as u64, "{pair:x?}");
+                assert!(pair[1].address() - end >= 64 << 10, "{pair:x?}");
             }
             let file = MemoryFile::new("guarded", len).unwrap();
             let place = Some((&reservations[0], PAGE_BYTES));
