@@ -131,6 +131,11 @@ impl Told {
 /// A session whose steps are not started, on a device that checks and that knows every allocation: an access outside of
 /// all is a finding.
 pub fn checked_session(model: &Model, options: &SessionOptions, seed: u64) -> Session {
+    checked_session_on(model, options, seed).0
+}
+
+/// The same, and the device's other side.
+pub fn checked_session_on(model: &Model, options: &SessionOptions, seed: u64) -> (Session, Arc<VirtualGpu>) {
     let virtual_device =
         VirtualOptions { check: true, scheduler_seed: Some(seed), ..VirtualOptions::default() };
     let open = OpenOptions { virtual_device, ..OpenOptions::default() };
@@ -141,5 +146,5 @@ pub fn checked_session(model: &Model, options: &SessionOptions, seed: u64) -> Se
     for (name, va, len) in session.resident().device.allocations() {
         gpu.watch_region(&name, va.0, len.0);
     }
-    session
+    (session, gpu)
 }

@@ -183,6 +183,11 @@ impl Inspection {
         }
     }
 
+    /// Bytes that lanes have loaded from each named range.
+    pub fn region_read_bytes(&self) -> Vec<(String, u64)> {
+        self.lock().watch.as_ref().map_or_else(Vec::new, |watch| watch.checker.read_bytes())
+    }
+
     fn with_checker(&self, space: &AddressSpace, act: impl FnOnce(&mut MemoryChecker, &mut Mapped<'_>)) {
         let mut inspector = self.lock();
         let Some(watch) = &mut inspector.watch else { return };

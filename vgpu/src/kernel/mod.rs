@@ -133,6 +133,11 @@ impl VirtualGpu {
         }
     }
 
+    /// Bytes that lanes have loaded from each named range; empty unless the checking mode is on.
+    pub fn region_read_bytes(&self) -> Vec<(String, u64)> {
+        self.hardware.inspection().map_or_else(Vec::new, |inspection| inspection.region_read_bytes())
+    }
+
     fn process(&self) -> MutexGuard<'_, Process> {
         self.process.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -11,6 +11,8 @@ struct Allocation {
     end: u64,
     is_read_only: bool,
     name: String,
+    /// Bytes that lanes have loaded.
+    read_bytes: u64,
 }
 
 impl Allocation {
@@ -40,7 +42,7 @@ impl Allocations {
         let at = self.list.partition_point(|allocation| allocation.va <= va);
         self.is_restricted = true;
         let end = va.saturating_add(len);
-        self.list.insert(at, Allocation { va, end, is_read_only, name: name.to_owned() });
+        self.list.insert(at, Allocation { va, end, is_read_only, name: name.to_owned(), read_bytes: 0 });
     }
 
     /// Takes away what lies in a range.
@@ -50,11 +52,20 @@ impl Allocations {
         self.last = 0;
     }
 
-    /// True where the bytes may be read, or written.
+    /// True where the bytes may be read, or written. Reads are counted.
     #[inline]
     pub(super) fn allow(&mut self, va: u64, len: u64, is_write: bool) -> bool {
-        self.list.get(self.last).is_some_and(|allocation| allocation.allows(va, len, is_write))
-            || self.allow_elsewhere(va, len, is_write)
+        let is_allowed = self.list.get(self.last).is_some_and(|one| one.allows(va, len, is_write))
+            || self.allow_elsewhere(va, len, is_write);
+        if let (true, false, Some(allocation)) = (is_allowed, is_write, self.list.get_mut(self.last)) {
+            allocation.read_bytes += len;
+        }
+        is_allowed
+    }
+
+    /// Bytes that lanes have loaded from each, by name.
+    pub(super) fn read_bytes(&self) -> Vec<(String, u64)> {
+        self.list.iter().map(|one| (one.name.clone(), one.read_bytes)).collect()
     }
 
     #[inline(never)]
@@ -121,6 +132,13 @@ mod tests {
             assert!(!allocations.allow(va, len, false) && !allocations.hold(va, len));
             assert_eq!(allocations.describe(va, len), place);
         }
+        assert_eq!(
+            allocations.read_bytes(),
+            [("x".to_owned(), 0), ("y".to_owned(), 0)],
+            "writes do not count"
+        );
+        assert!(allocations.allow(0x3000, 16, false) && allocations.allow(0x3010, 16, false));
+        assert_eq!(allocations.read_bytes()[1].1, 32);
         allocations.remove(0x1000, 0x1000);
         assert!(!allocations.allow(0x1000, 4, false) && allocations.allow(0x3000, 4, false));
         allocations.remove(0x3000, 0x1000);

@@ -278,6 +278,11 @@ impl MemoryChecker {
         self.allocations.add(name, va, len, true);
     }
 
+    /// Bytes that lanes have loaded from each named allocation.
+    pub fn read_bytes(&self) -> Vec<(String, u64)> {
+        self.allocations.read_bytes()
+    }
+
     /// Takes the allocations away that were named in a range.
     pub fn remove_allocations(&mut self, va: u64, len: u64) {
         self.allocations.remove(va, len);
