@@ -4,9 +4,8 @@
 //! A random host and a random sampler drive PLAN look by look; after each look all memory that it may write
 //! is compared.
 //!
-//! Not seen here: whether a host beside the device finds an entry whole whenever its header has come, and
-//! the device what the host wrote before a command whenever the command has. That is the order of memory
-//! between the two.
+//! A header that is stored before its line is written back is a finding here. Not seen here: whether the device
+//! finds what the host wrote before a command whenever the command has come; the megakernel's cases see that.
 
 #[path = "planning/host.rs"]
 mod host;
