@@ -1,13 +1,15 @@
 //! Many requests at once on one device: what a server calls.
 //!
-//! [`Session::submit`] hands a request over, [`Session::poll`] takes events, [`Session::cancel`] ends one early. There is
-//! no step call, no global state and no thread. The device plans its own steps from the slot table (`docs/megakernel.md`);
-//! the host admits, grants pages ahead, cancels and parks.
+//! [`Session::submit`] hands a request over, [`Session::poll`] takes events, [`Session::cancel`] ends one early;
+//! [`Session::drain`], [`Session::stop`] and [`Session::close`] end the session. There is no step call, no global state and
+//! no thread. The device plans its own steps from the slot table (`docs/megakernel.md`); the host admits, grants pages ahead,
+//! cancels and parks.
 //!
 //! Contract and cost: [`Session::open`] allocates everything. After it `submit`, `poll`, `cancel`, `park`, `resume` and `hold`
-//! allocate nothing, take no lock and make no system call: they read and write mapped memory. (With [`Mode::Dispatch`] and
-//! [`Mode::Graph`] `poll` also submits, which is mapped memory too unless the ring is full.) `poll` does not wait. Errors
-//! allocate. A session is driven by one thread at a time.
+//! allocate nothing, take no lock and make no system call: they read and write mapped memory
+//! (`tests/tests/token_path_unchecked.rs` counts). (With [`Mode::Dispatch`] and [`Mode::Graph`] `poll` also submits, which
+//! is mapped memory too unless the ring is full.) `poll` does not wait. Errors allocate. A session is driven by one thread
+//! at a time.
 //!
 //! Every request ends in exactly one [`Event::Finished`]. A token is delivered once. Nothing that a request is told
 //! depends on other requests, on pages, on chunks or on workgroups.
