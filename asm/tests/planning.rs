@@ -545,7 +545,7 @@ fn boundary(
     let mut control = vec![Control::default(); SLOTS_MAX];
     for (state, control) in slots.iter_mut().zip(&mut control) {
         state.serial = 1 + random.below(1000);
-        // Most slots go on; half of the others are named by one flag, and the flags name others too.
+        // Each flag names the slot's request, the next one or none.
         let flags = [&mut control.cancel_serial, &mut control.preempt_serial, &mut control.hold_serial];
         for flag in flags {
             *flag = [state.serial, state.serial + 1, 0, 0, 0, 0][random.below(6) as usize];

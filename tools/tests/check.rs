@@ -4,7 +4,7 @@
 
 mod kernel_files;
 
-use kernel_files::{DOUBLE_OBJECT, Folder, read_words};
+use kernel_files::{DOUBLE_OBJECT, Folder, compile, read_words};
 use serde_json::{Value as Json, json};
 use std::process::{Command, Output};
 
@@ -69,25 +69,6 @@ fn launch(file: &str, data: &str, flags: &[&str]) -> Output {
         command.args(["--vgprs", "3", "--user-sgprs", "2"]);
     }
     command.env("ZRT_DEVICE", "virtual").output().unwrap()
-}
-
-/// A source of OpenCL C as a code object; `None` where clang-22 is not installed.
-fn compile(folder: &Folder, source: &str) -> Option<String> {
-    let (path, object) = (folder.path("kernel.cl"), folder.path("kernel.co"));
-    std::fs::write(&path, source).unwrap();
-    let mut command = Command::new("clang-22");
-    command.args(["--target=amdgcn-amd-amdhsa", "-mcpu=gfx1201", "-nogpulib", "-O2", "-w", "-x", "cl"]);
-    match command.args(["-cl-std=CL2.0", &path, "-o", &object]).output() {
-        Ok(output) => {
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            Some(object)
-        }
-        Err(error) => {
-            assert!(std::env::var_os("ZRT_REQUIRE_LLVM").is_none(), "clang-22: {error}");
-            println!("skipped: clang-22 is not installed");
-            None
-        }
-    }
 }
 
 /// The JSON document of a launch that must end with an exit code.

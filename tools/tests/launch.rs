@@ -4,13 +4,11 @@
 
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 
-#[path = "../../loader/tests/data/double_object.rs"]
-mod double_object;
+mod kernel_files;
 
-use double_object::DOUBLE_OBJECT;
+use kernel_files::{DOUBLE_OBJECT, Folder, compile};
 use serde_json::Value as Json;
 use std::os::unix::fs::{FileTypeExt, symlink};
-use std::path::PathBuf;
 use std::process::{Command, Output};
 use zrt_device::{Device, DeviceChoice, OpenOptions};
 use zrt_loader::{ArgumentValue, Geometry, Program, RawOptions};
@@ -19,35 +17,6 @@ use zrt_tools::launch::{self, LaunchArgument, LaunchRequest};
 const KERNELS: &str = include_str!("../../loader/tests/data/kernels.cl");
 /// The code of `double.s`: 13 dwords at 0x100 of the object.
 const DOUBLE_CODE: std::ops::Range<usize> = 0x40..0x40 + 13;
-
-/// A folder of its own for a test's files.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("launch-{name}"));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-
-    fn write(&self, name: &str, bytes: &[u8]) -> String {
-        std::fs::write(self.path(name), bytes).unwrap();
-        self.path(name)
-    }
-
-    fn names(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(&self.0).unwrap();
-        let mut names: Vec<String> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-}
 
 fn little_endian(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
@@ -59,25 +28,6 @@ fn words(bytes: &[u8]) -> Vec<u32> {
 
 fn double() -> Vec<u8> {
     little_endian(&DOUBLE_OBJECT)
-}
-
-/// The kernels as a code object; `None` where clang-22 is not installed.
-fn kernels(folder: &Folder) -> Option<String> {
-    let source = folder.write("kernels.cl", KERNELS.as_bytes());
-    let object = folder.path("kernels.co");
-    let mut command = Command::new("clang-22");
-    command.args(["--target=amdgcn-amd-amdhsa", "-mcpu=gfx1201", "-nogpulib", "-O2", "-w", "-x", "cl"]);
-    match command.args(["-cl-std=CL2.0", &source, "-o", &object]).output() {
-        Ok(output) => {
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            Some(object)
-        }
-        Err(error) => {
-            assert!(std::env::var_os("ZRT_REQUIRE_LLVM").is_none(), "clang-22: {error}");
-            println!("skipped: clang-22 is not installed");
-            None
-        }
-    }
 }
 
 fn zrt(arguments: &[&str]) -> Output {
@@ -114,7 +64,7 @@ fn failed(arguments: &[&str], code: i32, parts: &[&str]) {
 
 #[test]
 fn an_assembled_object_changes_a_file_in_place() {
-    let folder = Folder::new("object");
+    let folder = Folder::new("launch-object");
     let object = folder.write("double.o", &double());
     let data: Vec<u32> = (0..32).map(|index| index * 1000 + 7).collect();
     let file = folder.write("data", &little_endian(&data));
@@ -137,7 +87,7 @@ fn an_assembled_object_changes_a_file_in_place() {
 
 #[test]
 fn raw_code_takes_its_registers_from_the_flags() {
-    let folder = Folder::new("raw");
+    let folder = Folder::new("launch-raw");
     let code = folder.write("double.bin", &little_endian(&DOUBLE_OBJECT[DOUBLE_CODE]));
     let file = folder.write("data", &little_endian(&[5; 32]));
     let argument = format!("inout:{file}");
@@ -148,7 +98,7 @@ fn raw_code_takes_its_registers_from_the_flags() {
 
 #[test]
 fn a_container_gets_its_parameter_block() {
-    let folder = Folder::new("zrt");
+    let folder = Folder::new("launch-zrt");
     let blob = folder.write("copy.zrt", zrt_asm::blob("copy").unwrap());
     let source: Vec<u8> = (0..4096u32).map(|index| ((index * 31) >> 3) as u8).collect();
     let input = folder.write("source", &source);
@@ -169,8 +119,8 @@ fn a_container_gets_its_parameter_block() {
 
 #[test]
 fn compiled_kernels_run_with_their_hidden_arguments() {
-    let folder = Folder::new("compiled");
-    let Some(object) = kernels(&folder) else { return };
+    let folder = Folder::new("launch-compiled");
+    let Some(object) = compile(&folder, KERNELS) else { return };
     let count = 300usize;
     let floats = |scale: f32| -> Vec<f32> { (0..count).map(|index| index as f32 * scale + 0.25).collect() };
     let bytes = |values: &[f32]| -> Vec<u8> { values.iter().flat_map(|value| value.to_le_bytes()).collect() };
@@ -205,8 +155,8 @@ fn compiled_kernels_run_with_their_hidden_arguments() {
 
 #[test]
 fn the_library_runs_kernels_on_one_device() {
-    let folder = Folder::new("library");
-    let Some(object) = kernels(&folder) else { return };
+    let folder = Folder::new("launch-library");
+    let Some(object) = compile(&folder, KERNELS) else { return };
     let program = Program::parse(&std::fs::read(object).unwrap()).unwrap();
     let mut device = Device::open(DeviceChoice::Virtual, &OpenOptions::default()).unwrap();
     let mut run = |kernel: &str, geometry: Geometry, arguments: &[LaunchArgument]| {
@@ -251,7 +201,7 @@ fn a_program_can_be_checked_without_a_device() {
 /// What must be refused, each with exit code 2, one sentence and no file written or changed.
 #[test]
 fn bad_input_is_one_sentence() {
-    let folder = Folder::new("bad");
+    let folder = Folder::new("launch-bad");
     let object = folder.write("double.o", &double());
     let data = folder.write("data", &[1; 128]);
     let inout = format!("inout:{data}");
@@ -307,7 +257,7 @@ fn bad_input_is_one_sentence() {
     assert_eq!(std::fs::read(&data).unwrap(), [1; 128], "the file was not touched");
     let names = ["cut.o", "data", "double.bin", "double.o", "odd.bin", "other.o", "text.co"];
     assert_eq!(folder.names(), names);
-    if let Some(object) = kernels(&folder) {
+    if let Some(object) = compile(&folder, KERNELS) {
         let several = [object.as_str(), "--grid", "1", "--block", "64"];
         refused(
             &several,
@@ -319,7 +269,7 @@ fn bad_input_is_one_sentence() {
 /// What has no length, or a false one, is read as far as its limit.
 #[test]
 fn files_without_an_end_are_refused() {
-    let folder = Folder::new("endless");
+    let folder = Folder::new("launch-endless");
     let object = folder.write("double.o", &double());
     let large = folder.path("large");
     std::fs::File::create(&large).unwrap().set_len((4 << 30) + 1).unwrap();
@@ -342,7 +292,7 @@ fn files_without_an_end_are_refused() {
 
 #[test]
 fn only_regular_files_are_replaced() {
-    let folder = Folder::new("kinds");
+    let folder = Folder::new("launch-kinds");
     let object = folder.write("double.o", &double());
     let target = folder.write("target", b"of an earlier run");
     let refuse = |path: &str, parts: &[&str]| {
@@ -359,7 +309,7 @@ fn only_regular_files_are_replaced() {
     refuse(&pipe, &["pipe cannot be written: it is no regular file"]);
     refuse(&link("to-pipe", &pipe), &["to-pipe cannot be written: it is no regular file"]);
     assert!(std::fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
-    refuse(folder.0.to_str().unwrap(), &["it is a folder"]);
+    refuse(&folder.path(""), &["it is a folder"]);
     refuse(&link("to-nothing", "absent"), &["to-nothing cannot be written: it is a link that leads nowhere"]);
 
     // A link stays, and what it leads to is written; two names of one file are one file.
@@ -380,7 +330,7 @@ fn only_regular_files_are_replaced() {
 /// A kernel that stores through a null pointer: exit code 1, and the file of an earlier run stays whole.
 #[test]
 fn a_kernel_that_fails_writes_nothing() {
-    let folder = Folder::new("fault");
+    let folder = Folder::new("launch-fault");
     let code = folder.write("double.bin", &little_endian(&DOUBLE_OBJECT[DOUBLE_CODE]));
     let before = folder.write("result", b"of an earlier run");
     let out = format!("out:64:{before}");

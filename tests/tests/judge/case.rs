@@ -39,3 +39,43 @@ pub const WAVE: Case = Case {
 pub const GROUP: Case = Case { work_items: 64, lds_bytes: 1024, ..WAVE };
 /// Two groups of one wave.
 pub const PAIR: Case = Case { groups: 2, ..WAVE };
+
+/// A producer and a consumer. The producer's data is `complete` before its flag, or still `under_way`; what stands between
+/// flag and data at the consumer is the case's. The marked load is that of the data.
+macro_rules! handover {
+    (complete, $acquire:literal) => {
+        handover!(@ "\n    s_wait_storecnt 0x0", $acquire)
+    };
+    (under_way, $acquire:literal) => {
+        handover!(@ "", $acquire)
+    };
+    (@ $release:literal, $acquire:literal) => {
+        concat!(
+            "
+    v_mov_b32_e32 v4, 0
+    v_mov_b32_e32 v5, 1
+    s_cmp_eq_u32 ttmp9, 0
+    s_cbranch_scc0 .Lconsumer
+    global_store_b32 v1, v1, s[6:7]",
+            $release,
+            "
+    s_mov_b32 exec_lo, 1
+    global_atomic_add_u32 v4, v5, s[8:9] scope:SCOPE_DEV
+    s_endpgm
+.Lconsumer:
+    global_load_b32 v6, v4, s[8:9] scope:SCOPE_DEV
+    s_wait_loadcnt 0x0
+    v_readfirstlane_b32 s20, v6
+    s_sleep 1
+    s_cmp_eq_u32 s20, 0
+    s_cbranch_scc1 .Lconsumer
+",
+            $acquire,
+            "
+    global_load_b32 v7, v1, s[6:7]  // caught group 1 lane 0 at output+0x0
+    s_wait_loadcnt 0x0
+    global_store_b32 v1, v7, s[10:11]"
+        )
+    };
+}
+pub(crate) use handover;

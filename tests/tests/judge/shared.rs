@@ -1,6 +1,6 @@
 //! Cases of several waves: waits, uninitialised LDS, races.
 
-use crate::case::{Case, GROUP, PAIR};
+use crate::case::{Case, GROUP, PAIR, handover};
 
 /// The dword at 0 is written, then both waves count in it; what stands between that and reading it is the case's.
 macro_rules! counted {
@@ -75,47 +75,18 @@ pub const COUNTERS: &[Case] = &[
     Case {
         name: "flag_before_the_data",
         rule: "counters",
-        wrong: "
-    v_mov_b32_e32 v4, 0
-    v_mov_b32_e32 v5, 1
-    s_cmp_eq_u32 ttmp9, 0
-    s_cbranch_scc0 .Lconsumer
-    global_store_b32 v1, v1, s[6:7]
-    s_mov_b32 exec_lo, 1
-    global_atomic_add_u32 v4, v5, s[8:9] scope:SCOPE_DEV
-    s_endpgm
-.Lconsumer:
-    global_load_b32 v6, v4, s[8:9] scope:SCOPE_DEV
-    s_wait_loadcnt 0x0
-    v_readfirstlane_b32 s20, v6
-    s_sleep 1
-    s_cmp_eq_u32 s20, 0
-    s_cbranch_scc1 .Lconsumer
+        wrong: handover!(
+            under_way,
+            "
     global_inv scope:SCOPE_DEV
-    s_wait_loadcnt 0x0
-    global_load_b32 v7, v1, s[6:7]  // caught group 1 lane 0 at output+0x0
-    s_wait_loadcnt 0x0",
-        right: "
-    v_mov_b32_e32 v4, 0
-    v_mov_b32_e32 v5, 1
-    s_cmp_eq_u32 ttmp9, 0
-    s_cbranch_scc0 .Lconsumer
-    global_store_b32 v1, v1, s[6:7]
-    s_wait_storecnt 0x0
-    s_mov_b32 exec_lo, 1
-    global_atomic_add_u32 v4, v5, s[8:9] scope:SCOPE_DEV
-    s_endpgm
-.Lconsumer:
-    global_load_b32 v6, v4, s[8:9] scope:SCOPE_DEV
-    s_wait_loadcnt 0x0
-    v_readfirstlane_b32 s20, v6
-    s_sleep 1
-    s_cmp_eq_u32 s20, 0
-    s_cbranch_scc1 .Lconsumer
+    s_wait_loadcnt 0x0"
+        ),
+        right: handover!(
+            complete,
+            "
     global_inv scope:SCOPE_DEV
-    s_wait_loadcnt 0x0
-    global_load_b32 v7, v1, s[6:7]
-    s_wait_loadcnt 0x0",
+    s_wait_loadcnt 0x0"
+        ),
         ..PAIR
     },
 ];

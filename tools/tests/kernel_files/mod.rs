@@ -1,9 +1,13 @@
-//! Files of kernels and buffers for tests of the `zrt` program, without any other tool.
+//! Files of kernels and buffers for tests of the `zrt` program. Only [`compile`] needs another tool, clang-22: it says so
+//! where that is not installed, and fails where `ZRT_REQUIRE_LLVM` asks for it.
+
+#![allow(dead_code)] // Each test program uses a part.
 
 #[path = "../../../loader/tests/data/double_object.rs"]
 mod double_object;
 
 use std::path::PathBuf;
+use std::process::Command;
 
 pub use double_object::DOUBLE_OBJECT;
 
@@ -23,11 +27,43 @@ impl Folder {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 
+    /// Writes a file; its path.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> String {
+        std::fs::write(self.path(name), bytes).unwrap();
+        self.path(name)
+    }
+
     /// Writes a file of little-endian words; its path.
     pub fn words(&self, name: &str, words: &[u32]) -> String {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        std::fs::write(self.path(name), bytes).unwrap();
-        self.path(name)
+        self.write(name, &bytes)
+    }
+
+    /// Names of all files, in order.
+    pub fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+/// A source of OpenCL C as a code object in the folder; `None` where clang-22 is not installed.
+pub fn compile(folder: &Folder, source: &str) -> Option<String> {
+    let (path, object) = (folder.write("kernel.cl", source.as_bytes()), folder.path("kernel.co"));
+    let mut command = Command::new("clang-22");
+    command.args(["--target=amdgcn-amd-amdhsa", "-mcpu=gfx1201", "-nogpulib", "-O2", "-w", "-x", "cl"]);
+    match command.args(["-cl-std=CL2.0", &path, "-o", &object]).output() {
+        Ok(output) => {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            Some(object)
+        }
+        Err(error) => {
+            assert!(std::env::var_os("ZRT_REQUIRE_LLVM").is_none(), "clang-22: {error}");
+            println!("skipped: clang-22 is not installed");
+            None
+        }
     }
 }
 
