@@ -56,6 +56,9 @@ fn golden_prompts_of_the_models_in_the_repository() {
     }
 }
 
+/// Traces that the folder of further models held when this was written; it may grow, and every one is checked.
+const GOLDEN_FILES_MIN: usize = 26;
+
 #[test]
 fn golden_prompts_of_all_models() {
     let Some(folder) = further_models() else { return };
@@ -70,7 +73,7 @@ fn golden_prompts_of_all_models() {
             files += 1;
         }
     }
-    assert_eq!(files, 21);
+    assert!(files >= GOLDEN_FILES_MIN, "{files} traces only");
 }
 
 /// Checks the vectors of one vocabulary file; returns how many.
