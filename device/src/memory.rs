@@ -47,8 +47,9 @@ impl Space {
         let kind = match heap {
             // Where the BAR covers all VRAM, visible memory costs nothing and spares the staging copies.
             Heap::DeviceLocal | Heap::HostVisible if large_bar => MemoryKind::VramPublic,
+            Heap::HostShared if large_bar => MemoryKind::VramShared,
             Heap::DeviceLocal => MemoryKind::Vram,
-            Heap::HostVisible | Heap::Host => MemoryKind::Gtt,
+            Heap::HostVisible | Heap::HostShared | Heap::Host => MemoryKind::Gtt,
         };
         let memory = zrt_kmd::Buffer::allocate(&self.vm, AllocationRequest { kind, len, executable })?;
         let (va, view) = (memory.va(), memory.view());
@@ -72,7 +73,7 @@ impl Space {
 
     /// Makes writes through the mapping visible to the GPU.
     pub(crate) fn flush_writes(&self, buffer: &Buffer) {
-        if buffer.kind() == MemoryKind::VramPublic {
+        if buffer.kind().is_behind_bar() {
             self.vm.flush_hdp();
         }
     }
@@ -80,7 +81,7 @@ impl Space {
     /// Reads through the mapping. False where the buffer has none.
     pub(crate) fn read_mapped(&self, buffer: &Buffer, offset: usize, bytes: &mut [u8]) -> bool {
         let Some(view) = buffer.view else { return false };
-        if buffer.kind() == MemoryKind::VramPublic {
+        if buffer.kind().is_behind_bar() {
             self.vm.flush_hdp();
         }
         view.read_bytes(offset, bytes);
@@ -94,13 +95,14 @@ impl Buffer {
         &self.label
     }
 
-    /// Where it really lies: a [`Heap::HostVisible`] buffer is VRAM or, on a small BAR, system memory.
+    /// Where it really lies: a [`Heap::HostVisible`] or [`Heap::HostShared`] buffer is VRAM or, on a small BAR, system
+    /// memory.
     pub fn kind(&self) -> MemoryKind {
         self.memory.kind()
     }
 
-    /// The host's view of a buffer in [`Heap::HostVisible`] or [`Heap::Host`]. After writing through it, and before the
-    /// device is to see what was written, call [`crate::Device::flush`].
+    /// The host's view of a buffer in a heap that it sees. After writing through it, and before the device is to see what
+    /// was written, call [`crate::Device::flush`].
     pub fn view(&self) -> Result<SharedView, DeviceError> {
         self.mapped()
     }

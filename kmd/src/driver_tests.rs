@@ -191,8 +191,10 @@ fn cpu_visible_vram_needs_a_large_bar() {
     let system = Arc::new(ScriptedSyscalls::new());
     let process = Process::open(system).unwrap();
     let vm = Vm::open(&process, &node(false)).unwrap();
-    let request = AllocationRequest { kind: MemoryKind::VramPublic, ..gtt(4096) };
-    assert!(matches!(Buffer::allocate(&vm, request), Err(KmdError::SmallBar)));
+    for kind in [MemoryKind::VramPublic, MemoryKind::VramShared] {
+        let request = AllocationRequest { kind, ..gtt(4096) };
+        assert!(matches!(Buffer::allocate(&vm, request), Err(KmdError::SmallBar)));
+    }
 }
 
 #[test]

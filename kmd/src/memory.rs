@@ -17,8 +17,12 @@ use zrt_mem::{ByteLen, GpuVa, SharedView};
 pub enum MemoryKind {
     /// VRAM that only the GPU reaches.
     Vram,
-    /// VRAM that the processor reaches through the BAR, write-combined. Needs a large BAR.
+    /// VRAM that the processor reaches through the BAR, write-combined. Needs a large BAR. GL2 keeps lines of it: what the
+    /// processor writes while a kernel runs, the kernel may miss.
     VramPublic,
+    /// The same, mapped uncached on the GPU (MTYPE UC): for what the processor writes while kernels run. A load of system
+    /// scope sees it. Not run on a card.
+    VramShared,
     /// System memory of the kernel's, reached by both, snooped on x86-64.
     Gtt,
 }
@@ -49,13 +53,22 @@ pub struct Buffer {
     _reservation: Reservation,
 }
 
+impl MemoryKind {
+    /// The processor reaches it through the BAR: what it writes has to be flushed to the GPU.
+    pub fn is_behind_bar(self) -> bool {
+        matches!(self, MemoryKind::VramPublic | MemoryKind::VramShared)
+    }
+}
+
 impl AllocationRequest {
     fn flags(&self) -> AllocationFlags {
-        // Hardware reference §2.6, table of buffers.
+        // Hardware reference §2.6, table of buffers; §6.3 for shared VRAM: with both flags every known kernel maps it UC.
+        let coherent = AllocationFlags::COHERENT | AllocationFlags::UNCACHED;
         let domain = match self.kind {
             MemoryKind::Vram => AllocationFlags::VRAM,
             MemoryKind::VramPublic => AllocationFlags::VRAM | AllocationFlags::PUBLIC,
-            MemoryKind::Gtt => AllocationFlags::GTT | AllocationFlags::COHERENT | AllocationFlags::UNCACHED,
+            MemoryKind::VramShared => AllocationFlags::VRAM | AllocationFlags::PUBLIC | coherent,
+            MemoryKind::Gtt => AllocationFlags::GTT | coherent,
         };
         let executable = if self.executable { AllocationFlags::EXECUTABLE } else { AllocationFlags::empty() };
         domain | executable | AllocationFlags::WRITABLE | AllocationFlags::NO_SUBSTITUTE
@@ -63,9 +76,9 @@ impl AllocationRequest {
 }
 
 impl Buffer {
-    /// Allocates and maps. [`MemoryKind::VramPublic`] on a small BAR is [`KmdError::SmallBar`] before any call.
+    /// Allocates and maps. VRAM behind the BAR on a small BAR is [`KmdError::SmallBar`] before any call.
     pub fn allocate(vm: &Arc<Vm>, request: AllocationRequest) -> Result<Buffer, KmdError> {
-        if request.kind == MemoryKind::VramPublic && !vm.node().has_large_bar() {
+        if request.kind.is_behind_bar() && !vm.node().has_large_bar() {
             return Err(KmdError::SmallBar);
         }
         let reservation = vm.reserve(request.len)?;

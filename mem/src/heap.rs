@@ -15,8 +15,11 @@ pub const REGION_ALIGNMENT: u64 = 256;
 pub enum Heap {
     /// VRAM. The host may have no mapping of it.
     DeviceLocal,
-    /// VRAM through the BAR, or system memory where the BAR is small: the host reads and writes it in place.
+    /// VRAM through the BAR, or system memory where the BAR is small: the host reads and writes it in place, between
+    /// dispatches.
     HostVisible,
+    /// Likewise, and the GPU's caches keep nothing of it: for what the host writes, or waits for, while kernels run.
+    HostShared,
     /// System memory that the device reaches over the bus.
     Host,
 }
@@ -27,6 +30,7 @@ impl Heap {
         match self {
             Heap::DeviceLocal => "device_local",
             Heap::HostVisible => "host_visible",
+            Heap::HostShared => "host_shared",
             Heap::Host => "host",
         }
     }

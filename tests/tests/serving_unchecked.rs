@@ -87,7 +87,7 @@ fn requests_run_in_the_megakernel() {
 /// The output ring in VRAM, and every host-written structure in system memory where the BAR is small.
 #[test]
 fn rings_lie_where_they_are_asked_for_and_where_the_bar_allows() {
-    check_on(Mode::Mega, Some(2), Heap::HostVisible, &OpenOptions::default());
+    check_on(Mode::Mega, Some(2), Heap::HostShared, &OpenOptions::default());
     let virtual_device = VirtualOptions { small_bar: true, ..VirtualOptions::default() };
     check_on(Mode::Mega, Some(2), Heap::Host, &OpenOptions { virtual_device, ..OpenOptions::default() });
 }

@@ -104,7 +104,7 @@ fn prepare_mega(resident: &mut Resident, groups: u32, units: u32) -> Result<Mega
     let counters = device.allocate(Heap::DeviceLocal, counters_len, "counters")?;
     device.upload(&counters, ByteLen(0), &vec![0; counters_len.0 as usize])?;
     let breadcrumbs_len = ByteLen(u64::from(groups) * size_of::<Breadcrumb>() as u64);
-    let breadcrumbs = device.allocate(Heap::HostVisible, breadcrumbs_len, "breadcrumbs")?;
+    let breadcrumbs = device.allocate(Heap::HostShared, breadcrumbs_len, "breadcrumbs")?;
     device.upload(&breadcrumbs, ByteLen(0), &vec![0; breadcrumbs_len.0 as usize])?;
     let step_va = resident.tasks[0].header.step_va;
     let block = params::Mega {

@@ -65,7 +65,7 @@ pub struct SessionOptions {
     pub input_entries: u32,
     /// Entries of the output ring, a power of two, at least 128: PLAN keeps one for the end of every slot's request.
     pub output_entries: u32,
-    /// Where the output ring lies: [`Heap::Host`], or [`Heap::HostVisible`] for VRAM.
+    /// Where the output ring lies: [`Heap::Host`], or [`Heap::HostShared`] for VRAM.
     pub output_heap: Heap,
     /// How long nothing may move while requests run before the session counts as hung; it is told before twice that time.
     pub hang_after: Duration,

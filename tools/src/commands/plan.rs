@@ -110,7 +110,7 @@ fn describe(loaded: &LoadedModel, context: u32) -> Result<Plan, ToolError> {
         layer: instruction.node.layer,
         barrier_before: instruction.barrier_before,
     });
-    let heaps = [Heap::DeviceLocal, Heap::HostVisible, Heap::Host];
+    let heaps = [Heap::DeviceLocal, Heap::HostVisible, Heap::HostShared, Heap::Host];
     let heaps = heaps.map(|heap| HeapSize { heap: heap.name(), bytes: memory.heap_len(heap).0 });
     Ok(Plan {
         model_filename: loaded.filename.clone(),
