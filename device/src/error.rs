@@ -30,7 +30,10 @@ pub enum DeviceError {
     #[error(transparent)]
     Kmd(#[from] KmdError),
     /// The virtual device could not be made.
-    #[error("the virtual device cannot be made: {errno}; it needs memory for a sparse file and threads")]
+    #[error(
+        "the virtual device cannot be made: {errno}; it needs memory for a sparse file and threads, and in \
+             ZRT_VIRTUAL_FILL, where that is set, eight hexadecimal digits"
+    )]
     VirtualDevice {
         /// The system's reason.
         errno: Errno,

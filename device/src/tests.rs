@@ -97,12 +97,37 @@ fn heaps_lie_where_the_bar_allows() {
     let mut large = open(&OpenOptions::default());
     let kind = |device: &mut Device, heap| device.allocate(heap, ByteLen(4096), "heap").unwrap().kind();
     assert_eq!(kind(&mut large, Heap::HostVisible), MemoryKind::VramPublic);
+    assert_eq!(kind(&mut large, Heap::HostShared), MemoryKind::VramShared);
     assert_eq!(kind(&mut large, Heap::Host), MemoryKind::Gtt);
     let mut small = open(&with_virtual(VirtualOptions { small_bar: true, ..VirtualOptions::default() }));
     assert_eq!(kind(&mut small, Heap::DeviceLocal), MemoryKind::Vram);
     assert_eq!(kind(&mut small, Heap::HostVisible), MemoryKind::Gtt);
+    assert_eq!(kind(&mut small, Heap::HostShared), MemoryKind::Gtt);
     let hidden = small.allocate(Heap::DeviceLocal, ByteLen(4096), "hidden").unwrap();
     assert!(hidden.view.is_none());
+}
+
+/// VRAM holds anything at first: a pattern on the virtual device. System memory of the kernel's is zero.
+#[test]
+fn vram_is_not_zero_before_it_is_written() {
+    let first = |options: &OpenOptions, heap| {
+        let mut device = open(options);
+        let buffer = device.allocate(heap, ByteLen(5000), "fresh").unwrap();
+        let mut dwords = [[0; 4]; 2];
+        device.download(&buffer, ByteLen(0), &mut dwords[0]).unwrap();
+        device.download(&buffer, ByteLen(4996), &mut dwords[1]).unwrap();
+        assert_eq!(dwords[0], dwords[1]);
+        u32::from_le_bytes(dwords[0])
+    };
+    let nan = VirtualOptions { vram_fill: Some(0x7fc0_dead), ..VirtualOptions::default() };
+    let one = VirtualOptions { vram_fill: Some(1), ..VirtualOptions::default() };
+    for heap in [Heap::DeviceLocal, Heap::HostVisible, Heap::HostShared] {
+        assert_eq!(first(&with_virtual(nan), heap), 0x7fc0_dead, "{heap}");
+        assert_eq!(first(&with_virtual(one), heap), 1, "{heap}");
+    }
+    assert_eq!(first(&with_virtual(nan), Heap::Host), 0);
+    // Without a mapping on the host: what the device itself sees.
+    assert_eq!(first(&with_virtual(VirtualOptions { small_bar: true, ..one }), Heap::DeviceLocal), 1);
 }
 
 #[test]

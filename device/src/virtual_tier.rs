@@ -28,6 +28,7 @@ pub fn virtual_config(options: &OpenOptions) -> Config {
             None => Scheduler::Parallel { worker_count: asked.threads },
         },
         seed: asked.scheduler_seed.unwrap_or(defaults.seed),
+        vram_fill: asked.vram_fill,
         approximation_bias: i32::from(asked.approximation_bias),
         inspection: Inspection {
             check: asked.check,

@@ -46,6 +46,10 @@ pub struct Config {
     /// How long an idle worker spins before it sleeps, in microseconds. A dispatch that arrives meanwhile starts
     /// without a system call; a dependent one follows within a few microseconds in a recorded decode step.
     pub worker_spin_us: u64,
+    /// The dword that VRAM holds wherever nothing was written since it was allocated; `None`: what
+    /// [`FILL_VARIABLE`](crate::kernel::fill::FILL_VARIABLE) says, else
+    /// [`FILL_DEFAULT`](crate::kernel::fill::FILL_DEFAULT).
+    pub vram_fill: Option<u32>,
     /// What is looked at while waves run.
     pub inspection: Inspection,
 }
@@ -59,6 +63,7 @@ impl Default for Config {
             compute_units: 64,
             approximation_bias: 0,
             worker_spin_us: 100,
+            vram_fill: None,
             inspection: Inspection::default(),
         }
     }

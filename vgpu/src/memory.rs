@@ -6,8 +6,9 @@
 //! Cost: a change copies the list; a look-up is a binary search; [`MemoryPort`] remembers the last ranges, so that
 //! a wave's access costs one range check, and looks at the generation (one atomic load) when it is refreshed.
 
-use crate::check::memory::{CacheControl, HostMemory, LINE_DWORDS, MemoryChecker, Scope, WaveId};
+use crate::check::memory::{CacheControl, HostMemory, LINE_DWORDS, MemoryChecker, MemoryType, Scope, WaveId};
 use crate::check::progress::Progress;
+use crate::kernel::fill::Fill;
 use bitflags::bitflags;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -73,7 +74,7 @@ pub enum MapError {
     /// The backing is shorter than the range.
     #[error("a range of {len:?} on a backing of {backing:?}")]
     ShortBacking {
-        /// Length of the range, its offset in the backing included.
+        /// Length of the range.
         len: ByteLen,
         /// Length of the backing.
         backing: ByteLen,
@@ -108,8 +109,20 @@ struct Range {
     /// One past the last byte.
     end: u64,
     view: SharedView,
-    rights: Rights,
-    mapping: Arc<Mapping>,
+    backing: Backing,
+}
+
+/// What stands behind a range.
+#[derive(Clone, Debug)]
+pub(crate) struct Backing {
+    /// What may be done.
+    pub rights: Rights,
+    /// What GL2 makes of it.
+    pub memory_type: MemoryType,
+    /// The bytes, whole pages.
+    pub mapping: Arc<Mapping>,
+    /// What they are before anything is written.
+    pub fill: Option<Arc<Fill>>,
 }
 
 /// A snapshot of an address space.
@@ -157,6 +170,17 @@ impl Default for AddressSpace {
     }
 }
 
+impl Range {
+    /// The range, for somebody who is about to look at it.
+    #[inline]
+    fn filled(&self) -> &Range {
+        if let Some(fill) = &self.backing.fill {
+            fill.ensure();
+        }
+        self
+    }
+}
+
 impl PageTable {
     /// The number of the change that made this snapshot.
     pub fn generation(&self) -> u64 {
@@ -170,7 +194,7 @@ impl PageTable {
             && va >= range.va
             && va < range.end
         {
-            return Some(range);
+            return Some(range.filled());
         }
         let after = self.ranges.partition_point(|range| range.va <= va);
         let at = after.checked_sub(1)?;
@@ -179,7 +203,7 @@ impl PageTable {
             return None;
         }
         *hint = at;
-        Some(range)
+        Some(range.filled())
     }
 
     /// The range that holds `va` and permits `access`.
@@ -190,10 +214,10 @@ impl PageTable {
     #[inline]
     fn locate_near(&self, va: u64, access: Rights, hint: &mut usize) -> Result<&Range, Fault> {
         let range = self.find_near(va, hint).ok_or(Fault { va, cause: Cause::NotPresent, access })?;
-        if range.rights.contains(access) {
+        if range.backing.rights.contains(access) {
             return Ok(range);
         }
-        let missing = access - range.rights;
+        let missing = access - range.backing.rights;
         let cause = if missing.contains(Rights::EXECUTE) {
             Cause::NoExecute
         } else if missing.contains(Rights::WRITE) {
@@ -252,10 +276,10 @@ impl AddressSpace {
     ) -> Result<(SharedView, usize, Arc<Mapping>), Fault> {
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
         let (view, offset) = table.translate(va, len, access)?;
-        Ok((view, offset, table.locate(va, access)?.mapping.clone()))
+        Ok((view, offset, table.locate(va, access)?.backing.mapping.clone()))
     }
 
-    /// Maps the first `len` bytes of `mapping` at `va`. Both are whole pages.
+    /// Maps the first `len` bytes of `mapping` at `va`, as system memory. Both are whole pages.
     pub fn map(
         &self,
         va: GpuVa,
@@ -263,29 +287,20 @@ impl AddressSpace {
         rights: Rights,
         mapping: Arc<Mapping>,
     ) -> Result<(), MapError> {
-        self.map_part(va, len, rights, mapping, ByteLen(0))
+        self.map_backing(va, len, Backing { rights, memory_type: MemoryType::default(), mapping, fill: None })
     }
 
-    /// Maps `len` bytes from `offset` of `mapping` at `va`. All three are whole pages.
-    pub fn map_part(
-        &self,
-        va: GpuVa,
-        len: ByteLen,
-        rights: Rights,
-        mapping: Arc<Mapping>,
-        offset: ByteLen,
-    ) -> Result<(), MapError> {
+    /// Maps the first `len` bytes of what stands behind at `va`. Both are whole pages.
+    pub(crate) fn map_backing(&self, va: GpuVa, len: ByteLen, backing: Backing) -> Result<(), MapError> {
         let end = va.0.checked_add(len.0).ok_or(MapError::NotPages { va, len })?;
-        if len.0 == 0 || [va.0, len.0, offset.0].iter().any(|value| value % GPU_PAGE_BYTES != 0) {
+        if len.0 == 0 || [va.0, len.0].iter().any(|value| value % GPU_PAGE_BYTES != 0) {
             return Err(MapError::NotPages { va, len });
         }
-        let view = mapping.view();
-        let backing = ByteLen((view.len() as u64).next_multiple_of(GPU_PAGE_BYTES));
-        let needed = ByteLen(offset.0.checked_add(len.0).ok_or(MapError::NotPages { va, len })?);
-        if needed.0 > backing.0 || needed.0 > view.len() as u64 {
-            return Err(MapError::ShortBacking { len: needed, backing: ByteLen(view.len() as u64) });
+        let view = backing.mapping.view();
+        if len.0 > view.len() as u64 {
+            return Err(MapError::ShortBacking { len, backing: ByteLen(view.len() as u64) });
         }
-        let view = view.slice(offset.0 as usize, len.0 as usize);
+        let view = view.slice(0, len.0 as usize);
         self.change(|ranges| {
             if ranges.len() >= RANGES_MAX {
                 return Err(MapError::TooManyRanges);
@@ -297,7 +312,7 @@ impl AddressSpace {
             if let Some(other) = before.or(after) {
                 return Err(MapError::Overlap { va, len, other: GpuVa(other.va) });
             }
-            ranges.insert(at, Range { va: va.0, end, view, rights, mapping });
+            ranges.insert(at, Range { va: va.0, end, view, backing });
             Ok(())
         })
     }
@@ -396,6 +411,12 @@ impl HostMemory for Mapped<'_> {
             Some(range) => range.view.load_words((va - range.va) as usize, words),
             None => words.fill(0),
         }
+    }
+
+    fn memory_type(&mut self, va: u64) -> MemoryType {
+        self.table
+            .find_near(va, &mut self.hint)
+            .map_or_else(MemoryType::default, |range| range.backing.memory_type)
     }
 
     fn write(&mut self, va: u64, source: &[u8]) {
@@ -507,7 +528,8 @@ impl MemoryPort {
         if last >= range.end {
             return None;
         }
-        let entry = Entry { va: range.va, len: range.end - range.va, rights: range.rights, view: range.view };
+        let entry =
+            Entry { va: range.va, len: range.end - range.va, rights: range.backing.rights, view: range.view };
         self.entries[self.victim] = Some(entry);
         self.victim = (self.victim + 1) % PORT_ENTRIES;
         Some((entry.view, first - entry.va))

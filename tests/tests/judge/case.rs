@@ -17,6 +17,8 @@ pub struct Case {
     pub buffer_bytes: u64,
     /// What dword 1 of the buffer `other` holds afterwards, wrong and right: what a reader was given.
     pub received: Option<[u32; 2]>,
+    /// Buffers that the host writes, or waits for, while the kernel runs.
+    pub shared: &'static [&'static str],
     pub wrong: &'static str,
     pub right: &'static str,
 }
@@ -32,6 +34,7 @@ pub const WAVE: Case = Case {
     // Not whole pages: the end of the buffer is not the end of what is mapped.
     buffer_bytes: 4000,
     received: None,
+    shared: &[],
     wrong: "",
     right: "",
 };

@@ -43,7 +43,7 @@ fn the_host_gets_old_bytes_unless_they_are_released() {
         (handover!("", "\n    global_wb scope:SCOPE_SYS"), 7),
         (handover!(" scope:SCOPE_SYS", ""), 7),
     ] {
-        let case = Case { name: "message_to_the_host", ..WAVE };
+        let case = Case { name: "message_to_the_host", shared: &["flag", "other"], ..WAVE };
         let launch = Launch::new(&case, &code_of(body), 0);
         let [_, output, flag, other] = &launch.buffers;
         let view = |buffer: &zrt_device::Buffer| buffer.view().expect("visible");

@@ -65,8 +65,10 @@ impl Launch {
         let mut device = Device::open_over(gpu.clone(), true, &OpenOptions::default()).expect("opens");
         let kernel = device.load_kernel(&container(&shape, code)).expect("loads");
         let len = ByteLen(case.buffer_bytes);
-        let buffers = ["input", "output", "flag", "other"]
-            .map(|label| device.allocate(Heap::HostVisible, len, label).expect("allocates"));
+        let buffers = ["input", "output", "flag", "other"].map(|label| {
+            let heap = if case.shared.contains(&label) { Heap::HostShared } else { Heap::HostVisible };
+            device.allocate(heap, len, label).expect("allocates")
+        });
         for buffer in &buffers {
             device.upload(buffer, ByteLen(0), &vec![0; len.0 as usize]).expect("uploads");
         }

@@ -6,6 +6,7 @@
 mod bounds;
 mod case;
 mod host;
+mod host_writes;
 mod launch;
 mod mark;
 mod progress;

@@ -2,7 +2,7 @@
 //!
 //! Contract: [`VirtualGpu`] is [`Syscalls`] for one process and one board. It parses raw bytes; nothing typed passes
 //! the seam. Read in this order: `requests` (numbers and offsets), `board` (the board's values), `ioctl` (bytes to
-//! typed requests), `process` (the requests), `objects`, `queues`, `events` (behaviour), `topology`, `device_files`
+//! typed requests), `process` (the requests), `objects`, `fill`, `queues`, `events` (behaviour), `topology`, `device_files`
 //! (sysfs).
 
 mod arguments;
@@ -10,6 +10,7 @@ pub mod board;
 mod device_files;
 pub(crate) mod events;
 mod files;
+pub mod fill;
 mod ioctl;
 mod objects;
 mod process;
@@ -89,7 +90,8 @@ impl OpenFiles {
 }
 
 impl VirtualGpu {
-    /// Powers a board up. Fails where the system has no memory or threads for it.
+    /// Powers a board up. Fails where the system has no memory or threads for it, and with `EINVAL` where
+    /// [`fill::FILL_VARIABLE`] holds no pattern.
     pub fn new(config: Config) -> Result<Arc<VirtualGpu>, Errno> {
         VirtualGpu::with_injection(config, FaultInjection::default())
     }
@@ -99,7 +101,8 @@ impl VirtualGpu {
         let large_bar = config.large_bar;
         let hardware = Arc::new(Hardware::new(&config, injection)?);
         let usage = Arc::new(Usage::default());
-        let process = Process::new(hardware.clone(), usage.clone(), large_bar)?;
+        let fill = fill::pattern(config.vram_fill)?;
+        let process = Process::new(hardware.clone(), usage.clone(), large_bar, fill)?;
         let process = Arc::new(Mutex::new(process));
         let mut tree = FileTree::default();
         add_files(&mut tree, large_bar, &hardware, &usage, &process);

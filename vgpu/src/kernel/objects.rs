@@ -1,11 +1,14 @@
 //! Buffer objects: allocation, GPU mapping, CPU mapping.
 //!
 //! Contract: the checks, their order and their errors are those of hardware reference §2.8. Memory is a sparse file
-//! of this process: pages that nobody touched cost nothing. Nothing here is called on the path of a token.
+//! of this process: pages that nobody touched cost nothing. VRAM is not zero ([`super::fill`]). Nothing here is called on
+//! the path of a token.
 
+use crate::check::memory::MemoryType;
 use crate::kernel::board::{self, PAGE_BYTES, page_align};
+use crate::kernel::fill::Fill;
 use crate::kernel::requests::alloc;
-use crate::memory::{AddressSpace, Rights};
+use crate::memory::{AddressSpace, Backing, Rights};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -59,6 +62,8 @@ pub(crate) struct MemoryObject {
     file: Arc<MemoryFile>,
     /// The device's own view of the bytes.
     mapping: Arc<Mapping>,
+    /// What VRAM holds before it is written.
+    fill: Option<Arc<Fill>>,
 }
 
 /// All buffer objects of the process.
@@ -68,6 +73,7 @@ pub(crate) struct Objects {
     next_mmap_offset: u64,
     usage: Arc<Usage>,
     large_bar: bool,
+    vram_fill: u32,
 }
 
 /// Counts one CPU mapping for as long as it lives.
@@ -135,6 +141,14 @@ impl MemoryObject {
         rights
     }
 
+    /// What GL2 makes of it: of what the kernels do that are known, the strictest (hardware reference §6.3). VRAM is UC
+    /// where UNCACHED asks for it; COHERENT alone is not enough for the later ones. System memory is NC whatever is
+    /// asked for: the earlier ones work around a fault of the hardware so.
+    fn memory_type(&self) -> MemoryType {
+        let is_local = self.domain == Domain::Vram;
+        MemoryType { is_local, is_uncached: is_local && self.flags & alloc::FLAG_UNCACHED != 0 }
+    }
+
     /// VRAM that is not PUBLIC has no CPU mapping; doorbells and MMIO are mapped through `/dev/kfd`.
     fn is_cpu_visible(&self) -> bool {
         match self.domain {
@@ -146,8 +160,9 @@ impl MemoryObject {
 }
 
 impl Objects {
-    pub fn new(usage: Arc<Usage>, large_bar: bool) -> Objects {
-        Objects { by_index: BTreeMap::new(), next_mmap_offset: MMAP_OFFSET_FIRST, usage, large_bar }
+    pub fn new(usage: Arc<Usage>, large_bar: bool, vram_fill: u32) -> Objects {
+        let by_index = BTreeMap::new();
+        Objects { by_index, next_mmap_offset: MMAP_OFFSET_FIRST, usage, large_bar, vram_fill }
     }
 
     /// VRAM that could still be allocated, in whole pages.
@@ -195,6 +210,7 @@ impl Objects {
         };
         let mapping = file.map(0, size as usize, Protection::ReadWrite, None).map_err(|_| Errno::ENOMEM)?;
         let mapping = Arc::new(mapping);
+        let fill = (domain == Domain::Vram).then(|| Arc::new(Fill::new(self.vram_fill, mapping.clone())));
         if let Some((used, limit)) = self.usage.of(domain) {
             // The process lock is held, so nobody else adds meanwhile.
             if used.load(Ordering::Relaxed) + size > limit {
@@ -214,6 +230,7 @@ impl Objects {
             is_mapped: false,
             file,
             mapping,
+            fill,
         };
         self.by_index.insert(index, object);
         Ok(index)
@@ -248,9 +265,15 @@ impl Objects {
         {
             return Err(Errno::EINVAL);
         }
-        let (va, len, rights) = (GpuVa(object.va), ByteLen(object.size), object.rights());
+        let (va, len) = (GpuVa(object.va), ByteLen(object.size));
+        let backing = Backing {
+            rights: object.rights(),
+            memory_type: object.memory_type(),
+            mapping: object.mapping.clone(),
+            fill: object.fill.clone(),
+        };
         // Overlap with another object's mapping is refused by the page table.
-        space.map(va, len, rights, object.mapping.clone()).map_err(|_| Errno::EINVAL)?;
+        space.map_backing(va, len, backing).map_err(|_| Errno::EINVAL)?;
         object.is_mapped = true;
         Ok(())
     }
@@ -304,6 +327,9 @@ impl Objects {
         }
         if len == 0 || page_align(len as u64) > object.size {
             return Err(Errno::EINVAL);
+        }
+        if let Some(fill) = &object.fill {
+            fill.ensure();
         }
         self.usage.map_for_client(&object.file, len, protection, place)
     }

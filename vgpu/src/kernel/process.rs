@@ -61,9 +61,14 @@ fn check_gpu(gpu_id: u32) -> Result<(), Errno> {
 }
 
 impl Process {
-    pub fn new(hardware: Arc<Hardware>, usage: Arc<Usage>, large_bar: bool) -> Result<Process, Errno> {
+    pub fn new(
+        hardware: Arc<Hardware>,
+        usage: Arc<Usage>,
+        large_bar: bool,
+        vram_fill: u32,
+    ) -> Result<Process, Errno> {
         Ok(Process {
-            objects: Objects::new(usage.clone(), large_bar),
+            objects: Objects::new(usage.clone(), large_bar, vram_fill),
             queues: Queues::new()?,
             hardware,
             usage,

@@ -144,6 +144,7 @@ pub(crate) mod alloc {
     pub const FLAG_USERPTR: u32 = 1 << 2;
     pub const FLAG_DOORBELL: u32 = 1 << 3;
     pub const FLAG_MMIO_REMAP: u32 = 1 << 4;
+    pub const FLAG_UNCACHED: u32 = 1 << 25;
     pub const FLAG_AQL_QUEUE_MEM: u32 = 1 << 27;
     pub const FLAG_PUBLIC: u32 = 1 << 29;
     pub const FLAG_EXECUTABLE: u32 = 1 << 30;

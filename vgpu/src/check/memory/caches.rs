@@ -16,6 +16,8 @@ pub(super) struct CacheTimes {
     vector_near: Vec<u32>,
     /// By a compute unit, for all writes.
     vector: Vec<u32>,
+    /// By a compute unit with system scope: for what the host writes, too.
+    vector_system: Vec<u32>,
     /// By a WGP.
     scalar: Vec<u32>,
     vector_all: u32,
@@ -52,6 +54,12 @@ impl CacheTimes {
         write.time > invalidated
     }
 
+    /// True where a vector load may miss what the host wrote to VRAM that it shares with running kernels: any below
+    /// system scope, unless the compute unit itself has invalidated with system scope since.
+    pub(super) fn misses_host(&self, write: &Write, scope: Scope, cu: u16) -> bool {
+        scope < Scope::System && write.time > self.vector_all.max(at(&self.vector_system, cu))
+    }
+
     /// True where a scalar load may miss the write.
     pub(super) fn scalar_misses(&self, write: &Write, scope: Scope, cu: u16) -> bool {
         scope < Scope::Device && write.time > self.scalar_all.max(at(&self.scalar, wgp(cu)))
@@ -67,7 +75,11 @@ impl CacheTimes {
         match scope {
             Scope::Cu => {}
             Scope::Se => raise(&mut self.vector_near, cu, time),
-            Scope::Device | Scope::System => raise(&mut self.vector, cu, time),
+            Scope::Device => raise(&mut self.vector, cu, time),
+            Scope::System => {
+                raise(&mut self.vector, cu, time);
+                raise(&mut self.vector_system, cu, time);
+            }
         }
     }
 

@@ -50,6 +50,11 @@ pub enum Defect {
     StaleInstructionCache,
     /// GL2 holds a value that the host has replaced.
     StaleLevelTwo,
+    /// The same in VRAM that is not mapped uncached.
+    StaleVram,
+    /// What the host wrote to shared VRAM while the dispatch runs is loaded below system scope, and the compute unit has
+    /// not invalidated with system scope since.
+    HostWriteBelowSystem,
     /// A fence was written while GL2 held data that the host cannot see.
     FenceWithoutWriteBack,
     /// A wave wrote with system scope to a line of which the host cannot see what was stored before.
@@ -281,6 +286,8 @@ impl Defect {
             | Defect::StaleScalarCache
             | Defect::StaleInstructionCache
             | Defect::StaleLevelTwo
+            | Defect::StaleVram
+            | Defect::HostWriteBelowSystem
             | Defect::FenceWithoutWriteBack
             | Defect::UnreleasedLine => MemoryRule::Visibility,
             Defect::ScalarLoadOfStoredData
@@ -306,6 +313,12 @@ impl Defect {
             Defect::StaleScalarCache => "the scalar cache may hold an older value, which this load returns",
             Defect::StaleInstructionCache => "the instruction cache may hold the code that was here before",
             Defect::StaleLevelTwo => "the host wrote after GL2 had cached the line; the older value is read",
+            Defect::StaleVram => {
+                "the host wrote to VRAM after GL2 had cached the line; the older value is read, at any scope"
+            }
+            Defect::HostWriteBelowSystem => {
+                "what the host wrote while the dispatch runs is loaded below system scope; the older value is read"
+            }
             Defect::FenceWithoutWriteBack => "a fence is written while GL2 holds data the host cannot see",
             Defect::UnreleasedLine => {
                 "a write of system scope tells of a line of which GL2 holds older stores that the host cannot see"
@@ -341,6 +354,13 @@ impl Defect {
             Defect::StaleLevelTwo => {
                 "ACQUIRE_MEM with GL2_INV after the host's write; inside a dispatch a load of system \
                  scope, or global_inv scope:SCOPE_SYS after the flag"
+            }
+            Defect::StaleVram => {
+                "allocate what the host writes while kernels run as shared VRAM (uncached) or system memory; \
+                 between dispatches: ACQUIRE_MEM with GL2_INV"
+            }
+            Defect::HostWriteBelowSystem => {
+                "a load of system scope, or global_inv scope:SCOPE_SYS by the same workgroup after the host's write"
             }
             Defect::FenceWithoutWriteBack => "RELEASE_MEM with GL2_WB",
             Defect::UnreleasedLine => {

@@ -8,7 +8,7 @@ use super::cells::{Cells, Context, Settled, Write, byte_bits};
 use super::clock::Order;
 use super::finding::{AccessKind, Defect, Scope};
 use super::group::piece;
-use super::level_two::{CachePage, HostMemory, LINE_BYTES, LastLine, PAGE_BYTES, PAGE_DWORDS};
+use super::level_two::{CachePage, HostMemory, LINE_BYTES, LastLine, MemoryType, PAGE_BYTES, PAGE_DWORDS};
 use super::readers::{WHOLE, worse};
 use super::{MemoryChecker, Page};
 
@@ -20,21 +20,22 @@ struct Trouble {
     /// A scalar load met a write of its own dispatch.
     stored_here: Option<Write>,
     is_replaced: bool,
+    memory_type: MemoryType,
 }
 
 impl MemoryChecker {
     /// The place of the page of an address.
     #[inline]
-    pub(super) fn page(&mut self, va: u64) -> usize {
+    pub(super) fn page(&mut self, va: u64, host: &mut dyn HostMemory) -> usize {
         let number = va / PAGE_BYTES;
         match self.last_page {
             Some((last, index)) if last == number => index as usize,
-            _ => self.page_slow(number),
+            _ => self.page_slow(number, host),
         }
     }
 
     #[inline(never)]
-    fn page_slow(&mut self, number: u64) -> usize {
+    fn page_slow(&mut self, number: u64, host: &mut dyn HostMemory) -> usize {
         let index = match self.page_indices.get(&number) {
             Some(index) => *index,
             None => {
@@ -42,7 +43,7 @@ impl MemoryChecker {
                     va: number * PAGE_BYTES,
                     epoch: self.epoch,
                     cells: Cells::new(PAGE_DWORDS),
-                    cache: CachePage::default(),
+                    cache: CachePage::new(host.memory_type(number * PAGE_BYTES)),
                 };
                 let index = match self.free_pages.pop() {
                     Some(index) => {
@@ -63,7 +64,7 @@ impl MemoryChecker {
             page.epoch = self.epoch;
             page.cells.forget_readers();
         }
-        page.cache.follow(self.level_two_generation);
+        page.cache.follow(self.level_two_invalidations);
         self.last_page = Some((number, index));
         index as usize
     }
@@ -91,7 +92,7 @@ impl MemoryChecker {
             return false;
         }
         if self.last_line.line != va / LINE_BYTES || self.last_line.stamp != self.current.stamp {
-            let index = self.page(va);
+            let index = self.page(va, host);
             self.line(index, va, host);
         }
         if !self.last_line.is_settled {
@@ -172,10 +173,10 @@ impl MemoryChecker {
         while done < old.len() {
             let at = va.wrapping_add(done as u64);
             let (_, _, count) = piece(at, old.len() - done);
-            let index = self.page(at);
+            let index = self.page(at, host);
             let page = &self.pages[index];
             let dword = (at % PAGE_BYTES / 4) as usize;
-            let value = if is_through {
+            let value = if is_through && !page.cache.memory_type().is_cached_vram() {
                 page.cache.uncached(page.va, dword, host)
             } else {
                 page.cache.peek(page.va, dword, host)
@@ -219,8 +220,8 @@ impl MemoryChecker {
             if last_line.replace(va / LINE_BYTES) == Some(va / LINE_BYTES) {
                 continue;
             }
-            let page = self.page(va);
-            if let Some(write) = self.unreleased(page, (va % PAGE_BYTES / 4) as usize) {
+            let Some(page) = self.page_indices.get(&(va / PAGE_BYTES)).copied() else { continue };
+            if let Some(write) = self.unreleased(page as usize, (va % PAGE_BYTES / 4) as usize) {
                 let other = self.other_side(write.seen_wave, write.seen_site);
                 self.report_at(Defect::UnreleasedLine, lane, va, Some(other), String::new);
             }
@@ -273,11 +274,18 @@ impl MemoryChecker {
         } else if let Some(write) = trouble.missed {
             let other = self.other_side(write.seen_wave, write.seen_site);
             let is_scalar = self.current.kind == AccessKind::ScalarLoad;
-            let defect = if is_scalar { Defect::StaleScalarCache } else { Defect::StaleVectorCache };
+            let is_shared = write.seen_wave == HOST && trouble.memory_type.is_shared_vram();
+            let defect = match (is_scalar, is_shared) {
+                (true, _) => Defect::StaleScalarCache,
+                (false, true) => Defect::HostWriteBelowSystem,
+                (false, false) => Defect::StaleVectorCache,
+            };
             self.report_at(defect, lane, va, Some(other), String::new);
         } else {
             let other = self.other_side(HOST, 0);
-            self.report_at(Defect::StaleLevelTwo, lane, va, Some(other), String::new);
+            let is_local = trouble.memory_type.is_local;
+            let defect = if is_local { Defect::StaleVram } else { Defect::StaleLevelTwo };
+            self.report_at(defect, lane, va, Some(other), String::new);
         }
     }
 
@@ -300,19 +308,23 @@ impl MemoryChecker {
                 _ => self.caches.vector_settled_time(),
             },
         };
+        if self.compared != self.now {
+            self.now = self.now.saturating_add(1);
+            self.compared = self.now;
+        }
         let page = &mut self.pages[index];
         let dword = (va % PAGE_BYTES / 4) as usize;
         let last = &mut self.last_line;
         last.page = index as u32;
         last.line = va / LINE_BYTES;
         last.stamp = self.current.stamp;
-        last.state = page.cache.bring_in(page.va, dword, host, &mut last.old);
+        last.state = page.cache.bring_in(page.va, dword, self.now, host, &mut last.old);
         let mut changed = last.state.changed;
         while changed != 0 {
             let offset = changed.trailing_zeros() as usize;
             changed &= changed - 1;
-            // What was dropped before the host's write can be in a nearer cache only from before the drop.
-            let time = self.level_two_invalidated;
+            // A nearer cache has it from the last comparison at the latest.
+            let time = last.state.compared_before;
             let dword = dword - LastLine::offset(dword) + offset;
             page.cells.store_from_outside(dword, HOST, time, last.old[offset]);
         }
@@ -321,9 +333,11 @@ impl MemoryChecker {
 
     #[inline]
     fn load_dword(&mut self, va: u64, mask: u8, host: &mut dyn HostMemory, trouble: &mut Trouble) -> u32 {
-        let index = self.page(va);
+        let index = self.page(va, host);
         let dword = (va % PAGE_BYTES / 4) as usize;
-        let is_bypass = self.current.scope == Scope::System;
+        let memory_type = self.pages[index].cache.memory_type();
+        trouble.memory_type = memory_type;
+        let is_bypass = self.current.scope == Scope::System && memory_type == MemoryType::default();
         if !is_bypass {
             self.line(index, va, host);
         }
@@ -355,7 +369,10 @@ impl MemoryChecker {
         let loaded = if is_scalar {
             page.cells.load(dword, mask, &mut context, |write| caches.scalar_misses(write, scope, cu))
         } else {
-            page.cells.load(dword, mask, &mut context, |write| caches.misses(write, scope, cu))
+            page.cells.load(dword, mask, &mut context, |write| {
+                let is_shared = memory_type.is_shared_vram() && write.seen_wave == HOST;
+                caches.misses(write, scope, cu) || is_shared && caches.misses_host(write, scope, cu)
+            })
         };
         trouble.conflict = worse(trouble.conflict, loaded.conflict);
         if loaded.unseen != 0 {
@@ -378,7 +395,7 @@ impl MemoryChecker {
         host: &mut dyn HostMemory,
         trouble: &mut Trouble,
     ) {
-        let index = self.page(va);
+        let index = self.page(va, host);
         let dword = (va % PAGE_BYTES / 4) as usize;
         let settled = self.settled();
         let page = &mut self.pages[index];
@@ -400,7 +417,7 @@ impl MemoryChecker {
         let mut context = Context { current, sites: &self.sites, readers: &mut self.readers, settled };
         let met = page.cells.store(dword, mask, &mut context, old);
         trouble.conflict = worse(trouble.conflict, met);
-        if is_through {
+        if is_through || page.cache.memory_type().is_uncached {
             page.cache.store_through(page.va, dword, mask, value, host);
         } else if page.cache.store(dword, mask, value) {
             self.dirty_pages.push(index as u32);

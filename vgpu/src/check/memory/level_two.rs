@@ -1,8 +1,15 @@
 //! GL2 as a copy of its own: what the GPU has written or loaded, apart from what the host sees.
 //!
 //! Contract: stores stay in the copy, byte by byte, until a write-back; loads fill whole lines, which stay until an
-//! invalidation, whatever the host writes meanwhile. A load of system scope goes past the copy and leaves it as it is.
-//! Lines are never evicted: a program must not depend on luck.
+//! invalidation, whatever the host writes meanwhile. Lines are never evicted: a program must not depend on luck.
+//! What a [`MemoryType`] changes of this:
+//!
+//! * System memory: a load of system scope goes past the copy and leaves it as it is; `global_inv scope:SCOPE_SYS` and
+//!   packets drop lines.
+//! * VRAM: a load of system scope may meet a line like any other, and packets alone drop lines. That a wave's load or
+//!   invalidation of system scope reaches VRAM behind GL2 follows from the memory model of compilers; no card has shown it.
+//! * Uncached: no line is kept and no store stays. The copy is then what the device last saw.
+//!
 //! Cost: a line is read from host memory and compared once per instruction that loads from it, as a whole where the two
 //! are the same.
 
@@ -21,6 +28,27 @@ pub const LINE_DWORDS: usize = 64;
 /// Lines of a page.
 const PAGE_LINES: usize = PAGE_DWORDS / LINE_DWORDS;
 
+/// How a page is mapped: what GL2 makes of it (hardware reference §6.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryType {
+    /// VRAM of this card, not system memory.
+    pub is_local: bool,
+    /// MTYPE UC, not NC: GL2 passes accesses on and keeps nothing.
+    pub is_uncached: bool,
+}
+
+impl MemoryType {
+    /// What the host writes while kernels run can be in such VRAM.
+    pub(super) fn is_shared_vram(self) -> bool {
+        self.is_local && self.is_uncached
+    }
+
+    /// VRAM of which GL2 keeps lines.
+    pub(super) fn is_cached_vram(self) -> bool {
+        self.is_local && !self.is_uncached
+    }
+}
+
 /// Memory behind the caches, as the host sees it.
 ///
 /// Contract: the caller has checked that what an instruction or packet touches is mapped; the rest of a touched page
@@ -38,6 +66,19 @@ pub trait HostMemory {
     }
     /// Copies bytes in.
     fn write(&mut self, va: u64, source: &[u8]);
+    /// How the page of an address is mapped.
+    fn memory_type(&mut self, _va: u64) -> MemoryType {
+        MemoryType::default()
+    }
+}
+
+/// Invalidations of GL2 so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Invalidations {
+    /// By packets and by waves.
+    pub(super) all: u32,
+    /// By packets.
+    pub(super) by_packets: u32,
 }
 
 /// One page of GL2.
@@ -46,14 +87,17 @@ pub(super) struct CachePage {
     data: Box<[u32; PAGE_DWORDS]>,
     /// Dwords that are in the cache; one word per line. Not what is dirty in part.
     valid: [u64; PAGE_LINES],
-    /// Dwords that were in the cache before the last invalidation; `data` still has them.
+    /// Dwords that are no longer in the cache, or never are; `data` has them as they were last seen.
     known: [u64; PAGE_LINES],
+    /// Logical time of each line's last comparison with host memory.
+    compared: [u32; PAGE_LINES],
     /// Bytes that the host cannot see.
     dirty: Box<[u8; PAGE_DWORDS]>,
     /// Lines with such bytes.
     dirty_lines: u32,
     /// Invalidations that the page has followed.
     generation: u32,
+    memory_type: MemoryType,
 }
 
 /// What a line's comparison with host memory has shown.
@@ -61,26 +105,36 @@ pub(super) struct CachePage {
 pub(super) struct LineState {
     /// Dwords that the host has replaced since they were cached.
     pub(super) replaced: u64,
-    /// Dwords cached before the last invalidation, and not since, that the host has replaced meanwhile.
+    /// Dwords seen before, and not cached since, that the host has replaced meanwhile.
     pub(super) changed: u64,
+    /// Logical time of the comparison before: the host's writes came later.
+    pub(super) compared_before: u32,
 }
 
-impl Default for CachePage {
-    fn default() -> CachePage {
+impl CachePage {
+    /// A page of which nothing is known.
+    pub(super) fn new(memory_type: MemoryType) -> CachePage {
         CachePage {
             data: Box::new([0; PAGE_DWORDS]),
             valid: [0; PAGE_LINES],
             known: [0; PAGE_LINES],
+            compared: [0; PAGE_LINES],
             dirty: Box::new([0; PAGE_DWORDS]),
             dirty_lines: 0,
             generation: 0,
+            memory_type,
         }
     }
-}
 
-impl CachePage {
+    /// How it is mapped.
+    #[inline]
+    pub(super) fn memory_type(&self) -> MemoryType {
+        self.memory_type
+    }
+
     /// Follows the invalidations that have happened since.
-    pub(super) fn follow(&mut self, generation: u32) {
+    pub(super) fn follow(&mut self, invalidations: Invalidations) {
+        let generation = if self.memory_type.is_local { invalidations.by_packets } else { invalidations.all };
         if self.generation != generation {
             self.generation = generation;
             for (known, valid) in self.known.iter_mut().zip(&mut self.valid) {
@@ -101,12 +155,13 @@ impl CachePage {
         &self.data[indices]
     }
 
-    /// Brings the line of dword `index` in and compares it with host memory. `old` receives the line as it was, where
-    /// anything of it was cached and has changed.
+    /// Brings the line of dword `index` in at logical time `time`, and compares it with host memory. `old` receives the
+    /// line as it was, where anything of it was known and has changed.
     pub(super) fn bring_in(
         &mut self,
         page_va: u64,
         index: usize,
+        time: u32,
         host: &mut dyn HostMemory,
         old: &mut [u32; LINE_DWORDS],
     ) -> LineState {
@@ -122,9 +177,10 @@ impl CachePage {
                 *word = *data & dirty | *word & !dirty;
             }
         }
-        let mut state = LineState::default();
+        let compared_before = std::mem::replace(&mut self.compared[line], time);
+        let mut state = LineState { compared_before, ..LineState::default() };
         let (valid, known) = (self.valid[line], self.known[line]);
-        self.valid[line] = u64::MAX;
+        self.valid[line] = if self.memory_type.is_uncached { 0 } else { u64::MAX };
         self.known[line] = u64::MAX;
         if *data == words {
             return state;

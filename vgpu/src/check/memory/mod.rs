@@ -34,7 +34,7 @@ pub use finding::{
     AccessKind, Actor, Defect, FINDINGS_MAX, MemoryFinding, MemoryRule, OtherSide, Scope, WaveId,
 };
 pub use group::GroupShadow;
-pub use level_two::{HostMemory, LINE_DWORDS};
+pub use level_two::{HostMemory, LINE_DWORDS, MemoryType};
 pub use packets::{CacheActions, Path};
 
 use access::{COMMAND_PROCESSOR, Conflict, Current, HOST, NOBODY};
@@ -45,7 +45,7 @@ use clock::WaveState;
 use finding::{Report, Site, Sites};
 use flags::Flags;
 use hash::FastMap;
-use level_two::{CachePage, LastLine, PageIndices};
+use level_two::{CachePage, Invalidations, LastLine, PageIndices};
 use readers::ReaderSets;
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ pub struct MemoryChecker {
     dispatches: Vec<Dispatch>,
     /// Number of the first wave of the next dispatch.
     next_wave: u32,
-    /// Logical time: counts writes and invalidations.
+    /// Logical time: counts writes and invalidations, and comparisons that come after one.
     now: u32,
     current: Current,
     sites: Sites,
@@ -74,9 +74,9 @@ pub struct MemoryChecker {
     free_pages: Vec<u32>,
     /// Places of pages with bytes that the host cannot see.
     dirty_pages: Vec<u32>,
-    /// Invalidations of GL2 so far, and the time of the last.
-    level_two_generation: u32,
-    level_two_invalidated: u32,
+    level_two_invalidations: Invalidations,
+    /// Logical time at which memory was last compared.
+    compared: u32,
     /// Times at which everything before was ordered; readers of before are void.
     epoch: u32,
     settled_wave: u32,
@@ -94,6 +94,13 @@ struct Dispatch {
     waves: u32,
     waves_per_group: u32,
     ordered_before: u32,
+}
+
+/// Who tells GL2 to drop its lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Packet,
+    Wave,
 }
 
 /// One touched page.
@@ -136,7 +143,8 @@ pub enum CacheControl {
 impl MemoryChecker {
     /// A checker that has seen nothing.
     pub fn new() -> MemoryChecker {
-        MemoryChecker { epoch: 1, ..MemoryChecker::default() }
+        // Time 0 is before everything.
+        MemoryChecker { epoch: 1, now: 1, ..MemoryChecker::default() }
     }
 
     /// A dispatch of `waves` waves begins, `waves_per_group` in each group. All waves below `ordered_before` have
@@ -251,7 +259,7 @@ impl MemoryChecker {
         if control != CacheControl::WriteBack && !is_early {
             self.caches.invalidate_vector(cu, scope, time);
             if scope == Scope::System {
-                self.invalidate_level_two(time);
+                self.invalidate_level_two(Source::Wave);
             }
         }
     }

@@ -3,11 +3,11 @@
 //! Contract: packets act at once, in their order; the command processor has waited for what the packet waits for.
 //! The command processor's own accesses go through GL2, so that it and the waves see the same copy.
 
-use super::MemoryChecker;
 use super::access::COMMAND_PROCESSOR;
 use super::finding::{Actor, Defect, MemoryFinding, OtherSide};
 use super::group::piece;
 use super::level_two::{HostMemory, PAGE_BYTES, PAGE_DWORDS};
+use super::{MemoryChecker, Source};
 use bitflags::bitflags;
 
 /// Ranges that a finding names.
@@ -98,9 +98,10 @@ impl MemoryChecker {
             let mut dword = [0; 4];
             dword[first..first + count].copy_from_slice(&bytes[done..done + count]);
             let value = u32::from_le_bytes(dword);
-            let index = self.page(at);
+            let index = self.page(at, host);
             let place = (at % PAGE_BYTES / 4) as usize;
             let page = &mut self.pages[index];
+            let path = if page.cache.memory_type().is_uncached { Path::Memory } else { path };
             let old = page.cache.peek(page.va, place, host);
             page.cells.store_from_outside(place, COMMAND_PROCESSOR, self.now, old);
             match path {
@@ -121,7 +122,7 @@ impl MemoryChecker {
         while done < out.len() {
             let at = va.wrapping_add(done as u64);
             let (_, _, count) = piece(at, out.len() - done);
-            let index = self.page(at);
+            let index = self.page(at, host);
             let place = (at % PAGE_BYTES / 4) as usize;
             let page = &self.pages[index];
             let value = match path {
@@ -196,9 +197,9 @@ impl MemoryChecker {
     }
 
     /// Drops what is clean in GL2.
-    pub(super) fn invalidate_level_two(&mut self, time: u32) {
-        self.level_two_generation += 1;
-        self.level_two_invalidated = time;
+    pub(super) fn invalidate_level_two(&mut self, source: Source) {
+        self.level_two_invalidations.all += 1;
+        self.level_two_invalidations.by_packets += u32::from(source == Source::Packet);
         self.last_page = None;
     }
 
@@ -209,7 +210,7 @@ impl MemoryChecker {
             self.write_back(host);
         }
         if actions.contains(CacheActions::LEVEL_TWO_INVALIDATE) {
-            self.invalidate_level_two(time);
+            self.invalidate_level_two(Source::Packet);
         }
         if actions.contains(CacheActions::VECTOR_INVALIDATE) {
             self.caches.invalidate_all_vector(time);

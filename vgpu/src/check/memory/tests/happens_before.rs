@@ -2,7 +2,7 @@
 
 use super::rig::{BASE, Host, LEN};
 use crate::check::memory::{
-    Access, AccessKind, Completed, Defect, GroupShadow, MemoryChecker, Scope, WaveId,
+    Access, AccessKind, Completed, Defect, GroupShadow, MemoryChecker, MemoryType, Scope, WaveId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -180,7 +180,7 @@ impl Model {
 fn run(seed: u64) -> Result<[usize; 3], String> {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut checker = MemoryChecker::new();
-    let mut host = Host(vec![0; LEN]);
+    let mut host = Host(vec![0; LEN], MemoryType::default());
     checker.begin_dispatch(WAVES, WAVES_OF_GROUP, WaveId(0));
     let mut shadows = [GroupShadow::new(0), GroupShadow::new(0)];
     let mut model = Model::default();

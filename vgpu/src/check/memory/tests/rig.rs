@@ -2,7 +2,7 @@
 
 use crate::check::memory::{
     Access, AccessKind, CacheActions, CacheControl, Completed, Defect, GroupShadow, HostMemory,
-    MemoryChecker, Scope, WaveId,
+    MemoryChecker, MemoryType, Scope, WaveId,
 };
 use std::collections::HashMap;
 
@@ -11,7 +11,8 @@ pub const BASE: u64 = 0x1_0000;
 /// Its length.
 pub const LEN: usize = 0x4000;
 
-pub struct Host(pub Vec<u8>);
+/// The bytes, and how they are mapped.
+pub struct Host(pub Vec<u8>, pub MemoryType);
 
 impl HostMemory for Host {
     fn read(&mut self, va: u64, destination: &mut [u8]) {
@@ -22,6 +23,10 @@ impl HostMemory for Host {
     fn write(&mut self, va: u64, source: &[u8]) {
         let at = (va - BASE) as usize;
         self.0[at..at + source.len()].copy_from_slice(source);
+    }
+
+    fn memory_type(&mut self, _va: u64) -> MemoryType {
+        self.1
     }
 }
 
@@ -48,9 +53,14 @@ pub struct Rig {
 impl Rig {
     /// One dispatch of two waves, each a group of its own, on two WGPs.
     pub fn new() -> Rig {
+        Rig::on(MemoryType::default())
+    }
+
+    /// The same on memory that is mapped so.
+    pub fn on(memory_type: MemoryType) -> Rig {
         let mut rig = Rig {
             checker: MemoryChecker::new(),
-            host: Host(vec![0; LEN]),
+            host: Host(vec![0; LEN], memory_type),
             group: GroupShadow::new(1024),
             waves: HashMap::new(),
             pc: 0x1000,
