@@ -70,3 +70,20 @@ kernels![
 pub fn blob(name: &str) -> Option<&'static [u8]> {
     KERNELS.iter().find(|(kernel, _)| *kernel == name).map(|(_, blob)| *blob)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zrt_isa::resources::Rsrc1;
+    use zrt_isa::zrt::Kernel;
+
+    /// Groups of the megakernel wait for one another: an older wave that spins must not keep a younger one back.
+    #[test]
+    fn waves_of_every_kernel_come_to_their_turn() {
+        for (name, container) in KERNELS {
+            let kernel = Kernel::parse(container).expect("a sound container");
+            let words = Rsrc1::parse(kernel.rsrc1).expect("register words");
+            assert!(words.forward_progress && words.memory_ordered, "{name}");
+        }
+    }
+}

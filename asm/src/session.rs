@@ -11,6 +11,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub const SLOTS_MAX: usize = 64;
 /// Rows of a step at most: a decoding row of every slot, and as many of prompts.
 pub const ROWS_MAX: usize = 128;
+/// Looks of an idle PLAN between two stores of its status, where nothing else changes: a power of two. The heartbeat is
+/// late by less than this.
+pub const STATUS_LOOKS: usize = 32;
 /// Stop tokens of a request at most.
 pub const STOP_TOKENS_MAX: usize = 8;
 /// Tokens of a page of the key-value cache.

@@ -151,7 +151,8 @@ pub struct Rsrc1 {
     pub wgp_mode: bool,
     /// MEM_ORDERED.
     pub memory_ordered: bool,
-    /// FWD_PROGRESS.
+    /// FWD_PROGRESS: waves of a SIMD come to their turn whatever their age. Set as compilers do
+    /// (`.amdhsa_forward_progress`, default 1 from gfx10 on): a wave that spins must not keep back whom it waits for.
     pub forward_progress: bool,
 }
 
@@ -173,7 +174,7 @@ impl Default for Rsrc1 {
             f16_overflow_clamps: false,
             wgp_mode: false,
             memory_ordered: true,
-            forward_progress: false,
+            forward_progress: true,
         }
     }
 }
@@ -484,8 +485,9 @@ mod tests {
     #[test]
     fn reference_words() {
         let rsrc1 = Rsrc1 { wgp_mode: true, ..Rsrc1::default() };
-        assert_eq!(rsrc1.word(), Ok(0x600F_0000));
-        assert_eq!(Rsrc1::default().word(), Ok(0x400F_0000));
+        assert_eq!(Rsrc1 { forward_progress: false, ..rsrc1 }.word(), Ok(0x600F_0000));
+        assert_eq!(rsrc1.word(), Ok(0xE00F_0000));
+        assert_eq!(Rsrc1::default().word(), Ok(0xC00F_0000));
         let rsrc2 = Rsrc2 { user_sgprs: 2, workgroup_id: [true, false, false], ..Rsrc2::default() };
         assert_eq!(rsrc2.word(), Ok(0x84));
         let with_lds = Rsrc2 { lds_blocks: lds_field(1025).expect("fits"), ..rsrc2 };

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
-use zrt_isa::resources::WaveSize;
+use zrt_isa::resources::{Rsrc1, WaveSize};
 use zrt_loader::{
     AddressSpace, ArgumentError, ArgumentValue, Arguments, Format, Geometry, LaunchAddresses, LoadError,
     Program, UserSgpr, ValueKind,
@@ -116,6 +116,24 @@ fn a_linked_code_object_has_everything_that_a_launch_needs() {
     let scratch = program.kernel("scratch").unwrap();
     assert!(scratch.scratch_bytes >= 128, "{}", scratch.scratch_bytes);
     assert_eq!(scratch.rsrc2 & 1, 1, "SCRATCH_EN");
+}
+
+/// What a register word says unless somebody asks for something else is what a compiler asks for: how waves come to their
+/// turn, and in which order memory answers.
+#[test]
+fn default_register_words_order_waves_and_memory_as_a_compiler_does() {
+    let Some(bytes) = linked() else { return };
+    let program = Program::parse(bytes).unwrap();
+    let ours = Rsrc1::default();
+    for kernel in program.kernels() {
+        let compiled = Rsrc1::parse(kernel.rsrc1).unwrap();
+        assert_eq!(
+            (ours.forward_progress, ours.memory_ordered),
+            (compiled.forward_progress, compiled.memory_ordered),
+            "{}",
+            kernel.name
+        );
+    }
 }
 
 #[test]

@@ -68,6 +68,19 @@ fn one_workgroup_is_clean() {
     check(SMALL, Mode::Mega, 1, 0..2, &three());
 }
 
+/// More than two for each slot: SAMPLE of the second workgroup looks back at prompts that the host wrote over older ones
+/// while the kernel ran.
+#[test]
+fn prompts_of_slots_that_are_used_again_are_clean() {
+    let asked = [
+        Asked::sampled([5, 9, 11], 2, 8),
+        Asked::sampled([7, 3, 2], 2, 9),
+        Asked::sampled([21, 22, 23], 2, 10),
+        Asked::sampled([31, 32, 33], 2, 11),
+    ];
+    check(SMALL, Mode::Mega, 2, 0..2, &asked);
+}
+
 #[test]
 fn three_workgroups_are_clean() {
     check(SMALL, Mode::Mega, 3, 2..6, &three());

@@ -4,6 +4,7 @@
 use std::mem::size_of;
 use std::time::{Duration, Instant};
 use zerocopy::IntoBytes;
+use zrt_asm::session::STATUS_LOOKS;
 use zrt_device::{Device, DeviceChoice, OpenOptions};
 use zrt_engine::memory_plan::AllocationId;
 use zrt_engine::model::Model;
@@ -176,6 +177,29 @@ fn a_session_that_was_idle_for_long_serves_again() {
         }
         session.close(DEADLINE).expect("the device leaves");
     }
+}
+
+/// While PLAN waits for work its heartbeat alone moves, and goes over the bus once in [`STATUS_LOOKS`] looks.
+#[test]
+fn an_idle_plan_tells_its_status_now_and_then() {
+    let model = model();
+    let mut session = unchecked(&model, &options(Mode::Mega, 1));
+    session.start().expect("starts");
+    let start = Instant::now();
+    let mut told: Vec<u32> = Vec::new();
+    while told.len() < 20 {
+        assert!(start.elapsed() < DEADLINE, "{told:?}");
+        let heartbeat = session.status().expect("it is mapped").heartbeat;
+        if heartbeat != 0 && told.last() != Some(&heartbeat) {
+            told.push(heartbeat);
+        }
+        std::thread::yield_now();
+    }
+    let is_now_and_then = |pair: &[u32]| pair[1].wrapping_sub(pair[0]) % STATUS_LOOKS as u32 == 0;
+    assert!(told.windows(2).all(is_now_and_then), "{told:?}");
+    let handles = [Asked::greedy([1, 261], 1).submit(&mut session)];
+    Told::new(1).run(&mut session, &handles).expect("the session runs");
+    session.close(DEADLINE).expect("the device leaves");
 }
 
 #[test]

@@ -15,7 +15,9 @@ use source::{Directives, Source};
 use std::fs;
 use std::path::{Path, PathBuf};
 use zrt_asm::params::{Layout, PARAMETER_BLOCKS, PARAMETER_VERSION, ParameterBlock};
-use zrt_asm::session::{COUNTERS_OFFSET, LAYOUTS, PAGE_TOKENS, ROWS_MAX, SLOTS_MAX, STOP_TOKENS_MAX};
+use zrt_asm::session::{
+    COUNTERS_OFFSET, LAYOUTS, PAGE_TOKENS, ROWS_MAX, SLOTS_MAX, STATUS_LOOKS, STOP_TOKENS_MAX,
+};
 use zrt_isa::resources::{self, Rsrc1, Rsrc2, Rsrc3, WaveSize};
 use zrt_isa::zrt::{Kernel, ZrtError};
 
@@ -314,6 +316,7 @@ fn parameter_include() -> String {
         ("PAGE_TOKENS", PAGE_TOKENS as usize),
         ("ROWS_MAX", ROWS_MAX),
         ("SLOTS_MAX", SLOTS_MAX),
+        ("STATUS_LOOKS", STATUS_LOOKS),
         ("STOP_TOKENS_MAX", STOP_TOKENS_MAX),
     ];
     for (name, value) in constants {

@@ -8,13 +8,14 @@ use super::{Session, SessionError, Standing, mapped};
 use crate::memory_plan::AllocationId;
 use std::mem::offset_of;
 use std::time::{Duration, Instant};
-use zrt_asm::session::Status;
+use zrt_asm::session::{STATUS_LOOKS, Status};
 use zrt_ring::token_ring::TokenRingError;
 
 /// How long a hung or faulted device is asked for what the driver knows.
 const DIAGNOSIS_DEADLINE: Duration = Duration::from_millis(10);
-/// Looks of PLAN that may pass an entry of the input ring by: one may have begun before it was there.
-const LOOKS_MAX: u32 = 2;
+/// Looks of PLAN that may pass an entry of the input ring by: one may have begun before it was there, and the heartbeat
+/// may be told late.
+const LOOKS_MAX: u32 = 2 + STATUS_LOOKS as u32;
 
 /// PLAN's heartbeat, the newest step, and the submissions that are done.
 type Seen = (u32, u32, u64);
