@@ -1,4 +1,4 @@
-//! The part of the examination that any machine has: processor, memory, kernel, limits, groups.
+//! The part of the examination that any machine has: processor, memory, limits, groups; and the order of all.
 //!
 //! Contract: as [`super`].
 
@@ -6,9 +6,6 @@ use super::{Finding, read_text};
 use crate::units;
 use zrt_kmd::Syscalls;
 
-/// First kernel whose rules for queues are those that we follow (hardware reference §2.6). An earlier one may still
-/// do with AMD's own driver package, so it is a note.
-const KERNEL_MIN: (u32, u32) = (6, 12);
 /// Host memory below which the virtual device may run short with models of a few megabytes.
 const MEMORY_MIN: u64 = 512 << 20;
 /// Locked memory below which pinning host buffers may be refused.
@@ -18,7 +15,7 @@ pub(super) fn examine(syscalls: &dyn Syscalls) -> Vec<Finding> {
     let findings = [
         Some(processor(syscalls)),
         memory(syscalls),
-        Some(kernel(syscalls)),
+        Some(super::kernel::examine(syscalls)),
         locked_memory(syscalls),
         address_space(syscalls),
         Some(groups(syscalls)),
@@ -40,8 +37,8 @@ fn processor(syscalls: &dyn Syscalls) -> Finding {
     let vectors = vector_extension();
     let found = format!("{name}, {threads} thread(s), {}", vectors.unwrap_or("no AVX2 with FMA"));
     match vectors {
-        Some(_) => Finding::good(SUBJECT, found),
-        None => Finding::note(
+        Some(_) => Finding::ok(SUBJECT, found),
+        None => Finding::warn(
             SUBJECT,
             found,
             "the virtual device is slow without AVX2 and FMA; use another machine",
@@ -72,33 +69,14 @@ fn memory(syscalls: &dyn Syscalls) -> Option<Finding> {
     let bytes = kibibytes.saturating_mul(1024);
     let found = format!("{} available", units::bytes(bytes));
     Some(if bytes >= MEMORY_MIN {
-        Finding::good(SUBJECT, found)
+        Finding::ok(SUBJECT, found)
     } else {
-        Finding::note(
+        Finding::warn(
             SUBJECT,
             found,
             "the virtual device keeps its memory here: free some before large models",
         )
     })
-}
-
-fn kernel(syscalls: &dyn Syscalls) -> Finding {
-    const SUBJECT: &str = "kernel";
-    let (major, minor) = KERNEL_MIN;
-    let remedy = format!("for the card use Linux {major}.{minor} or later, or AMD's amdgpu-dkms package");
-    let Some(release) = read_text(syscalls, "/proc/sys/kernel/osrelease") else {
-        return Finding::note(SUBJECT, "the release cannot be read", remedy);
-    };
-    let mut numbers = release.split(|char: char| !char.is_ascii_digit()).map(str::parse);
-    match (numbers.next(), numbers.next()) {
-        (Some(Ok(found_major)), Some(Ok(found_minor))) if (found_major, found_minor) >= KERNEL_MIN => {
-            Finding::good(SUBJECT, format!("Linux {release}"))
-        }
-        (Some(Ok::<u32, _>(_)), Some(Ok::<u32, _>(_))) => {
-            Finding::note(SUBJECT, format!("Linux {release}"), remedy)
-        }
-        _ => Finding::note(SUBJECT, format!("release {release:?} is of an unknown form"), remedy),
-    }
 }
 
 /// Soft limit of the process in bytes from `/proc/self/limits`; `None` where unknown, `u64::MAX` where unlimited.
@@ -114,9 +92,9 @@ fn limit(syscalls: &dyn Syscalls, name: &str) -> Option<u64> {
 fn locked_memory(syscalls: &dyn Syscalls) -> Option<Finding> {
     const SUBJECT: &str = "locked memory limit";
     Some(match limit(syscalls, "Max locked memory")? {
-        u64::MAX => Finding::good(SUBJECT, "unlimited"),
-        bytes if bytes >= LOCKED_MIN => Finding::good(SUBJECT, units::bytes(bytes)),
-        bytes => Finding::note(
+        u64::MAX => Finding::ok(SUBJECT, "unlimited"),
+        bytes if bytes >= LOCKED_MIN => Finding::ok(SUBJECT, units::bytes(bytes)),
+        bytes => Finding::warn(
             SUBJECT,
             units::bytes(bytes),
             "pinning host buffers may be refused: raise `memlock` in /etc/security/limits.conf (`ulimit -l`)",
@@ -127,8 +105,8 @@ fn locked_memory(syscalls: &dyn Syscalls) -> Option<Finding> {
 fn address_space(syscalls: &dyn Syscalls) -> Option<Finding> {
     const SUBJECT: &str = "address space limit";
     Some(match limit(syscalls, "Max address space")? {
-        u64::MAX => Finding::good(SUBJECT, "unlimited"),
-        bytes => Finding::note(
+        u64::MAX => Finding::ok(SUBJECT, "unlimited"),
+        bytes => Finding::warn(
             SUBJECT,
             units::bytes(bytes),
             "device memory is reserved as address space first: lift the limit with `ulimit -v unlimited`",
@@ -144,7 +122,7 @@ fn groups(syscalls: &dyn Syscalls) -> Finding {
         line.split_whitespace().filter_map(|number| number.parse().ok()).collect()
     };
     if numbers("Uid:").get(1) == Some(&0) {
-        return Finding::good(SUBJECT, "root, which may open every device");
+        return Finding::ok(SUBJECT, "root, which may open every device");
     }
     let mine = numbers("Groups:");
     let file = read_text(syscalls, "/etc/group").unwrap_or_default();
@@ -156,14 +134,14 @@ fn groups(syscalls: &dyn Syscalls) -> Finding {
     let (members, strangers): (Vec<&str>, Vec<&str>) =
         ["render", "video"].into_iter().partition(|name| is_member(name));
     if strangers.is_empty() {
-        return Finding::good(SUBJECT, "member of render and video");
+        return Finding::ok(SUBJECT, "member of render and video");
     }
     let found = match members[..] {
         [] => "member of neither render nor video".to_owned(),
         _ => format!("member of {}, not of {}", members.join(", "), strangers.join(", ")),
     };
     // Only a device that cannot be opened is a hindrance; distributions differ in the groups they use.
-    Finding::note(SUBJECT, found, format!("if a device is refused: {JOIN_GROUPS}"))
+    Finding::warn(SUBJECT, found, format!("if a device is refused: {JOIN_GROUPS}"))
 }
 
 /// How to get access to the device files.

@@ -40,6 +40,10 @@ pub(crate) const PCI_ADDRESS: &str = "0000:05:00.0";
 pub(crate) const ENGINE_CLOCK_MHZ: u32 = 2350;
 /// MEC firmware of the captured board: below 3050, so user queues (T2) are not available (§3.2).
 pub(crate) const MEC_FIRMWARE: u32 = 3010;
+/// Further firmware, as `fw_version` names it. No capture tells it of a board with that MEC; this is an R9700 with MEC
+/// 3140 (ROCm issue 6155, comment 2).
+pub(crate) const OTHER_FIRMWARE: [(&str, u32); 5] =
+    [("me", 2840), ("pfp", 2900), ("rlc", 0x00BE_7DA0), ("mes", 0x81), ("mes_kiq", 0x81)];
 pub(crate) const GL2_KIB: u32 = 8192;
 pub(crate) const MALL_KIB: u32 = 65_536;
 pub(crate) const L0_KIB: u32 = 32;

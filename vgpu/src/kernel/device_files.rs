@@ -62,7 +62,12 @@ fn add_identity(tree: &mut FileTree) {
     add("numa_node", "-1\n".to_owned());
     add("current_link_speed", "32.0 GT/s PCIe\n".to_owned());
     add("current_link_width", "16\n".to_owned());
-    add("fw_version/mec_fw_version", format!("0x{:08x}\n", board::MEC_FIRMWARE));
+    for (name, version) in board::OTHER_FIRMWARE.into_iter().chain([("mec", board::MEC_FIRMWARE)]) {
+        add(&format!("fw_version/{name}_fw_version"), format!("0x{version:08x}\n"));
+    }
+    // A display port with nothing in it, and a domain of the IOMMU that passes through: chosen.
+    add("drm/card0/card0-DP-1/status", "disconnected\n".to_owned());
+    add("iommu_group/type", "identity\n".to_owned());
     add(
         "uevent",
         format!(

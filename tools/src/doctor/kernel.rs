@@ -1,0 +1,74 @@
+//! The kernel's release: parsed, and held against what the card needs.
+//!
+//! Contract: as [`super`]. A distribution's kernel may carry fixes that its number does not show, so nothing here is
+//! more than a warning.
+
+use super::{Finding, read_text};
+use zrt_kmd::Syscalls;
+
+/// First kernel of which the patch number does not matter: what was mended for gfx12 came with the first releases of 6.14
+/// (trap handler, see [`super::record`]) and 6.15 (HDP flush, Linux commit 5a11a2767731), and one more is for safety.
+const KERNEL_MIN: KernelRelease = KernelRelease { major: 6, minor: 16, patch: 0 };
+
+/// `major.minor.patch`; what follows is the distribution's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct KernelRelease {
+    pub major: u32,
+    pub minor: u32,
+    pub patch: u32,
+}
+
+impl KernelRelease {
+    /// From `6.17.13-generic` and the like; the patch number may be absent.
+    pub fn parse(text: &str) -> Option<KernelRelease> {
+        let digits = |part: &str| part.chars().take_while(char::is_ascii_digit).collect::<String>();
+        let mut parts = text.split('.');
+        let (major, minor) = (parts.next()?.parse().ok()?, digits(parts.next()?).parse().ok()?);
+        let patch = parts.next().map(digits).filter(|digits| !digits.is_empty());
+        Some(KernelRelease { major, minor, patch: patch.map_or(Some(0), |digits| digits.parse().ok())? })
+    }
+
+    /// Whether it is of the series `major.minor`.
+    pub fn is_of(self, major: u32, minor: u32) -> bool {
+        (self.major, self.minor) == (major, minor)
+    }
+}
+
+/// The release as the kernel tells it.
+pub(super) fn release(syscalls: &dyn Syscalls) -> Option<String> {
+    read_text(syscalls, "/proc/sys/kernel/osrelease")
+}
+
+pub(super) fn examine(syscalls: &dyn Syscalls) -> Finding {
+    const SUBJECT: &str = "kernel";
+    let KernelRelease { major, minor, .. } = KERNEL_MIN;
+    let remedy = format!("for the card use Linux {major}.{minor} or later");
+    let Some(release) = release(syscalls) else {
+        return Finding::warn(SUBJECT, "the release cannot be read", remedy);
+    };
+    match KernelRelease::parse(&release) {
+        Some(parsed) if parsed >= KERNEL_MIN => Finding::ok(SUBJECT, format!("Linux {release}")),
+        Some(_) => Finding::warn(SUBJECT, format!("Linux {release}"), remedy),
+        None => Finding::warn(SUBJECT, format!("release {release:?} is of an unknown form"), remedy),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_of_distributions_are_read_and_others_refused() {
+        let parse =
+            |text| KernelRelease::parse(text).map(|release| (release.major, release.minor, release.patch));
+        assert_eq!(parse("6.17.13-zen1-1-zen"), Some((6, 17, 13)));
+        assert_eq!(parse("6.14.0-33-generic"), Some((6, 14, 0)));
+        assert_eq!(parse("7.0-rc2"), Some((7, 0, 0)));
+        assert_eq!(parse("6.12.0-55.el10"), Some((6, 12, 0)));
+        for text in
+            ["", "6", "six.twelve", "6.", ".12", "6.99999999999.1", "6.1.99999999999", "\u{fffd}.\u{fffd}"]
+        {
+            assert_eq!(parse(text), None, "{text:?}");
+        }
+    }
+}
