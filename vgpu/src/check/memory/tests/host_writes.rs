@@ -100,8 +100,8 @@ fn what_the_host_writes_between_dispatches_or_before_any_look_is_no_message() {
 
 #[test]
 fn what_waves_write_to_shared_vram_is_handed_over_as_elsewhere_and_seen_by_the_host_at_once() {
-    let mut rig = replaced(SHARED);
-    rig.acquire(CacheActions::all());
+    let mut rig = Rig::on(SHARED);
+    rig.host.set(BASE, 9);
     rig.store(0, Scope::Cu, BASE, 7);
     assert_eq!(rig.host.dword(BASE), 7);
     rig.wait_stores(0);
