@@ -20,11 +20,11 @@ use crate::pace::Pace;
 use crate::registry::Registry;
 use crate::selftest::{self, Extent};
 use crate::submit::SubmissionQueue;
-use crate::virtual_tier::{FAULTS_PATH, PROFILE_PATH, virtual_gpu};
+use crate::virtual_tier::{FAULTS_PATH, PROFILE_PATH, virtual_process};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zrt_isa::zrt;
-use zrt_kmd::{EventReport, Events, KmdError, LinuxSyscalls, Process, Queue, Syscalls, Topology, Vm};
+use zrt_kmd::{Attachment, EventReport, Events, KmdError, Queue, Syscalls, Topology};
 use zrt_mem::{ByteLen, GpuVa, Heap};
 use zrt_ring::{RingError, Watchdog};
 
@@ -61,7 +61,8 @@ pub struct Device {
     lost: bool,
     pace: Pace,
     space: Space,
-    process: Arc<Process>,
+    /// Outlives the device: on a card it is the process's, and others may be open over it.
+    attachment: Arc<Attachment>,
 }
 
 impl Device {
@@ -71,7 +72,7 @@ impl Device {
         let refuse = |reason| Err(DeviceError::NotOpenable { choice: choice.name(), reason });
         match choice {
             DeviceChoice::Virtual => Device::open_virtual(options),
-            DeviceChoice::Kfd => Device::open_over(Arc::new(LinuxSyscalls::new()), false, options),
+            DeviceChoice::Kfd => Device::open_over(&Attachment::of_this_process()?, false, options),
             DeviceChoice::Auto => match Device::open(DeviceChoice::Kfd, options) {
                 Ok(device) => Ok(device),
                 Err(error) => {
@@ -86,16 +87,20 @@ impl Device {
     }
 
     fn open_virtual(options: &OpenOptions) -> Result<Device, DeviceError> {
-        Device::open_over(virtual_gpu(options)?, true, options)
+        Device::open_over(&virtual_process(options)?, true, options)
     }
 
-    /// Opens the first gfx1201 that `syscalls` shows: for tests that keep the virtual device, or wrap one.
+    /// Opens the first gfx1201 that a process sees: a further device of this process, or one over a virtual board that the
+    /// caller keeps. Any number may be open at a time and one after the other.
+    ///
+    /// # Errors
+    /// [`KmdError::ProcessLost`] after a page fault or a reset: no device of this process will ever run again.
     pub fn open_over(
-        syscalls: Arc<dyn Syscalls>,
+        attachment: &Arc<Attachment>,
         is_virtual: bool,
         options: &OpenOptions,
     ) -> Result<Device, DeviceError> {
-        let mut device = Device::open_untested(syscalls, is_virtual, options)?;
+        let mut device = Device::open_untested(attachment, is_virtual, options)?;
         let reports = selftest::run(&mut device, Extent::Short);
         match selftest::refusal(&device, &reports) {
             None => Ok(device),
@@ -105,17 +110,16 @@ impl Device {
 
     /// The same without the self-test: for the self-test's own front end.
     pub fn open_untested(
-        syscalls: Arc<dyn Syscalls>,
+        attachment: &Arc<Attachment>,
         is_virtual: bool,
         options: &OpenOptions,
     ) -> Result<Device, DeviceError> {
-        let process = Process::open(syscalls)?;
-        let topology = Topology::read(process.syscalls()).map_err(KmdError::from)?;
+        let topology = Topology::read(attachment.process().syscalls()).map_err(KmdError::from)?;
         let node = topology.first_supported().map_err(KmdError::from)?;
-        let vm = Vm::open(&process, node)?;
+        let vm = attachment.vm(node)?;
         let info = DeviceInfo::of(&vm, is_virtual, options);
         let space = Space { vm: vm.clone(), registry: Arc::new(Registry::default()) };
-        let events = Events::create(&vm)?;
+        let events = attachment.events(&vm)?;
         let queue = SubmissionQueue::new(&space, Queue::create(&vm, options.ring_bytes)?)?;
         Ok(Device {
             queue,
@@ -126,15 +130,15 @@ impl Device {
             lost: false,
             pace: Pace::default(),
             space,
-            process,
+            attachment: attachment.clone(),
         })
     }
 
     /// Opens the device of `choice` without the self-test.
     pub fn open_for_test(choice: DeviceChoice, options: &OpenOptions) -> Result<Device, DeviceError> {
         match choice {
-            DeviceChoice::Kfd => Device::open_untested(Arc::new(LinuxSyscalls::new()), false, options),
-            DeviceChoice::Virtual => Device::open_untested(virtual_gpu(options)?, true, options),
+            DeviceChoice::Kfd => Device::open_untested(&Attachment::of_this_process()?, false, options),
+            DeviceChoice::Virtual => Device::open_untested(&virtual_process(options)?, true, options),
             _ => Err(DeviceError::NotOpenable {
                 choice: choice.name(),
                 reason: "the packet test runs on virtual or kfd",
@@ -150,6 +154,11 @@ impl Device {
     /// True for the virtual device: nothing it does is a speed of a card.
     pub fn is_virtual(&self) -> bool {
         self.info.is_virtual
+    }
+
+    /// What further devices of the same process are opened over, this one's successor too.
+    pub fn attachment(&self) -> &Arc<Attachment> {
+        &self.attachment
     }
 
     /// What is known of it.
@@ -244,7 +253,7 @@ impl Device {
         submit: impl Fn(&mut SubmissionQueue) -> Result<u64, DeviceError>,
     ) -> Result<Ticket, DeviceError> {
         if self.lost {
-            return Err(DeviceError::Lost);
+            return Err(self.lost_error());
         }
         let fence_value = match submit(&mut self.queue) {
             Err(DeviceError::Ring(RingError::Full { needed, .. })) => {
@@ -274,19 +283,15 @@ impl Device {
 
     /// What the device has done since it was opened, counted by its own side where it has one.
     pub fn counters(&self) -> Result<Counters, DeviceError> {
-        if self.info.is_virtual {
-            read_virtual_counters(self.process.syscalls())
-        } else {
-            Ok(self.queue.counters())
-        }
+        if self.info.is_virtual { read_virtual_counters(self.syscalls()) } else { Ok(self.queue.counters()) }
     }
 
-    /// Takes everything down and says what could not be given back. Buffers, kernels and graphs that are still alive
-    /// keep the driver's file open until they are dropped.
+    /// Gives back by call what the device made (queue, events, memory of its own) and says what of this process could not
+    /// be given back so far. Buffers, kernels and graphs that are still alive give their memory back when they are dropped.
     pub fn close(self) -> Result<(), DeviceError> {
-        let process = self.process.clone();
+        let attachment = self.attachment.clone();
         drop(self);
-        match process.take_teardown_failures().into_iter().next() {
+        match attachment.process().take_teardown_failures().into_iter().next() {
             None => Ok(()),
             Some(failure) => Err(DeviceError::Teardown(failure)),
         }
@@ -304,6 +309,18 @@ impl Device {
 
     pub(crate) fn space(&self) -> &Space {
         &self.space
+    }
+
+    fn syscalls(&self) -> &dyn Syscalls {
+        self.attachment.process().syscalls()
+    }
+
+    /// Why nothing can be submitted any more: where the whole process is lost, that.
+    fn lost_error(&self) -> DeviceError {
+        match self.attachment.process().loss() {
+            Some(loss) => DeviceError::Kmd(KmdError::ProcessLost { loss }),
+            None => DeviceError::Lost,
+        }
     }
 
     pub(crate) fn events(&self) -> &Events {
@@ -411,7 +428,7 @@ impl Device {
         if !self.info.is_virtual {
             return Ok(Vec::new());
         }
-        findings::read(self.process.syscalls(), &self.space.registry)
+        findings::read(self.syscalls(), &self.space.registry)
     }
 
     /// What the virtual device knows to have gone wrong so far, oldest first; empty on a card. A wave that stops for good
@@ -420,7 +437,7 @@ impl Device {
         if !self.info.is_virtual {
             return Vec::new();
         }
-        faults::read(self.process.syscalls(), &self.space.registry)
+        faults::read(self.syscalls(), &self.space.registry)
     }
 
     /// What waves did on the virtual device, as a JSON object; `None` where it does not count, and on a card.
@@ -428,7 +445,7 @@ impl Device {
         if !self.info.is_virtual {
             return None;
         }
-        let text = self.process.syscalls().read_file(PROFILE_PATH).ok()?;
+        let text = self.syscalls().read_file(PROFILE_PATH).ok()?;
         (!text.is_empty()).then(|| String::from_utf8_lossy(&text).into_owned())
     }
 
@@ -442,7 +459,7 @@ impl Device {
         if !self.info.is_virtual {
             return Vec::new();
         }
-        let text = self.process.syscalls().read_file(FAULTS_PATH).unwrap_or_default();
+        let text = self.syscalls().read_file(FAULTS_PATH).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         text.lines().take(LOG_LINES_MAX).map(|line| self.space.registry.annotate(line)).collect()
     }

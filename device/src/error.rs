@@ -101,7 +101,7 @@ pub enum DeviceError {
     /// Work did not end in time, or the device reported a fault.
     #[error("{0}")]
     Stopped(Box<Diagnosis>),
-    /// An earlier fault left the queue unusable.
+    /// An earlier failure left the queue unusable, and the process has not lost the GPU.
     #[error("the device stopped earlier and takes no more work: open it again")]
     Lost,
     /// The virtual device's counters are not what we know.

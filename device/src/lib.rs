@@ -9,8 +9,11 @@
 //!   [`Device::wait`] that finds its fence while spinning touch mapped memory only: no lock, no allocation, no
 //!   system call.
 //! - Every wait has a deadline, and one that ends badly says why ([`Diagnosis`]), naming kernels and buffers.
-//! - Buffers, kernels and graphs own their memory and may outlive the device; dropping gives everything back in
-//!   the driver's order.
+//! - Buffers, kernels and graphs own their memory and may outlive the device; dropping gives everything back by call, in
+//!   the driver's order. Closing files gives nothing back: the driver's state is the process's.
+//! - Any number of devices may be open in a process, at a time and one after the other. They share what a process has
+//!   once, an [`Attachment`]. After a page fault or a reset of the GPU the driver is done with the process, and opening
+//!   says so.
 //! - It knows nothing of models and tokens.
 //!
 //! ```no_run
@@ -64,4 +67,5 @@ pub use info::DeviceInfo;
 pub use kernel::Kernel;
 pub use memory::Buffer;
 pub use virtual_tier::virtual_config;
+pub use zrt_kmd::{Attachment, ProcessLoss};
 pub use zrt_mem::Heap;

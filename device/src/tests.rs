@@ -5,7 +5,7 @@ use crate::selftest::{self, Extent};
 use crate::*;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use zrt_kmd::{Errno, MemoryKind, Syscalls};
+use zrt_kmd::{Errno, KmdError, MemoryKind, Syscalls};
 use zrt_mem::{ByteLen, GpuVa};
 use zrt_pm4::Writer;
 use zrt_vgpu::kernel::OBJECTS_PATH;
@@ -235,7 +235,11 @@ fn a_page_fault_names_place_and_kernel_and_loses_the_device() {
     assert!(text.contains("kernel pattern+0x"), "{text}");
     assert!(text.contains("indirect buffer at"), "{text}");
     assert!(device.is_lost());
-    assert!(matches!(device.submit(&graph), Err(DeviceError::Lost)));
+    let error = device.submit(&graph).unwrap_err();
+    assert!(
+        matches!(error, DeviceError::Kmd(KmdError::ProcessLost { loss: ProcessLoss::PageFault })),
+        "{error}"
+    );
 }
 
 #[test]
@@ -285,27 +289,124 @@ fn an_illegal_instruction_is_named_with_its_kernel() {
     assert!(text.contains("kind=wave") && text.contains("kernel pattern+0x0"), "{text}");
 }
 
+/// The file of the virtual driver that lists what lives.
+fn objects(gpu: &VirtualGpu) -> String {
+    String::from_utf8(gpu.read_file(OBJECTS_PATH).unwrap()).unwrap()
+}
+
+fn has_queue(gpu: &VirtualGpu) -> bool {
+    objects(gpu).lines().any(|line| line.starts_with("queue "))
+}
+
+/// Uses a device in every way that allocates; what it made, still alive.
+fn use_up(device: &mut Device) -> (Buffer, Graph, Kernel, Buffer) {
+    let data = device.allocate(Heap::DeviceLocal, ByteLen(1 << 20), "data").unwrap();
+    device.upload(&data, ByteLen(3), &[1, 2, 3]).unwrap();
+    let (graph, kernel, parameters) = one_dispatch(device, PATTERN, data.va, 4);
+    let ticket = device.submit(&graph).unwrap();
+    device.wait(ticket, PATIENCE).unwrap();
+    (data, graph, kernel, parameters)
+}
+
+/// The driver frees nothing before the process ends, so what is gone was given back by call.
 #[test]
-fn nothing_is_left_after_closing() {
+fn everything_that_a_device_made_is_freed_by_call() {
     for small_bar in [false, true] {
         let gpu = VirtualGpu::new(Config { large_bar: !small_bar, ..Config::default() }).unwrap();
-        let mut device = Device::open_over(gpu.clone(), true, &small_ring()).unwrap();
-        let objects = || String::from_utf8(gpu.read_file(OBJECTS_PATH).unwrap()).unwrap();
-        assert_ne!(objects(), "", "an open device shows in the driver");
-        let data = device.allocate(Heap::DeviceLocal, ByteLen(1 << 20), "data").unwrap();
-        device.upload(&data, ByteLen(3), &[1, 2, 3]).unwrap();
-        let (graph, kernel, parameters) = one_dispatch(&mut device, PATTERN, data.va, 4);
-        let ticket = device.submit(&graph).unwrap();
-        device.wait(ticket, PATIENCE).unwrap();
+        let process = Attachment::over(gpu.clone()).unwrap();
+        assert_eq!(objects(&gpu), "");
+        let mut device = Device::open_over(&process, true, &small_ring()).unwrap();
+        let made = use_up(&mut device);
+        assert!(has_queue(&gpu), "an open device shows in the driver");
         device.close().unwrap();
-        // What outlives the device keeps the driver's file open, and nothing else.
-        assert_ne!(objects(), "");
-        drop((graph, kernel, parameters, data));
-        assert_eq!(objects(), "", "small BAR: {small_bar}");
-        // And the board can be opened again.
-        Device::open_over(gpu.clone(), true, &small_ring()).unwrap().close().unwrap();
-        assert_eq!(objects(), "");
+        assert!(!has_queue(&gpu) && objects(&gpu).lines().count() > 5, "buffers outlive it");
+        drop(made);
+        // By nature the process's: the signal page, and the mappings of it, of the doorbells and of the remap page.
+        let stays = objects(&gpu);
+        let lines: Vec<&str> = stays.lines().collect();
+        assert!(lines[0].starts_with("object 0 ") && lines[0].contains("bytes 32768 "), "{stays}");
+        assert_eq!(lines[1..], ["client_mappings 3", "gpu_mappings 1"]);
+        // Others open again and again, and two at a time, and add nothing to it.
+        for _ in 0..3 {
+            let mut pair = [(); 2].map(|()| Device::open_over(&process, true, &small_ring()).unwrap());
+            let made = pair.each_mut().map(use_up);
+            drop(made);
+            for device in pair {
+                device.close().unwrap();
+            }
+            assert_eq!(objects(&gpu), stays);
+        }
+        // Closing the files gives nothing back, and a process that attaches a second time is refused.
+        drop(process);
+        assert_eq!(objects(&gpu).lines().next(), Some(lines[0]));
+        let again = Attachment::over(gpu.clone()).unwrap();
+        let error = Device::open_over(&again, true, &small_ring()).unwrap_err();
+        assert!(error.to_string().starts_with("ACQUIRE_VM failed with EBUSY (16): "), "{error}");
+        drop(again);
+        gpu.replace_process();
+        assert_eq!(objects(&gpu), "", "small BAR: {small_bar}");
     }
+}
+
+/// A kernel that does not end holds its own queue up. The next device of the process runs.
+#[test]
+fn after_a_hang_the_process_opens_another_device() {
+    let gpu = VirtualGpu::new(Config::default()).unwrap();
+    let process = Attachment::over(gpu.clone()).unwrap();
+    let mut hung = Device::open_over(&process, true, &small_ring()).unwrap();
+    let (graph, kernel, parameters) = one_dispatch(&mut hung, ENDLESS, GpuVa(0), 1);
+    let ticket = hung.submit(&graph).unwrap();
+    let diagnosis = stopped(hung.wait(ticket, Duration::from_millis(50)));
+    assert_eq!(diagnosis.cause, StopCause::Deadline);
+    // Beside it, and after it.
+    use_up(&mut Device::open_over(&process, true, &small_ring()).unwrap());
+    let of_process = hung.attachment().clone();
+    hung.close().unwrap();
+    drop((graph, kernel, parameters));
+    use_up(&mut Device::open_over(&of_process, true, &small_ring()).unwrap());
+    assert!(!has_queue(&gpu));
+}
+
+/// A wave that cannot be stopped costs a reset when its queue is destroyed; a bad access costs the process's queues.
+#[test]
+fn after_a_reset_or_a_page_fault_the_process_has_to_be_replaced() {
+    let gpu = VirtualGpu::new(Config::default()).unwrap();
+    let refused = |process: &Arc<Attachment>, start: &str| {
+        for _ in 0..2 {
+            let error = Device::open_over(process, true, &small_ring()).unwrap_err().to_string();
+            assert!(error.starts_with(start) && error.ends_with("end it and start a new one"), "{error}");
+        }
+    };
+    let process = Attachment::over(gpu.clone()).unwrap();
+    let mut device = Device::open_over(&process, true, &small_ring()).unwrap();
+    let mut other = Device::open_over(&process, true, &small_ring()).unwrap();
+    let (graph, kernel, parameters) = one_dispatch(&mut device, PATTERN, GpuVa(0), 1);
+    device.upload(kernel.code(), ByteLen(0), &0xffff_ffff_u32.to_le_bytes()).unwrap();
+    let ticket = device.submit(&graph).unwrap();
+    let cause = stopped(device.wait(ticket, Duration::from_millis(100))).cause;
+    assert_eq!(cause, StopCause::Deadline, "no event tells of it");
+    let error = device.close().unwrap_err();
+    assert!(error.to_string().contains("DESTROY_QUEUE failed with ETIME"), "{error}");
+    refused(&process, "the GPU was reset, its memory is lost, and the driver serves this process no more");
+    // The other device of the process is lost with it.
+    let ticket = other.submit_words(&[]).unwrap();
+    let cause = stopped(other.wait(ticket, PATIENCE)).cause;
+    assert!(matches!(cause, StopCause::HardwareException(_)), "{cause:?}");
+    assert_eq!(process.process().loss(), Some(ProcessLoss::Reset));
+    drop((graph, kernel, parameters, other, process));
+
+    gpu.replace_process();
+    let process = Attachment::over(gpu.clone()).unwrap();
+    let mut device = Device::open_over(&process, true, &small_ring()).unwrap();
+    let data = device.allocate(Heap::Host, ByteLen(4096), "data").unwrap();
+    let (graph, _kernel, _parameters) = one_dispatch(&mut device, PATTERN, data.va, 64);
+    let ticket = device.submit(&graph).unwrap();
+    let cause = stopped(device.wait(ticket, PATIENCE)).cause;
+    assert!(matches!(cause, StopCause::MemoryFault(_)), "{cause:?}");
+    refused(&process, "after a page fault the driver runs no queue of this process any more");
+    gpu.replace_process();
+    let process = Attachment::over(gpu.clone()).unwrap();
+    use_up(&mut Device::open_over(&process, true, &small_ring()).unwrap());
 }
 
 /// A seam that refuses one path.
@@ -350,7 +451,8 @@ impl Syscalls for Refusing {
 fn a_render_node_without_permission_says_what_to_do() {
     let inner = VirtualGpu::new(Config::default()).unwrap();
     let seam = Refusing { inner: inner.clone(), path: "/dev/dri/renderD128", errno: Errno::EACCES };
-    let error = Device::open_over(Arc::new(seam), true, &OpenOptions::default()).unwrap_err();
+    let process = Attachment::over(Arc::new(seam)).unwrap();
+    let error = Device::open_over(&process, true, &OpenOptions::default()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "cannot open /dev/dri/renderD128: EACCES (13); add the user to the groups render and video, and log in again"

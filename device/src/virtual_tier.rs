@@ -3,17 +3,17 @@
 use crate::choice::OpenOptions;
 use crate::error::DeviceError;
 use std::sync::Arc;
-use zrt_kmd::Syscalls;
+use zrt_kmd::Attachment;
 use zrt_vgpu::VirtualGpu;
 use zrt_vgpu::config::{Config, Inspection, Scheduler};
 
 pub(crate) use zrt_vgpu::kernel::{COUNTERS_PATH, FAULTS_PATH, FINDINGS_PATH, PROFILE_PATH};
 
-/// Powers a board up.
-pub(crate) fn virtual_gpu(options: &OpenOptions) -> Result<Arc<dyn Syscalls>, DeviceError> {
+/// Powers a board up, with a process of its own.
+pub(crate) fn virtual_process(options: &OpenOptions) -> Result<Arc<Attachment>, DeviceError> {
     let gpu =
         VirtualGpu::new(virtual_config(options)).map_err(|errno| DeviceError::VirtualDevice { errno })?;
-    Ok(gpu)
+    Ok(Attachment::over(gpu)?)
 }
 
 /// How a virtual board is built that these options ask for: for those that keep the board itself, and open a device over

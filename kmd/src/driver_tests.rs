@@ -2,7 +2,7 @@
 
 use crate::bindings::kfd::kfd_event_data_plain;
 use crate::ioctl::EventId;
-use crate::scripted::{GPU_ID, ScriptedSyscalls};
+use crate::scripted::{GPU_ID, OTHER_GPU_ID, ScriptedSyscalls};
 use crate::topology::{GpuNode, GpuProperties, HeapKind, MemoryBank};
 use crate::*;
 use std::sync::Arc;
@@ -33,23 +33,40 @@ fn open(system: ScriptedSyscalls) -> (Arc<ScriptedSyscalls>, Result<Arc<Vm>, Kmd
     (system, vm)
 }
 
+fn attach(system: ScriptedSyscalls) -> (Arc<ScriptedSyscalls>, Arc<Attachment>, Arc<Vm>) {
+    let system = Arc::new(system);
+    let attachment = Attachment::over(system.clone()).unwrap();
+    let vm = attachment.vm(&node(true)).unwrap();
+    (system, attachment, vm)
+}
+
+/// NotPresent 1, ReadOnly 0, NoExecute 0, imprecise 1, va, gpu_id | ErrorType.
+const FAULT: [u64; 4] = [1, 1 << 32, 0x7f00_0000_3000, GPU_ID as u64];
+/// reset_type 0, reset_cause 0, memory_lost 1, gpu_id.
+const RESET: [u64; 4] = [0, 1 | (GPU_ID as u64) << 32, 0, 0];
+
+/// What a wait leaves in the entries of the signal, memory and hardware events.
+fn payloads(memory: [u64; 4], hardware: [u64; 4]) -> Vec<kfd_event_data_plain> {
+    let event =
+        |payload: [u64; 4], event_id| kfd_event_data_plain { payload, event_id, ..Default::default() };
+    vec![event([0; 4], 1), event(memory, 2), event(hardware, 3)]
+}
+
 fn gtt(bytes: u64) -> AllocationRequest {
     AllocationRequest { kind: MemoryKind::Gtt, len: ByteLen(bytes), executable: false }
 }
 
 #[test]
 fn everything_is_set_up_and_taken_down_in_order() {
-    let (system, vm) = open(ScriptedSyscalls::new());
-    let vm = vm.unwrap();
-    let process = vm.process().clone();
-    let events = Events::create(&vm).unwrap();
+    let (system, attachment, vm) = attach(ScriptedSyscalls::new());
+    let events = attachment.events(&vm).unwrap();
     let queue = Queue::create(&vm, ByteLen(4096)).unwrap();
     let set_up = system.log().len();
     drop(vm);
     drop(queue);
     drop(events);
-    assert!(process.take_teardown_failures().is_empty());
-    drop(process);
+    assert!(attachment.process().take_teardown_failures().is_empty());
+    drop(attachment);
     let log = system.log();
     let expected = [
         "open /dev/kfd",
@@ -94,10 +111,11 @@ fn everything_is_set_up_and_taken_down_in_order() {
             "FREE 4",
             "UNMAP 5",
             "FREE 5",
+            "WAIT_EVENTS 0 ms",
             "DESTROY_EVENT 3",
             "DESTROY_EVENT 2",
             "DESTROY_EVENT 1",
-            "UNMAP 1",
+            // The signal page, object 1, is the driver's to the end of the process.
             "close 5",
             "close 4",
         ]
@@ -121,9 +139,10 @@ fn every_refused_request_is_named_and_leaves_nothing() {
         ("CREATE_EVENT", 2, "CREATE_EVENT"),
         ("CREATE_QUEUE", 0, "CREATE_QUEUE"),
     ] {
-        let (system, vm) = open(ScriptedSyscalls::new().failing(request, successes, errno));
-        let outcome = vm.and_then(|vm| {
-            let events = Events::create(&vm)?;
+        let system = Arc::new(ScriptedSyscalls::new().failing(request, successes, errno));
+        let outcome = Attachment::over(system.clone()).and_then(|attachment| {
+            let vm = attachment.vm(&node(true))?;
+            let events = attachment.events(&vm)?;
             Ok((events, Queue::create(&vm, ByteLen(8192))?))
         });
         let error = outcome.err().expect("the scripted refusal reaches the caller");
@@ -133,10 +152,10 @@ fn every_refused_request_is_named_and_leaves_nothing() {
             system.log().iter().filter(|line| line.starts_with(start) && !line.contains("->")).count()
         };
         assert_eq!(count("open"), count("close"), "{request} {successes}");
-        assert_eq!(count("MAP"), count("UNMAP"), "{request} {successes}");
         assert_eq!(count("CREATE_EVENT"), count("DESTROY_EVENT"), "{request} {successes}");
-        // The signal page is the one object that closing the file frees.
+        // The signal page is the one object that stays to the end of the process, once it is one.
         let page = usize::from(count("CREATE_EVENT") > 0);
+        assert_eq!(count("MAP"), count("UNMAP") + page, "{request} {successes}");
         assert_eq!(count("ALLOC"), count("FREE") + page, "{request} {successes}");
     }
 }
@@ -188,9 +207,8 @@ fn impossible_lengths_are_refused_before_any_call() {
 
 #[test]
 fn cpu_visible_vram_needs_a_large_bar() {
-    let system = Arc::new(ScriptedSyscalls::new());
-    let process = Process::open(system).unwrap();
-    let vm = Vm::open(&process, &node(false)).unwrap();
+    let attachment = Attachment::over(Arc::new(ScriptedSyscalls::new())).unwrap();
+    let vm = attachment.vm(&node(false)).unwrap();
     for kind in [MemoryKind::VramPublic, MemoryKind::VramShared] {
         let request = AllocationRequest { kind, ..gtt(4096) };
         assert!(matches!(Buffer::allocate(&vm, request), Err(KmdError::SmallBar)));
@@ -271,15 +289,8 @@ fn refused_address_space_and_mappings_leave_nothing() {
 
 #[test]
 fn fault_payloads_are_decoded() {
-    let event =
-        |payload: [u64; 4], event_id| kfd_event_data_plain { payload, event_id, ..Default::default() };
-    // NotPresent 1, ReadOnly 0, NoExecute 0, imprecise 1, va, gpu_id | ErrorType.
-    let memory = [1, 1 << 32, 0x7f00_0000_3000, u64::from(GPU_ID)];
-    // reset_type 0, reset_cause 0, memory_lost 1, gpu_id.
-    let hardware = [0, 1 | u64::from(GPU_ID) << 32, 0, 0];
-    let payloads = vec![event([0; 4], 1), event(memory, 2), event(hardware, 3)];
-    let (_, vm) = open(ScriptedSyscalls::new().payloads(payloads));
-    let events = Events::create(&vm.unwrap()).unwrap();
+    let (_, attachment, vm) = attach(ScriptedSyscalls::new().payloads(payloads(FAULT, RESET)));
+    let events = attachment.events(&vm).unwrap();
     let report = events.wait(Duration::ZERO).unwrap();
     let fault = report.memory_fault.unwrap();
     assert!(fault.not_present && !fault.read_only && !fault.no_execute && fault.imprecise);
@@ -293,15 +304,72 @@ fn fault_payloads_are_decoded() {
 
 #[test]
 fn waits_time_out_and_survive_signals() {
-    let (system, vm) = open(ScriptedSyscalls::new());
-    let events = Events::create(&vm.unwrap()).unwrap();
+    let (system, attachment, vm) = attach(ScriptedSyscalls::new());
+    let events = attachment.events(&vm).unwrap();
     assert_eq!(events.wait(Duration::from_micros(1500)).unwrap(), EventReport::default());
     assert!(system.log().contains(&"WAIT_EVENTS 2 ms".to_string()));
-    let (_, vm) = open(ScriptedSyscalls::new().failing("WAIT_EVENTS", 0, Errno::EINTR));
-    let events = Events::create(&vm.unwrap()).unwrap();
+    let (_, attachment, vm) = attach(ScriptedSyscalls::new().failing("WAIT_EVENTS", 0, Errno::EINTR));
+    let events = attachment.events(&vm).unwrap();
     let start = Instant::now();
     assert_eq!(events.wait(Duration::from_millis(5)).unwrap(), EventReport::default());
     assert!(start.elapsed() >= Duration::from_millis(5));
-    let (_, vm) = open(ScriptedSyscalls::new().failing("WAIT_EVENTS", 0, Errno::EIO));
-    assert!(Events::create(&vm.unwrap()).unwrap().wait(Duration::ZERO).is_err());
+    let (_, attachment, vm) = attach(ScriptedSyscalls::new().failing("WAIT_EVENTS", 0, Errno::EIO));
+    assert!(attachment.events(&vm).unwrap().wait(Duration::ZERO).is_err());
+}
+
+#[test]
+fn what_a_process_has_once_is_made_once() {
+    let (system, attachment, vm) = attach(ScriptedSyscalls::new());
+    for _ in 0..3 {
+        let again = attachment.vm(&node(true)).unwrap();
+        assert!(Arc::ptr_eq(&vm, &again));
+        // The other pair is alive while this one is made, and gone before the next.
+        let pair = [attachment.events(&vm).unwrap(), attachment.events(&again).unwrap()];
+        assert_ne!(pair[0].signal_slot_va(), pair[1].signal_slot_va());
+        drop((Queue::create(&vm, ByteLen(4096)).unwrap(), Queue::create(&vm, ByteLen(4096)).unwrap()));
+    }
+    let log = system.log();
+    let count = |line: &str| log.iter().filter(|one| *one == line).count();
+    for once in
+        ["open /dev/kfd", "ACQUIRE_VM", "map remap page", "map doorbells", "ALLOC 0x8000 flags 0x96000002"]
+    {
+        assert_eq!(count(once), 1, "{once}");
+    }
+    assert_eq!(count("CREATE_EVENT type 0"), 6);
+    assert_eq!(log.iter().filter(|line| line.starts_with("DESTROY_EVENT")).count(), 18);
+    assert_eq!(count("UNMAP 1"), 0);
+    // A second GPU of the process: its own address space, the same page.
+    let other = GpuNode { gpu_id: OTHER_GPU_ID, ..node(true) };
+    let other = attachment.vm(&other).unwrap();
+    for _ in 0..2 {
+        attachment.events(&other).unwrap();
+    }
+    let log = system.log();
+    let count = |line: &str| log.iter().filter(|one| *one == line).count();
+    assert_eq!((count("ACQUIRE_VM"), count("MAP 1")), (2, 2));
+}
+
+#[test]
+fn a_process_that_the_driver_gave_up_is_told_why_and_what_to_do() {
+    // An engine's reset takes that engine's queues alone.
+    let engine_reset = [1, u64::from(GPU_ID) << 32, 0, 0];
+    for (memory, hardware, text) in [
+        (FAULT, [0; 4], Some("after a page fault the driver runs no queue of this process any more")),
+        (
+            [0; 4],
+            RESET,
+            Some("the GPU was reset, its memory is lost, and the driver serves this process no more"),
+        ),
+        ([0; 4], engine_reset, None),
+    ] {
+        let (_, attachment, vm) = attach(ScriptedSyscalls::new().payloads(payloads(memory, hardware)));
+        attachment.events(&vm).unwrap().wait(Duration::ZERO).unwrap();
+        match (attachment.vm(&node(true)), text) {
+            (Ok(_), None) => {}
+            (Err(error @ KmdError::ProcessLost { .. }), Some(text)) => {
+                assert_eq!(error.to_string(), format!("{text}: end it and start a new one"));
+            }
+            (outcome, _) => panic!("{text:?}: {:?}", outcome.err()),
+        }
+    }
 }

@@ -4,6 +4,7 @@
 
 use crate::errno::Errno;
 use crate::topology::TopologyError;
+use crate::vm::ProcessLoss;
 use zrt_mem::{ByteLen, GpuVa};
 
 /// Everything that can go wrong between this crate and the driver.
@@ -98,6 +99,12 @@ pub enum KmdError {
     MappedPartly {
         /// How many it reports.
         mapped: u32,
+    },
+    /// The driver serves this process no more.
+    #[error("{loss}")]
+    ProcessLost {
+        /// Why, and what to do.
+        loss: ProcessLoss,
     },
     /// CREATE_QUEUE returned an offset that names no slot of this GPU's doorbell slice.
     #[error(

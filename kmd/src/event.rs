@@ -1,35 +1,29 @@
 //! Events: how the driver tells of an interrupt, a bad access or a reset.
 //!
-//! Contract: hardware reference §2.2 steps 9 and 10, §2.3, §8. One [`Events`] per device: a signal event on a signal
-//! page of ours, and the two exception events, which stay signalled once they are. Waiting is one system call and is
-//! done only after a fence did not come; nothing here is on the path of a token.
+//! Contract: hardware reference §2.2 steps 9 and 10, §2.3, §8. One [`Events`] per opened device, made by
+//! [`Attachment::events`](crate::Attachment::events): a signal event on the process's page, and the two exception events,
+//! which stay signalled once they are. What they tell of the process is noted in it. Waiting is one system call and is done
+//! only after a fence did not come; nothing here is on the path of a token.
 
 use crate::bindings::kfd::{kfd_hsa_hw_exception_data, kfd_hsa_memory_exception_data};
 use crate::errno::Errno;
 use crate::error::KmdError;
 use crate::ioctl::{CreateEvent, DestroyEvent, EventId, EventKind, WaitEvents};
-use crate::memory::{AllocationRequest, Buffer, MemoryKind};
-use crate::vm::Vm;
+use crate::vm::{ProcessLoss, Vm};
 use core::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zerocopy::{FromBytes, IntoBytes};
-use zrt_mem::{ByteLen, GpuVa};
-
-/// Length of the signal page: 4096 slots of 8 bytes (hardware reference §2.2 step 9, §2.8).
-const SIGNAL_PAGE_BYTES: u64 = 32768;
-/// Bytes of one slot.
-const SIGNAL_SLOT_BYTES: u64 = 8;
+use zrt_mem::GpuVa;
 
 /// The events of one device.
 pub struct Events {
     vm: Arc<Vm>,
     signal: EventId,
-    signal_slot: u32,
+    /// In the signal page, which outlives every event.
+    signal_slot_va: GpuVa,
     memory: EventId,
     hardware: EventId,
-    /// Dropped after the events.
-    page: Buffer,
 }
 
 /// What a wait found.
@@ -76,32 +70,18 @@ pub struct HardwareException {
 }
 
 impl Events {
-    /// Creates the page and the three events.
-    pub fn create(vm: &Arc<Vm>) -> Result<Events, KmdError> {
-        let request =
-            AllocationRequest { kind: MemoryKind::Gtt, len: ByteLen(SIGNAL_PAGE_BYTES), executable: false };
-        let mut page = Buffer::allocate(vm, request)?;
-        let handle = page.handle();
+    /// Creates the two exception events beside a signal event, which it takes over, also where it fails.
+    pub(crate) fn around(vm: &Arc<Vm>, signal: EventId, signal_slot_va: GpuVa) -> Result<Events, KmdError> {
         let process = vm.process();
-        let signal =
-            process.call(&CreateEvent { kind: EventKind::Signal, page: Some(handle), auto_reset: true })?;
-        page.leave_to_close();
-        // Each later failure destroys what was created before it.
+        // Each failure destroys what was created before it.
         let exception = |kind| process.call(&CreateEvent { kind, page: None, auto_reset: false });
-        let memory = exception(EventKind::Memory)
-            .inspect_err(|_| process.tear_down(&DestroyEvent { id: signal.id }))?;
+        let memory =
+            exception(EventKind::Memory).inspect_err(|_| process.tear_down(&DestroyEvent { id: signal }))?;
         let hardware = exception(EventKind::HardwareException).inspect_err(|_| {
             process.tear_down(&DestroyEvent { id: memory.id });
-            process.tear_down(&DestroyEvent { id: signal.id });
+            process.tear_down(&DestroyEvent { id: signal });
         })?;
-        Ok(Events {
-            vm: vm.clone(),
-            signal: signal.id,
-            signal_slot: signal.slot_index,
-            memory: memory.id,
-            hardware: hardware.id,
-            page,
-        })
+        Ok(Events { vm: vm.clone(), signal, signal_slot_va, memory: memory.id, hardware: hardware.id })
     }
 
     /// The signal event: what the GPU sends with an interrupt (the context id of RELEASE_MEM).
@@ -111,7 +91,7 @@ impl Events {
 
     /// Where the GPU stores the event's id before the interrupt.
     pub fn signal_slot_va(&self) -> GpuVa {
-        GpuVa(self.page.va().0 + u64::from(self.signal_slot) * SIGNAL_SLOT_BYTES)
+        self.signal_slot_va
     }
 
     /// Waits for any of the three, at most `timeout` (whole milliseconds, rounded up). Zero polls.
@@ -137,17 +117,34 @@ impl Events {
             let [_, memory, hardware] = waited.payloads.as_slice() else {
                 return Ok(EventReport { signalled: true, ..EventReport::default() });
             };
-            return Ok(EventReport {
+            let report = EventReport {
                 signalled: true,
                 memory_fault: MemoryFault::parse(memory.payload.as_bytes()),
                 hardware_exception: HardwareException::parse(hardware.payload.as_bytes()),
-            });
+            };
+            if let Some(loss) = report.process_loss() {
+                self.vm.process().note_loss(loss);
+            }
+            return Ok(report);
+        }
+    }
+}
+
+impl EventReport {
+    /// What this means for the whole process. A reset of one engine takes that engine's queues only.
+    fn process_loss(&self) -> Option<ProcessLoss> {
+        match self.hardware_exception {
+            Some(exception) if exception.reset_type == 0 || exception.memory_lost => Some(ProcessLoss::Reset),
+            _ => self.memory_fault.map(|_| ProcessLoss::PageFault),
         }
     }
 }
 
 impl Drop for Events {
     fn drop(&mut self) {
+        // A queue that was just destroyed may have taken the GPU with it: the last chance to be told. A failure to ask
+        // leaves what is known as it is.
+        let _ = self.wait(Duration::ZERO);
         for id in [self.hardware, self.memory, self.signal] {
             self.vm.process().tear_down(&DestroyEvent { id });
         }

@@ -6,6 +6,7 @@
 #![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 
+pub mod attachment;
 pub mod bindings;
 #[cfg(test)]
 mod driver_tests;
@@ -22,6 +23,7 @@ pub mod syscalls;
 pub mod topology;
 pub mod vm;
 
+pub use attachment::Attachment;
 pub use errno::Errno;
 pub use error::KmdError;
 pub use event::{EventReport, Events, HardwareException, MemoryFault};
@@ -32,4 +34,4 @@ pub use syscalls::{
     Fd, LinuxSyscalls, MappedFile, Mapping, MemoryFile, Protection, Reservation, Syscalls, UserPointer,
 };
 pub use topology::{GpuNode, Topology, TopologyError};
-pub use vm::{Process, Vm};
+pub use vm::{Process, ProcessLoss, Vm};

@@ -46,8 +46,8 @@ pub struct Buffer {
     len: ByteLen,
     kind: MemoryKind,
     gpu_mapped: bool,
-    /// The signal page may not be freed by call (`EPERM`); closing the driver's file frees it.
-    freed_on_close: bool,
+    /// The driver's until the process ends: the signal page.
+    is_kept: bool,
     mapping: Option<Mapping>,
     /// Dropped last: it holds the address.
     _reservation: Reservation,
@@ -96,7 +96,7 @@ impl Buffer {
             len: request.len,
             kind: request.kind,
             gpu_mapped: false,
-            freed_on_close: false,
+            is_kept: false,
             mapping: None,
             _reservation: reservation.clone(),
         };
@@ -141,9 +141,10 @@ impl Buffer {
         self.handle
     }
 
-    /// For the signal page, which the driver frees when its file is closed.
-    pub(crate) fn leave_to_close(&mut self) {
-        self.freed_on_close = true;
+    /// For the signal page: the driver uses it until the process ends and does not free it by call (`EPERM`). Dropping it
+    /// asks nothing of the driver.
+    pub(crate) fn keep_until_exit(&mut self) {
+        self.is_kept = true;
     }
 }
 
@@ -155,13 +156,14 @@ impl core::fmt::Debug for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
+        if self.is_kept {
+            return;
+        }
         let process = self.vm.process();
         if self.gpu_mapped {
             process.tear_down(&UnmapMemory { handle: self.handle, gpu_id: self.vm.node().gpu_id });
         }
         self.mapping = None;
-        if !self.freed_on_close {
-            process.tear_down(&FreeMemory { handle: self.handle });
-        }
+        process.tear_down(&FreeMemory { handle: self.handle });
     }
 }

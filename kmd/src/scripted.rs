@@ -12,6 +12,8 @@ use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 /// gpu_id of the scripted GPU.
 pub(crate) const GPU_ID: u32 = 51_234;
+/// gpu_id of a second one, for what a process has once over all of its GPUs.
+pub(crate) const OTHER_GPU_ID: u32 = 51_235;
 
 type FileAnswers = Vec<Result<Vec<u8>, Errno>>;
 
@@ -178,17 +180,17 @@ impl Syscalls for ScriptedSyscalls {
                 let mut structure: kfd_ioctl_get_process_apertures_new_args = read(argument)?;
                 if structure.num_of_nodes > 0 {
                     let (gpuvm_base, gpuvm_limit) = self.aperture;
-                    let mut entry = kfd_process_device_apertures {
+                    let mut entries = [GPU_ID, OTHER_GPU_ID].map(|gpu_id| kfd_process_device_apertures {
                         gpuvm_base,
                         gpuvm_limit,
-                        gpu_id: GPU_ID,
+                        gpu_id,
                         ..Default::default()
-                    };
+                    });
                     argument
                         .nested(structure.kfd_process_device_apertures_ptr)
-                        .write(entry.as_mut_bytes())?;
+                        .write(entries.as_mut_bytes())?;
                 }
-                structure.num_of_nodes = 1;
+                structure.num_of_nodes = 2;
                 argument.write(structure.as_mut_bytes())?;
             }
             "ALLOC" => {
@@ -208,7 +210,8 @@ impl Syscalls for ScriptedSyscalls {
                 self.step(name, format!("{name} {}", structure.handle))?;
                 let mut device = [0; 4];
                 argument.nested(structure.device_ids_array_ptr).read(&mut device)?;
-                structure.n_success = u32::from(self.maps_on_device && u32::from_ne_bytes(device) == GPU_ID);
+                let is_known = [GPU_ID, OTHER_GPU_ID].contains(&u32::from_ne_bytes(device));
+                structure.n_success = u32::from(self.maps_on_device && is_known);
                 argument.write(structure.as_mut_bytes())?;
             }
             "CREATE_EVENT" => {

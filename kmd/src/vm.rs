@@ -1,9 +1,10 @@
 //! The process's file on the driver and the address space of one GPU.
 //!
-//! Contract: hardware reference §2.2 steps 1 to 8. One [`Process`] per process and one [`Vm`] per GPU; both are
-//! shared by counting, and everything made from a [`Vm`] keeps it alive, so files close after the last buffer, event
-//! and queue. Failures while taking things down cannot be returned from `drop`: they are kept in the process and read
-//! with [`Process::take_teardown_failures`]. Set-up only: every function here enters the kernel and may block.
+//! Contract: hardware reference §2.2 steps 1 to 8. One [`Process`] per process and one [`Vm`] per GPU, which an
+//! [`Attachment`](crate::Attachment) makes once and keeps; everything made from a [`Vm`] holds it. Closing the files gives
+//! nothing back: buffers, events and queues are given back by their own calls. Failures while taking things down cannot be
+//! returned from `drop`: they are kept in the process and read with [`Process::take_teardown_failures`]. Set-up only: every
+//! function here enters the kernel and may block.
 
 use crate::errno::Errno;
 use crate::error::KmdError;
@@ -12,7 +13,8 @@ use crate::ioctl::{
 };
 use crate::syscalls::{Fd, Mapping, PAGE_BYTES, Protection, Reservation, Syscalls};
 use crate::topology::GpuNode;
-use std::sync::{Arc, Mutex, PoisonError};
+use core::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use zrt_mem::{ByteLen, GpuVa, SharedView};
 
 /// Path of the driver's file.
@@ -31,6 +33,8 @@ const MMIO_REMAP_BYTES: usize = 4096;
 /// Length from which an allocation is aligned to 2 MiB, so that the GPU's page table can use large fragments
 /// (hardware reference §2.4).
 const LARGE_ALIGNMENT: usize = 2 << 20;
+/// Failures of taking down that are kept for [`Process::take_teardown_failures`]; the oldest tell most.
+const TEARDOWN_FAILURES_MAX: usize = 64;
 
 /// This process's open file on the driver.
 pub struct Process {
@@ -38,6 +42,17 @@ pub struct Process {
     kfd: Fd,
     version: Version,
     teardown_failures: Mutex<Vec<KmdError>>,
+    loss: OnceLock<ProcessLoss>,
+}
+
+/// Why the driver serves a process no more. Nothing that the process does helps: it has to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProcessLoss {
+    /// A bad access of the GPU. The driver evicts every queue of the process, and those made later, until it ends (Linux
+    /// `kfd_evict_process_device`, and `is_evicted` in `create_queue_cpsch`).
+    PageFault,
+    /// The whole GPU was reset: memory and queues are gone.
+    Reset,
 }
 
 /// The address space of one GPU, bound to KFD.
@@ -67,7 +82,8 @@ impl Process {
                 return Err(error);
             }
         };
-        let process = Arc::new(Process { syscalls, kfd, version, teardown_failures: Mutex::new(Vec::new()) });
+        let (teardown_failures, loss) = (Mutex::new(Vec::new()), OnceLock::new());
+        let process = Arc::new(Process { syscalls, kfd, version, teardown_failures, loss });
         // From here on dropping the process closes the file.
         if version.major != 1 {
             return Err(KmdError::Version { major: version.major, minor: version.minor });
@@ -98,21 +114,53 @@ impl Process {
     /// Issues a command whose failure has nobody to be returned to.
     pub(crate) fn tear_down<C: Command>(&self, command: &C) {
         if let Err(error) = self.call(command) {
-            self.teardown_failures.lock().unwrap_or_else(PoisonError::into_inner).push(error);
+            let mut failures = self.teardown_failures.lock().unwrap_or_else(PoisonError::into_inner);
+            if failures.len() < TEARDOWN_FAILURES_MAX {
+                failures.push(error);
+            }
         }
+    }
+
+    /// Why the driver serves this process no more, as far as its events have told.
+    pub fn loss(&self) -> Option<ProcessLoss> {
+        self.loss.get().copied()
+    }
+
+    /// An error where the driver serves this process no more.
+    pub(crate) fn check_served(&self) -> Result<(), KmdError> {
+        self.loss().map_or(Ok(()), |loss| Err(KmdError::ProcessLost { loss }))
+    }
+
+    /// Notes what an event told; the first one stays.
+    pub(crate) fn note_loss(&self, loss: ProcessLoss) {
+        let _ = self.loss.set(loss);
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The driver gives back what the process still held.
+        // Gives the descriptor back, and nothing of the driver's state: that ends with the process.
         let _ = self.syscalls.close(self.kfd);
     }
 }
 
+impl fmt::Display for ProcessLoss {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            ProcessLoss::PageFault => {
+                "after a page fault the driver runs no queue of this process any more: end it and start a new one"
+            }
+            ProcessLoss::Reset => {
+                "the GPU was reset, its memory is lost, and the driver serves this process no more: end it and start a \
+                 new one"
+            }
+        })
+    }
+}
+
 impl Vm {
-    /// Opens the node's render file and binds its address space.
-    pub fn open(process: &Arc<Process>, node: &GpuNode) -> Result<Arc<Vm>, KmdError> {
+    /// Opens the node's render file and binds its address space. Nothing fails behind the binding, which cannot be undone.
+    pub(crate) fn open(process: &Arc<Process>, node: &GpuNode) -> Result<Arc<Vm>, KmdError> {
         let path = node.render_node_path();
         let opened = process.syscalls.open(&path);
         let render_node =

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use zrt_device::{Device, OpenOptions, VirtualOptions, virtual_config};
+use zrt_device::{Attachment, Device, OpenOptions, VirtualOptions, virtual_config};
 use zrt_engine::model::Model;
 use zrt_engine::oracle::Oracle;
 use zrt_engine::sampling::SamplingOptions;
@@ -140,7 +140,8 @@ pub fn checked_session_on(model: &Model, options: &SessionOptions, seed: u64) ->
         VirtualOptions { check: true, scheduler_seed: Some(seed), ..VirtualOptions::default() };
     let open = OpenOptions { virtual_device, ..OpenOptions::default() };
     let gpu: Arc<VirtualGpu> = VirtualGpu::new(virtual_config(&open)).expect("powers up");
-    let device = Device::open_over(gpu.clone(), true, &open).expect("opens");
+    let process = Attachment::over(gpu.clone()).expect("the board's one process");
+    let device = Device::open_over(&process, true, &open).expect("opens");
     let mut session =
         Session::prepare(device, model, options, &mut |_, _| {}).expect("the model becomes resident");
     for (name, va, len) in session.resident().device.allocations() {

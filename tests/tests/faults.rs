@@ -5,10 +5,11 @@
 //! (`a_share_that_is_missed_by_one_unit_is_seen` in asm/tests/sampling.rs).
 
 use std::mem::offset_of;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zerocopy::IntoBytes;
 use zrt_asm::session::{EventKind, FinishReason, TapeEntry, TapeWait};
-use zrt_device::{Device, DeviceChoice, OpenOptions, VirtualOptions};
+use zrt_device::{Attachment, Device, DeviceChoice, DeviceError, OpenOptions, VirtualOptions};
 use zrt_engine::memory_plan::AllocationId;
 use zrt_engine::model::Model;
 use zrt_engine::session::{Event, Handle, Mode, Session, SessionError, SessionOptions, Unfinished};
@@ -53,6 +54,16 @@ fn prepare(model: &Model, virtual_device: VirtualOptions) -> Session {
     let open = OpenOptions { virtual_device, ..OpenOptions::default() };
     let device = Device::open(DeviceChoice::Virtual, &open).expect("the virtual device opens");
     Session::prepare(device, model, &options(), &mut |_, _| {}).expect("the model becomes resident")
+}
+
+/// The process that a session's device is open in.
+fn process_of(session: &mut Session) -> Arc<Attachment> {
+    session.resident().device.attachment().clone()
+}
+
+/// Another device of the process: what a server opens after a session was lost.
+fn reopen(process: &Arc<Attachment>) -> Result<Device, DeviceError> {
+    Device::open_over(process, true, &OpenOptions::default())
 }
 
 /// Greedy and sampled ones; the last waits for a slot.
@@ -134,9 +145,12 @@ fn every_request_of_a_hung_session_goes_on_in_the_next_one() {
         let at = handles.iter().position(|handle| *handle == one.handle).expect("a known handle");
         assert_eq!(one.tokens[one.prompt_length..], told.tokens[at], "all that is known was told");
     }
+    // In the same process: its queue is destroyed, nothing was reset.
+    let process = process_of(&mut session);
     drop_hung(session);
-
-    let mut session = prepare(&model, VirtualOptions::default());
+    let device = reopen(&process).expect("a hang takes no more than its queue");
+    let mut session =
+        Session::prepare(device, &model, &options(), &mut |_, _| {}).expect("the model becomes resident");
     session.start().expect("starts");
     // In the place of the old handles, so that what is told goes on where it stopped.
     let mut places: Vec<Option<Handle>> = vec![None; 3];
@@ -154,6 +168,37 @@ fn every_request_of_a_hung_session_goes_on_in_the_next_one() {
     }
     assert_eq!(told.tokens, expected(&model, CONTEXT, &asked));
     assert_eq!(told.ends, [1; 3]);
+    session.close(LEAVE).expect("the device leaves");
+}
+
+/// Waves that cannot be stopped cost a reset when the session goes, and with it the process: its requests can go on in
+/// another one only, and opening says so.
+#[test]
+fn after_a_reset_no_session_opens_in_the_process() {
+    let model = model();
+    let mut session = prepare(&model, VirtualOptions::default());
+    let parts = session.mega_parts().expect("the megakernel runs");
+    parts.device.upload(parts.kernel.code(), ByteLen(0), &u32::MAX.to_le_bytes()).expect("writable");
+    let asked = asked();
+    let handles: Vec<_> = asked.iter().map(|one| one.submit(&mut session)).collect();
+    session.start().expect("starts");
+    let error = Told::new(asked.len()).run(&mut session, &handles).expect_err("no wave goes on");
+    assert!(matches!(error, SessionError::Hang { .. }), "{error}");
+    let left = session.unfinished();
+    let process = process_of(&mut session);
+    drop_hung(session);
+    let error = reopen(&process).expect_err("the process is lost").to_string();
+    assert!(
+        error.starts_with("the GPU was reset") && error.ends_with("end it and start a new one"),
+        "{error}"
+    );
+    // Another process.
+    let mut session = prepare(&model, VirtualOptions::default());
+    session.start().expect("starts");
+    let handles: Vec<_> = left.iter().map(|one| session.resubmit(one).expect("there is room")).collect();
+    let mut told = Told::new(asked.len());
+    told.run(&mut session, &handles).expect("the session runs");
+    assert_eq!(told.tokens, expected(&model, CONTEXT, &asked));
     session.close(LEAVE).expect("the device leaves");
 }
 

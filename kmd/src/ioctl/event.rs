@@ -67,7 +67,9 @@ impl Command for CreateEvent {
     fn remedy(errno: Errno) -> &'static str {
         match errno {
             Errno::ENOSPC => "the process has no event slot left; close other devices of this process",
-            Errno::EINVAL => "the process has a signal page already; open one device per process",
+            Errno::EINVAL => {
+                "the process has a signal page already; open every device over the process's one attachment"
+            }
             other => common_remedy(other),
         }
     }

@@ -83,7 +83,10 @@ fn common_remedy(errno: Errno) -> &'static str {
         Errno::ENOMEM => "out of memory; free some or ask for less",
         Errno::EPERM | Errno::EACCES => "not permitted; check the render group and the device cgroup",
         Errno::ENODEV => "the VM is not acquired or the device is gone; open it again",
-        Errno::EIO => "the device does not answer; see the kernel log",
+        Errno::EIO => {
+            "the GPU was reset or does not answer, and the driver serves this process no more: end it and start a new \
+             one (the kernel log tells more)"
+        }
         Errno::EINVAL => "the driver refused an argument; this is a bug of zrt",
         _ => "see the kernel log",
     }

@@ -100,7 +100,9 @@ impl Command for AcquireVm {
 
     fn remedy(errno: Errno) -> &'static str {
         match errno {
-            Errno::EBUSY => "this process already bound another file of the GPU; open one device per GPU",
+            Errno::EBUSY => {
+                "this process already bound another file of the GPU; open every device over the process's one attachment"
+            }
             Errno::EINVAL => "the render node does not belong to this GPU; check drm_render_minor",
             other => common_remedy(other),
         }

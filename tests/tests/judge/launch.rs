@@ -2,7 +2,7 @@
 
 use crate::case::Case;
 use std::time::{Duration, Instant};
-use zrt_device::{Buffer, Device, Finding, OpenOptions, Ticket};
+use zrt_device::{Attachment, Buffer, Device, Finding, OpenOptions, Ticket};
 use zrt_mem::{ByteLen, Heap};
 use zrt_tests::assembly::{Code, Shape, assemble, container};
 use zrt_vgpu::config::Inspection;
@@ -62,7 +62,8 @@ impl Launch {
         let inspection = Inspection { check: true, ..Inspection::default() };
         let config = Config { compute_units: case.compute_units, seed, inspection, ..Config::default() };
         let gpu = VirtualGpu::new(config).expect("powers up");
-        let mut device = Device::open_over(gpu.clone(), true, &OpenOptions::default()).expect("opens");
+        let process = Attachment::over(gpu.clone()).expect("the board's one process");
+        let mut device = Device::open_over(&process, true, &OpenOptions::default()).expect("opens");
         let kernel = device.load_kernel(&container(&shape, code)).expect("loads");
         let len = ByteLen(case.buffer_bytes);
         let buffers = ["input", "output", "flag", "other"].map(|label| {

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 use zrt_device::{
-    Buffer, Code, CodeLabel, Counters, Device, DeviceChoice, DeviceError, Finding, Heap, LaunchParameters,
-    OpenOptions, virtual_config,
+    Attachment, Buffer, Code, CodeLabel, Counters, Device, DeviceChoice, DeviceError, Finding, Heap,
+    LaunchParameters, OpenOptions, virtual_config,
 };
 use zrt_isa::resources::{ResourceError, WaveSize};
 use zrt_loader::{
@@ -260,8 +260,11 @@ pub fn run_over(
     if !matches!(choice, DeviceChoice::Auto | DeviceChoice::Virtual) {
         return Err(LaunchError::NotVirtual { choice: choice.name() });
     }
-    let mut device = Device::open_untested(gpu.clone(), true, options)
-        .map_err(|source| LaunchError::Open { choice: choice.name(), source: Box::new(source) })?;
+    let opened = Attachment::over(gpu.clone())
+        .map_err(DeviceError::from)
+        .and_then(|process| Device::open_untested(&process, true, options));
+    let mut device =
+        opened.map_err(|source| LaunchError::Open { choice: choice.name(), source: Box::new(source) })?;
     run_on(&mut device, request, Some(&gpu))
 }
 

@@ -44,6 +44,9 @@ pub(crate) fn kfd(gpu: &VirtualGpu, request: u32, pointer: UserPointer<'_>) -> R
 }
 
 fn dispatch(gpu: &VirtualGpu, number: u32, arguments: &mut Arguments<'_>) -> Result<(), Errno> {
+    if gpu.hardware().is_lost() && !requests::outlives_reset(number) {
+        return Err(Errno::EIO);
+    }
     match number {
         requests::GET_VERSION => {
             arguments.set_u32(version::MAJOR_AT, requests::KFD_VERSION_MAJOR);

@@ -1,7 +1,8 @@
 //! The virtual driver: files, requests, mappings, as the kernel would serve them.
 //!
 //! Contract: [`VirtualGpu`] is [`Syscalls`] for one process and one board. It parses raw bytes; nothing typed passes
-//! the seam. Read in this order: `requests` (numbers and offsets), `board` (the board's values), `ioctl` (bytes to
+//! the seam. The process ends when the board is dropped, or by [`VirtualGpu::replace_process`]; no close of a file ends
+//! it. Read in this order: `requests` (numbers and offsets), `board` (the board's values), `ioctl` (bytes to
 //! typed requests), `process` (the requests), `objects`, `fill`, `queues`, `events` (behaviour), `topology`, `device_files`
 //! (sysfs).
 
@@ -42,7 +43,7 @@ pub const FAULTS_PATH: &str = "/sys/kernel/debug/zrt-vgpu/faults";
 pub const FINDINGS_PATH: &str = "/sys/kernel/debug/zrt-vgpu/findings";
 /// What waves did (virtual only): a JSON object; empty with the profile off.
 pub const PROFILE_PATH: &str = "/sys/kernel/debug/zrt-vgpu/profile";
-/// What lives in the virtual driver (virtual only): empty after a clean teardown.
+/// What lives in the virtual driver (virtual only). What a process has not given back by call stays to its end.
 pub const OBJECTS_PATH: &str = "/sys/kernel/debug/zrt-vgpu/objects";
 
 /// First descriptor number: away from those of the real system, so that a mix-up is `EBADF`.
@@ -83,12 +84,6 @@ struct OpenFiles {
     next_serial: u64,
 }
 
-impl OpenFiles {
-    fn count(&self, kind: FileKind) -> usize {
-        self.by_fd.values().filter(|file| file.kind == kind).count()
-    }
-}
-
 impl VirtualGpu {
     /// Powers a board up. Fails where the system has no memory or threads for it, and with `EINVAL` where
     /// [`fill::FILL_VARIABLE`] holds no pattern.
@@ -119,6 +114,14 @@ impl VirtualGpu {
             inspection.attach(debugger);
         }
         Ok(gpu)
+    }
+
+    /// The process ends and another begins on the same board (virtual only: a real process calls `exit`). Its descriptors are
+    /// closed, its queues stopped, its events and memory gone. What of it this host process still has mapped stays readable
+    /// and means nothing to the board any more.
+    pub fn replace_process(&self) {
+        self.files().by_fd.clear();
+        self.process().release(&self.processor);
     }
 
     /// Names a range of device memory that shaders may touch, for the checking mode: once one is named, they may touch
@@ -198,7 +201,7 @@ impl VirtualGpu {
 }
 
 impl Drop for VirtualGpu {
-    /// Files that were left open are closed.
+    /// The process ends.
     fn drop(&mut self) {
         self.process().release(&self.processor);
     }
@@ -251,15 +254,8 @@ impl Syscalls for VirtualGpu {
     }
 
     fn close(&self, fd: Fd) -> Result<(), Errno> {
-        let is_last_kfd = {
-            let mut files = self.files();
-            let file = files.by_fd.remove(&fd.0).ok_or(Errno::EBADF)?;
-            file.kind == FileKind::Kfd && files.count(FileKind::Kfd) == 0
-        };
-        if is_last_kfd {
-            self.process().release(&self.processor);
-        }
-        Ok(())
+        // Nothing else: the driver's state is the process's, not the file's.
+        self.files().by_fd.remove(&fd.0).map(|_| ()).ok_or(Errno::EBADF)
     }
 
     fn ioctl(&self, fd: Fd, request: u32, argument: UserPointer<'_>) -> Result<i32, Errno> {

@@ -1,7 +1,9 @@
 //! The one client process: its VM, objects, queues and switches, and the requests on them.
 //!
 //! Contract: each method is one request on typed values, checked in the kernel's order (hardware reference §2.6,
-//! §2.8); the byte layouts are `ioctl`'s. State lives from the first open of `/dev/kfd` to the last close.
+//! §2.8); the byte layouts are `ioctl`'s. State belongs to the process's memory map and lives until the process ends:
+//! closing `/dev/kfd`, even the last descriptor of it, takes nothing down (Linux `kfd_release` only drops a reference;
+//! `kfd_process_notifier_release` is the end). After a reset of the GPU the process is served no more.
 
 use crate::command_processor::hardware::Hardware;
 use crate::command_processor::{CommandProcessor, Preemption};
@@ -24,7 +26,8 @@ pub(crate) struct Process {
     queues: Queues,
     hardware: Arc<Hardware>,
     usage: Arc<Usage>,
-    /// The render node file whose VM was acquired.
+    /// The render node file whose VM was acquired. It stays bound where its descriptor is closed: the kernel holds a
+    /// reference to the file until the process ends.
     vm: Option<FileSerial>,
     runtime_is_enabled: bool,
     /// The HDP remap page: word 0 flushes memory, word 1 registers (hardware reference §2.5). Host memory is
@@ -105,7 +108,6 @@ impl Process {
         check_gpu(gpu_id)?;
         self.objects.check_alloc(request)?;
         self.bound(Errno::ENODEV)?;
-        self.not_lost()?;
         let index = self.objects.alloc(request, [&self.queues.doorbells.file, &self.mmio])?;
         let object = self.objects.get(index).ok_or(Errno::ENOMEM)?;
         let offset = match object.domain {
@@ -173,7 +175,6 @@ impl Process {
         request.check()?;
         check_gpu(gpu_id)?;
         self.bound(Errno::ESRCH)?;
-        self.not_lost()?;
         let (id, slot_offset) = self.queues.create(&mut self.objects, processor, request)?;
         Ok((id, doorbell_mmap_offset() | slot_offset))
     }
@@ -257,11 +258,6 @@ impl Process {
         Ok(self.objects.available_vram_bytes())
     }
 
-    /// After a reset nothing can be made until the process has gone (hardware reference §8).
-    fn not_lost(&self) -> Result<(), Errno> {
-        if self.hardware.is_lost() { Err(Errno::EIO) } else { Ok(()) }
-    }
-
     /// mmap on `/dev/kfd` (hardware reference §2.5).
     pub fn map_kfd(
         &self,
@@ -313,7 +309,7 @@ impl Process {
         self.objects.map_for_client(offset, len, protection, place)
     }
 
-    /// What lives, one line each: empty after a clean teardown.
+    /// What lives, one line each: empty in a process that made nothing yet.
     pub fn describe(&self) -> String {
         let mut text = String::new();
         for (index, object) in self.objects.iter() {

@@ -104,6 +104,21 @@ numbers! {
     DEBUG_TRAP = 0x26, 32, WR;
 }
 
+/// Whether a process whose GPU was reset may still make request `number`: those about files, clocks and its own events,
+/// one of which tells of the reset. Everything else reaches for the device (hardware reference §8).
+pub(crate) const fn outlives_reset(number: u32) -> bool {
+    matches!(
+        number,
+        GET_VERSION
+            | GET_CLOCK_COUNTERS
+            | GET_PROCESS_APERTURES_NEW
+            | WAIT_EVENTS
+            | DESTROY_EVENT
+            | SET_EVENT
+            | RESET_EVENT
+    )
+}
+
 /// GET_VERSION.
 pub(crate) mod version {
     pub const MAJOR_AT: usize = 0;

@@ -120,7 +120,7 @@ impl Client {
         client
     }
 
-    /// Another process on the board.
+    /// New files of the board's process, nothing acquired by them.
     pub fn on(gpu: Arc<VirtualGpu>) -> Client {
         let path = "/sys/class/kfd/kfd/topology/nodes/1/gpu_id";
         let text = String::from_utf8(gpu.read_file(path).unwrap()).unwrap();

@@ -210,16 +210,26 @@ fn an_unknown_instruction_hangs_the_queue_and_its_end_resets_the_device() {
     let start = std::time::Instant::now();
     assert_eq!(client.destroy_queue(queue.id), Err(Errno::ETIME));
     assert!(start.elapsed().as_millis() >= 100);
-    assert_eq!(client.destroy_queue(queue.id), Err(Errno::EINVAL));
     let (result, entry) = client.wait_events(&[hardware], true, 5000).unwrap();
     // reset_type, reset_cause, memory_lost, gpu_id.
     assert_eq!((result, [0, 4, 8, 12].map(|at| get32(&entry, at))), (0, [0, 0, 1, client.gpu_id]));
     other.submit(&fence(data.va + 1024, 3));
     pause();
     assert_eq!(data.view().load_u32(1024), 2);
-    assert_eq!(client.alloc(0x10_0000_0000, 4096, RING_FLAGS), Err(Errno::EIO));
-    assert_eq!(client.create_queue(&queue.fields), Err(Errno::EIO));
-    zrt_kmd::Syscalls::close(&*client.gpu, client.kfd).unwrap();
+    // The process is served no more, not by new files either, until another takes its place.
+    let fresh = Client::on(client.gpu.clone());
+    for files in [&client, &fresh] {
+        assert_eq!(files.acquire(client.render, client.gpu_id), Err(Errno::EIO));
+        assert_eq!(files.alloc(0x10_0000_0000, 4096, RING_FLAGS), Err(Errno::EIO));
+        assert_eq!(files.map(data.handle), Err(Errno::EIO));
+        assert_eq!(files.unmap(data.handle), Err(Errno::EIO));
+        assert_eq!(files.free(data.handle), Err(Errno::EIO));
+        assert_eq!(files.create_event(0, 8, false), Err(Errno::EIO));
+        assert_eq!(files.create_queue(&queue.fields), Err(Errno::EIO));
+        assert_eq!(files.destroy_queue(other.id), Err(Errno::EIO));
+        assert_eq!(files.wait_events(&[hardware], true, 0).unwrap().0, 0, "the reset is still told");
+    }
+    client.gpu.replace_process();
     let again = Client::on(client.gpu.clone());
     again.acquire(again.render, again.gpu_id).unwrap();
     again.alloc(0x10_0000_0000, 4096, RING_FLAGS).unwrap();

@@ -1,7 +1,6 @@
 //! Dispatch, descriptors, sizes, versions, apertures, the VM, and the render node's answers.
 
 use crate::client::*;
-use std::sync::Arc;
 use zrt_kmd::syscalls::{Nested, ioctl_bytes};
 use zrt_kmd::{Errno, Fd, Protection, Syscalls, UserPointer};
 use zrt_vgpu::Config;
@@ -181,31 +180,99 @@ fn the_render_node_says_that_user_queues_are_absent() {
 }
 
 #[test]
-fn closing_releases_everything_and_happens_once() {
+fn closing_files_takes_nothing_down() {
     let client = Client::open();
+    assert_eq!(client.acquire(client.render, client.gpu_id), Ok(0), "the same file again");
+    let page = client.buffer(32_768);
+    let event = client.create_event(page.handle, 0, true).unwrap();
     let mut queue = Queue::new(&client, 4096);
     let target = client.buffer(4096);
-    client.create_event(0, 8, false).unwrap();
     queue.submit(&fence(target.va, 5));
     wait_value(target.view(), 0, 5);
-    assert!(client.text("objects").lines().count() >= 7, "{}", client.text("objects"));
-    client.gpu.close(client.kfd).unwrap();
-    assert_eq!(client.gpu.close(client.kfd), Err(Errno::EBADF));
-    client.gpu.close(client.render).unwrap();
-    assert_eq!(client.gpu.close(client.render), Err(Errno::EBADF));
-    // Mappings belong to the client until it drops them.
+    let before = client.text("objects");
+    for file in [client.kfd, client.render] {
+        client.gpu.close(file).unwrap();
+        assert_eq!(client.gpu.close(file), Err(Errno::EBADF));
+    }
+    assert_eq!(client.text("objects"), before);
+    // The queue runs on.
+    queue.submit(&fence(target.va, 6));
+    wait_value(target.view(), 0, 6);
+
+    // New files find the state of the process: VM bound, signal page set, objects, events and queues there.
+    let again = Client::on(client.gpu.clone());
+    assert_eq!(again.acquire(again.render, again.gpu_id), Err(Errno::EBUSY));
+    let place = again.gpu.reserve(32_768, 4096).unwrap();
+    let (second, offset) = again.alloc(place.address(), 32_768, RING_FLAGS).unwrap();
+    let mapped = again.gpu.map(again.render, offset, 32_768, Protection::ReadWrite, None);
+    assert_eq!(
+        mapped.err(),
+        Some(Errno::EACCES),
+        "the file whose VM was acquired maps objects, and no other"
+    );
+    assert_eq!(again.create_event(second, 0, true), Err(Errno::EINVAL));
+    assert_eq!(again.create_event(0, 0, true), Ok(event + 1));
+    assert_eq!(again.wait_events(&[event], true, 0).unwrap().0, 1);
+    again.free(second).unwrap();
+    assert_eq!(again.unmap(queue.ring.handle), Err(Errno::EBUSY));
+    queue.destroy(&again).unwrap();
+    again.release(target);
+    again.unmap(page.handle).unwrap();
+    assert_eq!(again.free(page.handle), Err(Errno::EPERM));
+}
+
+#[test]
+fn a_process_that_ends_gives_everything_back() {
+    let client = Client::open();
+    let page = client.buffer(32_768);
+    client.create_event(page.handle, 0, true).unwrap();
+    let mut queue = Queue::new(&client, 4096);
+    let target = client.buffer(4096);
+    queue.submit(&fence(target.va, 5));
+    wait_value(target.view(), 0, 5);
+    client.gpu.replace_process();
+    for file in [client.kfd, client.render] {
+        assert_eq!(client.gpu.close(file), Err(Errno::EBADF));
+    }
+    // What this host process has mapped stays readable until it drops that.
     assert_eq!(target.view().load_u32(0), 5);
     let left = client.text("objects");
     assert!(left.lines().all(|line| line.starts_with("client_mappings ")), "{left}");
-    drop((queue, target));
+    drop((queue, target, page));
     assert_eq!(client.text("objects"), "");
     let used = "/sys/class/kfd/kfd/topology/nodes/1/mem_banks/0/used_memory";
     assert_eq!(client.gpu.read_file(used), Ok(b"0\n".to_vec()));
-    // A fresh process on the same board works.
-    let again = Client::on(Arc::clone(&client.gpu));
+    // The next process binds its VM and sets its signal page.
+    let again = Client::on(client.gpu.clone());
     again.acquire(again.render, again.gpu_id).unwrap();
+    let page = again.buffer(32_768);
+    again.create_event(page.handle, 0, true).unwrap();
     let mut queue = Queue::new(&again, 4096);
     let target = again.buffer(4096);
     queue.submit(&fence(target.va, 6));
     wait_value(target.view(), 0, 6);
+}
+
+/// A page fault stops the queues of the process for good: one that is made afterwards does not run either (Linux
+/// `create_queue_cpsch` marks it evicted as the others are).
+#[test]
+fn after_a_page_fault_no_new_queue_runs() {
+    let client = Client::open();
+    let memory = client.create_event(0, 8, false).unwrap();
+    let target = client.buffer(4096);
+    let mut queue = Queue::new(&client, 4096);
+    queue.submit(&write_data(0x40_0000_0000, 1));
+    assert_eq!(client.wait_events(&[memory], true, 5000).unwrap().0, 0);
+    queue.destroy(&client).unwrap();
+    let mut next = Queue::new(&client, 4096);
+    next.submit(&fence(target.va, 1));
+    pause();
+    assert_eq!(target.view().load_u32(0), 0);
+    client.gpu.replace_process();
+    let again = Client::on(client.gpu.clone());
+    again.acquire(again.render, again.gpu_id).unwrap();
+    let target = again.buffer(4096);
+    let mut queue = Queue::new(&again, 4096);
+    queue.submit(&fence(target.va, 2));
+    wait_value(target.view(), 0, 2);
 }
