@@ -338,7 +338,7 @@ impl Device {
 
     fn wait_for_room(&mut self, dwords: usize) -> Result<(), DeviceError> {
         let deadline = Duration::from_millis(RING_ROOM_MS_MAX);
-        self.wait_until(deadline, self.queue.last_fence(), |queue| Ok(queue.has_room(dwords)?))
+        self.wait_until(deadline, self.queue.last_fence(), |queue| queue.has_room(dwords))
     }
 
     /// Spins, then sleeps, until `done` or a fault or the deadline.

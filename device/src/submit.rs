@@ -65,7 +65,8 @@ impl SubmissionQueue {
             return Err(DeviceError::EmptyGraph);
         };
         let fence_value = self.next_value();
-        self.ring.submit_graph(recorded, FenceSignal::new(self.fence.va, fence_value))?;
+        let signal = FenceSignal::new(self.fence.va, fence_value);
+        self.with_room(|ring| ring.submit_graph(recorded, signal))?;
         let (dispatches, packets) = (recorded.dispatches(), recorded.packets());
         self.submitted(Submission { fence_value, indirect_va: buffer.va.0, dispatches, packets })
     }
@@ -79,7 +80,7 @@ impl SubmissionQueue {
         writer.release_mem(&release_mem::Repr::fence(self.fence.va.0, fence_value))?;
         let len = writer.len();
         let before = self.ring.counters();
-        self.ring.submit(&all[..len])?;
+        self.with_room(|ring| ring.submit(&all[..len]))?;
         let after = self.ring.counters();
         self.submitted(Submission {
             fence_value,
@@ -97,12 +98,29 @@ impl SubmissionQueue {
     fn submitted(&mut self, submission: Submission) -> Result<u64, DeviceError> {
         let value = self.timeline.advance()?;
         assert_eq!(value, submission.fence_value, "a fence value is handed out once");
+        self.ring.note_fence(value);
         self.history[(value % HISTORY as u64) as usize] = submission;
         Ok(value)
     }
 
+    /// Submits, looking at the fence where the reported read pointer leaves no room.
+    fn with_room(
+        &mut self,
+        submit: impl Fn(&mut CommandRing) -> Result<zrt_ring::Submission, RingError>,
+    ) -> Result<(), DeviceError> {
+        match submit(&mut self.ring) {
+            Err(RingError::Full { .. }) => {
+                self.ring.fence_reached(self.timeline.completed()?);
+                submit(&mut self.ring)?
+            }
+            outcome => outcome?,
+        };
+        Ok(())
+    }
+
     /// True where `dwords` fit now.
-    pub(crate) fn has_room(&mut self, dwords: usize) -> Result<bool, RingError> {
+    pub(crate) fn has_room(&mut self, dwords: usize) -> Result<bool, DeviceError> {
+        self.ring.fence_reached(self.timeline.completed()?);
         Ok(self.ring.free_dwords()? >= dwords)
     }
 

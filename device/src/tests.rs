@@ -9,7 +9,7 @@ use zrt_kmd::{Errno, KmdError, MemoryKind, Syscalls};
 use zrt_mem::{ByteLen, GpuVa};
 use zrt_pm4::Writer;
 use zrt_vgpu::kernel::OBJECTS_PATH;
-use zrt_vgpu::{Config, VirtualGpu};
+use zrt_vgpu::{Config, FaultInjection, READ_POINTER_NEVER_DWORDS, VirtualGpu};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// For work that must finish on a loaded host.
@@ -193,6 +193,37 @@ fn a_page_of_ring_takes_thousands_of_submissions() {
     let waves = after.wave_instructions.unwrap() - before.wave_instructions.unwrap();
     // 14 instructions in the source of the kernel, all of them executed once per submission.
     assert_eq!(waves, 14 * u64::from(SUBMISSIONS));
+}
+
+/// The command processor tells its read pointer late, by more than a ring, or never: the fences tell enough.
+#[test]
+fn a_read_pointer_that_is_told_late_or_never_does_not_stall_the_ring() {
+    const SUBMISSIONS: u32 = 1000;
+    for block in [512, 2048, READ_POINTER_NEVER_DWORDS] {
+        let injection =
+            FaultInjection { read_pointer_block_dwords: Some(block), ..FaultInjection::default() };
+        let gpu = VirtualGpu::with_injection(Config::default(), injection).unwrap();
+        let process = Attachment::over(gpu).unwrap();
+        let mut device = Device::open_over(&process, true, &small_ring()).unwrap();
+        let data = device.allocate(Heap::HostVisible, ByteLen(128), "data").unwrap();
+        device.upload(&data, ByteLen(0), &[0; 128]).unwrap();
+        let (graph, _kernel, _parameters) = one_dispatch(&mut device, STEP, data.va, 1);
+        let start = Instant::now();
+        for _ in 0..SUBMISSIONS {
+            let _ = device.submit(&graph).unwrap_or_else(|error| panic!("block {block}: {error}"));
+        }
+        let last = device.submit_words(&[]).unwrap();
+        device.wait(last, PATIENCE).unwrap();
+        assert!(start.elapsed() < SECOND * 20, "block {block}: {:?}", start.elapsed());
+        let mut bytes = [0; 4];
+        device.download(&data, ByteLen(124), &mut bytes).unwrap();
+        let expected = (0..SUBMISSIONS).fold(0u32, |value, _| value.wrapping_mul(5).wrapping_add(1));
+        assert_eq!(
+            u32::from_le_bytes(bytes),
+            expected,
+            "block {block}: a submission was lost or overwritten"
+        );
+    }
 }
 
 /// A changed instruction in device memory changes the result: the code that runs is the code that lies there.

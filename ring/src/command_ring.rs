@@ -2,8 +2,9 @@
 //!
 //! Pointers count dwords in 64 bits and never wrap (hardware reference §0, fact 2); a slot is the pointer modulo the
 //! ring. free = size − (wptr − rptr), and one dword always stays free, so that wptr − rptr never reaches the size
-//! (reference §6.4). Packets may straddle the end of the ring. The device advances the read pointer lazily: a value that
-//! lags only makes the ring look fuller than it is.
+//! (reference §6.4). Packets may straddle the end of the ring. The device advances the read pointer lazily, and no source
+//! says how lazily for a queue of this kind: room is reckoned from the further one of what it tells and what reached
+//! fences prove ([`CommandRing::note_fence`], [`CommandRing::fence_reached`]).
 //!
 //! Cost: one store per dword, one full fence, one doorbell store; the read pointer is loaded only when the room known
 //! to be free does not suffice. `benches/submissions.rs` measures it.
@@ -13,6 +14,7 @@ use crate::error::RingError;
 use crate::fence::Fence;
 use crate::graph::{GRAPH_PARTS_MAX, Graph};
 use crate::publish::{NOT_A_PACKET, RingStores, SharedRing, publish};
+use crate::read_proof::ReadProof;
 use crate::watchdog::Observation;
 use core::sync::atomic::Ordering;
 use zrt_mem::{GpuVa, SharedView};
@@ -34,8 +36,9 @@ pub struct CommandRing {
     read_pointer: SharedView,
     mask: usize,
     write: u64,
-    /// The furthest read pointer seen so far.
+    /// The furthest read pointer told or proved so far.
     read: u64,
+    proof: ReadProof,
     counters: Counters,
 }
 
@@ -125,7 +128,8 @@ impl CommandRing {
         }
         let mut stores = SharedRing { ring, write_pointer, doorbell };
         stores.store_dword(write as usize & mask, NOT_A_PACKET);
-        Ok(CommandRing { stores, read_pointer, mask, write, read, counters: Counters::default() })
+        let proof = ReadProof::new(mask + 1, read);
+        Ok(CommandRing { stores, read_pointer, mask, write, read, proof, counters: Counters::default() })
     }
 
     /// Dwords that the ring takes at most at a time: one less than it has.
@@ -138,7 +142,19 @@ impl CommandRing {
         self.write
     }
 
-    /// Dwords that the device has read since the queue was made, as far as it has told.
+    /// A fence with `value` is the last packet of what was submitted last. Values are of one timeline: each is above all
+    /// before it.
+    #[inline]
+    pub fn note_fence(&mut self, value: u64) {
+        self.proof.note(value, self.write);
+    }
+
+    /// The fence of that timeline reads `value`, so the ring was read up to it at least.
+    pub fn fence_reached(&mut self, value: u64) {
+        self.read = self.read.max(self.proof.reached(value));
+    }
+
+    /// Dwords that the device has read since the queue was made, as far as it has told or fences prove.
     pub fn read_pointer(&mut self) -> Result<u64, RingError> {
         self.refresh_read_pointer()?;
         Ok(self.read)
@@ -279,15 +295,16 @@ impl CommandRing {
 
     /// The read pointer that the other side has stored, as a count since the queue was made.
     ///
-    /// How many bits of it the hardware reports, and whether it wraps with the ring, the reference does not say. It does
-    /// not matter: the true value lies less than a ring behind the write pointer, so its position in the ring tells it.
+    /// How many bits of it the hardware reports, and whether it wraps with the ring, the reference does not say. Taken as
+    /// the number that it is it never says more than was read; where it says less, fences prove the rest. Its position in
+    /// the ring would say more, and may not be used: a value that lags by more than a ring would pass for a later one.
     /// A number above the write pointer is a lie in every reading.
     fn reported_read_pointer(&self) -> Result<u64, RingError> {
         let read = self.read_pointer.load_u64_acquire(0);
         if read > self.write {
             return Err(RingError::ReadPointerAhead { read, write: self.write });
         }
-        Ok(self.write - ((self.write - read) & self.mask as u64))
+        Ok(read)
     }
 
     #[inline]

@@ -28,6 +28,7 @@ mod fence;
 mod graph;
 pub mod mock;
 mod publish;
+mod read_proof;
 pub mod token_ring;
 mod watchdog;
 

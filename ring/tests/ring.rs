@@ -154,10 +154,13 @@ fn packets_straddle_the_end_and_pointers_pass_2_to_the_32() {
             for at in 0..2000u32 {
                 let packet = marked_nop(1 + at as usize % 37, at);
                 let submission = pair.producer.submit(&packet).unwrap();
+                pair.producer.note_fence(u64::from(at) + 1);
                 straddled += u32::from(submission.start / 1024 != (submission.end - 1) / 1024);
                 let mut seen = Vec::new();
                 assert_eq!(pair.consumer.step(1, &mut |packet| seen.push(packet.to_vec())), Ok(1));
                 assert_eq!(seen, [packet]);
+                // What the shorter forms do not tell.
+                pair.producer.fence_reached(u64::from(at) + 1);
             }
             assert!(straddled > 20, "only {straddled} packets straddled the end");
             assert!(pair.producer.write_pointer() > start + 36_000);
@@ -179,6 +182,46 @@ fn a_read_pointer_that_lags_only_delays() {
         }
     }
     assert!(refused > 100);
+}
+
+/// The word in memory stays as it was, or lags by more than two rings. What is proved is room, and no more than that.
+#[test]
+fn fences_prove_what_the_read_pointer_does_not_tell() {
+    for lag in [2500, u64::MAX] {
+        let mut pair = pair(0);
+        let mut ends = Vec::new();
+        let (mut reached, mut refused) = (0, 0);
+        for at in 0..1000u32 {
+            let packet = marked_nop(1 + at as usize % 90, at);
+            loop {
+                pair.pointers[1].store_u64(0, pair.consumer.read().saturating_sub(lag));
+                match pair.producer.submit(&packet) {
+                    Ok(submission) => {
+                        ends.push(submission.end);
+                        pair.producer.note_fence(ends.len() as u64);
+                        break;
+                    }
+                    Err(error) => assert!(matches!(error, RingError::Full { .. }), "{error}"),
+                }
+                // Twice the same state of the fence: nothing is proved by it the second time.
+                refused += 1;
+                pair.producer.fence_reached(reached);
+                assert!(pair.producer.read_pointer().unwrap() <= pair.consumer.read());
+                assert_eq!(pair.consumer.step(7, &mut |_| {}), Ok(7));
+                reached = ends.iter().filter(|end| **end <= pair.consumer.read()).count() as u64;
+                pair.producer.fence_reached(reached);
+            }
+        }
+        assert!(refused > 100, "{refused}");
+        // All of it done: the latest fence is exact.
+        pair.consumer.step(usize::MAX, &mut |_| {}).unwrap();
+        pair.pointers[1].store_u64(0, 0);
+        pair.producer.fence_reached(ends.len() as u64);
+        assert_eq!(pair.producer.free_dwords(), Ok(RING_DWORDS - 1));
+        // A lie stays a lie.
+        pair.pointers[1].store_u64(0, u64::MAX);
+        assert!(matches!(pair.producer.free_dwords(), Err(RingError::ReadPointerAhead { .. })));
+    }
 }
 
 #[test]
@@ -429,8 +472,22 @@ proptest! {
         let graph = graph(1, &mut pair.consumer);
         let mut expected: VecDeque<Vec<u32>> = VecDeque::new();
         let mut fresh = true;
+        // The shorter forms tell too little after their first wrap: a fence behind every submission proves the rest.
+        let proves = form != ReportForm::Full;
+        let mut ends = Vec::new();
+        let reach = |pair: &mut Pair, ends: &[u64]| {
+            let reached = ends.iter().filter(|end| **end <= pair.consumer.read()).count();
+            pair.producer.fence_reached(reached as u64);
+            1023 - (pair.producer.write_pointer() - pair.producer.read_pointer().expect("no lie")) as usize
+        };
         for (mark, call) in (0u32..).zip(calls) {
-            let free = 1023 - (pair.producer.write_pointer() - pair.consumer.told()) as usize;
+            let free = match proves {
+                true => reach(&mut pair, &ends),
+                false => 1023 - (pair.producer.write_pointer() - pair.consumer.told()) as usize,
+            };
+            let truly_free = 1023 - (pair.producer.write_pointer() - pair.consumer.read()) as usize;
+            prop_assert!(free <= truly_free);
+            prop_assert!(truly_free < 1023 || !proves || free == 1023);
             match call {
                 Call::Packets(lengths) => {
                     let packets: Vec<_> = lengths.iter().map(|dwords| marked_nop(*dwords, mark)).collect();
@@ -438,6 +495,8 @@ proptest! {
                     let submitted = pair.producer.submit(&words);
                     if words.len() <= free {
                         let submission = submitted.expect("there is room");
+                        ends.push(submission.end);
+                        pair.producer.note_fence(ends.len() as u64);
                         prop_assert_eq!(submission.end - submission.start, words.len() as u64);
                         expected.extend(packets);
                     } else {
@@ -449,7 +508,8 @@ proptest! {
                     let submitted = pair.producer.submit_graph(&graph, signal);
                     let needed = if fresh { 20 } else { 12 };
                     if needed <= free {
-                        submitted.expect("there is room");
+                        ends.push(submitted.expect("there is room").end);
+                        pair.producer.note_fence(ends.len() as u64);
                         timeline.advance().expect("values left");
                         if fresh {
                             expected.push_back(vec![0xc006_5800]);
@@ -483,6 +543,9 @@ proptest! {
         pair.consumer.report_block = 1;
         pair.consumer.step(usize::MAX, &mut |_| {}).expect("the rest is packets");
         prop_assert_eq!(timeline.completed(), Ok(timeline.last()));
+        if proves {
+            reach(&mut pair, &ends);
+        }
         prop_assert_eq!(pair.producer.free_dwords(), Ok(1023));
     }
 }

@@ -4,6 +4,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// For [`FaultInjection::read_pointer_block_dwords`]: more than any queue ever consumes.
+pub const READ_POINTER_NEVER_DWORDS: u64 = 1 << 63;
+
 /// What the device does wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultInjection {
@@ -12,7 +15,8 @@ pub struct FaultInjection {
     /// A doorbell is heard so many microseconds after it was rung.
     pub doorbell_delay_us: u64,
     /// The read pointer in memory is brought up to date only each time that so many dwords were consumed, and not
-    /// when the ring is empty. A power of two.
+    /// when the ring is empty. A power of two; one beyond the ring's length lags by more than the ring, and
+    /// [`READ_POINTER_NEVER_DWORDS`] never tells.
     pub read_pointer_block_dwords: Option<u64>,
 }
 
