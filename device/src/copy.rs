@@ -2,7 +2,8 @@
 //!
 //! Contract: the copy kernel moves whole 16-byte units between a staging buffer in system memory and the buffer; a
 //! range that begins or ends inside a unit is read, changed and written back. Set-up only: each piece is one
-//! submission that is waited for. No submission in flight may use the bytes.
+//! submission that is waited for. No submission in flight may use the bytes. Behind a resident kernel nothing is
+//! submitted: that is an error at once.
 
 use crate::device::{Device, SETUP_DEADLINE};
 use crate::error::DeviceError;
@@ -41,6 +42,7 @@ impl CopyEngine {
         start: usize,
         bytes: &[u8],
     ) -> Result<(), DeviceError> {
+        device.check_queue_is_free(buffer)?;
         CopyEngine::with(device, |engine, device| {
             for piece in pieces(start, bytes.len()) {
                 if !piece.is_whole() {
@@ -62,6 +64,7 @@ impl CopyEngine {
         start: usize,
         bytes: &mut [u8],
     ) -> Result<(), DeviceError> {
+        device.check_queue_is_free(buffer)?;
         let len = bytes.len();
         CopyEngine::with(device, |engine, device| {
             for piece in pieces(start, len) {

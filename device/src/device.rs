@@ -59,6 +59,8 @@ pub struct Device {
     info: DeviceInfo,
     fallback: Option<String>,
     lost: bool,
+    /// The last graph that runs until it is told to end.
+    resident: Option<Ticket>,
     pace: Pace,
     space: Space,
     /// Outlives the device: on a card it is the process's, and others may be open over it.
@@ -128,6 +130,7 @@ impl Device {
             info,
             fallback: None,
             lost: false,
+            resident: None,
             pace: Pace::default(),
             space,
             attachment: attachment.clone(),
@@ -178,6 +181,9 @@ impl Device {
 
     /// Writes into a buffer: through its mapping, else by staging copies on the GPU. Blocks until the bytes are
     /// where the next submission sees them. No submission in flight may use them.
+    ///
+    /// # Errors
+    /// [`DeviceError::Occupied`] where the host does not see the buffer and a resident kernel holds the queue.
     pub fn upload(&mut self, buffer: &Buffer, offset: ByteLen, bytes: &[u8]) -> Result<(), DeviceError> {
         let start = buffer.check_range(offset, bytes.len())?;
         if !self.space.write_mapped(buffer, start, bytes) {
@@ -186,7 +192,7 @@ impl Device {
         Ok(())
     }
 
-    /// Reads from a buffer what finished submissions left there.
+    /// Reads from a buffer what finished submissions left there. Errors as [`Device::upload`].
     pub fn download(
         &mut self,
         buffer: &Buffer,
@@ -241,6 +247,24 @@ impl Device {
     /// Submits a graph: one indirect buffer, one fence, one doorbell. Waits only where the ring is full.
     pub fn submit(&mut self, graph: &Graph) -> Result<Ticket, DeviceError> {
         self.submit_with(|queue| queue.submit_graph(graph))
+    }
+
+    /// Submits a graph whose kernel runs until the host tells it by memory to end. As long as it does, whatever is submitted
+    /// behind it waits; uploads and downloads that need the queue are [`DeviceError::Occupied`].
+    pub fn submit_resident(&mut self, graph: &Graph) -> Result<Ticket, DeviceError> {
+        let ticket = self.submit(graph)?;
+        self.resident = Some(ticket);
+        Ok(ticket)
+    }
+
+    /// An error where a copy of `buffer` by the queue would stand behind a resident kernel.
+    pub(crate) fn check_queue_is_free(&self, buffer: &Buffer) -> Result<(), DeviceError> {
+        match self.resident {
+            Some(ticket) if !self.is_done(ticket) => {
+                Err(DeviceError::Occupied { label: buffer.label().into() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Submits packets as they stand, followed by a fence.

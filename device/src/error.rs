@@ -80,6 +80,15 @@ pub enum DeviceError {
         /// The buffer.
         label: String,
     },
+    /// A copy by the queue would wait for a resident kernel, which ends when it is told to.
+    #[error(
+        "the host does not see the buffer {label}, and a copy of it would wait behind the resident kernel on this queue: \
+         end that kernel first, or allocate the buffer from the heap host_visible or host"
+    )]
+    Occupied {
+        /// The buffer.
+        label: String,
+    },
     /// The command ring refused a submission.
     #[error("the command ring refused a submission: {0}")]
     Ring(#[from] RingError),

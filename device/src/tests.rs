@@ -299,6 +299,37 @@ fn a_deadline_is_honoured_and_a_hang_is_told() {
     }
 }
 
+/// On a small BAR copies go by the queue, and behind a kernel that does not end they would go nowhere.
+#[test]
+fn a_copy_behind_a_resident_kernel_is_refused_at_once() {
+    let small_bar = VirtualOptions { small_bar: true, ..VirtualOptions::default() };
+    let mut device = open(&with_virtual(small_bar));
+    let hidden = device.allocate(Heap::DeviceLocal, ByteLen(64), "hidden").unwrap();
+    let seen = device.allocate(Heap::Host, ByteLen(64), "seen").unwrap();
+    device.upload(&hidden, ByteLen(0), &[7; 64]).unwrap();
+    let (short, _kernel, _parameters) = one_dispatch(&mut device, PATTERN, seen.va, 1);
+    let (graph, _endless, _block) = one_dispatch(&mut device, ENDLESS, GpuVa(0), 1);
+    // One that has ended is in nobody's way.
+    let ticket = device.submit_resident(&short).unwrap();
+    device.wait(ticket, PATIENCE).unwrap();
+    let mut bytes = [0; 64];
+    device.download(&hidden, ByteLen(0), &mut bytes).unwrap();
+    assert_eq!(bytes, [7; 64]);
+    let _ = device.submit_resident(&graph).unwrap();
+    let start = Instant::now();
+    for error in [
+        device.upload(&hidden, ByteLen(0), &[1]).unwrap_err(),
+        device.download(&hidden, ByteLen(0), &mut bytes).unwrap_err(),
+    ] {
+        assert!(matches!(&error, DeviceError::Occupied { label } if label == "hidden"), "{error}");
+        assert!(error.to_string().contains("behind the resident kernel on this queue"), "{error}");
+    }
+    // What the host sees goes on.
+    device.upload(&seen, ByteLen(0), &[1]).unwrap();
+    device.download(&seen, ByteLen(0), &mut bytes).unwrap();
+    assert!(start.elapsed() < SECOND * 5, "{:?}", start.elapsed());
+}
+
 #[test]
 fn a_bad_packet_is_told() {
     let mut device = open(&OpenOptions::default());

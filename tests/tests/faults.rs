@@ -202,6 +202,23 @@ fn after_a_reset_no_session_opens_in_the_process() {
     session.close(LEAVE).expect("the device leaves");
 }
 
+/// On a small BAR the host reaches the weights by the queue, which the megakernel holds.
+#[test]
+fn what_the_host_does_not_see_is_out_of_reach_while_the_megakernel_runs() {
+    let model = model();
+    let mut session = prepare(&model, VirtualOptions { small_bar: true, ..VirtualOptions::default() });
+    let mut byte = [0];
+    session.resident().download(AllocationId::KvPool, 0, &mut byte).expect("nothing runs yet");
+    session.start().expect("starts");
+    let start = Instant::now();
+    let error = session.resident().download(AllocationId::KvPool, 0, &mut byte).expect_err("it runs");
+    assert!(error.to_string().contains("wait behind the resident kernel on this queue"), "{error}");
+    assert!(start.elapsed() < HANG_AFTER, "{:?}", start.elapsed());
+    let handles = [Asked::greedy([1, 261], 1).submit(&mut session)];
+    Told::new(1).run(&mut session, &handles).expect("the session runs");
+    session.close(LEAVE).expect("the device leaves");
+}
+
 /// One request is held, one parked, and the session lost: in the next one they stand still until they are let go.
 #[test]
 fn held_and_parked_requests_of_a_lost_session_stay_so() {

@@ -208,7 +208,7 @@ impl Session {
         if let Drive::Mega(mega) = &mut self.drive
             && mega.ticket.is_none()
         {
-            mega.ticket = Some(self.resident.device.submit(&mega.graph)?);
+            mega.ticket = Some(self.resident.device.submit_resident(&mega.graph)?);
             self.watch = Watch::new();
         }
         Ok(())
