@@ -77,6 +77,8 @@ impl Device {
             DeviceChoice::Kfd => Device::open_over(&Attachment::of_this_process()?, false, options),
             DeviceChoice::Auto => match Device::open(DeviceChoice::Kfd, options) {
                 Ok(device) => Ok(device),
+                // A card that this process has lost is not one that the machine lacks.
+                Err(error @ DeviceError::Kmd(KmdError::ProcessLost { .. })) => Err(error),
                 Err(error) => {
                     let mut device = Device::open_virtual(options)?;
                     device.fallback = Some(error.to_string());
