@@ -1,7 +1,11 @@
 //! How the virtual board behaves: what a user or a test may choose.
 //!
 //! Contract: plain values, read once when the board is made; the defaults are those of the captured R9700 on a host
-//! with a large BAR.
+//! with a large BAR, under the newest kernel.
+
+mod release;
+
+pub use release::{KERNEL_VARIABLE, KernelRelease, SaveAreaCheck, UnknownRelease};
 
 /// Order in which waves run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +56,8 @@ pub struct Config {
     pub vram_fill: Option<u32>,
     /// What is looked at while waves run.
     pub inspection: Inspection,
+    /// Whose rules the virtual driver plays; `None`: see [`Config::effective_kernel`].
+    pub kernel: Option<KernelRelease>,
 }
 
 impl Default for Config {
@@ -65,6 +71,7 @@ impl Default for Config {
             worker_spin_us: 100,
             vram_fill: None,
             inspection: Inspection::default(),
+            kernel: None,
         }
     }
 }
@@ -80,6 +87,11 @@ impl Config {
     /// The order in which waves really run.
     pub fn effective_scheduler(&self) -> Scheduler {
         if self.inspection.is_on() { Scheduler::Deterministic } else { self.scheduler }
+    }
+
+    /// Whose rules the driver plays: as chosen, else as [`KERNEL_VARIABLE`] says, else the newest.
+    pub fn effective_kernel(&self) -> Result<KernelRelease, UnknownRelease> {
+        self.kernel.map_or_else(KernelRelease::from_environment, Ok)
     }
 }
 

@@ -219,6 +219,11 @@ impl Mapping {
         Ok(Mapping::new(raw, len, protection, place))
     }
 
+    /// Owns a range of whole pages that was mapped just now at an address of the kernel's choice, for nobody else.
+    pub(super) fn of_new_range(raw: *mut c_void, len: usize, protection: Protection) -> Mapping {
+        Mapping::new(raw, len, protection, Place::Anywhere { len })
+    }
+
     fn new(raw: *mut c_void, len: usize, protection: Protection, place: Place) -> Mapping {
         // SAFETY: mmap succeeded, so the address is not null. The range is mapped until this `Mapping` is dropped,
         // it is page-aligned, and no Rust object lies in it: it is reached through views only. That no view is used
@@ -267,7 +272,8 @@ impl Drop for Mapping {
         let pointer = core::ptr::with_exposed_provenance_mut::<c_void>(address);
         match &self.place {
             Place::Anywhere { len } => {
-                // SAFETY: the range was mapped by `of_file` for this value alone, and views of it are no longer used.
+                // SAFETY: the range was mapped by `of_file`, or given to `of_new_range`, for this value alone, and
+                // views of it are no longer used.
                 let _ = unsafe { rustix::mm::munmap(pointer, *len) };
             }
             Place::Inside { reservation, offset, len } => {

@@ -2,19 +2,21 @@
 //!
 //! Contract: no typed shortcut past [`Syscalls`]. Implementations: [`LinuxSyscalls`] (rustix) and the virtual device,
 //! which parses the bytes by request number as the kernel does. All of `unsafe` in this crate is in the files of this
-//! module: [`pointer`] (bytes of the process by number), [`memory`] (mappings), [`file`] (model files, read-only),
-//! [`linux`] (the real system calls).
+//! module: [`pointer`] (bytes of the process by number), [`memory`] (mappings), [`process_memory`] (the process's own
+//! mappings once more), [`file`] (model files, read-only), [`linux`] (the real system calls).
 #![allow(unsafe_code)]
 
 pub mod file;
 pub mod linux;
 pub mod memory;
 pub mod pointer;
+pub mod process_memory;
 
 pub use file::MappedFile;
 pub use linux::LinuxSyscalls;
 pub use memory::{GUARD_BYTES, Mapping, MemoryFile, PAGE_BYTES, Protection, Reservation};
 pub use pointer::{Nested, UserPointer, ioctl_bytes};
+pub use process_memory::{ProcessMap, SharedRange};
 
 use crate::errno::Errno;
 

@@ -14,6 +14,7 @@ use crate::config::Config;
 use crate::counters::ShaderCounters;
 use crate::kernel::board::GPU_ID;
 use crate::kernel::events::{Events, HardwareException, MemoryException};
+use crate::kernel::user_memory::UserMemory;
 use crate::memory::{AddressSpace, Cause, Fault};
 use crate::shader::dispatch::{Dispatch, DispatchError, PacketOrigin};
 use crate::shader::engine::{DispatchTicket, ShaderEngine};
@@ -38,6 +39,7 @@ struct Counters {
 #[derive(Debug)]
 pub(crate) struct Hardware {
     memory: Arc<AddressSpace>,
+    user_memory: UserMemory,
     engine: ShaderEngine,
     events: Events,
     faults: FaultLog,
@@ -59,6 +61,7 @@ impl Hardware {
         let shader_counters = Arc::new(ShaderCounters::default());
         Ok(Hardware {
             memory: Arc::new(AddressSpace::default()),
+            user_memory: UserMemory::default(),
             engine: ShaderEngine::new(config, shader_counters.clone())?,
             events: Events::default(),
             faults: FaultLog::default(),
@@ -76,6 +79,16 @@ impl Hardware {
     /// The process's address space.
     pub fn memory(&self) -> &AddressSpace {
         &self.memory
+    }
+
+    /// The process's own pages in it.
+    pub fn user_memory(&self) -> &UserMemory {
+        &self.user_memory
+    }
+
+    /// Takes from the address space what the process has unmapped of its own pages, and gives it what is there again.
+    pub fn follow_process(&self) {
+        self.user_memory.follow(&self.memory);
     }
 
     /// The process's events.

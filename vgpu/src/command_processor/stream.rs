@@ -90,6 +90,7 @@ impl Worker<'_> {
             return Ok(());
         }
         self.hardware.count_doorbell();
+        self.hardware.follow_process();
         self.state.port.refresh(self.hardware.memory());
         let mut pointer = [0; 2];
         self.read(self.description.write_pointer_va, &mut pointer)?;

@@ -7,6 +7,10 @@
 pub const GPU_ID: u32 = 0x9D4B;
 /// Minor number of the render node (§1.2).
 pub const RENDER_MINOR: u32 = 128;
+/// Character devices of the DRM have this major number (`Documentation/admin-guide/devices.txt`).
+pub(crate) const DRM_MAJOR: u32 = 226;
+/// Name of the render node.
+pub(crate) const RENDER_NAME: &str = "renderD128";
 /// Path of the KFD character device.
 pub const KFD_PATH: &str = "/dev/kfd";
 /// Path of the render node.
@@ -44,6 +48,28 @@ pub(crate) const MEC_FIRMWARE: u32 = 3010;
 /// 3140 (ROCm issue 6155, comment 2).
 pub(crate) const OTHER_FIRMWARE: [(&str, u32); 5] =
     [("me", 2840), ("pfp", 2900), ("rlc", 0x00BE_7DA0), ("mes", 0x81), ("mes_kiq", 0x81)];
+/// `capability` without what depends on the kernel: asked of `kfd_topology.c` for GC 12.0.1 and equal to a published
+/// R9700 configuration (ROCm/rocm-systems, `gfx1201_r9700.json`, 1745068672), with the ASIC revision 1 of the same
+/// source and of rocminfo's dumps in bits 25:22. Four watch points, doorbells of type 2, SVM, trap debugging with
+/// precise ALU operations.
+pub(crate) const CAPABILITY: u32 = 0x6803_A280 | 1 << 22;
+/// `HSA_CAP_TRAP_DEBUG_PRECISE_MEMORY_OPERATIONS_SUPPORTED`.
+pub(crate) const CAPABILITY_PRECISE_MEMORY: u32 = 1 << 18;
+/// Address bits that a watch point compares (7 to 29), and dispatch information always valid (same sources: 1495).
+pub(crate) const DEBUG_PROPERTIES: u64 = 7 | 29 << 4 | 1 << 10;
+/// The published configuration's; every card has its own.
+pub(crate) const UNIQUE_ID: u64 = 7_607_916_237_085_355_008;
+/// Chosen: no public dump of gfx1201 tells it.
+pub(crate) const SDMA_FIRMWARE: u32 = 700;
+/// Of eight a kernel with MES keeps two for itself (`kfd_device.c`; the published configuration says 6).
+pub(crate) const SDMA_QUEUES_PER_ENGINE: u32 = 6;
+/// Compute queues of the kernel's scheduler (the published configuration).
+pub(crate) const CP_QUEUES: u32 = 4;
+/// Chosen: no public dump of gfx1201 tells it. Fields of the register as `gfx12` address libraries read them: 32 pipes,
+/// interleaved by 256 bytes.
+pub(crate) const GB_ADDR_CONFIG: u32 = 0x545;
+/// Dword offset of GB_ADDR_CONFIG (libdrm asks for it when it opens a device).
+pub(crate) const GB_ADDR_CONFIG_REGISTER: u32 = 0x263E;
 pub(crate) const GL2_KIB: u32 = 8192;
 pub(crate) const MALL_KIB: u32 = 65_536;
 pub(crate) const L0_KIB: u32 = 32;

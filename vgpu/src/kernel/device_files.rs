@@ -43,6 +43,7 @@ pub(crate) fn add(
         tree.add_alias(alias, DEVICE);
     }
     add_identity(tree);
+    add_nodes(tree);
     add_memory_sizes(tree, large_bar, used_bytes);
     add_ip_discovery(tree);
     // Module parameters that decide about the queues (hardware reference §3.2): user queues off by "auto".
@@ -77,6 +78,18 @@ fn add_identity(tree: &mut FileTree) {
             board::PCI_ADDRESS
         ),
     );
+}
+
+/// The folder of the device's DRM nodes: what libdrm looks for to know a DRM device, and the names in it a render node.
+fn add_nodes(tree: &mut FileTree) {
+    for (name, minor) in [("card0", 0), (board::RENDER_NAME, board::RENDER_MINOR)] {
+        let node = format!("{DEVICE}/drm/{name}");
+        tree.add(format!("{node}/dev"), format!("{}:{minor}\n", board::DRM_MAJOR));
+        tree.add(
+            format!("{node}/uevent"),
+            format!("MAJOR={}\nMINOR={minor}\nDEVNAME=dri/{name}\nDEVTYPE=drm_minor\n", board::DRM_MAJOR),
+        );
+    }
 }
 
 fn add_memory_sizes(

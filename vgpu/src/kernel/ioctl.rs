@@ -15,7 +15,7 @@ use crate::kernel::queues::{CreateRequest, UpdateRequest};
 use crate::kernel::requests::{
     self, acquire_vm, alloc, apertures, available_memory, clock_counters, create_queue, cu_mask,
     destroy_queue, event, free, map, memory_policy, request_number, request_size, runtime_enable,
-    trap_handler, update_queue, version, wait_events,
+    scratch_backing, tile_config, trap_handler, update_queue, version, wait_events,
 };
 use std::time::Duration;
 use zrt_kmd::{Errno, UserPointer};
@@ -30,12 +30,17 @@ const CU_MASK_DWORDS_MAX: usize = 1 << 16;
 /// One request on `/dev/kfd`.
 pub(crate) fn kfd(gpu: &VirtualGpu, request: u32, pointer: UserPointer<'_>) -> Result<i32, Errno> {
     let number = request_number(request);
-    let shape = requests::kfd_shape(number).ok_or(Errno::ENOTTY)?;
+    let kernel = gpu.kernel;
+    let shape =
+        requests::kfd_shape(number).filter(|_| number <= kernel.last_request()).ok_or(Errno::ENOTTY)?;
     let caller_size = request_size(request);
-    let mut arguments = Arguments::zeroed(shape.size.max(caller_size), pointer);
+    // CREATE_QUEUE is the one structure that grew between the releases.
+    let own_size = if number == requests::CREATE_QUEUE { kernel.create_queue_bytes() } else { shape.size };
+    let mut arguments = Arguments::zeroed(own_size.max(caller_size), pointer);
     if shape.copies_in {
         arguments.copy_in(caller_size)?;
     }
+    gpu.hardware().follow_process();
     let outcome = dispatch(gpu, number, &mut arguments);
     if shape.copies_out {
         arguments.copy_out(caller_size)?;
@@ -50,7 +55,7 @@ fn dispatch(gpu: &VirtualGpu, number: u32, arguments: &mut Arguments<'_>) -> Res
     match number {
         requests::GET_VERSION => {
             arguments.set_u32(version::MAJOR_AT, requests::KFD_VERSION_MAJOR);
-            arguments.set_u32(version::MINOR_AT, requests::KFD_VERSION_MINOR);
+            arguments.set_u32(version::MINOR_AT, gpu.kernel.kfd_minor());
             Ok(())
         }
         requests::GET_PROCESS_APERTURES_NEW => get_apertures(arguments),
@@ -101,6 +106,11 @@ fn dispatch(gpu: &VirtualGpu, number: u32, arguments: &mut Arguments<'_>) -> Res
         }
         // Accepted and without effect: waves never reach a trap handler here.
         requests::SET_TRAP_HANDLER => gpu.process().check_device(arguments.u32(trap_handler::GPU_ID_AT)),
+        // Accepted and without effect: since gfx9 scratch has an aperture of its own.
+        requests::SET_SCRATCH_BACKING => {
+            gpu.process().check_device(arguments.u32(scratch_backing::GPU_ID_AT))
+        }
+        requests::GET_TILE_CONFIG => get_tile_config(arguments),
         requests::AVAILABLE_MEMORY => {
             let available = gpu.process().available_vram_bytes(arguments.u32(available_memory::GPU_ID_AT))?;
             arguments.set_u64(available_memory::AVAILABLE_AT, available);
@@ -138,11 +148,34 @@ fn get_apertures(arguments: &mut Arguments<'_>) -> Result<(), Errno> {
     arguments.pointer.nested(arguments.u64(apertures::ARRAY_AT)).write(&entry)
 }
 
+/// Tables of tiling modes, which are all zero since gfx9, and the one register that still says something.
+fn get_tile_config(arguments: &mut Arguments<'_>) -> Result<(), Errno> {
+    // It needs no VM.
+    if arguments.u32(tile_config::GPU_ID_AT) != GPU_ID {
+        return Err(Errno::EINVAL);
+    }
+    arguments.set_u32(tile_config::GB_ADDR_CONFIG_AT, board::GB_ADDR_CONFIG);
+    arguments.set_u32(tile_config::BANK_COUNT_AT, 0);
+    arguments.set_u32(tile_config::RANK_COUNT_AT, 0);
+    for (table_at, count_at, count_max) in [
+        (tile_config::TILES_AT, tile_config::TILE_COUNT_AT, tile_config::TILE_COUNT_MAX),
+        (tile_config::MACRO_TILES_AT, tile_config::MACRO_TILE_COUNT_AT, tile_config::MACRO_TILE_COUNT_MAX),
+    ] {
+        let count = arguments.u32(count_at).min(count_max);
+        let table = arguments.pointer.nested(arguments.u64(table_at));
+        let written = table.write(&vec![0; count as usize * 4]);
+        arguments.set_u32(count_at, if written.is_ok() { count } else { 0 });
+        written?;
+    }
+    Ok(())
+}
+
 fn alloc_memory(gpu: &VirtualGpu, arguments: &mut Arguments<'_>) -> Result<(), Errno> {
     let request = AllocRequest {
         va: arguments.u64(alloc::VA_AT),
         size: arguments.u64(alloc::SIZE_AT),
         flags: arguments.u32(alloc::FLAGS_AT),
+        user_address: arguments.u64(alloc::USER_ADDRESS_AT),
     };
     let (handle, offset) = gpu.process().alloc(arguments.u32(alloc::GPU_ID_AT), &request)?;
     arguments.set_u64(alloc::HANDLE_AT, handle);

@@ -3,8 +3,8 @@
 //! Contract: [`VirtualGpu`] is [`Syscalls`] for one process and one board. It parses raw bytes; nothing typed passes
 //! the seam. The process ends when the board is dropped, or by [`VirtualGpu::replace_process`]; no close of a file ends
 //! it. Read in this order: `requests` (numbers and offsets), `board` (the board's values), `ioctl` (bytes to
-//! typed requests), `process` (the requests), `objects`, `fill`, `queues`, `events` (behaviour), `topology`, `device_files`
-//! (sysfs).
+//! typed requests), `process` (the requests), `objects`, `fill`, `user_memory`, `queues`, `events` (behaviour),
+//! `topology`, `device_files` (sysfs).
 
 mod arguments;
 pub mod board;
@@ -19,13 +19,13 @@ mod queues;
 mod render_node;
 mod requests;
 mod topology;
+pub(crate) mod user_memory;
 
 use crate::check::debug::Debugger;
 use crate::command_processor::CommandProcessor;
 use crate::command_processor::hardware::Hardware;
 use crate::command_processor::injection::FaultInjection;
-use crate::config::{Config, Inspection};
-use crate::kernel::arguments::Arguments;
+use crate::config::{Config, Inspection, KernelRelease};
 use crate::kernel::events::Events;
 use crate::kernel::files::FileTree;
 use crate::kernel::objects::Usage;
@@ -43,6 +43,8 @@ pub const FAULTS_PATH: &str = "/sys/kernel/debug/zrt-vgpu/faults";
 pub const FINDINGS_PATH: &str = "/sys/kernel/debug/zrt-vgpu/findings";
 /// What waves did (virtual only): a JSON object; empty with the profile off.
 pub const PROFILE_PATH: &str = "/sys/kernel/debug/zrt-vgpu/profile";
+/// Whose rules the virtual driver plays (virtual only): the name of a [`KernelRelease`].
+pub const KERNEL_PATH: &str = "/sys/kernel/debug/zrt-vgpu/kernel";
 /// What lives in the virtual driver (virtual only). What a process has not given back by call stays to its end.
 pub const OBJECTS_PATH: &str = "/sys/kernel/debug/zrt-vgpu/objects";
 
@@ -54,6 +56,7 @@ const FILES_MAX: usize = 1024;
 /// The virtual R9700 behind the kernel's interface.
 pub struct VirtualGpu {
     large_bar: bool,
+    kernel: KernelRelease,
     tree: FileTree,
     files: Mutex<OpenFiles>,
     process: Arc<Mutex<Process>>,
@@ -86,7 +89,7 @@ struct OpenFiles {
 
 impl VirtualGpu {
     /// Powers a board up. Fails where the system has no memory or threads for it, and with `EINVAL` where
-    /// [`fill::FILL_VARIABLE`] holds no pattern.
+    /// [`fill::FILL_VARIABLE`] holds no pattern or [`Config::effective_kernel`] knows no such release.
     pub fn new(config: Config) -> Result<Arc<VirtualGpu>, Errno> {
         VirtualGpu::with_injection(config, FaultInjection::default())
     }
@@ -94,16 +97,17 @@ impl VirtualGpu {
     /// Powers a board up that misbehaves as told.
     pub fn with_injection(config: Config, injection: FaultInjection) -> Result<Arc<VirtualGpu>, Errno> {
         let large_bar = config.large_bar;
+        let kernel = config.effective_kernel().map_err(|_| Errno::EINVAL)?;
         let hardware = Arc::new(Hardware::new(&config, injection)?);
         let usage = Arc::new(Usage::default());
         let fill = fill::pattern(config.vram_fill)?;
-        let process = Process::new(hardware.clone(), usage.clone(), large_bar, fill)?;
+        let process = Process::new(hardware.clone(), usage.clone(), large_bar, fill, kernel)?;
         let process = Arc::new(Mutex::new(process));
         let mut tree = FileTree::default();
-        add_files(&mut tree, large_bar, &hardware, &usage, &process);
+        add_files(&mut tree, large_bar, kernel, &hardware, &usage, &process);
         let processor = CommandProcessor::start(hardware.clone())?;
         let files = Mutex::new(OpenFiles { by_fd: BTreeMap::new(), next_fd: FIRST_FD, next_serial: 1 });
-        Ok(Arc::new(VirtualGpu { large_bar, tree, files, process, usage, hardware, processor }))
+        Ok(Arc::new(VirtualGpu { large_bar, kernel, tree, files, process, usage, hardware, processor }))
     }
 
     /// Powers a board up with a debugger attached: see [`debug`](crate::check::debug).
@@ -182,6 +186,7 @@ impl VirtualGpu {
             vram_used_bytes,
             gtt_used_bytes,
             large_bar: self.large_bar,
+            kernel: self.kernel,
             gpu_clock: self.hardware.gpu_clock(),
             last_fault_va: last_fault.map_or(0, |fault| fault.page_va()),
             last_fault_status: u32::from(last_fault.is_some()),
@@ -191,12 +196,7 @@ impl VirtualGpu {
 
     /// One request on the render node.
     fn render_ioctl(&self, request: u32, pointer: UserPointer<'_>) -> Result<i32, Errno> {
-        render_node::check_request(request)?;
-        let caller_size = requests::request_size(request);
-        let mut arguments = Arguments::zeroed(caller_size.max(requests::drm::AMDGPU_INFO_BYTES), pointer);
-        arguments.copy_in(caller_size)?;
-        render_node::info(&arguments, &self.render_facts())?;
-        Ok(0)
+        render_node::answer(request, pointer, &self.render_facts()).map(|()| 0)
     }
 }
 
@@ -210,14 +210,16 @@ impl Drop for VirtualGpu {
 fn add_files(
     tree: &mut FileTree,
     large_bar: bool,
+    kernel: KernelRelease,
     hardware: &Arc<Hardware>,
     usage: &Arc<Usage>,
     process: &Arc<Mutex<Process>>,
 ) {
     let of_topology = usage.clone();
-    topology::add(tree, large_bar, move || of_topology.bytes().0);
+    topology::add(tree, large_bar, kernel, move || of_topology.bytes().0);
     let of_device = usage.clone();
     device_files::add(tree, large_bar, move || of_device.bytes());
+    tree.add(KERNEL_PATH, format!("{kernel}\n"));
     let counted = hardware.clone();
     tree.add_made(COUNTERS_PATH, move || counted.counters_text());
     let faulted = hardware.clone();

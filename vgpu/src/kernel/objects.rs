@@ -5,9 +5,11 @@
 //! the path of a token.
 
 use crate::check::memory::MemoryType;
+use crate::config::KernelRelease;
 use crate::kernel::board::{self, PAGE_BYTES, page_align};
 use crate::kernel::fill::Fill;
 use crate::kernel::requests::alloc;
+use crate::kernel::user_memory::UserMemory;
 use crate::memory::{AddressSpace, Backing, Rights};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,6 +28,8 @@ pub(crate) const OBJECTS_MAX: usize = 1 << 16;
 pub(crate) enum Domain {
     Vram,
     Gtt,
+    /// Pages of the process: see [`UserMemory`].
+    User,
     Doorbell,
     MmioRemap,
 }
@@ -36,6 +40,8 @@ pub(crate) struct AllocRequest {
     pub va: u64,
     pub size: u64,
     pub flags: u32,
+    /// Where the pages of a USERPTR object are.
+    pub user_address: u64,
 }
 
 /// Bytes in use, shared with the files that report them.
@@ -59,11 +65,16 @@ pub(crate) struct MemoryObject {
     /// Queues that name it: it cannot be unmapped meanwhile.
     pub queue_users: u32,
     pub is_mapped: bool,
-    file: Arc<MemoryFile>,
-    /// The device's own view of the bytes.
-    mapping: Arc<Mapping>,
-    /// What VRAM holds before it is written.
-    fill: Option<Arc<Fill>>,
+    store: Store,
+}
+
+/// Where an object's bytes are.
+#[derive(Debug)]
+enum Store {
+    /// A file of the device's, with its own view of it and what VRAM holds before it is written.
+    File { file: Arc<MemoryFile>, mapping: Arc<Mapping>, fill: Option<Arc<Fill>> },
+    /// The process's memory at an address.
+    Process { address: u64 },
 }
 
 /// All buffer objects of the process.
@@ -74,6 +85,7 @@ pub(crate) struct Objects {
     usage: Arc<Usage>,
     large_bar: bool,
     vram_fill: u32,
+    kernel: KernelRelease,
 }
 
 /// Counts one CPU mapping for as long as it lives.
@@ -119,15 +131,18 @@ impl Usage {
         match domain {
             Domain::Vram => Some((&self.vram, board::VRAM_BYTES)),
             Domain::Gtt => Some((&self.gtt, board::GTT_BYTES)),
-            Domain::Doorbell | Domain::MmioRemap => None,
+            Domain::User | Domain::Doorbell | Domain::MmioRemap => None,
         }
     }
 }
 
 impl MemoryObject {
-    /// The device's own mapping, to keep.
-    pub fn mapping(&self) -> &Arc<Mapping> {
-        &self.mapping
+    /// The device's own mapping, to keep; the process's memory has none that lasts.
+    pub fn mapping(&self) -> Option<&Arc<Mapping>> {
+        match &self.store {
+            Store::File { mapping, .. } => Some(mapping),
+            Store::Process { .. } => None,
+        }
     }
 
     fn rights(&self) -> Rights {
@@ -141,28 +156,29 @@ impl MemoryObject {
         rights
     }
 
-    /// What GL2 makes of it: of what the kernels do that are known, the strictest (hardware reference §6.3). VRAM is UC
-    /// where UNCACHED asks for it; COHERENT alone is not enough for the later ones. System memory is NC whatever is
-    /// asked for: the earlier ones work around a fault of the hardware so.
-    fn memory_type(&self) -> MemoryType {
+    /// What GL2 makes of it (hardware reference §6.3). VRAM is UC where the kernel that is played makes it so. System
+    /// memory is NC whatever is asked for, as the strictest of the kernels has it: later ones map it UC with UNCACHED.
+    fn memory_type(&self, kernel: KernelRelease) -> MemoryType {
         let is_local = self.domain == Domain::Vram;
-        MemoryType { is_local, is_uncached: is_local && self.flags & alloc::FLAG_UNCACHED != 0 }
+        MemoryType { is_local, is_uncached: is_local && self.flags & kernel.uncached_vram_flags() != 0 }
     }
 
-    /// VRAM that is not PUBLIC has no CPU mapping; doorbells and MMIO are mapped through `/dev/kfd`.
+    /// VRAM can be mapped with and without PUBLIC, since "drm/amdkfd: Allow CPU access for all VRAM BOs" (July 2021).
+    /// On a small BAR too: what lies outside the window is moved into it at the first touch
+    /// (`amdgpu_bo_fault_reserve_notify`). The move is not modelled, nor the SIGBUS where it cannot be made. Doorbells
+    /// and MMIO are mapped through `/dev/kfd`.
     fn is_cpu_visible(&self) -> bool {
         match self.domain {
-            Domain::Vram => self.flags & alloc::FLAG_PUBLIC != 0,
-            Domain::Gtt => true,
-            Domain::Doorbell | Domain::MmioRemap => false,
+            Domain::Vram | Domain::Gtt => true,
+            Domain::User | Domain::Doorbell | Domain::MmioRemap => false,
         }
     }
 }
 
 impl Objects {
-    pub fn new(usage: Arc<Usage>, large_bar: bool, vram_fill: u32) -> Objects {
+    pub fn new(usage: Arc<Usage>, large_bar: bool, vram_fill: u32, kernel: KernelRelease) -> Objects {
         let by_index = BTreeMap::new();
-        Objects { by_index, next_mmap_offset: MMAP_OFFSET_FIRST, usage, large_bar, vram_fill }
+        Objects { by_index, next_mmap_offset: MMAP_OFFSET_FIRST, usage, large_bar, vram_fill, kernel }
     }
 
     /// VRAM that could still be allocated, in whole pages.
@@ -200,17 +216,28 @@ impl Objects {
         let index =
             (0..OBJECTS_MAX as u32).find(|index| !self.by_index.contains_key(index)).ok_or(Errno::ENOMEM)?;
         let file = match domain {
-            Domain::Doorbell => files[0].clone(),
-            Domain::MmioRemap => files[1].clone(),
+            Domain::User => None,
+            Domain::Doorbell => Some(files[0].clone()),
+            Domain::MmioRemap => Some(files[1].clone()),
             Domain::Vram | Domain::Gtt => {
                 // The host has no descriptor or memory for it: what the kernel would call out of memory.
                 let file = MemoryFile::new("zrt-vgpu-object", size as usize).map_err(|_| Errno::ENOMEM)?;
-                Arc::new(file)
+                Some(Arc::new(file))
             }
         };
-        let mapping = file.map(0, size as usize, Protection::ReadWrite, None).map_err(|_| Errno::ENOMEM)?;
-        let mapping = Arc::new(mapping);
-        let fill = (domain == Domain::Vram).then(|| Arc::new(Fill::new(self.vram_fill, mapping.clone())));
+        let store = match file {
+            Some(file) => {
+                let mapping = file.map(0, size as usize, Protection::ReadWrite, None);
+                let mapping = Arc::new(mapping.map_err(|_| Errno::ENOMEM)?);
+                let is_local = domain == Domain::Vram;
+                let fill = is_local.then(|| Arc::new(Fill::new(self.vram_fill, mapping.clone())));
+                Store::File { file, mapping, fill }
+            }
+            None => {
+                UserMemory::check(request.user_address, size)?;
+                Store::Process { address: request.user_address }
+            }
+        };
         if let Some((used, limit)) = self.usage.of(domain) {
             // The process lock is held, so nobody else adds meanwhile.
             if used.load(Ordering::Relaxed) + size > limit {
@@ -228,9 +255,7 @@ impl Objects {
             mmap_offset,
             queue_users: 0,
             is_mapped: false,
-            file,
-            mapping,
-            fill,
+            store,
         };
         self.by_index.insert(index, object);
         Ok(index)
@@ -255,7 +280,7 @@ impl Objects {
     }
 
     /// Maps an object at its address into the GPU's address space.
-    pub fn map(&mut self, index: u32, space: &AddressSpace) -> Result<(), Errno> {
+    pub fn map(&mut self, index: u32, space: &AddressSpace, user: &UserMemory) -> Result<(), Errno> {
         let object = self.by_index.get_mut(&index).ok_or(Errno::ENOMEM)?;
         let last = object.va.checked_add(object.size - 1).ok_or(Errno::EINVAL)?;
         if object.is_mapped
@@ -265,15 +290,16 @@ impl Objects {
         {
             return Err(Errno::EINVAL);
         }
-        let (va, len) = (GpuVa(object.va), ByteLen(object.size));
-        let backing = Backing {
-            rights: object.rights(),
-            memory_type: object.memory_type(),
-            mapping: object.mapping.clone(),
-            fill: object.fill.clone(),
-        };
+        let (va, len, rights) = (GpuVa(object.va), ByteLen(object.size), object.rights());
         // Overlap with another object's mapping is refused by the page table.
-        space.map_backing(va, len, backing).map_err(|_| Errno::EINVAL)?;
+        match &object.store {
+            Store::File { mapping, fill, .. } => {
+                let memory_type = object.memory_type(self.kernel);
+                let backing = Backing { rights, memory_type, mapping: mapping.clone(), fill: fill.clone() };
+                space.map_backing(va, len, backing).map_err(|_| Errno::EINVAL)?;
+            }
+            Store::Process { address } => user.map(space, va, rights, *address, len.0)?,
+        }
         object.is_mapped = true;
         Ok(())
     }
@@ -285,7 +311,7 @@ impl Objects {
     }
 
     /// Takes an object out of the GPU's address space.
-    pub fn unmap(&mut self, index: u32, space: &AddressSpace) -> Result<(), Errno> {
+    pub fn unmap(&mut self, index: u32, space: &AddressSpace, user: &UserMemory) -> Result<(), Errno> {
         let object = self.by_index.get_mut(&index).ok_or(Errno::ENOMEM)?;
         if !object.is_mapped {
             return Err(Errno::EINVAL);
@@ -293,7 +319,12 @@ impl Objects {
         if object.queue_users > 0 {
             return Err(Errno::EBUSY);
         }
-        space.unmap(GpuVa(object.va), ByteLen(object.size)).map_err(|_| Errno::EINVAL)?;
+        match &object.store {
+            Store::File { .. } => {
+                space.unmap(GpuVa(object.va), ByteLen(object.size)).map_err(|_| Errno::EINVAL)?;
+            }
+            Store::Process { .. } => user.unmap(space, GpuVa(object.va)),
+        }
         object.is_mapped = false;
         Ok(())
     }
@@ -322,25 +353,26 @@ impl Objects {
     ) -> Result<Mapping, Errno> {
         let object =
             self.by_index.values().find(|object| object.mmap_offset == offset).ok_or(Errno::EINVAL)?;
+        let Store::File { file, fill, .. } = &object.store else { return Err(Errno::EPERM) };
         if !object.is_cpu_visible() {
             return Err(Errno::EPERM);
         }
         if len == 0 || page_align(len as u64) > object.size {
             return Err(Errno::EINVAL);
         }
-        if let Some(fill) = &object.fill {
+        if let Some(fill) = fill {
             fill.ensure();
         }
-        self.usage.map_for_client(&object.file, len, protection, place)
+        self.usage.map_for_client(file, len, protection, place)
     }
 
     /// Unmaps and frees everything, as the end of the process does.
-    pub fn release_all(&mut self, space: &AddressSpace) {
+    pub fn release_all(&mut self, space: &AddressSpace, user: &UserMemory) {
         let indices: Vec<u32> = self.by_index.keys().copied().collect();
         for index in indices {
             self.add_queue_user(index, i32::MIN);
             // "Not mapped" is the only way this fails, and then there is nothing to undo.
-            let _ = self.unmap(index, space);
+            let _ = self.unmap(index, space, user);
             self.remove(index);
         }
     }
@@ -360,9 +392,11 @@ fn domain_of(request: &AllocRequest) -> Result<Domain, Errno> {
         return Ok(Domain::Gtt);
     }
     if flags & alloc::FLAG_USERPTR != 0 {
-        // Pages of the process would have to be read outside of any mapping that this device owns; a null or
-        // unaligned address is EINVAL in the kernel too.
-        return Err(Errno::EINVAL);
+        return if request.user_address == 0 || request.user_address % PAGE_BYTES != 0 {
+            Err(Errno::EINVAL)
+        } else {
+            Ok(Domain::User)
+        };
     }
     if flags & alloc::FLAG_DOORBELL != 0 {
         return if request.size == board::DOORBELL_SLICE_BYTES {

@@ -5,8 +5,10 @@
 //! closing `/dev/kfd`, even the last descriptor of it, takes nothing down (Linux `kfd_release` only drops a reference;
 //! `kfd_process_notifier_release` is the end). After a reset of the GPU the process is served no more.
 
+use crate::command_processor::faults::FaultKind;
 use crate::command_processor::hardware::Hardware;
 use crate::command_processor::{CommandProcessor, Preemption};
+use crate::config::KernelRelease;
 use crate::kernel::board::{self, GPU_ID};
 use crate::kernel::objects::{AllocRequest, Domain, Objects, Usage};
 use crate::kernel::queues::{CreateRequest, Queues, UpdateRequest};
@@ -69,10 +71,11 @@ impl Process {
         usage: Arc<Usage>,
         large_bar: bool,
         vram_fill: u32,
+        kernel: KernelRelease,
     ) -> Result<Process, Errno> {
         Ok(Process {
-            objects: Objects::new(usage.clone(), large_bar, vram_fill),
-            queues: Queues::new()?,
+            objects: Objects::new(usage.clone(), large_bar, vram_fill, kernel),
+            queues: Queues::new(kernel)?,
             hardware,
             usage,
             vm: None,
@@ -108,12 +111,21 @@ impl Process {
         check_gpu(gpu_id)?;
         self.objects.check_alloc(request)?;
         self.bound(Errno::ENODEV)?;
-        let index = self.objects.alloc(request, [&self.queues.doorbells.file, &self.mmio])?;
+        let made = self.objects.alloc(request, [&self.queues.doorbells.file, &self.mmio]);
+        if made == Err(Errno::ENOTSUPP) {
+            let text = format!(
+                "USERPTR at {:#x} : only memory mapped shared can be lent here",
+                request.user_address
+            );
+            self.hardware.record(FaultKind::UnmodelledRequest, None, None, text);
+            return Err(Errno::EINVAL);
+        }
+        let index = made?;
         let object = self.objects.get(index).ok_or(Errno::ENOMEM)?;
         let offset = match object.domain {
             Domain::MmioRemap => mmap_offset::TYPE_MMIO << mmap_offset::TYPE_SHIFT | kfd_gpu_bits(),
             Domain::Doorbell => doorbell_mmap_offset(),
-            Domain::Vram | Domain::Gtt => object.mmap_offset,
+            Domain::Vram | Domain::Gtt | Domain::User => object.mmap_offset,
         };
         Ok((u64::from(GPU_ID) << 32 | u64::from(index), offset))
     }
@@ -131,7 +143,7 @@ impl Process {
     /// MAP_MEMORY_TO_GPU on the devices of the list from `success_count` on; counts each success in.
     pub fn map(&mut self, request: &mut MapRequest, devices: &[u32]) -> Result<(), Errno> {
         self.for_devices(request, devices, |process, index| {
-            process.objects.map(index, process.hardware.memory())
+            process.objects.map(index, process.hardware.memory(), process.hardware.user_memory())
         })
     }
 
@@ -143,7 +155,7 @@ impl Process {
             {
                 inspection.forget(va, len, process.hardware.memory());
             }
-            process.objects.unmap(index, process.hardware.memory())
+            process.objects.unmap(index, process.hardware.memory(), process.hardware.user_memory())
         })
     }
 
@@ -209,7 +221,8 @@ impl Process {
         if object.domain != Domain::Gtt {
             return Err(Errno::EINVAL);
         }
-        self.hardware.events().set_page(object.mapping().clone(), Some(handle))
+        let mapping = object.mapping().ok_or(Errno::EINVAL)?;
+        self.hardware.events().set_page(mapping.clone(), Some(handle))
     }
 
     /// Gives the process a signal page of the kernel's where it has none yet.
@@ -337,7 +350,7 @@ impl Process {
     pub fn release(&mut self, processor: &CommandProcessor) {
         self.queues.release_all(&mut self.objects, processor);
         self.hardware.events().release_all();
-        self.objects.release_all(self.hardware.memory());
+        self.objects.release_all(self.hardware.memory(), self.hardware.user_memory());
         self.kernel_event_page = None;
         self.vm = None;
         self.runtime_is_enabled = false;

@@ -1,12 +1,13 @@
 //! Queues as the kernel sees them: the checks of CREATE and UPDATE, buffers held, doorbell slots.
 //!
-//! Contract: checks, order and errors of hardware reference §2.6 and §2.8. A queue that was created is handed to the
-//! command processor; the objects that it names stay mapped until it is destroyed.
+//! Contract: checks, order and errors of hardware reference §2.6 and §2.8, as far as the kernel that is played makes
+//! them ([`KernelRelease`]). A queue that was created is handed to the command processor; from 6.12 on the objects
+//! that it names stay mapped until it is destroyed.
 
 use crate::command_processor::{CommandProcessor, HardwareQueue, Preemption, QueueDescription};
+use crate::config::{KernelRelease, SaveAreaCheck};
 use crate::kernel::board::{self, PAGE_BYTES};
 use crate::kernel::objects::Objects;
-use crate::kernel::requests::alloc;
 use crate::kernel::requests::create_queue::{TYPE_COMPUTE, TYPE_LAST};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,13 +60,15 @@ struct Queue {
     slot: usize,
     /// Objects that it keeps mapped.
     objects: Vec<u32>,
-    ring_object: u32,
+    /// The ring's among them.
+    ring_object: Option<u32>,
 }
 
 /// All queues of the process.
 #[derive(Debug)]
 pub(crate) struct Queues {
     by_id: BTreeMap<u32, Queue>,
+    kernel: KernelRelease,
     pub doorbells: Doorbells,
 }
 
@@ -140,6 +143,15 @@ fn exact_object(objects: &Objects, address: u64, len: u64) -> Result<u32, Errno>
     }
 }
 
+/// The object mapped at `address`, a page long: what MES wants of the write pointer in every release.
+fn page_object(objects: &Objects, address: u64) -> Result<u32, Errno> {
+    let index = objects.mapped_at(address).ok_or(Errno::EINVAL)?;
+    match objects.get(index) {
+        Some(object) if object.size == PAGE_BYTES => Ok(index),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
 /// The ring's object: it starts at the ring and has exactly its size.
 fn ring_object(objects: &Objects, base: u64, bytes: u32) -> Result<u32, Errno> {
     if base % PAGE_BYTES != 0 {
@@ -148,14 +160,22 @@ fn ring_object(objects: &Objects, base: u64, bytes: u32) -> Result<u32, Errno> {
     exact_object(objects, base, bytes as u64)
 }
 
-/// Objects of the queue's buffers, in the kernel's order of checks.
-fn acquire_buffers(objects: &Objects, request: &CreateRequest) -> Result<Vec<u32>, Errno> {
+/// Objects that the kernel holds for the queue, the ring's third, in the order of its checks; none before 6.12.
+fn acquire_buffers(
+    objects: &Objects,
+    request: &CreateRequest,
+    kernel: KernelRelease,
+) -> Result<Vec<u32>, Errno> {
     // The hardware has no bits for the rest of these addresses (§6.4: any 8-byte aligned location).
     if request.write_pointer % 8 != 0 || request.read_pointer % 8 != 0 {
         return Err(Errno::EINVAL);
     }
+    let write_pointer = page_object(objects, request.write_pointer)?;
+    if !kernel.validates_queue_buffers() {
+        return Ok(Vec::new());
+    }
     let mut held = vec![
-        exact_object(objects, request.write_pointer, PAGE_BYTES)?,
+        write_pointer,
         exact_object(objects, request.read_pointer, PAGE_BYTES)?,
         ring_object(objects, request.ring_base, request.ring_bytes)?,
     ];
@@ -165,7 +185,12 @@ fn acquire_buffers(objects: &Objects, request: &CreateRequest) -> Result<Vec<u32
         }
         held.push(exact_object(objects, request.eop_address, board::EOP_BYTES)?);
     }
-    if request.ctl_stack_bytes != board::CTL_STACK_BYTES || request.cwsr_bytes < board::CWSR_BYTES {
+    let is_refused = match kernel.save_area_check() {
+        SaveAreaCheck::Unchecked => false,
+        SaveAreaCheck::Exact => request.cwsr_bytes != board::CWSR_BYTES,
+        SaveAreaCheck::AtLeast => request.cwsr_bytes < board::CWSR_BYTES,
+    };
+    if request.ctl_stack_bytes != board::CTL_STACK_BYTES || is_refused {
         return Err(Errno::EINVAL);
     }
     held.push(exact_object(objects, request.cwsr_address, board::cwsr_buffer_bytes(request.cwsr_bytes))?);
@@ -173,8 +198,8 @@ fn acquire_buffers(objects: &Objects, request: &CreateRequest) -> Result<Vec<u32
 }
 
 impl Queues {
-    pub fn new() -> Result<Queues, Errno> {
-        Ok(Queues { by_id: BTreeMap::new(), doorbells: Doorbells::new()? })
+    pub fn new(kernel: KernelRelease) -> Result<Queues, Errno> {
+        Ok(Queues { by_id: BTreeMap::new(), kernel, doorbells: Doorbells::new()? })
     }
 
     pub fn is_empty(&self) -> bool {
@@ -196,13 +221,10 @@ impl Queues {
         processor: &CommandProcessor,
         request: &CreateRequest,
     ) -> Result<(u32, u64), Errno> {
-        let held = acquire_buffers(objects, request)?;
-        let ring_object = held[2];
+        let held = acquire_buffers(objects, request, self.kernel)?;
+        let ring_object = held.get(2).copied();
         if self.by_id.len() >= board::QUEUES_MAX {
             return Err(Errno::ENOSPC);
-        }
-        if objects.get(ring_object).is_some_and(|object| object.flags & alloc::FLAG_AQL_QUEUE_MEM != 0) {
-            return Err(Errno::EINVAL);
         }
         let id =
             (0..=board::QUEUES_MAX as u32).find(|id| !self.by_id.contains_key(id)).ok_or(Errno::ENOSPC)?;
@@ -231,15 +253,18 @@ impl Queues {
     /// Changes ring, percentage or priority after [`UpdateRequest::check`].
     pub fn update(&mut self, objects: &mut Objects, request: &UpdateRequest) -> Result<(), Errno> {
         let queue = self.by_id.get_mut(&request.queue_id).ok_or(Errno::EFAULT)?;
-        if request.ring_base != 0 && request.ring_bytes != 0 {
+        if request.ring_base != 0
+            && request.ring_bytes != 0
+            && let Some(old) = queue.ring_object
+        {
             let ring = ring_object(objects, request.ring_base, request.ring_bytes)?;
-            if ring != queue.ring_object {
+            if ring != old {
                 objects.add_queue_user(ring, 1);
-                objects.add_queue_user(queue.ring_object, -1);
-                for held in queue.objects.iter_mut().filter(|held| **held == queue.ring_object) {
+                objects.add_queue_user(old, -1);
+                for held in queue.objects.iter_mut().filter(|held| **held == old) {
                     *held = ring;
                 }
-                queue.ring_object = ring;
+                queue.ring_object = Some(ring);
             }
         }
         queue.hardware.update(request.ring_base, request.ring_bytes, request.percentage & 0xFF != 0);

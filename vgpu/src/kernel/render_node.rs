@@ -1,12 +1,22 @@
-//! The render node's requests: the AMDGPU_INFO subset, and refusal of user queues.
+//! The render node's requests: the driver's version, the AMDGPU_INFO subset, and refusal of user queues.
 //!
-//! Contract: DRM dispatch rules: another magic is `ENOTTY`, an unknown number `EINVAL`. Structures by byte offset
-//! (`amdgpu_drm.h`); the answer is cut to the caller's size as snprintf would.
+//! Contract: DRM dispatch rules (`drm_ioctl.c`): another magic is `ENOTTY`, an unknown number `EINVAL`, a request of
+//! the DRM core that render nodes may not make `EACCES`. Structures by byte offset (`drm.h`, `amdgpu_drm.h`); an
+//! answer is cut to the caller's size as snprintf would.
 
+use crate::config::KernelRelease;
 use crate::kernel::arguments::{Arguments, store_u32, store_u64};
 use crate::kernel::board;
-use crate::kernel::requests::{drm, request_magic, request_number};
-use zrt_kmd::Errno;
+use crate::kernel::requests::{drm, request_magic, request_number, request_size};
+use zrt_kmd::{Errno, UserPointer};
+
+/// Registers of one READ_MMR_REG (`amdgpu_kms.c`).
+const REGISTERS_MAX: usize = 128;
+/// What VERSION tells besides numbers (`amdgpu_drv.h`).
+const DRIVER_NAME: &[u8] = b"amdgpu";
+const DRIVER_DATE: &[u8] = b"20150101";
+const DRIVER_DESCRIPTION: &[u8] = b"AMD GPU";
+const DRIVER_MAJOR: u32 = 3;
 
 /// Facts that change while the device runs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,6 +24,7 @@ pub(crate) struct RenderFacts {
     pub vram_used_bytes: u64,
     pub gtt_used_bytes: u64,
     pub large_bar: bool,
+    pub kernel: KernelRelease,
     pub gpu_clock: u64,
     /// Page address of the last GPU page fault.
     pub last_fault_va: u64,
@@ -21,21 +32,53 @@ pub(crate) struct RenderFacts {
     pub vram_lost_count: u32,
 }
 
-/// Whether the request is known, before its argument is read.
-pub(crate) fn check_request(request: u32) -> Result<(), Errno> {
+/// Answers a request.
+pub(crate) fn answer(request: u32, pointer: UserPointer<'_>, facts: &RenderFacts) -> Result<(), Errno> {
     if request_magic(request) != drm::MAGIC {
         return Err(Errno::ENOTTY);
     }
+    let size = request_size(request);
+    let read = |bytes: usize| {
+        let mut arguments = Arguments::zeroed(size.max(bytes), pointer);
+        arguments.copy_in(size).map(|()| arguments)
+    };
     match request_number(request) {
-        drm::AMDGPU_INFO => Ok(()),
+        drm::VERSION => {
+            let mut arguments = read(drm::VERSION_BYTES)?;
+            let outcome = version(&mut arguments, facts.kernel);
+            arguments.copy_out(size).and(outcome)
+        }
+        drm::AMDGPU_INFO => info(&read(drm::AMDGPU_INFO_BYTES)?, facts),
         // No firmware support: hardware reference §3.2 and §3.3 rule 5.
         drm::USERQ | drm::USERQ_SIGNAL | drm::USERQ_WAIT => Err(Errno::ENOTSUPP),
+        // The core allows it to primary nodes alone: it has no DRM_RENDER_ALLOW.
+        drm::GET_CLIENT => Err(Errno::EACCES),
         _ => Err(Errno::EINVAL),
     }
 }
 
+/// `drm_version`: numbers, and as much of each text as the caller has room for; the lengths are the texts' own.
+fn version(arguments: &mut Arguments<'_>, kernel: KernelRelease) -> Result<(), Errno> {
+    for (index, number) in [DRIVER_MAJOR, kernel.drm_minor(), 0].into_iter().enumerate() {
+        arguments.set_u32(drm::VERSION_NUMBERS_AT + index * 4, number);
+    }
+    for (at, text) in [
+        (drm::VERSION_NAME_AT, DRIVER_NAME),
+        (drm::VERSION_DATE_AT, DRIVER_DATE),
+        (drm::VERSION_DESCRIPTION_AT, DRIVER_DESCRIPTION),
+    ] {
+        let (room, address) = (arguments.u64(at), arguments.u64(at + 8));
+        arguments.set_u64(at, text.len() as u64);
+        let count = text.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+        if address != 0 {
+            arguments.pointer.nested(address).write(&text[..count])?;
+        }
+    }
+    Ok(())
+}
+
 /// Answers AMDGPU_INFO.
-pub(crate) fn info(arguments: &Arguments<'_>, facts: &RenderFacts) -> Result<(), Errno> {
+fn info(arguments: &Arguments<'_>, facts: &RenderFacts) -> Result<(), Errno> {
     let (pointer, size) =
         (arguments.u64(drm::RETURN_POINTER_AT), arguments.u32(drm::RETURN_SIZE_AT) as usize);
     if pointer == 0 || size == 0 {
@@ -53,6 +96,7 @@ pub(crate) fn info(arguments: &Arguments<'_>, facts: &RenderFacts) -> Result<(),
         drm::QUERY_TIMESTAMP => facts.gpu_clock.to_le_bytes().to_vec(),
         drm::QUERY_VRAM_USAGE => facts.vram_used_bytes.to_le_bytes().to_vec(),
         drm::QUERY_GTT_USAGE => facts.gtt_used_bytes.to_le_bytes().to_vec(),
+        drm::QUERY_READ_MMR_REG => registers(arguments)?,
         drm::QUERY_DEV_INFO => device_info(),
         drm::QUERY_MEMORY => memory_info(facts),
         drm::QUERY_VRAM_LOST_COUNTER => dwords(&[facts.vram_lost_count]),
@@ -60,6 +104,18 @@ pub(crate) fn info(arguments: &Arguments<'_>, facts: &RenderFacts) -> Result<(),
         _ => return Err(Errno::EINVAL),
     };
     arguments.pointer.nested(pointer).write(&answer[..answer.len().min(size)])
+}
+
+/// Registers that user space may read: of those in the kernel's list (`soc24.c`) only the one that libdrm asks for.
+fn registers(arguments: &Arguments<'_>) -> Result<Vec<u8>, Errno> {
+    let (first, count) = (arguments.u32(drm::REGISTER_AT), arguments.u32(drm::REGISTER_COUNT_AT) as usize);
+    if count > REGISTERS_MAX {
+        return Err(Errno::EINVAL);
+    }
+    if count > 1 || count == 1 && first != board::GB_ADDR_CONFIG_REGISTER {
+        return Err(Errno::EFAULT);
+    }
+    Ok(dwords(&[board::GB_ADDR_CONFIG][..count]))
 }
 
 fn dwords(values: &[u32]) -> Vec<u8> {

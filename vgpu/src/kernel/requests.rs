@@ -31,8 +31,6 @@ pub(crate) const fn request_magic(request: u32) -> u32 {
 }
 
 pub(crate) const KFD_VERSION_MAJOR: u32 = 1;
-/// The header version that the reference describes (§2.1).
-pub(crate) const KFD_VERSION_MINOR: u32 = 17;
 
 macro_rules! numbers {
     ($($name:ident = $number:literal, $size:literal, $direction:ident;)*) => {
@@ -50,6 +48,7 @@ macro_rules! numbers {
 }
 
 enum Direction {
+    N,
     R,
     W,
     WR,
@@ -102,6 +101,8 @@ numbers! {
     EXPORT_DMABUF = 0x24, 16, WR;
     RUNTIME_ENABLE = 0x25, 16, WR;
     DEBUG_TRAP = 0x26, 32, WR;
+    CREATE_PROCESS = 0x27, 0, N;
+    PROFILER = 0x28, 16, WR;
 }
 
 /// Whether a process whose GPU was reset may still make request `number`: those about files, clocks and its own events,
@@ -154,12 +155,14 @@ pub(crate) mod alloc {
     pub const GPU_ID_AT: usize = 32;
     pub const FLAGS_AT: usize = 36;
 
+    /// In: where the pages of USERPTR are. Out: what to give `mmap`.
+    pub const USER_ADDRESS_AT: usize = MMAP_OFFSET_AT;
+
     pub const FLAG_VRAM: u32 = 1 << 0;
     pub const FLAG_GTT: u32 = 1 << 1;
     pub const FLAG_USERPTR: u32 = 1 << 2;
     pub const FLAG_DOORBELL: u32 = 1 << 3;
     pub const FLAG_MMIO_REMAP: u32 = 1 << 4;
-    pub const FLAG_UNCACHED: u32 = 1 << 25;
     pub const FLAG_AQL_QUEUE_MEM: u32 = 1 << 27;
     pub const FLAG_PUBLIC: u32 = 1 << 29;
     pub const FLAG_EXECUTABLE: u32 = 1 << 30;
@@ -296,6 +299,27 @@ pub(crate) mod trap_handler {
     pub const GPU_ID_AT: usize = 16;
 }
 
+/// SET_SCRATCH_BACKING_VA.
+pub(crate) mod scratch_backing {
+    pub const GPU_ID_AT: usize = 8;
+}
+
+/// GET_TILE_CONFIG.
+pub(crate) mod tile_config {
+    pub const TILES_AT: usize = 0;
+    pub const MACRO_TILES_AT: usize = 8;
+    pub const TILE_COUNT_AT: usize = 16;
+    pub const MACRO_TILE_COUNT_AT: usize = 20;
+    pub const GPU_ID_AT: usize = 24;
+    pub const GB_ADDR_CONFIG_AT: usize = 28;
+    pub const BANK_COUNT_AT: usize = 32;
+    pub const RANK_COUNT_AT: usize = 36;
+
+    /// Entries of the kernel's tables, which nothing fills since gfx9 (`struct amdgpu_gfx_config`).
+    pub const TILE_COUNT_MAX: u32 = 32;
+    pub const MACRO_TILE_COUNT_MAX: u32 = 16;
+}
+
 /// RUNTIME_ENABLE.
 pub(crate) mod runtime_enable {
     pub const MODE_MASK_AT: usize = 8;
@@ -316,6 +340,16 @@ pub(crate) mod mmap_offset {
 /// The render node: DRM requests (hardware reference §3.1; `drm.h`, `amdgpu_drm.h`).
 pub(crate) mod drm {
     pub const MAGIC: u32 = 0x64;
+    pub const VERSION: u32 = 0x00;
+    pub const GET_CLIENT: u32 = 0x05;
+
+    /// `drm_version`: three numbers, then length and pointer of each of three texts.
+    pub const VERSION_BYTES: usize = 64;
+    pub const VERSION_NUMBERS_AT: usize = 0;
+    pub const VERSION_NAME_AT: usize = 16;
+    pub const VERSION_DATE_AT: usize = 32;
+    pub const VERSION_DESCRIPTION_AT: usize = 48;
+
     pub const AMDGPU_INFO: u32 = 0x45;
     pub const AMDGPU_INFO_BYTES: usize = 32;
     pub const USERQ: u32 = 0x56;
@@ -327,6 +361,8 @@ pub(crate) mod drm {
     pub const QUERY_AT: usize = 12;
     pub const IP_TYPE_AT: usize = 16;
     pub const IP_INSTANCE_AT: usize = 20;
+    pub const REGISTER_AT: usize = 16;
+    pub const REGISTER_COUNT_AT: usize = 20;
 
     pub const QUERY_ACCEL_WORKING: u32 = 0x00;
     pub const QUERY_HW_IP_INFO: u32 = 0x02;
@@ -334,6 +370,7 @@ pub(crate) mod drm {
     pub const QUERY_TIMESTAMP: u32 = 0x05;
     pub const QUERY_VRAM_USAGE: u32 = 0x10;
     pub const QUERY_GTT_USAGE: u32 = 0x11;
+    pub const QUERY_READ_MMR_REG: u32 = 0x15;
     pub const QUERY_DEV_INFO: u32 = 0x16;
     pub const QUERY_MEMORY: u32 = 0x19;
     pub const QUERY_VRAM_LOST_COUNTER: u32 = 0x1F;
@@ -386,6 +423,6 @@ mod tests {
             assert_eq!(shape.copies_in, word & 0x4000_0000 != 0, "{word:#x}");
             assert_eq!(shape.copies_out, word & 0x8000_0000 != 0, "{word:#x}");
         }
-        assert!(kfd_shape(0).is_none() && kfd_shape(0x27).is_none());
+        assert!(kfd_shape(0).is_none() && kfd_shape(0x29).is_none());
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Contract: property lines in the kernel's order (hardware reference §1.2), values of the R9700 where captured.
 
+use crate::config::KernelRelease;
 use crate::kernel::board;
 use crate::kernel::files::FileTree;
 use std::fmt::Write;
@@ -14,25 +15,26 @@ pub(crate) const ROOT: &str = "/sys/class/kfd/kfd/topology";
 pub(crate) fn add(
     tree: &mut FileTree,
     large_bar: bool,
+    kernel: KernelRelease,
     used_bytes: impl Fn() -> u64 + Send + Sync + 'static,
 ) {
     tree.add_alias("/sys/devices/virtual/kfd/kfd", "/sys/class/kfd/kfd");
     tree.add(format!("{ROOT}/generation_id"), "2\n");
     tree.add(format!("{ROOT}/system_properties"), "platform_oem 0\nplatform_id 0\nplatform_rev 0\n");
-    add_cpu_node(tree);
-    add_gpu_node(tree, large_bar);
+    add_cpu_node(tree, kernel);
+    add_gpu_node(tree, large_bar, kernel);
     let bank = format!("{ROOT}/nodes/1/mem_banks/0");
     tree.add_made(format!("{bank}/used_memory"), move || format!("{}\n", used_bytes()));
 }
 
-fn add_cpu_node(tree: &mut FileTree) {
+fn add_cpu_node(tree: &mut FileTree, kernel: KernelRelease) {
     let node = format!("{ROOT}/nodes/0");
     tree.add(format!("{node}/gpu_id"), "0\n");
     tree.add(format!("{node}/name"), "\n");
     let cores = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
     let properties =
         NodeProperties { cpu_cores: cores, mem_banks: 1, io_links: 1, ..NodeProperties::default() };
-    tree.add(format!("{node}/properties"), properties.text(false));
+    tree.add(format!("{node}/properties"), properties.text(false, kernel));
     tree.add(
         format!("{node}/mem_banks/0/properties"),
         lines(&[
@@ -46,13 +48,13 @@ fn add_cpu_node(tree: &mut FileTree) {
     tree.add(format!("{node}/io_links/0/properties"), link(0, 1));
 }
 
-fn add_gpu_node(tree: &mut FileTree, large_bar: bool) {
+fn add_gpu_node(tree: &mut FileTree, large_bar: bool, kernel: KernelRelease) {
     let node = format!("{ROOT}/nodes/1");
     tree.add(format!("{node}/gpu_id"), format!("{}\n", board::GPU_ID));
     tree.add(format!("{node}/name"), "gfx1201\n");
     let caches = caches();
     let properties = NodeProperties { cpu_cores: 0, mem_banks: 1, caches: caches.len() as u64, io_links: 1 };
-    tree.add(format!("{node}/properties"), properties.text(true));
+    tree.add(format!("{node}/properties"), properties.text(true, kernel));
     tree.add(
         format!("{node}/mem_banks/0/properties"),
         lines(&[
@@ -80,7 +82,7 @@ struct NodeProperties {
 
 impl NodeProperties {
     /// The lines of `properties` in kernel order; of a GPU or a CPU node.
-    fn text(&self, is_gpu: bool) -> String {
+    fn text(&self, is_gpu: bool, kernel: KernelRelease) -> String {
         let of_gpu = |value: u32| if is_gpu { value as u64 } else { 0 };
         let mut text = lines(&[
             ("cpu_cores_count", self.cpu_cores),
@@ -111,22 +113,31 @@ impl NodeProperties {
             ("hive_id", 0),
             ("num_sdma_engines", of_gpu(2)),
             ("num_sdma_xgmi_engines", 0),
-            ("num_sdma_queues_per_engine", of_gpu(8)),
-            ("num_cp_queues", of_gpu(24)),
+            ("num_sdma_queues_per_engine", of_gpu(board::SDMA_QUEUES_PER_ENGINE)),
+            ("num_cp_queues", of_gpu(board::CP_QUEUES)),
         ]);
-        if is_gpu {
+        if kernel.exports_save_area() {
             text += &lines(&[
-                // Newer kernels only; the captured one has them.
-                ("cwsr_size", board::CWSR_BYTES as u64),
-                ("ctl_stack_size", board::CTL_STACK_BYTES as u64),
+                ("cwsr_size", of_gpu(board::CWSR_BYTES)),
+                ("ctl_stack_size", of_gpu(board::CTL_STACK_BYTES)),
+            ]);
+        }
+        if is_gpu {
+            let precise = if kernel.claims_precise_memory() { board::CAPABILITY_PRECISE_MEMORY } else { 0 };
+            text += &lines(&[
                 ("max_engine_clk_fcompute", board::ENGINE_CLOCK_MHZ as u64),
                 // Always 0: sum `mem_banks` instead.
                 ("local_mem_size", 0),
                 ("fw_version", board::MEC_FIRMWARE as u64),
-                ("capability", 0),
-                ("debug_prop", 0),
-                ("sdma_fw_version", 0),
-                ("unique_id", 0),
+                ("capability", (board::CAPABILITY | precise) as u64),
+            ]);
+            if kernel.exports_capability2() {
+                text += &lines(&[("capability2", 0)]);
+            }
+            text += &lines(&[
+                ("debug_prop", board::DEBUG_PROPERTIES),
+                ("sdma_fw_version", board::SDMA_FIRMWARE as u64),
+                ("unique_id", board::UNIQUE_ID),
                 ("num_xcc", 1),
             ]);
         }
@@ -210,8 +221,12 @@ mod tests {
     use super::*;
 
     fn tree(large_bar: bool) -> FileTree {
+        tree_of(large_bar, KernelRelease::Newest)
+    }
+
+    fn tree_of(large_bar: bool, kernel: KernelRelease) -> FileTree {
         let mut tree = FileTree::default();
-        add(&mut tree, large_bar, || 4096);
+        add(&mut tree, large_bar, kernel, || 4096);
         tree
     }
 
@@ -260,6 +275,7 @@ mod tests {
             "local_mem_size",
             "fw_version",
             "capability",
+            "capability2",
             "debug_prop",
             "sdma_fw_version",
             "unique_id",
@@ -288,10 +304,31 @@ mod tests {
             "max_engine_clk_fcompute 2350",
             "local_mem_size 0",
             "fw_version 3010",
+            // 1745068672 of the published configuration with revision 1 in bits 25:22.
+            "capability 1749262976",
+            "capability2 0",
+            "debug_prop 1495",
+            "unique_id 7607916237085355008",
+            "num_sdma_queues_per_engine 6",
             "num_xcc 1",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}");
         }
+    }
+
+    #[test]
+    fn properties_come_with_the_kernels_that_have_them() {
+        let has = |kernel: KernelRelease, name: &str| {
+            let text = read(&tree_of(true, kernel), "nodes/1/properties");
+            text.lines().any(|line| line.split(' ').next() == Some(name))
+        };
+        let columns = |name: &str| KernelRelease::ALL.map(|kernel| has(kernel, name));
+        assert_eq!(columns("ctl_stack_size"), [false, false, false, true]);
+        assert_eq!(columns("cwsr_size"), [false, false, false, true]);
+        assert_eq!(columns("capability2"), [false, false, true, true]);
+        let old = read(&tree_of(true, KernelRelease::V6_12), "nodes/1/properties");
+        assert!(old.contains("capability 1749525120\n"), "precise memory operations: {old}");
+        assert!(!read(&tree_of(true, KernelRelease::V6_17), "nodes/0/properties").contains("cwsr_size"));
     }
 
     #[test]

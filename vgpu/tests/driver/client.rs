@@ -8,9 +8,11 @@ use zrt_mem::SharedView;
 use zrt_vgpu::Config;
 use zrt_vgpu::FaultInjection;
 use zrt_vgpu::VirtualGpu;
+use zrt_vgpu::config::KernelRelease;
 
 pub const VRAM: u32 = 1;
 pub const GTT: u32 = 2;
+pub const USERPTR: u32 = 4;
 pub const PUBLIC: u32 = 1 << 29;
 pub const EXECUTABLE: u32 = 1 << 30;
 pub const WRITABLE: u32 = 1 << 31;
@@ -129,6 +131,13 @@ impl Client {
         Client { gpu, kfd, render, gpu_id: text.trim().parse().unwrap() }
     }
 
+    /// Under a kernel, with its VM acquired.
+    pub fn open_under(kernel: KernelRelease) -> Client {
+        let client = Client::open_with(Config { kernel: Some(kernel), ..Config::default() });
+        client.acquire(client.render, client.gpu_id).unwrap();
+        client
+    }
+
     /// With its VM acquired.
     pub fn open() -> Client {
         let client = Client::open_with(Config::default());
@@ -149,7 +158,13 @@ impl Client {
 
     /// Handle and mmap offset.
     pub fn alloc(&self, va: u64, size: u64, flags: u32) -> Result<(u64, u64), Errno> {
+        self.alloc_at(va, size, flags, 0)
+    }
+
+    /// The same with the address of the process's own pages.
+    pub fn alloc_at(&self, va: u64, size: u64, flags: u32, user: u64) -> Result<(u64, u64), Errno> {
         let mut bytes = [0; 40];
+        put64(&mut bytes, 24, user);
         put64(&mut bytes, 0, va);
         put64(&mut bytes, 8, size);
         put32(&mut bytes, 32, self.gpu_id);

@@ -5,10 +5,13 @@
 
 mod checking;
 mod client;
+mod clients;
 mod dispatch;
 mod events;
 mod execution;
 mod faults;
 mod memory;
 mod queues;
+mod releases;
 mod requests;
+mod user_memory;

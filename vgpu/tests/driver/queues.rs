@@ -3,10 +3,11 @@
 use crate::client::*;
 use zrt_kmd::syscalls::{Nested, ioctl_bytes};
 use zrt_kmd::{Errno, Protection, Syscalls};
+use zrt_vgpu::config::KernelRelease;
 
 #[test]
 fn create_checks_every_row_of_the_table() {
-    let client = Client::open();
+    let client = Client::open_under(KernelRelease::Newest);
     let (good, _buffers) = Queue::fields(&client, 8192);
     let large_page = client.buffer(8192);
     let eop_two_pages = client.private(8192);
@@ -64,7 +65,7 @@ fn create_checks_every_row_of_the_table() {
 
 #[test]
 fn what_a_queue_names_stays_mapped() {
-    let client = Client::open();
+    let client = Client::open_under(KernelRelease::V6_12);
     let queue = Queue::new(&client, 4096);
     let handles = [&queue.ring, &queue.wptr, &queue.rptr, &queue.cwsr, queue.eop.as_ref().unwrap()];
     for handle in handles.map(|buffer| buffer.handle) {
@@ -107,7 +108,7 @@ fn update(client: &Client, id: u32, ring: u64, size: u32, percentage: u32) -> Re
 
 #[test]
 fn a_disabled_queue_waits_and_an_enabled_one_goes_on() {
-    let client = Client::open();
+    let client = Client::open_under(KernelRelease::Newest);
     let mut queue = Queue::new(&client, 4096);
     let target = client.buffer(4096);
     let (ring, size) = (queue.ring.va, 4096);

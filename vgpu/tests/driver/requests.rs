@@ -4,11 +4,12 @@ use crate::client::*;
 use zrt_kmd::syscalls::{Nested, ioctl_bytes};
 use zrt_kmd::{Errno, Fd, Protection, Syscalls, UserPointer};
 use zrt_vgpu::Config;
+use zrt_vgpu::config::KernelRelease;
 
 #[test]
 fn numbers_pointers_and_descriptors_are_checked_as_the_kernel_does() {
     let client = Client::open();
-    for number in [0x00, 0x27, 0x7F, 0xFF] {
+    for number in [0x00, 0x29, 0x7F, 0xFF] {
         assert_eq!(client.ioctl(0xC008_4B00 | number, &mut [0; 8]), Err(Errno::ENOTTY), "{number:#x}");
     }
     for request in [0x8008_4B01u32, 0xC060_4B02, 0xC028_4B16, 0x4008_4B17, 0xC018_4B0C] {
@@ -26,7 +27,7 @@ fn numbers_pointers_and_descriptors_are_checked_as_the_kernel_does() {
 
 #[test]
 fn the_size_in_the_request_is_the_callers_own() {
-    let client = Client::open();
+    let client = Client::open_under(KernelRelease::V6_12);
     // Full, cut to the major version, and longer than the kernel's structure; another magic does not matter.
     let mut exact = [0xAA; 8];
     client.ioctl(0x8008_4B01, &mut exact).unwrap();
@@ -181,7 +182,7 @@ fn the_render_node_says_that_user_queues_are_absent() {
 
 #[test]
 fn closing_files_takes_nothing_down() {
-    let client = Client::open();
+    let client = Client::open_under(KernelRelease::Newest);
     assert_eq!(client.acquire(client.render, client.gpu_id), Ok(0), "the same file again");
     let page = client.buffer(32_768);
     let event = client.create_event(page.handle, 0, true).unwrap();

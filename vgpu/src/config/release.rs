@@ -1,0 +1,140 @@
+//! Which kernel's rules the virtual driver plays: one table, a row per rule, a column per release.
+//!
+//! Contract: constants only. A column is the release as it was first published; stable updates that carry a later rule
+//! back are named in the row. What is not in the table is the same in all of them, as far as this device models it:
+//! events among it. "Newest" is the interface whose headers `zrt-kmd` is generated from (KFD 1.23, Linux 7.2).
+//!
+//! A 6.8 kernel drives gfx12 only with AMD's out-of-tree module (`gmc_v12_0.c` came with 6.11): its column has the
+//! rules of the 6.8 sources where these do not depend on the chip.
+
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// The environment variable that chooses the release where [`Config`](super::Config) does not.
+pub const KERNEL_VARIABLE: &str = "ZRT_VIRTUAL_KERNEL";
+
+/// A kernel release.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum KernelRelease {
+    /// Linux 6.8.
+    V6_8,
+    /// Linux 6.12.
+    V6_12,
+    /// Linux 6.17.
+    V6_17,
+    /// Linux 7.2.
+    #[default]
+    Newest,
+}
+
+/// No release has this name.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("there is no kernel release {name:?}: choose 6.8, 6.12, 6.17 or newest ({KERNEL_VARIABLE})")]
+pub struct UnknownRelease {
+    /// What was asked for.
+    pub name: String,
+}
+
+/// How CREATE_QUEUE compares the length of the context save area with the node's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SaveAreaCheck {
+    /// Not at all.
+    Unchecked,
+    /// Another length is refused.
+    Exact,
+    /// A shorter one is refused.
+    AtLeast,
+}
+
+macro_rules! rules {
+    ($($(#[$note:meta])* $name:ident: $kind:ty = $v6_8:expr, $v6_12:expr, $v6_17:expr, $newest:expr;)*) => {
+        impl KernelRelease {
+            $($(#[$note])* pub const fn $name(self) -> $kind {
+                match self {
+                    KernelRelease::V6_8 => $v6_8,
+                    KernelRelease::V6_12 => $v6_12,
+                    KernelRelease::V6_17 => $v6_17,
+                    KernelRelease::Newest => $newest,
+                }
+            })*
+        }
+    };
+}
+
+// Columns: 6.8, 6.12, 6.17, newest.
+rules! {
+    /// Its name.
+    name: &'static str = "6.8", "6.12", "6.17", "newest";
+    /// Minor version of the KFD interface (`kfd_ioctl.h`, list of versions; 1.15 and 1.16 came with 6.9 and 6.10).
+    kfd_minor: u32 = 14, 17, 18, 23;
+    /// Minor version of the amdgpu DRM interface (what Mesa prints on these kernels: "DRM 3.57, 6.8" and so on).
+    drm_minor: u32 = 57, 59, 64, 64;
+    /// Highest KFD request number (`kfd_ioctl.h`: CREATE_PROCESS with 1.19, PROFILER with 1.23).
+    last_request: u32 = 0x26, 0x26, 0x26, 0x28;
+    /// Bytes of the kernel's CREATE_QUEUE structure (`kfd_ioctl.h`: the last two words came with 1.17).
+    create_queue_bytes: usize = 88, 96, 96, 96;
+    /// CREATE_QUEUE looks up ring, pointers, EOP buffer and save area, wants mappings of exactly their lengths, and
+    /// keeps them mapped: UNMAP is EBUSY while the queue lives ("drm/amdkfd: Validate user queue buffers" and "Ensure
+    /// user queue buffers residency", July 2024, 6.12). Before, only the write pointer's page is looked up, for MES.
+    validates_queue_buffers: bool = false, true, true, true;
+    /// Length of the save area ("Validate queue cwsr area and eop buffer size", 629568d25fea, 6.12; "relax checks for
+    /// over allocation of save area", 15bd4958fe38, November 2025, 6.19 and stable 6.12 and 6.17).
+    save_area_check: SaveAreaCheck =
+        SaveAreaCheck::Unchecked, SaveAreaCheck::Exact, SaveAreaCheck::Exact, SaveAreaCheck::AtLeast;
+    /// The topology tells `cwsr_size` and `ctl_stack_size` (8fc2796dea6f, December 2025, 6.19 and later stable
+    /// updates).
+    exports_save_area: bool = false, false, false, true;
+    /// The topology tells `capability2` (`kfd_topology.c`, with the reset of single SDMA queues, 2025).
+    exports_capability2: bool = false, false, true, true;
+    /// `capability` claims precise memory operations for gfx12 (taken back as unsafe by f82d27dcff93, 2025, and stable
+    /// 6.14).
+    claims_precise_memory: bool = true, true, false, false;
+    /// Allocation flags each of which makes VRAM uncached (MTYPE UC): UNCACHED 1 << 25, COHERENT 1 << 26, EXT_COHERENT
+    /// 1 << 24 (`gmc_v12_0_get_vm_pte`; "Restore uncached behaviour on GFX12", 35b6162bb790, March 2025, 6.14 and stable
+    /// 6.12 and 6.13; hardware reference §6.3 for the module out of the tree).
+    uncached_vram_flags: u32 = 0b111 << 24, 0b110 << 24, 1 << 25, 1 << 25;
+}
+
+impl KernelRelease {
+    /// All of them, oldest first.
+    pub const ALL: [KernelRelease; 4] =
+        [KernelRelease::V6_8, KernelRelease::V6_12, KernelRelease::V6_17, KernelRelease::Newest];
+
+    /// What [`KERNEL_VARIABLE`] says; the newest where it is not set. The one place that reads it.
+    pub fn from_environment() -> Result<KernelRelease, UnknownRelease> {
+        match std::env::var_os(KERNEL_VARIABLE) {
+            None => Ok(KernelRelease::default()),
+            Some(name) => name.to_string_lossy().parse(),
+        }
+    }
+}
+
+impl fmt::Display for KernelRelease {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl FromStr for KernelRelease {
+    type Err = UnknownRelease;
+
+    fn from_str(name: &str) -> Result<KernelRelease, UnknownRelease> {
+        let found = KernelRelease::ALL.into_iter().find(|release| release.name() == name);
+        found.ok_or_else(|| UnknownRelease { name: name.into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_go_both_ways_and_a_wrong_one_is_told() {
+        for release in KernelRelease::ALL {
+            assert_eq!(release.to_string().parse::<KernelRelease>(), Ok(release));
+        }
+        let error = "6.9".parse::<KernelRelease>().unwrap_err();
+        assert!(error.to_string().contains("6.8, 6.12, 6.17 or newest"), "{error}");
+    }
+}
