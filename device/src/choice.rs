@@ -4,6 +4,7 @@ use crate::error::DeviceError;
 use core::fmt;
 use core::str::FromStr;
 use zrt_mem::ByteLen;
+use zrt_vgpu::config::KernelRelease;
 
 /// The environment variable that sets the default device.
 pub const DEVICE_VARIABLE: &str = "ZRT_DEVICE";
@@ -54,6 +55,8 @@ pub struct VirtualOptions {
     pub vram_fill: Option<u32>,
     /// Counts what waves do, see [`Device::profile`](crate::Device::profile). Makes the scheduling deterministic.
     pub profile: bool,
+    /// Which kernel's rules its driver plays; `None`: as `ZRT_VIRTUAL_KERNEL` says, the newest where that is not set.
+    pub kernel: Option<KernelRelease>,
 }
 
 /// Length of the ring unless said otherwise: room for hundreds of submissions, and one page of the host's L2 cache.

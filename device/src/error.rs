@@ -8,6 +8,7 @@ use zrt_kmd::{Errno, KmdError};
 use zrt_mem::ByteLen;
 use zrt_pm4::EmitError;
 use zrt_ring::{FenceError, GraphError, RingError};
+use zrt_vgpu::config::UnknownRelease;
 
 /// Everything that can go wrong with a device.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +39,9 @@ pub enum DeviceError {
         /// The system's reason.
         errno: Errno,
     },
+    /// The virtual device's kernel has no such release.
+    #[error(transparent)]
+    VirtualKernel(#[from] UnknownRelease),
     /// A packet could not be written.
     #[error("cannot encode a packet: {0}")]
     Emit(#[from] EmitError),

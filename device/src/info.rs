@@ -1,6 +1,7 @@
 //! What is known of an opened device.
 
 use crate::choice::OpenOptions;
+use crate::virtual_tier::KERNEL_PATH;
 use std::sync::Arc;
 use zrt_kmd::Vm;
 use zrt_mem::ByteLen;
@@ -32,6 +33,8 @@ pub struct DeviceInfo {
     pub has_large_bar: bool,
     /// Interface version of the driver.
     pub kfd_version: (u32, u32),
+    /// Which kernel's rules the virtual device's driver plays; `None` on a card.
+    pub virtual_kernel: Option<String>,
     /// MEC firmware.
     pub firmware: u32,
     /// Engine clock that the driver reports, in MHz.
@@ -64,10 +67,17 @@ impl DeviceInfo {
             vram: ByteLen(node.vram_bytes()),
             has_large_bar: node.has_large_bar(),
             kfd_version: (version.major, version.minor),
+            virtual_kernel: virtual_kernel(vm),
             firmware: properties.fw_version,
             engine_clock_mhz: properties.max_engine_clk_fcompute_mhz,
             ring_bytes: options.ring_bytes,
             has_real_clock: !is_virtual || options.virtual_device.scheduler_seed.is_none(),
         }
     }
+}
+
+/// What the virtual driver says of itself; a card has no such file.
+fn virtual_kernel(vm: &Vm) -> Option<String> {
+    let text = vm.process().syscalls().read_file(KERNEL_PATH).ok()?;
+    Some(String::from_utf8_lossy(text.trim_ascii()).into_owned())
 }

@@ -7,12 +7,13 @@ use zrt_kmd::Attachment;
 use zrt_vgpu::VirtualGpu;
 use zrt_vgpu::config::{Config, Inspection, Scheduler};
 
-pub(crate) use zrt_vgpu::kernel::{COUNTERS_PATH, FAULTS_PATH, FINDINGS_PATH, PROFILE_PATH};
+pub(crate) use zrt_vgpu::kernel::{COUNTERS_PATH, FAULTS_PATH, FINDINGS_PATH, KERNEL_PATH, PROFILE_PATH};
 
 /// Powers a board up, with a process of its own.
 pub(crate) fn virtual_process(options: &OpenOptions) -> Result<Arc<Attachment>, DeviceError> {
-    let gpu =
-        VirtualGpu::new(virtual_config(options)).map_err(|errno| DeviceError::VirtualDevice { errno })?;
+    let config = virtual_config(options);
+    config.effective_kernel()?;
+    let gpu = VirtualGpu::new(config).map_err(|errno| DeviceError::VirtualDevice { errno })?;
     Ok(Attachment::over(gpu)?)
 }
 
@@ -36,6 +37,7 @@ pub fn virtual_config(options: &OpenOptions) -> Config {
             profile: asked.profile,
             debug: false,
         },
+        kernel: asked.kernel,
         ..defaults
     }
 }

@@ -103,8 +103,9 @@ fn judge(reports: &[CaseReport]) -> Result<(), Pm4TestError> {
 
 fn headline(device: &Device) -> String {
     let info = device.info();
+    let played = info.virtual_kernel.as_deref().map(|kernel| format!(" (rules of kernel {kernel})"));
     format!(
-        "{}: gpu_id {}, {} compute units, {} MiB of VRAM, {} BAR, KFD {}.{}, MEC firmware {}, ring of {} bytes",
+        "{}: gpu_id {}, {} compute units, {} MiB of VRAM, {} BAR, KFD {}.{}{}, MEC firmware {}, ring of {} bytes",
         info.name,
         info.gpu_id,
         info.compute_units,
@@ -112,6 +113,7 @@ fn headline(device: &Device) -> String {
         if info.has_large_bar { "large" } else { "small" },
         info.kfd_version.0,
         info.kfd_version.1,
+        played.unwrap_or_default(),
         info.firmware,
         info.ring_bytes.0,
     )
