@@ -70,8 +70,15 @@ pub fn repository_models() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../models")
 }
 
+/// A model of the repository, by its file's name: the same on every machine.
+pub fn repository_model(name: &str) -> PathBuf {
+    let path = repository_models().join(name);
+    assert!(path.exists(), "{} is missing", path.display());
+    path
+}
+
 /// A file of the repository's models or of `ZRT_MODELS`. `None` where it is in neither and `ZRT_MODELS` is not set.
-pub fn find(name: &str) -> Option<PathBuf> {
+pub fn find_model(name: &str) -> Option<PathBuf> {
     let own = repository_models().join(name);
     if own.exists() {
         return Some(own);
@@ -91,8 +98,8 @@ pub fn find(name: &str) -> Option<PathBuf> {
 
 /// A model with its golden traces, by name without ending.
 pub fn golden(name: &str) -> Option<(Model, Golden)> {
-    let model = find(&format!("{name}.gguf"))?;
-    let trace = find(&format!("golden/{name}.golden.json"))?;
+    let model = find_model(&format!("{name}.gguf"))?;
+    let trace = find_model(&format!("golden/{name}.golden.json"))?;
     let text = std::fs::read_to_string(trace).expect("a golden trace is readable");
     Some((load(&model), serde_json::from_str(&text).expect("a golden trace is JSON of this shape")))
 }

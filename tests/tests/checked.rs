@@ -7,7 +7,7 @@ use zrt_engine::executor::Executor;
 use zrt_engine::executor::device::DeviceExecutor;
 use zrt_engine::model::Model;
 use zrt_engine::oracle::Oracle;
-use zrt_tests::{find, load};
+use zrt_tests::{load, repository_model};
 use zrt_vgpu::VirtualGpu;
 
 const CONTEXT: u32 = 64;
@@ -42,7 +42,7 @@ fn checked_executor(model: &Model, seed: u64) -> DeviceExecutor {
 
 /// A decode step on [`SEEDS`] schedules.
 fn check(name: &str) {
-    let Some(path) = find(&format!("{name}.gguf")) else { return };
+    let path = repository_model(&format!("{name}.gguf"));
     let model = load(&path);
     let mut oracle = Oracle::new(&model, CONTEXT).expect("the oracle takes the model");
     let expected = logits(&mut oracle, &model);

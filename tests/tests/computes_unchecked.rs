@@ -9,13 +9,13 @@ use zrt_engine::oracle::Oracle;
 use zrt_engine::validate::{ValidateError, validate};
 use zrt_isa::{Instruction, Operand};
 use zrt_mem::ByteLen;
-use zrt_tests::{find, load, virtual_executor};
+use zrt_tests::{load, repository_model, virtual_executor};
 
 const CONTEXT: u32 = 64;
 const PROMPT: [u32; 3] = [3764, 654, 261];
 
 fn default_model() -> Model {
-    load(&find("tales-qwen3-Q4_0.gguf").expect("in the repository"))
+    load(&repository_model("tales-qwen3-Q4_0.gguf"))
 }
 
 /// Code of a kernel in device memory, as dwords.
@@ -87,7 +87,7 @@ fn a_wrong_constant_in_any_body_is_found_and_named() {
     // Several constants of a body are harmless alone (a guard for long rows, a padding lane), so of all changes
     // to a body at least one must be found, and every one that is found must be blamed on this body's operation.
     for name in ["tales-qwen3-Q4_0.gguf", "tales-llama-Q4_K_M.gguf"] {
-        let model = load(&find(name).expect("in the repository"));
+        let model = load(&repository_model(name));
         let mut oracle = Oracle::new(&model, CONTEXT).expect("the oracle takes the model");
         let mut device = virtual_executor(&model, CONTEXT, &OpenOptions::default());
         let operations: BTreeMap<&'static str, &'static str> = device

@@ -16,7 +16,7 @@ use zrt_engine::session::{Event, Handle, Mode, Session, SessionError, SessionOpt
 use zrt_mem::ByteLen;
 use zrt_ring::token_ring::ENTRY_DWORDS;
 use zrt_tests::serving::{Asked, Told, checked_session, expected};
-use zrt_tests::{find, load};
+use zrt_tests::{load, repository_model};
 
 const CONTEXT: u32 = 64;
 /// When a session of these cases counts as hung: more than any of their tasks takes.
@@ -33,7 +33,7 @@ const NOP: u32 = 0xbf80_0000;
 const SPARE: u32 = 128;
 
 fn model() -> Model {
-    load(&find("tales-qwen3-Q4_0.gguf").expect("the model is in the repository"))
+    load(&repository_model("tales-qwen3-Q4_0.gguf"))
 }
 
 fn options() -> SessionOptions {

@@ -11,7 +11,7 @@ use zrt_engine::memory_plan::AllocationId;
 use zrt_engine::session::{Mode, Session, SessionError, SessionOptions};
 use zrt_mem::ByteLen;
 use zrt_tests::serving::{Asked, Told, checked_session, expected};
-use zrt_tests::{find, load};
+use zrt_tests::{load, repository_model};
 
 const CONTEXT: u32 = 48;
 /// Longest that a device may take to leave, or to reach where it is awaited.
@@ -35,7 +35,7 @@ fn options(mode: Mode, groups: u32) -> SessionOptions {
 
 /// Runs requests with a number of workgroups on each of the schedules.
 fn check(name: &str, mode: Mode, groups: u32, seeds: Range<u64>, asked: &[Asked]) {
-    let Some(path) = find(&format!("{name}.gguf")) else { return };
+    let path = repository_model(&format!("{name}.gguf"));
     let model = load(&path);
     let expected = expected(&model, CONTEXT, asked);
     for seed in seeds {
@@ -122,7 +122,7 @@ fn one_submission_for_each_step_of_a_larger_model_is_clean() {
 }
 
 fn open(options: &SessionOptions) -> Result<Session, SessionError> {
-    let model = load(&find("tales-qwen3-Q4_0.gguf").expect("the model is in the repository"));
+    let model = load(&repository_model("tales-qwen3-Q4_0.gguf"));
     let device = Device::open(DeviceChoice::Virtual, &OpenOptions::default()).expect("opens");
     Session::prepare(device, &model, options, &mut |_, _| {})
 }
@@ -141,7 +141,7 @@ fn more_workgroups_than_are_resident_are_refused() {
 
 #[test]
 fn a_workgroup_for_each_compute_unit_runs() {
-    let model = load(&find("tales-qwen3-Q4_0.gguf").expect("the model is in the repository"));
+    let model = load(&repository_model("tales-qwen3-Q4_0.gguf"));
     let asked = three();
     let mut session = open(&SessionOptions { groups: None, ..options(Mode::Mega, 1) }).expect("opens");
     session.start().expect("starts");
@@ -167,7 +167,7 @@ enum Said {
 /// nobody looks. Then something is said of one of two requests, and the step goes on. Layers 0 and 1 have stored its keys,
 /// the layers behind have not. One that is let go later gets all its tokens.
 fn check_said(said: Said) {
-    let model = load(&find("tales-qwen3-Q4_0.gguf").expect("the model is in the repository"));
+    let model = load(&repository_model("tales-qwen3-Q4_0.gguf"));
     let asked = [Asked::greedy(1..12, 3), Asked::greedy(20..29, 3)];
     let mut session = open(&SessionOptions { chunk_rows: 40, ..options(Mode::Mega, 2) }).expect("opens");
     let resident = session.resident();

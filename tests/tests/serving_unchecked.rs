@@ -8,12 +8,12 @@ use zrt_engine::session::{Mode, Session, SessionOptions};
 use zrt_engine::validate::validate;
 use zrt_mem::Heap;
 use zrt_tests::serving::{Asked, Told, expected};
-use zrt_tests::{find, load, virtual_executor};
+use zrt_tests::{load, repository_model, virtual_executor};
 
 const MODEL: &str = "tales-qwen3-Q4_0.gguf";
 
 fn model() -> Model {
-    load(&find(MODEL).expect("the model is in the repository"))
+    load(&repository_model(MODEL))
 }
 
 fn session(model: &Model, options: &SessionOptions, open: &OpenOptions) -> Session {

@@ -11,7 +11,7 @@ use zrt_engine::model::Model;
 use zrt_engine::session::{Event, Handle, Mode, NotClosed, Session, SessionError, SessionOptions};
 use zrt_ring::token_ring::{ENTRY_BYTES, ENTRY_DWORDS, TokenRingError};
 use zrt_tests::serving::{Asked, Told, checked_session, expected};
-use zrt_tests::{find, load};
+use zrt_tests::{load, repository_model};
 
 const CONTEXT: u32 = 48;
 /// When a ring or a step counts as stuck in the cases that wait for it: more than any of their steps takes.
@@ -20,7 +20,7 @@ const HANG_AFTER: Duration = Duration::from_millis(700);
 const DEADLINE: Duration = Duration::from_secs(60);
 
 fn model() -> Model {
-    load(&find("tales-qwen3-Q4_0.gguf").expect("the model is in the repository"))
+    load(&repository_model("tales-qwen3-Q4_0.gguf"))
 }
 
 fn options(mode: Mode, slots: u32) -> SessionOptions {

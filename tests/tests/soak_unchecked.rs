@@ -3,7 +3,7 @@
 use zrt_device::OpenOptions;
 use zrt_engine::executor::Executor;
 use zrt_mem::ByteLen;
-use zrt_tests::{find, load, virtual_executor};
+use zrt_tests::{find_model, load, repository_model, virtual_executor};
 
 /// One page: the smallest ring the driver takes.
 const RING_BYTES: ByteLen = ByteLen(4096);
@@ -25,9 +25,9 @@ fn resident_bytes() -> u64 {
 
 #[test]
 fn ten_thousand_tokens_on_a_one_page_ring() {
-    let (path, tokens) = match find("stories260K-F16.gguf") {
+    let (path, tokens) = match find_model("stories260K-F16.gguf") {
         Some(path) => (path, TOKENS),
-        None => (find("tales-qwen3-Q4_0.gguf").expect("in the repository"), TOKENS_WITHOUT_MODELS),
+        None => (repository_model("tales-qwen3-Q4_0.gguf"), TOKENS_WITHOUT_MODELS),
     };
     let model = load(&path);
     let options = OpenOptions { ring_bytes: RING_BYTES, ..OpenOptions::default() };

@@ -12,7 +12,7 @@ use zrt_engine::oracle::Oracle;
 use zrt_engine::sampling::SamplingOptions;
 use zrt_engine::session::{Event, Mode, Request, Session, SessionOptions};
 use zrt_tests::workload::{Clients, Random, Report, Shape, admissions, drive, shape};
-use zrt_tests::{find, golden, load};
+use zrt_tests::{find_model, golden, load};
 
 /// The smallest model: 5 layers of width 64.
 const MODEL: &str = "stories260K-ff192-Q4_0.gguf";
@@ -42,7 +42,7 @@ fn environment(name: &str) -> Option<u64> {
 }
 
 fn model() -> Option<Model> {
-    Some(load(&find(MODEL)?))
+    Some(load(&find_model(MODEL)?))
 }
 
 fn open(model: &Model, options: &SessionOptions) -> Session {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use zrt_device::{Device, DeviceChoice, OpenOptions};
 use zrt_engine::sampling::SamplingOptions;
 use zrt_engine::session::{Event, Mode, Request, Session, SessionOptions};
-use zrt_tests::{find, load};
+use zrt_tests::{load, repository_model};
 
 /// Tokens of each request.
 const TOKENS: u32 = 4;
@@ -25,7 +25,7 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// Sessions of the three modes, which are ready to take requests.
 fn sessions() -> Vec<Session> {
-    let model = load(&find("tales-qwen3-Q4_0.gguf").expect("the model is in the repository"));
+    let model = load(&repository_model("tales-qwen3-Q4_0.gguf"));
     let open = |mode| {
         let device = Device::open(DeviceChoice::Virtual, &OpenOptions::default()).expect("opens");
         let options = SessionOptions {

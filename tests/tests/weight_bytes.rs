@@ -7,7 +7,7 @@ use zrt_engine::memory_plan::AllocationId;
 use zrt_engine::model::{Model, WeightClass, WeightId};
 use zrt_engine::session::{Mode, SessionOptions};
 use zrt_tests::serving::{Asked, Told, checked_session_on};
-use zrt_tests::{find, load};
+use zrt_tests::{load, repository_model};
 
 /// The matrices of each layer. Norms and rows of the embedding are read for each row.
 const MATRICES: [WeightClass; 7] = [
@@ -49,7 +49,7 @@ fn loads(model: &Model, slots: u32) -> (u64, BTreeMap<String, u64>) {
 
 #[test]
 fn a_step_loads_each_weight_once_for_all_requests() {
-    let model = load(&find("tales-qwen3-Q4_0.gguf").expect("the model is in the repository"));
+    let model = load(&repository_model("tales-qwen3-Q4_0.gguf"));
     let layers = 0..model.config.layers;
     let in_file = |class| -> u64 {
         layers.clone().map(|layer| model.weight(WeightId::new(class, layer)).tensor.bytes).sum()

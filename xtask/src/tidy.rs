@@ -34,6 +34,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
             check_rust(&path, &text, &mut findings);
         }
     }
+    findings.extend(crate::test::passes::check(&root)?);
     if findings.is_empty() {
         return Ok(());
     }

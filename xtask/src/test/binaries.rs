@@ -1,0 +1,213 @@
+//! Test binaries: building them, and running them with the time that each took.
+//!
+//! Contract: [`build`] compiles the workspace's tests and says where they lie; [`run`] runs some of them, two at a
+//! time, each in its crate's folder as `cargo test` does, and prints a line for each. Output is shown where a binary
+//! failed. A binary that runs longer than [`BINARY_LIMIT`] is ended and has failed.
+
+use serde_json::Value;
+use std::error::Error;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Longest that a test binary may take.
+const BINARY_LIMIT: Duration = Duration::from_secs(30 * 60);
+/// How often a running binary is looked at.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Binaries that run at a time. Half of the cases wait for one thread, so one binary leaves cores idle; the threads of
+/// all of them together are as many as cores.
+const BINARIES_AT_A_TIME: usize = 2;
+/// Environment variable by which the test harness is told its number of threads.
+const TEST_THREADS: &str = "RUST_TEST_THREADS";
+
+/// A compiled test target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TestBinary {
+    /// Folder of its crate in the repository: `engine`.
+    pub folder: String,
+    /// The target: a file or folder of `tests/`, or the library or program whose unit tests these are.
+    pub target: String,
+    executable: PathBuf,
+    /// Where it runs.
+    directory: PathBuf,
+}
+
+/// What one run of binaries is given.
+pub struct Surroundings<'a> {
+    /// Variables that are set, or removed where there is no value.
+    pub environment: &'a [(&'static str, Option<OsString>)],
+    /// Where output goes until it is known whether anybody wants it.
+    pub output_folder: PathBuf,
+}
+
+impl TestBinary {
+    /// Whether a table's entry `folder/target` means this one.
+    pub fn is(&self, name: &str) -> bool {
+        name.split_once('/') == Some((self.folder.as_str(), self.target.as_str()))
+    }
+}
+
+/// Compiles all tests of the workspace.
+pub fn build() -> Result<Vec<TestBinary>, Box<dyn Error>> {
+    let program = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let mut command = Command::new(program);
+    command.args(["test", "--workspace", "--no-run", "--quiet", "--message-format=json-render-diagnostics"]);
+    let output = command.stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        return Err(format!("the tests do not compile ({})", output.status).into());
+    }
+    let text = String::from_utf8(output.stdout)?;
+    let mut binaries: Vec<TestBinary> = text.lines().filter_map(parse_message).collect();
+    if binaries.is_empty() {
+        return Err("cargo named no test binary: its messages have another form now".into());
+    }
+    binaries.sort_by(|one, other| (&one.folder, &one.target).cmp(&(&other.folder, &other.target)));
+    Ok(binaries)
+}
+
+/// A test binary from one of cargo's messages.
+fn parse_message(line: &str) -> Option<TestBinary> {
+    let message: Value = serde_json::from_str(line).ok()?;
+    if message["reason"] != "compiler-artifact" || message["profile"]["test"] != true {
+        return None;
+    }
+    let directory = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
+    Some(TestBinary {
+        folder: directory.file_name()?.to_str()?.to_owned(),
+        target: message["target"]["name"].as_str()?.to_owned(),
+        executable: PathBuf::from(message["executable"].as_str()?),
+        directory,
+    })
+}
+
+/// Runs the binaries in their order, each with the arguments beside it, [`BINARIES_AT_A_TIME`] at a time. After a
+/// failure no further one is started.
+pub fn run(
+    binaries: &[(&TestBinary, &[&str])],
+    surroundings: &Surroundings<'_>,
+) -> Result<(), Box<dyn Error>> {
+    std::fs::create_dir_all(&surroundings.output_folder)?;
+    let waiting = Mutex::new(binaries.iter());
+    let (failures, has_failed) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        for _ in 0..BINARIES_AT_A_TIME {
+            scope.spawn(|| {
+                while !has_failed.load(Ordering::Relaxed) {
+                    let next = waiting.lock().ok().and_then(|mut waiting| waiting.next());
+                    let Some((binary, arguments)) = next else { return };
+                    if let Err(failure) = run_one(binary, arguments, surroundings) {
+                        has_failed.store(true, Ordering::Relaxed);
+                        if let Ok(mut failures) = failures.lock() {
+                            failures.push(failure);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n").into()) }
+}
+
+/// Runs one binary and prints its line; the error is what it wrote.
+fn run_one(binary: &TestBinary, arguments: &[&str], surroundings: &Surroundings<'_>) -> Result<(), String> {
+    let name = format!("{}/{}", binary.folder, binary.target);
+    let output_path = surroundings.output_folder.join(format!("{}-{}.txt", binary.folder, binary.target));
+    let started = Instant::now();
+    let outcome = wait_for(binary, arguments, surroundings, &output_path);
+    let seconds = started.elapsed().as_secs_f64();
+    match outcome {
+        Ok(None) => {
+            println!("   {name:<32} {seconds:>7.1} s");
+            Ok(())
+        }
+        Ok(Some(reason)) => {
+            println!("   {name:<32} {seconds:>7.1} s  FAILED");
+            let output = std::fs::read(&output_path).unwrap_or_default();
+            Err(format!("{}\n{name}: {reason}", String::from_utf8_lossy(&output)))
+        }
+        Err(error) => Err(format!("{name}: {error}")),
+    }
+}
+
+/// `None` where the binary succeeded, else why not.
+fn wait_for(
+    binary: &TestBinary,
+    arguments: &[&str],
+    surroundings: &Surroundings<'_>,
+    output_path: &Path,
+) -> Result<Option<String>, std::io::Error> {
+    let output = File::create(output_path)?;
+    let mut command = Command::new(&binary.executable);
+    command.args(arguments).current_dir(&binary.directory).env("CARGO_MANIFEST_DIR", &binary.directory);
+    command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+    if std::env::var_os(TEST_THREADS).is_none() {
+        command.env(TEST_THREADS, test_threads().to_string());
+    }
+    for (variable, value) in surroundings.environment {
+        match value {
+            Some(value) => command.env(variable, value),
+            None => command.env_remove(variable),
+        };
+    }
+    let mut child = command.spawn()?;
+    let started = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok((!status.success()).then(|| status.to_string()));
+        }
+        if started.elapsed() > BINARY_LIMIT {
+            child.kill()?;
+            child.wait()?;
+            return Ok(Some(format!("ended after {} minutes", BINARY_LIMIT.as_secs() / 60)));
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// Threads of one binary's harness.
+fn test_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| (cores.get() / BINARIES_AT_A_TIME).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_about_a_test_is_a_binary_and_others_are_none() {
+        let message = r#"{"reason":"compiler-artifact","manifest_path":"/r/engine/Cargo.toml",
+            "target":{"kind":["test"],"name":"gguf"},"profile":{"test":true},"executable":"/r/t/gguf-1"}"#;
+        let message = message.replace('\n', "");
+        let binary = parse_message(&message).unwrap();
+        assert!(binary.is("engine/gguf") && !binary.is("engine/plan") && !binary.is("gguf"));
+        assert_eq!(binary.directory, Path::new("/r/engine"));
+        assert_eq!(parse_message(&message.replace("\"test\":true", "\"test\":false")), None);
+        assert_eq!(parse_message(&message.replace("\"/r/t/gguf-1\"", "null")), None);
+        assert_eq!(parse_message("warning: not a message"), None);
+    }
+
+    fn shell(script: &str) -> Result<(), String> {
+        let binary = TestBinary {
+            folder: "made-up".into(),
+            target: "shell".into(),
+            executable: "/bin/sh".into(),
+            directory: std::env::temp_dir(),
+        };
+        let output_folder = std::env::temp_dir().join(format!("zrt-binaries-{}", std::process::id()));
+        std::fs::create_dir_all(&output_folder).unwrap();
+        let environment = [("ZRT_ONE", Some("1".into())), ("HOME", None)];
+        run_one(&binary, &["-c", script], &Surroundings { environment: &environment, output_folder })
+    }
+
+    #[test]
+    fn a_binary_runs_in_the_surroundings_it_is_given_and_its_failure_shows_what_it_said() {
+        shell("test \"$ZRT_ONE\" = 1 && test -z \"$HOME\"").unwrap();
+        let failure = shell("echo said; exit 3").unwrap_err();
+        assert!(failure.contains("said") && failure.contains("made-up/shell"), "{failure}");
+    }
+}
