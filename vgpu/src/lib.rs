@@ -15,6 +15,6 @@ pub mod memory;
 pub mod shader;
 pub mod simd;
 
-pub use command_processor::injection::{FaultInjection, READ_POINTER_NEVER_DWORDS};
+pub use command_processor::injection::{FaultInjection, PlantedFault, READ_POINTER_NEVER_DWORDS};
 pub use config::Config;
 pub use kernel::VirtualGpu;

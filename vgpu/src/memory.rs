@@ -8,6 +8,7 @@
 
 use crate::check::memory::{CacheControl, HostMemory, LINE_DWORDS, MemoryChecker, MemoryType, Scope, WaveId};
 use crate::check::progress::Progress;
+use crate::command_processor::injection::Defects;
 use crate::kernel::fill::Fill;
 use bitflags::bitflags;
 use std::fmt;
@@ -123,6 +124,8 @@ pub(crate) struct Backing {
     pub mapping: Arc<Mapping>,
     /// What they are before anything is written.
     pub fill: Option<Arc<Fill>>,
+    /// What is wrong with them on purpose.
+    pub defects: Defects,
 }
 
 /// A snapshot of an address space.
@@ -248,6 +251,11 @@ impl PageTable {
         }
         Ok((range.view, (va - range.va) as usize))
     }
+
+    /// What is wrong on purpose with the range that holds `va`.
+    pub(crate) fn defects(&self, va: u64) -> Defects {
+        self.find_near(va, &mut 0).map_or(Defects::empty(), |range| range.backing.defects)
+    }
 }
 
 impl AddressSpace {
@@ -287,7 +295,8 @@ impl AddressSpace {
         rights: Rights,
         mapping: Arc<Mapping>,
     ) -> Result<(), MapError> {
-        self.map_backing(va, len, Backing { rights, memory_type: MemoryType::default(), mapping, fill: None })
+        let (memory_type, defects) = (MemoryType::default(), Defects::empty());
+        self.map_backing(va, len, Backing { rights, memory_type, mapping, fill: None, defects })
     }
 
     /// Maps the first `len` bytes of what stands behind at `va`. Both are whole pages.
@@ -525,7 +534,8 @@ impl MemoryPort {
             return None;
         }
         let range = self.table().locate(first, access).ok()?;
-        if last >= range.end {
+        // What is wrong on purpose is seen on the slow way only, so that the fast one has no test for it.
+        if last >= range.end || !range.backing.defects.is_empty() {
             return None;
         }
         let entry =

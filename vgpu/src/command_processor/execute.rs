@@ -4,6 +4,7 @@
 //! halts the queue. Stores are released in packet order.
 
 use crate::command_processor::faults::FaultKind;
+use crate::command_processor::injection::PlantedFault;
 use crate::command_processor::launch::{LaunchError, touches_queue_register};
 use crate::command_processor::packet::{Command, CopySource, ReleaseData};
 use crate::command_processor::queue::Halt;
@@ -100,6 +101,9 @@ impl Worker<'_> {
         if !self.description.has_eop {
             // §4.6: the end-of-pipe block writes to the EOP buffer first, and its address is 0.
             return Err(Halt::Access(Fault { va: 0, cause: Cause::NotPresent, access: Rights::WRITE }));
+        }
+        if self.hardware.injector().has(PlantedFault::EndOfPipeNeverWrites) {
+            return Ok(());
         }
         match data {
             ReleaseData::Nothing => {}

@@ -1,8 +1,13 @@
 //! Misbehaviour of the device on purpose: what a client must survive or diagnose.
 //!
-//! Contract: plain settings, fixed when the board is powered up; everything off by default.
+//! Contract: plain settings, fixed when the board is powered up; everything off by default. A planted fault is as silent
+//! as on a card: what it does itself is not in the diary, only what follows from it.
 
+use bitflags::bitflags;
+use std::fmt;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
+use thiserror::Error;
 
 /// For [`FaultInjection::read_pointer_block_dwords`]: more than any queue ever consumes.
 pub const READ_POINTER_NEVER_DWORDS: u64 = 1 << 63;
@@ -18,6 +23,97 @@ pub struct FaultInjection {
     /// when the ring is empty. A power of two; one beyond the ring's length lags by more than the ring, and
     /// [`READ_POINTER_NEVER_DWORDS`] never tells.
     pub read_pointer_block_dwords: Option<u64>,
+    /// One part of the device does not work at all.
+    pub planted: Option<PlantedFault>,
+}
+
+/// A part of a board or of its set-up that does not work, as a first boot may meet it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PlantedFault {
+    /// No packet is ever read: the queue is not mapped, or its doorbell reaches nobody.
+    QueueNeverReads,
+    /// RELEASE_MEM is executed, and neither its data nor its interrupt arrives.
+    EndOfPipeNeverWrites,
+    /// INDIRECT_BUFFER stops the queue at the packet, without a message: how firmware treats an indirect buffer that it
+    /// does not accept.
+    IndirectBufferRefused,
+    /// Instructions fetched from VRAM are not what was written there: the fetch sees what the memory held before, here
+    /// words that are no instruction. The wave stops at its first one and no event comes, as on a card without a trap
+    /// handler. Loads and stores see the memory as it is.
+    CodeNotVisible,
+    /// Scalar loads give zero, whatever lies there.
+    ScalarLoadsZero,
+    /// The root port routes no AtomicOps: a read-modify-write of system memory is lost, and returns zero. On a card this
+    /// is no fault: the kernel driver treats their support as optional (hardware reference §2.6, `cp_hqd_hq_status0`).
+    /// Not modelled under the checking mode.
+    NoPcieAtomics,
+}
+
+/// There is no planted fault of that name.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("there is no fault {0:?} to plant: {names}", names = PlantedFault::ALL.map(PlantedFault::name).join(", "))]
+pub struct UnknownPlantedFault(String);
+
+impl PlantedFault {
+    /// Every fault, in the order of the help text.
+    pub const ALL: [PlantedFault; 6] = [
+        PlantedFault::QueueNeverReads,
+        PlantedFault::EndOfPipeNeverWrites,
+        PlantedFault::IndirectBufferRefused,
+        PlantedFault::CodeNotVisible,
+        PlantedFault::ScalarLoadsZero,
+        PlantedFault::NoPcieAtomics,
+    ];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PlantedFault::QueueNeverReads => "queue-never-reads",
+            PlantedFault::EndOfPipeNeverWrites => "end-of-pipe-never-writes",
+            PlantedFault::IndirectBufferRefused => "indirect-buffer-refused",
+            PlantedFault::CodeNotVisible => "code-not-visible",
+            PlantedFault::ScalarLoadsZero => "scalar-loads-zero",
+            PlantedFault::NoPcieAtomics => "no-pcie-atomics",
+        }
+    }
+
+    /// What it does to memory: of VRAM, or of system memory.
+    pub(crate) fn defects(self, is_vram: bool) -> Defects {
+        match self {
+            PlantedFault::CodeNotVisible if is_vram => Defects::HIDES_CODE,
+            PlantedFault::NoPcieAtomics if !is_vram => Defects::LOSES_ATOMICS,
+            PlantedFault::ScalarLoadsZero => Defects::ZERO_TO_SCALARS,
+            _ => Defects::empty(),
+        }
+    }
+}
+
+impl fmt::Display for PlantedFault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl FromStr for PlantedFault {
+    type Err = UnknownPlantedFault;
+
+    fn from_str(name: &str) -> Result<PlantedFault, UnknownPlantedFault> {
+        let found = PlantedFault::ALL.into_iter().find(|fault| fault.name() == name);
+        found.ok_or_else(|| UnknownPlantedFault(name.to_owned()))
+    }
+}
+
+bitflags! {
+    /// What is wrong with a mapped range on purpose.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Defects: u8 {
+        /// Instruction fetch does not see its contents.
+        const HIDES_CODE = 1;
+        /// Atomics do nothing and return zero.
+        const LOSES_ATOMICS = 2;
+        /// Scalar loads give zero.
+        const ZERO_TO_SCALARS = 4;
+    }
 }
 
 /// The settings at work.
@@ -36,9 +132,33 @@ impl Injector {
         &self.settings
     }
 
+    /// Whether this fault is planted.
+    pub fn has(&self, fault: PlantedFault) -> bool {
+        self.settings.planted == Some(fault)
+    }
+
+    /// What is wrong with memory that is mapped now.
+    pub fn defects(&self, is_vram: bool) -> Defects {
+        self.settings.planted.map_or(Defects::empty(), |fault| fault.defects(is_vram))
+    }
+
     /// Counts a doorbell; whether it goes unheard.
     pub fn drops_doorbell(&self) -> bool {
         let Some(dropped) = self.settings.dropped_doorbell else { return false };
         self.doorbells.fetch_add(1, Ordering::Relaxed) + 1 == dropped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_go_both_ways() {
+        for fault in PlantedFault::ALL {
+            assert_eq!(fault.to_string().parse(), Ok(fault));
+        }
+        let error = "flood".parse::<PlantedFault>().unwrap_err().to_string();
+        assert!(error.starts_with("there is no fault \"flood\" to plant: queue-never-reads, "), "{error}");
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::command_processor::faults::FaultKind;
 use crate::command_processor::hardware::Hardware;
+use crate::command_processor::injection::PlantedFault;
 use crate::command_processor::launch::{LaunchError, Registers};
 use crate::command_processor::packet::PacketError;
 use crate::command_processor::stream::Worker;
@@ -185,7 +186,8 @@ impl HardwareQueue {
     /// Looks at the doorbell and executes packets.
     pub fn service(&self, hardware: &Hardware) -> Slice {
         let mut state = self.lock();
-        if state.health != Health::Running || !state.is_enabled || hardware.is_evicted() {
+        let is_deaf = hardware.injector().has(PlantedFault::QueueNeverReads);
+        if state.health != Health::Running || !state.is_enabled || hardware.is_evicted() || is_deaf {
             return Slice::Idle;
         }
         let mut worker = Worker { state: &mut state, description: &self.description, hardware };

@@ -8,6 +8,7 @@
 use crate::command_processor::bits::opcode;
 use crate::command_processor::faults::FaultKind;
 use crate::command_processor::hardware::Hardware;
+use crate::command_processor::injection::PlantedFault;
 use crate::command_processor::packet::{Command, PacketError, PacketHeader, body_dwords_max, name};
 use crate::command_processor::queue::{Halt, IndirectBuffer, QueueDescription, QueueState, Slice};
 use crate::memory::{Fault, Rights};
@@ -198,6 +199,9 @@ impl Worker<'_> {
         let command = Command::parse(header.opcode, body)?;
         let was_indirect = self.state.indirect.is_some();
         if let Command::IndirectBuffer { address, dwords, chain } = command {
+            if self.hardware.injector().has(PlantedFault::IndirectBufferRefused) {
+                return Ok(Step::Wait { for_dispatch: false });
+            }
             if was_indirect != chain {
                 let error =
                     if was_indirect { PacketError::NestedIndirectBuffer } else { PacketError::ChainInRing };

@@ -5,6 +5,7 @@
 //! the path of a token.
 
 use crate::check::memory::MemoryType;
+use crate::command_processor::injection::Injector;
 use crate::config::KernelRelease;
 use crate::kernel::board::{self, PAGE_BYTES, page_align};
 use crate::kernel::fill::Fill;
@@ -280,7 +281,13 @@ impl Objects {
     }
 
     /// Maps an object at its address into the GPU's address space.
-    pub fn map(&mut self, index: u32, space: &AddressSpace, user: &UserMemory) -> Result<(), Errno> {
+    pub fn map(
+        &mut self,
+        index: u32,
+        space: &AddressSpace,
+        user: &UserMemory,
+        injector: &Injector,
+    ) -> Result<(), Errno> {
         let object = self.by_index.get_mut(&index).ok_or(Errno::ENOMEM)?;
         let last = object.va.checked_add(object.size - 1).ok_or(Errno::EINVAL)?;
         if object.is_mapped
@@ -295,7 +302,9 @@ impl Objects {
         match &object.store {
             Store::File { mapping, fill, .. } => {
                 let memory_type = object.memory_type(self.kernel);
-                let backing = Backing { rights, memory_type, mapping: mapping.clone(), fill: fill.clone() };
+                let defects = injector.defects(object.domain == Domain::Vram);
+                let (mapping, fill) = (mapping.clone(), fill.clone());
+                let backing = Backing { rights, memory_type, mapping, fill, defects };
                 space.map_backing(va, len, backing).map_err(|_| Errno::EINVAL)?;
             }
             Store::Process { address } => user.map(space, va, rights, *address, len.0)?,

@@ -143,7 +143,8 @@ impl Process {
     /// MAP_MEMORY_TO_GPU on the devices of the list from `success_count` on; counts each success in.
     pub fn map(&mut self, request: &mut MapRequest, devices: &[u32]) -> Result<(), Errno> {
         self.for_devices(request, devices, |process, index| {
-            process.objects.map(index, process.hardware.memory(), process.hardware.user_memory())
+            let hardware = &process.hardware;
+            process.objects.map(index, hardware.memory(), hardware.user_memory(), hardware.injector())
         })
     }
 

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use zrt_isa::opcode::Properties;
 use zrt_isa::{Instruction, Operand};
 
+use crate::command_processor::injection::Defects;
 use crate::memory::Rights;
 use crate::shader::address::{AddressMode, Target, vector_source};
 use crate::shader::fault::WaveFaultKind;
@@ -19,6 +20,7 @@ use crate::shader::valu::single;
 use crate::shader::vmem::{active, private_va, target, write_lanes};
 use crate::shader::wave::{LANES, Wave};
 use crate::simd::{Executor, Level, Operation};
+use zrt_mem::SharedView;
 
 /// What an operation does with the old value, the data and (for some) a second datum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -317,17 +319,42 @@ fn update_memory(
         return Err(WaveFaultKind::Misaligned { va, width: width as u32 });
     }
     let access = Rights::READ | Rights::WRITE;
-    let (view, offset) = machine.memory.translate(va, width, access).map_err(WaveFaultKind::Page)?;
+    let Some((view, offset)) = machine.memory.range(va, va.wrapping_add(width as u64 - 1), access) else {
+        return update_slowly(machine, va, width, kind, data, second);
+    };
+    Ok(exchange(view, offset as usize, width, kind, data, second))
+}
+
+/// The same where the way to memory is not the usual one: at the edge of a range, or with something wrong on purpose.
+#[cold]
+fn update_slowly(
+    machine: &mut Machine<'_>,
+    va: u64,
+    width: usize,
+    kind: Kind,
+    data: u64,
+    second: u64,
+) -> Result<u64, WaveFaultKind> {
+    let table = machine.memory.table();
+    let (view, offset) =
+        table.translate(va, width, Rights::READ | Rights::WRITE).map_err(WaveFaultKind::Page)?;
+    if table.defects(va).contains(Defects::LOSES_ATOMICS) {
+        return Ok(0);
+    }
+    Ok(exchange(view, offset, width, kind, data, second))
+}
+
+fn exchange(view: SharedView, offset: usize, width: usize, kind: Kind, data: u64, second: u64) -> u64 {
     let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
     if width == 8 {
         let place = view.atomic_u64(offset);
         let next = |old| Some(kind.apply(true, old, data, second));
         // The closure never declines, so both arms carry the old value.
-        return Ok(place.fetch_update(success, failure, next).unwrap_or_else(|old| old));
+        return place.fetch_update(success, failure, next).unwrap_or_else(|old| old);
     }
     let place = view.atomic_u32(offset);
     let next = |old: u32| Some(kind.apply(false, old.into(), data, second) as u32);
-    Ok(place.fetch_update(success, failure, next).unwrap_or_else(|old| old).into())
+    place.fetch_update(success, failure, next).unwrap_or_else(|old| old).into()
 }
 
 /// A lane's datum of 32 or 64 bits.

@@ -15,6 +15,7 @@ use zrt_isa::resources::WaveSize;
 use zrt_isa::{Instruction, Opcode};
 
 use crate::check::wave::Noted;
+use crate::command_processor::injection::Defects;
 use crate::memory::{Cause, Fault, PageTable, Rights};
 use crate::shader::control::{self, FarBranch, KnownStop, Successors, blank};
 use crate::shader::fault::{FAULT_WORDS, WaveFaultKind};
@@ -27,6 +28,9 @@ use crate::simd::{Executor, Level};
 const INSTRUCTIONS_MAX: usize = 1 << 16;
 /// Most programs that are kept. At the limit the cache is emptied.
 const PROGRAMS_MAX: usize = 4096;
+
+/// What a fetch sees of code that is hidden on purpose: no instruction (instruction set reference §1).
+const HIDDEN_CODE: u32 = u32::MAX;
 
 /// Decoded code with one entry.
 pub(crate) struct Program {
@@ -110,6 +114,9 @@ impl Fetch<'_> {
         let (view, offset) = self.table.translate(va, 4, Rights::READ | Rights::EXECUTE)?;
         if offset % 4 != 0 {
             return Err(Fault { va, cause: Cause::NotPresent, access: Rights::EXECUTE });
+        }
+        if self.table.defects(va).contains(Defects::HIDES_CODE) {
+            return Ok(HIDDEN_CODE);
         }
         Ok(view.load_u32(offset))
     }

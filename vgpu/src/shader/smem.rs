@@ -5,7 +5,8 @@
 
 use zrt_isa::{Instruction, Opcode, Operand};
 
-use crate::memory::Rights;
+use crate::command_processor::injection::Defects;
+use crate::memory::{Fault, Rights};
 use crate::shader::control::blank;
 use crate::shader::fault::WaveFaultKind;
 use crate::shader::machine::Machine;
@@ -82,6 +83,15 @@ fn buffer(wave: &Wave, op: &MicroOp) -> (u64, u64) {
     (low & 0xFFFF_FFFF_FFFF, if stride == 0 { records } else { records * stride })
 }
 
+/// Reads where the fast way does not go.
+fn read(machine: &mut Machine<'_>, va: u64, bytes: &mut [u8]) -> Result<(), Fault> {
+    machine.memory.read_bytes(va, bytes, Rights::READ)?;
+    if machine.memory.table().defects(va).contains(Defects::ZERO_TO_SCALARS) {
+        bytes.fill(0);
+    }
+    Ok(())
+}
+
 #[inline(always)]
 fn load<const WORDS: usize>(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>, va: u64) -> Flow {
     let mut words = [0; WORDS];
@@ -90,7 +100,7 @@ fn load<const WORDS: usize>(wave: &mut Wave, op: &MicroOp, machine: &mut Machine
         Some((view, offset)) if offset % 4 == 0 => view.load_words(offset as usize, &mut words),
         _ => {
             let mut bytes = [0; 64];
-            if let Err(fault) = machine.memory.read_bytes(va, &mut bytes[..4 * WORDS], Rights::READ) {
+            if let Err(fault) = read(machine, va, &mut bytes[..4 * WORDS]) {
                 return machine.fail(WaveFaultKind::Page(fault));
             }
             for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
@@ -129,7 +139,7 @@ impl<const WORDS: usize> Operation for BufferLoadWords<WORDS> {
             let mut bytes = [0; 4];
             if at.checked_add(4).is_some_and(|end| end <= len) {
                 let va = base.wrapping_add(at) & !3;
-                if let Err(fault) = machine.memory.read_bytes(va, &mut bytes, Rights::READ) {
+                if let Err(fault) = read(machine, va, &mut bytes) {
                     return machine.fail(WaveFaultKind::Page(fault));
                 }
             }
@@ -152,7 +162,7 @@ impl<const BUFFER: bool, const BYTES: usize, const SIGNED: bool> Operation
         let is_inside = offset.checked_add(BYTES as u64).is_some_and(|end| end <= len);
         if !BUFFER || is_inside {
             let va = base.wrapping_add(offset);
-            if let Err(fault) = machine.memory.read_bytes(va, &mut bytes, Rights::READ) {
+            if let Err(fault) = read(machine, va, &mut bytes) {
                 return machine.fail(WaveFaultKind::Page(fault));
             }
         }
