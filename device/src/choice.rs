@@ -4,6 +4,7 @@ use crate::error::DeviceError;
 use core::fmt;
 use core::str::FromStr;
 use zrt_mem::ByteLen;
+use zrt_vgpu::PlantedFault;
 use zrt_vgpu::config::KernelRelease;
 
 /// The environment variable that sets the default device.
@@ -57,6 +58,8 @@ pub struct VirtualOptions {
     pub profile: bool,
     /// Which kernel's rules its driver plays; `None`: as `ZRT_VIRTUAL_KERNEL` says, the newest where that is not set.
     pub kernel: Option<KernelRelease>,
+    /// A part of it does not work, so that one sees what a client says of such a card.
+    pub planted: Option<PlantedFault>,
 }
 
 /// Length of the ring unless said otherwise: room for hundreds of submissions, and one page of the host's L2 cache.

@@ -215,7 +215,16 @@ impl Device {
 
     /// Loads a kernel from its container.
     pub fn load_parsed_kernel(&mut self, container: &zrt::Kernel<'_>) -> Result<Kernel, DeviceError> {
-        let kernel = Kernel::new(&self.space, container, Heap::DeviceLocal)?;
+        self.load_kernel_into(container, Heap::DeviceLocal)
+    }
+
+    /// The same with the code in `heap`.
+    pub(crate) fn load_kernel_into(
+        &mut self,
+        container: &zrt::Kernel<'_>,
+        heap: Heap,
+    ) -> Result<Kernel, DeviceError> {
+        let kernel = Kernel::new(&self.space, container, heap)?;
         self.upload(kernel.code(), ByteLen(0), &image(container))?;
         Ok(kernel)
     }

@@ -46,12 +46,16 @@ pub enum DeviceError {
     #[error("cannot encode a packet: {0}")]
     Emit(#[from] EmitError),
     /// The device failed its self-test.
-    #[error("{device} failed the self-test case \"{case}\" and is refused: {observed}")]
+    #[error(
+        "{device} failed the self-test case \"{case}\" and is refused: {observed}; new in this case: {suspect}"
+    )]
     SelfTest {
         /// The device.
         device: String,
         /// The case.
         case: &'static str,
+        /// What is new in it compared with the cases before.
+        suspect: &'static str,
         /// What was seen.
         observed: String,
     },

@@ -69,4 +69,5 @@ pub use memory::Buffer;
 pub use virtual_tier::virtual_config;
 pub use zrt_kmd::{Attachment, ProcessLoss};
 pub use zrt_mem::Heap;
+pub use zrt_vgpu::PlantedFault;
 pub use zrt_vgpu::config::KernelRelease;

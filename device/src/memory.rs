@@ -42,12 +42,10 @@ impl Space {
         label: &str,
         executable: bool,
     ) -> Result<Buffer, DeviceError> {
-        // Through the BAR only where writes can be flushed to the GPU (hardware reference §6.4).
-        let large_bar = self.vm.node().has_large_bar() && self.vm.has_hdp_flush();
         let kind = match heap {
             // Where the BAR covers all VRAM, visible memory costs nothing and spares the staging copies.
-            Heap::DeviceLocal | Heap::HostVisible if large_bar => MemoryKind::VramPublic,
-            Heap::HostShared if large_bar => MemoryKind::VramShared,
+            Heap::DeviceLocal | Heap::HostVisible if self.has_visible_vram() => MemoryKind::VramPublic,
+            Heap::HostShared if self.has_visible_vram() => MemoryKind::VramShared,
             Heap::DeviceLocal => MemoryKind::Vram,
             Heap::HostVisible | Heap::HostShared | Heap::Host => MemoryKind::Gtt,
         };
@@ -56,6 +54,12 @@ impl Space {
         let entry = self.registry.add_buffer(va, len, label);
         let registry = self.registry.clone();
         Ok(Buffer { va, len, heap, view, label: label.into(), entry, registry, memory })
+    }
+
+    /// Whether the host reaches VRAM: through a large BAR, and only where its writes can be flushed to the GPU (hardware
+    /// reference §6.4).
+    pub(crate) fn has_visible_vram(&self) -> bool {
+        self.vm.node().has_large_bar() && self.vm.has_hdp_flush()
     }
 
     /// Writes through the mapping. False where the buffer has none.

@@ -1,7 +1,7 @@
 //! The device over the virtual R9700: every promise of the crate's documentation.
 
 use crate::selftest::kernels::{ENDLESS, PATTERN, STEP, TestKernel};
-use crate::selftest::{self, Extent};
+use crate::selftest::{self, Extent, Outcome};
 use crate::*;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -63,9 +63,16 @@ fn the_whole_self_test_passes_on_every_kind_of_virtual_device() {
         let mut device = Device::open_for_test(DeviceChoice::Virtual, &options).unwrap();
         let reports = selftest::run(&mut device, Extent::Full);
         for report in &reports {
-            assert!(report.outcome.is_ok(), "{options:?}: {}: {:?}", report.case, report.outcome);
+            let small_bar = options.virtual_device.small_bar;
+            let is_expected = match report.outcome {
+                Outcome::Passed(_) => true,
+                Outcome::Skipped(_) => small_bar && report.case.ends_with("-vram"),
+                _ => false,
+            };
+            assert!(is_expected, "{options:?}: {}: {:?}", report.case, report.outcome);
         }
         assert_eq!(reports.len(), selftest::case_count(Extent::Full));
+        assert_eq!(device.faults(), [], "{options:?}");
         device.close().unwrap();
     }
 }
@@ -530,7 +537,7 @@ fn a_device_that_fails_its_self_test_is_refused_by_case() {
     let (graph, _kernel, _parameters) = one_dispatch(&mut device, ENDLESS, GpuVa(0), 1);
     let _ = device.submit(&graph).unwrap();
     let reports = selftest::run_within(&mut device, Extent::Short, Duration::from_millis(100));
-    assert_eq!(reports.len(), 1, "the first failure ends the short form");
+    assert!(reports[2..].iter().all(|report| report.outcome == Outcome::NotRun), "the first failure ends it");
     let refusal = selftest::refusal(&device, &reports).unwrap();
     let text = refusal.to_string();
     assert!(

@@ -4,8 +4,8 @@ use crate::choice::OpenOptions;
 use crate::error::DeviceError;
 use std::sync::Arc;
 use zrt_kmd::Attachment;
-use zrt_vgpu::VirtualGpu;
 use zrt_vgpu::config::{Config, Inspection, Scheduler};
+use zrt_vgpu::{FaultInjection, VirtualGpu};
 
 pub(crate) use zrt_vgpu::kernel::{COUNTERS_PATH, FAULTS_PATH, FINDINGS_PATH, KERNEL_PATH, PROFILE_PATH};
 
@@ -13,7 +13,9 @@ pub(crate) use zrt_vgpu::kernel::{COUNTERS_PATH, FAULTS_PATH, FINDINGS_PATH, KER
 pub(crate) fn virtual_process(options: &OpenOptions) -> Result<Arc<Attachment>, DeviceError> {
     let config = virtual_config(options);
     config.effective_kernel()?;
-    let gpu = VirtualGpu::new(config).map_err(|errno| DeviceError::VirtualDevice { errno })?;
+    let injection = FaultInjection { planted: options.virtual_device.planted, ..FaultInjection::default() };
+    let gpu = VirtualGpu::with_injection(config, injection)
+        .map_err(|errno| DeviceError::VirtualDevice { errno })?;
     Ok(Attachment::over(gpu)?)
 }
 

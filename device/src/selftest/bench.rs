@@ -17,17 +17,36 @@ pub(super) const POISON: u32 = 0xdead_beef;
 const PAGE_BYTES: u64 = 64 << 10;
 
 /// What was seen instead of what should be.
-pub(super) struct Failure(pub(super) String);
+pub(super) struct Failure {
+    pub(super) text: String,
+    /// A wait ended at its deadline, or the device is lost: nothing behind it can pass.
+    pub(super) is_stop: bool,
+}
+
+impl Failure {
+    /// A value or a state that is not what it should be.
+    pub(super) fn wrong(text: String) -> Failure {
+        Failure { text, is_stop: false }
+    }
+
+    /// A wait that ended at its deadline.
+    pub(super) fn stop(text: String) -> Failure {
+        Failure { text, is_stop: true }
+    }
+}
 
 impl From<DeviceError> for Failure {
     fn from(error: DeviceError) -> Failure {
-        Failure(error.to_string())
+        match error {
+            DeviceError::Stopped(_) | DeviceError::Lost => Failure::stop(error.to_string()),
+            _ => Failure::wrong(error.to_string()),
+        }
     }
 }
 
 impl From<EmitError> for Failure {
     fn from(error: EmitError) -> Failure {
-        Failure(error.to_string())
+        Failure::wrong(error.to_string())
     }
 }
 
@@ -112,10 +131,10 @@ pub(super) fn equal(what: &str, observed: u32, expected: u32) -> Result<(), Fail
         return Ok(());
     }
     let untouched = if observed == POISON { " (untouched)" } else { "" };
-    Err(Failure(format!("{what} is {observed:#010x}{untouched}, expected {expected:#010x}")))
+    Err(Failure::wrong(format!("{what} is {observed:#010x}{untouched}, expected {expected:#010x}")))
 }
 
 /// Checks a condition.
 pub(super) fn check(condition: bool, observed: impl FnOnce() -> String) -> Result<(), Failure> {
-    if condition { Ok(()) } else { Err(Failure(observed())) }
+    if condition { Ok(()) } else { Err(Failure::wrong(observed())) }
 }

@@ -186,17 +186,47 @@ pub(super) fn reverse(bench: &mut Bench<'_>) -> Result<String, Failure> {
     Ok(format!("{REVERSE_GROUPS} workgroups of 8 waves exchanged {REVERSE_ITEMS} dwords through LDS"))
 }
 
+/// A counter where those of the layers above lie; the command processor copies it to where the host sees it.
 pub(super) fn atomics(bench: &mut Bench<'_>) -> Result<String, Failure> {
-    let kernel = COUNT.load(bench.device)?;
+    let counter = bench.device.allocate(Heap::DeviceLocal, ByteLen(256), "counter")?;
+    bench.device.upload(&counter, ByteLen(0), &[0; 4])?;
+    count(bench, counter.va)?;
+    let copy = bench.va(0).0;
+    bench.submit(|writer| {
+        writer.acquire_everything()?;
+        writer.copy_data(&copy_data::Repr {
+            wide: false,
+            ..copy_data::Repr::to_memory(Source::Gl2(counter.va.0), copy)
+        })
+    })?;
+    bench.expect("the copied counter", 0, COUNT_GROUPS * LANES)?;
+    Ok(format!("{} atomic additions were counted", COUNT_GROUPS * LANES))
+}
+
+/// An atomic of uncached system memory leaves the GPU as a PCIe AtomicOp. Nothing above relies on it.
+pub(super) fn atomics_in_system_memory(bench: &mut Bench<'_>) -> Result<String, Failure> {
     bench.set(0, 0);
-    let parameters = set_parameters(bench, bench.va(0), 0, 0);
+    count(bench, bench.va(0))?;
+    let counted = bench.get(0);
+    check(counted == COUNT_GROUPS * LANES, || {
+        format!(
+            "{counted} of {} additions to system memory arrived: the way to it routes no PCIe AtomicOps; nothing needs \
+             them",
+            COUNT_GROUPS * LANES
+        )
+    })?;
+    Ok(format!("{} atomic additions to system memory were counted", COUNT_GROUPS * LANES))
+}
+
+/// Has every lane of the counting kernel add one to the dword at an address.
+fn count(bench: &mut Bench<'_>, counter: GpuVa) -> Result<(), Failure> {
+    let kernel = COUNT.load(bench.device)?;
+    let parameters = set_parameters(bench, counter, 0, 0);
     let mut recorder = bench.device.recorder(1)?;
     recorder.dispatch(&kernel, parameters, [COUNT_GROUPS, 1, 1])?;
     let graph = recorder.finish()?;
     let ticket = bench.device.submit(&graph)?;
-    bench.device.wait(ticket, bench.deadline)?;
-    bench.expect("the counter", 0, COUNT_GROUPS * LANES)?;
-    Ok(format!("{} atomic additions were counted", COUNT_GROUPS * LANES))
+    Ok(bench.device.wait(ticket, bench.deadline)?)
 }
 
 /// The same recording many times over: nothing changes but data.

@@ -8,6 +8,7 @@ use crate::error::DeviceError;
 use crate::kernel::Kernel;
 use zrt_isa::resources::{Rsrc1, Rsrc2, Rsrc3, WaveSize, instruction_prefetch_field, lds_field, vgpr_field};
 use zrt_isa::zrt;
+use zrt_mem::Heap;
 
 /// One kernel of the self-test.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +26,64 @@ const VGPRS: u16 = 8;
 const SGPRS: u16 = 52;
 /// Dwords of user data: the parameter block's address.
 const USER_SGPRS: u8 = 2;
+
+/// Does nothing.
+pub(crate) const END: TestKernel =
+    TestKernel { name: "end", words: &[0xbfb0_0000], workgroup: 32, lds_bytes: 0 };
+
+/// Stores a constant.
+pub(crate) const STORE: TestKernel = TestKernel {
+    name: "store",
+    words: &[
+        0xbefe_0081,
+        0x7e02_0280,
+        0x7e04_02ff,
+        0x600d_f00d,
+        0xee06_8000,
+        0x0100_0000,
+        0x0000_0001,
+        0xbfb0_0000,
+    ],
+    workgroup: 32,
+    lds_bytes: 0,
+};
+
+/// Stores the workgroup id.
+pub(crate) const GROUP: TestKernel = TestKernel {
+    name: "group",
+    words: &[
+        0x8430_8275,
+        0xbefe_0081,
+        0x7e04_0275,
+        0xbf88_ff9e,
+        0x7e02_0230,
+        0xee06_8000,
+        0x0100_0000,
+        0x0000_0001,
+        0xbfb0_0000,
+    ],
+    workgroup: 32,
+    lds_bytes: 0,
+};
+
+/// Copies a dword that a scalar load reads.
+pub(crate) const LOAD: TestKernel = TestKernel {
+    name: "load",
+    words: &[
+        0xf400_0c00,
+        0xf800_0000,
+        0xbefe_0081,
+        0x7e02_02c0,
+        0xbfc7_0000,
+        0x7e04_0230,
+        0xee06_8000,
+        0x0100_0000,
+        0x0000_0001,
+        0xbfb0_0000,
+    ],
+    workgroup: 32,
+    lds_bytes: 0,
+};
 
 /// Stores key ^ index.
 pub(crate) const PATTERN: TestKernel = TestKernel {
@@ -192,8 +251,13 @@ pub(crate) const ENDLESS: TestKernel =
     TestKernel { name: "endless", words: &[0xbf83_0001, 0xbfa0_fffe], workgroup: 32, lds_bytes: 0 };
 
 impl TestKernel {
-    /// Puts the kernel onto the device.
+    /// Puts the kernel into the device's own memory.
     pub(crate) fn load(&self, device: &mut Device) -> Result<Kernel, DeviceError> {
+        self.load_into(device, Heap::DeviceLocal)
+    }
+
+    /// Puts the kernel onto the device, its code into `heap`.
+    pub(crate) fn load_into(&self, device: &mut Device, heap: Heap) -> Result<Kernel, DeviceError> {
         let code: Vec<u8> = self.words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let rsrc1 = Rsrc1 {
             vgpr_blocks_minus_one: vgpr_field(VGPRS.into(), WaveSize::Wave32).map_err(zrt::ZrtError::from)?,
@@ -207,7 +271,7 @@ impl TestKernel {
         };
         let rsrc3 =
             Rsrc3 { instruction_prefetch: instruction_prefetch_field(code.len() as u32), ..Rsrc3::default() };
-        device.load_parsed_kernel(&zrt::Kernel {
+        let container = zrt::Kernel {
             name: self.name,
             code: &code,
             entry: 0,
@@ -227,7 +291,8 @@ impl TestKernel {
             files: Vec::new(),
             lines: Vec::new(),
             constants: Vec::new(),
-        })
+        };
+        device.load_kernel_into(&container, heap)
     }
 }
 
@@ -237,7 +302,8 @@ mod tests {
     use std::path::Path;
     use std::process::Command;
 
-    const ALL: [TestKernel; 7] = [PATTERN, STEP, IDS, REVERSE, COUNT, SCALAR, ENDLESS];
+    const ALL: [TestKernel; 11] =
+        [END, STORE, GROUP, LOAD, PATTERN, STEP, IDS, REVERSE, COUNT, SCALAR, ENDLESS];
 
     /// Assembles a source with LLVM 19; `None` where it is not installed.
     fn assemble(source: &Path) -> Option<Vec<u8>> {

@@ -1,19 +1,27 @@
 //! The self-test: does this device do what its packets say?
 //!
-//! Contract: [`run`] with [`Extent::Short`] is what every open does (a few milliseconds); [`Extent::Full`] is
-//! `cargo xtask pm4-test`, one case per packet variant and per promise that the layers above rely on. A case says what
-//! it observed, whether it passed or failed; expected values are computed here, never by the device. Every wait has a
-//! deadline, so a dead device fails the first case and not the caller. Nothing is left allocated.
+//! Contract: the cases stand in the order of a first boot (`order`): each adds one thing to what the cases before it have
+//! shown to work, its suspect, and its report says which. A queue is in order, so behind a wait that ended at its
+//! deadline everything else would wait too: the run stops there, and the rest is reported as not run. [`Extent::Short`]
+//! is what every open does (a few milliseconds): a selection in the same order, which stops at the first failure.
+//! [`Extent::Full`] is `cargo xtask pm4-test`. Expected values are computed here, never by the device. Every wait has a
+//! deadline, so a dead device fails one case and not the caller. Nothing is left allocated. No case has run on a card.
 
 mod bench;
 mod dispatch_cases;
+mod first_dispatch_cases;
+mod indirect_cases;
 pub(crate) mod kernels;
+mod order;
 mod packet_cases;
 mod queue_cases;
+#[cfg(test)]
+mod tests;
 
 use crate::device::Device;
 use crate::error::DeviceError;
 use bench::{Bench, CASE_DEADLINE, Failure};
+use order::{CASES, Case, Needs, Verdict};
 use std::time::{Duration, Instant};
 
 /// How much to test.
@@ -25,13 +33,30 @@ pub enum Extent {
     Full,
 }
 
+/// What became of a case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It passed; what was observed.
+    Passed(String),
+    /// The device does not do what it should; what was observed.
+    Failed(String),
+    /// Worth knowing of this machine, and nothing that runs needs it; what was observed.
+    Noted(String),
+    /// This machine, or the way it was opened, has not what the case is about; why.
+    Skipped(&'static str),
+    /// A case before it stopped the run.
+    NotRun,
+}
+
 /// One case's outcome.
 #[derive(Clone, Debug)]
 pub struct CaseReport {
     /// The case.
     pub case: &'static str,
-    /// What was observed: `Err` where it is not what should be.
-    pub outcome: Result<String, String>,
+    /// What is new in it compared with the cases before: where to look when it is the first that failed.
+    pub suspect: &'static str,
+    /// What became of it.
+    pub outcome: Outcome,
     /// How long the case took.
     pub duration: Duration,
     /// What was measured, where a time means something.
@@ -47,73 +72,102 @@ pub struct Timing {
     pub nanoseconds: f64,
 }
 
-type Case = (&'static str, fn(&mut Bench<'_>) -> Result<String, Failure>);
+impl Outcome {
+    /// What was seen instead of what should be, where the device failed the case.
+    pub fn failure(&self) -> Option<&str> {
+        match self {
+            Outcome::Failed(observed) => Some(observed),
+            _ => None,
+        }
+    }
 
-/// What every open runs.
-const SHORT: [Case; 3] = [
-    ("fence", packet_cases::fence),
-    ("write-data", packet_cases::write_data),
-    ("dispatch-indirect-buffer", dispatch_cases::dispatch),
-];
+    /// A word for a report: `passed`, `failed`, `noted`, `skipped` or `not run`.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Outcome::Passed(_) => "passed",
+            Outcome::Failed(_) => "failed",
+            Outcome::Noted(_) => "noted",
+            Outcome::Skipped(_) => "skipped",
+            Outcome::NotRun => "not run",
+        }
+    }
 
-/// What `pm4-test` runs besides.
-const REST: [Case; 22] = [
-    ("nop", packet_cases::nop),
-    ("write-data-no-increment", packet_cases::write_data_no_increment),
-    ("copy-data-immediate", packet_cases::copy_data_immediate),
-    ("copy-data-memory", packet_cases::copy_data_memory),
-    ("copy-data-clock", packet_cases::copy_data_clock),
-    ("release-mem-low-32", packet_cases::release_mem_low_32),
-    ("release-mem-timestamp", packet_cases::release_mem_timestamp),
-    ("release-mem-interrupt", packet_cases::release_mem_interrupt),
-    ("wait-reg-mem", packet_cases::wait_reg_mem),
-    ("wait-reg-mem-host", packet_cases::wait_reg_mem_host),
-    ("set-sh-reg-dispatch-direct", dispatch_cases::dispatch_in_ring),
-    ("event-write-partial-flush", dispatch_cases::partial_flush),
-    ("acquire-mem", dispatch_cases::acquire),
-    ("dispatch-chain-barrier", dispatch_cases::chain),
-    ("workgroup-ids", dispatch_cases::workgroup_ids),
-    ("lds-workgroup-barrier", dispatch_cases::reverse),
-    ("global-atomics", dispatch_cases::atomics),
-    ("graph-replay", dispatch_cases::replay),
-    ("device-local-transfers", queue_cases::transfers),
-    ("ring-wrap", queue_cases::ring_wrap),
-    ("submissions-in-flight", queue_cases::in_flight),
-    ("round-trip", queue_cases::round_trip),
-];
+    /// What was observed, or why nothing was.
+    pub fn text(&self) -> &str {
+        match self {
+            Outcome::Passed(observed) | Outcome::Failed(observed) | Outcome::Noted(observed) => observed,
+            Outcome::Skipped(reason) => reason,
+            Outcome::NotRun => "a case before it stopped the run",
+        }
+    }
+}
 
-/// Runs the cases in order. Stops after the first failure where the device is then lost, or the extent is short.
+/// Runs the cases in order, and stops behind the first whose wait ended at its deadline, or where the device is lost;
+/// the short extent behind any failure. There is a report for every case of the extent.
 pub fn run(device: &mut Device, extent: Extent) -> Vec<CaseReport> {
     run_within(device, extent, CASE_DEADLINE)
 }
 
 /// The same with another deadline for every wait.
 pub(crate) fn run_within(device: &mut Device, extent: Extent, deadline: Duration) -> Vec<CaseReport> {
-    let rest: &[Case] = if extent == Extent::Full { &REST } else { &[] };
     let mut reports = Vec::new();
-    for (case, test) in SHORT.iter().chain(rest) {
+    let mut is_stopped = false;
+    for case in cases(extent) {
         let start = Instant::now();
         let mut timings = Vec::new();
-        let outcome = Bench::new(device, &mut timings, deadline).and_then(|mut bench| test(&mut bench));
-        let outcome = outcome.map_err(|failure| failure.0);
-        let failed = outcome.is_err();
-        reports.push(CaseReport { case, outcome, duration: start.elapsed(), timings });
-        if failed && (extent == Extent::Short || device.is_lost()) {
-            break;
-        }
+        let outcome = if is_stopped {
+            Outcome::NotRun
+        } else if let Some(reason) = case.needs.lacking(device) {
+            Outcome::Skipped(reason)
+        } else {
+            let ended =
+                Bench::new(device, &mut timings, deadline).and_then(|mut bench| (case.test)(&mut bench));
+            is_stopped = device.is_lost() || matches!(ended, Err(Failure { is_stop: true, .. }));
+            case.judge(ended)
+        };
+        is_stopped |= extent == Extent::Short && outcome.failure().is_some();
+        let (name, suspect) = (case.name, case.suspect);
+        reports.push(CaseReport { case: name, suspect, outcome, duration: start.elapsed(), timings });
     }
     reports
+}
+
+impl Case {
+    fn judge(&self, ended: Result<String, Failure>) -> Outcome {
+        match (ended, self.verdict) {
+            (Ok(observed), _) => Outcome::Passed(observed),
+            (Err(Failure { text, is_stop: false }), Verdict::Noted) => Outcome::Noted(text),
+            (Err(Failure { text, .. }), _) => Outcome::Failed(text),
+        }
+    }
+}
+
+impl Needs {
+    /// Why a device has not what a case needs.
+    fn lacking(self, device: &Device) -> Option<&'static str> {
+        match self {
+            Needs::VisibleVram if !device.space().has_visible_vram() => {
+                Some("the host sees no VRAM: a small BAR, or no page to flush writes through it")
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The error of a device that failed a case.
 pub(crate) fn refusal(device: &Device, reports: &[CaseReport]) -> Option<DeviceError> {
     reports.iter().find_map(|report| {
-        let observed = report.outcome.as_ref().err()?.clone();
-        Some(DeviceError::SelfTest { device: device.name().into(), case: report.case, observed })
+        let observed = report.outcome.failure()?.to_owned();
+        let (device, case, suspect) = (device.name().into(), report.case, report.suspect);
+        Some(DeviceError::SelfTest { device, case, suspect, observed })
     })
 }
 
-/// Cases of an extent, in order: a report with fewer was cut short.
+fn cases(extent: Extent) -> impl Iterator<Item = &'static Case> {
+    CASES.iter().filter(move |case| extent == Extent::Full || case.at_open)
+}
+
+/// Cases of an extent.
 pub fn case_count(extent: Extent) -> usize {
-    if extent == Extent::Full { SHORT.len() + REST.len() } else { SHORT.len() }
+    cases(extent).count()
 }

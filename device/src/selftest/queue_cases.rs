@@ -36,7 +36,7 @@ pub(super) fn transfers(bench: &mut Bench<'_>) -> Result<String, Failure> {
     let mut observed = vec![0; TRANSFER_BYTES];
     bench.device.download(&buffer, ByteLen(0), &mut observed)?;
     if let Some(index) = observed.iter().zip(&expected).position(|(seen, wanted)| seen != wanted) {
-        return Err(Failure(format!(
+        return Err(Failure::wrong(format!(
             "byte {index} came back as {:#04x}, expected {:#04x}",
             observed[index], expected[index]
         )));

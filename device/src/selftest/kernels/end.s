@@ -1,0 +1,2 @@
+// Does nothing. One wave, one group.
+	s_endpgm
