@@ -112,3 +112,15 @@ fn every_case_says_what_is_new_in_it() {
         assert!(matches!(report.outcome, Outcome::Passed(_)), "{report:?}");
     }
 }
+
+#[test]
+fn the_checking_mode_finds_nothing_in_the_self_test() {
+    let virtual_device = VirtualOptions { check: true, ..VirtualOptions::default() };
+    let options = OpenOptions { virtual_device, ..OpenOptions::default() };
+    let mut device = Device::open_for_test(DeviceChoice::Virtual, &options).unwrap();
+    let reports = run(&mut device, Extent::Full);
+    assert_eq!(failures(&reports), [""; 0]);
+    let findings: Vec<String> =
+        device.findings().unwrap().iter().map(|finding| format!("{finding:?}")).collect();
+    assert_eq!(findings, [""; 0]);
+}
