@@ -3,6 +3,7 @@
 //! Contract: one sentence per error, the remedy at its end. No variant is a catch-all.
 
 use crate::errno::Errno;
+use crate::queue_refusal::QueueRefusal;
 use crate::topology::TopologyError;
 use crate::vm::ProcessLoss;
 use zrt_mem::{ByteLen, GpuVa};
@@ -83,6 +84,9 @@ pub enum KmdError {
         /// What was asked.
         len: ByteLen,
     },
+    /// The driver refused a queue as invalid.
+    #[error("{0}")]
+    QueueRefused(Box<QueueRefusal>),
     /// A ring size that the driver would refuse.
     #[error("a ring of {len:?} is not possible: its size is a power of two from 4096 to 2^31 bytes")]
     RingLength {
@@ -126,6 +130,7 @@ impl KmdError {
                 Some(*errno)
             }
             KmdError::Topology(TopologyError::Read { errno, .. }) => Some(*errno),
+            KmdError::QueueRefused(_) => Some(Errno::EINVAL),
             _ => None,
         }
     }

@@ -16,6 +16,7 @@ pub mod event;
 pub mod ioctl;
 pub mod memory;
 pub mod queue;
+pub mod queue_refusal;
 pub mod queue_size;
 #[cfg(test)]
 mod scripted;
@@ -29,6 +30,7 @@ pub use error::KmdError;
 pub use event::{EventReport, Events, HardwareException, MemoryFault};
 pub use memory::{AllocationRequest, Buffer, MemoryKind};
 pub use queue::Queue;
+pub use queue_refusal::QueueRefusal;
 pub use queue_size::QueueBufferSizes;
 pub use syscalls::{
     Fd, LinuxSyscalls, MappedFile, Mapping, MemoryFile, Protection, Reservation, Syscalls, UserPointer,

@@ -8,6 +8,7 @@
 use crate::error::KmdError;
 use crate::ioctl::{CreateQueue, DestroyQueue};
 use crate::memory::{AllocationRequest, Buffer, MemoryKind};
+use crate::queue_refusal::QueueRefusal;
 use crate::queue_size::{EOP_BYTES, QueueBufferSizes};
 use crate::syscalls::Mapping;
 use crate::topology::TopologyError;
@@ -62,7 +63,7 @@ impl Queue {
         };
         pointers_view.store_u64(READ_POINTER_OFFSET, 0);
         pointers_view.store_u64_release(WRITE_POINTER_OFFSET, 0);
-        let created = vm.process().call(&CreateQueue {
+        let request = CreateQueue {
             gpu_id: vm.node().gpu_id,
             ring_va: ring.va(),
             ring_bytes: ring_len.0 as u32,
@@ -73,6 +74,9 @@ impl Queue {
             save_area_va: save_area.va(),
             save_area_bytes: sizes.save_area_bytes,
             control_stack_bytes: sizes.control_stack_bytes,
+        };
+        let created = vm.process().call(&request).map_err(|error| {
+            QueueRefusal::explain(error, &request, sizes, ByteLen(POINTER_PAGE_BYTES), vm.node())
         })?;
         let id = created.queue_id;
         let (doorbells, doorbell) = vm

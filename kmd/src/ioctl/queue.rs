@@ -80,10 +80,6 @@ impl Command for CreateQueue {
 
     fn remedy(errno: Errno) -> &'static str {
         match errno {
-            Errno::EINVAL => {
-                "ring, pointer page, EOP or save area differ from what the driver computes; \
-                              report the kernel version and the node's properties"
-            }
             Errno::EFAULT => "the driver cannot reach a queue buffer; this is a bug of zrt",
             Errno::ENOTSUPP => "this kernel does not know compute queues of type 0; use a newer kernel",
             Errno::ESRCH => "the process cannot bind to the GPU; close other compute processes",
