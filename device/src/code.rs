@@ -6,7 +6,7 @@
 
 use crate::error::DeviceError;
 use crate::info::DeviceInfo;
-use crate::kernel::{CODE_END, CODE_PADDING_BYTES};
+use crate::kernel::{padded, padded_len};
 use crate::memory::{Buffer, Space};
 use zrt_mem::{ByteLen, GpuVa, Heap};
 use zrt_pm4::registers::{ResourceLimits, Rsrc1, Rsrc2, Rsrc2Flags, Rsrc3, TmpringSize, WaveSize};
@@ -80,7 +80,7 @@ pub(crate) struct Scratch {
 
 impl Code {
     pub(crate) fn allocate(space: &Space, label: &CodeLabel<'_>, len: ByteLen) -> Result<Code, DeviceError> {
-        let whole = ByteLen(len.0.saturating_add(CODE_PADDING_BYTES as u64));
+        let whole = ByteLen(padded_len(len.0));
         let buffer = space.allocate(Heap::DeviceLocal, whole, label.name, true)?;
         space.registry.name_code(buffer.entry(), label.name, label.files.into(), label.lines.into());
         Ok(Code { buffer, len })
@@ -88,10 +88,7 @@ impl Code {
 
     /// The bytes with the padding that the prefetcher may run into; what the image lacks is padding too.
     pub(crate) fn padded(&self, image: &[u8]) -> Vec<u8> {
-        let whole = self.len.0 as usize + CODE_PADDING_BYTES;
-        let mut bytes: Vec<u8> = image.iter().take(self.len.0 as usize).copied().collect();
-        bytes.extend(CODE_END.iter().cycle().take(whole.saturating_sub(bytes.len())));
-        bytes
+        padded(image, self.len.0 as usize)
     }
 
     /// Address of the image's first byte.

@@ -12,9 +12,17 @@ use zrt_pm4::registers::{ResourceLimits, Rsrc1, Rsrc2, Rsrc2Flags, Rsrc3, WaveSi
 use zrt_pm4::{KernelParameters, KernelState};
 
 /// What follows the code: `s_code_end` (instruction set reference §4.2), as far as the prefetcher reads.
-pub(crate) const CODE_END: [u8; 4] = 0xbf9f_0000_u32.to_le_bytes();
-/// Padding in bytes: 64 instructions, which is what compilers put there too.
-pub(crate) const CODE_PADDING_BYTES: usize = 256;
+const CODE_END: [u8; 4] = 0xbf9f_0000_u32.to_le_bytes();
+/// A line of the instruction cache on gfx11 and later (`EmitCodeEnd` of LLVM's AMDGPU backend).
+const CODE_LINE_BYTES: u64 = 128;
+/// Least padding behind code: the rest of its last line and three lines more, which is as far as compilers let the
+/// prefetcher run (`EmitCodeEnd` again: three lines behind the aligned end, at most 511 bytes).
+const CODE_PADDING_BYTES: u64 = 512;
+
+/// Bytes of memory for `code_bytes` of code: whole lines, the padding included.
+pub(crate) const fn padded_len(code_bytes: u64) -> u64 {
+    code_bytes.saturating_add(CODE_PADDING_BYTES + CODE_LINE_BYTES - 1) / CODE_LINE_BYTES * CODE_LINE_BYTES
+}
 
 /// A kernel that can be dispatched. Keep it as long as any graph that dispatches it.
 #[derive(Debug)]
@@ -64,7 +72,7 @@ impl Kernel {
     ///
     /// `heap` is [`Heap::DeviceLocal`] but for the kernel that copies to device-local memory.
     pub(crate) fn new(space: &Space, container: &zrt::Kernel<'_>, heap: Heap) -> Result<Kernel, DeviceError> {
-        let len = ByteLen((container.code.len() + CODE_PADDING_BYTES) as u64);
+        let len = ByteLen(padded_len(container.code.len() as u64));
         let code = space.allocate(heap, len, container.name, true)?;
         space.registry.name_kernel(code.entry(), container);
         let entry = GpuVa(code.va.0 + u64::from(container.entry));
@@ -104,11 +112,15 @@ pub(crate) const USER_DATA_DWORDS: usize = 3;
 
 /// The bytes that go to device memory: code and padding.
 pub(crate) fn image(container: &zrt::Kernel<'_>) -> Vec<u8> {
-    let mut image = Vec::with_capacity(container.code.len() + CODE_PADDING_BYTES);
-    image.extend_from_slice(container.code);
-    while image.len() < container.code.len() + CODE_PADDING_BYTES {
-        image.extend_from_slice(&CODE_END);
-    }
+    padded(container.code, container.code.len())
+}
+
+/// `code_bytes` of code, and padding behind them; what `code` lacks of them is padding too.
+pub(crate) fn padded(code: &[u8], code_bytes: usize) -> Vec<u8> {
+    let whole = padded_len(code_bytes as u64) as usize;
+    let mut image = Vec::with_capacity(whole);
+    image.extend(code.iter().take(code_bytes));
+    image.extend(CODE_END.iter().cycle().take(whole - image.len()));
     image
 }
 
@@ -127,4 +139,26 @@ fn word<T, E>(
 
 fn needs(container: &zrt::Kernel<'_>, reason: &'static str) -> DeviceError {
     DeviceError::KernelNeeds { kernel: container.name.into(), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What LLVM puts behind code: the end aligned to a line, and three lines.
+    #[test]
+    fn padding_holds_three_lines_behind_the_line_of_the_last_instruction() {
+        for code_bytes in [4, 124, 128, 132, 3584, 3840, 4092, 4096] {
+            let image = padded(&vec![1; code_bytes], code_bytes);
+            assert_eq!(image.len() % 128, 0);
+            assert!(
+                image.len() >= code_bytes.next_multiple_of(128) + 3 * 128,
+                "{code_bytes}: {}",
+                image.len()
+            );
+            assert!(image[..code_bytes].iter().all(|byte| *byte == 1));
+            assert_eq!(image[image.len() - 4..], CODE_END);
+        }
+        assert_eq!(padded(&[1; 4], 8)[4..8], CODE_END, "what the code lacks is padding");
+    }
 }

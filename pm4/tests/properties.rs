@@ -129,7 +129,6 @@ fn wait() -> impl Strategy<Value = Repr<'static>> {
 fn copy() -> impl Strategy<Value = Repr<'static>> {
     let source = prop_oneof![
         any::<u32>().prop_map(copy_data::Source::Register),
-        address().prop_map(copy_data::Source::Memory),
         address().prop_map(copy_data::Source::Gl2),
         any::<u32>().prop_map(copy_data::Source::PerformanceCounter),
         any::<u64>().prop_map(copy_data::Source::Immediate),
@@ -139,7 +138,6 @@ fn copy() -> impl Strategy<Value = Repr<'static>> {
     let destination = prop_oneof![
         any::<u32>().prop_map(copy_data::Destination::Register),
         address().prop_map(copy_data::Destination::Gl2),
-        address().prop_map(copy_data::Destination::Memory),
     ];
     (header_flags(), source, destination, temporal(), temporal(), any::<(bool, bool)>()).prop_map(
         |(header_flags, source, destination, source_temporal, destination_temporal, flags)| {

@@ -131,9 +131,9 @@ pub(super) fn copy_data_memory(bench: &mut Bench<'_>) -> Result<String, Failure>
         writer.acquire_everything()?;
         writer.copy_data(&copy_data::Repr {
             wide: false,
-            ..copy_data::Repr::to_memory(Source::Memory(source), narrow)
+            ..copy_data::Repr::to_memory(Source::Gl2(source), narrow)
         })?;
-        writer.copy_data(&copy_data::Repr::to_memory(Source::Memory(source), wide))
+        writer.copy_data(&copy_data::Repr::to_memory(Source::Gl2(source), wide))
     })?;
     bench.expect("the copied dword", 64, 0x5566_7788)?;
     bench.expect("the dword after it", 68, POISON)?;

@@ -1,4 +1,7 @@
 //! COPY_DATA: copies one or two dwords between registers, memory, an immediate and the clock (hardware reference §4.8).
+//!
+//! Memory is source 2 and destination 2, `tc_l2` in the kernel's `nvd.h`. That header, and the one of AMD's own driver
+//! library for gfx12, call source 1 and destination 5 `tc_l2_obsolete`: they are not written, and no value here.
 
 use super::{TemporalHint, check_aligned, emit_words, fixed_header, join, parse_aligned, split};
 use crate::error::{EmitError, ParseError};
@@ -10,9 +13,9 @@ packet_view!(COPY_DATA, exact 5);
 /// Fields of the body (hardware reference §4.8).
 pub mod field {
     fields! {
-        /// 0 register, 1 memory, 2 GL2, 4 performance counter, 5 immediate, 9 GPU clock.
+        /// 0 register, 2 GL2, 4 performance counter, 5 immediate, 9 GPU clock. 1 is GL2 too, and obsolete.
         SRC_SEL = 0 [3 : 0];
-        /// 0 register, 2 GL2, 5 memory.
+        /// 0 register, 2 GL2. 5 is GL2 too, and obsolete.
         DST_SEL = 0 [11 : 8];
         /// Temporal hint of the load.
         SRC_TEMPORAL = 0 [14 : 13];
@@ -38,8 +41,6 @@ pub mod field {
 pub enum Source {
     /// A register, by absolute dword offset.
     Register(u32),
-    /// Memory.
-    Memory(u64),
     /// Memory through GL2.
     Gl2(u64),
     /// A performance counter, by absolute dword offset.
@@ -57,17 +58,13 @@ pub enum Destination {
     Register(u32),
     /// Memory through GL2.
     Gl2(u64),
-    /// Memory.
-    Memory(u64),
 }
 
 const SELECT_REGISTER: u32 = 0;
-const SOURCE_MEMORY: u32 = 1;
 const SELECT_GL2: u32 = 2;
 const SOURCE_PERFORMANCE_COUNTER: u32 = 4;
 const SOURCE_IMMEDIATE: u32 = 5;
 const SOURCE_GPU_CLOCK: u32 = 9;
-const DESTINATION_MEMORY: u32 = 5;
 
 impl<T: AsRef<[u32]>> Packet<T> {
     /// What is copied, as it stands.
@@ -139,7 +136,7 @@ impl Repr {
         Repr {
             header_flags: HeaderFlags::empty(),
             source,
-            destination: Destination::Memory(address),
+            destination: Destination::Gl2(address),
             source_temporal: TemporalHint::Regular,
             destination_temporal: TemporalHint::Regular,
             wide: true,
@@ -156,7 +153,6 @@ impl Repr {
         let from = packet.source_bits();
         let source = match packet.source_select() {
             SELECT_REGISTER => Source::Register(parse_low(field::SRC_HI, from)?),
-            SOURCE_MEMORY => Source::Memory(parse_aligned(from, alignment)?),
             SELECT_GL2 => Source::Gl2(parse_aligned(from, alignment)?),
             SOURCE_PERFORMANCE_COUNTER => Source::PerformanceCounter(parse_low(field::SRC_HI, from)?),
             SOURCE_IMMEDIATE if wide => Source::Immediate(from),
@@ -171,7 +167,6 @@ impl Repr {
         let destination = match packet.destination_select() {
             SELECT_REGISTER => Destination::Register(parse_low(field::DST_HI, to)?),
             SELECT_GL2 => Destination::Gl2(parse_aligned(to, alignment)?),
-            DESTINATION_MEMORY => Destination::Memory(parse_aligned(to, alignment)?),
             value => return Err(ParseError::Value { field: field::DST_SEL, value }),
         };
         Ok(Repr {
@@ -196,7 +191,6 @@ impl Repr {
         let alignment = if self.wide { 8 } else { 4 };
         let (source_select, source) = match self.source {
             Source::Register(register) => (SELECT_REGISTER, u64::from(register)),
-            Source::Memory(address) => (SOURCE_MEMORY, address),
             Source::Gl2(address) => (SELECT_GL2, address),
             Source::PerformanceCounter(register) => (SOURCE_PERFORMANCE_COUNTER, u64::from(register)),
             Source::Immediate(value) if !self.wide && value > u64::from(u32::MAX) => {
@@ -205,13 +199,12 @@ impl Repr {
             Source::Immediate(value) => (SOURCE_IMMEDIATE, value),
             Source::GpuClock => (SOURCE_GPU_CLOCK, 0),
         };
-        if matches!(self.source, Source::Memory(_) | Source::Gl2(_)) {
+        if matches!(self.source, Source::Gl2(_)) {
             check_aligned(source, alignment)?;
         }
         let (destination_select, destination) = match self.destination {
             Destination::Register(register) => (SELECT_REGISTER, u64::from(register)),
             Destination::Gl2(address) => (SELECT_GL2, address),
-            Destination::Memory(address) => (DESTINATION_MEMORY, address),
         };
         if !matches!(self.destination, Destination::Register(_)) {
             check_aligned(destination, alignment)?;
@@ -250,7 +243,7 @@ mod tests {
     use super::*;
 
     /// The clock into memory (hardware reference §4.9).
-    const CLOCK: [u32; 6] = [0xc004_4000, 0x0011_0509, 0, 0, 0x89ab_cde8, 0x7f];
+    const CLOCK: [u32; 6] = [0xc004_4000, 0x0011_0209, 0, 0, 0x89ab_cde8, 0x7f];
 
     fn check(repr: Repr, golden: &[u32]) {
         check_golden(super::super::Repr::CopyData(repr), golden);
@@ -263,17 +256,15 @@ mod tests {
         let bare =
             Repr { wide: false, write_confirm: false, ..Repr::to_memory(Source::Register(0x2e00), 0x1000) };
         for (repr, control, low, high) in [
-            (bare, 0x500, 0x2e00, 0),
-            (Repr { wide: true, ..bare }, 0x1_0500, 0x2e00, 0),
-            (Repr { write_confirm: true, ..bare }, 0x10_0500, 0x2e00, 0),
-            (Repr { source_temporal: TemporalHint::LastUse, ..bare }, 0x6500, 0x2e00, 0),
-            (Repr { destination_temporal: TemporalHint::LastUse, ..bare }, 0x600_0500, 0x2e00, 0),
-            (Repr { source: Source::Memory(0x7_0000_0004), ..bare }, 0x501, 4, 7),
-            (Repr { source: Source::Gl2(0x7_0000_0004), ..bare }, 0x502, 4, 7),
-            (Repr { source: Source::PerformanceCounter(5), ..bare }, 0x504, 5, 0),
-            (Repr { source: Source::Immediate(0xffff_ffff), ..bare }, 0x505, 0xffff_ffff, 0),
-            (Repr { source: Source::Immediate(u64::MAX), wide: true, ..bare }, 0x1_0505, u32::MAX, u32::MAX),
-            (Repr { destination: Destination::Gl2(0x1000), ..bare }, 0x200, 0x2e00, 0),
+            (bare, 0x200, 0x2e00, 0),
+            (Repr { wide: true, ..bare }, 0x1_0200, 0x2e00, 0),
+            (Repr { write_confirm: true, ..bare }, 0x10_0200, 0x2e00, 0),
+            (Repr { source_temporal: TemporalHint::LastUse, ..bare }, 0x6200, 0x2e00, 0),
+            (Repr { destination_temporal: TemporalHint::LastUse, ..bare }, 0x600_0200, 0x2e00, 0),
+            (Repr { source: Source::Gl2(0x7_0000_0004), ..bare }, 0x202, 4, 7),
+            (Repr { source: Source::PerformanceCounter(5), ..bare }, 0x204, 5, 0),
+            (Repr { source: Source::Immediate(0xffff_ffff), ..bare }, 0x205, 0xffff_ffff, 0),
+            (Repr { source: Source::Immediate(u64::MAX), wide: true, ..bare }, 0x1_0205, u32::MAX, u32::MAX),
             (Repr { destination: Destination::Register(0x1000), ..bare }, 0, 0x2e00, 0),
         ] {
             check(repr, &[0xc004_4000, control, low, high, 0x1000, 0]);
@@ -298,9 +289,9 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_an_error() {
-        let odd = Repr::to_memory(Source::Memory(0x1004), 0x2000);
+        let odd = Repr::to_memory(Source::Gl2(0x1004), 0x2000);
         assert_eq!(odd.words(), Err(EmitError::Misaligned { address: 0x1004, alignment: 8 }));
-        let odd = Repr::to_memory(Source::Memory(0x1000), 0x2004);
+        let odd = Repr::to_memory(Source::Gl2(0x1000), 0x2004);
         assert_eq!(odd.words(), Err(EmitError::Misaligned { address: 0x2004, alignment: 8 }));
         let narrow = Repr { wide: false, ..Repr::to_memory(Source::Immediate(1 << 32), 0x2000) };
         assert_eq!(narrow.words(), Err(EmitError::Unused { name: "SRC_HI" }));
@@ -310,18 +301,21 @@ mod tests {
     fn what_means_nothing_is_an_error() {
         let parse = |words: [u32; 6]| Repr::parse(&Packet::new_checked(words).unwrap());
         let value = |field, value| Err(ParseError::Value { field, value });
-        assert_eq!(parse([0xc004_4000, 0x503, 0, 0, 0, 0]), value(field::SRC_SEL, 3));
+        assert_eq!(parse([0xc004_4000, 0x203, 0, 0, 0, 0]), value(field::SRC_SEL, 3));
+        // The obsolete ones: GL2 has one number.
+        assert_eq!(parse([0xc004_4000, 0x201, 0, 0, 0, 0]), value(field::SRC_SEL, 1));
+        assert_eq!(parse([0xc004_4000, 0x505, 0, 0, 0, 0]), value(field::DST_SEL, 5));
         assert_eq!(parse([0xc004_4000, 0x305, 0, 0, 0, 0]), value(field::DST_SEL, 3));
-        assert_eq!(parse([0xc004_4000, 0x509, 1, 0, 0, 0]), value(field::SRC_LO, 1));
-        assert_eq!(parse([0xc004_4000, 0x509, 0, 1, 0, 0]), value(field::SRC_HI, 1));
+        assert_eq!(parse([0xc004_4000, 0x209, 1, 0, 0, 0]), value(field::SRC_LO, 1));
+        assert_eq!(parse([0xc004_4000, 0x209, 0, 1, 0, 0]), value(field::SRC_HI, 1));
         assert_eq!(parse([0xc004_4000, 0x005, 0, 0, 0, 1]), value(field::DST_HI, 1));
         assert_eq!(
-            parse([0xc004_4000, 0x1_0501, 4, 0, 0, 0]),
+            parse([0xc004_4000, 0x1_0202, 4, 0, 0, 0]),
             Err(ParseError::Misaligned { address: 4, alignment: 8 })
         );
         assert_eq!(
             Packet::new_unchecked(CLOCK).to_string(),
-            "COPY_DATA SRC_SEL=0x9 DST_SEL=0x5 COUNT_SEL WRITE_CONFIRM DST_LO=0x89abcde8 DST_HI=0x7f"
+            "COPY_DATA SRC_SEL=0x9 DST_SEL=0x2 COUNT_SEL WRITE_CONFIRM DST_LO=0x89abcde8 DST_HI=0x7f"
         );
     }
 }

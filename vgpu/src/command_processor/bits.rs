@@ -170,12 +170,14 @@ pub(crate) mod copy_data {
     pub const DST_HIGH: u32 = 11;
     pub const DST_LOW: u32 = 8;
     pub const WIDE: u32 = 16;
-    pub const SRC_MEMORY: u32 = 1;
+    /// `tc_l2_obsolete` in the kernel's `nvd.h`.
+    pub const SRC_GL2_OBSOLETE: u32 = 1;
     pub const SRC_GL2: u32 = 2;
     pub const SRC_IMMEDIATE: u32 = 5;
     pub const SRC_GPU_CLOCK: u32 = 9;
     pub const DST_GL2: u32 = 2;
-    pub const DST_MEMORY: u32 = 5;
+    /// `tc_l2_obsolete` too.
+    pub const DST_GL2_OBSOLETE: u32 = 5;
 }
 
 /// EVENT_WRITE (§4.8).

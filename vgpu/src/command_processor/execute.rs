@@ -5,11 +5,11 @@
 
 use crate::command_processor::faults::FaultKind;
 use crate::command_processor::injection::PlantedFault;
-use crate::command_processor::launch::{LaunchError, touches_queue_register};
+use crate::command_processor::launch::{Launch, LaunchError, touches_queue_register};
 use crate::command_processor::packet::{Command, CopySource, ReleaseData};
 use crate::command_processor::queue::Halt;
 use crate::command_processor::stream::Worker;
-use crate::memory::{Cause, Fault, Rights};
+use crate::memory::{Cause, Fault, GPU_PAGE_BYTES, Rights};
 use crate::shader::dispatch::PacketOrigin;
 
 /// Dispatches of one queue in flight at a time.
@@ -52,7 +52,12 @@ impl Worker<'_> {
                 }
             }
             Command::WriteData { address, increments } => self.write_data(address, increments, &body[3..])?,
-            Command::CopyData { source, destination, wide } => self.copy_data(source, destination, wide)?,
+            Command::CopyData { source, destination, wide, is_obsolete } => {
+                self.copy_data(source, destination, wide)?;
+                if is_obsolete {
+                    self.note_obsolete(body[0]);
+                }
+            }
             // Entered before this is called.
             Command::IndirectBuffer { .. } => {}
         }
@@ -71,13 +76,44 @@ impl Worker<'_> {
         self.state.registers.store(first, values);
     }
 
+    /// The packet works on gfx12: the kernel driver itself copies registers to destination 5 (`gfx_v12_0_ring_emit_rreg`).
+    /// Nothing promises that for ever.
+    fn note_obsolete(&self, control: u32) {
+        self.hardware.record(
+            FaultKind::ObsoleteSelector,
+            Some(self.description.id),
+            Some("COPY_DATA"),
+            format!(
+                "at={:#x} control={control:#x} : source 1 or destination 5, obsolete; GL2 is 2",
+                self.state.packet_va()
+            ),
+        );
+    }
+
     fn dispatch(&mut self, dimensions: [u32; 3], initiator: u32) -> Result<(), Halt> {
         if let Some(launch) = self.state.registers.launch(dimensions, initiator)? {
+            self.prefetch(&launch)?;
             let origin = PacketOrigin { queue_id: self.description.id, packet_va: self.state.packet_va() };
             let ticket = self.hardware.submit(&launch, origin).map_err(LaunchError::from)?;
             self.state.launches.push(ticket);
         }
         self.hardware.count_dispatch();
+        Ok(())
+    }
+
+    /// Fetches the lines that INST_PREF_SIZE names, before the first wave begins and whether or not it gets there. What is
+    /// not mapped there for execution faults as any fetch does; what a card does is not documented, and the lines are
+    /// those that it may touch.
+    fn prefetch(&mut self, launch: &Launch) -> Result<(), Fault> {
+        let len = launch.prefetch_bytes();
+        let access = Rights::READ | Rights::EXECUTE;
+        let last = launch.code_va.saturating_add(len.saturating_sub(1));
+        if len == 0 || self.state.port.range(launch.code_va, last, access).is_some() {
+            return Ok(());
+        }
+        for page_va in (launch.code_va & !(GPU_PAGE_BYTES - 1)..=last).step_by(GPU_PAGE_BYTES as usize) {
+            self.state.port.translate(page_va.max(launch.code_va), 1, access)?;
+        }
         Ok(())
     }
 

@@ -28,6 +28,8 @@ pub enum FaultKind {
     TornPacket,
     /// A register that belongs to the queue was written by a packet. The ring goes on.
     QueueRegister,
+    /// A packet selects memory by a number that the header calls obsolete. It took effect, and the ring goes on.
+    ObsoleteSelector,
     /// A queue did not drain when it was destroyed; the device was reset.
     Reset,
     /// A request of the kernel interface that this device knows of and does not have.
@@ -71,6 +73,7 @@ impl FaultKind {
             FaultKind::WritePointer => "write-pointer",
             FaultKind::TornPacket => "torn-packet",
             FaultKind::QueueRegister => "queue-register",
+            FaultKind::ObsoleteSelector => "obsolete-selector",
             FaultKind::Reset => "reset",
             FaultKind::UnmodelledRequest => "unmodelled-request",
         }

@@ -35,6 +35,13 @@ pub(crate) struct Launch {
     pub is_wave64: bool,
 }
 
+impl Launch {
+    /// Bytes from the entry that the instruction prefetcher is told to fetch: INST_PREF_SIZE lines of 128 bytes (§5.2).
+    pub fn prefetch_bytes(&self) -> u64 {
+        u64::from(bits(self.rsrc3, RSRC3_PREFETCH_HIGH, RSRC3_PREFETCH_LOW)) * PREFETCH_LINE_BYTES
+    }
+}
+
 /// Why a dispatch is not launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum LaunchError {
@@ -84,6 +91,10 @@ pub enum LaunchError {
 
 /// Work-items of a workgroup (hardware reference §7).
 const GROUP_WORK_ITEMS_MAX: u64 = 1024;
+/// INST_PREF_SIZE of RSRC3 and its unit (§5.2).
+const RSRC3_PREFETCH_HIGH: u32 = 11;
+const RSRC3_PREFETCH_LOW: u32 = 4;
+const PREFETCH_LINE_BYTES: u64 = 128;
 /// Bit of RSRC1 (§5.2).
 const RSRC1_PRIV: u32 = 20;
 

@@ -166,6 +166,8 @@ pub(crate) enum Command {
         source: CopySource,
         destination: u64,
         wide: bool,
+        /// A selector is one that the header calls obsolete.
+        is_obsolete: bool,
     },
     /// Waits until the queue's earlier dispatches are done.
     PartialFlush,
@@ -391,18 +393,24 @@ fn copy_data_command(body: [u32; 5]) -> Result<Command, PacketError> {
     let is_wide = bit(body[0], copy_data::WIDE);
     let alignment = if is_wide { 8 } else { 4 };
     let operand = wide(body[1], body[2]);
-    let source = match bits(body[0], copy_data::SRC_HIGH, 0) {
-        copy_data::SRC_MEMORY | copy_data::SRC_GL2 => CopySource::Memory(aligned(name, operand, alignment)?),
+    let source_select = bits(body[0], copy_data::SRC_HIGH, 0);
+    let source = match source_select {
+        copy_data::SRC_GL2_OBSOLETE | copy_data::SRC_GL2 => {
+            CopySource::Memory(aligned(name, operand, alignment)?)
+        }
         copy_data::SRC_IMMEDIATE => CopySource::Immediate(operand),
         copy_data::SRC_GPU_CLOCK => CopySource::GpuClock,
         other => return Err(not_modelled(name, "source", other)),
     };
-    match bits(body[0], copy_data::DST_HIGH, copy_data::DST_LOW) {
-        copy_data::DST_GL2 | copy_data::DST_MEMORY => {}
+    let destination_select = bits(body[0], copy_data::DST_HIGH, copy_data::DST_LOW);
+    match destination_select {
+        copy_data::DST_GL2 | copy_data::DST_GL2_OBSOLETE => {}
         other => return Err(not_modelled(name, "destination", other)),
     }
     let destination = aligned(name, wide(body[3], body[4]), alignment)?;
-    Ok(Command::CopyData { source, destination, wide: is_wide })
+    let is_obsolete =
+        source_select == copy_data::SRC_GL2_OBSOLETE || destination_select == copy_data::DST_GL2_OBSOLETE;
+    Ok(Command::CopyData { source, destination, wide: is_wide, is_obsolete })
 }
 
 fn event_write_command([body]: [u32; 1]) -> Result<Command, PacketError> {

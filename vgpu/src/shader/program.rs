@@ -222,10 +222,12 @@ impl Program {
 impl Run {
     fn is_current(&self, fetch: Fetch<'_>) -> bool {
         let access = Rights::READ | Rights::EXECUTE;
-        if let Ok((view, offset)) = fetch.table.translate(self.va, 4 * self.words.len(), access) {
+        if let Ok((view, offset)) = fetch.table.translate(self.va, 4 * self.words.len(), access)
+            && fetch.table.defects(self.va).is_empty()
+        {
             return offset % 4 == 0 && view.equals_words(offset, &self.words);
         }
-        // Not within one mapping.
+        // Not within one mapping, or not what memory holds.
         let same =
             |(index, word): (usize, &u32)| fetch.word(self.va.wrapping_add(4 * index as u64)) == Ok(*word);
         self.words.iter().enumerate().all(same)

@@ -183,6 +183,37 @@ fn code_must_be_mapped_executable() {
     assert_eq!(get64(&entry, 16), data.va);
 }
 
+/// INST_PREF_SIZE is in lines of 128 bytes: 32 of them are a page.
+#[test]
+fn the_prefetch_of_instructions_must_stay_inside_the_mapping() {
+    let client = Client::open();
+    let memory = client.create_event(0, 8, false).unwrap();
+    let store = code(&client, &STORE);
+    let data = client.buffer(4096);
+    let mut queue = Queue::new(&client, 4096);
+    // The register comes again behind the helper's zero and before the launch, which are the last five dwords.
+    let with_lines = |lines: u32| {
+        let mut stream = dispatch(store.va, data.va, 1);
+        let launch = stream.split_off(stream.len() - 5);
+        stream.extend([0xC001_7600, 0x228, lines << 4]);
+        stream.extend(launch);
+        stream
+    };
+    let mut stream = with_lines(32);
+    stream.extend(fence(data.va + 2048, 1));
+    queue.submit(&stream);
+    wait_value(data.view(), 2048, 1);
+    assert_eq!((data.view().load_u32(0), client.text("faults")), (7, String::new()));
+    queue.submit(&with_lines(33));
+    let (_, entry) = client.wait_events(&[memory], true, 5000).unwrap();
+    assert_eq!(get64(&entry, 16), store.va + 4096);
+    client.wait_for_fault(&[
+        "kind=page-fault",
+        "packet=DISPATCH_DIRECT",
+        &format!("va={:#x}", store.va + 4096),
+    ]);
+}
+
 #[test]
 fn an_unknown_instruction_hangs_the_queue_and_its_end_resets_the_device() {
     let client = Client::open();

@@ -15,9 +15,9 @@ fn packets_do_what_they_say_in_order() {
     stream.extend([0xC005_3700, 0x0000_0500, low + 16, high, 1, 2, 3]);
     stream.extend([0xC004_3700, 0x0001_0500, low + 32, high, 4, 5]);
     // COPY_DATA: memory to memory, 64-bit; immediate, 32-bit; GPU clock, 64-bit.
-    stream.extend([0xC004_4000, 0x0001_0501, low + 16, high, low + 40, high]);
-    stream.extend([0xC004_4000, 0x0000_0505, 0x77, 0, low + 48, high]);
-    stream.extend([0xC004_4000, 0x0001_0509, 0, 0, low + 56, high]);
+    stream.extend([0xC004_4000, 0x0001_0202, low + 16, high, low + 40, high]);
+    stream.extend([0xC004_4000, 0x0000_0205, 0x77, 0, low + 48, high]);
+    stream.extend([0xC004_4000, 0x0001_0209, 0, 0, low + 56, high]);
     // RELEASE_MEM with 64-bit data and with the GPU clock.
     stream.extend([0xC006_4900, 0x0660_0514, 0x4000_0000, low + 64, high, 8, 9, 0]);
     stream.extend([0xC006_4900, 0x514, 0x6000_0000, low + 72, high, 0, 0, 0]);
@@ -36,6 +36,27 @@ fn packets_do_what_they_say_in_order() {
     assert_eq!(client.counter("doorbells"), 1);
     assert_eq!(client.counter("packets"), 14);
     assert_eq!(client.text("faults"), "");
+}
+
+/// Source 1 and destination 5 of COPY_DATA are GL2 by old numbers: they work, and the diary says what they are.
+#[test]
+fn obsolete_selectors_of_copy_data_work_and_are_noted() {
+    let client = Client::open();
+    let mut queue = Queue::new(&client, 4096);
+    let target = client.buffer(4096);
+    let (low, high) = (target.va as u32, (target.va >> 32) as u32);
+    target.view().store_u32(16, 0x1234);
+    for (round, control) in [(1, 0x0000_0201), (2, 0x0000_0502)] {
+        let mut stream = vec![0xC004_4000, control, low + 16, high, low + 32 * round, high];
+        stream.extend(fence(target.va, round));
+        queue.submit(&stream);
+        wait_value(target.view(), 0, round);
+        assert_eq!(target.view().load_u32(32 * round as usize), 0x1234);
+        let text = client.text("faults");
+        assert_eq!(text.lines().count(), round as usize, "{text}");
+        assert!(text.contains("kind=obsolete-selector queue=0 packet=COPY_DATA at=0x"), "{text}");
+        assert!(text.contains(&format!("control={control:#x} : ")), "{text}");
+    }
 }
 
 #[test]
