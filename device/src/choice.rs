@@ -31,6 +31,10 @@ pub enum DeviceChoice {
 pub struct OpenOptions {
     /// Length of the command ring in bytes: a power of two from 4096.
     pub ring_bytes: ByteLen,
+    /// Everything that this crate allocates lies in system memory: code, indirect buffers, parameters, data. What the
+    /// driver asks for in VRAM stays there (end-of-pipe buffer, context save area). For a first boot: nothing depends on
+    /// the BAR, its flush, or fetches from VRAM.
+    pub gtt_only: bool,
     /// How the virtual device is built; ignored by cards.
     pub virtual_device: VirtualOptions,
 }
@@ -67,7 +71,11 @@ pub const RING_BYTES_DEFAULT: ByteLen = ByteLen(64 << 10);
 
 impl Default for OpenOptions {
     fn default() -> OpenOptions {
-        OpenOptions { ring_bytes: RING_BYTES_DEFAULT, virtual_device: VirtualOptions::default() }
+        OpenOptions {
+            ring_bytes: RING_BYTES_DEFAULT,
+            gtt_only: false,
+            virtual_device: VirtualOptions::default(),
+        }
     }
 }
 

@@ -122,7 +122,8 @@ impl Device {
         let node = topology.first_supported().map_err(KmdError::from)?;
         let vm = attachment.vm(node)?;
         let info = DeviceInfo::of(&vm, is_virtual, options);
-        let space = Space { vm: vm.clone(), registry: Arc::new(Registry::default()) };
+        let space =
+            Space { vm: vm.clone(), registry: Arc::new(Registry::default()), gtt_only: options.gtt_only };
         let events = attachment.events(&vm)?;
         let queue = SubmissionQueue::new(&space, Queue::create(&vm, options.ring_bytes)?)?;
         Ok(Device {
@@ -449,6 +450,7 @@ impl Device {
             work: self.space.registry.annotate(&self.queue.describe(fence_expected)),
             fence_expected,
             observation: self.queue.observe(waited.as_nanos() as u64),
+            ring: self.queue.excerpt(fence_expected),
             progress,
             place,
             device_log: self.device_log(),

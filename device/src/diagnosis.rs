@@ -1,11 +1,12 @@
 //! Why a wait did not end well.
 //!
-//! Contract: made after a fault or a deadline only; it reads what the host can see (fence, pointers, events, the
-//! virtual device's own log) and names kernels and buffers by address.
+//! Contract: made after a fault or a deadline only; it reads what the host can see (fence, pointers, the ring, events, the
+//! virtual device's own log) and names kernels and buffers by address. Its text is one line.
 
 use core::fmt;
 use std::time::Duration;
 use zrt_kmd::{HardwareException, MemoryFault};
+use zrt_pm4::Listing;
 use zrt_ring::Observation;
 
 /// What ended a wait.
@@ -17,6 +18,22 @@ pub enum StopCause {
     MemoryFault(MemoryFault),
     /// The driver reported a reset or failure.
     HardwareException(HardwareException),
+}
+
+/// Dwords of the ring in a diagnosis.
+pub const RING_EXCERPT_DWORDS: usize = 16;
+
+/// Dwords of the command ring where the device stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RingExcerpt {
+    /// Position of the first, in dwords since the queue was made.
+    pub position: u64,
+    /// The device has told that it read everything; then this is the start of what is waited for, else the read pointer.
+    pub is_all_read: bool,
+    /// As they are in memory.
+    pub words: [u32; RING_EXCERPT_DWORDS],
+    /// How many of them lie before the write pointer. The others are what the ring held one round ago.
+    pub published: usize,
 }
 
 /// Everything known about work that did not end.
@@ -32,6 +49,8 @@ pub struct Diagnosis {
     pub fence_expected: u64,
     /// Fence and pointers when the wait ended.
     pub observation: Observation,
+    /// What the ring holds where the device stopped.
+    pub ring: RingExcerpt,
     /// What the pointers and the fence did during the wait.
     pub progress: zrt_ring::Diagnosis,
     /// What lies at the faulty address, where there is one and it is ours.
@@ -61,6 +80,9 @@ impl fmt::Display for Diagnosis {
             "; work: {}; fence {fence_value} of {}; ring read to {read_pointer} of {write_pointer} dwords; {}",
             self.work, self.fence_expected, self.progress
         )?;
+        if self.cause == StopCause::Deadline {
+            write!(formatter, "; {}", self.ring)?;
+        }
         for line in &self.device_log {
             write!(formatter, "; device log: {line}")?;
         }
@@ -70,6 +92,26 @@ impl fmt::Display for Diagnosis {
             formatter.write_str(
                 "; no event was reported: a kernel in an endless loop, an illegal instruction or a bad packet",
             )?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for RingExcerpt {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place =
+            if self.is_all_read { "what is waited for begins, all read" } else { "the read pointer is" };
+        let RingExcerpt { position, published, .. } = self;
+        write!(
+            formatter,
+            "ring from dword {position}, where {place}, {published} of 16 before the write pointer:"
+        )?;
+        for word in &self.words {
+            write!(formatter, " {word:08x}")?;
+        }
+        // A read pointer is taken for the start of a packet; the last one may go on behind what is shown.
+        for line in Listing(&self.words[..self.published]).to_string().lines() {
+            write!(formatter, " | {}", line.trim_start())?;
         }
         Ok(())
     }

@@ -47,7 +47,7 @@ pub enum DeviceError {
     Emit(#[from] EmitError),
     /// The device failed its self-test.
     #[error(
-        "{device} failed the self-test case \"{case}\" and is refused: {observed}; new in this case: {suspect}"
+        "{device} failed the self-test case \"{case}\" (new in it: {suspect}) and is refused: {observed}"
     )]
     SelfTest {
         /// The device.

@@ -41,7 +41,10 @@ pub struct DeviceInfo {
     pub engine_clock_mhz: u32,
     /// Length of the command ring.
     pub ring_bytes: ByteLen,
-    /// False where the GPU's clock counts the device's own work instead of time (a seeded virtual device).
+    /// True where everything was asked to lie in system memory.
+    pub gtt_only: bool,
+    /// False where the GPU's clock counts the device's own work instead of time (a virtual device that is seeded or
+    /// inspected).
     pub has_real_clock: bool,
 }
 
@@ -54,6 +57,8 @@ impl DeviceInfo {
             DEVICE_RX9070 => "RX 9070",
             _ => "Navi 48",
         };
+        let asked = &options.virtual_device;
+        let counts_instructions = asked.scheduler_seed.is_some() || asked.check || asked.profile;
         let kind = if is_virtual { "Virtual" } else { "Radeon" };
         let version = vm.process().version();
         DeviceInfo {
@@ -71,7 +76,8 @@ impl DeviceInfo {
             firmware: properties.fw_version,
             engine_clock_mhz: properties.max_engine_clk_fcompute_mhz,
             ring_bytes: options.ring_bytes,
-            has_real_clock: !is_virtual || options.virtual_device.scheduler_seed.is_none(),
+            gtt_only: options.gtt_only,
+            has_real_clock: !(is_virtual && counts_instructions),
         }
     }
 }

@@ -31,6 +31,8 @@ pub struct Buffer {
 pub(crate) struct Space {
     pub(crate) vm: Arc<Vm>,
     pub(crate) registry: Arc<Registry>,
+    /// Every heap is system memory.
+    pub(crate) gtt_only: bool,
 }
 
 impl Space {
@@ -46,8 +48,8 @@ impl Space {
             // Where the BAR covers all VRAM, visible memory costs nothing and spares the staging copies.
             Heap::DeviceLocal | Heap::HostVisible if self.has_visible_vram() => MemoryKind::VramPublic,
             Heap::HostShared if self.has_visible_vram() => MemoryKind::VramShared,
-            Heap::DeviceLocal => MemoryKind::Vram,
-            Heap::HostVisible | Heap::HostShared | Heap::Host => MemoryKind::Gtt,
+            Heap::DeviceLocal if !self.gtt_only => MemoryKind::Vram,
+            Heap::DeviceLocal | Heap::HostVisible | Heap::HostShared | Heap::Host => MemoryKind::Gtt,
         };
         let memory = zrt_kmd::Buffer::allocate(&self.vm, AllocationRequest { kind, len, executable })?;
         let (va, view) = (memory.va(), memory.view());
@@ -56,10 +58,10 @@ impl Space {
         Ok(Buffer { va, len, heap, view, label: label.into(), entry, registry, memory })
     }
 
-    /// Whether the host reaches VRAM: through a large BAR, and only where its writes can be flushed to the GPU (hardware
-    /// reference §6.4).
+    /// Whether the host reaches VRAM, and may: through a large BAR, and only where its writes can be flushed to the GPU
+    /// (hardware reference §6.4).
     pub(crate) fn has_visible_vram(&self) -> bool {
-        self.vm.node().has_large_bar() && self.vm.has_hdp_flush()
+        !self.gtt_only && self.vm.node().has_large_bar() && self.vm.has_hdp_flush()
     }
 
     /// Writes through the mapping. False where the buffer has none.

@@ -4,6 +4,7 @@
 //! Waiting for room or for a fence is the device's, with a deadline.
 
 use crate::counters::Counters;
+use crate::diagnosis::{RING_EXCERPT_DWORDS, RingExcerpt};
 use crate::error::DeviceError;
 use crate::graph::Graph;
 use crate::memory::{Buffer, Space};
@@ -34,6 +35,8 @@ pub(crate) struct SubmissionQueue {
 #[derive(Clone, Copy, Debug, Default)]
 struct Submission {
     fence_value: u64,
+    /// Its first dword in the ring, counted as the pointers are.
+    ring_position: u64,
     /// Its indirect buffer; 0 where the packets stand in the ring.
     indirect_va: u64,
     dispatches: u64,
@@ -66,9 +69,15 @@ impl SubmissionQueue {
         };
         let fence_value = self.next_value();
         let signal = FenceSignal::new(self.fence.va, fence_value);
-        self.with_room(|ring| ring.submit_graph(recorded, signal))?;
+        let placed = self.with_room(|ring| ring.submit_graph(recorded, signal))?;
         let (dispatches, packets) = (recorded.dispatches(), recorded.packets());
-        self.submitted(Submission { fence_value, indirect_va: buffer.va.0, dispatches, packets })
+        self.submitted(Submission {
+            fence_value,
+            ring_position: placed.start,
+            indirect_va: buffer.va.0,
+            dispatches,
+            packets,
+        })
     }
 
     /// Submits packets as they stand, then a fence, as one submission of at most [`WORDS_MAX`] dwords.
@@ -80,10 +89,11 @@ impl SubmissionQueue {
         writer.release_mem(&release_mem::Repr::fence(self.fence.va.0, fence_value))?;
         let len = writer.len();
         let before = self.ring.counters();
-        self.with_room(|ring| ring.submit(&all[..len]))?;
+        let placed = self.with_room(|ring| ring.submit(&all[..len]))?;
         let after = self.ring.counters();
         self.submitted(Submission {
             fence_value,
+            ring_position: placed.start,
             indirect_va: 0,
             dispatches: after.dispatches - before.dispatches,
             packets: after.packets - before.packets,
@@ -107,15 +117,14 @@ impl SubmissionQueue {
     fn with_room(
         &mut self,
         submit: impl Fn(&mut CommandRing) -> Result<zrt_ring::Submission, RingError>,
-    ) -> Result<(), DeviceError> {
+    ) -> Result<zrt_ring::Submission, DeviceError> {
         match submit(&mut self.ring) {
             Err(RingError::Full { .. }) => {
                 self.ring.fence_reached(self.timeline.completed()?);
-                submit(&mut self.ring)?
+                Ok(submit(&mut self.ring)?)
             }
-            outcome => outcome?,
-        };
-        Ok(())
+            outcome => Ok(outcome?),
+        }
     }
 
     /// True where `dwords` fit now.
@@ -142,6 +151,23 @@ impl SubmissionQueue {
     /// Pointers and fence as they are now.
     pub(crate) fn observe(&self, time_ns: u64) -> Observation {
         self.ring.observe(time_ns, self.timeline.fence(), self.timeline.last())
+    }
+
+    /// What the ring holds where the device stopped: at the read pointer, or where everything was read, from the start of
+    /// the submission that is waited for.
+    pub(crate) fn excerpt(&self, fence_value: u64) -> RingExcerpt {
+        let Observation { read_pointer, write_pointer, .. } = self.observe(0);
+        let kept = self.history[(fence_value % HISTORY as u64) as usize];
+        let is_all_read = read_pointer >= write_pointer;
+        let position = match is_all_read {
+            false => read_pointer,
+            true if kept.fence_value == fence_value => kept.ring_position,
+            true => write_pointer.saturating_sub(RING_EXCERPT_DWORDS as u64),
+        };
+        let mut words = [0; RING_EXCERPT_DWORDS];
+        self.ring.peek(position, &mut words);
+        let published = write_pointer.saturating_sub(position).min(RING_EXCERPT_DWORDS as u64) as usize;
+        RingExcerpt { position, is_all_read, words, published }
     }
 
     /// Our own counts.

@@ -24,7 +24,7 @@ fn small_ring() -> OpenOptions {
 }
 
 fn with_virtual(virtual_device: VirtualOptions) -> OpenOptions {
-    OpenOptions { virtual_device, ring_bytes: ByteLen(4096) }
+    OpenOptions { virtual_device, ring_bytes: ByteLen(4096), ..OpenOptions::default() }
 }
 
 /// A graph of one dispatch with a parameter block (address, key), and what it names.
@@ -294,6 +294,7 @@ fn a_deadline_is_honoured_and_a_hang_is_told() {
     assert!(text.starts_with("the device did not finish within 12"), "{text}");
     assert!(text.contains("the queue is stuck"), "{text}");
     assert!(text.contains("(graph of endless+0x0) with 1 dispatches"), "{text}");
+    assert!(text.contains("00008: c0023f00 INDIRECT_BUFFER IB_BASE_LO=0x"), "{text}");
     assert!(!device.is_done(ticket));
     // The device may be waited for again; it is not lost.
     assert!(!device.is_lost());
@@ -478,11 +479,12 @@ fn after_a_reset_or_a_page_fault_the_process_has_to_be_replaced() {
     use_up(&mut Device::open_over(&process, true, &small_ring()).unwrap());
 }
 
-/// A seam that refuses one path.
+/// A seam that refuses one path, and shows another text in place of one in the files that it reads.
 struct Refusing {
     inner: Arc<VirtualGpu>,
     path: &'static str,
     errno: Errno,
+    shown: (&'static str, &'static str),
 }
 
 impl Syscalls for Refusing {
@@ -509,7 +511,11 @@ impl Syscalls for Refusing {
         self.inner.map(fd, offset, len, protection, place)
     }
     fn read_file(&self, path: &str) -> Result<Vec<u8>, Errno> {
-        self.inner.read_file(path)
+        let bytes = self.inner.read_file(path)?;
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(text.replace(self.shown.0, self.shown.1).into_bytes()),
+            Err(other) => Ok(other.into_bytes()),
+        }
     }
     fn read_directory(&self, path: &str) -> Result<Vec<String>, Errno> {
         self.inner.read_directory(path)
@@ -519,7 +525,8 @@ impl Syscalls for Refusing {
 #[test]
 fn a_render_node_without_permission_says_what_to_do() {
     let inner = VirtualGpu::new(Config::default()).unwrap();
-    let seam = Refusing { inner: inner.clone(), path: "/dev/dri/renderD128", errno: Errno::EACCES };
+    let seam =
+        Refusing { inner: inner.clone(), path: "/dev/dri/renderD128", errno: Errno::EACCES, shown: ("", "") };
     let process = Attachment::over(Arc::new(seam)).unwrap();
     let error = Device::open_over(&process, true, &OpenOptions::default()).unwrap_err();
     assert_eq!(
@@ -529,6 +536,44 @@ fn a_render_node_without_permission_says_what_to_do() {
     assert_eq!(inner.read_file(OBJECTS_PATH).unwrap(), b"");
 }
 
+/// The node exports another control stack than its driver compares with.
+#[test]
+fn a_queue_that_is_refused_as_invalid_says_what_was_sent_and_what_is_exported() {
+    let inner = VirtualGpu::new(Config::default()).unwrap();
+    let shown = ("ctl_stack_size 28672", "ctl_stack_size 32768");
+    let seam = Refusing { inner: inner.clone(), path: "", errno: Errno::EACCES, shown };
+    let process = Attachment::over(Arc::new(seam)).unwrap();
+    let error = Device::open_over(&process, true, &small_ring()).unwrap_err();
+    let DeviceError::Kmd(kmd) = &error else { panic!("{error}") };
+    assert_eq!(kmd.errno(), Some(Errno::EINVAL));
+    let zrt_kmd::KmdError::QueueRefused(refusal) = kmd else { panic!("{error}") };
+    let request = &refusal.request;
+    let text = error.to_string();
+    let addresses = [
+        request.ring_va,
+        request.write_pointer_va,
+        request.read_pointer_va,
+        request.eop_va,
+        request.save_area_va,
+    ];
+    for address in addresses {
+        assert!(address.0 != 0 && text.contains(&address.to_string()), "{address} in {text}");
+    }
+    for part in [
+        "CREATE_QUEUE failed with EINVAL (22)",
+        " + 4096 B, pointer page of 4096 B with ",
+        " + 30765056 B, cwsr_size 30699520, ctl_stack_size 32768; node 1 exports cwsr_size 30699520, ctl_stack_size 32768, \
+         simd_count 128, simd_per_cu 2,",
+        "ctl_stack_size is exported as 32768 and computed as 28672",
+        "echo 'file kfd_queue.c +p' > /sys/kernel/debug/dynamic_debug/control",
+        "dmesg",
+    ] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    // What was allocated for it is given back; the signal page is the process's.
+    assert_eq!(objects(&inner).lines().filter(|line| line.starts_with("object ")).count(), 1);
+}
+
 /// The short self-test refuses a device whose writes do not arrive, and names the case.
 #[test]
 fn a_device_that_fails_its_self_test_is_refused_by_case() {
@@ -536,12 +581,14 @@ fn a_device_that_fails_its_self_test_is_refused_by_case() {
     // An endless kernel in front of the self-test: its fence cannot come.
     let (graph, _kernel, _parameters) = one_dispatch(&mut device, ENDLESS, GpuVa(0), 1);
     let _ = device.submit(&graph).unwrap();
-    let reports = selftest::run_within(&mut device, Extent::Short, Duration::from_millis(100));
+    let reports = selftest::run_within(&mut device, Extent::Short, Duration::from_millis(100), &mut |_| {});
     assert!(reports[2..].iter().all(|report| report.outcome == Outcome::NotRun), "the first failure ends it");
     let refusal = selftest::refusal(&device, &reports).unwrap();
     let text = refusal.to_string();
     assert!(
-        text.starts_with("Virtual R9700 (gfx1201) failed the self-test case \"fence\" and is refused: "),
+        text.starts_with(
+            "Virtual R9700 (gfx1201) failed the self-test case \"fence\" (new in it: the queue: "
+        ),
         "{text}"
     );
 }

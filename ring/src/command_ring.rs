@@ -171,6 +171,14 @@ impl CommandRing {
         self.counters
     }
 
+    /// Copies dwords of the ring out, from a position counted as the pointers are; for reports. What lies at and behind the
+    /// write pointer is older by a ring.
+    pub fn peek(&self, position: u64, words: &mut [u32]) {
+        for (index, word) in words.iter_mut().enumerate() {
+            *word = self.stores.ring.load_u32(((position as usize + index) & self.mask) * 4);
+        }
+    }
+
     /// The pointers and a fence as they are now, for a [`Watchdog`](crate::Watchdog). `fence_target` is the value that
     /// the last submission will write.
     pub fn observe(&self, time_ns: u64, fence: &Fence, fence_target: u64) -> Observation {

@@ -25,6 +25,9 @@ pub struct Pm4TestArguments {
     /// Length of the command ring in bytes.
     #[arg(long, default_value_t = RING_BYTES_DEFAULT.0)]
     pub ring_bytes: u64,
+    /// Everything in system memory: no code, packets, parameters or data in VRAM.
+    #[arg(long)]
+    pub gtt_only: bool,
     /// Virtual device: only a small part of VRAM is CPU-visible.
     #[arg(long)]
     pub small_bar: bool,
@@ -72,6 +75,7 @@ pub enum Pm4TestError {
 pub fn run(arguments: &Pm4TestArguments) -> Result<(), Pm4TestError> {
     let options = OpenOptions {
         ring_bytes: ByteLen(arguments.ring_bytes),
+        gtt_only: arguments.gtt_only,
         virtual_device: VirtualOptions {
             small_bar: arguments.small_bar,
             scheduler_seed: arguments.seed,
@@ -81,10 +85,8 @@ pub fn run(arguments: &Pm4TestArguments) -> Result<(), Pm4TestError> {
     };
     let mut device = Device::open_for_test(arguments.device, &options)?;
     println!("{}", headline(&device));
-    let reports = selftest::run(&mut device, Extent::Full);
-    for report in &reports {
-        print_case(report, device.is_virtual());
-    }
+    let is_virtual = device.is_virtual();
+    let reports = selftest::run_each(&mut device, Extent::Full, &mut |report| print_case(report, is_virtual));
     if let Some(path) = &arguments.json {
         let text = format!("{:#}\n", to_json(&device, &reports));
         std::fs::write(path, text).map_err(|source| Pm4TestError::Report { path: path.clone(), source })?;
@@ -120,7 +122,7 @@ fn headline(device: &Device) -> String {
     let info = device.info();
     let played = info.virtual_kernel.as_deref().map(|kernel| format!(" (rules of kernel {kernel})"));
     format!(
-        "{}: gpu_id {}, {} compute units, {} MiB of VRAM, {} BAR, KFD {}.{}{}, MEC firmware {}, ring of {} bytes",
+        "{}: gpu_id {}, {} compute units, {} MiB of VRAM, {} BAR, KFD {}.{}{}, MEC firmware {}, ring of {} bytes{}",
         info.name,
         info.gpu_id,
         info.compute_units,
@@ -131,6 +133,7 @@ fn headline(device: &Device) -> String {
         played.unwrap_or_default(),
         info.firmware,
         info.ring_bytes.0,
+        if info.gtt_only { ", everything in system memory" } else { "" },
     )
 }
 
@@ -174,6 +177,7 @@ fn to_json(device: &Device, reports: &[CaseReport]) -> Value {
         "kfd_version": format!("{}.{}", info.kfd_version.0, info.kfd_version.1),
         "mec_firmware": info.firmware,
         "ring_bytes": info.ring_bytes.0,
+        "gtt_only": info.gtt_only,
         "cases_expected": selftest::case_count(Extent::Full),
         "cases": reports.iter().map(case).collect::<Vec<Value>>(),
     })

@@ -105,11 +105,21 @@ impl Outcome {
 /// Runs the cases in order, and stops behind the first whose wait ended at its deadline, or where the device is lost;
 /// the short extent behind any failure. There is a report for every case of the extent.
 pub fn run(device: &mut Device, extent: Extent) -> Vec<CaseReport> {
-    run_within(device, extent, CASE_DEADLINE)
+    run_each(device, extent, &mut |_| {})
+}
+
+/// The same, and tells each report as soon as there is one: a case may take the machine with it.
+pub fn run_each(device: &mut Device, extent: Extent, tell: &mut dyn FnMut(&CaseReport)) -> Vec<CaseReport> {
+    run_within(device, extent, CASE_DEADLINE, tell)
 }
 
 /// The same with another deadline for every wait.
-pub(crate) fn run_within(device: &mut Device, extent: Extent, deadline: Duration) -> Vec<CaseReport> {
+pub(crate) fn run_within(
+    device: &mut Device,
+    extent: Extent,
+    deadline: Duration,
+    tell: &mut dyn FnMut(&CaseReport),
+) -> Vec<CaseReport> {
     let mut reports = Vec::new();
     let mut is_stopped = false;
     for case in cases(extent) {
@@ -127,7 +137,9 @@ pub(crate) fn run_within(device: &mut Device, extent: Extent, deadline: Duration
         };
         is_stopped |= extent == Extent::Short && outcome.failure().is_some();
         let (name, suspect) = (case.name, case.suspect);
-        reports.push(CaseReport { case: name, suspect, outcome, duration: start.elapsed(), timings });
+        let report = CaseReport { case: name, suspect, outcome, duration: start.elapsed(), timings };
+        tell(&report);
+        reports.push(report);
     }
     reports
 }
@@ -146,6 +158,9 @@ impl Needs {
     /// Why a device has not what a case needs.
     fn lacking(self, device: &Device) -> Option<&'static str> {
         match self {
+            Needs::Vram | Needs::VisibleVram if device.info().gtt_only => {
+                Some("the device was opened with everything in system memory")
+            }
             Needs::VisibleVram if !device.space().has_visible_vram() => {
                 Some("the host sees no VRAM: a small BAR, or no page to flush writes through it")
             }

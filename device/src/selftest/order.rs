@@ -23,6 +23,8 @@ pub(super) struct Case {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Needs {
     Nothing,
+    /// Buffers in VRAM.
+    Vram,
     /// VRAM that the host sees.
     VisibleVram,
 }
@@ -48,6 +50,10 @@ const fn case(
 impl Case {
     const fn at_open(self) -> Case {
         Case { at_open: true, ..self }
+    }
+
+    const fn in_vram(self) -> Case {
+        Case { needs: Needs::Vram, ..self }
     }
 
     const fn in_visible_vram(self) -> Case {
@@ -116,6 +122,7 @@ pub(super) const CASES: [Case; 36] = [
         "code in VRAM: host writes through the BAR (on a small BAR the copy kernel), instruction fetch",
         first_dispatch_cases::code_in_vram,
     )
+    .in_vram()
     .at_open(),
     case(
         "dispatch-indirect-buffer",
@@ -135,7 +142,7 @@ pub(super) const CASES: [Case; 36] = [
     case("acquire-scalar-cache", "ACQUIRE_MEM drops the scalar cache", dispatch_cases::acquire),
     case("dispatch-chain-barrier", "barriers between recorded dispatches", dispatch_cases::chain),
     case("lds-workgroup-barrier", "LDS, and the barrier of a workgroup", dispatch_cases::reverse),
-    case("global-atomics", "atomics in device-local memory", dispatch_cases::atomics),
+    case("global-atomics", "atomics in device-local memory", dispatch_cases::atomics).in_vram(),
     case("graph-replay", "one recording many times", dispatch_cases::replay),
     case("device-local-transfers", "transfers of odd ranges", queue_cases::transfers),
     case("submissions-in-flight", "many submissions that are not waited for", queue_cases::in_flight),
