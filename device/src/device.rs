@@ -17,7 +17,6 @@ use crate::info::DeviceInfo;
 use crate::kernel::{Kernel, image};
 use crate::memory::{Buffer, Space};
 use crate::pace::Pace;
-use crate::registry::Registry;
 use crate::selftest::{self, Extent};
 use crate::submit::SubmissionQueue;
 use crate::virtual_tier::{FAULTS_PATH, PROFILE_PATH, virtual_process};
@@ -122,9 +121,8 @@ impl Device {
         let node = topology.first_supported().map_err(KmdError::from)?;
         let vm = attachment.vm(node)?;
         let info = DeviceInfo::of(&vm, is_virtual, options);
-        let space =
-            Space { vm: vm.clone(), registry: Arc::new(Registry::default()), gtt_only: options.gtt_only };
         let events = attachment.events(&vm)?;
+        let space = Space::new(&vm, options.gtt_only)?;
         let queue = SubmissionQueue::new(&space, Queue::create(&vm, options.ring_bytes)?)?;
         Ok(Device {
             queue,
@@ -333,7 +331,8 @@ impl Device {
         }
     }
 
-    /// Makes what was written through the views of VRAM buffers visible to the device: one store to mapped memory.
+    /// Makes what was written through the views of VRAM buffers visible to the device: a store to mapped memory
+    /// and a read across PCIe.
     pub fn flush(&self) {
         self.space.flush();
     }

@@ -6,6 +6,7 @@
 use crate::error::DeviceError;
 use crate::registry::{EntryId, Registry};
 use std::sync::Arc;
+use zrt_kmd::syscalls::PAGE_BYTES;
 use zrt_kmd::{AllocationRequest, MemoryKind, Vm};
 use zrt_mem::{ByteLen, GpuVa, Heap, SharedView};
 
@@ -32,10 +33,24 @@ pub(crate) struct Space {
     pub(crate) vm: Arc<Vm>,
     pub(crate) registry: Arc<Registry>,
     /// Every heap is system memory.
-    pub(crate) gtt_only: bool,
+    gtt_only: bool,
+    /// VRAM behind the BAR for the read that ends a flush; absent where nothing is written through the BAR.
+    behind_bar: Option<Arc<zrt_kmd::Buffer>>,
 }
 
 impl Space {
+    /// The space over `vm`, which no other device shares names with; `gtt_only` where every heap is system memory.
+    pub(crate) fn new(vm: &Arc<Vm>, gtt_only: bool) -> Result<Space, DeviceError> {
+        let registry = Arc::new(Registry::default());
+        let mut space = Space { vm: vm.clone(), registry, behind_bar: None, gtt_only };
+        if space.has_visible_vram() {
+            let kind = MemoryKind::VramPublic;
+            let request = AllocationRequest { kind, len: ByteLen(PAGE_BYTES as u64), executable: false };
+            space.behind_bar = Some(Arc::new(zrt_kmd::Buffer::allocate(vm, request)?));
+        }
+        Ok(space)
+    }
+
     /// Allocates from a heap; `executable` where the GPU fetches instructions or packets from it.
     pub(crate) fn allocate(
         &self,
@@ -72,15 +87,18 @@ impl Space {
         true
     }
 
-    /// Makes all writes through mappings of VRAM visible to the GPU. Does nothing where there is no such mapping.
+    /// Makes all writes through mappings visible to the GPU: those of VRAM by a flush of the host data path.
     pub(crate) fn flush(&self) {
-        self.vm.flush_hdp();
+        match self.behind_bar.as_ref().and_then(|buffer| buffer.view()) {
+            Some(behind_bar) => self.vm.flush_hdp(&behind_bar),
+            None => zrt_mem::shared::fence_stores(),
+        }
     }
 
     /// Makes writes through the mapping visible to the GPU.
     pub(crate) fn flush_writes(&self, buffer: &Buffer) {
         if buffer.kind().is_behind_bar() {
-            self.vm.flush_hdp();
+            self.flush();
         }
     }
 
@@ -88,7 +106,7 @@ impl Space {
     pub(crate) fn read_mapped(&self, buffer: &Buffer, offset: usize, bytes: &mut [u8]) -> bool {
         let Some(view) = buffer.view else { return false };
         if buffer.kind().is_behind_bar() {
-            self.vm.flush_hdp();
+            self.flush();
         }
         view.read_bytes(offset, bytes);
         true

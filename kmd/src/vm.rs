@@ -206,16 +206,12 @@ impl Vm {
         self.process.call(&AvailableMemory { gpu_id: self.node.gpu_id })
     }
 
-    /// Makes CPU writes to VRAM through the BAR visible to the GPU (hardware reference §6.4). One store; no system
-    /// call. Without a remap page it does nothing; then [`Vm::has_hdp_flush`] is false.
-    pub fn flush_hdp(&self) {
-        // Drains the processor's write-combining buffers first: a full fence does on x86-64.
-        core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
+    /// Makes CPU writes to VRAM through the BAR visible to the GPU (hardware reference §6.4). `behind_bar` is any VRAM of
+    /// this GPU that is mapped; one dword of it is read. No system call. Without a remap page it does nothing; then
+    /// [`Vm::has_hdp_flush`] is false.
+    pub fn flush_hdp(&self, behind_bar: &SharedView) {
         if let Some(remap) = &self.mmio_remap {
-            // Word 0 flushes memory (`KFD_MMIO_REMAP_HDP_MEM_FLUSH_CNTL`).
-            remap.view().store_u32(0, 1);
-            // Reading it back waits until the posted write has arrived.
-            remap.view().load_u32(0);
+            zrt_mem::hdp::flush(&remap.view(), behind_bar);
         }
     }
 

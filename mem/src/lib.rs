@@ -1,5 +1,5 @@
-//! Typed addresses and lengths, heaps, the memory plan, pages with owners, and the one view of memory shared
-//! with a device.
+//! Typed addresses and lengths, heaps, the memory plan, pages with owners, the one view of memory shared with a
+//! device, and the flush of what was written to it through the BAR.
 //!
 //! Contract: this crate knows nothing of Linux. `unsafe` exists in [`shared`] only, and each block there
 //! states its proof. Nothing here allocates after construction unless its documentation says so.
@@ -9,6 +9,7 @@
 extern crate alloc;
 
 pub mod address;
+pub mod hdp;
 pub mod heap;
 pub mod pages;
 pub mod shared;

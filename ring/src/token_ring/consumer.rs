@@ -32,7 +32,7 @@ pub struct OutputRing<M = SharedView> {
 
 impl<M: RingMemory> OutputRing<M> {
     /// The ring in `ring`, whose producer reads in dword 0 of `consumed` how many entries were taken (low 32
-    /// bits). With `flush`, each time that this is told a store of 0 to its dword 0 follows: the HDP flush.
+    /// bits). With `flush`, each time that this is told a store to its dword 0 follows: the HDP flush.
     ///
     /// Clears both memories, so it must be made before the device looks at them.
     pub fn new(

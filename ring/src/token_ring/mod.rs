@@ -46,6 +46,8 @@ pub use line::LineState;
 pub use memory::RingMemory;
 pub use producer::InputRing;
 
+use zrt_mem::hdp::{FLUSH_OFFSET, FLUSH_VALUE};
+
 /// Least entries of a ring.
 pub const ENTRIES_MIN: u32 = 2;
 /// Most entries of a ring.
@@ -66,11 +68,12 @@ impl<M: RingMemory> Flush<M> {
         Ok(Flush(word))
     }
 
-    /// Any value flushes; the caller's store fence came before.
+    /// The caller's store fence came before. Nothing is read: the device polls, so the flush need not have arrived when
+    /// this returns.
     #[inline(always)]
     fn flush(&self) {
         if let Some(word) = &self.0 {
-            word.store(0, 0);
+            word.store(FLUSH_OFFSET / 4, FLUSH_VALUE);
         }
     }
 }

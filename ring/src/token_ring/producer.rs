@@ -29,7 +29,7 @@ pub struct InputRing<M = SharedView> {
 
 impl<M: RingMemory> InputRing<M> {
     /// The ring in `ring`, whose consumer tells in dword 0 of `consumed` how many entries it took. With
-    /// `flush`, each push ends in a store of 0 to its dword 0: the HDP flush (hardware reference §6.4).
+    /// `flush`, each push ends in a store to its dword 0: the HDP flush (hardware reference §6.4).
     ///
     /// Clears both memories, so it must be made before the device looks at them.
     pub fn new(ring: M, consumed: M, flush: Option<M>) -> Result<InputRing<M>, TokenRingError> {

@@ -1,0 +1,215 @@
+//! The HDP flush: what the host stored in VRAM through the BAR becomes visible to the GPU.
+//!
+//! Between the BAR and VRAM lies the host data path (HDP), which may hold what the host stored. A store to the flush
+//! word of the driver's remap page (hardware reference §2.5, §6.4) empties it. That store is posted, as the ones before
+//! it are: it is on its way when the instruction is done. A read from the device pushes what was posted before it, so
+//! once the read has its answer the flush has arrived.
+//!
+//! Contract: [`flush`] returns when the stores before it and the flush have reached the device. It never reads the
+//! flush word (docs/decisions, "The flush word is not read"). Cost: a store fence, a store and one read across PCIe;
+//! no system call.
+
+use crate::shared::{SharedView, fence_stores};
+use core::sync::atomic::{Ordering, fence};
+
+/// Where the flush word lies in the remap page (`kfd_ioctl.h`, `KFD_MMIO_REMAP_HDP_MEM_FLUSH_CNTL`).
+pub const FLUSH_OFFSET: usize = 0;
+/// What is stored there: what the kernel stores (amdgpu's `hdp_v7_0_flush_hdp`). ROCclr and rocSHMEM store 1; any value
+/// flushes.
+pub const FLUSH_VALUE: u32 = 0;
+
+/// Memory of the device as the host reaches it across PCIe.
+pub trait HostPath {
+    /// One dword.
+    fn load_u32(&self, offset: usize) -> u32;
+
+    /// Stores one dword.
+    fn store_u32(&self, offset: usize, value: u32);
+
+    /// Stores before it leave the processor before any store after it.
+    fn fence_stores(&self);
+
+    /// Stores before it leave the processor before any load after it.
+    fn fence_all(&self);
+}
+
+impl HostPath for SharedView {
+    #[inline(always)]
+    fn load_u32(&self, offset: usize) -> u32 {
+        SharedView::load_u32(self, offset)
+    }
+
+    #[inline(always)]
+    fn store_u32(&self, offset: usize, value: u32) {
+        SharedView::store_u32(self, offset, value);
+    }
+
+    #[inline(always)]
+    fn fence_stores(&self) {
+        fence_stores();
+    }
+
+    #[inline(always)]
+    fn fence_all(&self) {
+        // The full fence of x86-64: also behind it no load of write-combined memory overtakes a store.
+        fence(Ordering::SeqCst);
+    }
+}
+
+/// Flushes by the word in `remap`. `behind_bar` is any VRAM of the same device that is mapped through the BAR; its first
+/// dword is read.
+#[inline]
+pub fn flush<R: HostPath, W: HostPath>(remap: &R, behind_bar: &W) {
+    // What was stored through the BAR leaves the write-combining buffers before the flush does.
+    behind_bar.fence_stores();
+    remap.store_u32(FLUSH_OFFSET, FLUSH_VALUE);
+    // The read does not overtake the store inside the processor.
+    remap.fence_all();
+    behind_bar.load_u32(0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::cell::RefCell;
+    use std::collections::{BTreeMap, VecDeque};
+    use std::rc::Rc;
+
+    /// The way of a store from the processor to memory, at its slowest: nothing goes on before it must.
+    #[derive(Default)]
+    struct Bridge {
+        /// Write-combined stores in the processor, which any fence empties.
+        combined: Vec<(usize, u32)>,
+        /// A flush in the processor's store buffer, which a full fence empties and a read of the same word waits for.
+        buffered: Option<Posted>,
+        /// What has left the processor, in order; a read by the processor waits until all of it has arrived.
+        posted: VecDeque<Posted>,
+        /// Stores through the BAR that the host data path holds.
+        held: BTreeMap<usize, u32>,
+        /// Memory as the GPU sees it.
+        memory: BTreeMap<usize, u32>,
+        /// Reads of the flush word: on some boards they harm (drm/amd issues 3908, 4119).
+        flush_word_reads: u32,
+    }
+
+    enum Posted {
+        Store(usize, u32),
+        Flush,
+    }
+
+    impl Bridge {
+        fn arrive(&mut self) {
+            for posted in core::mem::take(&mut self.posted) {
+                match posted {
+                    Posted::Store(offset, value) => _ = self.held.insert(offset, value),
+                    Posted::Flush => self.memory.append(&mut self.held),
+                }
+            }
+        }
+
+        fn leave_buffer(&mut self) {
+            self.posted.extend(self.buffered.take());
+        }
+
+        fn fence(&mut self) {
+            let combined = core::mem::take(&mut self.combined);
+            self.posted.extend(combined.into_iter().map(|(offset, value)| Posted::Store(offset, value)));
+        }
+    }
+
+    /// VRAM through the BAR.
+    struct Bar(Rc<RefCell<Bridge>>);
+    /// The remap page.
+    struct Remap(Rc<RefCell<Bridge>>);
+
+    impl HostPath for Bar {
+        fn load_u32(&self, offset: usize) -> u32 {
+            let mut bridge = self.0.borrow_mut();
+            // A read does not pass posted writes; those still in the processor it may.
+            bridge.arrive();
+            let value = bridge.held.get(&offset).or(bridge.memory.get(&offset)).copied();
+            value.unwrap_or(0)
+        }
+        fn store_u32(&self, offset: usize, value: u32) {
+            self.0.borrow_mut().combined.push((offset, value));
+        }
+        fn fence_stores(&self) {
+            self.0.borrow_mut().fence();
+        }
+        fn fence_all(&self) {
+            let mut bridge = self.0.borrow_mut();
+            bridge.leave_buffer();
+            bridge.fence();
+        }
+    }
+
+    impl HostPath for Remap {
+        fn load_u32(&self, offset: usize) -> u32 {
+            let mut bridge = self.0.borrow_mut();
+            bridge.leave_buffer();
+            bridge.arrive();
+            bridge.flush_word_reads += u32::from(offset == FLUSH_OFFSET);
+            u32::MAX
+        }
+        fn store_u32(&self, offset: usize, _: u32) {
+            // Registers are not combined: the store leaves before what is still combined.
+            if offset == FLUSH_OFFSET {
+                self.0.borrow_mut().buffered = Some(Posted::Flush);
+            }
+        }
+        fn fence_stores(&self) {
+            self.0.borrow_mut().fence();
+        }
+        fn fence_all(&self) {
+            let mut bridge = self.0.borrow_mut();
+            bridge.leave_buffer();
+            bridge.fence();
+        }
+    }
+
+    /// What the GPU sees of a store of 7 after `flushing`, when a doorbell rings at once; and the reads that may harm.
+    fn seen_after(flushing: impl Fn(&Remap, &Bar)) -> (Option<u32>, u32) {
+        let bridge = Rc::new(RefCell::new(Bridge::default()));
+        let (remap, bar) = (Remap(bridge.clone()), Bar(bridge.clone()));
+        bar.store_u32(64, 7);
+        flushing(&remap, &bar);
+        let bridge = bridge.borrow();
+        (bridge.memory.get(&64).copied(), bridge.flush_word_reads)
+    }
+
+    #[test]
+    fn what_was_stored_is_seen_and_the_flush_word_is_not_read() {
+        assert_eq!(seen_after(flush), (Some(7), 0));
+    }
+
+    #[test]
+    fn each_step_is_needed() {
+        let without_fence = |remap: &Remap, bar: &Bar| {
+            remap.store_u32(FLUSH_OFFSET, FLUSH_VALUE);
+            remap.fence_all();
+            bar.load_u32(0);
+        };
+        assert_eq!(seen_after(without_fence).0, None, "a store stayed in the processor");
+        let without_flush = |_: &Remap, bar: &Bar| {
+            bar.fence_stores();
+            bar.load_u32(0);
+        };
+        assert_eq!(seen_after(without_flush).0, None, "a store stayed in the host data path");
+        let read_overtakes = |remap: &Remap, bar: &Bar| {
+            bar.fence_stores();
+            remap.store_u32(FLUSH_OFFSET, FLUSH_VALUE);
+            bar.load_u32(0);
+        };
+        assert_eq!(seen_after(read_overtakes).0, None, "the flush was still in the processor");
+        let without_read = |remap: &Remap, bar: &Bar| {
+            bar.fence_stores();
+            remap.store_u32(FLUSH_OFFSET, FLUSH_VALUE);
+        };
+        assert_eq!(seen_after(without_read).0, None, "the flush is on its way");
+        let reading_the_word = |remap: &Remap, bar: &Bar| {
+            without_read(remap, bar);
+            remap.load_u32(FLUSH_OFFSET);
+        };
+        assert_eq!(seen_after(reading_the_word), (Some(7), 1), "seen, at the price of a read that may harm");
+    }
+}
