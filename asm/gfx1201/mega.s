@@ -40,11 +40,18 @@
 .set BLOCK, 102
 .set COUNTERS, 104
 
-// Weights that a workgroup asks for while it waits: enough to keep a compute unit's share of the memory busy, and no more
-// than all compute units together find room for in GL2 (64 * 16 KiB of 8 MiB).
-.set PREFETCH_BYTES_MAX, 16384
-// Lines of 128 bytes that one s_prefetch_data asks for at most.
-.set PREFETCH_LINES, 32
+// Weights that a workgroup asks for while it waits. A piece is what all lanes of a wave work on at once in one of their
+// weight rows; a unit has one for each wave and row of its lanes. Of each piece the head is asked for, one load of 512
+// bytes at most: 16 KiB a unit, of which all compute units together find room in GL2 (64 * 16 KiB of 8 MiB).
+.set FETCH_PIECES, 8 * MATMUL_ROWS_PER_LANE
+.set FETCH_PIECES_LOG2, 5
+// The waves that ask: all but wave 0, which looks at flags, and whose looks must not stand behind loads from memory.
+.set FETCH_WAVES, 7
+// Four registers for each load of a wave: those of weights, which hold nothing between two bodies.
+.set FETCH_REGISTERS, MATMUL_W
+.if FETCH_PIECES != 1 << FETCH_PIECES_LOG2
+	.error "a unit's first piece is found by a shift"
+.endif
 
 // Waits until the dword at s[\address:+1] is at least s[\target], modulo 2^32. Wave 0 only.
 .macro POLL address, target
@@ -89,6 +96,41 @@
 	s_cmp_eq_u32 s[\target], 0
 	s_cbranch_scc1 .Lnothing\@
 	POLL \target+2, \target
+.Lnothing\@:
+.endm
+
+// Waves 1 to 7 (s5): the heads of the pieces of unit s2 on their way into GL2, by loads whose values nobody reads. Piece p
+// is asked for by wave 1 + p mod 7. s19 bytes of a piece, a multiple of 4 and at least 16; s[20:21] the plane; s22 its whole
+// pieces, 0 where the task has no weights: what is asked for ends before the plane does. Before a body the wave waits for
+// loadcnt.
+.macro FETCH_WEIGHTS
+	s_cmp_eq_u32 s22, 0
+	s_cbranch_scc1 .Lnothing\@
+	s_lshl_b32 s6, s2, FETCH_PIECES_LOG2
+	s_sub_co_u32 s7, s22, s6                                // negative in a unit without a whole piece
+	s_min_i32 s7, s7, FETCH_PIECES
+	s_sub_co_u32 s4, s5, 1
+	s_add_co_u32 s6, s6, s4
+	s_mul_hi_u32 s25, s6, s19
+	s_mul_i32 s24, s6, s19
+	s_add_nc_u64 s[24:25], s[20:21], s[24:25]
+	s_mul_hi_u32 s27, s19, FETCH_WAVES
+	s_mul_i32 s26, s19, FETCH_WAVES
+	v_and_b32_e32 v1, 31, v0
+	v_lshlrev_b32_e32 v1, 4, v1
+	s_lshr_b32 s6, s19, 4
+	s_min_u32 s6, s6, 32
+	s_sub_co_u32 s6, 32, s6
+	s_lshr_b32 exec_lo, -1, s6                              // a lane for every 16 bytes of the piece
+.irp n, 0, 1, 2, 3, 4
+	s_cmp_ge_i32 s4, s7
+	s_cbranch_scc1 .Lasked\@
+	global_load_b128 v[FETCH_REGISTERS+4*\n:FETCH_REGISTERS+4*\n+3], v1, s[24:25]
+	s_add_co_u32 s4, s4, FETCH_WAVES
+	s_add_nc_u64 s[24:25], s[24:25], s[26:27]
+.endr
+.Lasked\@:
+	s_mov_b32 exec_lo, -1
 .Lnothing\@:
 .endm
 
@@ -190,9 +232,12 @@
 	ROWS_FACTOR ROW_FACTOR, ROW_SET
 	UNITS_BEGIN .Lpass
 	FIRST_WAVE
-	s_cbranch_scc0 .Lready
+	s_cbranch_scc1 .Lstands
+	FETCH_WEIGHTS
+	s_branch .Lready
 
-	// Where this group stands; then the weights on their way while it waits.
+	// Where this group stands.
+.Lstands:
 	s_lshl_b32 s26, s[GROUP], 6
 	s_mov_b32 s27, 0
 	s_add_nc_u64 s[24:25], s[24:25], s[26:27]
@@ -209,19 +254,6 @@
 	s_wait_storecnt 0x0
 	global_store_b96 v1, v[2:4], s[24:25] scope:SCOPE_SYS
 	s_mov_b32 exec_lo, -1
-	s_mul_hi_u32 s25, s2, s19
-	s_mul_i32 s24, s2, s19
-	s_add_nc_u64 s[24:25], s[20:21], s[24:25]
-	s_min_u32 s19, s19, PREFETCH_BYTES_MAX
-.Lfetch:
-	s_cmp_eq_u32 s19, 0
-	s_cbranch_scc1 .Lfetched
-	s_prefetch_data s[24:25], 0x0, null, PREFETCH_LINES-1
-	s_add_nc_u64 s[24:25], s[24:25], PREFETCH_LINES*128
-	s_sub_co_u32 s19, s19, PREFETCH_LINES*128
-	s_max_i32 s19, s19, 0
-	s_branch .Lfetch
-.Lfetched:
 	WAIT_TARGET 13, 24
 	WAIT_TARGET 15, 28
 	WAIT_TARGET 17, 32
@@ -233,6 +265,7 @@
 .Lready:
 	GROUP_BARRIER
 	ROWS_MASK_LOAD
+	s_wait_loadcnt 0x0                                      // of FETCH_WEIGHTS too: a body writes these registers
 	s_mov_b32 s95, 0
 .Lunit:
 	UNITS_ROW .Lnext

@@ -239,12 +239,15 @@ layout! {
         signal: u32,
         /// What must be done first.
         wait: [TapeWait; TAPE_WAITS_MAX],
-        /// Bytes of weights of one unit; 0: nothing is fetched ahead.
-        prefetch_bytes: u32,
-        /// The weights that the first unit reads first.
-        prefetch_va: u64,
+        /// Bytes of a piece of the first weight plane: of the weight rows that the lanes of a wave work on at once. At
+        /// least 16.
+        piece_bytes: u32,
+        /// The plane.
+        plane_va: u64,
+        /// Whole pieces of the plane; 0: nothing is fetched ahead.
+        pieces: u32,
         /// 0.
-        reserved: [u32; 2],
+        reserved: u32,
     }
 }
 

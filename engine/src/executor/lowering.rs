@@ -22,6 +22,8 @@ use zrt_mem::{ByteLen, GpuVa};
 const SNAPSHOT_SHIFT: u32 = 8;
 /// Lanes of a wave.
 const WAVE_LANES: u32 = 32;
+/// What a lane loads at once: a piece of weights that is shorter is not fetched ahead.
+const PIECE_BYTES_MIN: u32 = 16;
 
 /// One operation over the rows of a step, addresses resolved.
 #[derive(Clone, Debug)]
@@ -32,14 +34,26 @@ pub struct Task {
     pub parameters: Vec<u8>,
     /// The block's header.
     pub header: Header,
-    /// Bytes of the first weight plane that one unit reads; 0 where there are no weights to fetch ahead.
-    pub unit_weight_bytes: u32,
+    /// The first weight plane of a product, to be fetched ahead.
+    pub weight_pieces: Option<WeightPieces>,
     /// Units of work of a step with this many rows and outputs at most, of which workgroups take their share.
     pub units_max: u32,
     /// Everything before must be complete and visible first.
     pub barrier_before: bool,
     /// The plan's instruction; `None` for PLAN and BOUNDARY.
     pub instruction: Option<usize>,
+}
+
+/// A product's first weight plane in pieces: each the weight rows that the lanes of a wave work on at once. A unit begins
+/// with piece `unit * GROUP_WAVES * MATMUL_ROWS_PER_LANE`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WeightPieces {
+    /// The plane.
+    pub plane_va: u64,
+    /// Bytes of a piece, at least 16.
+    pub bytes: u32,
+    /// Whole pieces: no byte of theirs lies behind the plane.
+    pub count: u32,
 }
 
 /// What adapters need: the plan, the model's types and every base address.
@@ -133,7 +147,7 @@ fn once(kernel: &'static str, header: Header, parameters: impl IntoBytes + Immut
         kernel,
         parameters: parameters.as_bytes().to_vec(),
         header,
-        unit_weight_bytes: 0,
+        weight_pieces: None,
         units_max: 1,
         barrier_before: false,
         instruction: None,
@@ -148,7 +162,7 @@ impl Lowered {
         Task {
             kernel: self.kernel,
             header: self.header,
-            unit_weight_bytes: addresses.unit_weight_bytes(&instruction.node, self.header.units),
+            weight_pieces: addresses.weight_pieces(&instruction.node),
             units_max: self.header.units.saturating_mul(rows),
             barrier_before: instruction.barrier_before || index == 0,
             instruction: Some(index),
@@ -230,11 +244,19 @@ impl Addresses<'_> {
         self.at(AllocationId::KvPool, ByteLen(2 * side * u64::from(layer)))
     }
 
-    /// Bytes of the first plane of a product's weights for each of `units`.
-    fn unit_weight_bytes(&self, node: &Node, units: u32) -> u32 {
-        let Operation::Matmul { weight, .. } = node.operation else { return 0 };
-        let plane = self.memory.weights[&weight].1.planes[0];
-        plane.map_or(0, |plane| (plane.len.0 / u64::from(units.max(1))) as u32)
+    /// The first plane of a product's weights; `None` where no piece of it is whole.
+    fn weight_pieces(&self, node: &Node) -> Option<WeightPieces> {
+        let Operation::Matmul { weight, input, output } = node.operation else { return None };
+        let (rows, columns) = (self.elements(output), self.elements(input));
+        let (offset, layout) = &self.memory.weights[&weight];
+        let plane = layout.planes[0]?;
+        let plane_va =
+            self.at(AllocationId::Weights(weight.class), ByteLen(offset.0 + plane.offset.0)).ok()?;
+        let piece_rows = WAVE_LANES >> lanes_per_row_log2(columns);
+        let row_bytes = plane.len.0.checked_div(rows.into())?;
+        let bytes = u32::try_from(row_bytes.checked_mul(piece_rows.into())?).ok()?;
+        let count = rows / piece_rows;
+        (bytes >= PIECE_BYTES_MIN && count > 0).then_some(WeightPieces { plane_va, bytes, count })
     }
 
     fn kind(&self, id: WeightId) -> TensorKind {
@@ -357,13 +379,18 @@ fn qk_norm(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorEr
     lowered("qk_norm", parameters.header, parameters)
 }
 
+/// Lanes that share a weight row of a product, as a power of two.
+fn lanes_per_row_log2(columns: u32) -> u32 {
+    columns.div_ceil(CHUNK_COLUMNS as u32).next_power_of_two().min(WAVE_LANES).ilog2()
+}
+
 fn matmul(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
     let Operation::Matmul { weight, input, output } = node.operation else {
         return Err(no_adapter(&node.operation, "matmul"));
     };
     let (weight_rows, columns) = (addresses.elements(output), addresses.elements(input));
     let chunks = columns.div_ceil(CHUNK_COLUMNS as u32);
-    let lanes_per_row_log2 = chunks.next_power_of_two().min(WAVE_LANES).ilog2();
+    let lanes_per_row_log2 = lanes_per_row_log2(columns);
     let units = weight_rows.div_ceil(zrt_asm::matmul_rows_per_unit(lanes_per_row_log2));
     let parameters = params::Matmul {
         header: addresses.header(node, units, addresses.all(node), params::Matmul::header)?,

@@ -7,8 +7,7 @@
 use crate::executor::ExecutorError;
 use crate::executor::lowering::Task;
 use crate::plan::ExecutionPlan;
-use zerocopy::FromBytes;
-use zrt_asm::params::{Matmul, PARAMETER_BYTES_MAX};
+use zrt_asm::params::PARAMETER_BYTES_MAX;
 use zrt_asm::session::{BODIES, COUNTERS_OFFSET, TAPE_END, TAPE_WAITS_MAX, TapeEntry, TapeWait};
 
 /// Bits of a wait's counter field that hold its offset.
@@ -45,11 +44,8 @@ pub fn tape(
                 units: header.units,
             };
         }
-        if task.unit_weight_bytes > 0 {
-            // The planes' addresses follow the header in a product's block.
-            let block = Matmul::read_from_bytes(&task.parameters);
-            entry.prefetch_va = block.map_or(0, |block| block.plane_va[0]);
-            entry.prefetch_bytes = task.unit_weight_bytes;
+        if let Some(pieces) = task.weight_pieces {
+            (entry.plane_va, entry.piece_bytes, entry.pieces) = (pieces.plane_va, pieces.bytes, pieces.count);
         }
         entries.push(entry);
     }
