@@ -14,6 +14,9 @@ use zrt_mem::GpuVa;
 /// The rule of what only counts the findings that were not kept.
 const DROPPED: &str = "dropped";
 
+/// The rule of what breaks nothing.
+const ADVICE: &str = "advice";
+
 /// A place in code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Place {
@@ -36,8 +39,9 @@ struct Dropped {
 /// One broken rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// `counters`, `hazard`, `uninitialised`, `race`, `visibility`, `bounds` or `progress`; `dropped` for the last one
-    /// where there were more than are kept: it counts the others.
+    /// `counters`, `hazard`, `uninitialised`, `race`, `visibility`, `bounds` or `progress`; `advice` where nothing is
+    /// broken (see [`Finding::is_advice`]); `dropped` for the last one where there were more than are kept: it counts
+    /// the others.
     pub rule: String,
     /// What happened.
     pub what: String,
@@ -155,6 +159,13 @@ impl fmt::Display for Place {
             Some((file, line)) => write!(formatter, " ({file}:{line})"),
             None => Ok(()),
         }
+    }
+}
+
+impl Finding {
+    /// Whether nothing is broken: what is written down just does not happen, and no result depends on it.
+    pub fn is_advice(&self) -> bool {
+        self.rule == ADVICE
     }
 }
 

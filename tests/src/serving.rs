@@ -10,7 +10,7 @@ use zrt_engine::model::Model;
 use zrt_engine::oracle::Oracle;
 use zrt_engine::sampling::SamplingOptions;
 use zrt_engine::session::{Event, Handle, Request, Session, SessionError, SessionOptions};
-use zrt_vgpu::VirtualGpu;
+use zrt_vgpu::{Config, VirtualGpu};
 
 /// Longest that a case's session may take.
 const DEADLINE: Duration = Duration::from_secs(300);
@@ -136,12 +136,25 @@ pub fn checked_session(model: &Model, options: &SessionOptions, seed: u64) -> Se
 
 /// The same, and the device's other side.
 pub fn checked_session_on(model: &Model, options: &SessionOptions, seed: u64) -> (Session, Arc<VirtualGpu>) {
+    checked_session_over(model, options, checked_config(seed))
+}
+
+/// The configuration of a device that checks.
+pub fn checked_config(seed: u64) -> Config {
     let virtual_device =
         VirtualOptions { check: true, scheduler_seed: Some(seed), ..VirtualOptions::default() };
-    let open = OpenOptions { virtual_device, ..OpenOptions::default() };
-    let gpu: Arc<VirtualGpu> = VirtualGpu::new(virtual_config(&open)).expect("powers up");
+    virtual_config(&OpenOptions { virtual_device, ..OpenOptions::default() })
+}
+
+/// As [`checked_session_on`], on a device of that configuration.
+pub fn checked_session_over(
+    model: &Model,
+    options: &SessionOptions,
+    config: Config,
+) -> (Session, Arc<VirtualGpu>) {
+    let gpu: Arc<VirtualGpu> = VirtualGpu::new(config).expect("powers up");
     let process = Attachment::over(gpu.clone()).expect("the board's one process");
-    let device = Device::open_over(&process, true, &open).expect("opens");
+    let device = Device::open_over(&process, true, &OpenOptions::default()).expect("opens");
     let mut session =
         Session::prepare(device, model, options, &mut |_, _| {}).expect("the model becomes resident");
     for (name, va, len) in session.resident().device.allocations() {

@@ -10,8 +10,9 @@ use zrt_engine::kv_format::KvFormat;
 use zrt_engine::memory_plan::AllocationId;
 use zrt_engine::session::{Mode, Session, SessionError, SessionOptions};
 use zrt_mem::ByteLen;
-use zrt_tests::serving::{Asked, Told, checked_session, expected};
+use zrt_tests::serving::{Asked, Told, checked_config, checked_session_over, expected};
 use zrt_tests::{load, repository_model};
+use zrt_vgpu::Config;
 
 const CONTEXT: u32 = 48;
 /// Longest that a device may take to leave, or to reach where it is awaited.
@@ -35,12 +36,17 @@ fn options(mode: Mode, groups: u32) -> SessionOptions {
 
 /// Runs requests with a number of workgroups on each of the schedules.
 fn check(name: &str, mode: Mode, groups: u32, seeds: Range<u64>, asked: &[Asked]) {
+    check_on(name, mode, groups, seeds.map(checked_config), asked);
+}
+
+/// The same on each of the devices.
+fn check_on(name: &str, mode: Mode, groups: u32, configs: impl IntoIterator<Item = Config>, asked: &[Asked]) {
     let path = repository_model(&format!("{name}.gguf"));
     let model = load(&path);
     let expected = expected(&model, CONTEXT, asked);
-    for seed in seeds {
-        let started = Instant::now();
-        let mut session = checked_session(&model, &options(mode, groups), seed);
+    for config in configs {
+        let (started, seed) = (Instant::now(), config.seed);
+        let (mut session, _) = checked_session_over(&model, &options(mode, groups), config);
         session.start().expect("starts");
         let handles: Vec<_> = asked.iter().map(|one| one.submit(&mut session)).collect();
         let mut told = Told::new(asked.len());
@@ -94,6 +100,24 @@ fn six_workgroups_are_clean() {
 #[test]
 fn one_submission_for_each_step_is_clean() {
     check(SMALL, Mode::Graph, 3, 0..2, &three());
+}
+
+/// A matrix of floats ends where its allocation does, and the last rows of these are no whole piece: nothing behind is
+/// asked for ahead.
+#[test]
+fn weights_that_end_an_allocation_are_clean() {
+    for name in ["stories260K-F32", "stories260K-F16"] {
+        check(name, Mode::Mega, 3, 4..5, &[Asked::greedy([1, 261], 2)]);
+    }
+}
+
+/// What MODE.SCALAR_PREFETCH_EN is when a wave begins is not known. Set, a prefetch of a line that is not mapped may end
+/// the process: there is none. The weights of most classes end at the end of their allocation.
+#[test]
+fn a_launch_with_prefetches_armed_is_clean() {
+    let armed = Config { scalar_prefetch_at_launch: true, ..checked_config(3) };
+    check_on(SMALL, Mode::Mega, 3, [armed], &three());
+    check_on("tales-qwen3-Q4_0", Mode::Mega, 3, [armed], &[Asked::greedy([1, 261], 2)]);
 }
 
 /// The model of the repository, with norms of query and key: these run everywhere.

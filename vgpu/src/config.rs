@@ -47,6 +47,9 @@ pub struct Config {
     pub compute_units: u32,
     /// Error of the approximate operations in units of the last place: -1, 0 or 1.
     pub approximation_bias: i32,
+    /// MODE.SCALAR_PREFETCH_EN when a wave begins. No source says what the card has there; clear is the stricter
+    /// assumption: a prefetch that nobody has armed does nothing, and the checking mode says so.
+    pub scalar_prefetch_at_launch: bool,
     /// How long an idle worker spins before it sleeps, in microseconds. A dispatch that arrives meanwhile starts
     /// without a system call; a dependent one follows within a few microseconds in a recorded decode step.
     pub worker_spin_us: u64,
@@ -68,6 +71,7 @@ impl Default for Config {
             seed: 0x7A72_7400,
             compute_units: 64,
             approximation_bias: 0,
+            scalar_prefetch_at_launch: false,
             worker_spin_us: 100,
             vram_fill: None,
             inspection: Inspection::default(),

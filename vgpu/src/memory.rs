@@ -574,6 +574,16 @@ impl MemoryPort {
         }
     }
 
+    /// Brings lines into the caches that a watcher keeps; why not, where one of them is not mapped.
+    pub(crate) fn prefetch(&mut self, va: u64, len: u64, access: Rights) -> Result<(), Fault> {
+        self.table().covers(va, len as usize, access, &mut 0)?;
+        if let Some(mut watch) = self.watch.take() {
+            watch.checker.prefetch(va, len, access == Rights::READ, &mut Mapped::new(self.table()));
+            self.watch = Some(watch);
+        }
+        Ok(())
+    }
+
     /// As [`MemoryPort::read_bytes`], past any watcher.
     pub fn read_unwatched(&mut self, va: u64, destination: &mut [u8], access: Rights) -> Result<(), Fault> {
         let mut done = 0;

@@ -9,6 +9,7 @@ mod host;
 mod host_writes;
 mod launch;
 mod mark;
+mod prefetch;
 mod progress;
 mod registers;
 mod shared;
@@ -100,11 +101,17 @@ fn visibility() {
 #[test]
 fn bounds() {
     check_all(bounds::CASES);
+    check_all(prefetch::BOUNDS);
 }
 
 #[test]
 fn progress() {
     check_all(progress::CASES);
+}
+
+#[test]
+fn advice() {
+    check_all(prefetch::ADVICE);
 }
 
 /// A schedule that shows a race is found by its seed again, with the same findings.

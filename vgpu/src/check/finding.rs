@@ -31,6 +31,8 @@ pub enum Rule {
     Bounds,
     /// A wave that can never go on.
     Progress,
+    /// Nothing is broken, and results do not depend on it; but what is written down does not happen.
+    Advice,
 }
 
 /// One finding.
@@ -101,6 +103,7 @@ impl Rule {
             Rule::Visibility => "visibility",
             Rule::Bounds => "bounds",
             Rule::Progress => "progress",
+            Rule::Advice => "advice",
         }
     }
 }

@@ -19,8 +19,9 @@ use crate::shader::group::ActiveDispatch;
 use crate::shader::interpreter::Inspect;
 use crate::shader::machine::Machine;
 use crate::shader::micro::Flow;
+use crate::shader::prefetch::is_prefetch;
 use crate::shader::program::Program;
-use crate::shader::wave::{EXEC_LO, LANES, Wave};
+use crate::shader::wave::{EXEC_LO, LANES, SCALAR_PREFETCH_EN, Wave};
 
 /// What is known of an instruction before it runs.
 pub(crate) struct Noted {
@@ -110,6 +111,7 @@ impl GlobalAccess {
         let is_flat = instruction.encoding == Encoding::Vflat;
         let kind = match instruction.encoding {
             Encoding::Smem if name.contains("_load_") => AccessKind::ScalarLoad,
+            Encoding::Smem if is_prefetch(instruction.opcode) => AccessKind::Prefetch,
             Encoding::Vglobal | Encoding::Vbuffer | Encoding::Vflat => {
                 if name.contains("_atomic_") {
                     AccessKind::Atomic { returns: instruction.destination != Operand::None }
@@ -232,6 +234,7 @@ impl Inspect for WaveInspector<'_> {
                 self.check_registers(wave, note, noted, pc, knows_hazard);
                 if !noted.is_local {
                     self.check_order(noted, pc, machine);
+                    self.advise_prefetch(wave, noted, pc);
                 }
             }
             if !noted.is_local {
@@ -368,7 +371,7 @@ impl WaveInspector<'_> {
         let access = |kind, scope| Access { wave: id, sequence, pc, cu, scope, kind };
         if let Some(global) = noted.memory {
             // Stores are changes. A poll may be a scalar load, or lack its scope: then it waits for ever all the more.
-            if global.kind != AccessKind::Store {
+            if !matches!(global.kind, AccessKind::Store | AccessKind::Prefetch) {
                 watch.progress.poll(id.0);
             }
             let access = access(global.kind, global.scope);
@@ -399,6 +402,23 @@ impl WaveInspector<'_> {
             Control::ScalarInvalidate => checker.scalar_cache_invalidate(cu),
             Control::InstructionInvalidate => checker.instruction_cache_invalidate(),
             Control::None | Control::BarrierWait => {}
+        }
+    }
+
+    /// A prefetch that does nothing is no error, but a promise of speed that is not kept.
+    fn advise_prefetch(&self, wave: &Wave, noted: &Noted, pc: u64) {
+        let is_prefetch = noted.memory.is_some_and(|global| global.kind == AccessKind::Prefetch);
+        if is_prefetch && wave.mode & SCALAR_PREFETCH_EN == 0 {
+            self.inspection.log(self.site(), |finding| Finding {
+                rule: Rule::Advice,
+                what: "the prefetch does nothing: MODE.SCALAR_PREFETCH_EN is clear".to_owned(),
+                remedy: "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 24, 1), 1 before it; from then on every line \
+                         that it asks for must be mapped"
+                    .to_owned(),
+                pc,
+                instruction: noted.instruction.to_string(),
+                ..finding
+            });
         }
     }
 

@@ -85,11 +85,6 @@ pub(crate) fn is_without_effect(instruction: &Instruction) -> bool {
             | SDecperflevel
             | STtracedata
             | STtracedataImm
-            | SPrefetchInst
-            | SPrefetchInstPcRel
-            | SPrefetchData
-            | SBufferPrefetchData
-            | SPrefetchDataPcRel
             | SDcacheInv
             | DsNop
             | VNop
@@ -260,7 +255,7 @@ operations! {
     }
 
     GetProgramCounter(wave, op, machine) {
-        wave.set_scalar_pair(op.destination, after(op, machine));
+        wave.set_scalar_pair(op.destination, address_after(op, machine));
         Flow::Next
     }
 
@@ -271,12 +266,12 @@ operations! {
 
     SwapProgramCounter(wave, op, machine) {
         machine.jump_va = source_pair(wave, op);
-        wave.set_scalar_pair(op.destination, after(op, machine));
+        wave.set_scalar_pair(op.destination, address_after(op, machine));
         Flow::Indirect
     }
 
     Call(wave, op, machine) {
-        wave.set_scalar_pair(op.destination, after(op, machine));
+        wave.set_scalar_pair(op.destination, address_after(op, machine));
         wave.next = op.immediate as u32;
         Flow::Jump
     }
@@ -337,7 +332,7 @@ operations! {
 }
 
 /// Address of the instruction after this one.
-fn after(op: &MicroOp, machine: &Machine<'_>) -> u64 {
+pub(crate) fn address_after(op: &MicroOp, machine: &Machine<'_>) -> u64 {
     let dwords = i64::from(op.code_dword as i32) + i64::from(op.dword_count);
     machine.code_va.wrapping_add_signed(4 * dwords)
 }

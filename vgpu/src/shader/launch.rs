@@ -1,13 +1,13 @@
 //! How a wave begins (hardware reference §7; instruction set reference §3).
 //!
 //! Contract: what the hardware leaves undefined holds a pattern drawn from the seed: NaNs as floats, far outside of
-//! any buffer as offsets. Only allocated vector registers are touched. Cost: about 100 ns per wave.
+//! any buffer as offsets; MODE.SCALAR_PREFETCH_EN is what the configuration says. Only allocated vector registers are touched. Cost: about 100 ns per wave.
 
 use crate::config::Config;
 use crate::shader::address::{PRIVATE_APERTURE_HIGH, SHARED_APERTURE_HIGH};
 use crate::shader::dispatch::{Dispatch, Resources};
 use crate::shader::machine::Lds;
-use crate::shader::wave::{EXEC_LO, LANES, NULL, Row, Wave, vector_bank};
+use crate::shader::wave::{EXEC_LO, LANES, NULL, Row, SCALAR_PREFETCH_EN, Wave, vector_bank};
 
 /// Scalar codes of the trap temporaries that the hardware fills.
 const TTMP7: usize = 108 + 7;
@@ -31,6 +31,8 @@ pub(crate) struct Poison {
     vector: Box<[Row]>,
     lds: u32,
     approximation_bias: i32,
+    /// Bits of MODE that no resource word chooses.
+    mode: u32,
 }
 
 /// What all waves of a dispatch begin with.
@@ -62,6 +64,7 @@ impl Poison {
             vector: (0..256).map(|_| Row([next(); LANES])).collect(),
             lds: next(),
             approximation_bias: config.approximation_bias,
+            mode: if config.scalar_prefetch_at_launch { SCALAR_PREFETCH_EN } else { 0 },
         }
     }
 
@@ -81,7 +84,7 @@ impl Template {
         scalar[EXEC_LO as usize + 1] = 0;
         Template {
             scalar,
-            mode: resources.mode,
+            mode: resources.mode | poison.mode,
             vector_count: resources.vector_registers,
             is_wave64: dispatch.is_wave64,
             work_item_id_components: resources.work_item_id_components,

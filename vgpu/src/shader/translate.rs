@@ -8,13 +8,15 @@ use zrt_isa::resources::WaveSize;
 use zrt_isa::{Encoding, Instruction, Operand};
 
 use crate::shader::micro::MicroOp;
-use crate::shader::{control, lds, salu, smem, valu, vmem};
+use crate::shader::{control, lds, prefetch, salu, smem, valu, vmem};
 use crate::simd::Level;
 
 /// The micro operation of an instruction.
 pub(crate) fn translate(instruction: &Instruction, level: Level) -> Option<MicroOp> {
     match instruction.encoding {
-        Encoding::Smem => smem::translate(instruction).or_else(|| control::translate(instruction)),
+        Encoding::Smem => smem::translate(instruction)
+            .or_else(|| prefetch::translate(instruction))
+            .or_else(|| control::translate(instruction)),
         Encoding::Vds => lds::translate(instruction, level).or_else(|| control::translate(instruction)),
         Encoding::Vflat | Encoding::Vscratch | Encoding::Vglobal | Encoding::Vbuffer => {
             vmem::translate(instruction, level)

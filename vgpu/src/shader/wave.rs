@@ -38,6 +38,9 @@ pub const NULL_SINK: u8 = 128;
 /// puts vccz, execz and scc at 251..=253 when an instruction reads them.
 pub const SCALAR_SLOTS: usize = 272;
 
+/// MODE bit 24: scalar prefetches, of instructions and data, do something (RDNA4 instruction set guide §3.4.3).
+pub const SCALAR_PREFETCH_EN: u32 = 1 << 24;
+
 /// One wave.
 #[derive(Clone, Debug)]
 pub struct Wave {
@@ -52,7 +55,7 @@ pub struct Wave {
     pub scalar: [u32; SCALAR_SLOTS],
     /// The scalar condition code.
     pub scc: bool,
-    /// MODE: round 3:0, denorm 7:4 (reference §3).
+    /// MODE: round 3:0, denorm 7:4 (reference §3), [`SCALAR_PREFETCH_EN`].
     pub mode: u32,
     /// Error added to the approximate operations (reciprocal, square root, exponential, ...), in units of the last
     /// place: -1, 0 or 1. Chosen per device, so that tests can prove that kernels do not depend on the last bit.

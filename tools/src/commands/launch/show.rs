@@ -90,9 +90,9 @@ impl Outcome {
         self.add_findings(findings);
     }
 
-    /// Whether every schedule ended, without a finding, with the same outputs.
+    /// Whether every schedule ended, without a finding but advice, with the same outputs.
     pub fn is_clean(&self) -> bool {
-        self.findings.is_empty() && self.failed == 0 && self.different.is_none()
+        self.findings.iter().all(Finding::is_advice) && self.failed == 0 && self.different.is_none()
     }
 
     fn add_findings(&mut self, findings: Vec<Finding>) {
@@ -191,8 +191,13 @@ fn verdict(outcome: &Outcome) -> String {
     if let Some(seed) = outcome.different {
         text.push_str(&format!("\nthe outputs depend on the schedule: --seed {seed} gives others\n"));
     }
-    if !outcome.findings.is_empty() {
-        text.push_str(&format!("\n{} finding(s)\n", outcome.findings.len()));
+    let advice = outcome.findings.iter().filter(|finding| finding.is_advice()).count();
+    match outcome.findings.len() - advice {
+        0 => {}
+        broken => text.push_str(&format!("\n{broken} finding(s)\n")),
+    }
+    if advice > 0 {
+        text.push_str(&format!("\n{advice} time(s) advice; nothing is broken by it\n"));
     }
     text
 }

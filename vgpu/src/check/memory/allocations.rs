@@ -4,6 +4,8 @@
 //! allocation, a write in one that may be written, or it is a finding. Cost: the last allocation is remembered; else a
 //! binary search.
 
+use super::level_two::PAGE_BYTES;
+
 /// One allocation.
 #[derive(Clone, Debug)]
 struct Allocation {
@@ -83,6 +85,16 @@ impl Allocations {
         }
     }
 
+    /// True where every page of the bytes has a byte of an allocation: then whoever placed it has mapped the page.
+    pub(super) fn hold_pages_of(&self, va: u64, len: u64) -> bool {
+        let pages = va / PAGE_BYTES..=va.saturating_add(len.max(1) - 1) / PAGE_BYTES;
+        let holds = |page: u64| {
+            let (first, last) = (page * PAGE_BYTES, page * PAGE_BYTES + (PAGE_BYTES - 1));
+            self.list.iter().any(|allocation| allocation.va <= last && allocation.end > first)
+        };
+        !self.is_restricted || pages.into_iter().all(holds)
+    }
+
     /// True where the bytes lie in an allocation, whether or not it may be written.
     pub(super) fn hold(&self, va: u64, len: u64) -> bool {
         self.list.iter().any(|allocation| allocation.holds(va, len))
@@ -143,6 +155,20 @@ mod tests {
         assert!(!allocations.allow(0x1000, 4, false) && allocations.allow(0x3000, 4, false));
         allocations.remove(0x3000, 0x1000);
         assert!(!allocations.allow(0x3000, 4, false), "none is left: nothing may be touched");
+    }
+
+    #[test]
+    fn pages_are_held_by_any_byte_of_theirs() {
+        let mut allocations = Allocations::default();
+        assert!(allocations.hold_pages_of(0x9000, 4096), "nothing is named");
+        allocations.add("x", 0x1040, 64, true);
+        allocations.add("y", 0x2000, 0x1001, false);
+        for (va, len) in [(0x1000, 128), (0x1f80, 256), (0x3f80, 128), (0x1000, 0x3000)] {
+            assert!(allocations.hold_pages_of(va, len), "{va:#x}");
+        }
+        for (va, len) in [(0xf80, 256), (0x3f80, 256), (0x4000, 128), (u64::MAX - 127, 4096)] {
+            assert!(!allocations.hold_pages_of(va, len), "{va:#x}");
+        }
     }
 
     #[test]

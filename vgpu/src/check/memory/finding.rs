@@ -63,6 +63,8 @@ pub enum Defect {
     ScalarLoadOfStoredData,
     /// Outside all allocations, or across the end of one.
     OutsideAllocations,
+    /// A prefetch of lines that no page of an allocation holds.
+    PrefetchOutsideAllocations,
     /// Inside an allocation that may only be read.
     WriteToReadOnly,
     /// A global access not aligned to its element, at most four bytes.
@@ -81,6 +83,8 @@ pub enum AccessKind {
     Load,
     /// A scalar load.
     ScalarLoad,
+    /// A scalar prefetch: it gives no value.
+    Prefetch,
     /// A vector store to global memory.
     Store,
     /// A vector atomic on global memory.
@@ -203,7 +207,10 @@ pub(super) struct Report {
 
 impl AccessKind {
     pub(super) fn is_write(self) -> bool {
-        !matches!(self, AccessKind::Load | AccessKind::ScalarLoad | AccessKind::LdsLoad)
+        !matches!(
+            self,
+            AccessKind::Load | AccessKind::ScalarLoad | AccessKind::Prefetch | AccessKind::LdsLoad
+        )
     }
 
     pub(super) fn is_atomic(self) -> bool {
@@ -215,7 +222,8 @@ impl AccessKind {
         match self {
             AccessKind::Load | AccessKind::Atomic { returns: true } => Class::Load,
             AccessKind::Store | AccessKind::Atomic { returns: false } => Class::Store,
-            AccessKind::ScalarLoad => Class::Scalar,
+            // No counter tells of a prefetch, and no cell remembers one.
+            AccessKind::ScalarLoad | AccessKind::Prefetch => Class::Scalar,
             AccessKind::LdsLoad | AccessKind::LdsStore | AccessKind::LdsAtomic { .. } => Class::Lds,
         }
     }
@@ -225,6 +233,7 @@ impl AccessKind {
         match self {
             AccessKind::Load => "load",
             AccessKind::ScalarLoad => "scalar load",
+            AccessKind::Prefetch => "scalar prefetch",
             AccessKind::Store => "store",
             AccessKind::Atomic { .. } => "atomic",
             AccessKind::LdsLoad => "LDS load",
@@ -292,6 +301,7 @@ impl Defect {
             | Defect::UnreleasedLine => MemoryRule::Visibility,
             Defect::ScalarLoadOfStoredData
             | Defect::OutsideAllocations
+            | Defect::PrefetchOutsideAllocations
             | Defect::WriteToReadOnly
             | Defect::MisalignedGlobal
             | Defect::MisalignedLds
@@ -325,6 +335,7 @@ impl Defect {
             }
             Defect::ScalarLoadOfStoredData => "a scalar load reads data that the same dispatch stores",
             Defect::OutsideAllocations => "the access is not inside an allocation",
+            Defect::PrefetchOutsideAllocations => "the prefetch leaves the pages of all allocations",
             Defect::WriteToReadOnly => "memory is written that a kernel may only read",
             Defect::MisalignedGlobal => "the address is not a multiple of the element, at most 4 bytes",
             Defect::MisalignedLds => "the LDS address is not a multiple of the access width",
@@ -368,6 +379,9 @@ impl Defect {
             }
             Defect::ScalarLoadOfStoredData => "use a vector load, or move the load to a later dispatch",
             Defect::OutsideAllocations => "check the address computation and the guard of the last group",
+            Defect::PrefetchOutsideAllocations => {
+                "ask for no line behind the end: elsewhere it is not mapped, and the process may be ended for it"
+            }
             Defect::WriteToReadOnly => {
                 "check the address computation: write to buffers, not to code or arguments"
             }

@@ -134,6 +134,21 @@ impl MemoryChecker {
         self.tell(trouble, lane, va);
     }
 
+    /// A scalar prefetch of whole lines, which are mapped; of data it fills GL2 on its way. The scalar cache is modelled
+    /// as if it had everything, so nothing is to be noted there.
+    pub fn prefetch(&mut self, va: u64, len: u64, is_data: bool, host: &mut dyn HostMemory) {
+        if !self.allocations.hold_pages_of(va, len) {
+            let detail = self.allocations.describe(va, len);
+            self.report_now(Defect::PrefetchOutsideAllocations, None, va, None, || detail);
+        }
+        let lines = va / LINE_BYTES..=(va + len - 1) / LINE_BYTES;
+        for line in lines.filter(|_| is_data) {
+            let va = line * LINE_BYTES;
+            let index = self.page(va, host);
+            self.line(index, va, host);
+        }
+    }
+
     /// A lane stores bytes.
     pub fn store(&mut self, lane: u32, va: u64, bytes: &[u8], host: &mut dyn HostMemory) {
         self.check_bounds(lane, va, bytes.len());

@@ -4,6 +4,7 @@
 //! installed.
 
 /// A piece of code.
+#[derive(Clone, Copy)]
 pub struct Code {
     /// Its name.
     pub name: &'static str,

@@ -9,6 +9,7 @@ mod forms;
 #[rustfmt::skip]
 mod forms_code;
 mod kernels;
+mod prefetch;
 mod schedules;
 mod wave64;
 #[rustfmt::skip]

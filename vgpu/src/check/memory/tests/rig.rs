@@ -99,6 +99,12 @@ impl Rig {
         self.load_as(wave, AccessKind::ScalarLoad, Scope::Cu, va)
     }
 
+    /// Of the line of an address, by a scalar prefetch.
+    pub fn prefetch(&mut self, wave: u32, va: u64) {
+        self.begin(wave, AccessKind::Prefetch, Scope::Cu);
+        self.checker.prefetch(va & !127, 128, true, &mut self.host);
+    }
+
     fn load_as(&mut self, wave: u32, kind: AccessKind, scope: Scope, va: u64) -> u32 {
         self.begin(wave, kind, scope);
         let mut out = [0; 4];

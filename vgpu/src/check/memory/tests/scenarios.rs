@@ -318,6 +318,30 @@ const PAIRS: &[Pair] = &[
         rig.second_dispatch(2);
         rig.scalar_load(2, DATA)
     }),
+    pair("the host writes what was prefetched", Defect::StaleScalarCache, (9, 5), |rig, right| {
+        rig.host.set(DATA, 5);
+        rig.prefetch(0, DATA);
+        rig.host.set(DATA, 9);
+        rig.acquire(if right { EVERY } else { EVERY - CacheActions::SCALAR_INVALIDATE });
+        rig.second_dispatch(2);
+        rig.scalar_load(2, DATA)
+    }),
+    pair("a prefetch fills GL2 on its way", Defect::StaleLevelTwo, (9, 5), |rig, right| {
+        rig.host.set(DATA, 5);
+        rig.prefetch(0, DATA);
+        rig.host.set(DATA, 9);
+        rig.acquire(if right { EVERY } else { EVERY - CacheActions::LEVEL_TWO_INVALIDATE });
+        rig.second_dispatch(2);
+        rig.load(2, Scope::Cu, DATA)
+    }),
+    pair("a prefetch before the flag", Defect::ScalarLoadOfStoredData, (7, 0), |rig, right| {
+        rig.place(1, 0);
+        rig.prefetch(1, DATA);
+        rig.store(0, Scope::Cu, DATA, 7);
+        rig.wait(0, true, true, true);
+        rig.barrier(&[0, 1]);
+        if right { rig.load(1, Scope::Cu, DATA) } else { rig.scalar_load(1, DATA) }
+    }),
     pair("a mailbox of the host", Defect::StaleLevelTwo, (9, 5), |rig, right| {
         rig.host.set(DATA, 5);
         rig.load(1, Scope::Cu, DATA);
