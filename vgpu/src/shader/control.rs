@@ -27,8 +27,13 @@ const REGISTER_GPR_ALLOC: u32 = 5;
 const REGISTER_LDS_ALLOC: u32 = 6;
 const REGISTER_SCRATCH_BASE_LOW: u32 = 20;
 const REGISTER_SCRATCH_BASE_HIGH: u32 = 21;
+const REGISTER_HARDWARE_ID1: u32 = 23;
+const REGISTER_HARDWARE_ID2: u32 = 24;
 const REGISTER_SHADER_CYCLES_LOW: u32 = 29;
 const REGISTER_SHADER_CYCLES_HIGH: u32 = 30;
+/// HW_ID2 of every wave: micro-engine 1, the first compute one, at bits 9:8 (as public code for RDNA reads it); queue, pipe
+/// and VMID are not told apart.
+const HARDWARE_ID2: u32 = 1 << 8;
 /// SHADER_CYCLES counts at the shader clock; a round number of them per tick of the reference clock.
 const SHADER_CYCLES_PER_TICK: u64 = 23;
 
@@ -195,6 +200,8 @@ fn is_readable(register: u32) -> bool {
             | REGISTER_LDS_ALLOC
             | REGISTER_SCRATCH_BASE_LOW
             | REGISTER_SCRATCH_BASE_HIGH
+            | REGISTER_HARDWARE_ID1
+            | REGISTER_HARDWARE_ID2
             | REGISTER_SHADER_CYCLES_LOW
             | REGISTER_SHADER_CYCLES_HIGH
     )
@@ -313,6 +320,8 @@ operations! {
             REGISTER_LDS_ALLOC => (machine.lds.bytes / 512) << 12,
             REGISTER_SCRATCH_BASE_LOW => machine.scratch.wave_va as u32,
             REGISTER_SCRATCH_BASE_HIGH => (machine.scratch.wave_va >> 32) as u32,
+            REGISTER_HARDWARE_ID1 => machine.hardware_id,
+            REGISTER_HARDWARE_ID2 => HARDWARE_ID2,
             REGISTER_SHADER_CYCLES_LOW => (machine.clock.ticks() * SHADER_CYCLES_PER_TICK) as u32,
             _ => ((machine.clock.ticks() * SHADER_CYCLES_PER_TICK) >> 32) as u32,
         };

@@ -367,6 +367,7 @@ impl Run<'_> {
             None => self.begin_wave(at),
         };
         let scratch = self.scratch(at, &wave);
+        let hardware_id = self.group.placement.as_ref().map_or(0, |place| place.hardware_id(at as u32));
         let group = &mut *self.group;
         let slot = &mut group.slots[at];
         let mut machine = Machine {
@@ -375,6 +376,7 @@ impl Run<'_> {
             barrier: &mut group.barrier,
             clock: self.services.clock,
             scratch,
+            hardware_id,
             code_va: 0,
             jump_va: 0,
             stop: None,

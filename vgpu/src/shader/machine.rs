@@ -29,6 +29,8 @@ pub struct Machine<'a> {
     pub(crate) clock: &'a Clock,
     /// The wave's scratch.
     pub(crate) scratch: Scratch,
+    /// HW_ID1: where the wave is.
+    pub(crate) hardware_id: u32,
     /// Address of the program's first dword: `code_dword` counts from it.
     pub(crate) code_va: u64,
     /// Where [`Flow::Indirect`] goes on.
@@ -204,7 +206,17 @@ pub(crate) fn with_machine<T>(run: impl FnOnce(&mut Machine<'_>) -> T) -> T {
     }
     PARTS.with_borrow_mut(|(memory, lds, barrier, clock)| {
         let scratch = Scratch::default();
-        run(&mut Machine { memory, lds, barrier, clock, scratch, code_va: 0, jump_va: 0, stop: None })
+        run(&mut Machine {
+            memory,
+            lds,
+            barrier,
+            clock,
+            scratch,
+            hardware_id: 0,
+            code_va: 0,
+            jump_va: 0,
+            stop: None,
+        })
     })
 }
 

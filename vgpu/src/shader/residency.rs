@@ -14,6 +14,9 @@ const SIMD_ROWS: u32 = 1536;
 const ROW_GRANULE: u32 = 24;
 /// LDS of one compute unit in bytes; a WGP has twice that.
 const LDS_BYTES: u32 = 65_536;
+/// Shader engines, and shader arrays of each (hardware reference §1.2: `array_count` 8, `simd_arrays_per_engine` 2).
+const SHADER_ENGINES: u32 = 4;
+const SHADER_ARRAYS: u32 = 2;
 
 /// What one group takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,9 +135,25 @@ impl Residency {
 impl Placement {
     /// The compute unit that a wave of the group is on.
     pub fn compute_unit(&self, wave: u32) -> u32 {
-        let spread = &self.spread;
-        let turn = (u32::from(spread.start) + wave) % u32::from(spread.simds).max(1);
-        2 * self.wgp + (u32::from(spread.base) + turn) / 2
+        2 * self.wgp + self.simd(wave) / 2
+    }
+
+    /// HW_ID1 of a wave of the group: the wave's place on its SIMD 4:0, SIMD 9:8, WGP 13:10, shader array 16, shader
+    /// engine 20:18 (fields as `umr` and public code for RDNA read them; not in the instruction set's text for
+    /// gfx12). A **model** of what is not documented: WGPs are numbered over the engines first, the place counts
+    /// this group's waves only, and the SIMDs of a compute unit are neighbours.
+    pub fn hardware_id(&self, wave: u32) -> u32 {
+        let engine = self.wgp % SHADER_ENGINES;
+        let array = self.wgp / SHADER_ENGINES % SHADER_ARRAYS;
+        let wgp = self.wgp / (SHADER_ENGINES * SHADER_ARRAYS);
+        let place = wave / u32::from(self.spread.simds).max(1);
+        place & 31 | self.simd(wave) << 8 | (wgp & 15) << 10 | array << 16 | engine << 18
+    }
+
+    /// The SIMD of its WGP that a wave of the group is on.
+    fn simd(&self, wave: u32) -> u32 {
+        let turn = (u32::from(self.spread.start) + wave) % u32::from(self.spread.simds).max(1);
+        u32::from(self.spread.base) + turn
     }
 }
 
@@ -249,6 +268,25 @@ mod tests {
         let wide = residency.place(&need(4, 8, 0, true)).unwrap();
         assert_eq!(units(&wide).iter().filter(|unit| **unit == units(&wide)[0]).count(), 2);
         assert_eq!(units(&wide)[0] / 2, units(&wide)[2] / 2);
+    }
+
+    #[test]
+    fn hardware_ids_tell_simds_and_wgps_apart() {
+        let mut residency = Residency::new(64);
+        let full = need(2, 8, LDS_BYTES, false);
+        let ids: Vec<[u32; 2]> = (0..64)
+            .map(|_| residency.place(&full).unwrap())
+            .map(|at| [at.hardware_id(0), at.hardware_id(1)])
+            .collect();
+        assert_eq!(ids[0], [0x000, 0x100], "SIMDs 0 and 1 of WGP 0, array 0, engine 0");
+        assert_eq!(ids[1][0], 1 << 18, "the next WGP is on the next engine");
+        assert_eq!(ids[4][0], 1 << 16, "then come the second arrays");
+        assert_eq!(ids[31], [3 << 18 | 1 << 16 | 3 << 10, 3 << 18 | 1 << 16 | 3 << 10 | 1 << 8]);
+        assert_eq!(ids[32], [0x200, 0x300], "then the second compute units");
+        let mut all: Vec<u32> = ids.into_iter().flatten().collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 128);
     }
 
     #[test]
