@@ -342,11 +342,16 @@ impl Device {
         self.lost
     }
 
+    /// Pointers and fence as they are now.
+    pub(crate) fn observe(&self) -> zrt_ring::Observation {
+        self.queue.observe(0)
+    }
+
     pub(crate) fn space(&self) -> &Space {
         &self.space
     }
 
-    fn syscalls(&self) -> &dyn Syscalls {
+    pub(crate) fn syscalls(&self) -> &dyn Syscalls {
         self.attachment.process().syscalls()
     }
 

@@ -47,6 +47,7 @@ mod info;
 mod kernel;
 mod memory;
 mod pace;
+pub mod probe;
 mod registry;
 pub mod selftest;
 mod submit;

@@ -1,12 +1,13 @@
 //! `cargo xtask asm`: gfx1201 sources to `.zrt` blobs.
 //!
 //! Contract: reads `asm/gfx1201`, writes `asm/gfx1201/include/params.inc`, `asm/blobs/*.zrt` and
-//! `asm/blobs/manifest.json`, all committed; `--check` writes nothing and fails on any difference. The assembler is
-//! llvm-mc of LLVM 19 and no other: the version is checked, and one encoding is probed, because an older llvm-mc takes
-//! gfx1201 with a warning and emits other code.
+//! `asm/blobs/manifest.json`; from the sources of the device's probes, their code beside them. All are committed; `--check`
+//! writes nothing and fails on any difference. The assembler is llvm-mc of LLVM 19 and no other: the version is checked, and
+//! one encoding is probed, because an older llvm-mc takes gfx1201 with a warning and emits other code.
 
 mod check;
 mod listing;
+mod probes;
 mod source;
 mod toolchain;
 
@@ -153,6 +154,8 @@ pub fn run(arguments: &AsmArguments) -> Result<(), AsmError> {
         write(&params)?;
     }
     let assembler = toolchain::probe(&root)?;
+    // A chosen kernel is one of the engine's.
+    let probes = if arguments.kernels.is_empty() { probes::build(&root)? } else { Vec::new() };
     let path = root.join("asm/blobs/manifest.json");
     let names = kernel_names(&root)?;
     let chosen = |name: &&String| arguments.kernels.is_empty() || arguments.kernels.contains(name);
@@ -178,14 +181,19 @@ pub fn run(arguments: &AsmArguments) -> Result<(), AsmError> {
     outputs.push(Output { path, bytes });
     if arguments.check {
         compare(&root, &outputs)?;
+        compare(&root, &probes)?;
         refuse_strangers(&root, &outputs)?;
-        println!("asm: {} kernels are what the sources give", outputs.len() - 1);
+        println!(
+            "asm: {} kernels and {} of the probe are what the sources give",
+            outputs.len() - 1,
+            probes.len()
+        );
     } else {
-        outputs.iter().try_for_each(write)?;
+        outputs.iter().chain(&probes).try_for_each(write)?;
         if arguments.kernels.is_empty() {
             refuse_strangers(&root, &outputs)?;
         }
-        println!("asm: {} kernels written to asm/blobs", outputs.len() - 1);
+        println!("asm: {} kernels written to asm/blobs, {} of the probe", outputs.len() - 1, probes.len());
     }
     Ok(())
 }

@@ -6,6 +6,8 @@
 
 mod asm;
 mod pm4_test;
+mod probe;
+mod report;
 mod test;
 mod tidy;
 mod uapi;

@@ -5,6 +5,8 @@
 //! could not be given back. What a queue that hangs leaves behind does not hide the case. This is what someone with a
 //! card runs first.
 
+use crate::probe;
+use crate::report::{self, Report, ReportError, Secrets};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use zrt_device::selftest::{self, CaseReport, Extent, Outcome};
@@ -22,6 +24,13 @@ pub struct Pm4TestArguments {
     /// Write the report as JSON to this file.
     #[arg(long)]
     pub json: Option<PathBuf>,
+    /// Ask besides what no document says, and print the answers (docs/probes.md).
+    #[arg(long)]
+    pub probe: bool,
+    /// Write everything as one Markdown file: to be attached to an issue. With --probe it is written in any case, under a
+    /// name by device.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
     /// Length of the command ring in bytes.
     #[arg(long, default_value_t = RING_BYTES_DEFAULT.0)]
     pub ring_bytes: u64,
@@ -61,7 +70,10 @@ pub enum Pm4TestError {
         /// What is new in it.
         suspect: &'static str,
     },
-    /// The report could not be written.
+    /// The report could not be made.
+    #[error(transparent)]
+    Markdown(#[from] ReportError),
+    /// The JSON could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Report {
         /// The file.
@@ -90,6 +102,14 @@ pub fn run(arguments: &Pm4TestArguments) -> Result<(), Pm4TestError> {
     if let Some(path) = &arguments.json {
         let text = format!("{:#}\n", to_json(&device, &reports));
         std::fs::write(path, text).map_err(|source| Pm4TestError::Report { path: path.clone(), source })?;
+    }
+    let answers = if arguments.probe { probe::run(&mut device) } else { Vec::new() };
+    if arguments.probe || arguments.report.is_some() {
+        let path = arguments.report.clone().unwrap_or_else(|| report::default_path(device.is_virtual()));
+        let environment = zrt_device::probe::environment(&device);
+        let cases = to_json(&device, &reports);
+        Report::new(environment, cases, answers, &Secrets::of_this_machine()).write(&path)?;
+        println!("report written to {}", path.display());
     }
     let closed = device.close();
     if let Err(error) = &closed {

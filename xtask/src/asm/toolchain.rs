@@ -74,11 +74,25 @@ pub fn assemble(root: &Path, name: &str, source: &Source) -> Result<Assembled, A
     Ok(Assembled { code, lines, listing })
 }
 
+/// The `.text` of a source that stands alone but for includes from `includes`.
+pub fn assemble_plain(root: &Path, includes: &Path, source: &Path) -> Result<Vec<u8>, AsmError> {
+    let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let input = folder(root)?.join(format!("plain-{name}.s"));
+    write(&input, &String::from_utf8_lossy(&read(source)?))?;
+    Ok(object_with(&input, &name, &["-I".into(), path(includes)])?.1)
+}
+
 /// The object file and its `.text`.
 fn object_of(input: &Path, name: &str) -> Result<(PathBuf, Vec<u8>), AsmError> {
+    object_with(input, name, &[])
+}
+
+/// The same with further arguments for the assembler.
+fn object_with(input: &Path, name: &str, further: &[String]) -> Result<(PathBuf, Vec<u8>), AsmError> {
     let object = input.with_extension("o");
     let binary = input.with_extension("bin");
     let mut arguments: Vec<String> = TARGET.iter().map(|one| (*one).to_owned()).collect();
+    arguments.extend_from_slice(further);
     arguments.extend(["-filetype=obj".into(), path(input), "-o".into(), path(&object)]);
     run(ASSEMBLER, name, &arguments)?;
     let copy = ["-O", "binary", "-j", ".text"].map(str::to_owned);

@@ -1,0 +1,2 @@
+// Ends at once.
+	s_endpgm

@@ -1,0 +1,5 @@
+// A tile of unsigned bytes: see tile.inc.
+	.macro MULTIPLY
+	v_wmma_i32_16x16x16_iu8 v[16:23], v[8:9], v[12:13], v[16:23]
+	.endm
+	.include "tile.inc"

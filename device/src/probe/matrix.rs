@@ -1,0 +1,255 @@
+//! Matrix and dot operations: integers against the host, and the order and rounding of float sums.
+//!
+//! Contract: inputs repeat from run to run. Float results are fitted against [`super::sums::family`]; the answer is what
+//! survives, and whether the project's model (docs/arithmetic.md) does.
+
+use super::Finding;
+use super::bench::{Bench, Random, Stop};
+use super::kernels::{BYTES, DOT, MATRIX_BF16, MATRIX_F16, MATRIX_FP8, MATRIX_I8, MATRIX_U8, ProbeKernel};
+use super::sums::{Case, Model, PROJECT, Product, family, survivors};
+use super::tile::{Format, RESULT_DWORDS, SIDE, TILE_DWORDS, pack, result_place};
+
+/// Tiles of a float question: ordinary ones, then small ones, then such with denormal factors.
+const TILES: usize = 16;
+const SMALL_TILES: usize = 4;
+/// Rows of A in those that are zero, so that the addend stays as it is.
+const ZERO_ROWS: usize = 4;
+/// Tiles of the integer question.
+const INTEGER_TILES: usize = 8;
+/// Elements of a dot question: a multiple of a wave's 32.
+const DOTS: usize = 4096;
+/// Of these, the last ones are small, the last half of them with denormal factors.
+const SMALL_DOTS: usize = 512;
+/// Survivors that are told by name.
+const NAMES_MAX: usize = 12;
+
+type Lines = [[u32; SIDE]; SIDE];
+
+/// How inputs of a format are drawn: exponents of factors around 0, and around where sums or factors are denormal.
+#[derive(Clone, Copy)]
+struct Draw {
+    format: Format,
+    /// Exponents of ordinary factors are in -spread..=spread.
+    spread: i32,
+    /// Exponent of small factors: their products are denormals of binary32 where the format reaches that far.
+    small: i32,
+}
+
+const F16: Draw = Draw { format: Format::F16, spread: 6, small: -14 };
+const BF16: Draw = Draw { format: Format::Bf16, spread: 6, small: -69 };
+const FP8: Draw = Draw { format: Format::Fp8, spread: 6, small: -6 };
+
+/// Which numbers are drawn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Size {
+    Ordinary,
+    /// Zeros, denormals, and numbers of [`Draw::small`].
+    Small,
+    Denormal,
+}
+
+/// Sizes of A, B and C of number `at`, of which the last `small_count` are small.
+fn sizes(at: usize, count: usize, small_count: usize) -> [Size; 3] {
+    match count - at {
+        left if left > small_count => [Size::Ordinary; 3],
+        left if left > small_count / 2 => [Size::Small; 3],
+        _ => [Size::Denormal, Size::Ordinary, Size::Small],
+    }
+}
+
+impl Draw {
+    fn factor(self, random: &mut Random, size: Size) -> u32 {
+        let (negative, fraction) = (random.below(2) == 1, random.next());
+        let format = self.format;
+        let denormal = || format.bits_of(negative, 0, fraction) & !format.bits_of(false, 0, 0);
+        match (size, random.below(4)) {
+            (Size::Ordinary, _) => {
+                let exponent = random.below(2 * self.spread as u32 + 1) as i32 - self.spread;
+                format.bits_of(negative, exponent, fraction)
+            }
+            (Size::Small, 0) => 0,
+            (Size::Small, 1) | (Size::Denormal, _) => denormal(),
+            (Size::Small, _) => format.bits_of(negative, self.small, fraction),
+        }
+    }
+
+    fn addend(self, random: &mut Random, size: Size) -> f32 {
+        let fraction = random.next() & 0x807f_ffff;
+        if size != Size::Ordinary {
+            // A denormal, or a number near the products.
+            let field = if random.below(2) == 0 { 0 } else { (2 * self.small + 127).max(1) as u32 };
+            return f32::from_bits(fraction | field << 23);
+        }
+        let field = 127 + 2 * self.spread as u32 - random.below(3 * self.spread as u32);
+        f32::from_bits(fraction | field << 23)
+    }
+
+    fn product(self, a: u32, b: u32) -> Product {
+        let ((a, a_is_denormal), (b, b_is_denormal)) = (self.format.value(a), self.format.value(b));
+        Product { value: a * b, has_denormal: a_is_denormal || b_is_denormal }
+    }
+}
+
+fn lines(mut element: impl FnMut() -> u32) -> Lines {
+    std::array::from_fn(|_| std::array::from_fn(|_| element()))
+}
+
+/// Runs tiles; A, B, C and D of each.
+fn run_tiles(
+    bench: &mut Bench<'_>,
+    kernel: &ProbeKernel,
+    format: Format,
+    tiles: &[[Lines; 3]],
+) -> Result<Vec<Lines>, Stop> {
+    let mut input = Vec::with_capacity(tiles.len() * TILE_DWORDS);
+    tiles.iter().for_each(|[a, b, c]| input.extend(pack(format, a, b, c)));
+    let output = bench.map(kernel, &input, tiles.len() * RESULT_DWORDS, tiles.len() as u32)?;
+    let line = |words: &[u32], row| std::array::from_fn(|column| words[result_place(row, column)]);
+    Ok(output.chunks_exact(RESULT_DWORDS).map(|words| std::array::from_fn(|row| line(words, row))).collect())
+}
+
+pub(super) fn integers(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
+    let mut random = Random(8);
+    let tiles: Vec<[Lines; 3]> = (0..INTEGER_TILES)
+        .map(|number| {
+            // The first tile is all extremes; the last one's addend makes sums wrap.
+            let byte = |random: &mut Random| match number {
+                0 => [0x80, 0x7f, 0xff][random.below(3) as usize],
+                _ => random.next() & 0xff,
+            };
+            let [a, b] = [(); 2].map(|()| lines(|| byte(&mut random)));
+            let wraps = number == INTEGER_TILES - 1;
+            [a, b, lines(|| if wraps { 0x7fff_ffff } else { random.next() >> 8 })]
+        })
+        .collect();
+    let signed = run_tiles(bench, &MATRIX_I8, Format::Byte, &tiles)?;
+    let unsigned = run_tiles(bench, &MATRIX_U8, Format::Byte, &tiles)?;
+    let mut input = Vec::new();
+    for [a, b, c] in &tiles {
+        for (row, a) in a.iter().enumerate() {
+            for (column, b) in b.iter().enumerate() {
+                let dwords = |line: &[u32; SIDE]| -> [u32; 4] {
+                    std::array::from_fn(|at| {
+                        (0..4).fold(0, |word, byte| word | line[4 * at + byte] << (8 * byte))
+                    })
+                };
+                input.extend(dwords(a));
+                input.extend(dwords(b));
+                input.extend([c[row][column], 0, 0, 0]);
+            }
+        }
+    }
+    let sums = tiles.len() * SIDE * SIDE;
+    let dots = bench.map(&BYTES, &input, 2 * sums, (sums / 32) as u32)?;
+    let mut differences = [0usize; 4];
+    for at in 0..sums {
+        let (tile, row, column) = (at / (SIDE * SIDE), at / SIDE % SIDE, at % SIDE);
+        let [a, b, c] = &tiles[tile];
+        let sum = |widen: fn(u32) -> i64| {
+            let products = a[row].iter().zip(&b[column]).map(|(a, b)| widen(*a) * widen(*b));
+            (i64::from(c[row][column] as i32) + products.sum::<i64>()) as u32
+        };
+        let (as_signed, as_unsigned) = (sum(|byte| i64::from(byte as u8 as i8)), sum(i64::from));
+        differences[0] += usize::from(signed[tile][row][column] != as_signed);
+        differences[1] += usize::from(unsigned[tile][row][column] != as_unsigned);
+        differences[2] += usize::from(dots[2 * at] != as_signed);
+        differences[3] += usize::from(dots[2 * at + 1] != as_unsigned);
+    }
+    let all: usize = differences.iter().sum();
+    let mut finding =
+        Finding::of_model(all == 0, format!("{all} of {} sums differ from the host's", 4 * sums));
+    for (name, count) in
+        ["matrix_signed", "matrix_unsigned", "dot_signed", "dot_unsigned"].iter().zip(differences)
+    {
+        finding.number(format!("{name}_differences"), count as f64, "count");
+    }
+    Ok(finding)
+}
+
+pub(super) fn tiles(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
+    let mut fits = Vec::new();
+    for (name, kernel, draw) in
+        [("wmma_f16", MATRIX_F16, F16), ("wmma_bf16", MATRIX_BF16, BF16), ("wmma_fp8", MATRIX_FP8, FP8)]
+    {
+        let mut random = Random(16);
+        let tiles: Vec<[Lines; 3]> = (0..TILES)
+            .map(|number| {
+                let [a_size, b_size, c_size] = sizes(number, TILES, SMALL_TILES);
+                let [mut a, b] = [a_size, b_size].map(|size| lines(|| draw.factor(&mut random, size)));
+                if c_size == Size::Small {
+                    a[..ZERO_ROWS].fill([0; SIDE]);
+                }
+                [a, b, lines(|| draw.addend(&mut random, c_size).to_bits())]
+            })
+            .collect();
+        let results = run_tiles(bench, &kernel, draw.format, &tiles)?;
+        let mut cases = Vec::with_capacity(TILES * SIDE * SIDE);
+        for ([a, b, c], d) in tiles.iter().zip(&results) {
+            for (row, column) in (0..SIDE * SIDE).map(|at| (at / SIDE, at % SIDE)) {
+                let products = a[row].iter().zip(&b[column]).map(|(a, b)| draw.product(*a, *b)).collect();
+                let addend = f32::from_bits(c[row][column]);
+                cases.push(Case { products, addend, seen: d[row][column] });
+            }
+        }
+        fits.push((name, PROJECT, fit(SIDE, &cases)));
+    }
+    Ok(told(&fits))
+}
+
+pub(super) fn dots(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
+    let mut fits = Vec::new();
+    let operations = [("dot2_f16", 0, F16, 2), ("dot2_bf16", 1, BF16, 2), ("dot4_fp8", 2, FP8, 4)];
+    for (name, column, draw, terms) in operations {
+        let bits = draw.format.bits();
+        let mut random = Random(2);
+        let mut input = Vec::with_capacity(4 * DOTS);
+        for number in 0..DOTS {
+            let [a_size, b_size, c_size] = sizes(number, DOTS, SMALL_DOTS);
+            let mut vector =
+                |size| (0..terms).fold(0, |word, at| word | draw.factor(&mut random, size) << (bits * at));
+            let (a, b) = (vector(a_size), vector(b_size));
+            input.extend([a, b, draw.addend(&mut random, c_size).to_bits(), 0]);
+        }
+        let output = bench.map(&DOT, &input, 4 * DOTS, (DOTS / 32) as u32)?;
+        let part = |word: u32, at: usize| word >> (bits * at) & (u32::MAX >> (32 - bits));
+        let cases: Vec<Case> = input
+            .chunks_exact(4)
+            .zip(output.chunks_exact(4))
+            .map(|(words, results)| Case {
+                products: (0..terms).map(|at| draw.product(part(words[0], at), part(words[1], at))).collect(),
+                addend: f32::from_bits(words[2]),
+                seen: results[column],
+            })
+            .collect();
+        // docs/arithmetic.md: this one flushes denormals of binary32.
+        let model = Model { flushes_sums: column == 0, ..PROJECT };
+        fits.push((name, model, fit(terms, &cases)));
+    }
+    Ok(told(&fits))
+}
+
+fn fit(terms: usize, cases: &[Case]) -> Vec<Model> {
+    survivors(family(terms), cases)
+}
+
+/// The answer of several fits: operation, the project's model of it, and what survived.
+fn told(fits: &[(&str, Model, Vec<Model>)]) -> Finding {
+    let holds = fits.iter().all(|(_, model, found)| found.contains(model));
+    let words = |(name, model, found): &(&str, Model, Vec<Model>)| match found.len() {
+        0 => format!("{name}: no model fits"),
+        count => {
+            let ours = if found.contains(model) { "ours among them" } else { "ours not" };
+            format!("{name}: {count} models fit, {ours}")
+        }
+    };
+    let mut finding = Finding::of_model(holds, fits.iter().map(words).collect::<Vec<_>>().join("; "));
+    for (name, model, found) in fits {
+        finding.number(format!("{name}.survivors"), found.len() as f64, "count");
+        let ours = if found.contains(model) { "yes" } else { "no" };
+        finding.text(format!("{name}.our_model_survives"), ours.into(), "text");
+        for (at, model) in found.iter().take(NAMES_MAX).enumerate() {
+            finding.text(format!("{name}.survivor_{at}"), model.name(), "text");
+        }
+    }
+    finding
+}

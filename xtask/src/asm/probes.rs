@@ -1,0 +1,27 @@
+//! The kernels of the device's probes: plain code without a container.
+//!
+//! Contract: `device/src/probe/kernels/NAME.s` gives `NAME.bin` beside it; `.inc` files are included and give nothing. The
+//! device's tests hold the code against the static rules.
+
+use super::{AsmError, Output, toolchain};
+use std::fs;
+use std::path::Path;
+
+/// Sources and code, relative to the repository.
+const FOLDER: &str = "device/src/probe/kernels";
+
+/// Assembles all of them, in the order of their names.
+pub(super) fn build(root: &Path) -> Result<Vec<Output>, AsmError> {
+    let folder = root.join(FOLDER);
+    let failed = |source| AsmError::File { path: folder.clone(), source };
+    let mut outputs = Vec::new();
+    for entry in fs::read_dir(&folder).map_err(failed)? {
+        let source = entry.map_err(failed)?.path();
+        if source.extension().is_some_and(|extension| extension == "s") {
+            let bytes = toolchain::assemble_plain(root, &folder, &source)?;
+            outputs.push(Output { path: source.with_extension("bin"), bytes });
+        }
+    }
+    outputs.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(outputs)
+}
