@@ -39,8 +39,10 @@ pub(super) fn pointer_chase(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
     let mut told = Vec::new();
     for (name, bytes) in FOOTPRINTS {
         let nodes = bytes / NODE_BYTES;
-        let chain = bench.device.allocate(Heap::DeviceLocal, ByteLen(bytes.into()), "probe chain")?;
         let groups = nodes.div_ceil(CHAIN_GROUP_NODES);
+        // A group writes all its nodes: those behind the last lie on nobody's way.
+        let written = ByteLen(u64::from(groups * CHAIN_GROUP_NODES) * u64::from(NODE_BYTES));
+        let chain = bench.device.allocate(Heap::DeviceLocal, written, "probe chain")?;
         let numbers = [nodes - 1, 0];
         bench.run(&CHAIN, Parameters { first: chain.va, numbers, ..Parameters::default() }, groups)?;
         let steps = nodes.min(STEPS_MAX);

@@ -132,9 +132,9 @@ fn caches_that_keep_lines_show() {
     };
     let cached = ask(&mut device_of(virtual_config(&options), FaultInjection::default()), "host-writes");
     assert_eq!(verdict(&cached), Verdict::Confirms);
-    // docs/checking.md: the vector cache keeps all three until it is invalidated; GL2 keeps nothing of shared VRAM, lines of
-    // system memory until an invalidation of system scope, and VRAM whatever a kernel does.
-    assert_eq!(seen(&cached, "host_shared"), ["stale", "fresh", "fresh", "fresh"]);
+    // docs/checking.md: the vector cache keeps all three until it is invalidated, and what the host writes to shared VRAM asks
+    // for an invalidation of system scope, as system memory does; GL2 keeps lines of VRAM whatever a kernel does.
+    assert_eq!(seen(&cached, "host_shared"), ["stale", "stale", "fresh", "fresh"]);
     assert_eq!(seen(&cached, "host"), ["stale", "stale", "fresh", "fresh"]);
     assert_eq!(seen(&cached, "host_visible"), ["stale"; 4]);
 }
