@@ -41,7 +41,7 @@ const ORDINARY_PROGRAMS: &[&str] = &["mkfifo"];
 const BARE: &str = "bare";
 
 /// All passes after the first, which is the whole suite in the environment as it is.
-pub const PASSES: &[Pass] = &[BARE_PASS, FILL_PASS];
+pub const PASSES: &[Pass] = &[BARE_PASS, FILL_PASS, KERNEL_6_8_PASS, KERNEL_6_12_PASS, KERNEL_6_17_PASS];
 
 const BARE_PASS: Pass = Pass {
     name: BARE,
@@ -62,6 +62,7 @@ const BARE_PASS: Pass = Pass {
         // Both of the repository's models ran in the first pass, with the same inputs.
         ("tests/golden_unchecked", &["--skip", "tales_qwen3_q4_0", "--skip", "tales_llama_q4_k_m"]),
         ("tests/judge", &[]),
+        ("tests/megakernel", &[]),
         ("tests/soak_unchecked", &[]),
         ("tests/stress_unchecked", &[]),
         ("tools/check", &[]),
@@ -78,6 +79,25 @@ const FILL_PASS: Pass = Pass {
     environment: &[("ZRT_VIRTUAL_FILL", Value::Is("00000001"))],
     targets: &[("device/zrt_device", &[]), ("tests/sessions", &[])],
 };
+
+const KERNEL_6_8_PASS: Pass = kernel_pass("kernel-6.8", &[("ZRT_VIRTUAL_KERNEL", Value::Is("6.8"))]);
+const KERNEL_6_12_PASS: Pass = kernel_pass("kernel-6.12", &[("ZRT_VIRTUAL_KERNEL", Value::Is("6.12"))]);
+const KERNEL_6_17_PASS: Pass = kernel_pass("kernel-6.17", &[("ZRT_VIRTUAL_KERNEL", Value::Is("6.17"))]);
+
+/// The suites that meet the driver, by the rules of an older kernel than the default.
+const fn kernel_pass(name: &'static str, environment: &'static [(&'static str, Value)]) -> Pass {
+    Pass {
+        name,
+        about: "the virtual driver keeps an older kernel's rules",
+        environment,
+        targets: &[
+            ("vgpu/driver", &[]),
+            ("kmd/zrt_kmd", &[]),
+            ("device/zrt_device", &[]),
+            ("tests/sessions", &[]),
+        ],
+    }
+}
 
 /// Code that reads a variable of [`BARE`] for targets that use it: the file, and what names it in their sources.
 const HELPERS: &[(&str, &[&str])] = &[
