@@ -1,7 +1,8 @@
 //! How a wave begins (hardware reference §7; instruction set reference §3).
 //!
 //! Contract: what the hardware leaves undefined holds a pattern drawn from the seed: NaNs as floats, far outside of
-//! any buffer as offsets; MODE.SCALAR_PREFETCH_EN is what the configuration says. Only allocated vector registers are touched. Cost: about 100 ns per wave.
+//! any buffer as offsets; MODE.SCALAR_PREFETCH_EN is what the configuration says. Only allocated vector registers are
+//! touched. Cost: about 100 ns per wave.
 
 use crate::config::Config;
 use crate::shader::address::{PRIVATE_APERTURE_HIGH, SHARED_APERTURE_HIGH};
