@@ -81,7 +81,7 @@ fn debug_bytes(waves: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Hardware reference §10 check 8.
+    /// Hardware reference §2.6, both columns.
     #[test]
     fn sizes_are_those_of_the_table() {
         let of_64 = QueueBufferSizes::computed(64, 1).unwrap();

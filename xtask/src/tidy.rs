@@ -3,6 +3,8 @@
 //! Contract: looks at files under version control's reach only (not `target`), never changes one, and names file and
 //! line of every finding. The rules are the constants below.
 
+mod sections;
+
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,6 +37,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         }
     }
     findings.extend(crate::test::passes::check(&root)?);
+    findings.extend(sections::check(&root, &files)?);
     if findings.is_empty() {
         return Ok(());
     }

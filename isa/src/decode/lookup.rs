@@ -34,7 +34,7 @@ const fn fill<const N: usize>(table: &mut [Option<Opcode>; N], encoding: Encodin
     }
 }
 
-/// The VOP3 space: VOPC at 0, VOP2 at 256, VOP1 at 384, its own operations above (reference §1).
+/// The VOP3 space: VOPC at 0, VOP2 at 256, VOP1 at 384, its own operations above (instruction set reference §1).
 const fn vop3() -> Table<1024> {
     let mut table = [None; 1024];
     fill(&mut table, Encoding::Vopc, 0);
@@ -71,7 +71,7 @@ pub(super) static VSCRATCH: Table<256> = Table::of(Encoding::Vscratch);
 pub(super) static VGLOBAL: Table<256> = Table::of(Encoding::Vglobal);
 pub(super) static VBUFFER: Table<256> = Table::of(Encoding::Vbuffer);
 
-/// The `X` operations of VOPD; `Y` has these and [`dual_y`]'s own (reference §6).
+/// The `X` operations of VOPD; `Y` has these and [`dual_y`]'s own (instruction set reference §6).
 #[inline]
 fn dual_common(number: u32) -> Option<Opcode> {
     Some(match number {

@@ -1,6 +1,6 @@
 //! What a check reports.
 //!
-//! Contract: plain values; `Display` is one line.
+//! Contract: plain values; `Display` is one line. Sections are those of the instruction set reference.
 
 use super::effects::Registers;
 use alloc::string::String;

@@ -8,7 +8,7 @@ use crate::opcode::{DataType, OperandKind};
 use crate::resources::WaveSize;
 use core::fmt::{Display, Formatter, Result};
 
-/// Code of `null` (reference §2).
+/// Code of `null` (instruction set reference §2).
 const NULL: u8 = 124;
 
 /// An operand in a place of some kind.
@@ -85,7 +85,7 @@ fn scalar(out: &mut Formatter<'_>, code: u8, dwords: u32) -> Result {
     }
 }
 
-/// A float inline constant 240..=248 (reference §2).
+/// A float inline constant 240..=248 (instruction set reference §2).
 struct Float {
     text: &'static str,
     half: u32,

@@ -1,4 +1,4 @@
-//! Hardware reference §10 check 9, and arbitrary bytes.
+//! What hardware reference §1.1 and §1.2 say of the files, and arbitrary bytes.
 
 use super::*;
 use crate::scripted::ScriptedSyscalls;

@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn offsets_are_those_of_the_reference() {
-        // Absolute dwords, typed from hardware reference §5 and §10 check 4.
+        // Absolute dwords, typed from hardware reference §5.
         for (register, absolute) in [
             (Register::DISPATCH_INITIATOR, 0x2e00),
             (Register::DIM_X, 0x2e01),

@@ -135,7 +135,7 @@ impl Worker<'_> {
 
     fn release(&mut self, address: u64, data: ReleaseData, interrupt: Option<u32>) -> Result<(), Halt> {
         if !self.description.has_eop {
-            // §4.6: the end-of-pipe block writes to the EOP buffer first, and its address is 0.
+            // hardware reference §4.6: the end-of-pipe block writes to the EOP buffer first, and its address is 0.
             return Err(Halt::Access(Fault { va: 0, cause: Cause::NotPresent, access: Rights::WRITE }));
         }
         if self.hardware.injector().has(PlantedFault::EndOfPipeNeverWrites) {

@@ -83,7 +83,7 @@ pub enum PacketError {
     },
 }
 
-/// Comparison of WAIT_REG_MEM (§4.7): `(value & mask) function reference`, unsigned.
+/// Comparison of WAIT_REG_MEM (hardware reference §4.7): `(value & mask) function reference`, unsigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Comparison {
     pub function: u32,
@@ -101,7 +101,8 @@ pub(crate) enum ReleaseData {
     SystemClock,
 }
 
-/// What a packet does to caches (§4.5, §4.6). L0 is written through, so it has nothing to write back.
+/// What a packet does to caches (hardware reference §4.5, §4.6). L0 is written through, so it has nothing to
+/// write back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CacheControl {
     pub invalidates_instructions: bool,
@@ -496,7 +497,7 @@ mod tests {
     #[test]
     fn known_sequences_mean_what_the_reference_says() {
         assert_eq!(parse(&[0xC000_4600, 0x407]), Ok(Command::PartialFlush));
-        // Kernel fence (§4.6): 64-bit data and interrupt after write confirm.
+        // Kernel fence (hardware reference §4.6): 64-bit data and interrupt after write confirm.
         let fence = [0xC006_4900, 0x0660_0514, 0x4200_0000, 0x1000, 1, 5, 6, 77];
         assert_eq!(
             parse(&fence),
@@ -508,7 +509,7 @@ mod tests {
                 context_id: 77,
             })
         );
-        // Kernel's memory sync (§4.5).
+        // Kernel's memory sync (hardware reference §4.5).
         let acquire = [0xC006_5800, 0, u32::MAX, 0xFF_FFFF, 0, 0, 10, 0xC3B1];
         assert_eq!(parse(&acquire), Ok(Command::AcquireMem(CacheControl::ALL)));
         // TG's signal: low 32 bits, no interrupt.

@@ -64,7 +64,7 @@ impl Worker<'_> {
         PacketHeader::parse(word[0]).ok().map(|header| name(header.opcode))
     }
 
-    /// Takes a new doorbell value, checked as strictly as §6.4 and §10 (check 12) say.
+    /// Takes a new doorbell value, checked as strictly as hardware reference §6.4 says.
     fn look_at_doorbell(&mut self) -> Result<(), Halt> {
         let view = self.description.doorbells.view();
         let value = view.load_u64_acquire(self.description.doorbell_at);

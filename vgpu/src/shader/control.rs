@@ -15,12 +15,13 @@ use crate::shader::valu::operand::{destination, read_scalar};
 use crate::shader::wave::{EXEC_LO, VCC_LO, Wave};
 use crate::simd::{Executor, Level, Operation};
 
-/// simm16 of `s_barrier_wait` and operand of `s_barrier_signal`: the workgroup barrier (reference §4.2).
+/// simm16 of `s_barrier_wait` and operand of `s_barrier_signal`: the workgroup barrier (instruction set reference
+/// §4.2).
 const WORKGROUP_BARRIER: i32 = -1;
 /// Messages (LLVM's `SIDefines.h`): give up the vector registers early, read the reference clock.
 const MESSAGE_DEALLOC_VGPRS: i32 = 3;
 const MESSAGE_RETURN_REALTIME: i32 = 131;
-/// Hardware registers (reference §3).
+/// Hardware registers (instruction set reference §3).
 const REGISTER_MODE: u32 = 1;
 const REGISTER_STATUS: u32 = 2;
 const REGISTER_GPR_ALLOC: u32 = 5;

@@ -34,8 +34,8 @@ pub const EXEC_LO: u8 = 126;
 /// Where a write to `null` lands. Translators replace destination 124 by this, so reading 124 always gives 0.
 pub const NULL_SINK: u8 = 128;
 /// Scalar slots: one for every 8-bit code and 16 dwords more (the widest scalar load), so that a code plus a small
-/// offset needs no bounds check. The launcher puts the aperture values (reference §2) at codes 235..=238; the ALU
-/// puts vccz, execz and scc at 251..=253 when an instruction reads them.
+/// offset needs no bounds check. The launcher puts the aperture values (instruction set reference §2) at codes 235..=238;
+/// the ALU puts vccz, execz and scc at 251..=253 when an instruction reads them.
 pub const SCALAR_SLOTS: usize = 272;
 
 /// MODE bit 24: scalar prefetches, of instructions and data, do something (RDNA4 instruction set guide §3.4.3).
@@ -55,7 +55,7 @@ pub struct Wave {
     pub scalar: [u32; SCALAR_SLOTS],
     /// The scalar condition code.
     pub scc: bool,
-    /// MODE: round 3:0, denorm 7:4 (reference §3), [`SCALAR_PREFETCH_EN`].
+    /// MODE: round 3:0, denorm 7:4 (instruction set reference §3), [`SCALAR_PREFETCH_EN`].
     pub mode: u32,
     /// Error added to the approximate operations (reciprocal, square root, exponential, ...), in units of the last
     /// place: -1, 0 or 1. Chosen per device, so that tests can prove that kernels do not depend on the last bit.

@@ -7,11 +7,11 @@ use zrt_vgpu::config::Inspection;
 
 /// EVENT_WRITE of CS_PARTIAL_FLUSH (hardware reference §4.8).
 const FLUSH: [u32; 2] = [0xC000_4600, 0x407];
-/// Fields of GCR_CNTL (§4.5): scalar and vector caches; GL2.
+/// Fields of GCR_CNTL (hardware reference §4.5): scalar and vector caches; GL2.
 const INVALIDATE_L0: u32 = 1 << 7 | 1 << 8;
 const INVALIDATE_GL2: u32 = 1 << 14;
 const INVALIDATE_INSTRUCTIONS: u32 = 1;
-/// GL2_WB of RELEASE_MEM (§4.6).
+/// GL2_WB of RELEASE_MEM (hardware reference §4.6).
 const RELEASE_GL2_WB: u32 = 1 << 21;
 
 fn acquire(control: u32) -> [u32; 8] {

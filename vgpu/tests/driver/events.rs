@@ -1,4 +1,4 @@
-//! Events through the bytes of their requests: hardware reference §2.3, §2.8; §10, check 16.
+//! Events through the bytes of their requests: hardware reference §2.3, §2.8 and §8.
 
 use crate::client::*;
 use std::time::{Duration, Instant};

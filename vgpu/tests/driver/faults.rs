@@ -1,4 +1,4 @@
-//! What goes wrong, and how the process learns of it: hardware reference §8; §10, checks 12, 13 and 16.
+//! What goes wrong, and how the process learns of it: hardware reference §8.
 
 use crate::client::*;
 use zrt_vgpu::FaultInjection;

@@ -1,5 +1,4 @@
-//! The virtual driver seen by a client that writes its structures byte by byte (hardware reference §10, checks 11 to
-//! 13, 16 and 17).
+//! The virtual driver seen by a client that writes its structures byte by byte (hardware reference §2, §8).
 // Helpers of tests too fail by panicking.
 #![allow(clippy::unwrap_used)]
 

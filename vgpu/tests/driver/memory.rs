@@ -1,4 +1,4 @@
-//! Buffer objects: hardware reference §2.8, rows ALLOC, FREE, MAP, UNMAP; §10, checks 11 and 17.
+//! Buffer objects: hardware reference §2.8, rows ALLOC, FREE, MAP, UNMAP.
 
 use crate::client::*;
 use zrt_kmd::{Errno, Protection, Syscalls};

@@ -1,4 +1,4 @@
-//! CREATE, UPDATE, DESTROY_QUEUE, CU masks: hardware reference §2.6, §2.8; §10, check 11.
+//! CREATE, UPDATE, DESTROY_QUEUE, CU masks: hardware reference §2.6, §2.8.
 
 use crate::client::*;
 use zrt_kmd::syscalls::{Nested, ioctl_bytes};
@@ -152,7 +152,7 @@ fn cu_masks_come_in_pairs() {
 
 #[test]
 fn a_slot_used_again_does_not_fire() {
-    // Hardware reference §10, check 12.
+    // Hardware reference §6.4.
     let client = Client::open();
     let mut first = Queue::new(&client, 4096);
     let target = client.buffer(4096);

@@ -42,7 +42,7 @@ fn the_size_in_the_request_is_the_callers_own() {
 
 #[test]
 fn an_older_header_creates_queues_too() {
-    // 88 bytes without the last two words (§2.1).
+    // 88 bytes without the last two words (hardware reference §2.1).
     let client = Client::open();
     let (fields, _buffers) = Queue::fields(&client, 4096);
     let mut bytes = fields.bytes();

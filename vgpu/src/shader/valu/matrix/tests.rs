@@ -6,7 +6,8 @@ use zrt_isa::{Opcode, decode};
 
 const SIDES: std::ops::Range<usize> = 0..16;
 
-/// Index k of element `e` of register `g` of half `h` (and, in wave64, part `q`): §7.3 and §7.4.
+/// Index k of element `e` of register `g` of half `h` (and, in wave64, part `q`): instruction set
+/// reference §7.3 and §7.4.
 fn table(bits: usize, inner: usize, is_wave64: bool, g: usize, e: usize, h: usize, q: usize) -> usize {
     match (bits, inner, is_wave64) {
         (16, 16, false) => 8 * (g / 2) + 4 * h + 2 * (g % 2) + e,
@@ -18,7 +19,8 @@ fn table(bits: usize, inner: usize, is_wave64: bool, g: usize, e: usize, h: usiz
         (16, 16, true) => 8 * q + 4 * h + 2 * g + e,
         (8, 16, true) => 4 * q + 8 * h + e,
         (4, 32, true) => 8 * q + 16 * h + e,
-        // The upper half of a wave32 lane's registers is in lanes 32 to 63, as in all rows of §7.4.
+        // The upper half of a wave32 lane's registers is in lanes 32 to 63, as in all rows of the instruction set
+        // reference §7.4.
         (16, 32, true) => 16 * q + 8 * h + 2 * g + e,
         (8, 32, true) => 8 * q + 16 * h + 4 * g + e,
         other => panic!("no table for {other:?}"),
@@ -113,7 +115,7 @@ fn result_place(bits: usize, i: usize, j: usize, is_wave64: bool) -> (usize, usi
 
 #[test]
 fn the_worked_example_of_the_reference() {
-    // §7.3: A row 0, k = 0..15, as (register, lane, half).
+    // instruction set reference §7.3: A row 0, k = 0..15, as (register, lane, half).
     let row = [
         (0, 0, 0),
         (0, 0, 1),

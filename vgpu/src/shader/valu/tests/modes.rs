@@ -201,7 +201,7 @@ fn double_division_divides() {
     }
 }
 
-/// The seed is off by the device's error, and the repair of reference §8.4 does not care.
+/// The seed is off by the device's error, and the repair of instruction set reference §8.4 does not care.
 #[test]
 fn approximations_carry_the_configured_error() {
     let seed = code("v_rcp_f32_e32 v0, v1", &[0x7E005501]);
