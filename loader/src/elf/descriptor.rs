@@ -39,6 +39,11 @@ mod property {
     pub const RESERVED: u16 = 0x7 << 7 | 0xF << 12;
 }
 
+/// RSRC1's field of scalar registers. The allocation is fixed since gfx10 and the hardware does not look at it; LLVM 19 fills
+/// it in nevertheless, and the cards run that code. It is cleared here, so that what a kernel loads is the same from every
+/// compiler.
+const RSRC1_SGPRS: u32 = 0xF << 6;
+
 /// A descriptor, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Descriptor {
@@ -92,14 +97,15 @@ impl Descriptor {
         let mut rsrc2 = Rsrc2::parse(dword(field::RSRC2)).map_err(resource)?;
         rsrc2.lds_blocks = lds_field(lds_bytes).map_err(resource)?;
         let user_sgprs = user_sgprs(properties, rsrc2.user_sgprs).map_err(wrong)?;
-        Rsrc1::parse(dword(field::RSRC1)).map_err(resource)?;
+        let rsrc1 = dword(field::RSRC1) & !RSRC1_SGPRS;
+        Rsrc1::parse(rsrc1).map_err(resource)?;
         Rsrc3::parse(dword(field::RSRC3)).map_err(resource)?;
         Ok(Descriptor {
             lds_bytes,
             scratch_bytes,
             argument_bytes: dword(field::ARGUMENT_BYTES),
             entry: (u64::from(dword(field::ENTRY)) | u64::from(dword(field::ENTRY + 4)) << 32) as i64,
-            rsrc1: dword(field::RSRC1),
+            rsrc1,
             rsrc2: rsrc2.word().map_err(resource)?,
             rsrc3: dword(field::RSRC3),
             wave_size: match properties & property::WAVE32 {
@@ -193,6 +199,11 @@ mod tests {
         assert_eq!(what(with(56, 1 << 10 | 1 << 5)), "a flat scratch address");
         assert!(matches!(with(56, 1 << 10 | 1 << 12), Err(LoadError::Descriptor { .. })));
         assert!(matches!(with(0, 65_537), Err(LoadError::Descriptor { .. })));
-        assert!(matches!(with(48, 1 << 6), Err(LoadError::Resource { .. })));
+        assert!(matches!(with(48, 1 << 27), Err(LoadError::Resource { .. })));
+    }
+
+    #[test]
+    fn the_count_of_scalar_registers_is_not_looked_at() {
+        assert_eq!(with(48, 0x600F_0001 | 0xF << 6), with(48, 0x600F_0001));
     }
 }

@@ -90,7 +90,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         name: "misaligned_load",
-        rule: "bounds",
+        rule: "advice",
         wrong: "
     global_load_b32 v2, v1, s[4:5] offset:2  // caught lane 0 group 0|1 at input+0x2
     s_wait_loadcnt 0x0",
@@ -101,7 +101,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         name: "misaligned_lds",
-        rule: "bounds",
+        rule: "advice",
         wrong: "
     v_lshlrev_b32_e32 v2, 3, v0
     ds_store_b64 v2, v[0:1] offset:4  // caught wave 0|1 lane 0 at lds+0x4|lds+0x104",

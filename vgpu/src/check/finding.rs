@@ -19,15 +19,16 @@ pub const FINDINGS_MAX: usize = 1024;
 pub enum Rule {
     /// A result, or another wave's data, used without the wait that makes it be there (instruction set reference §4.1).
     Counters,
-    /// The VALU-read-SGPR hazard and the other hazards that software must avoid (§5.1, §5.2).
+    /// The VALU-read-SGPR hazard and the other hazards that software must avoid (instruction set reference §5.1, §5.2).
     Hazard,
     /// A register, condition code or LDS byte that nothing has written.
     Uninitialised,
-    /// Two waves access the same byte, one of them writes, and nothing orders them (§9).
+    /// Two waves access the same byte, one of them writes, and nothing orders them (instruction set reference §9).
     Race,
-    /// A copy in a cache is older than the data: an acquire, release or write-back is missing (§9, hardware reference §6).
+    /// A copy in a cache is older than the data: an acquire, release or write-back is missing (hardware
+    /// reference §6, instruction set reference §9).
     Visibility,
-    /// An address outside of what the kernel was given, or at the wrong alignment.
+    /// An address outside of what the kernel was given, or an atomic's at the wrong alignment.
     Bounds,
     /// A wave that can never go on.
     Progress,

@@ -232,6 +232,7 @@ impl Inspection {
             MemoryRule::Races => Rule::Race,
             MemoryRule::Visibility => Rule::Visibility,
             MemoryRule::Bounds => Rule::Bounds,
+            MemoryRule::Advice => Rule::Advice,
         };
         let mut what = memory.defect.what().to_owned();
         if let Some(other) = &memory.other {

@@ -21,8 +21,10 @@ pub enum MemoryRule {
     Races = 4,
     /// A cache between producer and consumer was not written back or not invalidated.
     Visibility = 5,
-    /// Outside an allocation, misaligned, or through a path that must not be used.
+    /// Outside an allocation, or through a path that must not be used.
     Bounds = 6,
+    /// Right, and slower than it need be.
+    Advice = 7,
 }
 
 /// What is wrong.
@@ -303,9 +305,8 @@ impl Defect {
             | Defect::OutsideAllocations
             | Defect::PrefetchOutsideAllocations
             | Defect::WriteToReadOnly
-            | Defect::MisalignedGlobal
-            | Defect::MisalignedLds
             | Defect::LdsOutOfBounds => MemoryRule::Bounds,
+            Defect::MisalignedGlobal | Defect::MisalignedLds => MemoryRule::Advice,
         }
     }
 
@@ -337,8 +338,12 @@ impl Defect {
             Defect::OutsideAllocations => "the access is not inside an allocation",
             Defect::PrefetchOutsideAllocations => "the prefetch leaves the pages of all allocations",
             Defect::WriteToReadOnly => "memory is written that a kernel may only read",
-            Defect::MisalignedGlobal => "the address is not a multiple of the element, at most 4 bytes",
-            Defect::MisalignedLds => "the LDS address is not a multiple of the access width",
+            Defect::MisalignedGlobal => {
+                "the address is not a multiple of the element, at most 4 bytes: the access is split"
+            }
+            Defect::MisalignedLds => {
+                "the LDS address is not a multiple of the access width: the access is split"
+            }
             Defect::LdsOutOfBounds => "the access is beyond the LDS allocation of the group",
         }
     }

@@ -243,7 +243,7 @@ impl MemoryChecker {
         }
     }
 
-    /// Alignment (rule 6: a multiple of the element, at most 4 bytes) and allocations.
+    /// Alignment (a multiple of the element, at most 4 bytes: else the access is split, which is advice) and allocations.
     #[inline(always)]
     fn check_bounds(&mut self, lane: u32, va: u64, len: usize) {
         let alignment = len.next_power_of_two().min(4) as u64;

@@ -1,6 +1,6 @@
 //! What the register checker says.
 //!
-//! Contract: plain values, nothing formatted until somebody prints.
+//! Contract: plain values, nothing formatted until somebody prints. Sections are those of the instruction set reference.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use zrt_isa::effects::{Counter, Registers};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Rule {
-    /// Results used before the wait that guarantees them (instruction set reference §4.1).
+    /// Results used before the wait that guarantees them (§4.1).
     Counters = 1,
     /// The scalar register hazard and the others (§5.1, §5.2), and pairs that cannot issue together (§6).
     Hazards = 2,
@@ -41,6 +41,8 @@ pub enum Defect {
     SystemStore,
     /// Sources of a dual operation come from the same register bank.
     DualBanks,
+    /// The halves of a dual operation add to registers that are both even or both odd.
+    DualAddends,
     /// A dual operation reads more than two scalar values.
     DualScalars,
     /// Read, but never written.
@@ -70,6 +72,8 @@ pub enum Remedy {
     AllWaits,
     /// Other registers.
     OtherBanks,
+    /// Registers of which one is even and one is odd.
+    OtherParity,
     /// Two instructions.
     TwoInstructions,
     /// Write it first.
@@ -146,6 +150,7 @@ impl Defect {
             Self::LaneExchange => "lane-exchange",
             Self::SystemStore => "system-store",
             Self::DualBanks => "dual-banks",
+            Self::DualAddends => "dual-addends",
             Self::DualScalars => "dual-scalars",
             Self::Unwritten => "unwritten",
             Self::MatrixLanes => "matrix-lanes",
@@ -173,6 +178,7 @@ impl fmt::Display for Defect {
             Self::LaneExchange => "lanes are exchanged right after v_cmpx wrote EXEC",
             Self::SystemStore => "a store of system scope while earlier accesses are outstanding",
             Self::DualBanks => "both halves of a dual operation read the same register bank",
+            Self::DualAddends => "both halves of a dual operation add to registers of the same parity",
             Self::DualScalars => "a dual operation reads more than two scalar values",
             Self::Unwritten => "is read, but nothing has written it",
             Self::MatrixLanes => "a matrix operation with lanes off",
@@ -194,6 +200,7 @@ impl fmt::Display for Remedy {
             Self::RealVectorInstruction => "needs a VALU instruction other than v_nop in between",
             Self::AllWaits => "needs s_wait_loadcnt 0x0, s_wait_kmcnt 0x0 and s_wait_storecnt 0x0 before it",
             Self::OtherBanks => "use vector registers whose numbers differ modulo 4",
+            Self::OtherParity => "add to one register of even and one of odd number",
             Self::TwoInstructions => "use two instructions, or fewer scalar registers and literals",
             Self::Write => "write it first",
             Self::AllLanes => "set all bits of EXEC first",

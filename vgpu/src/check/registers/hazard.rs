@@ -105,8 +105,10 @@ impl ScalarHazard {
             }
             self.salu_instructions += u32::from(counts);
         }
+        // Compilers insert their waits function by function, and so trust the return address that a call has just written.
+        let is_trusted = note.hazard == HazardClass::Leave && self.strictness == Strictness::Compiler;
         let written = note.hazard_writes & self.tracked;
-        if written != 0 {
+        if written != 0 && !is_trusted {
             match is_valu {
                 true => self.valu.open(written, pc),
                 false => {

@@ -10,7 +10,8 @@
 //! | [`Rule::Hazards`] | the scalar hazard and the others; dual operations that cannot issue |
 //! | [`Rule::Uninitialised`] | registers that nothing has written, by lane; matrix lanes; scratch |
 //!
-//! Not judged: LDS direct loads after uses of their destination (§5.2), image, export and interpolation instructions.
+//! Not judged: LDS direct loads after uses of their destination (instruction set reference §5.2), image, export and
+//! interpolation instructions.
 //! Cost: tens of nanoseconds per instruction without a finding; some 30 KiB per wave, reused.
 
 mod bits;
@@ -39,8 +40,8 @@ pub enum Strictness {
     /// Nothing that only one compiler relies on.
     #[default]
     Strict,
-    /// A SALU write expires after some SALU instructions, and a SALU read resolves VALU writes of other registers, and of
-    /// vcc.
+    /// A SALU write expires after some SALU instructions, a SALU read resolves VALU writes of other registers, and of vcc,
+    /// and a call's return address is there for the return.
     Compiler,
 }
 

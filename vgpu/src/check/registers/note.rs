@@ -19,12 +19,12 @@ pub(super) const STORE_QUEUE: usize = 4;
 pub(super) const NO_WAIT: u8 = u8::MAX;
 /// Registers that the scalar hazard is about: s0..s105 and vcc.
 pub(super) const HAZARD_REGISTERS: usize = 108;
-/// Scope SYS (§4.3).
+/// Scope SYS (instruction set reference §4.3).
 const SCOPE_SYSTEM: u8 = 3;
-/// Scalar values that a dual operation may read, a shared literal among them (§6).
+/// Scalar values that a dual operation may read, a shared literal among them (instruction set reference §6).
 const DUAL_SCALARS_MAX: usize = 2;
 const DUAL_BANKS: u8 = 4;
-/// Lanes that the narrowest matrices occupy in wave64 (§7.4).
+/// Lanes that the narrowest matrices occupy in wave64 (instruction set reference §7.4).
 const LOWER_HALF: u64 = 0xffff_ffff;
 /// Scalar registers that m0 can reach.
 const SCALAR_INDEX_END: usize = 106;
@@ -314,24 +314,37 @@ fn waits(instruction: &Instruction) -> [u8; QUEUES] {
     waits
 }
 
-/// What the decoder lets through and the hardware cannot issue together (§6).
+/// What half of a dual operation reads through the port of third sources (instruction set reference §6): the addend of FMAMK,
+/// which the assembler writes last, and what FMAC and DOT2ACC add to.
+fn dual_addend(opcode: Opcode, sources: &[Operand; 3], destination: Operand) -> Operand {
+    match opcode.operands().properties.contains(Properties::ACCUMULATES) {
+        true => destination,
+        false => sources[2],
+    }
+}
+
+/// What the decoder lets through and the hardware cannot issue together (instruction set reference §6).
 fn dual_defects(instruction: &Instruction) -> Box<[(Defect, Remedy)]> {
     let Some(second) = instruction.dual else { return Box::default() };
     let mut defects = Vec::new();
+    // The first and the second source have a port each, and four banks; the third has two.
     let is_same_bank = |one: Operand, other: Operand| match (one, other) {
         (Operand::Vector(one), Operand::Vector(other)) => one % DUAL_BANKS == other % DUAL_BANKS,
         _ => false,
     };
+    // Of two moves the second may read through another port.
     let are_moves = instruction.opcode == Opcode::VMovB32 && second.opcode == Opcode::VMovB32;
-    let vector = |opcode: Opcode, sources: &[Operand; 3]| {
-        if opcode == Opcode::VFmamkF32 { sources[2] } else { sources[1] }
-    };
-    let first_vector = vector(instruction.opcode, &instruction.sources);
-    let second_vector = vector(second.opcode, &second.sources);
     if is_same_bank(instruction.sources[0], second.sources[0]) && !are_moves
-        || is_same_bank(first_vector, second_vector)
+        || is_same_bank(instruction.sources[1], second.sources[1])
     {
         defects.push((Defect::DualBanks, Remedy::OtherBanks));
+    }
+    let first_addend = dual_addend(instruction.opcode, &instruction.sources, instruction.destination);
+    let second_addend = dual_addend(second.opcode, &second.sources, second.destination);
+    if let (Operand::Vector(one), Operand::Vector(other)) = (first_addend, second_addend)
+        && one % 2 == other % 2
+    {
+        defects.push((Defect::DualAddends, Remedy::OtherParity));
     }
     let mut scalars: Vec<Operand> = Vec::new();
     for &source in instruction.sources.iter().chain(&second.sources) {

@@ -331,3 +331,46 @@ fn dual_operations() {
     // v_dual_mul_f32 v1, v9, v6 :: v_dual_mul_f32 v2, v4, v10: the second sources
     assert_eq!(defects(&[0xc8c60d09, 0x01021504]), [DualBanks]);
 }
+
+/// FMAMK reads its addend where FMAC reads what it adds to: not where other operations read their second source.
+#[test]
+fn addends_of_dual_operations() {
+    let defects = |words: &[u32]| {
+        let mut walk = Walk::new(&launch(WaveSize::Wave32));
+        walk.run(words);
+        walk.ordered().iter().map(|finding| finding.defect).collect::<Vec<_>>()
+    };
+    let right: [&[u32]; 4] = [
+        // As LLVM 19 writes it: v19 and v27 are of one bank.
+        &[0xc8a42702, 0x02243681, 0x20c90fdb], // v_dual_fmamk_f32 v2, v2, 0x20c90fdb, v19 :: v_dual_and_b32 v37, 1, v27
+        &[0xc8802504, 0x02041306, 0x20c90fdb], // v_dual_fmamk_f32 v2, v4, 0x20c90fdb, v18 :: v_dual_fmac_f32 v5, v6, v9
+        &[0xc8041306, 0x05022504, 0x20c90fdb], // v_dual_fmac_f32 v5, v6, v9 :: v_dual_fmamk_f32 v2, v4, 0x20c90fdb, v18
+        &[0xc8842504, 0x02042b07, 0x20c90fdb], // v_dual_fmamk_f32 v2, v4, 0x20c90fdb, v18 :: v_dual_fmamk_f32 v5, v7, 0x20c90fdb, v21
+    ];
+    for words in right {
+        assert_eq!(defects(words), [], "{words:x?}");
+    }
+    // The second, third and fourth with v19 for v18, which the assembler refuses.
+    for words in [
+        [0xc8802704, 0x02041306, 0x20c90fdb],
+        [0xc8041306, 0x05022704, 0x20c90fdb],
+        [0xc8842704, 0x02042b07, 0x20c90fdb],
+    ] {
+        assert_eq!(defects(&words), [DualAddends], "{words:x?}");
+    }
+}
+
+/// A call writes the return address, which a vector operation has read before.
+#[test]
+fn compilers_trust_the_return_address_of_a_call() {
+    let count = |strictness| {
+        let mut walk = Walk::new(&LaunchState { strictness, ..launch(WaveSize::Wave32) });
+        walk.run(&[
+            0x7e02021e, // v_mov_b32_e32 v1, s30
+            0xbe9e4900, // s_swappc_b64 s[30:31], s[0:1]
+            0xbe80481e, // s_setpc_b64 s[30:31]
+        ]);
+        walk.ordered().len()
+    };
+    assert_eq!((count(Strictness::Strict), count(Strictness::Compiler)), (1, 0));
+}
