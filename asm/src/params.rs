@@ -102,7 +102,7 @@ block! {
     Embed = Embed {
         /// Weight planes (unused ones 0).
         plane_va: [u64; 4],
-        /// f32[rows_max][columns], rows `output_stride` bytes apart.
+        /// `f32[rows_max][columns]`, rows `output_stride` bytes apart.
         output_va: u64,
         /// Row length.
         columns: u32,
@@ -119,11 +119,11 @@ block! {
     /// RMS norm of one row. Units: 1. Over output rows the input is the active row that the output names, and the
     /// result's row is the output's number.
     RmsNorm = RmsNorm {
-        /// f32[count] for each row.
+        /// `f32[count]` for each row.
         input_va: u64,
-        /// f32[count].
+        /// `f32[count]`.
         weight_va: u64,
-        /// f32[count] for each row; may equal the input, unless it runs over output rows.
+        /// `f32[count]` for each row; may equal the input, unless it runs over output rows.
         output_va: u64,
         /// Elements.
         count: u32,
@@ -139,9 +139,9 @@ block! {
 block! {
     /// RMS norm of each head in place. Units: ceil(heads / 8); each wave does one head.
     QkNorm = QkNorm {
-        /// f32[heads][head_size] for each row, in place.
+        /// `f32[heads][head_size]` for each row, in place.
         vector_va: u64,
-        /// f32[head_size].
+        /// `f32[head_size]`.
         weight_va: u64,
         /// Heads.
         heads: u32,
@@ -163,11 +163,11 @@ block! {
     Matmul = Matmul {
         /// Weight planes (unused ones 0).
         plane_va: [u64; 4],
-        /// f32[columns] for each row.
+        /// `f32[columns]` for each row.
         input_va: u64,
-        /// f32[weight_rows] for each row.
+        /// `f32[weight_rows]` for each row.
         output_va: u64,
-        /// f32[weight_rows] for each row, at the output's stride, added to the product; may equal the output. 0: none.
+        /// `f32[weight_rows]` for each row, at the output's stride, added to the product; may equal the output. 0: none.
         addend_va: u64,
         /// Output length.
         weight_rows: u32,
@@ -187,9 +187,9 @@ block! {
 block! {
     /// Rotary embedding in place. Units: ceil(heads / 8); each wave does one head.
     Rope = Rope {
-        /// f32[heads][head_size] for each row, in place.
+        /// `f32[heads][head_size]` for each row, in place.
         vector_va: u64,
-        /// (cos, sin) pairs, f32[context][rotary_dimensions / 2][2].
+        /// (cos, sin) pairs, `f32[context][rotary_dimensions / 2][2]`.
         table_va: u64,
         /// Heads.
         heads: u32,
@@ -206,11 +206,11 @@ block! {
     /// Stores the key and value rows of each active row into its page, in the format of the cache. Units: the kernel's
     /// own number for the row length ([`crate::kv_write_units`]).
     KvWrite = KvWrite {
-        /// f32[row_elements] for each row.
+        /// `f32[row_elements]` for each row.
         key_va: u64,
-        /// f32[row_elements] for each row.
+        /// `f32[row_elements]` for each row.
         value_va: u64,
-        /// u32[slots][pages_per_slot]: page numbers, device copy.
+        /// `u32[slots][pages_per_slot]`: page numbers, device copy.
         page_table_va: u64,
         /// First page, plus this layer's offset within a page (keys of 16 tokens, then values of 16 tokens).
         pool_va: u64,
@@ -230,9 +230,9 @@ block! {
 block! {
     /// Attention of each active row over its slot's pages. Units: heads.
     Attention = Attention {
-        /// f32[heads][head_size] for each row.
+        /// `f32[heads][head_size]` for each row.
         query_va: u64,
-        /// f32[heads][head_size] for each row.
+        /// `f32[heads][head_size]` for each row.
         output_va: u64,
         /// As in [`KvWrite`].
         page_table_va: u64,
@@ -262,11 +262,11 @@ block! {
 block! {
     /// Gate. Units: ceil(count / 256).
     SwiGlu = SwiGlu {
-        /// f32[count] for each row.
+        /// `f32[count]` for each row.
         gate_va: u64,
-        /// f32[count] for each row.
+        /// `f32[count]` for each row.
         up_va: u64,
-        /// f32[count] for each row; may equal the gate.
+        /// `f32[count]` for each row; may equal the gate.
         output_va: u64,
         /// Elements.
         count: u32,
@@ -278,9 +278,9 @@ block! {
 block! {
     /// hidden += addend. Units: ceil(count / 256).
     ResidualAdd = ResidualAdd {
-        /// f32[count] for each row, in place.
+        /// `f32[count]` for each row, in place.
         hidden_va: u64,
-        /// f32[count] for each row.
+        /// `f32[count]` for each row.
         addend_va: u64,
         /// Elements.
         count: u32,
@@ -293,11 +293,11 @@ block! {
     /// Chooses the next token of each output row by the row's slot's sampling parameters and stores it to
     /// [`crate::session::SlotState::sampled`]. Units: 1.
     Sample = Sample {
-        /// f32[vocabulary] for each output row.
+        /// `f32[vocabulary]` for each output row.
         logits_va: u64,
         /// [`crate::session::SlotState`] for each slot.
         slots_va: u64,
-        /// u32[slots][context]: prompt and choices of each slot.
+        /// `u32[slots][context]`: prompt and choices of each slot.
         tokens_va: u64,
         /// Elements.
         vocabulary: u32,
@@ -332,11 +332,11 @@ block! {
         slots_va: u64,
         /// [`crate::session::Control`] for each slot, written by the host.
         control_va: u64,
-        /// u32[slots][context]: prompt (written by the host) and choices (written by PLAN) of each slot.
+        /// `u32[slots][context]`: prompt (written by the host) and choices (written by PLAN) of each slot.
         tokens_va: u64,
-        /// u32[slots][pages_per_slot]: page numbers as the host wrote them.
+        /// `u32[slots][pages_per_slot]`: page numbers as the host wrote them.
         host_pages_va: u64,
-        /// u32[slots][pages_per_slot]: the device's copy, which the bodies read.
+        /// `u32[slots][pages_per_slot]`: the device's copy, which the bodies read.
         pages_va: u64,
         /// [`crate::session::PlanState`].
         plan_state_va: u64,
@@ -344,7 +344,7 @@ block! {
         input_va: u64,
         /// Entries of 64 bytes that PLAN writes.
         output_va: u64,
-        /// u32[slots][8]: stop tokens as the host wrote them, `u32::MAX` in unused places.
+        /// `u32[slots][8]`: stop tokens as the host wrote them, `u32::MAX` in unused places.
         stops_va: u64,
         /// u32: entries that the host has taken from the output ring, modulo 2^32.
         consumed_va: u64,

@@ -74,7 +74,7 @@ pub enum Step {
     Token(u32),
 }
 
-/// -ln softmax(logits)[token], in f64.
+/// `-ln softmax(logits)[token]`, in f64.
 pub fn loss(logits: &[f32], token: u32) -> f64 {
     let maximum = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let sum: f64 = logits.iter().map(|logit| (f64::from(*logit) - f64::from(maximum)).exp()).sum();

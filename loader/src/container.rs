@@ -25,7 +25,7 @@ pub struct RawOptions {
     pub wave_size: WaveSize,
     /// Vector registers, 1 to 256.
     pub vgprs: u32,
-    /// User SGPRs, 2 to 16: s[0:1] is the address of the argument segment, the rest is 0.
+    /// User SGPRs, 2 to 16: `s[0:1]` is the address of the argument segment, the rest is 0.
     pub user_sgprs: u32,
     /// LDS of a group in bytes, up to 65,536.
     pub lds_bytes: u32,
@@ -34,7 +34,7 @@ pub struct RawOptions {
 }
 
 impl Default for RawOptions {
-    /// Wave32 with all its vector registers and the address of the arguments in s[0:1].
+    /// Wave32 with all its vector registers and the address of the arguments in `s[0:1]`.
     fn default() -> RawOptions {
         RawOptions {
             name: "raw".into(),

@@ -93,7 +93,7 @@ impl GraphRecorder {
         self.dispatches == 0
     }
 
-    /// Launches `groups` workgroups of a kernel whose s[0:1] is the address of its parameter block and s2 the number of
+    /// Launches `groups` workgroups of a kernel whose `s[0:1]` is the address of its parameter block and s2 the number of
     /// workgroups in X.
     #[inline]
     pub fn dispatch(

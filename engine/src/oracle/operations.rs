@@ -1,7 +1,7 @@
 //! Each operation of `docs/arithmetic.md` on plain slices, in the written order.
 //!
 //! Contract: scalar code that anyone can check against the page; no knowledge of kernels, layouts or devices. Slices
-//! have the lengths that the verified graph guarantees. The only concern for speed is that [`matvec`] keeps
+//! have the lengths that the verified graph guarantees. The only concern for speed is that `matvec` keeps
 //! independent chains side by side.
 
 use super::arithmetic::{LANES, exponential, reciprocal, square_root, tree};

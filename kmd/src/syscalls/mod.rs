@@ -2,8 +2,8 @@
 //!
 //! Contract: no typed shortcut past [`Syscalls`]. Implementations: [`LinuxSyscalls`] (rustix) and the virtual device,
 //! which parses the bytes by request number as the kernel does. All of `unsafe` in this crate is in the files of this
-//! module: [`pointer`] (bytes of the process by number), [`memory`] (mappings), [`process_memory`] (the process's own
-//! mappings once more), [`file`] (model files, read-only), [`linux`] (the real system calls).
+//! module: [`mod@pointer`] (bytes of the process by number), [`memory`] (mappings), [`process_memory`] (the process's own
+//! mappings once more), [`mod@file`] (model files, read-only), [`linux`] (the real system calls).
 #![allow(unsafe_code)]
 
 pub mod file;

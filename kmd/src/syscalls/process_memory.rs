@@ -57,7 +57,7 @@ impl<'a> Line<'a> {
 }
 
 impl ProcessMap {
-    /// Reads it. `EFBIG` past [`MAPS_BYTES_MAX`].
+    /// Reads it. `EFBIG` past `MAPS_BYTES_MAX`.
     pub fn read() -> Result<ProcessMap, Errno> {
         let mut bytes = Vec::new();
         File::open("/proc/self/maps")?.take(MAPS_BYTES_MAX + 1).read_to_end(&mut bytes)?;

@@ -3,7 +3,7 @@
 //! Contract: [`Stepper`] is a [`Debugger`] over any reader and writer. It stops one wave (the first that comes to a
 //! breakpoint, or to its first instruction) and then follows that wave; other waves run on between its stops. Where the
 //! wave ends it says so, and follows the next one that stops. At the end of the input it detaches and the kernel runs to
-//! its end. [`Attention`] tells others what it is at. Commands are in [`command`], what they print in [`show`].
+//! its end. [`Attention`] tells others what it is at. Commands are in `command`, what they print in `show`.
 
 mod command;
 mod show;

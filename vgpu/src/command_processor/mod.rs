@@ -1,7 +1,7 @@
 //! The command processor: polls doorbells, executes packets, and starts dispatches.
 //!
 //! Contract: one thread per virtual GPU. It learns of work from the doorbell pages alone. While queues exist it spins
-//! for [`SPIN_US`] after the last activity and then sleeps, at most [`SLEEP_US_MAX`] between two looks; without
+//! for `SPIN_US` after the last activity and then sleeps, at most `SLEEP_US_MAX` between two looks; without
 //! queues it sleeps until there is one. It helps executing waves while a queue waits for them. Queues are served in
 //! turns.
 //! Read in this order: `bits` (the reference's tables), `packet` and `launch` (typed commands), `queue`, `stream` and

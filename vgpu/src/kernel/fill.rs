@@ -3,7 +3,7 @@
 //! Contract: the kernel clears VRAM of KFD when it is freed and, in most releases, not when it is allocated
 //! (`amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu` asks for VRAM_WIPE_ON_RELEASE; VRAM_CLEARED came later, by a stable patch), so
 //! after a boot or another driver it holds anything. System memory comes zeroed (`ttm_tt_create` with
-//! TTM_TT_FLAG_ZERO_ALLOC for objects of user space). A [`Fill`] writes its pattern before anybody can see the object: at
+//! TTM_TT_FLAG_ZERO_ALLOC for objects of user space). A `Fill` writes its pattern before anybody can see the object: at
 //! the first mapping on the host, or the first access by the device. What nobody looks at stays without host memory.
 //! Cost: the time to write the object, once; then one load of a flag for each look-up in the page table.
 

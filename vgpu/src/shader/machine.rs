@@ -1,6 +1,6 @@
 //! What a wave's instructions can reach besides its own registers: memory, LDS, the barrier, the clock.
 //!
-//! Contract: borrowed for one time slice of one wave. An instruction that cannot go on calls [`Machine::fail`] and
+//! Contract: borrowed for one time slice of one wave. An instruction that cannot go on calls `Machine::fail` and
 //! returns its result. LDS and barrier belong to the workgroup, which one thread runs at a time.
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -85,7 +85,7 @@ pub struct KernelArguments {
     /// Vector registers of raw code, 1 to 256
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub vgprs: Option<String>,
-    /// User SGPRs of raw code, 2 to 16; s[0:1] is the address of the arguments
+    /// User SGPRs of raw code, 2 to 16; s0 and s1 are the address of the arguments
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub user_sgprs: Option<String>,
     /// Seconds that the kernel may run, 600 unless told; one that the virtual device knows never to end is stopped at once

@@ -5,9 +5,9 @@
 //! skipped its release, gets the old value and a finding. Nothing here knows the page table or the instruction set.
 //!
 //! * Each wave has a global number and counts its memory operations; the register half tells which are complete.
-//! * Order between waves is happens-before ([`clock`]): barrier, flags ([`flags`]), dispatch boundaries.
-//! * Per dword, last write and readers since ([`cells`], [`readers`]).
-//! * Caches are logical times ([`caches`]); GL2 is a copy of its own ([`level_two`]).
+//! * Order between waves is happens-before (`clock`): barrier, flags (`flags`), dispatch boundaries.
+//! * Per dword, last write and readers since (`cells`, `readers`).
+//! * Caches are logical times (`caches`); GL2 is a copy of its own (`level_two`).
 //!
 //! One access breaks one rule: bounds come first, then order, then visibility.
 //! Cost: some nanoseconds per lane and dword for neighbouring lanes; about 10 KiB per touched page of 4 KiB, 42 KiB
