@@ -89,13 +89,6 @@ pub struct Toolchain {
 }
 
 impl Toolchain {
-    /// True where the compiler can be started.
-    pub fn is_present() -> bool {
-        let version =
-            Command::new(COMPILER).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-        version.is_ok_and(|status| status.success())
-    }
-
     /// Makes the folder.
     pub fn new(shape: Shape) -> Result<Toolchain, DifferentialError> {
         static COUNT: AtomicU32 = AtomicU32::new(0);

@@ -384,10 +384,7 @@ proptest! {
 /// Needs `ZRT_MODELS`: every model file there opens, and its directory fills the file.
 #[test]
 fn all_model_files_open() {
-    let Some(folder) = std::env::var_os("ZRT_MODELS") else {
-        eprintln!("not run: ZRT_MODELS names no folder of models");
-        return;
-    };
+    let Some(folder) = zrt_needs::models() else { return };
     // Parameters and sizes as the folder's README states them.
     let expected = [
         ("stories260K-F32.gguf", 1_185_600),
@@ -406,8 +403,7 @@ fn all_model_files_open() {
         ("tales-llama-Q8_0.gguf", 7_949_120),
     ];
     for (name, bytes) in expected {
-        let gguf =
-            Gguf::open(&Path::new(&folder).join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let gguf = Gguf::open(&folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(gguf.file_bytes(), bytes, "{name}");
         // ggml pads each tensor and the file's end to the alignment, and leaves no other gap: block sizes are right
         // exactly when the padded sizes fill the file.

@@ -13,15 +13,6 @@ fn repository_models() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../models")
 }
 
-/// The folder of further models; a case that needs it and is not given one says so and does nothing.
-fn further_models() -> Option<PathBuf> {
-    let folder = std::env::var_os("ZRT_MODELS").map(PathBuf::from);
-    if folder.is_none() {
-        eprintln!("not run: ZRT_MODELS names no folder of models");
-    }
-    folder
-}
-
 fn tokenizer_of(path: &Path) -> Tokenizer {
     let gguf = Gguf::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     Tokenizer::from_gguf(&gguf).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -61,7 +52,7 @@ const GOLDEN_FILES_MIN: usize = 26;
 
 #[test]
 fn golden_prompts_of_all_models() {
-    let Some(folder) = further_models() else { return };
+    let Some(folder) = zrt_needs::models() else { return };
     let mut files = 0;
     for entry in std::fs::read_dir(folder.join("golden")).unwrap() {
         let golden = entry.unwrap().path();
@@ -107,7 +98,7 @@ fn check_vectors(folder: &Path, name: &str, gzipped: bool) -> usize {
 
 #[test]
 fn llama_cpp_vectors() {
-    let Some(folder) = further_models() else { return };
+    let Some(folder) = zrt_needs::models() else { return };
     assert_eq!(check_vectors(&folder, "ggml-vocab-gpt-2", false), 47);
     assert_eq!(check_vectors(&folder, "ggml-vocab-llama-spm", false), 47);
     assert_eq!(check_vectors(&folder, "ggml-vocab-qwen2", true), 47);
@@ -117,7 +108,7 @@ fn llama_cpp_vectors() {
 
 #[test]
 fn beginning_of_text_is_added_where_the_model_asks() {
-    let Some(folder) = further_models() else { return };
+    let Some(folder) = zrt_needs::models() else { return };
     let stories = tokenizer_of(&folder.join("stories260K-F32.gguf"));
     assert!(stories.adds_bos());
     assert_eq!(stories.special_ids().bos, Some(1));

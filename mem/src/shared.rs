@@ -7,7 +7,7 @@
 //! outside bytes must check with [`SharedView::len`] first. No allocation, no system call. Cost: a bounds check and
 //! a plain move per access on x86-64.
 //!
-//! This is one of the four places of the workspace where `unsafe` is permitted.
+//! This is one of the three places of the workspace where `unsafe` is permitted.
 #![allow(unsafe_code)]
 
 use core::ptr::NonNull;

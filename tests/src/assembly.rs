@@ -1,6 +1,6 @@
 //! Kernels assembled during a test.
 //!
-//! Contract: needs `llvm-mc-19` and `llvm-objcopy-19`; without them a case says that it did not run, and with
+//! Contract: needs `llvm-mc-19` and `llvm-objcopy-19`; without them a case is recorded as skipped, and with
 //! `ZRT_REQUIRE_LLVM` set it fails.
 
 use std::path::PathBuf;
@@ -24,14 +24,7 @@ const VECTOR_REGISTERS: u16 = 64;
 
 /// Whether LLVM's tools are there; panics where they have to be.
 pub fn has_tools() -> bool {
-    let present =
-        |tool: &str| Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
-    if present("llvm-mc-19") && present("llvm-objcopy-19") {
-        return true;
-    }
-    assert!(std::env::var_os("ZRT_REQUIRE_LLVM").is_none(), "LLVM 19 is required here and not installed");
-    eprintln!("not run: LLVM 19 is not installed");
-    false
+    zrt_needs::programs(&["llvm-mc-19", "llvm-objcopy-19"])
 }
 
 /// A folder of this process's own, removed when dropped.

@@ -2,7 +2,7 @@
 //! and the host's best is bound once, when an instruction is decoded.
 //!
 //! Contract: the result of an operation is the same bits at every level (`fma` is fused at each: by the instruction
-//! or by the library routine). This is one of the four places of the workspace where `unsafe` is permitted.
+//! or by the library routine). This is one of the three places of the workspace where `unsafe` is permitted.
 //! Cost: one indirect call per instruction.
 #![allow(unsafe_code)]
 

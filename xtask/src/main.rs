@@ -5,9 +5,12 @@
 #![forbid(unsafe_code)]
 
 mod asm;
+mod fuzz;
 mod pm4_test;
 mod probe;
+mod process;
 mod report;
+mod storm;
 mod test;
 mod tidy;
 mod uapi;
@@ -27,8 +30,14 @@ struct Arguments {
 enum Task {
     /// Assemble the gfx1201 kernels, or check the committed blobs for drift. Needs LLVM 19.
     Asm(asm::AsmArguments),
+    /// Build the fuzz targets and run them.
+    Fuzz(fuzz::FuzzArguments),
+    /// Make the inputs from which the fuzz targets start, or check the committed ones.
+    FuzzSeeds(fuzz::seeds::SeedArguments),
     /// Run every packet that we use on a device, virtual or real, and say what was observed.
     Pm4Test(pm4_test::Pm4TestArguments),
+    /// Run everything that draws at random, each time from a new seed, for hours.
+    Storm(storm::StormArguments),
     /// Run everything that must hold: format, tidy, lints, drift, tests, packet conformance.
     Test(test::TestArguments),
     /// Check the sources against the house rules.
@@ -41,7 +50,10 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome: Result<(), Box<dyn std::error::Error>> = match &arguments.task {
         Task::Asm(arguments) => asm::run(arguments).map_err(Into::into),
+        Task::Fuzz(arguments) => fuzz::run(arguments),
+        Task::FuzzSeeds(arguments) => fuzz::seeds::run(arguments),
         Task::Pm4Test(arguments) => pm4_test::run(arguments).map_err(Into::into),
+        Task::Storm(arguments) => storm::run(arguments),
         Task::Test(arguments) => test::run(arguments),
         Task::Tidy => tidy::run(),
         Task::Uapi(arguments) => uapi::run(arguments).map_err(Into::into),

@@ -1,16 +1,21 @@
 //! `cargo xtask test`: everything that must hold, in one command.
 //!
-//! Contract: runs format, lints, tidy, drift checks, the workspace's tests and the packet conformance run on the
-//! virtual device, in that order, and stops at the first failure; with `--all-passes` the further passes of
-//! [`passes`] follow. A drift check whose tool is absent says so; with `ZRT_REQUIRE_LLVM` set it fails instead, because
-//! a skipped case is not a passed one.
+//! Contract: runs format, tidy, lints, documentation, drift checks, the workspace's tests and the packet conformance run
+//! on the virtual device, in that order, and stops at the first failure; with `--all-passes` the further passes of
+//! [`passes`] follow. The last lines name each case and stage that did not run, and why ([`skips`]). With
+//! `ZRT_REQUIRE_LLVM` or `ZRT_MODELS` set, what they promise must be there: a skipped case is then a failed one.
 
 mod binaries;
+mod builds;
 pub mod passes;
+pub mod skips;
 
-use binaries::{Surroundings, TestBinary};
+pub use binaries::{TestBinary, build};
+
+use binaries::{ALL_TESTS, Surroundings};
 use clap::Args;
-use passes::Pass;
+use passes::{Does, Environment, Pass};
+use skips::Skips;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -35,6 +40,8 @@ struct Stage {
     name: &'static str,
     program: String,
     arguments: Vec<String>,
+    /// Variables that are set.
+    environment: &'static [(&'static str, &'static str)],
     /// A program without which the stage cannot run, where that is allowed.
     needs: Option<&'static str>,
 }
@@ -61,74 +68,118 @@ const LONG_TARGETS: &[&str] = &[
 
 /// Runs the stages.
 pub fn run(arguments: &TestArguments) -> Result<(), Box<dyn Error>> {
+    let mut skips = Skips::default();
+    let outcome = run_stages(arguments, &mut skips);
+    print!("{skips}");
+    outcome
+}
+
+fn run_stages(arguments: &TestArguments, skips: &mut Skips) -> Result<(), Box<dyn Error>> {
     if let Some(name) = &arguments.pass {
-        return further_pass(passes::named(name)?, &binaries::build()?);
+        return further_pass(passes::named(name)?, &mut None, skips);
     }
     if !arguments.only_tests {
-        static_checks()?;
+        static_checks(skips)?;
     }
-    println!("== tests, compiling");
-    let started = Instant::now();
-    let tests = binaries::build()?;
-    println!("   compiling took {:.1} s", started.elapsed().as_secs_f64());
-    whole_suite(&tests)?;
-    run_stage(&cargo("examples in documentation", &["test", "--workspace", "--doc", "--quiet"]))?;
+    let mut tests = None;
+    whole_suite(compiled(&mut tests)?, skips)?;
+    let examples = ["test", "--locked", "--workspace", "--doc", "--quiet"];
+    run_stage(&cargo("examples in documentation", &examples), skips)?;
     if !arguments.only_tests {
-        run_stage(&task("packet conformance", &["pm4-test", "--device", "virtual"], None))?;
+        run_stage(&task("packet conformance", &["pm4-test", "--device", "virtual"], None), skips)?;
     }
     if arguments.all_passes {
-        passes::PASSES.iter().try_for_each(|pass| further_pass(pass, &tests))?;
+        passes::PASSES.iter().try_for_each(|pass| further_pass(pass, &mut tests, skips))?;
     }
     Ok(())
 }
 
 /// What is checked without running anything of ours.
-fn static_checks() -> Result<(), Box<dyn Error>> {
-    run_stage(&cargo("format", &["fmt", "--all", "--check"]))?;
+fn static_checks(skips: &mut Skips) -> Result<(), Box<dyn Error>> {
+    run_stage(&cargo("format", &["fmt", "--all", "--check"]), skips)?;
     println!("== tidy");
     crate::tidy::run()?;
-    run_stage(&cargo(
-        "lints",
-        &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"],
-    ))?;
-    run_stage(&task("kernel drift", &["asm", "--check"], Some("llvm-mc-19")))?;
+    let lints = ["clippy", "--locked", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
+    run_stage(&cargo("lints", &lints), skips)?;
+    let documentation = cargo("documentation", &["doc", "--locked", "--workspace", "--no-deps", "--quiet"]);
+    run_stage(&Stage { environment: &[("RUSTDOCFLAGS", "-D warnings")], ..documentation }, skips)?;
+    run_stage(&task("kernel drift", &["asm", "--check"], Some("llvm-mc-19")), skips)?;
     if std::env::var_os("ZRT_UAPI").is_some() {
-        run_stage(&task("binding drift", &["uapi", "--check"], None))
+        run_stage(&task("binding drift", &["uapi", "--check"], None), skips)?;
     } else {
-        println!("== binding drift: not checked, ZRT_UAPI is not set");
-        Ok(())
+        skips.stage("binding drift", "ZRT_UAPI is not set");
     }
+    Ok(())
+}
+
+/// The workspace's tests, compiled once.
+fn compiled(tests: &mut Option<Vec<TestBinary>>) -> Result<&[TestBinary], Box<dyn Error>> {
+    if tests.is_none() {
+        println!("== tests, compiling");
+        let started = Instant::now();
+        *tests = Some(build(ALL_TESTS)?);
+        println!("   compiling took {:.1} s", started.elapsed().as_secs_f64());
+    }
+    Ok(tests.as_deref().unwrap_or_default())
 }
 
 /// Every test binary in the environment as it is.
-fn whole_suite(tests: &[TestBinary]) -> Result<(), Box<dyn Error>> {
+fn whole_suite(tests: &[TestBinary], skips: &mut Skips) -> Result<(), Box<dyn Error>> {
     let rank = |test: &TestBinary| LONG_TARGETS.iter().position(|name| test.is(name)).unwrap_or(usize::MAX);
     let mut all: Vec<(&TestBinary, &[&str])> = tests.iter().map(|test| (test, [].as_slice())).collect();
     all.sort_by_key(|(test, _)| rank(test));
-    run_binaries("tests", &all, &[])
+    println!("== tests");
+    run_binaries("tests", &all, &Environment::new(), skips)
 }
 
-/// The targets of a further pass in its surroundings.
-fn further_pass(pass: &Pass, tests: &[TestBinary]) -> Result<(), Box<dyn Error>> {
-    let found = pass.targets.iter().map(|(name, arguments)| {
-        let test = tests.iter().find(|test| test.is(name));
-        let test = test.ok_or_else(|| format!("pass {}: there is no test target {name}", pass.name))?;
-        Ok((test, *arguments))
-    });
-    let chosen = found.collect::<Result<Vec<_>, String>>()?;
-    let environment = pass.surroundings(&scratch_folder().join(pass.name))?;
-    run_binaries(&format!("tests again, {}: {}", pass.name, pass.about), &chosen, &environment)
-}
-
-fn run_binaries(
-    name: &str,
-    chosen: &[(&TestBinary, &[&str])],
-    environment: &[(&'static str, Option<std::ffi::OsString>)],
+/// A further pass; `tests` are compiled where it needs them and they are not.
+fn further_pass(
+    pass: &Pass,
+    tests: &mut Option<Vec<TestBinary>>,
+    skips: &mut Skips,
 ) -> Result<(), Box<dyn Error>> {
-    println!("== {name}");
+    let chosen = match &pass.does {
+        Does::Again { targets, .. } => find(pass.name, targets, compiled(tests)?)?,
+        Does::Else(_) => Vec::new(),
+    };
+    println!("== pass {}: {}", pass.name, pass.about);
+    match &pass.does {
+        Does::Again { environment, .. } => {
+            let surroundings = passes::surroundings(environment, &scratch_folder().join(pass.name))?;
+            run_binaries(pass.name, &chosen, &surroundings, skips)
+        }
+        Does::Else(work) => {
+            let started = Instant::now();
+            work(skips)?;
+            println!("   {} took {:.1} s", pass.name, started.elapsed().as_secs_f64());
+            Ok(())
+        }
+    }
+}
+
+/// The binaries that a table names, with their arguments.
+fn find<'a>(
+    pass: &str,
+    targets: &'a [(&'a str, &'a [&'a str])],
+    tests: &'a [TestBinary],
+) -> Result<Vec<(&'a TestBinary, &'a [&'a str])>, String> {
+    let found = targets.iter().map(|(name, arguments)| {
+        let test = tests.iter().find(|test| test.is(name));
+        Ok((test.ok_or_else(|| format!("pass {pass}: there is no test target {name}"))?, *arguments))
+    });
+    found.collect()
+}
+
+/// Runs binaries and enters what they skip.
+fn run_binaries(
+    pass: &str,
+    chosen: &[(&TestBinary, &[&str])],
+    environment: &Environment,
+    skips: &mut Skips,
+) -> Result<(), Box<dyn Error>> {
     let started = Instant::now();
     let output_folder = scratch_folder().join("output");
-    binaries::run(chosen, &Surroundings { environment, output_folder })?;
+    skips.pass(pass, &binaries::run(chosen, &Surroundings { environment, output_folder })?);
     println!("   {} binaries took {:.1} s", chosen.len(), started.elapsed().as_secs_f64());
     Ok(())
 }
@@ -140,7 +191,8 @@ fn scratch_folder() -> PathBuf {
 
 fn cargo(name: &'static str, arguments: &[&str]) -> Stage {
     let program = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-    Stage { name, program, arguments: arguments.iter().map(|one| (*one).to_owned()).collect(), needs: None }
+    let arguments = arguments.iter().map(|one| (*one).to_owned()).collect();
+    Stage { name, program, arguments, environment: &[], needs: None }
 }
 
 fn task(name: &'static str, arguments: &[&str], needs: Option<&'static str>) -> Stage {
@@ -149,19 +201,20 @@ fn task(name: &'static str, arguments: &[&str], needs: Option<&'static str>) -> 
     Stage { needs, ..stage }
 }
 
-fn run_stage(stage: &Stage) -> Result<(), Box<dyn Error>> {
+fn run_stage(stage: &Stage, skips: &mut Skips) -> Result<(), Box<dyn Error>> {
     if let Some(tool) = stage.needs.filter(|tool| !is_present(tool)) {
         if std::env::var_os(REQUIRE_LLVM).is_some() {
             return Err(
                 format!("{}: {tool} is not installed, and {REQUIRE_LLVM} asks for it", stage.name).into()
             );
         }
-        println!("== {}: not checked, {tool} is not installed", stage.name);
+        skips.stage(stage.name, &format!("{tool} is not installed"));
         return Ok(());
     }
     println!("== {}", stage.name);
     let started = Instant::now();
-    let status = Command::new(&stage.program).args(&stage.arguments).status()?;
+    let mut command = Command::new(&stage.program);
+    let status = command.args(&stage.arguments).envs(stage.environment.iter().copied()).status()?;
     if !status.success() {
         return Err(format!("{} failed ({status})", stage.name).into());
     }

@@ -1,28 +1,31 @@
 //! Test binaries: building them, and running them with the time that each took.
 //!
 //! Contract: [`build`] compiles the workspace's tests and says where they lie; [`run`] runs some of them, two at a
-//! time, each in its crate's folder as `cargo test` does, and prints a line for each. Output is shown where a binary
-//! failed. A binary that runs longer than [`BINARY_LIMIT`] is ended and has failed.
+//! time, each in its crate's folder as `cargo test` does, and prints a line for each; what they skipped is given back.
+//! Output is shown where a binary failed. A binary that runs longer than [`BINARY_LIMIT`] is ended and has failed.
 
+use super::skips::{self, RanBinary};
+use crate::process;
 use serde_json::Value;
 use std::error::Error;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Longest that a test binary may take.
 const BINARY_LIMIT: Duration = Duration::from_secs(30 * 60);
-/// How often a running binary is looked at.
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Binaries that run at a time. Half of the cases wait for one thread, so one binary leaves cores idle; the threads of
 /// all of them together are as many as cores.
 const BINARIES_AT_A_TIME: usize = 2;
 /// Environment variable by which the test harness is told its number of threads.
 const TEST_THREADS: &str = "RUST_TEST_THREADS";
+
+/// Arguments of [`build`] for all tests of the workspace.
+pub const ALL_TESTS: &[&str] = &["--workspace"];
 
 /// A compiled test target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +34,8 @@ pub struct TestBinary {
     pub folder: String,
     /// The target: a file or folder of `tests/`, or the library or program whose unit tests these are.
     pub target: String,
+    /// A benchmark, which is no part of the tests.
+    pub is_bench: bool,
     executable: PathBuf,
     /// Where it runs.
     directory: PathBuf,
@@ -49,14 +54,21 @@ impl TestBinary {
     pub fn is(&self, name: &str) -> bool {
         name.split_once('/') == Some((self.folder.as_str(), self.target.as_str()))
     }
+
+    /// Its command line, where `cargo test` would run it.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.executable);
+        command.current_dir(&self.directory).env("CARGO_MANIFEST_DIR", &self.directory);
+        command
+    }
 }
 
-/// Compiles all tests of the workspace.
-pub fn build() -> Result<Vec<TestBinary>, Box<dyn Error>> {
+/// Compiles tests; `what` chooses: [`ALL_TESTS`], or other arguments of `cargo test`.
+pub fn build(what: &[&str]) -> Result<Vec<TestBinary>, Box<dyn Error>> {
     let program = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let mut command = Command::new(program);
-    command.args(["test", "--workspace", "--no-run", "--quiet", "--message-format=json-render-diagnostics"]);
-    let output = command.stderr(Stdio::inherit()).output()?;
+    command.args(["test", "--locked", "--no-run", "--quiet", "--message-format=json-render-diagnostics"]);
+    let output = command.args(what).stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
         return Err(format!("the tests do not compile ({})", output.status).into());
     }
@@ -79,6 +91,7 @@ fn parse_message(line: &str) -> Option<TestBinary> {
     Some(TestBinary {
         folder: directory.file_name()?.to_str()?.to_owned(),
         target: message["target"]["name"].as_str()?.to_owned(),
+        is_bench: message["target"]["kind"][0] == "bench",
         executable: PathBuf::from(message["executable"].as_str()?),
         directory,
     })
@@ -89,9 +102,10 @@ fn parse_message(line: &str) -> Option<TestBinary> {
 pub fn run(
     binaries: &[(&TestBinary, &[&str])],
     surroundings: &Surroundings<'_>,
-) -> Result<(), Box<dyn Error>> {
+) -> Result<Vec<RanBinary>, Box<dyn Error>> {
     std::fs::create_dir_all(&surroundings.output_folder)?;
     let waiting = Mutex::new(binaries.iter());
+    let ran = Mutex::new(Vec::new());
     let (failures, has_failed) = (Mutex::new(Vec::new()), AtomicBool::new(false));
     std::thread::scope(|scope| {
         for _ in 0..BINARIES_AT_A_TIME {
@@ -99,31 +113,42 @@ pub fn run(
                 while !has_failed.load(Ordering::Relaxed) {
                     let next = waiting.lock().ok().and_then(|mut waiting| waiting.next());
                     let Some((binary, arguments)) = next else { return };
-                    if let Err(failure) = run_one(binary, arguments, surroundings) {
-                        has_failed.store(true, Ordering::Relaxed);
-                        if let Ok(mut failures) = failures.lock() {
-                            failures.push(failure);
+                    match run_one(binary, arguments, surroundings) {
+                        Ok(one) => lock(&ran).push(one),
+                        Err(failure) => {
+                            has_failed.store(true, Ordering::Relaxed);
+                            lock(&failures).push(failure);
                         }
                     }
                 }
             });
         }
     });
-    let failures = failures.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n").into()) }
+    let failures = lock(&failures);
+    if failures.is_empty() { Ok(std::mem::take(&mut lock(&ran))) } else { Err(failures.join("\n").into()) }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs one binary and prints its line; the error is what it wrote.
-fn run_one(binary: &TestBinary, arguments: &[&str], surroundings: &Surroundings<'_>) -> Result<(), String> {
+fn run_one(
+    binary: &TestBinary,
+    arguments: &[&str],
+    surroundings: &Surroundings<'_>,
+) -> Result<RanBinary, String> {
     let name = format!("{}/{}", binary.folder, binary.target);
-    let output_path = surroundings.output_folder.join(format!("{}-{}.txt", binary.folder, binary.target));
+    let base = surroundings.output_folder.join(format!("{}-{}", binary.folder, binary.target));
+    let (output_path, skips_path) = (base.with_extension("txt"), base.with_extension("skips"));
     let started = Instant::now();
-    let outcome = wait_for(binary, arguments, surroundings, &output_path);
+    let outcome = wait_for(binary, arguments, surroundings, &output_path, &skips_path);
     let seconds = started.elapsed().as_secs_f64();
     match outcome {
         Ok(None) => {
             println!("   {name:<32} {seconds:>7.1} s");
-            Ok(())
+            let skips = std::fs::read_to_string(&skips_path).map_err(|error| format!("{name}: {error}"))?;
+            Ok(RanBinary { name, is_whole: arguments.is_empty(), skips })
         }
         Ok(Some(reason)) => {
             println!("   {name:<32} {seconds:>7.1} s  FAILED");
@@ -140,33 +165,23 @@ fn wait_for(
     arguments: &[&str],
     surroundings: &Surroundings<'_>,
     output_path: &Path,
+    skips_path: &Path,
 ) -> Result<Option<String>, std::io::Error> {
+    File::create(skips_path)?;
     let output = File::create(output_path)?;
-    let mut command = Command::new(&binary.executable);
-    command.args(arguments).current_dir(&binary.directory).env("CARGO_MANIFEST_DIR", &binary.directory);
-    command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+    let mut command = binary.command();
+    command.args(arguments).stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
     if std::env::var_os(TEST_THREADS).is_none() {
         command.env(TEST_THREADS, test_threads().to_string());
     }
+    command.env(skips::VARIABLE, std::path::absolute(skips_path)?);
     for (variable, value) in surroundings.environment {
         match value {
             Some(value) => command.env(variable, value),
             None => command.env_remove(variable),
         };
     }
-    let mut child = command.spawn()?;
-    let started = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok((!status.success()).then(|| status.to_string()));
-        }
-        if started.elapsed() > BINARY_LIMIT {
-            child.kill()?;
-            child.wait()?;
-            return Ok(Some(format!("ended after {} minutes", BINARY_LIMIT.as_secs() / 60)));
-        }
-        std::thread::sleep(POLL_INTERVAL);
-    }
+    Ok(process::wait(&mut command, BINARY_LIMIT)?.failure())
 }
 
 /// Threads of one binary's harness.
@@ -191,10 +206,11 @@ mod tests {
         assert_eq!(parse_message("warning: not a message"), None);
     }
 
-    fn shell(script: &str) -> Result<(), String> {
+    fn shell(name: &str, script: &str) -> Result<RanBinary, String> {
         let binary = TestBinary {
             folder: "made-up".into(),
-            target: "shell".into(),
+            target: name.into(),
+            is_bench: false,
             executable: "/bin/sh".into(),
             directory: std::env::temp_dir(),
         };
@@ -206,8 +222,17 @@ mod tests {
 
     #[test]
     fn a_binary_runs_in_the_surroundings_it_is_given_and_its_failure_shows_what_it_said() {
-        shell("test \"$ZRT_ONE\" = 1 && test -z \"$HOME\"").unwrap();
-        let failure = shell("echo said; exit 3").unwrap_err();
-        assert!(failure.contains("said") && failure.contains("made-up/shell"), "{failure}");
+        shell("right", "test \"$ZRT_ONE\" = 1 && test -z \"$HOME\"").unwrap();
+        let failure = shell("wrong", "echo said; exit 3").unwrap_err();
+        assert!(failure.contains("said") && failure.contains("made-up/wrong"), "{failure}");
+    }
+
+    #[test]
+    fn what_a_binary_skips_is_given_back_each_time_anew() {
+        for _ in 0..2 {
+            let ran = shell("skipping", "printf 'case\\treason\\n' >> \"$ZRT_SKIPS\"").unwrap();
+            assert_eq!((ran.name.as_str(), ran.skips.as_str()), ("made-up/skipping", "case\treason\n"));
+        }
+        assert_eq!(shell("running", "true").unwrap().skips, "");
     }
 }

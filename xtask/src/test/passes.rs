@@ -1,24 +1,38 @@
-//! The passes of the suite: all of it once, then small parts of it in other surroundings.
+//! The passes of the suite: all of it once, then small parts of it in other surroundings or compiled in another way.
 //!
-//! Contract: a pass is a row of [`PASSES`]: its name, its environment, the test targets in which the environment can
-//! make a difference. [`check`] reads the sources and refuses a table that does not name exactly the targets that read
-//! what [`BARE`] takes away; `cargo xtask tidy` calls it.
+//! Contract: a pass is a row of [`PASSES`]: its name, and its environment with the test targets in which the environment
+//! can make a difference, or something else that it does. [`check`] reads the sources and refuses a table that does not
+//! name exactly the targets that ask for what [`BARE`] takes away, which they do by `zrt_needs` alone; `cargo xtask tidy`
+//! calls it.
 
+use super::builds;
+use super::skips::Skips;
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Part of the suite in an environment of its own.
+/// One pass.
 pub struct Pass {
     /// What `--pass` calls it.
     pub name: &'static str,
     /// What it shows.
     pub about: &'static str,
-    /// Variables and what becomes of them.
-    pub environment: &'static [(&'static str, Value)],
-    /// The targets, as `folder/target`, and arguments of their harness.
-    pub targets: &'static [(&'static str, &'static [&'static str])],
+    /// What it does.
+    pub does: Does,
+}
+
+/// What a pass does.
+pub enum Does {
+    /// Part of the suite again, in an environment of its own.
+    Again {
+        /// Variables and what becomes of them.
+        environment: &'static [(&'static str, Value)],
+        /// The targets, as `folder/target`, and arguments of their harness.
+        targets: &'static [(&'static str, &'static [&'static str])],
+    },
+    /// Something else, which enters what it cannot do.
+    Else(fn(&mut Skips) -> Result<(), Box<dyn Error>>),
 }
 
 /// Variables that a pass sets, or removes where there is no value.
@@ -41,43 +55,90 @@ const ORDINARY_PROGRAMS: &[&str] = &["mkfifo"];
 const BARE: &str = "bare";
 
 /// All passes after the first, which is the whole suite in the environment as it is.
-pub const PASSES: &[Pass] = &[BARE_PASS, FILL_PASS, KERNEL_6_8_PASS, KERNEL_6_12_PASS, KERNEL_6_17_PASS];
+pub const PASSES: &[Pass] = &[
+    BARE_PASS,
+    FILL_PASS,
+    KERNEL_6_8_PASS,
+    KERNEL_6_12_PASS,
+    KERNEL_6_17_PASS,
+    BENCHES_PASS,
+    RELEASE_PASS,
+    MINIMUM_RUST_PASS,
+    FUZZ_PASS,
+];
+
+const BENCHES_PASS: Pass = Pass {
+    name: "benches",
+    about: "every benchmark once, without measuring",
+    does: Does::Else(builds::benches),
+};
+
+const RELEASE_PASS: Pass = Pass {
+    name: "release",
+    about: "what computes, as it is delivered: optimised across crates, overflow unchecked",
+    does: Does::Else(builds::release),
+};
+
+const MINIMUM_RUST_PASS: Pass = Pass {
+    name: "minimum-rust",
+    about: "the oldest compiler that Cargo.toml promises",
+    does: Does::Else(builds::minimum_rust),
+};
+
+/// Seconds for each fuzz target.
+const FUZZ_SECONDS: u32 = 30;
+
+const FUZZ_PASS: Pass = Pass {
+    name: "fuzz",
+    about: "the fuzz targets from their seeds, for a short time",
+    does: Does::Else(|skips| crate::fuzz::pass(FUZZ_SECONDS, skips)),
+};
 
 const BARE_PASS: Pass = Pass {
     name: BARE,
     about: "nothing but the repository: no extra inputs, no LLVM",
-    environment: &[
-        ("ZRT_MODELS", Value::Absent),
-        ("ZRT_UAPI", Value::Absent),
-        ("ZRT_REQUIRE_LLVM", Value::Absent),
-        ("PATH", Value::OrdinaryPrograms),
-    ],
-    targets: &[
-        ("differential/programs", &[]),
-        ("engine/gguf", &[]),
-        ("engine/tokenizer", &[]),
-        ("isa/llvm", &[]),
-        ("loader/code_objects", &[]),
-        ("tests/fresh_kernel", &[]),
-        // Both of the repository's models ran in the first pass, with the same inputs.
-        ("tests/golden_unchecked", &["--skip", "tales_qwen3_q4_0", "--skip", "tales_llama_q4_k_m"]),
-        ("tests/judge", &[]),
-        ("tests/megakernel", &[]),
-        ("tests/soak_unchecked", &[]),
-        ("tests/stress_unchecked", &[]),
-        ("tools/check", &[]),
-        ("tools/launch", &[]),
-        ("tools/step", &[]),
-        ("tools/text", &[]),
-        ("tools/unfinished", &[]),
-    ],
+    does: Does::Again { environment: BARE_ENVIRONMENT, targets: BARE_TARGETS },
 };
+
+const BARE_ENVIRONMENT: &[(&str, Value)] = &[
+    ("ZRT_MODELS", Value::Absent),
+    ("ZRT_UAPI", Value::Absent),
+    ("ZRT_REQUIRE_LLVM", Value::Absent),
+    ("PATH", Value::OrdinaryPrograms),
+];
+
+const BARE_TARGETS: &[(&str, &[&str])] = &[
+    ("differential/programs", &[]),
+    ("engine/gguf", &[]),
+    ("engine/tokenizer", &[]),
+    ("isa/llvm", &[]),
+    ("loader/code_objects", &[]),
+    ("tests/fresh_kernel", &[]),
+    // Both of the repository's models ran in the first pass, with the same inputs.
+    ("tests/golden_unchecked", &["--skip", "tales_qwen3_q4_0", "--skip", "tales_llama_q4_k_m"]),
+    ("tests/judge", &[]),
+    ("tests/megakernel", &[]),
+    ("tests/soak_unchecked", &[]),
+    ("tests/stress_unchecked", &[]),
+    ("tools/check", &[]),
+    ("tools/launch", &[]),
+    ("tools/step", &[]),
+    ("tools/text", &[]),
+    ("tools/unfinished", &[]),
+    // The modules that assemble or compile.
+    (
+        "vgpu/zrt_vgpu",
+        &["tests::assembled", "tests::compiled", "tests::kernels", "tests::prefetch", "tests::wave64"],
+    ),
+];
 
 const FILL_PASS: Pass = Pass {
     name: "fill",
     about: "VRAM holds the number 1, not NaN, before anything is written to it",
-    environment: &[("ZRT_VIRTUAL_FILL", Value::Is("00000001"))],
-    targets: &[("device/zrt_device", &[]), ("tests/sessions", &[])],
+    does: Does::Again {
+        environment: &[("ZRT_VIRTUAL_FILL", Value::Is("00000001"))],
+        targets: &[("device/zrt_device", &[]), ("tests/sessions", &[])],
+    },
 };
 
 const KERNEL_6_8_PASS: Pass = kernel_pass("kernel-6.8", &[("ZRT_VIRTUAL_KERNEL", Value::Is("6.8"))]);
@@ -86,20 +147,18 @@ const KERNEL_6_17_PASS: Pass = kernel_pass("kernel-6.17", &[("ZRT_VIRTUAL_KERNEL
 
 /// The suites that meet the driver, by the rules of an older kernel than the default.
 const fn kernel_pass(name: &'static str, environment: &'static [(&'static str, Value)]) -> Pass {
-    Pass {
-        name,
-        about: "the virtual driver keeps an older kernel's rules",
-        environment,
-        targets: &[
-            ("vgpu/driver", &[]),
-            ("kmd/zrt_kmd", &[]),
-            ("device/zrt_device", &[]),
-            ("tests/sessions", &[]),
-        ],
-    }
+    let targets: &[(&str, &[&str])] =
+        &[("vgpu/driver", &[]), ("kmd/zrt_kmd", &[]), ("device/zrt_device", &[]), ("tests/sessions", &[])];
+    let about = "the virtual driver keeps an older kernel's rules";
+    Pass { name, about, does: Does::Again { environment, targets } }
 }
 
-/// Code that reads a variable of [`BARE`] for targets that use it: the file, and what names it in their sources.
+/// The file in which variables of [`BARE`] are read, for all that ask for what they promise.
+const READER: &str = "needs/src/lib.rs";
+/// How sources ask it.
+const ASKS: &str = "zrt_needs::";
+
+/// Code that asks for other targets: the file, and what names it in their sources.
 const HELPERS: &[(&str, &[&str])] = &[
     ("tests/src/lib.rs", &["find_model(", "golden("]),
     ("tests/src/assembly.rs", &["assembly::"]),
@@ -116,16 +175,17 @@ pub fn named(name: &str) -> Result<&'static Pass, Box<dyn Error>> {
     found.ok_or_else(|| format!("no pass is called {name}; there is: {}", names.join(", ")).into())
 }
 
-impl Pass {
-    /// The environment, with folders made where it needs them, below `scratch`.
-    pub fn surroundings(&self, scratch: &Path) -> Result<Environment, Box<dyn Error>> {
-        let value = |value: &Value| match value {
-            Value::Is(text) => Ok(Some(OsString::from(text))),
-            Value::Absent => Ok(None),
-            Value::OrdinaryPrograms => ordinary_programs(scratch).map(|folder| Some(folder.into())),
-        };
-        self.environment.iter().map(|(name, of)| Ok((*name, value(of)?))).collect()
-    }
+/// The environment of a pass, with folders made where it needs them, below `scratch`.
+pub fn surroundings(
+    environment: &[(&'static str, Value)],
+    scratch: &Path,
+) -> Result<Environment, Box<dyn Error>> {
+    let value = |value: &Value| match value {
+        Value::Is(text) => Ok(Some(OsString::from(text))),
+        Value::Absent => Ok(None),
+        Value::OrdinaryPrograms => ordinary_programs(scratch).map(|folder| Some(folder.into())),
+    };
+    environment.iter().map(|(name, of)| Ok((*name, value(of)?))).collect()
 }
 
 /// A folder of links to [`ORDINARY_PROGRAMS`].
@@ -144,46 +204,36 @@ fn ordinary_programs(scratch: &Path) -> Result<PathBuf, Box<dyn Error>> {
     Ok(folder)
 }
 
-/// What is wrong with the tables, a line each: targets that read what the bare pass takes away and are not in it, and
-/// entries that do not.
+/// What is wrong with the tables, a line each: targets that ask for what the bare pass takes away and are not in it,
+/// entries that do not, and code that looks into the environment by itself.
 pub fn check(root: &Path) -> Result<Vec<String>, Box<dyn Error>> {
-    let Some(bare) = PASSES.iter().find(|pass| pass.name == BARE) else {
-        return Ok(vec![format!("passes: none is called {BARE}")]);
-    };
     let variables: Vec<&str> =
-        bare.environment.iter().map(|(name, _)| *name).filter(|name| name.starts_with("ZRT_")).collect();
-    let listed: BTreeSet<String> = bare.targets.iter().map(|(name, _)| (*name).to_owned()).collect();
-    let (mut reading, mut findings) = (BTreeSet::new(), Vec::new());
+        BARE_ENVIRONMENT.iter().map(|(name, _)| *name).filter(|name| name.starts_with("ZRT_")).collect();
+    let listed: BTreeSet<String> = BARE_TARGETS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let (mut asking, mut findings) = (BTreeSet::new(), Vec::new());
     let mut files = Vec::new();
     collect(root, root, &mut files)?;
-    for (path, text) in &files {
+    for (path, text) in files.iter().filter(|(path, _)| path != READER) {
         let code: String = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
-        let reads_itself = variables.iter().any(|name| code.contains(&format!("\"{name}\"")));
+        if variables.iter().any(|name| code.contains(&format!("\"{name}\""))) {
+            findings.push(format!("passes: {path} reads one of {variables:?}, which {READER} does for all"));
+        }
+        let asks_itself = code.contains(ASKS);
         let is_helper = HELPERS.iter().any(|(file, _)| file == path);
         let uses_helper = HELPERS.iter().any(|(file, names)| {
             shares_crate(path, file) && file != path && names.iter().any(|name| code.contains(name))
         });
-        match target_of(path) {
-            _ if is_helper && !reads_itself => {
-                findings.push(format!("passes: {path} reads no such variable"))
-            }
-            _ if is_helper => {}
-            Some(target) if reads_itself || uses_helper => {
-                reading.insert(target);
-            }
-            None if reads_itself => {
-                findings.push(format!(
-                    "passes: {path} reads one of {variables:?} and is neither helper nor test"
-                ));
-            }
-            _ => {}
+        if is_helper && !asks_itself {
+            findings.push(format!("passes: {path} asks for nothing"));
+        } else if !is_helper && (asks_itself || uses_helper) {
+            asking.insert(target_of(path));
         }
     }
-    for target in reading.difference(&listed) {
-        findings.push(format!("passes: {target} reads one of {variables:?} and is not in the pass {BARE}"));
+    for target in asking.difference(&listed) {
+        findings.push(format!("passes: {target} asks for what the pass {BARE} takes away and is not in it"));
     }
-    for target in listed.difference(&reading) {
-        findings.push(format!("passes: {target} is in the pass {BARE} and reads none of {variables:?}"));
+    for target in listed.difference(&asking) {
+        findings.push(format!("passes: {target} is in the pass {BARE} and asks for nothing"));
     }
     Ok(findings)
 }
@@ -193,11 +243,15 @@ fn shares_crate(one: &str, other: &str) -> bool {
     one.split('/').next() == other.split('/').next()
 }
 
-/// The test target that a file belongs to, as `folder/target`.
-fn target_of(path: &str) -> Option<String> {
-    let (folder, rest) = path.split_once("/tests/")?;
-    let first = rest.split('/').next()?;
-    Some(format!("{folder}/{}", first.strip_suffix(".rs").unwrap_or(first)))
+/// The test target that a file belongs to, as `folder/target`: a file or folder of `tests/`, or the unit tests of the
+/// library.
+fn target_of(path: &str) -> String {
+    let folder = path.split('/').next().unwrap_or(path);
+    let target = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix("/tests/"));
+    match target.and_then(|rest| rest.split('/').next()) {
+        Some(first) => format!("{folder}/{}", first.strip_suffix(".rs").unwrap_or(first)),
+        None => format!("{folder}/zrt_{folder}"),
+    }
 }
 
 /// Rust sources below `folder`, by their path from `root`.
@@ -226,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_names_the_targets_that_read_the_variables() {
+    fn the_table_names_the_targets_that_ask() {
         assert_eq!(check(&repository()).unwrap(), Vec::<String>::new());
     }
 
@@ -234,13 +288,18 @@ mod tests {
     fn made_up_tree(name: &str) -> PathBuf {
         let root = std::env::temp_dir().join(format!("zrt-passes-{name}-{}", std::process::id()));
         std::fs::remove_dir_all(&root).ok();
-        for (target, _) in PASSES[0].targets {
+        for (target, _) in BARE_TARGETS {
             let (folder, target) = target.split_once('/').unwrap();
-            put(&root, &format!("{folder}/tests/{target}.rs"), "let v = env(\"ZRT_MODELS\");");
+            let path = match target.strip_prefix("zrt_") {
+                Some(library) => format!("{library}/src/part/tests/one.rs"),
+                None => format!("{folder}/tests/{target}.rs"),
+            };
+            put(&root, &path, "let folder = zrt_needs::models();");
         }
         for (helper, _) in HELPERS {
-            put(&root, helper, "var_os(\"ZRT_REQUIRE_LLVM\")");
+            put(&root, helper, "zrt_needs::programs(&[])");
         }
+        put(&root, READER, "const MODELS: &str = \"ZRT_MODELS\";");
         root
     }
 
@@ -251,35 +310,52 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_reads_a_variable_or_uses_a_helper_must_be_listed() {
+    fn a_target_that_asks_or_uses_a_helper_must_be_listed() {
         let root = made_up_tree("unlisted");
         assert_eq!(check(&root).unwrap(), Vec::<String>::new());
-        put(&root, "kmd/tests/reads.rs", "var_os(\"ZRT_UAPI\")");
+        put(&root, "kmd/tests/asks.rs", "zrt_needs::models()");
         put(&root, "tests/tests/uses.rs", "let model = find_model(name);");
         put(&root, "tests/tests/part/of_many.rs", "use zrt_tests::assembly::assemble;");
-        put(&root, "engine/tests/mentions.rs", "//! Without \"ZRT_MODELS\" nothing runs.\nlist.find(name)");
-        put(&root, "device/src/reads.rs", "var_os(\"ZRT_MODELS\")");
+        put(
+            &root,
+            "engine/tests/mentions.rs",
+            "//! Without zrt_needs::models() nothing runs.\nlist.find(name)",
+        );
+        put(&root, "device/src/tests.rs", "zrt_needs::models()");
         let findings = check(&root).unwrap().join("\n");
-        for unlisted in ["kmd/reads", "tests/uses", "tests/part", "device/src/reads.rs"] {
-            assert!(findings.contains(&format!("{unlisted} reads one of")), "{unlisted}\n{findings}");
+        for unlisted in ["kmd/asks", "tests/uses", "tests/part", "device/zrt_device"] {
+            assert!(findings.contains(&format!("{unlisted} asks for what")), "{unlisted}\n{findings}");
         }
         assert_eq!(findings.lines().count(), 4, "{findings}");
     }
 
     #[test]
-    fn an_entry_that_reads_nothing_is_told() {
+    fn code_that_reads_a_variable_itself_is_told() {
+        let root = made_up_tree("reading");
+        put(&root, "kmd/tests/reads.rs", "var_os(\"ZRT_UAPI\")");
+        put(&root, "device/src/reads.rs", "var_os(\"ZRT_MODELS\")");
+        put(&root, "device/src/mentions.rs", "// \"ZRT_MODELS\"");
+        let findings = check(&root).unwrap().join("\n");
+        for reading in ["kmd/tests/reads.rs", "device/src/reads.rs"] {
+            assert!(findings.contains(&format!("{reading} reads one of")), "{reading}\n{findings}");
+        }
+        assert_eq!(findings.lines().count(), 2, "{findings}");
+    }
+
+    #[test]
+    fn an_entry_that_asks_for_nothing_is_told() {
         let root = made_up_tree("stale");
-        put(&root, "engine/tests/gguf.rs", "// \"ZRT_MODELS\"");
+        put(&root, "engine/tests/gguf.rs", "// zrt_needs::models()");
         put(&root, "tests/src/assembly.rs", "nothing");
         let findings = check(&root).unwrap().join("\n");
-        assert!(findings.contains("engine/gguf is in the pass bare and reads none"), "{findings}");
-        assert!(findings.contains("tests/src/assembly.rs reads no such variable"), "{findings}");
+        assert!(findings.contains("engine/gguf is in the pass bare and asks for nothing"), "{findings}");
+        assert!(findings.contains("tests/src/assembly.rs asks for nothing"), "{findings}");
     }
 
     #[test]
     fn the_bare_path_has_ordinary_programs_and_no_compiler() {
         let scratch = std::env::temp_dir().join(format!("zrt-bare-{}", std::process::id()));
-        let environment = named(BARE).unwrap().surroundings(&scratch).unwrap();
+        let environment = surroundings(BARE_ENVIRONMENT, &scratch).unwrap();
         let (_, path) = environment.iter().find(|(name, _)| *name == "PATH").unwrap();
         let folder = PathBuf::from(path.clone().unwrap());
         let names: Vec<_> =

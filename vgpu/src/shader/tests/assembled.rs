@@ -1,11 +1,11 @@
 //! Kernels assembled during the test from source text, where LLVM 19 is installed.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
 
-/// The words of a source; `None`, with a note, where the assembler is not installed.
+/// The words of a source; `None`, and the case is recorded, where the assembler is not installed.
 pub(super) fn assemble(source: &str) -> Option<Vec<u32>> {
     assemble_for(source, "-mattr=")
 }
@@ -13,8 +13,7 @@ pub(super) fn assemble(source: &str) -> Option<Vec<u32>> {
 /// As [`assemble`], with the target's features.
 pub(super) fn assemble_for(source: &str, features: &str) -> Option<Vec<u32>> {
     static SERIAL: AtomicU32 = AtomicU32::new(0);
-    if Command::new("llvm-mc-19").arg("--version").stdout(Stdio::null()).status().is_err() {
-        eprintln!("skipped: llvm-mc-19 is not installed");
+    if !zrt_needs::programs(&["llvm-mc-19", "llvm-objcopy-19"]) {
         return None;
     }
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! A kernel compiled during the test by a compiler that knows nothing of this device, where clang 22 and LLVM 19 are
 //! installed.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
@@ -68,9 +68,7 @@ __kernel void mix(__global const int *x, __global int *kept, __global unsigned *
 
 /// Code and kernel descriptor (instruction set reference §10) of an OpenCL source with one kernel.
 fn compile(source: &str, wave_size: &str) -> Option<(Vec<u32>, Vec<u32>)> {
-    let present = |tool: &str| Command::new(tool).arg("--version").stdout(Stdio::null()).status().is_ok();
-    if !present("clang-22") || !present("llvm-objcopy-19") {
-        eprintln!("skipped: clang-22 or llvm-objcopy-19 is not installed");
+    if !zrt_needs::programs(&["clang-22", "llvm-objcopy-19"]) {
         return None;
     }
     static SERIAL: AtomicU32 = AtomicU32::new(0);

@@ -1,0 +1,229 @@
+//! What test cases need beyond the repository, and the record of those that did not run for want of it.
+//!
+//! Contract: a case asks here for further models ([`models`]) or programs ([`programs`]). What is absent is recorded
+//! once for each case: a line `case<TAB>reason` is appended to the file that [`SKIPS`] names, and a line goes past the
+//! test harness's capture to standard error. What is absent although the environment promises it panics: a skipped case
+//! is then a failed one. For tests alone: no crate depends on it but as a dev-dependency, or is itself for tests.
+//! Cost: a program is started once in a process, to ask for its version.
+#![forbid(unsafe_code)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+/// Environment variable: the folder of models that are not in the repository. Where it is set, each of them must be there.
+pub const MODELS: &str = "ZRT_MODELS";
+/// Environment variable: where it is set, LLVM's and clang's programs must be there.
+pub const REQUIRE_LLVM: &str = "ZRT_REQUIRE_LLVM";
+/// Environment variable: the file to which skipped cases are appended. Not set: standard error alone.
+pub const SKIPS: &str = "ZRT_SKIPS";
+
+/// The folder of further models; `None` where there is none, and the case is recorded.
+///
+/// # Panics
+/// Where [`MODELS`] names something that is not a folder.
+#[must_use]
+pub fn models() -> Option<PathBuf> {
+    Given::from_environment().models(&case())
+}
+
+/// The file `name` in the folder of further models; `None` where there is no such folder, and the case is recorded.
+///
+/// # Panics
+/// Where [`MODELS`] is set and the file is missing.
+#[must_use]
+pub fn model(name: &str) -> Option<PathBuf> {
+    Given::from_environment().model(&case(), name)
+}
+
+/// Whether all of these programs can be started; where not, the case is recorded.
+///
+/// # Panics
+/// Where [`REQUIRE_LLVM`] is set and one of them cannot be started.
+#[must_use]
+pub fn programs(names: &[&str]) -> bool {
+    Given::from_environment().programs(&case(), names, &starts)
+}
+
+/// The environment, as far as it promises something.
+struct Given {
+    models: Option<PathBuf>,
+    requires_llvm: bool,
+    record: Option<PathBuf>,
+    /// Whether standard error is told as well.
+    tells: bool,
+}
+
+impl Given {
+    fn from_environment() -> Given {
+        let path = |name: &str| std::env::var_os(name).filter(|value| *value != OsString::new());
+        Given {
+            models: path(MODELS).map(PathBuf::from),
+            requires_llvm: path(REQUIRE_LLVM).is_some(),
+            record: path(SKIPS).map(PathBuf::from),
+            tells: true,
+        }
+    }
+
+    fn models(&self, case: &str) -> Option<PathBuf> {
+        let Some(folder) = &self.models else {
+            self.skip(case, &format!("{MODELS} names no folder of further models"));
+            return None;
+        };
+        assert!(folder.is_dir(), "{MODELS} names {}, which is no folder", folder.display());
+        Some(folder.clone())
+    }
+
+    fn model(&self, case: &str, name: &str) -> Option<PathBuf> {
+        let Some(folder) = &self.models else {
+            self.skip(case, &format!("{name} is not in the repository, and {MODELS} is not set"));
+            return None;
+        };
+        let path = folder.join(name);
+        assert!(path.exists(), "{MODELS} is set, but {} is missing", path.display());
+        Some(path)
+    }
+
+    fn programs(&self, case: &str, names: &[&str], starts: &dyn Fn(&str) -> bool) -> bool {
+        let missing: Vec<&str> = names.iter().copied().filter(|name| !starts(name)).collect();
+        if missing.is_empty() {
+            return true;
+        }
+        let reason = format!("not installed: {}", missing.join(", "));
+        assert!(!self.requires_llvm, "{reason}, and {REQUIRE_LLVM} asks for it");
+        self.skip(case, &reason);
+        false
+    }
+
+    /// Records a case, the first time.
+    fn skip(&self, case: &str, reason: &str) {
+        static TOLD: Mutex<BTreeSet<(Option<PathBuf>, String)>> = Mutex::new(BTreeSet::new());
+        let line = format!("{case}\t{reason}\n");
+        let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+        if !told.insert((self.record.clone(), line.clone())) {
+            return;
+        }
+        if self.tells {
+            // The harness captures what `eprint!` writes, and shows it for failed cases only.
+            writeln!(std::io::stderr(), "skipped: {case}: {reason}").ok();
+        }
+        if let Some(path) = &self.record {
+            append(path, &line).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        }
+    }
+}
+
+/// One write for a line, so that lines of several processes do not mix.
+fn append(path: &Path, line: &str) -> std::io::Result<()> {
+    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
+    file.write_all(line.as_bytes())
+}
+
+/// The running case: the harness gives each one a thread of its own, which has its name.
+fn case() -> String {
+    std::thread::current().name().unwrap_or("a thread without a name").to_owned()
+}
+
+/// Whether a program tells its version.
+fn starts(name: &str) -> bool {
+    static KNOWN: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(answer) = known.get(name) {
+        return *answer;
+    }
+    let mut version = Command::new(name);
+    version.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let answer = version.status().is_ok_and(|status| status.success());
+    known.insert(name.to_owned(), answer);
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder of this test's own.
+    fn folder(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("zrt-needs-{name}-{}", std::process::id()));
+        std::fs::remove_dir_all(&path).ok();
+        std::fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    fn nothing(record: &Path) -> Given {
+        Given { models: None, requires_llvm: false, record: Some(record.to_owned()), tells: false }
+    }
+
+    #[test]
+    fn what_is_absent_is_recorded_once_for_each_case() {
+        let record = folder("record").join("skips");
+        let given = nothing(&record);
+        for case in ["one", "one", "other"] {
+            assert_eq!(given.model(case, "a.gguf"), None);
+        }
+        assert_eq!(given.models("one"), None);
+        assert!(!given.programs("one", &["here", "gone", "lost"], &|name| name == "here"));
+        let expected = "one\ta.gguf is not in the repository, and ZRT_MODELS is not set\n\
+                        other\ta.gguf is not in the repository, and ZRT_MODELS is not set\n\
+                        one\tZRT_MODELS names no folder of further models\n\
+                        one\tnot installed: gone, lost\n";
+        assert_eq!(std::fs::read_to_string(record).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_there_is_given_and_not_recorded() {
+        let folder = folder("given");
+        std::fs::write(folder.join("a.gguf"), "").unwrap();
+        let record = folder.join("skips");
+        let given = Given {
+            models: Some(folder.clone()),
+            requires_llvm: true,
+            record: Some(record.clone()),
+            tells: false,
+        };
+        assert_eq!(given.models("case"), Some(folder.clone()));
+        assert_eq!(given.model("case", "a.gguf"), Some(folder.join("a.gguf")));
+        assert!(given.programs("case", &["here"], &|_| true));
+        assert!(!record.exists());
+    }
+
+    #[test]
+    #[should_panic(expected = "is set, but")]
+    fn a_model_that_was_promised_and_is_missing_fails_the_case() {
+        let given =
+            Given { models: Some(folder("missing")), requires_llvm: false, record: None, tells: false };
+        let _ = given.model("case", "b.gguf");
+    }
+
+    #[test]
+    #[should_panic(expected = "which is no folder")]
+    fn a_folder_that_was_promised_and_is_missing_fails_the_case() {
+        let given = Given {
+            models: Some(folder("gone").join("no")),
+            requires_llvm: false,
+            record: None,
+            tells: false,
+        };
+        let _ = given.models("case");
+    }
+
+    #[test]
+    #[should_panic(expected = "not installed: gone, and ZRT_REQUIRE_LLVM asks for it")]
+    fn a_program_that_was_promised_and_is_missing_fails_the_case() {
+        let given = Given { models: None, requires_llvm: true, record: None, tells: false };
+        let _ = given.programs("case", &["gone"], &|_| false);
+    }
+
+    #[test]
+    fn a_program_tells_its_version_or_is_absent() {
+        assert!(starts("true") && !starts("false") && !starts("zrt-no-such-program"));
+    }
+
+    #[test]
+    fn a_case_is_known_by_its_name() {
+        assert!(case().ends_with("a_case_is_known_by_its_name"), "{}", case());
+    }
+}

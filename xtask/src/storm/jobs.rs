@@ -1,0 +1,368 @@
+//! The jobs of a storm: how each is run from a seed, and what it says.
+//!
+//! Contract: a job is a program with a seed, a deadline and a file for its output. It passes, fails, or is skipped where
+//! it says that it needs what is not there. A planted fault passes where the conformance run sees it.
+
+use crate::fuzz::{self, Fuzzers, Target};
+use crate::process::{self, Ended};
+use crate::test::skips::{self, Skips};
+use crate::test::{TestBinary, build};
+use std::error::Error;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use zrt_device::PlantedFault;
+
+/// Longest that a job without a length of its own may take.
+pub const JOB_LIMIT: Duration = Duration::from_secs(20 * 60);
+/// Seconds of a fuzz target.
+const FUZZ_SECONDS: u64 = 60;
+/// Requests of a stress run: `ZRT_STRESS_REQUESTS`.
+const STRESS_REQUESTS: u64 = 500;
+/// Programs of a differential run.
+const PROGRAMS: u64 = 200;
+/// The case that a stress run is, and the binary that has it.
+const STRESS_CASE: &str = "a_random_workload_gives_everyone_the_tokens_of_the_oracle";
+const STRESS_BINARY: &str = "tests/stress_unchecked";
+/// The binary of sessions with planted faults.
+const FAULTS_BINARY: &str = "tests/faults";
+/// Exit status of `zrt-differential` where the comparison could not be made.
+const NOT_COMPARED: i32 = 2;
+
+/// One kind of job.
+pub enum Job {
+    /// A fuzz target.
+    Fuzz(&'static Target),
+    /// Sessions under a random load, every token compared with the oracle's.
+    Stress,
+    /// Random C programs, device against host, in waves of 32 or 64 lanes.
+    Differential,
+    /// Sessions with planted faults, each of which must be seen. Has no seed: real time passes in it.
+    Faults,
+    /// The packet conformance run, waves interleaved as the seed says.
+    Conformance,
+    /// The same on a device of which a part does not work.
+    Plant(PlantedFault),
+}
+
+/// How a job ended.
+pub struct Report {
+    /// Inputs, requests, programs or cases.
+    pub cases: u64,
+    /// Whether it passed.
+    pub verdict: Verdict,
+    /// The command that repeats it.
+    pub again: String,
+}
+
+/// Whether a job passed, or why not.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Passed,
+    Failed(String),
+    Skipped(String),
+}
+
+impl Verdict {
+    /// One word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Verdict::Passed => "passed",
+            Verdict::Failed(_) => "failed",
+            Verdict::Skipped(_) => "skipped",
+        }
+    }
+
+    /// Why it did not pass.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Verdict::Passed => None,
+            Verdict::Failed(reason) | Verdict::Skipped(reason) => Some(reason),
+        }
+    }
+}
+
+/// What the jobs start.
+pub struct Programs {
+    fuzzers: Option<Fuzzers>,
+    tests: Vec<TestBinary>,
+    differential: PathBuf,
+    xtask: PathBuf,
+}
+
+impl Programs {
+    /// Compiles all of them.
+    pub fn build(skips: &mut Skips) -> Result<Programs, Box<dyn Error>> {
+        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+        let status =
+            Command::new(cargo).args(["build", "--locked", "--quiet", "-p", "zrt-differential"]).status()?;
+        if !status.success() {
+            return Err(format!("zrt-differential does not compile ({status})").into());
+        }
+        let xtask = std::env::current_exe()?;
+        let differential = xtask.with_file_name("zrt-differential");
+        Ok(Programs {
+            fuzzers: fuzz::build(skips)?,
+            tests: build(&["--package", "zrt-tests"])?,
+            differential,
+            xtask,
+        })
+    }
+
+    /// Programs that do not exist, for tests of what happens then.
+    #[cfg(test)]
+    pub fn nowhere() -> Programs {
+        let nowhere = || PathBuf::from("/no/such/program");
+        Programs { fuzzers: None, tests: Vec::new(), differential: nowhere(), xtask: nowhere() }
+    }
+
+    fn test(&self, name: &str) -> Result<&TestBinary, String> {
+        self.tests.iter().find(|test| test.is(name)).ok_or_else(|| format!("there is no test target {name}"))
+    }
+}
+
+/// What a job's program left behind.
+struct Left {
+    ended: Ended,
+    said: String,
+    skips: String,
+}
+
+impl Job {
+    /// One of each kind, in turn.
+    pub fn all() -> Vec<Job> {
+        let fuzzers = fuzz::TARGETS.iter().map(Job::Fuzz);
+        let plants = PlantedFault::ALL.into_iter().map(Job::Plant);
+        let single = [Job::Stress, Job::Differential, Job::Faults, Job::Conformance];
+        // Long and short ones side by side.
+        single.into_iter().chain(fuzzers).chain(plants).collect()
+    }
+
+    /// Its name in the ledger.
+    pub fn name(&self) -> String {
+        match self {
+            Job::Fuzz(target) => format!("fuzz/{}", target.name),
+            Job::Stress => "stress".into(),
+            Job::Differential => "differential".into(),
+            Job::Faults => "faults".into(),
+            Job::Conformance => "conformance".into(),
+            Job::Plant(fault) => format!("plant/{}", fault.name()),
+        }
+    }
+
+    /// Runs it from a seed. `left` is the time of the storm that is left, `log` the file for its output.
+    pub fn run(
+        &self,
+        programs: &Programs,
+        seed: u32,
+        left: Duration,
+        log: &Path,
+    ) -> Result<Report, Box<dyn Error>> {
+        let again = self.again(seed);
+        let (cases, verdict) = match self.attempt(programs, seed, left, log) {
+            Ok(outcome) => outcome,
+            Err(error) => (0, Verdict::Failed(error.to_string())),
+        };
+        Ok(Report { cases, verdict, again })
+    }
+
+    /// The command that repeats it, from the repository's root.
+    fn again(&self, seed: u32) -> String {
+        match self {
+            Job::Fuzz(target) => {
+                format!("cargo xtask fuzz --target {} --seconds {FUZZ_SECONDS} --seed {seed}", target.name)
+            }
+            Job::Stress => format!(
+                "ZRT_STRESS_SEED={seed} ZRT_STRESS_REQUESTS={STRESS_REQUESTS} \
+                 cargo test -p zrt-tests --test stress_unchecked -- --exact {STRESS_CASE}"
+            ),
+            Job::Differential => {
+                format!("cargo run -p zrt-differential -- {}", differential_arguments(seed).join(" "))
+            }
+            Job::Faults => "cargo test -p zrt-tests --test faults".into(),
+            Job::Conformance | Job::Plant(_) => format!("cargo xtask {}", self.pm4_arguments(seed).join(" ")),
+        }
+    }
+
+    fn pm4_arguments(&self, seed: u32) -> Vec<String> {
+        let mut arguments: Vec<String> =
+            ["pm4-test", "--device", "virtual", "--seed"].map(str::to_owned).into();
+        arguments.push(seed.to_string());
+        if let Job::Plant(fault) = self {
+            arguments.extend(["--plant".into(), fault.name().into()]);
+        }
+        arguments
+    }
+
+    fn attempt(
+        &self,
+        programs: &Programs,
+        seed: u32,
+        left: Duration,
+        log: &Path,
+    ) -> Result<(u64, Verdict), Box<dyn Error>> {
+        match self {
+            Job::Fuzz(target) => {
+                let Some(fuzzers) = &programs.fuzzers else {
+                    return Ok((0, Verdict::Skipped("the targets cannot be built here".into())));
+                };
+                let seconds = left.as_secs().clamp(1, FUZZ_SECONDS) as u32;
+                let outcome = fuzzers.run(&fuzz::Run { target, seconds, seed })?;
+                if let Some(failure) = &outcome.failure {
+                    std::fs::write(log, failure)?;
+                }
+                Ok((outcome.inputs, outcome.failure.map_or(Verdict::Passed, Verdict::Failed)))
+            }
+            Job::Stress => {
+                let mut command = programs.test(STRESS_BINARY)?.command();
+                command.args(["--exact", STRESS_CASE]).env("ZRT_STRESS_SEED", seed.to_string());
+                command.env("ZRT_STRESS_REQUESTS", STRESS_REQUESTS.to_string());
+                let left = start(&mut command, log)?;
+                Ok(judge_cases(&left, STRESS_REQUESTS))
+            }
+            Job::Differential => {
+                let left =
+                    start(Command::new(&programs.differential).args(differential_arguments(seed)), log)?;
+                Ok(judge_differential(&left))
+            }
+            Job::Faults => {
+                let left = start(&mut programs.test(FAULTS_BINARY)?.command(), log)?;
+                Ok(judge_cases(&left, number_before(&left.said, " passed;")))
+            }
+            Job::Conformance | Job::Plant(_) => {
+                let left = start(Command::new(&programs.xtask).args(self.pm4_arguments(seed)), log)?;
+                Ok(judge_conformance(&left, self.must_fail()))
+            }
+        }
+    }
+
+    /// Whether the run succeeds by failing. A root port without atomics fails nothing: it is noted.
+    fn must_fail(&self) -> bool {
+        matches!(self, Job::Plant(fault) if *fault != PlantedFault::NoPcieAtomics)
+    }
+}
+
+/// Arguments of `zrt-differential`; an odd seed takes waves of 64 lanes.
+fn differential_arguments(seed: u32) -> Vec<String> {
+    let wave = if seed % 2 == 1 { "64" } else { "32" };
+    let pairs = [("--programs", PROGRAMS.to_string()), ("--seed", seed.to_string()), ("--wave", wave.into())];
+    pairs.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect()
+}
+
+/// Runs a program to its end.
+fn start(command: &mut Command, log_path: &Path) -> Result<Left, Box<dyn Error>> {
+    let skips_path = log_path.with_extension("skips");
+    File::create(&skips_path)?;
+    let log = File::create(log_path)?;
+    command.env(skips::VARIABLE, std::path::absolute(&skips_path)?);
+    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+    let ended = process::wait(command, JOB_LIMIT)?;
+    let skips = std::fs::read_to_string(&skips_path)?;
+    std::fs::remove_file(&skips_path)?;
+    Ok(Left { ended, said: String::from_utf8_lossy(&std::fs::read(log_path)?).into_owned(), skips })
+}
+
+/// A binary of cases, of which `cases` ran where none was skipped.
+fn judge_cases(left: &Left, cases: u64) -> (u64, Verdict) {
+    if let Some(reason) = left.ended.failure() {
+        return (cases, Verdict::Failed(reason));
+    }
+    match left.skips.lines().next() {
+        Some(line) => (0, Verdict::Skipped(line.replace('\t', ": "))),
+        None => (cases, Verdict::Passed),
+    }
+}
+
+fn judge_differential(left: &Left) -> (u64, Verdict) {
+    match left.ended {
+        // The compiler is not there: nothing was compared, and nothing differs.
+        Ended::Itself(status)
+            if status.code() == Some(NOT_COMPARED) && left.said.contains("could not be started") =>
+        {
+            (0, Verdict::Skipped(left.said.trim().to_owned()))
+        }
+        ended => (PROGRAMS, ended.failure().map_or(Verdict::Passed, Verdict::Failed)),
+    }
+}
+
+/// A conformance run, which has to fail in words where a fault is planted.
+fn judge_conformance(left: &Left, must_fail: bool) -> (u64, Verdict) {
+    let (failure, sees) = (left.ended.failure(), left.said.contains(" cases failed and "));
+    let cases = number_before(&left.said, " cases ");
+    let by_itself = matches!(left.ended, Ended::Itself(status) if status.code() == Some(1));
+    let verdict = match failure {
+        None if must_fail => Verdict::Failed("the planted fault was not seen".into()),
+        None => Verdict::Passed,
+        Some(_) if must_fail && sees && by_itself => Verdict::Passed,
+        Some(reason) => Verdict::Failed(reason),
+    };
+    (cases, verdict)
+}
+
+/// The last number that stands directly before `mark`; 0 where there is none.
+fn number_before(text: &str, mark: &str) -> u64 {
+    let numbers = text.match_indices(mark).filter_map(|(at, _)| {
+        let digits = text[..at].bytes().rev().take_while(u8::is_ascii_digit).count();
+        text[at - digits..at].parse().ok()
+    });
+    numbers.last().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left(script: &str) -> Left {
+        static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let log = std::env::temp_dir().join(format!("zrt-storm-{}-{number}.txt", std::process::id()));
+        start(Command::new("sh").args(["-c", script]), &log).unwrap()
+    }
+
+    fn failed(reason: &str) -> Verdict {
+        Verdict::Failed(reason.into())
+    }
+
+    #[test]
+    fn cases_pass_fail_or_are_skipped() {
+        assert_eq!(judge_cases(&left("true"), 5), (5, Verdict::Passed));
+        assert_eq!(judge_cases(&left("exit 101"), 5), (5, failed("exit status: 101")));
+        let skipped = left("printf 'case\\tno model\\n' >> \"$ZRT_SKIPS\"");
+        assert_eq!(judge_cases(&skipped, 5), (0, Verdict::Skipped("case: no model".into())));
+    }
+
+    #[test]
+    fn a_comparison_without_a_compiler_is_skipped() {
+        assert_eq!(judge_differential(&left("true")), (PROGRAMS, Verdict::Passed));
+        assert_eq!(judge_differential(&left("exit 1")).1, failed("exit status: 1"));
+        assert_eq!(judge_differential(&left("exit 2 # other")).1, failed("exit status: 2"));
+        let absent = judge_differential(&left("echo 'clang-22 could not be started'; exit 2"));
+        assert_eq!(absent, (0, Verdict::Skipped("clang-22 could not be started".into())));
+    }
+
+    #[test]
+    fn a_planted_fault_must_be_seen_in_words() {
+        let sees = "echo 'xtask: 1 of 33 cases failed and 4 were not run'; exit 1";
+        assert_eq!(judge_conformance(&left(sees), true), (33, Verdict::Passed));
+        assert_eq!(judge_conformance(&left(sees), false).1, failed("exit status: 1"));
+        let passes = "echo '33 of 33 cases passed, none failed'";
+        assert_eq!(judge_conformance(&left(passes), true).1, failed("the planted fault was not seen"));
+        assert_eq!(judge_conformance(&left(passes), false), (33, Verdict::Passed));
+        assert_eq!(judge_conformance(&left("echo panicked; exit 1"), true).1, failed("exit status: 1"));
+        let panics = "echo '1 of 33 cases failed and 4 were not run'; exit 101";
+        assert_eq!(judge_conformance(&left(panics), true).1, failed("exit status: 101"));
+    }
+
+    #[test]
+    fn each_job_has_a_name_of_its_own_and_can_be_repeated() {
+        let names: std::collections::BTreeSet<String> = Job::all().iter().map(Job::name).collect();
+        assert_eq!(names.len(), Job::all().len());
+        for job in Job::all() {
+            let again = job.again(77);
+            assert!(again.starts_with("cargo ") || again.starts_with("ZRT_"), "{again}");
+            assert!(again.contains("77") || matches!(job, Job::Faults), "{again}");
+        }
+        assert!(differential_arguments(4).ends_with(&["32".to_owned()]));
+    }
+}

@@ -1,0 +1,153 @@
+//! What a storm did: a line of JSON for each job, a table at the end.
+
+use super::jobs::{Job, Report, Verdict};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+/// One job that has ended.
+pub struct Entry {
+    job: String,
+    seed: u32,
+    seconds: f64,
+    report: Report,
+}
+
+/// All entries, and the file that has them too.
+pub struct Ledger {
+    file: File,
+    entries: Vec<Entry>,
+}
+
+impl Entry {
+    /// The entry of a job.
+    pub fn new(job: &Job, seed: u32, took: Duration, report: Report) -> Entry {
+        Entry { job: job.name(), seed, seconds: took.as_secs_f64(), report }
+    }
+
+    /// Whether the job failed.
+    pub fn has_failed(&self) -> bool {
+        matches!(self.report.verdict, Verdict::Failed(_))
+    }
+
+    /// The line of the file: `job`, `seed`, `seconds`, `cases`, `result`, `reason` (null where it passed), `again`.
+    fn to_json(&self) -> serde_json::Value {
+        json!({
+            "job": self.job,
+            "seed": self.seed,
+            "seconds": self.seconds,
+            "cases": self.report.cases,
+            "result": self.report.verdict.word(),
+            "reason": self.report.verdict.reason(),
+            "again": self.report.again,
+        })
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Entry { job, seed, seconds, report } = self;
+        let word = report.verdict.word();
+        write!(
+            formatter,
+            "   {job:<32} seed {seed:>10} {:>10} cases {seconds:>7.1} s  {word}",
+            report.cases
+        )?;
+        if let Some(reason) = report.verdict.reason() {
+            write!(formatter, ": {}", reason.lines().last().unwrap_or_default())?;
+        }
+        Ok(())
+    }
+}
+
+impl Ledger {
+    /// An empty one, whose file is made anew.
+    pub fn create(path: &Path) -> std::io::Result<Ledger> {
+        Ok(Ledger { file: File::create(path)?, entries: Vec::new() })
+    }
+
+    /// Adds an entry, to the file at once.
+    pub fn enter(&mut self, entry: Entry) -> std::io::Result<()> {
+        writeln!(self.file, "{}", entry.to_json())?;
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    /// Jobs that failed.
+    pub fn failures(&self) -> usize {
+        self.entries.iter().filter(|entry| entry.has_failed()).count()
+    }
+}
+
+/// The sums of one job.
+#[derive(Default)]
+struct Sums {
+    runs: u64,
+    cases: u64,
+    seconds: f64,
+    skipped: u64,
+    failed: u64,
+}
+
+impl fmt::Display for Ledger {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut jobs: BTreeMap<&str, Sums> = BTreeMap::new();
+        for entry in &self.entries {
+            let sums = jobs.entry(&entry.job).or_default();
+            sums.runs += 1;
+            sums.cases += entry.report.cases;
+            sums.seconds += entry.seconds;
+            sums.skipped += u64::from(matches!(entry.report.verdict, Verdict::Skipped(_)));
+            sums.failed += u64::from(entry.has_failed());
+        }
+        writeln!(formatter, "| job | runs | cases | seconds | skipped | failed |")?;
+        writeln!(formatter, "|---|---:|---:|---:|---:|---:|")?;
+        for (job, Sums { runs, cases, seconds, skipped, failed }) in &jobs {
+            writeln!(formatter, "| {job} | {runs} | {cases} | {seconds:.0} | {skipped} | {failed} |")?;
+        }
+        for entry in self.entries.iter().filter(|entry| entry.has_failed()) {
+            writeln!(
+                formatter,
+                "failed: {} from seed {}; again with:\n  {}",
+                entry.job, entry.seed, entry.report.again
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_and_the_table_say_what_ran() {
+        let path = std::env::temp_dir().join(format!("zrt-ledger-{}.jsonl", std::process::id()));
+        let mut ledger = Ledger::create(&path).unwrap();
+        let verdicts =
+            [Verdict::Passed, Verdict::Failed("first\nlast".into()), Verdict::Skipped("no model".into())];
+        for (seed, verdict) in (5..).zip(verdicts) {
+            let report = Report { cases: 10, verdict, again: format!("run {seed}") };
+            ledger.enter(Entry::new(&Job::Stress, seed, Duration::from_millis(1500), report)).unwrap();
+        }
+        assert_eq!(ledger.failures(), 1);
+        let text = ledger.to_string();
+        assert!(
+            text.contains("| stress | 3 | 30 | 4 | 1 | 1 |")
+                || text.contains("| stress | 3 | 30 | 5 | 1 | 1 |"),
+            "{text}"
+        );
+        assert!(text.ends_with("failed: stress from seed 6; again with:\n  run 6\n"), "{text}");
+        assert!(ledger.entries[1].to_string().ends_with("failed: last"));
+        let lines = std::fs::read_to_string(&path).unwrap();
+        let second: serde_json::Value = serde_json::from_str(lines.lines().nth(1).unwrap()).unwrap();
+        let expected = json!({"job": "stress", "seed": 6, "seconds": 1.5, "cases": 10, "result": "failed",
+            "reason": "first\nlast", "again": "run 6"});
+        assert_eq!(second, expected);
+        std::fs::remove_file(path).unwrap();
+    }
+}

@@ -1,0 +1,87 @@
+//! Passes that compile in another way than the suite.
+//!
+//! Contract: each builds `--locked` and enters what it cannot do for want of a toolchain.
+
+use super::binaries::{self, Surroundings, TestBinary, build};
+use super::scratch_folder;
+use super::skips::Skips;
+use std::error::Error;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Crates whose tests run as they are delivered: those that compute results.
+const RELEASE_CRATES: &[&str] = &["zrt-isa", "zrt-mem", "zrt-pm4", "zrt-engine", "zrt-vgpu"];
+/// Of their tests: arithmetic and formats, no more. The longer ones ran in the first pass.
+const RELEASE_TARGETS: &[&str] = &["--lib"];
+
+/// Tests in the release profile.
+pub fn release(skips: &mut Skips) -> Result<(), Box<dyn Error>> {
+    let packages = RELEASE_CRATES.iter().flat_map(|name| ["--package", name]);
+    let what: Vec<&str> =
+        ["--release"].into_iter().chain(packages).chain(RELEASE_TARGETS.iter().copied()).collect();
+    let tests = build(&what)?;
+    let all: Vec<(&TestBinary, &[&str])> = tests.iter().map(|test| (test, [].as_slice())).collect();
+    skips.pass("release", &binaries::run(&all, &surroundings("release"))?);
+    Ok(())
+}
+
+/// Benchmarks, compiled as tests are and run once.
+pub fn benches(skips: &mut Skips) -> Result<(), Box<dyn Error>> {
+    let built = build(&["--workspace", "--benches"])?;
+    let all: Vec<(&TestBinary, &[&str])> =
+        built.iter().filter(|one| one.is_bench).map(|one| (one, ["--test"].as_slice())).collect();
+    if all.is_empty() {
+        return Err("cargo named no benchmark: its messages have another form now".into());
+    }
+    skips.pass("benches", &binaries::run(&all, &surroundings("benches"))?);
+    Ok(())
+}
+
+fn surroundings(pass: &str) -> Surroundings<'static> {
+    Surroundings { environment: &[], output_folder: scratch_folder().join(pass) }
+}
+
+/// The toolchain of `rust-version` in Cargo.toml: its first release.
+fn oldest_toolchain() -> String {
+    let version = env!("CARGO_PKG_RUST_VERSION");
+    if version.split('.').count() == 2 { format!("{version}.0") } else { version.to_owned() }
+}
+
+/// All that is delivered is checked by the oldest compiler; what only tests use is not.
+pub fn minimum_rust(skips: &mut Skips) -> Result<(), Box<dyn Error>> {
+    let toolchain = oldest_toolchain();
+    let mut version = Command::new("rustup");
+    version.args(["run", &toolchain, "cargo", "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
+    if !version.status().is_ok_and(|status| status.success()) {
+        let reason = format!(
+            "rustup has no toolchain {toolchain}: `rustup toolchain install {toolchain} --profile minimal`"
+        );
+        skips.stage("minimum-rust", &reason);
+        return Ok(());
+    }
+    let mut check = Command::new("rustup");
+    check.args(["run", &toolchain, "cargo", "check", "--locked", "--workspace", "--quiet", "--target-dir"]);
+    check.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/minimum-rust"));
+    // Set by the cargo that started us, and of another version.
+    check.env_remove("RUSTC").env_remove("RUSTDOC").env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
+    let status = check.status()?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("Rust {toolchain} does not compile the workspace ({status})").into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_toolchain_is_the_first_of_its_version() {
+        let manifest =
+            std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml")).unwrap();
+        let named = manifest.lines().find_map(|line| line.strip_prefix("rust-version = ")).unwrap();
+        assert!(oldest_toolchain().starts_with(named.trim_matches('"')), "{named}");
+        assert_eq!(oldest_toolchain().split('.').count(), 3);
+    }
+}
