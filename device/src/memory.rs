@@ -19,7 +19,7 @@ pub struct Buffer {
     pub len: ByteLen,
     /// The heap that was asked for.
     pub heap: Heap,
-    /// The bytes, where the processor sees them. Copies of the view must not be used after the buffer is dropped.
+    /// The bytes, where the processor sees them. A clone keeps them mapped when the buffer is gone.
     pub view: Option<SharedView>,
     label: String,
     entry: EntryId,
@@ -67,7 +67,7 @@ impl Space {
             Heap::DeviceLocal | Heap::HostVisible | Heap::HostShared | Heap::Host => MemoryKind::Gtt,
         };
         let memory = zrt_kmd::Buffer::allocate(&self.vm, AllocationRequest { kind, len, executable })?;
-        let (va, view) = (memory.va(), memory.view());
+        let (va, view) = (memory.va(), memory.view().cloned());
         let entry = self.registry.add_buffer(va, len, label);
         let registry = self.registry.clone();
         Ok(Buffer { va, len, heap, view, label: label.into(), entry, registry, memory })
@@ -81,7 +81,7 @@ impl Space {
 
     /// Writes through the mapping. False where the buffer has none.
     pub(crate) fn write_mapped(&self, buffer: &Buffer, offset: usize, bytes: &[u8]) -> bool {
-        let Some(view) = buffer.view else { return false };
+        let Some(view) = &buffer.view else { return false };
         view.write_bytes(offset, bytes);
         self.flush_writes(buffer);
         true
@@ -90,7 +90,7 @@ impl Space {
     /// Makes all writes through mappings visible to the GPU: those of VRAM by a flush of the host data path.
     pub(crate) fn flush(&self) {
         match self.behind_bar.as_ref().and_then(|buffer| buffer.view()) {
-            Some(behind_bar) => self.vm.flush_hdp(&behind_bar),
+            Some(behind_bar) => self.vm.flush_hdp(behind_bar),
             None => zrt_mem::shared::fence_stores(),
         }
     }
@@ -104,7 +104,7 @@ impl Space {
 
     /// Reads through the mapping. False where the buffer has none.
     pub(crate) fn read_mapped(&self, buffer: &Buffer, offset: usize, bytes: &mut [u8]) -> bool {
-        let Some(view) = buffer.view else { return false };
+        let Some(view) = &buffer.view else { return false };
         if buffer.kind().is_behind_bar() {
             self.flush();
         }
@@ -127,13 +127,13 @@ impl Buffer {
 
     /// The host's view of a buffer in a heap that it sees. After writing through it, and before the device is to see what
     /// was written, call [`crate::Device::flush`].
-    pub fn view(&self) -> Result<SharedView, DeviceError> {
+    pub fn view(&self) -> Result<&SharedView, DeviceError> {
         self.mapped()
     }
 
     /// The view of a buffer that must have one.
-    pub(crate) fn mapped(&self) -> Result<SharedView, DeviceError> {
-        self.view.ok_or_else(|| DeviceError::NotMapped { label: self.label.clone() })
+    pub(crate) fn mapped(&self) -> Result<&SharedView, DeviceError> {
+        self.view.as_ref().ok_or_else(|| DeviceError::NotMapped { label: self.label.clone() })
     }
 
     pub(crate) fn entry(&self) -> EntryId {

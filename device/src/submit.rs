@@ -47,7 +47,7 @@ impl SubmissionQueue {
     /// Takes a new queue.
     pub(crate) fn new(space: &Space, queue: Queue) -> Result<SubmissionQueue, DeviceError> {
         let fence = space.allocate(Heap::Host, ByteLen(FENCE_BYTES), "fence", false)?;
-        let view = fence.mapped()?;
+        let view = fence.mapped()?.clone();
         view.store_u64_release(0, 0);
         let ring =
             CommandRing::new(queue.ring(), queue.write_pointer(), queue.read_pointer(), queue.doorbell())?;

@@ -115,6 +115,22 @@ fn heaps_lie_where_the_bar_allows() {
     assert!(hidden.view.is_none());
 }
 
+#[test]
+fn a_view_outlives_its_buffer_and_its_device() {
+    for heap in [Heap::HostVisible, Heap::HostShared, Heap::Host] {
+        let mut device = open(&small_ring());
+        let buffer = device.allocate(heap, ByteLen(8192), "kept").unwrap();
+        let view = buffer.view().unwrap().clone();
+        view.fill(0, 8192, 0x5a);
+        drop(buffer);
+        assert_eq!(view.load_u64(4096), 0x5a5a_5a5a_5a5a_5a5a, "the old bytes");
+        drop(device);
+        assert_eq!(view.load_u64(8184), 0x5a5a_5a5a_5a5a_5a5a);
+        view.store_u32(0, 7);
+        assert_eq!(view.load_u32(0), 7);
+    }
+}
+
 /// VRAM holds anything at first: a pattern on the virtual device. System memory of the kernel's is zero.
 #[test]
 fn vram_is_not_zero_before_it_is_written() {

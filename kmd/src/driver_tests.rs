@@ -373,3 +373,47 @@ fn a_process_that_the_driver_gave_up_is_told_why_and_what_to_do() {
         }
     }
 }
+
+#[test]
+fn a_flush_stores_in_the_remap_page() {
+    let (_system, vm) = open(ScriptedSyscalls::new());
+    let vm = vm.unwrap();
+    let buffer = Buffer::allocate(&vm, gtt(4096)).unwrap();
+    let bytes = buffer.view().unwrap();
+    bytes.store_u64(0, u64::MAX);
+    vm.flush_hdp(bytes);
+    // Remap page and buffer are the same bytes here: the flush word is the first dword, and 0 is stored.
+    assert_eq!(bytes.load_u64(0), 0xffff_ffff_0000_0000);
+}
+
+#[test]
+fn a_view_outlives_its_buffer_and_keeps_the_address() {
+    let (system, vm) = open(ScriptedSyscalls::new());
+    let vm = vm.unwrap();
+    let buffer = Buffer::allocate(&vm, gtt(8192)).unwrap();
+    let (va, part) = (buffer.va(), buffer.view().unwrap().slice(4096, 8));
+    part.store_u64(0, 0x0123_4567_89ab_cdef);
+    drop(buffer);
+    assert_eq!(system.log().last().map(String::as_str), Some("FREE 1"), "the driver has the object back");
+    assert_eq!(part.load_u64(0), 0x0123_4567_89ab_cdef, "the old bytes");
+    let others: Vec<Buffer> = (0..64).map(|_| Buffer::allocate(&vm, gtt(8192)).unwrap()).collect();
+    assert!(others.iter().all(|other| other.va() != va), "no other buffer has the address meanwhile");
+    drop(vm);
+    drop(others);
+    assert_eq!(part.load_u64(0), 0x0123_4567_89ab_cdef);
+}
+
+#[test]
+fn views_of_a_queue_outlive_it_and_the_address_space() {
+    let (system, vm) = open(ScriptedSyscalls::new());
+    let vm = vm.unwrap();
+    let queue = Queue::create(&vm, ByteLen(4096)).unwrap();
+    let views = [queue.ring(), queue.read_pointer(), queue.write_pointer(), queue.doorbell()];
+    drop(queue);
+    drop(vm);
+    assert_eq!(system.log().last().map(String::as_str), Some("close 4"), "all is given back");
+    for view in views {
+        view.store_u64(0, 5);
+        assert_eq!(view.load_u64(0), 5);
+    }
+}

@@ -2,8 +2,9 @@
 //!
 //! Contract: a [`Buffer`] is allocated, mapped on the GPU at its final address, and mapped on the processor at the
 //! same number where its kind allows that. Dropping it unmaps it from the GPU, then from the processor, frees it, and
-//! gives the address space back, in this order. Set-up only: no function here is on the path of a token, except the
-//! view, which is memory.
+//! gives the address space back, in this order; while somebody else holds a view of it, the processor's mapping and the
+//! address space stay, as the kernel permits: a mapping keeps the object's pages. Set-up only: no function here is on the
+//! path of a token, except the view, which is memory.
 
 use crate::error::KmdError;
 use crate::ioctl::{AllocateMemory, AllocationFlags, FreeMemory, MapMemory, MemoryHandle, UnmapMemory};
@@ -131,8 +132,9 @@ impl Buffer {
         self.kind
     }
 
-    /// What the processor sees, where it sees anything. Use it no longer than the buffer lives.
-    pub fn view(&self) -> Option<SharedView> {
+    /// What the processor sees, where it sees anything. A clone keeps it mapped when the buffer is gone; then nobody else
+    /// reaches these bytes any more.
+    pub fn view(&self) -> Option<&SharedView> {
         self.mapping.as_ref().map(Mapping::view)
     }
 

@@ -10,7 +10,6 @@ use crate::ioctl::{CreateQueue, DestroyQueue};
 use crate::memory::{AllocationRequest, Buffer, MemoryKind};
 use crate::queue_refusal::QueueRefusal;
 use crate::queue_size::{EOP_BYTES, QueueBufferSizes};
-use crate::syscalls::Mapping;
 use crate::topology::TopologyError;
 use crate::vm::Vm;
 use std::sync::Arc;
@@ -31,12 +30,12 @@ const POINTER_PAGE_BYTES: u64 = 4096;
 pub struct Queue {
     vm: Arc<Vm>,
     id: u32,
-    ring: Buffer,
-    pointers: Buffer,
+    // Views go before the buffers that they are of.
     ring_view: SharedView,
     pointers_view: SharedView,
     doorbell: SharedView,
-    _doorbells: Arc<Mapping>,
+    ring: Buffer,
+    pointers: Buffer,
     _eop: Buffer,
     _save_area: Buffer,
 }
@@ -58,7 +57,7 @@ impl Queue {
         let eop = allocate(MemoryKind::Vram, ByteLen(u64::from(EOP_BYTES)))?;
         let save_area = allocate(MemoryKind::Vram, sizes.save_area_total)?;
         // GTT is always mapped on the processor; its absence would be a refusal to map, reported above.
-        let (Some(ring_view), Some(pointers_view)) = (ring.view(), pointers.view()) else {
+        let (Some(ring_view), Some(pointers_view)) = (ring.view().cloned(), pointers.view().cloned()) else {
             return Err(KmdError::SmallBar);
         };
         pointers_view.store_u64(READ_POINTER_OFFSET, 0);
@@ -79,18 +78,17 @@ impl Queue {
             QueueRefusal::explain(error, &request, sizes, ByteLen(POINTER_PAGE_BYTES), vm.node())
         })?;
         let id = created.queue_id;
-        let (doorbells, doorbell) = vm
+        let doorbell = vm
             .doorbell(created.doorbell_offset)
             .inspect_err(|_| vm.process().tear_down(&DestroyQueue { queue_id: id }))?;
         Ok(Queue {
             vm: vm.clone(),
             id,
-            ring,
-            pointers,
             ring_view,
             pointers_view,
             doorbell,
-            _doorbells: doorbells,
+            ring,
+            pointers,
             _eop: eop,
             _save_area: save_area,
         })
@@ -111,9 +109,9 @@ impl Queue {
         self.ring.len()
     }
 
-    /// The ring. Views are valid as long as the queue lives.
+    /// The ring. Its views outlive the queue; then nobody reads what is stored there.
     pub fn ring(&self) -> SharedView {
-        self.ring_view
+        self.ring_view.clone()
     }
 
     /// 8 bytes: dwords that the command processor has consumed. Advances lazily (hardware reference §6.4).
@@ -128,7 +126,7 @@ impl Queue {
 
     /// 8 bytes: one aligned 64-bit store of the write pointer's value starts the command processor.
     pub fn doorbell(&self) -> SharedView {
-        self.doorbell
+        self.doorbell.clone()
     }
 
     /// The page with both pointers, on the GPU; for reports.

@@ -1,13 +1,13 @@
 //! A small scripted driver for the error paths of this crate; the real counterpart of tests is the virtual device.
 //!
 //! Contract: every request succeeds with plausible answers unless the script says otherwise; every call is logged in
-//! order, so that tests can say what was taken down and when.
+//! order, so that tests can say what was taken down and when. All mappings are of the same bytes.
 
 use crate::bindings::kfd::*;
 use crate::errno::Errno;
 use crate::syscalls::{Fd, Mapping, MemoryFile, Protection, Reservation, Syscalls, UserPointer};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 /// gpu_id of the scripted GPU.
@@ -32,7 +32,8 @@ struct State {
 /// See the module's documentation.
 pub(crate) struct ScriptedSyscalls {
     state: Mutex<State>,
-    memory: MemoryFile,
+    /// Made by the first mapping.
+    memory: OnceLock<MemoryFile>,
     version: (u32, u32),
     doorbell_offset: u64,
     aperture: (u64, u64),
@@ -43,7 +44,7 @@ impl ScriptedSyscalls {
     pub(crate) fn new() -> ScriptedSyscalls {
         ScriptedSyscalls {
             state: Mutex::new(State { next_fd: 3, next_handle: 1, next_event: 1, ..State::default() }),
-            memory: MemoryFile::new("scripted", 1 << 30).unwrap(),
+            memory: OnceLock::new(),
             version: (1, 17),
             doorbell_offset: 3 << 62 | u64::from(GPU_ID) << 46 | 0x10,
             aperture: (0x100_0000, (1 << 47) - 1),
@@ -269,7 +270,8 @@ impl Syscalls for ScriptedSyscalls {
             _ => "map remap page",
         };
         self.step(name, name.into())?;
-        self.memory.map(0, len, protection, place)
+        let memory = self.memory.get_or_init(|| MemoryFile::new("scripted", 1 << 30).unwrap());
+        memory.map(0, len, protection, place)
     }
 
     fn read_file(&self, path: &str) -> Result<Vec<u8>, Errno> {

@@ -62,7 +62,7 @@ pub struct Vm {
     render_node: Fd,
     lowest: GpuVa,
     highest: GpuVa,
-    doorbells: Mutex<Option<Arc<Mapping>>>,
+    doorbells: Mutex<Option<Mapping>>,
     /// Absent where the driver offers no remap page; then only GTT may be shared with the CPU safely.
     mmio_remap: Option<Mapping>,
 }
@@ -211,7 +211,7 @@ impl Vm {
     /// [`Vm::has_hdp_flush`] is false.
     pub fn flush_hdp(&self, behind_bar: &SharedView) {
         if let Some(remap) = &self.mmio_remap {
-            zrt_mem::hdp::flush(&remap.view(), behind_bar);
+            zrt_mem::hdp::flush(remap.view(), behind_bar);
         }
     }
 
@@ -265,8 +265,8 @@ impl Vm {
         })
     }
 
-    /// The doorbell slice, mapped at the first call, and the bytes of one queue's doorbell in it.
-    pub(crate) fn doorbell(&self, doorbell_offset: u64) -> Result<(Arc<Mapping>, SharedView), KmdError> {
+    /// The bytes of one queue's doorbell, in the doorbell slice, which is mapped at the first call.
+    pub(crate) fn doorbell(&self, doorbell_offset: u64) -> Result<SharedView, KmdError> {
         let gpu_id = self.node.gpu_id;
         let slice_offset = doorbell_offset & !(DOORBELL_SLICE_BYTES - 1);
         let slot = doorbell_offset & (DOORBELL_SLICE_BYTES - 1);
@@ -276,7 +276,7 @@ impl Vm {
         }
         let mut doorbells = self.doorbells.lock().unwrap_or_else(PoisonError::into_inner);
         let mapping = match &*doorbells {
-            Some(mapping) => mapping.clone(),
+            Some(mapping) => mapping,
             None => {
                 let len = DOORBELL_SLICE_BYTES as usize;
                 let mapped = self.process.syscalls.map(
@@ -292,11 +292,10 @@ impl Vm {
                     errno,
                     remedy: "the driver offers another slice length; report the kernel version",
                 })?;
-                doorbells.insert(Arc::new(mapped)).clone()
+                doorbells.insert(mapped)
             }
         };
-        let view = mapping.view().slice(slot as usize, 8);
-        Ok((mapping, view))
+        Ok(mapping.view().slice(slot as usize, 8))
     }
 
     fn map_mmio_remap(&self) -> Option<Mapping> {
@@ -310,7 +309,8 @@ impl Vm {
 
 impl Drop for Vm {
     fn drop(&mut self) {
-        // Mappings of the driver's files go before the files.
+        // Mappings of the driver's files go before the files; one that somebody still has a view of outlives them, as the
+        // kernel permits.
         *self.doorbells.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         self.mmio_remap = None;
         let _ = self.process.syscalls.close(self.render_node);

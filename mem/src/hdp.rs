@@ -9,8 +9,7 @@
 //! flush word (docs/decisions, "The flush word is not read"). Cost: a store fence, a store and one read across PCIe;
 //! no system call.
 
-use crate::shared::{SharedView, fence_stores};
-use core::sync::atomic::{Ordering, fence};
+use crate::shared::{SharedView, fence_all, fence_stores};
 
 /// Where the flush word lies in the remap page (`kfd_ioctl.h`, `KFD_MMIO_REMAP_HDP_MEM_FLUSH_CNTL`).
 pub const FLUSH_OFFSET: usize = 0;
@@ -51,8 +50,7 @@ impl HostPath for SharedView {
 
     #[inline(always)]
     fn fence_all(&self) {
-        // The full fence of x86-64: also behind it no load of write-combined memory overtakes a store.
-        fence(Ordering::SeqCst);
+        fence_all();
     }
 }
 

@@ -134,9 +134,9 @@ impl Pair {
         if let Some(seed) = seed {
             allocator = allocator.with_order_seed(seed);
         }
-        let view = SharedView::leaked(pages as usize * PageMeta::BYTES + 16);
+        let view = SharedView::zeroed(pages as usize * PageMeta::BYTES + 16);
         view.fill(0, view.len(), FRESH);
-        allocator.mirror(view).expect("long enough");
+        allocator.mirror(view.clone()).expect("long enough");
         Pair { allocator, model: Model { pages, share_limit, held: BTreeMap::new() }, view }
     }
 
@@ -392,10 +392,10 @@ fn a_page_belongs_to_its_newest_holder_when_its_owner_leaves() {
 
 #[test]
 fn a_mirror_that_is_too_short_is_refused_and_stays() {
-    let view = SharedView::leaked(32);
+    let view = SharedView::zeroed(32);
     view.fill(0, 32, FRESH);
     let mut allocator = PageAllocator::new(3);
-    assert_eq!(allocator.mirror(view), Err(MirrorTooShort { needed: 48, len: 32 }));
+    assert_eq!(allocator.mirror(view.clone()), Err(MirrorTooShort { needed: 48, len: 32 }));
     allocator.grant(owner(0, 1), 3, &mut Vec::new()).expect("free");
     assert_eq!(view.load_u64(0), u64::from_le_bytes([FRESH; 8]));
 }

@@ -29,12 +29,13 @@ fn kernel() -> KernelState {
 }
 
 fn submissions(criterion: &mut Criterion) {
-    let words = [SharedView::leaked(8), SharedView::leaked(8), SharedView::leaked(8)];
+    let words = [SharedView::zeroed(8), SharedView::zeroed(8), SharedView::zeroed(8)];
     let [write, read, doorbell] = words;
-    let mut ring = CommandRing::new(SharedView::leaked(65536), write, read, doorbell).expect("a valid ring");
+    let mut ring =
+        CommandRing::new(SharedView::zeroed(65536), write, read.clone(), doorbell).expect("a valid ring");
     let kernel = kernel();
     let capacity = DwordLen(10 + 49 * DISPATCHES);
-    let memory = SharedView::leaked(capacity.bytes().0 as usize);
+    let memory = SharedView::zeroed(capacity.bytes().0 as usize);
     let mut recorder = GraphRecorder::new(capacity).expect("room");
 
     let mut group = criterion.benchmark_group("graph");
@@ -50,7 +51,7 @@ fn submissions(criterion: &mut Criterion) {
     });
     group.finish();
 
-    let graph = recorder.finish(memory, GpuVa(0x7f00_0000_0000)).expect("a sound graph");
+    let graph = recorder.finish(&memory, GpuVa(0x7f00_0000_0000)).expect("a sound graph");
     let mut group = criterion.benchmark_group("submission");
     let mut value = 0;
     group.bench_function("submit_graph", |bencher| {

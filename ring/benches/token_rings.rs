@@ -20,8 +20,8 @@ const ENTRIES: usize = 1024;
 
 fn token_rings(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("token rings");
-    let memory = SharedView::leaked(ENTRIES * ENTRY_BYTES);
-    let word = SharedView::leaked(8);
+    let memory = SharedView::zeroed(ENTRIES * ENTRY_BYTES);
+    let word = SharedView::zeroed(8);
 
     let source = [0x5a; ENTRY_BYTES];
     let mut line = 0;
@@ -40,7 +40,7 @@ fn token_rings(criterion: &mut Criterion) {
         })
     });
 
-    let mut ring = InputRing::new(memory, word, None).expect("a valid ring");
+    let mut ring = InputRing::new(memory.clone(), word.clone(), None).expect("a valid ring");
     let entry = InputEntry { serial: 1, known: 100, ..InputEntry::new(InputKind::Admit) };
     group.bench_function("push", |bencher| {
         bencher.iter(|| {
@@ -49,7 +49,7 @@ fn token_rings(criterion: &mut Criterion) {
         })
     });
 
-    let mut ring = OutputRing::new(memory, word, None, 16).expect("a valid ring");
+    let mut ring = OutputRing::new(memory.clone(), word.clone(), None, 16).expect("a valid ring");
     let mut device = DeviceOutput::new(memory, word, 0, 1);
     let (kind, slot, serial, token, index, reason, epoch) = (OutputKind::Token, 1, 2, 3, 4, 0, 5);
     let sent = OutputEntry { kind, slot, serial, token, index, reason, epoch };

@@ -6,7 +6,7 @@
 //! says how lazily for a queue of this kind: room is reckoned from the further one of what it tells and what reached
 //! fences prove ([`CommandRing::note_fence`], [`CommandRing::fence_reached`]).
 //!
-//! Cost: one store per dword, one full fence, one doorbell store; the read pointer is loaded only when the room known
+//! Cost: one store per dword, one store fence, one doorbell store; the read pointer is loaded only when the room known
 //! to be free does not suffice. `benches/submissions.rs` measures it.
 
 use crate::clock::{Clock, poll_until};
@@ -115,7 +115,7 @@ impl CommandRing {
             return Err(RingError::RingLength { bytes, least: RING_BYTES_MIN });
         }
         for (name, view) in
-            [("write pointer", write_pointer), ("read pointer", read_pointer), ("doorbell", doorbell)]
+            [("write pointer", &write_pointer), ("read pointer", &read_pointer), ("doorbell", &doorbell)]
         {
             if view.len() < 8 {
                 return Err(RingError::ViewLength { name, bytes: view.len() });

@@ -8,7 +8,7 @@ use crate::error::FenceError;
 use zrt_mem::{GpuVa, SharedView};
 
 /// A fence value's place: as the host sees it, and as the device does.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Fence {
     view: SharedView,
     address: GpuVa,
@@ -55,7 +55,8 @@ impl Fence {
 impl Timeline {
     /// A timeline that continues from the value in memory.
     pub fn new(fence: Fence) -> Timeline {
-        Timeline { fence, last: fence.value() }
+        let last = fence.value();
+        Timeline { fence, last }
     }
 
     /// The fence.
@@ -101,8 +102,8 @@ mod tests {
     use core::cell::Cell;
 
     fn timeline() -> (SharedView, Timeline) {
-        let view = SharedView::leaked(8);
-        (view, Timeline::new(Fence::new(view, GpuVa(0x1000)).unwrap()))
+        let view = SharedView::zeroed(8);
+        (view.clone(), Timeline::new(Fence::new(view, GpuVa(0x1000)).unwrap()))
     }
 
     #[test]
@@ -136,16 +137,16 @@ mod tests {
         view.store_u64(0, 9);
         assert_eq!(timeline.wait(1, &clock, 1), Err(FenceError::Ahead { seen: 9, last: 1 }));
         assert_eq!(timeline.completed(), Err(FenceError::Ahead { seen: 9, last: 1 }));
-        let mut end = Timeline::new(*timeline.fence());
+        let mut end = Timeline::new(timeline.fence().clone());
         end.last = u64::MAX;
         assert_eq!(end.advance(), Err(FenceError::Exhausted));
     }
 
     #[test]
     fn a_fence_needs_eight_aligned_bytes() {
-        let bytes = SharedView::leaked(4);
+        let bytes = SharedView::zeroed(4);
         assert_eq!(Fence::new(bytes, GpuVa(0)).unwrap_err(), FenceError::ViewLength { bytes: 4 });
-        let misaligned = Fence::new(SharedView::leaked(8), GpuVa(4)).unwrap_err();
+        let misaligned = Fence::new(SharedView::zeroed(8), GpuVa(4)).unwrap_err();
         assert_eq!(misaligned, FenceError::Misaligned(GpuVa(4)));
     }
 }

@@ -152,7 +152,7 @@ impl GraphRecorder {
     ///
     /// Where `memory` is VRAM behind the BAR, the caller flushes the HDP before the first submission (hardware
     /// reference §6.4).
-    pub fn finish(&self, memory: SharedView, address: GpuVa) -> Result<Graph, GraphError> {
+    pub fn finish(&self, memory: &SharedView, address: GpuVa) -> Result<Graph, GraphError> {
         let words = self.words();
         let needed = words.len() * 4;
         if self.is_empty() {

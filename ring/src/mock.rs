@@ -57,7 +57,7 @@ pub enum Violation {
 }
 
 /// Memory that packets may name: a view and the address the device knows it by.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Mapping {
     /// Where the device sees it.
     pub address: GpuVa,
@@ -93,15 +93,17 @@ impl CommandProcessor {
         read_pointer: SharedView,
         doorbell: SharedView,
     ) -> CommandProcessor {
+        let read = read_pointer.load_u64_acquire(0);
+        let doorbell_seen = doorbell.load_u64_acquire(0);
         CommandProcessor {
             ring,
             write_pointer,
             read_pointer,
             doorbell,
             mappings: Vec::new(),
-            read: read_pointer.load_u64_acquire(0),
-            told: read_pointer.load_u64_acquire(0),
-            doorbell_seen: doorbell.load_u64_acquire(0),
+            read,
+            told: read,
+            doorbell_seen,
             report_form: ReportForm::Full,
             report_block: 1,
         }
@@ -222,13 +224,13 @@ impl CommandProcessor {
         Ok(())
     }
 
-    fn find(&self, address: GpuVa, bytes: usize) -> Result<(SharedView, usize), Violation> {
+    fn find(&self, address: GpuVa, bytes: usize) -> Result<(&SharedView, usize), Violation> {
         self.mappings
             .iter()
             .find_map(|mapping| {
                 let offset = usize::try_from(address.0.checked_sub(mapping.address.0)?).ok()?;
                 let fits = offset <= mapping.view.len() && bytes <= mapping.view.len() - offset;
-                fits.then_some((mapping.view, offset))
+                fits.then_some((&mapping.view, offset))
             })
             .ok_or(Violation::Unmapped(address))
     }

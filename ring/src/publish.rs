@@ -1,12 +1,12 @@
 //! The one place where packets become visible to the device.
 //!
 //! Order (hardware reference §6.4): the header slot of the *next* submission is made invalid, then the bodies, then the
-//! first header (release), then the write pointer, then a full fence, then one 64-bit doorbell store. Because the slot at
+//! first header (release), then the write pointer, then a store fence, then one 64-bit doorbell store. Because the slot at
 //! the write pointer always holds a word that is no packet, a reader that runs ahead of the write pointer finds nothing
 //! there until the whole submission is.
 
-use core::sync::atomic::{Ordering, fence};
 use zrt_mem::SharedView;
+use zrt_mem::shared::fence_stores;
 
 /// What lies in the slot at the write pointer: a header of type 0, which no compute ring takes (reference §4.1).
 pub(crate) const NOT_A_PACKET: u32 = 0;
@@ -24,7 +24,7 @@ pub(crate) trait RingStores {
 }
 
 /// The stores as they are.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct SharedRing {
     pub ring: SharedView,
     pub write_pointer: SharedView,
@@ -50,8 +50,8 @@ impl RingStores for SharedRing {
     #[inline(always)]
     fn store_doorbell(&mut self, dwords: u64) {
         // The doorbell is another kind of memory than the ring: stores that may still sit in write-combining buffers
-        // must be out first, which a release alone does not ask for.
-        fence(Ordering::SeqCst);
+        // must be out first, which neither a release nor a full fence of ordinary memory asks for.
+        fence_stores();
         self.doorbell.store_u64_release(0, dwords);
     }
 }

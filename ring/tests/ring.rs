@@ -28,17 +28,18 @@ struct Pair {
 
 /// A pair whose pointers begin at `start`.
 fn pair(start: u64) -> Pair {
-    let ring = SharedView::leaked(RING_BYTES);
+    let ring = SharedView::zeroed(RING_BYTES);
     // Old one-dword NOPs everywhere: valid packets, should anybody read what was not written.
     for slot in 0..RING_DWORDS {
         ring.store_u32(slot * 4, 0xffff_1000);
     }
-    let [write, read, doorbell] = [SharedView::leaked(8), SharedView::leaked(8), SharedView::leaked(8)];
+    let [write, read, doorbell] = [SharedView::zeroed(8), SharedView::zeroed(8), SharedView::zeroed(8)];
     write.store_u64(0, start);
     read.store_u64(0, start);
     doorbell.store_u64(0, start);
-    let producer = CommandRing::new(ring, write, read, doorbell).expect("a ring of one page");
-    let consumer = CommandProcessor::new(ring, write, read, doorbell);
+    let producer = CommandRing::new(ring.clone(), write.clone(), read.clone(), doorbell.clone())
+        .expect("a ring of one page");
+    let consumer = CommandProcessor::new(ring.clone(), write.clone(), read.clone(), doorbell.clone());
     Pair { ring, pointers: [write, read, doorbell], producer, consumer }
 }
 
@@ -71,33 +72,42 @@ fn graph(dispatches: usize, consumer: &mut CommandProcessor) -> Graph {
         recorder.dispatch(&kernel(), GpuVa(0x1000 + at), [1, 1, 1]).expect("room");
         recorder.barrier().expect("room");
     }
-    let view = SharedView::leaked(recorder.len().bytes().0 as usize);
-    consumer.map(Mapping { address: GRAPH, view });
-    recorder.finish(view, GRAPH).expect("a sound graph")
+    let view = SharedView::zeroed(recorder.len().bytes().0 as usize);
+    consumer.map(Mapping { address: GRAPH, view: view.clone() });
+    recorder.finish(&view, GRAPH).expect("a sound graph")
 }
 
 fn fence(consumer: &mut CommandProcessor) -> Fence {
-    let view = SharedView::leaked(256);
-    consumer.map(Mapping { address: FENCE, view });
+    let view = SharedView::zeroed(256);
+    consumer.map(Mapping { address: FENCE, view: view.clone() });
     Fence::new(view, FENCE).expect("an aligned fence")
 }
 
 #[test]
 fn a_ring_that_no_queue_can_have_is_refused() {
-    let word = SharedView::leaked(8);
+    let word = SharedView::zeroed(8);
     let refused = |ring, write, read, doorbell| CommandRing::new(ring, write, read, doorbell).unwrap_err();
     for bytes in [0, 2048, 4096 + 256, 12288] {
-        let ring = SharedView::leaked(bytes);
-        assert_eq!(refused(ring, word, word, word), RingError::RingLength { bytes, least: 4096 });
+        let ring = SharedView::zeroed(bytes);
+        assert_eq!(
+            refused(ring, word.clone(), word.clone(), word.clone()),
+            RingError::RingLength { bytes, least: 4096 }
+        );
     }
-    let ring = SharedView::leaked(4096);
-    let short = SharedView::leaked(4);
-    assert_eq!(refused(ring, word, word, short), RingError::ViewLength { name: "doorbell", bytes: 4 });
-    let ahead = SharedView::leaked(8);
+    let ring = SharedView::zeroed(4096);
+    let short = SharedView::zeroed(4);
+    assert_eq!(
+        refused(ring.clone(), word.clone(), word.clone(), short),
+        RingError::ViewLength { name: "doorbell", bytes: 4 }
+    );
+    let ahead = SharedView::zeroed(8);
     ahead.store_u64(0, 1);
-    assert_eq!(refused(ring, word, ahead, word), RingError::StartPointers { read: 1, write: 0 });
+    assert_eq!(
+        refused(ring.clone(), word.clone(), ahead.clone(), word.clone()),
+        RingError::StartPointers { read: 1, write: 0 }
+    );
     ahead.store_u64(0, 1024);
-    assert_eq!(refused(ring, ahead, word, word), RingError::StartPointers { read: 0, write: 1024 });
+    assert_eq!(refused(ring, ahead, word.clone(), word), RingError::StartPointers { read: 0, write: 1024 });
 }
 
 #[test]
@@ -232,7 +242,7 @@ fn a_read_pointer_ahead_of_the_write_pointer_is_an_error() {
     let ahead = RingError::ReadPointerAhead { read: 1001, write: 1000 };
     assert_eq!(pair.producer.submit(&marked_nop(100, 1)), Err(ahead));
     assert_eq!(pair.producer.read_pointer(), Err(ahead));
-    let view = SharedView::leaked(8);
+    let view = SharedView::zeroed(8);
     let observation = pair.producer.observe(0, &Fence::new(view, FENCE).unwrap(), 1);
     assert_eq!(Watchdog::new(1).observe(observation), Diagnosis::Impossible { observation });
 }
@@ -265,7 +275,7 @@ fn waits_for_room_end_by_the_clock() {
 fn a_graph_is_one_submission_and_its_fence_comes_after_its_packets() {
     let mut pair = pair(0);
     let fence = fence(&mut pair.consumer);
-    let mut timeline = Timeline::new(fence);
+    let mut timeline = Timeline::new(fence.clone());
     let graph = graph(3, &mut pair.consumer);
     assert_eq!((graph.dispatches(), graph.part_count()), (3, 1));
     assert_eq!(graph.packets(), 2 + 3 * (8 + 2));
@@ -304,9 +314,9 @@ fn a_graph_is_one_submission_and_its_fence_comes_after_its_packets() {
 fn a_graph_in_memory_is_the_recipe() {
     let mut recorder = GraphRecorder::new(DwordLen(64)).unwrap();
     recorder.dispatch(&kernel(), GpuVa(0x7f_1234_5678), [40, 2, 1]).unwrap();
-    let view = SharedView::leaked(64 * 4);
+    let view = SharedView::zeroed(64 * 4);
     view.fill(0, 64 * 4, 0xa5);
-    recorder.finish(view, GRAPH).unwrap();
+    recorder.finish(&view, GRAPH).unwrap();
     let words: Vec<u32> = (0..49).map(|at| view.load_u32(at * 4)).collect();
     // Flush, full acquire (hardware reference §4.5, §4.8).
     assert_eq!(words[..10], [0xc000_4600, 0x407, 0xc006_5800, 0, 0xffff_ffff, 0xff_ffff, 0, 0, 0xa, 0xc3b1]);
@@ -319,22 +329,22 @@ fn a_graph_in_memory_is_the_recipe() {
 
 #[test]
 fn graphs_that_would_harm_are_refused() {
-    let memory = SharedView::leaked(4096);
+    let memory = SharedView::zeroed(4096);
     let recorder = GraphRecorder::new(DwordLen(256)).unwrap();
-    assert_eq!(recorder.finish(memory, GRAPH).unwrap_err(), GraphError::Empty);
+    assert_eq!(recorder.finish(&memory, GRAPH).unwrap_err(), GraphError::Empty);
     assert!(matches!(GraphRecorder::new(DwordLen(9)), Err(GraphError::Emit(_))));
 
     let mut recorder = GraphRecorder::new(DwordLen(256)).unwrap();
     recorder.dispatch(&kernel(), GpuVa(0), [1, 1, 1]).unwrap();
-    let short = SharedView::leaked(8);
+    let short = SharedView::zeroed(8);
     assert_eq!(
-        recorder.finish(short, GRAPH).unwrap_err(),
+        recorder.finish(&short, GRAPH).unwrap_err(),
         GraphError::MemoryLength { needed: 49 * 4, given: 8 }
     );
-    assert_eq!(recorder.finish(memory, GpuVa(2)).unwrap_err(), GraphError::Misaligned(GpuVa(2)));
+    assert_eq!(recorder.finish(&memory, GpuVa(2)).unwrap_err(), GraphError::Misaligned(GpuVa(2)));
     let end = GpuVa(u64::MAX - 3);
     assert_eq!(
-        recorder.finish(memory, end).unwrap_err(),
+        recorder.finish(&memory, end).unwrap_err(),
         GraphError::AddressRange { address: end, bytes: 49 * 4 }
     );
     let scratch = zrt_pm4::packet::set_sh_reg::Repr {
@@ -343,19 +353,19 @@ fn graphs_that_would_harm_are_refused() {
         values: &[0],
     };
     recorder.packet(&zrt_pm4::packet::Repr::SetShReg(scratch)).unwrap();
-    assert!(matches!(recorder.finish(memory, GRAPH), Err(GraphError::Lint(_))));
+    assert!(matches!(recorder.finish(&memory, GRAPH), Err(GraphError::Lint(_))));
     recorder.clear().unwrap();
     let bare = dispatch_direct::Repr::wave32([1, 1, 1]);
     recorder.packet(&zrt_pm4::packet::Repr::DispatchDirect(bare)).unwrap();
-    assert!(matches!(recorder.finish(memory, GRAPH), Err(GraphError::Lint(_))));
+    assert!(matches!(recorder.finish(&memory, GRAPH), Err(GraphError::Lint(_))));
 }
 
 #[test]
 fn an_event_follows_the_fence() {
     let mut pair = pair(0);
     let fence = fence(&mut pair.consumer);
-    let page = SharedView::leaked(4096);
-    pair.consumer.map(Mapping { address: GpuVa(0x7f00_0000_8000), view: page });
+    let page = SharedView::zeroed(4096);
+    pair.consumer.map(Mapping { address: GpuVa(0x7f00_0000_8000), view: page.clone() });
     let graph = graph(1, &mut pair.consumer);
     let event = EventSlot { address: GpuVa(0x7f00_0000_8018), event_id: 3 };
     let signal = FenceSignal::new(fence.address(), 1).with_event(event);
@@ -468,7 +478,7 @@ proptest! {
         let mut pair = pair(start);
         pair.consumer.report_form = form;
         let fence = fence(&mut pair.consumer);
-        let mut timeline = Timeline::new(fence);
+        let mut timeline = Timeline::new(fence.clone());
         let graph = graph(1, &mut pair.consumer);
         let mut expected: VecDeque<Vec<u32>> = VecDeque::new();
         let mut fresh = true;
@@ -553,8 +563,8 @@ proptest! {
 #[test]
 fn any_packet_of_the_lower_crate_passes_through() {
     let mut pair = pair(1020);
-    let view = SharedView::leaked(64);
-    pair.consumer.map(Mapping { address: GpuVa(0x1000), view });
+    let view = SharedView::zeroed(64);
+    pair.consumer.map(Mapping { address: GpuVa(0x1000), view: view.clone() });
     let mut words = [0; 15];
     let mut writer = zrt_pm4::Writer::new(&mut words);
     writer.write_data(&write_data::Repr::memory(0x1000, &[1])).unwrap();

@@ -20,7 +20,7 @@ const STARTS: [(u64, u32); 5] = [
 ];
 
 fn view(dwords: usize) -> SharedView {
-    let view = SharedView::leaked(dwords * 4);
+    let view = SharedView::zeroed(dwords * 4);
     view.fill(0, view.len(), 0xa5); // the other side must not find old bytes
     view
 }
@@ -59,8 +59,8 @@ fn output(mark: u32) -> OutputEntry {
 
 fn input_pair(entries: usize, (first, tag): (u64, u32)) -> (InputRing, DeviceInput<SharedView>, SharedView) {
     let (ring, consumed) = (view(entries * 16), view(2));
-    let host = InputRing::starting_at(ring, consumed, None, first).expect("valid");
-    (host, DeviceInput::new(ring, consumed, first as u32, tag), consumed)
+    let host = InputRing::starting_at(ring.clone(), consumed.clone(), None, first).expect("valid");
+    (host, DeviceInput::new(ring, consumed.clone(), first as u32, tag), consumed)
 }
 
 struct OutputPair {
@@ -72,8 +72,13 @@ struct OutputPair {
 
 fn output_pair(entries: usize, every: u32, (first, tag): (u64, u32)) -> OutputPair {
     let (ring, consumed) = (view(entries * 16), view(2));
-    let host = OutputRing::starting_at(ring, consumed, None, every, first).expect("valid");
-    OutputPair { host, device: DeviceOutput::new(ring, consumed, first as u32, tag), ring, consumed }
+    let host = OutputRing::starting_at(ring.clone(), consumed.clone(), None, every, first).expect("valid");
+    OutputPair {
+        host,
+        device: DeviceOutput::new(ring.clone(), consumed.clone(), first as u32, tag),
+        ring,
+        consumed,
+    }
 }
 
 impl OutputPair {
@@ -87,23 +92,29 @@ fn memory_that_is_no_ring_is_refused() {
     let word = view(1);
     for dwords in [0, 8, 16, 3 * 16, 32 + 8, 8192 * 16] {
         let refused = TokenRingError::Length { dwords };
-        assert_eq!(InputRing::new(view(dwords), word, None).unwrap_err(), refused);
-        assert_eq!(OutputRing::new(view(dwords), word, None, 1).unwrap_err(), refused);
+        assert_eq!(InputRing::new(view(dwords), word.clone(), None).unwrap_err(), refused);
+        assert_eq!(OutputRing::new(view(dwords), word.clone(), None, 1).unwrap_err(), refused);
     }
     for entries in [2, 4096] {
-        assert_eq!(InputRing::new(view(entries * 16), word, None).unwrap().capacity() as usize, entries);
-        assert_eq!(OutputRing::new(view(entries * 16), word, None, 1).unwrap().capacity() as usize, entries);
+        assert_eq!(
+            InputRing::new(view(entries * 16), word.clone(), None).unwrap().capacity() as usize,
+            entries
+        );
+        assert_eq!(
+            OutputRing::new(view(entries * 16), word.clone(), None, 1).unwrap().capacity() as usize,
+            entries
+        );
     }
     let ring = view(64);
     let count = TokenRingError::NoWord { name: "count of consumed entries" };
-    assert_eq!(InputRing::new(ring, view(0), None).unwrap_err(), count);
-    assert_eq!(OutputRing::new(ring, view(0), None, 1).unwrap_err(), count);
+    assert_eq!(InputRing::new(ring.clone(), view(0), None).unwrap_err(), count);
+    assert_eq!(OutputRing::new(ring.clone(), view(0), None, 1).unwrap_err(), count);
     let flush = TokenRingError::NoWord { name: "flush" };
-    assert_eq!(InputRing::new(ring, word, Some(view(0))).unwrap_err(), flush);
-    assert_eq!(OutputRing::new(ring, word, Some(view(0)), 1).unwrap_err(), flush);
+    assert_eq!(InputRing::new(ring.clone(), word.clone(), Some(view(0))).unwrap_err(), flush);
+    assert_eq!(OutputRing::new(ring.clone(), word.clone(), Some(view(0)), 1).unwrap_err(), flush);
     for every in [0, 5] {
         let refused = TokenRingError::PublishEvery { every, capacity: 4 };
-        assert_eq!(OutputRing::new(ring, word, None, every).unwrap_err(), refused);
+        assert_eq!(OutputRing::new(ring.clone(), word.clone(), None, every).unwrap_err(), refused);
     }
 }
 
@@ -133,8 +144,9 @@ fn every_entry_comes_once_and_in_order_past_the_end_of_the_tags() {
 fn a_full_input_ring_refuses_and_is_left_alone() {
     for start in STARTS {
         let (ring, consumed, flush) = (view(4 * 16), view(1), view(1));
-        let mut host = InputRing::starting_at(ring, consumed, Some(flush), start.0).expect("valid");
-        let mut device = DeviceInput::new(ring, consumed, start.0 as u32, start.1);
+        let mut host = InputRing::starting_at(ring.clone(), consumed.clone(), Some(flush.clone()), start.0)
+            .expect("valid");
+        let mut device = DeviceInput::new(ring.clone(), consumed, start.0 as u32, start.1);
         (0..4).for_each(|mark| host.push(&input(mark)).unwrap());
         let image = || -> Vec<u32> { (0..64).map(|dword| ring.load_u32(dword * 4)).collect() };
         let before = image();
@@ -214,8 +226,14 @@ fn the_device_is_told_every_few_entries_and_when_nothing_is_left() {
     let first = STARTS[1].0 as u32;
     let flush = view(1);
     let mut pair = output_pair(8, 3, STARTS[1]);
-    pair.host =
-        OutputRing::starting_at(pair.ring, pair.consumed, Some(flush), 3, STARTS[1].0).expect("valid");
+    pair.host = OutputRing::starting_at(
+        pair.ring.clone(),
+        pair.consumed.clone(),
+        Some(flush.clone()),
+        3,
+        STARTS[1].0,
+    )
+    .expect("valid");
     flush.store_u32(0, 77);
     let told = |pair: &OutputPair| pair.consumed.load_u32(0).wrapping_sub(first);
     (0..8).for_each(|mark| assert!(pair.put(mark)));

@@ -110,6 +110,18 @@ fn a_draining_session_serves_what_it_has_and_takes_no_more() {
     close_clean(session);
 }
 
+#[test]
+fn a_view_of_a_resident_buffer_outlives_the_session() {
+    let model = model();
+    let mut session = unchecked(&model, &options(Mode::Mega, 1));
+    let view = session.resident().buffer(AllocationId::Status).view().expect("visible").clone();
+    session.start().expect("starts");
+    drop(session);
+    let kept = view.load_u32(0);
+    view.store_u32(0, !kept);
+    assert_eq!(view.load_u32(0), !kept, "nobody else writes there any more");
+}
+
 /// In each mode: the device leaves in the middle of two requests, and they go on in another session on the same device.
 #[test]
 fn requests_of_a_stopped_session_go_on_in_the_next_one() {

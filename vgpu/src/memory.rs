@@ -244,12 +244,12 @@ impl PageTable {
     }
 
     /// Host memory of the bytes `[va, va + len)`, which must lie in one range, and their offset in it.
-    pub fn translate(&self, va: u64, len: usize, access: Rights) -> Result<(SharedView, usize), Fault> {
+    pub fn translate(&self, va: u64, len: usize, access: Rights) -> Result<(&SharedView, usize), Fault> {
         let range = self.locate(va, access)?;
         if len as u64 > range.end - va {
             return Err(Fault { va: range.end, cause: Cause::NotPresent, access });
         }
-        Ok((range.view, (va - range.va) as usize))
+        Ok((&range.view, (va - range.va) as usize))
     }
 
     /// What is wrong on purpose with the range that holds `va`.
@@ -275,16 +275,11 @@ impl AddressSpace {
         self.table.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// As [`PageTable::translate`], with the mapping that keeps the view alive.
-    pub fn translate(
-        &self,
-        va: u64,
-        len: usize,
-        access: Rights,
-    ) -> Result<(SharedView, usize, Arc<Mapping>), Fault> {
+    /// As [`PageTable::translate`], with a view to keep.
+    pub fn translate(&self, va: u64, len: usize, access: Rights) -> Result<(SharedView, usize), Fault> {
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
         let (view, offset) = table.translate(va, len, access)?;
-        Ok((view, offset, table.locate(va, access)?.backing.mapping.clone()))
+        Ok((view.clone(), offset))
     }
 
     /// Maps the first `len` bytes of `mapping` at `va`, as system memory. Both are whole pages.
@@ -390,7 +385,7 @@ impl<'a> Mapped<'a> {
 }
 
 /// A remembered range.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Entry {
     va: u64,
     len: u64,
@@ -458,7 +453,7 @@ impl MemoryPort {
         if self.space_id != space.id || self.table().generation != space.generation() {
             self.table = Some(space.snapshot());
             self.space_id = space.id;
-            self.entries = [None; PORT_ENTRIES];
+            self.entries = Default::default();
         }
     }
 
@@ -480,7 +475,7 @@ impl MemoryPort {
 
     /// Puts a watcher on the port, or takes it off. With one, nothing is reached but through the watched functions.
     pub(crate) fn set_watch(&mut self, watch: Option<Box<Watch>>) -> Option<Box<Watch>> {
-        self.entries = [None; PORT_ENTRIES];
+        self.entries = Default::default();
         std::mem::replace(&mut self.watch, watch)
     }
 
@@ -503,33 +498,44 @@ impl MemoryPort {
 
     /// The range that holds `first..=last`, where one does and permits `access`: its view and the offset of `first`.
     #[inline(always)]
-    pub fn range(&mut self, first: u64, last: u64, access: Rights) -> Option<(SharedView, u64)> {
-        for entry in self.entries.iter().flatten() {
+    pub fn range(&mut self, first: u64, last: u64, access: Rights) -> Option<(&SharedView, u64)> {
+        let (at, offset) = self.place(first, last, access)?;
+        Some((self.placed(at)?, offset))
+    }
+
+    /// The same, with the place in the port instead of the view, for [`MemoryPort::placed`]; it holds until another range is
+    /// looked for.
+    #[inline(always)]
+    pub(crate) fn place(&mut self, first: u64, last: u64, access: Rights) -> Option<(usize, u64)> {
+        for (at, entry) in self.entries.iter().enumerate() {
+            let Some(entry) = entry else { continue };
             // What lies below the entry wraps to a large offset.
             let offset = first.wrapping_sub(entry.va);
             if offset < entry.len && last.wrapping_sub(entry.va) < entry.len && entry.rights.contains(access)
             {
-                return Some((entry.view, offset));
+                return Some((at, offset));
             }
         }
         self.find(first, last, access)
     }
 
+    /// The view of the range at a place that [`MemoryPort::place`] has told.
+    #[inline(always)]
+    pub(crate) fn placed(&self, at: usize) -> Option<&SharedView> {
+        self.entries.get(at)?.as_ref().map(|entry| &entry.view)
+    }
+
     /// The range that holds `va`, where one does and permits `access`: its view, its first address, its length.
     #[inline(always)]
-    pub fn around(&mut self, va: u64, access: Rights) -> Option<(SharedView, u64, u64)> {
-        for entry in self.entries.iter().flatten() {
-            if va.wrapping_sub(entry.va) < entry.len && entry.rights.contains(access) {
-                return Some((entry.view, entry.va, entry.len));
-            }
-        }
-        let (view, offset) = self.find(va, va, access)?;
-        Some((view, va - offset, view.len() as u64))
+    pub fn around(&mut self, va: u64, access: Rights) -> Option<(&SharedView, u64, u64)> {
+        let (at, _) = self.place(va, va, access)?;
+        let entry = self.entries.get(at)?.as_ref()?;
+        Some((&entry.view, entry.va, entry.len))
     }
 
     #[cold]
     #[inline(never)]
-    fn find(&mut self, first: u64, last: u64, access: Rights) -> Option<(SharedView, u64)> {
+    fn find(&mut self, first: u64, last: u64, access: Rights) -> Option<(usize, u64)> {
         if self.watch.is_some() {
             return None;
         }
@@ -538,19 +544,21 @@ impl MemoryPort {
         if last >= range.end || !range.backing.defects.is_empty() {
             return None;
         }
-        let entry =
-            Entry { va: range.va, len: range.end - range.va, rights: range.backing.rights, view: range.view };
-        self.entries[self.victim] = Some(entry);
-        self.victim = (self.victim + 1) % PORT_ENTRIES;
-        Some((entry.view, first - entry.va))
+        let (va, len, rights) = (range.va, range.end - range.va, range.backing.rights);
+        let view = range.view.clone();
+        let at = self.victim;
+        self.entries[at] = Some(Entry { va, len, rights, view });
+        self.victim = (at + 1) % PORT_ENTRIES;
+        Some((at, first - va))
     }
 
     /// Host memory of `len` bytes at `va` in one range; why not, otherwise.
     #[inline]
-    pub fn translate(&mut self, va: u64, len: usize, access: Rights) -> Result<(SharedView, usize), Fault> {
-        let last = va.checked_add(len as u64 - 1).ok_or(Fault { va, cause: Cause::NotPresent, access })?;
-        match self.range(va, last, access) {
-            Some((view, offset)) => Ok((view, offset as usize)),
+    pub fn translate(&mut self, va: u64, len: usize, access: Rights) -> Result<(&SharedView, usize), Fault> {
+        let refused = Fault { va, cause: Cause::NotPresent, access };
+        let last = va.checked_add(len as u64 - 1).ok_or(refused)?;
+        match self.place(va, last, access) {
+            Some((at, offset)) => Ok((self.placed(at).ok_or(refused)?, offset as usize)),
             None => self.table().translate(va, len, access),
         }
     }
@@ -726,6 +734,7 @@ mod tests {
         assert!(port.range(0x10_0000, 0x10_0003, Rights::READ).is_none());
         port.refresh(&space);
         let (view, offset) = port.range(0x10_0ffc, 0x10_0fff, Rights::READ).unwrap();
+        let view = view.clone();
         assert_eq!(offset, 0xffc);
         space.unmap(GpuVa(0x10_0000), ByteLen(2 * PAGE)).unwrap();
         view.store_u32(0, 7);

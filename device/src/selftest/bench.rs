@@ -68,7 +68,7 @@ impl<'a> Bench<'a> {
         deadline: Duration,
     ) -> Result<Bench<'a>, Failure> {
         let page = device.allocate(Heap::Host, ByteLen(PAGE_BYTES), "self-test page")?;
-        let view = page.mapped()?;
+        let view = page.mapped()?.clone();
         for offset in (0..view.len()).step_by(4) {
             view.store_u32(offset, POISON);
         }

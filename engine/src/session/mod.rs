@@ -102,13 +102,14 @@ impl Default for Event {
 
 /// A model and its requests.
 pub struct Session {
-    resident: Resident,
-    drive: Drive,
-    options: SessionOptions,
+    // What holds views of the resident buffers goes before them.
     input: InputRing,
     output: OutputRing,
     control: ControlLines,
     pages: PageAllocator,
+    resident: Resident,
+    drive: Drive,
+    options: SessionOptions,
     records: Vec<Record>,
     /// Record of each slot.
     slots: [Option<u32>; SLOTS_MAX],
@@ -164,7 +165,7 @@ impl Session {
             waits: options.mode == Mode::Mega,
         };
         let mut resident = Resident::new(device, model, plan, capacity, &planning, progress)?;
-        let view = |resident: &Resident, id| mapped(resident.buffer(id));
+        let view = |resident: &Resident, id| mapped(resident.buffer(id)).cloned();
         let status = view(&resident, AllocationId::Status)?;
         let input = InputRing::new(view(&resident, AllocationId::InputRing)?, status, None)?;
         let output = OutputRing::new(
@@ -503,6 +504,6 @@ impl Session {
     }
 }
 
-fn mapped(buffer: &Buffer) -> Result<SharedView, SessionError> {
+fn mapped(buffer: &Buffer) -> Result<&SharedView, SessionError> {
     Ok(buffer.view()?)
 }

@@ -5,9 +5,10 @@
 //! process *shortens* while it is mapped makes the kernel raise `SIGBUS` on the missing pages: do not do that.
 //! Cost: one mapping; a read is one 8-byte move per 8 bytes.
 
-use core::ffi::c_void;
+use super::memory::MappedRange;
 use core::fmt;
 use core::ptr::NonNull;
+use rustix::fs::OFlags;
 use rustix::mm::{MapFlags, ProtFlags};
 use std::fs::OpenOptions;
 use std::io;
@@ -25,7 +26,7 @@ impl MappedFile {
     /// Maps all of `path`. Directories, devices and pipes are refused.
     pub fn open(path: &Path) -> io::Result<MappedFile> {
         // O_NONBLOCK: opening a pipe must not wait for its writer; it means nothing to a regular file.
-        let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+        let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
@@ -38,16 +39,17 @@ impl MappedFile {
         let base = unsafe {
             rustix::mm::mmap(core::ptr::null_mut(), len, ProtFlags::READ, MapFlags::PRIVATE, &file, 0)
         }?;
-        let base = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::InvalidData)?;
-        // SAFETY: the range was mapped readable just now, is page-aligned, is read only through this view, which
-        // never leaves the structure, and is unmapped in `drop` only. No reference to it is ever made.
-        let view = unsafe { SharedView::new(base, len) };
+        let first = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::InvalidData)?;
+        let range = MappedRange::of_new(base, len);
+        // SAFETY: the range was mapped readable just now for `range`, which unmaps it when it is dropped; it is
+        // page-aligned and no Rust allocation, and the view, which never leaves the structure, is only read through.
+        let view = unsafe { SharedView::new(first, len, range) };
         Ok(MappedFile { view: Some(view) })
     }
 
     /// Length in bytes, as it was when the file was opened.
     pub fn len(&self) -> u64 {
-        self.view.map_or(0, |view| view.len() as u64)
+        self.view.as_ref().map_or(0, |view| view.len() as u64)
     }
 
     /// True for an empty file.
@@ -59,20 +61,10 @@ impl MappedFile {
     #[must_use]
     pub fn read_at(&self, offset: u64, destination: &mut [u8]) -> bool {
         let inside = offset.checked_add(destination.len() as u64).is_some_and(|end| end <= self.len());
-        if inside && let Some(view) = self.view {
+        if inside && let Some(view) = &self.view {
             view.read_bytes(offset as usize, destination);
         }
         inside
-    }
-}
-
-impl Drop for MappedFile {
-    fn drop(&mut self) {
-        if let Some(view) = self.view.take() {
-            // SAFETY: the range is the one mapped in `open`; the only view of it was taken out of `self` and ends
-            // here. Failure is impossible for a live mapping and would only leak it.
-            let _ = unsafe { rustix::mm::munmap(view.host_address() as *mut c_void, view.len()) };
-        }
     }
 }
 
@@ -89,6 +81,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
+    #[cfg_attr(miri, ignore = "maps files")]
     fn reads_what_the_file_holds_and_refuses_the_rest() {
         let path = std::env::temp_dir().join(format!("zrt-mapped-file-{}", std::process::id()));
         let content: Vec<u8> = (0..10_007u32).map(|index| (index % 251) as u8).collect();
@@ -106,6 +99,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "maps files")]
     fn an_empty_file_has_no_bytes_and_a_folder_is_no_file() {
         let path = std::env::temp_dir().join(format!("zrt-empty-file-{}", std::process::id()));
         File::create(&path).unwrap();

@@ -3,7 +3,8 @@
 //! Contract: [`Reservation`] is address space without access, with a guard behind it in which nothing is ever placed;
 //! [`Mapping`] is a live shared mapping of a file;
 //! [`MemoryFile`] is sparse memory of our own that can be mapped many times (the virtual device's VRAM). Each gives
-//! back what it took when dropped, in any order. Lengths are rounded up to pages. Set-up only.
+//! back what it took when dropped, in any order; a mapping stays, and its place with it, for as long as a view of it
+//! does. Lengths are rounded up to pages. Set-up only.
 
 use crate::errno::Errno;
 use core::any::Any;
@@ -12,7 +13,7 @@ use core::ptr::NonNull;
 use rustix::fs::{FallocateFlags, MemfdFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use zrt_mem::SharedView;
 
 /// The page of x86-64, and the one that KFD on it counts in (hardware reference §2.4).
@@ -39,17 +40,24 @@ pub struct Reservation {
     inner: Arc<ReservedRange>,
 }
 
-/// A live mapping of a file. Dropping it unmaps it (back to a reservation where it was placed in one).
-///
-/// Views taken from it must not be used after it is dropped: an access would then fault or reach a later mapping.
-/// Whoever hands views on (`zrt_kmd::Buffer`, `zrt_device::Buffer`) keeps the mapping at least as long.
+/// A live mapping of a file. It is taken down (back to a reservation where it was placed in one) when it and every view of
+/// it are dropped.
 #[derive(Debug)]
 pub struct Mapping {
     view: SharedView,
     protection: Protection,
-    place: Place,
+    range: Arc<MappedRange>,
+}
+
+/// What [`Mapping`] and its views own together: a range of whole pages that is mapped until this is dropped.
+#[derive(Debug)]
+pub(super) struct MappedRange {
+    address: usize,
+    len: usize,
     /// Dropped after the range is taken down: lets a driver see that a mapping is gone.
-    guard: Option<Guard>,
+    guard: OnceLock<Guard>,
+    /// Dropped last: the address space that it goes back to.
+    place: Option<Place>,
 }
 
 /// Sparse memory that belongs to this process: zero until written, freed page by page, mappable several times.
@@ -73,10 +81,11 @@ unsafe impl Send for ReservedRange {}
 // SAFETY: as for `Send`; the list inside is behind a lock.
 unsafe impl Sync for ReservedRange {}
 
+/// Where in a reservation a mapping was placed.
 #[derive(Debug)]
-enum Place {
-    Anywhere { len: usize },
-    Inside { reservation: Reservation, offset: usize, len: usize },
+struct Place {
+    reservation: Reservation,
+    offset: usize,
 }
 
 struct Guard {
@@ -193,7 +202,7 @@ impl Mapping {
                 let anywhere = core::ptr::null_mut();
                 rustix::mm::mmap(anywhere, rounded, protection.flags(), MapFlags::SHARED, file, offset)
             }?;
-            return Ok(Mapping::new(raw, len, protection, Place::Anywhere { len: rounded }));
+            return Ok(Mapping::new(raw, len, protection, MappedRange::of_new(raw, rounded)));
         };
         if !start.is_multiple_of(PAGE_BYTES) {
             return Err(Errno::EINVAL);
@@ -215,28 +224,31 @@ impl Mapping {
         }?;
         occupied.push((start, rounded));
         drop(occupied);
-        let place = Place::Inside { reservation: reservation.clone(), offset: start, len: rounded };
-        Ok(Mapping::new(raw, len, protection, place))
+        let place = Place { reservation: reservation.clone(), offset: start };
+        Ok(Mapping::new(raw, len, protection, MappedRange::new(raw, rounded, Some(place))))
     }
 
     /// Owns a range of whole pages that was mapped just now at an address of the kernel's choice, for nobody else.
     pub(super) fn of_new_range(raw: *mut c_void, len: usize, protection: Protection) -> Mapping {
-        Mapping::new(raw, len, protection, Place::Anywhere { len })
+        Mapping::new(raw, len, protection, MappedRange::of_new(raw, len))
     }
 
-    fn new(raw: *mut c_void, len: usize, protection: Protection, place: Place) -> Mapping {
-        // SAFETY: mmap succeeded, so the address is not null. The range is mapped until this `Mapping` is dropped,
-        // it is page-aligned, and no Rust object lies in it: it is reached through views only. That no view is used
-        // after the drop is the documented duty of the holder.
-        let view = unsafe { SharedView::new(NonNull::new_unchecked(raw.cast()), len) };
-        Mapping { view, protection, place, guard: None }
+    fn new(raw: *mut c_void, len: usize, protection: Protection, range: Arc<MappedRange>) -> Mapping {
+        // SAFETY: mmap succeeded, so the address is not null. The range is page-aligned, no Rust allocation, and mapped
+        // until `range` is dropped, which the view counts. It is given out where it can be read and written only.
+        let view = unsafe { SharedView::new(NonNull::new_unchecked(raw.cast()), len, range.clone()) };
+        Mapping { view, protection, range }
     }
 
-    /// The mapped bytes. See the type's documentation for how long it may be used.
-    ///
-    /// Stores into a mapping of [`Protection::Read`], and any access to one of [`Protection::None`], end the process.
-    pub fn view(&self) -> SharedView {
-        self.view
+    /// The mapped bytes; a clone of the view keeps them mapped. Panics unless the mapping is [`Protection::ReadWrite`]: a
+    /// view stores too.
+    pub fn view(&self) -> &SharedView {
+        assert!(
+            self.protection == Protection::ReadWrite,
+            "a view of a mapping that is {:?}",
+            self.protection
+        );
+        &self.view
     }
 
     /// The address as the host sees it.
@@ -259,38 +271,45 @@ impl Mapping {
         self.protection
     }
 
-    /// Attaches something that is dropped after the range is taken down, so that a driver may count live mappings.
-    pub fn with_guard(mut self, guard: Box<dyn Any + Send + Sync>) -> Mapping {
-        self.guard = Some(Guard { _value: guard });
+    /// Attaches something that is dropped after the range is taken down, so that a driver may count live mappings. Panics
+    /// where there is one.
+    pub fn with_guard(self, guard: Box<dyn Any + Send + Sync>) -> Mapping {
+        let is_first = self.range.guard.set(Guard { _value: guard }).is_ok();
+        assert!(is_first, "a mapping has one guard");
         self
     }
 }
 
-impl Drop for Mapping {
+impl MappedRange {
+    /// Owns whole pages that were mapped just now at an address of the kernel's choice, for nobody else.
+    pub(super) fn of_new(raw: *mut c_void, len: usize) -> Arc<MappedRange> {
+        MappedRange::new(raw, len, None)
+    }
+
+    fn new(raw: *mut c_void, len: usize, place: Option<Place>) -> Arc<MappedRange> {
+        Arc::new(MappedRange { address: raw.expose_provenance(), len, guard: OnceLock::new(), place })
+    }
+}
+
+impl Drop for MappedRange {
     fn drop(&mut self) {
-        let address = self.view.host_address();
-        let pointer = core::ptr::with_exposed_provenance_mut::<c_void>(address);
-        match &self.place {
-            Place::Anywhere { len } => {
-                // SAFETY: the range was mapped by `of_file`, or given to `of_new_range`, for this value alone, and
-                // views of it are no longer used.
-                let _ = unsafe { rustix::mm::munmap(pointer, *len) };
-            }
-            Place::Inside { reservation, offset, len } => {
-                let mut occupied = reservation.occupied();
-                // SAFETY: the range belongs to the reservation, which is alive in `self.place`, and only this
-                // mapping is placed there; the fixed mapping puts back what was before.
-                let restored = unsafe {
-                    let flags = reserved_flags() | MapFlags::FIXED;
-                    rustix::mm::mmap_anonymous(pointer, *len, ProtFlags::empty(), flags)
-                };
-                // Where the kernel has no room for it, the range stays occupied rather than be used twice.
-                if restored.is_ok() {
-                    occupied.retain(|(start, _)| start != offset);
-                }
-            }
+        let pointer = core::ptr::with_exposed_provenance_mut::<c_void>(self.address);
+        let Some(Place { reservation, offset }) = &self.place else {
+            // SAFETY: the range was mapped for this value alone, whose last owner this is: no view is left.
+            let _ = unsafe { rustix::mm::munmap(pointer, self.len) };
+            return;
+        };
+        let mut occupied = reservation.occupied();
+        // SAFETY: the range belongs to the reservation, which is alive in `self.place`; only this mapping is placed there,
+        // and no view of it is left. The fixed mapping puts back what was before.
+        let restored = unsafe {
+            let flags = reserved_flags() | MapFlags::FIXED;
+            rustix::mm::mmap_anonymous(pointer, self.len, ProtFlags::empty(), flags)
+        };
+        // Where the kernel has no room for it, the range stays occupied rather than be used twice.
+        if restored.is_ok() {
+            occupied.retain(|(start, _)| start != offset);
         }
-        self.guard = None;
     }
 }
 
@@ -344,15 +363,21 @@ impl MemoryFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syscalls::UserPointer;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     /// Whether the process can read `address` now, asked of the kernel.
     fn readable(address: u64) -> bool {
-        UserPointer::invalid().nested(address).read(&mut [0]).is_ok()
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        maps.lines().any(|line| {
+            let (range, rest) = line.split_once(' ').unwrap();
+            let (start, end) = range.split_once('-').unwrap();
+            let [start, end] = [start, end].map(|number| u64::from_str_radix(number, 16).unwrap());
+            (start..end).contains(&address) && rest.starts_with('r')
+        })
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
     fn reservations_are_aligned_and_without_access() {
         for alignment in [4096, 1 << 16, 2 << 20, 1 << 30] {
             let reservation = Reservation::new(5000, alignment).unwrap();
@@ -367,6 +392,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
     fn no_two_reservations_are_closer_than_a_guard() {
         for (len, alignment) in [(4096, 4096), (2 << 20, 2 << 20)] {
             let mut reservations: Vec<_> =
@@ -383,6 +409,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
     fn one_file_seen_through_several_mappings() {
         let file = MemoryFile::new("twice", 32 << 30).unwrap();
         let reservation = Reservation::new(1 << 20, 2 << 20).unwrap();
@@ -397,6 +424,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
     fn a_dropped_mapping_becomes_reserved_space_again() {
         let file = MemoryFile::new("drop", 8192).unwrap();
         let reservation = Reservation::new(16384, 4096).unwrap();
@@ -422,6 +450,55 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
+    fn a_mapping_and_its_place_stay_while_a_view_of_it_does() {
+        let file = MemoryFile::new("kept", 8192).unwrap();
+        let reservation = Reservation::new(8192, 4096).unwrap();
+        let mapping = file.map(0, 8192, Protection::ReadWrite, Some((&reservation, 0))).unwrap();
+        mapping.view().store_u32(4096, 0x1234_5678);
+        let (address, part) = (mapping.address(), mapping.view().slice(4096, 64));
+        drop(mapping);
+        drop(file);
+        assert_eq!(part.load_u32(0), 0x1234_5678, "the old bytes");
+        let other = MemoryFile::new("other", 8192).unwrap();
+        let place = |start| other.map(0, 4096, Protection::ReadWrite, Some((&reservation, start))).err();
+        assert_eq!([place(0), place(4096)], [Some(Errno::EEXIST); 2], "nothing takes the place meanwhile");
+        let weak = Arc::downgrade(&reservation.inner);
+        drop(reservation);
+        assert!(weak.strong_count() == 1 && readable(address), "nor the reservation's address space");
+        drop(part);
+        assert_eq!(weak.strong_count(), 0);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
+    fn views_are_of_what_can_be_read_and_written() {
+        let file = MemoryFile::new("rights", 4096).unwrap();
+        for protection in [Protection::None, Protection::Read] {
+            let mapping = file.map(0, 4096, protection, None).unwrap();
+            let asked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| mapping.view().len()));
+            assert!(asked.is_err(), "{protection:?}");
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
+    fn no_mapping_is_placed_over_another_from_either_side() {
+        let file = MemoryFile::new("overlap", 16384).unwrap();
+        let reservation = Reservation::new(32768, 4096).unwrap();
+        let map = |start, len| file.map(0, len, Protection::ReadWrite, Some((&reservation, start)));
+        let middle = map(12288, 8192).unwrap();
+        middle.view().fill(0, 8192, 0x5a);
+        // Its beginning, its end, around it, inside it, itself.
+        for (start, len) in [(8192, 8192), (16384, 8192), (8192, 16384), (16384, 4096), (12288, 8192)] {
+            assert_eq!(map(start, len).err(), Some(Errno::EEXIST), "{len} at {start}");
+        }
+        let (before, behind) = (map(8192, 4096).unwrap(), map(20480, 4096).unwrap());
+        assert_eq!([before, behind].map(|mapping| mapping.view().load_u32(0)), [0x5a5a_5a5a; 2], "one file");
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
     fn places_outside_are_refused() {
         let file = MemoryFile::new("outside", 8192).unwrap();
         let reservation = Reservation::new(8192, 4096).unwrap();

@@ -134,6 +134,22 @@ mod tests {
     }
 
     #[test]
+    fn lines_are_read_whatever_stands_in_them() {
+        let text = "nonsense\n1000-\n-2000 rw-s 0 0:1 5\n1000-zz rw-s 0 0:1 5\n1000-2000 rw-s\n\
+                    ffffffffffffffffff-1 rw-s 0 0:1 5\n3000-1000 rw-s 0 0:1 5\n\
+                    4000-8000 rw-s fffffffffffff000 00:01 18446744073709551615 /a name\u{fffd} with blanks\n\
+                    9000-a000 rw-p 0 0:1 5\na000-b000 r--s 0 0:1 5";
+        let map = ProcessMap { text: text.into() };
+        let found = map.shared_range(0x5000, 0x2000).unwrap();
+        assert_eq!((found.address(), found.len(), found.inode), (0x5000, 0x2000, u64::MAX));
+        assert_eq!(found.offset, 0, "past the end of 64 bits");
+        assert_eq!(map.shared_range(0x1000, 0x1000), Err(Errno::EFAULT));
+        assert_eq!(map.shared_range(0x9000, 0x1000), Err(Errno::ENOTSUPP));
+        assert_eq!(map.shared_range(0xa000, 0x1000), Err(Errno::EFAULT));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
     fn the_second_mapping_has_the_same_bytes_and_outlives_the_first() {
         let file = MemoryFile::new("lent", 16384).unwrap();
         let own = file.map(0, 16384, Protection::ReadWrite, None).unwrap();
@@ -150,6 +166,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
     fn other_bytes_at_the_same_address_are_another_range() {
         let place = Reservation::new(4096, 4096).unwrap();
         let map = |name| {
@@ -166,6 +183,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
     fn what_cannot_be_lent_is_refused() {
         let file = MemoryFile::new("part", 8192).unwrap();
         let place = Reservation::new(16384, 4096).unwrap();

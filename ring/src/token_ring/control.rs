@@ -149,10 +149,10 @@ mod tests {
 
     #[test]
     fn each_word_goes_where_the_device_looks() {
-        let (memory, flush) = (SharedView::leaked(64 * 64 + 64), SharedView::leaked(4096));
+        let (memory, flush) = (SharedView::zeroed(64 * 64 + 64), SharedView::zeroed(4096));
         memory.fill(0, memory.len(), 0xee);
         flush.store_u32(0, 0xffff_ffff);
-        let mut lines = ControlLines::new(memory, Some(flush)).unwrap();
+        let mut lines = ControlLines::new(memory.clone(), Some(flush.clone())).unwrap();
         let mut expected = [0u32; 17 * 64];
         let words = || -> Vec<u32> { (0..65 * 16).map(|dword| memory.load_u32(dword * 4)).collect() };
         assert_eq!(words(), expected[..65 * 16]);
@@ -180,8 +180,8 @@ mod tests {
 
     #[test]
     fn pages_only_grow_while_a_request_runs() {
-        let memory = SharedView::leaked(64 * 64);
-        let mut lines = ControlLines::new(memory, None).unwrap();
+        let memory = SharedView::zeroed(64 * 64);
+        let mut lines = ControlLines::new(memory.clone(), None).unwrap();
         let mut line = lines.slot(1).unwrap();
         line.grant(serial(5), 3).unwrap();
         line.grant(serial(5), 3).unwrap();
@@ -195,10 +195,10 @@ mod tests {
 
     #[test]
     fn what_cannot_hold_the_lines_is_refused() {
-        let refused = ControlLines::new(SharedView::leaked(64 * 64 - 8), None).unwrap_err();
+        let refused = ControlLines::new(SharedView::zeroed(64 * 64 - 8), None).unwrap_err();
         assert_eq!(refused, ControlError::Length { dwords: 1022 });
-        let memory = SharedView::leaked(64 * 64);
-        let refused = ControlLines::new(memory, Some(SharedView::leaked(0))).unwrap_err();
+        let memory = SharedView::zeroed(64 * 64);
+        let refused = ControlLines::new(memory.clone(), Some(SharedView::zeroed(0))).unwrap_err();
         assert_eq!(refused, ControlError::NoWord { name: "flush" });
         let mut lines = ControlLines::new(memory, None).unwrap();
         assert_eq!(lines.slot(64).unwrap_err(), ControlError::Slot { slot: 64 });

@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_line_is_taken_only_whole() {
-        let ring = SharedView::leaked(128);
+        let ring = SharedView::zeroed(128);
         let line: [u32; LINE_DWORDS] = core::array::from_fn(|at| 100 + at as u32);
         write_line(&ring, 16, 1, &line);
         let written: Vec<u32> = (0..32).map(|dword| ring.load(dword)).collect();

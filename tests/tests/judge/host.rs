@@ -46,7 +46,6 @@ fn the_host_gets_old_bytes_unless_they_are_released() {
         let case = Case { name: "message_to_the_host", shared: &["flag", "other"], ..WAVE };
         let launch = Launch::new(&case, &code_of(body), 0);
         let [_, output, flag, other] = &launch.buffers;
-        let view = |buffer: &zrt_device::Buffer| buffer.view().expect("visible");
         let start = Instant::now();
         while view(flag).load_u32(0) == 0 {
             assert!(start.elapsed() < DEADLINE, "the flag does not come");
@@ -59,4 +58,8 @@ fn the_host_gets_old_bytes_unless_they_are_released() {
         assert!(outcome.has_ended && outcome.findings.is_empty(), "{body}");
         assert_eq!(view(&outcome.buffers[1]).load_u32(0), 7, "the end of the submission writes back");
     }
+}
+
+fn view(buffer: &zrt_device::Buffer) -> &zrt_mem::SharedView {
+    buffer.view().expect("visible")
 }

@@ -142,7 +142,7 @@ const CASES: &[Case] = &[
     },
 ];
 
-fn view(buffer: &Buffer) -> zrt_mem::SharedView {
+fn view(buffer: &Buffer) -> &zrt_mem::SharedView {
     buffer.view().expect("visible")
 }
 

@@ -51,7 +51,7 @@ impl Device {
         let map = |va, bytes| {
             let file = MemoryFile::new("bench", bytes).expect("memory");
             let mapping = Arc::new(file.map(0, bytes, Protection::ReadWrite, None).expect("memory"));
-            let view = mapping.view();
+            let view = mapping.view().clone();
             space.map(GpuVa(va), ByteLen(bytes as u64), Rights::all(), mapping).expect("free address");
             view
         };

@@ -483,7 +483,7 @@ mod tests {
     fn space() -> (AddressSpace, SharedView) {
         let mapping =
             MemoryFile::new("code", 8192).unwrap().map(0, 8192, Protection::ReadWrite, None).unwrap();
-        let view = mapping.view();
+        let view = mapping.view().clone();
         let space = AddressSpace::default();
         let rights = Rights::READ | Rights::EXECUTE;
         space.map(GpuVa(CODE_VA), ByteLen(8192), rights, Arc::new(mapping)).unwrap();
@@ -502,14 +502,14 @@ mod tests {
     /// llvm-mc 19: `s_nop 0`, `s_branch` over two words that are no instruction, `s_endpgm`.
     const AROUND_DATA: [u32; 5] = [0xBF80_0000, 0xBFA0_0002, 0xC9FF_FFFF, 0xC9FF_FFFF, 0xBFB0_0000];
 
-    fn store(view: SharedView, at: usize, words: &[u32]) {
+    fn store(view: &SharedView, at: usize, words: &[u32]) {
         words.iter().enumerate().for_each(|(index, word)| view.store_u32(at + 4 * index, *word));
     }
 
     #[test]
     fn only_what_is_reached_is_decoded_and_targets_are_indexes() {
         let (space, view) = space();
-        store(view, 0, &AROUND_DATA);
+        store(&view, 0, &AROUND_DATA);
         let program = get(&cache(), &space, CODE_VA);
         assert_eq!(program.ops.len(), 3);
         assert_eq!(program.ops[1].immediate, 2);
@@ -522,7 +522,7 @@ mod tests {
     fn waits_and_hints_are_counted_to_the_operation_before() {
         let (space, view) = space();
         // s_mov_b32 s0, 1; s_nop 0; s_delay_alu 0; s_branch back to the nop.
-        store(view, 0, &[0xBE80_0081, 0xBF80_0000, 0xBF87_0000, 0xBFA0_FFFD]);
+        store(&view, 0, &[0xBE80_0081, 0xBF80_0000, 0xBF87_0000, 0xBFA0_FFFD]);
         let program = get(&cache(), &space, CODE_VA);
         let weights: Vec<u8> = program.ops.iter().map(|op| op.weight).collect();
         assert_eq!(weights, [1, 2, 1], "the nop is a target and stays; the delay is counted to it");
@@ -532,7 +532,7 @@ mod tests {
     #[test]
     fn what_cannot_run_is_a_stop() {
         let (space, view) = space();
-        store(view, 0, &[0xC9FF_FFFF, 0xFFFF_FFFF]);
+        store(&view, 0, &[0xC9FF_FFFF, 0xFFFF_FFFF]);
         let program = get(&cache(), &space, CODE_VA);
         assert!(matches!(program.stop(&program.ops[0]), Some(WaveFaultKind::UnknownInstruction(_))));
         let program = get(&cache(), &space, CODE_VA + 8192);
@@ -540,7 +540,7 @@ mod tests {
             matches!(program.stop(&program.ops[0]), Some(WaveFaultKind::Page(fault)) if fault.va == CODE_VA + 8192)
         );
         // v_mov_b32 v8, v0 with 8 registers.
-        store(view, 0, &[0x7E10_0300]);
+        store(&view, 0, &[0x7E10_0300]);
         let program = get(&cache(), &space, CODE_VA);
         let expected = WaveFaultKind::VectorRegister { register: 8, allocated: 8 };
         assert_eq!(program.stop(&program.ops[0]), Some(expected));
@@ -549,7 +549,7 @@ mod tests {
     #[test]
     fn a_changed_word_is_seen_after_an_invalidation_and_not_before() {
         let (space, view) = space();
-        store(view, 0, &AROUND_DATA);
+        store(&view, 0, &AROUND_DATA);
         let cache = cache();
         let first = get(&cache, &space, CODE_VA);
         assert!(Arc::ptr_eq(&first, &get(&cache, &space, CODE_VA)));

@@ -191,46 +191,46 @@ pub(crate) fn write_lanes(wave: &mut Wave, register: usize, exec: u32, values: &
 }
 
 /// Memory that all lanes reach in one mapping.
-enum Reach {
+enum Reach<'port> {
     /// Every lane is active, one access after the other from this offset on.
-    Consecutive(SharedView, usize),
+    Consecutive(&'port SharedView, usize),
     /// Offset of the lowest lane, and distances from there; inactive lanes have that of an active one.
-    Scattered(SharedView, usize, Row),
+    Scattered(&'port SharedView, usize, Row),
 }
 
 /// Finds the memory of the active lanes, of which there is one; `None` where they have to be looked at one by one.
 #[inline(always)]
-fn reach<A: AddressMode>(
+fn reach<'port, A: AddressMode>(
     wave: &Wave,
     op: &MicroOp,
-    machine: &mut Machine<'_>,
+    machine: &'port mut Machine<'_>,
     bytes: u32,
     alignment: u32,
     access: Rights,
-) -> Option<Reach> {
+) -> Option<Reach<'port>> {
     let exec = wave.exec();
     let (base, offsets) = A::near(wave, op, exec, bytes)?;
     if exec == u32::MAX && are_consecutive(&offsets, bytes) {
         let first = base.wrapping_add(u64::from(offsets.0[0]));
         let last = first.wrapping_add(u64::from(LANES as u32 * bytes) - 1);
-        if let Some((view, offset)) = machine.memory.range(first, last, access)
+        if let Some((at, offset)) = machine.memory.place(first, last, access)
             && offset % u64::from(alignment) == 0
         {
-            return Some(Reach::Consecutive(view, offset as usize));
+            return machine.memory.placed(at).map(|view| Reach::Consecutive(view, offset as usize));
         }
     }
     scattered(machine, base, &offsets, bytes, alignment, access)
 }
 
 #[inline(always)]
-fn scattered(
-    machine: &mut Machine<'_>,
+fn scattered<'port>(
+    machine: &'port mut Machine<'_>,
     base: u64,
     offsets: &Row,
     bytes: u32,
     alignment: u32,
     access: Rights,
-) -> Option<Reach> {
+) -> Option<Reach<'port>> {
     let (view, va, len) = machine.memory.around(base.wrapping_add(u64::from(offsets.0[0])), access)?;
     // The offsets that stay within the mapping.
     let start = va.wrapping_sub(base) as i64;
@@ -447,7 +447,7 @@ impl<A: AddressMode, const BYTES: usize, const SHIFT: u32> Operation for StoreNa
 }
 
 #[inline(always)]
-fn store_narrow<const BYTES: usize>(view: SharedView, at: usize, value: u32) {
+fn store_narrow<const BYTES: usize>(view: &SharedView, at: usize, value: u32) {
     if BYTES == 1 {
         view.store_u8(at, value as u8);
     } else {

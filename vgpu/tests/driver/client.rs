@@ -59,7 +59,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    pub fn view(&self) -> SharedView {
+    pub fn view(&self) -> &SharedView {
         self.mapping.as_ref().unwrap().view()
     }
 }
@@ -297,7 +297,7 @@ pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Waits for a dword to have a value.
-pub fn wait_value(view: SharedView, at: usize, value: u32) {
+pub fn wait_value(view: &SharedView, at: usize, value: u32) {
     eventually(&format!("value {value} at {at}"), || (view.load_u32_acquire(at) == value).then_some(()));
 }
 

@@ -75,11 +75,11 @@ fn a_kernel_that_did_not_exist_before_the_test_runs() {
             });
             vector.view.store_u32(4 * row, (row as f32).to_bits());
         }
-        [matrix, vector, out]
+        [matrix, vector, out.clone()]
             .iter()
             .enumerate()
             .for_each(|(at, buffer)| arguments.view.store_u64(8 * at, buffer.va));
-        device.run(device.dispatch(code, 2, 32, &[arguments.va]));
+        device.run(device.dispatch(&code, 2, 32, &[arguments.va]));
         for row in 0..64 {
             let expected =
                 (0..64).fold(0.0f32, |sum, column| (column as f32).mul_add(weight(row, column), sum));

@@ -128,12 +128,12 @@ fn runs_at_size(code: &[u32], descriptor: &[u32], is_wave64: bool) {
         for at in 0..rows * columns {
             x.view.store_u32(4 * at, value(at / columns, at % columns).to_bits());
         }
-        [x, y, histogram]
+        [x, y.clone(), histogram.clone()]
             .iter()
             .enumerate()
             .for_each(|(at, buffer)| arguments.view.store_u64(8 * at, buffer.va));
         arguments.view.store_u32(24, columns as u32);
-        let mut dispatch = device.dispatch(code, rows as u32, 256, &[arguments.va]);
+        let mut dispatch = device.dispatch(&code, rows as u32, 256, &[arguments.va]);
         // Words of the descriptor: LDS bytes 0, RSRC3 11, RSRC1 12, RSRC2 13. The loader adds the LDS size.
         (dispatch.rsrc1, dispatch.rsrc3) = (descriptor[12], descriptor[11]);
         dispatch.is_wave64 = is_wave64;
@@ -163,11 +163,11 @@ fn a_compiled_kernel_of_64_lanes_runs() {
         let mut device = Device::new(config);
         let code = device.code_words(&code);
         let buffers = [4, 4, 4, 8, 8].map(|bytes| device.buffer((bytes * items) as u64));
-        let [x, kept, steps, quotient, ratio] = buffers;
+        let [x, kept, steps, quotient, ratio] = &buffers;
         let (arguments, scratch) = (device.buffer(64), device.buffer(1 << 22));
         x.fill(0, (0..items).map(|at| value(at) as u32));
         buffers.iter().enumerate().for_each(|(at, buffer)| arguments.view.store_u64(8 * at, buffer.va));
-        let mut dispatch = device.dispatch(code, 5, 64, &[arguments.va]);
+        let mut dispatch = device.dispatch(&code, 5, 64, &[arguments.va]);
         (dispatch.rsrc1, dispatch.rsrc3, dispatch.is_wave64) = (descriptor[12], descriptor[11], true);
         dispatch.rsrc2 = descriptor[13] | descriptor[0].div_ceil(512) << 15;
         assert!(descriptor[1] > 160 && dispatch.rsrc2 & 1 != 0, "the array is private");

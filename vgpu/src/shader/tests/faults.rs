@@ -16,7 +16,7 @@ fn a_page_fault_names_packet_instruction_wave_and_lane() {
         let code = device.code(&code::STORE_IDS);
         let out = device.buffer(4096);
         // 256 bytes per group: group 16 of one wave is the first beyond the page, groups 0..16 are not.
-        let fault = device.run_to_fault(device.dispatch(code, 17, 32, &[out.va]));
+        let fault = device.run_to_fault(device.dispatch(&code, 17, 32, &[out.va]));
         assert_eq!((fault.origin.queue_id, fault.origin.packet_va), (1, 0x7000));
         assert_eq!(
             (fault.code_va, fault.workgroup, fault.wave, fault.lane),
@@ -35,13 +35,13 @@ fn stores_need_the_right_to_write_and_code_the_right_to_execute() {
     let mut device = Device::new(parallel(1));
     let code = device.code(&code::ONE_STORE);
     let read_only = device.map(4096, Rights::READ);
-    let fault = device.run_to_fault(device.dispatch(code, 1, 1, &[read_only.va]));
+    let fault = device.run_to_fault(device.dispatch(&code, 1, 1, &[read_only.va]));
     assert!(
         matches!(fault.kind, WaveFaultKind::Page(Fault { cause: Cause::ReadOnly, va, .. }) if va == read_only.va)
     );
     let data = device.buffer(4096);
     data.fill(0, code::ONE_STORE.words.iter().copied());
-    let fault = device.run_to_fault(device.dispatch(data, 1, 1, &[data.va]));
+    let fault = device.run_to_fault(device.dispatch(&data, 1, 1, &[data.va]));
     assert!(
         matches!(fault.kind, WaveFaultKind::Page(Fault { cause: Cause::NoExecute, va, .. }) if va == data.va)
     );
@@ -54,12 +54,12 @@ fn a_wave_that_cannot_go_on_hangs_its_dispatch_only() {
         let out = device.buffer(4096);
         let bad = [0xBF80_0000, 0xC9FF_FFFF, 0xBFB0_0000];
         let bad = device.code_words(&bad);
-        let fault = device.run_to_fault(device.dispatch(bad, 1, 32, &[]));
+        let fault = device.run_to_fault(device.dispatch(&bad, 1, 32, &[]));
         assert_eq!(fault.instruction_va, bad.va + 4);
         assert!(
             matches!(fault.kind, WaveFaultKind::UnknownInstruction(words) if words[..2] == [0xC9FF_FFFF, 0xBFB0_0000])
         );
-        device.run(device.dispatch(good, 1, 32, &[out.va]));
+        device.run(device.dispatch(&good, 1, 32, &[out.va]));
         assert_eq!(out.view.load_u32(0), 0x11);
         assert!(!device.engine.wait_idle(Instant::now()), "the hung dispatch is still there");
         assert!(device.engine.cancel_queue(1));
@@ -72,7 +72,7 @@ fn other_stops() {
     let mut device = Device::new(parallel(0));
     let mut kind = |words: &[u32]| {
         let code = device.code_words(words);
-        device.run_to_fault(device.dispatch(code, 1, 1, &[])).kind
+        device.run_to_fault(device.dispatch(&code, 1, 1, &[])).kind
     };
     // s_nop 0, and then the padding.
     assert_eq!(kind(&[0xBF80_0000]), WaveFaultKind::PastEnd);
@@ -94,7 +94,7 @@ fn other_stops() {
     let misaligned = kind(&[0x7E02_0281, 0x7E04_0280, 0xEE0D_407C, 0x0100_0000, 0x0000_0001]);
     assert_eq!(misaligned, WaveFaultKind::Misaligned { va: 1, width: 4 });
     let code = device.code(&code::UNEVEN_BARRIER);
-    let fault = device.run_to_fault(device.dispatch(code, 1, 64, &[]));
+    let fault = device.run_to_fault(device.dispatch(&code, 1, 64, &[]));
     assert_eq!((fault.kind, fault.wave), (WaveFaultKind::BarrierNeverCompletes, 1));
 }
 
@@ -102,7 +102,7 @@ fn other_stops() {
 fn what_cannot_be_launched_is_refused() {
     let mut device = Device::new(parallel(0));
     let code = device.code(&code::ENDLESS);
-    let plain = device.dispatch(code, 1, 32, &[]);
+    let plain = device.dispatch(&code, 1, 32, &[]);
     let submit = |dispatch: Dispatch| device.engine.submit(dispatch).unwrap_err();
     assert_eq!(submit(Dispatch { rsrc1: 63, ..plain.clone() }), DispatchError::VectorRegisters(512));
     assert!(matches!(
@@ -124,9 +124,9 @@ fn endless_waves_are_cancelled() {
         let (endless, good) = (device.code(&code::ENDLESS), device.code(&code::ONE_STORE));
         let out = device.buffer(4096);
         let tickets: Vec<DispatchTicket> =
-            (0..3).map(|_| device.submit(device.dispatch(endless, 500, 64, &[]))).collect();
+            (0..3).map(|_| device.submit(device.dispatch(&endless, 500, 64, &[]))).collect();
         (0..50).for_each(|_| _ = device.engine.help());
-        let mut other = device.dispatch(good, 1, 32, &[out.va]);
+        let mut other = device.dispatch(&good, 1, 32, &[out.va]);
         other.origin.queue_id = 2;
         let other = device.submit(other);
         assert!(device.engine.cancel_queue(1));
@@ -134,6 +134,6 @@ fn endless_waves_are_cancelled() {
         assert!(tickets.iter().all(|ticket| ticket.is_cancelled() && !ticket.is_done()));
         assert!(device.engine.wait_idle(Instant::now() + DEADLINE));
         // Their room is free again.
-        device.run(device.dispatch(good, 4000, 64, &[out.va]));
+        device.run(device.dispatch(&good, 4000, 64, &[out.va]));
     });
 }

@@ -40,7 +40,7 @@ fn texels_are_converted() {
         let texel = |lane| [0, 1, 2, 3].map(|index: usize| byte(lane, index));
         input.fill(0, (0..LANES).map(|lane| u32::from_le_bytes(texel(lane).map(|byte| byte as u8))));
         stored.fill(0, [0xCCCC_CCCC; 64]);
-        device.run(device.dispatch(code, 1, 32, &[input.va, loaded.va, stored.va]));
+        device.run(device.dispatch(&code, 1, 32, &[input.va, loaded.va, stored.va]));
         for lane in 0..LANES {
             let words = loaded.words(64 * lane, 9);
             let [x, y, z, w] = texel(lane);
@@ -100,7 +100,7 @@ fn transposed_tiles_multiply_as_matrices() {
                 tiles.view.store_u16(1024 + 32 * row + 2 * column, half_bits(y(row, column)) as u16);
             }
         }
-        device.run(device.dispatch(code, 1, 32, &[tiles.va, results.va]));
+        device.run(device.dispatch(&code, 1, 32, &[tiles.va, results.va]));
         for row in 0..16 {
             for column in 0..16 {
                 // D[i][j] is in register i % 8 of lane 16 · (i / 8) + j; the block has a lane's registers together.
@@ -126,7 +126,7 @@ fn lanes_are_counted_and_marked_values_exchanged() {
     both(|mut device| {
         let code = device.code(&LDS_COUNTERS);
         let out = device.buffer(4096);
-        let mut dispatch = device.dispatch(code, 1, 32, &[out.va]);
+        let mut dispatch = device.dispatch(&code, 1, 32, &[out.va]);
         dispatch.rsrc2 |= 2 << 15;
         device.run(dispatch);
         for lane in 0..32u32 {

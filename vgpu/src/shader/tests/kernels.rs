@@ -22,7 +22,7 @@ fn vectors_are_added_and_the_last_group_is_cut_by_the_kernel() {
             arguments.view.store_u64(8 * index, buffer.va);
         }
         arguments.view.store_u32(24, count);
-        device.run(device.dispatch(code, 20, 256, &[arguments.va]));
+        device.run(device.dispatch(&code, 20, 256, &[arguments.va]));
         for index in 0..5120u32 {
             let expected = if index < count { 1.5 * index as f32 } else { 0.0 };
             assert_eq!(f32::from_bits(buffers[2].view.load_u32(4 * index as usize)), expected, "{index}");
@@ -39,7 +39,7 @@ fn a_tree_in_lds_with_barriers_sums() {
     on_all(|mut device| {
         let code = device.code(&code::REDUCE_IN_LDS);
         let out = device.buffer(4096);
-        let mut dispatch = device.dispatch(code, 37, 256, &[out.va]);
+        let mut dispatch = device.dispatch(&code, 37, 256, &[out.va]);
         dispatch.rsrc2 |= 2 << 15;
         device.run(dispatch);
         let expected: u32 = (0..256).map(|id| id * id).sum();
@@ -52,7 +52,7 @@ fn every_lane_of_every_group_gets_its_own_ticket() {
     on_all(|mut device| {
         let code = device.code(&code::TAKE_TICKETS);
         let out = device.buffer(64 + 4 * 64 * 128);
-        device.run(device.dispatch(code, 64, 128, &[out.va]));
+        device.run(device.dispatch(&code, 64, 128, &[out.va]));
         assert_eq!(out.view.load_u32(0), 64 * 128);
         assert_eq!(out.words(64, 64 * 128), vec![1; 64 * 128]);
     });
@@ -63,7 +63,7 @@ fn ids_of_groups_and_work_items_are_those_of_the_dispatch() {
     on_all(|mut device| {
         let code = device.code(&code::STORE_IDS);
         let out = device.buffer(8 * 256);
-        let mut dispatch = device.dispatch(code, 1, 32, &[out.va]);
+        let mut dispatch = device.dispatch(&code, 1, 32, &[out.va]);
         (dispatch.first, dispatch.count) = ([5, 1, 2], [3, 1, 1]);
         (dispatch.group, dispatch.last_group) = ([4, 4, 2], [3, 4, 2]);
         device.run(dispatch);
@@ -99,7 +99,7 @@ fn memory_is_accessed_at_every_width_and_alignment() {
         let code = device.code(&code::WIDTHS);
         let (source, out) = (device.buffer(4096), device.buffer(8192));
         (0..4096).for_each(|at| source.view.store_u8(at, source_byte(at)));
-        device.run(device.dispatch(code, 1, 32, &[source.va, out.va]));
+        device.run(device.dispatch(&code, 1, 32, &[source.va, out.va]));
         for lane in 0..32 {
             let at = 4 * lane;
             let half = |at: usize| source_word(at) & 0xFFFF;
@@ -140,7 +140,7 @@ fn scalar_loads_of_every_width() {
         let code = device.code(&code::SCALAR_LOADS);
         let (source, out) = (device.buffer(4096), device.buffer(4096));
         (0..4096).for_each(|at| source.view.store_u8(at, source_byte(at)));
-        device.run(device.dispatch(code, 1, 1, &[source.va, out.va]));
+        device.run(device.dispatch(&code, 1, 1, &[source.va, out.va]));
         let expected = [
             source_word(4),
             source_word(12),
@@ -166,7 +166,7 @@ fn calls_leave_the_program_and_come_back() {
     on_all(|mut device| {
         let (code, callee) = (device.code(&code::FAR_CALLS), device.code(&code::CALLEE));
         let out = device.buffer(4096);
-        let mut dispatch = device.dispatch(code, 3, 32, &[out.va, 0, callee.va]);
+        let mut dispatch = device.dispatch(&code, 3, 32, &[out.va, 0, callee.va]);
         dispatch.count = [3, 2, 1];
         device.run(dispatch);
         // The address after s_getpc: v_mov e32, two s_swappc, s_nop, s_call, s_getpc are one dword each.
@@ -179,7 +179,7 @@ fn the_private_segment_is_each_lane_its_own() {
     on_all(|mut device| {
         let code = device.code(&code::SCRATCH);
         let (scratch, out) = (device.buffer(64 * 2048), device.buffer(64 * 64 * 16));
-        let mut dispatch = device.dispatch(code, 64, 64, &[out.va]);
+        let mut dispatch = device.dispatch(&code, 64, 64, &[out.va]);
         dispatch.rsrc2 |= 1;
         dispatch.scratch_base_va = scratch.va;
         // 16 waves of each engine, 2048 bytes of a wave: 64 bytes of a lane.
@@ -201,7 +201,7 @@ fn lds_and_cross_lane_forms() {
     on_all(|mut device| {
         let code = device.code(&code::LDS_FORMS);
         let out = device.buffer(4096);
-        let mut dispatch = device.dispatch(code, 1, 32, &[out.va]);
+        let mut dispatch = device.dispatch(&code, 1, 32, &[out.va]);
         dispatch.rsrc2 |= 4 << 15;
         device.run(dispatch);
         for lane in 0..32u32 {
@@ -234,7 +234,7 @@ fn buffers_are_clipped() {
         let code = device.code(&code::BUFFER);
         let (source, out) = (device.buffer(4096), device.buffer(4096));
         (0..64).for_each(|word| source.view.store_u32(4 * word, 100 + word as u32));
-        let mut dispatch = device.dispatch(code, 1, 32, &[out.va, 0, source.va]);
+        let mut dispatch = device.dispatch(&code, 1, 32, &[out.va, 0, source.va]);
         // Base, no stride, 64 records of a byte, raw.
         (dispatch.user_data[6], dispatch.user_data[7]) = (64, 0x3000_0000);
         dispatch.rsrc2 = 8 << 1;

@@ -45,7 +45,7 @@ struct Device {
 }
 
 /// Mapped memory.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Buffer {
     va: u64,
     view: SharedView,
@@ -85,7 +85,7 @@ impl Device {
         let len = bytes.next_multiple_of(GPU_PAGE_BYTES);
         let file = MemoryFile::new("test", len as usize).unwrap();
         let mapping = Arc::new(file.map(0, len as usize, Protection::ReadWrite, None).unwrap());
-        let (va, view) = (self.next_va, mapping.view());
+        let (va, view) = (self.next_va, mapping.view().clone());
         self.space.map(GpuVa(va), ByteLen(len), rights, mapping).unwrap();
         // A page between any two: what lies behind a buffer is not mapped.
         self.next_va += len + GPU_PAGE_BYTES;
@@ -107,7 +107,7 @@ impl Device {
     }
 
     /// A dispatch of `groups` groups of `group` work-items, all in X, with up to three pointers as user data.
-    fn dispatch(&self, code: Buffer, groups: u32, group: u32, pointers: &[u64]) -> Dispatch {
+    fn dispatch(&self, code: &Buffer, groups: u32, group: u32, pointers: &[u64]) -> Dispatch {
         let mut user_data = [0; 16];
         for (index, pointer) in pointers.iter().enumerate() {
             user_data[2 * index] = *pointer as u32;

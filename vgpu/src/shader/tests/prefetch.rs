@@ -61,7 +61,7 @@ fn run(config: Config, parts: &[Code], at: i64, second: u64, is_wave64: bool) ->
     let data = device.map(PAGE, Rights::READ);
     let code = device.code_words(&words_of(parts));
     let first = data.va.wrapping_add_signed(at);
-    let dispatch = device.dispatch(code, 1, 32, &[first, second]);
+    let dispatch = device.dispatch(&code, 1, 32, &[first, second]);
     let dispatch = Dispatch { is_wave64, ..dispatch };
     let ticket = device.submit(dispatch);
     device.until("the dispatch ends or fails", || ticket.is_done() || device.engine.has_fault());
@@ -165,7 +165,7 @@ fn the_bit_of_mode_decides_and_the_launch_value_is_configured() {
         let out = device.buffer(PAGE);
         out.view.store_u32(0, 7);
         let code = device.code_words(&words_of(&parts));
-        device.run(device.dispatch(code, 1, 32, &[out.va]));
+        device.run(device.dispatch(&code, 1, 32, &[out.va]));
         assert_eq!(out.view.load_u32(0), expected);
     }
 }

@@ -10,7 +10,7 @@ fn resident_groups_that_wait_for_each_other_make_progress() {
         let mut device = Device::new(config);
         let code = device.code(&code::PING_PONG);
         let word = device.buffer(4096);
-        device.run(device.dispatch(code, 2, 32, &[word.va]));
+        device.run(device.dispatch(&code, 2, 32, &[word.va]));
         assert_eq!(word.view.load_u32(0), 200, "{config:?}");
     }
 }
@@ -22,7 +22,7 @@ fn dispatches_of_two_queues_run_side_by_side() {
         let code = device.code(&code::PING_PONG);
         let word = device.buffer(4096);
         // One group in each of two dispatches; the second has id 1.
-        let first = device.dispatch(code, 1, 32, &[word.va]);
+        let first = device.dispatch(&code, 1, 32, &[word.va]);
         let mut second = first.clone();
         second.first = [1, 0, 0];
         second.origin.queue_id = 2;
@@ -39,7 +39,7 @@ fn more_groups_than_fit_all_run() {
         let mut device = Device::new(Config { compute_units: 1, ..config });
         let code = device.code(&code::SLOW_COUNT);
         let word = device.buffer(4096);
-        let mut dispatch = device.dispatch(code, 300, 256, &[word.va, 20]);
+        let mut dispatch = device.dispatch(&code, 300, 256, &[word.va, 20]);
         dispatch.rsrc1 &= !(1 << 29);
         dispatch.rsrc2 |= 80 << 15;
         device.run(dispatch);
@@ -56,7 +56,7 @@ fn long_waves_are_preempted_and_go_on() {
         let mut device = Device::new(config);
         let code = device.code(&code::SLOW_COUNT);
         let word = device.buffer(4096);
-        device.run(device.dispatch(code, 5, 96, &[word.va, 40_000]));
+        device.run(device.dispatch(&code, 5, 96, &[word.va, 40_000]));
         assert_eq!(word.view.load_u32(0), 15);
         assert_eq!(device.counters.snapshot().wave_instructions, 15 * (3 * 40_000 + 5));
     }
@@ -68,7 +68,7 @@ fn dispatches_of_one_queue_do_not_wait_for_each_other() {
     let code = device.code(&code::SLOW_COUNT);
     let word = device.buffer(4096);
     let tickets: Vec<DispatchTicket> =
-        (0..200).map(|_| device.submit(device.dispatch(code, 3, 64, &[word.va, 3]))).collect();
+        (0..200).map(|_| device.submit(device.dispatch(&code, 3, 64, &[word.va, 3]))).collect();
     device.until("all are done", || tickets.iter().all(DispatchTicket::is_done));
     assert_eq!(word.view.load_u32(0), 200 * 6);
     assert!(device.engine.wait_idle(Instant::now()));
@@ -80,7 +80,7 @@ fn changed_code_is_seen_after_an_invalidation() {
     let code = device.code(&code::ONE_STORE);
     let out = device.buffer(4096);
     let run = |expected: u32| {
-        device.run(device.dispatch(code, 1, 32, &[out.va]));
+        device.run(device.dispatch(&code, 1, 32, &[out.va]));
         assert_eq!(out.view.load_u32(0), expected);
     };
     run(0x11);
@@ -101,7 +101,7 @@ fn a_wave_sees_code_that_it_wrote_after_an_icache_invalidation() {
         // v_mov_b32_e32 v3, 1 → 2.
         let at = code::REFETCH.words.iter().position(|word| *word == 0x7E06_0281).unwrap();
         let patched = code.va + 4 * at as u64;
-        device.run(device.dispatch(code, 1, 32, &[patched, 0x7E06_0282, out.va]));
+        device.run(device.dispatch(&code, 1, 32, &[patched, 0x7E06_0282, out.va]));
         assert_eq!(out.view.load_u32(0), 2);
     }
 }
@@ -113,11 +113,11 @@ fn one_seed_gives_one_history() {
         let code = device.code(&code::TAKE_TICKETS);
         let out = device.buffer(64 + 4 * 64 * 32);
         let clock = device.engine.gpu_clock();
-        device.run(device.dispatch(code, 16, 96, &[out.va]));
+        device.run(device.dispatch(&code, 16, 96, &[out.va]));
         // Who got which ticket is not kept by the kernel; the clock of instructions and a second kernel's race are.
         let race = device.code(&code::PING_PONG);
         let word = device.buffer(4096);
-        device.run(device.dispatch(race, 2, 32, &[word.va]));
+        device.run(device.dispatch(&race, 2, 32, &[word.va]));
         (device.engine.gpu_clock() - clock, device.counters.snapshot())
     };
     assert_eq!(history(11), history(11));
@@ -136,7 +136,7 @@ fn results_are_the_same_bits_at_every_vector_level() {
         let code = device.code(&code::WIDTHS);
         let (source, out) = (device.buffer(4096), device.buffer(8192));
         (0..4096).for_each(|at| source.view.store_u8(at, (at * 89 + 7) as u8));
-        device.run(device.dispatch(code, 1, 23, &[source.va, out.va]));
+        device.run(device.dispatch(&code, 1, 23, &[source.va, out.va]));
         out.words(0, 2048)
     };
     let results: Vec<Vec<u32>> = Level::supported().into_iter().map(result).collect();
@@ -152,7 +152,7 @@ fn unmapped_memory_is_given_back_when_the_engine_is_idle() {
     let watch = Arc::downgrade(&mapping);
     let va = GpuVa(0x8000_0000);
     device.space.map(va, ByteLen(4096), Rights::READ | Rights::WRITE, mapping).unwrap();
-    device.run(device.dispatch(code, 64, 32, &[va.0]));
+    device.run(device.dispatch(&code, 64, 32, &[va.0]));
     device.space.unmap(va, ByteLen(4096)).unwrap();
     device.until("nobody refers to the mapping", || watch.strong_count() == 0);
 }

@@ -18,7 +18,7 @@ fn wave64(dispatch: Dispatch) -> Dispatch {
     Dispatch { rsrc1: RSRC1_WAVE64, is_wave64: true, ..dispatch }
 }
 
-fn check_rows(out: Buffer, expected: &[&dyn Fn(u32) -> u32]) {
+fn check_rows(out: &Buffer, expected: &[&dyn Fn(u32) -> u32]) {
     for (row, value) in expected.iter().enumerate() {
         let expected: Vec<u32> = (0..64).map(value).collect();
         assert_eq!(out.words(ROW_BYTES * row, 64), expected, "row {row}");
@@ -41,10 +41,10 @@ fn masks_are_pairs_and_may_overwrite_what_the_comparison_reads() {
     on_all(|mut device| {
         let code = device.code(&code64::MASKS);
         let out = device.buffer(4096);
-        device.run(wave64(device.dispatch(code, 1, 64, &[out.va])));
+        device.run(wave64(device.dispatch(&code, 1, 64, &[out.va])));
         let carry = |lane: u32| 0x600_0000u32.wrapping_mul(lane).checked_add(0x8000_0000).is_none();
         check_rows(
-            out,
+            &out,
             &[
                 &|lane| u32::from((21..=39).contains(&lane)),
                 &|lane| u32::from(lane > 10),
@@ -61,10 +61,10 @@ fn exec_is_a_pair_for_both_halves() {
     on_all(|mut device| {
         let code = device.code(&code64::EXEC);
         let out = device.buffer(4096);
-        device.run(wave64(device.dispatch(code, 1, 64, &[out.va])));
+        device.run(wave64(device.dispatch(&code, 1, 64, &[out.va])));
         let middle = |lane: u32| (21..=39).contains(&lane);
         check_rows(
-            out,
+            &out,
             &[
                 &|lane| if middle(lane) { 2 } else { u32::from(lane < 40) },
                 &|lane| if middle(lane) { 0xFFE0_0000 } else { 0 },
@@ -80,7 +80,7 @@ fn values_move_between_any_two_lanes() {
     on_all(|mut device| {
         let code = device.code(&code64::LANES);
         let out = device.buffer(4096);
-        device.run(wave64(device.dispatch(code, 1, 64, &[out.va])));
+        device.run(wave64(device.dispatch(&code, 1, 64, &[out.va])));
         let exec = 0x0000_FFFF_F0F0_F0F0u64;
         let active = |lane: u32| exec >> lane & 1 != 0;
         // What the one lane that sends to a lane sends.
@@ -91,7 +91,7 @@ fn values_move_between_any_two_lanes() {
         };
         let mirrored = |lane: u32| 3 * (lane / 16 * 16 + 15 - lane % 16);
         check_rows(
-            out,
+            &out,
             &[
                 &|lane| match lane {
                     63 => 3 * 50,
@@ -115,8 +115,8 @@ fn branches_and_status_look_at_64_bits() {
     on_all(|mut device| {
         let code = device.code(&code64::BRANCHES);
         let out = device.buffer(4096);
-        device.run(wave64(device.dispatch(code, 1, 64, &[out.va])));
-        check_rows(out, &[&|lane| lane.max(1)]);
+        device.run(wave64(device.dispatch(&code, 1, 64, &[out.va])));
+        check_rows(&out, &[&|lane| lane.max(1)]);
         // WAVE64 and EXECZ; 64 registers in granules of 4.
         assert_eq!(out.words(ROW_BYTES, 7), [1, 2, 2, 0, 1 << 29 | 1 << 9, 0, 15 << 12]);
     });
@@ -129,7 +129,7 @@ fn lane_numbers_scratch_and_order_span_64_lanes() {
         let [out, input, scratch] = [4096, 4096, 8192].map(|bytes| device.buffer(bytes));
         input.fill(0, (0..64).map(|at| 1000 + at));
         input.view.store_u32(256, 77);
-        let mut dispatch = wave64(device.dispatch(code, 1, 64, &[out.va, input.va]));
+        let mut dispatch = wave64(device.dispatch(&code, 1, 64, &[out.va, input.va]));
         // 2 KB of LDS; scratch of 16 bytes per lane for 32 waves of each engine.
         dispatch.rsrc2 |= 1 | 4 << 15;
         (dispatch.scratch_base_va, dispatch.tmpring_size) = (scratch.va, 4 << 12 | 32);
@@ -137,7 +137,7 @@ fn lane_numbers_scratch_and_order_span_64_lanes() {
         device.run(dispatch);
         let second = |lane: u32| 0x1000 + 5 * lane;
         check_rows(
-            out,
+            &out,
             &[
                 &|lane| if lane % 2 == 0 { 5 * lane } else { second(lane) },
                 &|lane| second(lane) >> 8,
@@ -166,8 +166,8 @@ fn division_scales_back_by_the_mask_of_the_right_half() {
         };
         x.fill(0, (0..64).map(|lane| values(lane).0.to_bits()));
         y.fill(0, (0..64).map(|lane| values(lane).1.to_bits()));
-        device.run(wave64(device.dispatch(code, 1, 64, &[x.va, y.va, out.va])));
-        check_rows(out, &[&|lane| (values(lane).0 / values(lane).1).to_bits()]);
+        device.run(wave64(device.dispatch(&code, 1, 64, &[x.va, y.va, out.va])));
+        check_rows(&out, &[&|lane| (values(lane).0 / values(lane).1).to_bits()]);
     });
 }
 
@@ -178,7 +178,7 @@ fn groups_have_waves_of_64_and_the_last_is_partial() {
         for (round, size) in [1u32, 32, 33, 64, 100, 257, 1024].into_iter().enumerate() {
             let [out, counts] = [4096; 2].map(|bytes| device.buffer(bytes));
             let before = device.counters.snapshot();
-            let mut dispatch = wave64(device.dispatch(code, 5, size, &[out.va, counts.va]));
+            let mut dispatch = wave64(device.dispatch(&code, 5, size, &[out.va, counts.va]));
             dispatch.rsrc2 |= 1 << 15;
             device.run(dispatch);
             assert_eq!(out.words(0, 6)[..], [&[size * (size - 1) / 2; 5][..], &[0]].concat(), "{round}");
@@ -197,7 +197,7 @@ fn faults_name_the_lane_of_64_and_what_is_wave32_only() {
     on_all(|mut device| {
         let data = device.buffer(4096);
         let code = device.code(&code64::BAD_LANE);
-        let fault = device.run_to_fault(wave64(device.dispatch(code, 1, 64, &[data.va])));
+        let fault = device.run_to_fault(wave64(device.dispatch(&code, 1, 64, &[data.va])));
         assert_eq!((fault.wave, fault.lane, fault.instruction_va), (0, Some(45), code.va + 24));
         assert!(matches!(fault.kind, WaveFaultKind::Page(page) if page.va == 16), "{}", fault.kind);
     });
@@ -205,7 +205,7 @@ fn faults_name_the_lane_of_64_and_what_is_wave32_only() {
         // v_dual_mov_b32 v0, v1 :: v_dual_mov_b32 v1, v2
         let words = [0xCA10_0101, 0x0000_0102];
         let code = device.code_words(&words);
-        let fault = device.run_to_fault(wave64(device.dispatch(code, 1, 64, &[])));
+        let fault = device.run_to_fault(wave64(device.dispatch(&code, 1, 64, &[])));
         let WaveFaultKind::DualInWave64(found) = fault.kind else { panic!("{}", fault.kind) };
         assert_eq!(found, [words[0], words[1], 0, 0]);
         let text = fault.kind.to_string();
@@ -220,7 +220,7 @@ fn a_register_takes_twice_the_room_of_wave32() {
     let [out, counts] = [4096; 2].map(|bytes| device.buffer(bytes));
     // 256 registers in WGP mode: four SIMDs of two waves each have room for 512 work-items.
     let dispatch = |size| {
-        let dispatch = wave64(device.dispatch(code, 1, size, &[out.va, counts.va]));
+        let dispatch = wave64(device.dispatch(&code, 1, size, &[out.va, counts.va]));
         Dispatch { rsrc1: 0x600F_003F, rsrc2: dispatch.rsrc2 | 1 << 15, ..dispatch }
     };
     device.run(dispatch(512));
@@ -236,10 +236,10 @@ fn the_same_code_runs_at_both_sizes() {
         let code = device.code(&code64::BRANCHES);
         for _ in 0..3 {
             let out = device.buffer(4096);
-            device.run(wave64(device.dispatch(code, 1, 64, &[out.va])));
-            check_rows(out, &[&|lane| lane.max(1)]);
+            device.run(wave64(device.dispatch(&code, 1, 64, &[out.va])));
+            check_rows(&out, &[&|lane| lane.max(1)]);
             let out = device.buffer(4096);
-            device.run(device.dispatch(code, 1, 32, &[out.va]));
+            device.run(device.dispatch(&code, 1, 32, &[out.va]));
             let expected: Vec<u32> = (0..32u32).map(|lane| lane.max(1)).collect();
             assert_eq!(out.words(0, 32), expected);
             // Bits of vcc_hi and exec_hi alone are nothing in wave32; STATUS has VCCZ and EXECZ.

@@ -1,0 +1,425 @@
+//! The one view of memory that another party (the GPU, the virtual GPU, the kernel) reads and writes meanwhile.
+//!
+//! Contract: a [`SharedView`] never yields a reference to the memory; every access is one load or store of the width
+//! named, which the processor does whole (relaxed unless the name says otherwise). A concurrent writer, of whatever width,
+//! is a stale or new value, never undefined behaviour: see [`access`]. A view counts the owner of its memory: the memory
+//! stays for as long as any view of it does. Offsets are bytes from the start of the view and are checked: an offset
+//! outside the view or misaligned for its width panics, because the caller computes it (our mistake); code that takes
+//! offsets from outside bytes must check with [`SharedView::len`] first. No allocation, no system call. Cost: a bounds
+//! check and a plain move per access on x86-64; a clone or a slice is one atomic count, so hot paths borrow.
+//!
+//! This is one of the three places of the workspace where `unsafe` is permitted; all of it is in the files of this module:
+//! [`access`] (one load, store or exchange), [`lanes`] (those of a wave), [`owned`] (memory of our own).
+#![allow(unsafe_code)]
+
+mod access;
+mod lanes;
+mod owned;
+
+pub use lanes::LANES;
+
+use access::{Exchange, Word};
+use alloc::sync::Arc;
+use core::any::Any;
+use core::fmt;
+use core::ptr::NonNull;
+use core::sync::atomic::{Ordering, fence};
+
+/// Whatever this thread loaded or stored before is done before anything that it stores after, and what it stored has left
+/// the processor's write-combining buffers: the order that memory behind a BAR needs (hardware reference §6.4).
+///
+/// `fence(SeqCst)` does not promise that. It orders ordinary memory, and the compiler is free to make a locked instruction
+/// on the stack of it. On x86-64 the processor holds ordinary stores in order by itself; `sfence` is for the combined ones.
+#[inline(always)]
+pub fn fence_stores() {
+    fence(Ordering::Release);
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: the instruction needs SSE, which every x86-64 processor has, and touches no memory.
+    unsafe {
+        core::arch::x86_64::_mm_sfence();
+    }
+    #[cfg(any(not(target_arch = "x86_64"), miri))]
+    fence(Ordering::SeqCst);
+}
+
+/// Whatever this thread loaded or stored before is done before anything that it loads or stores after, in memory of every
+/// kind: no load of write-combined memory overtakes a store to another place, as it may behind an ordinary full fence.
+#[inline(always)]
+pub fn fence_all() {
+    fence(Ordering::SeqCst);
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: the instruction needs SSE2, which every x86-64 processor has, and touches no memory.
+    unsafe {
+        core::arch::x86_64::_mm_mfence();
+    }
+}
+
+/// A bounds-checked window on shared memory, which stays for as long as the window or any clone or slice of it does.
+#[derive(Clone)]
+pub struct SharedView {
+    base: NonNull<u8>,
+    len: usize,
+    /// Gives the memory back when it is dropped.
+    owner: Arc<dyn Any + Send + Sync>,
+}
+
+// SAFETY: the memory may be read and written by any thread at any time (`SharedView::new`'s caller promised it), and stays
+// for as long as `owner`, which may be dropped on any thread.
+unsafe impl Send for SharedView {}
+// SAFETY: as for `Send`; the view has no interior state of its own.
+unsafe impl Sync for SharedView {}
+
+impl SharedView {
+    /// Makes a view of `len` bytes at `base`, which `owner` gives back when it is dropped.
+    ///
+    /// # Safety
+    /// Until `owner` is dropped, the range is mapped readable and writable (or every holder of the view only reads, where it
+    /// is mapped read-only) and lies outside every Rust allocation: whatever the program knows of it, it knows through
+    /// views. `base` is aligned to 8 bytes.
+    pub unsafe fn new(base: NonNull<u8>, len: usize, owner: Arc<dyn Any + Send + Sync>) -> SharedView {
+        assert!(base.as_ptr() as usize % 8 == 0, "a shared view starts on an 8-byte boundary");
+        SharedView { base, len, owner }
+    }
+
+    /// A view of `len` zero bytes of its own: for tests, and for models of the other side.
+    pub fn zeroed(len: usize) -> SharedView {
+        let (base, owner) = owned::zeroed(len);
+        // SAFETY: `owner` keeps the range, which is made of `u64`s of at least `len` bytes in all and is nobody else's.
+        unsafe { SharedView::new(base, len, owner) }
+    }
+
+    /// Length in bytes.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True where the view has no bytes.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The address of the first byte as the host sees it, for reports and fixed mappings.
+    pub fn host_address(&self) -> usize {
+        self.base.as_ptr() as usize
+    }
+
+    /// The part `[offset, offset + len)`; `offset` must be a multiple of 8. Panics outside the view.
+    pub fn slice(&self, offset: usize, len: usize) -> SharedView {
+        assert!(offset % 8 == 0, "a shared view starts on an 8-byte boundary");
+        assert!(offset <= self.len && len <= self.len - offset, "slice outside the view");
+        // SAFETY: the offset is within the range that `new` was promised, and the part keeps its owner.
+        let base = unsafe { self.base.add(offset) };
+        SharedView { base, len, owner: self.owner.clone() }
+    }
+
+    #[inline(always)]
+    fn check(&self, offset: usize, width: usize) {
+        assert!(
+            offset <= self.len && width <= self.len - offset && offset % width == 0,
+            "access of {width} bytes at {offset} outside or misaligned in a view of {} bytes",
+            self.len
+        );
+    }
+
+    /// One load.
+    ///
+    /// # Safety
+    /// The bytes from `offset` on that a `W` has lie in the view, and `offset` is a multiple of their number.
+    #[inline(always)]
+    unsafe fn get<W: Word>(&self, offset: usize) -> W {
+        // SAFETY: in the view, so in memory that `owner` keeps mapped; aligned, as the base is to 8.
+        unsafe { W::load(self.base.as_ptr().add(offset).cast()) }
+    }
+
+    /// One store.
+    ///
+    /// # Safety
+    /// As for `get`.
+    #[inline(always)]
+    unsafe fn put<W: Word>(&self, offset: usize, value: W) {
+        // SAFETY: as in `get`.
+        unsafe { W::store(self.base.as_ptr().add(offset).cast(), value) }
+    }
+
+    /// Replaces the word by what `next` makes of it, as one step; the old one. Panics if misaligned or outside.
+    #[inline(always)]
+    fn update<W: Exchange>(&self, offset: usize, next: impl Fn(W) -> W) -> W {
+        self.check(offset, size_of::<W>());
+        // SAFETY: just checked.
+        let mut seen: W = unsafe { self.get(offset) };
+        loop {
+            // SAFETY: checked as for the load.
+            let found =
+                unsafe { W::compare_exchange(self.base.as_ptr().add(offset).cast(), seen, next(seen)) };
+            if found == seen {
+                return seen;
+            }
+            seen = found;
+        }
+    }
+}
+
+impl fmt::Debug for SharedView {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "SharedView({:#x} + {:#x})", self.host_address(), self.len)
+    }
+}
+
+macro_rules! accessors {
+    ($load:ident, $store:ident, $value:ty) => {
+        impl SharedView {
+            /// Relaxed load. Panics if the offset is misaligned or outside the view.
+            #[inline(always)]
+            pub fn $load(&self, offset: usize) -> $value {
+                self.check(offset, size_of::<$value>());
+                // SAFETY: just checked.
+                unsafe { self.get(offset) }
+            }
+
+            /// Relaxed store. Panics if the offset is misaligned or outside the view.
+            #[inline(always)]
+            pub fn $store(&self, offset: usize, value: $value) {
+                self.check(offset, size_of::<$value>());
+                // SAFETY: just checked.
+                unsafe { self.put(offset, value) }
+            }
+        }
+    };
+}
+
+accessors!(load_u8, store_u8, u8);
+accessors!(load_u16, store_u16, u16);
+accessors!(load_u32, store_u32, u32);
+accessors!(load_u64, store_u64, u64);
+
+impl SharedView {
+    /// Acquire load of a dword: what was published before the matching release store is visible after it.
+    #[inline(always)]
+    pub fn load_u32_acquire(&self, offset: usize) -> u32 {
+        let value = self.load_u32(offset);
+        fence(Ordering::Acquire);
+        value
+    }
+
+    /// Release store of a dword.
+    #[inline(always)]
+    pub fn store_u32_release(&self, offset: usize, value: u32) {
+        fence(Ordering::Release);
+        self.store_u32(offset, value);
+    }
+
+    /// Acquire load of a quadword.
+    #[inline(always)]
+    pub fn load_u64_acquire(&self, offset: usize) -> u64 {
+        let value = self.load_u64(offset);
+        fence(Ordering::Acquire);
+        value
+    }
+
+    /// Release store of a quadword: one aligned 64-bit store, as a doorbell requires.
+    #[inline(always)]
+    pub fn store_u64_release(&self, offset: usize, value: u64) {
+        fence(Ordering::Release);
+        self.store_u64(offset, value);
+    }
+
+    /// Replaces a dword by what `next` makes of it, in one step that acquires and releases; the old value. `next` runs
+    /// again where somebody else was faster. Panics if misaligned or outside.
+    #[inline(always)]
+    pub fn update_u32(&self, offset: usize, next: impl Fn(u32) -> u32) -> u32 {
+        self.update(offset, next)
+    }
+
+    /// Replaces a quadword, likewise.
+    #[inline(always)]
+    pub fn update_u64(&self, offset: usize, next: impl Fn(u64) -> u64) -> u64 {
+        self.update(offset, next)
+    }
+
+    /// Copies out of the view, in ascending order, quadwords where both sides allow it.
+    pub fn read_bytes(&self, offset: usize, destination: &mut [u8]) {
+        assert!(offset <= self.len && destination.len() <= self.len - offset, "read outside the view");
+        let mut at = 0;
+        while at < destination.len() {
+            let here = offset + at;
+            if here % 8 == 0 && destination.len() - at >= 8 {
+                destination[at..at + 8].copy_from_slice(&self.load_u64(here).to_ne_bytes());
+                at += 8;
+            } else {
+                destination[at] = self.load_u8(here);
+                at += 1;
+            }
+        }
+    }
+
+    /// Copies into the view, in ascending order, quadwords where both sides allow it.
+    pub fn write_bytes(&self, offset: usize, source: &[u8]) {
+        assert!(offset <= self.len && source.len() <= self.len - offset, "write outside the view");
+        let mut at = 0;
+        while at < source.len() {
+            let here = offset + at;
+            if here % 8 == 0 && source.len() - at >= 8 {
+                let mut bytes = [0u8; 8];
+                bytes.copy_from_slice(&source[at..at + 8]);
+                self.store_u64(here, u64::from_ne_bytes(bytes));
+                at += 8;
+            } else {
+                self.store_u8(here, source[at]);
+                at += 1;
+            }
+        }
+    }
+
+    /// Sets `len` bytes from `offset` to `value`.
+    pub fn fill(&self, offset: usize, len: usize, value: u8) {
+        assert!(offset <= self.len && len <= self.len - offset, "fill outside the view");
+        let wide = u64::from_ne_bytes([value; 8]);
+        let mut at = offset;
+        let end = offset + len;
+        while at < end {
+            if at % 8 == 0 && end - at >= 8 {
+                self.store_u64(at, wide);
+                at += 8;
+            } else {
+                self.store_u8(at, value);
+                at += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn copies_keep_every_byte_at_every_alignment() {
+        let view = SharedView::zeroed(64);
+        for offset in 0..9 {
+            for len in 0..40 {
+                view.fill(0, 64, 0xa5);
+                let source: Vec<u8> = (0..len as u8).collect();
+                view.write_bytes(offset, &source);
+                let mut all = [0u8; 64];
+                view.read_bytes(0, &mut all);
+                assert_eq!(&all[offset..offset + len], &source[..]);
+                assert!(all[..offset].iter().chain(&all[offset + len..]).all(|byte| *byte == 0xa5));
+            }
+        }
+    }
+
+    /// Says when it is dropped.
+    struct Owner(std::sync::mpsc::Sender<()>);
+
+    impl Drop for Owner {
+        fn drop(&mut self) {
+            self.0.send(()).expect("the test listens");
+        }
+    }
+
+    #[test]
+    fn the_owner_stays_for_as_long_as_any_clone_or_slice() {
+        let memory = SharedView::zeroed(64);
+        let (told, dropped) = std::sync::mpsc::channel();
+        // SAFETY: `memory` outlives the views of this test.
+        let view = unsafe { SharedView::new(memory.base, memory.len(), Arc::new(Owner(told))) };
+        let (clone, part) = (view.clone(), view.slice(8, 16));
+        drop(view);
+        drop(clone);
+        assert!(dropped.try_recv().is_err(), "a part is left");
+        part.store_u32(0, 7);
+        assert_eq!(memory.load_u32(8), 7);
+        drop(part);
+        assert_eq!(dropped.try_recv(), Ok(()));
+    }
+
+    #[test]
+    fn a_slice_outlives_the_view_it_was_cut_from() {
+        let part = {
+            let whole = SharedView::zeroed(256);
+            whole.store_u64(128, 0x0123_4567_89ab_cdef);
+            whole.slice(128, 64)
+        };
+        assert_eq!((part.load_u64(0), part.load_u64(8)), (0x0123_4567_89ab_cdef, 0));
+    }
+
+    #[test]
+    fn updates_of_several_threads_are_all_counted() {
+        const ROUNDS: u32 = if cfg!(miri) { 20 } else { 20_000 };
+        let view = SharedView::zeroed(16);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    for _ in 0..ROUNDS {
+                        view.update_u32(4, |value| value + 1);
+                        view.update_u64(8, |value| value + (1 << 32));
+                    }
+                });
+            }
+        });
+        assert_eq!(view.load_u32(4), 2 * ROUNDS);
+        assert_eq!(view.load_u64(8), u64::from(2 * ROUNDS) << 32);
+        assert_eq!(view.update_u32(4, |_| 9), 2 * ROUNDS, "the old value comes back");
+        assert_eq!((view.load_u32(0), view.load_u32(4)), (0, 9), "the neighbour is left alone");
+    }
+
+    /// The accesses of a kernel with atomics beside those of a host that copies: of different widths, at the same bytes.
+    #[test]
+    #[cfg_attr(
+        miri,
+        ignore = "accesses of different widths meet, which Miri's memory model has no place for"
+    )]
+    fn accesses_of_all_widths_meet_and_no_width_tears() {
+        let view = SharedView::zeroed(64);
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..20_000).for_each(|round| view.fill(0, 64, round as u8)));
+            scope.spawn(|| (0..20_000).for_each(|round| view.store_u8(round % 64, 7)));
+            for _ in 0..20_000 {
+                view.update_u32(60, |value| value);
+                let half = view.load_u64(0);
+                // The bytes of a fill are equal, but for those that were stored alone.
+                let bytes = half.to_le_bytes();
+                let others: Vec<u8> = bytes.iter().copied().filter(|byte| *byte != 7).collect();
+                assert!(others.windows(2).all(|pair| pair[0] == pair[1]), "{bytes:?}");
+            }
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "outside or misaligned")]
+    fn outside_is_our_mistake() {
+        SharedView::zeroed(16).load_u32(16);
+    }
+
+    #[test]
+    #[should_panic(expected = "outside or misaligned")]
+    fn misaligned_is_our_mistake() {
+        SharedView::zeroed(16).load_u32(2);
+    }
+
+    #[test]
+    #[should_panic(expected = "outside or misaligned")]
+    fn a_misaligned_update_is_our_mistake() {
+        SharedView::zeroed(16).update_u64(4, |value| value);
+    }
+
+    #[test]
+    #[should_panic(expected = "slice outside the view")]
+    fn a_slice_outside_is_our_mistake() {
+        SharedView::zeroed(16).slice(8, 16);
+    }
+
+    #[test]
+    fn copies_outside_are_our_mistake_and_touch_nothing() {
+        let view = SharedView::zeroed(16).slice(0, 12);
+        let panics =
+            |access: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(access)).is_err();
+        for (offset, len) in [(0, 13), (8, 5), (13, 0), (usize::MAX, 1), (usize::MAX - 7, 16)] {
+            assert!(panics(&|| view.fill(offset, len, 1)), "fill {offset} {len}");
+            assert!(panics(&|| view.write_bytes(offset, &[1; 16][..len])), "write {offset} {len}");
+            assert!(panics(&|| view.read_bytes(offset, &mut [1; 16][..len])), "read {offset} {len}");
+        }
+        assert_eq!((view.load_u64(0), view.load_u32(8)), (0, 0));
+    }
+}
