@@ -1,9 +1,10 @@
 //! The seam under the kernel driver interface: raw bytes by ioctl number, mappings, and file reads.
 //!
 //! Contract: no typed shortcut past [`Syscalls`]. Implementations: [`LinuxSyscalls`] (rustix) and the virtual device,
-//! which parses the bytes by request number as the kernel does. All of `unsafe` in this crate is in the files of this
-//! module: [`mod@pointer`] (bytes of the process by number), [`memory`] (mappings), [`process_memory`] (the process's own
-//! mappings once more), [`mod@file`] (model files, read-only), [`linux`] (the real system calls).
+//! which parses the bytes by request number as the kernel does. A driver reaches the memory that a request lends it and
+//! nothing else: the virtual one by [`mod@pointer`], the real one because `requests` lets nothing else out. All of `unsafe` in
+//! this crate is in the files of this module: [`memory`] (mappings), [`process_memory`] (the process's own mappings once
+//! more), [`mod@file`] (model files, read-only), [`linux`] (the real system calls).
 #![allow(unsafe_code)]
 
 pub mod file;
@@ -11,6 +12,7 @@ pub mod linux;
 pub mod memory;
 pub mod pointer;
 pub mod process_memory;
+mod requests;
 
 pub use file::MappedFile;
 pub use linux::LinuxSyscalls;
@@ -39,7 +41,8 @@ pub trait Syscalls: Send + Sync {
     /// Closes a file opened here.
     fn close(&self, fd: Fd) -> Result<(), Errno>;
 
-    /// `ioctl(fd, request, argument)`; the answer is the system call's non-negative result.
+    /// `ioctl(fd, request, argument)`; the answer is the system call's non-negative result. What `argument` leads to was
+    /// lent for this call.
     fn ioctl(&self, fd: Fd, request: u32, argument: UserPointer<'_>) -> Result<i32, Errno>;
 
     /// Reserves `len` bytes of address space with no access, aligned to `alignment` (a power of two ≥ 4096), and a guard

@@ -1,23 +1,32 @@
-//! Bytes of the process that are named by number: what an ioctl's argument is to a driver.
+//! Bytes of the process that a request lends to a driver: its structure, and the pieces that the structure names by address.
 //!
-//! Contract: a driver living in this process (the virtual device) reads and writes such bytes only through
-//! [`UserPointer::read`] and [`UserPointer::write`], which let the kernel do the copy. A bad address is therefore
-//! `EFAULT`, as with the real driver, never a crash. Cost: one system call per copy; set-up only.
+//! Contract: an ioctl's argument is an address, and so is what its structure names. A driver living in this process (the
+//! virtual device) reaches what was lent for the call, by its address, and nothing else: any other address is `EFAULT`, as
+//! with the real driver where nothing is mapped. No pointer arises from a number; [`UserPointer::nested`] only names another
+//! of the same call's pieces. Cost: one allocation per request and a search of its two or three pieces per copy; set-up only.
 
 use super::{Fd, Syscalls};
 use crate::errno::Errno;
-use core::marker::PhantomData;
-use std::sync::atomic::{AtomicBool, Ordering};
+use core::cell::Cell;
 
 /// A pointer handed to a driver by number: the driver reads and writes what the request's structure says, there and
 /// at the addresses stored in it.
 ///
-/// The lifetime is that of the argument's bytes, so a driver cannot keep it past the call.
+/// The lifetime is that of the lent bytes, so a driver cannot keep it past the call, nor take it to another thread:
+///
+/// ```compile_fail,E0277
+/// fn sent<T: Send>(_: T) {}
+/// sent(zrt_kmd::UserPointer::invalid());
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct UserPointer<'a> {
     address: u64,
-    bytes: PhantomData<&'a mut [u8]>,
+    /// The request's structure, then what it names. Empty for a pointer to nothing.
+    lent: &'a [Piece<'a>],
 }
+
+/// Bytes that both the caller and the driver may change during the call, on one thread.
+type Piece<'a> = &'a [Cell<u8>];
 
 /// A second piece of memory that the argument names by address.
 #[derive(Debug)]
@@ -28,17 +37,11 @@ pub struct Nested<'a> {
     pub bytes: &'a mut [u8],
 }
 
-/// Set once the cross-process copy calls turn out to be forbidden (a sandbox): the pipe is used from then on.
-static COPY_CALLS_FORBIDDEN: AtomicBool = AtomicBool::new(false);
-
-/// Bytes moved through the fallback pipe at a time: what a pipe takes without blocking (`PIPE_BUF`).
-const PIPE_CHUNK_BYTES: usize = 4096;
-
 /// Issues an ioctl with `argument` as its structure, after storing the address of each nested piece in it.
 ///
-/// The addresses stay in `argument` afterwards. Panics where a field lies outside the argument (our mistake).
-/// A driver also follows addresses that the caller wrote into `argument` by hand; these must be ones that are not
-/// mapped (to be refused) or that the caller gives up to the device by their documented meaning.
+/// The addresses stay in `argument` afterwards. Panics where a field lies outside the argument (our mistake). An address
+/// that stands in `argument` beside those is nothing that the driver may follow: the virtual one answers `EFAULT`, and
+/// [`LinuxSyscalls`](super::LinuxSyscalls) does not pass the request on.
 pub fn ioctl_bytes(
     syscalls: &dyn Syscalls,
     fd: Fd,
@@ -46,22 +49,29 @@ pub fn ioctl_bytes(
     argument: &mut [u8],
     nested: &mut [Nested<'_>],
 ) -> Result<i32, Errno> {
-    for piece in nested {
-        let address = (piece.bytes.as_mut_ptr().expose_provenance() as u64).to_ne_bytes();
+    for piece in &mut *nested {
+        let address = address(cells(piece.bytes)).to_ne_bytes();
         argument[piece.field_offset..piece.field_offset + address.len()].copy_from_slice(&address);
     }
-    syscalls.ioctl(fd, request, UserPointer::of(argument))
+    let mut lent = Vec::with_capacity(1 + nested.len());
+    lent.push(cells(argument));
+    lent.extend(nested.iter_mut().map(|piece| cells(piece.bytes)));
+    syscalls.ioctl(fd, request, UserPointer { address: address(lent[0]), lent: &lent })
+}
+
+fn cells(bytes: &mut [u8]) -> Piece<'_> {
+    Cell::from_mut(bytes).as_slice_of_cells()
+}
+
+/// The address for a driver, which may follow it.
+fn address(piece: Piece<'_>) -> u64 {
+    piece.as_ptr().expose_provenance() as u64
 }
 
 impl<'a> UserPointer<'a> {
-    /// The address of `bytes`, for one call.
-    pub fn of(bytes: &'a mut [u8]) -> UserPointer<'a> {
-        UserPointer { address: bytes.as_mut_ptr().expose_provenance() as u64, bytes: PhantomData }
-    }
-
     /// An address in the first page, which is never mapped: what tests hand a driver to see `EFAULT`.
     pub fn invalid() -> UserPointer<'static> {
-        UserPointer { address: 8, bytes: PhantomData }
+        UserPointer { address: 8, lent: &[] }
     }
 
     /// The address as a number.
@@ -69,159 +79,141 @@ impl<'a> UserPointer<'a> {
         self.address
     }
 
-    /// An address that the request's structure holds: covered by the same call.
+    /// An address that the request's structure holds. It leads somewhere where the same call has lent memory.
     pub fn nested(self, address: u64) -> UserPointer<'a> {
-        UserPointer { address, bytes: PhantomData }
+        UserPointer { address, ..self }
     }
 
     /// The pointer `bytes` further on; past the end of the address space it stays at the end and is refused there.
     pub fn offset(self, bytes: u64) -> UserPointer<'a> {
-        UserPointer { address: self.address.saturating_add(bytes), bytes: PhantomData }
+        UserPointer { address: self.address.saturating_add(bytes), ..self }
     }
 
-    /// Copies from the process. `EFAULT` where any byte cannot be read; the destination is then unspecified.
+    /// Copies from the process. `EFAULT` where any byte was not lent; nothing is copied then.
     pub fn read(self, destination: &mut [u8]) -> Result<(), Errno> {
-        if destination.is_empty() {
-            return Ok(());
-        }
-        if !COPY_CALLS_FORBIDDEN.load(Ordering::Relaxed) {
-            match copy_by_call(self.address, destination, Direction::FromProcess) {
-                Err(Errno::EPERM | Errno::ENOSYS | Errno::EACCES) => {
-                    COPY_CALLS_FORBIDDEN.store(true, Ordering::Relaxed)
-                }
-                outcome => return outcome,
-            }
-        }
-        copy_by_pipe(self.address, destination, Direction::FromProcess)
+        let source = self.lent(destination.len())?;
+        destination.iter_mut().zip(source).for_each(|(byte, lent)| *byte = lent.get());
+        Ok(())
     }
 
-    /// Copies to the process. `EFAULT` where any byte cannot be written; some may have been.
+    /// Copies to the process. `EFAULT` where any byte was not lent; nothing is copied then.
     pub fn write(self, source: &[u8]) -> Result<(), Errno> {
-        if source.is_empty() {
-            return Ok(());
-        }
-        // Both copy routines take one buffer type; the direction says that it is only read.
-        let mut copy = source.to_vec();
-        if !COPY_CALLS_FORBIDDEN.load(Ordering::Relaxed) {
-            match copy_by_call(self.address, &mut copy, Direction::ToProcess) {
-                Err(Errno::EPERM | Errno::ENOSYS | Errno::EACCES) => {
-                    COPY_CALLS_FORBIDDEN.store(true, Ordering::Relaxed)
-                }
-                outcome => return outcome,
-            }
-        }
-        copy_by_pipe(self.address, &mut copy, Direction::ToProcess)
+        let destination = self.lent(source.len())?;
+        destination.iter().zip(source).for_each(|(lent, byte)| lent.set(*byte));
+        Ok(())
     }
-}
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    FromProcess,
-    ToProcess,
-}
-
-/// One `process_vm_readv` or `process_vm_writev` on this very process.
-fn copy_by_call(address: u64, ours: &mut [u8], direction: Direction) -> Result<(), Errno> {
-    let local = libc::iovec { iov_base: ours.as_mut_ptr().cast(), iov_len: ours.len() };
-    let remote = libc::iovec {
-        iov_base: core::ptr::with_exposed_provenance_mut(address as usize),
-        iov_len: ours.len(),
-    };
-    // SAFETY: `local` is one whole live slice that we hold exclusively. `remote` is an address that the caller of
-    // the ioctl gave up for the length of the call (its lifetime is in `UserPointer`); the kernel checks it page by
-    // page and answers EFAULT for what is not mapped with the needed right, so no bad access happens here.
-    let moved = unsafe {
-        match direction {
-            Direction::FromProcess => libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0),
-            Direction::ToProcess => libc::process_vm_writev(libc::getpid(), &local, 1, &remote, 1, 0),
+    /// The `len` bytes from here on, which one piece holds; no bytes can be anywhere.
+    pub(super) fn lent(self, len: usize) -> Result<&'a [Cell<u8>], Errno> {
+        let inside = |piece: &Piece<'a>| {
+            let at = usize::try_from(self.address.checked_sub(piece.as_ptr().addr() as u64)?).ok()?;
+            piece.get(at..at.checked_add(len)?)
+        };
+        match self.lent.iter().find_map(inside) {
+            Some(bytes) => Ok(bytes),
+            None if len == 0 => Ok(&[]),
+            None => Err(Errno::EFAULT),
         }
-    };
-    if moved < 0 {
-        return Err(std::io::Error::last_os_error().into());
     }
-    // A short copy means that a later page was refused.
-    if moved as usize == ours.len() { Ok(()) } else { Err(Errno::EFAULT) }
-}
-
-/// The same copy through a pipe: the kernel checks the addresses of `read` and `write` too.
-fn copy_by_pipe(address: u64, ours: &mut [u8], direction: Direction) -> Result<(), Errno> {
-    let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    let mut at = 0;
-    while at < ours.len() {
-        let len = (ours.len() - at).min(PIPE_CHUNK_BYTES);
-        let foreign = address.checked_add(at as u64).ok_or(Errno::EFAULT)? as usize;
-        let foreign = core::ptr::with_exposed_provenance_mut::<libc::c_void>(foreign);
-        let own = ours[at..at + len].as_mut_ptr().cast::<libc::c_void>();
-        let (from, to) = match direction {
-            Direction::FromProcess => (foreign, own),
-            Direction::ToProcess => (own, foreign),
-        };
-        let (write_fd, read_fd) = {
-            use std::os::fd::AsRawFd;
-            (writer.as_raw_fd(), reader.as_raw_fd())
-        };
-        // SAFETY: both descriptors are open and ours. Of the two addresses one is a live slice of `len` bytes that
-        // we hold, the other is as in `copy_by_call`: the kernel checks it and answers EFAULT.
-        let (written, read) = unsafe {
-            let written = libc::write(write_fd, from, len);
-            // Nothing is read unless it is there, so this never blocks.
-            let read = if written > 0 { libc::read(read_fd, to, written as usize) } else { written };
-            (written, read)
-        };
-        if written < 0 || read < 0 {
-            return Err(std::io::Error::last_os_error().into());
-        }
-        if written as usize != len || read as usize != len {
-            return Err(Errno::EFAULT);
-        }
-        at += len;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Protection, Reservation, memory::MemoryFile};
+    use super::super::{Mapping, Protection, Reservation};
     use super::*;
 
-    fn both(check: impl Fn(&dyn Fn(u64, &mut [u8], Direction) -> Result<(), Errno>)) {
-        check(&copy_by_call);
-        check(&copy_by_pipe);
+    /// A driver that is a function of the pointer.
+    struct Driver<F>(F);
+
+    impl<F: Fn(UserPointer<'_>) -> Result<i32, Errno> + Send + Sync> Syscalls for Driver<F> {
+        fn open(&self, _: &str) -> Result<Fd, Errno> {
+            Err(Errno::ENOENT)
+        }
+        fn close(&self, _: Fd) -> Result<(), Errno> {
+            Err(Errno::EBADF)
+        }
+        fn ioctl(&self, _: Fd, _: u32, argument: UserPointer<'_>) -> Result<i32, Errno> {
+            (self.0)(argument)
+        }
+        fn reserve(&self, _: usize, _: usize) -> Result<Reservation, Errno> {
+            Err(Errno::ENOMEM)
+        }
+        fn map(
+            &self,
+            _: Fd,
+            _: u64,
+            _: usize,
+            _: Protection,
+            _: Option<(&Reservation, usize)>,
+        ) -> Result<Mapping, Errno> {
+            Err(Errno::ENOMEM)
+        }
+        fn read_file(&self, _: &str) -> Result<Vec<u8>, Errno> {
+            Err(Errno::ENOENT)
+        }
+        fn read_directory(&self, _: &str) -> Result<Vec<String>, Errno> {
+            Err(Errno::ENOENT)
+        }
+    }
+
+    fn call(
+        argument: &mut [u8],
+        nested: &mut [Nested<'_>],
+        driver: impl Fn(UserPointer<'_>) -> Result<i32, Errno> + Send + Sync,
+    ) -> Result<i32, Errno> {
+        ioctl_bytes(&Driver(driver), Fd(0), 0, argument, nested)
     }
 
     #[test]
-    fn copies_arrive_whole_by_either_way() {
-        both(|copy| {
-            for len in [1, 7, 4096, 4097, 70_000] {
-                let mut theirs: Vec<u8> = (0..len).map(|byte| byte as u8).collect();
-                let expected = theirs.clone();
-                let address = UserPointer::of(&mut theirs).address();
-                let mut ours = vec![0u8; len];
-                copy(address, &mut ours, Direction::FromProcess).unwrap();
-                assert_eq!(ours, expected);
-                ours.reverse();
-                copy(address, &mut ours, Direction::ToProcess).unwrap();
-                assert!(theirs.iter().eq(expected.iter().rev()));
-            }
+    fn a_driver_reads_and_writes_what_was_lent() {
+        let (mut argument, mut table) = ([7u8; 24], *b"seventeen bytes..");
+        let nested = &mut [Nested { field_offset: 8, bytes: &mut table }];
+        let answer = call(&mut argument, nested, |pointer| {
+            let mut structure = [0; 24];
+            pointer.read(&mut structure)?;
+            assert_eq!((&structure[..8], &structure[16..]), ([7u8; 8].as_slice(), [7u8; 8].as_slice()));
+            let [.., field] = structure[8..16].as_chunks::<8>().0 else { unreachable!("eight bytes") };
+            let table = pointer.nested(u64::from_ne_bytes(*field));
+            let mut text = [0; 17];
+            table.read(&mut text)?;
+            assert_eq!(&text, b"seventeen bytes..");
+            table.offset(10).write(b"BYTES")?;
+            pointer.offset(20).write(&[1, 2, 3, 4])?;
+            Ok(5)
         });
+        assert_eq!(answer, Ok(5));
+        assert_eq!(&table, b"seventeen BYTES..");
+        assert_eq!(argument[16..], [7, 7, 7, 7, 1, 2, 3, 4]);
     }
 
     #[test]
-    fn bad_addresses_are_errors() {
-        let file = MemoryFile::new("bad-address", 4096).unwrap();
-        let reservation = Reservation::new(8192, 4096).unwrap();
-        let mapping = file.map(0, 4096, Protection::Read, Some((&reservation, 0))).unwrap();
-        let start = mapping.view().host_address() as u64;
-        both(|copy| {
-            let mut bytes = [0u8; 16];
-            for address in [0, 8, u64::MAX - 7, 0xffff_8000_0000_0000] {
-                assert_eq!(copy(address, &mut bytes, Direction::FromProcess), Err(Errno::EFAULT));
-                assert_eq!(copy(address, &mut bytes, Direction::ToProcess), Err(Errno::EFAULT));
+    fn what_was_not_lent_is_a_bad_address() {
+        let neighbour = [1u8; 64];
+        let beside = neighbour.as_ptr().expose_provenance() as u64;
+        let mut table = [2u8; 16];
+        let (mut argument, nested) = ([3u8; 16], &mut [Nested { field_offset: 0, bytes: &mut table }]);
+        let driver = |pointer: UserPointer<'_>| {
+            let mut bytes = [0; 16];
+            for address in [0, 8, beside, u64::MAX - 7, 0xffff_8000_0000_0000] {
+                assert_eq!(pointer.nested(address).read(&mut bytes), Err(Errno::EFAULT), "{address:#x}");
+                assert_eq!(pointer.nested(address).write(&bytes), Err(Errno::EFAULT), "{address:#x}");
             }
-            // Readable to its end, not past it; not writable at all.
-            assert_eq!(copy(start + 4080, &mut bytes, Direction::FromProcess), Ok(()));
-            assert_eq!(copy(start + 4088, &mut bytes, Direction::FromProcess), Err(Errno::EFAULT));
-            assert_eq!(copy(start, &mut bytes, Direction::ToProcess), Err(Errno::EFAULT));
-        });
+            let mut field = [0; 8];
+            pointer.read(&mut field)?;
+            let table = pointer.nested(u64::from_ne_bytes(field));
+            for piece in [pointer, table] {
+                // To its end, and not a byte past it or before it.
+                assert_eq!(piece.offset(8).read(&mut bytes[..8]), Ok(()));
+                assert_eq!(piece.offset(8).read(&mut bytes[..9]), Err(Errno::EFAULT));
+                assert_eq!(piece.offset(8).write(&bytes[..9]), Err(Errno::EFAULT));
+                assert_eq!(piece.nested(piece.address() - 1).read(&mut bytes[..1]), Err(Errno::EFAULT));
+            }
+            assert_eq!(UserPointer::invalid().read(&mut bytes), Err(Errno::EFAULT));
+            assert_eq!(UserPointer::invalid().nested(table.address()).write(&bytes), Err(Errno::EFAULT));
+            assert_eq!(UserPointer::invalid().read(&mut []), Ok(()));
+            Ok(0)
+        };
+        assert_eq!(call(&mut argument, nested, driver), Ok(0));
+        assert_eq!((neighbour, table, &argument[8..]), ([1; 64], [2; 16], [3u8; 8].as_slice()));
     }
 }

@@ -1,0 +1,218 @@
+//! Which requests may go to the real driver, and what each lets the driver touch.
+//!
+//! Contract: the kernel follows every address that a request's structure holds, so [`check`] lets pass what lent the memory
+//! at each of them, for as many bytes as the structure's own counts say. What is not in the table does not go out at all.
+//! The table is `kfd_ioctl.h`'s and what `kfd_chardev.c` (Linux 6.8) copies from and to the process; addresses that the
+//! GPU reaches through its own page table are no part of it: there is nothing but buffer objects in that.
+
+use super::UserPointer;
+use crate::bindings::kfd::*;
+use crate::errno::Errno;
+use core::cell::Cell;
+use core::ffi::c_void;
+use core::mem::offset_of;
+
+/// One request.
+struct Request {
+    number: u32,
+    /// What the driver follows.
+    arrays: &'static [Array],
+}
+
+/// An array of the process that a structure names.
+struct Array {
+    /// Where the 64-bit address stands.
+    address_at: usize,
+    /// Where the 32-bit count stands.
+    count_at: usize,
+    /// Bits of one thing that is counted.
+    bits: u64,
+}
+
+/// Bits 29..16 of a request's number: bytes of its structure (`asm-generic/ioctl.h`).
+const SIZE_SHIFT: u32 = 16;
+const SIZE_MASK: u32 = (1 << 14) - 1;
+
+const REQUESTS: &[Request] = &[
+    plain(REQUEST_GET_VERSION),
+    plain(REQUEST_CREATE_QUEUE),
+    plain(REQUEST_DESTROY_QUEUE),
+    plain(REQUEST_GET_CLOCK_COUNTERS),
+    plain(REQUEST_UPDATE_QUEUE),
+    plain(REQUEST_CREATE_EVENT),
+    plain(REQUEST_DESTROY_EVENT),
+    plain(REQUEST_SET_EVENT),
+    plain(REQUEST_RESET_EVENT),
+    plain(REQUEST_SET_TRAP_HANDLER),
+    plain(REQUEST_ACQUIRE_VM),
+    // But for USERPTR, see `check`.
+    plain(REQUEST_ALLOC_MEMORY_OF_GPU),
+    plain(REQUEST_FREE_MEMORY_OF_GPU),
+    plain(REQUEST_SET_XNACK_MODE),
+    plain(REQUEST_AVAILABLE_MEMORY),
+    // Its address is kept for a debugger, which reads it in its own name.
+    plain(REQUEST_RUNTIME_ENABLE),
+    Request {
+        number: REQUEST_WAIT_EVENTS,
+        arrays: &[Array {
+            address_at: offset_of!(kfd_ioctl_wait_events_args, events_ptr),
+            count_at: offset_of!(kfd_ioctl_wait_events_args, num_events),
+            bits: 8 * size_of::<kfd_event_data_plain>() as u64,
+        }],
+    },
+    Request {
+        number: REQUEST_GET_PROCESS_APERTURES_NEW,
+        arrays: &[Array {
+            address_at: offset_of!(
+                kfd_ioctl_get_process_apertures_new_args,
+                kfd_process_device_apertures_ptr
+            ),
+            count_at: offset_of!(kfd_ioctl_get_process_apertures_new_args, num_of_nodes),
+            bits: 8 * size_of::<kfd_process_device_apertures>() as u64,
+        }],
+    },
+    Request {
+        number: REQUEST_MAP_MEMORY_TO_GPU,
+        arrays: &[Array {
+            address_at: offset_of!(kfd_ioctl_map_memory_to_gpu_args, device_ids_array_ptr),
+            count_at: offset_of!(kfd_ioctl_map_memory_to_gpu_args, n_devices),
+            bits: 32,
+        }],
+    },
+    Request {
+        number: REQUEST_UNMAP_MEMORY_FROM_GPU,
+        arrays: &[Array {
+            address_at: offset_of!(kfd_ioctl_unmap_memory_from_gpu_args, device_ids_array_ptr),
+            count_at: offset_of!(kfd_ioctl_unmap_memory_from_gpu_args, n_devices),
+            bits: 32,
+        }],
+    },
+    Request {
+        number: REQUEST_SET_CU_MASK,
+        arrays: &[Array {
+            address_at: offset_of!(kfd_ioctl_set_cu_mask_args, cu_mask_ptr),
+            count_at: offset_of!(kfd_ioctl_set_cu_mask_args, num_cu_mask),
+            bits: 1,
+        }],
+    },
+    #[cfg(test)]
+    plain(REQUEST_OF_THE_TESTS),
+];
+
+/// RNDGETENTCNT of `/dev/urandom` (random(4)), which stores an int: a real call that a machine without a card answers.
+#[cfg(test)]
+pub(super) const REQUEST_OF_THE_TESTS: u32 = 0x8004_5200;
+
+/// A request that names nothing beside its structure.
+const fn plain(number: u32) -> Request {
+    Request { number, arrays: &[] }
+}
+
+/// The address to give to the kernel with `request`: of a structure that was lent whole, as was everything that the kernel
+/// will follow from it. `EFAULT` where it was not, `EPERM` where the request is not one that we know.
+pub(super) fn check(request: u32, argument: UserPointer<'_>) -> Result<*mut c_void, Errno> {
+    let size = (request >> SIZE_SHIFT & SIZE_MASK) as usize;
+    let structure = argument.lent(size)?;
+    let known = REQUESTS.iter().find(|known| known.number == request).ok_or(Errno::EPERM)?;
+    for array in known.arrays {
+        let count = u32::from_ne_bytes(field(structure, array.count_at)?);
+        let address = u64::from_ne_bytes(field(structure, array.address_at)?);
+        let bytes = (u64::from(count) * array.bits).div_ceil(8);
+        argument.nested(address).lent(usize::try_from(bytes).map_err(|_| Errno::EFAULT)?)?;
+    }
+    if request == REQUEST_ALLOC_MEMORY_OF_GPU {
+        // Memory of the process, lent to the GPU for longer than the call.
+        let flags = field(structure, offset_of!(kfd_ioctl_alloc_memory_of_gpu_args, flags))?;
+        if u32::from_ne_bytes(flags) & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR != 0 {
+            return Err(Errno::EPERM);
+        }
+    }
+    Ok(core::ptr::with_exposed_provenance_mut(argument.address() as usize))
+}
+
+fn field<const BYTES: usize>(structure: &[Cell<u8>], at: usize) -> Result<[u8; BYTES], Errno> {
+    let field = structure.get(at..).and_then(|rest| rest.first_chunk::<BYTES>()).ok_or(Errno::EFAULT)?;
+    Ok(field.each_ref().map(Cell::get))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Fd, LinuxSyscalls, Nested, Syscalls, ioctl_bytes};
+    use super::*;
+    use zerocopy::IntoBytes;
+
+    /// What the seam says of a request on a file that has no ioctls: `ENOTTY` is the kernel's own word.
+    fn outcome(request: u32, structure: &mut [u8], nested: &mut [Nested<'_>]) -> Errno {
+        let system = LinuxSyscalls::new();
+        let fd: Fd = system.open("/dev/null").unwrap();
+        ioctl_bytes(&system, fd, request, structure, nested).unwrap_err()
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "opens a file and makes ioctls")]
+    fn only_what_was_lent_goes_out() {
+        let mut plain = [0; 8];
+        assert_eq!(outcome(REQUEST_GET_VERSION, &mut plain, &mut []), Errno::ENOTTY);
+        assert_eq!(
+            outcome(REQUEST_GET_VERSION, &mut plain[..7], &mut []),
+            Errno::EFAULT,
+            "a short structure"
+        );
+        // What the driver would do with these we do not say.
+        for request in [REQUEST_SVM, REQUEST_GET_QUEUE_WAVE_STATE, REQUEST_SMI_EVENTS, 0x541b, 0x8004_6601] {
+            assert_eq!(outcome(request, &mut [0; 64], &mut []), Errno::EPERM, "{request:#x}");
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "opens a file and makes ioctls")]
+    fn a_count_is_held_against_what_was_lent() {
+        let wait = |num_events, lent: usize| {
+            let mut structure = kfd_ioctl_wait_events_args { num_events, ..Default::default() };
+            let mut events = vec![0; lent];
+            let nested = &mut [Nested { field_offset: 0, bytes: &mut events }];
+            outcome(REQUEST_WAIT_EVENTS, structure.as_mut_bytes(), nested)
+        };
+        assert_eq!([wait(3, 144), wait(2, 144), wait(0, 0)], [Errno::ENOTTY; 3]);
+        assert_eq!([wait(4, 144), wait(1, 0), wait(u32::MAX, 144)], [Errno::EFAULT; 3]);
+        let mask = |num_cu_mask, lent: usize| {
+            let mut structure = kfd_ioctl_set_cu_mask_args { num_cu_mask, ..Default::default() };
+            let mut words = vec![0; lent];
+            let nested = &mut [Nested { field_offset: 8, bytes: &mut words }];
+            outcome(REQUEST_SET_CU_MASK, structure.as_mut_bytes(), nested)
+        };
+        assert_eq!([mask(64, 8), mask(65, 8)], [Errno::ENOTTY, Errno::EFAULT]);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "opens a file and makes ioctls")]
+    fn an_address_that_somebody_made_up_does_not_go_out() {
+        let bystander = [1u8; 4096];
+        let mut devices = kfd_ioctl_map_memory_to_gpu_args {
+            device_ids_array_ptr: bystander.as_ptr().expose_provenance() as u64,
+            n_devices: 1,
+            ..Default::default()
+        };
+        for request in [REQUEST_MAP_MEMORY_TO_GPU, REQUEST_UNMAP_MEMORY_FROM_GPU] {
+            assert_eq!(outcome(request, devices.as_mut_bytes(), &mut []), Errno::EFAULT);
+        }
+        let mut apertures = kfd_ioctl_get_process_apertures_new_args {
+            kfd_process_device_apertures_ptr: devices.device_ids_array_ptr,
+            num_of_nodes: 1,
+            ..Default::default()
+        };
+        let request = REQUEST_GET_PROCESS_APERTURES_NEW;
+        assert_eq!(outcome(request, apertures.as_mut_bytes(), &mut []), Errno::EFAULT);
+        apertures.num_of_nodes = 0;
+        assert_eq!(outcome(request, apertures.as_mut_bytes(), &mut []), Errno::ENOTTY, "nothing is followed");
+        let mut memory = kfd_ioctl_alloc_memory_of_gpu_args {
+            mmap_offset: devices.device_ids_array_ptr,
+            flags: KFD_IOC_ALLOC_MEM_FLAGS_USERPTR,
+            ..Default::default()
+        };
+        let request = REQUEST_ALLOC_MEMORY_OF_GPU;
+        assert_eq!(outcome(request, memory.as_mut_bytes(), &mut []), Errno::EPERM);
+        memory.flags = KFD_IOC_ALLOC_MEM_FLAGS_GTT;
+        assert_eq!(outcome(request, memory.as_mut_bytes(), &mut []), Errno::ENOTTY);
+    }
+}
