@@ -6,6 +6,7 @@
 
 mod asm;
 mod fuzz;
+mod miri;
 mod pm4_test;
 mod probe;
 mod process;
@@ -34,6 +35,8 @@ enum Task {
     Fuzz(fuzz::FuzzArguments),
     /// Make the inputs from which the fuzz targets start, or check the committed ones.
     FuzzSeeds(fuzz::seeds::SeedArguments),
+    /// Run the tests that need no system calls under Miri. Needs nightly Rust with Miri.
+    Miri(miri::MiriArguments),
     /// Run every packet that we use on a device, virtual or real, and say what was observed.
     Pm4Test(pm4_test::Pm4TestArguments),
     /// Run everything that draws at random, each time from a new seed, for hours.
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Task::Asm(arguments) => asm::run(arguments).map_err(Into::into),
         Task::Fuzz(arguments) => fuzz::run(arguments),
         Task::FuzzSeeds(arguments) => fuzz::seeds::run(arguments),
+        Task::Miri(arguments) => miri::run(arguments),
         Task::Pm4Test(arguments) => pm4_test::run(arguments).map_err(Into::into),
         Task::Storm(arguments) => storm::run(arguments),
         Task::Test(arguments) => test::run(arguments),
