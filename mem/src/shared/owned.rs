@@ -46,7 +46,7 @@ fn hand_over(words: NonNull<[u64]>) -> NonNull<[u64]> {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        // SAFETY: the memory is that of the box which `zeroed` leaked, as words that any bytes are, and this is the only
+        // SAFETY: the memory is that of the box which `zeroed` gave up, as words that any bytes are, and this is the only
         // owner; views, which count it, are gone.
         drop(unsafe { Box::from_raw(hand_over(self.words).as_ptr()) });
     }
