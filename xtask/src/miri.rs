@@ -41,8 +41,11 @@ const RUNS: &[Run] = &[
 const TOOLCHAIN: &str = "nightly";
 /// Environment variable that turns an absent Miri into a failure.
 const REQUIRE_MIRI: &str = "ZRT_REQUIRE_MIRI";
-/// What the tests need of Miri: files of the repository, and addresses that come back from numbers.
-const FLAGS: &str = "-Zmiri-disable-isolation -Zmiri-permissive-provenance";
+/// What the tests need of Miri: files of the repository, and addresses that come back from numbers. Its store buffers have no
+/// place for bytes that are stored in one width and loaded in another, and the interpreter panics on them (Rust 1.97,
+/// `weak_memory.rs`); races are looked for all the same.
+const FLAGS: &str =
+    "-Zmiri-disable-isolation -Zmiri-permissive-provenance -Zmiri-disable-weak-memory-emulation";
 /// Random cases of each property: Miri is some hundred times slower than the processor.
 const RANDOM_CASES: &str = "4";
 
