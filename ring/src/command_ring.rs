@@ -14,6 +14,7 @@ use crate::error::RingError;
 use crate::fence::Fence;
 use crate::graph::{GRAPH_PARTS_MAX, Graph};
 use crate::publish::{NOT_A_PACKET, RingStores, SharedRing, publish};
+use crate::queue_memory::QueueMemory;
 use crate::read_proof::ReadProof;
 use crate::watchdog::Observation;
 use core::sync::atomic::Ordering;
@@ -31,9 +32,9 @@ const GRAPH_SUBMISSION_DWORDS_MAX: usize = acquire_mem::Repr::DWORDS
 
 /// The command ring of one queue, as its one producer holds it.
 #[derive(Debug)]
-pub struct CommandRing {
-    stores: SharedRing,
-    read_pointer: SharedView,
+pub struct CommandRing<M = SharedView> {
+    stores: SharedRing<M>,
+    read_pointer: M,
     mask: usize,
     write: u64,
     /// The furthest read pointer told or proved so far.
@@ -98,18 +99,13 @@ impl FenceSignal {
     }
 }
 
-impl CommandRing {
+impl<M: QueueMemory> CommandRing<M> {
     /// A producer over the ring's memory, the words that hold the pointers, and the doorbell (8 bytes each, at the start
     /// of their views).
     ///
     /// The pointers are taken as they are in memory: zero for a new queue, which must have been made with them so. The
     /// slot at the write pointer is overwritten with a word that is no packet.
-    pub fn new(
-        ring: SharedView,
-        write_pointer: SharedView,
-        read_pointer: SharedView,
-        doorbell: SharedView,
-    ) -> Result<CommandRing, RingError> {
+    pub fn new(ring: M, write_pointer: M, read_pointer: M, doorbell: M) -> Result<CommandRing<M>, RingError> {
         let bytes = ring.len();
         if !bytes.is_power_of_two() || bytes < RING_BYTES_MIN {
             return Err(RingError::RingLength { bytes, least: RING_BYTES_MIN });
@@ -181,7 +177,7 @@ impl CommandRing {
 
     /// The pointers and a fence as they are now, for a [`Watchdog`](crate::Watchdog). `fence_target` is the value that
     /// the last submission will write.
-    pub fn observe(&self, time_ns: u64, fence: &Fence, fence_target: u64) -> Observation {
+    pub fn observe(&self, time_ns: u64, fence: &Fence<M>, fence_target: u64) -> Observation {
         let read_pointer = match self.reported_read_pointer() {
             Ok(read) => read.max(self.read),
             Err(RingError::ReadPointerAhead { read, .. }) => read,

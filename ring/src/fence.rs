@@ -5,26 +5,27 @@
 
 use crate::clock::{Clock, poll_until};
 use crate::error::FenceError;
+use crate::queue_memory::QueueMemory;
 use zrt_mem::{GpuVa, SharedView};
 
 /// A fence value's place: as the host sees it, and as the device does.
 #[derive(Clone, Debug)]
-pub struct Fence {
-    view: SharedView,
+pub struct Fence<M = SharedView> {
+    view: M,
     address: GpuVa,
 }
 
 /// A fence whose values are handed out in order.
 #[derive(Debug)]
-pub struct Timeline {
-    fence: Fence,
+pub struct Timeline<M = SharedView> {
+    fence: Fence<M>,
     last: u64,
 }
 
-impl Fence {
+impl<M: QueueMemory> Fence<M> {
     /// The fence in the first 8 bytes of `view`, which the device knows as `address`. Give it a line of 256 bytes of its
     /// own (hardware reference §1.4).
-    pub fn new(view: SharedView, address: GpuVa) -> Result<Fence, FenceError> {
+    pub fn new(view: M, address: GpuVa) -> Result<Fence<M>, FenceError> {
         if view.len() < 8 {
             return Err(FenceError::ViewLength { bytes: view.len() });
         }
@@ -52,15 +53,15 @@ impl Fence {
     }
 }
 
-impl Timeline {
+impl<M: QueueMemory> Timeline<M> {
     /// A timeline that continues from the value in memory.
-    pub fn new(fence: Fence) -> Timeline {
+    pub fn new(fence: Fence<M>) -> Timeline<M> {
         let last = fence.value();
         Timeline { fence, last }
     }
 
     /// The fence.
-    pub const fn fence(&self) -> &Fence {
+    pub const fn fence(&self) -> &Fence<M> {
         &self.fence
     }
 

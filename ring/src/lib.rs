@@ -28,6 +28,7 @@ mod fence;
 mod graph;
 pub mod mock;
 mod publish;
+mod queue_memory;
 mod read_proof;
 pub mod token_ring;
 mod watchdog;
@@ -37,6 +38,7 @@ pub use command_ring::{CommandRing, Counters, EventSlot, FenceSignal, RING_BYTES
 pub use error::{FenceError, GraphError, RingError};
 pub use fence::{Fence, Timeline};
 pub use graph::{GRAPH_PARTS_MAX, Graph, GraphRecorder};
+pub use queue_memory::QueueMemory;
 pub use token_ring::{ControlLines, InputEntry, InputRing, OutputEntry, OutputRing, TokenRingError};
 pub use watchdog::{Diagnosis, Observation, ReadProgress, Watchdog};
 

@@ -5,8 +5,7 @@
 //! the write pointer always holds a word that is no packet, a reader that runs ahead of the write pointer finds nothing
 //! there until the whole submission is.
 
-use zrt_mem::SharedView;
-use zrt_mem::shared::fence_stores;
+use crate::queue_memory::QueueMemory;
 
 /// What lies in the slot at the write pointer: a header of type 0, which no compute ring takes (reference §4.1).
 pub(crate) const NOT_A_PACKET: u32 = 0;
@@ -25,13 +24,13 @@ pub(crate) trait RingStores {
 
 /// The stores as they are.
 #[derive(Debug)]
-pub(crate) struct SharedRing {
-    pub ring: SharedView,
-    pub write_pointer: SharedView,
-    pub doorbell: SharedView,
+pub(crate) struct SharedRing<M> {
+    pub ring: M,
+    pub write_pointer: M,
+    pub doorbell: M,
 }
 
-impl RingStores for SharedRing {
+impl<M: QueueMemory> RingStores for SharedRing<M> {
     #[inline(always)]
     fn store_dword(&mut self, slot: usize, value: u32) {
         self.ring.store_u32(slot * 4, value);
@@ -51,7 +50,7 @@ impl RingStores for SharedRing {
     fn store_doorbell(&mut self, dwords: u64) {
         // The doorbell is another kind of memory than the ring: stores that may still sit in write-combining buffers
         // must be out first, which neither a release nor a full fence of ordinary memory asks for.
-        fence_stores();
+        self.doorbell.fence_stores();
         self.doorbell.store_u64_release(0, dwords);
     }
 }
@@ -180,11 +179,10 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_watch_sees_a_header_that_comes_first() {
-        // The check itself must be able to fail: store the header before the bodies.
+    /// What the watch says of `breaking`, done to a ring of the packets' own length and more.
+    fn said_of(breaking: fn(&mut Watched)) -> String {
         let torn = std::panic::catch_unwind(|| {
-            let mut watched = Watched {
+            breaking(&mut Watched {
                 words: vec![NOT_A_PACKET; 32],
                 start: 0,
                 packets: PACKETS.to_vec(),
@@ -192,9 +190,31 @@ mod tests {
                 write_pointer: 0,
                 doorbell: 0,
                 stores: 0,
-            };
-            watched.store_header(0, PACKETS[0]);
+            });
         });
-        assert!(torn.is_err());
+        let panic = torn.expect_err("the watch notices");
+        let text = panic.downcast_ref::<String>().cloned();
+        text.or(panic.downcast_ref::<&str>().map(|text| text.to_string())).expect("a message")
+    }
+
+    /// The checks themselves must be able to fail, each for its own reason.
+    #[test]
+    fn the_watch_sees_a_header_that_comes_first() {
+        let said = said_of(|watched| watched.store_header(0, PACKETS[0]));
+        assert!(said.contains("torn submission"), "{said}");
+    }
+
+    #[test]
+    fn the_watch_sees_a_packet_before_its_header() {
+        let said = said_of(|watched| watched.store_dword(0, 0xffff_1000));
+        assert!(said.contains("a packet is visible before its header was stored"), "{said}");
+    }
+
+    #[test]
+    fn the_watch_sees_pointers_that_come_early() {
+        let said = said_of(|watched| watched.store_write_pointer(14));
+        assert!(said.contains("the header comes before the write pointer"), "{said}");
+        let said = said_of(|watched| watched.store_doorbell(14));
+        assert!(said.contains("left: 14"), "{said}");
     }
 }

@@ -6,11 +6,12 @@
 //! of consumed entries is not looked at here: it is there because a line may be written over once it is
 //! counted.
 
+mod model;
+
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering, fence};
 use loom::thread;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering as StdOrdering};
+use model::check;
 use zrt_ring::token_ring::mock::{DeviceInput, DeviceOutput};
 use zrt_ring::token_ring::{
     InputEntry, InputKind, InputRing, OutputEntry, OutputKind, OutputRing, RingMemory,
@@ -78,36 +79,8 @@ fn output(mark: u32) -> OutputEntry {
     OutputEntry { kind: OutputKind::Token, slot: mark, serial, token, index, reason: 0, epoch: mark + 10 }
 }
 
-/// Model checks are run one after the other: each has a stack and a history of its own and is the machine's
-/// whole work.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-/// Runs `model` in every execution. Returns how many there were, or what the first bad one said.
-fn check(model: impl Fn() + Sync + Send + 'static) -> Result<usize, String> {
-    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let executions = std::sync::Arc::new(AtomicUsize::new(0));
-    let counter = executions.clone();
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(PREEMPTIONS_MAX);
-    builder.max_branches = 20_000;
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        builder.check(move || {
-            counter.fetch_add(1, StdOrdering::Relaxed);
-            model();
-        });
-    }));
-    match outcome {
-        Ok(()) => Ok(executions.load(StdOrdering::Relaxed)),
-        Err(panic) => Err(panic
-            .downcast_ref::<String>()
-            .cloned()
-            .or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()))
-            .unwrap_or_default()),
-    }
-}
-
 fn host_to_device(fault: Fault) -> Result<usize, String> {
-    check(move || {
+    check(PREEMPTIONS_MAX, move || {
         let (ring, consumed) = (Watched::new(ENTRIES * 16, fault), Watched::new(1, fault));
         let mut host = InputRing::starting_at(ring.clone(), consumed.clone(), None, FIRST).expect("valid");
         let mut device = DeviceInput::new(ring, consumed, FIRST as u32, FIRST_TAG);
@@ -137,7 +110,7 @@ fn host_to_device(fault: Fault) -> Result<usize, String> {
 }
 
 fn device_to_host(fault: Fault) -> Result<usize, String> {
-    check(move || {
+    check(PREEMPTIONS_MAX, move || {
         let (ring, consumed) = (Watched::new(ENTRIES * 16, fault), Watched::new(1, fault));
         let mut host =
             OutputRing::starting_at(ring.clone(), consumed.clone(), None, 2, FIRST).expect("valid");
