@@ -93,6 +93,40 @@ mod tests {
         assert_eq!(GpuVa(u64::MAX).offset(ByteLen(1)), None);
         assert_eq!(ByteLen(u64::MAX).align_up(4096), None);
         assert_eq!(ByteLen(4097).align_up(4096), Some(ByteLen(8192)));
-        assert_eq!((GpuVa(0x1_2345_6789).low(), GpuVa(0x1_2345_6789).high()), (0x2345_6789, 1));
+        assert_eq!(GpuVa(0x1_2345_6789).offset(ByteLen(0x10)), Some(GpuVa(0x1_2345_6799)));
+        assert_eq!(DwordLen(u32::MAX).bytes(), ByteLen(0x3_ffff_fffc));
+    }
+
+    #[test]
+    fn an_address_is_its_halves() {
+        for address in [0x1_2345_6789, 0x7f00_8000_0001, u64::MAX] {
+            let address = GpuVa(address);
+            assert_eq!(u64::from(address.high()) << 32 | u64::from(address.low()), address.0);
+        }
+    }
+
+    #[test]
+    fn an_aligned_address_is_a_multiple() {
+        for alignment in (0..64).map(|bit| 1u64 << bit) {
+            for multiple in [0, 1, 2, 3, 5] {
+                let Some(exact) = alignment.checked_mul(multiple) else { continue };
+                for address in [exact, exact + 1, exact.saturating_sub(1), exact | (alignment / 2)] {
+                    let expected = address % alignment == 0;
+                    assert_eq!(
+                        GpuVa(address).is_aligned_to(alignment),
+                        expected,
+                        "{address:#x}, {alignment:#x}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_written_with_what_they_count() {
+        assert_eq!(std::format!("{:?}", GpuVa(0x10)), "GpuVa(0x10)");
+        // 48 bits, as many digits everywhere.
+        assert_eq!(std::format!("{}", GpuVa(0x7f00)), "0x000000007f00");
+        assert_eq!(std::format!("{:?} {:?}", ByteLen(3), DwordLen(4)), "3 B 4 dwords");
     }
 }

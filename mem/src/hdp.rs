@@ -180,6 +180,18 @@ mod tests {
         assert_eq!(seen_after(flush), (Some(7), 0));
     }
 
+    /// The pages themselves: what the traits' calls do to them.
+    #[test]
+    fn a_flush_stores_its_value_and_reads_vram() {
+        let [remap, vram] = [SharedView::leaked(8), SharedView::leaked(8)];
+        remap.store_u32(FLUSH_OFFSET, u32::MAX);
+        remap.store_u32(4, 5);
+        vram.store_u32(0, 9);
+        flush(&remap, &vram);
+        assert_eq!([remap.load_u32(FLUSH_OFFSET), remap.load_u32(4)], [FLUSH_VALUE, 5]);
+        assert_eq!(HostPath::load_u32(&vram, 0), 9);
+    }
+
     #[test]
     fn each_step_is_needed() {
         let without_fence = |remap: &Remap, bar: &Bar| {

@@ -93,5 +93,16 @@ mod tests {
         assert_eq!((first.offset.0, second.offset.0), (0, 256));
         assert_eq!(planner.len(), Some(ByteLen(768)));
         assert_eq!(planner.push(ByteLen(u64::MAX)), None);
+        assert!(!planner.is_empty() && RegionPlanner::new().is_empty());
+    }
+
+    #[test]
+    fn heaps_are_told_apart_by_their_names() {
+        let heaps = [Heap::DeviceLocal, Heap::HostVisible, Heap::HostShared, Heap::Host];
+        let mut names = heaps.map(|heap| std::format!("{heap}"));
+        assert_eq!(names, heaps.map(Heap::name));
+        names.sort();
+        assert!(names.windows(2).all(|pair| pair[0] < pair[1]), "{names:?}");
+        assert!(names.iter().all(|name| name.ends_with("_local") || name.starts_with("host")), "{names:?}");
     }
 }

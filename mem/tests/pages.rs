@@ -1,4 +1,7 @@
-//! The page allocator against a naive model: sequences of any calls, right and wrong.
+//! The page allocator against a naive model: sequences of any calls, right and wrong; every state of small ones.
+
+#[path = "pages/every_state.rs"]
+mod every_state;
 
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,0 +1,90 @@
+//! The page allocator in every state that a few pages can be in, and every call in each of them, against the model.
+//!
+//! States are what the allocator holds, to the last index, so that they are all told apart; they are followed until no
+//! call leads to a new one. That covers sequences of any length. More pages bring no new case: a call looks at one page,
+//! at one chain of its holders and at one list of its slot. The sizes here have each chain and each list with none, one,
+//! a first, a middle and a last, one list with two slots and one slot with two requests; and a grant that takes none,
+//! some, all and too many of the free pages. Not covered is the shuffled order, whose generator never repeats a state.
+
+use super::{Call, FRESH, Model, Pair, owner};
+use std::collections::{BTreeMap, HashSet};
+use zrt_mem::SharedView;
+use zrt_mem::pages::{Owner, PageAllocator, PageMeta};
+
+/// Pages, shares and owners of one exploration.
+struct Size<'a> {
+    pages: u32,
+    share_limit: u32,
+    owners: &'a [Owner],
+}
+
+impl Size<'_> {
+    /// Every call that differs from the others, right or wrong.
+    fn calls(&self) -> Vec<Call> {
+        let mut calls = Vec::new();
+        for who in self.owners {
+            calls.extend((0..=self.pages + 1).map(|count| Call::Grant(*who, count)));
+            calls.extend((0..=self.pages).map(|page| Call::Share(page, *who)));
+            calls.extend((0..=self.pages).map(|page| Call::Release(page, *who)));
+            calls.push(Call::ReleaseAll(*who));
+        }
+        calls
+    }
+
+    /// Allocator and model after `calls`, with its mirror in `view`.
+    fn after(&self, calls: &[Call], view: &SharedView) -> Pair {
+        let view = view.slice(0, view.len());
+        view.fill(0, view.len(), FRESH);
+        let mut allocator = PageAllocator::with_share_limit(self.pages, self.share_limit);
+        allocator.mirror(view.slice(0, view.len())).expect("long enough");
+        let (pages, share_limit) = (self.pages, self.share_limit);
+        let mut pair = Pair { allocator, model: Model { pages, share_limit, held: BTreeMap::new() }, view };
+        calls.iter().for_each(|call| _ = pair.call(call));
+        pair
+    }
+
+    /// Makes every call in every state. Returns states and calls.
+    fn explore(&self) -> (usize, usize) {
+        let view = SharedView::leaked(self.pages as usize * PageMeta::BYTES + 16);
+        let calls = self.calls();
+        let state = |pair: &Pair| format!("{:?}", pair.allocator);
+        // The shortest way to each state; the ones from `next` on wait for their calls.
+        let mut ways: Vec<Vec<Call>> = vec![Vec::new()];
+        let mut known = HashSet::from([state(&self.after(&[], &view))]);
+        let mut next = 0;
+        while let Some(way) = ways.get(next).cloned() {
+            for call in &calls {
+                let mut pair = self.after(&way, &view);
+                pair.call(call);
+                pair.compare();
+                if known.insert(state(&pair)) {
+                    ways.push(way.iter().chain([call]).cloned().collect());
+                }
+            }
+            self.after(&way, &view).release_everything();
+            next += 1;
+        }
+        (ways.len(), ways.len() * calls.len())
+    }
+}
+
+#[test]
+fn every_call_in_every_state_agrees_with_the_model() {
+    // The first two share a slot, the third is in their list.
+    let owners = [owner(1, 1), owner(1, 2), owner(65, 1)];
+    for (pages, share_limit, owners) in [
+        (0, 0, &owners[..1]),
+        (1, 0, &owners[..]),
+        (1, 2, &owners[..]),
+        (1, 3, &owners[..1]),
+        (2, 1, &owners[..2]),
+        (3, 0, &owners[..2]),
+    ] {
+        let (states, calls) = Size { pages, share_limit, owners }.explore();
+        println!(
+            "{pages} pages, {share_limit} shares, {} owners: {states} states, {calls} calls",
+            owners.len()
+        );
+        assert!(states > pages as usize, "{states} states");
+    }
+}
