@@ -117,7 +117,17 @@ impl<M: QueueMemory> CommandRing<M> {
                 return Err(RingError::ViewLength { name, bytes: view.len() });
             }
         }
-        let mask = bytes / 4 - 1;
+        CommandRing::over(ring, write_pointer, read_pointer, doorbell)
+    }
+
+    /// The same over a ring of any power of two of dwords, and words that are long enough.
+    pub(crate) fn over(
+        ring: M,
+        write_pointer: M,
+        read_pointer: M,
+        doorbell: M,
+    ) -> Result<CommandRing<M>, RingError> {
+        let mask = ring.len() / 4 - 1;
         let (write, read) = (write_pointer.load_u64_acquire(0), read_pointer.load_u64_acquire(0));
         if read > write || write - read > mask as u64 {
             return Err(RingError::StartPointers { read, write });

@@ -24,6 +24,8 @@ extern crate alloc;
 mod clock;
 mod command_ring;
 mod error;
+#[cfg(test)]
+mod every_state;
 mod fence;
 mod graph;
 pub mod mock;

@@ -203,6 +203,78 @@ mod tests {
         assert_eq!(watchdog.observe(at(150, 40, 8, 0, 2)), stuck(100, ReadProgress::Part, 0, 2));
     }
 
+    /// A device that ends one of several submissions after the other moves, though its read pointer stands still.
+    #[test]
+    fn a_fence_that_advances_is_movement() {
+        let mut watchdog = Watchdog::new(100);
+        watchdog.observe(at(0, 40, 40, 0, 2));
+        assert_eq!(watchdog.observe(at(90, 40, 40, 1, 2)), Diagnosis::Running { quiet_ns: 0 });
+        assert_eq!(watchdog.observe(at(180, 40, 40, 1, 2)), Diagnosis::Running { quiet_ns: 90 });
+        assert_eq!(watchdog.observe(at(190, 40, 40, 1, 2)), stuck(100, ReadProgress::All, 1, 2));
+    }
+
+    /// What the last of `history` means, by a search through all of it.
+    fn naive(history: &[Observation], limit_ns: u64) -> Diagnosis {
+        let now = *history.last().expect("at least one");
+        let can_be =
+            |one: &&Observation| one.read_pointer <= one.write_pointer && one.fence_value <= one.fence_target;
+        if !can_be(&&now) {
+            return Diagnosis::Impossible { observation: now };
+        }
+        if now.fence_value == now.fence_target {
+            return Diagnosis::Idle;
+        }
+        let seen: Vec<Observation> = history.iter().filter(can_be).copied().collect();
+        let place = |one: &Observation| [one.write_pointer, one.read_pointer, one.fence_value];
+        let stands_since =
+            seen.iter().rposition(|one| place(one) != place(&now)).map_or(0, |before| before + 1);
+        let quiet_ns = now.time_ns - seen[stands_since].time_ns;
+        if quiet_ns < limit_ns {
+            return Diagnosis::Running { quiet_ns };
+        }
+        let begin = seen.iter().rposition(|one| one.fence_value == one.fence_target).unwrap_or(0);
+        let read = match now.read_pointer {
+            read if read == now.write_pointer => ReadProgress::All,
+            read if read == seen[begin].read_pointer => ReadProgress::None,
+            _ => ReadProgress::Part,
+        };
+        stuck(quiet_ns, read, now.fence_value, now.fence_target)
+    }
+
+    /// Goes on from `history` with each of `all`, after half a limit and after a whole one. Returns how many there were.
+    fn search(watchdog: Watchdog, history: &mut Vec<Observation>, all: &[Observation]) -> u32 {
+        if history.len() == 4 {
+            return 0;
+        }
+        let mut diagnoses = 0;
+        for (pause_ns, one) in [50, 100].into_iter().flat_map(|pause| all.iter().map(move |one| (pause, one)))
+        {
+            let time_ns = history.last().map_or(0, |last| last.time_ns + pause_ns);
+            let now = Observation { time_ns, ..*one };
+            history.push(now);
+            let mut watchdog = watchdog;
+            assert_eq!(watchdog.observe(now), naive(history, 100), "{history:?}");
+            diagnoses += 1 + search(watchdog, history, all);
+            history.pop();
+        }
+        diagnoses
+    }
+
+    /// Every sequence of four observations of a queue of two dwords and two fences, of which few could be seen one after
+    /// the other. A diagnosis looks at the observation before, at the last that differed and at the last that was idle:
+    /// at no more than four.
+    #[test]
+    fn every_short_history_means_what_a_search_through_it_says() {
+        let fences = [(0, 0), (0, 1), (1, 1), (0, 2), (1, 2)];
+        let pointers = [(0, 0), (2, 0), (2, 1), (2, 2)];
+        let mut all = vec![at(0, 1, 2, 0, 1), at(0, 2, 1, 2, 1)];
+        for (write, read) in pointers {
+            all.extend(fences.map(|(fence, target)| at(0, write, read, fence, target)));
+        }
+        let diagnoses = search(Watchdog::new(100), &mut Vec::new(), &all);
+        assert!(diagnoses > 3_000_000, "{diagnoses}");
+    }
+
     #[test]
     fn what_cannot_be_is_said() {
         let mut watchdog = Watchdog::new(100);

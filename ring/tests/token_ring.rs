@@ -1,11 +1,14 @@
 //! The token rings against the model of the device's side: order, wrap-around, refusal, back-pressure, lies.
 
 use proptest::prelude::*;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::rc::Rc;
 use zrt_mem::SharedView;
 use zrt_ring::token_ring::mock::{DeviceInput, DeviceOutput};
-use zrt_ring::token_ring::{EntryError, InputKind, LineState, OutputKind};
+use zrt_ring::token_ring::{
+    ENTRY_BYTES, ENTRY_DWORDS, EntryError, InputKind, LineState, OutputKind, RingMemory,
+};
 use zrt_ring::{InputEntry, InputRing, OutputEntry, OutputRing, TokenRingError};
 
 /// Numbers of a first entry with its tag, worked out by hand: the tag is the number + 1 in 32 bits, without
@@ -89,6 +92,7 @@ impl OutputPair {
 
 #[test]
 fn memory_that_is_no_ring_is_refused() {
+    assert_eq!((ENTRY_BYTES, ENTRY_DWORDS), (64, 16), "an entry is a line of 64 bytes");
     let word = view(1);
     for dwords in [0, 8, 16, 3 * 16, 32 + 8, 8192 * 16] {
         let refused = TokenRingError::Length { dwords };
@@ -296,6 +300,67 @@ fn what_does_not_come_is_an_error_after_the_deadline_that_says_what_lies_there()
     pair.ring.store_u32(64, 2);
     assert!(pair.put(3));
     assert_eq!(pair.host.wait(&clock, 100), Ok(output(3)));
+}
+
+/// A line whose header is these values, one a look; the last of them from then on.
+#[derive(Clone)]
+struct Changing {
+    words: Rc<[Cell<u32>]>,
+    headers: Rc<RefCell<Vec<u32>>>,
+}
+
+impl Changing {
+    fn new(dwords: usize) -> Changing {
+        Changing { words: (0..dwords).map(|_| Cell::new(0)).collect(), headers: Rc::default() }
+    }
+
+    /// An output ring over the line of entry 0, and that entry there, but for its header.
+    fn ring(headers: &[u32]) -> OutputRing<Changing> {
+        let memory = Changing::new(32);
+        let host = OutputRing::new(memory.clone(), Changing::new(1), None, 1).expect("valid");
+        let line = output(7).to_dwords().expect("a slot that exists");
+        (1..15).for_each(|dword| memory.store(dword, line[dword]));
+        memory.store(15, !1);
+        memory.headers.borrow_mut().extend(headers);
+        host
+    }
+}
+
+impl RingMemory for Changing {
+    fn dwords(&self) -> usize {
+        self.words.len()
+    }
+    fn load(&self, dword: usize) -> u32 {
+        let mut headers = self.headers.borrow_mut();
+        match headers.first().copied().filter(|_| dword == 0) {
+            Some(_) if headers.len() > 1 => headers.remove(0),
+            Some(last) => last,
+            None => self.words[dword].get(),
+        }
+    }
+    fn store(&self, dword: usize, value: u32) {
+        self.words[dword].set(value);
+    }
+    fn fence_loads(&self) {}
+    fn fence_stores(&self) {}
+}
+
+/// A wait without time polls twice, then says what lies there. What came between is taken all the same.
+#[test]
+fn an_entry_that_comes_after_the_last_poll_is_taken() {
+    for (headers, comes) in [(&[1][..], true), (&[0, 1], true), (&[0, 0, 1], true), (&[0, 0, 0, 0], false)] {
+        let nothing = TokenRingError::Nothing { number: 0, waited_ns: 0 };
+        let expected = if comes { Ok(output(7)) } else { Err(nothing) };
+        assert_eq!(Changing::ring(headers).wait(&|| 5, 0), expected, "{headers:?}");
+    }
+}
+
+/// The header changes after the rest was copied: what was copied may be of either entry.
+#[test]
+fn a_line_that_is_written_over_meanwhile_is_not_taken() {
+    assert_eq!(Changing::ring(&[1, 3]).poll(), Ok(None));
+    assert_eq!(Changing::ring(&[1, 3]).state(), LineState::Foreign { found: 3 });
+    assert_eq!(Changing::ring(&[1, 1]).poll(), Ok(Some(output(7))));
 }
 
 #[test]

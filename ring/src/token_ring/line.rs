@@ -125,6 +125,21 @@ mod tests {
         }
     }
 
+    /// Near every wrap of the tags, and for every length that a ring can have and those between: a line that is one ring
+    /// old, or never written, does not pass for the entry that is waited for.
+    #[test]
+    fn a_tag_differs_from_those_of_the_ring_before() {
+        const LINES_MAX: u64 = 4096;
+        for wrap in [LINES_MAX, u64::from(u32::MAX), 1 << 32, 2 * u64::from(u32::MAX)] {
+            let tags: Vec<u32> = (wrap - LINES_MAX..=wrap + LINES_MAX).map(tag).collect();
+            assert!(tags.iter().all(|tag| *tag != 0));
+            for window in tags.windows(LINES_MAX as usize + 1) {
+                let (last, before) = window.split_last().expect("not empty");
+                assert!(!before.contains(last), "tag {last:#x} comes again within {LINES_MAX} entries");
+            }
+        }
+    }
+
     #[test]
     fn a_line_is_taken_only_whole() {
         let ring = SharedView::zeroed(128);
