@@ -531,7 +531,7 @@ mod tests {
 
     #[test]
     fn a_mirror_may_be_exactly_as_long_as_the_pages_need() {
-        let view = SharedView::leaked(3 * PageMeta::BYTES);
+        let view = SharedView::zeroed(3 * PageMeta::BYTES);
         assert_eq!(PageAllocator::new(3).mirror(view), Ok(()));
     }
 

@@ -7,6 +7,7 @@
 mod asm;
 mod fuzz;
 mod miri;
+mod mutants;
 mod pm4_test;
 mod probe;
 mod process;
@@ -37,6 +38,8 @@ enum Task {
     FuzzSeeds(fuzz::seeds::SeedArguments),
     /// Run the tests that need no system calls under Miri. Needs nightly Rust with Miri.
     Miri(miri::MiriArguments),
+    /// Plant mistakes into a copy of the repository, and say which of them a test notices.
+    Mutants(mutants::MutantsArguments),
     /// Run every packet that we use on a device, virtual or real, and say what was observed.
     Pm4Test(pm4_test::Pm4TestArguments),
     /// Run everything that draws at random, each time from a new seed, for hours.
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Task::Fuzz(arguments) => fuzz::run(arguments),
         Task::FuzzSeeds(arguments) => fuzz::seeds::run(arguments),
         Task::Miri(arguments) => miri::run(arguments),
+        Task::Mutants(arguments) => mutants::run(arguments),
         Task::Pm4Test(arguments) => pm4_test::run(arguments).map_err(Into::into),
         Task::Storm(arguments) => storm::run(arguments),
         Task::Test(arguments) => test::run(arguments),

@@ -45,7 +45,7 @@ impl Size<'_> {
 
     /// Makes every call in every state. Returns states and calls.
     fn explore(&self) -> (usize, usize) {
-        let view = SharedView::leaked(self.pages as usize * PageMeta::BYTES + 16);
+        let view = SharedView::zeroed(self.pages as usize * PageMeta::BYTES + 16);
         let calls = self.calls();
         let state = |pair: &Pair| format!("{:?}", pair.allocator);
         // The shortest way to each state; the ones from `next` on wait for their calls.

@@ -1,0 +1,454 @@
+//! The mistakes: where, what is there, what is put in its place, and the tests that must fail.
+//!
+//! A row names the narrowest tests that are known to notice it. One that no test can notice says why.
+
+/// One row.
+pub struct Mutant {
+    /// Its name: crate or part first.
+    pub name: &'static str,
+    /// The file, from the repository's root. Assembly is assembled anew.
+    pub file: &'static str,
+    /// Text that is there exactly once.
+    pub find: &'static str,
+    /// What takes its place.
+    pub replace: &'static str,
+    /// Arguments of `cargo test`.
+    pub test: &'static [&'static str],
+    /// What must become of it.
+    pub expected: Expected,
+}
+
+/// What must become of a mutant.
+pub enum Expected {
+    /// A test fails.
+    Killed,
+    /// None can, for this reason.
+    Equivalent(&'static str),
+}
+
+use Expected::{Equivalent, Killed};
+
+const RING: &[&str] = &["-p", "zrt-ring", "--lib"];
+const RING_SUITE: &[&str] = &["-p", "zrt-ring", "--test", "ring"];
+const QUEUE_MODEL: &[&str] = &["-p", "zrt-ring", "--test", "queue_model"];
+const CONTROL_MODEL: &[&str] = &["-p", "zrt-ring", "--test", "control_model"];
+const FENCE_ORDER: &[&str] = &["-p", "zrt-ring", "--test", "fence_order"];
+const MEM: &[&str] = &["-p", "zrt-mem", "--lib", "--tests"];
+const PM4: &[&str] = &["-p", "zrt-pm4", "--lib", "--tests"];
+const KMD: &[&str] = &["-p", "zrt-kmd", "--lib", "--tests"];
+const LOADER: &[&str] = &["-p", "zrt-loader", "--lib", "--tests"];
+const PLANNING: &[&str] = &["-p", "zrt-asm", "--test", "planning"];
+const KV_WRITE: &[&str] = &["-p", "zrt-asm", "--test", "attention", "kv_write"];
+const MEGAKERNEL: &[&str] = &["-p", "zrt-tests", "--test", "megakernel", "workgroups_are_clean"];
+const JUDGE: &[&str] = &["-p", "zrt-tests", "--test", "judge"];
+
+/// What x86-64 does by itself.
+const ON_X86: &str =
+    "on x86-64 an ordinary load or store has this order already, and test memory is not write-combined";
+
+/// All rows, by crate.
+pub const MUTANTS: &[Mutant] = &[
+    // ---------------------------------------------------------------------------------------------- command ring
+    Mutant {
+        name: "ring-start-at-a-full-ring",
+        file: "ring/src/command_ring.rs",
+        find: "read > write || write - read > mask as u64",
+        replace: "read > write || write - read >= mask as u64",
+        test: RING,
+        expected: Killed,
+    },
+    Mutant {
+        name: "ring-room-for-one-more",
+        file: "ring/src/command_ring.rs",
+        find: "self.mask - (self.write - self.read) as usize",
+        replace: "self.mask + 1 - (self.write - self.read) as usize",
+        test: RING,
+        expected: Killed,
+    },
+    Mutant {
+        name: "ring-no-first-acquire",
+        file: "ring/src/command_ring.rs",
+        find: "let first = !graph.fetched.load(Ordering::Relaxed);",
+        replace: "let first = false;",
+        test: RING_SUITE,
+        expected: Killed,
+    },
+    Mutant {
+        name: "ring-first-flag-never-cleared",
+        file: "ring/src/command_ring.rs",
+        find: "graph.fetched.store(true, Ordering::Relaxed);",
+        replace: "",
+        test: RING_SUITE,
+        expected: Killed,
+    },
+    Mutant {
+        name: "ring-header-relaxed",
+        file: "ring/src/publish.rs",
+        find: "self.ring.store_u32_release(slot * 4, value);",
+        replace: "self.ring.store_u32(slot * 4, value);",
+        test: QUEUE_MODEL,
+        expected: Killed,
+    },
+    Mutant {
+        name: "ring-no-doorbell-fence",
+        file: "ring/src/publish.rs",
+        find: "        self.doorbell.fence_all();\n",
+        replace: "",
+        test: QUEUE_MODEL,
+        expected: Killed,
+    },
+    Mutant {
+        name: "ring-marker-after-header",
+        file: "ring/src/publish.rs",
+        find: "    stores.store_header(write as usize & mask, *header);\n",
+        replace: "    stores.store_dword(end as usize & mask, 0xffff_1000);\n    \
+                  stores.store_header(write as usize & mask, *header);\n    \
+                  stores.store_dword(end as usize & mask, NOT_A_PACKET);\n",
+        test: QUEUE_MODEL,
+        expected: Killed,
+    },
+    Mutant {
+        name: "ring-doorbell-before-pointer",
+        file: "ring/src/publish.rs",
+        find: "    stores.store_write_pointer(end);\n    stores.store_doorbell(end);\n",
+        replace: "    stores.store_doorbell(end);\n    stores.store_write_pointer(end);\n",
+        test: QUEUE_MODEL,
+        expected: Killed,
+    },
+    Mutant {
+        name: "ring-fence-acquire-dropped",
+        file: "ring/src/queue_memory.rs",
+        find: "SharedView::load_u64_acquire(self, offset)",
+        replace: "SharedView::load_u64(self, offset)",
+        test: RING_SUITE,
+        expected: Equivalent(ON_X86),
+    },
+    Mutant {
+        name: "ring-proof-keeps-too-few",
+        file: "ring/src/read_proof.rs",
+        find: "const POSITIONS_MAX: usize = SHARES + 2;",
+        replace: "const POSITIONS_MAX: usize = SHARES + 1;",
+        test: RING,
+        expected: Killed,
+    },
+    Mutant {
+        name: "ring-proof-believes-the-next-fence",
+        file: "ring/src/read_proof.rs",
+        find: ".filter(|one| one.value <= value);",
+        replace: ".filter(|one| one.value <= value.saturating_add(1));",
+        test: RING,
+        expected: Killed,
+    },
+    Mutant {
+        name: "ring-watchdog-limit",
+        file: "ring/src/watchdog.rs",
+        find: "quiet_ns < self.quiet_limit_ns",
+        replace: "quiet_ns <= self.quiet_limit_ns",
+        test: RING,
+        expected: Killed,
+    },
+    Mutant {
+        name: "ring-watchdog-fence-not-movement",
+        file: "ring/src/watchdog.rs",
+        find: "                    || before.last.fence_value != now.fence_value\n",
+        replace: "",
+        test: RING,
+        expected: Killed,
+    },
+    // ---------------------------------------------------------------------------------------------- token rings
+    Mutant {
+        name: "ring-consumed-fence",
+        file: "ring/src/token_ring/consumer.rs",
+        find: "        // What was taken has been loaded before the device may write over it.\n        \
+               self.consumed.fence_stores();\n",
+        replace: "",
+        test: FENCE_ORDER,
+        expected: Killed,
+    },
+    Mutant {
+        name: "ring-input-refresh-no-fence",
+        file: "ring/src/token_ring/producer.rs",
+        find: "        self.consumed.fence_loads();\n",
+        replace: "",
+        test: FENCE_ORDER,
+        expected: Killed,
+    },
+    Mutant {
+        name: "ring-grant-serial-before-pages",
+        file: "ring/src/token_ring/control.rs",
+        find: "        self.store(at::GRANTED_PAGES, pages);\n        if last_serial != serial.get() {\n            \
+               self.store(at::GRANTED_SERIAL, serial.get());\n        }\n",
+        replace: "        if last_serial != serial.get() {\n            \
+                  self.store(at::GRANTED_SERIAL, serial.get());\n        }\n        \
+                  self.store(at::GRANTED_PAGES, pages);\n",
+        test: CONTROL_MODEL,
+        expected: Killed,
+    },
+    Mutant {
+        name: "ring-renew-no-preempt",
+        file: "ring/src/token_ring/control.rs",
+        find: "[at::CANCEL_SERIAL, at::PREEMPT_SERIAL, at::HOLD_SERIAL]",
+        replace: "[at::CANCEL_SERIAL, at::HOLD_SERIAL]",
+        test: FENCE_ORDER,
+        expected: Killed,
+    },
+    // ---------------------------------------------------------------------------------------------- memory
+    Mutant {
+        name: "mem-lanes-limit",
+        file: "mem/src/shared.rs",
+        find: "let limit = u32::try_from(self.len - base - width).unwrap_or(u32::MAX);",
+        replace: "let limit = u32::try_from(self.len - base).unwrap_or(u32::MAX);",
+        test: MEM,
+        expected: Killed,
+    },
+    Mutant {
+        name: "mem-lanes-align",
+        file: "mem/src/shared.rs",
+        find: " | (*delta % alignment as u32 != 0)",
+        replace: "",
+        test: MEM,
+        expected: Killed,
+    },
+    Mutant {
+        name: "mem-words-check-off",
+        file: "mem/src/shared.rs",
+        find: "count <= (self.len - offset) / 4,",
+        replace: "count <= (self.len - offset) / 4 + 1,",
+        test: MEM,
+        expected: Killed,
+    },
+    Mutant {
+        name: "mem-sfence-dropped",
+        file: "mem/src/shared.rs",
+        find: "        core::arch::x86_64::_mm_sfence();",
+        replace: "",
+        test: MEM,
+        expected: Equivalent("only memory behind a BAR is write-combined, and no test has any"),
+    },
+    Mutant {
+        name: "mem-share-not-counted",
+        file: "mem/src/pages.rs",
+        find: "        self.shares += 1;\n        self.attach",
+        replace: "        self.attach",
+        test: MEM,
+        expected: Killed,
+    },
+    Mutant {
+        name: "mem-audit-broken",
+        file: "mem/src/pages.rs",
+        find: "let agrees = *references == chained && *references == listed[page];",
+        replace: "let agrees = *references == chained;",
+        test: MEM,
+        expected: Killed,
+    },
+    Mutant {
+        name: "mem-heir-is-the-oldest",
+        file: "mem/src/pages.rs",
+        find: "            _ => core::mem::replace(&mut self.holdings[first as usize].next_of_page, index),",
+        replace: "            _ if self.holdings[first as usize].next_of_page == NONE => {\n                \
+                  core::mem::replace(&mut self.holdings[first as usize].next_of_page, index)\n            }\n            \
+                  _ => {\n                let second = self.holdings[first as usize].next_of_page;\n                \
+                  core::mem::replace(&mut self.holdings[second as usize].next_of_page, index)\n            }",
+        test: MEM,
+        expected: Killed,
+    },
+    // ---------------------------------------------------------------------------------------------- packets
+    Mutant {
+        name: "pm4-fence-no-gl2-write-back",
+        file: "pm4/src/packet/release_mem.rs",
+        find: "flags: ReleaseFlags::GL2_WB,",
+        replace: "flags: ReleaseFlags::empty(),",
+        test: PM4,
+        expected: Killed,
+    },
+    Mutant {
+        name: "pm4-no-interrupt",
+        file: "pm4/src/packet/release_mem.rs",
+        find: "            interrupt: InterruptSelect::AfterWriteConfirm,\n            data: DataSelect::Low32,",
+        replace: "            interrupt: InterruptSelect::None,\n            data: DataSelect::Low32,",
+        test: PM4,
+        expected: Killed,
+    },
+    Mutant {
+        name: "pm4-barrier-no-flush",
+        file: "pm4/src/writer.rs",
+        find: "words[..flush.len()].copy_from_slice(&flush);\n        words[flush.len()..]",
+        replace: "words[flush.len()..]",
+        test: PM4,
+        expected: Killed,
+    },
+    Mutant {
+        name: "pm4-poll-interval",
+        file: "pm4/src/packet/acquire_mem.rs",
+        find: "poll_interval: 10,",
+        replace: "poll_interval: 0,",
+        test: PM4,
+        expected: Killed,
+    },
+    // ---------------------------------------------------------------------------------------------- kernel driver
+    Mutant {
+        name: "kmd-map-overlap",
+        file: "kmd/src/syscalls/memory.rs",
+        find: "*at < start + rounded && start < at + bytes",
+        replace: "*at <= start && start < at + bytes",
+        test: KMD,
+        expected: Killed,
+    },
+    Mutant {
+        name: "kmd-hdp-flush-noop",
+        file: "kmd/src/vm.rs",
+        find: "            zrt_mem::hdp::flush(&remap.view(), behind_bar);\n",
+        replace: "            let _ = (remap, behind_bar);\n",
+        test: KMD,
+        expected: Killed,
+    },
+    Mutant {
+        name: "kmd-memfile-bound",
+        file: "kmd/src/syscalls/memory.rs",
+        find: "pages(len)? as u64 > self.len as u64 - offset",
+        replace: "len as u64 > self.len as u64 - offset",
+        test: KMD,
+        expected: Equivalent(
+            "length and offset of the file are whole pages, so a length fits where its pages do",
+        ),
+    },
+    // ---------------------------------------------------------------------------------------------- loader
+    Mutant {
+        name: "loader-entry-align",
+        file: "loader/src/elf/mod.rs",
+        find: "if !entry_offset.is_multiple_of(CODE_ALIGNMENT_BYTES as u64) {",
+        replace: "if entry_offset == 1 {",
+        test: LOADER,
+        expected: Killed,
+    },
+    Mutant {
+        name: "loader-overlap",
+        file: "loader/src/elf/layout.rs",
+        find: "if part.offset < image.bytes.len() as u64 {",
+        replace: "if false {",
+        test: LOADER,
+        expected: Killed,
+    },
+    Mutant {
+        name: "loader-metadata-limit",
+        file: "loader/src/elf/metadata.rs",
+        find: "if bytes.len() > METADATA_BYTES_MAX {",
+        replace: "if bytes.len() > usize::MAX {",
+        test: LOADER,
+        expected: Killed,
+    },
+    Mutant {
+        name: "loader-rows-limit",
+        file: "loader/src/elf/lines.rs",
+        find: "if self.rows.len() == ROWS_MAX {",
+        replace: "if self.rows.len() == usize::MAX {",
+        test: LOADER,
+        expected: Killed,
+    },
+    Mutant {
+        name: "loader-abi-version",
+        file: "loader/src/elf/mod.rs",
+        find: "= 2..=4;",
+        replace: "= 0..=9;",
+        test: LOADER,
+        expected: Killed,
+    },
+    Mutant {
+        name: "loader-flags-xnack",
+        file: "loader/src/elf/mod.rs",
+        find: "if flags != MACHINE_GFX1201 {",
+        replace: "if flags & FLAGS_MACHINE != MACHINE_GFX1201 {",
+        test: LOADER,
+        expected: Killed,
+    },
+    // ---------------------------------------------------------------------------------------------- assembly
+    Mutant {
+        name: "asm-plan-no-trailer",
+        file: "asm/gfx1201/body/plan.inc",
+        find: "\tv_not_b32_e32 v19, v12 ",
+        replace: "\tv_mov_b32_e32 v19, v12 ",
+        test: PLANNING,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-plan-header-before-the-rest",
+        file: "asm/gfx1201/body/plan.inc",
+        find: "\tglobal_wb scope:SCOPE_SYS\n\ts_wait_storecnt 0x0\n\tPLAN_HEADER A, 25\n",
+        replace: "\tPLAN_HEADER A, 25\n",
+        test: PLANNING,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-plan-cancel-keeps-output",
+        file: "asm/gfx1201/body/plan.inc",
+        find: "\tv_mov_b32_e32 v[\\b+11], 0\n\tv_mov_b32_e32 v[\\b+13], 0\n\tv_mov_b32_e32 v[\\b+15], REASON_CANCELLED\n",
+        replace: "\tv_mov_b32_e32 v[\\b+13], 0\n\tv_mov_b32_e32 v[\\b+15], REASON_CANCELLED\n",
+        test: PLANNING,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-plan-tag-zero",
+        file: "asm/gfx1201/body/plan.inc",
+        find: "\ts_max_u32 s38, s38, 1\n",
+        replace: "",
+        test: PLANNING,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-plan-held-slot-gets-rows",
+        file: "asm/gfx1201/body/plan.inc",
+        find: "\tv_cmpx_ne_u32_e32 v[\\b+18], v[\\b+5]\n",
+        replace: "",
+        test: PLANNING,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-kv-write-wrong-page",
+        file: "asm/gfx1201/body/kv_write.inc",
+        find: "\ts_lshr_b32 s4, s27, 4\n",
+        replace: "\ts_lshr_b32 s4, s27, 5\n",
+        test: KV_WRITE,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-kv-write-wrong-row-of-page",
+        file: "asm/gfx1201/body/kv_write.inc",
+        find: "\ts_and_b32 s27, s27, PAGE_TOKENS-1\n",
+        replace: "\ts_and_b32 s27, s27, PAGE_TOKENS-2\n",
+        test: KV_WRITE,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-mega-signal-before-stores",
+        file: "asm/gfx1201/mega.s",
+        find: ".macro GROUP_RELEASE\n\ts_wait_storecnt 0x0\n",
+        replace: ".macro GROUP_RELEASE\n",
+        test: MEGAKERNEL,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-mega-no-acquire",
+        file: "asm/gfx1201/mega.s",
+        find: "\tWAIT_FOR 32\n\tglobal_inv scope:SCOPE_DEV\n\ts_wait_loadcnt 0x0\n",
+        replace: "\tWAIT_FOR 32\n",
+        test: MEGAKERNEL,
+        expected: Killed,
+    },
+    // ---------------------------------------------------------------------------------------------- checking mode
+    Mutant {
+        name: "checker-lds-stores-are-loads",
+        file: "vgpu/src/check/wave.rs",
+        find: "LdsKind::Store => checker.lds_store(self.group, lane, address, width, element),",
+        replace: "LdsKind::Store => checker.lds_load(self.group, lane, address, width, element),",
+        test: JUDGE,
+        expected: Killed,
+    },
+    Mutant {
+        name: "checker-no-advice",
+        file: "vgpu/src/check/wave.rs",
+        find: "if is_prefetch && wave.mode & SCALAR_PREFETCH_EN == 0 {",
+        replace: "if is_prefetch && wave.mode & SCALAR_PREFETCH_EN == 0 && false {",
+        test: JUDGE,
+        expected: Killed,
+    },
+];
