@@ -31,6 +31,9 @@ pub enum LoadError {
     /// A file, or the memory that it asks for, is too large.
     #[error("{what} has {bytes} bytes, but at most {limit} are loaded")]
     TooLarge { what: &'static str, bytes: u64, limit: u64 },
+    /// The system has no memory for a part of it.
+    #[error("there is no memory for {what}, which takes {bytes} bytes")]
+    Memory { what: &'static str, bytes: u64 },
     /// There is nothing to launch in it.
     #[error("there is no kernel in the file: no kernel descriptor (a symbol NAME.kd) was found")]
     NoKernel,

@@ -1,13 +1,17 @@
 //! What is put into device memory: all loadable segments of a program as one position-independent block.
 //!
-//! Contract: an image has at most [`IMAGE_BYTES_MAX`] bytes, its segments lie inside it in ascending order and do not
-//! overlap, and so do its base relocations (which may not overlap either). Offsets count from the image's start, which
-//! must be placed at a multiple of [`IMAGE_ALIGNMENT_BYTES`]. [`Image::placed_at`] costs one copy.
+//! Contract: an image has at most [`IMAGE_BYTES_MAX`] bytes, and at most [`IMAGE_BYTES_BEYOND_FILE`] more than its file. Its
+//! segments lie inside it in ascending order and do not overlap, and so do its base relocations (which may not overlap
+//! either). Offsets count from the image's start, which must be placed at a multiple of [`IMAGE_ALIGNMENT_BYTES`].
+//! [`Image::placed_at`] costs one copy.
 
+use crate::error::LoadError;
 use std::borrow::Cow;
 
 /// Largest image in bytes. Outside bytes can ask for any length; this is what is granted.
 pub const IMAGE_BYTES_MAX: u64 = 64 << 20;
+/// Most bytes that an image has beyond those of its file: gaps and zeros. More is a buffer's business.
+pub const IMAGE_BYTES_BEYOND_FILE: u64 = 8 << 20;
 /// Alignment of an image in device memory: the page of the GPU's tables, which linkers count with.
 pub const IMAGE_ALIGNMENT_BYTES: u64 = 4096;
 
@@ -56,6 +60,14 @@ pub struct Symbol {
     pub is_code: bool,
 }
 
+/// An empty vector with room for so many values, which are part of `what`.
+pub(crate) fn vec_of<T>(what: &'static str, count: usize) -> Result<Vec<T>, LoadError> {
+    let mut values = Vec::new();
+    let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
+    values.try_reserve_exact(count).map_err(|_| LoadError::Memory { what, bytes })?;
+    Ok(values)
+}
+
 impl Image {
     /// The bytes as they stand in the file, gaps filled with zeros; base relocations are not applied.
     pub fn bytes(&self) -> &[u8] {
@@ -97,6 +109,13 @@ impl Image {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_that_is_not_there_is_an_error() {
+        let error = vec_of::<u64>("the line table", usize::MAX / 16).unwrap_err();
+        let bytes = (usize::MAX / 16) as u64 * 8;
+        assert_eq!(error, LoadError::Memory { what: "the line table", bytes });
+    }
 
     #[test]
     fn addresses_follow_the_base() {

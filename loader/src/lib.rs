@@ -1,8 +1,9 @@
 //! From bytes to something that a device can launch: ELF code objects for gfx1201, `.zrt` containers, raw machine code.
 //!
 //! # Contract
-//! - [`Program::parse`] and [`Program::raw`] never panic on any bytes, and allocate in proportion to the file and to
-//!   what its segments ask for, at most [`IMAGE_BYTES_MAX`].
+//! - [`Program::parse`] and [`Program::raw`] never panic on any bytes. They take at most eight times the file and 16 MiB of
+//!   memory, and time in proportion to the file (`tests/bounded.rs`). An image is at most [`IMAGE_BYTES_MAX`] long, and at
+//!   most [`IMAGE_BYTES_BEYOND_FILE`] longer than its file.
 //! - What they accept is consistent: entries lie inside executable segments at multiples of 256 bytes, resource words
 //!   have no reserved bits, arguments lie inside their segment.
 //! - What cannot be launched on gfx1201 is refused by name, never ignored.
@@ -32,7 +33,9 @@ mod lines;
 
 pub use container::RawOptions;
 pub use error::{ArgumentError, LoadError};
-pub use image::{BaseRelocation, IMAGE_ALIGNMENT_BYTES, IMAGE_BYTES_MAX, Image, Segment, Symbol};
+pub use image::{
+    BaseRelocation, IMAGE_ALIGNMENT_BYTES, IMAGE_BYTES_BEYOND_FILE, IMAGE_BYTES_MAX, Image, Segment, Symbol,
+};
 pub use kernarg::{ARGUMENT_BYTES_MAX, ArgumentValue, DISPATCH_PACKET_BYTES, Geometry};
 pub use kernel::{
     AddressSpace, Argument, Arguments, Hidden, Kernel, LaunchAddresses, ResourceWords, UserSgpr, ValueKind,

@@ -30,14 +30,14 @@ impl LineTable {
     pub fn new(files: Vec<String>, mut rows: Vec<LineRow>) -> LineTable {
         // Stable, ends first: the last of equal offsets is then a beginning where there is one.
         rows.sort_by_key(|row| (row.offset, row.file != LineRow::NONE));
-        let mut kept: Vec<LineRow> = Vec::with_capacity(rows.len());
-        for row in rows {
-            match kept.last_mut() {
-                Some(last) if last.offset == row.offset => *last = row,
-                _ => kept.push(row),
+        rows.dedup_by(|row, last| {
+            let is_same = row.offset == last.offset;
+            if is_same {
+                *last = *row;
             }
-        }
-        LineTable { files, rows: kept }
+            is_same
+        });
+        LineTable { files, rows }
     }
 
     /// File and line of the instruction at `offset` (bytes from the image's start), where known.

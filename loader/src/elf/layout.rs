@@ -1,11 +1,13 @@
 //! Where the parts of an ELF file lie in the image.
 //!
-//! Contract: segments are copied once, inside [`IMAGE_BYTES_MAX`]; relocations are resolved (`relocation`) or refused.
+//! Contract: segments are copied once, into one allocation inside [`IMAGE_BYTES_MAX`] that is at most
+//! [`IMAGE_BYTES_BEYOND_FILE`] longer than the file; relocations are resolved (`relocation`) or refused.
 //! A linked file keeps its own distances; the sections of an object follow each other at their alignment.
 
-use super::{ENDIAN, File, damaged, relocation};
+use super::relocation::{self, Budget};
+use super::{ENDIAN, File, damaged};
 use crate::error::LoadError;
-use crate::image::{IMAGE_ALIGNMENT_BYTES, IMAGE_BYTES_MAX, Image, Segment};
+use crate::image::{IMAGE_ALIGNMENT_BYTES, IMAGE_BYTES_BEYOND_FILE, IMAGE_BYTES_MAX, Image, Segment, vec_of};
 use object::elf::{
     PF_W, PF_X, PT_LOAD, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHN_ABS, SHN_UNDEF, SHT_NOBITS, SHT_PROGBITS,
     Sym64,
@@ -13,6 +15,11 @@ use object::elf::{
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{LittleEndian, SymbolIndex};
 use zrt_isa::zrt::CODE_ALIGNMENT_BYTES;
+
+/// Longest name of a segment, in bytes; longer ones are cut off.
+const SEGMENT_NAME_BYTES_MAX: usize = 64;
+/// Most program headers that are read: linkers write about ten.
+const PROGRAM_HEADERS_MAX: usize = 1024;
 
 /// The image and how the file's addresses lead into it.
 pub(crate) struct Layout {
@@ -36,9 +43,9 @@ struct Part<'data> {
 
 impl Layout {
     /// Places everything and resolves relocations.
-    pub fn new(file: &File<'_>) -> Result<Layout, LoadError> {
+    pub fn new(file: &File<'_>, budget: &mut Budget) -> Result<Layout, LoadError> {
         let mut layout = if file.is_linked { linked(file)? } else { sections(file)? };
-        relocation::apply(file, &mut layout)?;
+        relocation::apply(file, &mut layout, budget)?;
         Ok(layout)
     }
 
@@ -67,18 +74,25 @@ impl Layout {
     }
 }
 
-fn too_large(bytes: u64) -> LoadError {
-    LoadError::TooLarge { what: "the program in memory", bytes, limit: IMAGE_BYTES_MAX }
+/// Longest image of a file.
+fn image_bytes_max(file: &File<'_>) -> u64 {
+    IMAGE_BYTES_MAX.min(file.bytes.len() as u64 + IMAGE_BYTES_BEYOND_FILE)
+}
+
+fn too_large(bytes: u64, limit: u64) -> LoadError {
+    LoadError::TooLarge { what: "the program in memory", bytes, limit }
 }
 
 /// Copies the parts, which are in ascending order, into one block.
-fn place(parts: Vec<Part<'_>>) -> Result<Image, LoadError> {
+fn place(parts: Vec<Part<'_>>, limit: u64) -> Result<Image, LoadError> {
     let mut image = Image::default();
+    let end = parts.iter().map(|part| part.offset.saturating_add(part.bytes)).max().unwrap_or(0);
+    if end > limit {
+        return Err(too_large(end, limit));
+    }
+    image.bytes = vec_of("the program", end as usize)?;
     for part in parts {
-        let end = part.offset.saturating_add(part.bytes);
-        if end > IMAGE_BYTES_MAX {
-            return Err(too_large(end));
-        }
+        let end = part.offset + part.bytes;
         if part.offset < image.bytes.len() as u64 {
             return Err(LoadError::Damaged { what: format!("{} overlaps the one before it", part.name) });
         }
@@ -94,6 +108,11 @@ fn place(parts: Vec<Part<'_>>) -> Result<Image, LoadError> {
 
 fn linked(file: &File<'_>) -> Result<Layout, LoadError> {
     let headers = file.header.program_headers(ENDIAN, file.bytes).map_err(damaged)?;
+    if headers.len() > PROGRAM_HEADERS_MAX {
+        let entry_bytes = size_of_val(headers) / headers.len();
+        let (bytes, limit) = (size_of_val(headers) as u64, (PROGRAM_HEADERS_MAX * entry_bytes) as u64);
+        return Err(LoadError::TooLarge { what: "the program header table", bytes, limit });
+    }
     let mut base_address = None;
     let mut parts = Vec::new();
     for header in headers.iter().filter(|header| header.p_type(ENDIAN) == PT_LOAD) {
@@ -117,13 +136,13 @@ fn linked(file: &File<'_>) -> Result<Layout, LoadError> {
     }
     let base_address =
         base_address.ok_or_else(|| LoadError::Damaged { what: "nothing in it is loaded".into() })?;
-    Ok(Layout { image: place(parts)?, base_address, section_offsets: Vec::new() })
+    Ok(Layout { image: place(parts, image_bytes_max(file))?, base_address, section_offsets: Vec::new() })
 }
 
 fn sections(file: &File<'_>) -> Result<Layout, LoadError> {
     let mut section_offsets = vec![None; file.sections.len()];
     let mut parts: Vec<Part<'_>> = Vec::new();
-    let mut end = 0u64;
+    let (mut end, limit) = (0u64, image_bytes_max(file));
     for ((_, section), place) in file.sections.enumerate().zip(&mut section_offsets) {
         let flags = section.sh_flags(ENDIAN);
         let kind = section.sh_type(ENDIAN);
@@ -131,8 +150,8 @@ fn sections(file: &File<'_>) -> Result<Layout, LoadError> {
         if !is_loaded {
             continue;
         }
-        let name = file.sections.section_name(ENDIAN, section).map_err(damaged)?;
-        let name = String::from_utf8_lossy(name.get(..name.len().min(64)).unwrap_or_default()).into_owned();
+        let name = file.section_name(section, SEGMENT_NAME_BYTES_MAX);
+        let name = String::from_utf8_lossy(name).into_owned();
         let executable = flags & u64::from(SHF_EXECINSTR) != 0;
         let least = if executable { CODE_ALIGNMENT_BYTES as u64 } else { 1 };
         let alignment = section.sh_addralign(ENDIAN).max(least);
@@ -140,15 +159,15 @@ fn sections(file: &File<'_>) -> Result<Layout, LoadError> {
             return Err(LoadError::Damaged { what: format!("{name} is aligned to {alignment}") });
         }
         let bytes = section.sh_size(ENDIAN);
-        let offset = end.next_multiple_of(alignment); // `end` is at most IMAGE_BYTES_MAX.
-        end = offset
-            .checked_add(bytes)
-            .filter(|end| *end <= IMAGE_BYTES_MAX)
-            .ok_or_else(|| too_large(bytes))?;
+        let offset = end.next_multiple_of(alignment); // `end` is at most `limit`.
+        end = offset.saturating_add(bytes);
+        if end > limit {
+            return Err(too_large(end, limit));
+        }
         *place = Some(offset);
         let content = section.data(ENDIAN, file.bytes).map_err(damaged)?;
         let writable = flags & u64::from(SHF_WRITE) != 0;
         parts.push(Part { name, offset, content, bytes, executable, writable });
     }
-    Ok(Layout { image: place(parts)?, base_address: 0, section_offsets })
+    Ok(Layout { image: place(parts, limit)?, base_address: 0, section_offsets })
 }

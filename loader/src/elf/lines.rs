@@ -1,15 +1,18 @@
 //! DWARF line tables: `.debug_line` of versions 2 to 5.
 //!
-//! Contract: a table that cannot be read is no error: lines are a convenience. At most [`ROWS_MAX`] rows and
-//! [`FILES_MAX`] files are kept. Units are read one behind the other, so that the cost follows the section's length.
+//! Contract: a table that cannot be read is no error: lines are a convenience. At most [`ROWS_MAX`] rows are kept, one for
+//! each [`FILE_BYTES_PER_ROW`] of the file and [`ROWS_FREE`] more; at most [`FILES_MAX`] files, of [`PATHS_BYTES_MAX`] in all.
+//! What lies beyond is left out. Units are read one behind the other, so that the cost follows the section's length.
+//! Compressed sections are left out, and never inflated.
 
 use super::layout::Layout;
-use super::relocation::kind;
+use super::line_unit::{self, Name, Row, Slice, Text, Unit};
+use super::relocation::{Budget, kind};
 use super::{ENDIAN, File};
+use crate::error::LoadError;
+use crate::image::vec_of;
 use crate::lines::{LineRow, LineTable};
-use gimli::{
-    AttributeValue, DebugLine, DebugLineOffset, DebugLineStr, DebugStr, Dwarf, EndianSlice, LineProgramHeader,
-};
+use gimli::{EndianSlice, LittleEndian};
 use object::SymbolIndex;
 use object::elf::SHF_COMPRESSED;
 use object::read::elf::{Rela, SectionHeader};
@@ -18,145 +21,253 @@ use std::collections::HashMap;
 
 /// Most rows that are kept.
 const ROWS_MAX: usize = 1 << 22;
-/// Most files that are kept, and the longest path in bytes.
+/// A row stands for an instruction of four bytes at least and takes another of the table, and never all are marked.
+const FILE_BYTES_PER_ROW: usize = 8;
+/// Rows that every file may have.
+const ROWS_FREE: usize = 1 << 16;
+/// Most files that are kept, and most that are known of a unit.
 const FILES_MAX: usize = 1 << 14;
-const PATH_BYTES_MAX: usize = 4096;
-/// Length of a unit's length field in the 32-bit format, which is the only one that is read.
-const LENGTH_FIELD_BYTES: usize = 4;
-
-type Slice<'data> = EndianSlice<'data, gimli::LittleEndian>;
+/// Longest name of a file or folder, and the sum of the paths that are kept, in bytes.
+const NAME_BYTES_MAX: usize = 2048;
+const PATHS_BYTES_MAX: usize = 2 << 20;
+/// Most bytes of names that are put together, those that turn out to be known included.
+const NAMES_READ_BYTES_MAX: usize = 64 << 20;
 
 /// Reads the line table; empty where there is none or it is malformed.
-pub(crate) fn read(file: &File<'_>, layout: &Layout) -> LineTable {
-    let section = |name: &str| section(file, layout, name).unwrap_or_default();
-    let (line, line_str, str) = (section(".debug_line"), section(".debug_line_str"), section(".debug_str"));
-    let dwarf = Dwarf {
-        debug_line: DebugLine::new(&line, gimli::LittleEndian),
-        debug_line_str: DebugLineStr::from(EndianSlice::new(&line_str, gimli::LittleEndian)),
-        debug_str: DebugStr::new(&str, gimli::LittleEndian),
-        ..Dwarf::default()
+pub(crate) fn read(file: &File<'_>, layout: &Layout, budget: &mut Budget) -> Result<LineTable, LoadError> {
+    let mut section = |name: &str| section(file, layout, budget, name);
+    let (line, line_strings) = (section(".debug_line")?, section(".debug_line_str")?);
+    let strings = section(".debug_str")?;
+    let rows_max = ROWS_MAX.min(file.bytes.len() / FILE_BYTES_PER_ROW + ROWS_FREE);
+    let mut table = Builder {
+        line_strings: &line_strings,
+        strings: &strings,
+        base_address: layout.base_address,
+        image_bytes: layout.image.bytes.len() as u64,
+        // A row takes a byte of the program at least.
+        rows: vec_of("the line table", rows_max.min(line.len()))?,
+        rows_max,
+        folders: Vec::new(),
+        names: Vec::new(),
+        files: Vec::new(),
+        by_path: HashMap::new(),
+        paths_bytes: 0,
+        names_read_bytes: 0,
     };
-    let mut table = Builder { dwarf, base_address: layout.base_address, ..Builder::default() };
-    let mut offset = 0;
-    while let Some(length) = table.unit(offset) {
-        offset += length;
+    let mut rest: Slice<'_> = EndianSlice::new(&line, LittleEndian);
+    while let Some(unit) = line_unit::next(&mut rest) {
+        if let Some(unit) = unit {
+            table.unit(&unit);
+        }
     }
-    LineTable::new(table.files, table.rows)
+    table.rows.shrink_to_fit();
+    Ok(LineTable::new(table.files, table.rows))
 }
 
-#[derive(Default)]
+/// A file of the unit at hand.
+#[derive(Clone, Copy)]
+struct UnitFile<'data> {
+    name: Name<'data>,
+    /// Its index in the table, once it was looked for; [`LineRow::NONE`] where it has none.
+    index: Option<u32>,
+}
+
 struct Builder<'data> {
-    dwarf: Dwarf<Slice<'data>>,
+    line_strings: &'data [u8],
+    strings: &'data [u8],
     base_address: u64,
-    files: Vec<String>,
+    image_bytes: u64,
+    rows_max: usize,
     rows: Vec<LineRow>,
+    /// Folders and files of the unit at hand.
+    folders: Vec<Text<'data>>,
+    names: Vec<UnitFile<'data>>,
+    files: Vec<String>,
     by_path: HashMap<String, u32>,
+    paths_bytes: usize,
+    names_read_bytes: usize,
 }
 
 impl<'data> Builder<'data> {
-    /// The text of a name, which stands in the table or in a section of strings.
-    fn text(&self, value: AttributeValue<Slice<'data>>) -> Option<Slice<'data>> {
-        match value {
-            AttributeValue::String(text) => Some(text),
-            AttributeValue::DebugLineStrRef(offset) => self.dwarf.debug_line_str.get_str(offset).ok(),
-            AttributeValue::DebugStrRef(offset) => self.dwarf.debug_str.get_str(offset).ok(),
-            _ => None,
-        }
-    }
-
-    /// Reads the unit at an offset; its length, or `None` where the table ends or goes wrong.
-    fn unit(&mut self, offset: usize) -> Option<usize> {
-        const ADDRESS_BYTES: u8 = 8;
-        let program =
-            self.dwarf.debug_line.program(DebugLineOffset(offset), ADDRESS_BYTES, None, None).ok()?;
-        let length = program.header().unit_length();
-        if program.header().format() != gimli::Format::Dwarf32 || length == 0 {
-            return None;
-        }
-        let mut known: HashMap<u64, u32> = HashMap::new();
-        let mut rows = program.rows();
-        // A program that goes wrong keeps the rows before.
-        while let Ok(Some((header, row))) = rows.next_row() {
-            if self.rows.len() == ROWS_MAX {
-                return None;
-            }
-            let Some(offset) = row.address().checked_sub(self.base_address) else { continue };
-            if row.end_sequence() {
-                self.rows.push(LineRow { offset, file: LineRow::NONE, line: 0 });
-                continue;
-            }
-            let number = row.file_index();
-            let file = match known.get(&number) {
-                Some(file) => *file,
-                None => {
-                    let file = self.file(header, number).unwrap_or(LineRow::NONE);
-                    known.insert(number, file);
-                    file
+    /// Appends the rows of a unit.
+    fn unit(&mut self, unit: &Unit<'data>) {
+        let (mut folders, mut names) = (std::mem::take(&mut self.folders), std::mem::take(&mut self.names));
+        folders.clear();
+        names.clear();
+        let tables = unit.names(
+            |folder| {
+                if folders.len() < FILES_MAX {
+                    folders.push(folder);
                 }
-            };
-            let line = row.line().map_or(0, |line| u32::try_from(line.get()).unwrap_or(0));
-            self.rows.push(LineRow { offset, file, line });
+            },
+            |name| {
+                if names.len() < FILES_MAX {
+                    names.push(UnitFile { name, index: None });
+                }
+            },
+        );
+        (self.folders, self.names) = (folders, names);
+        if tables.is_some() {
+            unit.rows(|row| self.row(unit, row));
         }
-        length.checked_add(LENGTH_FIELD_BYTES)
     }
 
-    /// Index of a file of a unit; its folder is written where it is not the unit's own.
-    fn file(&mut self, header: &LineProgramHeader<Slice<'data>>, number: u64) -> Option<u32> {
-        let entry = header.file(number)?;
-        let text = |value| Some(self.text(value)?.to_string_lossy().into_owned());
-        let name = text(entry.path_name())?;
-        let path = match entry.directory_index() {
-            0 => name,
-            _ if name.starts_with('/') => name,
-            _ => match entry.directory(header).and_then(text) {
-                Some(folder) => format!("{folder}/{name}"),
-                None => name,
-            },
+    /// Takes a row in; false where no further one has room. Of several for one place the last counts, and an end never
+    /// hides a beginning.
+    fn row(&mut self, unit: &Unit<'data>, row: Row) -> bool {
+        let Some(offset) = row.address.checked_sub(self.base_address) else { return true };
+        if offset > self.image_bytes {
+            return true;
+        }
+        let row = match row.is_end {
+            true => LineRow { offset, file: LineRow::NONE, line: 0 },
+            false => {
+                let line = u32::try_from(row.line).unwrap_or(0);
+                LineRow { offset, file: self.file(unit, row.file), line }
+            }
         };
-        if path.len() > PATH_BYTES_MAX {
+        let has_room = self.rows.len() < self.rows_max;
+        match self.rows.last_mut() {
+            Some(last) if last.offset == offset => {
+                if row.file != LineRow::NONE || last.file == LineRow::NONE {
+                    *last = row;
+                }
+                true
+            }
+            _ => {
+                if has_room {
+                    self.rows.push(row);
+                }
+                has_room
+            }
+        }
+    }
+
+    /// Index of a file of the unit at hand; [`LineRow::NONE`] where it has none.
+    fn file(&mut self, unit: &Unit<'data>, number: u64) -> u32 {
+        let first = u64::from(!unit.counts_from_zero());
+        let at = number.checked_sub(first).and_then(|index| usize::try_from(index).ok());
+        let Some((at, file)) = at.and_then(|at| Some((at, *self.names.get(at)?))) else {
+            return LineRow::NONE;
+        };
+        if let Some(index) = file.index {
+            return index;
+        }
+        let index = self.path(unit, file.name).and_then(|path| self.index(path)).unwrap_or(LineRow::NONE);
+        self.names[at].index = Some(index);
+        index
+    }
+
+    /// The path of a file; its folder is written where it is not the unit's own.
+    fn path(&mut self, unit: &Unit<'data>, file: Name<'data>) -> Option<String> {
+        if self.names_read_bytes > NAMES_READ_BYTES_MAX {
             return None;
         }
+        let name = self.text(file.text)?;
+        let folder = match file.directory {
+            0 => None,
+            _ if name.starts_with(b"/") => None,
+            number => {
+                let index = number - u64::from(!unit.counts_from_zero());
+                let folder = self.folders.get(usize::try_from(index).ok()?).copied();
+                folder.and_then(|folder| self.text(folder))
+            }
+        };
+        self.names_read_bytes += name.len() + folder.map_or(0, <[u8]>::len);
+        let name = String::from_utf8_lossy(name);
+        Some(match folder.map(String::from_utf8_lossy) {
+            Some(folder) => format!("{folder}/{name}"),
+            None => name.into_owned(),
+        })
+    }
+
+    /// A name's bytes; `None` where it is too long, or stands where no text is.
+    fn text(&self, text: Text<'data>) -> Option<&'data [u8]> {
+        let terminated = |strings: &'data [u8], offset: u32| {
+            let rest = strings.get(offset as usize..)?;
+            let reach = rest.get(..rest.len().min(NAME_BYTES_MAX + 1))?;
+            reach.split(|byte| *byte == 0).next().filter(|text| text.len() < reach.len())
+        };
+        match text {
+            Text::Inline(text) => Some(text),
+            Text::LineStrings(offset) => terminated(self.line_strings, offset),
+            Text::Strings(offset) => terminated(self.strings, offset),
+            Text::Unknown => None,
+        }
+        .filter(|text| text.len() <= NAME_BYTES_MAX)
+    }
+
+    /// The index of a path, which is kept where it is new and there is room.
+    fn index(&mut self, path: String) -> Option<u32> {
         if let Some(file) = self.by_path.get(&path) {
             return Some(*file);
         }
-        if self.files.len() == FILES_MAX {
+        if self.files.len() == FILES_MAX || self.paths_bytes + path.len() > PATHS_BYTES_MAX {
             return None;
         }
         let file = self.files.len() as u32; // At most FILES_MAX.
+        self.paths_bytes += path.len();
         self.files.push(path.clone());
         self.by_path.insert(path, file);
         Some(file)
     }
 }
 
-/// A section's bytes with its relocations applied where the file is not linked.
-fn section<'data>(file: &File<'data>, layout: &Layout, name: &str) -> Option<Cow<'data, [u8]>> {
-    let (index, section) = file.sections.section_by_name(ENDIAN, name.as_bytes())?;
+/// A section's bytes with its relocations applied where the file is not linked; empty where it cannot be read.
+fn section<'data>(
+    file: &File<'data>,
+    layout: &Layout,
+    budget: &mut Budget,
+    name: &str,
+) -> Result<Cow<'data, [u8]>, LoadError> {
+    let Some((index, section)) = file.section_by_name(name) else { return Ok(Cow::default()) };
     if section.sh_flags(ENDIAN) & u64::from(SHF_COMPRESSED) != 0 {
-        return None;
+        return Ok(Cow::default());
     }
-    let bytes = section.data(ENDIAN, file.bytes).ok()?;
-    if file.is_linked {
-        return Some(Cow::Borrowed(bytes));
-    }
+    let Ok(bytes) = section.data(ENDIAN, file.bytes) else { return Ok(Cow::default()) };
     let mut changed = Cow::Borrowed(bytes);
-    for relocations in file.sections.iter().filter(|section| section.sh_info(ENDIAN) as usize == index.0) {
+    if file.is_linked {
+        return Ok(changed);
+    }
+    for relocations in file.sections.iter().filter(|section| section.sh_info(ENDIAN) as usize == index) {
         let Ok(Some((list, _))) = relocations.rela(ENDIAN, file.bytes) else { continue };
-        for relocation in list {
-            let symbol_index = SymbolIndex(relocation.r_sym(ENDIAN, false) as usize);
-            let symbol = file.symbols.symbol(symbol_index).ok()?;
-            // Sections that are not loaded begin at 0.
-            let target = layout.symbol_offset(file, symbol_index, symbol).unwrap_or(0);
-            let value = target.wrapping_add_signed(relocation.r_addend(ENDIAN)).to_le_bytes();
-            let bytes = match relocation.r_type(ENDIAN, false) {
-                kind::ABS64 => 8,
-                kind::ABS32 => 4,
-                _ => continue,
-            };
-            let start = usize::try_from(relocation.r_offset(ENDIAN)).ok()?;
-            let place = changed.to_mut().get_mut(start..start.checked_add(bytes)?)?;
-            place.copy_from_slice(value.get(..bytes)?);
+        if list.is_empty() {
+            continue;
+        }
+        budget.take(list.len())?;
+        if matches!(changed, Cow::Borrowed(_)) {
+            let mut copy = vec_of("a debug section", bytes.len())?;
+            copy.extend_from_slice(bytes);
+            changed = Cow::Owned(copy);
+        }
+        if relocate(file, layout, changed.to_mut(), list).is_none() {
+            return Ok(Cow::default());
         }
     }
-    Some(changed)
+    Ok(changed)
+}
+
+/// Applies relocations to a section that is not loaded; `None` where one is malformed.
+fn relocate(
+    file: &File<'_>,
+    layout: &Layout,
+    section: &mut [u8],
+    list: &[object::elf::Rela64<object::LittleEndian>],
+) -> Option<()> {
+    for relocation in list {
+        let symbol_index = SymbolIndex(relocation.r_sym(ENDIAN, false) as usize);
+        let symbol = file.symbols.symbol(symbol_index).ok()?;
+        // Sections that are not loaded begin at 0.
+        let target = layout.symbol_offset(file, symbol_index, symbol).unwrap_or(0);
+        let value = target.wrapping_add_signed(relocation.r_addend(ENDIAN)).to_le_bytes();
+        let bytes = match relocation.r_type(ENDIAN, false) {
+            kind::ABS64 => 8,
+            kind::ABS32 => 4,
+            _ => continue,
+        };
+        let start = usize::try_from(relocation.r_offset(ENDIAN)).ok()?;
+        let place = section.get_mut(start..start.checked_add(bytes)?)?;
+        place.copy_from_slice(value.get(..bytes)?);
+    }
+    Some(())
 }

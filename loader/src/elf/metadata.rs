@@ -4,7 +4,9 @@
 //! Source: LLVM's "User Guide for AMDGPU Backend", code object metadata of versions 3 to 6.
 
 use super::msgpack::Value;
+use crate::KERNELS_MAX;
 use crate::error::LoadError;
+use crate::image::vec_of;
 use crate::kernarg::ARGUMENT_BYTES_MAX;
 use crate::kernel::{AddressSpace, Argument, Hidden, ValueKind};
 
@@ -62,15 +64,21 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Vec<KernelMetadata>, LoadError> {
     if !matches!(root, Value::Map(_)) {
         return Err(wrong("it is no map".into()));
     }
-    root.list("amdhsa.kernels").iter().map(kernel).collect()
+    let list = root.list("amdhsa.kernels");
+    if list.len() > KERNELS_MAX {
+        let (bytes, limit) = (list.len() as u64, KERNELS_MAX as u64);
+        return Err(LoadError::TooLarge { what: "the list of kernels", bytes, limit });
+    }
+    list.map(kernel).collect()
 }
 
 fn wrong(what: String) -> LoadError {
     LoadError::Metadata { what }
 }
 
-fn kernel(value: &Value<'_>) -> Result<KernelMetadata, LoadError> {
+fn kernel(value: Value<'_>) -> Result<KernelMetadata, LoadError> {
     let symbol = value.text(".symbol").ok_or_else(|| wrong("a kernel has no .symbol".into()))?;
+    check_name(symbol)?;
     let missing = |field: &str| wrong(format!("{symbol} has no {field}"));
     let segment_bytes =
         value.number(".kernarg_segment_size").ok_or_else(|| missing(".kernarg_segment_size"))?;
@@ -86,36 +94,42 @@ fn kernel(value: &Value<'_>) -> Result<KernelMetadata, LoadError> {
     if list.len() > ARGUMENTS_MAX {
         return Err(wrong(format!("{symbol} has {} arguments, at most {ARGUMENTS_MAX}", list.len())));
     }
-    let arguments = list
-        .iter()
-        .map(|entry| argument(symbol, segment_bytes, entry))
-        .collect::<Result<Vec<Argument>, LoadError>>()?;
-    let required_workgroup = match value.list(".reqd_workgroup_size") {
-        [x, y, z] => match (x.to_u32(), y.to_u32(), z.to_u32()) {
-            (Some(x), Some(y), Some(z)) => Some([x, y, z]),
+    let mut arguments = vec_of("a kernel's arguments", list.len())?;
+    for entry in list {
+        arguments.push(argument(symbol, segment_bytes, entry)?);
+    }
+    let mut sizes = value.list(".reqd_workgroup_size");
+    let required_workgroup = match sizes.len() {
+        3 => match [(); 3].map(|()| sizes.next().and_then(Value::to_u32)) {
+            [Some(x), Some(y), Some(z)] => Some([x, y, z]),
             _ => return Err(wrong(format!("the .reqd_workgroup_size of {symbol} is not three numbers"))),
         },
         _ => None,
     };
     Ok(KernelMetadata {
-        symbol: short(symbol)?,
+        symbol: symbol.into(),
         segment_bytes,
         segment_alignment,
         arguments,
         required_workgroup,
         workgroup_items_max: value.number(".max_flat_workgroup_size"),
-        dynamic_stack: value.get(".uses_dynamic_stack") == Some(&Value::Bool(true)),
+        dynamic_stack: value.get(".uses_dynamic_stack") == Some(Value::Bool(true)),
     })
 }
 
-fn short(name: &str) -> Result<String, LoadError> {
-    if name.len() > NAME_BYTES_MAX {
-        return Err(wrong(format!("a name has {} bytes, at most {NAME_BYTES_MAX}", name.len())));
+fn check_name(name: &str) -> Result<(), LoadError> {
+    match name.len() {
+        0..=NAME_BYTES_MAX => Ok(()),
+        bytes => Err(wrong(format!("a name has {bytes} bytes, at most {NAME_BYTES_MAX}"))),
     }
+}
+
+fn short(name: &str) -> Result<String, LoadError> {
+    check_name(name)?;
     Ok(name.into())
 }
 
-fn argument(kernel: &str, segment_bytes: u32, value: &Value<'_>) -> Result<Argument, LoadError> {
+fn argument(kernel: &str, segment_bytes: u32, value: Value<'_>) -> Result<Argument, LoadError> {
     let missing = |field: &str| wrong(format!("an argument of {kernel} has no {field}"));
     let offset = value.number(".offset").ok_or_else(|| missing(".offset"))?;
     let bytes = value.number(".size").ok_or_else(|| missing(".size"))?;

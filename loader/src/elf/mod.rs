@@ -1,30 +1,33 @@
 //! ELF code objects for amdgcn-amd-amdhsa, linked or as the assembler wrote them.
 //!
-//! Contract: never panics; what is kept is bounded by the limits here and in `image`. Needs the section table, which
+//! Contract: never panics; what is kept is bounded by the limits here and in `image`, memory by eight times the file and
+//! 16 MiB, and work by the file's length: sections that name the same bytes are counted as often as they do. Needs the section table, which
 //! compilers and linkers always write. Source: LLVM's "User Guide for AMDGPU Backend", ELF code object.
 
 mod descriptor;
 mod layout;
+mod line_unit;
 mod lines;
 mod metadata;
 mod msgpack;
 mod relocation;
 
 use crate::error::LoadError;
-use crate::image::{Image, Segment, Symbol};
+use crate::image::{Image, Segment, Symbol, vec_of};
 use crate::kernarg::ARGUMENT_BYTES_MAX;
 use crate::kernel::{Arguments, Kernel};
 use crate::{Format, KERNELS_MAX, Program};
 use descriptor::{DESCRIPTOR_BYTES, Descriptor};
 use layout::Layout;
 use metadata::KernelMetadata;
-use object::LittleEndian;
 use object::elf::{
     ELFCLASS64, ELFDATA2LSB, EM_AMDGPU, ET_DYN, ET_REL, FileHeader64, SHT_DYNSYM, SHT_NOTE, SHT_SYMTAB,
-    STT_FILE, STT_SECTION,
+    STT_FILE, STT_SECTION, SectionHeader64,
 };
 use object::read::elf::{FileHeader, SectionHeader, SectionTable, Sym, SymbolTable};
-use std::collections::HashMap;
+use object::{LittleEndian, SectionIndex};
+use relocation::Budget;
+use std::collections::{BTreeMap, HashMap};
 use zrt_isa::resources::WORKGROUP_ITEMS_MAX;
 use zrt_isa::zrt::CODE_ALIGNMENT_BYTES;
 
@@ -46,9 +49,12 @@ const MACHINES: [(u32, &str); 6] = [
 ];
 /// What a descriptor's symbol ends in.
 const DESCRIPTOR_SUFFIX: &str = ".kd";
-/// Longest symbol that is kept, in bytes, and the sum of all.
+/// Most sections: three for each kernel, and some for debugging.
+const SECTIONS_MAX: usize = 1 << 14;
+/// Longest symbol that is kept, in bytes. All together may have as many bytes as the file, and so many more: names share
+/// their ends.
 const SYMBOL_BYTES_MAX: usize = 4096;
-const SYMBOLS_BYTES_MAX: usize = 16 << 20;
+const SYMBOLS_BYTES_MORE: usize = 1 << 20;
 
 /// Everything is little-endian.
 pub(crate) const ENDIAN: LittleEndian = LittleEndian;
@@ -62,17 +68,48 @@ pub(crate) struct File<'data> {
     pub header: &'data Header,
     pub sections: SectionTable<'data, Header>,
     pub symbols: SymbolTable<'data, Header>,
+    /// Where the names of sections and of symbols stand.
+    pub section_strings: &'data [u8],
+    pub symbol_strings: &'data [u8],
     pub is_linked: bool,
+}
+
+impl<'data> File<'data> {
+    /// The section of a name, with its index.
+    pub fn section_by_name(&self, name: &str) -> Option<(usize, &'data SectionHeader64<LittleEndian>)> {
+        let is_it = |section: &SectionHeader64<LittleEndian>| {
+            let text = self.section_strings.get(section.sh_name(ENDIAN) as usize..);
+            let rest = text.and_then(|text| text.strip_prefix(name.as_bytes()));
+            rest.is_some_and(|rest| rest.first() == Some(&0))
+        };
+        self.sections.iter().enumerate().find(|(_, section)| is_it(section))
+    }
+
+    /// The name of a section, cut off behind `bytes_max`.
+    pub fn section_name(&self, section: &SectionHeader64<LittleEndian>, bytes_max: usize) -> &'data [u8] {
+        let name = name_at(self.section_strings, section.sh_name(ENDIAN), bytes_max).unwrap_or_default();
+        name.get(..bytes_max).unwrap_or(name)
+    }
+}
+
+/// The text from a byte on up to its NUL; where that does not come within `bytes_max`, one byte more than these. `None`
+/// where the strings end first.
+fn name_at(strings: &[u8], offset: u32, bytes_max: usize) -> Option<&[u8]> {
+    let rest = strings.get(offset as usize..)?;
+    let reach = rest.get(..bytes_max + 1).unwrap_or(rest);
+    let name = reach.split(|byte| *byte == 0).next()?;
+    (name.len() < rest.len()).then_some(name)
 }
 
 /// Reads a code object.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Program, LoadError> {
     let file = open(bytes)?;
-    let layout = Layout::new(&file)?;
-    let lines = lines::read(&file, &layout);
+    let mut budget = Budget::new(bytes.len());
+    let layout = Layout::new(&file, &mut budget)?;
+    let lines = lines::read(&file, &layout, &mut budget)?;
     let names = symbols(&file, &layout)?;
     let described = describe(&file)?;
-    let kernels = kernels(&layout.image, &names, &described)?;
+    let kernels = kernels(&layout.image, &names, described)?;
     Ok(Program {
         format: if file.is_linked { Format::CodeObject } else { Format::Object },
         image: layout.image,
@@ -110,11 +147,23 @@ fn open(bytes: &[u8]) -> Result<File<'_>, LoadError> {
     if sections.is_empty() {
         return Err(LoadError::Damaged { what: "it has no section table".into() });
     }
+    if sections.len() > SECTIONS_MAX {
+        let entry_bytes = size_of::<SectionHeader64<LittleEndian>>();
+        let (bytes, limit) = ((sections.len() * entry_bytes) as u64, (SECTIONS_MAX * entry_bytes) as u64);
+        return Err(LoadError::TooLarge { what: "the section table", bytes, limit });
+    }
+    let strings = |index: SectionIndex| {
+        let section = sections.section(index).ok()?;
+        section.data(ENDIAN, bytes).ok()
+    };
+    let section_strings = header.shstrndx(ENDIAN, bytes).map_err(damaged)?;
+    let section_strings = strings(SectionIndex(section_strings as usize)).unwrap_or_default();
     let mut symbols = sections.symbols(ENDIAN, bytes, SHT_SYMTAB).map_err(damaged)?;
     if symbols.is_empty() {
         symbols = sections.symbols(ENDIAN, bytes, SHT_DYNSYM).map_err(damaged)?;
     }
-    Ok(File { bytes, header, sections, symbols, is_linked })
+    let symbol_strings = strings(symbols.string_section()).unwrap_or_default();
+    Ok(File { bytes, header, sections, symbols, section_strings, symbol_strings, is_linked })
 }
 
 /// Class, byte order and operating system: the first bytes.
@@ -136,21 +185,23 @@ fn check_ident(bytes: &[u8]) -> Result<(), LoadError> {
 
 /// Symbols that lie in the image, in ascending order.
 fn symbols(file: &File<'_>, layout: &Layout) -> Result<Vec<Symbol>, LoadError> {
-    let mut symbols = Vec::new();
-    let mut names_bytes = 0;
+    let mut symbols = vec_of("the symbols", file.symbols.len())?;
+    let (mut names_bytes, limit) = (0, file.bytes.len() + SYMBOLS_BYTES_MORE);
     for (index, symbol) in file.symbols.enumerate() {
         let Some(offset) = layout.symbol_offset(file, index, symbol) else { continue };
         if matches!(symbol.st_type(), STT_SECTION | STT_FILE) || offset > layout.image.bytes.len() as u64 {
             continue;
         }
-        let name = file.symbols.symbol_name(ENDIAN, symbol).map_err(damaged)?;
+        let name = name_at(file.symbol_strings, symbol.st_name(ENDIAN), SYMBOL_BYTES_MAX);
+        let cut = || LoadError::Damaged { what: format!("the name of symbol {} is cut off", index.0) };
+        let name = name.ok_or_else(cut)?;
         if name.is_empty() || name.len() > SYMBOL_BYTES_MAX {
             continue;
         }
         names_bytes += name.len();
-        if names_bytes > SYMBOLS_BYTES_MAX {
-            let (bytes, limit) = (names_bytes as u64, SYMBOLS_BYTES_MAX as u64);
-            return Err(LoadError::TooLarge { what: "the symbol names", bytes, limit });
+        if names_bytes > limit {
+            let (bytes, limit) = (names_bytes as u64, limit as u64);
+            return Err(LoadError::TooLarge { what: "the list of symbol names", bytes, limit });
         }
         symbols.push(Symbol {
             name: String::from_utf8_lossy(name).into_owned(),
@@ -159,7 +210,10 @@ fn symbols(file: &File<'_>, layout: &Layout) -> Result<Vec<Symbol>, LoadError> {
             is_code: segment_at(&layout.image, offset).is_some_and(|segment| segment.executable),
         });
     }
-    symbols.sort_by(|first, second| (first.offset, &first.name).cmp(&(second.offset, &second.name)));
+    symbols.shrink_to_fit();
+    symbols.sort_unstable_by(|first: &Symbol, second| {
+        (first.offset, &first.name, first.bytes).cmp(&(second.offset, &second.name, second.bytes))
+    });
     Ok(symbols)
 }
 
@@ -171,11 +225,15 @@ fn segment_at(image: &Image, offset: u64) -> Option<&Segment> {
 
 /// The metadata by descriptor symbol; empty where the file has none.
 fn describe(file: &File<'_>) -> Result<HashMap<String, KernelMetadata>, LoadError> {
-    for section in file.sections.iter() {
-        if section.sh_type(ENDIAN) != SHT_NOTE {
-            continue;
+    let mut notes_bytes = 0;
+    for section in file.sections.iter().filter(|section| section.sh_type(ENDIAN) == SHT_NOTE) {
+        let notes = section.data(ENDIAN, file.bytes).map_err(damaged)?;
+        notes_bytes += notes.len() as u64;
+        let limit = file.bytes.len() as u64;
+        if notes_bytes > limit {
+            return Err(LoadError::TooLarge { what: "the sum of the notes", bytes: notes_bytes, limit });
         }
-        if let Some(content) = metadata::find(section.data(ENDIAN, file.bytes).map_err(damaged)?) {
+        if let Some(content) = metadata::find(notes) {
             let kernels = metadata::parse(content)?;
             return Ok(kernels.into_iter().map(|kernel| (kernel.symbol.clone(), kernel)).collect());
         }
@@ -186,27 +244,38 @@ fn describe(file: &File<'_>) -> Result<HashMap<String, KernelMetadata>, LoadErro
 fn kernels(
     image: &Image,
     symbols: &[Symbol],
-    described: &HashMap<String, KernelMetadata>,
+    mut described: HashMap<String, KernelMetadata>,
 ) -> Result<Vec<Kernel>, LoadError> {
-    let by_name: HashMap<&str, &Symbol> =
-        symbols.iter().filter(|symbol| symbol.is_code).map(|symbol| (symbol.name.as_str(), symbol)).collect();
-    let mut kernels: Vec<Kernel> = Vec::new();
-    for symbol in symbols {
-        let Some(name) = symbol.name.strip_suffix(DESCRIPTOR_SUFFIX) else { continue };
-        if symbol.is_code || name.is_empty() {
+    // The descriptor of each name, and the code.
+    let mut parts: BTreeMap<&str, (&Symbol, Option<&Symbol>)> = BTreeMap::new();
+    for symbol in symbols.iter().filter(|symbol| !symbol.is_code) {
+        let Some(name) = symbol.name.strip_suffix(DESCRIPTOR_SUFFIX).filter(|name| !name.is_empty()) else {
             continue;
+        };
+        if parts.insert(name, (symbol, None)).is_some() {
+            let what = format!("two kernel descriptors are called {:?}", symbol.name);
+            return Err(LoadError::Damaged { what });
         }
-        if kernels.len() == KERNELS_MAX {
+        if parts.len() > KERNELS_MAX {
             let limit = KERNELS_MAX as u64;
             return Err(LoadError::TooLarge { what: "the list of kernels", bytes: limit + 1, limit });
         }
-        kernels.push(kernel(image, name, symbol, by_name.get(name).copied(), described.get(&symbol.name))?);
     }
-    if kernels.is_empty() {
+    for symbol in symbols.iter().filter(|symbol| symbol.is_code) {
+        if let Some((_, code)) = parts.get_mut(symbol.name.as_str()) {
+            *code = Some(symbol);
+        }
+    }
+    if parts.is_empty() {
         return Err(LoadError::NoKernel);
     }
-    kernels
-        .sort_by(|first, second| (first.entry_offset, &first.name).cmp(&(second.entry_offset, &second.name)));
+    let mut kernels = vec_of("the kernels", parts.len())?;
+    for (name, (symbol, code)) in parts {
+        kernels.push(kernel(image, name, symbol, code, described.remove(&symbol.name))?);
+    }
+    kernels.sort_by(|first: &Kernel, second| {
+        (first.entry_offset, &first.name).cmp(&(second.entry_offset, &second.name))
+    });
     Ok(kernels)
 }
 
@@ -215,7 +284,7 @@ fn kernel(
     name: &str,
     symbol: &Symbol,
     code: Option<&Symbol>,
-    metadata: Option<&KernelMetadata>,
+    metadata: Option<KernelMetadata>,
 ) -> Result<Kernel, LoadError> {
     let wrong = |what: String| LoadError::Descriptor { kernel: name.into(), what };
     let start = symbol.offset as usize; // At most the image's length.
@@ -234,15 +303,17 @@ fn kernel(
         let (bytes, limit) = (descriptor.argument_bytes.into(), ARGUMENT_BYTES_MAX);
         return Err(LoadError::TooLarge { what: "the argument segment", bytes, limit });
     }
+    let items_max = metadata.as_ref().and_then(|metadata| metadata.workgroup_items_max);
+    let required_workgroup = metadata.as_ref().and_then(|metadata| metadata.required_workgroup);
+    let dynamic_stack = metadata.as_ref().is_some_and(|metadata| metadata.dynamic_stack);
     let arguments = match metadata {
         None => Arguments::Natural { bytes: descriptor.argument_bytes },
         Some(metadata) => Arguments::Described {
             bytes: metadata.segment_bytes.max(descriptor.argument_bytes),
             alignment: metadata.segment_alignment,
-            list: metadata.arguments.clone(),
+            list: metadata.arguments,
         },
     };
-    let items_max = metadata.and_then(|metadata| metadata.workgroup_items_max);
     Ok(Kernel {
         name: name.into(),
         entry_offset,
@@ -254,9 +325,9 @@ fn kernel(
         user_sgprs: descriptor.user_sgprs,
         lds_bytes: descriptor.lds_bytes,
         scratch_bytes: descriptor.scratch_bytes,
-        dynamic_stack: descriptor.dynamic_stack || metadata.is_some_and(|metadata| metadata.dynamic_stack),
+        dynamic_stack: descriptor.dynamic_stack || dynamic_stack,
         arguments,
-        required_workgroup: metadata.and_then(|metadata| metadata.required_workgroup),
+        required_workgroup,
         workgroup_items_max: items_max.unwrap_or(WORKGROUP_ITEMS_MAX).clamp(1, WORKGROUP_ITEMS_MAX),
     })
 }

@@ -1,12 +1,11 @@
 //! MessagePack, as much of it as the metadata note uses.
 //!
-//! Contract: never panics; memory grows with the bytes read, never with a count that they state; nesting is limited.
-
-/// Deepest nesting: the metadata has five levels.
-const DEPTH_MAX: usize = 16;
+//! Contract: never panics and allocates nothing. A message is checked whole when it is opened; then its values are read where
+//! they stand, each time that they are asked for. Nesting is walked by a count, not by recursion; a look-up passes over
+//! the map that it looks in. Source: the MessagePack specification's table of formats.
 
 /// One value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Value<'a> {
     /// Nil, floats, binary and extension values, which the metadata does not use.
     Other,
@@ -14,20 +13,34 @@ pub(crate) enum Value<'a> {
     /// Every integer of the format fits.
     Integer(i128),
     Text(&'a str),
-    List(Vec<Value<'a>>),
-    Map(Vec<(Value<'a>, Value<'a>)>),
+    List(Values<'a>),
+    /// Keys and values by turns.
+    Map(Values<'a>),
+}
+
+/// Values one behind the other, not read yet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Values<'a> {
+    left: u64,
+    rest: &'a [u8],
 }
 
 impl<'a> Value<'a> {
     /// Reads the first value of the bytes; `None` where they are no such thing.
     pub fn parse(bytes: &'a [u8]) -> Option<Value<'a>> {
-        Reader { rest: bytes }.value(DEPTH_MAX)
+        Reader { rest: bytes }.skip_value()?;
+        Reader { rest: bytes }.value()
     }
 
     /// The value of a key in a map.
-    pub fn get(&self, key: &str) -> Option<&Value<'a>> {
-        let Value::Map(entries) = self else { return None };
-        entries.iter().find(|(found, _)| *found == Value::Text(key)).map(|(_, value)| value)
+    pub fn get(&self, key: &str) -> Option<Value<'a>> {
+        let Value::Map(mut entries) = *self else { return None };
+        while let (Some(found), Some(value)) = (entries.next(), entries.next()) {
+            if found == Value::Text(key) {
+                return Some(value);
+            }
+        }
+        None
     }
 
     /// The text of a key in a map.
@@ -44,19 +57,39 @@ impl<'a> Value<'a> {
     }
 
     /// The list of a key in a map; empty where there is none.
-    pub fn list(&self, key: &str) -> &[Value<'a>] {
+    pub fn list(&self, key: &str) -> Values<'a> {
         match self.get(key) {
             Some(Value::List(list)) => list,
-            _ => &[],
+            _ => Values { left: 0, rest: &[] },
         }
     }
 
     /// The number, where it is one of 32 bits.
-    pub fn to_u32(&self) -> Option<u32> {
+    pub fn to_u32(self) -> Option<u32> {
         match self {
-            Value::Integer(number) => u32::try_from(*number).ok(),
+            Value::Integer(number) => u32::try_from(number).ok(),
             _ => None,
         }
+    }
+}
+
+impl Values<'_> {
+    /// How many there are. Each has a byte at least.
+    pub fn len(&self) -> usize {
+        self.left as usize // Checked against the bytes when the message was opened.
+    }
+}
+
+impl<'a> Iterator for Values<'a> {
+    type Item = Value<'a>;
+
+    fn next(&mut self) -> Option<Value<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        let mut reader = Reader { rest: self.rest };
+        reader.skip_value()?;
+        let value = Reader { rest: self.rest }.value();
+        self.rest = reader.rest;
+        value
     }
 }
 
@@ -94,29 +127,33 @@ impl<'a> Reader<'a> {
         Some(Value::Other)
     }
 
-    fn list(&mut self, count: usize, depth: usize) -> Option<Value<'a>> {
-        let mut list = Vec::new();
-        for _ in 0..count {
-            list.push(self.value(depth)?);
-        }
-        Some(Value::List(list))
+    /// What a list or map holds begins here.
+    fn values(&self, count: usize) -> Values<'a> {
+        Values { left: count as u64, rest: self.rest }
     }
 
-    fn map(&mut self, count: usize, depth: usize) -> Option<Value<'a>> {
-        let mut entries = Vec::new();
-        for _ in 0..count {
-            entries.push((self.value(depth)?, self.value(depth)?));
+    /// Passes over a value with everything in it. Counts that the bytes cannot hold are refused at once.
+    fn skip_value(&mut self) -> Option<()> {
+        let mut left = 1u64;
+        while let Some(after) = left.checked_sub(1) {
+            left = after;
+            if let Value::List(values) | Value::Map(values) = self.value()? {
+                left = left.checked_add(values.left)?;
+            }
+            if left > self.rest.len() as u64 {
+                return None;
+            }
         }
-        Some(Value::Map(entries))
+        Some(())
     }
 
-    fn value(&mut self, depth: usize) -> Option<Value<'a>> {
-        let depth = depth.checked_sub(1)?;
+    /// Reads a value; of a list or map only the head.
+    fn value(&mut self) -> Option<Value<'a>> {
         let tag = self.unsigned(1)? as u8;
         match tag {
             0x00..=0x7F => Some(Value::Integer(tag.into())),
-            0x80..=0x8F => self.map(usize::from(tag & 0xF), depth),
-            0x90..=0x9F => self.list(usize::from(tag & 0xF), depth),
+            0x80..=0x8F => Some(Value::Map(self.values(2 * usize::from(tag & 0xF)))),
+            0x90..=0x9F => Some(Value::List(self.values(usize::from(tag & 0xF)))),
             0xA0..=0xBF => self.text(usize::from(tag & 0x1F)),
             0xC0 => Some(Value::Other),
             0xC1 => None,
@@ -133,8 +170,11 @@ impl<'a> Reader<'a> {
             0xD0..=0xD3 => Some(Value::Integer(self.signed(1 << (tag - 0xD0))?.into())),
             0xD4..=0xD8 => self.skip((1 << (tag - 0xD4)) + 1),
             0xD9..=0xDB => self.length(1 << (tag - 0xD9)).and_then(|length| self.text(length)),
-            0xDC | 0xDD => self.length(2 << (tag - 0xDC)).and_then(|count| self.list(count, depth)),
-            0xDE | 0xDF => self.length(2 << (tag - 0xDE)).and_then(|count| self.map(count, depth)),
+            0xDC | 0xDD => self.length(2 << (tag - 0xDC)).map(|count| Value::List(self.values(count))),
+            0xDE | 0xDF => {
+                let count = self.length(2 << (tag - 0xDE))?.checked_mul(2)?;
+                Some(Value::Map(self.values(count)))
+            }
             0xE0..=0xFF => Some(Value::Integer((tag as i8).into())),
         }
     }
@@ -163,9 +203,20 @@ mod tests {
         check(b"\xA3add", Value::Text("add"));
         check(b"\xD9\x03add", Value::Text("add"));
         check(b"\xDA\x00\x03add", Value::Text("add"));
-        check(&[0x93, 1, 0xC0, 2], Value::List(vec![Value::Integer(1), Value::Other, Value::Integer(2)]));
-        check(&[0xDC, 0, 1, 5], Value::List(vec![Value::Integer(5)]));
-        check(&[0xDF, 0, 0, 0, 1, 0xA1, b'x', 5], Value::Map(vec![(Value::Text("x"), Value::Integer(5))]));
+        let values = |bytes: &'static [u8]| match Value::parse(bytes) {
+            Some(Value::List(values) | Value::Map(values)) => (values.len(), values.collect::<Vec<_>>()),
+            other => panic!("{other:?}"),
+        };
+        let numbers = vec![Value::Integer(1), Value::Other, Value::Integer(2)];
+        assert_eq!(values(&[0x93, 1, 0xC0, 2]), (3, numbers));
+        assert_eq!(values(&[0xDC, 0, 1, 5]), (1, vec![Value::Integer(5)]));
+        assert_eq!(values(&[0xDD, 0, 0, 0, 1, 5]), (1, vec![Value::Integer(5)]));
+        let entry = vec![Value::Text("x"), Value::Integer(5)];
+        for map in
+            [&[0x81, 0xA1, b'x', 5][..], &[0xDE, 0, 1, 0xA1, b'x', 5], &[0xDF, 0, 0, 0, 1, 0xA1, b'x', 5]]
+        {
+            assert_eq!(values(map), (2, entry.clone()));
+        }
         for (skipped, length) in [
             (&[0xC4, 1, 9][..], 3),
             (&[0xC7, 1, 7, 9], 4),
@@ -174,9 +225,26 @@ mod tests {
             (&[0xD5, 7, 1, 2], 4),
         ] {
             let mut reader = Reader { rest: skipped };
-            assert_eq!((reader.value(1), skipped.len()), (Some(Value::Other), length));
+            assert_eq!((reader.value(), skipped.len()), (Some(Value::Other), length));
             assert!(reader.rest.is_empty(), "{skipped:x?}");
         }
+    }
+
+    /// `{"a": [[7], {1: 2}], "b": {"c": 9}, "a": 0}` and a byte behind it.
+    #[test]
+    fn look_ups_pass_over_what_is_nested() {
+        let bytes = b"\x83\xA1a\x92\x91\x07\x81\x01\x02\xA1b\x81\xA1c\x09\xA1a\x00\xFF";
+        let root = Value::parse(bytes).expect("a map");
+        assert_eq!(root.get("b").and_then(|map| map.number("c")), Some(9));
+        let first: Vec<usize> = root
+            .list("a")
+            .map(|value| match value {
+                Value::List(values) | Value::Map(values) => values.len(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(first, [1, 2], "the first of two keys counts");
+        assert_eq!((root.get("c"), root.list("b").len()), (None, 0));
     }
 
     #[test]
@@ -184,6 +252,8 @@ mod tests {
         assert_eq!(Value::parse(&[0xDD, 0xFF, 0xFF, 0xFF, 0xFF, 1]), None);
         assert_eq!(Value::parse(&[0xDB, 0xFF, 0xFF, 0xFF, 0xFF, 1]), None);
         assert_eq!(Value::parse(&[0x91; 100_000]), None);
+        assert_eq!(Value::parse(&[0xDF, 0xFF, 0xFF, 0xFF, 0xFF, 1]), None);
+        assert_eq!(Value::parse(&[0x92, 0x93, 1, 1]), None, "the inner list takes what the outer one lacks");
         assert_eq!(Value::parse(&[0xC1]), None);
         assert_eq!(Value::parse(&[0xA1, 0xFF]), None, "not UTF-8");
     }
@@ -191,7 +261,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = Value::parse(&bytes);
+            if let Some(Value::List(values) | Value::Map(values)) = Value::parse(&bytes) {
+                prop_assert_eq!(values.count(), values.len());
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Relocations: what can be resolved inside the image is, an address becomes a base relocation, the rest is refused.
 //!
-//! Contract: every write lies inside the image. Source: LLVM's "User Guide for AMDGPU Backend", relocation records.
+//! Contract: every write lies inside the image; at most as many relocations are looked at as the file has bytes for, though
+//! sections may name the same bytes again. Source: LLVM's "User Guide for AMDGPU Backend", relocation records.
 
 use super::layout::Layout;
 use super::{ENDIAN, File, damaged};
@@ -69,8 +70,33 @@ enum Value {
     Address(u64),
 }
 
+/// How many more relocations may be looked at: as many as the file has bytes for.
+pub(crate) struct Budget {
+    left: usize,
+    limit: usize,
+}
+
+impl Budget {
+    pub fn new(file_bytes: usize) -> Budget {
+        let limit = file_bytes / size_of::<Rela64<LittleEndian>>();
+        Budget { left: limit, limit }
+    }
+
+    /// Takes so many off.
+    pub fn take(&mut self, count: usize) -> Result<(), LoadError> {
+        let entry_bytes = size_of::<Rela64<LittleEndian>>();
+        let wanted = self.limit - self.left + count;
+        self.left = self.left.checked_sub(count).ok_or(LoadError::TooLarge {
+            what: "the list of relocations",
+            bytes: (wanted * entry_bytes) as u64,
+            limit: (self.limit * entry_bytes) as u64,
+        })?;
+        Ok(())
+    }
+}
+
 /// Resolves all relocations of the image.
-pub(crate) fn apply(file: &File<'_>, layout: &mut Layout) -> Result<(), LoadError> {
+pub(crate) fn apply(file: &File<'_>, layout: &mut Layout, budget: &mut Budget) -> Result<(), LoadError> {
     for section in file.sections.iter() {
         let base = match place_of(file, layout, section) {
             Some(base) => base,
@@ -80,6 +106,10 @@ pub(crate) fn apply(file: &File<'_>, layout: &mut Layout) -> Result<(), LoadErro
             return Err(LoadError::Damaged { what: "it has relocations without addends".into() });
         }
         let Some((list, link)) = section.rela(ENDIAN, file.bytes).map_err(damaged)? else { continue };
+        if list.is_empty() {
+            continue;
+        }
+        budget.take(list.len())?;
         let symbols = table(file, link)?;
         for relocation in list {
             one(file, layout, &symbols, section, base, relocation)?;

@@ -1,0 +1,145 @@
+//! What the loader's rules keep out, rule by rule: each file here breaks one, and one that just keeps it is accepted.
+#![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
+
+#[path = "data/elf_file.rs"]
+#[allow(dead_code)]
+mod elf_file;
+#[path = "data/line_program.rs"]
+#[allow(dead_code)]
+mod line_program;
+
+use elf_file::{ALLOC, CODE_BYTES, Content, EXECUTE, ElfFile, Load, PROGBITS, RODATA, TEXT};
+use line_program::{END, NEXT_LINE, STRING, set_address, table, unit_5};
+use zrt_loader::{LoadError, Program};
+
+/// A file whose descriptor says that the code begins so far from it.
+fn with_entry(entry: i64) -> Vec<u8> {
+    let mut file = ElfFile::with_kernel();
+    file.sections[RODATA].content = Content::Own(elf_file::descriptor(entry).into());
+    file.bytes()
+}
+
+#[test]
+fn code_begins_at_a_multiple_of_256_bytes() {
+    let program = Program::parse(&with_entry(-(CODE_BYTES as i64))).unwrap();
+    assert_eq!(program.kernel("k").unwrap().entry_offset, 0);
+    for distance in [4, 128, 252] {
+        let error = Program::parse(&with_entry(distance - CODE_BYTES as i64)).unwrap_err();
+        let expected = format!("its code at {distance:#x} is not at a multiple of 256 bytes");
+        assert!(matches!(&error, LoadError::Descriptor { what, .. } if *what == expected), "{error}");
+    }
+}
+
+/// A linked file: code from address 0 on, data from another.
+fn linked(data_address: u64, code_memory_bytes: u64) -> Vec<u8> {
+    let mut file = ElfFile::with_kernel();
+    file.is_linked = true;
+    let descriptor = elf_file::descriptor(-(data_address as i64));
+    file.sections[RODATA].content = Content::Own(descriptor.into());
+    // The value of a symbol of a linked file is an address.
+    let value = file.symbols.len() - 16;
+    file.symbols[value..value + 8].copy_from_slice(&data_address.to_le_bytes());
+    file.loads = vec![
+        Load { flags: 5, section: TEXT, address: 0, memory_bytes: code_memory_bytes },
+        Load { flags: 4, section: RODATA, address: data_address, memory_bytes: 64 },
+    ];
+    file.bytes()
+}
+
+#[test]
+fn segments_do_not_overlap() {
+    let program = Program::parse(&linked(0x200, 0x200)).unwrap();
+    assert_eq!(program.image().segments().len(), 2);
+    for (address, code_bytes) in [(0x200, 0x201), (0x200, 0x400), (0x1FF, 0x200), (0, 0x100)] {
+        let error = Program::parse(&linked(address, code_bytes)).unwrap_err();
+        let expected = "LOAD 1 overlaps the one before it";
+        assert!(matches!(&error, LoadError::Damaged { what } if what == expected), "{error}");
+    }
+}
+
+#[test]
+fn metadata_has_16_mib_at_most() {
+    let file = |bytes: usize| {
+        let mut file = ElfFile::with_kernel();
+        // An empty map, and what stands behind it.
+        let mut content = vec![0x80];
+        content.resize(bytes, 0);
+        file.metadata(&content);
+        file.bytes()
+    };
+    assert!(Program::parse(&file(16 << 20)).is_ok());
+    let error = Program::parse(&file((16 << 20) + 1)).unwrap_err();
+    let expected = LoadError::TooLarge { what: "the metadata note", bytes: (16 << 20) + 1, limit: 16 << 20 };
+    assert_eq!(error, expected);
+}
+
+/// A file with a row for each instruction of so many, and so many bytes of padding.
+fn with_rows(rows: usize, padding_bytes: usize) -> Vec<u8> {
+    let mut file = ElfFile::with_kernel();
+    file.section(".text.more", PROGBITS, ALLOC | EXECUTE, Content::Own(vec![0; 4 * rows]));
+    let name = table(STRING, 1, b"a\0");
+    let program = [&set_address(0)[..], &vec![NEXT_LINE; rows], &END].concat();
+    file.section(".debug_line", PROGBITS, 0, Content::Own(unit_5(&name, &name, &program)));
+    file.section(".padding", PROGBITS, 0, Content::Own(vec![0; padding_bytes]));
+    file.bytes()
+}
+
+#[test]
+fn rows_follow_the_file_up_to_a_limit() {
+    let few = with_rows(10_000, 0);
+    // The last one is where the sequence ends.
+    assert_eq!(Program::parse(&few).unwrap().lines().rows().len(), 10_000);
+    let many = with_rows(300_000, 0);
+    assert_eq!(Program::parse(&many).unwrap().lines().rows().len(), many.len() / 8 + 65_536);
+    let most = with_rows(4_200_000, 16 << 20);
+    assert!(most.len() / 8 > 1 << 22);
+    assert_eq!(Program::parse(&most).unwrap().lines().rows().len(), 1 << 22);
+}
+
+#[test]
+fn versions_of_the_abi_are_those_of_code_objects_4_to_6() {
+    let parse = |abi_version| {
+        let mut file = ElfFile::with_kernel();
+        file.abi_version = abi_version;
+        Program::parse(&file.bytes())
+    };
+    for version in 0..=255 {
+        match parse(version) {
+            Ok(_) => assert!((2..=4).contains(&version), "{version}"),
+            Err(LoadError::Target { found }) => {
+                assert!(!(2..=4).contains(&version), "{version}");
+                assert!(found.starts_with(&format!("HSA with ABI version {version};")), "{found}");
+            }
+            Err(other) => panic!("{version}: {other}"),
+        }
+    }
+}
+
+/// EF_AMDGPU_FEATURE_XNACK and _SRAMECC of version 4, and the version of a generic target (LLVM's "User Guide for AMDGPU
+/// Backend", ELF header flags): gfx1201 has none of them.
+#[test]
+fn flags_that_the_target_does_not_have_are_refused() {
+    let parse = |flags| {
+        let mut file = ElfFile::with_kernel();
+        file.flags = flags;
+        Program::parse(&file.bytes())
+    };
+    assert!(parse(0x4E).is_ok());
+    for bit in 8..32 {
+        let flags = 0x4E | 1 << bit;
+        let expected = LoadError::Target { found: format!("gfx1201 (e_flags {flags:#x})") };
+        assert_eq!(parse(flags), Err(expected));
+    }
+    assert!(matches!(parse(0x34E), Err(LoadError::Target { .. })), "XNACK on");
+}
+
+/// A descriptor that lies twice in the file would take its arguments twice.
+#[test]
+fn names_of_kernels_are_unique() {
+    let mut file = ElfFile::with_kernel();
+    file.symbol("k.kd", RODATA, 0, 1);
+    let error = Program::parse(&file.bytes()).unwrap_err();
+    assert!(
+        matches!(&error, LoadError::Damaged { what } if what == "two kernel descriptors are called \"k.kd\"")
+    );
+}
