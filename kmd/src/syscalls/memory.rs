@@ -11,7 +11,7 @@ use core::any::Any;
 use core::ffi::c_void;
 use core::ptr::NonNull;
 use rustix::fs::{FallocateFlags, MemfdFlags};
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::mm::{MapFlags, MremapFlags, ProtFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use zrt_mem::SharedView;
@@ -40,8 +40,8 @@ pub struct Reservation {
     inner: Arc<ReservedRange>,
 }
 
-/// A live mapping of a file. It is taken down (back to a reservation where it was placed in one) when it and every view of
-/// it are dropped.
+/// A live mapping of a file, or of memory of this process alone. It is taken down (back to a reservation where it was placed
+/// in one) when it and every view of it are dropped.
 #[derive(Debug)]
 pub struct Mapping {
     view: SharedView,
@@ -88,6 +88,15 @@ struct Place {
     offset: usize,
 }
 
+/// Where the bytes of a new mapping come from.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    /// A file from this byte on, shared with everybody who maps it.
+    File(BorrowedFd<'a>, u64),
+    /// Zeros that nobody else sees.
+    Anonymous,
+}
+
 struct Guard {
     _value: Box<dyn Any + Send + Sync>,
 }
@@ -118,6 +127,35 @@ fn pages(len: usize) -> Result<usize, Errno> {
 
 fn reserved_flags() -> MapFlags {
     MapFlags::PRIVATE | MapFlags::NORESERVE
+}
+
+impl Source<'_> {
+    /// Maps `len` bytes, whole pages.
+    ///
+    /// # Safety
+    /// With [`MapFlags::FIXED`] in `flags`, what lies at `address` is the caller's to replace.
+    unsafe fn map(
+        self,
+        address: *mut c_void,
+        len: usize,
+        protection: Protection,
+        flags: MapFlags,
+    ) -> Result<*mut c_void, Errno> {
+        // SAFETY: without `FIXED` a new mapping lies where nothing is; with it the caller has promised the range.
+        let raw = unsafe {
+            match self {
+                Source::File(file, offset) => {
+                    let flags = flags | MapFlags::SHARED;
+                    rustix::mm::mmap(address, len, protection.flags(), flags, file, offset)
+                }
+                Source::Anonymous => {
+                    let flags = flags | MapFlags::PRIVATE;
+                    rustix::mm::mmap_anonymous(address, len, protection.flags(), flags)
+                }
+            }
+        };
+        Ok(raw?)
+    }
 }
 
 impl Reservation {
@@ -195,13 +233,29 @@ impl Mapping {
         protection: Protection,
         place: Option<(&Reservation, usize)>,
     ) -> Result<Mapping, Errno> {
+        Mapping::of_source(Source::File(file, offset), len, protection, place)
+    }
+
+    /// Private memory, as an allocator gets it from the system: zero until written, copied by a fork. `place` as in
+    /// [`super::Syscalls::map`].
+    pub fn private(
+        len: usize,
+        protection: Protection,
+        place: Option<(&Reservation, usize)>,
+    ) -> Result<Mapping, Errno> {
+        Mapping::of_source(Source::Anonymous, len, protection, place)
+    }
+
+    fn of_source(
+        source: Source<'_>,
+        len: usize,
+        protection: Protection,
+        place: Option<(&Reservation, usize)>,
+    ) -> Result<Mapping, Errno> {
         let rounded = pages(len)?;
         let Some((reservation, start)) = place else {
             // SAFETY: a fresh mapping at an address of the kernel's choice touches nothing that exists.
-            let raw = unsafe {
-                let anywhere = core::ptr::null_mut();
-                rustix::mm::mmap(anywhere, rounded, protection.flags(), MapFlags::SHARED, file, offset)
-            }?;
+            let raw = unsafe { source.map(core::ptr::null_mut(), rounded, protection, MapFlags::empty()) }?;
             return Ok(Mapping::new(raw, len, protection, MappedRange::of_new(raw, rounded)));
         };
         if !start.is_multiple_of(PAGE_BYTES) {
@@ -215,17 +269,43 @@ impl Mapping {
         if occupied.iter().any(|(at, bytes)| *at < start + rounded && start < at + bytes) {
             return Err(Errno::EEXIST);
         }
-        let flags = MapFlags::SHARED | MapFlags::FIXED;
         // SAFETY: the range lies inside the reservation, which owns that address space and has just shown that
         // nothing is placed there: replacing PROT_NONE pages takes nothing away from anyone.
         let raw = unsafe {
             let address = reservation.inner.base.as_ptr().add(start).cast::<c_void>();
-            rustix::mm::mmap(address, rounded, protection.flags(), flags, file, offset)
+            source.map(address, rounded, protection, MapFlags::FIXED)
         }?;
         occupied.push((start, rounded));
         drop(occupied);
         let place = Place { reservation: reservation.clone(), offset: start };
         Ok(Mapping::new(raw, len, protection, MappedRange::new(raw, rounded, Some(place))))
+    }
+
+    /// Moves a mapping that is placed nowhere to `address`, over what is mapped there; from then on it belongs to whoever
+    /// owns that address space. `EINVAL` for one that is placed, guarded or has views elsewhere, `ENOMEM` where the process
+    /// has too many mappings; both leave everything as it was.
+    ///
+    /// # Safety
+    /// For everybody who uses the memory at `address`, the bytes of this mapping must do as well as those that lie there.
+    pub(super) unsafe fn move_over(self, address: u64) -> Result<(), Errno> {
+        // The mapping itself, and the view in it.
+        const OWN_COUNTS: usize = 2;
+        let Mapping { view, range, .. } = self;
+        let is_free = range.place.is_none() && range.guard.get().is_none();
+        if !is_free || Arc::strong_count(&range) != OWN_COUNTS {
+            return Err(Errno::EINVAL);
+        }
+        let from = core::ptr::with_exposed_provenance_mut::<c_void>(range.address);
+        let to = core::ptr::with_exposed_provenance_mut::<c_void>(address as usize);
+        // SAFETY: the old place is this mapping's own, and no view of it is left but the one here, which is not used any
+        // more; the new place is as the caller promises.
+        unsafe { rustix::mm::mremap_fixed(from, range.len, range.len, MremapFlags::MAYMOVE, to) }?;
+        drop(view);
+        if let Some(range) = Arc::into_inner(range) {
+            // Nothing is left of it to take down: the range has moved.
+            core::mem::forget(range);
+        }
+        Ok(())
     }
 
     /// Owns a range of whole pages that was mapped just now at an address of the kernel's choice, for nobody else.

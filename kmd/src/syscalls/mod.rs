@@ -4,13 +4,15 @@
 //! which parses the bytes by request number as the kernel does. A driver reaches the memory that a request lends it and
 //! nothing else: the virtual one by [`mod@pointer`], the real one because `requests` lets nothing else out. All of `unsafe` in
 //! this crate is in the files of this module: [`memory`] (mappings), [`process_memory`] (the process's own mappings once
-//! more), [`mod@file`] (model files, read-only), [`linux`] (the real system calls).
+//! more), [`private_memory`] (its private pages, lent), [`mod@file`] (model files, read-only), [`linux`] (the real system
+//! calls).
 #![allow(unsafe_code)]
 
 pub mod file;
 pub mod linux;
 pub mod memory;
 pub mod pointer;
+pub mod private_memory;
 pub mod process_memory;
 mod requests;
 
@@ -18,6 +20,7 @@ pub use file::MappedFile;
 pub use linux::LinuxSyscalls;
 pub use memory::{GUARD_BYTES, Mapping, MemoryFile, PAGE_BYTES, Protection, Reservation};
 pub use pointer::{Nested, UserPointer, ioctl_bytes};
+pub use private_memory::{LendError, Loan};
 pub use process_memory::{ProcessMap, SharedRange};
 
 use crate::errno::Errno;

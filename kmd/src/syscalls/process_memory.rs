@@ -1,26 +1,36 @@
 //! Memory that the process mapped by itself, seen through a second mapping of the same pages: what USERPTR lends a
 //! device.
 //!
-//! Contract: only memory that is mapped *shared* can be seen twice (`mremap` of length 0, mremap(2)); private memory is
-//! `ENOTSUPP`. The second mapping is ours: it stays readable when the process unmaps its own, so no access through it
-//! meets a hole. [`ProcessMap`] tells afterwards whether the process still maps the same bytes there. Where the bytes
-//! are a file's, a file that is shortened raises `SIGBUS`, as for the process itself. Cost: [`ProcessMap::read`] reads
-//! `/proc/self/maps`, some microseconds per hundred mappings; set-up and doorbells of the virtual device only.
+//! Contract: only memory that is mapped *shared* can be seen twice (`mremap` of length 0, mremap(2)); for private memory
+//! see [`Loan`](super::private_memory::Loan). The second mapping is ours: it stays readable when the process unmaps its
+//! own, so no access through it meets a hole. [`ProcessMap`] tells afterwards whether the process still maps the same
+//! bytes there. Where the bytes are a file's, a file that is shortened raises `SIGBUS`, as for the process itself. Cost:
+//! [`ProcessMap::read`] reads `/proc/self/maps`, some microseconds per hundred mappings; set-up and doorbells of the
+//! virtual device only.
 
 use super::memory::{Mapping, PAGE_BYTES, Protection};
 use crate::errno::Errno;
-use rustix::mm::MremapFlags;
+use core::ffi::c_void;
+use rustix::mm::{MapFlags, MremapFlags, ProtFlags};
 use std::fs::File;
 use std::io::Read;
 
 /// Most bytes of `/proc/self/maps` that are looked at: some 65,530 mappings (`vm.max_map_count`) of 256 bytes each.
 const MAPS_BYTES_MAX: u64 = 16 << 20;
 
-/// Bytes of one shared mapping of the process. Two are equal where the same bytes of the same file lie at the same
-/// address.
+/// Memory of the process that is mapped shared, of one mapping or of several side by side. Two are equal where the same
+/// bytes of the same files lie at the same addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedRange {
     address: u64,
+    len: usize,
+    /// In order, together `len` bytes; neighbours are not one stretch of one file.
+    pieces: Vec<Piece>,
+}
+
+/// A stretch of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Piece {
     len: usize,
     /// Device, inode and byte in it, as `/proc/self/maps` has them.
     device: String,
@@ -35,24 +45,56 @@ pub struct ProcessMap {
 }
 
 /// One line of `/proc/self/maps`: `start-end rights offset device inode path`.
-struct Line<'a> {
-    start: u64,
-    end: u64,
-    rights: &'a str,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line<'a> {
+    pub start: u64,
+    pub end: u64,
+    /// `rwxp`: the last letter is `s` where it is shared; a right that is missing is a dash.
+    pub rights: &'a str,
     offset: u64,
     device: &'a str,
-    inode: u64,
+    pub inode: u64,
+    /// Empty for memory without a file or a name.
+    pub name: &'a str,
 }
 
 impl<'a> Line<'a> {
-    fn parse(line: &'a str) -> Option<Line<'a>> {
+    pub fn parse(line: &'a str) -> Option<Line<'a>> {
+        // The fifth word is the inode; the name behind it may hold blanks.
+        let name = line.match_indices(' ').nth(4).map_or("", |(at, _)| line[at..].trim_start());
         let mut words = line.split_ascii_whitespace();
         let (start, end) = words.next()?.split_once('-')?;
         let hexadecimal = |word| u64::from_str_radix(word, 16).ok();
         let rights = words.next()?;
         let offset = hexadecimal(words.next()?)?;
         let (device, inode) = (words.next()?, words.next()?.parse().ok()?);
-        Some(Line { start: hexadecimal(start)?, end: hexadecimal(end)?, rights, offset, device, inode })
+        let (start, end) = (hexadecimal(start)?, hexadecimal(end)?);
+        Some(Line { start, end, rights, offset, device, inode, name })
+    }
+
+    pub fn is_shared(&self) -> bool {
+        self.rights.ends_with('s')
+    }
+
+    /// `EFAULT` where the process itself could not read there, `EPERM` where it could not write (Linux `hmm_vma_fault`:
+    /// the driver asks for pages that can be written, whatever the object's rights).
+    pub fn check_rights(&self) -> Result<(), Errno> {
+        match self.rights.as_bytes() {
+            [b'r', b'w', ..] => Ok(()),
+            [b'r', ..] => Err(Errno::EPERM),
+            _ => Err(Errno::EFAULT),
+        }
+    }
+}
+
+/// `address + len` of whole pages; `EINVAL` for others, and for none.
+pub(super) fn end_of_pages(address: u64, len: usize) -> Result<u64, Errno> {
+    let page = PAGE_BYTES as u64;
+    let end = address.checked_add(len as u64).ok_or(Errno::EINVAL)?;
+    if address == 0 || len == 0 || address % page != 0 || end % page != 0 {
+        Err(Errno::EINVAL)
+    } else {
+        Ok(end)
     }
 }
 
@@ -68,27 +110,50 @@ impl ProcessMap {
         Ok(ProcessMap { text: String::from_utf8_lossy(&bytes).into_owned() })
     }
 
-    /// `len` bytes from `address` on, whole pages of one shared mapping that can be read and written. `EFAULT` where a
-    /// page is not mapped so, `ENOTSUPP` where it is private, `EINVAL` where the range is not whole pages.
+    /// The mappings that hold a part of the range, in order. `EFAULT` at a gap, else what [`Line::check_rights`] says.
+    pub(super) fn lines(&self, address: u64, len: usize) -> Result<Vec<Line<'_>>, Errno> {
+        let end = end_of_pages(address, len)?;
+        let (mut found, mut at) = (Vec::new(), address);
+        for line in self.text.lines().filter_map(Line::parse).filter(|line| line.end > address) {
+            if at >= end {
+                break;
+            }
+            if line.start > at {
+                return Err(Errno::EFAULT);
+            }
+            line.check_rights()?;
+            at = line.end;
+            found.push(line);
+        }
+        if at >= end { Ok(found) } else { Err(Errno::EFAULT) }
+    }
+
+    /// `len` bytes from `address` on, whole pages that are mapped shared and can be read and written. `EFAULT` where
+    /// nothing is mapped, `EPERM` where it cannot be written, `ENOTSUPP` where it is private, `EINVAL` where the range
+    /// is not whole pages.
     pub fn shared_range(&self, address: u64, len: usize) -> Result<SharedRange, Errno> {
-        let page = PAGE_BYTES as u64;
-        let end = address.checked_add(len as u64).ok_or(Errno::EINVAL)?;
-        if address == 0 || len == 0 || address % page != 0 || end % page != 0 {
-            return Err(Errno::EINVAL);
+        let end = end_of_pages(address, len)?;
+        let mut pieces: Vec<Piece> = Vec::new();
+        for line in self.lines(address, len)? {
+            if !line.is_shared() {
+                return Err(Errno::ENOTSUPP);
+            }
+            let start = line.start.max(address);
+            let len = (line.end.min(end) - start) as usize;
+            let offset = line.offset.wrapping_add(start - line.start);
+            match pieces.last_mut() {
+                Some(last) if last.goes_on_with(&line, offset) => last.len += len,
+                _ => pieces.push(Piece { len, device: line.device.into(), inode: line.inode, offset }),
+            }
         }
-        let holds = |line: &Line<'_>| line.start <= address && address < line.end;
-        let line = self.text.lines().filter_map(Line::parse).find(holds).ok_or(Errno::EFAULT)?;
-        if !line.rights.starts_with("rw") {
-            return Err(Errno::EFAULT);
-        }
-        if !line.rights.ends_with('s') {
-            return Err(Errno::ENOTSUPP);
-        }
-        if line.end < end {
-            return Err(Errno::EFAULT);
-        }
-        let offset = line.offset.wrapping_add(address - line.start);
-        Ok(SharedRange { address, len, device: line.device.into(), inode: line.inode, offset })
+        Ok(SharedRange { address, len, pieces })
+    }
+}
+
+impl Piece {
+    fn goes_on_with(&self, line: &Line<'_>, offset: u64) -> bool {
+        let end = self.offset.wrapping_add(self.len as u64);
+        (self.device.as_str(), self.inode, end) == (line.device, line.inode, offset)
     }
 }
 
@@ -108,19 +173,30 @@ impl SharedRange {
         false
     }
 
-    /// The same pages once more, at an address of the kernel's choice. `EFAULT` or `EINVAL` where the process has
-    /// unmapped or replaced them since it was asked.
+    /// The same pages once more, side by side at an address of the kernel's choice. `EFAULT` or `EINVAL` where the
+    /// process has unmapped or replaced them since it was asked.
     pub fn map_again(&self) -> Result<Mapping, Errno> {
-        let pointer = core::ptr::with_exposed_provenance_mut(self.address as usize);
-        // SAFETY: with an old length of 0 and without MREMAP_FIXED, mremap leaves the old mapping as it is, whatever
-        // lies there, and makes a new one at an address that nobody uses; a bad address is an error. No memory that
-        // Rust knows of is touched or moved.
-        let raw = unsafe { rustix::mm::mremap(pointer, 0, self.len, MremapFlags::MAYMOVE) }?;
+        // SAFETY: a fresh mapping at an address of the kernel's choice touches nothing that exists.
+        let raw = unsafe {
+            let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+            rustix::mm::mmap_anonymous(core::ptr::null_mut(), self.len, ProtFlags::empty(), flags)
+        }?;
         let mapping = Mapping::of_new_range(raw, self.len, Protection::ReadWrite);
+        let mut done = 0;
+        for piece in &self.pieces {
+            let from = core::ptr::with_exposed_provenance_mut::<c_void>(self.address as usize + done);
+            // SAFETY: with an old length of 0 mremap leaves the old mapping as it is, whatever lies there, and maps its
+            // pages once more; a bad address is an error. The new place is a part of the range that was made above
+            // and that nobody else knows of, `done + piece.len` being at most its length.
+            unsafe {
+                let to = raw.byte_add(done);
+                rustix::mm::mremap_fixed(from, 0, piece.len, MremapFlags::MAYMOVE, to)
+            }?;
+            done += piece.len;
+        }
         // The process may have replaced the mapping since it was looked at: what was mapped must be what was meant.
         let copy = ProcessMap::read()?.shared_range(mapping.address(), self.len)?;
-        let is_meant = copy.device == self.device && copy.inode == self.inode && copy.offset == self.offset;
-        if is_meant { Ok(mapping) } else { Err(Errno::EFAULT) }
+        if copy.pieces == self.pieces { Ok(mapping) } else { Err(Errno::EFAULT) }
     }
 }
 
@@ -141,11 +217,12 @@ mod tests {
                     9000-a000 rw-p 0 0:1 5\na000-b000 r--s 0 0:1 5";
         let map = ProcessMap { text: text.into() };
         let found = map.shared_range(0x5000, 0x2000).unwrap();
-        assert_eq!((found.address(), found.len(), found.inode), (0x5000, 0x2000, u64::MAX));
-        assert_eq!(found.offset, 0, "past the end of 64 bits");
+        assert_eq!((found.address(), found.len()), (0x5000, 0x2000));
+        let [piece] = &found.pieces[..] else { panic!("one piece: {found:?}") };
+        assert_eq!((piece.inode, piece.offset), (u64::MAX, 0), "past the end of 64 bits");
         assert_eq!(map.shared_range(0x1000, 0x1000), Err(Errno::EFAULT));
         assert_eq!(map.shared_range(0x9000, 0x1000), Err(Errno::ENOTSUPP));
-        assert_eq!(map.shared_range(0xa000, 0x1000), Err(Errno::EFAULT));
+        assert_eq!(map.shared_range(0xa000, 0x1000), Err(Errno::EPERM));
     }
 
     #[test]
@@ -184,6 +261,37 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "maps memory")]
+    fn mappings_side_by_side_are_one_range() {
+        let files = ["left", "right"].map(|name| MemoryFile::new(name, 8192).unwrap());
+        let place = Reservation::new(16384, 4096).unwrap();
+        let own: Vec<_> = (0..2)
+            .map(|at| files[at].map(0, 8192, Protection::ReadWrite, Some((&place, at * 8192))).unwrap())
+            .collect();
+        let range = find(own[0].address() + 4096, 8192).unwrap();
+        assert_eq!(range.pieces.len(), 2);
+        let again = range.map_again().unwrap();
+        own[0].view().store_u32(8188, 1);
+        own[1].view().store_u32(0, 2);
+        assert_eq!((again.view().load_u32(4092), again.view().load_u32(4096)), (1, 2));
+        // The other way round is another range, and a gap is none.
+        drop(own);
+        let _left = files[1].map(0, 8192, Protection::ReadWrite, Some((&place, 0))).unwrap();
+        assert_eq!(find(range.address(), 8192), Err(Errno::EFAULT));
+        let _right = files[0].map(0, 8192, Protection::ReadWrite, Some((&place, 8192))).unwrap();
+        assert_ne!(find(range.address(), 8192), Ok(range));
+    }
+
+    #[test]
+    fn names_of_mappings_may_hold_blanks() {
+        let line = "7f00-8f00 rw-s 00002000 00:01 42                         /memfd:a b (deleted)";
+        let parsed = Line::parse(line).unwrap();
+        assert_eq!((parsed.start, parsed.end, parsed.inode), (0x7f00, 0x8f00, 42));
+        assert_eq!((parsed.name, parsed.is_shared()), ("/memfd:a b (deleted)", true));
+        assert_eq!(Line::parse("1000-2000 rw-p 00000000 00:00 0 ").map(|line| line.name), Some(""));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
     fn what_cannot_be_lent_is_refused() {
         let file = MemoryFile::new("part", 8192).unwrap();
         let place = Reservation::new(16384, 4096).unwrap();
@@ -194,7 +302,7 @@ mod tests {
         assert_eq!(find(0, 4096), Err(Errno::EINVAL));
         assert_eq!(find(u64::MAX - 4095, 8192), Err(Errno::EINVAL));
         let read_only = file.map(0, 4096, Protection::Read, None).unwrap();
-        assert_eq!(find(read_only.address(), 4096), Err(Errno::EFAULT));
+        assert_eq!(find(read_only.address(), 4096), Err(Errno::EPERM));
         // Memory of the heap is private; a large piece has whole pages of its own.
         let heap = vec![1u8; 1 << 20];
         let inside = (heap.as_ptr().addr() as u64).next_multiple_of(4096);

@@ -1,0 +1,467 @@
+//! Private memory of the process (`malloc`, `mmap` with MAP_PRIVATE), lent to a device: for the length of a [`Loan`] its
+//! pages are shared ones with the same bytes at the same addresses.
+//!
+//! Contract: no write is lost, whoever writes meanwhile. Writers are held back by a userfaultfd in write-protect mode
+//! while the bytes are copied; then a mapping of the copy is moved over the range, and they go on there. A reader sees
+//! the old page or the new one, which are equal. Rights and MADV_DONTFORK stay. At the loan's end pages that no other
+//! loan covers become private again, in the same way. What is different in between:
+//! - a process that forks shares the pages with its child, unless MADV_DONTFORK is set;
+//! - MADV_DONTNEED leaves the bytes, mlock and MADV_HUGEPAGE are gone;
+//! - what the process unmaps or maps there *during* [`Loan::new`] or its end may be replaced once more;
+//! - a transfer into the pages that runs meanwhile without the processor (O_DIRECT) is lost.
+//!
+//! The thread that copies must not write to the pages itself, nobody would let it go on. So it is a thread of its own,
+//! with a stack and thread-local data that cannot be lent; while writers are held back it touches these and the copy
+//! only, allocates nothing and takes no signal. Cost: a thread and a copy of the pages that hold anything, at either end
+//! of a loan. Needs Linux 5.14 (5.19 for the way back); a sandbox may forbid it. Set-up of the virtual device only.
+
+use super::memory::{Mapping, MemoryFile, PAGE_BYTES, Protection};
+use super::process_memory::{Line, ProcessMap, SharedRange, end_of_pages};
+use crate::errno::Errno;
+use core::ffi::c_void;
+use rustix::ioctl::{Updater, opcode};
+use rustix::mm::{Advice, MprotectFlags, UserfaultfdFlags};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::os::fd::OwnedFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use thiserror::Error;
+
+/// Name of the file that lent pages lie in, as `memfd_create` takes it and as `/proc/self/maps` shows it.
+const FILE_NAME: &str = "zrt-lent";
+const FILE_NAME_IN_MAP: &str = "/memfd:zrt-lent (deleted)";
+/// Length of that file. It is sparse; a mapping that the process makes longer meets zeros behind the range, as private
+/// memory has them, and not the end of the file.
+const FILE_BYTES: usize = 1 << 46;
+/// Most bytes of `/proc/self/smaps` that are looked at: some 65,530 mappings (`vm.max_map_count`) of 1 KiB each.
+const SMAPS_BYTES_MAX: u64 = 64 << 20;
+/// How often the process may change its map while it lends.
+const ATTEMPTS_MAX: usize = 4;
+/// Bytes that are copied at a time.
+const CHUNK_BYTES: usize = 4 * PAGE_BYTES;
+/// Stack of the thread that copies: the chunk, and the frames of some system calls without optimisation.
+const COPIER_STACK_BYTES: usize = 256 << 10;
+
+/// Why memory of the process cannot be lent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum LendError {
+    /// The kernel's driver would refuse it too: `EFAULT` where nothing is mapped, `EPERM` where it cannot be written,
+    /// `EINVAL` where it is not whole pages.
+    #[error("the process cannot lend it: {0}")]
+    Refused(Errno),
+    /// A private mapping of a file.
+    #[error("a private mapping of a file at {address:#x}")]
+    PrivateFile {
+        /// Where it begins, or the range does.
+        address: u64,
+    },
+    /// A stack that grows by itself: the main thread's.
+    #[error("a stack at {address:#x}")]
+    Stack {
+        /// Where it begins, or the range does.
+        address: u64,
+    },
+    /// MADV_WIPEONFORK is set, which shared pages cannot have.
+    #[error("memory that a fork wipes at {address:#x}")]
+    WipedOnFork {
+        /// Where it begins, or the range does.
+        address: u64,
+    },
+    /// The system does not let writers be held back, or has no memory.
+    #[error("writers cannot be held back: {step} failed with {errno}")]
+    Unavailable {
+        /// The call.
+        step: &'static str,
+        /// Its error.
+        errno: Errno,
+    },
+    /// The process changed its map again and again.
+    #[error("the process goes on changing what is mapped there")]
+    Restless,
+}
+
+/// Memory that is lent; dropping it ends the loan. Loans may overlap, in whole or in part.
+#[derive(Debug)]
+pub struct Loan {
+    address: u64,
+    len: usize,
+}
+
+/// The loans of this process. Held while pages are exchanged, so two threads never exchange the same ones.
+static LOANS: Mutex<Vec<(u64, usize)>> = Mutex::new(Vec::new());
+
+fn loans() -> MutexGuard<'static, Vec<(u64, usize)>> {
+    // Every change is one call, so the list is valid after any panic.
+    LOANS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Pages of one mapping that are to be exchanged.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    address: u64,
+    len: usize,
+    is_executable: bool,
+    /// MADV_DONTFORK.
+    stays_out_of_forks: bool,
+}
+
+/// What the new pages are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Shared,
+    Private,
+}
+
+impl Loan {
+    /// Lends `len` bytes at `address`, whole pages. What is mapped shared stays as it is.
+    pub fn new(address: u64, len: usize) -> Result<Loan, LendError> {
+        let mut loans = loans();
+        share(address, len)?;
+        loans.push((address, len));
+        Ok(Loan { address, len })
+    }
+
+    /// First byte.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Length in bytes, whole pages.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Never: a loan has at least one page.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// The pages as the process has them now. Private memory that it has mapped there since is lent as well.
+    pub fn pages(&self) -> Result<SharedRange, LendError> {
+        let _loans = loans();
+        share(self.address, self.len)
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        let mut loans = loans();
+        if let Some(at) = loans.iter().position(|loan| *loan == (self.address, self.len)) {
+            loans.swap_remove(at);
+        }
+        // Where it does not work the pages stay shared, which is a difference in forks and in MADV_DONTNEED only.
+        let _ = give_back(self.address, self.len, &loans);
+    }
+}
+
+/// Makes the private parts of a range shared; what is mapped there then.
+fn share(address: u64, len: usize) -> Result<SharedRange, LendError> {
+    for _ in 0..ATTEMPTS_MAX {
+        let map = ProcessMap::read().map_err(unavailable("reading maps"))?;
+        match map.shared_range(address, len) {
+            Ok(range) => return Ok(range),
+            Err(Errno::ENOTSUPP) => {}
+            Err(errno) => return Err(LendError::Refused(errno)),
+        }
+        for part in find_parts(address, len, check_private)? {
+            exchange(part, Kind::Shared, Userfaultfd::open()?)?;
+        }
+    }
+    Err(LendError::Restless)
+}
+
+/// Makes private again what was lent in a range and is in none of `others`.
+fn give_back(address: u64, len: usize, others: &[(u64, usize)]) -> Result<(), LendError> {
+    let is_ours = |line: &Line<'_>, _: &str| Ok(line.is_shared() && line.name == FILE_NAME_IN_MAP);
+    for part in find_parts(address, len, is_ours)? {
+        for (start, end) in uncovered(part.address, part.address + part.len as u64, others) {
+            let part = Part { address: start, len: (end - start) as usize, ..part };
+            exchange(part, Kind::Private, Userfaultfd::open()?)?;
+        }
+    }
+    Ok(())
+}
+
+/// The stretches of `start..end` that lie in none of the loans.
+fn uncovered(start: u64, end: u64, loans: &[(u64, usize)]) -> Vec<(u64, u64)> {
+    let mut free = vec![(start, end)];
+    for (address, len) in loans {
+        let (from, to) = (*address, *address + *len as u64);
+        let cut = |(start, end): (u64, u64)| [(start, end.min(from)), (start.max(to), end)];
+        free = free.into_iter().flat_map(cut).filter(|(start, end)| start < end).collect();
+    }
+    free
+}
+
+/// Whether a mapping is private memory that can be shared, an error where it is private and cannot. `flags` are the
+/// `VmFlags` of `/proc/self/smaps` (proc_pid_smaps(5)).
+fn check_private(line: &Line<'_>, flags: &str) -> Result<bool, LendError> {
+    let (address, has) = (line.start, |name: &str| flags.split_ascii_whitespace().any(|flag| flag == name));
+    if line.is_shared() {
+        Ok(false)
+    } else if has("gd") || line.name.starts_with("[stack") {
+        Err(LendError::Stack { address })
+    } else if line.inode != 0 {
+        Err(LendError::PrivateFile { address })
+    } else if has("wf") {
+        Err(LendError::WipedOnFork { address })
+    } else {
+        Ok(true)
+    }
+}
+
+/// The parts of a range, cut at mappings, that `is_meant`. Gaps are skipped.
+fn find_parts(
+    address: u64,
+    len: usize,
+    is_meant: impl Fn(&Line<'_>, &str) -> Result<bool, LendError>,
+) -> Result<Vec<Part>, LendError> {
+    let failed = unavailable("reading smaps");
+    let end = end_of_pages(address, len).map_err(LendError::Refused)?;
+    let smaps = File::open("/proc/self/smaps").map_err(|error| failed(error.into()))?;
+    let (mut parts, mut header) = (Vec::new(), String::new());
+    // Names of files may be in any encoding; what is looked at is ASCII.
+    for text in BufReader::new(smaps.take(SMAPS_BYTES_MAX)).split(b'\n') {
+        let text = text.map_err(|error| failed(error.into()))?;
+        let text = String::from_utf8_lossy(&text);
+        let Some(flags) = text.strip_prefix("VmFlags:") else {
+            if Line::parse(&text).is_some() {
+                header = text.into_owned();
+            }
+            continue;
+        };
+        let Some(line) = Line::parse(&header).filter(|line| line.end > address) else { continue };
+        if line.start >= end {
+            break;
+        }
+        if is_meant(&line, flags)? {
+            let start = line.start.max(address);
+            parts.push(Part {
+                address: start,
+                len: (line.end.min(end) - start) as usize,
+                is_executable: line.rights.as_bytes().get(2) == Some(&b'x'),
+                stays_out_of_forks: flags.split_ascii_whitespace().any(|flag| flag == "dc"),
+            });
+        }
+    }
+    Ok(parts)
+}
+
+/// Puts new pages with the same bytes in the place of a part.
+fn exchange(part: Part, kind: Kind, faults: Userfaultfd) -> Result<(), LendError> {
+    let new = part.new_pages(kind)?;
+    if kind == Kind::Shared {
+        // What is not there cannot be protected; after a read it is.
+        part.advise(Advice::LinuxPopulateRead).map_err(unavailable("madvise of MADV_POPULATE_READ"))?;
+    }
+    faults.register(part).map_err(unavailable("UFFDIO_REGISTER"))?;
+    std::thread::scope(|scope| {
+        let copier = std::thread::Builder::new().stack_size(COPIER_STACK_BYTES);
+        let copier = copier.spawn_scoped(scope, || exchange_held_back(part, new, faults));
+        let copier = copier.map_err(|error| unavailable("starting a thread")(error.into()))?;
+        copier.join().unwrap_or(Err(unavailable("copying")(Errno::EIO)))
+    })
+}
+
+/// The part of [`exchange`] during which a write of this thread to the pages would never come back: see the module's
+/// contract. What leaves by an error drops `faults` too, which takes the protection off and wakes the writers.
+fn exchange_held_back(part: Part, new: Mapping, faults: Userfaultfd) -> Result<(), LendError> {
+    let signals = SignalsBlocked::new();
+    faults.protect(part).map_err(unavailable("UFFDIO_WRITEPROTECT"))?;
+    copy_pages(part.address, &new).map_err(unavailable("process_vm_readv"))?;
+    // SAFETY: the bytes that lie at the address are those of `new`, and stay so until `new` lies there: writers are held
+    // back. So whoever uses that memory finds what was there. `new` came by value; no view of it is left.
+    unsafe { new.move_over(part.address) }.map_err(unavailable("mremap"))?;
+    drop(faults);
+    drop(signals);
+    Ok(())
+}
+
+/// The error of a step.
+fn unavailable(step: &'static str) -> impl Fn(Errno) -> LendError {
+    move |errno| LendError::Unavailable { step, errno }
+}
+
+/// Copies what the process has from `from` on; pages of zeros stay holes.
+fn copy_pages(from: u64, to: &Mapping) -> Result<(), Errno> {
+    let mut chunk = [0; CHUNK_BYTES];
+    for at in (0..to.len()).step_by(CHUNK_BYTES) {
+        let chunk = &mut chunk[..CHUNK_BYTES.min(to.len() - at)];
+        read_process(from + at as u64, chunk)?;
+        for (index, page) in chunk.chunks_exact(PAGE_BYTES).enumerate() {
+            if *page != [0; PAGE_BYTES] {
+                to.view().write_bytes(at + index * PAGE_BYTES, page);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Copies what the process has at `address`, where the kernel finds out what is mapped: `EFAULT` where any byte is not.
+fn read_process(address: u64, destination: &mut [u8]) -> Result<(), Errno> {
+    let len = destination.len();
+    let local = libc::iovec { iov_base: destination.as_mut_ptr().cast(), iov_len: len };
+    let remote =
+        libc::iovec { iov_base: core::ptr::with_exposed_provenance_mut(address as usize), iov_len: len };
+    // SAFETY: `local` is one whole live slice that we hold exclusively. `remote` is read by the kernel, which checks it page
+    // by page; writers of these bytes are held back, so no access of Rust's runs beside it.
+    let moved = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
+    match usize::try_from(moved) {
+        Ok(moved) if moved == len => Ok(()),
+        // A short copy means that a later page was refused.
+        Ok(_) => Err(Errno::EFAULT),
+        Err(_) => Err(std::io::Error::last_os_error().into()),
+    }
+}
+
+impl Part {
+    fn pointer(self) -> *mut c_void {
+        core::ptr::with_exposed_provenance_mut(self.address as usize)
+    }
+
+    /// Pages of zeros with the part's rights, somewhere else.
+    fn new_pages(self, kind: Kind) -> Result<Mapping, LendError> {
+        let new = match kind {
+            Kind::Shared => MemoryFile::new(FILE_NAME, FILE_BYTES.max(self.len))
+                .and_then(|file| file.map(0, self.len, Protection::ReadWrite, None)),
+            Kind::Private => Mapping::private(self.len, Protection::ReadWrite, None),
+        };
+        let new = new.map_err(unavailable("mmap"))?;
+        let there = Part { address: new.address(), ..self };
+        if self.is_executable {
+            let rights = MprotectFlags::READ | MprotectFlags::WRITE | MprotectFlags::EXEC;
+            // SAFETY: the range is that of `new`, which nobody else knows of; it gains a right and loses none.
+            unsafe { rustix::mm::mprotect(there.pointer(), self.len, rights) }
+                .map_err(|error| unavailable("mprotect")(error.into()))?;
+        }
+        if self.stays_out_of_forks {
+            there.advise(Advice::LinuxDontFork).map_err(unavailable("madvise of MADV_DONTFORK"))?;
+        }
+        Ok(new)
+    }
+
+    /// `advice` leaves the bytes alone.
+    fn advise(self, advice: Advice) -> Result<(), Errno> {
+        // SAFETY: MADV_POPULATE_READ only fills page tables, MADV_DONTFORK (and MADV_WIPEONFORK, in tests) concern later
+        // forks; none changes a byte, and where nothing is mapped they are errors.
+        Ok(unsafe { rustix::mm::madvise(self.pointer(), self.len, advice) }?)
+    }
+}
+
+/// Holds back whoever writes to registered and protected pages. Closing it takes the protection off and lets them go on.
+#[derive(Debug)]
+struct Userfaultfd(OwnedFd);
+
+/// `struct uffdio_api`, `uffdio_register` and `uffdio_writeprotect` (`linux/userfaultfd.h`).
+#[repr(C)]
+struct ApiArgument {
+    api: u64,
+    features: u64,
+    ioctls: u64,
+}
+
+#[repr(C)]
+struct RegisterArgument {
+    start: u64,
+    len: u64,
+    mode: u64,
+    ioctls: u64,
+}
+
+#[repr(C)]
+struct ProtectArgument {
+    start: u64,
+    len: u64,
+    mode: u64,
+}
+
+impl Userfaultfd {
+    /// `UFFDIO`, the group of the requests, and `UFFD_API`.
+    const GROUP: u8 = 0xAA;
+    const API: u64 = 0xAA;
+    /// `UFFD_FEATURE_PAGEFAULT_FLAG_WP`: the kernel knows the write-protect mode.
+    const FEATURE_PROTECT: u64 = 1;
+    /// `UFFDIO_REGISTER_MODE_WP` and `UFFDIO_WRITEPROTECT_MODE_WP`.
+    const REGISTER_PROTECT: u64 = 1 << 1;
+    const PROTECT: u64 = 1;
+    /// `UFFD_USER_MODE_ONLY`.
+    const USER_MODE_ONLY: u32 = 1;
+
+    /// For all writers where the process may (CAP_SYS_PTRACE, or `vm.unprivileged_userfaultfd`), else for those in user
+    /// mode: a system call of another thread that writes to the pages while they are copied is then `EFAULT`.
+    fn open() -> Result<Userfaultfd, LendError> {
+        match Userfaultfd::open_with(0) {
+            Err(LendError::Unavailable { errno: Errno::EPERM, .. }) => {
+                Userfaultfd::open_with(Userfaultfd::USER_MODE_ONLY)
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_with(mode: u32) -> Result<Userfaultfd, LendError> {
+        let flags = UserfaultfdFlags::CLOEXEC | UserfaultfdFlags::from_bits_retain(mode);
+        // SAFETY: a new file that concerns no memory yet; what is registered with it is each caller's to prove.
+        let file = unsafe { rustix::mm::userfaultfd(flags) }
+            .map_err(|error| unavailable("userfaultfd")(error.into()))?;
+        const REQUEST: rustix::ioctl::Opcode = opcode::read_write::<ApiArgument>(Userfaultfd::GROUP, 0x3F);
+        let mut argument = ApiArgument { api: Userfaultfd::API, features: 0, ioctls: 0 };
+        // SAFETY: number and structure are those of the header, and the structure is ours for the call.
+        unsafe { rustix::ioctl::ioctl(&file, Updater::<REQUEST, ApiArgument>::new(&mut argument)) }
+            .map_err(|error| unavailable("UFFDIO_API")(error.into()))?;
+        if argument.features & Userfaultfd::FEATURE_PROTECT == 0 {
+            return Err(unavailable("UFFDIO_API")(Errno::EOPNOTSUPP));
+        }
+        Ok(Userfaultfd(file))
+    }
+
+    /// `EBUSY` where another userfaultfd has the pages.
+    fn register(&self, part: Part) -> Result<(), Errno> {
+        const REQUEST: rustix::ioctl::Opcode = opcode::read_write::<RegisterArgument>(Userfaultfd::GROUP, 0);
+        let (start, len) = (part.address, part.len as u64);
+        let mut argument = RegisterArgument { start, len, mode: Userfaultfd::REGISTER_PROTECT, ioctls: 0 };
+        // SAFETY: number and structure are those of the header, and the structure is ours for the call. Registration
+        // changes no access before pages are protected.
+        Ok(unsafe {
+            rustix::ioctl::ioctl(&self.0, Updater::<REQUEST, RegisterArgument>::new(&mut argument))
+        }?)
+    }
+
+    /// From here on writers wait until this file is closed.
+    fn protect(&self, part: Part) -> Result<(), Errno> {
+        const REQUEST: rustix::ioctl::Opcode = opcode::read_write::<ProtectArgument>(Userfaultfd::GROUP, 6);
+        let mut argument =
+            ProtectArgument { start: part.address, len: part.len as u64, mode: Userfaultfd::PROTECT };
+        // SAFETY: number and structure are those of the header, and the structure is ours for the call. Memory keeps its
+        // bytes; writers wait, and `exchange` closes the file on every way out.
+        Ok(unsafe { rustix::ioctl::ioctl(&self.0, Updater::<REQUEST, ProtectArgument>::new(&mut argument)) }?)
+    }
+}
+
+/// No signal of this thread is handled while this lives: a handler might write to pages whose writers are held back.
+struct SignalsBlocked {
+    before: libc::sigset_t,
+}
+
+impl SignalsBlocked {
+    fn new() -> SignalsBlocked {
+        // SAFETY: both sets are plain data of this frame, for which all zeros is a value; the calls fill them and touch
+        // nothing else than this thread's mask.
+        unsafe {
+            let (mut all, mut before) = (core::mem::zeroed(), core::mem::zeroed());
+            libc::sigfillset(&mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+            SignalsBlocked { before }
+        }
+    }
+}
+
+impl Drop for SignalsBlocked {
+    fn drop(&mut self) {
+        // SAFETY: the set is the one that the system gave when this was made.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, core::ptr::null_mut()) };
+    }
+}
+
+#[cfg(test)]
+#[path = "private_memory_tests.rs"]
+mod tests;

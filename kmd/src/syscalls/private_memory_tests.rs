@@ -1,0 +1,280 @@
+//! Tests of lending: bytes, writers, rights, overlaps, refusals. Where the system forbids userfaultfd, the refusal is what
+//! is tested.
+
+use super::super::memory::Reservation;
+use super::*;
+use rustix::mm::{MapFlags, ProtFlags};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+const PAGE: usize = PAGE_BYTES;
+
+/// What a test needs, where the system lets writers be held back; else the refusal must say so.
+fn lend(address: u64, len: usize) -> Option<Loan> {
+    match (Loan::new(address, len), Userfaultfd::open()) {
+        (Ok(loan), _) => Some(loan),
+        (Err(LendError::Unavailable { step: "userfaultfd", errno }), Err(_)) => {
+            assert!([Errno::EPERM, Errno::ENOSYS].contains(&errno), "{errno}");
+            None
+        }
+        (Err(error), _) => panic!("{error}"),
+    }
+}
+
+/// Rights and sharing of the mapping that holds an address, as the process map has them.
+fn rights(address: u64) -> String {
+    ProcessMap::read().unwrap().lines(address, PAGE).unwrap()[0].rights.to_owned()
+}
+
+/// Memory of the heap that has pages of its own, and the address of the first whole one.
+fn heap(pages: usize) -> (Vec<AtomicU64>, u64) {
+    let counters: Vec<_> = (0..(pages + 1) * PAGE / 8).map(|_| AtomicU64::new(0)).collect();
+    let first = (counters.as_ptr().addr() as u64).next_multiple_of(PAGE as u64);
+    (counters, first)
+}
+
+#[test]
+fn bytes_stay_and_both_mappings_see_what_is_written() {
+    let (counters, address) = heap(64);
+    for (index, counter) in counters.iter().enumerate() {
+        counter.store(index as u64 * 3, Ordering::Relaxed);
+    }
+    let before = (address as usize - counters.as_ptr().addr()) / 8;
+    assert_eq!(ProcessMap::read().unwrap().shared_range(address, 64 * PAGE), Err(Errno::ENOTSUPP));
+    let Some(loan) = lend(address, 64 * PAGE) else { return };
+    assert_eq!(rights(address), "rw-s");
+    let second = loan.pages().unwrap().map_again().unwrap();
+    for index in 0..64 * PAGE / 8 {
+        assert_eq!(second.view().load_u64(index * 8), (before + index) as u64 * 3);
+    }
+    counters[before + 1000].store(5, Ordering::Relaxed);
+    second.view().store_u64(16000, 6);
+    assert_eq!((second.view().load_u64(8000), counters[before + 2000].load(Ordering::Relaxed)), (5, 6));
+    drop(loan);
+    assert_eq!(rights(address), "rw-p");
+    for (index, counter) in counters.iter().enumerate() {
+        let expected = match index.wrapping_sub(before) {
+            1000 => 5,
+            2000 => 6,
+            _ => index as u64 * 3,
+        };
+        assert_eq!(counter.load(Ordering::Relaxed), expected, "{index}");
+    }
+    // What was the second mapping is now only that.
+    second.view().store_u64(8000, 7);
+    assert_eq!(counters[before + 1000].load(Ordering::Relaxed), 5);
+}
+
+/// Adds to counters all over the pages, neighbours in the first and last page too, while `disturb` runs; then every
+/// addition must have arrived.
+fn hammer(counters: &[AtomicU64], disturb: impl FnOnce()) {
+    let is_over = AtomicBool::new(false);
+    let added: Vec<u64> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..3)
+            .map(|thread| {
+                let is_over = &is_over;
+                scope.spawn(move || {
+                    let mut rounds = 0;
+                    while !is_over.load(Ordering::Relaxed) || rounds == 0 {
+                        // A plain load and store: an addition that goes to the wrong page is lost.
+                        for counter in counters.iter().skip(thread).step_by(3 * 32) {
+                            counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+                        }
+                        rounds += 1;
+                    }
+                    rounds
+                })
+            })
+            .collect();
+        disturb();
+        is_over.store(true, Ordering::Relaxed);
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    for (thread, rounds) in added.into_iter().enumerate() {
+        for (index, counter) in counters.iter().enumerate().skip(thread).step_by(3 * 32) {
+            assert_eq!(counter.load(Ordering::Relaxed), rounds, "counter {index}");
+        }
+    }
+}
+
+#[test]
+fn no_write_is_lost_while_pages_are_lent_and_given_back() {
+    let (counters, address) = heap(16);
+    if lend(address, PAGE).is_none() {
+        return;
+    }
+    hammer(&counters, || {
+        for round in 0..100 {
+            let (skipped, len) = (round % 5 * PAGE, (1 + round % 11) * PAGE);
+            drop(lend(address + skipped as u64, len));
+        }
+    });
+    assert_eq!(rights(address), "rw-p");
+}
+
+#[test]
+fn first_writes_to_pages_that_nobody_touched_are_not_lost() {
+    // Enough pages that the writer is under way while they are copied; it goes through them in leaps, so that it comes to
+    // pages before and behind the copy.
+    const PAGES: usize = 16 << 10;
+    let pages = || (0..PAGES).map(|index| index * 4099 % PAGES);
+    for _ in 0..4 {
+        let own = Mapping::private(PAGES * PAGE, Protection::ReadWrite, None).unwrap();
+        let go = AtomicBool::new(false);
+        let loan = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                go.store(true, Ordering::Relaxed);
+                pages().for_each(|page| own.view().store_u32(page * PAGE, page as u32 + 1));
+            });
+            while !go.load(Ordering::Relaxed) {}
+            lend(own.address(), own.len())
+        });
+        let lost = pages().filter(|page| own.view().load_u32(page * PAGE) != *page as u32 + 1).count();
+        assert_eq!(lost, 0);
+        drop(loan);
+    }
+}
+
+#[test]
+fn writers_in_user_mode_are_held_back_where_that_is_all_that_is_allowed() {
+    let (counters, address) = heap(8);
+    if lend(address, PAGE).is_none() {
+        return;
+    }
+    let part = Part { address, len: 8 * PAGE, is_executable: false, stays_out_of_forks: false };
+    hammer(&counters, || {
+        for _ in 0..50 {
+            let open = || Userfaultfd::open_with(Userfaultfd::USER_MODE_ONLY).unwrap();
+            exchange(part, Kind::Shared, open()).unwrap();
+            exchange(part, Kind::Private, open()).unwrap();
+        }
+    });
+}
+
+#[test]
+fn overlapping_loans_keep_their_pages_until_the_last_one_ends() {
+    let (counters, address) = heap(8);
+    let page = |index: u64| address + index * PAGE as u64;
+    let Some(first) = lend(page(0), 4 * PAGE) else { return };
+    let second = lend(page(2), 4 * PAGE).unwrap();
+    let twice = lend(page(2), 4 * PAGE).unwrap();
+    let views = [&first, &second].map(|loan| loan.pages().unwrap().map_again().unwrap());
+    views[0].view().store_u64(2 * PAGE, 9);
+    assert_eq!(views[1].view().load_u64(0), 9);
+    drop(first);
+    let now = |page_index| rights(page(page_index));
+    assert_eq!([0, 1, 2, 5, 6].map(now), ["rw-p", "rw-p", "rw-s", "rw-s", "rw-p"]);
+    drop(twice);
+    views[1].view().store_u64(8, 10);
+    let at = (page(2) as usize - counters.as_ptr().addr()) / 8;
+    assert_eq!([0, 1].map(|index| counters[at + index].load(Ordering::Relaxed)), [9, 10]);
+    drop(second);
+    assert_eq!([0, 2, 5].map(now), ["rw-p"; 3]);
+    assert_eq!([0, 1].map(|index| counters[at + index].load(Ordering::Relaxed)), [9, 10]);
+}
+
+#[test]
+fn mappings_side_by_side_keep_rights_and_advice() {
+    let place = Reservation::new(6 * PAGE, PAGE).unwrap();
+    let own = Mapping::private(6 * PAGE, Protection::ReadWrite, Some((&place, 0))).unwrap();
+    let part = |first: usize, pages: usize| Part {
+        address: own.address() + (first * PAGE) as u64,
+        len: pages * PAGE,
+        is_executable: false,
+        stays_out_of_forks: false,
+    };
+    part(2, 2).advise(Advice::LinuxDontFork).unwrap();
+    let rwx = MprotectFlags::READ | MprotectFlags::WRITE | MprotectFlags::EXEC;
+    // SAFETY: the pages are this test's own and gain a right.
+    unsafe { rustix::mm::mprotect(part(4, 1).pointer(), PAGE, rwx) }.unwrap();
+    for page in 0..6 {
+        own.view().store_u32(page * PAGE + 12, page as u32 + 70);
+    }
+    let describe = || {
+        let parts = find_parts(own.address(), 6 * PAGE, |_, _| Ok(true)).unwrap();
+        let all = parts.iter().map(|part| (part.len / PAGE, part.is_executable, part.stays_out_of_forks));
+        all.collect::<Vec<_>>()
+    };
+    let expected = [(2, false, false), (2, false, true), (1, true, false), (1, false, false)];
+    assert_eq!(describe(), expected);
+    let Some(loan) = lend(own.address(), 6 * PAGE) else { return };
+    assert_eq!(describe(), expected);
+    let second = loan.pages().unwrap().map_again().unwrap();
+    for page in 0..6 {
+        assert_eq!(second.view().load_u32(page * PAGE + 12), page as u32 + 70);
+    }
+    drop(loan);
+    assert_eq!((describe(), rights(own.address())), (expected.to_vec(), "rw-p".to_owned()));
+    assert_eq!((0..6).map(|page| own.view().load_u32(page * PAGE + 12)).sum::<u32>(), 435);
+}
+
+#[test]
+fn what_the_process_maps_anew_is_lent_at_the_next_look() {
+    let place = Reservation::new(2 * PAGE, PAGE).unwrap();
+    let map = || Mapping::private(2 * PAGE, Protection::ReadWrite, Some((&place, 0))).unwrap();
+    let own = map();
+    let Some(loan) = lend(own.address(), 2 * PAGE) else { return };
+    let first = loan.pages().unwrap();
+    drop(own);
+    assert_eq!(loan.pages(), Err(LendError::Refused(Errno::EFAULT)));
+    let own = map();
+    own.view().store_u32(8, 3);
+    let second = loan.pages().unwrap();
+    assert_ne!(second, first);
+    assert_eq!(second.map_again().unwrap().view().load_u32(8), 3);
+}
+
+#[test]
+fn pages_that_hold_nothing_take_no_memory() {
+    let own = Mapping::private(256 << 20, Protection::ReadWrite, None).unwrap();
+    own.view().store_u32(128 << 20, 1);
+    let Some(loan) = lend(own.address(), 256 << 20) else { return };
+    let second = loan.pages().unwrap().map_again().unwrap();
+    assert_eq!((second.view().load_u32(128 << 20), second.view().load_u32(0)), (1, 0));
+    let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let at = smaps.find(&format!("{:x}-", own.address())).unwrap();
+    let resident = smaps[at..].lines().find_map(|line| line.strip_prefix("Rss:")).unwrap();
+    let kib: u32 = resident.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(kib < 1024, "{kib} KiB");
+}
+
+#[test]
+fn loans_that_cannot_be_are_refused_by_name() {
+    let own = Mapping::private(4 * PAGE, Protection::ReadWrite, None).unwrap();
+    let refused = |address, len| Loan::new(address, len).unwrap_err();
+    assert_eq!(refused(own.address() + 8, PAGE), LendError::Refused(Errno::EINVAL));
+    assert_eq!(refused(own.address(), 0), LendError::Refused(Errno::EINVAL));
+    assert_eq!(refused(u64::MAX - 4095, 2 * PAGE), LendError::Refused(Errno::EINVAL));
+    let unused = Reservation::new(PAGE, PAGE).unwrap();
+    assert_eq!(refused(unused.address(), PAGE), LendError::Refused(Errno::EFAULT));
+    let read_only = Mapping::private(PAGE, Protection::Read, None).unwrap();
+    assert_eq!(refused(read_only.address(), PAGE), LendError::Refused(Errno::EPERM));
+    let wiped = Mapping::private(PAGE, Protection::ReadWrite, None).unwrap();
+    let there = Part { address: wiped.address(), len: PAGE, is_executable: false, stays_out_of_forks: false };
+    there.advise(Advice::LinuxWipeOnFork).unwrap();
+    assert!(matches!(refused(wiped.address(), PAGE), LendError::WipedOnFork { .. }));
+    let text = refused(map_privately("/proc/self/exe"), PAGE).to_string();
+    assert!(text.contains("private mapping of a file"), "{text}");
+    // The main thread's stack; its last page holds the program's name.
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let stack = maps.lines().find(|line| line.ends_with("[stack]")).unwrap();
+    let end = u64::from_str_radix(stack.split(['-', ' ']).nth(1).unwrap(), 16).unwrap();
+    assert!(matches!(refused(end - PAGE as u64, PAGE), LendError::Stack { .. }));
+}
+
+/// The first page of a file, private and writable, for the rest of the process.
+fn map_privately(path: &str) -> u64 {
+    let file = File::open(path).unwrap();
+    let rights = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a fresh mapping at an address of the kernel's choice touches nothing that exists.
+    let raw = unsafe { rustix::mm::mmap(core::ptr::null_mut(), PAGE, rights, MapFlags::PRIVATE, file, 0) };
+    raw.unwrap().addr() as u64
+}
+
+#[test]
+fn stretches_outside_of_other_loans() {
+    assert_eq!(uncovered(10, 20, &[]), [(10, 20)]);
+    assert_eq!(uncovered(10, 20, &[(0, 10), (20, 5)]), [(10, 20)]);
+    assert_eq!(uncovered(10, 20, &[(5, 7), (18, 9)]), [(12, 18)]);
+    assert_eq!(uncovered(10, 20, &[(12, 2), (16, 2)]), [(10, 12), (14, 16), (18, 20)]);
+    assert_eq!(uncovered(10, 20, &[(12, 2), (5, 100)]), []);
+}
