@@ -56,7 +56,7 @@ pub struct VirtualOptions {
     pub check: bool,
     /// Under the checking mode: judge the scalar hazard as leniently as compilers do.
     pub trusts_compilers: bool,
-    /// The dword that VRAM holds before it is written; `None`: `ZRT_VIRTUAL_FILL`, eight hexadecimal digits, else a NaN.
+    /// The dword that VRAM holds before it is written; `None`: as `ZRT_VIRTUAL_FILL` says, else a NaN.
     pub vram_fill: Option<u32>,
     /// Counts what waves do, see [`Device::profile`](crate::Device::profile). Makes the scheduling deterministic.
     pub profile: bool,

@@ -33,7 +33,7 @@ pub enum DeviceError {
     /// The virtual device could not be made.
     #[error(
         "the virtual device cannot be made: {errno}; it needs memory for a sparse file and threads, and in \
-             ZRT_VIRTUAL_FILL, where that is set, eight hexadecimal digits"
+             ZRT_VIRTUAL_FILL, where that is set, eight hexadecimal digits or \"kernel\""
     )]
     VirtualDevice {
         /// The system's reason.

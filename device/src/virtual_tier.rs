@@ -4,7 +4,7 @@ use crate::choice::OpenOptions;
 use crate::error::DeviceError;
 use std::sync::Arc;
 use zrt_kmd::Attachment;
-use zrt_vgpu::config::{Config, Inspection, Scheduler};
+use zrt_vgpu::config::{Config, Inspection, Scheduler, VramFill};
 use zrt_vgpu::{FaultInjection, VirtualGpu};
 
 pub(crate) use zrt_vgpu::kernel::{COUNTERS_PATH, FAULTS_PATH, FINDINGS_PATH, KERNEL_PATH, PROFILE_PATH};
@@ -31,7 +31,7 @@ pub fn virtual_config(options: &OpenOptions) -> Config {
             None => Scheduler::Parallel { worker_count: asked.threads },
         },
         seed: asked.scheduler_seed.unwrap_or(defaults.seed),
-        vram_fill: asked.vram_fill,
+        vram_fill: asked.vram_fill.map(VramFill::Pattern),
         approximation_bias: i32::from(asked.approximation_bias),
         inspection: Inspection {
             check: asked.check,

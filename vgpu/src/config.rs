@@ -34,6 +34,15 @@ pub struct Inspection {
     pub debug: bool,
 }
 
+/// What VRAM holds that nobody has written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VramFill {
+    /// This dword, over and over, whatever the kernel does: a client that needs zeros is found out.
+    Pattern(u32),
+    /// Zeros where the kernel that is played clears memory ([`KernelRelease::clears_vram`]), else the default pattern.
+    AsKernel,
+}
+
 /// The choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -53,10 +62,10 @@ pub struct Config {
     /// How long an idle worker spins before it sleeps, in microseconds. A dispatch that arrives meanwhile starts
     /// without a system call; a dependent one follows within a few microseconds in a recorded decode step.
     pub worker_spin_us: u64,
-    /// The dword that VRAM holds wherever nothing was written since it was allocated; `None`: what
+    /// What VRAM holds wherever nothing was written since it was allocated; `None`: what
     /// [`FILL_VARIABLE`](crate::kernel::fill::FILL_VARIABLE) says, else
     /// [`FILL_DEFAULT`](crate::kernel::fill::FILL_DEFAULT).
-    pub vram_fill: Option<u32>,
+    pub vram_fill: Option<VramFill>,
     /// What is looked at while waves run.
     pub inspection: Inspection,
     /// Whose rules the virtual driver plays; `None`: see [`Config::effective_kernel`].
@@ -95,7 +104,17 @@ impl Config {
 
     /// Whose rules the driver plays: as chosen, else as [`KERNEL_VARIABLE`] says, else the newest.
     pub fn effective_kernel(&self) -> Result<KernelRelease, UnknownRelease> {
-        self.kernel.map_or_else(KernelRelease::from_environment, Ok)
+        Ok(self.chosen_kernel()?.unwrap_or_default())
+    }
+
+    /// Allocation flags each of which makes system memory uncached for the checking mode. Where nobody has chosen a
+    /// kernel, none does: a program that is clean then is clean under all of them.
+    pub fn uncached_system_flags(&self) -> Result<u32, UnknownRelease> {
+        Ok(self.chosen_kernel()?.map_or(0, KernelRelease::uncached_system_flags))
+    }
+
+    fn chosen_kernel(&self) -> Result<Option<KernelRelease>, UnknownRelease> {
+        self.kernel.map_or_else(KernelRelease::from_environment, |kernel| Ok(Some(kernel)))
     }
 }
 

@@ -1,8 +1,13 @@
 //! Which kernel's rules the virtual driver plays: one table, a row per rule, a column per release.
 //!
 //! Contract: constants only. A column is the release as it was first published; stable updates that carry a later rule
-//! back are named in the row. What is not in the table is the same in all of them, as far as this device models it:
-//! events among it. "Newest" is the interface whose headers `zrt-kmd` is generated from (KFD 1.23, Linux 7.2).
+//! back are named in the row. What is not in the table is the same in all of them, as far as this device models it.
+//! "Newest" is the interface whose headers `zrt-kmd` is generated from (KFD 1.23, Linux 7.2).
+//!
+//! Compared and found alike on gfx12: ids, slots, SET, RESET, DESTROY and ages of events (`kfd_events.c`: what the newest
+//! adds for interrupts without a slot is for GC 12.1); AVAILABLE_MEMORY and the limit of allocations
+//! (`amdgpu_amdkfd_get_available_memory`: the reserve for bad pages is 0 on this chip, `amdgpu_ras_init_reserved_vram_size`);
+//! what USERPTR takes (`amdgpu_ttm_tt_get_user_pages`, `hmm_vma_fault`).
 //!
 //! A 6.8 kernel drives gfx12 only with AMD's out-of-tree module (`gmc_v12_0.c` came with 6.11): its column has the
 //! rules of the 6.8 sources where these do not depend on the chip.
@@ -94,6 +99,21 @@ rules! {
     /// 1 << 24 (`gmc_v12_0_get_vm_pte`; "Restore uncached behaviour on GFX12", 35b6162bb790, March 2025, 6.14 and stable
     /// 6.12 and 6.13; hardware reference §6.3 for the module out of the tree).
     uncached_vram_flags: u32 = 0b111 << 24, 0b110 << 24, 1 << 25, 1 << 25;
+    /// The same for system memory, GTT and USERPTR. Before "Restore uncached behaviour on GFX12" a workaround made all of
+    /// it NC (`is_system` in `gmc_v12_0_get_vm_pte`); since then UNCACHED is UC wherever the object lies. What the module
+    /// out of the tree did is not known: its column is the strict one.
+    uncached_system_flags: u32 = 0, 0, 1 << 25, 1 << 25;
+    /// VRAM is zero when it is allocated ("drm/amdkfd: Clear VRAM on allocation to prevent stale data exposure",
+    /// ad52d61d8218, May 2026, 7.1 and stable updates, 6.18 among them). Before, it holds what was there; what was freed is overwritten, by
+    /// 0xd0bed0be and since 6.10 by zeros ("Enable clear page functionality", `amdgpu_bo_release_notify`).
+    clears_vram: bool = false, false, false, true;
+    /// A signal page of the process's own must have room for all slots ("drm/amdkfd: Fix out-of-bounds write in
+    /// kfd_event_page_set()", 8a70a26c9f34, 2026, 7.0 and stable). Before, the kernel fills 32 KiB whatever the page's length
+    /// (`kfd_event_page_set`), and gives out as many slots as there is room for.
+    checks_event_page: bool = false, false, false, true;
+    /// Most entries of WAIT_EVENTS, `ENOMEM` past it ("drm/amdkfd: Add bounds check for AMDKFD_IOC_WAIT_EVENTS", May 2026,
+    /// in 7.2). Before, what `kcalloc` gives: 4 MiB for entries of 56 bytes (`struct kfd_event_waiter`).
+    wait_entries_max: usize = 74_898, 74_898, 74_898, 4096;
 }
 
 impl KernelRelease {
@@ -101,12 +121,9 @@ impl KernelRelease {
     pub const ALL: [KernelRelease; 4] =
         [KernelRelease::V6_8, KernelRelease::V6_12, KernelRelease::V6_17, KernelRelease::Newest];
 
-    /// What [`KERNEL_VARIABLE`] says; the newest where it is not set. The one place that reads it.
-    pub fn from_environment() -> Result<KernelRelease, UnknownRelease> {
-        match std::env::var_os(KERNEL_VARIABLE) {
-            None => Ok(KernelRelease::default()),
-            Some(name) => name.to_string_lossy().parse(),
-        }
+    /// What [`KERNEL_VARIABLE`] says, where it is set. The one place that reads it.
+    pub fn from_environment() -> Result<Option<KernelRelease>, UnknownRelease> {
+        std::env::var_os(KERNEL_VARIABLE).map(|name| name.to_string_lossy().parse()).transpose()
     }
 }
 

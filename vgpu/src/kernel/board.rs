@@ -89,6 +89,12 @@ pub(crate) const DOORBELL_SLICE_BYTES: u64 = 8192;
 pub(crate) const DOORBELL_BYTES: u64 = 8;
 /// Queues of one process on one device (§2.6).
 pub(crate) const QUEUES_MAX: usize = 127;
+/// What the kernel keeps of VRAM for page tables: at least this, and a 16,384th of all memory where that is more
+/// (`ESTIMATE_PT_SIZE` and `AMDGPU_VM_RESERVED_VRAM` of `amdgpu_amdkfd_gpuvm.c`, alike in 6.8 to 7.2): a host of up to 96 GiB.
+pub(crate) const PAGE_TABLE_RESERVE_BYTES: u64 = 8 << 20;
+/// In AVAILABLE_MEMORY each object counts as whole pieces of this length, and so does the answer
+/// (`VRAM_AVAILABILITY_ALIGN`).
+pub(crate) const AVAILABILITY_BYTES: u64 = 2 << 20;
 /// Signal page: 4096 slots of 8 bytes (§2.8).
 pub(crate) const EVENT_SLOTS: u32 = 4096;
 pub(crate) const EVENT_PAGE_BYTES: u64 = EVENT_SLOTS as u64 * 8;

@@ -133,13 +133,14 @@ impl Events {
         self.lock().events.len()
     }
 
-    /// Makes `mapping` the signal page, all slots unsignalled. `EINVAL` where there is one or it is too short.
+    /// Makes `mapping` the signal page, all slots unsignalled: as many as it has room for, [`EVENT_SLOTS`] at most.
+    /// `EINVAL` where there is one.
     pub fn set_page(&self, mapping: Arc<Mapping>, handle: Option<u64>) -> Result<(), Errno> {
         let mut state = self.lock();
-        if state.page.is_some() || mapping.len() < EVENT_SLOTS as usize * 8 {
+        if state.page.is_some() {
             return Err(Errno::EINVAL);
         }
-        mapping.view().fill(0, EVENT_SLOTS as usize * 8, 0xFF);
+        mapping.view().fill(0, mapping.len().min(EVENT_SLOTS as usize * 8), 0xFF);
         state.page = Some(SignalPage { mapping, handle });
         Ok(())
     }
@@ -149,7 +150,7 @@ impl Events {
         let mut state = self.lock();
         let ids = if kind_has_slot(kind) {
             // Id 0 is reserved for interrupts without context (§2.8).
-            1..EVENT_SLOTS
+            1..state.slot_count()
         } else {
             FIRST_OTHER_ID..FIRST_OTHER_ID + EVENTS_MAX
         };
@@ -288,6 +289,10 @@ impl Events {
 }
 
 impl State {
+    fn slot_count(&self) -> u32 {
+        self.page.as_ref().map_or(EVENT_SLOTS, |page| EVENT_SLOTS.min((page.mapping.len() / 8) as u32))
+    }
+
     fn slot(&self, id: u32) -> u64 {
         match &self.page {
             Some(page) => page.mapping.view().load_u64_acquire(id as usize * 8),

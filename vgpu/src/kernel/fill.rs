@@ -1,18 +1,20 @@
 //! What VRAM holds before anything is written to it.
 //!
-//! Contract: the kernel clears VRAM of KFD when it is freed and, in most releases, not when it is allocated
-//! (`amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu` asks for VRAM_WIPE_ON_RELEASE; VRAM_CLEARED came later, by a stable patch), so
-//! after a boot or another driver it holds anything. System memory comes zeroed (`ttm_tt_create` with
-//! TTM_TT_FLAG_ZERO_ALLOC for objects of user space). A `Fill` writes its pattern before anybody can see the object: at
+//! Contract: the kernel overwrites VRAM of KFD when it is freed and, in most releases, does not clear it when it is
+//! allocated ([`KernelRelease::clears_vram`]), so after a boot or another driver it holds anything. System memory comes
+//! zeroed (`ttm_tt_create` with TTM_TT_FLAG_ZERO_ALLOC for objects of user space). A `Fill` writes its pattern before anybody
+//! can see the object: at
 //! the first mapping on the host, or the first access by the device. What nobody looks at stays without host memory.
 //! Cost: the time to write the object, once; then one load of a flag for each look-up in the page table.
 
+use crate::config::{KernelRelease, VramFill};
 use std::sync::{Arc, Once};
 use zrt_kmd::{Errno, Mapping};
 
 /// The pattern unless something else is asked for: a quiet NaN as f32, and no number that anything of ours would write.
 pub const FILL_DEFAULT: u32 = 0x7fc0_dead;
-/// The environment variable that sets the pattern where the configuration leaves it open: eight hexadecimal digits.
+/// The environment variable that sets the fill where the configuration leaves it open: eight hexadecimal digits, or
+/// `kernel` for [`VramFill::AsKernel`].
 pub const FILL_VARIABLE: &str = "ZRT_VIRTUAL_FILL";
 /// Bytes of an object that are filled; behind them it holds zeros. Keeps a card of 32 GB on a small host.
 pub const FILLED_BYTES_MAX: usize = 256 << 20;
@@ -25,18 +27,27 @@ pub(crate) struct Fill {
     mapping: Arc<Mapping>,
 }
 
-/// The pattern that a configuration asks for, or the environment. `EINVAL` where the variable holds no such number.
-pub(crate) fn pattern(asked: Option<u32>) -> Result<u32, Errno> {
-    match (asked, std::env::var_os(FILL_VARIABLE)) {
-        (Some(pattern), _) => Ok(pattern),
-        (None, None) => Ok(FILL_DEFAULT),
-        (None, Some(text)) => parse(&text.to_string_lossy()).ok_or(Errno::EINVAL),
-    }
+/// The pattern that a configuration asks for, or the environment, under a kernel. `EINVAL` where the variable holds
+/// nothing of the kind.
+pub(crate) fn pattern(asked: Option<VramFill>, kernel: KernelRelease) -> Result<u32, Errno> {
+    let asked = match (asked, std::env::var_os(FILL_VARIABLE)) {
+        (Some(asked), _) => asked,
+        (None, None) => VramFill::Pattern(FILL_DEFAULT),
+        (None, Some(text)) => parse(&text.to_string_lossy()).ok_or(Errno::EINVAL)?,
+    };
+    Ok(match asked {
+        VramFill::Pattern(pattern) => pattern,
+        VramFill::AsKernel if kernel.clears_vram() => 0,
+        VramFill::AsKernel => FILL_DEFAULT,
+    })
 }
 
-fn parse(text: &str) -> Option<u32> {
+fn parse(text: &str) -> Option<VramFill> {
+    if text == "kernel" {
+        return Some(VramFill::AsKernel);
+    }
     let is_eight_digits = text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_eight_digits.then(|| u32::from_str_radix(text, 16).ok()).flatten()
+    is_eight_digits.then(|| u32::from_str_radix(text, 16).ok()).flatten().map(VramFill::Pattern)
 }
 
 impl Fill {
@@ -85,12 +96,16 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_is_eight_hexadecimal_digits() {
-        assert_eq!(parse("7fc0dead"), Some(FILL_DEFAULT));
-        assert_eq!(parse("00000001"), Some(1));
-        for text in ["", "1", "0x000001", "7fc0deadd", "+7fc0dea", "nan pattern"] {
+    fn a_fill_is_eight_hexadecimal_digits_or_the_kernels() {
+        assert_eq!(parse("7fc0dead"), Some(VramFill::Pattern(0x7fc0_dead)));
+        assert_eq!(parse("00000001"), Some(VramFill::Pattern(1)));
+        assert_eq!(parse("kernel"), Some(VramFill::AsKernel));
+        for text in ["", "1", "0x000001", "7fc0deadd", "+7fc0dea", "nan pattern", "Kernel"] {
             assert_eq!(parse(text), None, "{text}");
         }
-        assert_eq!(pattern(Some(5)), Ok(5));
+        let under = |fill| KernelRelease::ALL.map(|kernel| pattern(Some(fill), kernel));
+        assert_eq!(under(VramFill::Pattern(5)), [Ok(5); 4]);
+        let stale = Ok(FILL_DEFAULT);
+        assert_eq!(under(VramFill::AsKernel), [stale, stale, stale, Ok(0)]);
     }
 }

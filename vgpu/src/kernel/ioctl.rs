@@ -22,8 +22,6 @@ use zrt_kmd::{Errno, UserPointer};
 
 /// Devices of one MAP or UNMAP.
 const DEVICES_MAX: usize = 1024;
-/// Entries of one WAIT_EVENTS.
-const WAIT_ENTRIES_MAX: usize = 8192;
 /// Dwords of a CU mask.
 const CU_MASK_DWORDS_MAX: usize = 1 << 16;
 
@@ -257,9 +255,18 @@ fn create_event(gpu: &VirtualGpu, arguments: &mut Arguments<'_>) -> Result<(), E
     Ok(())
 }
 
+/// WAIT_EVENTS. The result word says "fail" where an error comes back (`kfd_wait_on_events`).
 fn wait(gpu: &VirtualGpu, arguments: &mut Arguments<'_>) -> Result<(), Errno> {
+    let waited = wait_for_entries(gpu, arguments);
+    if waited.is_err() {
+        arguments.set_u32(wait_events::RESULT_AT, wait_events::RESULT_FAIL);
+    }
+    waited
+}
+
+fn wait_for_entries(gpu: &VirtualGpu, arguments: &mut Arguments<'_>) -> Result<(), Errno> {
     let count = arguments.u32(wait_events::EVENT_COUNT_AT) as usize;
-    if count > WAIT_ENTRIES_MAX {
+    if count > gpu.kernel.wait_entries_max() {
         return Err(Errno::ENOMEM);
     }
     let table = arguments.pointer.nested(arguments.u64(wait_events::EVENTS_AT));
@@ -279,10 +286,7 @@ fn wait(gpu: &VirtualGpu, arguments: &mut Arguments<'_>) -> Result<(), Errno> {
     let all = arguments.u32(wait_events::WAIT_FOR_ALL_AT) != 0;
     match gpu.events().wait(&entries, all, timeout)? {
         WaitOutcome::Timeout => arguments.set_u32(wait_events::RESULT_AT, wait_events::RESULT_TIMEOUT),
-        WaitOutcome::Destroyed => {
-            arguments.set_u32(wait_events::RESULT_AT, wait_events::RESULT_FAIL);
-            return Err(Errno::EIO);
-        }
+        WaitOutcome::Destroyed => return Err(Errno::EIO),
         WaitOutcome::Complete(data) => {
             arguments.set_u32(wait_events::RESULT_AT, wait_events::RESULT_COMPLETE);
             for (index, data) in data.into_iter().enumerate() {

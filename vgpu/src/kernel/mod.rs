@@ -28,7 +28,7 @@ use crate::command_processor::injection::FaultInjection;
 use crate::config::{Config, Inspection, KernelRelease};
 use crate::kernel::events::Events;
 use crate::kernel::files::FileTree;
-use crate::kernel::objects::Usage;
+use crate::kernel::objects::{MemoryRules, Usage};
 use crate::kernel::process::{FileSerial, Process};
 use crate::kernel::render_node::RenderFacts;
 use std::collections::BTreeMap;
@@ -89,7 +89,7 @@ struct OpenFiles {
 
 impl VirtualGpu {
     /// Powers a board up. Fails where the system has no memory or threads for it, and with `EINVAL` where
-    /// [`fill::FILL_VARIABLE`] holds no pattern or [`Config::effective_kernel`] knows no such release.
+    /// [`fill::FILL_VARIABLE`] holds no fill or [`Config::effective_kernel`] knows no such release.
     pub fn new(config: Config) -> Result<Arc<VirtualGpu>, Errno> {
         VirtualGpu::with_injection(config, FaultInjection::default())
     }
@@ -100,8 +100,8 @@ impl VirtualGpu {
         let kernel = config.effective_kernel().map_err(|_| Errno::EINVAL)?;
         let hardware = Arc::new(Hardware::new(&config, injection)?);
         let usage = Arc::new(Usage::default());
-        let fill = fill::pattern(config.vram_fill)?;
-        let process = Process::new(hardware.clone(), usage.clone(), large_bar, fill, kernel)?;
+        let rules = MemoryRules::new(&config, kernel)?;
+        let process = Process::new(hardware.clone(), usage.clone(), rules, kernel)?;
         let process = Arc::new(Mutex::new(process));
         let mut tree = FileTree::default();
         add_files(&mut tree, large_bar, kernel, &hardware, &usage, &process);

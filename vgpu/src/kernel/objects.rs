@@ -6,15 +6,16 @@
 
 use crate::check::memory::MemoryType;
 use crate::command_processor::injection::Injector;
-use crate::config::KernelRelease;
+use crate::config::{Config, KernelRelease};
 use crate::kernel::board::{self, PAGE_BYTES, page_align};
-use crate::kernel::fill::Fill;
+use crate::kernel::fill::{self, Fill};
 use crate::kernel::requests::alloc;
 use crate::kernel::user_memory::UserMemory;
 use crate::memory::{AddressSpace, Backing, Rights};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use zrt_kmd::syscalls::{LendError, Loan};
 use zrt_kmd::{Errno, Mapping, MemoryFile, Protection, Reservation};
 use zrt_mem::{ByteLen, GpuVa};
 
@@ -45,10 +46,32 @@ pub(crate) struct AllocRequest {
     pub user_address: u64,
 }
 
+/// Why an object cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AllocError {
+    /// The kernel refuses it with this.
+    Refused(Errno),
+    /// The kernel would take this memory of the process, and this device cannot.
+    NotLent(LendError),
+}
+
+/// What depends on the board and the kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MemoryRules {
+    pub large_bar: bool,
+    /// What VRAM holds before it is written.
+    pub vram_fill: u32,
+    /// Allocation flags each of which makes memory uncached.
+    uncached_vram_flags: u32,
+    uncached_system_flags: u32,
+}
+
 /// Bytes in use, shared with the files that report them.
 #[derive(Debug, Default)]
 pub(crate) struct Usage {
     vram: AtomicU64,
+    /// The same with each object rounded up to [`board::AVAILABILITY_BYTES`].
+    vram_aligned: AtomicU64,
     gtt: AtomicU64,
     /// CPU mappings that the client holds of anything of ours.
     client_mappings: Arc<AtomicUsize>,
@@ -74,8 +97,8 @@ pub(crate) struct MemoryObject {
 enum Store {
     /// A file of the device's, with its own view of it and what VRAM holds before it is written.
     File { file: Arc<MemoryFile>, mapping: Arc<Mapping>, fill: Option<Arc<Fill>> },
-    /// The process's memory at an address.
-    Process { address: u64 },
+    /// The process's memory, lent.
+    Process { loan: Arc<Loan> },
 }
 
 /// All buffer objects of the process.
@@ -84,9 +107,7 @@ pub(crate) struct Objects {
     by_index: BTreeMap<u32, MemoryObject>,
     next_mmap_offset: u64,
     usage: Arc<Usage>,
-    large_bar: bool,
-    vram_fill: u32,
-    kernel: KernelRelease,
+    rules: MemoryRules,
 }
 
 /// Counts one CPU mapping for as long as it lives.
@@ -102,6 +123,33 @@ impl ClientMapping {
 impl Drop for ClientMapping {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl From<Errno> for AllocError {
+    fn from(errno: Errno) -> AllocError {
+        AllocError::Refused(errno)
+    }
+}
+
+impl From<LendError> for AllocError {
+    fn from(error: LendError) -> AllocError {
+        match error {
+            LendError::Refused(errno) => AllocError::Refused(errno),
+            error => AllocError::NotLent(error),
+        }
+    }
+}
+
+impl MemoryRules {
+    /// Those of a configuration. `EINVAL` where the environment names no such fill or kernel.
+    pub fn new(config: &Config, kernel: KernelRelease) -> Result<MemoryRules, Errno> {
+        Ok(MemoryRules {
+            large_bar: config.large_bar,
+            vram_fill: fill::pattern(config.vram_fill, kernel)?,
+            uncached_vram_flags: kernel.uncached_vram_flags(),
+            uncached_system_flags: config.uncached_system_flags().map_err(|_| Errno::EINVAL)?,
+        })
     }
 }
 
@@ -130,7 +178,7 @@ impl Usage {
 
     fn of(&self, domain: Domain) -> Option<(&AtomicU64, u64)> {
         match domain {
-            Domain::Vram => Some((&self.vram, board::VRAM_BYTES)),
+            Domain::Vram => Some((&self.vram, board::VRAM_BYTES - board::PAGE_TABLE_RESERVE_BYTES)),
             Domain::Gtt => Some((&self.gtt, board::GTT_BYTES)),
             Domain::User | Domain::Doorbell | Domain::MmioRemap => None,
         }
@@ -157,11 +205,11 @@ impl MemoryObject {
         rights
     }
 
-    /// What GL2 makes of it (hardware reference §6.3). VRAM is UC where the kernel that is played makes it so. System
-    /// memory is NC whatever is asked for, as the strictest of the kernels has it: later ones map it UC with UNCACHED.
-    fn memory_type(&self, kernel: KernelRelease) -> MemoryType {
+    /// What GL2 makes of it (hardware reference §6.3): UC where the kernel that is played makes it so.
+    fn memory_type(&self, rules: MemoryRules) -> MemoryType {
         let is_local = self.domain == Domain::Vram;
-        MemoryType { is_local, is_uncached: is_local && self.flags & kernel.uncached_vram_flags() != 0 }
+        let uncached = if is_local { rules.uncached_vram_flags } else { rules.uncached_system_flags };
+        MemoryType { is_local, is_uncached: self.flags & uncached != 0 }
     }
 
     /// VRAM can be mapped with and without PUBLIC, since "drm/amdkfd: Allow CPU access for all VRAM BOs" (July 2021).
@@ -177,14 +225,15 @@ impl MemoryObject {
 }
 
 impl Objects {
-    pub fn new(usage: Arc<Usage>, large_bar: bool, vram_fill: u32, kernel: KernelRelease) -> Objects {
-        let by_index = BTreeMap::new();
-        Objects { by_index, next_mmap_offset: MMAP_OFFSET_FIRST, usage, large_bar, vram_fill, kernel }
+    pub fn new(usage: Arc<Usage>, rules: MemoryRules) -> Objects {
+        Objects { by_index: BTreeMap::new(), next_mmap_offset: MMAP_OFFSET_FIRST, usage, rules }
     }
 
-    /// VRAM that could still be allocated, in whole pages.
+    /// VRAM that could still be allocated, as `amdgpu_amdkfd_get_available_memory` counts it: every object may need its
+    /// last piece for itself.
     pub fn available_vram_bytes(&self) -> u64 {
-        board::VRAM_BYTES.saturating_sub(self.usage.bytes().0) & !(PAGE_BYTES - 1)
+        let used = self.usage.vram_aligned.load(Ordering::Relaxed) + board::PAGE_TABLE_RESERVE_BYTES;
+        board::VRAM_BYTES.saturating_sub(used) & !(board::AVAILABILITY_BYTES - 1)
     }
 
     /// Every object with its index.
@@ -200,18 +249,18 @@ impl Objects {
     /// The checks that need no VM (hardware reference §2.8): zero size, VRAM visible on a small BAR.
     pub fn check_alloc(&self, request: &AllocRequest) -> Result<(), Errno> {
         let public_vram = alloc::FLAG_VRAM | alloc::FLAG_PUBLIC;
-        if request.size == 0 || request.flags & public_vram == public_vram && !self.large_bar {
+        if request.size == 0 || request.flags & public_vram == public_vram && !self.rules.large_bar {
             return Err(Errno::EINVAL);
         }
         Ok(())
     }
 
     /// Makes an object; its index. `files` are the doorbell slice and the MMIO page.
-    pub fn alloc(&mut self, request: &AllocRequest, files: [&Arc<MemoryFile>; 2]) -> Result<u32, Errno> {
+    pub fn alloc(&mut self, request: &AllocRequest, files: [&Arc<MemoryFile>; 2]) -> Result<u32, AllocError> {
         let domain = domain_of(request)?;
         let size = match domain {
             Domain::Doorbell | Domain::MmioRemap => request.size,
-            _ if request.size > board::VRAM_BYTES.max(board::GTT_BYTES) => return Err(Errno::ENOMEM),
+            _ if request.size > board::VRAM_BYTES.max(board::GTT_BYTES) => return Err(Errno::ENOMEM.into()),
             _ => page_align(request.size),
         };
         let index =
@@ -230,21 +279,26 @@ impl Objects {
             Some(file) => {
                 let mapping = file.map(0, size as usize, Protection::ReadWrite, None);
                 let mapping = Arc::new(mapping.map_err(|_| Errno::ENOMEM)?);
-                let is_local = domain == Domain::Vram;
-                let fill = is_local.then(|| Arc::new(Fill::new(self.vram_fill, mapping.clone())));
+                // The file holds zeros already.
+                let is_filled = domain == Domain::Vram && self.rules.vram_fill != 0;
+                let fill = is_filled.then(|| Arc::new(Fill::new(self.rules.vram_fill, mapping.clone())));
                 Store::File { file, mapping, fill }
             }
             None => {
-                UserMemory::check(request.user_address, size)?;
-                Store::Process { address: request.user_address }
+                let len = usize::try_from(size).map_err(|_| Errno::EINVAL)?;
+                Store::Process { loan: Arc::new(Loan::new(request.user_address, len)?) }
             }
         };
         if let Some((used, limit)) = self.usage.of(domain) {
             // The process lock is held, so nobody else adds meanwhile.
             if used.load(Ordering::Relaxed) + size > limit {
-                return Err(Errno::ENOMEM);
+                return Err(Errno::ENOMEM.into());
             }
             used.fetch_add(size, Ordering::Relaxed);
+        }
+        if domain == Domain::Vram {
+            let pieces = size.next_multiple_of(board::AVAILABILITY_BYTES);
+            self.usage.vram_aligned.fetch_add(pieces, Ordering::Relaxed);
         }
         let mmap_offset = self.next_mmap_offset;
         self.next_mmap_offset += size + PAGE_BYTES;
@@ -277,6 +331,10 @@ impl Objects {
             && let Some((used, _)) = self.usage.of(object.domain)
         {
             used.fetch_sub(object.size, Ordering::Relaxed);
+            if object.domain == Domain::Vram {
+                let pieces = object.size.next_multiple_of(board::AVAILABILITY_BYTES);
+                self.usage.vram_aligned.fetch_sub(pieces, Ordering::Relaxed);
+            }
         }
     }
 
@@ -299,15 +357,15 @@ impl Objects {
         }
         let (va, len, rights) = (GpuVa(object.va), ByteLen(object.size), object.rights());
         // Overlap with another object's mapping is refused by the page table.
+        let memory_type = object.memory_type(self.rules);
         match &object.store {
             Store::File { mapping, fill, .. } => {
-                let memory_type = object.memory_type(self.kernel);
                 let defects = injector.defects(object.domain == Domain::Vram);
                 let (mapping, fill) = (mapping.clone(), fill.clone());
                 let backing = Backing { rights, memory_type, mapping, fill, defects };
                 space.map_backing(va, len, backing).map_err(|_| Errno::EINVAL)?;
             }
-            Store::Process { address } => user.map(space, va, rights, *address, len.0)?,
+            Store::Process { loan } => user.map(space, va, rights, memory_type, loan)?,
         }
         object.is_mapped = true;
         Ok(())

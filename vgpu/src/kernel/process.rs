@@ -10,7 +10,7 @@ use crate::command_processor::hardware::Hardware;
 use crate::command_processor::{CommandProcessor, Preemption};
 use crate::config::KernelRelease;
 use crate::kernel::board::{self, GPU_ID};
-use crate::kernel::objects::{AllocRequest, Domain, Objects, Usage};
+use crate::kernel::objects::{AllocError, AllocRequest, Domain, MemoryRules, Objects, Usage};
 use crate::kernel::queues::{CreateRequest, Queues, UpdateRequest};
 use crate::kernel::requests::mmap_offset;
 use std::fmt::Write;
@@ -25,6 +25,7 @@ pub(crate) struct FileSerial(pub u64);
 #[derive(Debug)]
 pub(crate) struct Process {
     pub objects: Objects,
+    kernel: KernelRelease,
     queues: Queues,
     hardware: Arc<Hardware>,
     usage: Arc<Usage>,
@@ -69,12 +70,12 @@ impl Process {
     pub fn new(
         hardware: Arc<Hardware>,
         usage: Arc<Usage>,
-        large_bar: bool,
-        vram_fill: u32,
+        rules: MemoryRules,
         kernel: KernelRelease,
     ) -> Result<Process, Errno> {
         Ok(Process {
-            objects: Objects::new(usage.clone(), large_bar, vram_fill, kernel),
+            objects: Objects::new(usage.clone(), rules),
+            kernel,
             queues: Queues::new(kernel)?,
             hardware,
             usage,
@@ -112,15 +113,14 @@ impl Process {
         self.objects.check_alloc(request)?;
         self.bound(Errno::ENODEV)?;
         let made = self.objects.alloc(request, [&self.queues.doorbells.file, &self.mmio]);
-        if made == Err(Errno::ENOTSUPP) {
-            let text = format!(
-                "USERPTR at {:#x} : only memory mapped shared can be lent here",
-                request.user_address
-            );
-            self.hardware.record(FaultKind::UnmodelledRequest, None, None, text);
-            return Err(Errno::EINVAL);
-        }
-        let index = made?;
+        let index = made.map_err(|error| match error {
+            AllocError::Refused(errno) => errno,
+            AllocError::NotLent(why) => {
+                let text = format!("USERPTR at {:#x} : {why}", request.user_address);
+                self.hardware.record(FaultKind::UnmodelledRequest, None, None, text);
+                Errno::EINVAL
+            }
+        })?;
         let object = self.objects.get(index).ok_or(Errno::ENOMEM)?;
         let offset = match object.domain {
             Domain::MmioRemap => mmap_offset::TYPE_MMIO << mmap_offset::TYPE_SHIFT | kfd_gpu_bits(),
@@ -222,8 +222,16 @@ impl Process {
         if object.domain != Domain::Gtt {
             return Err(Errno::EINVAL);
         }
-        let mapping = object.mapping().ok_or(Errno::EINVAL)?;
-        self.hardware.events().set_page(mapping.clone(), Some(handle))
+        let mapping = object.mapping().ok_or(Errno::EINVAL)?.clone();
+        let is_short = mapping.len() < board::EVENT_PAGE_BYTES as usize;
+        if is_short && self.kernel.checks_event_page() {
+            return Err(Errno::EINVAL);
+        }
+        if is_short {
+            let text = format!("a signal page of {} bytes : the kernel writes past its end", mapping.len());
+            self.hardware.record(FaultKind::UnmodelledRequest, None, None, text);
+        }
+        self.hardware.events().set_page(mapping, Some(handle))
     }
 
     /// Gives the process a signal page of the kernel's where it has none yet.

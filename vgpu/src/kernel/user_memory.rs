@@ -4,13 +4,16 @@
 //! unmaps is taken from the GPU, whose accesses then fault; what it maps there again comes back. Here the process is
 //! looked at instead: at every request and at every doorbell, before packets run. A dispatch that is already running
 //! reaches the old pages to its end. Each object is a second mapping of the process's shared pages, so that nothing
-//! the process does leaves a hole; private pages cannot be mapped twice and are refused, which the diary tells. Cost:
-//! nothing while no object is mapped; else one read of the process's map per look.
+//! the process does leaves a hole; private pages are shared for as long as the object lives ([`Loan`]), and those that
+//! cannot be are refused, which the diary tells. Objects may overlap, as in the kernel, where each has a notifier of its
+//! own. Cost: nothing while no object is mapped; else one read of the process's map per look.
 
-use crate::memory::{AddressSpace, Rights};
+use crate::check::memory::MemoryType;
+use crate::command_processor::injection::Defects;
+use crate::memory::{AddressSpace, Backing, Rights};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zrt_kmd::Errno;
-use zrt_kmd::syscalls::{ProcessMap, SharedRange};
+use zrt_kmd::syscalls::{Loan, ProcessMap, SharedRange};
 use zrt_mem::{ByteLen, GpuVa};
 
 /// The objects that are mapped on the GPU.
@@ -23,16 +26,21 @@ pub(crate) struct UserMemory {
 struct UserRange {
     va: GpuVa,
     rights: Rights,
-    /// Where the process's pages are.
-    address: u64,
-    len: usize,
+    memory_type: MemoryType,
+    loan: Arc<Loan>,
     /// What the GPU reaches; `None` while the process has nothing there.
     current: Option<SharedRange>,
 }
 
 impl UserRange {
     fn byte_len(&self) -> ByteLen {
-        ByteLen(self.len as u64)
+        ByteLen(self.loan.len() as u64)
+    }
+
+    fn backing(&self, range: &SharedRange) -> Result<Backing, Errno> {
+        let mapping = Arc::new(range.map_again()?);
+        let (rights, memory_type) = (self.rights, self.memory_type);
+        Ok(Backing { rights, memory_type, mapping, fill: None, defects: Defects::empty() })
     }
 
     /// Makes `now` what the GPU reaches.
@@ -43,8 +51,8 @@ impl UserRange {
         }
         // A range that the process takes away at this moment stays away until the next look.
         let Some(range) = now else { return };
-        let Ok(mapping) = range.map_again() else { return };
-        if space.map(self.va, self.byte_len(), self.rights, Arc::new(mapping)).is_ok() {
+        let Ok(backing) = self.backing(&range) else { return };
+        if space.map_backing(self.va, self.byte_len(), backing).is_ok() {
             self.current = Some(range);
         }
     }
@@ -56,27 +64,23 @@ impl UserMemory {
         self.mapped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether `len` bytes at `address` can be lent: `EFAULT` where the process has no memory there, `ENOTSUPP`
-    /// where it is private, which the kernel can lend and this device cannot, `EINVAL` where it is not whole pages.
-    pub fn check(address: u64, len: u64) -> Result<(), Errno> {
-        let len = usize::try_from(len).map_err(|_| Errno::EINVAL)?;
-        ProcessMap::read().map_err(|_| Errno::ENOMEM)?.shared_range(address, len).map(|_| ())
-    }
-
-    /// Maps the process's pages at `address` into the GPU's address space at `va`.
+    /// Maps the lent pages into the GPU's address space at `va`. What the process does not have there now is for a later
+    /// look, as in the kernel (`map_bo_to_gpuvm` of an object whose pages are invalid).
     pub fn map(
         &self,
         space: &AddressSpace,
         va: GpuVa,
         rights: Rights,
-        address: u64,
-        len: u64,
+        memory_type: MemoryType,
+        loan: &Arc<Loan>,
     ) -> Result<(), Errno> {
-        let len = usize::try_from(len).map_err(|_| Errno::EINVAL)?;
-        let range = ProcessMap::read().map_err(|_| Errno::ENOMEM)?.shared_range(address, len)?;
-        let mapping = range.map_again()?;
-        space.map(va, ByteLen(len as u64), rights, Arc::new(mapping)).map_err(|_| Errno::EINVAL)?;
-        self.lock().push(UserRange { va, rights, address, len, current: Some(range) });
+        let mut range = UserRange { va, rights, memory_type, loan: loan.clone(), current: None };
+        if let Ok(pages) = loan.pages() {
+            let backing = range.backing(&pages)?;
+            space.map_backing(va, range.byte_len(), backing).map_err(|_| Errno::EINVAL)?;
+            range.current = Some(pages);
+        }
+        self.lock().push(range);
         Ok(())
     }
 
@@ -97,7 +101,11 @@ impl UserMemory {
         // Without the map nothing is known to have changed.
         let Ok(map) = ProcessMap::read() else { return };
         for range in mapped.iter_mut() {
-            let now = map.shared_range(range.address, range.len).ok();
+            let now = match map.shared_range(range.loan.address(), range.loan.len()) {
+                // The process has mapped private memory there.
+                Err(Errno::ENOTSUPP) => range.loan.pages().ok(),
+                seen => seen.ok(),
+            };
             if now != range.current {
                 range.replace(now, space);
             }

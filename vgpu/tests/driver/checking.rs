@@ -3,7 +3,7 @@
 use crate::client::*;
 use crate::dispatch::{STORE, TRIPLE, code, dispatch};
 use zrt_vgpu::Config;
-use zrt_vgpu::config::Inspection;
+use zrt_vgpu::config::{Inspection, KernelRelease};
 
 /// EVENT_WRITE of CS_PARTIAL_FLUSH (hardware reference §4.8).
 const FLUSH: [u32; 2] = [0xC000_4600, 0x407];
@@ -18,9 +18,14 @@ fn acquire(control: u32) -> [u32; 8] {
     [0xC006_5800, 0, u32::MAX, 0xFF_FFFF, 0, 0, 10, control]
 }
 
+/// Under a kernel that maps system memory NC whatever is asked for.
 fn open() -> Client {
+    open_under(Some(KernelRelease::V6_12))
+}
+
+fn open_under(kernel: Option<KernelRelease>) -> Client {
     let inspection = Inspection { check: true, ..Inspection::default() };
-    let client = Client::open_with(Config { inspection, ..Config::default() });
+    let client = Client::open_with(Config { inspection, kernel, ..Config::default() });
     client.acquire(client.render, client.gpu_id).unwrap();
     client
 }
@@ -50,7 +55,10 @@ struct Bench {
 
 impl Bench {
     fn new() -> Bench {
-        let client = open();
+        Bench::on(open())
+    }
+
+    fn on(client: Client) -> Bench {
         let queue = Queue::new(&client, 4096);
         let (data, flag) = (client.buffer(4096), client.buffer(4096));
         let kernels = [code(&client, &STORE), code(&client, &TRIPLE)];
@@ -115,6 +123,49 @@ fn without_a_write_back_the_host_does_not_see_the_result() {
     bench.run(&[], RELEASE_GL2_WB);
     assert_eq!(bench.value(), 7);
     assert_eq!(bench.end(), ["visibility"]);
+}
+
+#[test]
+fn kernels_that_map_system_memory_uncached_need_no_write_back_for_it() {
+    // The buffers ask for UNCACHED and COHERENT.
+    let [nc, uc] = [(0, vec!["visibility".to_owned()]), (7, vec![])];
+    let expected = [&nc, &nc, &uc, &uc];
+    for (kernel, expected) in KernelRelease::ALL.into_iter().zip(expected) {
+        let mut bench = Bench::on(open_under(Some(kernel)));
+        let store = bench.store.clone();
+        bench.run(&[&store], 0);
+        let value = bench.value();
+        assert_eq!((value, bench.end()), *expected, "{kernel}");
+    }
+}
+
+#[test]
+fn what_the_host_writes_to_uncached_system_memory_is_met_without_an_invalidation_of_gl2() {
+    for (kernel, expected, rules) in [
+        (KernelRelease::V6_12, 3 * 22 + 1, &["visibility"][..]),
+        (KernelRelease::V6_17, 3 * 100 + 1, &[][..]),
+    ] {
+        let mut bench = Bench::on(open_under(Some(kernel)));
+        let (store, triple) = (bench.store.clone(), bench.triple.clone());
+        bench.run(&[&store, &FLUSH, &acquire(INVALIDATE_L0), &triple], RELEASE_GL2_WB);
+        assert_eq!(bench.value(), 22);
+        bench.data.view().store_u32(0, 100);
+        bench.run(&[&acquire(INVALIDATE_L0), &triple], RELEASE_GL2_WB);
+        assert_eq!(bench.value(), expected);
+        assert_eq!(bench.end(), rules);
+    }
+}
+
+#[test]
+fn where_nobody_chose_a_kernel_system_memory_is_judged_as_strictly_as_by_any() {
+    // The passes of the suite choose one by the environment.
+    if KernelRelease::from_environment().unwrap().is_some() {
+        return;
+    }
+    let mut bench = Bench::on(open_under(None));
+    let store = bench.store.clone();
+    bench.run(&[&store], 0);
+    assert_eq!((bench.value(), bench.end()), (0, vec!["visibility".to_owned()]));
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! The rules that differ between kernels, each in every column of the table.
 
 use crate::client::*;
-use zrt_kmd::syscalls::ioctl_bytes;
+use zrt_kmd::syscalls::{Nested, ioctl_bytes};
 use zrt_kmd::{Errno, Syscalls};
-use zrt_vgpu::config::KernelRelease;
+use zrt_vgpu::Config;
+use zrt_vgpu::config::{KernelRelease, VramFill};
 
 /// What `look` sees under 6.8, 6.12, 6.17 and the newest kernel.
 fn columns<T: std::fmt::Debug>(look: impl Fn(&Client) -> T) -> [T; 4] {
@@ -98,4 +99,55 @@ fn the_topology_names_the_save_area_only_where_the_kernel_does() {
         ["cwsr_size 30699520\n", "ctl_stack_size 28672\n"].map(|line| text.contains(line))
     });
     assert_eq!(told, [[false; 2], [false; 2], [false; 2], [true; 2]]);
+}
+
+#[test]
+fn a_signal_page_without_room_for_all_slots() {
+    let refused = Err(Errno::EINVAL);
+    let made = columns(|client| {
+        let page = client.buffer(4096);
+        client.create_event(page.handle, 0, false)
+    });
+    assert_eq!(made, [Ok(1), Ok(1), Ok(1), refused]);
+    // Where it is taken, its slots are all there are; slot 0 is the kernel's.
+    let client = Client::open_under(KernelRelease::V6_17);
+    let page = client.buffer(4096);
+    client.create_event(page.handle, 0, false).unwrap();
+    let ids: Vec<_> = (0..511).map(|_| client.create_event(0, 0, false)).collect();
+    assert_eq!(ids[..510].last(), Some(&Ok(511)));
+    assert_eq!(ids[510], Err(Errno::ENOSPC));
+    client.wait_for_fault(&["signal page of 4096 bytes"]);
+}
+
+#[test]
+fn waits_for_more_events_than_there_can_be() {
+    let waited = columns(|client| {
+        let event = client.create_event(0, 0, false).unwrap();
+        [4096, 4097, 74_899].map(|count: usize| {
+            let mut entries = vec![0; count * 48];
+            (0..count).for_each(|index| put32(&mut entries, index * 48 + 40, event));
+            let mut bytes = [0; 24];
+            put32(&mut bytes, 8, count as u32);
+            let nested = &mut [Nested { field_offset: 0, bytes: &mut entries }];
+            let answer = ioctl_bytes(&*client.gpu, client.kfd, 0xC018_4B0C, &mut bytes, nested);
+            answer.map(|_| get32(&bytes, 20))
+        })
+    });
+    let (timeout, refused) = (Ok(1), Err(Errno::ENOMEM));
+    let before = [timeout, timeout, refused];
+    assert_eq!(waited, [before, before, before, [timeout, refused, refused]]);
+}
+
+#[test]
+fn vram_is_cleared_where_the_kernel_does_it_and_nobody_wants_a_pattern() {
+    let first_dword = |vram_fill| {
+        KernelRelease::ALL.map(|kernel| {
+            let client = Client::open_with(Config { kernel: Some(kernel), vram_fill, ..Config::default() });
+            client.acquire(client.render, client.gpu_id).unwrap();
+            client.buffer_with(4096, VRAM | PUBLIC | WRITABLE, true).view().load_u32(0)
+        })
+    };
+    const NAN: u32 = 0x7fc0_dead;
+    assert_eq!(first_dword(Some(VramFill::AsKernel)), [NAN, NAN, NAN, 0]);
+    assert_eq!(first_dword(Some(VramFill::Pattern(6))), [6; 4]);
 }

@@ -1,6 +1,9 @@
 //! USERPTR: the process's own pages on the GPU, and what the process may do to them meanwhile.
 
 use crate::client::*;
+use crate::dispatch::{TRIPLE, code, dispatch};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use zrt_kmd::syscalls::{LendError, Loan};
 use zrt_kmd::{Errno, Mapping, MemoryFile, Protection, Reservation, Syscalls};
 
 /// What TG gives its staging buffers.
@@ -90,13 +93,148 @@ fn addresses_without_pages_are_refused() {
     assert_eq!(alloc(4096, va + 8), Some(Errno::EINVAL));
     assert_eq!(alloc(12288, va), Some(Errno::EFAULT), "past the end");
     assert_eq!(client.text("faults"), "");
-    // The kernel would take private pages; this device says that it cannot.
-    let heap = vec![1u8; 1 << 20];
-    let inside = (heap.as_ptr().addr() as u64).next_multiple_of(4096);
-    assert_eq!(alloc(4096, inside), Some(Errno::EINVAL));
-    client.wait_for_fault(&["kind=unmodelled-request", "USERPTR"]);
+    // As the kernel has it: pages are asked for with the right to write.
+    let read_only = Mapping::private(4096, Protection::Read, None).unwrap();
+    assert_eq!(alloc(4096, read_only.address()), Some(Errno::EPERM));
+    assert_eq!(client.text("faults"), "");
     // Nobody maps them a second time through the render node.
     let (_, offset) = client.alloc_at(va, 8192, STAGING_FLAGS, va).unwrap();
     let again = client.gpu.map(client.render, offset, 8192, Protection::ReadWrite, None);
     assert_eq!(again.err(), Some(Errno::EPERM));
+}
+
+#[test]
+fn memory_that_this_device_cannot_lend_is_named_in_the_diary() {
+    let client = Client::open();
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let stack = maps.lines().find(|line| line.ends_with("[stack]")).unwrap();
+    let end = u64::from_str_radix(stack.split(['-', ' ']).nth(1).unwrap(), 16).unwrap();
+    let va = end - 4096;
+    assert_eq!(client.alloc_at(va, 4096, STAGING_FLAGS, va).err(), Some(Errno::EINVAL));
+    client.wait_for_fault(&["kind=unmodelled-request", "USERPTR", "a stack at"]);
+}
+
+/// Whether the system lets private memory be lent; where it does not, the refusal names what is missing.
+fn can_lend(client: &Client, address: u64) -> bool {
+    match Loan::new(address, 4096) {
+        Ok(_) => true,
+        Err(LendError::Unavailable { step, .. }) => {
+            assert_eq!(client.alloc_at(address, 4096, STAGING_FLAGS, address).err(), Some(Errno::EINVAL));
+            client.wait_for_fault(&["kind=unmodelled-request", "USERPTR", step]);
+            false
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Dwords of the heap, and where whole pages of it begin: the index of the first dword and its address.
+fn heap(pages: usize) -> (Vec<AtomicU32>, usize, u64) {
+    let dwords: Vec<_> = (0..(pages + 1) * 1024).map(|index| AtomicU32::new(index as u32)).collect();
+    let start = dwords.as_ptr().addr() as u64;
+    let first = start.next_multiple_of(4096);
+    (dwords, ((first - start) / 4) as usize, first)
+}
+
+#[test]
+fn a_kernel_reads_and_writes_memory_of_the_heap() {
+    let client = Client::open();
+    let (dwords, first, address) = heap(8);
+    if !can_lend(&client, address) {
+        return;
+    }
+    let (handle, _) = client.alloc_at(address, 32768, STAGING_FLAGS, address).unwrap();
+    assert_eq!(client.map(handle), Ok(1));
+    let (triple, signal) = (code(&client, &TRIPLE), client.buffer(4096));
+    let mut queue = Queue::new(&client, 4096);
+    let mut stream = dispatch(triple.va, address, 256);
+    stream.extend(fence(signal.va, 1));
+    let is_over = AtomicBool::new(false);
+    // Another thread goes on with the dwords beside the lent pages.
+    let rounds = std::thread::scope(|scope| {
+        let neighbour = scope.spawn(|| {
+            let mut rounds = 0;
+            while !is_over.load(Ordering::Relaxed) || rounds == 0 {
+                for dword in dwords[..first].iter().chain(&dwords[first + 8 * 1024..]) {
+                    dword.store(dword.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+                }
+                rounds += 1;
+            }
+            rounds
+        });
+        queue.submit(&stream);
+        wait_value(signal.view(), 0, 1);
+        assert_eq!((client.unmap(handle), client.free(handle)), (Ok(1), Ok(0)));
+        is_over.store(true, Ordering::Relaxed);
+        neighbour.join().unwrap()
+    });
+    for (index, dword) in dwords.iter().enumerate() {
+        let is_lent = (first..first + 8 * 1024).contains(&index);
+        let expected = if is_lent { 3 * index as u32 + 1 } else { index as u32 + rounds };
+        assert_eq!(dword.load(Ordering::Relaxed), expected, "{index}");
+    }
+    assert_eq!(client.text("faults"), "");
+}
+
+#[test]
+fn private_pages_that_the_process_unmaps_fault_and_come_back() {
+    let open = || {
+        let place = Reservation::new(8192, 4096).unwrap();
+        let own = Mapping::private(8192, Protection::ReadWrite, Some((&place, 0))).unwrap();
+        (Client::open(), place, own)
+    };
+    let (client, place, own) = open();
+    let va = own.address();
+    if !can_lend(&client, va) {
+        return;
+    }
+    let handle = lend(&client, &own);
+    let mut queue = Queue::new(&client, 4096);
+    queue.submit(&write_data(va, 1));
+    wait_value(own.view(), 0, 1);
+    drop(own);
+    let again = Mapping::private(8192, Protection::ReadWrite, Some((&place, 0))).unwrap();
+    assert_eq!((again.address(), again.view().load_u32(0)), (va, 0));
+    queue.submit(&write_data(va, 2));
+    wait_value(again.view(), 0, 2);
+    assert_eq!(client.text("faults"), "");
+    drop(again);
+    queue.submit(&write_data(va, 3));
+    client.wait_for_fault(&["kind=page-fault", &format!("{va:#x}")]);
+    assert_eq!((client.unmap(handle), client.free(handle)), (Ok(1), Ok(0)));
+}
+
+/// What HIP does with two registrations that share a page: an object each, at GPU addresses of their own.
+#[test]
+fn overlapping_loans_are_objects_of_their_own() {
+    let client = Client::open();
+    let (dwords, first, address) = heap(3);
+    if !can_lend(&client, address) {
+        return;
+    }
+    let places: Vec<_> = (0..2).map(|_| Reservation::new(8192, 4096).unwrap()).collect();
+    let handles: Vec<_> = (0..2)
+        .map(|index| {
+            let user = address + index as u64 * 4096;
+            let (handle, _) = client.alloc_at(places[index].address(), 8192, STAGING_FLAGS, user).unwrap();
+            assert_eq!(client.map(handle), Ok(1));
+            handle
+        })
+        .collect();
+    let mut queue = Queue::new(&client, 4096);
+    let wait = |index: usize, value: u32| {
+        eventually("a write of the device", || {
+            (dwords[first + index].load(Ordering::Acquire) == value).then_some(())
+        })
+    };
+    queue.submit(&write_data(places[0].address() + 4096, 91));
+    wait(1024, 91);
+    queue.submit(&write_data(places[1].address() + 4, 92));
+    wait(1025, 92);
+    assert_eq!((client.unmap(handles[0]), client.free(handles[0])), (Ok(1), Ok(0)));
+    queue.submit(&write_data(places[1].address() + 8, 93));
+    wait(1026, 93);
+    assert_eq!((client.unmap(handles[1]), client.free(handles[1])), (Ok(1), Ok(0)));
+    let values = [1023, 1024, 1025, 1026, 1027].map(|at| dwords[first + at].load(Ordering::Relaxed));
+    assert_eq!(values, [first as u32 + 1023, 91, 92, 93, first as u32 + 1027]);
+    assert_eq!(client.text("faults"), "");
 }

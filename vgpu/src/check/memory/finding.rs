@@ -54,7 +54,7 @@ pub enum Defect {
     StaleLevelTwo,
     /// The same in VRAM that is not mapped uncached.
     StaleVram,
-    /// What the host wrote to shared VRAM while the dispatch runs is loaded below system scope, and the compute unit has
+    /// What the host wrote to uncached memory while the dispatch runs is loaded below system scope, and the compute unit has
     /// not invalidated with system scope since.
     HostWriteBelowSystem,
     /// A fence was written while GL2 held data that the host cannot see.

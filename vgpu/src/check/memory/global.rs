@@ -289,7 +289,7 @@ impl MemoryChecker {
         } else if let Some(write) = trouble.missed {
             let other = self.other_side(write.seen_wave, write.seen_site);
             let is_scalar = self.current.kind == AccessKind::ScalarLoad;
-            let is_shared = write.seen_wave == HOST && trouble.memory_type.is_shared_vram();
+            let is_shared = write.seen_wave == HOST && trouble.memory_type.is_uncached;
             let defect = match (is_scalar, is_shared) {
                 (true, _) => Defect::StaleScalarCache,
                 (false, true) => Defect::HostWriteBelowSystem,
@@ -385,7 +385,7 @@ impl MemoryChecker {
             page.cells.load(dword, mask, &mut context, |write| caches.scalar_misses(write, scope, cu))
         } else {
             page.cells.load(dword, mask, &mut context, |write| {
-                let is_shared = memory_type.is_shared_vram() && write.seen_wave == HOST;
+                let is_shared = memory_type.is_uncached && write.seen_wave == HOST;
                 caches.misses(write, scope, cu) || is_shared && caches.misses_host(write, scope, cu)
             })
         };

@@ -33,16 +33,11 @@ const PAGE_LINES: usize = PAGE_DWORDS / LINE_DWORDS;
 pub struct MemoryType {
     /// VRAM of this card, not system memory.
     pub is_local: bool,
-    /// MTYPE UC, not NC: GL2 passes accesses on and keeps nothing.
+    /// MTYPE UC, not NC: GL2 passes accesses on and keeps nothing. What the host writes while kernels run can be there.
     pub is_uncached: bool,
 }
 
 impl MemoryType {
-    /// What the host writes while kernels run can be in such VRAM.
-    pub(super) fn is_shared_vram(self) -> bool {
-        self.is_local && self.is_uncached
-    }
-
     /// VRAM of which GL2 keeps lines.
     pub(super) fn is_cached_vram(self) -> bool {
         self.is_local && !self.is_uncached

@@ -7,6 +7,7 @@ use super::rig::{BASE, Rig};
 use crate::check::memory::{CacheActions, CacheControl, Defect, MemoryType, Path, Scope};
 
 const SYSTEM: MemoryType = MemoryType { is_local: false, is_uncached: false };
+const UNCACHED_SYSTEM: MemoryType = MemoryType { is_local: false, is_uncached: true };
 const VRAM: MemoryType = MemoryType { is_local: true, is_uncached: false };
 const SHARED: MemoryType = MemoryType { is_local: true, is_uncached: true };
 
@@ -22,9 +23,12 @@ fn replaced(memory_type: MemoryType) -> Rig {
 
 #[test]
 fn a_load_of_system_scope_is_fresh_but_in_vram_that_gl2_keeps() {
-    for (memory_type, value, defects) in
-        [(SYSTEM, 9, vec![]), (SHARED, 9, vec![]), (VRAM, 5, vec![Defect::StaleVram])]
-    {
+    for (memory_type, value, defects) in [
+        (SYSTEM, 9, vec![]),
+        (UNCACHED_SYSTEM, 9, vec![]),
+        (SHARED, 9, vec![]),
+        (VRAM, 5, vec![Defect::StaleVram]),
+    ] {
         let mut rig = replaced(memory_type);
         assert_eq!(rig.load(0, Scope::System, BASE), value, "{memory_type:?}");
         assert_eq!(rig.defects(), defects, "{memory_type:?}");
@@ -45,9 +49,15 @@ fn packets_alone_make_vram_fresh() {
 
 /// One group takes the message and tells another, which drops its vector cache only.
 #[test]
-fn shared_vram_is_read_with_system_scope_or_behind_the_groups_own_invalidation() {
+fn uncached_memory_is_read_with_system_scope_or_behind_the_groups_own_invalidation() {
+    for memory_type in [SHARED, UNCACHED_SYSTEM] {
+        read_by_a_follower(memory_type);
+    }
+}
+
+fn read_by_a_follower(memory_type: MemoryType) {
     let follower = |read: fn(&mut Rig) -> u32| {
-        let mut rig = replaced(SHARED);
+        let mut rig = replaced(memory_type);
         assert_eq!(rig.load(0, Scope::System, BASE), 9);
         rig.wait_loads(0);
         rig.invalidate(0, Scope::System);
@@ -84,7 +94,7 @@ fn an_invalidation_counts_where_it_stands_between_the_hosts_write_and_the_first_
 
 #[test]
 fn what_the_host_writes_between_dispatches_or_before_any_look_is_no_message() {
-    for memory_type in [SYSTEM, VRAM, SHARED] {
+    for memory_type in [SYSTEM, UNCACHED_SYSTEM, VRAM, SHARED] {
         let mut rig = replaced(memory_type);
         rig.host.set(BASE + 0x1000, 3);
         rig.acquire(CacheActions::all());
@@ -99,8 +109,14 @@ fn what_the_host_writes_between_dispatches_or_before_any_look_is_no_message() {
 }
 
 #[test]
-fn what_waves_write_to_shared_vram_is_handed_over_as_elsewhere_and_seen_by_the_host_at_once() {
-    let mut rig = Rig::on(SHARED);
+fn what_waves_write_to_uncached_memory_is_handed_over_as_elsewhere_and_seen_by_the_host_at_once() {
+    for memory_type in [SHARED, UNCACHED_SYSTEM] {
+        write_by_waves(memory_type);
+    }
+}
+
+fn write_by_waves(memory_type: MemoryType) {
+    let mut rig = Rig::on(memory_type);
     rig.host.set(BASE, 9);
     rig.store(0, Scope::Cu, BASE, 7);
     assert_eq!(rig.host.dword(BASE), 7);
@@ -108,7 +124,7 @@ fn what_waves_write_to_shared_vram_is_handed_over_as_elsewhere_and_seen_by_the_h
     rig.store(0, Scope::Device, BASE + 0x200, 1);
     rig.load(1, Scope::Device, BASE + 0x200);
     rig.wait_loads(1);
-    assert_eq!(rig.load(1, Scope::Cu, BASE), 9, "the vector cache keeps lines of shared VRAM, too");
+    assert_eq!(rig.load(1, Scope::Cu, BASE), 9, "the vector cache keeps lines of uncached memory, too");
     assert_eq!(rig.defects(), [Defect::StaleVectorCache]);
     rig.checker.take_findings();
     rig.invalidate(1, Scope::Device);
