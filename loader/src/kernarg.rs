@@ -25,6 +25,10 @@ const BLOCK_HEADER_BYTES: usize = 8;
 pub enum ArgumentValue {
     /// Address of a buffer.
     Buffer(GpuVa),
+    /// 8 bits.
+    U8(u8),
+    /// 16 bits.
+    U16(u16),
     /// 32 bits.
     U32(u32),
     /// 64 bits.
@@ -78,8 +82,10 @@ impl ArgumentValue {
     pub const fn kind(&self) -> &'static str {
         match self {
             ArgumentValue::Buffer(_) => "a buffer",
-            ArgumentValue::U32(_) => "a u32",
-            ArgumentValue::U64(_) => "a u64",
+            ArgumentValue::U8(_) => "a value of 8 bits",
+            ArgumentValue::U16(_) => "a value of 16 bits",
+            ArgumentValue::U32(_) => "a value of 32 bits",
+            ArgumentValue::U64(_) => "a value of 64 bits",
             ArgumentValue::F32(_) => "an f32",
             ArgumentValue::Bytes(_) => "a value of bytes",
         }
@@ -89,6 +95,8 @@ impl ArgumentValue {
     pub fn to_bytes(&self) -> Vec<u8> {
         match self {
             ArgumentValue::Buffer(va) => va.0.to_le_bytes().into(),
+            ArgumentValue::U8(value) => vec![*value],
+            ArgumentValue::U16(value) => value.to_le_bytes().into(),
             ArgumentValue::U32(value) => value.to_le_bytes().into(),
             ArgumentValue::U64(value) => value.to_le_bytes().into(),
             ArgumentValue::F32(value) => value.to_bits().to_le_bytes().into(),

@@ -56,5 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         // Whoever still has commands is told why nobody reads them.
         write_text("no wave is left to follow: the kernel has ended\n")?;
     }
-    Ok(true)
+    let unexpected = prepared.unexpected(&report);
+    unexpected.iter().try_for_each(|line| write_text(&format!("{line}\n")))?;
+    Ok(unexpected.is_empty())
 }

@@ -1,23 +1,52 @@
 //! The forms of `--arg`, and the numbers beside them.
 //!
-//! Contract: pure but for [`ArgumentSpec::read`], which reads the file of an input. Errors name the flag.
+//! Contract: parsing is pure; [`ArgumentSpec::load`] reads the files. Errors name the argument and the forms. A file whose
+//! name ends in `.npy` is read and written as NumPy does, any other as the bytes that it has.
 
+use super::content;
+use super::element::ElementType;
+use super::expect::Expectation;
+use super::npy::{self, Array};
+use super::size::{SIZE_FORMS, Size};
 use crate::error::ToolError;
 use crate::launch::{BUFFER_BYTES_MAX, LaunchArgument};
 use std::path::{Path, PathBuf};
-use zrt_loader::ArgumentValue;
+use zrt_loader::{ARGUMENT_BYTES_MAX, ArgumentValue};
+
+/// All forms, for messages.
+const FORMS: &str = "in:FILE, out:SIZE:FILE, inout:FILE, expect:FILE[,TOLERANCE], zero:SIZE, fill:SIZE:VALUE, \
+                     rand:SIZE:SEED, a number such as u32:7 or bf16:0.5, bytes:HEX or value:FILE";
 
 /// One `--arg`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ArgumentSpec {
     /// `in:FILE`
     In(PathBuf),
-    /// `out:BYTES:FILE`
-    Out(u64, PathBuf),
+    /// `out:SIZE:FILE`
+    Out(Size, PathBuf),
     /// `inout:FILE`
     InOut(PathBuf),
-    /// `u32:N`, `u64:N`, `f32:X`
+    /// `expect:FILE[,TOLERANCE]`
+    Expect(PathBuf, Option<f64>),
+    /// `zero:SIZE` and `fill:SIZE:VALUE`
+    Pattern(Size, Vec<u8>),
+    /// `rand:SIZE:SEED`
+    Random(Size, u64),
+    /// A number, or `bytes:HEX`
     Value(ArgumentValue),
+    /// `value:FILE`
+    ValueFile(PathBuf),
+}
+
+/// An argument with its files read.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct LoadedArgument {
+    /// What the kernel gets.
+    pub argument: LaunchArgument,
+    /// What its output file begins with.
+    pub header: Vec<u8>,
+    /// What its buffer is compared with.
+    pub expectation: Option<Expectation>,
 }
 
 /// Bad input, in words.
@@ -46,43 +75,96 @@ impl ArgumentSpec {
     /// Reads the form of argument `index`.
     pub fn parse(index: usize, text: &str) -> Result<ArgumentSpec, ToolError> {
         let refuse = |wanted: &str| bad(format!("argument {index} is {text:?}, but must be {wanted}"));
-        let forms = "in:FILE, out:BYTES:FILE, inout:FILE, u32:N, u64:N or f32:X";
-        let (kind, rest) = text.split_once(':').ok_or_else(|| refuse(forms))?;
+        let (kind, rest) = text.split_once(':').ok_or_else(|| refuse(FORMS))?;
+        if let Some(element) = ElementType::named(kind) {
+            let wanted = format!("{kind}:NUMBER, with a number that fits");
+            return Ok(ArgumentSpec::Value(value_of(&element.encode(rest).ok_or_else(|| refuse(&wanted))?)));
+        }
         let file = |path: &str, wanted: &str| match path {
             "" => Err(refuse(wanted)),
             path => Ok(PathBuf::from(path)),
         };
+        let sized = |form: &str| {
+            let wanted = format!("{form} with {SIZE_FORMS}, up to {BUFFER_BYTES_MAX} bytes");
+            let (size, more) = rest.split_once(':').unwrap_or((rest, ""));
+            Size::parse(size).map(|size| (size, more)).ok_or_else(|| refuse(&wanted))
+        };
         Ok(match kind {
             "in" => ArgumentSpec::In(file(rest, "in:FILE")?),
             "inout" => ArgumentSpec::InOut(file(rest, "inout:FILE")?),
+            "value" => ArgumentSpec::ValueFile(file(rest, "value:FILE")?),
             "out" => {
-                let wanted = format!("out:BYTES:FILE with 1 to {BUFFER_BYTES_MAX} bytes");
-                let (bytes, path) = rest.split_once(':').ok_or_else(|| refuse(&wanted))?;
-                let bytes = bytes.parse().ok().filter(|bytes| (1..=BUFFER_BYTES_MAX).contains(bytes));
-                ArgumentSpec::Out(bytes.ok_or_else(|| refuse(&wanted))?, file(path, &wanted)?)
+                let (size, path) = sized("out:SIZE:FILE")?;
+                ArgumentSpec::Out(size, file(path, "out:SIZE:FILE")?)
             }
-            "u32" => {
-                let value = integer(rest).and_then(|value| u32::try_from(value).ok());
-                ArgumentSpec::Value(ArgumentValue::U32(value.ok_or_else(|| refuse("u32:N below 2^32"))?))
+            "expect" => {
+                let (path, tolerance) = expectation(rest);
+                ArgumentSpec::Expect(file(path, "expect:FILE or expect:FILE,TOLERANCE")?, tolerance)
             }
-            "u64" => ArgumentSpec::Value(ArgumentValue::U64(
-                integer(rest).ok_or_else(|| refuse("u64:N below 2^64"))?,
-            )),
-            "f32" => {
-                let value = rest.parse().map_err(|_| refuse("f32:X, as in f32:1.5"))?;
-                ArgumentSpec::Value(ArgumentValue::F32(value))
+            "zero" => match sized("zero:SIZE")? {
+                (size, "") => ArgumentSpec::Pattern(size, vec![0]),
+                _ => return Err(refuse("zero:SIZE")),
+            },
+            "fill" => {
+                let wanted = "fill:SIZE:VALUE with a number of the size's type, or hexadecimal bytes";
+                let (size, value) = sized("fill:SIZE:VALUE")?;
+                let pattern = content::pattern_of(size.element, value).ok_or_else(|| refuse(wanted))?;
+                ArgumentSpec::Pattern(size, pattern)
             }
-            _ => return Err(refuse(forms)),
+            "rand" => {
+                let (size, seed) = sized("rand:SIZE:SEED")?;
+                ArgumentSpec::Random(
+                    size,
+                    seed.parse().map_err(|_| refuse("rand:SIZE:SEED with a seed from 0"))?,
+                )
+            }
+            "bytes" => {
+                let bytes =
+                    content::hexadecimal(rest).ok_or_else(|| refuse("bytes:HEX with pairs of digits"))?;
+                ArgumentSpec::Value(ArgumentValue::Bytes(bytes))
+            }
+            _ => return Err(refuse(FORMS)),
         })
     }
 
     /// The argument with its file's bytes.
-    pub fn read(&self) -> Result<LaunchArgument, ToolError> {
+    pub fn load(&self) -> Result<LoadedArgument, ToolError> {
+        let plain = |argument| LoadedArgument { argument, header: Vec::new(), expectation: None };
         Ok(match self {
-            ArgumentSpec::In(path) => LaunchArgument::In(read(path)?),
-            ArgumentSpec::InOut(path) => LaunchArgument::InOut(read(path)?),
-            ArgumentSpec::Out(bytes, _) => LaunchArgument::Out(*bytes),
-            ArgumentSpec::Value(value) => LaunchArgument::Value(value.clone()),
+            ArgumentSpec::In(path) => plain(LaunchArgument::In(Contents::read(path)?.bytes)),
+            ArgumentSpec::InOut(path) => {
+                let contents = Contents::read(path)?;
+                LoadedArgument { header: contents.header, ..plain(LaunchArgument::InOut(contents.bytes)) }
+            }
+            ArgumentSpec::Out(size, path) => {
+                let element = size.element.unwrap_or(ElementType::U8);
+                let header = match is_npy(path) {
+                    true => npy::header(element, size.bytes / element.bytes() as u64),
+                    false => Vec::new(),
+                };
+                LoadedArgument { header, ..plain(LaunchArgument::Out(size.bytes)) }
+            }
+            ArgumentSpec::Expect(path, tolerance) => {
+                let Contents { bytes, element, .. } = Contents::read(path)?;
+                if tolerance.is_some() && element.is_none() {
+                    let name = path.display();
+                    return Err(bad(format!(
+                        "{name} is no .npy, so that its numbers have no type and no tolerance"
+                    )));
+                }
+                let argument = LaunchArgument::Out(bytes.len() as u64);
+                let expectation = Some(Expectation { bytes, element, tolerance: *tolerance });
+                LoadedArgument { expectation, ..plain(argument) }
+            }
+            ArgumentSpec::Pattern(size, pattern) => {
+                plain(LaunchArgument::In(content::pattern(*size, pattern)))
+            }
+            ArgumentSpec::Random(size, seed) => plain(LaunchArgument::In(content::random(*size, *seed))),
+            ArgumentSpec::Value(value) => plain(LaunchArgument::Value(value.clone())),
+            ArgumentSpec::ValueFile(path) => {
+                let bytes = super::read(path, ARGUMENT_BYTES_MAX, "a value")?;
+                plain(LaunchArgument::Value(ArgumentValue::Bytes(bytes)))
+            }
         })
     }
 
@@ -95,17 +177,48 @@ impl ArgumentSpec {
     }
 }
 
-/// The bytes of a buffer.
-fn read(path: &Path) -> Result<Vec<u8>, ToolError> {
-    super::read(path, BUFFER_BYTES_MAX, "a buffer")
+/// A path, and the tolerance behind its last comma where that is one.
+fn expectation(text: &str) -> (&str, Option<f64>) {
+    let tolerance = text.rsplit_once(',').and_then(|(path, tolerance)| Some((path, tolerance.parse().ok()?)));
+    match tolerance {
+        Some((path, tolerance)) if tolerance >= 0.0 => (path, Some(tolerance)),
+        _ => (text, None),
+    }
 }
 
-/// Decimal, or hexadecimal behind `0x`.
-fn integer(text: &str) -> Option<u64> {
-    match text.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
+/// A number as the loader takes it: aligned to its size where a kernel does not say where it goes.
+fn value_of(bytes: &[u8]) -> ArgumentValue {
+    match *bytes {
+        [byte] => ArgumentValue::U8(byte),
+        [a, b] => ArgumentValue::U16(u16::from_le_bytes([a, b])),
+        [a, b, c, d] => ArgumentValue::U32(u32::from_le_bytes([a, b, c, d])),
+        [a, b, c, d, e, f, g, h] => ArgumentValue::U64(u64::from_le_bytes([a, b, c, d, e, f, g, h])),
+        _ => ArgumentValue::Bytes(bytes.to_vec()),
     }
+}
+
+/// What a file gives a buffer.
+struct Contents {
+    bytes: Vec<u8>,
+    header: Vec<u8>,
+    element: Option<ElementType>,
+}
+
+impl Contents {
+    fn read(path: &Path) -> Result<Contents, ToolError> {
+        let mut bytes = super::read(path, BUFFER_BYTES_MAX, "a buffer")?;
+        if !is_npy(path) {
+            return Ok(Contents { bytes, header: Vec::new(), element: None });
+        }
+        let array =
+            Array::parse(&bytes).map_err(|why| bad(format!("{} cannot be read: {why}", path.display())))?;
+        bytes.drain(..array.header.len());
+        Ok(Contents { bytes, header: array.header, element: Some(array.element) })
+    }
+}
+
+fn is_npy(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "npy")
 }
 
 #[cfg(test)]
@@ -115,12 +228,26 @@ mod tests {
     #[test]
     fn every_form_is_read() {
         let parse = |text: &str| ArgumentSpec::parse(0, text).unwrap();
+        let size = |text: &str| Size::parse(text).unwrap();
         assert_eq!(parse("in:a:b.raw"), ArgumentSpec::In("a:b.raw".into()));
-        assert_eq!(parse("out:16:c.raw"), ArgumentSpec::Out(16, "c.raw".into()));
+        assert_eq!(parse("out:16:c.raw"), ArgumentSpec::Out(size("16"), "c.raw".into()));
+        assert_eq!(parse("out:4*f32:c:d.npy"), ArgumentSpec::Out(size("4*f32"), "c:d.npy".into()));
         assert_eq!(parse("inout:d"), ArgumentSpec::InOut("d".into()));
+        assert_eq!(parse("expect:d"), ArgumentSpec::Expect("d".into(), None));
+        assert_eq!(parse("expect:a,b.npy"), ArgumentSpec::Expect("a,b.npy".into(), None));
+        assert_eq!(parse("expect:a,b.npy,1e-3"), ArgumentSpec::Expect("a,b.npy".into(), Some(1e-3)));
+        assert_eq!(parse("zero:4k"), ArgumentSpec::Pattern(size("4096"), vec![0]));
+        assert_eq!(parse("fill:8:0x0102"), ArgumentSpec::Pattern(size("8"), vec![1, 2]));
+        assert_eq!(parse("fill:2*i16:-1"), ArgumentSpec::Pattern(size("2*i16"), vec![255, 255]));
+        assert_eq!(parse("rand:2*f16:7"), ArgumentSpec::Random(size("2*f16"), 7));
+        assert_eq!(parse("bytes:00fF"), ArgumentSpec::Value(ArgumentValue::Bytes(vec![0, 255])));
+        assert_eq!(parse("value:v.bin"), ArgumentSpec::ValueFile("v.bin".into()));
+        assert_eq!(parse("i8:-1"), ArgumentSpec::Value(ArgumentValue::U8(255)));
+        assert_eq!(parse("bf16:1"), ArgumentSpec::Value(ArgumentValue::U16(0x3F80)));
         assert_eq!(parse("u32:0xffffffff"), ArgumentSpec::Value(ArgumentValue::U32(u32::MAX)));
         assert_eq!(parse("u64:5000000000"), ArgumentSpec::Value(ArgumentValue::U64(5_000_000_000)));
-        assert_eq!(parse("f32:-1.5"), ArgumentSpec::Value(ArgumentValue::F32(-1.5)));
+        assert_eq!(parse("f32:-1.5"), ArgumentSpec::Value(ArgumentValue::U32((-1.5f32).to_bits())));
+        assert_eq!(parse("f64:2"), ArgumentSpec::Value(ArgumentValue::U64(2f64.to_bits())));
     }
 
     #[test]
@@ -138,7 +265,19 @@ mod tests {
             "u32:4294967296",
             "u64:1.5",
             "f32:x",
-            "i8:1",
+            "i8:128",
+            "expect:",
+            "zero:",
+            "zero:4:x",
+            "fill:4",
+            "fill:4:0",
+            "fill:4*f32:x",
+            "rand:4",
+            "rand:4:-1",
+            "bytes:",
+            "bytes:0",
+            "value:",
+            "i128:1",
         ];
         for text in wrong {
             assert!(matches!(ArgumentSpec::parse(0, text), Err(ToolError::BadInput { .. })), "{text}");

@@ -5,8 +5,13 @@
 //! those of the first that ended. Bad input is one sentence and exit code 2.
 
 mod arguments;
+mod content;
+mod element;
+mod expect;
+mod npy;
 mod outputs;
 mod show;
+mod size;
 
 use crate::bounded_read::{self, ReadError};
 use crate::device_choice::DeviceOption;
@@ -17,6 +22,7 @@ use crate::launch::{
 use crate::machine_code::FILE_BYTES_MAX;
 use arguments::{ArgumentSpec, bad, three};
 use clap::Args;
+use expect::Expectation;
 use outputs::OutputFile;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -73,7 +79,9 @@ pub struct KernelArguments {
     /// Work-items of a workgroup in x, y, z; a kernel that requires a size needs none
     #[arg(long, value_name = "X,Y,Z", allow_hyphen_values = true)]
     pub block: Option<String>,
-    /// Argument of the kernel, in its order: in:FILE, out:BYTES:FILE, inout:FILE, u32:N, u64:N or f32:X
+    /// Argument of the kernel, in its order. Buffers: in:FILE, out:SIZE:FILE, inout:FILE, expect:FILE[,TOLERANCE],
+    /// zero:SIZE, fill:SIZE:VALUE, rand:SIZE:SEED; a FILE.npy as NumPy has it; a SIZE as 4096, 4k or 1024*f32. Values:
+    /// i8 to u64, f16, bf16, f32 and f64 as in u32:7, bytes:HEX, value:FILE
     #[arg(long = "arg", value_name = "ARGUMENT", allow_hyphen_values = true)]
     pub arguments: Vec<String>,
     /// LDS in bytes beyond what the kernel declares
@@ -100,6 +108,10 @@ pub(super) struct Prepared {
     wave_size: Option<WaveSize>,
     geometry: Geometry,
     arguments: Vec<LaunchArgument>,
+    /// What the output file of each argument begins with.
+    headers: Vec<Vec<u8>>,
+    /// What buffers are to hold at the end: indices of arguments, names of files, numbers.
+    expectations: Vec<(usize, String, Expectation)>,
     files: Vec<OutputFile>,
     deadline: Duration,
 }
@@ -129,6 +141,8 @@ impl Prepared {
             wave_size,
             geometry: Geometry::new(groups, [1; 3]),
             arguments: Vec::new(),
+            headers: Vec::new(),
+            expectations: Vec::new(),
             files: Vec::new(),
             deadline: timeout.map_or(DEADLINE_DEFAULT, |seconds| Duration::from_secs(seconds.into())),
         };
@@ -142,8 +156,14 @@ impl Prepared {
         };
         prepared.geometry = Geometry { dynamic_lds_bytes, ..Geometry::new(groups, group) };
         prepared.files = outputs::plan(&specs)?;
-        prepared.arguments =
-            specs.iter().map(ArgumentSpec::read).collect::<Result<Vec<LaunchArgument>, _>>()?;
+        for (index, spec) in specs.iter().enumerate() {
+            let loaded = spec.load()?;
+            if let (Some(expectation), ArgumentSpec::Expect(path, _)) = (loaded.expectation, spec) {
+                prepared.expectations.push((index, path.display().to_string(), expectation));
+            }
+            prepared.arguments.push(loaded.argument);
+            prepared.headers.push(loaded.header);
+        }
         Ok(prepared)
     }
 
@@ -159,8 +179,23 @@ impl Prepared {
 
     /// Writes what the kernel wrote.
     pub fn write_outputs(&self, report: &LaunchReport) -> Result<(), ToolError> {
-        let contents: Vec<&[u8]> = report.outputs.iter().map(|output| output.bytes.as_slice()).collect();
+        let part = |file: &OutputFile| {
+            let output = report.outputs.iter().find(|output| output.argument == file.argument);
+            let header = self.headers.get(file.argument).map_or(&[][..], Vec::as_slice);
+            [header, output.map_or(&[][..], |output| output.bytes.as_slice())]
+        };
+        let contents: Vec<[&[u8]; 2]> = self.files.iter().map(part).collect();
         outputs::write(&self.files, &contents)
+    }
+
+    /// A line for each buffer that does not hold what is expected.
+    pub fn unexpected(&self, report: &LaunchReport) -> Vec<String> {
+        let compare = |(argument, name, expectation): &(usize, String, Expectation)| {
+            let output = report.outputs.iter().find(|output| output.argument == *argument)?;
+            let difference = expectation.compare(&output.bytes)?;
+            Some(format!("argument {argument} is not {name}: {difference}"))
+        };
+        self.expectations.iter().filter_map(compare).collect()
     }
 }
 
@@ -186,7 +221,10 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         };
         let options = OpenOptions { virtual_device, ..OpenOptions::default() };
         match (launch::run(&prepared.request(), choice, &options), seed) {
-            (Ok(report), _) => outcome.add(report, seed),
+            (Ok(report), _) => {
+                outcome.add_unexpected(prepared.unexpected(&report), seed);
+                outcome.add(report, seed);
+            }
             // A schedule that does not end is a result as others are: those before it keep what they gave.
             (Err(LaunchError::Device { findings, source, .. }), Some(seed)) => {
                 outcome.add_failed(seed, findings, source.to_string());

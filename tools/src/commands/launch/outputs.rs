@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 /// One file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OutputFile {
+    /// Index of the argument whose buffer it holds.
+    pub argument: usize,
     /// What it was called.
     pub path: PathBuf,
     /// Where it goes: links resolved.
@@ -40,7 +42,8 @@ impl Drop for Pending<'_> {
 pub(super) fn plan(specs: &[ArgumentSpec]) -> Result<Vec<OutputFile>, ToolError> {
     let mut seen = HashSet::new();
     let mut files = Vec::new();
-    for path in specs.iter().filter_map(ArgumentSpec::output) {
+    let outputs = specs.iter().enumerate().filter_map(|(index, spec)| Some((index, spec.output()?)));
+    for (argument, path) in outputs {
         let target = target(path)?;
         let mut temporary = OsString::from(".");
         temporary.push(target.file_name().unwrap_or_default());
@@ -49,7 +52,7 @@ pub(super) fn plan(specs: &[ArgumentSpec]) -> Result<Vec<OutputFile>, ToolError>
         if !seen.insert(target.clone()) {
             return Err(bad(format!("{} is the output of two arguments", path.display())));
         }
-        files.push(OutputFile { path: path.clone(), target, temporary });
+        files.push(OutputFile { argument, path: path.clone(), target, temporary });
     }
     Ok(files)
 }
@@ -83,18 +86,18 @@ fn target(path: &Path) -> Result<PathBuf, ToolError> {
     }
 }
 
-/// Writes the files; `contents` are in their order.
-pub(super) fn write(files: &[OutputFile], contents: &[&[u8]]) -> Result<(), ToolError> {
+/// Writes the files; `contents` are in their order, each in parts.
+pub(super) fn write(files: &[OutputFile], contents: &[[&[u8]; 2]]) -> Result<(), ToolError> {
     let mut pending = Pending(Vec::new());
     let failed = |path: &Path| {
         let path = path.display().to_string();
         move |source| ToolError::Write { path, source }
     };
-    for (file, content) in files.iter().zip(contents) {
+    for (file, parts) in files.iter().zip(contents) {
         pending.0.push(&file.temporary);
         let write = || {
             let mut output = fs::File::create(&file.temporary)?;
-            output.write_all(content)?;
+            parts.iter().try_for_each(|part| output.write_all(part))?;
             output.sync_all()
         };
         write().map_err(failed(&file.path))?;

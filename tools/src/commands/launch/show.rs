@@ -30,6 +30,8 @@ pub(super) struct Outcome {
     pub skipped: u64,
     /// Seed of the first schedule whose outputs differ from the first one's.
     different: Option<u64>,
+    /// What is not as expected, a line for each buffer.
+    unexpected: Vec<String>,
 }
 
 /// The JSON document.
@@ -48,6 +50,7 @@ struct Summary<'a> {
     failed_seed: Option<u64>,
     failure: Option<&'a str>,
     differing_seed: Option<u64>,
+    unexpected: &'a [String],
     findings: &'a [Finding],
     profile: Option<ProfileSummary<'a>>,
 }
@@ -90,9 +93,23 @@ impl Outcome {
         self.add_findings(findings);
     }
 
-    /// Whether every schedule ended, without a finding but advice, with the same outputs.
+    /// Whether every schedule ended, without a finding but advice, with the same outputs and as expected.
     pub fn is_clean(&self) -> bool {
-        self.findings.iter().all(Finding::is_advice) && self.failed == 0 && self.different.is_none()
+        self.findings.iter().all(Finding::is_advice)
+            && self.failed == 0
+            && self.different.is_none()
+            && self.unexpected.is_empty()
+    }
+
+    /// What a schedule left that is not expected; of several schedules the first is told.
+    pub fn add_unexpected(&mut self, lines: Vec<String>, seed: Option<u64>) {
+        if self.unexpected.is_empty() {
+            let with_seed = |line| match seed {
+                Some(seed) => format!("{line} (--seed {seed})"),
+                None => line,
+            };
+            self.unexpected = lines.into_iter().map(with_seed).collect();
+        }
     }
 
     fn add_findings(&mut self, findings: Vec<Finding>) {
@@ -124,11 +141,11 @@ pub(super) fn show(outcome: &Outcome, files: &[OutputFile], json: bool) -> Resul
     let report = outcome.report.as_ref();
     let outputs: Vec<OutputSummary> = report
         .into_iter()
-        .flat_map(|report| files.iter().zip(&report.outputs))
-        .map(|(file, output)| OutputSummary {
-            argument: output.argument,
-            path: file.path.display().to_string(),
-            bytes: output.bytes.len(),
+        .flat_map(|report| &report.outputs)
+        .filter_map(|output| {
+            let file = files.iter().find(|file| file.argument == output.argument)?;
+            let (argument, bytes) = (output.argument, output.bytes.len());
+            Some(OutputSummary { argument, path: file.path.display().to_string(), bytes })
         })
         .collect();
     let profile = report.and_then(|report| report.profile.as_ref());
@@ -148,6 +165,7 @@ pub(super) fn show(outcome: &Outcome, files: &[OutputFile], json: bool) -> Resul
             failed_seed: outcome.failure.as_ref().map(|(seed, _)| *seed),
             failure: outcome.failure.as_ref().map(|(_, failure)| failure.as_str()),
             differing_seed: outcome.different,
+            unexpected: &outcome.unexpected,
             findings: &outcome.findings,
             profile: profile.map(|counts| ProfileSummary {
                 counts,
@@ -190,6 +208,9 @@ fn verdict(outcome: &Outcome) -> String {
     }
     if let Some(seed) = outcome.different {
         text.push_str(&format!("\nthe outputs depend on the schedule: --seed {seed} gives others\n"));
+    }
+    for line in &outcome.unexpected {
+        text.push_str(&format!("\n{line}\n"));
     }
     let advice = outcome.findings.iter().filter(|finding| finding.is_advice()).count();
     match outcome.findings.len() - advice {

@@ -1,0 +1,99 @@
+//! Contents of buffers that come from no file: zeros, a pattern, numbers at random.
+//!
+//! Contract: pure, and the same for ever: a seed gives the same bytes in every version. Numbers with a fraction are
+//! uniform from -1 up to 1, others and bytes without a type uniform over all bits.
+
+use super::element::ElementType;
+use super::size::Size;
+
+/// A buffer that repeats a pattern; the last repetition may be cut.
+pub(super) fn pattern(size: Size, pattern: &[u8]) -> Vec<u8> {
+    pattern.iter().copied().cycle().take(size.bytes as usize).collect()
+}
+
+/// A buffer of numbers at random.
+pub(super) fn random(size: Size, seed: u64) -> Vec<u8> {
+    let mut state = seed;
+    let mut bytes = Vec::with_capacity(size.bytes as usize + 8);
+    while (bytes.len() as u64) < size.bytes {
+        let bits = next(&mut state);
+        match size.element.filter(|element| element.is_float()) {
+            Some(element) => bytes.extend(element.encode_float(fraction(bits)).unwrap_or_default()),
+            None => bytes.extend_from_slice(&bits.to_le_bytes()),
+        }
+    }
+    bytes.truncate(size.bytes as usize);
+    bytes
+}
+
+/// A pattern: `fill:SIZE:VALUE` holds a number of the size's type, or bytes as hexadecimal digits.
+pub(super) fn pattern_of(element: Option<ElementType>, text: &str) -> Option<Vec<u8>> {
+    match element {
+        Some(element) => element.encode(text),
+        None => hexadecimal(text.strip_prefix("0x").unwrap_or(text)),
+    }
+}
+
+/// Bytes of pairs of hexadecimal digits, at least one.
+pub(super) fn hexadecimal(text: &str) -> Option<Vec<u8>> {
+    if text.is_empty() || text.len() % 2 != 0 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
+}
+
+/// A step of SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut value = *state;
+    value = (value ^ value >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    value = (value ^ value >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    value ^ value >> 31
+}
+
+/// From -1 up to 1, by the upper 53 bits.
+fn fraction(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size(text: &str) -> Size {
+        Size::parse(text).unwrap()
+    }
+
+    #[test]
+    fn patterns_repeat_and_are_cut() {
+        assert_eq!(pattern(size("5"), &[1, 2]), [1, 2, 1, 2, 1]);
+        assert_eq!(pattern_of(Some(ElementType::F32), "1"), Some(vec![0, 0, 0x80, 0x3F]));
+        assert_eq!(pattern_of(None, "0xdeAD"), Some(vec![0xDE, 0xAD]));
+        for text in ["", "0x", "abc", "xy", "0xü"] {
+            assert_eq!(pattern_of(None, text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn random_bytes_are_the_published_sequence() {
+        // SplitMix64 of seed 0, its first two values.
+        let expected = [0xE220_A839_7B1D_CDAF_u64, 0x6E78_9E6A_A1B9_65F4].map(u64::to_le_bytes).concat();
+        assert_eq!(random(size("16"), 0), expected);
+        assert_eq!(random(size("3"), 0), expected[..3]);
+    }
+
+    #[test]
+    fn random_fractions_lie_around_zero() {
+        for element in ["f16", "bf16", "f32", "f64"] {
+            let size = size(&format!("1000*{element}"));
+            let bytes = random(size, 7);
+            let element = size.element.unwrap();
+            let numbers: Vec<f64> =
+                bytes.chunks(element.bytes()).map(|bytes| element.decode(bytes)).collect();
+            assert!(numbers.iter().all(|number| (-1.0..=1.0).contains(number)));
+            let mean = numbers.iter().sum::<f64>() / 1000.0;
+            // Four standard deviations of such a mean: 4 * sqrt(1 / 3 / 1000).
+            assert!(mean.abs() < 0.073, "{mean}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Types of numbers that arguments and buffers hold.
+//!
+//! Contract: little-endian, IEEE 754 formats and bf16 (the upper half of an f32). Text that does not fit its type is
+//! refused; a decimal fraction is rounded to nearest, ties to even.
+
+use half::{bf16, f16};
+
+/// The type of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub(super) enum ElementType {
+    I8,
+    U8,
+    I16,
+    U16,
+    I32,
+    U32,
+    I64,
+    U64,
+    F16,
+    Bf16,
+    F32,
+    F64,
+}
+
+use ElementType::*;
+
+impl ElementType {
+    /// All of them.
+    pub const ALL: [ElementType; 12] = [I8, U8, I16, U16, I32, U32, I64, U64, F16, Bf16, F32, F64];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            I8 => "i8",
+            U8 => "u8",
+            I16 => "i16",
+            U16 => "u16",
+            I32 => "i32",
+            U32 => "u32",
+            I64 => "i64",
+            U64 => "u64",
+            F16 => "f16",
+            Bf16 => "bf16",
+            F32 => "f32",
+            F64 => "f64",
+        }
+    }
+
+    /// The type of a name.
+    pub fn named(name: &str) -> Option<ElementType> {
+        ElementType::ALL.into_iter().find(|element| element.name() == name)
+    }
+
+    /// Its bytes.
+    pub fn bytes(self) -> usize {
+        match self {
+            I8 | U8 => 1,
+            I16 | U16 | F16 | Bf16 => 2,
+            I32 | U32 | F32 => 4,
+            I64 | U64 | F64 => 8,
+        }
+    }
+
+    /// Whether it has a fraction.
+    pub fn is_float(self) -> bool {
+        matches!(self, F16 | Bf16 | F32 | F64)
+    }
+
+    /// A number as it stands in memory: decimal, hexadecimal behind `0x` for integers. `None` where it does not fit.
+    pub fn encode(self, text: &str) -> Option<Vec<u8>> {
+        if self.is_float() {
+            return self.encode_float(text.parse().ok()?);
+        }
+        let (negative, digits) = match text.strip_prefix('-') {
+            Some(digits) => (true, digits),
+            None => (false, text),
+        };
+        let size = match digits.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16).ok()?,
+            None => digits.parse::<u64>().ok()?,
+        };
+        let value = if negative { -i128::from(size) } else { i128::from(size) };
+        let bits = 8 * self.bytes() as u32;
+        let (low, high) = match self {
+            I8 | I16 | I32 | I64 => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+            _ => (0, (1i128 << bits) - 1),
+        };
+        (low..=high).contains(&value).then(|| value.to_le_bytes()[..self.bytes()].to_vec())
+    }
+
+    /// A number of a type with a fraction; `None` for other types.
+    pub fn encode_float(self, value: f64) -> Option<Vec<u8>> {
+        Some(match self {
+            F16 => f16::from_f64(value).to_le_bytes().into(),
+            Bf16 => bf16::from_f64(value).to_le_bytes().into(),
+            F32 => (value as f32).to_le_bytes().into(),
+            F64 => value.to_le_bytes().into(),
+            _ => return None,
+        })
+    }
+
+    /// The number in [`ElementType::bytes`] bytes; 64-bit integers lose their last bits.
+    pub fn decode(self, bytes: &[u8]) -> f64 {
+        let mut wide = [0; 8];
+        let count = self.bytes().min(bytes.len());
+        wide[..count].copy_from_slice(&bytes[..count]);
+        let bits = u64::from_le_bytes(wide);
+        match self {
+            I8 => f64::from(bits as i8),
+            U8 => f64::from(bits as u8),
+            I16 => f64::from(bits as i16),
+            U16 => f64::from(bits as u16),
+            I32 => f64::from(bits as i32),
+            U32 => f64::from(bits as u32),
+            I64 => bits as i64 as f64,
+            U64 => bits as f64,
+            F16 => f16::from_bits(bits as u16).to_f64(),
+            Bf16 => bf16::from_bits(bits as u16).to_f64(),
+            F32 => f64::from(f32::from_bits(bits as u32)),
+            F64 => f64::from_bits(bits),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_in_memory_as_their_types_say() {
+        let cases: [(ElementType, &str, &[u8]); 14] = [
+            (I8, "-128", &[0x80]),
+            (U8, "0xff", &[0xFF]),
+            (I16, "-2", &[0xFE, 0xFF]),
+            (U16, "65535", &[0xFF, 0xFF]),
+            (I32, "-1", &[0xFF; 4]),
+            (U32, "0xffffffff", &[0xFF; 4]),
+            (I64, "-9223372036854775808", &[0, 0, 0, 0, 0, 0, 0, 0x80]),
+            (U64, "18446744073709551615", &[0xFF; 8]),
+            (F16, "1.5", &[0x00, 0x3E]),
+            // Half way between two neighbours: the even one.
+            (F16, "2049", &[0x00, 0x68]),
+            (Bf16, "-2", &[0x00, 0xC0]),
+            (F32, "1e-45", &[1, 0, 0, 0]),
+            (F32, "inf", &[0, 0, 0x80, 0x7F]),
+            (F64, "0.5", &[0, 0, 0, 0, 0, 0, 0xE0, 0x3F]),
+        ];
+        for (element, text, bytes) in cases {
+            assert_eq!(element.encode(text).as_deref(), Some(bytes), "{text}");
+            assert_eq!(ElementType::named(element.name()), Some(element));
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        for (element, text) in [
+            (I8, "128"),
+            (I8, "-129"),
+            (U8, "-1"),
+            (U8, "256"),
+            (I64, "9223372036854775808"),
+            (U64, "18446744073709551616"),
+            (U32, "1.5"),
+            (U32, ""),
+            (U32, "0x"),
+            (F16, "x"),
+            (F32, "0x10"),
+        ] {
+            assert_eq!(element.encode(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn decoding_reverses_encoding() {
+        for element in ElementType::ALL {
+            let bytes = element.encode("7").unwrap();
+            assert_eq!((bytes.len(), element.decode(&bytes)), (element.bytes(), 7.0), "{}", element.name());
+        }
+        assert_eq!(I16.decode(&[0xFE, 0xFF]), -2.0);
+    }
+}

@@ -1,0 +1,97 @@
+//! What a buffer is expected to hold when the kernel has ended.
+//!
+//! Contract: without a tolerance every bit counts. With one, two numbers are equal where they differ by no more, or both
+//! are NaN; the type comes from the `.npy`. Pure.
+
+use super::element::ElementType;
+use std::fmt;
+
+/// The numbers that are expected.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Expectation {
+    /// The file's bytes, without its header.
+    pub bytes: Vec<u8>,
+    /// The type of the numbers, where the file says it.
+    pub element: Option<ElementType>,
+    /// Largest difference of two numbers that count as equal.
+    pub tolerance: Option<f64>,
+}
+
+/// Where a buffer differs.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Difference {
+    /// Elements that differ, or bytes where there is no type.
+    pub count: usize,
+    /// Elements, or bytes.
+    pub of: usize,
+    /// The first that differs.
+    pub first: usize,
+    /// What it is.
+    pub actual: String,
+    /// What it should be.
+    pub expected: String,
+}
+
+impl Expectation {
+    /// Where `actual`, of the same length, differs; `None` where it does not.
+    pub fn compare(&self, actual: &[u8]) -> Option<Difference> {
+        let width = self.element.map_or(1, ElementType::bytes);
+        let pairs = || actual.chunks(width).zip(self.bytes.chunks(width));
+        let (first, (have, want)) =
+            pairs().enumerate().find(|(_, (have, want))| !self.is_equal(have, want))?;
+        let count = pairs().filter(|(have, want)| !self.is_equal(have, want)).count();
+        let text = |bytes: &[u8]| match self.element {
+            Some(element) => element.decode(bytes).to_string(),
+            None => format!("{:#04x}", bytes[0]),
+        };
+        Some(Difference { count, of: pairs().count(), first, actual: text(have), expected: text(want) })
+    }
+
+    fn is_equal(&self, actual: &[u8], expected: &[u8]) -> bool {
+        let (Some(element), Some(tolerance)) = (self.element, self.tolerance) else {
+            return actual == expected;
+        };
+        let (actual, expected) = (element.decode(actual), element.decode(expected));
+        // Equal infinities have no difference.
+        actual == expected || (actual - expected).abs() <= tolerance || actual.is_nan() && expected.is_nan()
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Difference { count, of, first, actual, expected } = self;
+        write!(out, "{count} of {of} differ, first [{first}]: {actual} where {expected} is expected")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn floats(numbers: &[f32]) -> Vec<u8> {
+        numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn bits_count_unless_there_is_a_tolerance() {
+        let numbers = [1.0, f32::NAN, f32::INFINITY, 0.0];
+        let bytes = floats(&numbers);
+        let with =
+            |tolerance| Expectation { bytes: bytes.clone(), element: Some(ElementType::F32), tolerance };
+        let actual = floats(&[1.25, -f32::NAN, f32::INFINITY, -0.0]);
+        assert_eq!(with(Some(0.25)).compare(&actual), None);
+        assert_eq!(with(None).compare(&bytes), None);
+        let close = with(Some(0.125)).compare(&actual).unwrap();
+        assert_eq!(close.to_string(), "1 of 4 differ, first [0]: 1.25 where 1 is expected");
+        assert_eq!(with(None).compare(&actual).unwrap().count, 3);
+        let infinite = with(Some(1e300)).compare(&floats(&[1.0, 0.0, 3.0, 0.0])).unwrap();
+        assert_eq!((infinite.count, infinite.first), (2, 1));
+    }
+
+    #[test]
+    fn without_a_type_bytes_are_compared() {
+        let expectation = Expectation { bytes: vec![1, 2, 3], element: None, tolerance: None };
+        let difference = expectation.compare(&[1, 2, 4]).unwrap();
+        assert_eq!(difference.to_string(), "1 of 3 differ, first [2]: 0x04 where 0x03 is expected");
+    }
+}
