@@ -6,7 +6,7 @@ use zrt_differential::batch::Verdict;
 use zrt_differential::campaign::{Campaign, Report};
 use zrt_differential::runner::Plant;
 use zrt_differential::text::source;
-use zrt_differential::toolchain::{COMPILER, Shape, Toolchain};
+use zrt_differential::toolchain::{COMPILER, Shape};
 
 /// Inputs of a program here.
 const INPUTS: u32 = 256;

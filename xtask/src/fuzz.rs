@@ -34,7 +34,7 @@ pub const TARGETS: &[Target] = &[
 /// Flags by which the compiler instruments code for libFuzzer: passes of LLVM that stable toolchains have too.
 const COVERAGE_FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
-     -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1";
+     -Cllvm-args=-sanitizer-coverage-trace-compares";
 /// Longest that one input may take, in seconds.
 const INPUT_SECONDS_MAX: u32 = 10;
 /// Most memory that a target may have, in MiB. With AddressSanitizer `program` was seen at 613.

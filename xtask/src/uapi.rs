@@ -77,7 +77,18 @@ fn generate_all(headers: &Path, check: bool) -> Result<(), UapiError> {
     // The variable is set by cargo for everything that it runs; its absence means that we were started by hand.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = std::process::Command::new(cargo);
-    command.args(["run", "--quiet", "--package", "xtask", "--features", "uapi", "--", "uapi", "--headers"]);
+    command.args([
+        "run",
+        "--locked",
+        "--quiet",
+        "-p",
+        "xtask",
+        "--features",
+        "uapi",
+        "--",
+        "uapi",
+        "--headers",
+    ]);
     command.arg(headers).args(check.then_some("--check"));
     match command.current_dir(repository()).status() {
         Ok(status) if status.success() => Ok(()),

@@ -3,8 +3,8 @@
 //! Contract: the kernel overwrites VRAM of KFD when it is freed and, in most releases, does not clear it when it is
 //! allocated ([`KernelRelease::clears_vram`]), so after a boot or another driver it holds anything. System memory comes
 //! zeroed (`ttm_tt_create` with TTM_TT_FLAG_ZERO_ALLOC for objects of user space). A `Fill` writes its pattern before anybody
-//! can see the object: at
-//! the first mapping on the host, or the first access by the device. What nobody looks at stays without host memory.
+//! can see the object: at the first mapping on the host, or the first access by the device. What nobody looks at stays
+//! without host memory.
 //! Cost: the time to write the object, once; then one load of a flag for each look-up in the page table.
 
 use crate::config::{KernelRelease, VramFill};

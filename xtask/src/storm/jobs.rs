@@ -27,6 +27,8 @@ const STRESS_CASE: &str = "a_random_workload_gives_everyone_the_tokens_of_the_or
 const STRESS_BINARY: &str = "tests/stress_unchecked";
 /// The binary of sessions with planted faults.
 const FAULTS_BINARY: &str = "tests/faults";
+/// Arguments of `cargo test` that build both.
+const TEST_TARGETS: &[&str] = &["--package", "zrt-tests", "--test", "stress_unchecked", "--test", "faults"];
 /// Exit status of `zrt-differential` where the comparison could not be made.
 const NOT_COMPARED: i32 = 2;
 
@@ -102,12 +104,7 @@ impl Programs {
         }
         let xtask = std::env::current_exe()?;
         let differential = xtask.with_file_name("zrt-differential");
-        Ok(Programs {
-            fuzzers: fuzz::build(skips)?,
-            tests: build(&["--package", "zrt-tests"])?,
-            differential,
-            xtask,
-        })
+        Ok(Programs { fuzzers: fuzz::build(skips)?, tests: build(TEST_TARGETS)?, differential, xtask })
     }
 
     /// Programs that do not exist, for tests of what happens then.
