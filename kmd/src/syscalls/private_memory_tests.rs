@@ -125,7 +125,9 @@ fn first_writes_to_pages_that_nobody_touched_are_not_lost() {
                 go.store(true, Ordering::Relaxed);
                 pages().for_each(|page| own.view().store_u32(page * PAGE, page as u32 + 1));
             });
-            while !go.load(Ordering::Relaxed) {}
+            while !go.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
             lend(own.address(), own.len())
         });
         let lost = pages().filter(|page| own.view().load_u32(page * PAGE) != *page as u32 + 1).count();

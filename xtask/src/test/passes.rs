@@ -120,6 +120,7 @@ const BARE_TARGETS: &[(&str, &[&str])] = &[
     ("tests/megakernel", &[]),
     ("tests/soak_unchecked", &[]),
     ("tests/stress_unchecked", &[]),
+    ("tools/arguments", &[]),
     ("tools/check", &[]),
     ("tools/launch", &[]),
     ("tools/step", &[]),

@@ -15,6 +15,7 @@ const DOCUMENTS: &[(&str, Option<&str>)] = &[
     ("instruction set reference", Some("docs/reference/instruction-set.md")),
     ("instruction set guide", None),
     ("ieee 754", None),
+    ("dwarf", None),
 ];
 /// Kinds of files that are read.
 const EXTENSIONS: &[&str] = &["rs", "md", "s", "toml"];
@@ -176,7 +177,7 @@ mod tests {
 
     fn findings(path: &str, text: &str) -> Vec<String> {
         let known = |numbers: &[&str]| Some(numbers.iter().map(|number| (*number).to_owned()).collect());
-        let headings = vec![known(&["2", "2.6"]), known(&["5", "5.1"]), None, None];
+        let headings = vec![known(&["2", "2.6"]), known(&["5", "5.1"]), None, None, None];
         let mut findings = Vec::new();
         check_file(path, text, &headings, &mut findings);
         findings
