@@ -7,6 +7,7 @@
 //! loan covers become private again, in the same way. What is different in between:
 //! - a process that forks shares the pages with its child, unless MADV_DONTFORK is set;
 //! - MADV_DONTNEED leaves the bytes, mlock and MADV_HUGEPAGE are gone;
+//! - what the process moves elsewhere (mremap) stays shared;
 //! - what the process unmaps or maps there *during* [`Loan::new`] or its end may be replaced once more;
 //! - a transfer into the pages that runs meanwhile without the processor (O_DIRECT) is lost.
 //!
@@ -21,6 +22,7 @@ use crate::errno::Errno;
 use core::ffi::c_void;
 use rustix::ioctl::{Updater, opcode};
 use rustix::mm::{Advice, MprotectFlags, UserfaultfdFlags};
+use rustix::process::Resource;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
@@ -30,9 +32,9 @@ use thiserror::Error;
 /// Name of the file that lent pages lie in, as `memfd_create` takes it and as `/proc/self/maps` shows it.
 const FILE_NAME: &str = "zrt-lent";
 const FILE_NAME_IN_MAP: &str = "/memfd:zrt-lent (deleted)";
-/// Length of that file. It is sparse; a mapping that the process makes longer meets zeros behind the range, as private
-/// memory has them, and not the end of the file.
-const FILE_BYTES: usize = 1 << 46;
+/// Length of that file, where the process may make files of that length. It is sparse; a mapping that the process makes
+/// longer meets zeros behind the range, as private memory has them, and not the end of the file.
+const FILE_BYTES: u64 = 1 << 46;
 /// Most bytes of `/proc/self/smaps` that are looked at: some 65,530 mappings (`vm.max_map_count`) of 1 KiB each.
 const SMAPS_BYTES_MAX: u64 = 64 << 20;
 /// How often the process may change its map while it lends.
@@ -116,7 +118,11 @@ impl Loan {
     /// Lends `len` bytes at `address`, whole pages. What is mapped shared stays as it is.
     pub fn new(address: u64, len: usize) -> Result<Loan, LendError> {
         let mut loans = loans();
-        share(address, len)?;
+        if let Err(error) = share(address, len) {
+            // Of several mappings some may have been exchanged.
+            let _ = give_back(address, len, &loans);
+            return Err(error);
+        }
         loans.push((address, len));
         Ok(Loan { address, len })
     }
@@ -322,8 +328,12 @@ impl Part {
     /// Pages of zeros with the part's rights, somewhere else.
     fn new_pages(self, kind: Kind) -> Result<Mapping, LendError> {
         let new = match kind {
-            Kind::Shared => MemoryFile::new(FILE_NAME, FILE_BYTES.max(self.len))
-                .and_then(|file| file.map(0, self.len, Protection::ReadWrite, None)),
+            Kind::Shared => {
+                // Past the limit a signal would end the process (setrlimit(2)).
+                let limit = rustix::process::getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
+                MemoryFile::new(FILE_NAME, (FILE_BYTES.min(limit) as usize).max(self.len))
+                    .and_then(|file| file.map(0, self.len, Protection::ReadWrite, None))
+            }
             Kind::Private => Mapping::private(self.len, Protection::ReadWrite, None),
         };
         let new = new.map_err(unavailable("mmap"))?;
@@ -463,5 +473,4 @@ impl Drop for SignalsBlocked {
 }
 
 #[cfg(test)]
-#[path = "private_memory_tests.rs"]
 mod tests;
