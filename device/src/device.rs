@@ -20,6 +20,7 @@ use crate::pace::Pace;
 use crate::selftest::{self, Extent};
 use crate::submit::SubmissionQueue;
 use crate::virtual_tier::{FAULTS_PATH, PROFILE_PATH, virtual_process};
+use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zrt_isa::zrt;
@@ -53,6 +54,8 @@ pub struct Ticket {
 pub struct Device {
     // Fields drop in this order: the queue goes before the memory that its packets name.
     queue: SubmissionQueue,
+    /// What work may still touch that was not waited for to its end.
+    kept: Vec<Box<dyn Any + Send>>,
     copy: Option<CopyEngine>,
     events: Events,
     info: DeviceInfo,
@@ -126,6 +129,7 @@ impl Device {
         let queue = SubmissionQueue::new(&space, Queue::create(&vm, options.ring_bytes)?)?;
         Ok(Device {
             queue,
+            kept: Vec::new(),
             copy: None,
             events,
             info,
@@ -345,6 +349,11 @@ impl Device {
     /// Pointers and fence as they are now.
     pub(crate) fn observe(&self) -> zrt_ring::Observation {
         self.queue.observe(0)
+    }
+
+    /// Drops these when the queue is gone, and not before.
+    pub(crate) fn keep(&mut self, what: Vec<Box<dyn Any + Send>>) {
+        self.kept.extend(what);
     }
 
     pub(crate) fn space(&self) -> &Space {

@@ -1,7 +1,8 @@
 //! What the questions share: memory, launches, waiting.
 //!
 //! Contract: every wait ends by the bench's deadline. A device that stopped, or that work is still running on, ends the
-//! probe ([`Stop::Device`]); anything else ends the question only.
+//! probe ([`Stop::Device`]); anything else ends the question only. What a question allocates lives as long as the question;
+//! where work may still run on it, as long as the queue.
 
 use super::kernels::ProbeKernel;
 use crate::device::{Device, Ticket};
@@ -9,6 +10,8 @@ use crate::error::DeviceError;
 use crate::graph::Graph;
 use crate::kernel::Kernel;
 use crate::memory::Buffer;
+use std::any::Any;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zrt_mem::{ByteLen, GpuVa, Heap};
 
@@ -53,19 +56,46 @@ pub(super) struct Parameters {
 pub(super) struct Bench<'a> {
     pub device: &'a mut Device,
     pub deadline: Duration,
+    /// What the device may touch for this question.
+    held: Vec<Box<dyn Any + Send>>,
 }
 
 /// A launched kernel, with what it needs to live.
 pub(super) struct Launch {
     _kernel: Kernel,
-    _parameters: Buffer,
+    _parameters: Arc<Buffer>,
     graph: Graph,
 }
 
-impl Bench<'_> {
+impl<'a> Bench<'a> {
+    /// For one question; nothing is allocated yet.
+    pub fn new(device: &'a mut Device, deadline: Duration) -> Bench<'a> {
+        Bench { device, deadline, held: Vec::new() }
+    }
+
+    /// The question's end. After a stop its memory stays until the queue is gone: its kernel may still run.
+    pub fn finish(self, has_stopped: bool) {
+        if has_stopped {
+            self.device.keep(self.held);
+        }
+    }
+
+    /// Keeps what the device may touch.
+    pub fn hold<T: Send + Sync + 'static>(&mut self, what: T) -> Arc<T> {
+        let what = Arc::new(what);
+        self.held.push(Box::new(what.clone()));
+        what
+    }
+
+    /// Memory of a heap, with whatever it holds.
+    pub fn allocate(&mut self, heap: Heap, len: ByteLen, label: &str) -> Result<Arc<Buffer>, Stop> {
+        let buffer = self.device.allocate(heap, len, label)?;
+        Ok(self.hold(buffer))
+    }
+
     /// System memory that both sides see, full of [`POISON`].
-    pub fn page(&mut self, bytes: usize, label: &str) -> Result<Buffer, Stop> {
-        let page = self.device.allocate(Heap::Host, ByteLen(bytes as u64), label)?;
+    pub fn page(&mut self, bytes: usize, label: &str) -> Result<Arc<Buffer>, Stop> {
+        let page = self.allocate(Heap::Host, ByteLen(bytes as u64), label)?;
         let view = page.mapped()?;
         for offset in (0..bytes).step_by(4) {
             view.store_u32(offset, POISON);
@@ -74,9 +104,9 @@ impl Bench<'_> {
     }
 
     /// Device memory with these dwords.
-    pub fn upload(&mut self, words: &[u32], label: &str) -> Result<Buffer, Stop> {
+    pub fn upload(&mut self, words: &[u32], label: &str) -> Result<Arc<Buffer>, Stop> {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let buffer = self.device.allocate(Heap::DeviceLocal, ByteLen(bytes.len() as u64), label)?;
+        let buffer = self.allocate(Heap::DeviceLocal, ByteLen(bytes.len() as u64), label)?;
         self.device.upload(&buffer, ByteLen(0), &bytes)?;
         Ok(buffer)
     }
@@ -96,9 +126,9 @@ impl Bench<'_> {
         groups: u32,
         count: usize,
         has_barriers: bool,
-    ) -> Result<Launch, Stop> {
+    ) -> Result<Arc<Launch>, Stop> {
         let kernel = kernel.load(self.device)?;
-        let block = self.device.allocate(Heap::Host, ByteLen(PARAMETER_BYTES), "probe parameters")?;
+        let block = self.allocate(Heap::Host, ByteLen(PARAMETER_BYTES), "probe parameters")?;
         let view = block.mapped()?;
         view.store_u64_release(0, parameters.first.0);
         view.store_u64_release(8, parameters.second.0);
@@ -113,7 +143,7 @@ impl Bench<'_> {
             }
         }
         let graph = recorder.finish()?;
-        Ok(Launch { _kernel: kernel, _parameters: block, graph })
+        Ok(self.hold(Launch { _kernel: kernel, _parameters: block, graph }))
     }
 
     /// Submits a launch without waiting.

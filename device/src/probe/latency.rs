@@ -42,7 +42,7 @@ pub(super) fn pointer_chase(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
         let groups = nodes.div_ceil(CHAIN_GROUP_NODES);
         // A group writes all its nodes: those behind the last lie on nobody's way.
         let written = ByteLen(u64::from(groups * CHAIN_GROUP_NODES) * u64::from(NODE_BYTES));
-        let chain = bench.device.allocate(Heap::DeviceLocal, written, "probe chain")?;
+        let chain = bench.allocate(Heap::DeviceLocal, written, "probe chain")?;
         let numbers = [nodes - 1, 0];
         bench.run(&CHAIN, Parameters { first: chain.va, numbers, ..Parameters::default() }, groups)?;
         let steps = nodes.min(STEPS_MAX);
@@ -68,8 +68,8 @@ pub(super) fn pointer_chase(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
 
 pub(super) fn copy(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
     let len = ByteLen(COPY_BYTES.into());
-    let from = bench.device.allocate(Heap::DeviceLocal, len, "probe copy from")?;
-    let to = bench.device.allocate(Heap::DeviceLocal, len, "probe copy to")?;
+    let from = bench.allocate(Heap::DeviceLocal, len, "probe copy from")?;
+    let to = bench.allocate(Heap::DeviceLocal, len, "probe copy to")?;
     let (mark, at) = (0x5a5a_1234u32.to_le_bytes(), ByteLen(u64::from(COPY_BYTES) - 4));
     bench.device.upload(&from, at, &mark)?;
     let parameters = Parameters { first: from.va, second: to.va, ..Parameters::default() };

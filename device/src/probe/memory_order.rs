@@ -50,7 +50,7 @@ pub(super) fn host_writes(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
 
 /// Where the lines lay, and which ways saw the new word.
 fn ask(bench: &mut Bench<'_>, heap: Heap) -> Result<(String, [bool; 4]), Stop> {
-    let lines = bench.device.allocate(heap, ByteLen((WAYS.len() * LINE_BYTES) as u64), "probe lines")?;
+    let lines = bench.allocate(heap, ByteLen((WAYS.len() * LINE_BYTES) as u64), "probe lines")?;
     let page = bench.page(4096, "probe page")?;
     let (view, page_view) = (lines.mapped()?, page.mapped()?);
     page_view.store_u32_release(GO, 0);

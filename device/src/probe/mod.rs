@@ -2,7 +2,8 @@
 //!
 //! Contract: [`run`] asks [`QUESTIONS`] in order and never fails: an answer says what was measured and whether it confirms
 //! or contradicts the model that the project works with ([`Question::model`]). Every wait has a deadline; once the device
-//! has stopped, the questions behind are *not run* and say so. Answers are data with units ([`Measure`]), so that other
+//! has stopped, the questions behind are *not run* and say so, and the memory of the one that stopped it stays until the
+//! queue is destroyed. Answers are data with units ([`Measure`]), so that other
 //! programs can read them. Nothing here knows whether the device is a card; on the virtual one the answers are those of its
 //! model, and its times mean nothing. `docs/probes.md` says what each answer changes. Cost: seconds; 400 MiB of VRAM.
 
@@ -240,14 +241,17 @@ fn run_questions(device: &mut Device, questions: &[Question], deadline: Duration
         let start = Instant::now();
         let outcome = match stopped_in {
             Some(name) => Outcome::NotRun(format!("the device stopped in {name}")),
-            None => match (question.ask)(&mut Bench { device, deadline }) {
-                Ok(finding) => Outcome::Answered(finding),
-                Err(Stop::Question(reason)) => Outcome::Failed(reason),
-                Err(Stop::Device(reason)) => {
-                    stopped_in = Some(question.name);
-                    Outcome::Failed(reason)
+            None => {
+                let mut bench = Bench::new(device, deadline);
+                let asked = (question.ask)(&mut bench);
+                let has_stopped = matches!(asked, Err(Stop::Device(_)));
+                bench.finish(has_stopped);
+                stopped_in = has_stopped.then_some(question.name);
+                match asked {
+                    Ok(finding) => Outcome::Answered(finding),
+                    Err(Stop::Question(reason) | Stop::Device(reason)) => Outcome::Failed(reason),
                 }
-            },
+            }
         };
         answers.push(Answer {
             question: question.name.into(),

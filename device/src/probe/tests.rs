@@ -214,6 +214,8 @@ fn a_hang_is_survived_and_what_was_not_asked_says_so() {
         let mut recorder = bench.device.recorder(1)?;
         recorder.dispatch(&kernel, zrt_mem::GpuVa(0), [1, 1, 1])?;
         let graph = recorder.finish()?;
+        bench.page(4096, "page of the endless kernel")?;
+        let (_, graph) = (bench.hold(kernel), bench.hold(graph));
         let ticket = bench.device.submit(&graph)?;
         bench.wait(ticket)?;
         unreachable!("the kernel does not end");
@@ -230,6 +232,11 @@ fn a_hang_is_survived_and_what_was_not_asked_says_so() {
     for answer in &answers[2..] {
         assert_eq!(answer.outcome, Outcome::NotRun("the device stopped in endless".into()));
     }
+    // What the first question had is gone; what the kernel may still touch is there until the queue is not.
+    let labels: Vec<String> = device.allocations().into_iter().map(|(label, ..)| label).collect();
+    assert!(!labels.iter().any(|label| label == "probe mode"), "{labels:?}");
+    assert!(labels.iter().any(|label| label == "page of the endless kernel"), "{labels:?}");
+    assert!(labels.iter().any(|label| label.contains("endless") && !label.contains("page")), "{labels:?}");
 }
 
 /// Of the checking mode's rules the probe's kernels break none, but that host-writes reads stale copies on purpose.
