@@ -4,7 +4,7 @@
 //! Contract: as [`super`]; a device file is opened and closed at once, nothing is asked of it.
 
 use super::host::JOIN_GROUPS;
-use super::kernel::{self, KernelRelease};
+use super::kernel::{self, KernelVersion};
 use super::record::{self, Versions};
 use super::{Finding, firmware, read_text, sharing};
 use crate::units;
@@ -31,7 +31,7 @@ pub(super) fn examine(syscalls: &dyn Syscalls) -> Vec<Finding> {
 fn of_gpu(syscalls: &dyn Syscalls, node: &GpuNode) -> Vec<Finding> {
     let device = format!("/sys/class/drm/renderD{}/device", node.properties.drm_render_minor);
     let firmware = firmware::read(syscalls, &device);
-    let kernel = kernel::release(syscalls).and_then(|release| KernelRelease::parse(&release));
+    let kernel = kernel::release(syscalls).and_then(|release| KernelVersion::parse(&release));
     let mut findings = vec![
         gpu(node),
         render_node(syscalls, node),

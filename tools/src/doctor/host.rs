@@ -16,6 +16,7 @@ pub(super) fn examine(syscalls: &dyn Syscalls) -> Vec<Finding> {
         Some(processor(syscalls)),
         memory(syscalls),
         Some(super::kernel::examine(syscalls)),
+        Some(super::kernel::examine_virtual()),
         locked_memory(syscalls),
         address_space(syscalls),
         Some(groups(syscalls)),

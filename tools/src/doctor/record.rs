@@ -6,12 +6,12 @@
 
 use super::Finding;
 use super::firmware::Firmware;
-use super::kernel::KernelRelease;
+use super::kernel::KernelVersion;
 
 /// What the rows look at.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Versions {
-    pub kernel: Option<KernelRelease>,
+    pub kernel: Option<KernelVersion>,
     pub firmware: Firmware,
 }
 
@@ -28,7 +28,7 @@ struct Entry {
 }
 
 /// Releases of a stable series before its `patch`.
-fn before(kernel: KernelRelease, fixed: &[(u32, u32, u32)], first_whole: (u32, u32)) -> bool {
+fn before(kernel: KernelVersion, fixed: &[(u32, u32, u32)], first_whole: (u32, u32)) -> bool {
     let in_series = fixed.iter().find(|(major, minor, _)| kernel.is_of(*major, *minor));
     match in_series {
         Some((_, _, patch)) => kernel.patch < *patch,
@@ -55,7 +55,7 @@ const RECORD: &[Entry] = &[
     },
     Entry {
         concerns: |versions| {
-            let has_it = |kernel: KernelRelease| {
+            let has_it = |kernel: KernelVersion| {
                 (kernel.is_of(6, 17) && kernel.patch >= 2)
                     || (kernel.is_of(6, 18) && kernel.patch < 19)
                     || (kernel.is_of(6, 19) && kernel.patch < 9)
@@ -92,7 +92,7 @@ mod tests {
     /// Harms that concern a kernel and a scheduler firmware, by a word of each.
     fn told(kernel: &str, mes: Option<u32>) -> Vec<&'static str> {
         let firmware = Firmware { mes, ..Firmware::default() };
-        let found = examine(&Versions { kernel: KernelRelease::parse(kernel), firmware });
+        let found = examine(&Versions { kernel: KernelVersion::parse(kernel), firmware });
         let words = ["barrier", "hazard", "workaround", "busy"];
         let word_of =
             |finding: &Finding| words.into_iter().find(|word| finding.found.contains(word)).unwrap();

@@ -148,6 +148,7 @@ fn a_machine_with_everything_is_ready_and_nothing_is_warned_of() {
     }
     for subject in [
         "kernel",
+        "virtual driver",
         "amdgpu driver",
         "other compute clients",
         "/dev/kfd",
