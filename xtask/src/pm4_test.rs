@@ -51,6 +51,17 @@ pub struct Pm4TestArguments {
 /// Why the test failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Pm4TestError {
+    /// An option that only the virtual device has.
+    #[error(
+        "{option} says how the virtual device is built; on \"{device}\" it would do nothing: leave it out, or use --device \
+         virtual"
+    )]
+    VirtualOnly {
+        /// Its name on the command line.
+        option: &'static str,
+        /// What was to be tested.
+        device: DeviceChoice,
+    },
     /// The device did not open.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -83,8 +94,26 @@ pub enum Pm4TestError {
     },
 }
 
+impl Pm4TestArguments {
+    /// Refuses what the device would silently not do.
+    fn check(&self) -> Result<(), Pm4TestError> {
+        let virtual_only = [
+            ("--small-bar", self.small_bar),
+            ("--seed", self.seed.is_some()),
+            ("--plant", self.plant.is_some()),
+        ];
+        match virtual_only.into_iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) if self.device != DeviceChoice::Virtual => {
+                Err(Pm4TestError::VirtualOnly { option, device: self.device })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Runs the command.
 pub fn run(arguments: &Pm4TestArguments) -> Result<(), Pm4TestError> {
+    arguments.check()?;
     let options = OpenOptions {
         ring_bytes: ByteLen(arguments.ring_bytes),
         gtt_only: arguments.gtt_only,
@@ -201,4 +230,30 @@ fn to_json(device: &Device, reports: &[CaseReport]) -> Value {
         "cases_expected": selftest::case_count(Extent::Full),
         "cases": reports.iter().map(case).collect::<Vec<Value>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Pm4TestArguments,
+    }
+
+    #[test]
+    fn what_only_the_virtual_device_has_is_refused_for_others() {
+        let run = |words: &[&str]| {
+            let line = Line::try_parse_from(["pm4-test"].iter().chain(words)).unwrap();
+            super::run(&line.arguments).err().map(|error| error.to_string())
+        };
+        for words in [&["--small-bar"][..], &["--seed", "3"], &["--plant", "end-of-pipe-never-writes"]] {
+            let error = run(&[&["--device", "kfd"], words].concat()).unwrap();
+            assert!(error.contains(words[0]) && error.contains("virtual device"), "{error}");
+            let virtual_line = Line::try_parse_from([&["pm4-test"], words].concat()).unwrap();
+            assert!(virtual_line.arguments.check().is_ok(), "{words:?}");
+        }
+    }
 }
