@@ -22,6 +22,8 @@ pub use memory::{GUARD_BYTES, Mapping, MemoryFile, PAGE_BYTES, Protection, Reser
 pub use pointer::{Nested, UserPointer, ioctl_bytes};
 pub use private_memory::{LendError, Loan};
 pub use process_memory::{ProcessMap, SharedRange};
+#[cfg(test)]
+pub(crate) use requests::passes_on;
 
 use crate::errno::Errno;
 

@@ -130,6 +130,12 @@ pub(super) fn check(request: u32, argument: UserPointer<'_>) -> Result<*mut c_vo
     Ok(core::ptr::with_exposed_provenance_mut(argument.address() as usize))
 }
 
+/// Whether the table has a request.
+#[cfg(test)]
+pub(crate) fn passes_on(request: u32) -> bool {
+    REQUESTS.iter().any(|known| known.number == request)
+}
+
 fn field<const BYTES: usize>(structure: &[Cell<u8>], at: usize) -> Result<[u8; BYTES], Errno> {
     let field = structure.get(at..).and_then(|rest| rest.first_chunk::<BYTES>()).ok_or(Errno::EFAULT)?;
     Ok(field.each_ref().map(Cell::get))
