@@ -296,8 +296,9 @@ mod tests {
     #[test]
     fn copies_keep_every_byte_at_every_alignment() {
         let view = SharedView::zeroed(64);
+        let step = if cfg!(miri) { 7 } else { 1 };
         for offset in 0..9 {
-            for len in 0..40 {
+            for len in (0..40).step_by(step) {
                 view.fill(0, 64, 0xa5);
                 let source: Vec<u8> = (0..len as u8).collect();
                 view.write_bytes(offset, &source);
