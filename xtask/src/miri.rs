@@ -3,7 +3,7 @@
 //! Contract: runs the rows of [`RUNS`], all of them or those of the subset, and stops at the first that fails. Miri comes with
 //! nightly Rust. Where it is absent the command says what to install and does nothing; with `ZRT_REQUIRE_MIRI` set it fails
 //! instead. Cases that make system calls say so where they stand (`cfg_attr(miri, ignore = …)`). What Miri does not see is in
-//! docs/decisions, "Shared memory is not Rust's". Cost: the subset takes some two minutes on two cores, mostly compiling.
+//! docs/decisions, "Shared memory is not Rust's". Cost: a minute or two a row.
 
 use clap::Args;
 use std::error::Error;
@@ -28,13 +28,9 @@ struct Run {
 
 const RUNS: &[Run] = &[
     Run { package: "zrt-mem", arguments: &["--lib"], is_in_subset: true },
+    // The driver's tests map memory, all of them.
     Run { package: "zrt-kmd", arguments: &["--lib", "--", "--skip", "driver_tests"], is_in_subset: true },
-    Run { package: "zrt-ring", arguments: &["--lib"], is_in_subset: true },
-    Run { package: "zrt-ring", arguments: &["--test", "ring", "--test", "token_ring"], is_in_subset: false },
-    Run { package: "zrt-pm4", arguments: &["--lib"], is_in_subset: false },
-    Run { package: "zrt-mem", arguments: &["--tests"], is_in_subset: false },
-    Run { package: "zrt-isa", arguments: &["--lib"], is_in_subset: false },
-    Run { package: "zrt-loader", arguments: &["--lib"], is_in_subset: false },
+    Run { package: "zrt-ring", arguments: &["--lib"], is_in_subset: false },
 ];
 
 /// The toolchain that has Miri.
