@@ -1,11 +1,11 @@
 //! `cargo xtask storm`: everything that draws at random, in turn, each time from a new seed.
 //!
-//! Contract: takes the jobs of [`jobs`] one after the other until the time is over; a failure stops nothing. The ledger
-//! lies under `target/storm/seed-S`: a line of JSON for each job when it has ended, and the output of each job that
-//! failed. At the end a table says what ran, and how to repeat what failed. The same seed gives the same jobs with the
-//! same seeds; what they find depends on time too where they run threads. A job that was begun is ended, so a storm may
-//! last longer than asked: at most [`jobs::JOB_LIMIT`], or what the job itself is given.
-//! Fails where a job failed. A job that cannot run here is entered as skipped, with its reason.
+//! Contract: takes the jobs of [`jobs`] one after the other until the time is over; a failure stops nothing, only
+//! [`FAILURES_MAX`] of them do. The ledger lies under `target/storm/seed-S`: a line of JSON for each job when it has ended,
+//! and the output of each job that failed. At the end a table says what ran, and how to repeat what failed. The same seed
+//! gives the same jobs with the same seeds; what they find depends on time too where they run threads. A job that was begun
+//! is ended, so a storm may last longer than asked, at most by [`jobs::JOB_LIMIT`]. Fails where a job failed. A job that
+//! cannot run here is entered as skipped, with its reason.
 
 mod jobs;
 mod ledger;
@@ -37,6 +37,8 @@ pub struct StormArguments {
 
 /// Longest storm, in hours.
 const HOURS_MAX: f64 = 1000.0;
+/// Failures after which a storm ends early: what fails at once would fill the disk.
+const FAILURES_MAX: usize = 100;
 
 /// Runs the command.
 pub fn run(arguments: &StormArguments) -> Result<(), Box<dyn Error>> {
@@ -56,11 +58,12 @@ pub fn run(arguments: &StormArguments) -> Result<(), Box<dyn Error>> {
     let mut skips = Skips::default();
     let programs = Programs::build(&mut skips)?;
     print!("{skips}");
-    let ledger = storm(&chosen, &programs, Duration::from_secs_f64(hours * 3600.0), seed)?;
+    let folder = folder(seed);
+    let ledger = storm(&chosen, &programs, Duration::from_secs_f64(hours * 3600.0), seed, &folder)?;
     print!("{ledger}");
     match ledger.failures() {
         0 => Ok(()),
-        count => Err(format!("{count} jobs failed; their output is in {}", folder(seed).display()).into()),
+        count => Err(format!("{count} jobs failed; their output is in {}", folder.display()).into()),
     }
 }
 
@@ -73,10 +76,15 @@ fn folder(seed: u64) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/storm").join(format!("seed-{seed}"))
 }
 
-/// Runs jobs until the time is over.
-fn storm(chosen: &[Job], programs: &Programs, lasts: Duration, seed: u64) -> Result<Ledger, Box<dyn Error>> {
-    let folder = folder(seed);
-    std::fs::create_dir_all(&folder)?;
+/// Runs jobs until the time is over; `folder` takes the ledger.
+fn storm(
+    chosen: &[Job],
+    programs: &Programs,
+    lasts: Duration,
+    seed: u64,
+    folder: &Path,
+) -> Result<Ledger, Box<dyn Error>> {
+    std::fs::create_dir_all(folder)?;
     let mut ledger = Ledger::create(&folder.join("ledger.jsonl"))?;
     let started = Instant::now();
     let bar = ProgressBar::new(lasts.as_secs());
@@ -99,6 +107,10 @@ fn storm(chosen: &[Job], programs: &Programs, lasts: Duration, seed: u64) -> Res
         }
         bar.suspend(|| println!("{entry}"));
         ledger.enter(entry)?;
+        if ledger.failures() == FAILURES_MAX {
+            println!("   {FAILURES_MAX} jobs failed: the storm ends");
+            break;
+        }
     }
     bar.finish_and_clear();
     Ok(ledger)
@@ -129,15 +141,16 @@ mod tests {
 
     #[test]
     fn a_storm_goes_on_after_a_failure_and_says_how_to_repeat_it() {
-        // No program is there, and none of these jobs is a fuzzer's: they fail or are skipped, and the storm ends.
+        // No program is there: each job fails at once.
         let programs = Programs::nowhere();
         let chosen: Vec<Job> =
             Job::all().into_iter().filter(|job| job.name().starts_with("differential")).collect();
-        let ledger = storm(&chosen, &programs, Duration::from_millis(200), 3).unwrap();
-        assert!(ledger.failures() > 1, "{ledger}");
-        let lines = std::fs::read_to_string(folder(3).join("ledger.jsonl")).unwrap();
+        let folder = std::env::temp_dir().join(format!("zrt-storm-{}", std::process::id()));
+        let ledger = storm(&chosen, &programs, Duration::from_secs(600), 3, &folder).unwrap();
+        assert_eq!(ledger.failures(), FAILURES_MAX, "{ledger}");
+        let lines = std::fs::read_to_string(folder.join("ledger.jsonl")).unwrap();
         assert_eq!(lines.lines().count(), ledger.failures());
         assert!(ledger.to_string().contains("zrt-differential -- --programs"), "{ledger}");
-        std::fs::remove_dir_all(folder(3)).unwrap();
+        std::fs::remove_dir_all(folder).unwrap();
     }
 }
