@@ -141,6 +141,9 @@ impl MemoryPlan {
         plan: &ExecutionPlan,
         capacity: &Capacity,
     ) -> Result<MemoryPlan, ExecutorError> {
+        if !(1..=SLOTS_MAX as u32).contains(&capacity.slots) {
+            return Err(ExecutorError::Overflow { what: "slots" });
+        }
         let mut allocations = Vec::new();
         let mut weights = BTreeMap::new();
         for class in WeightClass::ALL {
@@ -152,6 +155,8 @@ impl MemoryPlan {
         let pairs = u64::from(plan.context) * u64::from(config.rotary_dimensions / 2);
         let page_bytes = capacity.kv_format.page_bytes(config.layers, config.kv_elements());
         let pages_per_slot = plan.context.div_ceil(PAGE_TOKENS);
+        let pool_bytes = page_bytes.checked_mul(capacity.pages.into());
+        let pool_bytes = pool_bytes.ok_or(ExecutorError::Overflow { what: "pages of the cache" })?;
         let (slots, all_slots) = (u64::from(capacity.slots), SLOTS_MAX as u64);
         let logits = u64::from(plan.config.vocabulary) * 4;
         let logits = logits.next_multiple_of(REGION_ALIGNMENT) * slots;
@@ -159,7 +164,7 @@ impl MemoryPlan {
         let wholes = [
             (RopeTable, Heap::DeviceLocal, pairs * 8),
             (Activations, Heap::DeviceLocal, plan.activations_len().0),
-            (KvPool, Heap::DeviceLocal, page_bytes * u64::from(capacity.pages)),
+            (KvPool, Heap::DeviceLocal, pool_bytes),
             (Parameters, Heap::DeviceLocal, u64::from(capacity.tasks) * PARAMETER_BYTES_MAX as u64),
             (Step, Heap::DeviceLocal, size_of::<session::Step>() as u64),
             (Logits, Heap::DeviceLocal, logits),

@@ -147,6 +147,10 @@ pub enum ModelError {
     TensorUnknown(String),
     #[error("tensor `{name}` has shape {found:?}, expected {expected:?} (columns, rows)")]
     Shape { name: String, found: Vec<u64>, expected: Vec<u64> },
+    #[error(
+        "the vocabulary has {tokens} tokens, but the embedding has {rows} rows: the file is damaged or cut"
+    )]
+    Vocabulary { tokens: usize, rows: u32 },
     #[error("tensor `{name}` is of type {kind}, for which there is no kernel")]
     Kind { name: String, kind: String },
     #[error("tensor `{name}`: rows of {columns} elements do not divide into what type {kind} needs")]
@@ -380,6 +384,7 @@ impl Model {
     /// Checks a file and names its tensors.
     pub fn load(gguf: Arc<Gguf>) -> Result<Model, ModelError> {
         let config = ModelConfig::read(&gguf)?;
+        check_vocabulary(&gguf, &config)?;
         let mut weights = BTreeMap::new();
         for class in WeightClass::ALL.into_iter().filter(|class| config.has_class(*class)) {
             let layers = if class.is_per_layer() { config.layers } else { 1 };
@@ -443,6 +448,16 @@ impl Model {
             })
             .sum()
     }
+}
+
+/// A row for each token, where the file has its tokens: what a tokenizer gives is then always in the embedding.
+fn check_vocabulary(gguf: &Gguf, config: &ModelConfig) -> Result<(), ModelError> {
+    const KEY: &str = "tokenizer.ggml.tokens";
+    if gguf.metadata.get(KEY).is_none() {
+        return Ok(());
+    }
+    let (tokens, rows) = (gguf.metadata.strings(KEY)?.len(), config.vocabulary);
+    if tokens != rows as usize { Err(ModelError::Vocabulary { tokens, rows }) } else { Ok(()) }
 }
 
 fn check_weight(config: &ModelConfig, id: WeightId, tensor: &TensorInfo) -> Result<Weight, ModelError> {

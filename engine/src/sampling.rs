@@ -1,7 +1,7 @@
 //! How the next token is chosen: what a user says, checked and turned into the fields that SAMPLE reads.
 //!
-//! Contract: [`SamplingOptions::validate`] is the only way from a user's numbers to [`Sampling`], so what
-//! reaches a slot is in range. The conversion is exact as written at each field and the same on every host.
+//! Contract: [`SamplingOptions::validate`] is the only way from numbers to [`Sampling`], whose fields nobody else sets, so
+//! what reaches a slot is in range. The conversion is exact as written at each field and the same on every host.
 //! What the fields do is SAMPLE in `docs/arithmetic.md`.
 
 use thiserror::Error;
@@ -62,23 +62,23 @@ pub enum SamplingError {
     Penalty(f32),
 }
 
-/// The parameters of SAMPLE, as a slot holds them.
+/// The parameters of SAMPLE, as a slot holds them: always in range. [`SamplingOptions::validate`] makes them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
     /// 1/temperature, rounded once; 0: greedy.
-    pub inverse_temperature: f32,
+    pub(crate) inverse_temperature: f32,
     /// Tokens kept at most; 0: all.
-    pub top_k: u32,
+    pub(crate) top_k: u32,
     /// Share kept in units of 2^-32; 0: all.
-    pub top_p: u32,
+    pub(crate) top_p: u32,
     /// Factor of penalised logits that are not positive.
-    pub penalty: f32,
+    pub(crate) penalty: f32,
     /// Factor of penalised logits that are positive: 1/penalty, rounded once.
-    pub inverse_penalty: f32,
+    pub(crate) inverse_penalty: f32,
     /// Last known tokens that are penalised.
-    pub penalty_window: u32,
+    pub(crate) penalty_window: u32,
     /// Key of the random numbers.
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
 impl Default for Sampling {
@@ -145,19 +145,6 @@ impl Sampling {
         slot.inverse_penalty = self.inverse_penalty.to_bits();
         slot.penalty_window = self.penalty_window;
     }
-
-    /// What [`Sampling::store`] wrote.
-    pub fn load(slot: &SlotState) -> Sampling {
-        Sampling {
-            inverse_temperature: f32::from_bits(slot.inverse_temperature),
-            top_k: slot.top_k,
-            top_p: slot.top_p,
-            penalty: f32::from_bits(slot.penalty),
-            inverse_penalty: f32::from_bits(slot.inverse_penalty),
-            penalty_window: slot.penalty_window,
-            seed: u64::from(slot.seed_low) | u64::from(slot.seed_high) << 32,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -187,7 +174,9 @@ mod tests {
         let mut slot = SlotState { known: 5, phase: 1, ..SlotState::default() };
         sampling.store(&mut slot);
         assert_eq!((slot.seed_low, slot.seed_high, slot.known, slot.phase), (0x89AB_CDEF, 0x0123_4567, 5, 1));
-        assert_eq!(Sampling::load(&slot), sampling);
+        assert_eq!((slot.inverse_temperature, slot.top_k, slot.top_p), (0x3FAA_AAAB, 40, 0x8000_0000));
+        assert_eq!((slot.penalty, slot.inverse_penalty), (1.25f32.to_bits(), 0.8f32.to_bits()));
+        assert_eq!(slot.penalty_window, 64);
         let free = SamplingOptions { repetition_penalty: 1.0, ..options }.validate().unwrap();
         assert_eq!(free.penalty_window, 0);
     }

@@ -47,6 +47,14 @@ pub enum GgufError {
         /// Bytes that remain.
         available: u64,
     },
+    /// The system has no memory for a part of the header.
+    #[error("there is no memory for {what}, which takes {bytes} bytes")]
+    Memory {
+        /// The part.
+        what: &'static str,
+        /// What it takes.
+        bytes: u64,
+    },
     /// A count or length above the limit of [`super::limits`].
     #[error("{what} at byte {offset} is {found}; at most {limit} is accepted")]
     Limit {

@@ -3,7 +3,7 @@
 //! Contract: getters never panic; a missing key or another type is an error naming the key, and the `_or` forms
 //! replace a missing key (never a wrong type) by a default. Integers are converted where the value fits.
 
-use super::GgufError;
+use super::{GgufError, vec_of};
 use std::collections::HashMap;
 
 /// A metadata value.
@@ -44,12 +44,13 @@ pub enum Array {
     F64(Vec<f64>),
 }
 
-/// Many strings in one piece of memory (a vocabulary has hundreds of thousands).
+/// Many strings in one piece of memory (a vocabulary has hundreds of thousands), of fewer than 2^32 bytes together: a header
+/// has at most 2^30.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StringList {
     text: String,
     /// End of each string in `text`.
-    ends: Vec<usize>,
+    ends: Vec<u32>,
 }
 
 /// The key-value pairs of a header.
@@ -60,6 +61,12 @@ pub struct Metadata {
 }
 
 impl Metadata {
+    /// Nothing yet, with room for so many pairs.
+    pub(super) fn with_capacity(count: u64) -> Result<Metadata, GgufError> {
+        let pairs = vec_of("the metadata", count)?;
+        Ok(Metadata { pairs, index: HashMap::with_capacity(count as usize) }) // At most METADATA_PAIRS_MAX.
+    }
+
     /// Number of pairs.
     pub fn len(&self) -> usize {
         self.pairs.len()
@@ -270,7 +277,7 @@ impl StringList {
     pub fn get(&self, index: usize) -> Option<&str> {
         let end = *self.ends.get(index)?;
         let begin = if index == 0 { 0 } else { self.ends[index - 1] };
-        Some(&self.text[begin..end])
+        Some(&self.text[begin as usize..end as usize])
     }
 
     /// All strings in order.
@@ -278,16 +285,39 @@ impl StringList {
         (0..self.len()).map(|index| self.get(index).unwrap_or(""))
     }
 
-    pub(super) fn push(&mut self, text: &str) {
+    /// Bytes of all strings together.
+    pub fn text_bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    /// No string yet, with room for so many short ones.
+    pub(crate) fn with_capacity(count: u64) -> Result<StringList, GgufError> {
+        Ok(StringList { text: String::new(), ends: vec_of("a list of strings", count)? })
+    }
+
+    pub(crate) fn push(&mut self, text: &str) -> Result<(), GgufError> {
+        let bytes = (self.text.len() + text.len()) as u64;
+        self.text
+            .try_reserve(text.len())
+            .map_err(|_| GgufError::Memory { what: "a list of strings", bytes })?;
         self.text.push_str(text);
-        self.ends.push(self.text.len());
+        self.ends.push(self.text.len() as u32);
+        Ok(())
+    }
+
+    /// Gives back what was reserved beyond the strings.
+    pub(super) fn shrink_to_fit(&mut self) {
+        self.text.shrink_to_fit();
     }
 }
 
 impl<'a> FromIterator<&'a str> for StringList {
     fn from_iter<I: IntoIterator<Item = &'a str>>(strings: I) -> StringList {
         let mut list = StringList::default();
-        strings.into_iter().for_each(|text| list.push(text));
+        for text in strings {
+            list.text.push_str(text);
+            list.ends.push(list.text.len() as u32);
+        }
         list
     }
 }

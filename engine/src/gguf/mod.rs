@@ -1,8 +1,9 @@
 //! GGUF files, versions 2 and 3, little endian: metadata, tensor directory, tensor bytes.
 //!
 //! Contract: the bytes are outside bytes. Whatever they hold, opening ends in a value or in a [`GgufError`] that says
-//! what is wrong and where; it never panics, never loops longer than the file is, and never allocates more than a
-//! small multiple of the bytes that are really there (every count is checked against them first). After opening,
+//! what is wrong and where; it never panics, its time follows the length of the file, and its memory, with the tokenizer's,
+//! is at most eight times the file and 16 MiB (every count is checked against the bytes that are really there first;
+//! `tests/bounded.rs`). After opening,
 //! every tensor's range is known to lie inside the file, aligned, of the exact size its type and dimensions give, and
 //! disjoint from every other.
 //!
@@ -80,6 +81,14 @@ pub struct TensorInfo {
     pub offset: u64,
     /// Length in bytes.
     pub bytes: u64,
+}
+
+/// An empty vector with room for so many values, which are part of `what`.
+pub(crate) fn vec_of<T>(what: &'static str, count: u64) -> Result<Vec<T>, GgufError> {
+    let memory = || GgufError::Memory { what, bytes: count.saturating_mul(size_of::<T>() as u64) };
+    let mut values = Vec::new();
+    values.try_reserve_exact(usize::try_from(count).map_err(|_| memory())?).map_err(|_| memory())?;
+    Ok(values)
 }
 
 impl Gguf {

@@ -6,7 +6,7 @@
 
 use super::metadata::{Array, Metadata, StringList, Value};
 use super::source::Source;
-use super::{Gguf, GgufError, TensorInfo, TensorKind, limits};
+use super::{Gguf, GgufError, TensorInfo, TensorKind, limits, vec_of};
 use std::collections::HashMap;
 
 /// Bytes read from the source at a time.
@@ -31,6 +31,8 @@ struct Cursor<'a> {
     end: u64,
     window: Vec<u8>,
     window_start: u64,
+    /// The string at hand.
+    scratch: Vec<u8>,
 }
 
 /// A tensor entry as it stands in the file, before its offset can be checked.
@@ -75,7 +77,7 @@ fn read_version(cursor: &mut Cursor<'_>) -> Result<u32, GgufError> {
 }
 
 fn read_metadata(cursor: &mut Cursor<'_>, count: u64) -> Result<Metadata, GgufError> {
-    let mut metadata = Metadata::default();
+    let mut metadata = Metadata::with_capacity(count)?;
     for _ in 0..count {
         let offset = cursor.position;
         let key = cursor.name("a metadata key", limits::KEY_BYTES_MAX)?;
@@ -99,11 +101,7 @@ fn read_value(cursor: &mut Cursor<'_>, key: &str) -> Result<Value, GgufError> {
         5 => Value::I32(i32::from_le_bytes(cursor.bytes(WHAT)?)),
         6 => Value::F32(f32::from_le_bytes(cursor.bytes(WHAT)?)),
         7 => Value::Bool(cursor.boolean(key)?),
-        8 => {
-            let mut text = String::new();
-            cursor.string("a string value", limits::STRING_BYTES_MAX, &mut text)?;
-            Value::String(text.into())
-        }
+        8 => Value::String(cursor.string("a string value", limits::STRING_BYTES_MAX)?.into()),
         9 => Value::Array(read_array(cursor, key, 1)?),
         10 => Value::U64(u64::from_le_bytes(cursor.bytes(WHAT)?)),
         11 => Value::I64(i64::from_le_bytes(cursor.bytes(WHAT)?)),
@@ -130,12 +128,20 @@ fn read_array(cursor: &mut Cursor<'_>, key: &str, depth: u32) -> Result<Array, G
         6 => Array::F32(cursor.elements(f32::from_le_bytes)?),
         7 => {
             let count = cursor.element_count(1)?;
-            Array::Bool((0..count).map(|_| cursor.boolean(key)).collect::<Result<_, _>>()?)
+            let mut flags = vec_of("an array", count)?;
+            for _ in 0..count {
+                flags.push(cursor.boolean(key)?);
+            }
+            Array::Bool(flags)
         }
         8 => Array::String(read_strings(cursor)?),
         9 => {
             let count = cursor.element_count(ARRAY_BYTES_MIN)?;
-            Array::Array((0..count).map(|_| read_array(cursor, key, depth + 1)).collect::<Result<_, _>>()?)
+            let mut arrays = vec_of("an array of arrays", count)?;
+            for _ in 0..count {
+                arrays.push(read_array(cursor, key, depth + 1)?);
+            }
+            Array::Array(arrays)
         }
         10 => Array::U64(cursor.elements(u64::from_le_bytes)?),
         11 => Array::I64(cursor.elements(i64::from_le_bytes)?),
@@ -146,13 +152,11 @@ fn read_array(cursor: &mut Cursor<'_>, key: &str, depth: u32) -> Result<Array, G
 
 fn read_strings(cursor: &mut Cursor<'_>) -> Result<StringList, GgufError> {
     let count = cursor.element_count(STRING_BYTES_MIN)?;
-    let mut list = StringList::default();
-    let mut text = String::new();
+    let mut list = StringList::with_capacity(count)?;
     for _ in 0..count {
-        text.clear();
-        cursor.string("a string in an array", limits::STRING_BYTES_MAX, &mut text)?;
-        list.push(&text);
+        list.push(cursor.string("a string in an array", limits::STRING_BYTES_MAX)?)?;
     }
+    list.shrink_to_fit();
     Ok(list)
 }
 
@@ -166,7 +170,11 @@ fn read_alignment(metadata: &Metadata) -> Result<u32, GgufError> {
 }
 
 fn read_tensor_entries(cursor: &mut Cursor<'_>, count: u64) -> Result<Vec<TensorEntry>, GgufError> {
-    (0..count).map(|_| read_tensor_entry(cursor)).collect()
+    let mut entries = vec_of("the tensor directory", count)?;
+    for _ in 0..count {
+        entries.push(read_tensor_entry(cursor)?);
+    }
+    Ok(entries)
 }
 
 /// Reads one entry; `info.offset` is still relative to the start of the tensor data.
@@ -179,8 +187,10 @@ fn read_tensor_entry(cursor: &mut Cursor<'_>) -> Result<TensorEntry, GgufError> 
         let (found, limit) = (u64::from(dimension_count), u64::from(limits::DIMENSIONS_MAX));
         return Err(GgufError::Limit { what: "a dimension count", offset: count_at, found, limit });
     }
-    let dimensions =
-        (0..dimension_count).map(|_| cursor.u64("a dimension")).collect::<Result<Vec<u64>, GgufError>>()?;
+    let mut dimensions = vec_of("a tensor's dimensions", dimension_count.into())?;
+    for _ in 0..dimension_count {
+        dimensions.push(cursor.u64("a dimension")?);
+    }
     let kind_at = cursor.position;
     let kind_id = cursor.u32("a tensor type")?;
     let offset = cursor.u64("a tensor offset")?;
@@ -251,7 +261,7 @@ fn index_by_name(entries: &[TensorEntry]) -> Result<HashMap<Box<str>, usize>, Gg
 impl<'a> Cursor<'a> {
     fn new(source: &'a Source) -> Cursor<'a> {
         let end = source.len().min(limits::HEADER_BYTES_MAX);
-        Cursor { source, position: 0, end, window: Vec::new(), window_start: 0 }
+        Cursor { source, position: 0, end, window: Vec::new(), window_start: 0, scratch: Vec::new() }
     }
 
     fn remaining(&self) -> u64 {
@@ -334,27 +344,28 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads length and text of a string and appends it to `text`.
-    fn string(&mut self, what: &'static str, limit: u64, text: &mut String) -> Result<(), GgufError> {
+    /// Reads length and text of a string.
+    fn string(&mut self, what: &'static str, limit: u64) -> Result<&str, GgufError> {
         let length_at = self.position;
         let length = self.u64(what)?;
         self.check_count(what, length_at, length, limit, 1)?;
         let offset = self.position;
-        let mut bytes = vec![0; length as usize];
+        let mut bytes = std::mem::take(&mut self.scratch);
+        bytes.clear();
+        bytes.try_reserve(length as usize).map_err(|_| GgufError::Memory { what, bytes: length })?;
+        bytes.resize(length as usize, 0);
         self.fill(what, &mut bytes)?;
-        let part = std::str::from_utf8(&bytes).map_err(|_| GgufError::NotUtf8 { what, offset })?;
-        text.push_str(part);
-        Ok(())
+        self.scratch = bytes;
+        std::str::from_utf8(&self.scratch).map_err(|_| GgufError::NotUtf8 { what, offset })
     }
 
     /// A key or tensor name: a string that is not empty.
     fn name(&mut self, what: &'static str, limit: u64) -> Result<Box<str>, GgufError> {
-        let mut text = String::new();
-        self.string(what, limit, &mut text)?;
+        let text: Box<str> = self.string(what, limit)?.into();
         if text.is_empty() {
             return Err(GgufError::Empty { what, offset: self.position });
         }
-        Ok(text.into())
+        Ok(text)
     }
 
     /// The element count of an array, checked against limit and remaining bytes.
@@ -369,6 +380,10 @@ impl<'a> Cursor<'a> {
     /// The elements of an array of fixed-size numbers.
     fn elements<T, const N: usize>(&mut self, convert: fn([u8; N]) -> T) -> Result<Vec<T>, GgufError> {
         let count = self.element_count(N as u64)?;
-        (0..count).map(|_| Ok(convert(self.bytes("an array element")?))).collect()
+        let mut elements = vec_of("an array", count)?;
+        for _ in 0..count {
+            elements.push(convert(self.bytes("an array element")?));
+        }
+        Ok(elements)
     }
 }

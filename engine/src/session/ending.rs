@@ -8,7 +8,7 @@ use super::drive::Drive;
 use super::{Session, SessionError};
 use std::fmt;
 use std::time::{Duration, Instant};
-use zrt_device::Device;
+use zrt_device::{Device, DeviceError};
 use zrt_ring::token_ring::{InputEntry, InputKind};
 
 /// How long [`Session::close`] sleeps between two looks for room in the input ring.
@@ -83,7 +83,8 @@ impl Session {
     }
 
     /// Lets the device leave, and waits for it; the device can then be used again. Every request must have ended, or the
-    /// session have been stopped.
+    /// session have been stopped. A device that stays longer than the deadline counts as hung from
+    /// [`hang_after`](super::SessionOptions::hang_after) on only.
     pub fn close(mut self, deadline: Duration) -> Result<Device, NotClosed> {
         match self.leave(deadline) {
             Ok(()) => Ok(self.resident.device),
@@ -109,10 +110,17 @@ impl Session {
         }
         self.ending = Ending::Stopped;
         // In the other modes the step that told the last end still runs, on memory that goes with the session.
-        if let Some(ticket) = self.ticket() {
-            self.resident.device.wait(ticket, deadline.saturating_sub(start.elapsed()))?;
+        let Some(ticket) = self.ticket() else { return Ok(()) };
+        let device = &mut self.resident.device;
+        match device.wait(ticket, deadline.saturating_sub(start.elapsed())) {
+            // Before `hang_after` a device is slow at worst: no kernel is blamed.
+            Err(DeviceError::Stopped(_))
+                if !device.is_lost() && start.elapsed() < self.options.hang_after =>
+            {
+                Err(SessionError::NotLeft { waited: start.elapsed() })
+            }
+            result => Ok(result?),
         }
-        Ok(())
     }
 
     /// The megakernel was started.

@@ -49,6 +49,14 @@ pub enum SessionError {
          open the session with more pages"
     )]
     Pages { needed: u32, pages: u32 },
+    #[error("the context of {context} tokens is more than the {trained} that the model was trained for")]
+    ModelContext { context: u32, trained: u32 },
+    #[error(
+        "{prompt} of the request's {tokens} tokens are said to be its prompt; 1 to all of them are possible"
+    )]
+    PromptLength { prompt: usize, tokens: usize },
+    #[error("a complete request of {tokens} tokens is none of this model, whose context is {trained}")]
+    Complete { tokens: usize, trained: u32 },
     #[error("{tokens} tokens to generate: at least 1 is needed")]
     TokensMax { tokens: u32 },
     #[error("{count} stop tokens are more than the {max} that a slot holds")]

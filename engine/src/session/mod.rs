@@ -145,6 +145,10 @@ impl Session {
         progress: Progress<'_>,
     ) -> Result<Session, SessionError> {
         options.check()?;
+        let (context, trained) = (options.context, model.config.context);
+        if context > trained {
+            return Err(SessionError::ModelContext { context, trained });
+        }
         let rows = (options.slots + options.chunk_rows).min(ROWS_MAX as u32);
         let plan = ExecutionPlan::step(model, options.context, rows)
             .map_err(crate::executor::ExecutorError::from)?;
@@ -405,7 +409,7 @@ impl Session {
 
     fn check_stops(&self, stops: &[u32]) -> Result<(), SessionError> {
         match stops.len() {
-            0..=STOP_TOKENS_MAX => Ok(()),
+            0..=STOP_TOKENS_MAX => self.check_vocabulary(stops),
             count => Err(SessionError::Stops { count, max: STOP_TOKENS_MAX }),
         }
     }
@@ -415,6 +419,10 @@ impl Session {
         if tokens.is_empty() || tokens.len() > max as usize {
             return Err(SessionError::Prompt { tokens: tokens.len(), max });
         }
+        self.check_vocabulary(tokens)
+    }
+
+    fn check_vocabulary(&self, tokens: &[u32]) -> Result<(), SessionError> {
         let vocabulary = self.resident.plan.config.vocabulary;
         match tokens.iter().find(|token| **token >= vocabulary) {
             Some(token) => Err(SessionError::Token { token: *token, vocabulary }),

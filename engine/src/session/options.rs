@@ -8,8 +8,10 @@ use zrt_mem::Heap;
 
 /// Entries of the output ring at least: PLAN keeps one for the end of every slot's request.
 const OUTPUT_ENTRIES_MIN: u32 = 2 * SLOTS_MAX as u32;
-/// Requests that may wait at most: a record of each is kept.
-const WAITING_MAX: u32 = 1 << 20;
+/// Requests that may wait at most: each poll looks at a record of each.
+const WAITING_MAX: u32 = 1 << 16;
+/// Tokens that all records together have room for at most: 1 GiB of host memory.
+const RECORD_TOKENS_MAX: u64 = 1 << 28;
 
 /// Who walks through the tasks of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -49,9 +51,10 @@ pub struct SessionOptions {
     pub mode: Mode,
     /// Requests that run at once, 1..=64.
     pub slots: u32,
-    /// Requests that may wait for a slot, at most 2^20.
+    /// Requests that may wait for a slot, at most 2^16. A record of each, as of each slot, has room for a whole context; all
+    /// have room for 2^28 tokens at most.
     pub waiting_max: u32,
-    /// Tokens of a sequence at most, prompt included.
+    /// Tokens of a sequence at most, prompt included: 2 to the model's own context. Slots × context is below 2^32.
     pub context: u32,
     /// Pages of the key-value cache; `None`: enough for every slot's whole context.
     pub pages: Option<u32>,
@@ -95,7 +98,7 @@ impl Default for SessionOptions {
 }
 
 impl SessionOptions {
-    /// Checks every range.
+    /// Checks every range and product that needs no model.
     pub fn check(&self) -> Result<(), SessionError> {
         let options = self;
         let check = |what, value: u64, is_right: bool, range| match is_right {
@@ -105,8 +108,15 @@ impl SessionOptions {
         let (slots, output) = (options.slots, options.output_entries);
         check("slots", slots.into(), (1..=SLOTS_MAX as u32).contains(&slots), "1 to 64")?;
         let waiting = options.waiting_max;
-        check("waiting requests", waiting.into(), waiting <= WAITING_MAX, "at most 1048576")?;
+        check("waiting requests", waiting.into(), waiting <= WAITING_MAX, "at most 65536")?;
         check("context", options.context.into(), options.context >= 2, "at least 2")?;
+        let context = u64::from(options.context);
+        // The device is told by 32 bits where a slot's tokens lie.
+        let tokens = u64::from(slots) * context;
+        check("slots × context", tokens, u32::try_from(tokens).is_ok(), "at most 4294967295")?;
+        let record_tokens = u64::from(slots + waiting) * context;
+        let is_held = record_tokens <= RECORD_TOKENS_MAX;
+        check("(slots + waiting requests) × context", record_tokens, is_held, "at most 268435456")?;
         let chunk_max = ROWS_MAX as u32 - 1;
         check(
             "chunk rows",

@@ -16,7 +16,7 @@ pub struct Unfinished {
     pub handle: Handle,
     /// Every token that was known: the prompt, and what was told.
     pub tokens: Vec<u32>,
-    /// Tokens of the prompt.
+    /// Tokens of the prompt: 1 to all.
     pub prompt_length: usize,
     /// Tokens that may still be generated.
     pub tokens_left: u32,
@@ -69,12 +69,24 @@ impl Session {
 
     /// Lets a request of a lost session go on in this one, from its last known token. Where it had come to its end and only
     /// the [`Finished`](super::Event::Finished) was missing, that event is all that follows. One that was held is held
-    /// again; one that was parked is parked as soon as it has a slot, which [`Parked`](super::Event::Parked) tells.
+    /// again; one that was parked is parked as soon as it has a slot, which [`Parked`](super::Event::Parked) tells. What no
+    /// session of this model can have left is refused.
     pub fn resubmit(&mut self, left: &Unfinished) -> Result<Handle, SessionError> {
+        let (known, prompt) = (left.tokens.len(), left.prompt_length);
+        if !(1..=known).contains(&prompt) {
+            return Err(SessionError::PromptLength { prompt, tokens: known });
+        }
+        self.check_stops(&left.stops)?;
         let end = left.end();
         let limit = (left.tokens.len() as u32).saturating_add(left.tokens_left);
-        // Of one that is complete nothing is computed: it fits everywhere.
-        if end.is_none() {
+        // Of one that is complete nothing is computed: it fits every session of the model.
+        if end.is_some() {
+            let trained = self.resident.plan.config.context;
+            if known > trained as usize {
+                return Err(SessionError::Complete { tokens: known, trained });
+            }
+            self.check_vocabulary(&left.tokens)?;
+        } else {
             self.check_tokens(&left.tokens)?;
             let context = self.options.context;
             if limit > context {
@@ -82,7 +94,6 @@ impl Session {
             }
             self.check_pages(limit)?;
         }
-        self.check_stops(&left.stops)?;
         let index = self.enqueue(&left.tokens, left.prompt_length, limit, left.sampling, &left.stops)?;
         let record = &mut self.records[index];
         let handle = record.handle;

@@ -1,6 +1,7 @@
 //! What the host keeps of each request: its tokens, and where it stands.
 //!
-//! Contract: all memory is reserved when the table is made; nothing here allocates afterwards.
+//! Contract: all memory is reserved when the table is made. Nothing here allocates afterwards, but a complete request of a
+//! session with a longer context, which is submitted again for its end only.
 
 use crate::sampling::Sampling;
 use zrt_asm::session::{FinishReason, STOP_TOKENS_MAX};
@@ -14,7 +15,7 @@ pub struct Request<'a> {
     pub tokens_max: u32,
     /// How tokens are drawn.
     pub sampling: crate::sampling::SamplingOptions,
-    /// Tokens that end the sequence; they are delivered too. At most 8.
+    /// Tokens of the vocabulary that end the sequence; they are delivered too. At most 8.
     pub stops: &'a [u32],
 }
 

@@ -10,10 +10,14 @@
 use super::TokenizerError;
 use super::merge::{Merger, Rules};
 use super::split::Splitter;
+use super::text_index::TextIndex;
 use super::vocabulary::{TokenKind, Vocabulary};
-use crate::gguf::Metadata;
+use crate::gguf::{GgufError, Metadata, StringList};
 use std::cmp::Reverse;
 use std::collections::HashMap;
+
+/// Most symbols that are no tokens: the published vocabularies have none, and one with a token for each byte needs none.
+const EXTRA_SYMBOLS_MAX: usize = 1 << 14;
 
 pub(super) struct BytePair {
     splitter: Splitter,
@@ -21,7 +25,7 @@ pub(super) struct BytePair {
     /// Symbol of each single byte.
     byte_symbols: [u32; 256],
     /// Texts of the symbols beyond the vocabulary: results of merges, and bytes, that are no tokens.
-    extra_symbols: Vec<Box<str>>,
+    extra_symbols: StringList,
 }
 
 /// Merge rules by pair of symbols. A symbol below the vocabulary's size is the token of that id.
@@ -32,8 +36,8 @@ struct MergeTable {
 /// Gives numbers to symbols while the tables are built.
 struct Symbols<'a> {
     vocabulary: &'a Vocabulary,
-    extra_ids: HashMap<Box<str>, u32>,
-    extra: Vec<Box<str>>,
+    extra_ids: TextIndex,
+    extra: StringList,
 }
 
 impl BytePair {
@@ -42,16 +46,20 @@ impl BytePair {
         vocabulary: &Vocabulary,
         splitter: Splitter,
     ) -> Result<BytePair, TokenizerError> {
-        let mut symbols = Symbols { vocabulary, extra_ids: HashMap::new(), extra: Vec::new() };
+        let extra_ids = TextIndex::with_capacity(EXTRA_SYMBOLS_MAX)?;
+        let mut symbols = Symbols { vocabulary, extra_ids, extra: StringList::default() };
         let mut byte_symbols = [0; 256];
         let mut text = String::new();
         for byte in 0..=255u8 {
             text.clear();
             text.push(byte_to_char(byte));
-            byte_symbols[usize::from(byte)] = symbols.number(&text);
+            byte_symbols[usize::from(byte)] = symbols.number(&text)?;
         }
         let merges = metadata.strings("tokenizer.ggml.merges")?;
-        let mut pairs = HashMap::with_capacity(merges.len());
+        let mut pairs: HashMap<(u32, u32), (u32, u32)> = HashMap::new();
+        let bytes = merges.len() as u64 * size_of::<[u32; 4]>() as u64;
+        let memory = |_| GgufError::Memory { what: "the merge rules", bytes };
+        pairs.try_reserve(merges.len()).map_err(memory)?;
         for (index, merge) in merges.iter().enumerate() {
             // The first character of the left symbol may itself be a space; the separator comes later.
             let first = merge.chars().next().map_or(0, char::len_utf8);
@@ -63,8 +71,8 @@ impl BytePair {
             text.clear();
             text.push_str(left);
             text.push_str(right);
-            let pair = (symbols.number(left), symbols.number(right));
-            let joined = symbols.number(&text);
+            let pair = (symbols.number(left)?, symbols.number(right)?);
+            let joined = symbols.number(&text)?;
             pairs.entry(pair).or_insert((index as u32, joined)); // The reader limits arrays below 2^32 elements.
         }
         let extra_symbols = symbols.extra;
@@ -95,7 +103,7 @@ impl BytePair {
             return;
         };
         let mut utf8 = [0; 4];
-        for char in self.extra_symbols[beyond].chars() {
+        for char in self.extra_symbols.get(beyond).unwrap_or_default().chars() {
             let token = vocabulary.id(char.encode_utf8(&mut utf8)).or(vocabulary.special.unknown);
             tokens.extend(token);
         }
@@ -112,14 +120,23 @@ impl Rules for MergeTable {
 }
 
 impl Symbols<'_> {
-    fn number(&mut self, text: &str) -> u32 {
-        let known = self.vocabulary.id(text).or_else(|| self.extra_ids.get(text).copied());
-        known.unwrap_or_else(|| {
-            let number = (self.vocabulary.len() + self.extra.len()) as u32;
-            self.extra_ids.insert(text.into(), number);
-            self.extra.push(text.into());
-            number
-        })
+    fn number(&mut self, text: &str) -> Result<u32, TokenizerError> {
+        if let Some(token) = self.vocabulary.id(text) {
+            return Ok(token);
+        }
+        let beyond = match self.extra_ids.get(&self.extra, text) {
+            Some(known) => known,
+            None if self.extra.len() == EXTRA_SYMBOLS_MAX => {
+                return Err(TokenizerError::Symbols { limit: EXTRA_SYMBOLS_MAX });
+            }
+            None => {
+                let number = self.extra.len() as u32; // Below EXTRA_SYMBOLS_MAX.
+                self.extra.push(text)?;
+                self.extra_ids.insert(&self.extra, number);
+                number
+            }
+        };
+        Ok(self.vocabulary.len() as u32 + beyond)
     }
 }
 

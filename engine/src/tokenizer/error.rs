@@ -45,6 +45,12 @@ pub enum TokenizerError {
         /// Its text.
         text: Box<str>,
     },
+    /// The merge rules name too many symbols that are no tokens.
+    #[error("more than {limit} symbols of the merge rules are no tokens of the vocabulary")]
+    Symbols {
+        /// How many there may be.
+        limit: usize,
+    },
     /// A special token's number is outside the vocabulary.
     #[error("{key} is {found}, but the vocabulary has {tokens} tokens")]
     TokenId {

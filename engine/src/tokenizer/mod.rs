@@ -13,6 +13,7 @@ mod merge;
 mod sentence_piece;
 mod split;
 mod stream;
+mod text_index;
 mod unicode;
 mod vocabulary;
 

@@ -3,8 +3,8 @@
 //! Contract: built once from metadata; look-ups afterwards do not allocate. Ids are positions in the list.
 
 use super::TokenizerError;
-use crate::gguf::{Metadata, StringList};
-use std::collections::HashMap;
+use super::text_index::TextIndex;
+use crate::gguf::{Metadata, StringList, vec_of};
 
 /// What a token is, by GGUF's numbers in `tokenizer.ggml.token_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,13 +26,13 @@ pub enum TokenKind {
 pub(super) struct Vocabulary {
     texts: StringList,
     kinds: Vec<TokenKind>,
-    ids: HashMap<Box<str>, u32>,
+    ids: TextIndex,
     /// Bytes of all tokens one after another, and the end of each.
     pieces: Vec<u8>,
-    piece_ends: Vec<usize>,
+    piece_ends: Vec<u32>,
     pub(super) special: SpecialIds,
-    /// Texts of control, unknown and user-defined tokens, the longest first.
-    special_texts: Vec<(Box<str>, u32)>,
+    /// Control, unknown and user-defined tokens that have a text, the longest first.
+    special_tokens: Vec<u32>,
 }
 
 /// Ids with a meaning. A missing one is `None`.
@@ -70,23 +70,25 @@ impl Vocabulary {
             return Err(TokenizerError::Empty);
         }
         let kinds = read_kinds(metadata, texts.len())?;
-        let mut ids = HashMap::with_capacity(texts.len());
-        let mut pieces = Vec::new();
-        let mut piece_ends = Vec::with_capacity(texts.len());
-        let mut special_texts: Vec<(Box<str>, u32)> = Vec::new();
+        let mut ids = TextIndex::with_capacity(texts.len())?;
+        // No piece is longer than the text of its token.
+        let mut pieces = vec_of("the pieces of a vocabulary", texts.text_bytes() as u64)?;
+        let mut piece_ends = vec_of("the pieces of a vocabulary", texts.len() as u64)?;
+        let mut special_tokens: Vec<u32> = Vec::new();
         for (id, (text, kind)) in texts.iter().zip(&kinds).enumerate() {
             let id = id as u32; // The reader's limit on array elements is below 2^32.
-            ids.insert(Box::from(text), id);
+            ids.insert(&texts, id);
             piece(text, *kind, &mut pieces);
-            piece_ends.push(pieces.len());
+            piece_ends.push(pieces.len() as u32); // Texts have fewer than 2^32 bytes together.
             let is_special = matches!(kind, TokenKind::Control | TokenKind::Unknown | TokenKind::UserDefined);
             if is_special && !text.is_empty() {
-                special_texts.push((text.into(), id));
+                special_tokens.push(id);
             }
         }
-        special_texts.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
+        let length = |id: &u32| texts.get(*id as usize).map_or(0, str::len);
+        special_tokens.sort_by_key(|id| std::cmp::Reverse(length(id)));
         let special = read_special_ids(metadata, defaults, texts.len())?;
-        Ok(Vocabulary { texts, kinds, ids, pieces, piece_ends, special, special_texts })
+        Ok(Vocabulary { texts, kinds, ids, pieces, piece_ends, special, special_tokens })
     }
 
     pub(super) fn len(&self) -> usize {
@@ -98,7 +100,7 @@ impl Vocabulary {
     }
 
     pub(super) fn id(&self, text: &str) -> Option<u32> {
-        self.ids.get(text).copied()
+        self.ids.get(&self.texts, text)
     }
 
     pub(super) fn kind(&self, id: u32) -> Option<TokenKind> {
@@ -109,16 +111,17 @@ impl Vocabulary {
         let index = id as usize;
         let end = *self.piece_ends.get(index)?;
         let begin = if index == 0 { 0 } else { self.piece_ends[index - 1] };
-        Some(&self.pieces[begin..end])
+        Some(&self.pieces[begin as usize..end as usize])
     }
 
     /// Takes special tokens out of `text`: user-defined ones always, others with `parse_special` only. A longer token
     /// wins over a shorter one wherever they compete.
     pub(super) fn fragments<'a>(&self, text: &'a str, parse_special: bool) -> Vec<Fragment<'a>> {
         let mut fragments = if text.is_empty() { Vec::new() } else { vec![Fragment::Text(text)] };
-        for (special, id) in &self.special_texts {
+        for id in &self.special_tokens {
+            let special = self.texts.get(*id as usize).unwrap_or_default();
             let always = self.kind(*id) == Some(TokenKind::UserDefined);
-            let occurs = (always || parse_special) && text.contains(&**special);
+            let occurs = (always || parse_special) && text.contains(special);
             if occurs {
                 fragments = fragments.into_iter().flat_map(|part| part.cut(special, *id)).collect();
             }
