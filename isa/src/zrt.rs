@@ -1,7 +1,7 @@
 //! The `.zrt` version 2 container: one kernel's machine code with everything a loader must know. Byte layout:
 //! `docs/zrt-format.md`.
 //!
-//! Contract: [`Kernel::parse`] never panics on any bytes and allocates at most in proportion to their length;
+//! Contract: [`Kernel::parse`] never panics on any bytes and allocates less than three times their length;
 //! what it accepts is consistent (code inside the file, resource words that agree with the stated needs, sorted line
 //! table, patch sites inside the code). [`Kernel::write`] checks the same rules, so `parse(write(k)) == k`.
 
@@ -27,6 +27,9 @@ pub const CODE_ALIGNMENT_BYTES: usize = 256;
 pub const FILE_BYTES_MAX: usize = 64 << 20;
 /// Longest name, path or constant name in bytes.
 pub const NAME_BYTES_MAX: usize = 255;
+
+/// Most source files of a kernel.
+pub const FILES_MAX: usize = 4096;
 
 const FILE_RECORD_BYTES: usize = 8;
 const LINE_RECORD_BYTES: usize = 12;
@@ -86,6 +89,9 @@ pub enum ZrtError {
     /// A count is zero or too large.
     #[error("{part} is {value}, but must be {min} to {max}")]
     Range { part: &'static str, value: u64, min: u64, max: u64 },
+    /// The system has no memory for a table.
+    #[error("there is no memory for the {part}, which takes {bytes} bytes")]
+    Memory { part: &'static str, bytes: u64 },
     /// A resource word is malformed.
     #[error("a resource word is wrong")]
     Resource(#[from] ResourceError),
@@ -206,8 +212,8 @@ impl<'a> Kernel<'a> {
             parameter_opcode: word(bytes, field::PARAMETER_OPCODE)?,
             parameter_bytes: dword(bytes, field::PARAMETER_BYTES)?,
             files: read_files(bytes)?,
-            lines: read_lines(bytes)?,
-            constants: read_constants(bytes)?,
+            lines: read_lines(bytes, code)?,
+            constants: read_constants(bytes, code)?,
         };
         kernel.check()?;
         Ok(kernel)
@@ -297,6 +303,8 @@ impl<'a> Kernel<'a> {
         self.check_needs()?;
         self.check_words()?;
         check_name("kernel name", self.name)?;
+        range("file table", self.files.len() as u64, 0, FILES_MAX as u64)?;
+        range("constant table", self.constants.len() as u64, 0, self.code.len() as u64 / 4)?;
         for path in &self.files {
             check_name("path", path)?;
             check_path(path)?;
@@ -420,35 +428,47 @@ fn check_prefix(bytes: &[u8]) -> Result<(), ZrtError> {
 }
 
 fn read_files(bytes: &[u8]) -> Result<Vec<&str>, ZrtError> {
-    let table = table(bytes, "file table", field::FILES, FILE_RECORD_BYTES)?;
-    table
-        .chunks_exact(FILE_RECORD_BYTES)
-        .map(|record| name_part(bytes, "path", dword(record, 0)?, dword(record, 4)?))
-        .collect()
+    records(bytes, "file table", field::FILES, FILES_MAX, |record: &[u8; FILE_RECORD_BYTES]| {
+        name_part(bytes, "path", dword(record, 0)?, dword(record, 4)?)
+    })
 }
 
-fn read_lines(bytes: &[u8]) -> Result<Vec<Line>, ZrtError> {
-    let table = table(bytes, "line table", field::LINES, LINE_RECORD_BYTES)?;
-    table
-        .chunks_exact(LINE_RECORD_BYTES)
-        .map(|record| {
-            Ok(Line { code_offset: dword(record, 0)?, file: dword(record, 4)?, line: dword(record, 8)? })
-        })
-        .collect()
+/// A dword of the code has one line at most.
+fn read_lines(bytes: &[u8], code: &[u8]) -> Result<Vec<Line>, ZrtError> {
+    records(bytes, "line table", field::LINES, code.len() / 4, |record: &[u8; LINE_RECORD_BYTES]| {
+        Ok(Line { code_offset: dword(record, 0)?, file: dword(record, 4)?, line: dword(record, 8)? })
+    })
 }
 
-fn read_constants(bytes: &[u8]) -> Result<Vec<Constant<'_>>, ZrtError> {
-    let table = table(bytes, "constant table", field::CONSTANTS, CONSTANT_RECORD_BYTES)?;
-    table
-        .chunks_exact(CONSTANT_RECORD_BYTES)
-        .map(|record| {
-            Ok(Constant {
-                name: name_part(bytes, "constant name", dword(record, 0)?, dword(record, 4)?)?,
-                code_offset: dword(record, 8)?,
-                value: dword(record, 12)?,
-            })
+/// A dword of the code is one constant at most.
+fn read_constants<'a>(bytes: &'a [u8], code: &[u8]) -> Result<Vec<Constant<'a>>, ZrtError> {
+    const PART: &str = "constant table";
+    records(bytes, PART, field::CONSTANTS, code.len() / 4, |record: &[u8; CONSTANT_RECORD_BYTES]| {
+        Ok(Constant {
+            name: name_part(bytes, "constant name", dword(record, 0)?, dword(record, 4)?)?,
+            code_offset: dword(record, 8)?,
+            value: dword(record, 12)?,
         })
-        .collect()
+    })
+}
+
+/// Reads the records of the table whose offset and count are at `header_offset`; at most `count_max`.
+fn records<T, const BYTES: usize>(
+    bytes: &[u8],
+    part: &'static str,
+    header_offset: usize,
+    count_max: usize,
+    read: impl Fn(&[u8; BYTES]) -> Result<T, ZrtError>,
+) -> Result<Vec<T>, ZrtError> {
+    range(part, dword(bytes, header_offset + 4)?.into(), 0, count_max as u64)?;
+    let (table, _) = table(bytes, part, header_offset, BYTES)?.as_chunks::<BYTES>();
+    let mut values = Vec::new();
+    let memory = |_| ZrtError::Memory { part, bytes: (table.len() * size_of::<T>()) as u64 };
+    values.try_reserve_exact(table.len()).map_err(memory)?;
+    for record in table {
+        values.push(read(record)?);
+    }
+    Ok(values)
 }
 
 /// The bytes of a table whose offset and record count are at `header_offset`.
@@ -616,6 +636,15 @@ mod tests {
         );
         assert_eq!(with(160, 2), Some(ZrtError::Line { index: 1 }));
         assert!(matches!(Kernel::parse(&bytes[..267]), Err(ZrtError::Length { actual_bytes: 267, .. })));
+        let files = Kernel { files: vec!["a"; FILES_MAX + 1], lines: vec![], ..sample() };
+        let too_many = ZrtError::Range { part: "file table", value: 4097, min: 0, max: 4096 };
+        assert_eq!(files.write(), Err(too_many));
+        let most = Kernel { files: vec!["a"; FILES_MAX], lines: vec![], ..sample() };
+        assert!(Kernel::parse(&most.write().expect("valid")).is_ok());
+        // Three dwords of code.
+        let constants = Kernel { constants: vec![sample().constants[0]; 4], ..sample() };
+        assert!(matches!(constants.write(), Err(ZrtError::Range { part: "constant table", max: 3, .. })));
+        assert_eq!(with(88, 4), Some(ZrtError::Range { part: "line table", value: 4, min: 0, max: 3 }));
         let absolute = Kernel { files: vec!["/absolute/a.s", "b"], ..sample() };
         assert_eq!(absolute.write(), Err(ZrtError::Path { path: "/absolute/a.s".into() }));
     }

@@ -433,3 +433,63 @@ fn the_image_follows_the_file() {
 
 /// Length of the image of a file with one kernel.
 const CODE_AND_DESCRIPTOR: usize = elf_file::CODE_BYTES + 64;
+
+/// A container with so many bytes of code, and tables (offset, entries) of files, lines and constants; what stands at byte 128
+/// is `more`.
+fn container(code_bytes: usize, tables: [(u32, u32); 3], more: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; 128];
+    let code_offset = (128 + more.len()).next_multiple_of(256);
+    let file_bytes = code_offset + code_bytes;
+    let mut put = |at: usize, value: u32| bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    // The fields of docs/zrt-format.md; the name is the first byte behind the header.
+    let head = [u32::from_le_bytes(*b"ZRT\0"), 2 | 128 << 16, file_bytes as u32, 12 | 1 << 16, code_offset as u32];
+    head.into_iter().enumerate().for_each(|(index, value)| put(4 * index, value));
+    put(20, code_bytes as u32);
+    [0x400F_0001, 2 << 1, 0, 32 | 2 << 8 | 10 << 16, 40 | 32 << 16, 1 | 1 << 16, 0, 0, 1 | 4 << 16, 8, 128, 1]
+        .into_iter()
+        .enumerate()
+        .for_each(|(index, value)| put(28 + 4 * index, value));
+    for (index, (offset, count)) in tables.into_iter().enumerate() {
+        put(76 + 8 * index, offset);
+        put(80 + 8 * index, count);
+    }
+    bytes.extend_from_slice(more);
+    bytes.resize(file_bytes, 0);
+    bytes
+}
+
+#[test]
+fn tables_of_containers_are_counted() {
+    assert!(Program::parse(&container(1024, [(128, 0); 3], b"k")).is_ok());
+    let dwords = |values: &[u32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+    // Every path is the same 255 bytes.
+    let files = |size: usize| {
+        let count = size / 8;
+        let more = [&[b'k'; 256][..], &dwords(&[128, 255]).repeat(count)].concat();
+        container(1024, [(384, count as u32), (128, 0), (128, 0)], &more)
+    };
+    let error = bounded("files of a container", 4 * MIB, files).unwrap_err();
+    assert!(error.to_string().starts_with("file table is"), "{error}");
+    let lines = |size: usize| {
+        let count = size / 16;
+        let lines = (0..count as u32).flat_map(|one| dwords(&[4 * one, 0, 1]));
+        let more = [&[b'k'; 256][..], &dwords(&[128, 255]), &lines.collect::<Vec<u8>>()].concat();
+        container(4 * count, [(384, 1), (392, count as u32), (128, 0)], &more)
+    };
+    let program = bounded("lines of a container", 4 * MIB, lines).unwrap();
+    assert_eq!(program.lines().rows().len(), 8 * MIB / 16);
+    let constants = |size: usize| {
+        let count = size / 20;
+        let more = [&[b'k'; 256][..], &dwords(&[128, 255, 0, 0]).repeat(count)].concat();
+        container(4 * count, [(128, 0), (128, 0), (384, count as u32)], &more)
+    };
+    bounded("constants of a container", 4 * MIB, constants).unwrap();
+    for table in 0..3 {
+        let lie = |size: usize| {
+            let mut tables = [(128, 0); 3];
+            tables[table] = (128, u32::MAX);
+            container(size / 4 * 4, tables, b"k")
+        };
+        assert!(matches!(bounded("a count that lies", 4 * MIB, lie), Err(LoadError::Zrt(_))));
+    }
+}

@@ -8,7 +8,9 @@ use zrt_asm::session::STATUS_LOOKS;
 use zrt_device::{Device, DeviceChoice, OpenOptions};
 use zrt_engine::memory_plan::AllocationId;
 use zrt_engine::model::Model;
-use zrt_engine::session::{Event, Handle, Mode, NotClosed, Session, SessionError, SessionOptions};
+use zrt_engine::session::{
+    Event, Handle, Mode, NotClosed, Session, SessionError, SessionOptions, Unfinished,
+};
 use zrt_ring::token_ring::{ENTRY_BYTES, ENTRY_DWORDS, TokenRingError};
 use zrt_tests::serving::{Asked, Told, checked_session, expected};
 use zrt_tests::{load, repository_model};
@@ -154,7 +156,7 @@ fn requests_of_a_stopped_session_go_on_in_the_next_one() {
         let device = session.close(DEADLINE).expect("the device has left");
         let mut session =
             Session::open(device, &model, &options(mode, 2), &mut |_, _| {}).expect("it opens again");
-        let at = |one: &zrt_engine::session::Unfinished| {
+        let at = |one: &Unfinished| {
             handles.iter().position(|handle| *handle == one.handle).expect("a known handle")
         };
         let again: Vec<Handle> =
@@ -228,12 +230,69 @@ fn a_request_that_a_smaller_session_cannot_hold_is_refused() {
     let refused = session.resubmit(&left);
     assert!(matches!(refused, Err(SessionError::Pages { needed: 3, pages: 2 })), "{refused:?}");
     // Of one that owes its end only nothing is computed.
-    let complete = zrt_engine::session::Unfinished { tokens: vec![1; 100], tokens_left: 0, ..left };
+    let complete = Unfinished { tokens: vec![1; 100], tokens_left: 0, ..left };
     let handle = session.resubmit(&complete).expect("there is room");
     assert_eq!(session.unfinished()[0].tokens_left, 0);
     let mut events = [Event::default(); 2];
     assert_eq!(session.poll(&mut events).expect("the session runs"), 1);
     assert!(matches!(events[0], Event::Finished { handle: of, .. } if of == handle));
+}
+
+/// What no session of this model can have left.
+#[test]
+fn a_request_that_was_never_left_is_refused() {
+    let model = model();
+    let mut session = unchecked(&model, &options(Mode::Mega, 1));
+    Asked::greedy([1, 261, 17], 4).submit(&mut session);
+    let left = session.unfinished().pop().expect("it has not ended");
+    drop(session);
+    let mut session = unchecked(&model, &options(Mode::Mega, 1));
+    let mut refused = |left: Unfinished| session.resubmit(&left).expect_err("it makes no sense");
+    for prompt_length in [0, 4, usize::MAX] {
+        let error = refused(Unfinished { prompt_length, ..left.clone() });
+        assert!(matches!(error, SessionError::PromptLength { tokens: 3, .. }), "{error}");
+    }
+    let trained = model.config.context;
+    let error = refused(Unfinished { tokens: vec![1; 100_000], tokens_left: 0, ..left.clone() });
+    assert!(
+        matches!(error, SessionError::Complete { tokens: 100_000, trained: at } if at == trained),
+        "{error}"
+    );
+    for tokens_left in [0, 1] {
+        let error = refused(Unfinished { tokens: vec![1, 2, 1 << 20], tokens_left, ..left.clone() });
+        assert!(matches!(error, SessionError::Token { token: 0x10_0000, .. }), "{error}");
+    }
+    let error = refused(Unfinished { stops: vec![u32::MAX], ..left.clone() });
+    assert!(matches!(error, SessionError::Token { token: u32::MAX, .. }), "{error}");
+    let error = refused(Unfinished { stops: vec![1; 9], ..left.clone() });
+    assert!(matches!(error, SessionError::Stops { count: 9, .. }), "{error}");
+    let error = refused(Unfinished { tokens_left: u32::MAX, ..left });
+    assert!(matches!(error, SessionError::Context { needed: u32::MAX, .. }), "{error}");
+    assert_eq!(session.unfinished_count(), 0);
+}
+
+/// More positions than the model was trained for.
+#[test]
+fn a_context_beyond_the_models_is_refused() {
+    let model = model();
+    let context = model.config.context + 1;
+    let device = Device::open(DeviceChoice::Virtual, &OpenOptions::default()).expect("opens");
+    let asked = SessionOptions { context, ..options(Mode::Mega, 1) };
+    let error = Session::open(device, &model, &asked, &mut |_, _| {}).err().expect("it is too long");
+    assert!(matches!(error, SessionError::ModelContext { .. }), "{error}");
+}
+
+/// A device that was given no time to leave has only not left yet.
+#[test]
+fn no_kernel_is_blamed_for_a_deadline_of_nothing() {
+    let model = model();
+    let mut session = unchecked(&model, &options(Mode::Mega, 1));
+    session.start().expect("starts");
+    Asked::greedy([1, 261, 17], 12).submit(&mut session);
+    session.stop().expect("there is room for the command");
+    let Err(NotClosed { session, error }) = session.close(Duration::ZERO) else { return };
+    assert!(matches!(error, SessionError::NotLeft { .. }), "{error}");
+    session.close(DEADLINE).expect("the device leaves");
 }
 
 /// PLAN looks and looks, and never finds the trailer of the request's entry.
