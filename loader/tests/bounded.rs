@@ -442,13 +442,27 @@ fn container(code_bytes: usize, tables: [(u32, u32); 3], more: &[u8]) -> Vec<u8>
     let file_bytes = code_offset + code_bytes;
     let mut put = |at: usize, value: u32| bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
     // The fields of docs/zrt-format.md; the name is the first byte behind the header.
-    let head = [u32::from_le_bytes(*b"ZRT\0"), 2 | 128 << 16, file_bytes as u32, 12 | 1 << 16, code_offset as u32];
+    let head =
+        [u32::from_le_bytes(*b"ZRT\0"), 2 | 128 << 16, file_bytes as u32, 12 | 1 << 16, code_offset as u32];
     head.into_iter().enumerate().for_each(|(index, value)| put(4 * index, value));
     put(20, code_bytes as u32);
-    [0x400F_0001, 2 << 1, 0, 32 | 2 << 8 | 10 << 16, 40 | 32 << 16, 1 | 1 << 16, 0, 0, 1 | 4 << 16, 8, 128, 1]
-        .into_iter()
-        .enumerate()
-        .for_each(|(index, value)| put(28 + 4 * index, value));
+    [
+        0x400F_0001,
+        2 << 1,
+        0,
+        32 | 2 << 8 | 10 << 16,
+        40 | 32 << 16,
+        1 | 1 << 16,
+        0,
+        0,
+        1 | 4 << 16,
+        8,
+        128,
+        1,
+    ]
+    .into_iter()
+    .enumerate()
+    .for_each(|(index, value)| put(28 + 4 * index, value));
     for (index, (offset, count)) in tables.into_iter().enumerate() {
         put(76 + 8 * index, offset);
         put(80 + 8 * index, count);

@@ -75,6 +75,8 @@ fn is_committed(seed: &Seed) -> bool {
 fn all() -> Result<Vec<Seed>, Box<dyn Error>> {
     let seed = |target, name: &str, bytes| Seed { target, name: name.to_owned(), bytes };
     let mut seeds = vec![
+        seed("code_object", "metadata", metadata()),
+        seed("code_object", "lines", lines()),
         seed("gguf", "llama", llama()),
         seed("gguf", "qwen3", qwen3()),
         seed("pm4_stream", "dispatch", bytes_of(&dispatch()?)),
@@ -93,6 +95,29 @@ fn all() -> Result<Vec<Seed>, Box<dyn Error>> {
 
 fn bytes_of(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Metadata with a version and no kernel, behind the byte that chooses it.
+fn metadata() -> Vec<u8> {
+    // MessagePack: a map of two, strings of 14 bytes, two small numbers, an empty list.
+    [&[0, 0x82, 0xAE][..], b"amdhsa.version", &[0x92, 1, 2, 0xAE], b"amdhsa.kernels", &[0x90]].concat()
+}
+
+/// A line program of DWARF 4 (§6.2) with one file and two rows, then strings of the same length, behind the byte that
+/// chooses it.
+fn lines() -> Vec<u8> {
+    // Advances that the standard opcodes take, by opcode from 1.
+    const OPERAND_COUNTS: [u8; 12] = [0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1];
+    // Instructions of 4 bytes, one operation, statements, lines from -5 in steps of 14, special opcodes from 13.
+    let fields = [&[4, 1, 1, 0xFB, 14, 13][..], &OPERAND_COUNTS].concat();
+    let names = b"\0a.c\0\0\0\0\0";
+    // The address 0, a row, another one line and one instruction on, the end of the sequence.
+    let program = [&[0, 9, 2][..], &[0; 8], &[1, 0x21, 0, 1, 1]].concat();
+    let header = [fields.as_slice(), names].concat();
+    let unit = [&4u16.to_le_bytes()[..], &(header.len() as u32).to_le_bytes(), &header, &program].concat();
+    let section = [&(unit.len() as u32).to_le_bytes()[..], &unit].concat();
+    let strings = vec![b'x'; section.len()];
+    [&[1][..], &section, &strings].concat()
 }
 
 /// The words of the golden corpus, one instruction after the other.
