@@ -92,7 +92,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "ring-no-doorbell-fence",
         file: "ring/src/publish.rs",
-        find: "        self.doorbell.fence_all();\n",
+        find: "        self.doorbell.fence_stores();\n",
         replace: "",
         test: QUEUE_MODEL,
         expected: Killed,
@@ -195,7 +195,7 @@ pub const MUTANTS: &[Mutant] = &[
     // ---------------------------------------------------------------------------------------------- memory
     Mutant {
         name: "mem-lanes-limit",
-        file: "mem/src/shared.rs",
+        file: "mem/src/shared/lanes.rs",
         find: "let limit = u32::try_from(self.len - base - width).unwrap_or(u32::MAX);",
         replace: "let limit = u32::try_from(self.len - base).unwrap_or(u32::MAX);",
         test: MEM,
@@ -203,7 +203,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "mem-lanes-align",
-        file: "mem/src/shared.rs",
+        file: "mem/src/shared/lanes.rs",
         find: " | (*delta % alignment as u32 != 0)",
         replace: "",
         test: MEM,
@@ -211,7 +211,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "mem-words-check-off",
-        file: "mem/src/shared.rs",
+        file: "mem/src/shared/lanes.rs",
         find: "count <= (self.len - offset) / 4,",
         replace: "count <= (self.len - offset) / 4 + 1,",
         test: MEM,
@@ -219,7 +219,7 @@ pub const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "mem-sfence-dropped",
-        file: "mem/src/shared.rs",
+        file: "mem/src/shared/mod.rs",
         find: "        core::arch::x86_64::_mm_sfence();",
         replace: "",
         test: MEM,
@@ -297,7 +297,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "kmd-hdp-flush-noop",
         file: "kmd/src/vm.rs",
-        find: "            zrt_mem::hdp::flush(&remap.view(), behind_bar);\n",
+        find: "            zrt_mem::hdp::flush(remap.view(), behind_bar);\n",
         replace: "            let _ = (remap, behind_bar);\n",
         test: KMD,
         expected: Killed,
@@ -340,8 +340,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "loader-rows-limit",
         file: "loader/src/elf/lines.rs",
-        find: "if self.rows.len() == ROWS_MAX {",
-        replace: "if self.rows.len() == usize::MAX {",
+        find: "ROWS_MAX.min(file.bytes.len() / FILE_BYTES_PER_ROW + ROWS_FREE)",
+        replace: "file.bytes.len()",
         test: LOADER,
         expected: Killed,
     },
