@@ -291,7 +291,7 @@ fn wrong_arguments_are_refused() {
     let error = kernel.pack(&two, one).unwrap_err();
     assert_eq!(error.to_string(), "kernel double takes 1 arguments (data: buffer), but 2 were given");
     let number = kernel.pack(&[ArgumentValue::U32(5)], one);
-    assert!(matches!(number, Err(ArgumentError::Kind { given: "a u32", .. })));
+    assert!(matches!(number, Err(ArgumentError::Kind { given: "a value of 32 bits", .. })));
     let geometry = |groups, group| kernel.pack(std::slice::from_ref(&buffer), Geometry::new(groups, group));
     assert!(matches!(geometry([1, 0, 1], [32, 1, 1]), Err(ArgumentError::Geometry { what: "grid", .. })));
     assert!(matches!(geometry([1; 3], [0, 1, 1]), Err(ArgumentError::Geometry { what: "block", .. })));
