@@ -49,12 +49,6 @@ impl Field {
         (word >> self.low) & self.max()
     }
 
-    /// True where any bit of the field is set in `word`.
-    #[inline(always)]
-    pub const fn is_set(&self, word: u32) -> bool {
-        word & self.mask() != 0
-    }
-
     /// `value` in the field's place, or an error if it does not fit.
     #[inline(always)]
     pub const fn put(&self, value: u32) -> Result<u32, FieldOverflow> {
@@ -140,6 +134,28 @@ mod tests {
         assert_eq!(field.put(0x200), Err(FieldOverflow { field, value: 0x200 }));
         assert_eq!(field.get(0xffff_e56f), 0x56);
         assert_eq!(Field::new("W", 0, 31, 0).put(u32::MAX), Ok(u32::MAX));
+    }
+
+    /// Every field that a dword can have, and every single bit of the dword.
+    #[test]
+    fn a_field_has_its_bits_and_no_others() {
+        for (high, low) in (0..32u8).flat_map(|high| (0..=high).map(move |low| (high, low))) {
+            let field = Field::new("F", 0, high, low);
+            for bit in 0..32u8 {
+                let inside = (low..=high).contains(&bit);
+                assert_eq!(field.get(1 << bit) != 0, inside, "bit {bit} of [{high}:{low}]");
+                assert_eq!(field.mask() >> bit & 1, u32::from(inside), "bit {bit} of [{high}:{low}]");
+            }
+            assert_eq!((field.get(!field.mask()), field.get(u32::MAX)), (0, field.max()));
+        }
+    }
+
+    #[test]
+    fn an_overflow_says_the_value_and_the_field() {
+        let overflow = Field::new("FIELD", 0, 12, 4).put(0x200).expect_err("one too many");
+        let said = overflow.to_string();
+        assert!(["0x200", "FIELD", "[12:4]"].iter().all(|part| said.contains(part)), "{said}");
+        assert_eq!(crate::EmitError::from(overflow).to_string(), said);
     }
 
     #[test]

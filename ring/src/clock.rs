@@ -28,6 +28,16 @@ impl<F: Fn() -> u64> Clock for F {
 pub(crate) fn poll_until<C: Clock, T>(
     clock: &C,
     timeout_ns: u64,
+    poll: impl FnMut() -> Option<T>,
+) -> Result<T, u64> {
+    poll_at_most(clock, timeout_ns, POLLS_WITHOUT_TIME_MAX, poll)
+}
+
+/// The same, where a clock that stands still is believed for `polls_max` polls.
+fn poll_at_most<C: Clock, T>(
+    clock: &C,
+    timeout_ns: u64,
+    polls_max: u64,
     mut poll: impl FnMut() -> Option<T>,
 ) -> Result<T, u64> {
     if let Some(answer) = poll() {
@@ -43,7 +53,7 @@ pub(crate) fn poll_until<C: Clock, T>(
         if let Some(answer) = poll() {
             return Ok(answer);
         }
-        if waited_ns >= timeout_ns || polls_without_time >= POLLS_WITHOUT_TIME_MAX {
+        if waited_ns >= timeout_ns || polls_without_time >= polls_max {
             return Err(waited_ns);
         }
         clock.pause(waited_ns);
@@ -75,6 +85,30 @@ mod tests {
     fn an_answer_that_is_there_needs_no_clock() {
         let clock = || -> u64 { unreachable!("the first poll comes before the clock") };
         assert_eq!(poll_until(&clock, 0, || Some(7)), Ok(7));
+    }
+
+    /// Polls of a wait of 20 ns that is never answered, by a clock that goes on by 1 ns every `looks` looks at it and is
+    /// believed for 3 polls; and how long it says it waited.
+    fn polls(looks: u64) -> (u64, Result<(), u64>) {
+        let (seen, polls) = (Cell::new(0), Cell::new(0u64));
+        let clock = || {
+            seen.set(seen.get() + 1);
+            seen.get() / looks
+        };
+        let waited = poll_at_most(&clock, 20, 3, || {
+            polls.set(polls.get() + 1);
+            assert!(polls.get() < 1000, "the wait does not end");
+            None
+        });
+        (polls.get(), waited)
+    }
+
+    #[test]
+    fn a_clock_that_stands_still_ends_a_wait_and_a_slow_one_does_not() {
+        assert_eq!(polls(u64::MAX), (1 + 3, Err(0)));
+        assert_eq!(polls(1), (1 + 20, Err(20)));
+        assert_eq!(polls(3).1, Err(20), "it never stands still for three polls");
+        assert_eq!(polls(4).1, Err(1), "it stands still for three polls behind its first step");
     }
 
     #[test]

@@ -344,3 +344,42 @@ fn count_packets(words: &[u32]) -> Result<(u64, u64), StreamError> {
     }
     Ok((packets, dispatches))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::GraphRecorder;
+    use crate::graph::tests::{PART_DWORDS, kernel};
+    use zrt_mem::DwordLen;
+
+    /// A submission of a graph with as many parts as there can be, with an event, for the first time, is as long as one
+    /// can be; a wait for room waits for exactly that.
+    #[test]
+    fn the_longest_submission_of_a_graph_is_as_long_as_is_waited_for() {
+        let mut recorder = GraphRecorder::with_part_limit(DwordLen(500), PART_DWORDS).expect("room");
+        for part in 0..GRAPH_PARTS_MAX as u32 {
+            if part > 0 {
+                recorder.barrier().expect("room");
+            }
+            recorder.dispatch(&kernel(), GpuVa(0x1000), [1, 1, 1]).expect("room");
+        }
+        let event = EventSlot { address: GpuVa(0x2000), event_id: 1 };
+        let signal = FenceSignal::new(GpuVa(0x3000), 1).with_event(event);
+        let clock = || 7u64;
+        for spare in [0, 1] {
+            let graph = recorder.finish(SharedView::leaked(4096), GpuVa(0x7f00_0010_0000)).expect("sound");
+            assert_eq!(graph.part_count(), GRAPH_PARTS_MAX);
+            let view = |bytes| SharedView::leaked(bytes);
+            let mut ring = CommandRing::new(view(RING_BYTES_MIN), view(8), view(8), view(8)).expect("valid");
+            let used = ring.capacity_dwords() - GRAPH_SUBMISSION_DWORDS_MAX + 1 - spare;
+            let nop = [0xc000_1000 | (used as u32 - 2) << 16].into_iter().chain([0].into_iter().cycle());
+            ring.submit(&nop.take(used).collect::<alloc::vec::Vec<u32>>()).expect("room");
+            let submitted = ring.submit_graph_within(&graph, signal, &clock, 0);
+            let (needed, free) = (GRAPH_SUBMISSION_DWORDS_MAX, GRAPH_SUBMISSION_DWORDS_MAX - 1);
+            match spare {
+                0 => assert_eq!(submitted, Err(RingError::Timeout { needed, free, waited_ns: 0 })),
+                _ => assert_eq!(submitted.map(|done| done.end - done.start), Ok(needed as u64)),
+            }
+        }
+    }
+}

@@ -60,7 +60,10 @@ impl GraphRecorder {
         GraphRecorder::with_part_limit(capacity, INDIRECT_DWORDS_MAX as usize)
     }
 
-    fn with_part_limit(capacity: DwordLen, part_dwords_max: usize) -> Result<GraphRecorder, GraphError> {
+    pub(crate) fn with_part_limit(
+        capacity: DwordLen,
+        part_dwords_max: usize,
+    ) -> Result<GraphRecorder, GraphError> {
         let mut recorder = GraphRecorder {
             words: vec![0; capacity.0 as usize],
             len: 0,
@@ -261,5 +264,102 @@ impl Graph {
     /// Dispatches of a replay.
     pub const fn dispatches(&self) -> u64 {
         self.dispatches
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use zrt_pm4::registers::{ResourceLimits, Rsrc1, Rsrc2, Rsrc3, WaveSize};
+    use zrt_pm4::{KernelParameters, Reader};
+
+    const ADDRESS: GpuVa = GpuVa(0x7f00_0010_0000);
+    /// Dwords of the start and of one dispatch, as of a barrier and one dispatch: the shortest part that takes them.
+    pub(crate) const PART_DWORDS: usize = 49;
+
+    pub(crate) fn kernel() -> KernelState {
+        KernelState::new(&KernelParameters {
+            code_address: 0x7f00_0020_0000,
+            rsrc1: Rsrc1::default(),
+            rsrc2: Rsrc2 { user_sgprs: 3, ..Rsrc2::default() },
+            rsrc3: Rsrc3::default(),
+            workgroup: [32, 1, 1],
+            limits: ResourceLimits::default(),
+            wave: WaveSize::Wave32,
+        })
+        .expect("a launchable kernel")
+    }
+
+    /// Records dispatches with barriers between them until one is refused. What was there stays as it is.
+    fn record_all(recorder: &mut GraphRecorder) -> GraphError {
+        for step in 0.. {
+            let (before, is_dispatch) = (recorder.words().to_vec(), step % 2 == 0);
+            let recorded = match is_dispatch {
+                true => recorder.dispatch(&kernel(), GpuVa(0x1000), [1, 1, 1]),
+                false => recorder.barrier(),
+            };
+            match recorded {
+                Ok(()) => assert_eq!(recorder.words()[..before.len()], before),
+                Err(error) => {
+                    assert_eq!(recorder.words(), before);
+                    return error;
+                }
+            }
+        }
+        unreachable!("recorders end")
+    }
+
+    /// Every length of a part that holds a dispatch at all, up to one that holds three.
+    #[test]
+    fn parts_hold_whole_packets_and_together_what_was_recorded() {
+        for part_dwords_max in PART_DWORDS..=150 {
+            let mut recorder = GraphRecorder::with_part_limit(DwordLen(2000), part_dwords_max).expect("room");
+            assert_eq!(record_all(&mut recorder), GraphError::TooManyParts { most: GRAPH_PARTS_MAX });
+            let memory = SharedView::leaked(8000);
+            let graph = recorder.finish(memory, ADDRESS).expect("a sound graph");
+            assert_eq!(graph.part_count(), GRAPH_PARTS_MAX);
+            let mut rest = recorder.words();
+            let mut offset = ByteLen(0);
+            for part in graph.parts() {
+                assert_eq!(Some(part.address), ADDRESS.offset(offset));
+                let (words, behind) = rest.split_at(part.len.0 as usize);
+                assert!(words.len() <= part_dwords_max, "{} of {part_dwords_max}", words.len());
+                assert!(!words.is_empty() && Reader::new(words).all(|item| item.is_ok()));
+                // Greedy: a dispatch and a barrier would not have fitted behind it.
+                assert!(behind.is_empty() || words.len() + PART_DWORDS > part_dwords_max);
+                offset.0 += part.len.bytes().0;
+                rest = behind;
+            }
+            assert!(rest.is_empty(), "{} dwords are in no part", rest.len());
+        }
+    }
+
+    #[test]
+    fn a_recorder_without_room_refuses_and_begins_no_part() {
+        for spare in 0..10 {
+            let capacity = DwordLen(2 * PART_DWORDS as u32 + spare);
+            let mut recorder = GraphRecorder::with_part_limit(capacity, PART_DWORDS).expect("room");
+            assert!(matches!(record_all(&mut recorder), GraphError::Emit(EmitError::Full { .. })));
+            let memory = SharedView::leaked(1024);
+            let graph = recorder.finish(memory, ADDRESS).expect("a sound graph");
+            assert_eq!((graph.part_count(), graph.dispatches()), (2, 2));
+            assert_eq!(graph.len(), DwordLen(2 * PART_DWORDS as u32));
+        }
+    }
+
+    #[test]
+    fn a_recorder_that_is_cleared_records_what_a_new_one_does() {
+        let [mut used, mut fresh] =
+            [(); 2].map(|()| GraphRecorder::with_part_limit(DwordLen(500), PART_DWORDS).expect("room"));
+        record_all(&mut used);
+        used.clear().expect("room");
+        assert!(used.is_empty() && used.words() == fresh.words());
+        for recorder in [&mut used, &mut fresh] {
+            recorder.dispatch(&kernel(), GpuVa(0x1000), [1, 1, 1]).expect("room");
+        }
+        let view = || SharedView::leaked(1024);
+        let [used, fresh] = [used, fresh].map(|recorder| recorder.finish(view(), ADDRESS).expect("sound"));
+        assert_eq!((used.packets(), used.dispatches(), used.len()), (fresh.packets(), 1, fresh.len()));
+        assert_eq!(used.parts(), fresh.parts());
     }
 }

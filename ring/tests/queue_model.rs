@@ -99,8 +99,8 @@ impl Shared {
                 self.slot(at).expect("headers are held").store(value, release(Fault::RelaxedHeader));
             }
             Store::Pointer(value) => self.write_pointer.store(value, release(Fault::RelaxedPointer)),
-            Store::FenceAll if self.fault == Fault::NoDoorbellFence => {}
-            Store::FenceAll => fence(Ordering::SeqCst),
+            Store::Fence if self.fault == Fault::NoDoorbellFence => {}
+            Store::Fence => fence(Ordering::SeqCst),
             Store::Doorbell(value) => self.doorbell.store(value, Ordering::Relaxed),
         }
     }
@@ -191,7 +191,7 @@ impl QueueMemory for Watched {
         }
     }
     fn fence_stores(&self) {
-        self.put(Store::FenceAll);
+        self.put(Store::Fence);
     }
 }
 

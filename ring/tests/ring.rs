@@ -144,6 +144,26 @@ fn one_dword_stays_free_and_a_full_ring_is_left_alone() {
 }
 
 #[test]
+fn what_was_submitted_can_be_looked_at_and_is_counted() {
+    let mut pair = pair(1022);
+    let packets = [marked_nop(3, 1), vec![0xc000_4600, 0x407], marked_nop(4, 2)];
+    let words = packets.concat();
+    let submission = pair.producer.submit(&words).unwrap();
+    // Across the ring's end, from the first dword and from one within.
+    for from in 0..words.len() {
+        let mut seen = vec![7; words.len() - from];
+        pair.producer.peek(submission.start + from as u64, &mut seen);
+        assert_eq!(seen, words[from..]);
+    }
+    let mut launch = [0; 5];
+    dispatch_direct::Repr::wave32([1, 1, 1]).emit(&mut launch).expect("five dwords");
+    pair.producer.submit(&launch).unwrap();
+    let counters = pair.producer.counters();
+    assert_eq!((counters.submissions, counters.packets, counters.dispatches), (2, 4, 1));
+    assert_eq!((counters.ring_dwords, counters.indirect_dwords), (9 + 5, 0));
+}
+
+#[test]
 fn torn_words_are_not_submitted() {
     let mut pair = pair(0);
     let error = pair.producer.submit(&[0xc000_4600]).unwrap_err();
