@@ -126,8 +126,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "ring-proof-keeps-too-few",
         file: "ring/src/read_proof.rs",
-        find: "const POSITIONS_MAX: usize = SHARES + 2;",
-        replace: "const POSITIONS_MAX: usize = SHARES + 1;",
+        find: "(ring_dwords / (POSITIONS - 2)) as u64",
+        replace: "(ring_dwords / (POSITIONS - 1)) as u64",
         test: RING,
         expected: Killed,
     },
