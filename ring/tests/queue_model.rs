@@ -58,7 +58,7 @@ enum Store {
     Dword(u64, u32),
     Header(u64, u32),
     Pointer(u64),
-    FenceAll,
+    Fence,
     Doorbell(u64),
 }
 
@@ -100,7 +100,7 @@ impl Shared {
             }
             Store::Pointer(value) => self.write_pointer.store(value, release(Fault::RelaxedPointer)),
             Store::Fence if self.fault == Fault::NoDoorbellFence => {}
-            Store::Fence => fence(Ordering::SeqCst),
+            Store::Fence => fence(Ordering::Release),
             Store::Doorbell(value) => self.doorbell.store(value, Ordering::Relaxed),
         }
     }

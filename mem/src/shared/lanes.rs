@@ -368,7 +368,9 @@ mod tests {
     #[test]
     fn one_misaligned_lane_is_refused_whichever_it_is() {
         let view = SharedView::zeroed(256);
-        for lane in 0..LANES {
+        // Each refusal is a panic, which takes an interpreter long.
+        let step = if cfg!(miri) { 31 } else { 1 };
+        for lane in (0..LANES).step_by(step) {
             let deltas = |delta| {
                 let mut deltas: [u32; LANES] = core::array::from_fn(|lane| 4 * lane as u32);
                 deltas[lane] = delta;
