@@ -2,14 +2,14 @@
 //!
 //! Contract: a [`SharedView`] never yields a reference to the memory; every access is one load or store of the width
 //! named, which the processor does whole (relaxed unless the name says otherwise). A concurrent writer, of whatever width,
-//! is a stale or new value, never undefined behaviour: see [`access`]. A view counts the owner of its memory: the memory
+//! is a stale or new value, never undefined behaviour: see `access`. A view counts the owner of its memory: the memory
 //! stays for as long as any view of it does. Offsets are bytes from the start of the view and are checked: an offset
 //! outside the view or misaligned for its width panics, because the caller computes it (our mistake); code that takes
 //! offsets from outside bytes must check with [`SharedView::len`] first. No allocation, no system call. Cost: a bounds
 //! check and a plain move per access on x86-64; a clone or a slice is one atomic count, so hot paths borrow.
 //!
 //! This is one of the three places of the workspace where `unsafe` is permitted; all of it is in the files of this module:
-//! [`access`] (one load, store or exchange), [`lanes`] (those of a wave), [`owned`] (memory of our own).
+//! `access` (one load, store or exchange), `lanes` (those of a wave), `owned` (memory of our own).
 #![allow(unsafe_code)]
 
 mod access;
