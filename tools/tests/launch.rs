@@ -223,9 +223,9 @@ fn bad_input_is_one_sentence() {
     launch(&["--block", "0"], &[], &["--block is \"0\""]);
     launch(&[], &["--kernel", "triple"], &["no kernel \"triple\"", "the kernels are double"]);
     launch(&[], &["--arg", "u32:1"], &["takes 1 arguments (data: buffer), but 2 were given"]);
-    launch(&["--arg", "u32:1"], &[], &["argument 0", "the address of a buffer", "a u32"]);
+    launch(&["--arg", "u32:1"], &[], &["argument 0", "the address of a buffer", "a value of 32 bits"]);
     launch(&["--arg", "in:absent"], &[], &["absent cannot be read"]);
-    launch(&["--arg", "bytes:7"], &[], &["argument 0 is \"bytes:7\"", "out:BYTES:FILE"]);
+    launch(&["--arg", "bytes:7"], &[], &["argument 0 is \"bytes:7\"", "bytes:HEX"]);
     launch(&["--arg", "out:128:nowhere/file"], &[], &["nowhere/file cannot be written"]);
     launch(&[], &["--lds", "65537"], &["LDS of 65537 bytes", "at most 65536"]);
     launch(&[], &["--lds", "-1"], &["--lds is \"-1\""]);
