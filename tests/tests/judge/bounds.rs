@@ -112,6 +112,26 @@ pub const CASES: &[Case] = &[
         ..GROUP
     },
     Case {
+        name: "misaligned_lds_atomic",
+        rule: "bounds",
+        wrong: "
+    v_lshlrev_b32_e32 v2, 3, v0
+    v_mov_b32_e32 v3, 0
+    v_mov_b32_e32 v4, 0
+    ds_store_b64 v2, v[3:4]
+    s_wait_dscnt 0x0
+    ds_add_u32 v2, v0 offset:2  // caught wave 0|1 lane 0 at lds+0x2|lds+0x102",
+        right: "
+    v_lshlrev_b32_e32 v2, 3, v0
+    v_mov_b32_e32 v3, 0
+    v_mov_b32_e32 v4, 0
+    ds_store_b64 v2, v[3:4]
+    s_wait_dscnt 0x0
+    ds_add_u32 v2, v0 offset:4",
+        lds_bytes: 2048,
+        ..GROUP
+    },
+    Case {
         name: "past_the_end",
         rule: "bounds",
         wrong: "

@@ -69,10 +69,12 @@ pub enum Defect {
     PrefetchOutsideAllocations,
     /// Inside an allocation that may only be read.
     WriteToReadOnly,
-    /// A global access not aligned to its element, at most four bytes.
+    /// A global load or store not aligned to its element, at most four bytes.
     MisalignedGlobal,
-    /// An LDS access not aligned to its width.
+    /// An LDS load or store not aligned to its width.
     MisalignedLds,
+    /// An atomic not aligned to its width.
+    MisalignedAtomic,
     /// Beyond the LDS allocation of the group.
     LdsOutOfBounds,
 }
@@ -305,6 +307,7 @@ impl Defect {
             | Defect::OutsideAllocations
             | Defect::PrefetchOutsideAllocations
             | Defect::WriteToReadOnly
+            | Defect::MisalignedAtomic
             | Defect::LdsOutOfBounds => MemoryRule::Bounds,
             Defect::MisalignedGlobal | Defect::MisalignedLds => MemoryRule::Advice,
         }
@@ -344,6 +347,7 @@ impl Defect {
             Defect::MisalignedLds => {
                 "the LDS address is not a multiple of the access width: the access is split"
             }
+            Defect::MisalignedAtomic => "the address of an atomic is not a multiple of its width",
             Defect::LdsOutOfBounds => "the access is beyond the LDS allocation of the group",
         }
     }
@@ -394,6 +398,7 @@ impl Defect {
             Defect::MisalignedLds => {
                 "align the address: 8 for b64, 16 for b96 and b128, the element for 2addr"
             }
+            Defect::MisalignedAtomic => "align the address: an atomic is never split",
             Defect::LdsOutOfBounds => "ask for more LDS, or check the address computation",
         }
     }

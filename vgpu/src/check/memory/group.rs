@@ -132,7 +132,9 @@ impl MemoryChecker {
             return false;
         }
         if element_bytes > 1 && address % element_bytes != 0 {
-            self.report_at(Defect::MisalignedLds, lane, u64::from(address), None, || {
+            let is_atomic = self.current.kind.is_atomic();
+            let defect = if is_atomic { Defect::MisalignedAtomic } else { Defect::MisalignedLds };
+            self.report_at(defect, lane, u64::from(address), None, || {
                 format!("address {address}, {element_bytes} bytes expected")
             });
         }

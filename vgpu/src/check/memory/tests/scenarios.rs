@@ -237,6 +237,12 @@ const PAIRS: &[Pair] = &[
     pair("misaligned LDS", Defect::MisalignedLds, (1, 1), |rig, right| {
         u32::from(rig.lds(0, AccessKind::LdsStore, if right { 16 } else { 8 }, 16))
     }),
+    pair("misaligned atomic on LDS", Defect::MisalignedAtomic, (1, 1), |rig, right| {
+        rig.lds(0, AccessKind::LdsStore, 4, 4);
+        rig.lds(0, AccessKind::LdsStore, 8, 4);
+        let kind = AccessKind::LdsAtomic { returns: false };
+        u32::from(rig.lds(0, kind, if right { 4 } else { 6 }, 4))
+    }),
     pair("misaligned global", Defect::MisalignedGlobal, (7, 7), |rig, right| {
         let va = if right { DATA } else { DATA + 2 };
         rig.store(0, Scope::Cu, va, 7);
