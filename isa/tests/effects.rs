@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
 use zrt_isa::decode_for;
-use zrt_isa::effects::{Counter, Effects, Registers};
+use zrt_isa::effects::{Counter, Effects, Registers, Role};
 use zrt_isa::resources::WaveSize;
 
 fn effects(wave_size: WaveSize, words: &[u32]) -> Effects {
@@ -17,11 +17,15 @@ fn names(registers: &[Registers]) -> String {
     registers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
+fn read_names(effects: &Effects) -> String {
+    names(&effects.reads.iter().map(|read| read.registers).collect::<Vec<_>>())
+}
+
 /// What the words read and write in wave32.
 fn compare(reads: &str, writes: &str, words: &[u32]) {
     let effects = effects(WaveSize::Wave32, words);
     assert_eq!(
-        (names(&effects.reads).as_str(), names(&effects.writes).as_str()),
+        (read_names(&effects).as_str(), names(&effects.writes).as_str()),
         (reads, writes),
         "{words:x?}"
     );
@@ -257,10 +261,43 @@ fn what_no_operand_says() {
 }
 
 #[test]
+fn what_registers_are_read_for() {
+    use Role::{Control, Data, Value};
+    let roles = |words: &[u32]| {
+        let effects = effects(WaveSize::Wave32, words);
+        effects.reads.iter().map(|read| (read.registers.to_string(), read.role)).collect::<Vec<_>>()
+    };
+    let expected = |roles: &[(&str, Role)]| {
+        roles.iter().map(|(name, role)| (name.to_string(), *role)).collect::<Vec<_>>()
+    };
+    // global_store_b64 v0, v[1:2], s[0:1]
+    assert_eq!(
+        roles(&[0xee06c000, 0x00800000, 0x00000000]),
+        expected(&[("v0", Control), ("v[1:2]", Data), ("s[0:1]", Control)])
+    );
+    // v_readlane_b32 s4, v1, s2
+    assert_eq!(roles(&[0xd7600004, 0x00000501]), expected(&[("v1", Value), ("s2", Control)]));
+    // s_cbranch_scc1 1
+    assert_eq!(roles(&[0xbfa20001]), expected(&[("scc", Control)]));
+    // s_add_co_u32 s2, s0, s1
+    assert_eq!(roles(&[0x80020100]), expected(&[("s0", Value), ("s1", Value)]));
+    // s_setpc_b64 s[0:1]
+    assert_eq!(roles(&[0xbe804800]), expected(&[("s[0:1]", Control)]));
+    // ds_bpermute_b32 v1, v2, v3
+    assert_eq!(roles(&[0xdacc0000, 0x01000302]), expected(&[("v2", Control), ("v3", Value)]));
+    // ds_store_b32 v0, v1
+    assert_eq!(roles(&[0xd8340000, 0x00000100]), expected(&[("v0", Control), ("v1", Data)]));
+    // s_load_b64 s[4:5], s[0:1], 0x0
+    assert_eq!(roles(&[0xf4002100, 0xf8000000]), expected(&[("s[0:1]", Control)]));
+    // s_setreg_b32 hwreg(HW_REG_MODE), s2
+    assert_eq!(roles(&[0xb902f801]), expected(&[("s2", Control)]));
+}
+
+#[test]
 fn wave64_masks_and_matrices() {
     let of = |words: &[u32]| {
         let effects = effects(WaveSize::Wave64, words);
-        (names(&effects.reads), names(&effects.writes))
+        (read_names(&effects), names(&effects.writes))
     };
     // v_cmp_eq_u32_e64 s[4:5], v0, v1
     assert_eq!(of(&[0xd44a0004, 0x00020300]), ("v0 v1".into(), "s[4:5]".into()));
@@ -278,7 +315,7 @@ fn relative_moves() {
         let relative = effects.relative.unwrap();
         let [source, destination] = [relative.source, relative.destination]
             .map(|registers| registers.map(|registers| registers.to_string()).unwrap_or_default());
-        (names(&effects.reads), names(&effects.writes), source, destination, relative.is_split)
+        (read_names(&effects), names(&effects.writes), source, destination, relative.is_split)
     };
     let expect = |reads: &str, writes: &str, source: &str, destination: &str, is_split| {
         (reads.to_string(), writes.to_string(), source.to_string(), destination.to_string(), is_split)
@@ -313,54 +350,54 @@ fn relative_moves() {
 fn counters() {
     let of = |words: &[u32]| {
         let effects = effects(WaveSize::Wave32, words);
-        (effects.counters.clone(), effects.is_store, effects.is_unordered)
+        (effects.counters.clone(), effects.is_store)
     };
     assert_eq!(
         of(&[
             0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
         ]),
-        (vec![Counter::Load], false, false)
+        (vec![Counter::Load], false)
     );
     assert_eq!(
         of(&[
             0xee06807c, 0x01000000, 0x00000000, // global_store_b32 v[0:1], v2, off
         ]),
-        (vec![], true, false)
+        (vec![], true)
     );
     assert_eq!(
         of(&[
             0xee0d407c, 0x01000000, 0x00000000, // global_atomic_add_u32 v[0:1], v2, off
         ]),
-        (vec![], true, false)
+        (vec![], true)
     );
     assert_eq!(
         of(&[
             0xee0ac07c, 0x00080000, 0x00000000, // global_inv scope:SCOPE_DEV
         ]),
-        (vec![Counter::Load], false, false)
+        (vec![Counter::Load], false)
     );
     assert_eq!(
         of(&[
             0xee0b007c, 0x000c0000, 0x00000000, // global_wb scope:SCOPE_SYS
         ]),
-        (vec![], true, false)
+        (vec![], true)
     );
     assert_eq!(
         of(&[
             0xec06807c, 0x01000000, 0x00000000, // flat_store_b32 v[0:1], v2
         ]),
-        (vec![Counter::Ds], true, true)
+        (vec![Counter::Ds], true)
     );
     assert_eq!(
         of(&[
             0xbfb60001, // s_sendmsg sendmsg(MSG_INTERRUPT)
         ]),
-        (vec![Counter::Km], false, false)
+        (vec![Counter::Km], false)
     );
     assert_eq!(
         of(&[
             0xd8500000, 0x00000000, // ds_nop
         ]),
-        (vec![], false, false)
+        (vec![], false)
     );
 }

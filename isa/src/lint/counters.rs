@@ -5,7 +5,7 @@
 //! of the counter returns in order; otherwise only a wait for 0 does. Overwriting a register that is still to be delivered
 //! is allowed to an instruction of the same, ordered counter alone. Legacy `s_waitcnt` is taken as no wait.
 
-use super::effects::{Counter, LDS, REGISTER_COUNT, Registers, SCC, runs};
+use super::effects::{Counter, LDS, REGISTER_COUNT, Read, Registers, SCC, runs};
 use super::finding::{Finding, Rule};
 use super::graph::{Analysis, Step};
 use crate::opcode::Opcode;
@@ -30,7 +30,7 @@ struct Delivery {
 #[derive(Clone)]
 struct Queue {
     deliveries: [Option<Delivery>; REGISTER_COUNT],
-    /// Something of this counter may return out of order.
+    /// What this counter counts returns in any order.
     is_unordered: bool,
 }
 
@@ -145,12 +145,12 @@ impl Analysis for Counters {
 
     fn step(&self, state: &mut State, step: &Step, report: &mut dyn FnMut(Finding)) {
         let effects = &step.effects;
-        for &registers in &effects.reads {
+        for &Read { registers, .. } in &effects.reads {
             state.demand(registers, None, "read", step, report);
             state.forget(registers);
         }
         let allowed = match effects.counters[..] {
-            [counter] if !effects.is_unordered => Some(counter),
+            [counter] => Some(counter),
             _ => None,
         };
         for &registers in &effects.writes {
@@ -163,7 +163,6 @@ impl Analysis for Counters {
         for &counter in &effects.counters {
             let queue = state.queue(counter);
             queue.raise();
-            queue.is_unordered |= effects.is_unordered;
             for register in effects.writes.iter().flat_map(|registers| registers.range()) {
                 queue.deliveries[register] = Some(Delivery { dword: step.dword, later: 0 });
             }
@@ -173,8 +172,6 @@ impl Analysis for Counters {
     fn join(&self, state: &mut State, other: &State) -> bool {
         let mut has_grown = false;
         for (queue, other) in state.queues.iter_mut().zip(other.queues.iter()) {
-            has_grown |= other.is_unordered && !queue.is_unordered;
-            queue.is_unordered |= other.is_unordered;
             for (slot, other) in queue.deliveries.iter_mut().zip(&other.deliveries) {
                 let is_later = match (*slot, other) {
                     (None, Some(_)) => true,

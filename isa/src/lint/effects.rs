@@ -159,13 +159,33 @@ impl Counter {
     }
 }
 
+/// What an instruction does with registers that it reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Its results are made of them.
+    Value,
+    /// They decide what it does: an address, a lane, a register number, a message, a jump.
+    Control,
+    /// They go to memory or LDS.
+    Data,
+}
+
+/// Registers that an instruction reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// Which.
+    pub registers: Registers,
+    /// What for.
+    pub role: Role,
+}
+
 /// What an instruction does to registers.
 #[derive(Clone, Debug)]
 pub struct Effects {
     /// Where it executes.
     pub unit: Unit,
     /// Registers that it reads, by operand: source 0 first, where it is a register.
-    pub reads: Vec<Registers>,
+    pub reads: Vec<Read>,
     /// Registers that it writes.
     pub writes: Vec<Registers>,
     /// Registers that m0 selects.
@@ -174,8 +194,6 @@ pub struct Effects {
     pub counters: Vec<Counter>,
     /// Raises STOREcnt, which guards no register.
     pub is_store: bool,
-    /// Returns out of order with everything of its counters.
-    pub is_unordered: bool,
     /// False where the registers cannot be told from the words.
     pub is_analysed: bool,
 }
@@ -190,11 +208,10 @@ impl Effects {
             relative: None,
             counters: Vec::new(),
             is_store: false,
-            is_unordered: false,
             is_analysed: is_analysed(instruction),
         };
         if effects.is_relative(instruction) {
-            effects.reads.push(Registers::new(M0, 1));
+            effects.read_implicit(M0, 1, Role::Control);
         } else {
             effects.explicit(instruction, wave_size);
         }
@@ -217,7 +234,7 @@ impl Effects {
         let source = registers(instruction.sources[0], info.sources[0].data.dwords() as usize);
         let destination = registers(instruction.destination, info.destination.data.dwords() as usize);
         if !has_source {
-            self.reads.extend(source);
+            self.reads.extend(source.map(|registers| Read { registers, role: Role::Value }));
         }
         if !has_destination {
             self.writes.extend(destination);
@@ -242,9 +259,9 @@ impl Effects {
                 (Encoding::Vbuffer, 0) => (flags & 1) + (flags >> 1 & 1),
                 _ => width(info.sources[index], wave_size),
             };
-            self.read(*source, count, wave_size);
+            self.read(*source, count, role(instruction, index), wave_size);
         }
-        self.read(instruction.soffset, 1, wave_size);
+        self.read(instruction.soffset, 1, Role::Control, wave_size);
         let fail_flag = match instruction.encoding {
             Encoding::Vbuffer => flags >> 2 & 1,
             _ => 0,
@@ -252,15 +269,15 @@ impl Effects {
         self.write(instruction.destination, width(info.destination, wave_size) + fail_flag);
         self.write(instruction.destination2, width(info.destination2, wave_size));
         if info.properties.contains(Properties::ACCUMULATES) && reads_destination(instruction) {
-            self.read(instruction.destination, width(info.destination, wave_size), wave_size);
+            self.read(instruction.destination, width(info.destination, wave_size), Role::Value, wave_size);
         }
         if let Some(dual) = &instruction.dual {
             let info = dual.opcode.operands();
             for (source, kind) in dual.sources.iter().zip(&info.sources) {
-                self.read(*source, width(*kind, wave_size), wave_size);
+                self.read(*source, width(*kind, wave_size), Role::Value, wave_size);
             }
             if info.properties.contains(Properties::ACCUMULATES) {
-                self.read(dual.destination, 1, wave_size);
+                self.read(dual.destination, 1, Role::Value, wave_size);
             }
             self.write(dual.destination, 1);
         }
@@ -271,26 +288,31 @@ impl Effects {
         use Opcode::*;
         let opcode = instruction.opcode;
         match opcode {
-            VDivFmasF32 | VDivFmasF64 | SCbranchVccz | SCbranchVccnz => {
-                self.reads.push(Registers::new(VCC_LO, wave_size.lanes() as usize / 32));
+            VDivFmasF32 | VDivFmasF64 => {
+                self.read_implicit(VCC_LO, wave_size.lanes() as usize / 32, Role::Value);
+            }
+            SCbranchVccz | SCbranchVccnz => {
+                self.read_implicit(VCC_LO, wave_size.lanes() as usize / 32, Role::Control);
             }
             VSwapB32 => self.write(instruction.sources[0], 1),
             // Sparse operations add to the destination.
             _ if opcode.mnemonic().starts_with("v_swmmac") => {
                 let count = opcode.operands_for(wave_size).destination.data.dwords() as usize;
-                self.read(instruction.destination, count, wave_size);
+                self.read(instruction.destination, count, Role::Value, wave_size);
             }
-            SCbranchScc0 | SCbranchScc1 | SCselectB32 | SCselectB64 | SCmovB32 | SCmovB64 | SCmovkI32
-            | SAddCoCiU32 | SSubCoCiU32 => self.reads.push(Registers::new(SCC, 1)),
+            SCbranchScc0 | SCbranchScc1 => self.read_implicit(SCC, 1, Role::Control),
+            SCselectB32 | SCselectB64 | SCmovB32 | SCmovB64 | SCmovkI32 | SAddCoCiU32 | SSubCoCiU32 => {
+                self.read_implicit(SCC, 1, Role::Value);
+            }
             // Their address, or what they send.
             DsStoreAddtidB32 | DsLoadAddtidB32 | DsAppend | DsConsume | DsParamLoad | DsDirectLoad
-            | STtracedata => self.reads.push(Registers::new(M0, 1)),
+            | STtracedata => self.read_implicit(M0, 1, Role::Control),
             SSendmsg | SSendmsghalt
                 if MESSAGES_WITH_PAYLOAD.contains(&(instruction.immediate & MESSAGE_MASK)) =>
             {
-                self.reads.push(Registers::new(M0, 1));
+                self.read_implicit(M0, 1, Role::Control);
             }
-            SBarrierSignal | SBarrierSignalIsfirst => self.reads.push(Registers::new(LDS, 1)),
+            SBarrierSignal | SBarrierSignalIsfirst => self.read_implicit(LDS, 1, Role::Control),
             _ => {}
         }
         if writes_condition(instruction) {
@@ -312,7 +334,6 @@ impl Effects {
                 self.counters.push(Counter::Load);
             }
             Encoding::Vflat => {
-                self.is_unordered = true;
                 self.counters.push(Counter::Ds);
                 match returns {
                     true => self.counters.push(Counter::Load),
@@ -339,14 +360,17 @@ impl Effects {
         }
     }
 
-    fn read(&mut self, operand: Operand, count: usize, wave_size: WaveSize) {
-        match operand {
-            Operand::Special(SPECIAL_VCCZ) => {
-                self.reads.push(Registers::new(VCC_LO, wave_size.lanes() as usize / 32));
-            }
-            Operand::Special(SPECIAL_SCC) => self.reads.push(Registers::new(SCC, 1)),
-            operand => self.reads.extend(registers(operand, count)),
-        }
+    fn read(&mut self, operand: Operand, count: usize, role: Role, wave_size: WaveSize) {
+        let registers = match operand {
+            Operand::Special(SPECIAL_VCCZ) => Some(Registers::new(VCC_LO, wave_size.lanes() as usize / 32)),
+            Operand::Special(SPECIAL_SCC) => Some(Registers::new(SCC, 1)),
+            operand => registers(operand, count),
+        };
+        self.reads.extend(registers.map(|registers| Read { registers, role }));
+    }
+
+    fn read_implicit(&mut self, first: usize, count: usize, role: Role) {
+        self.reads.push(Read { registers: Registers::new(first, count), role });
     }
 
     fn write(&mut self, operand: Operand, count: usize) {
@@ -362,6 +386,36 @@ fn registers(operand: Operand, count: usize) -> Option<Registers> {
         Operand::Vector(number) => Some(Registers::new(VECTOR_FIRST + number as usize, count)),
         _ => None,
     }
+}
+
+/// What the source at `index` is for.
+fn role(instruction: &Instruction, index: usize) -> Role {
+    use Opcode::*;
+    let opcode = instruction.opcode;
+    match (instruction.encoding, index) {
+        // Exchanges between lanes, by way of LDS hardware and no memory: what is exchanged, and where it goes.
+        (Encoding::Vds, 0) if opcode == DsSwizzleB32 => Role::Value,
+        (Encoding::Vds, 1) if matches!(opcode, DsPermuteB32 | DsBpermuteB32) => Role::Value,
+        (Encoding::Vds, 1 | 2) => Role::Data,
+        (Encoding::Vflat | Encoding::Vscratch | Encoding::Vglobal | Encoding::Vbuffer, 1) => Role::Data,
+        (Encoding::Vop3, 1) if matches!(opcode, VReadlaneB32 | VWritelaneB32) => Role::Control,
+        (encoding, _) if unit(encoding) == Unit::Valu => Role::Value,
+        (Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc | Encoding::Sopk, _)
+            if !has_side_effect(opcode) =>
+        {
+            Role::Value
+        }
+        _ => Role::Control,
+    }
+}
+
+/// Scalar operations that do more than to write registers: jumps, messages, barriers, sleep, hardware registers.
+fn has_side_effect(opcode: Opcode) -> bool {
+    use Opcode::*;
+    let mnemonic = opcode.mnemonic();
+    let starts = ["s_sendmsg", "s_barrier", "s_get_barrier", "s_wakeup", "s_sleep", "s_setreg"];
+    matches!(opcode, SSetpcB64 | SSwappcB64 | SRfeB64 | SCallB64)
+        || starts.iter().any(|start| mnemonic.starts_with(start))
 }
 
 /// Registers of an operand.

@@ -10,7 +10,7 @@
 //! a hazard that is there already.
 
 use super::Entry;
-use super::effects::{Registers, Unit, VCC_LO, runs};
+use super::effects::{Read, Registers, Unit, VCC_LO, runs};
 use super::finding::{Finding, Rule};
 use super::graph::{Analysis, Step};
 use crate::instruction::Encoding;
@@ -234,11 +234,11 @@ impl Analysis for ScalarHazard {
 }
 
 /// Scalar operands, each once: an instruction may name one several times.
-fn distinct(reads: &[Registers]) -> Vec<Registers> {
+fn distinct(reads: &[Read]) -> Vec<Registers> {
     let mut distinct = Vec::new();
-    for &read in reads {
-        if !distinct.contains(&read) {
-            distinct.push(read);
+    for read in reads {
+        if !distinct.contains(&read.registers) {
+            distinct.push(read.registers);
         }
     }
     distinct

@@ -145,19 +145,20 @@ twins! {
         0xbfb00000, // s_endpgm
     ]
 
-    flat_breaks_the_order: Rule::MemoryWait, "v_mov_b32_e32 v4, v2", "v2", "s_wait_loadcnt 0x0";
+    // In one queue with the other loads.
+    flat_keeps_the_order: Rule::MemoryWait, "v_mov_b32_e32 v4, v2", "v2", "s_wait_loadcnt 0x1";
     [
         0x7e020280, // v_mov_b32 v1, 0
         0xee050004, 0x00000002, 0x00000000, // global_load_b32 v2, v0, s[4:5]
         0xec05007c, 0x00000003, 0x00000000, // flat_load_b32 v3, v[0:1]
-        0xbfc00001, // s_wait_loadcnt 0x1
+        0xbfc00002, // s_wait_loadcnt 0x2
         0x7e080302, // v_mov_b32 v4, v2
         0xbfb00000, // s_endpgm
     ]
     [
         0x7e020280, // v_mov_b32 v1, 0
         0xee050004, 0x00000002, 0x00000000, // global_load_b32 v2, v0, s[4:5]
-        0xee05007c, 0x00000003, 0x00000000, // global_load_b32 v3, v[0:1], off
+        0xec05007c, 0x00000003, 0x00000000, // flat_load_b32 v3, v[0:1]
         0xbfc00001, // s_wait_loadcnt 0x1
         0x7e080302, // v_mov_b32 v4, v2
         0xbfb00000, // s_endpgm

@@ -401,13 +401,10 @@ fn wave64_needs_eight_idle_instructions_and_both_halves_of_a_mask() {
     let wave64 = |entry: &mut Entry| entry.wave_size = WaveSize::Wave64;
     assert_eq!(findings(&code(7), wave64).len(), 1);
     assert!(findings(&code(8), wave64).is_empty());
-    // v_cndmask_b32_e64 v1, v0, v0, s14 (wave64: s[14:15]); s_endpgm
-    let code = [0xd5010001, 0x003a0100, 0xbfb00000];
-    assert!(findings(&code, |entry| entry.user_sgprs = 15).is_empty());
-    let missing = findings(&code, |entry| {
-        entry.user_sgprs = 15;
-        entry.wave_size = WaveSize::Wave64;
-    });
-    assert_eq!(missing[0].registers.unwrap().to_string(), "s15");
-    assert_eq!(missing[0].instruction, "v_cndmask_b32_e64 v1, v0, v0, s[14:15]");
+    // s_mov_b32 vcc_lo, 0; s_cbranch_vccz 0; s_endpgm
+    let code = [0xbeea0080, 0xbfa30000, 0xbfb00000];
+    assert!(findings(&code, |_| {}).is_empty());
+    let missing = findings(&code, |entry| entry.wave_size = WaveSize::Wave64);
+    assert_eq!(missing[0].registers.unwrap().to_string(), "vcc_hi");
+    assert_eq!(missing[0].instruction, "s_cbranch_vccz 0");
 }

@@ -20,36 +20,41 @@ twins! {
         0xbfb00000, // s_endpgm
     ]
 
-    a_scalar_never_written: Rule::Unwritten, "s_mov_b32 s20, s21", "s21", "";
+    // A copy is no use; an address is.
+    a_scalar_never_written: Rule::Unwritten, "s_load_b32 s4, s[20:21], 0x0", "s[20:21]", "";
     [
-        0xbe940015, // s_mov_b32 s20, s21
+        0xbe940116, // s_mov_b64 s[20:21], s[22:23]
+        0xf400010a, 0xf8000000, // s_load_b32 s4, s[20:21], 0x0
         0xbfb00000, // s_endpgm
     ]
     [
         0xbe94000f, // s_mov_b32 s20, s15
         0xbe950075, // s_mov_b32 s21, ttmp9
-        0xbe960014, // s_mov_b32 s22, s20
+        0xf400010a, 0xf8000000, // s_load_b32 s4, s[20:21], 0x0
+        0xbe960018, // s_mov_b32 s22, s24
         0xbfb00000, // s_endpgm
     ]
 
-    a_vector_never_written: Rule::Unwritten, "v_add_f32_e32 v1, v0, v5", "v5", "";
+    a_vector_never_written: Rule::Unwritten, "global_store_b32 v0, v1, s[0:1]", "v1", "";
     [
         0x06020b00, // v_add_f32 v1, v0, v5
+        0xee068000, 0x00800000, 0x00000000, // global_store_b32 v0, v1, s[0:1]
         0xbfb00000, // s_endpgm
     ]
     [
         0x7e0a0280, // v_mov_b32 v5, 0
         0x06020b00, // v_add_f32 v1, v0, v5
+        0xee068000, 0x00800000, 0x00000000, // global_store_b32 v0, v1, s[0:1]
         0xbfb00000, // s_endpgm
     ]
 
-    written_on_one_path_is_written: Rule::Unwritten, "v_mov_b32_e32 v2, v1", "v1", "";
+    written_on_one_path_is_written: Rule::Unwritten, "global_store_b32 v0, v1, s[0:1]", "v1", "";
     [
         0xbf068006, // s_cmp_eq_u32 s6, 0
         0xbfa20001, // s_cbranch_scc1 on
         0x7e060280, // v_mov_b32 v3, 0
         // on:
-        0x7e040301, // v_mov_b32 v2, v1
+        0xee068000, 0x00800000, 0x00000000, // global_store_b32 v0, v1, s[0:1]
         0xbfb00000, // s_endpgm
     ]
     [
@@ -57,18 +62,45 @@ twins! {
         0xbfa20001, // s_cbranch_scc1 on
         0x7e020280, // v_mov_b32 v1, 0
         // on:
-        0x7e040301, // v_mov_b32 v2, v1
+        0xee068000, 0x00800000, 0x00000000, // global_store_b32 v0, v1, s[0:1]
         0xbfb00000, // s_endpgm
     ]
 
-    a_sum_into_nothing: Rule::Unwritten, "v_fmac_f32_e32 v1, v0, v0", "v1", "";
+    a_sum_into_nothing: Rule::Unwritten, "global_store_b32 v0, v1, s[0:1]", "v1", "";
     [
         0x56020100, // v_fmac_f32 v1, v0, v0
+        0xee068000, 0x00800000, 0x00000000, // global_store_b32 v0, v1, s[0:1]
         0xbfb00000, // s_endpgm
     ]
     [
         0xd7610001, 0x00010004, // v_writelane_b32 v1, s4, 0
         0x56020100, // v_fmac_f32 v1, v0, v0
+        0xee068000, 0x00800000, 0x00000000, // global_store_b32 v0, v1, s[0:1]
+        0xbfb00000, // s_endpgm
+    ]
+
+    exec_from_nothing: Rule::Unwritten, "s_and_b32 exec_lo, exec_lo, s20", "s20", "";
+    [
+        0x8b7e147e, // s_and_b32 exec_lo, exec_lo, s20
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0x8b7e047e, // s_and_b32 exec_lo, exec_lo, s4
+        0xbfb00000, // s_endpgm
+    ]
+
+    // Registers that a function keeps for its caller; the high half of a sum that nobody needs; the fourth dword of three.
+    half_of_data_of_two_dwords: Rule::Unwritten, "global_store_b64 v0, v[1:2], s[0:1]", "v2", "";
+    [
+        0x7e020280, // v_mov_b32 v1, 0
+        0xee06c000, 0x00800000, 0x00000000, // global_store_b64 v0, v[1:2], s[0:1]
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xed068000, 0x14000000, 0x00000000, // scratch_store_b32 off, v40, s0
+        0x7e020280, // v_mov_b32 v1, 0
+        0xd6fe6a02, 0x04040500, // v_mad_co_u64_u32 v[2:3], vcc_lo, v0, s2, v[1:2]
+        0xee074000, 0x01000000, 0x00000000, // global_store_b128 v0, v[2:5], s[0:1]
         0xbfb00000, // s_endpgm
     ]
 
@@ -91,9 +123,9 @@ twins! {
 
 #[test]
 fn user_sgprs_are_as_many_as_the_launch_writes() {
-    // s_mov_b32 s20, s2; s_endpgm
-    let code = [0xbe940002, 0xbfb00000];
+    // s_cmp_eq_u32 s2, 0; s_cbranch_scc1 0; s_endpgm
+    let code = [0xbf068002, 0xbfa20000, 0xbfb00000];
     assert!(findings(&code, |entry| entry.user_sgprs = 3).is_empty());
     let missing = findings(&code, |entry| entry.user_sgprs = 2);
-    assert_eq!((missing[0].rule, missing[0].dword), (Rule::Unwritten, 0));
+    assert_eq!((missing[0].rule, missing[0].dword), (Rule::Unwritten, 1));
 }

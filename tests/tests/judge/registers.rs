@@ -1,4 +1,4 @@
-//! Cases of one wave: counters, hazards, unwritten registers.
+//! Cases of one wave: counters, hazards, undefined registers.
 
 use crate::case::{Case, WAVE};
 
@@ -272,10 +272,13 @@ pub const UNINITIALISED: &[Case] = &[
         name: "vector_register",
         rule: "uninitialised",
         wrong: "
-    v_add_nc_u32_e32 v3, v2, v1  // caught lane 0 register v2",
+    v_add_nc_u32_e32 v3, v2, v1
+    global_store_b32 v1, v3, s[6:7]  // caught lane 0 register v3",
         right: "
+    v_add_nc_u32_e32 v3, v2, v1
     v_mov_b32_e32 v2, 0
-    v_add_nc_u32_e32 v3, v2, v1",
+    v_add_nc_u32_e32 v3, v2, v1
+    global_store_b32 v1, v3, s[6:7]",
         ..WAVE
     },
     Case {
@@ -286,62 +289,75 @@ pub const UNINITIALISED: &[Case] = &[
     s_mov_b32 exec_lo, 0xffff
     v_mov_b32_e32 v2, 0
     s_mov_b32 exec_lo, s20
-    v_add_nc_u32_e32 v3, v2, v1  // caught lane 16 register v2",
+    v_add_nc_u32_e32 v3, v2, v1
+    global_store_b32 v1, v3, s[6:7]  // caught lane 16 register v3",
         right: "
     s_mov_b32 s20, exec_lo
     s_mov_b32 exec_lo, 0xffff
     v_mov_b32_e32 v2, 0
     v_add_nc_u32_e32 v3, v2, v1
-    s_mov_b32 exec_lo, s20",
+    global_store_b32 v1, v3, s[6:7]
+    s_mov_b32 exec_lo, s20
+    v_add_nc_u32_e32 v3, v2, v1",
         ..WAVE
     },
     Case {
         name: "scalar_register",
         rule: "uninitialised",
         wrong: "
-    s_add_co_u32 s21, s20, 1  // caught register s20",
+    s_add_co_u32 s21, s20, 1
+    s_cmp_eq_u32 s21, 0
+    s_cbranch_scc1 0  // caught register scc",
         right: "
+    s_add_co_u32 s21, s20, 1
     s_mov_b32 s20, 0
-    s_add_co_u32 s21, s20, 1",
+    s_add_co_u32 s21, s20, 1
+    s_cmp_eq_u32 s21, 0
+    s_cbranch_scc1 0",
         ..WAVE
     },
     Case {
         name: "beyond_the_user_registers",
         rule: "uninitialised",
         wrong: "
-    s_mov_b32 s21, s3  // caught register s3",
+    s_cmp_eq_u32 s3, 0
+    s_cbranch_scc1 0  // caught register scc",
         right: "
-    s_mov_b32 s21, s1",
+    s_cmp_eq_u32 s1, 0
+    s_cbranch_scc1 0",
         ..WAVE
     },
     Case {
         name: "workgroup_id_that_is_not_enabled",
         rule: "uninitialised",
         wrong: "
-    s_mov_b32 s21, ttmp7  // caught register ttmp7",
+    s_cmp_eq_u32 ttmp7, 0
+    s_cbranch_scc1 0  // caught register scc",
         right: "
-    s_mov_b32 s21, ttmp9",
+    s_cmp_eq_u32 ttmp9, 0
+    s_cbranch_scc1 0",
         ..WAVE
     },
     Case {
         name: "condition_code",
         rule: "uninitialised",
         wrong: "
-    s_cselect_b32 s20, 1, 2  // caught register scc",
+    s_cbranch_scc1 0  // caught register scc",
         right: "
+    s_cselect_b32 s20, 1, 2
     s_cmp_eq_u32 s4, 0
-    s_cselect_b32 s20, 1, 2",
+    s_cbranch_scc1 0",
         ..WAVE
     },
     Case {
         name: "vcc",
         rule: "uninitialised",
         wrong: "
-    v_cndmask_b32_e32 v2, v1, v0, vcc_lo  // caught register vcc_lo",
+    v_cndmask_b32_e64 v2, v1, 9, vcc_lo
+    global_store_b32 v1, v2, s[6:7]  // caught lane 0 register v2",
         right: "
-    v_cmp_lt_u32_e32 vcc_lo, 8, v1
-    s_wait_alu depctr_va_vcc(0)
-    v_cndmask_b32_e32 v2, v1, v0, vcc_lo",
+    v_cndmask_b32_e64 v2, v1, v1, vcc_lo
+    global_store_b32 v1, v2, s[6:7]",
         ..WAVE
     },
     Case {
@@ -366,10 +382,12 @@ pub const UNINITIALISED: &[Case] = &[
         name: "m0",
         rule: "uninitialised",
         wrong: "
-    s_mov_b32 s20, m0  // caught register m0",
+    s_mov_b32 s20, m0
+    s_sleep_var m0  // caught register m0",
         right: "
+    s_mov_b32 s20, m0
     s_mov_b32 m0, 0
-    s_mov_b32 s20, m0",
+    s_sleep_var m0",
         ..WAVE
     },
 ];

@@ -7,7 +7,7 @@
 //!
 //! | rule | looked after by |
 //! |---|---|
-//! | counters, hazards, unwritten registers | `registers`, before every instruction |
+//! | counters, hazards, undefined registers | `registers`, before every instruction; `trial` runs it on other bits |
 //! | races, visibility, waits before release, regions, LDS | `memory`, at every access |
 //! | faults of waves | `inspector`, from the scheduler |
 //! | waits for groups without room | `progress`, after every run of a group |
@@ -20,6 +20,7 @@ pub mod memory;
 pub(crate) mod profile;
 pub(crate) mod progress;
 pub(crate) mod registers;
+pub(crate) mod trial;
 pub(crate) mod wave;
 
 pub use finding::{Finding, Rule};

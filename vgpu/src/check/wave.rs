@@ -13,7 +13,8 @@ use crate::check::inspector::{Inspection, Inspector, Site, take};
 use crate::check::lds_access::{LdsKind, LdsShape};
 use crate::check::memory::{Access, AccessKind, CacheControl, Completed, GroupShadow, Scope, WaveId};
 use crate::check::profile::{Counted, LdsLanes};
-use crate::check::registers::{self, Defect, LaunchState, Note, RegisterFinding, RegisterShadow, View};
+use crate::check::registers::{self, Defect, LaunchState, Note, RegisterFinding, RegisterShadow};
+use crate::check::trial::Trial;
 use crate::shader::address::SHARED_APERTURE_HIGH;
 use crate::shader::group::ActiveDispatch;
 use crate::shader::interpreter::Inspect;
@@ -21,7 +22,7 @@ use crate::shader::machine::Machine;
 use crate::shader::micro::Flow;
 use crate::shader::prefetch::is_prefetch;
 use crate::shader::program::Program;
-use crate::shader::wave::{EXEC_LO, LANES, SCALAR_PREFETCH_EN, Wave};
+use crate::shader::wave::{LANES, SCALAR_PREFETCH_EN, Wave};
 
 /// What is known of an instruction before it runs.
 pub(crate) struct Noted {
@@ -231,7 +232,8 @@ impl Inspect for WaveInspector<'_> {
         if options.check {
             if let Some(note) = &noted.registers {
                 let knows_hazard = program.knows_scalar_hazard || self.dispatch.program.0.knows_scalar_hazard;
-                self.check_registers(wave, note, noted, pc, knows_hazard);
+                let ops = &program.ops[at..];
+                self.check_registers(&mut Trial { wave, ops, machine }, note, noted, pc, knows_hazard);
                 if !noted.is_local {
                     self.check_order(noted, pc, machine);
                     self.advise_prefetch(wave, noted, pc);
@@ -323,10 +325,16 @@ impl WaveInspector<'_> {
         }
     }
 
-    fn check_registers(&mut self, wave: &Wave, note: &Note, noted: &Noted, pc: u64, knows_hazard: bool) {
-        let view = View { exec: wave.scalar_pair(EXEC_LO), scalar: &wave.scalar };
+    fn check_registers(
+        &mut self,
+        trial: &mut Trial<'_, '_>,
+        note: &Note,
+        noted: &Noted,
+        pc: u64,
+        knows_hazard: bool,
+    ) {
         let (inspection, site) = (self.inspection, self.site());
-        self.shadow.registers.before(note, pc, &view, &mut |found: RegisterFinding| {
+        self.shadow.registers.before(note, pc, trial, &mut |found: RegisterFinding| {
             if inspection.options.trusts_compilers && !knows_hazard && is_scalar_hazard(found.defect) {
                 return inspection.log(site, unaware_compiler);
             }
@@ -335,6 +343,7 @@ impl WaveInspector<'_> {
                     registers::Rule::Counters => Rule::Counters,
                     registers::Rule::Hazards => Rule::Hazard,
                     registers::Rule::Uninitialised => Rule::Uninitialised,
+                    registers::Rule::Advice => Rule::Advice,
                 },
                 what: match found.registers {
                     Some(registers) => format!("{registers} {}", found.defect),

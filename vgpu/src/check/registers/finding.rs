@@ -14,8 +14,10 @@ pub enum Rule {
     Counters = 1,
     /// The scalar register hazard and the others (§5.1, §5.2), and pairs that cannot issue together (§6).
     Hazards = 2,
-    /// Registers that nobody has written (§3), and lanes of a matrix operation that are off (§7.2).
+    /// What nobody has written, where it matters (§3), and lanes of a matrix operation that are off (§7.2).
     Uninitialised = 3,
+    /// Correct, and perhaps not meant.
+    Advice = 4,
 }
 
 /// What is wrong.
@@ -45,8 +47,12 @@ pub enum Defect {
     DualAddends,
     /// A dual operation reads more than two scalar values.
     DualScalars,
-    /// Read, but never written.
+    /// Read where it matters, but never written.
     Unwritten,
+    /// The same of what was made of this register, which was never written.
+    Undefined(Registers),
+    /// Stored, and some of it was never written.
+    PartlyUndefined,
     /// A matrix operation with lanes off.
     MatrixLanes,
     /// A scratch access, but the launch gave no scratch memory.
@@ -120,6 +126,7 @@ impl Rule {
             Self::Counters => "counters",
             Self::Hazards => "hazards",
             Self::Uninitialised => "uninitialised",
+            Self::Advice => "advice",
         }
     }
 }
@@ -131,7 +138,8 @@ impl Defect {
             Self::ReadOutstanding(_) | Self::OverwriteOutstanding(_) | Self::PartialScalarWait => {
                 Rule::Counters
             }
-            Self::Unwritten | Self::MatrixLanes | Self::NoScratch => Rule::Uninitialised,
+            Self::Unwritten | Self::Undefined(_) | Self::MatrixLanes | Self::NoScratch => Rule::Uninitialised,
+            Self::PartlyUndefined => Rule::Advice,
             _ => Rule::Hazards,
         }
     }
@@ -153,6 +161,8 @@ impl Defect {
             Self::DualAddends => "dual-addends",
             Self::DualScalars => "dual-scalars",
             Self::Unwritten => "unwritten",
+            Self::Undefined(_) => "undefined",
+            Self::PartlyUndefined => "partly-undefined",
             Self::MatrixLanes => "matrix-lanes",
             Self::NoScratch => "no-scratch",
         }
@@ -181,6 +191,10 @@ impl fmt::Display for Defect {
             Self::DualAddends => "both halves of a dual operation add to registers of the same parity",
             Self::DualScalars => "a dual operation reads more than two scalar values",
             Self::Unwritten => "is read, but nothing has written it",
+            Self::Undefined(origin) => {
+                return write!(out, "is used, but was made of {origin}, which nothing has written");
+            }
+            Self::PartlyUndefined => "is stored, and nothing has written part of it: padding?",
             Self::MatrixLanes => "a matrix operation with lanes off",
             Self::NoScratch => "a scratch access in a launch without scratch memory",
         })

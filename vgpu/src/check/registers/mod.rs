@@ -8,29 +8,32 @@
 //! |---|---|
 //! | [`Rule::Counters`] | results of loads, LDS, SMEM and messages used or overwritten too early |
 //! | [`Rule::Hazards`] | the scalar hazard and the others; dual operations that cannot issue |
-//! | [`Rule::Uninitialised`] | registers that nothing has written, by lane; matrix lanes; scratch |
+//! | [`Rule::Uninitialised`] | what nothing has written, by bit and lane, where it matters; matrix lanes; scratch |
+//! | [`Rule::Advice`] | stores of what is undefined in part |
 //!
 //! Not judged: LDS direct loads after uses of their destination (instruction set reference §5.2), image, export and
 //! interpolation instructions.
 //! Cost: tens of nanoseconds per instruction without a finding; some 30 KiB per wave, reused.
 
 mod bits;
+mod defined;
 mod finding;
 mod hazard;
-mod lanes;
 mod note;
 mod outstanding;
+mod subject;
 #[cfg(test)]
 mod tests;
-mod written;
 
 pub use finding::{Defect, RegisterFinding, Remedy, Rule};
 pub use note::Note;
+pub use subject::{LANES_MAX, Outcome, Subject, Undefined};
 
+use crate::shader::address::PRIVATE_APERTURE_HIGH;
+use defined::Defined;
 use hazard::{OtherHazards, ScalarHazard};
 use note::{STORE_QUEUE, Special};
 use outstanding::Outstanding;
-use written::Written;
 use zrt_isa::effects::{Counter, M0};
 use zrt_isa::resources::WaveSize;
 
@@ -62,22 +65,13 @@ pub struct LaunchState {
     pub strictness: Strictness,
 }
 
-/// Registers of the wave as they are before the instruction.
-#[derive(Clone, Copy, Debug)]
-pub struct View<'a> {
-    /// EXEC; bits beyond the wave are ignored.
-    pub exec: u64,
-    /// Scalar registers by operand code, at least up to m0 (125). They choose lanes and relative registers.
-    pub scalar: &'a [u32],
-}
-
 /// What is known of one wave's registers.
 #[derive(Clone, Debug)]
 pub struct RegisterShadow {
     outstanding: Outstanding,
     scalar_hazard: ScalarHazard,
     other_hazards: OtherHazards,
-    written: Written,
+    defined: Defined,
     all_lanes: u64,
     has_scratch: bool,
 }
@@ -95,7 +89,7 @@ impl RegisterShadow {
             outstanding: Outstanding::new(),
             scalar_hazard: ScalarHazard::new(Strictness::Strict),
             other_hazards: OtherHazards::default(),
-            written: Written::new(),
+            defined: Defined::new(),
             all_lanes: 0,
             has_scratch: false,
         }
@@ -106,19 +100,25 @@ impl RegisterShadow {
         self.outstanding.clear();
         self.scalar_hazard.begin(launch.strictness);
         self.other_hazards = OtherHazards::default();
-        self.written.begin(launch);
+        self.defined.begin(launch);
         self.all_lanes = u64::MAX >> (64 - launch.wave_size.lanes());
         self.has_scratch = launch.has_scratch;
     }
 
     /// The wave is about to execute the instruction at `pc`.
     #[inline]
-    pub fn before(&mut self, note: &Note, pc: u64, view: &View<'_>, report: &mut dyn FnMut(RegisterFinding)) {
+    pub fn before<S: Subject>(
+        &mut self,
+        note: &Note,
+        pc: u64,
+        subject: &mut S,
+        report: &mut dyn FnMut(RegisterFinding),
+    ) {
         if note.is_relative {
-            let m0 = view.scalar.get(M0).copied().unwrap_or_default();
-            return self.judge(&note.resolved(m0), pc, view, report);
+            let m0 = subject.scalar().get(M0).copied().unwrap_or_default();
+            return self.judge(&note.resolved(m0), pc, subject, report);
         }
-        self.judge(note, pc, view, report);
+        self.judge(note, pc, subject, report);
     }
 
     /// Sequence number of the last operation issued that a counter counts; 0 for none.
@@ -147,8 +147,14 @@ impl RegisterShadow {
     }
 
     #[inline]
-    fn judge(&mut self, note: &Note, pc: u64, view: &View<'_>, report: &mut dyn FnMut(RegisterFinding)) {
-        let exec = view.exec & self.all_lanes;
+    fn judge<S: Subject>(
+        &mut self,
+        note: &Note,
+        pc: u64,
+        subject: &mut S,
+        report: &mut dyn FnMut(RegisterFinding),
+    ) {
+        let exec = subject.exec() & self.all_lanes;
         self.outstanding.check(note, pc, report);
         self.scalar_hazard.step(note, pc, report);
         self.other_hazards.step(note, pc, &self.outstanding, report);
@@ -162,7 +168,7 @@ impl RegisterShadow {
             }
             _ => {}
         }
-        self.written.step(note, pc, exec, view, report);
+        self.defined.step(note, pc, exec, subject, report);
         if note.has_waits {
             if self.outstanding.is_partial_scalar_wait(&note.waits) {
                 let remedy = Remedy::Wait(Counter::Km, 0);

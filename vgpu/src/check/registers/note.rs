@@ -3,14 +3,13 @@
 //! Contract: made once per instruction of a program, from the effects table that the static lint uses too; only what m0
 //! selects is resolved when it runs. Cost: about a microsecond to make; some 300 bytes and two or three allocations.
 
-use zrt_isa::effects::{Counter, Effects, LDS, Registers, Relative, Unit, VCC_LO, VECTOR_FIRST};
+use zrt_isa::effects::{Counter, Effects, LDS, Read, Registers, Relative, Role, Unit, VCC_LO, VECTOR_FIRST};
 use zrt_isa::opcode::{Properties, RegisterFile};
 use zrt_isa::resources::WaveSize;
-use zrt_isa::{Encoding, Instruction, Opcode, Operand};
+use zrt_isa::{Encoding, Instruction, LaneSelect, Opcode, Operand};
 
 use super::bits::Bits;
 use super::finding::{Defect, Remedy};
-use super::lanes::LaneRule;
 
 /// Queues of outstanding operations: one per counter that guards registers, and the stores.
 pub(super) const QUEUES: usize = 5;
@@ -24,20 +23,11 @@ const SCOPE_SYSTEM: u8 = 3;
 /// Scalar values that a dual operation may read, a shared literal among them (instruction set reference §6).
 const DUAL_SCALARS_MAX: usize = 2;
 const DUAL_BANKS: u8 = 4;
-/// Lanes that the narrowest matrices occupy in wave64 (instruction set reference §7.4).
-const LOWER_HALF: u64 = 0xffff_ffff;
+/// The halves of a register.
+const LOW_BITS: u32 = 0xffff;
+const HIGH_BITS: u32 = 0xffff_0000;
 /// Scalar registers that m0 can reach.
 const SCALAR_INDEX_END: usize = 106;
-
-/// A read operand.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Read {
-    pub(super) registers: Registers,
-    /// Lanes of it that matter, besides EXEC.
-    pub(super) lanes: u64,
-    /// Its lanes are those that the lane rule says.
-    pub(super) is_gathered: bool,
-}
 
 /// How the scalar hazard sees an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,17 +89,26 @@ pub struct Note {
     pub(super) special: Special,
     /// Queues that it raises.
     pub(super) raises: u8,
-    /// Returns in any order with everything of its counters.
-    pub(super) is_unordered: bool,
     pub(super) has_waits: bool,
     pub(super) is_relative: bool,
     pub(super) lane_count: u8,
+    /// A source may come from other lanes than those that are active.
+    pub(super) crosses_lanes: bool,
+    /// Something of its destination may stay as it is in active lanes: a half, or lanes that it selects.
+    pub(super) keeps: bool,
+    /// Its data goes to private memory.
+    pub(super) is_private: bool,
+    /// Low register of the address that decides whether its data goes to private memory.
+    pub(super) flat_address: Option<u8>,
+    /// Bits of each dword that a load writes.
+    pub(super) loaded_bits: u32,
+    /// Bits of each dword that a store takes.
+    pub(super) stored_bits: u32,
     /// The one counter that orders its writes.
     pub(super) ordered: Option<Counter>,
     pub(super) waits: [u8; QUEUES],
     pub(super) read_list: Box<[Read]>,
     pub(super) write_list: Box<[Registers]>,
-    pub(super) lane_rule: Option<Box<LaneRule>>,
     pub(super) matrix: Option<Box<Matrix>>,
     pub(super) relative: Option<Box<Relative>>,
     /// Wrong whenever it runs.
@@ -120,12 +119,11 @@ impl Note {
     /// Of `instruction`, decoded for `wave_size`.
     pub fn new(instruction: &Instruction, wave_size: WaveSize) -> Self {
         let effects = Effects::of(instruction, wave_size);
-        let lane_rule = LaneRule::of(instruction);
         let matrix = matrix(instruction, &effects);
         let raises = effects.counters.iter().fold(0, |raises, &counter| raises | 1 << counter as u8)
             | u8::from(effects.is_store) << STORE_QUEUE;
         let ordered = match effects.counters[..] {
-            [counter] if !effects.is_unordered => Some(counter),
+            [counter] => Some(counter),
             _ => None,
         };
         let waits = waits(instruction);
@@ -139,15 +137,22 @@ impl Note {
             hazard: hazard_class(instruction, effects.unit),
             special: special(instruction, effects.unit, matrix.is_some()),
             raises,
-            is_unordered: effects.is_unordered,
             has_waits: waits != [NO_WAIT; QUEUES],
             is_relative: effects.relative.is_some(),
             lane_count: wave_size.lanes() as u8,
+            crosses_lanes: crosses_lanes(instruction),
+            keeps: keeps(instruction, &effects),
+            is_private: instruction.encoding == Encoding::Vscratch,
+            flat_address: match (instruction.encoding, instruction.sources[0]) {
+                (Encoding::Vflat, Operand::Vector(register)) => Some(register),
+                _ => None,
+            },
+            loaded_bits: loaded_bits(instruction),
+            stored_bits: stored_bits(instruction),
             ordered,
             waits,
-            read_list: reads(instruction, &effects, wave_size, lane_rule.is_some()),
+            read_list: reads(instruction, &effects),
             write_list: effects.writes.iter().filter(|writes| writes.range().start != LDS).copied().collect(),
-            lane_rule: lane_rule.map(Box::new),
             matrix: matrix.map(Box::new),
             relative: effects.relative.map(Box::new),
             dual_defects: dual_defects(instruction),
@@ -168,7 +173,7 @@ impl Note {
         let source = relative.source.and_then(|registers| shifted(registers, source_offset));
         let destination = relative.destination.and_then(|registers| shifted(registers, destination_offset));
         let (mut reads, mut writes) = (self.read_list.to_vec(), self.write_list.to_vec());
-        let as_read = |registers| Read { registers, lanes: u64::MAX, is_gathered: false };
+        let as_read = |registers| Read { registers, role: Role::Value };
         reads.extend(source.map(as_read));
         writes.extend(destination);
         if relative.exchanges {
@@ -225,25 +230,60 @@ fn hazard_registers(registers: Registers) -> u128 {
     if mask >> VCC_LO != 0 { pairs(mask) } else { mask }
 }
 
-fn reads(instruction: &Instruction, effects: &Effects, wave_size: WaveSize, has_rule: bool) -> Box<[Read]> {
-    // The narrowest operands of the narrowest matrix operations leave the upper half of a wave64 alone.
-    let narrow = match (wave_size, instruction.opcode) {
-        (WaveSize::Wave64, Opcode::VWmmaI3216x16x16Iu4) => [true, true, false],
-        (WaveSize::Wave64, Opcode::VSwmmacI3216x16x32Iu4) => [true, false, true],
-        _ => [false; 3],
+/// What is read; what a branch looks at is a value here, for it may go the same way whatever that is.
+fn reads(instruction: &Instruction, effects: &Effects) -> Box<[Read]> {
+    let is_branch = instruction.opcode.mnemonic().starts_with("s_cbranch");
+    let reads = effects.reads.iter().filter(|read| read.registers.range().start != LDS);
+    reads.map(|&read| if is_branch { Read { role: Role::Value, ..read } } else { read }).collect()
+}
+
+fn crosses_lanes(instruction: &Instruction) -> bool {
+    use Opcode::{DsBpermuteB32, DsPermuteB32, DsSwizzleB32, VReadfirstlaneB32, VReadlaneB32};
+    instruction.lanes != LaneSelect::None
+        || instruction.opcode.mnemonic().starts_with("v_permlane")
+        || matches!(
+            instruction.opcode,
+            VReadlaneB32 | VReadfirstlaneB32 | DsSwizzleB32 | DsPermuteB32 | DsBpermuteB32
+        )
+}
+
+fn keeps(instruction: &Instruction, effects: &Effects) -> bool {
+    let info = instruction.opcode.operands();
+    let is_read = || {
+        effects
+            .writes
+            .first()
+            .is_some_and(|writes| effects.reads.iter().any(|read| read.registers == *writes))
     };
-    let is_gathered = has_rule && matches!(instruction.sources[0], Operand::Vector(_));
-    effects
-        .reads
-        .iter()
-        .filter(|registers| registers.range().start != LDS)
-        .enumerate()
-        .map(|(index, &registers)| Read {
-            registers,
-            lanes: if narrow.get(index) == Some(&true) { LOWER_HALF } else { u64::MAX },
-            is_gathered: is_gathered && index == 0,
-        })
-        .collect()
+    effects.unit == Unit::Valu
+        && (crosses_lanes(instruction)
+            || info.destination.data.bits() == 16
+            || info.properties.contains(Properties::ACCUMULATES) && !is_read())
+}
+
+/// What of each dword a load writes: half of it in the forms that keep the other half.
+fn loaded_bits(instruction: &Instruction) -> u32 {
+    let mnemonic = instruction.opcode.mnemonic();
+    match mnemonic {
+        _ if !mnemonic.contains("d16") || !mnemonic.contains("_load_") => u32::MAX,
+        _ if mnemonic.contains("d16_hi") => HIGH_BITS,
+        // Two halves for each dword.
+        _ if mnemonic.contains("_format_") && !mnemonic.ends_with("_x") => u32::MAX,
+        _ => LOW_BITS,
+    }
+}
+
+/// What of each dword a store takes.
+fn stored_bits(instruction: &Instruction) -> u32 {
+    let mnemonic = instruction.opcode.mnemonic();
+    let bits = match mnemonic {
+        _ if mnemonic.contains("_store") && (mnemonic.ends_with("_b8") || mnemonic.contains("_b8_")) => 0xff,
+        _ if mnemonic.contains("_store") && (mnemonic.ends_with("_b16") || mnemonic.contains("_b16_")) => {
+            LOW_BITS
+        }
+        _ => u32::MAX,
+    };
+    if mnemonic.contains("d16_hi") { bits << 16 } else { bits }
 }
 
 fn hazard_class(instruction: &Instruction, unit: Unit) -> HazardClass {
@@ -287,11 +327,9 @@ fn matrix(instruction: &Instruction, effects: &Effects) -> Option<Matrix> {
         return None;
     }
     // A and B are always registers; the addend may be a constant, and is no matter here.
-    let index = if is_sparse { effects.reads.get(2).copied() } else { None };
-    Some(Matrix {
-        destination: effects.writes.first().copied()?,
-        inputs: [effects.reads.first().copied(), effects.reads.get(1).copied(), index],
-    })
+    let read = |at: usize| effects.reads.get(at).map(|read| read.registers);
+    let index = if is_sparse { read(2) } else { None };
+    Some(Matrix { destination: effects.writes.first().copied()?, inputs: [read(0), read(1), index] })
 }
 
 /// By queue: the count that is waited for.

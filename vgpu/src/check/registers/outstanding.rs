@@ -1,9 +1,10 @@
 //! Results under way, by counter (instruction set reference §4.1).
 //!
 //! Contract: each counter knows its outstanding operations in order of issue, and for each register the youngest that
-//! delivers to it. A wait for `n` completes all but the `n` youngest where everything outstanding returns in order; where
-//! not (KMcnt, or a flat access under way), only a wait for 0 completes anything. An operation beyond a counter's maximum
-//! stalls until the oldest is complete, which is modelled as just that. Memory operations have sequence numbers from 1.
+//! delivers to it. A wait for `n` completes all but the `n` youngest; of KMcnt, whose operations return in any order, only a
+//! wait for 0 completes anything. A flat load is in two counters, in the order of each. An operation beyond a counter's
+//! maximum stalls until the oldest is complete, which is modelled as just that. Memory operations have sequence numbers
+//! from 1.
 //! Cost: a wait visits the registers of its counter; everything else is a look at a set.
 
 use std::collections::VecDeque;
@@ -21,7 +22,7 @@ const LIMITS: [usize; QUEUES] = [63, 63, 31, 7, 63];
 struct Queue {
     /// Sequence numbers, oldest first.
     operations: VecDeque<u32>,
-    /// Something outstanding may return out of order.
+    /// What this counter counts returns in any order.
     is_unordered: bool,
     /// Registers to be delivered.
     pending: Bits,
@@ -40,20 +41,19 @@ pub(super) struct Outstanding {
 }
 
 impl Queue {
-    fn new() -> Self {
+    fn new(is_unordered: bool) -> Self {
         Self {
             operations: VecDeque::with_capacity(64),
-            is_unordered: false,
+            is_unordered,
             pending: Bits::default(),
             sequence: Box::new([0; REGISTER_COUNT]),
             cause: Box::new([0; REGISTER_COUNT]),
         }
     }
 
-    fn clear(&mut self, is_unordered: bool) {
+    fn clear(&mut self) {
         self.operations.clear();
         self.pending = Bits::default();
-        self.is_unordered = is_unordered;
     }
 
     /// All operations up to `sequence` are complete.
@@ -75,16 +75,12 @@ impl Queue {
 
 impl Outstanding {
     pub(super) fn new() -> Self {
-        let mut outstanding =
-            Self { queues: std::array::from_fn(|_| Queue::new()), any: Bits::default(), issued: 0 };
-        outstanding.clear();
-        outstanding
+        let queues = std::array::from_fn(|index| Queue::new(index == Counter::Km as usize));
+        Self { queues, any: Bits::default(), issued: 0 }
     }
 
     pub(super) fn clear(&mut self) {
-        for (index, queue) in self.queues.iter_mut().enumerate() {
-            queue.clear(index == Counter::Km as usize);
-        }
+        self.queues.iter_mut().for_each(Queue::clear);
         self.any = Bits::default();
         self.issued = 0;
     }
@@ -179,10 +175,10 @@ impl Outstanding {
 
     /// Waits for the counts of `waits`; [`super::note::NO_WAIT`] waits for nothing.
     pub(super) fn wait(&mut self, waits: &[u8; QUEUES]) {
-        for (index, (queue, &count)) in self.queues.iter_mut().zip(waits).enumerate() {
+        for (queue, &count) in self.queues.iter_mut().zip(waits) {
             let count = usize::from(count);
             if count == 0 {
-                queue.clear(index == Counter::Km as usize);
+                queue.clear();
             } else if !queue.is_unordered && queue.operations.len() > count {
                 let done = queue.operations.len() - count;
                 let last = queue.operations[done - 1];
@@ -200,7 +196,6 @@ impl Outstanding {
             if note.raises >> index & 1 == 0 {
                 continue;
             }
-            queue.is_unordered |= note.is_unordered;
             if queue.operations.len() >= LIMITS[index] {
                 if queue.is_unordered {
                     // One of them is complete, nobody knows which.

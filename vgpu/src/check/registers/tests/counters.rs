@@ -182,7 +182,7 @@ twins! {
 }
 
 #[test]
-fn flat_loads_need_both_counters_at_zero() {
+fn flat_loads_need_both_counters_in_order() {
     let load_twice = [
         0xec05007c, 0x00000002, 0x00000000, // flat_load_b32 v2, v[0:1]
         0xec05007c, 0x00000003, 0x00000000, // flat_load_b32 v3, v[0:1]
@@ -190,12 +190,18 @@ fn flat_loads_need_both_counters_at_zero() {
     let read = [
         0x7e080302, // v_mov_b32_e32 v4, v2
     ];
-    let waits: [(&[u32], usize); 4] = [
+    let waits: [(&[u32], usize); 5] = [
+        (
+            &[
+                0xbfc80202, // s_wait_loadcnt_dscnt 0x202
+            ],
+            2,
+        ),
         (
             &[
                 0xbfc80101, // s_wait_loadcnt_dscnt 0x101
             ],
-            2,
+            0,
         ),
         (
             &[

@@ -5,9 +5,15 @@ mod consistency;
 mod counters;
 mod hazards;
 mod texts;
-mod unwritten;
+mod undefined;
 
 use super::*;
+use crate::check::trial::Trial;
+use crate::shader::machine::with_machine;
+use crate::shader::translate::translate;
+use crate::shader::wave::{EXEC_LO, LANES, Row, Wave, vector_bank};
+use crate::shader::wave64;
+use crate::simd::Level;
 use zrt_isa::decode_for;
 
 /// A wave of `wave_size` with all lanes, 106 user SGPRs, all workgroup ids and scratch memory.
@@ -22,13 +28,14 @@ pub(super) fn launch(wave_size: WaveSize) -> LaunchState {
     }
 }
 
-/// A wave that is led through straight-line code.
+/// A wave that is led through straight-line code, without executing it.
 pub(super) struct Walk {
     pub(super) shadow: RegisterShadow,
     pub(super) wave_size: WaveSize,
     pub(super) exec: u64,
     pub(super) scalar: [u32; 128],
     pub(super) findings: Vec<RegisterFinding>,
+    pub(super) wave: Wave,
     pc: u64,
 }
 
@@ -37,7 +44,14 @@ impl Walk {
         let mut shadow = RegisterShadow::new();
         shadow.begin(launch);
         let (wave_size, exec) = (launch.wave_size, launch.lanes_mask);
-        Self { shadow, wave_size, exec, scalar: [0; 128], findings: Vec::new(), pc: 0 }
+        let mut wave = Wave::new();
+        wave.other_half = (wave_size == WaveSize::Wave64).then(vector_bank);
+        Self { shadow, wave_size, exec, scalar: [0; 128], findings: Vec::new(), wave, pc: 0 }
+    }
+
+    /// Gives all lanes of a vector register a value.
+    pub(super) fn set_vector(&mut self, number: usize, value: u32) {
+        self.wave.vector[number] = Row([value; LANES]);
     }
 
     /// Runs over `words`; addresses go on where the last ones ended.
@@ -45,9 +59,17 @@ impl Walk {
         while !words.is_empty() {
             let instruction = decode_for(words, self.wave_size).unwrap();
             let note = Note::new(&instruction, self.wave_size);
-            let view = View { exec: self.exec, scalar: &self.scalar };
-            let findings = &mut self.findings;
-            self.shadow.before(&note, self.pc, &view, &mut |finding| findings.push(finding));
+            let ops = match self.wave_size {
+                WaveSize::Wave32 => translate(&instruction, Level::BASELINE).into_iter().collect(),
+                WaveSize::Wave64 => wave64::translate(&instruction, Level::BASELINE).unwrap_or_default(),
+            };
+            self.wave.scalar[..128].copy_from_slice(&self.scalar);
+            self.wave.set_scalar_pair(EXEC_LO, self.exec);
+            let Self { shadow, wave, findings, pc, .. } = self;
+            with_machine(|machine| {
+                let mut trial = Trial { wave, ops: &ops, machine };
+                shadow.before(&note, *pc, &mut trial, &mut |finding| findings.push(finding));
+            });
             let count = usize::from(instruction.dword_count);
             self.pc += 4 * count as u64;
             words = &words[count..];

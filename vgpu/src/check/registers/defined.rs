@@ -1,0 +1,352 @@
+//! What is undefined in a wave's registers, and where that matters (instruction set reference §3).
+//!
+//! Contract: kept by bit and lane, and carried from registers to results as the instruction at hand carries it
+//! ([`Subject::vary`]): a copy, a spill to a lane or to scratch, a sum whose high half nobody needs is no finding. A finding
+//! is what decides something (address, lane, branch, EXEC, message) or is stored to memory or LDS that others see. What is
+//! stored in part only is advice: the tail of a padded vector or structure is like that. The launch writes the user SGPRs,
+//! ttmp8, ttmp9 and ttmp7 where RSRC2 enables workgroup ids in them, and v0 in the lanes that it starts. A result counts
+//! from when its instruction runs: that it is still under way is another rule. What is loaded counts as defined, from
+//! scratch too. What is reported is taken as defined, so it is said once.
+//! Cost: two tests of sets where everything is defined; some microseconds for an instruction that reads what is not.
+
+use std::collections::BTreeMap;
+
+use zrt_isa::effects::{Read, Registers, Role, SCC, VECTOR_FIRST};
+
+use super::bits::{Bits, runs};
+use super::finding::{Defect, RegisterFinding, Remedy};
+use super::note::Note;
+use super::subject::{LANES_MAX, Outcome, Subject, Undefined};
+use super::{LaunchState, PRIVATE_APERTURE_HIGH};
+
+/// Codes of the trap temporaries that the launch writes.
+const TTMP7: usize = 115;
+const TTMP8: usize = 116;
+const TTMP9: usize = 117;
+/// Data of at most this many dwords is stored without padding.
+const UNPADDED_DWORDS_MAX: usize = 2;
+
+type Report<'a> = &'a mut dyn FnMut(RegisterFinding);
+
+/// Where something undefined comes from.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    /// The register that nothing has written.
+    register: u16,
+    /// Where it was read.
+    pc: u64,
+}
+
+/// What is defined of one wave's registers.
+#[derive(Clone, Debug)]
+pub(super) struct Defined {
+    /// Registers with something undefined: vector registers count lanes that have been active.
+    incomplete: Bits,
+    /// Lanes in which all bits are defined, by vector register.
+    lanes: Box<[u64; 256]>,
+    /// Undefined bits by lane, of vector registers where it is not all bits of the lanes that are not in `lanes`.
+    partial: BTreeMap<usize, Box<[u32; LANES_MAX]>>,
+    /// Undefined bits of scalar registers, the condition code last.
+    scalars: [u32; VECTOR_FIRST + 1],
+    /// By register: where what is undefined in it comes from, if not from itself.
+    origins: BTreeMap<usize, Origin>,
+    /// Lanes that have been active so far.
+    seen_lanes: u64,
+}
+
+/// The place of a scalar register or the condition code among the scalars.
+fn slot(register: usize) -> usize {
+    register.min(VECTOR_FIRST)
+}
+
+fn is_vector(register: usize) -> bool {
+    (VECTOR_FIRST..SCC).contains(&register)
+}
+
+fn lanes_of(mask: u64) -> impl Iterator<Item = usize> {
+    (0..LANES_MAX).filter(move |lane| mask >> lane & 1 != 0)
+}
+
+impl Defined {
+    pub(super) fn new() -> Self {
+        Self {
+            incomplete: Bits::default(),
+            lanes: Box::new([0; 256]),
+            partial: BTreeMap::new(),
+            scalars: [u32::MAX; VECTOR_FIRST + 1],
+            origins: BTreeMap::new(),
+            seen_lanes: 0,
+        }
+    }
+
+    pub(super) fn begin(&mut self, launch: &LaunchState) {
+        let user_sgprs = usize::from(launch.user_sgprs);
+        // Y and Z share a register: with one of them, the other half is zero.
+        let [has_x, has_y, has_z] = launch.has_group_id;
+        let temporaries = [(TTMP8, true), (TTMP9, has_x), (TTMP7, has_y || has_z)];
+        let written =
+            temporaries.into_iter().filter_map(|(register, is_written)| is_written.then_some(register));
+        self.incomplete = Bits::below(SCC + 1);
+        self.scalars.fill(u32::MAX);
+        for register in (0..user_sgprs).chain(written) {
+            self.incomplete.remove(register);
+            self.scalars[register] = 0;
+        }
+        self.incomplete.remove(VECTOR_FIRST);
+        self.partial.clear();
+        self.origins.clear();
+        self.lanes.fill(0);
+        self.lanes[0] = launch.lanes_mask;
+        self.seen_lanes = launch.lanes_mask;
+    }
+
+    #[inline]
+    pub(super) fn step<S: Subject>(
+        &mut self,
+        note: &Note,
+        pc: u64,
+        exec: u64,
+        subject: &mut S,
+        report: Report<'_>,
+    ) {
+        if exec & !self.seen_lanes != 0 {
+            self.see(exec);
+        }
+        if note.touched.meets(&self.incomplete) {
+            self.look(note, pc, exec, subject, report);
+        }
+    }
+
+    /// Lanes that have not been active before.
+    #[cold]
+    fn see(&mut self, exec: u64) {
+        self.seen_lanes |= exec;
+        for (number, lanes) in self.lanes.iter().enumerate() {
+            if self.seen_lanes & !lanes != 0 {
+                self.incomplete.insert(VECTOR_FIRST + number);
+            }
+        }
+    }
+
+    fn look<S: Subject>(&mut self, note: &Note, pc: u64, exec: u64, subject: &mut S, report: Report<'_>) {
+        let mut is_carried = false;
+        for &Read { registers, role } in &note.read_list {
+            match role {
+                Role::Control => self.report(registers, exec, pc, report),
+                Role::Data => self.store(note, registers, exec, pc, subject, report),
+                Role::Value => {
+                    let lanes = if note.crosses_lanes { u64::MAX } else { exec };
+                    is_carried |= registers.range().any(|register| self.has_undefined(register, lanes));
+                }
+            }
+        }
+        let is_kept = note.keeps
+            && note
+                .write_list
+                .iter()
+                .flat_map(|writes| writes.range())
+                .any(|register| self.incomplete.contains(register));
+        if !(is_carried || is_kept) {
+            return note.write_list.iter().for_each(|&writes| self.define(writes, exec, note.loaded_bits));
+        }
+        self.carry(note, pc, exec, subject, report);
+    }
+
+    /// An instruction whose results may be undefined.
+    fn carry<S: Subject>(&mut self, note: &Note, pc: u64, exec: u64, subject: &mut S, report: Report<'_>) {
+        let values = note.read_list.iter().filter(|read| read.role == Role::Value).map(|read| read.registers);
+        let mut inputs: Vec<usize> =
+            values.clone().chain(note.write_list.iter().copied()).flat_map(Registers::range).collect();
+        inputs.sort_unstable();
+        inputs.dedup();
+        let inputs: Vec<Undefined> =
+            inputs.into_iter().filter_map(|register| self.undefined(register)).collect();
+        let lanes = if note.crosses_lanes { u64::MAX } else { exec };
+        let origin = values
+            .flat_map(Registers::range)
+            .find(|&register| self.has_undefined(register, lanes))
+            .map(|register| self.origin(register, pc));
+        match subject.vary(&inputs, &note.write_list) {
+            Some(Outcome { steers: true, .. }) => {
+                let values = note.read_list.iter().filter(|read| read.role == Role::Value);
+                values.for_each(|read| self.report(read.registers, lanes, pc, report));
+                note.write_list.iter().for_each(|&writes| self.define(writes, exec, u32::MAX));
+            }
+            Some(outcome) => outcome.results.into_iter().for_each(|result| self.set(result, origin)),
+            None => {
+                for register in note.write_list.iter().flat_map(|writes| writes.range()) {
+                    let lanes = if origin.is_some() { exec } else { 0 };
+                    let bits = std::array::from_fn(|lane| if lanes >> lane & 1 != 0 { u32::MAX } else { 0 });
+                    self.set(Undefined { register, bits }, origin);
+                }
+            }
+        }
+    }
+
+    /// Data that goes to memory or LDS.
+    fn store<S: Subject>(
+        &mut self,
+        note: &Note,
+        registers: Registers,
+        exec: u64,
+        pc: u64,
+        subject: &S,
+        report: Report<'_>,
+    ) {
+        if note.is_private || !registers.range().any(|register| self.has_undefined(register, exec)) {
+            return;
+        }
+        // Private memory keeps undefined values as registers do.
+        let is_private = |lane: usize| {
+            note.flat_address.is_some_and(|register| {
+                subject.vector(register.wrapping_add(1), lane as u32) == PRIVATE_APERTURE_HIGH
+            })
+        };
+        let dwords = registers.range().len();
+        let mut padded = None;
+        for lane in lanes_of(exec).filter(|&lane| !is_private(lane)) {
+            let missing = |register| self.bits(register, lane) & note.stored_bits;
+            // Members are aligned: what begins a dword is no padding, unless the whole dword is.
+            let first_byte = 0xff << note.stored_bits.trailing_zeros();
+            let mut unpadded = registers.range().take(if dwords <= UNPADDED_DWORDS_MAX { dwords } else { 1 });
+            if unpadded.any(|register| missing(register) & first_byte != 0) {
+                return self.report(registers, 1 << lane, pc, report);
+            }
+            if padded.is_none() && registers.range().any(|register| missing(register) != 0) {
+                padded = Some(lane as u32);
+            }
+        }
+        if padded.is_some() {
+            report(RegisterFinding {
+                registers: Some(registers),
+                lane: padded,
+                ..RegisterFinding::at(pc, Defect::PartlyUndefined, Remedy::Write)
+            });
+            self.define(registers, exec, u32::MAX);
+        }
+    }
+
+    /// Reports what of `registers` is undefined in `lanes`, and takes it as defined from then on.
+    fn report(&mut self, registers: Registers, lanes: u64, pc: u64, report: Report<'_>) {
+        let missing: Bits = registers.range().fold(Bits::default(), |mut missing, register| {
+            if self.has_undefined(register, lanes) {
+                missing.insert(register);
+            }
+            missing
+        });
+        runs(
+            registers,
+            |register| missing.contains(register),
+            |hit| {
+                let first = hit.range().start;
+                let origin = self.origins.get(&first).copied();
+                let lane = lanes_of(lanes).find(|&lane| is_vector(first) && self.bits(first, lane) != 0);
+                report(RegisterFinding {
+                    registers: Some(hit),
+                    lane: lane.map(|lane| lane as u32),
+                    cause_pc: origin.map(|origin| origin.pc),
+                    ..RegisterFinding::at(
+                        pc,
+                        match origin {
+                            Some(origin) => Defect::Undefined(Registers::new(origin.register.into(), 1)),
+                            None => Defect::Unwritten,
+                        },
+                        Remedy::Write,
+                    )
+                });
+                self.define(hit, self.seen_lanes | lanes, u32::MAX);
+            },
+        );
+    }
+
+    /// Whether any bit is undefined in one of `lanes`.
+    fn has_undefined(&self, register: usize, lanes: u64) -> bool {
+        match is_vector(register) {
+            true => {
+                self.incomplete.contains(register)
+                    && lanes & self.seen_lanes & !self.lanes[register - VECTOR_FIRST] != 0
+            }
+            false => self.scalars[slot(register)] != 0,
+        }
+    }
+
+    /// The undefined bits in a lane.
+    fn bits(&self, register: usize, lane: usize) -> u32 {
+        match is_vector(register) {
+            true if self.lanes[register - VECTOR_FIRST] >> lane & 1 != 0 => 0,
+            true => self.partial.get(&register).map_or(u32::MAX, |bits| bits[lane]),
+            false => self.scalars[slot(register)],
+        }
+    }
+
+    /// The undefined bits in all lanes, if any.
+    fn undefined(&self, register: usize) -> Option<Undefined> {
+        let lanes = if is_vector(register) { LANES_MAX } else { 1 };
+        let bits = std::array::from_fn(|lane| if lane < lanes { self.bits(register, lane) } else { 0 });
+        (bits != [0; LANES_MAX]).then_some(Undefined { register, bits })
+    }
+
+    /// Where what is undefined in `register` comes from, if the instruction at `pc` is about to read it.
+    fn origin(&self, register: usize, pc: u64) -> Origin {
+        self.origins.get(&register).copied().unwrap_or(Origin { register: register as u16, pc })
+    }
+
+    /// `bits` of `registers` are written in `lanes`.
+    fn define(&mut self, registers: Registers, lanes: u64, bits: u32) {
+        for register in registers.range() {
+            if !self.incomplete.contains(register) {
+                continue;
+            }
+            if bits != u32::MAX && is_vector(register) {
+                if let Some(mut undefined) = self.undefined(register) {
+                    lanes_of(lanes).for_each(|lane| undefined.bits[lane] &= !bits);
+                    self.set(undefined, None);
+                }
+                continue;
+            }
+            let is_complete = !is_vector(register) || {
+                let defined = &mut self.lanes[register - VECTOR_FIRST];
+                *defined |= lanes;
+                self.seen_lanes & !*defined == 0
+            };
+            if is_complete {
+                self.complete(register);
+            }
+        }
+    }
+
+    /// Nothing in a register is undefined any more.
+    fn complete(&mut self, register: usize) {
+        self.incomplete.remove(register);
+        match is_vector(register) {
+            true => drop(self.partial.remove(&register)),
+            false => self.scalars[slot(register)] = 0,
+        }
+        self.origins.remove(&register);
+    }
+
+    /// A register is undefined in these bits and no others.
+    fn set(&mut self, undefined: Undefined, origin: Option<Origin>) {
+        let Undefined { register, bits } = undefined;
+        if let Some(origin) = origin.filter(|origin| usize::from(origin.register) != register) {
+            self.origins.insert(register, origin);
+        }
+        if !is_vector(register) {
+            self.scalars[slot(register)] = bits[0];
+            return match bits[0] {
+                0 => self.complete(register),
+                _ => self.incomplete.insert(register),
+            };
+        }
+        let defined = (0..LANES_MAX).fold(0, |lanes, lane| lanes | u64::from(bits[lane] == 0) << lane);
+        self.lanes[register - VECTOR_FIRST] = defined;
+        if self.seen_lanes & !defined == 0 {
+            return self.complete(register);
+        }
+        self.incomplete.insert(register);
+        match bits.iter().all(|bits| matches!(*bits, 0 | u32::MAX)) {
+            true => drop(self.partial.remove(&register)),
+            false => drop(self.partial.insert(register, Box::new(bits))),
+        }
+    }
+}
