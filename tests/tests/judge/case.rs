@@ -49,8 +49,14 @@ macro_rules! handover {
     (complete, $acquire:literal) => {
         handover!(@ "\n    s_wait_storecnt 0x0", $acquire)
     };
+    (complete_with_scope, $acquire:literal) => {
+        handover!(@ " scope:SCOPE_DEV\n    s_wait_storecnt 0x0", $acquire)
+    };
     (under_way, $acquire:literal) => {
         handover!(@ "", $acquire)
+    };
+    (under_way_with_scope, $acquire:literal) => {
+        handover!(@ " scope:SCOPE_DEV", $acquire)
     };
     (@ $release:literal, $acquire:literal) => {
         concat!(

@@ -89,6 +89,24 @@ pub const COUNTERS: &[Case] = &[
         ),
         ..PAIR
     },
+    // The scope says how far a store reaches, and not when it arrives.
+    Case {
+        name: "flag_before_the_scoped_data",
+        rule: "counters",
+        wrong: handover!(
+            under_way_with_scope,
+            "
+    global_inv scope:SCOPE_DEV
+    s_wait_loadcnt 0x0"
+        ),
+        right: handover!(
+            complete_with_scope,
+            "
+    global_inv scope:SCOPE_DEV
+    s_wait_loadcnt 0x0"
+        ),
+        ..PAIR
+    },
 ];
 
 pub const UNINITIALISED: &[Case] = &[

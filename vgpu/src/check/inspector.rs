@@ -3,6 +3,7 @@
 //! Contract: one per device, used by one thread at a time. [`Inspection`] is what the engine, the command processor
 //! and the driver's files share; [`WaveInspector`](super::wave::WaveInspector) looks at one wave's turn.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::check::debug::Debugger;
@@ -28,6 +29,8 @@ pub(crate) struct Inspection {
 pub(crate) struct Inspector {
     pub(super) profile: Profile,
     pub(super) debugger: Option<Box<dyn Debugger>>,
+    /// Bytes of LDS that the code at an address declares, where somebody has said so.
+    declared_lds: HashMap<u64, u32>,
     /// LDS addresses of the instruction at hand.
     pub(super) lds_addresses: Vec<(u32, u32)>,
     /// The memory checker while no group runs; the group's port has it meanwhile.
@@ -57,6 +60,7 @@ impl Inspection {
                 inspector: Mutex::new(Inspector {
                     profile: Profile::default(),
                     debugger: None,
+                    declared_lds: HashMap::new(),
                     lds_addresses: Vec::new(),
                     watch: config.inspection.check.then(watch),
                     ordered_before: WaveId(0),
@@ -181,6 +185,16 @@ impl Inspection {
         if let Some(watch) = &mut self.lock().watch {
             watch.checker.add_read_only_allocation(name, va, len);
         }
+    }
+
+    /// The kernel at `code_va` declares that many bytes of LDS; what its launch allocates beyond is nobody's.
+    pub fn declare_lds(&self, code_va: u64, bytes: u32) {
+        self.lock().declared_lds.insert(code_va, bytes);
+    }
+
+    /// Bytes of LDS that a group of the kernel at `code_va` may use, of those that are allocated.
+    pub fn declared_lds(&self, code_va: u64, allocated_bytes: u32) -> u32 {
+        self.lock().declared_lds.get(&code_va).map_or(allocated_bytes, |bytes| allocated_bytes.min(*bytes))
     }
 
     /// Bytes that lanes have loaded from each named range.

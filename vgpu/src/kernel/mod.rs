@@ -143,6 +143,14 @@ impl VirtualGpu {
         }
     }
 
+    /// Says how many bytes of LDS the kernel at `code_va` declares, for the checking mode: launches allocate in units of 512
+    /// bytes (hardware reference §5), and what is beyond the declared ones is out of bounds.
+    pub fn watch_lds(&self, code_va: u64, bytes: u32) {
+        if let Some(inspection) = self.hardware.inspection() {
+            inspection.declare_lds(code_va, bytes);
+        }
+    }
+
     /// Bytes that lanes have loaded from each named range; empty unless the checking mode is on.
     pub fn region_read_bytes(&self) -> Vec<(String, u64)> {
         self.hardware.inspection().map_or_else(Vec::new, |inspection| inspection.region_read_bytes())

@@ -209,8 +209,8 @@ impl Group {
         services.poison.fill_lds(&mut self.lds, dispatch.resources.lds_bytes);
         self.slots.clear();
         self.slots.resize_with(wave_count, Slot::default);
-        if services.inspection.is_some_and(Inspection::is_checking) {
-            let lds_bytes = dispatch.resources.lds_bytes;
+        if let Some(inspection) = services.inspection.filter(|inspection| inspection.is_checking()) {
+            let lds_bytes = inspection.declared_lds(dispatch.dispatch.code_va, dispatch.resources.lds_bytes);
             match &mut self.shadow {
                 Some(shadow) => shadow.begin(lds_bytes),
                 None => self.shadow = Some(Box::new(GroupShadow::new(lds_bytes))),

@@ -2,7 +2,8 @@
 //!
 //! Contract: a [`Clock`] says, for each other wave, which of its operations come before me: those that it had waited
 //! for when it signalled (`completed`, by counter class), and those that it had only issued. A flag's own operation
-//! is known to be done by whoever has seen its value (`observed`), without any wait.
+//! is known to be done by whoever has seen its value (`observed`), without any wait; no other operation of its wave is,
+//! and so the last few of them are kept one by one.
 //! Cost: a look-up is a binary search; a join is linear in the larger clock, or one insertion per entry where the
 //! joined clock is small.
 
@@ -25,14 +26,20 @@ pub struct Completed {
     pub scalar: u32,
 }
 
+/// Flag operations of a wave that are remembered as seen: the last ones. Waits cover the others.
+const OBSERVED_MAX: usize = 4;
+
+/// Flag operations of one wave whose values were seen: sequence numbers, falling; 0 for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Observed([u32; OBSERVED_MAX]);
+
 /// What is known of one wave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Known {
     pub(super) completed: Completed,
     /// The last operation issued before the signal.
     pub(super) issued: u32,
-    /// The last flag operation whose value was seen.
-    pub(super) observed: u32,
+    pub(super) observed: Observed,
 }
 
 /// How an earlier access relates to the present one.
@@ -95,16 +102,30 @@ impl Completed {
     }
 }
 
+impl Observed {
+    fn insert(&mut self, sequence: u32) {
+        let at = self.0.partition_point(|&known| known > sequence);
+        if at < OBSERVED_MAX && self.0[at] != sequence {
+            self.0.copy_within(at..OBSERVED_MAX - 1, at + 1);
+            self.0[at] = sequence;
+        }
+    }
+
+    fn contains(&self, sequence: u32) -> bool {
+        self.0.contains(&sequence)
+    }
+}
+
 impl Known {
     fn join(&mut self, other: &Known) {
         self.completed.join(&other.completed);
         self.issued = self.issued.max(other.issued);
-        self.observed = self.observed.max(other.observed);
+        other.observed.0.into_iter().for_each(|sequence| self.observed.insert(sequence));
     }
 
     /// How an operation of the wave relates to somebody who knows this.
     fn order(&self, sequence: u32, class: Class, is_flag: bool) -> Order {
-        if sequence <= self.completed.of(class) || (is_flag && sequence <= self.observed) {
+        if sequence <= self.completed.of(class) || (is_flag && self.observed.contains(sequence)) {
             Order::Before
         } else if sequence <= self.issued {
             Order::Unwaited
@@ -204,7 +225,9 @@ impl WaveState {
     /// What a flag operation with this sequence number publishes: whoever sees the flag knows that it is written.
     pub(super) fn publish_flag(&self, sequence: u32) -> Arc<Clock> {
         let mut clock = Clock::clone(&self.clock);
-        clock.join_one(self.wave, &Known { observed: sequence, ..self.own });
+        let mut own = self.own;
+        own.observed.insert(sequence);
+        clock.join_one(self.wave, &own);
         Arc::new(clock)
     }
 
@@ -254,7 +277,11 @@ mod tests {
     use super::*;
 
     fn known(loads: u32, issued: u32) -> Known {
-        Known { completed: Completed { loads, ..Completed::default() }, issued, observed: 0 }
+        Known {
+            completed: Completed { loads, ..Completed::default() },
+            issued,
+            observed: Observed::default(),
+        }
     }
 
     fn clock(entries: &[(u32, Known)]) -> Clock {
@@ -290,11 +317,25 @@ mod tests {
     }
 
     #[test]
+    fn the_last_flags_are_remembered() {
+        let mut one = Known::default();
+        [5, 3, 5, 9].into_iter().for_each(|sequence| one.observed.insert(sequence));
+        assert_eq!(one.observed, Observed([9, 5, 3, 0]));
+        let mut other = Known::default();
+        [4, 7, 9].into_iter().for_each(|sequence| other.observed.insert(sequence));
+        one.join(&other);
+        assert_eq!(one.observed, Observed([9, 7, 5, 4]));
+        assert!(one.observed.contains(4) && !one.observed.contains(3));
+    }
+
+    #[test]
     fn only_the_flag_itself_is_observed_without_a_wait() {
         let mut producer = WaveState::new(0);
         producer.issue(4);
         let clock = producer.publish_flag(4);
         assert_eq!(clock.order(0, 4, Class::Store, true), Order::Before);
+        // Nor a flag operation before it.
+        assert_eq!(clock.order(0, 3, Class::Store, true), Order::Unwaited);
         assert_eq!(clock.order(0, 4, Class::Store, false), Order::Unwaited);
         assert_eq!(producer.publish().order(0, 4, Class::Store, true), Order::Unwaited);
     }

@@ -5,7 +5,7 @@
 //! it. Cost: one hash look-up per lane; plain accesses ask only where the cell says that there is a flag.
 
 use super::access::{Conflict, Current, Earlier, wgp};
-use super::clock::{Clock, WaveState};
+use super::clock::{Clock, Order, WaveState};
 use super::finding::{AccessKind, Scope, Sites};
 use super::hash::FastMap;
 use super::readers::worse;
@@ -33,6 +33,21 @@ struct FlagAccess {
 struct Flag {
     published: Vec<(Domain, Arc<Clock>)>,
     accesses: Vec<FlagAccess>,
+}
+
+impl Flag {
+    /// What is wrong with meeting an earlier access. What a wave does to one place is done in order: a later access of it
+    /// that is done vouches for the earlier one.
+    fn conflict(&self, earlier: Earlier, current: &mut Current, sites: &Sites) -> Option<Conflict> {
+        let found = current.conflict(earlier, sites)?;
+        let mut later = self.accesses.iter().map(|access| access.earlier);
+        let is_done = later.any(|later| {
+            later.wave == earlier.wave
+                && later.sequence > earlier.sequence
+                && current.order(later, sites) == Order::Before
+        });
+        (!is_done).then_some(found)
+    }
 }
 
 /// All locations of one memory, by dword.
@@ -67,13 +82,12 @@ impl Flags {
         sites: &Sites,
     ) -> Option<Conflict> {
         let is_write = current.kind.is_write();
-        let mut worst = None;
-        for access in &self.flags.get(&key)?.accesses {
-            if access.mask & mask != 0 && (is_write || access.is_write) {
-                worst = worse(worst, current.conflict(access.earlier, sites));
-            }
-        }
-        worst
+        let flag = self.flags.get(&key)?;
+        let meets = |access: &&FlagAccess| access.mask & mask != 0 && (is_write || access.is_write);
+        flag.accesses
+            .iter()
+            .filter(meets)
+            .fold(None, |worst, access| worse(worst, flag.conflict(access.earlier, current, sites)))
     }
 
     /// A plain write of bytes of `mask` ends what was published; true where nothing is left.
@@ -119,7 +133,7 @@ impl Flags {
                 && (is_write || access.is_write)
                 && !current.covers(&site, access.cu)
             {
-                worst = worse(worst, current.conflict(access.earlier, sites));
+                worst = worse(worst, flag.conflict(access.earlier, current, sites));
             }
         }
         let earlier = Earlier { wave: current.wave, sequence: current.sequence, site: current.site };

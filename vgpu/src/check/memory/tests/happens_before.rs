@@ -116,6 +116,7 @@ impl Model {
         let number = self.events.len();
         let event = Event { wave, kind, scope, location, mask, is_completed: false };
         let knows = &self.knows[wave];
+        let is_known = |number: &usize| knows.completed.contains(number) || knows.observed.contains(number);
         let verdict = |(other_number, other): (usize, &Event)| {
             let meets = other.wave != wave
                 && other.location == location
@@ -123,7 +124,23 @@ impl Model {
                 && (other.is_write() || event.is_write());
             let is_atomic_to =
                 other.is_flag() && event.is_flag() && reaches(scope.min(other.scope), wave, other.wave);
-            let is_done = knows.completed.contains(&other_number) || knows.observed.contains(&other_number);
+            // What a wave does to a flag is done in order; the last access of each kind is remembered.
+            let is_alike = |one: &Event, two: &Event| {
+                one.is_flag()
+                    && two.is_flag()
+                    && (one.wave, one.location, one.scope) == (two.wave, two.location, two.scope)
+                    && (one.is_write(), one.counts_as_load()) == (two.is_write(), two.counts_as_load())
+            };
+            let vouches = |(number, later): (usize, &Event)| {
+                number > other_number
+                    && later.wave == other.wave
+                    && later.location == location
+                    && later.is_flag()
+                    && is_known(&number)
+                    && !self.events[number + 1..].iter().any(|last| is_alike(last, later))
+            };
+            let is_done =
+                is_known(&other_number) || other.is_flag() && self.events.iter().enumerate().any(vouches);
             match () {
                 () if !meets || is_atomic_to || is_done => Verdict::Fine,
                 () if knows.issued.contains(&other_number) => Verdict::Unwaited,
@@ -152,10 +169,7 @@ impl Model {
         }
         if is_flag && is_write {
             let mut knowledge = self.published_by(wave);
-            let own_flags = |(_, event): &(usize, &Event)| event.wave == wave && event.is_flag();
-            knowledge
-                .observed
-                .extend(self.events.iter().enumerate().filter(own_flags).map(|(number, _)| number));
+            knowledge.observed.insert(number);
             if kind == AccessKind::Store {
                 self.published.remove(&location);
             }
