@@ -4,12 +4,14 @@
 //! [`Mapping`] is a live shared mapping of a file;
 //! [`MemoryFile`] is sparse memory of our own that can be mapped many times (the virtual device's VRAM). Each gives
 //! back what it took when dropped, in any order; a mapping stays, and its place with it, for as long as a view of it
-//! does. Lengths are rounded up to pages. Set-up only.
+//! does, and may be lent to a device meanwhile (`lending`). Lengths are rounded up to pages. Set-up only.
 
+use super::lending::lending;
 use crate::errno::Errno;
 use core::any::Any;
 use core::ffi::c_void;
 use core::ptr::NonNull;
+use core::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{FallocateFlags, MemfdFlags};
 use rustix::mm::{MapFlags, MremapFlags, ProtFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -54,6 +56,8 @@ pub struct Mapping {
 pub(super) struct MappedRange {
     address: usize,
     len: usize,
+    /// Entered in `lending`.
+    is_offered: AtomicBool,
     /// Dropped after the range is taken down: lets a driver see that a mapping is gone.
     guard: OnceLock<Guard>,
     /// Dropped last: the address space that it goes back to.
@@ -233,7 +237,7 @@ impl Mapping {
         protection: Protection,
         place: Option<(&Reservation, usize)>,
     ) -> Result<Mapping, Errno> {
-        Mapping::of_source(Source::File(file, offset), len, protection, place)
+        Ok(Mapping::of_source(Source::File(file, offset), len, protection, place)?.offered())
     }
 
     /// Private memory, as an allocator gets it from the system: zero until written, copied by a fork. `place` as in
@@ -243,7 +247,21 @@ impl Mapping {
         protection: Protection,
         place: Option<(&Reservation, usize)>,
     ) -> Result<Mapping, Errno> {
-        Mapping::of_source(Source::Anonymous, len, protection, place)
+        Ok(Mapping::of_source(Source::Anonymous, len, protection, place)?.offered())
+    }
+
+    /// Private memory at an address of the kernel's choice that is not offered.
+    pub(super) fn private_alone(len: usize) -> Result<Mapping, Errno> {
+        Mapping::of_source(Source::Anonymous, len, Protection::ReadWrite, None)
+    }
+
+    /// Lets whoever knows its address lend it to a device, until it is taken down: views are all that reaches it.
+    fn offered(self) -> Mapping {
+        let range = &self.range;
+        if self.protection == Protection::ReadWrite && !range.is_offered.swap(true, Ordering::Relaxed) {
+            lending().offered.push((range.address as u64, range.len));
+        }
+        self
     }
 
     fn of_source(
@@ -282,8 +300,8 @@ impl Mapping {
     }
 
     /// Moves a mapping that is placed nowhere to `address`, over what is mapped there; from then on it belongs to whoever
-    /// owns that address space. `EINVAL` for one that is placed, guarded or has views elsewhere, `ENOMEM` where the process
-    /// has too many mappings; both leave everything as it was.
+    /// owns that address space. `EINVAL` for one that is placed, offered, guarded or has views elsewhere, `ENOMEM` where the
+    /// process has too many mappings; both leave everything as it was.
     ///
     /// # Safety
     /// For everybody who uses the memory at `address`, the bytes of this mapping must do as well as those that lie there.
@@ -291,7 +309,8 @@ impl Mapping {
         // The mapping itself, and the view in it.
         const OWN_COUNTS: usize = 2;
         let Mapping { view, range, .. } = self;
-        let is_free = range.place.is_none() && range.guard.get().is_none();
+        let is_offered = range.is_offered.load(Ordering::Relaxed);
+        let is_free = range.place.is_none() && range.guard.get().is_none() && !is_offered;
         if !is_free || Arc::strong_count(&range) != OWN_COUNTS {
             return Err(Errno::EINVAL);
         }
@@ -367,12 +386,19 @@ impl MappedRange {
     }
 
     fn new(raw: *mut c_void, len: usize, place: Option<Place>) -> Arc<MappedRange> {
-        Arc::new(MappedRange { address: raw.expose_provenance(), len, guard: OnceLock::new(), place })
+        let (address, is_offered) = (raw.expose_provenance(), AtomicBool::new(false));
+        Arc::new(MappedRange { address, len, is_offered, guard: OnceLock::new(), place })
     }
 }
 
 impl Drop for MappedRange {
     fn drop(&mut self) {
+        // Held to the end: nobody lends what is being taken down.
+        let _lending = self.is_offered.get_mut().then(|| {
+            let mut lending = lending();
+            lending.withdraw(self.address as u64, self.len);
+            lending
+        });
         let pointer = core::ptr::with_exposed_provenance_mut::<c_void>(self.address);
         let Some(Place { reservation, offset }) = &self.place else {
             // SAFETY: the range was mapped for this value alone, whose last owner this is: no view is left.
@@ -425,6 +451,14 @@ impl MemoryFile {
             return Err(Errno::EINVAL);
         }
         Mapping::of_file(self.file.as_fd(), offset, len, protection, place)
+    }
+
+    /// Maps its beginning at an address of the kernel's choice and offers it to nobody. `EINVAL` past its end.
+    pub(super) fn map_alone(&self, len: usize) -> Result<Mapping, Errno> {
+        if pages(len)? > self.len {
+            return Err(Errno::EINVAL);
+        }
+        Mapping::of_source(Source::File(self.file.as_fd(), 0), len, Protection::ReadWrite, None)
     }
 
     /// Gives pages back to the system; they read as zero afterwards, in every mapping.

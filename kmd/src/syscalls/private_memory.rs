@@ -1,7 +1,7 @@
 //! Private memory of the process (`malloc`, `mmap` with MAP_PRIVATE), lent to a device: for the length of a [`Loan`] its
 //! pages are shared ones with the same bytes at the same addresses.
 //!
-//! Contract: no write is lost, whoever writes meanwhile. Writers are held back by a userfaultfd in write-protect mode
+//! Contract: only what its owner has offered is lent ([`lending`](super::lending)). No write is lost, whoever writes meanwhile. Writers are held back by a userfaultfd in write-protect mode
 //! while the bytes are copied; then a mapping of the copy is moved over the range, and they go on there. A reader sees
 //! the old page or the new one, which are equal. Rights and MADV_DONTFORK stay. At the loan's end pages that no other
 //! loan covers become private again, in the same way. What is different in between:
@@ -16,7 +16,8 @@
 //! only, allocates nothing and takes no signal. Cost: a thread and a copy of the pages that hold anything, at either end
 //! of a loan. Needs Linux 5.14 (5.19 for the way back); a sandbox may forbid it. Set-up of the virtual device only.
 
-use super::memory::{Mapping, MemoryFile, PAGE_BYTES, Protection};
+use super::lending::{Lending, lending, uncovered};
+use super::memory::{Mapping, MemoryFile, PAGE_BYTES};
 use super::process_memory::{Line, ProcessMap, SharedRange, end_of_pages};
 use crate::errno::Errno;
 use core::ffi::c_void;
@@ -26,7 +27,6 @@ use rustix::process::Resource;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
 
 /// Name of the file that lent pages lie in, as `memfd_create` takes it and as `/proc/self/maps` shows it.
@@ -77,6 +77,14 @@ pub enum LendError {
         /// Its error.
         errno: Errno,
     },
+    /// Its owner has not offered it, so somebody may hold a reference to it.
+    #[error(
+        "memory at {address:#x} that its owner has not offered to lend: a mapping of this crate, or `offer`"
+    )]
+    NotOffered {
+        /// Where the range begins.
+        address: u64,
+    },
     /// The process changed its map again and again.
     #[error("the process goes on changing what is mapped there")]
     Restless,
@@ -87,14 +95,6 @@ pub enum LendError {
 pub struct Loan {
     address: u64,
     len: usize,
-}
-
-/// The loans of this process. Held while pages are exchanged, so two threads never exchange the same ones.
-static LOANS: Mutex<Vec<(u64, usize)>> = Mutex::new(Vec::new());
-
-fn loans() -> MutexGuard<'static, Vec<(u64, usize)>> {
-    // Every change is one call, so the list is valid after any panic.
-    LOANS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Pages of one mapping that are to be exchanged.
@@ -117,13 +117,14 @@ enum Kind {
 impl Loan {
     /// Lends `len` bytes at `address`, whole pages. What is mapped shared stays as it is.
     pub fn new(address: u64, len: usize) -> Result<Loan, LendError> {
-        let mut loans = loans();
-        if let Err(error) = share(address, len) {
+        // Held while pages are exchanged, so that two threads never exchange the same ones.
+        let mut lending = lending();
+        if let Err(error) = share(address, len, &lending) {
             // Of several mappings some may have been exchanged.
-            let _ = give_back(address, len, &loans);
+            let _ = give_back(address, len, &lending.loans);
             return Err(error);
         }
-        loans.push((address, len));
+        lending.loans.push((address, len));
         Ok(Loan { address, len })
     }
 
@@ -144,32 +145,37 @@ impl Loan {
 
     /// The pages as the process has them now. Private memory that it has mapped there since is lent as well.
     pub fn pages(&self) -> Result<SharedRange, LendError> {
-        let _loans = loans();
-        share(self.address, self.len)
+        share(self.address, self.len, &lending())
     }
 }
 
 impl Drop for Loan {
     fn drop(&mut self) {
-        let mut loans = loans();
+        let loans = &mut lending().loans;
         if let Some(at) = loans.iter().position(|loan| *loan == (self.address, self.len)) {
             loans.swap_remove(at);
         }
         // Where it does not work the pages stay shared, which is a difference in forks and in MADV_DONTNEED only.
-        let _ = give_back(self.address, self.len, &loans);
+        let _ = give_back(self.address, self.len, loans);
     }
 }
 
 /// Makes the private parts of a range shared; what is mapped there then.
-fn share(address: u64, len: usize) -> Result<SharedRange, LendError> {
+fn share(address: u64, len: usize, lending: &Lending) -> Result<SharedRange, LendError> {
+    let offered = || match lending.allows(address, len) {
+        true => Ok(()),
+        false => Err(LendError::NotOffered { address }),
+    };
     for _ in 0..ATTEMPTS_MAX {
         let map = ProcessMap::read().map_err(unavailable("reading maps"))?;
         match map.shared_range(address, len) {
-            Ok(range) => return Ok(range),
+            Ok(range) => return offered().map(|()| range),
             Err(Errno::ENOTSUPP) => {}
             Err(errno) => return Err(LendError::Refused(errno)),
         }
-        for part in find_parts(address, len, check_private)? {
+        let parts = find_parts(address, len, check_private)?;
+        offered()?;
+        for part in parts {
             exchange(part, Kind::Shared, Userfaultfd::open()?)?;
         }
     }
@@ -186,17 +192,6 @@ fn give_back(address: u64, len: usize, others: &[(u64, usize)]) -> Result<(), Le
         }
     }
     Ok(())
-}
-
-/// The stretches of `start..end` that lie in none of the loans.
-fn uncovered(start: u64, end: u64, loans: &[(u64, usize)]) -> Vec<(u64, u64)> {
-    let mut free = vec![(start, end)];
-    for (address, len) in loans {
-        let (from, to) = (*address, *address + *len as u64);
-        let cut = |(start, end): (u64, u64)| [(start, end.min(from)), (start.max(to), end)];
-        free = free.into_iter().flat_map(cut).filter(|(start, end)| start < end).collect();
-    }
-    free
 }
 
 /// Whether a mapping is private memory that can be shared, an error where it is private and cannot. `flags` are the
@@ -332,9 +327,9 @@ impl Part {
                 // Past the limit a signal would end the process (setrlimit(2)).
                 let limit = rustix::process::getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
                 MemoryFile::new(FILE_NAME, (FILE_BYTES.min(limit) as usize).max(self.len))
-                    .and_then(|file| file.map(0, self.len, Protection::ReadWrite, None))
+                    .and_then(|file| file.map_alone(self.len))
             }
-            Kind::Private => Mapping::private(self.len, Protection::ReadWrite, None),
+            Kind::Private => Mapping::private_alone(self.len),
         };
         let new = new.map_err(unavailable("mmap"))?;
         let there = Part { address: new.address(), ..self };

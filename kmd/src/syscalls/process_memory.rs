@@ -2,12 +2,15 @@
 //! device.
 //!
 //! Contract: only memory that is mapped *shared* can be seen twice (`mremap` of length 0, mremap(2)); for private memory
-//! see [`Loan`](super::private_memory::Loan). The second mapping is ours: it stays readable when the process unmaps its
+//! see [`Loan`](super::private_memory::Loan). Nor is it seen twice unless its owner has offered it
+//! ([`lending`](super::lending)): a second view of memory to which somebody holds a reference would be undefined behaviour,
+//! and an address proves nothing. The second mapping is ours: it stays readable when the process unmaps its
 //! own, so no access through it meets a hole. [`ProcessMap`] tells afterwards whether the process still maps the same
 //! bytes there. Where the bytes are a file's, a file that is shortened raises `SIGBUS`, as for the process itself. Cost:
 //! [`ProcessMap::read`] reads `/proc/self/maps`, some microseconds per hundred mappings; set-up and doorbells of the
 //! virtual device only.
 
+use super::lending::lending;
 use super::memory::{Mapping, PAGE_BYTES, Protection};
 use crate::errno::Errno;
 use core::ffi::c_void;
@@ -173,9 +176,14 @@ impl SharedRange {
         false
     }
 
-    /// The same pages once more, side by side at an address of the kernel's choice. `EFAULT` or `EINVAL` where the
-    /// process has unmapped or replaced them since it was asked.
+    /// The same pages once more, side by side at an address of the kernel's choice. `EPERM` where a part of them was not
+    /// offered, `EFAULT` or `EINVAL` where the process has unmapped or replaced them since it was asked.
     pub fn map_again(&self) -> Result<Mapping, Errno> {
+        // Held to the end: what was offered stays where it is meanwhile.
+        let lending = lending();
+        if !lending.allows(self.address, self.len) {
+            return Err(Errno::EPERM);
+        }
         // SAFETY: a fresh mapping at an address of the kernel's choice touches nothing that exists.
         let raw = unsafe {
             let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
@@ -279,6 +287,40 @@ mod tests {
         assert_eq!(find(range.address(), 8192), Err(Errno::EFAULT));
         let _right = files[0].map(0, 8192, Protection::ReadWrite, Some((&place, 8192))).unwrap();
         assert_ne!(find(range.address(), 8192), Ok(range));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
+    fn memory_to_which_somebody_holds_a_reference_is_not_seen_twice() {
+        const BYTES: usize = 8192;
+        let flags = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a fresh mapping at an address of the kernel's choice touches nothing that exists.
+        let raw = unsafe {
+            rustix::mm::mmap_anonymous(core::ptr::null_mut(), BYTES, flags, MapFlags::SHARED).unwrap()
+        };
+        // SAFETY: the mapping is this test's own and stays: what a crate for mapped files gives out.
+        let theirs = unsafe { core::slice::from_raw_parts_mut(raw.cast::<u8>(), BYTES) };
+        let range = find(raw.addr() as u64, BYTES).unwrap();
+        assert_eq!(range.map_again().err(), Some(Errno::EPERM));
+        theirs.fill(1);
+        // Offered in part, and then whole.
+        let file = MemoryFile::new("beside", BYTES).unwrap();
+        let place = Reservation::new(2 * BYTES, 4096).unwrap();
+        let ours = file.map(0, BYTES, Protection::ReadWrite, Some((&place, BYTES))).unwrap();
+        let in_front = (ours.address() as usize - BYTES) as *mut c_void;
+        // SAFETY: the pages are reserved by this test, which places nothing else there.
+        unsafe { rustix::mm::mmap_anonymous(in_front, BYTES, flags, MapFlags::SHARED | MapFlags::FIXED) }
+            .unwrap();
+        let both = find(ours.address() - BYTES as u64, 2 * BYTES).unwrap();
+        assert_eq!(both.map_again().err(), Some(Errno::EPERM));
+        assert!(find(ours.address(), BYTES).unwrap().map_again().is_ok());
+        // SAFETY: nobody holds a reference to these pages.
+        unsafe { super::super::lending::offer(ours.address() - BYTES as u64, BYTES) };
+        assert!(both.map_again().is_ok());
+        drop(ours);
+        assert_eq!(both.map_again().err(), Some(Errno::EPERM), "taken down and no longer offered");
+        // An offer is for ever, so nothing else may come to lie there.
+        core::mem::forget(place);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::client::*;
 use crate::dispatch::{TRIPLE, code, dispatch};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use zrt_kmd::syscalls::{LendError, Loan};
 use zrt_kmd::{Errno, Mapping, MemoryFile, Protection, Reservation, Syscalls};
 
@@ -127,18 +127,31 @@ fn can_lend(client: &Client, address: u64) -> bool {
     }
 }
 
-/// Dwords of the heap, and where whole pages of it begin: the index of the first dword and its address.
-fn heap(pages: usize) -> (Vec<AtomicU32>, usize, u64) {
-    let dwords: Vec<_> = (0..(pages + 1) * 1024).map(|index| AtomicU32::new(index as u32)).collect();
-    let start = dwords.as_ptr().addr() as u64;
-    let first = start.next_multiple_of(4096);
-    (dwords, ((first - start) / 4) as usize, first)
+#[test]
+fn a_vector_whose_owner_offered_nothing_is_refused_and_named() {
+    let client = Client::open();
+    let vector = vec![7u8; 1 << 20];
+    let address = (vector.as_ptr().addr() as u64).next_multiple_of(4096);
+    assert_eq!(client.alloc_at(address, 8192, STAGING_FLAGS, address).err(), Some(Errno::EINVAL));
+    client.wait_for_fault(&["kind=unmodelled-request", "USERPTR", "has not offered"]);
+    assert!(vector.iter().all(|byte| *byte == 7));
+}
+
+/// Private pages whose dwords count up.
+fn private_pages(pages: usize) -> Mapping {
+    let own = Mapping::private(pages * 4096, Protection::ReadWrite, None).unwrap();
+    (0..pages * 1024).for_each(|index| own.view().store_u32(index * 4, index as u32));
+    own
 }
 
 #[test]
-fn a_kernel_reads_and_writes_memory_of_the_heap() {
+fn a_kernel_reads_and_writes_private_memory() {
+    const FIRST: usize = 1024;
+    const LENT: usize = 8 * 1024;
     let client = Client::open();
-    let (dwords, first, address) = heap(8);
+    // A page before and a page behind what is lent.
+    let own = private_pages(10);
+    let address = own.address() + 4 * FIRST as u64;
     if !can_lend(&client, address) {
         return;
     }
@@ -154,8 +167,8 @@ fn a_kernel_reads_and_writes_memory_of_the_heap() {
         let neighbour = scope.spawn(|| {
             let mut rounds = 0;
             while !is_over.load(Ordering::Relaxed) || rounds == 0 {
-                for dword in dwords[..first].iter().chain(&dwords[first + 8 * 1024..]) {
-                    dword.store(dword.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+                for index in (0..FIRST).chain(FIRST + LENT..10 * 1024) {
+                    own.view().store_u32(index * 4, own.view().load_u32(index * 4) + 1);
                 }
                 rounds += 1;
             }
@@ -167,10 +180,10 @@ fn a_kernel_reads_and_writes_memory_of_the_heap() {
         is_over.store(true, Ordering::Relaxed);
         neighbour.join().unwrap()
     });
-    for (index, dword) in dwords.iter().enumerate() {
-        let is_lent = (first..first + 8 * 1024).contains(&index);
+    for index in 0..10 * 1024 {
+        let is_lent = (FIRST..FIRST + LENT).contains(&index);
         let expected = if is_lent { 3 * index as u32 + 1 } else { index as u32 + rounds };
-        assert_eq!(dword.load(Ordering::Relaxed), expected, "{index}");
+        assert_eq!(own.view().load_u32(index * 4), expected, "{index}");
     }
     assert_eq!(client.text("faults"), "");
 }
@@ -207,7 +220,8 @@ fn private_pages_that_the_process_unmaps_fault_and_come_back() {
 #[test]
 fn overlapping_loans_are_objects_of_their_own() {
     let client = Client::open();
-    let (dwords, first, address) = heap(3);
+    let own = private_pages(3);
+    let address = own.address();
     if !can_lend(&client, address) {
         return;
     }
@@ -221,11 +235,7 @@ fn overlapping_loans_are_objects_of_their_own() {
         })
         .collect();
     let mut queue = Queue::new(&client, 4096);
-    let wait = |index: usize, value: u32| {
-        eventually("a write of the device", || {
-            (dwords[first + index].load(Ordering::Acquire) == value).then_some(())
-        })
-    };
+    let wait = |index: usize, value: u32| wait_value(own.view(), 4 * index, value);
     queue.submit(&write_data(places[0].address() + 4096, 91));
     wait(1024, 91);
     queue.submit(&write_data(places[1].address() + 4, 92));
@@ -234,7 +244,7 @@ fn overlapping_loans_are_objects_of_their_own() {
     queue.submit(&write_data(places[1].address() + 8, 93));
     wait(1026, 93);
     assert_eq!((client.unmap(handles[1]), client.free(handles[1])), (Ok(1), Ok(0)));
-    let values = [1023, 1024, 1025, 1026, 1027].map(|at| dwords[first + at].load(Ordering::Relaxed));
-    assert_eq!(values, [first as u32 + 1023, 91, 92, 93, first as u32 + 1027]);
+    let values = [1023, 1024, 1025, 1026, 1027].map(|at| own.view().load_u32(4 * at));
+    assert_eq!(values, [1023, 91, 92, 93, 1027]);
     assert_eq!(client.text("faults"), "");
 }

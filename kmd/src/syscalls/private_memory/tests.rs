@@ -1,7 +1,8 @@
 //! Tests of lending: bytes, writers, rights, overlaps, refusals. Where the system forbids userfaultfd, the refusal is what
 //! is tested.
 
-use super::super::memory::Reservation;
+use super::super::lending;
+use super::super::memory::{Protection, Reservation};
 use super::*;
 use rustix::mm::{MapFlags, ProtFlags};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,10 +26,13 @@ fn rights(address: u64) -> String {
     ProcessMap::read().unwrap().lines(address, PAGE).unwrap()[0].rights.to_owned()
 }
 
-/// Memory of the heap that has pages of its own, and the address of the first whole one.
-fn heap(pages: usize) -> (Vec<AtomicU64>, u64) {
-    let counters: Vec<_> = (0..(pages + 1) * PAGE / 8).map(|_| AtomicU64::new(0)).collect();
+/// Memory of the heap that has pages of its own, and the address of the first whole one. It is offered, and so is never
+/// freed.
+fn heap(pages: usize) -> (&'static [AtomicU64], u64) {
+    let counters = Vec::leak((0..(pages + 1) * PAGE / 8).map(|_| AtomicU64::new(0)).collect());
     let first = (counters.as_ptr().addr() as u64).next_multiple_of(PAGE as u64);
+    // SAFETY: all that is done with the pages is done by atomics.
+    unsafe { lending::offer(first, pages * PAGE) };
     (counters, first)
 }
 
@@ -102,7 +106,7 @@ fn no_write_is_lost_while_pages_are_lent_and_given_back() {
     if lend(address, PAGE).is_none() {
         return;
     }
-    hammer(&counters, || {
+    hammer(counters, || {
         for round in 0..100 {
             let (skipped, len) = (round % 5 * PAGE, (1 + round % 11) * PAGE);
             drop(lend(address + skipped as u64, len));
@@ -143,7 +147,7 @@ fn writers_in_user_mode_are_held_back_where_that_is_all_that_is_allowed() {
         return;
     }
     let part = Part { address, len: 8 * PAGE, is_executable: false, stays_out_of_forks: false };
-    hammer(&counters, || {
+    hammer(counters, || {
         for _ in 0..50 {
             let open = || Userfaultfd::open_with(Userfaultfd::USER_MODE_ONLY).unwrap();
             exchange(part, Kind::Shared, open()).unwrap();
@@ -273,10 +277,19 @@ fn map_privately(path: &str) -> u64 {
 }
 
 #[test]
-fn stretches_outside_of_other_loans() {
-    assert_eq!(uncovered(10, 20, &[]), [(10, 20)]);
-    assert_eq!(uncovered(10, 20, &[(0, 10), (20, 5)]), [(10, 20)]);
-    assert_eq!(uncovered(10, 20, &[(5, 7), (18, 9)]), [(12, 18)]);
-    assert_eq!(uncovered(10, 20, &[(12, 2), (16, 2)]), [(10, 12), (14, 16), (18, 20)]);
-    assert_eq!(uncovered(10, 20, &[(12, 2), (5, 100)]), []);
+fn a_vector_that_nobody_offered_is_neither_lent_nor_exchanged() {
+    let vector = vec![7u8; 1 << 20];
+    let address = (vector.as_ptr().addr() as u64).next_multiple_of(PAGE as u64);
+    assert_eq!(Loan::new(address, 4 * PAGE).unwrap_err(), LendError::NotOffered { address });
+    assert_eq!(rights(address), "rw-p");
+    // Half of the range is a mapping's.
+    let place = Reservation::new(2 * PAGE, PAGE).unwrap();
+    let own = Mapping::private(PAGE, Protection::ReadWrite, Some((&place, 0))).unwrap();
+    let beside = std::ptr::with_exposed_provenance_mut(own.address() as usize + PAGE);
+    let flags = MapFlags::PRIVATE | MapFlags::FIXED;
+    // SAFETY: the page is reserved by this test, which places nothing else there.
+    unsafe { rustix::mm::mmap_anonymous(beside, PAGE, ProtFlags::READ | ProtFlags::WRITE, flags) }.unwrap();
+    let address = own.address();
+    assert_eq!(Loan::new(address, 2 * PAGE).unwrap_err(), LendError::NotOffered { address });
+    assert_eq!([rights(address), rights(address + PAGE as u64)], ["rw-p"; 2]);
 }
