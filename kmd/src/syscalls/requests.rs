@@ -172,6 +172,57 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "opens a file and makes ioctls")]
+    fn a_structure_is_lent_whole_and_its_number_is_known_whole() {
+        // The longest of the table.
+        assert_eq!(outcome(REQUEST_CREATE_QUEUE, &mut [0; 96], &mut []), Errno::ENOTTY);
+        assert_eq!(outcome(REQUEST_CREATE_QUEUE, &mut [0; 95], &mut []), Errno::EFAULT);
+        // The command of a request that is known, with another length or direction.
+        for other in [REQUEST_CREATE_QUEUE + (8 << 16), REQUEST_CREATE_QUEUE ^ (1 << 31)] {
+            assert_eq!(outcome(other, &mut [0; 128], &mut []), Errno::EPERM, "{other:#x}");
+        }
+    }
+
+    /// Numbers of the structures as hardware reference §2.3 and `kfd_ioctl.h` have them.
+    #[test]
+    #[cfg_attr(miri, ignore = "opens a file and makes ioctls")]
+    fn each_array_is_held_to_its_last_byte() {
+        // Request, bytes of its structure, where address and count stand, a count, and the bytes of so many.
+        let arrays = [
+            (REQUEST_WAIT_EVENTS, 24, 0, 8, 3u32, 3 * 48),
+            (REQUEST_GET_PROCESS_APERTURES_NEW, 16, 0, 8, 3, 3 * 56),
+            (REQUEST_MAP_MEMORY_TO_GPU, 24, 8, 16, 3, 3 * 4),
+            (REQUEST_UNMAP_MEMORY_FROM_GPU, 24, 8, 16, 3, 3 * 4),
+            (REQUEST_SET_CU_MASK, 16, 8, 4, 96, 96 / 8),
+        ];
+        for (request, structure_bytes, address_at, count_at, count, array_bytes) in arrays {
+            let sent = |lent: usize, others: u8| {
+                // Neither more nor fewer things than the count says, whatever the other fields hold.
+                let mut structure = vec![others; structure_bytes];
+                structure[count_at..count_at + 4].copy_from_slice(&count.to_ne_bytes());
+                let mut array = vec![0; lent];
+                let nested = &mut [Nested { field_offset: address_at, bytes: &mut array }];
+                outcome(request, &mut structure, nested)
+            };
+            for others in [0, 0xff] {
+                assert_eq!(sent(array_bytes, others), Errno::ENOTTY, "{request:#x}, others {others}");
+                assert_eq!(sent(array_bytes - 1, others), Errno::EFAULT, "{request:#x}, others {others}");
+            }
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "opens a file and makes ioctls")]
+    fn memory_lent_for_longer_than_the_call_is_refused_whatever_else_is_asked() {
+        for others in [0, KFD_IOC_ALLOC_MEM_FLAGS_GTT, KFD_IOC_ALLOC_MEM_FLAGS_VRAM, !0] {
+            let flags = KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | others;
+            let mut memory = kfd_ioctl_alloc_memory_of_gpu_args { flags, ..Default::default() };
+            let request = REQUEST_ALLOC_MEMORY_OF_GPU;
+            assert_eq!(outcome(request, memory.as_mut_bytes(), &mut []), Errno::EPERM, "{flags:#x}");
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "opens a file and makes ioctls")]
     fn a_count_is_held_against_what_was_lent() {
         let wait = |num_events, lent: usize| {
             let mut structure = kfd_ioctl_wait_events_args { num_events, ..Default::default() };
