@@ -25,6 +25,9 @@ use zrt_pm4::{Opcode, Reader, StreamError, Writer};
 /// Least bytes of a ring: one page (hardware reference §2.6).
 pub const RING_BYTES_MIN: usize = 4096;
 
+/// Furthest write pointer that a ring starts with. Behind it lie 2^62 dwords, which no queue submits: pointers never wrap.
+pub const START_POINTER_MAX: u64 = u64::MAX - (1 << 62);
+
 /// Most dwords that submitting a graph writes into the ring: acquire, jumps, fence, interrupt.
 const GRAPH_SUBMISSION_DWORDS_MAX: usize = acquire_mem::Repr::DWORDS
     + GRAPH_PARTS_MAX * indirect_buffer::Repr::DWORDS
@@ -103,7 +106,8 @@ impl<M: QueueMemory> CommandRing<M> {
     /// A producer over the ring's memory, the words that hold the pointers, and the doorbell (8 bytes each, at the start
     /// of their views).
     ///
-    /// The pointers are taken as they are in memory: zero for a new queue, which must have been made with them so. The
+    /// The pointers are taken as they are in memory, up to [`START_POINTER_MAX`]: zero for a new queue, which must have been
+    /// made with them so. The
     /// slot at the write pointer is overwritten with a word that is no packet.
     pub fn new(ring: M, write_pointer: M, read_pointer: M, doorbell: M) -> Result<CommandRing<M>, RingError> {
         let bytes = ring.len();
@@ -129,7 +133,7 @@ impl<M: QueueMemory> CommandRing<M> {
     ) -> Result<CommandRing<M>, RingError> {
         let mask = ring.len() / 4 - 1;
         let (write, read) = (write_pointer.load_u64_acquire(0), read_pointer.load_u64_acquire(0));
-        if read > write || write - read > mask as u64 {
+        if read > write || write - read > mask as u64 || write > START_POINTER_MAX {
             return Err(RingError::StartPointers { read, write });
         }
         let mut stores = SharedRing { ring, write_pointer, doorbell };
@@ -181,7 +185,7 @@ impl<M: QueueMemory> CommandRing<M> {
     /// write pointer is older by a ring.
     pub fn peek(&self, position: u64, words: &mut [u32]) {
         for (index, word) in words.iter_mut().enumerate() {
-            *word = self.stores.ring.load_u32(((position as usize + index) & self.mask) * 4);
+            *word = self.stores.ring.load_u32(((position as usize).wrapping_add(index) & self.mask) * 4);
         }
     }
 

@@ -126,6 +126,14 @@ pub enum GraphError {
     /// A packet cannot be written; [`EmitError::Full`] where the recorder's room is used up.
     #[error("a packet of the graph cannot be recorded: {0}")]
     Emit(#[from] EmitError),
+    /// No graph is as long as what room was asked for.
+    #[error("a recorder for {dwords} dwords: a graph has at most {most}")]
+    Capacity {
+        /// What was asked.
+        dwords: u32,
+        /// Most dwords.
+        most: u32,
+    },
     /// The graph has no dispatch.
     #[error("a graph without a dispatch does nothing")]
     Empty,

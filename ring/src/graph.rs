@@ -20,6 +20,8 @@ use zrt_pm4::{EmitError, KernelState, Writer};
 
 /// Most indirect buffers of one graph. A part has up to 2^20 − 1 dwords, about twenty thousand dispatches.
 pub const GRAPH_PARTS_MAX: usize = 8;
+/// Most dwords of one graph: [`GRAPH_PARTS_MAX`] full parts, 32 MiB.
+pub const GRAPH_DWORDS_MAX: u32 = GRAPH_PARTS_MAX as u32 * INDIRECT_DWORDS_MAX;
 
 /// Records a graph.
 #[derive(Debug)]
@@ -54,9 +56,12 @@ pub(crate) struct GraphPart {
 }
 
 impl GraphRecorder {
-    /// A recorder with room for `capacity`. A dispatch with two dwords of user data takes 38 dwords, a barrier 10, the
-    /// start 10.
+    /// A recorder with room for `capacity`, at most [`GRAPH_DWORDS_MAX`]. A dispatch with two dwords of user data takes 38
+    /// dwords, a barrier 10, the start 10.
     pub fn new(capacity: DwordLen) -> Result<GraphRecorder, GraphError> {
+        if capacity.0 > GRAPH_DWORDS_MAX {
+            return Err(GraphError::Capacity { dwords: capacity.0, most: GRAPH_DWORDS_MAX });
+        }
         GraphRecorder::with_part_limit(capacity, INDIRECT_DWORDS_MAX as usize)
     }
 

@@ -36,10 +36,12 @@ pub mod token_ring;
 mod watchdog;
 
 pub use clock::Clock;
-pub use command_ring::{CommandRing, Counters, EventSlot, FenceSignal, RING_BYTES_MIN, Submission};
+pub use command_ring::{
+    CommandRing, Counters, EventSlot, FenceSignal, RING_BYTES_MIN, START_POINTER_MAX, Submission,
+};
 pub use error::{FenceError, GraphError, RingError};
 pub use fence::{Fence, Timeline};
-pub use graph::{GRAPH_PARTS_MAX, Graph, GraphRecorder};
+pub use graph::{GRAPH_DWORDS_MAX, GRAPH_PARTS_MAX, Graph, GraphRecorder};
 pub use queue_memory::QueueMemory;
 pub use token_ring::{ControlLines, InputEntry, InputRing, OutputEntry, OutputRing, TokenRingError};
 pub use watchdog::{Diagnosis, Observation, ReadProgress, Watchdog};

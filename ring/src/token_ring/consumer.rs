@@ -12,7 +12,7 @@ use super::entry::OutputEntry;
 use super::error::TokenRingError;
 use super::line::{self, LineState};
 use super::memory::RingMemory;
-use super::{Flush, capacity_of, line_of, need_word};
+use super::{Flush, capacity_of, check_first, line_of, need_word};
 use crate::clock::{Clock, poll_until};
 use zrt_mem::SharedView;
 
@@ -44,7 +44,8 @@ impl<M: RingMemory> OutputRing<M> {
         OutputRing::starting_at(ring, consumed, flush, publish_every, 0)
     }
 
-    /// As [`new`](OutputRing::new), where the first entry has the number `first`: a session that goes on.
+    /// As [`new`](OutputRing::new), where the first entry has the number `first`, at most
+    /// [`FIRST_ENTRY_MAX`](super::FIRST_ENTRY_MAX): a session that goes on.
     pub fn starting_at(
         ring: M,
         consumed: M,
@@ -53,6 +54,7 @@ impl<M: RingMemory> OutputRing<M> {
         first: u64,
     ) -> Result<OutputRing<M>, TokenRingError> {
         let capacity = capacity_of(&ring)?;
+        check_first(first)?;
         need_word("count of consumed entries", &consumed)?;
         if !(1..=capacity).contains(&publish_every) {
             return Err(TokenRingError::PublishEvery { every: publish_every, capacity });

@@ -1,5 +1,6 @@
 //! What can go wrong between the host and a token ring.
 
+use super::FIRST_ENTRY_MAX;
 use super::entry::EntryError;
 
 /// Why a token ring cannot be made, takes no entry, or gives none.
@@ -16,6 +17,12 @@ pub enum TokenRingError {
     NoWord {
         /// Which.
         name: &'static str,
+    },
+    /// Entries would be numbered past the end of 64 bits.
+    #[error("a ring that starts with entry {first}: {FIRST_ENTRY_MAX} is the furthest")]
+    FirstEntry {
+        /// What was asked.
+        first: u64,
     },
     /// The consumer would never, or always, tell how far it came.
     #[error("telling every {every} entries what was consumed: a ring of {capacity} needs 1 to {capacity}")]

@@ -53,6 +53,9 @@ pub const ENTRIES_MIN: u32 = 2;
 /// Most entries of a ring.
 pub const ENTRIES_MAX: u32 = 4096;
 
+/// Number of the furthest entry that a ring starts with. Behind it lie 2^63 entries: numbers never wrap.
+pub const FIRST_ENTRY_MAX: u64 = 1 << 63;
+
 /// The name of the flush word in errors.
 const FLUSH_NAME: &str = "flush";
 
@@ -91,6 +94,10 @@ fn capacity_of<M: RingMemory>(ring: &M) -> Result<u32, TokenRingError> {
         }
         _ => Err(TokenRingError::Length { dwords }),
     }
+}
+
+fn check_first(first: u64) -> Result<(), TokenRingError> {
+    if first > FIRST_ENTRY_MAX { Err(TokenRingError::FirstEntry { first }) } else { Ok(()) }
 }
 
 fn need_word<M: RingMemory>(name: &'static str, memory: &M) -> Result<(), TokenRingError> {

@@ -10,7 +10,7 @@ use super::entry::InputEntry;
 use super::error::TokenRingError;
 use super::line;
 use super::memory::RingMemory;
-use super::{Flush, capacity_of, line_of, need_word};
+use super::{Flush, capacity_of, check_first, line_of, need_word};
 use crate::clock::{Clock, poll_until};
 use zrt_mem::SharedView;
 
@@ -36,7 +36,8 @@ impl<M: RingMemory> InputRing<M> {
         InputRing::starting_at(ring, consumed, flush, 0)
     }
 
-    /// As [`new`](InputRing::new), where the first entry has the number `first`: a session that goes on.
+    /// As [`new`](InputRing::new), where the first entry has the number `first`, at most
+    /// [`FIRST_ENTRY_MAX`](super::FIRST_ENTRY_MAX): a session that goes on.
     pub fn starting_at(
         ring: M,
         consumed: M,
@@ -44,6 +45,7 @@ impl<M: RingMemory> InputRing<M> {
         first: u64,
     ) -> Result<InputRing<M>, TokenRingError> {
         let capacity = capacity_of(&ring)?;
+        check_first(first)?;
         need_word("count of consumed entries", &consumed)?;
         let flush = Flush::new(flush)?;
         line::clear(&ring);
