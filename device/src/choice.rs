@@ -49,7 +49,7 @@ pub struct VirtualOptions {
     /// Error, in units of the last place, of the approximate instructions (reciprocal, square root and so on), within
     /// what the instruction set allows: results of our kernels must not depend on it.
     pub approximation_bias: i8,
-    /// Worker threads besides the command processor's; `None` suits the host.
+    /// Worker threads besides the command processor's, at most [`VIRTUAL_THREADS_MAX`]; `None` suits the host.
     pub threads: Option<usize>,
     /// The checking mode: every broken rule is a finding, see [`Device::findings`](crate::Device::findings). Makes the
     /// scheduling deterministic.
@@ -65,6 +65,9 @@ pub struct VirtualOptions {
     /// A part of it does not work, so that one sees what a client says of such a card.
     pub planted: Option<PlantedFault>,
 }
+
+/// Most worker threads of a virtual device: those of the largest hosts.
+pub const VIRTUAL_THREADS_MAX: usize = 1024;
 
 /// Length of the ring unless said otherwise: room for hundreds of submissions, and one page of the host's L2 cache.
 pub const RING_BYTES_DEFAULT: ByteLen = ByteLen(64 << 10);

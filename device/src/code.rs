@@ -23,6 +23,9 @@ const WAVES_PER_GROUP_MAX: u64 = 32;
 /// Most scratch memory that is allocated: past it fewer waves run at once.
 const SCRATCH_BUFFER_BYTES_AIM: u64 = 256 << 20;
 
+/// Most bytes of code that are loaded as one piece, as of a container (`zrt_isa::zrt::FILE_BYTES_MAX`).
+pub const CODE_BYTES_MAX: ByteLen = ByteLen(64 << 20);
+
 /// What a report calls code, and how it finds source lines.
 #[derive(Clone, Copy, Debug)]
 pub struct CodeLabel<'a> {
@@ -80,6 +83,9 @@ pub(crate) struct Scratch {
 
 impl Code {
     pub(crate) fn allocate(space: &Space, label: &CodeLabel<'_>, len: ByteLen) -> Result<Code, DeviceError> {
+        if len.0 > CODE_BYTES_MAX.0 {
+            return Err(DeviceError::CodeLength { name: label.name.into(), len, most: CODE_BYTES_MAX });
+        }
         let whole = ByteLen(padded_len(len.0));
         let buffer = space.allocate(Heap::DeviceLocal, whole, label.name, true)?;
         space.registry.name_code(buffer.entry(), label.name, label.files.into(), label.lines.into());

@@ -213,11 +213,12 @@ impl Device {
 
     /// Loads a kernel from the bytes of its `.zrt` container.
     pub fn load_kernel(&mut self, container: &[u8]) -> Result<Kernel, DeviceError> {
-        self.load_parsed_kernel(&zrt::Kernel::parse(container)?)
+        self.load_kernel_into(&zrt::Kernel::parse(container)?, Heap::DeviceLocal)
     }
 
-    /// Loads a kernel from its container.
+    /// Loads a kernel from its container, which must keep the container's rules.
     pub fn load_parsed_kernel(&mut self, container: &zrt::Kernel<'_>) -> Result<Kernel, DeviceError> {
+        container.check()?;
         self.load_kernel_into(container, Heap::DeviceLocal)
     }
 
@@ -233,7 +234,7 @@ impl Device {
     }
 
     /// Puts code from elsewhere into executable memory: see [`crate::Code`]. `image` is asked for the bytes once their
-    /// address is known, and must give `len` of them.
+    /// address is known, and must give `len` of them, at most [`CODE_BYTES_MAX`](crate::CODE_BYTES_MAX).
     pub fn load_code<'b>(
         &mut self,
         label: &crate::CodeLabel<'_>,
@@ -253,7 +254,7 @@ impl Device {
         crate::LaunchKernel::new(&self.space, &self.info, parameters)
     }
 
-    /// Starts a graph with room for `capacity` dispatches and as many barriers.
+    /// Starts a graph with room for `capacity` dispatches and as many barriers, at most 171,195 of them.
     pub fn recorder(&mut self, capacity: usize) -> Result<Recorder, DeviceError> {
         Recorder::new(self.space.clone(), capacity)
     }

@@ -42,6 +42,14 @@ pub enum DeviceError {
     /// The virtual device's kernel has no such release.
     #[error(transparent)]
     VirtualKernel(#[from] UnknownRelease),
+    /// More worker threads than the virtual device starts.
+    #[error("the virtual device is asked for {threads} worker threads; it takes at most {most}")]
+    Threads {
+        /// What was asked.
+        threads: usize,
+        /// Most threads.
+        most: usize,
+    },
     /// A packet could not be written.
     #[error("cannot encode a packet: {0}")]
     Emit(#[from] EmitError),
@@ -69,6 +77,16 @@ pub enum DeviceError {
         kernel: String,
         /// What it needs.
         reason: &'static str,
+    },
+    /// More code than is loaded as one piece.
+    #[error("{name} has {len:?} of code, and at most {most:?} are loaded")]
+    CodeLength {
+        /// What it is called.
+        name: String,
+        /// Its length.
+        len: ByteLen,
+        /// Most bytes.
+        most: ByteLen,
     },
     /// A range outside a buffer.
     #[error("bytes {offset:?} + {len:?} lie outside the buffer {label} of {buffer_len:?}")]
@@ -109,6 +127,14 @@ pub enum DeviceError {
     /// A graph has nothing in it.
     #[error("the graph is empty: record at least one dispatch")]
     EmptyGraph,
+    /// A recorder for more dispatches than a graph has.
+    #[error("a recorder for {capacity} dispatches: a graph has at most {most}")]
+    RecorderCapacity {
+        /// What was asked.
+        capacity: usize,
+        /// Most dispatches, as a recorder counts them.
+        most: usize,
+    },
     /// The recorder's capacity is used up.
     #[error("the recorder was made for {capacity} dispatches: ask for more room")]
     RecorderFull {

@@ -11,7 +11,7 @@ use crate::kernel::Kernel;
 use crate::memory::{Buffer, Space};
 use zrt_mem::{ByteLen, DwordLen, GpuVa, Heap};
 use zrt_pm4::EmitError;
-use zrt_ring::{GraphError, GraphRecorder};
+use zrt_ring::{GRAPH_DWORDS_MAX, GraphError, GraphRecorder};
 
 /// Dwords of one dispatch (39) and one barrier (10), as `GraphRecorder` states them.
 const DWORDS_PER_DISPATCH: usize = 49;
@@ -19,6 +19,8 @@ const DWORDS_PER_DISPATCH: usize = 49;
 const LABEL_NAMES_MAX: usize = 12;
 /// Dwords of the start of a recording.
 const DWORDS_OF_START: usize = 10;
+/// Most dispatches that a recorder is made for.
+const CAPACITY_MAX: usize = (GRAPH_DWORDS_MAX as usize - DWORDS_OF_START) / DWORDS_PER_DISPATCH;
 
 /// Collects a graph. Made by [`crate::Device::recorder`].
 pub struct Recorder {
@@ -38,9 +40,12 @@ pub struct Graph {
 
 impl Recorder {
     pub(crate) fn new(space: Space, capacity: usize) -> Result<Recorder, DeviceError> {
-        let dwords = capacity.saturating_mul(DWORDS_PER_DISPATCH).saturating_add(DWORDS_OF_START);
-        let dwords = u32::try_from(dwords).map_err(|_| DeviceError::RecorderFull { capacity })?;
-        Ok(Recorder { space, recorder: GraphRecorder::new(DwordLen(dwords))?, capacity, names: Vec::new() })
+        if capacity > CAPACITY_MAX {
+            return Err(DeviceError::RecorderCapacity { capacity, most: CAPACITY_MAX });
+        }
+        // Fits, as `CAPACITY_MAX` does.
+        let dwords = DwordLen((capacity * DWORDS_PER_DISPATCH + DWORDS_OF_START) as u32);
+        Ok(Recorder { space, recorder: GraphRecorder::new(dwords)?, capacity, names: Vec::new() })
     }
 
     /// Launches `groups` workgroups of a kernel with the parameter block at `parameters`.

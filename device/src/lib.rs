@@ -55,8 +55,10 @@ mod submit;
 mod tests;
 mod virtual_tier;
 
-pub use choice::{DEVICE_VARIABLE, DeviceChoice, OpenOptions, RING_BYTES_DEFAULT, VirtualOptions};
-pub use code::{Code, CodeLabel, LaunchKernel, LaunchParameters};
+pub use choice::{
+    DEVICE_VARIABLE, DeviceChoice, OpenOptions, RING_BYTES_DEFAULT, VIRTUAL_THREADS_MAX, VirtualOptions,
+};
+pub use code::{CODE_BYTES_MAX, Code, CodeLabel, LaunchKernel, LaunchParameters};
 pub use counters::Counters;
 pub use device::{Device, Ticket};
 pub use diagnosis::{Diagnosis, StopCause};

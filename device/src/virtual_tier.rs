@@ -1,6 +1,6 @@
 //! The virtual R9700 as a tier: from our options to its configuration.
 
-use crate::choice::OpenOptions;
+use crate::choice::{OpenOptions, VIRTUAL_THREADS_MAX};
 use crate::error::DeviceError;
 use std::sync::Arc;
 use zrt_kmd::Attachment;
@@ -11,6 +11,9 @@ pub(crate) use zrt_vgpu::kernel::{COUNTERS_PATH, FAULTS_PATH, FINDINGS_PATH, KER
 
 /// Powers a board up, with a process of its own.
 pub(crate) fn virtual_process(options: &OpenOptions) -> Result<Arc<Attachment>, DeviceError> {
+    if let Some(threads) = options.virtual_device.threads.filter(|threads| *threads > VIRTUAL_THREADS_MAX) {
+        return Err(DeviceError::Threads { threads, most: VIRTUAL_THREADS_MAX });
+    }
     let config = virtual_config(options);
     config.effective_kernel()?;
     let injection = FaultInjection { planted: options.virtual_device.planted, ..FaultInjection::default() };

@@ -298,8 +298,8 @@ impl<'a> Kernel<'a> {
         Ok(bytes)
     }
 
-    /// The rules that both directions keep.
-    fn check(&self) -> Result<(), ZrtError> {
+    /// The rules that both directions keep: for whoever has put a kernel together.
+    pub fn check(&self) -> Result<(), ZrtError> {
         self.check_needs()?;
         self.check_words()?;
         check_name("kernel name", self.name)?;

@@ -26,8 +26,9 @@ use alloc::vec::Vec;
 const NONE: u32 = u32::MAX;
 /// Lists of holdings by slot. With at most as many slots, each list is one slot's.
 const LISTS: usize = 64;
-/// Pages and shares of an allocator at most, each: their sum stays below [`NONE`].
-const COUNT_MAX: u32 = 1 << 30;
+/// Pages and shares of an allocator at most, each: 1 GiB of host memory at 36 bytes for a page and 24 for a share. A card
+/// of 32 GiB has as many pages of 2 KiB.
+pub const COUNT_MAX: u32 = 1 << 24;
 
 /// Who holds a page: the request with this serial number, in this slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -76,6 +77,27 @@ impl PageMeta {
             _ => Some(Owner { slot: self.owner_slot, serial: self.owner_serial }),
         }
     }
+}
+
+/// There is no allocator of such a size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CountError {
+    /// More than an allocator has.
+    #[error("{pages} pages and {shares} shares: an allocator has at most {COUNT_MAX} of each")]
+    TooMany {
+        /// Pages asked for.
+        pages: u32,
+        /// Shares asked for.
+        shares: u32,
+    },
+    /// The host has no memory for its lists.
+    #[error("the host has no memory for the lists of {pages} pages and {shares} shares")]
+    Memory {
+        /// Pages asked for.
+        pages: u32,
+        /// Shares asked for.
+        shares: u32,
+    },
 }
 
 /// A grant asked for more pages than are free.
@@ -200,17 +222,24 @@ pub struct PageAllocator {
 }
 
 impl PageAllocator {
-    /// All of `pages` free: granted from 0 upwards, and the page last released first. There may be as many
-    /// shares as pages. Panics beyond 2^30 pages.
-    pub fn new(pages: u32) -> PageAllocator {
+    /// All of `pages` free, at most [`COUNT_MAX`]: granted from 0 upwards, and the page last released first.
+    /// There may be as many shares as pages.
+    pub fn new(pages: u32) -> Result<PageAllocator, CountError> {
         PageAllocator::with_share_limit(pages, pages)
     }
 
-    /// As [`PageAllocator::new`], for this many shares: references beyond the first of each page. Panics
-    /// beyond 2^30.
-    pub fn with_share_limit(pages: u32, share_limit: u32) -> PageAllocator {
-        assert!(pages <= COUNT_MAX && share_limit <= COUNT_MAX, "at most {COUNT_MAX} pages and shares");
+    /// As [`PageAllocator::new`], for this many shares, at most [`COUNT_MAX`]: references beyond the first of
+    /// each page.
+    pub fn with_share_limit(pages: u32, share_limit: u32) -> Result<PageAllocator, CountError> {
+        if pages > COUNT_MAX || share_limit > COUNT_MAX {
+            return Err(CountError::TooMany { pages, shares: share_limit });
+        }
         let count = pages + share_limit;
+        let memory = |_| CountError::Memory { pages, shares: share_limit };
+        let (mut all, mut free, mut holdings) = (Vec::new(), Vec::new(), Vec::new());
+        all.try_reserve_exact(pages as usize).map_err(memory)?;
+        free.try_reserve_exact(pages as usize).map_err(memory)?;
+        holdings.try_reserve_exact(count as usize).map_err(memory)?;
         let unused = |index| Holding {
             owner: Owner { slot: 0, serial: 0 },
             page: NONE,
@@ -219,17 +248,20 @@ impl PageAllocator {
             next: index + 1,
             previous: NONE,
         };
-        PageAllocator {
-            pages: vec![Page { first: NONE, references: 0 }; pages as usize],
-            free: (0..pages).rev().collect(),
-            holdings: (0..count).map(unused).collect(),
+        all.resize(pages as usize, Page { first: NONE, references: 0 });
+        free.extend((0..pages).rev());
+        holdings.extend((0..count).map(unused));
+        Ok(PageAllocator {
+            pages: all,
+            free,
+            holdings,
             unused_holding: 0,
             lists: [NONE; LISTS],
             shares: 0,
             share_limit,
             order: None,
             mirror: None,
-        }
+        })
     }
 
     /// Pages are granted in an order that looks random and repeats with the seed: the layouts that long runs
@@ -477,7 +509,7 @@ mod tests {
             |pages| pages.free.truncate(1),
         ];
         for (number, plant) in plants.into_iter().enumerate() {
-            let mut pages = PageAllocator::new(4);
+            let mut pages = PageAllocator::new(4).expect("a small number");
             pages.grant(OWNER, 2, &mut Vec::new()).expect("free");
             assert_eq!(pages.audit().broken, 0);
             plant(&mut pages);
@@ -507,7 +539,7 @@ mod tests {
             4593380528125082431,
             16408922859458223821,
         ];
-        let mut pages = PageAllocator::new(0).with_order_seed(1234567);
+        let mut pages = PageAllocator::new(0).expect("a small number").with_order_seed(1234567);
         for number in published {
             let high = (number >> 32) as u32;
             // high * (2^32 - 1) / 2^32, rounded down, where high is not 0.
@@ -522,7 +554,11 @@ mod tests {
         let orders: alloc::collections::BTreeSet<Vec<u32>> = (0..100)
             .map(|seed| {
                 let mut out = Vec::new();
-                PageAllocator::new(3).with_order_seed(seed).grant(OWNER, 3, &mut out).expect("free");
+                PageAllocator::new(3)
+                    .expect("a small number")
+                    .with_order_seed(seed)
+                    .grant(OWNER, 3, &mut out)
+                    .expect("free");
                 out
             })
             .collect();
@@ -532,12 +568,12 @@ mod tests {
     #[test]
     fn a_mirror_may_be_exactly_as_long_as_the_pages_need() {
         let view = SharedView::zeroed(3 * PageMeta::BYTES);
-        assert_eq!(PageAllocator::new(3).mirror(view), Ok(()));
+        assert_eq!(PageAllocator::new(3).expect("a small number").mirror(view), Ok(()));
     }
 
     #[test]
     fn nothing_allocates_after_construction() {
-        let mut pages = PageAllocator::with_share_limit(100, 3).with_order_seed(1);
+        let mut pages = PageAllocator::with_share_limit(100, 3).expect("a small number").with_order_seed(1);
         let rooms = |pages: &PageAllocator| {
             [pages.pages.capacity(), pages.free.capacity(), pages.holdings.capacity()]
         };

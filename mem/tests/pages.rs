@@ -133,7 +133,7 @@ struct Pair {
 
 impl Pair {
     fn new(pages: u32, share_limit: u32, seed: Option<u64>) -> Pair {
-        let mut allocator = PageAllocator::with_share_limit(pages, share_limit);
+        let mut allocator = PageAllocator::with_share_limit(pages, share_limit).expect("a small number");
         if let Some(seed) = seed {
             allocator = allocator.with_order_seed(seed);
         }
@@ -311,7 +311,7 @@ proptest! {
         counts in prop::collection::vec(0..7u32, 1..12),
         seed in any::<Option<u64>>(),
     ) {
-        let mut allocator = PageAllocator::new(64);
+        let mut allocator = PageAllocator::new(64).expect("a small number");
         if let Some(seed) = seed {
             allocator = allocator.with_order_seed(seed);
         }
@@ -344,7 +344,7 @@ proptest! {
 
 #[test]
 fn the_page_last_released_is_granted_first() {
-    let mut allocator = PageAllocator::new(6);
+    let mut allocator = PageAllocator::new(6).expect("a small number");
     let (who, mut out) = (owner(1, 1), Vec::new());
     allocator.grant(who, 5, &mut out).expect("free");
     assert_eq!(out, [0, 1, 2, 3, 4]);
@@ -359,7 +359,7 @@ fn the_page_last_released_is_granted_first() {
 #[test]
 fn a_seed_shuffles_and_repeats() {
     let order = |seed| {
-        let mut allocator = PageAllocator::new(100).with_order_seed(seed);
+        let mut allocator = PageAllocator::new(100).expect("a small number").with_order_seed(seed);
         let (who, mut out) = (owner(0, 1), Vec::new());
         allocator.grant(who, 100, &mut out).expect("free");
         (0..100).for_each(|page| allocator.release(page, who).expect("held"));
@@ -379,7 +379,7 @@ fn a_seed_shuffles_and_repeats() {
 
 #[test]
 fn a_page_belongs_to_its_newest_holder_when_its_owner_leaves() {
-    let mut allocator = PageAllocator::with_share_limit(1, 3);
+    let mut allocator = PageAllocator::with_share_limit(1, 3).expect("a small number");
     let [first, second, third] = [1, 2, 3].map(|slot| owner(slot, 1));
     allocator.grant(first, 1, &mut Vec::new()).expect("free");
     for who in [first, second, third] {
@@ -397,7 +397,7 @@ fn a_page_belongs_to_its_newest_holder_when_its_owner_leaves() {
 fn a_mirror_that_is_too_short_is_refused_and_stays() {
     let view = SharedView::zeroed(32);
     view.fill(0, 32, FRESH);
-    let mut allocator = PageAllocator::new(3);
+    let mut allocator = PageAllocator::new(3).expect("a small number");
     assert_eq!(allocator.mirror(view.clone()), Err(MirrorTooShort { needed: 48, len: 32 }));
     allocator.grant(owner(0, 1), 3, &mut Vec::new()).expect("free");
     assert_eq!(view.load_u64(0), u64::from_le_bytes([FRESH; 8]));

@@ -4,6 +4,7 @@ use crate::executor::ExecutorError;
 use crate::sampling::SamplingError;
 use std::time::Duration;
 use thiserror::Error;
+use zrt_mem::pages::CountError;
 use zrt_ring::token_ring::{ControlError, TokenRingError};
 
 /// Where a workgroup of the megakernel stood when it was last seen.
@@ -73,6 +74,8 @@ pub enum SessionError {
     Executor(#[from] ExecutorError),
     #[error(transparent)]
     Device(#[from] zrt_device::DeviceError),
+    #[error(transparent)]
+    PageCount(#[from] CountError),
     #[error(transparent)]
     Ring(#[from] TokenRingError),
     #[error(transparent)]

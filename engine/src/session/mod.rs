@@ -179,7 +179,7 @@ impl Session {
             PUBLISH_EVERY.min(options.output_entries),
         )?;
         let control = ControlLines::new(view(&resident, AllocationId::Control)?, None)?;
-        let mut pages = PageAllocator::new(capacity.pages);
+        let mut pages = PageAllocator::new(capacity.pages)?;
         if let Some(seed) = options.page_order_seed {
             pages = pages.with_order_seed(seed);
         }

@@ -35,7 +35,8 @@ impl Size<'_> {
     fn after(&self, calls: &[Call], view: &SharedView) -> Pair {
         let view = view.slice(0, view.len());
         view.fill(0, view.len(), FRESH);
-        let mut allocator = PageAllocator::with_share_limit(self.pages, self.share_limit);
+        let mut allocator =
+            PageAllocator::with_share_limit(self.pages, self.share_limit).expect("a small number");
         allocator.mirror(view.slice(0, view.len())).expect("long enough");
         let (pages, share_limit) = (self.pages, self.share_limit);
         let mut pair = Pair { allocator, model: Model { pages, share_limit, held: BTreeMap::new() }, view };
