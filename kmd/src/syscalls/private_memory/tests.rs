@@ -37,6 +37,7 @@ fn heap(pages: usize) -> (&'static [AtomicU64], u64) {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "maps memory")]
 fn bytes_stay_and_both_mappings_see_what_is_written() {
     let (counters, address) = heap(64);
     for (index, counter) in counters.iter().enumerate() {
@@ -101,6 +102,7 @@ fn hammer(counters: &[AtomicU64], disturb: impl FnOnce()) {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "maps memory")]
 fn no_write_is_lost_while_pages_are_lent_and_given_back() {
     let (counters, address) = heap(16);
     if lend(address, PAGE).is_none() {
@@ -116,6 +118,7 @@ fn no_write_is_lost_while_pages_are_lent_and_given_back() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "maps memory")]
 fn first_writes_to_pages_that_nobody_touched_are_not_lost() {
     // Enough pages that the writer is under way while they are copied; it goes through them in leaps, so that it comes to
     // pages before and behind the copy.
@@ -141,6 +144,7 @@ fn first_writes_to_pages_that_nobody_touched_are_not_lost() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "maps memory")]
 fn writers_in_user_mode_are_held_back_where_that_is_all_that_is_allowed() {
     let (counters, address) = heap(8);
     if lend(address, PAGE).is_none() {
@@ -157,6 +161,7 @@ fn writers_in_user_mode_are_held_back_where_that_is_all_that_is_allowed() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "maps memory")]
 fn overlapping_loans_keep_their_pages_until_the_last_one_ends() {
     let (counters, address) = heap(8);
     let page = |index: u64| address + index * PAGE as u64;
@@ -179,6 +184,7 @@ fn overlapping_loans_keep_their_pages_until_the_last_one_ends() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "maps memory")]
 fn mappings_side_by_side_keep_rights_and_advice() {
     let place = Reservation::new(6 * PAGE, PAGE).unwrap();
     let own = Mapping::private(6 * PAGE, Protection::ReadWrite, Some((&place, 0))).unwrap();
@@ -214,6 +220,7 @@ fn mappings_side_by_side_keep_rights_and_advice() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "maps memory")]
 fn what_the_process_maps_anew_is_lent_at_the_next_look() {
     let place = Reservation::new(2 * PAGE, PAGE).unwrap();
     let map = || Mapping::private(2 * PAGE, Protection::ReadWrite, Some((&place, 0))).unwrap();
@@ -230,6 +237,7 @@ fn what_the_process_maps_anew_is_lent_at_the_next_look() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "maps memory")]
 fn pages_that_hold_nothing_take_no_memory() {
     let own = Mapping::private(256 << 20, Protection::ReadWrite, None).unwrap();
     own.view().store_u32(128 << 20, 1);
@@ -244,6 +252,7 @@ fn pages_that_hold_nothing_take_no_memory() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "maps memory")]
 fn loans_that_cannot_be_are_refused_by_name() {
     let own = Mapping::private(4 * PAGE, Protection::ReadWrite, None).unwrap();
     let refused = |address, len| Loan::new(address, len).unwrap_err();
@@ -277,6 +286,7 @@ fn map_privately(path: &str) -> u64 {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "maps memory")]
 fn a_vector_that_nobody_offered_is_neither_lent_nor_exchanged() {
     let vector = vec![7u8; 1 << 20];
     let address = (vector.as_ptr().addr() as u64).next_multiple_of(PAGE as u64);
