@@ -349,14 +349,17 @@ fn read_generation(syscalls: &dyn Syscalls) -> Result<u64, TopologyError> {
     parse_number(bytes.trim_ascii()).ok_or(TopologyError::Value { path, line: 0, name: "generation_id" })
 }
 
-/// Names in a folder that are numbers, ascending, at most `most`.
+/// Names in a folder that are numbers, ascending, at most `most`. A number that is written otherwise than the driver writes
+/// it names another folder than the one that would be read.
 fn read_numbers(syscalls: &dyn Syscalls, path: &str, most: usize) -> Result<Vec<u32>, TopologyError> {
     let names = match syscalls.read_directory(path) {
         Ok(names) => names,
         Err(errno) => return Err(TopologyError::Read { path: path.into(), errno }),
     };
-    let mut numbers: Vec<u32> =
-        names.iter().filter_map(|name| u32::try_from(parse_number(name.as_bytes())?).ok()).collect();
+    let number = |name: &String| u32::try_from(parse_number(name.as_bytes())?).ok();
+    let is_plain = |name: &String, number: &u32| *name == number.to_string();
+    let numbers = names.iter().filter_map(|name| number(name).filter(|number| is_plain(name, number)));
+    let mut numbers: Vec<u32> = numbers.collect();
     numbers.sort_unstable();
     numbers.truncate(most);
     Ok(numbers)

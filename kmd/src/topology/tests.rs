@@ -77,6 +77,15 @@ fn a_hidden_node_is_absent() {
 }
 
 #[test]
+fn a_node_is_read_once_whatever_other_folders_are_called() {
+    let beside = ["01", "001", "+1", "1.", "4294967297", "power"];
+    let node = |name: &str| format!("{TOPOLOGY_ROOT}/nodes/{name}/gpu_id");
+    let system = beside.iter().fold(machine(R9700), |system, name| system.file(&node(name), "51234\n"));
+    let numbers: Vec<u32> = Topology::read(&system).unwrap().gpus.iter().map(|gpu| gpu.node).collect();
+    assert_eq!(numbers, [1]);
+}
+
+#[test]
 fn a_changed_topology_is_walked_again() {
     let path = format!("{TOPOLOGY_ROOT}/generation_id");
     let settles = machine(R9700).file_sequence(&path, &["1\n", "2\n", "3\n", "3\n"]);
