@@ -51,6 +51,16 @@ pub enum TokenizerError {
         /// How many there may be.
         limit: usize,
     },
+    /// A special token is longer than what is searched for in texts.
+    #[error("special token {id} has a text of {bytes} bytes, and at most {limit} are accepted")]
+    SpecialLength {
+        /// Its id.
+        id: u32,
+        /// Bytes of its text.
+        bytes: usize,
+        /// How many there may be.
+        limit: usize,
+    },
     /// A special token's number is outside the vocabulary.
     #[error("{key} is {found}, but the vocabulary has {tokens} tokens")]
     TokenId {

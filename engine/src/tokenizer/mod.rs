@@ -11,6 +11,7 @@ mod byte_pair;
 mod error;
 mod merge;
 mod sentence_piece;
+mod special_tokens;
 mod split;
 mod stream;
 mod text_index;

@@ -3,6 +3,7 @@
 //! Contract: built once from metadata; look-ups afterwards do not allocate. Ids are positions in the list.
 
 use super::TokenizerError;
+use super::special_tokens::SpecialTokens;
 use super::text_index::TextIndex;
 use crate::gguf::{Metadata, StringList, vec_of};
 
@@ -31,8 +32,8 @@ pub(super) struct Vocabulary {
     pieces: Vec<u8>,
     piece_ends: Vec<u32>,
     pub(super) special: SpecialIds,
-    /// Control, unknown and user-defined tokens that have a text, the longest first.
-    special_tokens: Vec<u32>,
+    /// Control, unknown and user-defined tokens that have a text.
+    special_tokens: SpecialTokens,
 }
 
 /// Ids with a meaning. A missing one is `None`.
@@ -85,8 +86,8 @@ impl Vocabulary {
                 special_tokens.push(id);
             }
         }
-        let length = |id: &u32| texts.get(*id as usize).map_or(0, str::len);
-        special_tokens.sort_by_key(|id| std::cmp::Reverse(length(id)));
+        let is_always = |id: u32| kinds[id as usize] == TokenKind::UserDefined;
+        let special_tokens = SpecialTokens::new(&texts, special_tokens, is_always)?;
         let special = read_special_ids(metadata, defaults, texts.len())?;
         Ok(Vocabulary { texts, kinds, ids, pieces, piece_ends, special, special_tokens })
     }
@@ -117,34 +118,20 @@ impl Vocabulary {
     /// Takes special tokens out of `text`: user-defined ones always, others with `parse_special` only. A longer token
     /// wins over a shorter one wherever they compete.
     pub(super) fn fragments<'a>(&self, text: &'a str, parse_special: bool) -> Vec<Fragment<'a>> {
-        let mut fragments = if text.is_empty() { Vec::new() } else { vec![Fragment::Text(text)] };
-        for id in &self.special_tokens {
-            let special = self.texts.get(*id as usize).unwrap_or_default();
-            let always = self.kind(*id) == Some(TokenKind::UserDefined);
-            let occurs = (always || parse_special) && text.contains(special);
-            if occurs {
-                fragments = fragments.into_iter().flat_map(|part| part.cut(special, *id)).collect();
+        let is_taken = |id| parse_special || self.kind(id) == Some(TokenKind::UserDefined);
+        let mut fragments = Vec::new();
+        let mut done = 0;
+        for (at, id) in self.special_tokens.find(&self.texts, text, is_taken).tokens {
+            if done < at {
+                fragments.push(Fragment::Text(&text[done..at]));
             }
+            fragments.push(Fragment::Token(id));
+            done = at + self.texts.get(id as usize).map_or(0, str::len);
+        }
+        if done < text.len() {
+            fragments.push(Fragment::Text(&text[done..]));
         }
         fragments
-    }
-}
-
-impl<'a> Fragment<'a> {
-    fn cut(self, special: &str, id: u32) -> Vec<Fragment<'a>> {
-        let Fragment::Text(text) = self else {
-            return vec![self];
-        };
-        let mut parts = Vec::new();
-        for (index, part) in text.split(special).enumerate() {
-            if index > 0 {
-                parts.push(Fragment::Token(id));
-            }
-            if !part.is_empty() {
-                parts.push(Fragment::Text(part));
-            }
-        }
-        parts
     }
 }
 
