@@ -6,64 +6,18 @@
 #![forbid(unsafe_code)]
 
 pub mod assembly;
+pub mod golden;
 pub mod serving;
 pub mod workload;
 
-use serde::Deserialize;
+pub use golden::{Golden, Trace};
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zrt_device::{Device, DeviceChoice, OpenOptions};
 use zrt_engine::executor::device::DeviceExecutor;
 use zrt_engine::gguf::Gguf;
 use zrt_engine::model::Model;
-
-/// One golden trace file.
-#[derive(Deserialize)]
-pub struct Golden {
-    /// One entry per prompt.
-    pub traces: Vec<Trace>,
-}
-
-/// One prompt of a golden file.
-#[derive(Deserialize)]
-#[allow(missing_docs)]
-pub struct Trace {
-    pub prompt: String,
-    pub prompt_token_ids: Vec<u32>,
-    pub prompt_nll_mean: f64,
-    pub greedy_token_ids: Vec<u32>,
-    pub greedy_margins: Vec<f64>,
-    pub reference_f64: Option<Reference>,
-}
-
-/// Exact arithmetic on the same weights, where the engine of the trace rounded activations.
-#[derive(Deserialize)]
-#[allow(missing_docs)]
-pub struct Reference {
-    pub prompt_nll_mean: f64,
-    pub greedy_token_ids: Vec<u32>,
-    pub min_margin: f64,
-    pub top5_after_prompt: Vec<(u32, f64)>,
-}
-
-impl Trace {
-    /// The loss of exact arithmetic.
-    pub fn exact_loss(&self) -> f64 {
-        self.reference_f64.as_ref().map_or(self.prompt_nll_mean, |reference| reference.prompt_nll_mean)
-    }
-
-    /// Greedy tokens of exact arithmetic, up to the first step whose margin is below `margin`.
-    pub fn exact_tokens(&self, margin: f64) -> &[u32] {
-        match &self.reference_f64 {
-            Some(reference) if reference.min_margin >= margin => &reference.greedy_token_ids,
-            Some(_) => &[],
-            None => {
-                let sure = self.greedy_margins.iter().position(|one| *one < margin);
-                &self.greedy_token_ids[..sure.unwrap_or(self.greedy_token_ids.len())]
-            }
-        }
-    }
-}
 
 /// The repository's folder of models.
 pub fn repository_models() -> PathBuf {
@@ -90,8 +44,8 @@ pub fn find_model(name: &str) -> Option<PathBuf> {
 pub fn golden(name: &str) -> Option<(Model, Golden)> {
     let model = find_model(&format!("{name}.gguf"))?;
     let trace = find_model(&format!("golden/{name}.golden.json"))?;
-    let text = std::fs::read_to_string(trace).expect("a golden trace is readable");
-    Some((load(&model), serde_json::from_str(&text).expect("a golden trace is JSON of this shape")))
+    let bytes = std::fs::read(trace).expect("a golden trace is readable");
+    Some((load(&model), Golden::parse(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"))))
 }
 
 /// Loads a model that must be sound.

@@ -26,10 +26,13 @@ pub struct Target {
 /// All of them: the files of `fuzz/fuzz_targets`.
 pub const TARGETS: &[Target] = &[
     Target { name: "code_object", input_bytes_max: 16 << 10 },
+    Target { name: "container", input_bytes_max: 8 << 10 },
     Target { name: "gguf", input_bytes_max: 32 << 10 },
+    Target { name: "golden", input_bytes_max: 8 << 10 },
     Target { name: "isa_decode", input_bytes_max: 4 << 10 },
     Target { name: "pm4_stream", input_bytes_max: 4 << 10 },
     Target { name: "program", input_bytes_max: 16 << 10 },
+    Target { name: "topology", input_bytes_max: 8 << 10 },
 ];
 
 /// Flags by which the compiler instruments code for libFuzzer: passes of LLVM that stable toolchains have too.

@@ -2,7 +2,10 @@
 //!
 //! Contract: every seed is small, is made here from numbers of its own and goes past its reader's first checks; they are
 //! committed under `fuzz/seeds/TARGET`, and `--check` says which differ. Two models of one layer, packets of each kind,
-//! the instructions of the golden corpus, an assembled object and two of our kernels.
+//! the instructions of the golden corpus, an assembled object and two of our kernels; what is a file by itself is in
+//! [`files`].
+
+mod files;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -77,6 +80,11 @@ fn all() -> Result<Vec<Seed>, Box<dyn Error>> {
     let mut seeds = vec![
         seed("code_object", "metadata", metadata()),
         seed("code_object", "lines", lines()),
+        seed("container", "wave32", files::container(zrt_isa::resources::WaveSize::Wave32)?),
+        seed("container", "wave64", files::container(zrt_isa::resources::WaveSize::Wave64)?),
+        seed("golden", "traces", files::traces()),
+        seed("topology", "machine", files::machine()),
+        seed("topology", "changing", files::changing_machine()),
         seed("gguf", "llama", llama()),
         seed("gguf", "qwen3", qwen3()),
         seed("pm4_stream", "dispatch", bytes_of(&dispatch()?)),
