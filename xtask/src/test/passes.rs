@@ -65,6 +65,7 @@ pub const PASSES: &[Pass] = &[
     RELEASE_PASS,
     MINIMUM_RUST_PASS,
     FUZZ_PASS,
+    MIRI_PASS,
 ];
 
 const BENCHES_PASS: Pass = Pass {
@@ -92,6 +93,12 @@ const FUZZ_PASS: Pass = Pass {
     name: "fuzz",
     about: "the fuzz targets from their seeds, for a short time",
     does: Does::Else(|skips| crate::fuzz::pass(FUZZ_SECONDS, skips)),
+};
+
+const MIRI_PASS: Pass = Pass {
+    name: "miri",
+    about: "the tests beside `unsafe` that need no system calls, run by Miri",
+    does: Does::Else(crate::miri::pass),
 };
 
 const BARE_PASS: Pass = Pass {
