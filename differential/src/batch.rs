@@ -1,14 +1,23 @@
 //! Programs on both sides, and what differs.
 //!
 //! Contract: a verdict per program, in their order. Results are compared byte by byte; NaNs are canonical in them
-//! already (`support/differential.h`).
+//! already (`support/differential.h`). Under the checking mode a program runs under several schedules, and a finding
+//! goes before a difference: it says why. What breaks no rule, and what a compiler is known for, are remarks.
 
 use crate::error::DifferentialError;
 use crate::generate::inputs;
 use crate::program::{Program, VARIABLES};
-use crate::runner::{Outcome, Plant, Runner};
-use crate::toolchain::{OUT_BYTES_PER_ITEM, Shape, Toolchain};
+use crate::runner::{Checked, Plant, Runner, load};
+use crate::session::Outcome;
+use crate::toolchain::{Build, OUT_BYTES_PER_ITEM, Shape, Toolchain};
+use std::collections::BTreeSet;
 use std::fmt;
+use zrt_device::Finding;
+
+/// How the finding begins that code without a single `s_wait_alu` has, where compilers are trusted.
+const UNAWARE_COMPILER: &str = "the compiler does not know the scalar hazard";
+/// The rule whose findings are told only where there are no others: what is undefined is often never used.
+const UNINITIALISED: &str = "uninitialised";
 
 /// Where device and host differ first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +43,28 @@ pub enum Verdict {
     Differs(Difference),
     /// The device did not end; its words.
     Fault(String),
+    /// A rule of the checking mode is broken.
+    Breaks(Box<Breach>),
+}
+
+/// A broken rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Breach {
+    /// The first finding on the first schedule that has one.
+    pub finding: Finding,
+    /// Findings of that schedule.
+    pub count: usize,
+    /// Whether the results are wrong too, on that schedule.
+    pub is_wrong: bool,
+}
+
+/// A verdict and what was said beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Remarks, each once.
+    pub remarks: BTreeSet<String>,
 }
 
 impl Verdict {
@@ -42,6 +73,9 @@ impl Verdict {
         match self {
             Verdict::Same => "same results".into(),
             Verdict::Differs(_) => "different results".into(),
+            Verdict::Breaks(breach) => {
+                format!("finding: {}: {}", breach.finding.rule, what_of(&breach.finding))
+            }
             Verdict::Fault(text) => {
                 let last = text.rsplit(" : ").next().unwrap_or(text);
                 let kept: Vec<&str> = last.split(' ').filter(|word| !is_number(word)).collect();
@@ -51,10 +85,37 @@ impl Verdict {
     }
 }
 
+/// What a finding says without its register.
+fn what_of(finding: &Finding) -> &str {
+    let register = finding.register.as_deref().unwrap_or_default();
+    finding.what.strip_prefix(register).unwrap_or(&finding.what).trim_start()
+}
+
+/// What is no failure: advice, and what a compiler is known for.
+pub fn remark_of(finding: &Finding) -> Option<String> {
+    let is_known = finding.is_advice() || finding.what.starts_with(UNAWARE_COMPILER);
+    is_known.then(|| format!("{}: {}", finding.rule, what_of(finding)))
+}
+
+/// The finding that a launch is judged by.
+pub fn breach_of(checked: &Checked) -> Option<&Finding> {
+    let mut broken = checked.findings.iter().filter(|finding| remark_of(finding).is_none());
+    let first = broken.clone().next();
+    broken.find(|finding| finding.rule != UNINITIALISED).or(first)
+}
+
 /// A word of a report that differs from fault to fault: a number or words of an instruction.
 fn is_number(word: &str) -> bool {
     let digits = word.trim_matches(['[', ']', ',', ';', '.']).trim_start_matches("0x");
     !digits.is_empty() && digits.chars().all(|digit| digit.is_ascii_hexdigit())
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.finding)?;
+        let results = if self.is_wrong { "wrong" } else { "right" };
+        write!(formatter, "\n    results {results}; findings of this schedule: {}", self.count)
+    }
 }
 
 impl fmt::Display for Difference {
@@ -62,7 +123,7 @@ impl fmt::Display for Difference {
         let Difference { what, device, host, count, .. } = self;
         match self.item {
             Some(item) => write!(formatter, "input {item}: ")?,
-            None => formatter.write_str("atomics: ")?,
+            None => formatter.write_str("together: ")?,
         }
         write!(
             formatter,
@@ -71,34 +132,85 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Compiler, host and device together.
+/// Compilers, host and device together.
 pub struct Comparison {
     toolchain: Toolchain,
     runner: Runner,
+    /// Schedules of a program under the checking mode; 0 for no checking.
+    schedules: u64,
 }
 
 impl Comparison {
-    /// A comparison; `plant` changes the device's code, for tests of the comparison itself.
-    pub fn new(shape: Shape, plant: Option<Plant>) -> Result<Comparison, DifferentialError> {
-        Ok(Comparison { toolchain: Toolchain::new(shape)?, runner: Runner::new(shape, plant) })
+    /// A comparison; `plant` changes the device's code where it does not check, for tests of the comparison itself.
+    pub fn new(shape: Shape, schedules: u64, plant: Option<Plant>) -> Result<Comparison, DifferentialError> {
+        Ok(Comparison { toolchain: Toolchain::new(shape)?, runner: Runner::new(shape, plant), schedules })
     }
 
-    /// Runs programs, all with one optimisation level (0 to 3).
-    pub fn run(&mut self, programs: &[Program], optimisation: u8) -> Result<Vec<Verdict>, DifferentialError> {
-        let shape = self.toolchain.shape();
-        let inputs: Vec<Vec<u8>> =
-            programs.iter().map(|program| inputs(program.seed, shape.in_bytes())).collect();
+    /// Runs programs, all compiled in one way.
+    pub fn run(&mut self, programs: &[Program], build: Build) -> Result<Vec<Judgement>, DifferentialError> {
+        let inputs = self.inputs(programs);
         let host = self.toolchain.run_on_host(programs, &inputs)?;
-        let code_object = self.toolchain.code_object(programs, optimisation)?;
+        let code_object = self.toolchain.code_object(programs, build)?;
+        if self.schedules > 0 {
+            return self.check(&code_object, programs, &inputs, &host);
+        }
         let device = self.runner.run(&code_object, programs, &inputs)?;
-        let verdict = |(outcome, expected): (Outcome, &Vec<u8>)| match outcome {
-            Outcome::Fault(text) => Verdict::Fault(text),
-            Outcome::Ran(results) => match compare(shape, &results, expected) {
+        let pairs = device.into_iter().zip(&host);
+        let judge = |(outcome, host): (Outcome, &Vec<u8>)| Judgement {
+            verdict: self.verdict(&outcome, host),
+            remarks: BTreeSet::new(),
+        };
+        Ok(pairs.map(judge).collect())
+    }
+
+    fn inputs(&self, programs: &[Program]) -> Vec<Vec<u8>> {
+        let bytes = self.toolchain.shape().in_bytes();
+        programs.iter().map(|program| inputs(program.seed, bytes)).collect()
+    }
+
+    fn check(
+        &self,
+        code_object: &[u8],
+        programs: &[Program],
+        inputs: &[Vec<u8>],
+        host: &[Vec<u8>],
+    ) -> Result<Vec<Judgement>, DifferentialError> {
+        let loaded = load(code_object, programs)?;
+        let mut judgements = Vec::with_capacity(programs.len());
+        for (index, program) in programs.iter().enumerate() {
+            let fails = |checked: &Checked| self.checked_verdict(checked, &host[index]) != Verdict::Same;
+            let place = (index, program.seed);
+            let launches =
+                self.runner.check(&loaded, place, &inputs[index], 0..self.schedules, None, &fails)?;
+            let verdicts = launches.iter().map(|checked| self.checked_verdict(checked, &host[index]));
+            judgements.push(Judgement {
+                verdict: verdicts.last().unwrap_or(Verdict::Same),
+                remarks: launches.iter().flat_map(|one| one.findings.iter().filter_map(remark_of)).collect(),
+            });
+        }
+        Ok(judgements)
+    }
+
+    fn verdict(&self, outcome: &Outcome, host: &[u8]) -> Verdict {
+        match outcome {
+            Outcome::Fault(text) => Verdict::Fault(text.clone()),
+            Outcome::Ran(results) => match compare(self.toolchain.shape(), results, host) {
                 None => Verdict::Same,
                 Some(difference) => Verdict::Differs(difference),
             },
-        };
-        Ok(device.into_iter().zip(&host).map(verdict).collect())
+        }
+    }
+
+    fn checked_verdict(&self, checked: &Checked, host: &[u8]) -> Verdict {
+        let verdict = self.verdict(&checked.outcome, host);
+        match breach_of(checked) {
+            None => verdict,
+            Some(finding) => Verdict::Breaks(Box::new(Breach {
+                finding: finding.clone(),
+                count: checked.findings.len(),
+                is_wrong: verdict != Verdict::Same,
+            })),
+        }
     }
 }
 
@@ -110,7 +222,7 @@ pub fn compare(shape: Shape, device: &[u8], host: &[u8]) -> Option<Difference> {
     let (device, host) = (u64::from_le_bytes(*device), u64::from_le_bytes(*host));
     let offset = 8 * at;
     if offset >= shape.out_bytes() {
-        let what = format!("eight bytes at {} of what atomics change", offset - shape.out_bytes());
+        let what = format!("eight bytes at {} of what items change together", offset - shape.out_bytes());
         return Some(Difference { item: None, what, device, host, count });
     }
     let slot = offset % OUT_BYTES_PER_ITEM / 8;

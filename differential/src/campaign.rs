@@ -1,23 +1,22 @@
 //! Many programs on several threads.
 //!
-//! Contract: program `i` has the seed `first_seed + i`, which decides its text, its inputs and its optimisation level;
-//! the result does not depend on the number of threads. Failing programs are made smaller afterwards, one by one.
+//! Contract: program `i` has the seed `first_seed + i`, which decides its text, its inputs, its optimisation level and
+//! whether it has a line table; each compiler compiles all. The result does not depend on the number of threads. Failing
+//! programs are made smaller afterwards, one by one.
 
-use crate::batch::{Comparison, Verdict};
+use crate::batch::{Comparison, Judgement, Verdict};
 use crate::error::DifferentialError;
 use crate::generate;
 use crate::minimise::minimise;
 use crate::program::Program;
 use crate::runner::Plant;
-use crate::toolchain::Shape;
+use crate::toolchain::{Build, Compiler, Shape};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Programs that are compiled together.
 const BATCH_PROGRAMS: usize = 16;
-/// Optimisation levels, 0 to 3.
-const OPTIMISATION_LEVELS: u64 = 4;
 
 /// What to run.
 #[derive(Clone, Copy, Debug)]
@@ -28,11 +27,15 @@ pub struct Campaign {
     pub first_seed: u64,
     /// Inputs and lanes.
     pub shape: Shape,
+    /// Compilers of the device's side.
+    pub compilers: &'static [Compiler],
+    /// Schedules of a program under the checking mode; 0 for no checking.
+    pub schedules: u64,
     /// Threads.
     pub jobs: usize,
-    /// Failing programs that are made smaller, each kind of fault once.
+    /// Failing programs that are made smaller, each kind of fault and finding once.
     pub minimised_max: usize,
-    /// Planted error, for tests.
+    /// Planted error where nothing is checked, for tests.
     pub plant: Option<Plant>,
 }
 
@@ -41,7 +44,9 @@ pub struct Campaign {
 pub struct Failure {
     /// The program.
     pub program: Program,
-    /// How.
+    /// How it was compiled.
+    pub build: Build,
+    /// How it failed.
     pub verdict: Verdict,
     /// A smaller one that fails too, and how, where it was looked for.
     pub smaller: Option<(Program, Verdict)>,
@@ -50,15 +55,12 @@ pub struct Failure {
 /// What came of a campaign.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// Programs by level and kind of verdict.
-    pub counts: BTreeMap<(u8, String), u64>,
+    /// Programs by build and kind of verdict.
+    pub counts: BTreeMap<(Build, String), u64>,
+    /// Programs by compiler and remark.
+    pub remarks: BTreeMap<(Compiler, String), u64>,
     /// Failures in the order of their seeds.
     pub failures: Vec<Failure>,
-}
-
-/// The optimisation level of a seed.
-pub fn optimisation(seed: u64) -> u8 {
-    (seed % OPTIMISATION_LEVELS) as u8
 }
 
 impl Campaign {
@@ -81,40 +83,46 @@ impl Campaign {
             }
         });
         let mut report = report.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)?;
-        report.failures.sort_by_key(|failure| failure.program.seed);
+        report.failures.sort_by_key(|failure| (failure.program.seed, failure.build));
         self.minimise(&mut report)?;
         Ok(report)
     }
 
-    /// Seeds of one level each.
-    fn batches(&self) -> Vec<Vec<u64>> {
-        let seeds = || (0..self.programs).map(|index| self.first_seed.wrapping_add(index));
-        (0..OPTIMISATION_LEVELS)
-            .flat_map(|level| {
-                let of_level: Vec<u64> = seeds().filter(|seed| seed % OPTIMISATION_LEVELS == level).collect();
-                of_level.chunks(BATCH_PROGRAMS).map(<[u64]>::to_vec).collect::<Vec<_>>()
-            })
-            .collect()
+    /// Seeds that are compiled in one way each.
+    fn batches(&self) -> Vec<(Build, Vec<u64>)> {
+        let mut by_build = BTreeMap::<Build, Vec<u64>>::new();
+        for index in 0..self.programs {
+            let seed = self.first_seed.wrapping_add(index);
+            for compiler in self.compilers {
+                by_build.entry(Build::of_seed(*compiler, seed)).or_default().push(seed);
+            }
+        }
+        let of_build = |(build, seeds): (&Build, &Vec<u64>)| {
+            seeds.chunks(BATCH_PROGRAMS).map(|chunk| (*build, chunk.to_vec())).collect::<Vec<_>>()
+        };
+        by_build.iter().flat_map(of_build).collect()
     }
 
     fn work(
         &self,
-        batches: &[Vec<u64>],
+        batches: &[(Build, Vec<u64>)],
         next: &AtomicUsize,
         report: &Mutex<Result<Report, DifferentialError>>,
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<(), DifferentialError> {
-        let mut comparison = Comparison::new(self.shape, self.plant)?;
-        while let Some(seeds) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
+        let mut comparison = Comparison::new(self.shape, self.schedules, self.plant)?;
+        while let Some((build, seeds)) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
             let programs: Vec<Program> = seeds.iter().map(|seed| generate::program(*seed)).collect();
-            let level = optimisation(seeds[0]);
-            let verdicts = comparison.run(&programs, level)?;
+            let judgements = comparison.run(&programs, *build)?;
             let mut report = report.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let Ok(report) = report.as_mut() else { return Ok(()) };
-            for (program, verdict) in programs.into_iter().zip(verdicts) {
-                *report.counts.entry((level, verdict.kind())).or_default() += 1;
+            for (program, Judgement { verdict, remarks }) in programs.into_iter().zip(judgements) {
+                *report.counts.entry((*build, verdict.kind())).or_default() += 1;
+                for remark in remarks {
+                    *report.remarks.entry((build.compiler, remark)).or_default() += 1;
+                }
                 if verdict != Verdict::Same {
-                    report.failures.push(Failure { program, verdict, smaller: None });
+                    report.failures.push(Failure { program, build: *build, verdict, smaller: None });
                 }
             }
             progress(seeds.len() as u64);
@@ -123,7 +131,7 @@ impl Campaign {
     }
 
     fn minimise(&self, report: &mut Report) -> Result<(), DifferentialError> {
-        let mut comparison = Comparison::new(self.shape, self.plant)?;
+        let mut comparison = Comparison::new(self.shape, self.schedules, self.plant)?;
         let (mut differing, mut kinds) = (0, std::collections::BTreeSet::new());
         for failure in &mut report.failures {
             let kind = failure.verdict.kind();
@@ -137,13 +145,13 @@ impl Campaign {
             if !is_wanted {
                 continue;
             }
-            let level = optimisation(failure.program.seed);
+            let build = failure.build;
             let small = minimise(&failure.program, &mut |programs| {
-                let verdicts = comparison.run(programs, level)?;
-                Ok::<_, DifferentialError>(verdicts.iter().map(|verdict| verdict.kind() == kind).collect())
+                let judgements = comparison.run(programs, build)?;
+                Ok::<_, DifferentialError>(judgements.iter().map(|one| one.verdict.kind() == kind).collect())
             })?;
-            let verdict = comparison.run(std::slice::from_ref(&small), level)?.remove(0);
-            failure.smaller = Some((small, verdict));
+            let judgement = comparison.run(std::slice::from_ref(&small), build)?.remove(0);
+            failure.smaller = Some((small, judgement.verdict));
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[allow(missing_docs)]
 pub enum DifferentialError {
-    #[error("{tool} could not be started ({source}); install LLVM 22 (packages clang-22 and lld-22)")]
+    #[error("{tool} could not be started ({source}); install LLVM (packages clang-22, clang-19 and lld-22)")]
     ToolMissing { tool: String, source: std::io::Error },
     #[error("{tool} failed on the programs of seeds {seeds}; this is an error of the generator:\n{output}")]
     Tool { tool: String, seeds: String, output: String },

@@ -3,8 +3,10 @@
 //! Contract: the same seed gives the same program and the same inputs everywhere. A program is bounded: at most
 //! [`STEPS_MAX`] steps, [`STATEMENTS_MAX`] statements of a phase, loops of at most 7 turns nested at most twice.
 
-use crate::operators::{ATOMIC_TYPES, ATOMICS, CROSSES, operators_of};
-use crate::program::{Expression, Phase, Place, Program, Statement, Step, Type, VARIABLES};
+use crate::operators::{
+    ATOMIC_TYPES, ATOMICS, CROSSES, GATHERINGS, GROUP_ORDERS, MEETINGS, ORDERS, operators_of,
+};
+use crate::program::{Call, Expression, Phase, Place, Program, Statement, Step, Type, VARIABLES};
 use crate::random::Random;
 
 /// Most steps of a program.
@@ -15,6 +17,9 @@ pub const STATEMENTS_MAX: u32 = 6;
 const EXPRESSION_DEPTH_MAX: u32 = 4;
 /// Deepest nesting of statements.
 const BLOCK_DEPTH_MAX: u32 = 2;
+/// Words of a private array, most of the time and else.
+const PRIVATE_WORDS: u32 = 16;
+const PRIVATE_WORDS_MAX: u32 = 128;
 /// Variables that are u32: exchanges are of these.
 const U32_VARIABLES: u32 = 4;
 
@@ -24,11 +29,13 @@ pub fn program(seed: u64) -> Program {
     let mut steps = vec![generator.phase()];
     let count = 1 + generator.random.below(STEPS_MAX - 1);
     for _ in 0..count {
-        let step = match generator.random.below(8) {
+        let step = match generator.random.below(12) {
             0..3 => generator.phase(),
             3..6 => generator.cross(),
             6 => generator.share(),
-            _ => generator.share_atomic(),
+            7 => generator.share_atomic(),
+            8..10 => generator.meeting(),
+            _ => generator.gathering(),
         };
         steps.push(step);
     }
@@ -108,9 +115,14 @@ struct Generator {
 
 impl Generator {
     fn phase(&mut self) -> Step {
-        let is_called = self.random.one_in(8);
+        let call = match self.random.below(16) {
+            0 | 1 => Call::Function,
+            2 => Call::Pointer(self.u32_variable()),
+            _ => Call::Inline,
+        };
+        let private_words = if self.random.one_in(8) { PRIVATE_WORDS_MAX } else { PRIVATE_WORDS };
         let count = 2 + self.random.below(STATEMENTS_MAX - 1);
-        Step::Phase(Phase { is_called, body: self.block(count, 0) })
+        Step::Phase(Phase { call, private_words, body: self.block(count, 0) })
     }
 
     fn u32_variable(&mut self) -> usize {
@@ -141,6 +153,23 @@ impl Generator {
             value: self.u32_variable(),
             index: self.u32_variable(),
         }
+    }
+
+    fn meeting(&mut self) -> Step {
+        let operation = *self.random.choose(MEETINGS);
+        let is_of_group = operation == "LANES" && self.random.one_in(2);
+        let order = *self.random.choose(if is_of_group { GROUP_ORDERS } else { ORDERS });
+        self.together(operation, order)
+    }
+
+    fn gathering(&mut self) -> Step {
+        let operation = *self.random.choose(GATHERINGS);
+        self.together(operation, "none")
+    }
+
+    fn together(&mut self, operation: &'static str, order: &'static str) -> Step {
+        let (to, from) = (self.u32_variable(), self.u32_variable());
+        Step::Together { operation, to, from, order, number: self.random.bits() as u32 & 0x7FFF_FFFF }
     }
 
     fn block(&mut self, count: u32, depth: u32) -> Vec<Statement> {
@@ -218,8 +247,9 @@ impl Generator {
                 let place = *self.random.choose(&[Place::Input, Place::Patch, Place::Shared]);
                 Expression::Load(place, kind, Box::new(self.index()))
             }
-            3 if kind == Type::U32 => match self.random.below(4) {
+            3 if kind == Type::U32 => match self.random.below(5) {
                 0 => Expression::Item,
+                4 => Expression::LoadEither(Box::new([self.index(), self.index()])),
                 1 => Expression::LoadQuad(Box::new([self.index(), self.index()])),
                 2 if self.loops > 0 => Expression::Counter(self.random.below(self.loops as u32) as usize),
                 _ => Expression::Private(Box::new(self.index())),
@@ -274,12 +304,28 @@ mod tests {
                 }
             });
             for step in &made.steps {
-                if let Step::Cross { operation, .. } = step {
-                    names.insert((*operation).into());
+                match step {
+                    Step::Cross { operation, .. } => names.extend([(*operation).into()]),
+                    Step::Together { operation, order, .. } => {
+                        names.extend([(*operation).into(), (*order).into()]);
+                    }
+                    Step::Phase(phase) => names.extend([call_name(phase.call).into()]),
+                    _ => {}
                 }
             }
         }
-        assert_eq!(names.len(), crate::operators::OPERATORS.len() + CROSSES.len());
+        let expected =
+            [CROSSES, MEETINGS, GATHERINGS, ORDERS, GROUP_ORDERS, &["none", "inline", "function", "pointer"]];
+        let expected = expected.map(<[&str]>::len).iter().sum::<usize>();
+        assert_eq!(names.len(), crate::operators::OPERATORS.len() + expected);
+    }
+
+    fn call_name(call: Call) -> &'static str {
+        match call {
+            Call::Inline => "inline",
+            Call::Function => "function",
+            Call::Pointer(_) => "pointer",
+        }
     }
 
     #[test]

@@ -18,5 +18,6 @@ pub mod operators;
 pub mod program;
 pub mod random;
 pub mod runner;
+pub mod session;
 pub mod text;
 pub mod toolchain;

@@ -8,12 +8,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use zrt_differential::batch::Verdict;
-use zrt_differential::campaign::{Campaign, Failure, Report, optimisation};
+use zrt_differential::campaign::{Campaign, Failure, Report};
 use zrt_differential::error::DifferentialError;
 use zrt_differential::generate::inputs;
 use zrt_differential::program::Program;
 use zrt_differential::text::{HEADER, HEADER_NAME, source};
-use zrt_differential::toolchain::{IN_BYTES_PER_ITEM, Shape};
+use zrt_differential::toolchain::{Compiler, IN_BYTES_PER_ITEM, Shape};
 
 /// Failures that are printed.
 const PRINTED_MAX: usize = 20;
@@ -42,6 +42,25 @@ struct Options {
     /// Failing programs that are made smaller
     #[arg(long, default_value_t = 3)]
     minimise: usize,
+    /// Compiler of the device's side
+    #[arg(long, default_value = "22", value_parser = ["19", "22", "both"])]
+    clang: String,
+    /// Run under the checking mode: a finding is a failure
+    #[arg(long)]
+    check: bool,
+    /// Schedules of a program under the checking mode
+    #[arg(long, default_value_t = 2, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    schedules: u64,
+}
+
+impl Options {
+    fn compilers(&self) -> &'static [Compiler] {
+        match self.clang.as_str() {
+            "19" => &[Compiler::Clang19],
+            "both" => &Compiler::ALL,
+            _ => &[Compiler::Clang22],
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -57,7 +76,7 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<Report, DifferentialError> {
     let shape = Shape::new(options.inputs, options.wave == "64")?;
-    let bar = ProgressBar::new(options.programs);
+    let bar = ProgressBar::new(options.programs * options.compilers().len() as u64);
     if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} programs, {eta} left") {
         bar.set_style(style);
     }
@@ -66,6 +85,8 @@ fn run(options: &Options) -> Result<Report, DifferentialError> {
         programs: options.programs,
         first_seed: options.seed,
         shape,
+        compilers: options.compilers(),
+        schedules: if options.check { options.schedules } else { 0 },
         jobs: options.jobs,
         minimised_max: options.minimise,
         plant: None,
@@ -84,11 +105,11 @@ fn run(options: &Options) -> Result<Report, DifferentialError> {
 
 fn print_failure(failure: &Failure, shape: Shape) {
     let seed = failure.program.seed;
-    let level = optimisation(seed);
+    let build = failure.build;
     match (&failure.smaller, &failure.verdict) {
         (Some((smaller, verdict)), _) => {
             println!(
-                "seed {seed}, -O{level}, made smaller from {} to {} nodes",
+                "seed {seed}, {build}, made smaller from {} to {} nodes",
                 failure.program.size(),
                 smaller.size()
             );
@@ -96,7 +117,7 @@ fn print_failure(failure: &Failure, shape: Shape) {
             println!("{}", source(std::slice::from_ref(smaller)));
         }
         (None, verdict) => {
-            println!("seed {seed}, -O{level}");
+            println!("seed {seed}, {build}");
             print_verdict(&failure.program, verdict, shape);
         }
     }
@@ -106,6 +127,7 @@ fn print_verdict(program: &Program, verdict: &Verdict, shape: Shape) {
     match verdict {
         Verdict::Same => println!("  same results"),
         Verdict::Fault(text) => println!("  fault: {text}"),
+        Verdict::Breaks(breach) => println!("  {breach}"),
         Verdict::Differs(difference) => {
             println!("  {difference}");
             if let Some(item) = difference.item {
@@ -140,14 +162,18 @@ fn keep(folder: &std::path::Path, failure: &Failure) -> Result<(), DifferentialE
 }
 
 fn print_summary(report: &Report, options: &Options, shape: Shape) {
-    println!("| level | programs | inputs | lanes | result |");
-    println!("| ----- | -------: | -----: | ----: | ------ |");
-    for ((level, kind), count) in &report.counts {
-        println!("| -O{level}   | {count:>8} | {:>6} | {:>5} | {kind} |", shape.items(), shape.wave_lanes());
+    println!("| build            | programs | inputs | lanes | result |");
+    println!("| ---------------- | -------: | -----: | ----: | ------ |");
+    for ((build, kind), count) in &report.counts {
+        let build = build.to_string();
+        println!("| {build:16} | {count:>8} | {:>6} | {:>5} | {kind} |", shape.items(), shape.wave_lanes());
+    }
+    for ((compiler, remark), count) in &report.remarks {
+        println!("{}: {count} programs with the remark \"{remark}\"", compiler.program());
     }
     let again = "again with: --programs 1 --seed";
     match report.failures.first() {
-        None => println!("{} programs from seed {}: no difference", options.programs, options.seed),
+        None => println!("{} programs from seed {}: no failure", options.programs, options.seed),
         Some(first) => println!(
             "{} of {} programs failed; the first {again} {}",
             report.failures.len(),

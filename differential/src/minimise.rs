@@ -3,7 +3,7 @@
 //! Contract: every candidate is a valid program of the same seed, so of the same inputs; the answer fails, and no
 //! single candidate of it does unless the rounds ran out. Candidates are tried in groups, since compiling costs most.
 
-use crate::program::{Expression, Program, Statement, Step, Type};
+use crate::program::{Call, Expression, Phase, Program, Statement, Step, Type};
 
 /// Candidates that are tried together.
 const GROUP_CANDIDATES: usize = 16;
@@ -96,10 +96,14 @@ fn candidates(program: &Program, change: Change) -> Vec<Program> {
                 list
             });
             for (at, step) in program.steps.iter().enumerate() {
-                if matches!(step, Step::Phase(phase) if phase.is_called) {
+                for call in match step {
+                    Step::Phase(Phase { call: Call::Pointer(_), .. }) => &[Call::Inline, Call::Function][..],
+                    Step::Phase(Phase { call: Call::Function, .. }) => &[Call::Inline],
+                    _ => &[],
+                } {
                     let mut candidate = program.clone();
                     if let Step::Phase(phase) = &mut candidate.steps[at] {
-                        phase.is_called = false;
+                        phase.call = *call;
                     }
                     list.push(candidate);
                 }
@@ -140,7 +144,7 @@ fn unwrapped(statement: &Statement) -> Vec<Vec<Statement>> {
         Statement::If(_, then, otherwise) => vec![then.clone(), otherwise.clone()],
         Statement::Switch(_, arms) => arms.clone(),
         Statement::Loop(counter, _, body) => {
-            let mut phase = crate::program::Phase { is_called: false, body: body.clone() };
+            let mut phase = Phase { call: Call::Inline, private_words: 1, body: body.clone() };
             let mut program = Program { seed: 0, steps: Vec::new() };
             program.steps.push(Step::Phase(phase.clone()));
             program.visit_expressions(&mut |expression| {

@@ -87,6 +87,9 @@ const SINGLE: &[(&str, Type, &[Type])] = &[
     ("make", F64, &[U64]),
     ("signed8", I32, &[U8]),
     ("signed16", I32, &[U16]),
+    ("padded", U64, &[U32, U64, U32]),
+    ("triple", U32, &[U32, U32, U32]),
+    ("deep", U32, &[U32, U32]),
 ];
 /// Functions named `to_RESULT_from_OPERAND` beyond those of [`INTEGERS`] and of f32 and f64 from an integer.
 const CONVERSIONS: &[(Type, Type)] = &[
@@ -190,6 +193,17 @@ pub const CROSSES: &[&str] = &[
     "ballot",
     "mbcnt",
 ];
+
+/// What waves and workgroups do together by atomics: macros of the header.
+pub const MEETINGS: &[&str] = &["HANDOVER", "LANES", "LAST", "LOCK", "TICKET"];
+/// Ways and scopes of those atomics. [`MEETINGS`] of one group alone may have the scope of a workgroup.
+pub const ORDERS: &[&str] =
+    &["direct_device", "fence_device", "swap_device", "direct_system", "fence_system", "swap_system"];
+/// The same with the scope of a workgroup.
+pub const GROUP_ORDERS: &[&str] = &["direct_workgroup", "fence_workgroup", "swap_workgroup"];
+/// What the waves of a workgroup do together by barriers: macros of the header.
+pub const GATHERINGS: &[&str] =
+    &["DOUBLE_BUFFER", "SOME_STORE", "REDUCE", "EITHER_STORE", "EITHER_ATOMIC", "RECORDS", "TRIPLES"];
 
 /// Global atomics, by type.
 pub const ATOMICS: &[&str] = &["add", "sub", "and", "or", "xor", "min", "max"];

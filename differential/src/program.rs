@@ -100,6 +100,8 @@ pub enum Expression {
     Load(Place, Type, Box<Expression>),
     /// Two or four words of a 16-byte load, a u32; the index and the choice are u32.
     LoadQuad(Box<[Expression; 2]>),
+    /// A word of the input or of LDS through a pointer that may be either, a u32; index and choice are u32.
+    LoadEither(Box<[Expression; 2]>),
     /// A word of the phase's private array.
     Private(Box<Expression>),
 }
@@ -125,11 +127,24 @@ pub enum Statement {
     Atomic(&'static str, Type, Expression, Expression),
 }
 
+/// How the code of a phase is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// It stands in the kernel.
+    Inline,
+    /// A function of its own.
+    Function,
+    /// A function that each item takes by an address, or another in its place: on bit 0 of this u32 variable.
+    Pointer(usize),
+}
+
 /// Code of one item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
-    /// A function of its own, which is called.
-    pub is_called: bool,
+    /// How it is reached.
+    pub call: Call,
+    /// Length of its private array, where it has one.
+    pub private_words: u32,
     /// Statements.
     pub body: Vec<Statement>,
 }
@@ -170,6 +185,19 @@ pub enum Step {
         /// Variable with the index.
         index: usize,
     },
+    /// What waves or workgroups do together, by the name of the header's macro; all variables are u32.
+    Together {
+        /// Name of the macro.
+        operation: &'static str,
+        /// Variable.
+        to: usize,
+        /// Variable.
+        from: usize,
+        /// Orders and scope of its atomics, where it has any.
+        order: &'static str,
+        /// Constant operand.
+        number: u32,
+    },
 }
 
 /// A program.
@@ -188,9 +216,11 @@ impl Expression {
             Expression::Constant(kind, _) | Expression::Load(_, kind, _) => *kind,
             Expression::Variable(variable) => VARIABLES[*variable],
             Expression::Operation(operator, _) => operator.result,
-            Expression::Counter(_) | Expression::Item | Expression::LoadQuad(_) | Expression::Private(_) => {
-                Type::U32
-            }
+            Expression::Counter(_)
+            | Expression::Item
+            | Expression::LoadQuad(_)
+            | Expression::LoadEither(_)
+            | Expression::Private(_) => Type::U32,
         }
     }
 
@@ -199,7 +229,7 @@ impl Expression {
         match self {
             Expression::Operation(_, operands) => operands,
             Expression::Load(_, _, index) | Expression::Private(index) => std::slice::from_ref(index),
-            Expression::LoadQuad(operands) => operands.as_slice(),
+            Expression::LoadQuad(operands) | Expression::LoadEither(operands) => operands.as_slice(),
             _ => &[],
         }
     }
@@ -208,7 +238,7 @@ impl Expression {
         match self {
             Expression::Operation(_, operands) => operands,
             Expression::Load(_, _, index) | Expression::Private(index) => std::slice::from_mut(index),
-            Expression::LoadQuad(operands) => operands.as_mut_slice(),
+            Expression::LoadQuad(operands) | Expression::LoadEither(operands) => operands.as_mut_slice(),
             _ => &mut [],
         }
     }

@@ -1,53 +1,36 @@
 //! The device's side: a code object loaded and its kernels launched one after the other.
 //!
 //! Contract: a kernel that faults or hangs costs its own result only: the device is opened again for the next one.
-//! Results are bytes in the host's layout (`Shape::result_bytes`).
+//! Under the checking mode every launch has a device of its own. Results are bytes in the host's layout
+//! (`Shape::result_bytes`).
 
 use crate::error::DifferentialError;
 use crate::program::Program;
+use crate::session::{Change, Outcome, Session};
 use crate::text::kernel_name;
-use crate::toolchain::{ACCUMULATOR_BYTES, ACCUMULATOR_FILL, GROUP, Shape, seeds};
-use std::time::{Duration, Instant};
-use zrt_device::{
-    Buffer, Code, CodeLabel, Device, DeviceChoice, DeviceError, Heap, LaunchParameters, OpenOptions,
-    StopCause, VirtualOptions,
-};
-use zrt_loader::{ARGUMENT_BYTES_MAX, ArgumentValue, DISPATCH_PACKET_BYTES, Geometry, LaunchAddresses};
-use zrt_mem::{ByteLen, GpuVa};
-
-/// How long a kernel may run. The slowest that is generated takes a small part of it.
-const KERNEL_MS_MAX: u64 = 60_000;
-/// After each such time the device's log is looked at: a wave that faulted never ends.
-const POLL_MS: u64 = 20;
-/// Bytes of scratch for functions that are called, where the compiler did not count them.
-const CALL_SCRATCH_BYTES: u32 = 4096;
-
-/// What became of a kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It ended; these are its results.
-    Ran(Vec<u8>),
-    /// It faulted or did not end; the device's words.
-    Fault(String),
-}
+use crate::toolchain::{Shape, seeds};
+use zrt_device::Finding;
+use zrt_loader::Kernel;
 
 /// Changes machine code before it is run: a planted error, as if the device executed another instruction.
 pub type Plant = fn(&mut [u32]);
+
+/// What one launch under the checking mode came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// Seed of the schedule.
+    pub schedule: u64,
+    /// Its results.
+    pub outcome: Outcome,
+    /// Broken rules and remarks.
+    pub findings: Vec<Finding>,
+}
 
 /// A device that runs batches.
 pub struct Runner {
     shape: Shape,
     plant: Option<Plant>,
     session: Option<Session>,
-}
-
-/// One opened device with buffers for one kernel.
-struct Session {
-    device: Device,
-    input: Buffer,
-    output: Buffer,
-    accumulator: Buffer,
-    arguments: Buffer,
 }
 
 impl Runner {
@@ -63,8 +46,9 @@ impl Runner {
         programs: &[Program],
         inputs: &[Vec<u8>],
     ) -> Result<Vec<Outcome>, DifferentialError> {
-        let loaded = zrt_loader::Program::parse(code_object)
-            .map_err(|source| DifferentialError::Load { seeds: seeds(programs), source })?;
+        let loaded = load(code_object, programs)?;
+        let plant = self.plant;
+        let change = |_: u64, words: &mut [u32]| plant.iter().for_each(|plant| plant(words));
         let mut outcomes = Vec::with_capacity(programs.len());
         let mut code = None;
         for (index, (program, input)) in programs.iter().zip(inputs).enumerate() {
@@ -72,17 +56,14 @@ impl Runner {
                 Some(session) => session,
                 empty => {
                     code = None;
-                    empty.insert(Session::open(self.shape)?)
+                    empty.insert(Session::open(self.shape, None)?)
                 }
             };
             let code = match &code {
                 Some(code) => code,
-                None => code.insert(session.load(&loaded, self.plant)?),
+                None => code.insert(session.load(&loaded, "programs", Some(&change))?),
             };
-            let kernel = loaded.kernel(&kernel_name(index)).ok_or_else(|| DifferentialError::Launch {
-                seed: program.seed,
-                reason: format!("the code object has no kernel {}", kernel_name(index)),
-            })?;
+            let kernel = kernel_of(&loaded, index, program.seed)?;
             let outcome = session.launch(self.shape, kernel, code, program.seed, input)?;
             if matches!(outcome, Outcome::Fault(_)) {
                 self.session = None;
@@ -91,114 +72,49 @@ impl Runner {
         }
         Ok(outcomes)
     }
-}
 
-impl Session {
-    fn open(shape: Shape) -> Result<Session, DifferentialError> {
-        // No worker besides the command processor's thread: several runners share the host's cores.
-        let virtual_device = VirtualOptions { threads: Some(0), ..VirtualOptions::default() };
-        let options = OpenOptions { virtual_device, ..OpenOptions::default() };
-        let mut device = Device::open(DeviceChoice::Virtual, &options)?;
-        let mut allocate =
-            |bytes: usize, label: &str| device.allocate(Heap::HostVisible, ByteLen(bytes as u64), label);
-        let input = allocate(shape.in_bytes(), "input")?;
-        let output = allocate(shape.out_bytes(), "output")?;
-        let accumulator = allocate(ACCUMULATOR_BYTES, "accumulator")?;
-        let arguments = allocate(ARGUMENT_BYTES_MAX as usize + DISPATCH_PACKET_BYTES, "arguments")?;
-        Ok(Session { device, input, output, accumulator, arguments })
-    }
-
-    fn load(
-        &mut self,
+    /// Runs the program at an index of a code object under the checking mode, once for each of `schedules`, until a
+    /// launch satisfies `is_enough`.
+    pub fn check(
+        &self,
         loaded: &zrt_loader::Program,
-        plant: Option<Plant>,
-    ) -> Result<Code, DifferentialError> {
-        let image = loaded.image();
-        let label = CodeLabel { name: "programs", files: &[], lines: &[] };
-        let code = self.device.load_code(&label, ByteLen(image.bytes().len() as u64), |va| {
-            let mut bytes = image.placed_at(va.0);
-            if let Some(plant) = plant {
-                for segment in image.segments().iter().filter(|segment| segment.executable) {
-                    let range = segment.offset as usize..(segment.offset + segment.bytes) as usize;
-                    let place = &mut bytes.to_mut()[range];
-                    let mut words: Vec<u32> =
-                        place.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
-                    plant(&mut words);
-                    for (word, changed) in place.as_chunks_mut::<4>().0.iter_mut().zip(words) {
-                        *word = changed.to_le_bytes();
-                    }
-                }
-            }
-            bytes
-        })?;
-        Ok(code)
-    }
-
-    fn launch(
-        &mut self,
-        shape: Shape,
-        kernel: &zrt_loader::Kernel,
-        code: &Code,
-        seed: u64,
+        (index, seed): (usize, u64),
         input: &[u8],
-    ) -> Result<Outcome, DifferentialError> {
-        let refuse = |reason: String| DifferentialError::Launch { seed, reason };
-        let geometry = Geometry::new([shape.items() / GROUP, 1, 1], [GROUP, 1, 1]);
-        let values =
-            [&self.input, &self.output, &self.accumulator].map(|buffer| ArgumentValue::Buffer(buffer.va));
-        let segment = kernel.pack(&values, geometry).map_err(|error| refuse(error.to_string()))?;
-        let arguments_va = self.arguments.va.0;
-        let packet_at = ARGUMENT_BYTES_MAX;
-        let packet = kernel.dispatch_packet(&geometry, arguments_va, code.va().0);
-        let words = kernel.resource_words(0).map_err(|error| refuse(error.to_string()))?;
-        let device = &mut self.device;
-        device.upload(&self.arguments, ByteLen(0), &segment)?;
-        device.upload(&self.arguments, ByteLen(packet_at), &packet)?;
-        device.upload(&self.input, ByteLen(0), input)?;
-        device.upload(&self.output, ByteLen(0), &vec![0; shape.out_bytes()])?;
-        device.upload(&self.accumulator, ByteLen(0), &[ACCUMULATOR_FILL; ACCUMULATOR_BYTES])?;
-        let extra = if kernel.dynamic_stack { CALL_SCRATCH_BYTES } else { 0 };
-        let launch = device.prepare_launch(&LaunchParameters {
-            name: &kernel.name,
-            entry: GpuVa(code.va().0 + kernel.entry_offset),
-            rsrc1: words.rsrc1,
-            rsrc2: words.rsrc2,
-            rsrc3: words.rsrc3,
-            wave_size: kernel.wave_size,
-            workgroup: geometry.group,
-            scratch_bytes: kernel.scratch_bytes.saturating_add(extra),
-        })?;
-        let addresses = LaunchAddresses {
-            arguments_va,
-            dispatch_packet_va: arguments_va + packet_at,
-            ..LaunchAddresses::default()
-        };
-        // A launch takes the room of two dispatches.
-        let mut recorder = device.recorder(2)?;
-        recorder.launch(&launch, &kernel.user_data(&addresses), geometry.groups)?;
-        let graph = recorder.finish()?;
-        let ticket = device.submit(&graph)?;
-        let start = Instant::now();
-        loop {
-            match device.wait(ticket, Duration::from_millis(POLL_MS)) {
-                Ok(()) => break,
-                Err(DeviceError::Stopped(diagnosis)) => {
-                    let waits_on = diagnosis.cause == StopCause::Deadline && diagnosis.device_log.is_empty();
-                    if !waits_on {
-                        let log = diagnosis.device_log.join("; ");
-                        return Ok(Outcome::Fault(if log.is_empty() { diagnosis.to_string() } else { log }));
-                    }
-                    if start.elapsed() > Duration::from_millis(KERNEL_MS_MAX) {
-                        return Ok(Outcome::Fault(diagnosis.to_string()));
-                    }
-                }
-                Err(error) => return Err(error.into()),
+        schedules: std::ops::Range<u64>,
+        change: Option<Change<'_>>,
+        is_enough: &dyn Fn(&Checked) -> bool,
+    ) -> Result<Vec<Checked>, DifferentialError> {
+        let kernel = kernel_of(loaded, index, seed)?;
+        let mut launches = Vec::new();
+        for schedule in schedules {
+            let mut session = Session::open(self.shape, Some(schedule))?;
+            let code = session.load(loaded, &kernel.name, change)?;
+            let outcome = session.launch(self.shape, kernel, &code, seed, input)?;
+            let checked = Checked { schedule, outcome, findings: session.findings()? };
+            let is_last = is_enough(&checked);
+            launches.push(checked);
+            if is_last {
+                break;
             }
         }
-        let mut results = vec![0; shape.result_bytes()];
-        let (output, accumulator) = results.split_at_mut(shape.out_bytes());
-        device.download(&self.output, ByteLen(0), output)?;
-        device.download(&self.accumulator, ByteLen(0), accumulator)?;
-        Ok(Outcome::Ran(results))
+        Ok(launches)
     }
+}
+
+/// Reads a code object.
+pub fn load(code_object: &[u8], programs: &[Program]) -> Result<zrt_loader::Program, DifferentialError> {
+    zrt_loader::Program::parse(code_object)
+        .map_err(|source| DifferentialError::Load { seeds: seeds(programs), source })
+}
+
+/// The kernel of the program at an index.
+pub fn kernel_of(
+    loaded: &zrt_loader::Program,
+    index: usize,
+    seed: u64,
+) -> Result<&Kernel, DifferentialError> {
+    let name = kernel_name(index);
+    let missing =
+        || DifferentialError::Launch { seed, reason: format!("the code object has no kernel {name}") };
+    loaded.kernel(&name).ok_or_else(missing)
 }

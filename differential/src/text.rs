@@ -3,7 +3,7 @@
 //! Contract: the text is the same for the device and for the host; it is complete with `differential.h` beside it. One
 //! kernel per program, named by its place in the list.
 
-use crate::program::{Expression, Phase, Place, Program, Statement, Step, Type, VARIABLES};
+use crate::program::{Call, Expression, Phase, Place, Program, Statement, Step, Type, VARIABLES};
 use std::fmt::{self, Write};
 
 /// The header that the text includes.
@@ -71,6 +71,9 @@ fn write_program(text: &mut String, name: &str, program: &Program) -> fmt::Resul
     writeln!(text, "KERNEL({name})\nPHASE({name}, begin)")?;
     for (at, step) in program.steps.iter().enumerate() {
         match step {
+            Step::Phase(Phase { call: Call::Pointer(chooser), .. }) => {
+                writeln!(text, "PHASE_CHOSEN({name}, {at}, {})", variable(*chooser))?;
+            }
             Step::Phase(_) => writeln!(text, "PHASE({name}, {at})")?,
             Step::Cross { operation, to, from, index, immediate } => {
                 let [to, from, index] = [to, from, index].map(|at| variable(*at));
@@ -83,18 +86,27 @@ fn write_program(text: &mut String, name: &str, program: &Program) -> fmt::Resul
             Step::ShareAtomic { operation, value, index } => {
                 writeln!(text, "SHARED_SUM({operation}, {}, {})", variable(*value), variable(*index))?;
             }
+            Step::Together { operation, to, from, order, number } => {
+                let [to, from] = [to, from].map(|at| variable(*at));
+                writeln!(text, "{operation}({at}, {to}, {from}, {order}, {number}u)")?;
+            }
         }
     }
     writeln!(text, "PHASE({name}, end)\nEND_KERNEL")
 }
 
 fn write_phase(text: &mut String, name: &str, at: usize, phase: &Phase) -> fmt::Result {
-    let how = if phase.is_called { "CALLED" } else { "INLINE" };
+    if let Call::Pointer(chooser) = phase.call {
+        writeln!(text, "PHASE_BESIDE({name}, {at}, {})", variable(chooser))?;
+    }
+    let how = if phase.call == Call::Inline { "INLINE" } else { "CALLED" };
     writeln!(text, "PHASE_{how}({name}, {at}) {{")?;
     let mut body = String::new();
     write_block(&mut body, &phase.body, 1)?;
     if body.contains("local[") {
-        writeln!(text, "    u32 local[PRIVATE_WORDS];\n    shift_words(local, s->{});", variable(0))?;
+        let words = phase.private_words;
+        writeln!(text, "    enum {{ WORDS = {words} }};")?;
+        writeln!(text, "    u32 local[WORDS];\n    shift_words(local, WORDS, s->{});", variable(0))?;
     }
     writeln!(text, "{body}}}")
 }
@@ -143,7 +155,7 @@ fn write_statement(text: &mut String, statement: &Statement, depth: usize) -> fm
             writeln!(text, "{indent}store_quad(out, {}, {}, {});", Text(index), Text(first), Text(second))
         }
         Statement::StorePrivate(index, value) => {
-            writeln!(text, "{indent}local[{} % PRIVATE_WORDS] = {};", Text(index), Text(value))
+            writeln!(text, "{indent}local[{} % WORDS] = {};", Text(index), Text(value))
         }
         Statement::Atomic(name, kind, index, value) => {
             let kind = kind.name();
@@ -185,7 +197,10 @@ impl fmt::Display for Text<'_> {
             Expression::LoadQuad(operands) => {
                 write!(formatter, "load_quad(in, {}, {})", Text(&operands[0]), Text(&operands[1]))
             }
-            Expression::Private(index) => write!(formatter, "local[{} % PRIVATE_WORDS]", Text(index)),
+            Expression::LoadEither(operands) => {
+                write!(formatter, "load_either(in, lds, {}, {})", Text(&operands[0]), Text(&operands[1]))
+            }
+            Expression::Private(index) => write!(formatter, "local[{} % WORDS]", Text(index)),
         }
     }
 }

@@ -1,28 +1,35 @@
 //! The compiler for both sides, and the host's side.
 //!
-//! Contract: starts `clang-22` and nothing else but what it has linked. Floating point is strict: no contraction, no
-//! fast mathematics, denormals kept; in C, division and square root are correctly rounded on gfx1201 without flags.
+//! Contract: starts the clang that a [`Build`] names, `clang-22` for the host's side, and nothing else but what they have
+//! linked (`lld-22`). Floating point is strict: no contraction, no fast mathematics, denormals kept; in C, division and
+//! square root are correctly rounded on gfx1201 without flags.
 //! The folder of a toolchain is its own and removed when it is dropped. A process start costs about
 //! 50 ms, hence batches.
 
 use crate::error::DifferentialError;
 use crate::program::Program;
 use crate::text::{HEADER, HEADER_NAME, source};
+use std::fmt;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The compiler.
-pub const COMPILER: &str = "clang-22";
+/// The compiler of the host's side.
+const HOST_COMPILER: Compiler = Compiler::Clang22;
+/// Optimisation levels, 0 to 3.
+const OPTIMISATION_LEVELS: u64 = 4;
 /// Work-items of a workgroup, as the header has it.
 pub const GROUP: u32 = 64;
 /// Bytes of input for an item.
 pub const IN_BYTES_PER_ITEM: usize = 64;
 /// Bytes of output of an item, as the header has it.
 pub const OUT_BYTES_PER_ITEM: usize = 256;
-/// Bytes that all items change by atomics, as the header has it: 9 kinds of 16 words of 8 and of 4 bytes.
-pub const ACCUMULATOR_BYTES: usize = 9 * 16 * 12;
+/// Most steps of a program, as the header has it.
+pub const STEPS_MAX: usize = 12;
+/// Bytes that all items change together and that are compared, as the header has it: by atomics, 9 kinds of 16 words of 8 and
+/// of 4 bytes; and 64 words that each step of the whole grid makes.
+pub const ACCUMULATOR_BYTES: usize = 9 * 16 * 12 + STEPS_MAX * 64 * 4;
 /// What each of those bytes is before.
 pub const ACCUMULATOR_FILL: u8 = 0x5A;
 /// Most inputs of a program.
@@ -38,6 +45,54 @@ const DEVICE_FLAGS: &[&str] = &["--target=amdgcn-amd-amdhsa", "-mcpu=gfx1201", "
 const HOST_FLAGS: &[&str] = &["-O1", "-march=x86-64-v3", "-fno-math-errno"];
 #[cfg(not(target_arch = "x86_64"))]
 const HOST_FLAGS: &[&str] = &["-O1", "-fno-math-errno"];
+
+/// Compilers of the device's side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Compiler {
+    /// Knows gfx1201, and places no `s_wait_alu`.
+    Clang19,
+    /// The one that the virtual device is measured by.
+    Clang22,
+}
+
+impl Compiler {
+    /// Every compiler.
+    pub const ALL: [Compiler; 2] = [Compiler::Clang19, Compiler::Clang22];
+
+    /// The program that is started.
+    pub const fn program(self) -> &'static str {
+        match self {
+            Compiler::Clang19 => "clang-19",
+            Compiler::Clang22 => "clang-22",
+        }
+    }
+}
+
+/// How the device's side of a program is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Build {
+    /// By which compiler.
+    pub compiler: Compiler,
+    /// Level, 0 to 3.
+    pub optimisation: u8,
+    /// With a line table (`-g`).
+    pub has_lines: bool,
+}
+
+impl Build {
+    /// How the program of a seed is compiled: level and line table are the seed's.
+    pub fn of_seed(compiler: Compiler, seed: u64) -> Build {
+        let optimisation = (seed % OPTIMISATION_LEVELS) as u8;
+        Build { compiler, optimisation, has_lines: seed / OPTIMISATION_LEVELS % 2 == 1 }
+    }
+}
+
+impl fmt::Display for Build {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = if self.has_lines { " -g" } else { "" };
+        write!(formatter, "{} -O{}{lines}", self.compiler.program(), self.optimisation)
+    }
+}
 
 /// Number of inputs and lanes of a wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,13 +130,19 @@ impl Shape {
         self.items as usize * OUT_BYTES_PER_ITEM
     }
 
+    /// Bytes that all items change together: those that are compared, then for each step 64 words, a flag for each item,
+    /// and 16 bytes for each item.
+    pub fn accumulator_bytes(&self) -> usize {
+        ACCUMULATOR_BYTES + STEPS_MAX * (64 * 4 + self.items as usize * (4 + 16))
+    }
+
     /// Bytes of all results of a program: output, then what atomics changed.
     pub fn result_bytes(&self) -> usize {
         self.out_bytes() + ACCUMULATOR_BYTES
     }
 }
 
-/// The compiler with a folder to work in.
+/// The compilers with a folder to work in.
 #[derive(Debug)]
 pub struct Toolchain {
     folder: PathBuf,
@@ -107,14 +168,17 @@ impl Toolchain {
         self.shape
     }
 
-    /// Compiles programs for the device, `-O0` to `-O3`: a linked code object.
-    pub fn code_object(&self, programs: &[Program], optimisation: u8) -> Result<Vec<u8>, DifferentialError> {
-        let mut command = self.command("device", DEVICE_FLAGS);
-        command.arg(format!("-O{optimisation}"));
+    /// Compiles programs for the device: a linked code object.
+    pub fn code_object(&self, programs: &[Program], build: Build) -> Result<Vec<u8>, DifferentialError> {
+        let mut command = self.command(build.compiler, "device", DEVICE_FLAGS);
+        command.arg(format!("-O{}", build.optimisation));
+        if build.has_lines {
+            command.arg("-g");
+        }
         if self.shape.wave_lanes == 64 {
             command.arg("-mwavefrontsize64");
         }
-        let path = self.compile(command, "device", programs)?;
+        let path = self.compile(command, build.compiler, "device", programs)?;
         std::fs::read(&path).map_err(|source| DifferentialError::File { path, source })
     }
 
@@ -124,9 +188,9 @@ impl Toolchain {
         programs: &[Program],
         inputs: &[Vec<u8>],
     ) -> Result<Vec<Vec<u8>>, DifferentialError> {
-        let mut command = self.command("host", HOST_FLAGS);
+        let mut command = self.command(HOST_COMPILER, "host", HOST_FLAGS);
         command.arg("-lm");
-        let path = self.compile(command, "host", programs)?;
+        let path = self.compile(command, HOST_COMPILER, "host", programs)?;
         let missing = |source| DifferentialError::ToolMissing { tool: path.display().to_string(), source };
         let mut child =
             Command::new(&path).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(missing)?;
@@ -148,8 +212,8 @@ impl Toolchain {
         Ok(output.chunks_exact(self.shape.result_bytes()).map(<[u8]>::to_vec).collect())
     }
 
-    fn command(&self, name: &str, flags: &[&str]) -> Command {
-        let mut command = Command::new(COMPILER);
+    fn command(&self, compiler: Compiler, name: &str, flags: &[&str]) -> Command {
+        let mut command = Command::new(compiler.program());
         command.args(FLAGS).args(flags);
         command.arg(format!("-DWAVE={}", self.shape.wave_lanes));
         command.arg(format!("-DIN_BYTES={}", self.shape.in_bytes()));
@@ -161,16 +225,17 @@ impl Toolchain {
     fn compile(
         &self,
         mut command: Command,
+        compiler: Compiler,
         name: &str,
         programs: &[Program],
     ) -> Result<PathBuf, DifferentialError> {
         write(&self.folder.join(format!("{name}.c")), source(programs).as_bytes())?;
         let output = command
             .output()
-            .map_err(|source| DifferentialError::ToolMissing { tool: COMPILER.into(), source })?;
+            .map_err(|source| DifferentialError::ToolMissing { tool: compiler.program().into(), source })?;
         if !output.status.success() {
             let text = String::from_utf8_lossy(&output.stderr).into_owned();
-            let tool = format!("{COMPILER} ({name})");
+            let tool = format!("{} ({name})", compiler.program());
             return Err(DifferentialError::Tool { tool, seeds: seeds(programs), output: text });
         }
         Ok(self.folder.join(name))

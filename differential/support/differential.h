@@ -20,7 +20,7 @@ typedef u16 u16x2 __attribute__((vector_size(4)));
 typedef short i16x2 __attribute__((vector_size(4)));
 typedef f16 f16x2 __attribute__((vector_size(4)));
 
-enum { GROUP = 64, OUT_BYTES = 256, LDS_BYTES = 8 * GROUP, PRIVATE_WORDS = 16 };
+enum { GROUP = 64, GROUPS = ITEMS / GROUP, OUT_BYTES = 256, LDS_BYTES = 8 * GROUP };
 /* Bytes of an item's output behind the values of its variables, free for stores inside a program. */
 enum { PATCH_AT = 128, PATCH_BYTES = 128 };
 
@@ -349,9 +349,43 @@ FN void store_quad(GLOBAL u8 *out, u32 n, u32 a, u32 b) {
     u32x4 v = {a, b, a ^ b, a + b};
     *(GLOBAL u32x4 *)(out + PATCH_AT + (n * 16 & (PATCH_BYTES - 1))) = v;
 }
-FN void shift_words(u32 *local, u32 seed) {
-    for (u32 n = 0; n < PRIVATE_WORDS; n++) local[n] = (seed ^ n) * 0x9e3779b1u;
+FN void shift_words(u32 *local, u32 words, u32 seed) {
+    for (u32 n = 0; n < words; n++) local[n] = (seed ^ n) * 0x9e3779b1u;
 }
+/* By one pointer of which only the lane knows where it points: a word of the input, or of LDS. */
+FN u32 load_either(const GLOBAL u8 *in, SHARED u8 *lds, u32 n, u32 which) {
+    const u8 *at = which & 1 ? (const u8 *)(in + (n * 4 & (IN_BYTES - 1))) : (const u8 *)(lds + (n * 4 & (LDS_BYTES - 1)));
+    return *(const u32 *)at;
+}
+
+/* ---- values that have bytes without a meaning, in functions of their own ---- */
+
+#define APART static __attribute__((noinline))
+struct padded {
+    u8 a;
+    u64 b;
+    u16 c;
+};
+APART struct padded padded_twist(struct padded x) {
+    struct padded y = x;
+    y.a += (u8)x.c;
+    y.b ^= x.b << 7;
+    return y;
+}
+FN u64 padded_u64(u32 a, u64 b, u32 c) {
+    struct padded x = {(u8)a, b, (u16)c};
+    struct padded y = padded_twist(x), z = y;
+    return z.b + z.a + ((u64)z.c << 20);
+}
+typedef u32 u32x3 __attribute__((ext_vector_type(3)));
+APART u32x3 triple_twist(u32x3 x, u32 n) { return x.zxy + x * n; }
+FN u32 triple_u32(u32 a, u32 b, u32 c) {
+    u32x3 list[2] = {{a, b, c}, {c, a, b}};
+    u32x3 x = triple_twist(list[a & 1], b);
+    return x.x ^ x.y ^ x.z;
+}
+APART u32 deep_of_u32(u32 a, u32 n) { return n & 7 ? deep_of_u32(a * 0x9e3779b1u + n, n - 1) : a; }
+FN u32 deep_u32(u32 a, u32 n) { return deep_of_u32(a, n & 7); }
 
 /* Operations that commute with themselves, each on words of its own. */
 enum { ACC_ADD, ACC_SUB, ACC_AND, ACC_OR, ACC_XOR, ACC_UMIN, ACC_UMAX, ACC_IMIN, ACC_IMAX, ACC_KINDS };
@@ -375,11 +409,39 @@ ATOMICS(u32, i32, 8)
 SHARED_ATOMIC(add) SHARED_ATOMIC(sub) SHARED_ATOMIC(and) SHARED_ATOMIC(or) SHARED_ATOMIC(xor) SHARED_ATOMIC(min)
 SHARED_ATOMIC(max)
 
+/* Behind those words: what steps of the whole grid make, then what they need for it. A step has words for flags and
+   locks, a flag for each item, and 16 bytes of data for each item. No word has another value than UNSET at first. */
+enum { STEPS_MAX = 12, RESULT_WORDS = GROUP, CONTROL_WORDS = 64, UNSET = 0x5a5a5a5a };
+enum { RESULTS_AT = ACC_BYTES, CONTROL_AT = RESULTS_AT + STEPS_MAX * RESULT_WORDS * 4 };
+enum { FLAGS_AT = CONTROL_AT + STEPS_MAX * CONTROL_WORDS * 4, DATA_AT = FLAGS_AT + STEPS_MAX * ITEMS * 4 };
+enum { COMPARED_BYTES = CONTROL_AT, ALL_BYTES = DATA_AT + STEPS_MAX * ITEMS * 16 };
+FN GLOBAL u32 *results_of(GLOBAL u8 *acc, u32 step) { return (GLOBAL u32 *)(acc + RESULTS_AT) + step * RESULT_WORDS; }
+FN GLOBAL u32 *control_of(GLOBAL u8 *acc, u32 step) { return (GLOBAL u32 *)(acc + CONTROL_AT) + step * CONTROL_WORDS; }
+FN GLOBAL u32 *flags_of(GLOBAL u8 *acc, u32 step) { return (GLOBAL u32 *)(acc + FLAGS_AT) + step * ITEMS; }
+FN GLOBAL u32 *data_of(GLOBAL u8 *acc, u32 step) { return (GLOBAL u32 *)(acc + DATA_AT) + step * ITEMS * 4; }
+
+/* What one wave at a time does to words that are no atomics. */
+FN void add_to_cells(GLOBAL u32 *cells, u32 v) {
+    cells[0] += v;
+    cells[1] ^= v * 0x9e3779b1u;
+    cells[2 + (v & 7)]++;
+}
+FN u32 fold(u32 sum, u32 v) { return sum * 31 + v; }
+
+struct record {
+    u8 a;
+    u32 b;
+    u16 c;
+};
+FN struct record make_record(u32 v) { return (struct record){(u8)v, v * 0x9e3779b1u, (u16)(v >> 7)}; }
+FN u32 read_record(struct record r) { return r.a + r.b + ((u32)r.c << 9); }
+
 /* ---- phases, lanes, workgroups ---- */
 
 #define MEMORY const GLOBAL u8 *in, GLOBAL u8 *out, GLOBAL u8 *acc, SHARED u8 *lds, u32 item
 #define PHASE_INLINE(p, n) FN void p##_phase_##n(struct p##_state *s, MEMORY)
-#define PHASE_CALLED(p, n) static __attribute__((noinline)) void p##_phase_##n(struct p##_state *s, MEMORY)
+#define PHASE_CALLED(p, n) APART void p##_phase_##n(struct p##_state *s, MEMORY)
+#define PHASE_BESIDE(p, n, v) APART void p##_beside_##n(struct p##_state *s, MEMORY) { s->v ^= item * 0x9e3779b1u; }
 
 #ifdef __AMDGCN__
 static SHARED __attribute__((loader_uninitialized)) u64 lds_words[GROUP];
@@ -389,8 +451,14 @@ FN void barrier(void) {
     __builtin_amdgcn_s_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
+/* In C, clang 19 takes the size of a group for no kernel's, and assumes the largest. */
+#if __clang_major__ < 20
+#define KERNEL_ATTRIBUTES __attribute__((amdgpu_kernel))
+#else
+#define KERNEL_ATTRIBUTES __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(GROUP, GROUP)))
+#endif
 #define KERNEL(p)                                                                                                   \
-    __attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(GROUP, GROUP))) void p(                               \
+    KERNEL_ATTRIBUTES void p(                                                                                       \
         const GLOBAL u8 *in, GLOBAL u8 *all_out, GLOBAL u8 *acc) {                                                  \
         struct p##_state state = {}, *s = &state;                                                                   \
         u32 lane = __builtin_amdgcn_workitem_id_x(), item = __builtin_amdgcn_workgroup_id_x() * GROUP + lane;       \
@@ -400,6 +468,7 @@ FN void barrier(void) {
         barrier();
 #define END_KERNEL }
 #define PHASE(p, n) p##_phase_##n(s, in, out, acc, lds, item);
+#define PHASE_CHOSEN(p, n, v) (s->v & 1 ? p##_phase_##n : p##_beside_##n)(s, in, out, acc, lds, item);
 #define SHARE(T, v, factor, offset) barrier(); share_##T(lds, (lane * factor + offset) & (GROUP - 1), s->v); barrier();
 #define SHARED_SUM(name, v, index) barrier(); shared_atomic_##name(lds, s->index, s->v); barrier();
 #define CROSS(operation, to, from, index, immediate) s->to = device_##operation(s->from, s->index, immediate);
@@ -438,6 +507,170 @@ FN void barrier(void) {
 #define device_mbcnt(v, i, m) __builtin_amdgcn_mbcnt_hi(~(v), __builtin_amdgcn_mbcnt_lo(v, i))
 #endif
 
+/* ---- what waves and workgroups do together: NAME(step, to, from, sync, number), on variables of u32 ---- */
+
+FN void pause(void) { __builtin_amdgcn_s_sleep(1); }
+/* How a flag is written and read, in three ways and three scopes. */
+#define SYNC(S, SCOPE, NAME)                                                                                        \
+    FN void release_direct_##S(GLOBAL u32 *at, u32 v) { __scoped_atomic_store_n(at, v, __ATOMIC_RELEASE, SCOPE); }  \
+    FN u32 acquire_direct_##S(GLOBAL u32 *at) { return __scoped_atomic_load_n(at, __ATOMIC_ACQUIRE, SCOPE); }       \
+    FN void release_fence_##S(GLOBAL u32 *at, u32 v) {                                                              \
+        __builtin_amdgcn_fence(__ATOMIC_RELEASE, NAME);                                                             \
+        __scoped_atomic_store_n(at, v, __ATOMIC_RELAXED, SCOPE);                                                    \
+    }                                                                                                               \
+    FN u32 acquire_fence_##S(GLOBAL u32 *at) {                                                                      \
+        u32 v = __scoped_atomic_load_n(at, __ATOMIC_RELAXED, SCOPE);                                                \
+        __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, NAME);                                                             \
+        return v;                                                                                                   \
+    }                                                                                                               \
+    FN void release_swap_##S(GLOBAL u32 *at, u32 v) { __scoped_atomic_exchange_n(at, v, __ATOMIC_ACQ_REL, SCOPE); } \
+    FN u32 acquire_swap_##S(GLOBAL u32 *at) { return __scoped_atomic_fetch_or(at, 0, __ATOMIC_ACQUIRE, SCOPE); }    \
+    FN u32 count_direct_##S(GLOBAL u32 *at) { return __scoped_atomic_fetch_add(at, 1, __ATOMIC_ACQ_REL, SCOPE); }   \
+    FN u32 count_swap_##S(GLOBAL u32 *at) { return __scoped_atomic_fetch_add(at, 1, __ATOMIC_SEQ_CST, SCOPE); }     \
+    FN u32 count_fence_##S(GLOBAL u32 *at) {                                                                        \
+        __builtin_amdgcn_fence(__ATOMIC_RELEASE, NAME);                                                             \
+        u32 v = __scoped_atomic_fetch_add(at, 1, __ATOMIC_RELAXED, SCOPE);                                          \
+        __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, NAME);                                                             \
+        return v;                                                                                                   \
+    }                                                                                                               \
+    FN u32 take_direct_##S(GLOBAL u32 *at) { return __scoped_atomic_exchange_n(at, 1, __ATOMIC_ACQUIRE, SCOPE); }   \
+    FN u32 take_swap_##S(GLOBAL u32 *at) {                                                                          \
+        u32 free = UNSET;                                                                                           \
+        __scoped_atomic_compare_exchange_n(at, &free, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED, SCOPE);             \
+        return free;                                                                                                \
+    }                                                                                                               \
+    FN u32 take_fence_##S(GLOBAL u32 *at) {                                                                         \
+        u32 v = __scoped_atomic_exchange_n(at, 1, __ATOMIC_RELAXED, SCOPE);                                         \
+        __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, NAME);                                                             \
+        return v;                                                                                                   \
+    }
+SYNC(workgroup, __MEMORY_SCOPE_WRKGRP, "workgroup")
+SYNC(device, __MEMORY_SCOPE_DEVICE, "agent")
+SYNC(system, __MEMORY_SCOPE_SYSTEM, "")
+
+static SHARED __attribute__((loader_uninitialized)) u32 lds_last;
+static SHARED __attribute__((loader_uninitialized)) struct record lds_records[GROUP];
+
+/* A group takes what the group before it has stored, behind its flag. */
+#define HANDOVER(step, to, from, sync, number)                                                                      \
+    {                                                                                                               \
+        GLOBAL u32 *data = data_of(acc, step), *flags = flags_of(acc, step);                                        \
+        data[item] = s->from;                                                                                       \
+        barrier();                                                                                                  \
+        if (lane == 0) release_##sync(flags + item / GROUP, number | 1);                                                \
+        u32 got = number;                                                                                           \
+        if (item >= GROUP) {                                                                                        \
+            if (lane == 0)                                                                                          \
+                while (acquire_##sync(flags + item / GROUP - 1) == UNSET) pause();                                  \
+            barrier();                                                                                              \
+            got = data[(item - GROUP) ^ (number & (GROUP - 1))];                                                    \
+        }                                                                                                           \
+        s->to ^= got;                                                                                               \
+    }
+/* Every lane of a group's first half hands its value to one of the second half, behind a flag of its own. */
+#define LANES(step, to, from, sync, number)                                                                         \
+    {                                                                                                               \
+        GLOBAL u32 *data = data_of(acc, step), *flags = flags_of(acc, step);                                        \
+        if (lane < 32) {                                                                                            \
+            data[item] = s->from;                                                                                   \
+            release_##sync(flags + item, number | 1);                                                                 \
+        }                                                                                                           \
+        __builtin_amdgcn_wave_barrier();                                                                            \
+        if (lane >= 32) {                                                                                           \
+            while (acquire_##sync(flags + item - 32) == UNSET) pause();                                             \
+            s->to += data[item - 32];                                                                               \
+        }                                                                                                           \
+    }
+/* The group that is last to count reads what all have stored. */
+#define LAST(step, to, from, sync, number)                                                                          \
+    {                                                                                                               \
+        GLOBAL u32 *data = data_of(acc, step);                                                                      \
+        data[item] = s->from;                                                                                       \
+        barrier();                                                                                                  \
+        if (lane == 0) lds_last = count_##sync(control_of(acc, step)) == UNSET + GROUPS - 1;                        \
+        barrier();                                                                                                  \
+        if (lds_last) {                                                                                             \
+            u32 sum = number;                                                                                       \
+            for (u32 n = 0; n < GROUPS; n++) sum = fold(sum, data[n * GROUP + lane]);                               \
+            results_of(acc, step)[lane] = sum;                                                                      \
+        }                                                                                                           \
+    }
+#define LOCK(step, to, from, sync, number)                                                                          \
+    if ((lane & (WAVE - 1)) == 0) {                                                                                 \
+        GLOBAL u32 *lock = control_of(acc, step);                                                                   \
+        while (take_##sync(lock) == 1) pause();                                                                     \
+        add_to_cells(results_of(acc, step), s->from);                                                               \
+        release_##sync(lock, UNSET);                                                                                \
+    }
+#define TICKET(step, to, from, sync, number)                                                                        \
+    if ((lane & (WAVE - 1)) == 0) {                                                                                 \
+        GLOBAL u32 *next = control_of(acc, step), *serving = next + 1;                                              \
+        u32 own = __scoped_atomic_fetch_add(next, 1, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);                      \
+        while (acquire_##sync(serving) != own) pause();                                                             \
+        add_to_cells(results_of(acc, step), s->from);                                                               \
+        release_##sync(serving, own + 1);                                                                           \
+    }
+/* LDS as two buffers: a barrier for each turn. */
+#define DOUBLE_BUFFER(step, to, from, sync, number)                                                                 \
+    {                                                                                                               \
+        u32 v = s->from;                                                                                            \
+        barrier();                                                                                                  \
+        for (u32 n = 0; n < 2 + number % 4; n++) {                                                                  \
+            share_u32(lds, (n & 1) * GROUP + lane, v);                                                              \
+            barrier();                                                                                              \
+            v = fold(v, shared_u32(lds, (n & 1) * GROUP + ((lane + number) & (GROUP - 1))));                        \
+        }                                                                                                           \
+        barrier();                                                                                                  \
+        s->to = v;                                                                                                  \
+    }
+/* Only half of the items store; the barrier's signal and wait stand apart. */
+#define SOME_STORE(step, to, from, sync, number)                                                                    \
+    barrier();                                                                                                      \
+    if ((lane >> 5 & 1) == (number & 1)) share_u32(lds, lane ^ (number >> 1 & 31), s->from);                        \
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");                                                          \
+    __builtin_amdgcn_s_barrier_signal(-1);                                                                          \
+    s->to ^= number;                                                                                                \
+    __builtin_amdgcn_s_barrier_wait(-1);                                                                            \
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+#define REDUCE(step, to, from, sync, number)                                                                        \
+    barrier();                                                                                                      \
+    share_u32(lds, lane, s->from);                                                                                  \
+    barrier();                                                                                                      \
+    for (u32 n = GROUP / 2; n; n /= 2) {                                                                            \
+        if (lane < n) share_u32(lds, lane, fold(shared_u32(lds, lane), shared_u32(lds, lane + n)));                 \
+        barrier();                                                                                                  \
+    }                                                                                                               \
+    s->to += shared_u32(lds, 0);
+/* A store and an atomic by a pointer of which only the lane knows where it points. */
+#define EITHER_STORE(step, to, from, sync, number)                                                                  \
+    barrier();                                                                                                      \
+    *(u32 *)(s->to & 1 ? (u8 *)(lds + 4 * lane) : (u8 *)(out + PATCH_AT + 4 * (number & 31))) = s->from;            \
+    barrier();
+#define EITHER_ATOMIC(step, to, from, sync, number)                                                                 \
+    barrier();                                                                                                      \
+    __scoped_atomic_fetch_add((u32 *)(s->to & 1 ? (u8 *)(lds + 4 * (number & 127)) : (u8 *)results_of(acc, step)),  \
+                              s->from, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);                                    \
+    barrier();
+/* Values with bytes that nobody writes, copied whole: through memory and through LDS. */
+#define RECORDS(step, to, from, sync, number)                                                                       \
+    {                                                                                                               \
+        GLOBAL struct record *records = (GLOBAL struct record *)data_of(acc, step);                                 \
+        records[item] = make_record(s->from);                                                                       \
+        lds_records[lane] = make_record(s->to);                                                                     \
+        barrier();                                                                                                  \
+        struct record one = records[item ^ (number & (GROUP - 1))], two = lds_records[lane ^ (number & (GROUP - 1))]; \
+        barrier();                                                                                                  \
+        s->to = fold(read_record(one), read_record(two));                                                           \
+    }
+#define TRIPLES(step, to, from, sync, number)                                                                       \
+    {                                                                                                               \
+        GLOBAL u32x3 *triples = (GLOBAL u32x3 *)data_of(acc, step);                                                 \
+        triples[item] = (u32x3){s->from, s->to, lane};                                                              \
+        barrier();                                                                                                  \
+        u32x3 got = triples[item ^ (number & (GROUP - 1))];                                                         \
+        s->to = fold(fold(got.x, got.y), got.z);                                                                    \
+    }
+
 #else /* the host */
 
 #include <stdio.h>
@@ -454,6 +687,8 @@ FN void barrier(void) {
             EACH share_u64(lds, lane, lane * 0x9e3779b97f4a7c15ul);
 #define END_KERNEL }}
 #define PHASE(p, n) EACH p##_phase_##n(state + lane, in, all_out + item * OUT_BYTES, acc, lds, item);
+#define PHASE_CHOSEN(p, n, v)                                                                                       \
+    EACH(state[lane].v & 1 ? p##_phase_##n : p##_beside_##n)(state + lane, in, all_out + item * OUT_BYTES, acc, lds, item);
 #define SHARE(T, v, factor, offset) EACH share_##T(lds, (lane * factor + offset) & (GROUP - 1), state[lane].v);
 #define SHARED_SUM(name, v, index) EACH shared_atomic_##name(lds, state[lane].index, state[lane].v);
 #define CROSS(operation, to, from, index, immediate)                                                                \
@@ -497,17 +732,70 @@ FN u32 host_mbcnt(const u32 *v, const u32 *i, u32 l, u32 m) {
     return i[l] + popcount_u32(v[l]) + popcount_u32(~v[l] & below);
 }
 
+#define HANDOVER(step, to, from, sync, number)                                                                      \
+    EACH data_of(acc, step)[item] = state[lane].from;                                                               \
+    EACH state[lane].to ^= base ? data_of(acc, step)[(item - GROUP) ^ (number & (GROUP - 1))] : number;
+#define LANES(step, to, from, sync, number)                                                                         \
+    for (u32 n = 32; n < GROUP; n++) state[n].to += state[n - 32].from;
+#define LAST(step, to, from, sync, number)                                                                          \
+    EACH data_of(acc, step)[item] = state[lane].from;                                                               \
+    if (base == ITEMS - GROUP) EACH {                                                                               \
+        u32 sum = number;                                                                                           \
+        for (u32 n = 0; n < GROUPS; n++) sum = fold(sum, data_of(acc, step)[n * GROUP + lane]);                     \
+        results_of(acc, step)[lane] = sum;                                                                          \
+    }
+#define LOCK(step, to, from, sync, number)                                                                          \
+    for (u32 n = 0; n < GROUP; n += WAVE) add_to_cells(results_of(acc, step), state[n].from);
+#define TICKET LOCK
+#define DOUBLE_BUFFER(step, to, from, sync, number)                                                                 \
+    {                                                                                                               \
+        u32 v[GROUP];                                                                                               \
+        EACH v[lane] = state[lane].from;                                                                            \
+        for (u32 n = 0; n < 2 + number % 4; n++) {                                                                  \
+            EACH share_u32(lds, (n & 1) * GROUP + lane, v[lane]);                                                   \
+            EACH v[lane] = fold(v[lane], shared_u32(lds, (n & 1) * GROUP + ((lane + number) & (GROUP - 1))));       \
+        }                                                                                                           \
+        EACH state[lane].to = v[lane];                                                                              \
+    }
+#define SOME_STORE(step, to, from, sync, number)                                                                    \
+    EACH {                                                                                                          \
+        if ((lane >> 5 & 1) == (number & 1)) share_u32(lds, lane ^ (number >> 1 & 31), state[lane].from);           \
+        state[lane].to ^= number;                                                                                   \
+    }
+#define REDUCE(step, to, from, sync, number)                                                                        \
+    EACH share_u32(lds, lane, state[lane].from);                                                                    \
+    for (u32 n = GROUP / 2; n; n /= 2)                                                                              \
+        for (u32 l = 0; l < n; l++) share_u32(lds, l, fold(shared_u32(lds, l), shared_u32(lds, l + n)));            \
+    EACH state[lane].to += shared_u32(lds, 0);
+#define EITHER_STORE(step, to, from, sync, number)                                                                  \
+    EACH *(u32 *)(state[lane].to & 1 ? lds + 4 * lane : all_out + item * OUT_BYTES + PATCH_AT + 4 * (number & 31))  \
+        = state[lane].from;
+#define EITHER_ATOMIC(step, to, from, sync, number)                                                                 \
+    EACH *(u32 *)(state[lane].to & 1 ? lds + 4 * (number & 127) : (u8 *)results_of(acc, step)) += state[lane].from;
+#define RECORDS(step, to, from, sync, number)                                                                       \
+    {                                                                                                               \
+        u32 one[GROUP], two[GROUP];                                                                                 \
+        EACH one[lane] = read_record(make_record(state[lane].from)), two[lane] = read_record(make_record(state[lane].to)); \
+        EACH state[lane].to = fold(one[lane ^ (number & (GROUP - 1))], two[lane ^ (number & (GROUP - 1))]);         \
+    }
+#define TRIPLES(step, to, from, sync, number)                                                                       \
+    {                                                                                                               \
+        u32 got[GROUP];                                                                                             \
+        EACH got[lane] = fold(fold(state[lane].from, state[lane].to), lane);                                        \
+        EACH state[lane].to = got[lane ^ (number & (GROUP - 1))];                                                   \
+    }
+
 /* Reads the inputs of one program after the other and writes what they make of them. */
 static int run_all(void (*const *programs)(const u8 *, u8 *, u8 *), u32 count) {
     u8 *in = aligned_alloc(64, IN_BYTES), *out = aligned_alloc(64, ITEMS * OUT_BYTES);
-    static _Alignas(64) u8 acc[ACC_BYTES];
+    static _Alignas(64) u8 acc[ALL_BYTES];
     for (u32 n = 0; n < count; n++) {
         memset(out, 0, ITEMS * OUT_BYTES);
-        memset(acc, 0x5a, ACC_BYTES);
+        memset(acc, 0x5a, ALL_BYTES);
         if (fread(in, 1, IN_BYTES, stdin) != IN_BYTES) return 3;
         programs[n](in, out, acc);
         if (fwrite(out, 1, ITEMS * OUT_BYTES, stdout) != ITEMS * OUT_BYTES) return 4;
-        if (fwrite(acc, 1, ACC_BYTES, stdout) != ACC_BYTES) return 4;
+        if (fwrite(acc, 1, COMPARED_BYTES, stdout) != COMPARED_BYTES) return 4;
     }
     return fflush(stdout) ? 4 : 0;
 }

@@ -6,17 +6,19 @@ use zrt_differential::batch::Verdict;
 use zrt_differential::campaign::{Campaign, Report};
 use zrt_differential::runner::Plant;
 use zrt_differential::text::source;
-use zrt_differential::toolchain::{COMPILER, Shape};
+use zrt_differential::toolchain::{Compiler, Shape};
 
 /// Inputs of a program here.
 const INPUTS: u32 = 256;
 
 fn run(first_seed: u64, programs: u64, minimised_max: usize, plant: Option<Plant>) -> Option<Report> {
-    if !zrt_needs::programs(&[COMPILER]) {
+    if !zrt_needs::programs(&[Compiler::Clang22.program()]) {
         return None;
     }
     let shape = Shape::new(INPUTS, false).expect("a sound shape");
-    let campaign = Campaign { programs, first_seed, shape, jobs: 2, minimised_max, plant };
+    let compilers = &[Compiler::Clang22];
+    let campaign =
+        Campaign { programs, first_seed, shape, compilers, schedules: 0, jobs: 2, minimised_max, plant };
     Some(campaign.run(&|_| {}).expect("the campaign runs"))
 }
 
@@ -33,8 +35,8 @@ fn device_and_host_agree() {
         .collect();
     assert!(told.is_empty(), "{}", told.join("\n"));
     assert_eq!(report.counts.values().sum::<u64>(), 24);
-    // Every optimisation level took part.
-    assert_eq!(report.counts.len(), 4);
+    // Every optimisation level took part, with a line table and without.
+    assert_eq!(report.counts.len(), 8);
 }
 
 /// The device takes v_xor_b32 for v_or_b32 where it is a VOP2 word (instruction set reference §6).
