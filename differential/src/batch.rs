@@ -2,22 +2,19 @@
 //!
 //! Contract: a verdict per program, in their order. Results are compared byte by byte; NaNs are canonical in them
 //! already (`support/differential.h`). Under the checking mode a program runs under several schedules, and a finding
-//! goes before a difference: it says why. What breaks no rule, and what a compiler is known for, are remarks.
+//! goes before a difference: it says why. Findings of [`Alarm`]'s rows are no failures.
 
+use crate::alarms::{Alarm, is_flat_load};
+use crate::code::instructions;
 use crate::error::DifferentialError;
 use crate::generate::inputs;
 use crate::program::{Program, VARIABLES};
-use crate::runner::{Checked, Plant, Runner, load};
+use crate::runner::{Checked, Plant, Runner, kernel_of, load};
 use crate::session::Outcome;
-use crate::toolchain::{Build, OUT_BYTES_PER_ITEM, Shape, Toolchain};
+use crate::toolchain::{Build, Compiler, OUT_BYTES_PER_ITEM, Shape, Toolchain};
 use std::collections::BTreeSet;
 use std::fmt;
 use zrt_device::Finding;
-
-/// How the finding begins that code without a single `s_wait_alu` has, where compilers are trusted.
-const UNAWARE_COMPILER: &str = "the compiler does not know the scalar hazard";
-/// The rule whose findings are told only where there are no others: what is undefined is often never used.
-const UNINITIALISED: &str = "uninitialised";
 
 /// Where device and host differ first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,13 +55,13 @@ pub struct Breach {
     pub is_wrong: bool,
 }
 
-/// A verdict and what was said beside it.
+/// A verdict and what was found beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
-    /// Remarks, each once.
-    pub remarks: BTreeSet<String>,
+    /// Findings that were set aside, by their reason.
+    pub alarms: BTreeSet<Alarm>,
 }
 
 impl Verdict {
@@ -73,9 +70,7 @@ impl Verdict {
         match self {
             Verdict::Same => "same results".into(),
             Verdict::Differs(_) => "different results".into(),
-            Verdict::Breaks(breach) => {
-                format!("finding: {}: {}", breach.finding.rule, what_of(&breach.finding))
-            }
+            Verdict::Breaks(breach) => kind_of(&breach.finding),
             Verdict::Fault(text) => {
                 let last = text.rsplit(" : ").next().unwrap_or(text);
                 let kept: Vec<&str> = last.split(' ').filter(|word| !is_number(word)).collect();
@@ -91,17 +86,9 @@ fn what_of(finding: &Finding) -> &str {
     finding.what.strip_prefix(register).unwrap_or(&finding.what).trim_start()
 }
 
-/// What is no failure: advice, and what a compiler is known for.
-pub fn remark_of(finding: &Finding) -> Option<String> {
-    let is_known = finding.is_advice() || finding.what.starts_with(UNAWARE_COMPILER);
-    is_known.then(|| format!("{}: {}", finding.rule, what_of(finding)))
-}
-
-/// The finding that a launch is judged by.
-pub fn breach_of(checked: &Checked) -> Option<&Finding> {
-    let mut broken = checked.findings.iter().filter(|finding| remark_of(finding).is_none());
-    let first = broken.clone().next();
-    broken.find(|finding| finding.rule != UNINITIALISED).or(first)
+/// What was found, as the kind of a failure says it.
+pub fn kind_of(finding: &Finding) -> String {
+    format!("finding: {}: {}", finding.rule, what_of(finding))
 }
 
 /// A word of a report that differs from fault to fault: a number or words of an instruction.
@@ -152,13 +139,13 @@ impl Comparison {
         let host = self.toolchain.run_on_host(programs, &inputs)?;
         let code_object = self.toolchain.code_object(programs, build)?;
         if self.schedules > 0 {
-            return self.check(&code_object, programs, &inputs, &host);
+            return self.check(&code_object, programs, &inputs, &host, build.compiler);
         }
         let device = self.runner.run(&code_object, programs, &inputs)?;
         let pairs = device.into_iter().zip(&host);
         let judge = |(outcome, host): (Outcome, &Vec<u8>)| Judgement {
             verdict: self.verdict(&outcome, host),
-            remarks: BTreeSet::new(),
+            alarms: BTreeSet::new(),
         };
         Ok(pairs.map(judge).collect())
     }
@@ -174,18 +161,24 @@ impl Comparison {
         programs: &[Program],
         inputs: &[Vec<u8>],
         host: &[Vec<u8>],
+        compiler: Compiler,
     ) -> Result<Vec<Judgement>, DifferentialError> {
         let loaded = load(code_object, programs)?;
         let mut judgements = Vec::with_capacity(programs.len());
         for (index, program) in programs.iter().enumerate() {
-            let fails = |checked: &Checked| self.checked_verdict(checked, &host[index]) != Verdict::Same;
+            let wave_size = kernel_of(&loaded, index, program.seed)?.wave_size;
+            let code = instructions(&loaded, wave_size);
+            let has_flat_loads = code.iter().any(|placed| is_flat_load(&placed.instruction));
+            let alarm = |finding: &Finding| Alarm::of(finding, compiler, has_flat_loads);
+            let verdict = |checked: &Checked| self.checked_verdict(checked, &host[index], &alarm);
             let place = (index, program.seed);
+            let fails = |checked: &Checked| verdict(checked) != Verdict::Same;
             let launches =
                 self.runner.check(&loaded, place, &inputs[index], 0..self.schedules, None, &fails)?;
-            let verdicts = launches.iter().map(|checked| self.checked_verdict(checked, &host[index]));
+            let found = launches.iter().flat_map(|checked| &checked.findings);
             judgements.push(Judgement {
-                verdict: verdicts.last().unwrap_or(Verdict::Same),
-                remarks: launches.iter().flat_map(|one| one.findings.iter().filter_map(remark_of)).collect(),
+                verdict: launches.last().map_or(Verdict::Same, verdict),
+                alarms: found.filter_map(alarm).collect(),
             });
         }
         Ok(judgements)
@@ -201,13 +194,19 @@ impl Comparison {
         }
     }
 
-    fn checked_verdict(&self, checked: &Checked, host: &[u8]) -> Verdict {
+    fn checked_verdict(
+        &self,
+        checked: &Checked,
+        host: &[u8],
+        alarm: &dyn Fn(&Finding) -> Option<Alarm>,
+    ) -> Verdict {
         let verdict = self.verdict(&checked.outcome, host);
-        match breach_of(checked) {
+        let mut broken = checked.findings.iter().filter(|finding| alarm(finding).is_none());
+        match broken.next() {
             None => verdict,
             Some(finding) => Verdict::Breaks(Box::new(Breach {
                 finding: finding.clone(),
-                count: checked.findings.len(),
+                count: 1 + broken.count(),
                 is_wrong: verdict != Verdict::Same,
             })),
         }

@@ -4,6 +4,7 @@
 //! whether it has a line table; each compiler compiles all. The result does not depend on the number of threads. Failing
 //! programs are made smaller afterwards, one by one.
 
+use crate::alarms::Alarm;
 use crate::batch::{Comparison, Judgement, Verdict};
 use crate::error::DifferentialError;
 use crate::generate;
@@ -57,8 +58,8 @@ pub struct Failure {
 pub struct Report {
     /// Programs by build and kind of verdict.
     pub counts: BTreeMap<(Build, String), u64>,
-    /// Programs by compiler and remark.
-    pub remarks: BTreeMap<(Compiler, String), u64>,
+    /// Programs with findings that were set aside, by compiler and reason.
+    pub alarms: BTreeMap<(Compiler, Alarm), u64>,
     /// Failures in the order of their seeds.
     pub failures: Vec<Failure>,
 }
@@ -116,10 +117,10 @@ impl Campaign {
             let judgements = comparison.run(&programs, *build)?;
             let mut report = report.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let Ok(report) = report.as_mut() else { return Ok(()) };
-            for (program, Judgement { verdict, remarks }) in programs.into_iter().zip(judgements) {
+            for (program, Judgement { verdict, alarms }) in programs.into_iter().zip(judgements) {
                 *report.counts.entry((*build, verdict.kind())).or_default() += 1;
-                for remark in remarks {
-                    *report.remarks.entry((build.compiler, remark)).or_default() += 1;
+                for alarm in alarms {
+                    *report.alarms.entry((build.compiler, alarm)).or_default() += 1;
                 }
                 if verdict != Verdict::Same {
                     report.failures.push(Failure { program, build: *build, verdict, smaller: None });

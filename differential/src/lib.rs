@@ -9,8 +9,10 @@
 //! - Needs clang-22 and lld-22. No card is used.
 #![forbid(unsafe_code)]
 
+pub mod alarms;
 pub mod batch;
 pub mod campaign;
+pub mod code;
 pub mod error;
 pub mod generate;
 pub mod minimise;

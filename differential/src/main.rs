@@ -168,8 +168,8 @@ fn print_summary(report: &Report, options: &Options, shape: Shape) {
         let build = build.to_string();
         println!("| {build:16} | {count:>8} | {:>6} | {:>5} | {kind} |", shape.items(), shape.wave_lanes());
     }
-    for ((compiler, remark), count) in &report.remarks {
-        println!("{}: {count} programs with the remark \"{remark}\"", compiler.program());
+    for ((compiler, alarm), count) in &report.alarms {
+        println!("set aside: {}, {count} programs: {alarm}", compiler.program());
     }
     let again = "again with: --programs 1 --seed";
     match report.failures.first() {

@@ -35,6 +35,8 @@ enum { PATCH_AT = 128, PATCH_BYTES = 128 };
 
 /* ---- integers ---- */
 
+/* clang 19 saturates an operand that is narrower than int as the int that it is promoted to. */
+#define IS_PROMOTED(BITS) (BITS < 32 && __clang_major__ < 20)
 #define INTEGER(T, U, BITS)                                                                                         \
     FN T add_##T(T a, T b) { return (T)((U)a + (U)b); }                                                             \
     FN T sub_##T(T a, T b) { return (T)((U)a - (U)b); }                                                             \
@@ -49,8 +51,14 @@ enum { PATCH_AT = 128, PATCH_BYTES = 128 };
     FN T min_##T(T a, T b) { return a < b ? a : b; }                                                                \
     FN T max_##T(T a, T b) { return a < b ? b : a; }                                                                \
     FN T select_##T(u32 c, T a, T b) { return c & 1 ? a : b; }                                                      \
-    FN T addsat_##T(T a, T b) { return __builtin_elementwise_add_sat(a, b); }                                       \
-    FN T subsat_##T(T a, T b) { return __builtin_elementwise_sub_sat(a, b); }                                       \
+    FN T addsat_##T(T a, T b) {                                                                                     \
+        if (IS_PROMOTED(BITS)) return (U)a + b > (T)-1 ? (T)-1 : (T)(a + b);                                        \
+        return __builtin_elementwise_add_sat(a, b);                                                                 \
+    }                                                                                                               \
+    FN T subsat_##T(T a, T b) {                                                                                     \
+        if (IS_PROMOTED(BITS)) return a < b ? 0 : (T)(a - b);                                                       \
+        return __builtin_elementwise_sub_sat(a, b);                                                                 \
+    }                                                                                                               \
     FN u32 eq_##T(T a, T b) { return a == b; }                                                                      \
     FN u32 lt_##T(T a, T b) { return a < b; }                                                                       \
     FN u32 le_##T(T a, T b) { return a <= b; }                                                                      \

@@ -1,0 +1,78 @@
+//! Findings on correct programs that are no failures, each with its reason.
+//!
+//! Contract: a row is about one rule and one circumstance; what it sets aside is counted and told ([`Alarm`]). Findings
+//! on a mutant are not looked up here, but held against those of the program that it was made from.
+
+use crate::toolchain::Compiler;
+use std::fmt;
+use zrt_device::Finding;
+use zrt_isa::{Encoding, Instruction};
+
+/// How the finding begins that code without a single `s_wait_alu` has, where compilers are trusted.
+const UNAWARE_COMPILER: &str = "the compiler does not know the scalar hazard";
+/// What asks for a wait for everything.
+const WAIT_FOR_ALL: &str = " 0x0 before it";
+
+/// Why a finding on a correct program is no failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Alarm {
+    /// Nothing is broken.
+    Advice,
+    /// clang 19 places no `s_wait_alu`.
+    UnawareCompiler,
+    /// Compilers copy what is undefined and do not use it; the rule tells of the copy.
+    Undefined,
+    /// Compilers take flat loads to return in order with the others of each counter (LLVM, `hasFlatLgkmVMemCountInOrder`:
+    /// from gfx10 on); the rule takes them to return in any order.
+    FlatOrder,
+    /// A relaxed atomic store of system scope is, in machine code, a store of system scope. Compilers wait before those that
+    /// are no atomics (LLVM, `SIGfx12CacheControl::finalizeStore`); the rule takes all for such.
+    AtomicStore,
+    /// Compilers take a SALU read of an SGPR that the VALU may have read on any path to it for the end of all VALU writes
+    /// (LLVM, `AMDGPUWaitSGPRHazards`); the rule looks at the path that was executed.
+    OtherPaths,
+    /// clang 19 drops the wait between `global_wb` and an atomic of system scope: its error.
+    UnwaitedWriteBack,
+}
+
+impl Alarm {
+    /// The row of a finding in a program of a compiler, of which some instructions may be flat loads.
+    pub fn of(finding: &Finding, compiler: Compiler, has_flat_loads: bool) -> Option<Alarm> {
+        let says = |words: &str| finding.what.contains(words);
+        if finding.is_advice() {
+            return Some(Alarm::Advice);
+        }
+        if finding.what.starts_with(UNAWARE_COMPILER) {
+            return Some(Alarm::UnawareCompiler);
+        }
+        match finding.rule.as_str() {
+            "uninitialised" => Some(Alarm::Undefined),
+            "counters" if has_flat_loads && finding.remedy.ends_with(WAIT_FOR_ALL) => Some(Alarm::FlatOrder),
+            "counters" if compiler == Compiler::Clang19 && says("before global_wb has completed") => {
+                Some(Alarm::UnwaitedWriteBack)
+            }
+            "hazard" if says("a store of system scope while") => Some(Alarm::AtomicStore),
+            "hazard" if says("was read by the VALU before, written by the VALU") => Some(Alarm::OtherPaths),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Alarm {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Alarm::Advice => "advice",
+            Alarm::UnawareCompiler => "the compiler knows no s_wait_alu",
+            Alarm::Undefined => "uninitialised: what is undefined is copied",
+            Alarm::FlatOrder => "counters: flat loads that return in order",
+            Alarm::AtomicStore => "hazard: atomic stores of system scope",
+            Alarm::OtherPaths => "hazard: VALU writes that another path ends",
+            Alarm::UnwaitedWriteBack => "counters: global_wb without a wait, an error of the compiler",
+        })
+    }
+}
+
+/// Whether an instruction is a flat load, or an atomic that returns.
+pub fn is_flat_load(instruction: &Instruction) -> bool {
+    instruction.encoding == Encoding::Vflat && instruction.destination != zrt_isa::Operand::None
+}
