@@ -128,7 +128,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// A comparison; `plant` changes the device's code where it does not check, for tests of the comparison itself.
+    /// A comparison; `plant` changes the device's code, for tests of the comparison itself.
     pub fn new(shape: Shape, schedules: u64, plant: Option<Plant>) -> Result<Comparison, DifferentialError> {
         Ok(Comparison { toolchain: Toolchain::new(shape)?, runner: Runner::new(shape, plant), schedules })
     }

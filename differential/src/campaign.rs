@@ -36,7 +36,7 @@ pub struct Campaign {
     pub jobs: usize,
     /// Failing programs that are made smaller, each kind of fault and finding once.
     pub minimised_max: usize,
-    /// Planted error where nothing is checked, for tests.
+    /// Planted error, for tests.
     pub plant: Option<Plant>,
 }
 

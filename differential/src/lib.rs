@@ -16,6 +16,8 @@ pub mod code;
 pub mod error;
 pub mod generate;
 pub mod minimise;
+pub mod mutants;
+pub mod mutate;
 pub mod operators;
 pub mod program;
 pub mod random;

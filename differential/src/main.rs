@@ -11,6 +11,7 @@ use zrt_differential::batch::Verdict;
 use zrt_differential::campaign::{Campaign, Failure, Report};
 use zrt_differential::error::DifferentialError;
 use zrt_differential::generate::inputs;
+use zrt_differential::mutants::{Fate, Judged, MutantCampaign, MutantReport, Tally};
 use zrt_differential::program::Program;
 use zrt_differential::text::{HEADER, HEADER_NAME, source};
 use zrt_differential::toolchain::{Compiler, IN_BYTES_PER_ITEM, Shape};
@@ -51,6 +52,9 @@ struct Options {
     /// Schedules of a program under the checking mode
     #[arg(long, default_value_t = 2, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     schedules: u64,
+    /// Run so many mutants of programs under the checking mode, each of which it has to find
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["check", "programs", "clang", "keep", "minimise"])]
+    mutants: Option<u64>,
 }
 
 impl Options {
@@ -64,9 +68,14 @@ impl Options {
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(report) if report.failures.is_empty() => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::FAILURE,
+    let options = Options::parse();
+    let is_clean = match options.mutants {
+        Some(mutants) => run_mutants(&options, mutants).map(|report| report.missed().next().is_none()),
+        None => run(&options).map(|report| report.failures.is_empty()),
+    };
+    match is_clean {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::from(2)
@@ -76,11 +85,7 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<Report, DifferentialError> {
     let shape = Shape::new(options.inputs, options.wave == "64")?;
-    let bar = ProgressBar::new(options.programs * options.compilers().len() as u64);
-    if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} programs, {eta} left") {
-        bar.set_style(style);
-    }
-    bar.set_message("comparing");
+    let bar = progress_bar(options.programs * options.compilers().len() as u64, "programs");
     let campaign = Campaign {
         programs: options.programs,
         first_seed: options.seed,
@@ -101,6 +106,45 @@ fn run(options: &Options) -> Result<Report, DifferentialError> {
     }
     print_summary(&report, options, shape);
     Ok(report)
+}
+
+fn run_mutants(options: &Options, mutants: u64) -> Result<MutantReport, DifferentialError> {
+    let shape = Shape::new(options.inputs, options.wave == "64")?;
+    let bar = progress_bar(mutants, "mutants");
+    let (first_seed, schedules, jobs) = (options.seed, options.schedules, options.jobs);
+    let campaign = MutantCampaign { mutants, first_seed, shape, schedules, jobs };
+    let report = campaign.run(&|done| bar.inc(done))?;
+    bar.finish_and_clear();
+    for (seed, what) in &report.unfit {
+        println!("seed {seed} is no correct program: {what}");
+    }
+    for Judged { seed, build, class, place, fate } in &report.judged {
+        match fate {
+            Fate::Missed(what) => println!("MISSED: seed {seed}, {build}, {class} at {place}\n  {what}"),
+            Fate::Benign(reason) if reason.starts_with("UNEXPLAINED") => {
+                println!("{reason}: seed {seed}, {build}, {class} at {place}");
+            }
+            _ => {}
+        }
+    }
+    println!("| class              | mutants | caught | missed | benign |");
+    println!("| ------------------ | ------: | -----: | -----: | -----: |");
+    for (class, Tally { mutants, caught, missed, benign }) in report.tallies() {
+        println!("| {class:18} | {mutants:>7} | {caught:>6} | {missed:>6} | {benign:>6} |");
+    }
+    for ((class, reason), count) in report.reasons() {
+        println!("benign: {class}, {count}: {reason}");
+    }
+    Ok(report)
+}
+
+fn progress_bar(length: u64, what: &'static str) -> ProgressBar {
+    let bar = ProgressBar::new(length);
+    if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len}, {eta} left") {
+        bar.set_style(style);
+    }
+    bar.set_message(what);
+    bar
 }
 
 fn print_failure(failure: &Failure, shape: Shape) {

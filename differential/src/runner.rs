@@ -85,6 +85,8 @@ impl Runner {
         is_enough: &dyn Fn(&Checked) -> bool,
     ) -> Result<Vec<Checked>, DifferentialError> {
         let kernel = kernel_of(loaded, index, seed)?;
+        let plant = self.plant.map(|plant| move |_: u64, words: &mut [u32]| plant(words));
+        let change = change.or(plant.as_ref().map(|plant| plant as Change<'_>));
         let mut launches = Vec::new();
         for schedule in schedules {
             let mut session = Session::open(self.shape, Some(schedule))?;

@@ -18,6 +18,8 @@ use zrt_vgpu::VirtualGpu;
 
 /// How long a kernel may run. The slowest that is generated takes a small part of it.
 const KERNEL_MS_MAX: u64 = 60_000;
+/// The same of changed code under the checking mode, which may turn round for ever.
+const CHANGED_MS_MAX: u64 = 4_000;
 /// After each such time the device's log is looked at: a wave that faulted never ends.
 const POLL_MS: u64 = 20;
 /// Bytes of scratch for functions that are called, where the compiler did not count them.
@@ -40,6 +42,8 @@ pub struct Session {
     device: Device,
     /// The board below it, where it checks.
     board: Option<std::sync::Arc<VirtualGpu>>,
+    /// How long a kernel may run.
+    limit: Duration,
     input: Buffer,
     output: Buffer,
     accumulator: Buffer,
@@ -62,7 +66,8 @@ impl Session {
         let output = allocate(shape.out_bytes(), "output")?;
         let accumulator = allocate(shape.accumulator_bytes(), "accumulator")?;
         let arguments = allocate(ARGUMENT_BYTES_MAX as usize + DISPATCH_PACKET_BYTES, "arguments")?;
-        Ok(Session { device, board, input, output, accumulator, arguments })
+        let limit = Duration::from_millis(KERNEL_MS_MAX);
+        Ok(Session { device, board, limit, input, output, accumulator, arguments })
     }
 
     /// Places the image of a program, changed where that is asked for.
@@ -80,6 +85,9 @@ impl Session {
         let code = self.device.load_code(&label, ByteLen(image.bytes().len() as u64), |va| {
             let mut bytes = image.placed_at(va.0);
             if let Some(change) = change {
+                if self.board.is_some() {
+                    self.limit = Duration::from_millis(CHANGED_MS_MAX);
+                }
                 for segment in image.segments().iter().filter(|segment| segment.executable) {
                     let range = segment.offset as usize..(segment.offset + segment.bytes) as usize;
                     let place = &mut bytes.to_mut()[range];
@@ -175,7 +183,7 @@ impl Session {
                         let log = diagnosis.device_log.join("; ");
                         return Ok(Some(if log.is_empty() { diagnosis.to_string() } else { log }));
                     }
-                    if start.elapsed() > Duration::from_millis(KERNEL_MS_MAX) {
+                    if start.elapsed() > self.limit {
                         return Ok(Some(diagnosis.to_string()));
                     }
                 }
@@ -210,6 +218,8 @@ fn open_checking(seed: u64) -> Result<(Device, std::sync::Arc<VirtualGpu>), Diff
         check: true,
         trusts_compilers: true,
         scheduler_seed: Some(seed),
+        // Every buffer is written before a launch, and scratch is large: what it holds before is the other mode's subject.
+        vram_fill: Some(0),
         ..VirtualOptions::default()
     };
     let options = OpenOptions { virtual_device, ..OpenOptions::default() };

@@ -1,0 +1,389 @@
+//! Mutants: machine code from which one thing that orders or bounds accesses was taken.
+//!
+//! Contract: a mutant has the instructions of its program at the same offsets; what was removed is `s_nop`. Every change
+//! is decoded again and differs from the original in what its class says and nothing else. Encodings: instruction set
+//! reference §1, §4.
+
+use crate::code::Placed;
+use std::fmt;
+use zrt_isa::effects::{Counter, Effects, Registers};
+use zrt_isa::resources::WaveSize;
+use zrt_isa::{Encoding, Instruction, Opcode, decode_for};
+
+/// `s_nop 0`.
+const NOP: u32 = 0xBF80_0000;
+/// Most instructions between a barrier's signal and its wait.
+const BARRIER_DISTANCE_MAX: usize = 64;
+/// Instructions that are looked at on either side of a wait.
+const LOOK_MAX: usize = 400;
+/// Scope field of the second word of a vector memory instruction.
+const SCOPE_SHIFT: u32 = 18;
+const SCOPE_MASK: u32 = 3 << SCOPE_SHIFT;
+/// Highest count of a wait.
+const WAIT_MAX: u32 = 63;
+/// The largest offset of vector and scalar memory instructions, signed 24 bits.
+const OFFSET_MAX: i64 = (1 << 23) - 1;
+const LDS_OFFSET_MAX: i64 = 0xFFFF;
+
+/// What was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// A wait for a memory counter.
+    WaitRemoved,
+    /// One operation of a wait for a memory counter.
+    WaitRaised,
+    /// `s_wait_alu`.
+    AluWaitRemoved,
+    /// A barrier's signal and wait.
+    BarrierRemoved,
+    /// The scope of a load, store or atomic.
+    ScopeLowered,
+    /// `global_inv`.
+    InvalidateRemoved,
+    /// `global_wb`.
+    WriteBackRemoved,
+    /// The bounds of an access: its offset is larger by all of the memory that it may touch.
+    OffsetMoved,
+}
+
+/// One change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mutant {
+    /// Its class.
+    pub class: Class,
+    /// Index of the changed instruction.
+    pub index: usize,
+    /// Offsets of words from the image's start, and what they become.
+    pub edits: Vec<(u64, u32)>,
+}
+
+impl Class {
+    /// Every class.
+    pub const ALL: [Class; 8] = [
+        Class::WaitRemoved,
+        Class::WaitRaised,
+        Class::AluWaitRemoved,
+        Class::BarrierRemoved,
+        Class::ScopeLowered,
+        Class::InvalidateRemoved,
+        Class::WriteBackRemoved,
+        Class::OffsetMoved,
+    ];
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            Class::WaitRemoved => "wait removed",
+            Class::WaitRaised => "wait raised by one",
+            Class::AluWaitRemoved => "s_wait_alu removed",
+            Class::BarrierRemoved => "barrier removed",
+            Class::ScopeLowered => "scope lowered",
+            Class::InvalidateRemoved => "global_inv removed",
+            Class::WriteBackRemoved => "global_wb removed",
+            Class::OffsetMoved => "offset moved",
+        })
+    }
+}
+
+/// Every mutant of a class; `buffer_bytes` and `lds_bytes` are the largest of what accesses may touch.
+pub fn mutants(
+    code: &[Placed],
+    class: Class,
+    wave_size: WaveSize,
+    buffer_bytes: u64,
+    lds_bytes: u64,
+) -> Vec<Mutant> {
+    let edits_of = |index: usize, placed: &Placed| match class {
+        Class::WaitRemoved => memory_wait(&placed.instruction).map(|_| removed(placed)),
+        Class::AluWaitRemoved => (placed.instruction.opcode == Opcode::SWaitAlu).then(|| removed(placed)),
+        Class::WaitRaised => raised(placed),
+        Class::BarrierRemoved => barrier(code, index),
+        Class::ScopeLowered => lowered(placed, wave_size),
+        Class::InvalidateRemoved => (placed.instruction.opcode == Opcode::GlobalInv).then(|| removed(placed)),
+        Class::WriteBackRemoved => (placed.instruction.opcode == Opcode::GlobalWb).then(|| removed(placed)),
+        Class::OffsetMoved => moved(placed, wave_size, buffer_bytes, lds_bytes),
+    };
+    let mutant = |(index, placed): (usize, &Placed)| {
+        edits_of(index, placed).map(|edits| Mutant { class, index, edits })
+    };
+    code.iter().enumerate().filter_map(mutant).collect()
+}
+
+/// The counters that a wait is for, each with the count that it waits down to.
+fn memory_wait(instruction: &Instruction) -> Option<Vec<(Waited, u32)>> {
+    let immediate = instruction.immediate as u32;
+    let (high, low) = (immediate >> 8 & WAIT_MAX, immediate & WAIT_MAX);
+    Some(match instruction.opcode {
+        Opcode::SWaitLoadcnt => vec![(Waited::Load, low)],
+        Opcode::SWaitStorecnt => vec![(Waited::Store, low)],
+        Opcode::SWaitDscnt => vec![(Waited::Ds, low)],
+        Opcode::SWaitKmcnt => vec![(Waited::Km, low)],
+        Opcode::SWaitLoadcntDscnt => vec![(Waited::Load, high), (Waited::Ds, low)],
+        Opcode::SWaitStorecntDscnt => vec![(Waited::Store, high), (Waited::Ds, low)],
+        _ => return None,
+    })
+}
+
+/// Counters of memory operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waited {
+    Load,
+    Store,
+    Ds,
+    Km,
+}
+
+fn removed(placed: &Placed) -> Vec<(u64, u32)> {
+    let words = u64::from(placed.instruction.dword_count);
+    (0..words).map(|word| (placed.offset + 4 * word, NOP)).collect()
+}
+
+fn raised(placed: &Placed) -> Option<Vec<(u64, u32)>> {
+    let waits = memory_wait(&placed.instruction)?;
+    let step = if waits.len() == 2 { 0x101 } else { 1 };
+    waits.iter().all(|(_, count)| *count < WAIT_MAX).then(|| vec![(placed.offset, placed.words[0] + step)])
+}
+
+fn barrier(code: &[Placed], index: usize) -> Option<Vec<(u64, u32)>> {
+    let is_signal = code[index].instruction.opcode == Opcode::SBarrierSignal;
+    let mut rest = code[index + 1..].iter().take(BARRIER_DISTANCE_MAX);
+    let wait = rest.find(|placed| placed.instruction.opcode == Opcode::SBarrierWait).filter(|_| is_signal)?;
+    Some([removed(&code[index]), removed(wait)].concat())
+}
+
+fn lowered(placed: &Placed, wave_size: WaveSize) -> Option<Vec<(u64, u32)>> {
+    let instruction = &placed.instruction;
+    let is_cache = matches!(instruction.opcode, Opcode::GlobalInv | Opcode::GlobalWb | Opcode::GlobalWbinv);
+    if !matches!(instruction.encoding, Encoding::Vglobal | Encoding::Vflat)
+        || is_cache
+        || instruction.scope == 0
+    {
+        return None;
+    }
+    let mut words = placed.words;
+    words[1] &= !SCOPE_MASK;
+    let expected = Instruction { scope: 0, ..*instruction };
+    is_instruction(&words, wave_size, &expected).then(|| vec![(placed.offset + 4, words[1])])
+}
+
+fn moved(placed: &Placed, wave_size: WaveSize, buffer_bytes: u64, lds_bytes: u64) -> Option<Vec<(u64, u32)>> {
+    let instruction = &placed.instruction;
+    let mut words = placed.words;
+    let offset = i64::from(instruction.immediate);
+    let is_access = instruction.opcode.mnemonic().contains("_load_")
+        || instruction.opcode.mnemonic().contains("_store_")
+        || instruction.opcode.mnemonic().contains("_atomic_");
+    let (word, value) = match instruction.encoding {
+        Encoding::Vglobal | Encoding::Smem if is_access => {
+            let value = offset + buffer_bytes as i64;
+            let word = if instruction.encoding == Encoding::Smem { 1 } else { 2 };
+            let shift = if word == 1 { 0 } else { 8 };
+            words[word] = words[word] & !(0x00FF_FFFF << shift) | (value as u32 & 0x00FF_FFFF) << shift;
+            (word, Some(value).filter(|value| *value <= OFFSET_MAX)?)
+        }
+        Encoding::Vds if is_lds_access(instruction) => {
+            let value = offset + lds_bytes as i64;
+            words[0] = words[0] & !0xFFFF | value as u32 & 0xFFFF;
+            (0, Some(value).filter(|value| *value <= LDS_OFFSET_MAX)?)
+        }
+        _ => return None,
+    };
+    let expected = Instruction { immediate: value as i32, ..*instruction };
+    is_instruction(&words, wave_size, &expected).then(|| vec![(placed.offset + 4 * word as u64, words[word])])
+}
+
+/// Accesses of LDS with one offset.
+fn is_lds_access(instruction: &Instruction) -> bool {
+    let name = instruction.opcode.mnemonic();
+    let is_access =
+        ["ds_load_", "ds_store_", "ds_add_", "ds_sub_", "ds_and_", "ds_or_", "ds_xor_", "ds_min_", "ds_max_"]
+            .iter()
+            .any(|start| name.starts_with(start));
+    is_access && !name.contains("2addr") && !name.contains("addtid")
+}
+
+fn is_instruction(words: &[u32; 4], wave_size: WaveSize, expected: &Instruction) -> bool {
+    decode_for(words, wave_size).as_ref() == Ok(expected)
+}
+
+/// Why a mutant that changes nothing may have changed nothing, as far as the instructions around it tell.
+pub fn explain(code: &[Placed], mutant: &Mutant, wave_size: WaveSize) -> &'static str {
+    let Some(waits) = memory_wait(&code[mutant.index].instruction) else {
+        return match mutant.class {
+            Class::AluWaitRemoved => "a wait that the path or the lenient rule does not need",
+            Class::BarrierRemoved => "no conflict between its sides, or another barrier",
+            Class::ScopeLowered => "sides on one compute unit, or ordered by what stands beside it",
+            Class::InvalidateRemoved => "nothing stale is loaded behind it, or another one",
+            Class::WriteBackRemoved => "no host looks on",
+            _ => "never executed by a lane, or unexplained",
+        };
+    };
+    let targets = branch_targets(code);
+    let reasons = waits.iter().map(|(counter, _)| explain_wait(code, mutant, *counter, &targets, wave_size));
+    // The gravest reason is the last of the list.
+    reasons.max_by_key(|reason| WAIT_REASONS.iter().position(|known| known == reason)).unwrap_or(UNKNOWN)
+}
+
+const NOTHING_OUTSTANDING: &str = "wait with nothing outstanding on this path";
+const LATER_WAIT: &str = "a later wait comes before the first use";
+const NO_SIGNAL: &str = "stores that no signal, flag or end of this path tells of";
+const UNKNOWN: &str = "wait at a branch or call: path unknown";
+const NOBODYS: &str = "stores before a signal, which nobody reads behind it";
+const UNEXPLAINED: &str = "UNEXPLAINED: a result under way is used";
+const WAIT_REASONS: [&str; 6] = [NOTHING_OUTSTANDING, LATER_WAIT, NO_SIGNAL, UNKNOWN, NOBODYS, UNEXPLAINED];
+
+fn explain_wait(
+    code: &[Placed],
+    mutant: &Mutant,
+    counter: Waited,
+    targets: &[u64],
+    wave_size: WaveSize,
+) -> &'static str {
+    let mut outstanding: Vec<Registers> = Vec::new();
+    let mut is_outstanding = false;
+    for placed in code[..mutant.index].iter().rev().take(LOOK_MAX) {
+        if waits_for(&placed.instruction, counter) {
+            break;
+        }
+        if leaves(&placed.instruction) {
+            return if is_outstanding { break } else { UNKNOWN };
+        }
+        if raises(&placed.instruction, counter, wave_size) {
+            is_outstanding = true;
+            outstanding.extend(Effects::of(&placed.instruction, wave_size).writes);
+        }
+        if targets.binary_search(&placed.offset).is_ok() {
+            if !is_outstanding {
+                return UNKNOWN;
+            }
+            break;
+        }
+    }
+    if !is_outstanding {
+        return NOTHING_OUTSTANDING;
+    }
+    // A raised wait leaves the youngest under way.
+    if mutant.class == Class::WaitRaised {
+        outstanding.truncate(1);
+    }
+    for placed in code[mutant.index + 1..].iter().take(LOOK_MAX) {
+        let instruction = &placed.instruction;
+        if waits_for(instruction, counter) {
+            return LATER_WAIT;
+        }
+        let is_signal = instruction.opcode == Opcode::SBarrierSignal || instruction.scope > 0;
+        if counter == Waited::Store && is_signal {
+            return NOBODYS;
+        }
+        let effects = Effects::of(instruction, wave_size);
+        let meets = |registers: &Registers| {
+            let range = registers.range();
+            outstanding.iter().any(|one| one.range().start < range.end && range.start < one.range().end)
+        };
+        if effects.reads.iter().chain(&effects.writes).any(meets) {
+            return UNEXPLAINED;
+        }
+        if leaves(instruction) || targets.binary_search(&placed.offset).is_ok() {
+            break;
+        }
+    }
+    if counter == Waited::Store { NO_SIGNAL } else { UNKNOWN }
+}
+
+fn waits_for(instruction: &Instruction, counter: Waited) -> bool {
+    instruction.opcode == Opcode::SWaitIdle
+        || memory_wait(instruction).is_some_and(|waits| waits.contains(&(counter, 0)))
+}
+
+fn raises(instruction: &Instruction, counter: Waited, wave_size: WaveSize) -> bool {
+    let effects = Effects::of(instruction, wave_size);
+    match counter {
+        Waited::Load => effects.counters.contains(&Counter::Load),
+        Waited::Ds => effects.counters.contains(&Counter::Ds),
+        Waited::Km => effects.counters.contains(&Counter::Km),
+        Waited::Store => effects.is_store,
+    }
+}
+
+/// Branches, calls and ends.
+fn leaves(instruction: &Instruction) -> bool {
+    let name = instruction.opcode.mnemonic();
+    ["s_branch", "s_cbranch", "s_swappc", "s_setpc", "s_call", "s_endpgm"]
+        .iter()
+        .any(|start| name.starts_with(start))
+}
+
+/// Offsets that branches go to, ascending.
+fn branch_targets(code: &[Placed]) -> Vec<u64> {
+    let branches = code.iter().filter(|placed| placed.instruction.opcode.mnemonic().contains("branch"));
+    let target = |placed: &Placed| {
+        let distance = i64::from(placed.instruction.immediate as i16) * 4;
+        placed.offset.wrapping_add(4).wrapping_add_signed(distance)
+    };
+    let mut targets: Vec<u64> = branches.map(target).collect();
+    targets.sort_unstable();
+    targets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words of llvm-mc 19.
+    const PROGRAM: &[&[u32]] = &[
+        &[0xF400_2100, 0xF800_0000],              // s_load_b64 s[4:5], s[0:1], 0x0
+        &[0xBFC7_0000],                           // s_wait_kmcnt 0x0
+        &[0xEE05_0004, 0x0008_0001, 0x0000_0000], // global_load_b32 v1, v0, s[4:5] scope:SCOPE_DEV
+        &[0xBFC0_0000],                           // s_wait_loadcnt 0x0
+        &[0xEE0A_C07C, 0x0008_0000, 0x0000_0000], // global_inv scope:SCOPE_DEV
+        &[0xD834_0010, 0x0000_0100],              // ds_store_b32 v0, v1 offset:16
+        &[0xBFC6_0000],                           // s_wait_dscnt 0x0
+        &[0xBE80_4EC1],                           // s_barrier_signal -1
+        &[0xBF94_FFFF],                           // s_barrier_wait 0xffff
+        &[0xBFC6_0000],                           // s_wait_dscnt 0x0
+        &[0xBFB0_0000],                           // s_endpgm
+    ];
+
+    fn program() -> Vec<Placed> {
+        let mut offset = 0x100;
+        let place = |words: &&[u32]| {
+            let mut own = [0; 4];
+            own[..words.len()].copy_from_slice(words);
+            let instruction = zrt_isa::decode(&own).unwrap();
+            assert_eq!(usize::from(instruction.dword_count), words.len());
+            let placed = Placed { offset, words: own, instruction };
+            offset += 4 * words.len() as u64;
+            placed
+        };
+        PROGRAM.iter().map(place).collect()
+    }
+
+    fn edits(class: Class) -> Vec<Vec<(u64, u32)>> {
+        let all = mutants(&program(), class, WaveSize::Wave32, 0x1_0000, 0x200);
+        all.into_iter().map(|mutant| mutant.edits).collect()
+    }
+
+    #[test]
+    fn each_class_changes_what_it_says() {
+        assert_eq!(edits(Class::WaitRemoved).len(), 4);
+        assert_eq!(edits(Class::WaitRemoved)[1], [(0x118, NOP)]);
+        assert_eq!(edits(Class::WaitRaised)[1], [(0x118, 0xBFC0_0001)]);
+        assert_eq!(edits(Class::InvalidateRemoved), [[(0x11C, NOP), (0x120, NOP), (0x124, NOP)]]);
+        assert_eq!(edits(Class::BarrierRemoved), [[(0x134, NOP), (0x138, NOP)]]);
+        assert_eq!(edits(Class::ScopeLowered), [[(0x110, 0x0000_0001)]]);
+        let moved = edits(Class::OffsetMoved);
+        assert_eq!(moved, [[(0x104, 0xF801_0000)], [(0x114, 0x0100_0000)], [(0x128, 0xD834_0210)]]);
+        assert!(edits(Class::WriteBackRemoved).is_empty() && edits(Class::AluWaitRemoved).is_empty());
+    }
+
+    /// The last wait of the program has nothing to wait for; the others guard what comes right behind them: an address, the
+    /// value of a store, the signal of a barrier.
+    #[test]
+    fn waits_are_explained_by_what_stands_around_them() {
+        let code = program();
+        let all = mutants(&code, Class::WaitRemoved, WaveSize::Wave32, 0, 0);
+        let reasons: Vec<&str> = all.iter().map(|mutant| explain(&code, mutant, WaveSize::Wave32)).collect();
+        assert_eq!(reasons, [UNEXPLAINED, UNEXPLAINED, UNEXPLAINED, NOTHING_OUTSTANDING]);
+    }
+}
