@@ -9,8 +9,11 @@ use crate::operators::{
 use crate::program::{Call, Expression, Phase, Place, Program, Statement, Step, Type, VARIABLES};
 use crate::random::Random;
 
-/// Most steps of a program.
+/// Most steps of a program between its first phase and its last; the header has room for [`toolchain::STEPS_MAX`] in all.
+///
+/// [`toolchain::STEPS_MAX`]: crate::toolchain::STEPS_MAX
 pub const STEPS_MAX: u32 = 8;
+const _: () = assert!(STEPS_MAX as usize + 2 <= crate::toolchain::STEPS_MAX);
 /// Most statements of a phase, those inside others not counted.
 pub const STATEMENTS_MAX: u32 = 6;
 /// Deepest expression.

@@ -53,7 +53,7 @@ struct Options {
     #[arg(long, default_value_t = 2, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     schedules: u64,
     /// Run so many mutants of programs under the checking mode, each of which it has to find
-    #[arg(long, value_name = "COUNT", conflicts_with_all = ["check", "programs", "clang", "keep", "minimise"])]
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["check", "programs", "clang", "inputs", "keep", "minimise"])]
     mutants: Option<u64>,
 }
 
@@ -109,10 +109,10 @@ fn run(options: &Options) -> Result<Report, DifferentialError> {
 }
 
 fn run_mutants(options: &Options, mutants: u64) -> Result<MutantReport, DifferentialError> {
-    let shape = Shape::new(options.inputs, options.wave == "64")?;
     let bar = progress_bar(mutants, "mutants");
     let (first_seed, schedules, jobs) = (options.seed, options.schedules, options.jobs);
-    let campaign = MutantCampaign { mutants, first_seed, shape, schedules, jobs };
+    let is_wave64 = options.wave == "64";
+    let campaign = MutantCampaign { mutants, first_seed, is_wave64, schedules, jobs, plant: None };
     let report = campaign.run(&|done| bar.inc(done))?;
     bar.finish_and_clear();
     for (seed, what) in &report.unfit {

@@ -13,7 +13,7 @@ use crate::generate::{self, inputs};
 use crate::mutate::{Class, Mutant, explain, mutants};
 use crate::program::{Program, Step};
 use crate::random::Random;
-use crate::runner::{Checked, Runner, kernel_of, load};
+use crate::runner::{Checked, Plant, Runner, kernel_of, load};
 use crate::session::Outcome;
 use crate::text::kernel_name;
 use crate::toolchain::{Build, Compiler, Shape, Toolchain};
@@ -37,12 +37,14 @@ pub struct MutantCampaign {
     pub mutants: u64,
     /// Seed of the first program.
     pub first_seed: u64,
-    /// Inputs and lanes.
-    pub shape: Shape,
+    /// Compiles for waves of 64 lanes.
+    pub is_wave64: bool,
     /// Schedules of a mutant.
     pub schedules: u64,
     /// Threads.
     pub jobs: usize,
+    /// A further change of every mutant that breaks no rule, for tests: what it makes wrong is missed.
+    pub plant: Option<Plant>,
 }
 
 /// What came of a mutant.
@@ -170,6 +172,10 @@ impl MutantCampaign {
         Ok(report)
     }
 
+    fn shape(&self) -> Shape {
+        Shape::of_mutants(self.is_wave64)
+    }
+
     /// Programs in which waves meet, each with the number of its mutants, compiled in one way each.
     fn batches(&self) -> Vec<(Build, Vec<(Program, u64)>)> {
         let mut by_build = BTreeMap::<Build, Vec<(Program, u64)>>::new();
@@ -198,12 +204,13 @@ impl MutantCampaign {
         report: &Mutex<Result<MutantReport, DifferentialError>>,
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<(), DifferentialError> {
-        let toolchain = Toolchain::new(self.shape)?;
-        let runner = Runner::new(self.shape, None);
+        let shape = self.shape();
+        let toolchain = Toolchain::new(shape)?;
+        let runner = Runner::new(shape, None);
         while let Some((build, batch)) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
             let programs: Vec<Program> = batch.iter().map(|(program, _)| program.clone()).collect();
             let inputs: Vec<Vec<u8>> =
-                programs.iter().map(|program| inputs(program.seed, self.shape.in_bytes())).collect();
+                programs.iter().map(|program| inputs(program.seed, shape.in_bytes())).collect();
             let host = toolchain.run_on_host(&programs, &inputs)?;
             let loaded = load(&toolchain.code_object(&programs, *build)?, &programs)?;
             for (index, (program, count)) in batch.iter().enumerate() {
@@ -267,7 +274,7 @@ impl MutantCampaign {
     /// Mutants of a program: of one class after the other, as long as there are any.
     fn choose(&self, subject: &Subject<'_>, count: u64) -> Vec<Mutant> {
         let mut random = Random::new(subject.program.seed ^ 0x006D_7574_616E_7473);
-        let buffer_bytes = self.shape.in_bytes().max(self.shape.out_bytes()) as u64;
+        let buffer_bytes = self.shape().out_bytes() as u64;
         let lds_bytes = u64::from(subject.kernel.lds_bytes);
         let wave_size = subject.kernel.wave_size;
         let of_class = |class| mutants(&subject.code, class, wave_size, buffer_bytes, lds_bytes);
@@ -297,12 +304,13 @@ impl MutantCampaign {
         };
         let launches = self.launch(runner, subject, &mutant.edits, &|checked| new(checked).is_some())?;
         let different = || launches.iter().find_map(|checked| self.difference(checked, subject.host));
+        let is_known = |offset: u64| subject.known.iter().any(|(_, place, _)| *place == Some(offset));
         let fate = match launches.last().and_then(new) {
             Some(rule) => Fate::Caught(rule),
             None => match different() {
                 Some(difference) => Fate::Missed(difference),
                 None if !self.is_executed(runner, subject, mutant)? => Fate::Benign("never executed"),
-                None => Fate::Benign(explain(&subject.code, mutant, subject.kernel.wave_size)),
+                None => Fate::Benign(explain(&subject.code, mutant, subject.kernel.wave_size, &is_known)),
             },
         };
         let placed = &subject.code[mutant.index];
@@ -337,6 +345,9 @@ impl MutantCampaign {
                 let place = offset.checked_sub(start).and_then(|at| words.get_mut(at as usize / 4));
                 place.into_iter().for_each(|place| *place = *word);
             }
+            if let Some(plant) = self.plant.filter(|_| !edits.is_empty()) {
+                plant(words);
+            }
         };
         let place = (subject.index, subject.program.seed);
         runner.check(subject.loaded, place, &subject.input, 0..self.schedules, Some(&change), is_enough)
@@ -346,7 +357,7 @@ impl MutantCampaign {
     fn difference(&self, checked: &Checked, host: &[u8]) -> Option<String> {
         let what = match &checked.outcome {
             Outcome::Fault(text) => format!("it does not end: {text}"),
-            Outcome::Ran(results) => compare(self.shape, results, host)?.to_string(),
+            Outcome::Ran(results) => compare(self.shape(), results, host)?.to_string(),
         };
         Some(format!("schedule {}: {what}", checked.schedule))
     }

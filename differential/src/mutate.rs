@@ -207,8 +207,14 @@ fn is_instruction(words: &[u32; 4], wave_size: WaveSize, expected: &Instruction)
     decode_for(words, wave_size).as_ref() == Ok(expected)
 }
 
-/// Why a mutant that changes nothing may have changed nothing, as far as the instructions around it tell.
-pub fn explain(code: &[Placed], mutant: &Mutant, wave_size: WaveSize) -> &'static str {
+/// Why a mutant that changes nothing may have changed nothing, as far as the instructions around it tell. `is_known`: the
+/// program has a finding of its own at an offset.
+pub fn explain(
+    code: &[Placed],
+    mutant: &Mutant,
+    wave_size: WaveSize,
+    is_known: &dyn Fn(u64) -> bool,
+) -> &'static str {
     let Some(waits) = memory_wait(&code[mutant.index].instruction) else {
         return match mutant.class {
             Class::AluWaitRemoved => "a wait that the path or the lenient rule does not need",
@@ -220,7 +226,10 @@ pub fn explain(code: &[Placed], mutant: &Mutant, wave_size: WaveSize) -> &'stati
         };
     };
     let targets = branch_targets(code);
-    let reasons = waits.iter().map(|(counter, _)| explain_wait(code, mutant, *counter, &targets, wave_size));
+    let reasons = waits.iter().map(|(counter, _)| {
+        let (reason, place) = explain_wait(code, mutant, *counter, &targets, wave_size);
+        if reason == UNEXPLAINED && is_known(place) { SHADOWED } else { reason }
+    });
     // The gravest reason is the last of the list.
     reasons.max_by_key(|reason| WAIT_REASONS.iter().position(|known| known == reason)).unwrap_or(UNKNOWN)
 }
@@ -230,16 +239,19 @@ const LATER_WAIT: &str = "a later wait comes before the first use";
 const NO_SIGNAL: &str = "stores that no signal, flag or end of this path tells of";
 const UNKNOWN: &str = "wait at a branch or call: path unknown";
 const NOBODYS: &str = "stores before a signal, which nobody reads behind it";
+const SHADOWED: &str = "its program has a finding at the same place";
 const UNEXPLAINED: &str = "UNEXPLAINED: a result under way is used";
-const WAIT_REASONS: [&str; 6] = [NOTHING_OUTSTANDING, LATER_WAIT, NO_SIGNAL, UNKNOWN, NOBODYS, UNEXPLAINED];
+const WAIT_REASONS: [&str; 7] =
+    [NOTHING_OUTSTANDING, LATER_WAIT, NO_SIGNAL, UNKNOWN, NOBODYS, SHADOWED, UNEXPLAINED];
 
+/// The reason for one counter of a wait, and the offset of the instruction that it is about.
 fn explain_wait(
     code: &[Placed],
     mutant: &Mutant,
     counter: Waited,
     targets: &[u64],
     wave_size: WaveSize,
-) -> &'static str {
+) -> (&'static str, u64) {
     let mut outstanding: Vec<Registers> = Vec::new();
     let mut is_outstanding = false;
     for placed in code[..mutant.index].iter().rev().take(LOOK_MAX) {
@@ -247,7 +259,10 @@ fn explain_wait(
             break;
         }
         if leaves(&placed.instruction) {
-            return if is_outstanding { break } else { UNKNOWN };
+            if !is_outstanding {
+                return (UNKNOWN, placed.offset);
+            }
+            break;
         }
         if raises(&placed.instruction, counter, wave_size) {
             is_outstanding = true;
@@ -255,13 +270,13 @@ fn explain_wait(
         }
         if targets.binary_search(&placed.offset).is_ok() {
             if !is_outstanding {
-                return UNKNOWN;
+                return (UNKNOWN, placed.offset);
             }
             break;
         }
     }
     if !is_outstanding {
-        return NOTHING_OUTSTANDING;
+        return (NOTHING_OUTSTANDING, 0);
     }
     // A raised wait leaves the youngest under way.
     if mutant.class == Class::WaitRaised {
@@ -270,11 +285,11 @@ fn explain_wait(
     for placed in code[mutant.index + 1..].iter().take(LOOK_MAX) {
         let instruction = &placed.instruction;
         if waits_for(instruction, counter) {
-            return LATER_WAIT;
+            return (LATER_WAIT, placed.offset);
         }
         let is_signal = instruction.opcode == Opcode::SBarrierSignal || instruction.scope > 0;
         if counter == Waited::Store && is_signal {
-            return NOBODYS;
+            return (NOBODYS, placed.offset);
         }
         let effects = Effects::of(instruction, wave_size);
         let meets = |registers: &Registers| {
@@ -282,13 +297,13 @@ fn explain_wait(
             outstanding.iter().any(|one| one.range().start < range.end && range.start < one.range().end)
         };
         if effects.reads.iter().chain(&effects.writes).any(meets) {
-            return UNEXPLAINED;
+            return (UNEXPLAINED, placed.offset);
         }
         if leaves(instruction) || targets.binary_search(&placed.offset).is_ok() {
             break;
         }
     }
-    if counter == Waited::Store { NO_SIGNAL } else { UNKNOWN }
+    (if counter == Waited::Store { NO_SIGNAL } else { UNKNOWN }, 0)
 }
 
 fn waits_for(instruction: &Instruction, counter: Waited) -> bool {
@@ -383,7 +398,8 @@ mod tests {
     fn waits_are_explained_by_what_stands_around_them() {
         let code = program();
         let all = mutants(&code, Class::WaitRemoved, WaveSize::Wave32, 0, 0);
-        let reasons: Vec<&str> = all.iter().map(|mutant| explain(&code, mutant, WaveSize::Wave32)).collect();
+        let reasons: Vec<&str> =
+            all.iter().map(|mutant| explain(&code, mutant, WaveSize::Wave32, &|_| false)).collect();
         assert_eq!(reasons, [UNEXPLAINED, UNEXPLAINED, UNEXPLAINED, NOTHING_OUTSTANDING]);
     }
 }

@@ -26,7 +26,7 @@ pub const IN_BYTES_PER_ITEM: usize = 64;
 /// Bytes of output of an item, as the header has it.
 pub const OUT_BYTES_PER_ITEM: usize = 256;
 /// Most steps of a program, as the header has it.
-pub const STEPS_MAX: usize = 12;
+pub const STEPS_MAX: usize = 10;
 /// Bytes that all items change together and that are compared, as the header has it: by atomics, 9 kinds of 16 words of 8 and
 /// of 4 bytes; and 64 words that each step of the whole grid makes.
 pub const ACCUMULATOR_BYTES: usize = 9 * 16 * 12 + STEPS_MAX * 64 * 4;
@@ -108,6 +108,12 @@ impl Shape {
             return Err(DifferentialError::Inputs { inputs, max: INPUTS_MAX });
         }
         Ok(Shape { items: inputs, wave_lanes: if is_wave64 { 64 } else { 32 } })
+    }
+
+    /// That of mutants: so many inputs that no buffer is longer than the output, and none longer than what lies unmapped
+    /// behind each.
+    pub const fn of_mutants(is_wave64: bool) -> Shape {
+        Shape { items: 256, wave_lanes: if is_wave64 { 64 } else { 32 } }
     }
 
     /// Inputs of a program, one per work-item.

@@ -419,7 +419,7 @@ SHARED_ATOMIC(max)
 
 /* Behind those words: what steps of the whole grid make, then what they need for it. A step has words for flags and
    locks, a flag for each item, and 16 bytes of data for each item. No word has another value than UNSET at first. */
-enum { STEPS_MAX = 12, RESULT_WORDS = GROUP, CONTROL_WORDS = 64, UNSET = 0x5a5a5a5a };
+enum { STEPS_MAX = 10, RESULT_WORDS = GROUP, CONTROL_WORDS = 64, UNSET = 0x5a5a5a5a };
 enum { RESULTS_AT = ACC_BYTES, CONTROL_AT = RESULTS_AT + STEPS_MAX * RESULT_WORDS * 4 };
 enum { FLAGS_AT = CONTROL_AT + STEPS_MAX * CONTROL_WORDS * 4, DATA_AT = FLAGS_AT + STEPS_MAX * ITEMS * 4 };
 enum { COMPARED_BYTES = CONTROL_AT, ALL_BYTES = DATA_AT + STEPS_MAX * ITEMS * 16 };

@@ -1,39 +1,52 @@
-//! A few programs on both sides, and an error planted into the device's code that must be found.
+//! A few programs on both sides, without and with the checking mode, a few mutants, and errors planted into the device's code
+//! that must be found.
 //!
-//! Needs clang-22; without it the cases are recorded as skipped, or fail where ZRT_REQUIRE_LLVM is set.
+//! Needs clang-22, and clang-19 where both compile; without them the cases are recorded as skipped, or fail where
+//! ZRT_REQUIRE_LLVM is set.
 
+use zrt_differential::alarms::Alarm;
 use zrt_differential::batch::Verdict;
-use zrt_differential::campaign::{Campaign, Report};
-use zrt_differential::runner::Plant;
+use zrt_differential::campaign::{Campaign, Failure, Report};
+use zrt_differential::mutants::{Fate, MutantCampaign, MutantReport};
 use zrt_differential::text::source;
 use zrt_differential::toolchain::{Compiler, Shape};
 
 /// Inputs of a program here.
 const INPUTS: u32 = 256;
 
-fn run(first_seed: u64, programs: u64, minimised_max: usize, plant: Option<Plant>) -> Option<Report> {
-    if !zrt_needs::programs(&[Compiler::Clang22.program()]) {
-        return None;
+/// Programs of clang 22, without the checking mode.
+fn compared() -> Campaign {
+    Campaign {
+        programs: 24,
+        first_seed: 1,
+        shape: Shape::new(INPUTS, false).expect("a sound shape"),
+        compilers: &[Compiler::Clang22],
+        schedules: 0,
+        jobs: 2,
+        minimised_max: 1,
+        plant: None,
     }
-    let shape = Shape::new(INPUTS, false).expect("a sound shape");
-    let compilers = &[Compiler::Clang22];
-    let campaign =
-        Campaign { programs, first_seed, shape, compilers, schedules: 0, jobs: 2, minimised_max, plant };
-    Some(campaign.run(&|_| {}).expect("the campaign runs"))
+}
+
+fn run(campaign: Campaign) -> Option<Report> {
+    let compilers: Vec<&str> = campaign.compilers.iter().map(|compiler| compiler.program()).collect();
+    zrt_needs::programs(&compilers).then(|| campaign.run(&|_| {}).expect("the campaign runs"))
+}
+
+/// What failed, in full.
+fn told(report: &Report) -> Vec<String> {
+    let tell = |failure: &Failure| {
+        let smaller = failure.smaller.as_ref().map(|(program, _)| source(std::slice::from_ref(program)));
+        let (seed, build, verdict) = (failure.program.seed, failure.build, &failure.verdict);
+        format!("seed {seed}, {build}: {verdict:?}\n{}", smaller.unwrap_or_default())
+    };
+    report.failures.iter().map(tell).collect()
 }
 
 #[test]
 fn device_and_host_agree() {
-    let Some(report) = run(1, 24, 1, None) else { return };
-    let told: Vec<String> = report
-        .failures
-        .iter()
-        .map(|failure| {
-            let smaller = failure.smaller.as_ref().map(|(program, _)| source(std::slice::from_ref(program)));
-            format!("seed {}: {:?}\n{}", failure.program.seed, failure.verdict, smaller.unwrap_or_default())
-        })
-        .collect();
-    assert!(told.is_empty(), "{}", told.join("\n"));
+    let Some(report) = run(compared()) else { return };
+    assert!(report.failures.is_empty(), "{}", told(&report).join("\n"));
     assert_eq!(report.counts.values().sum::<u64>(), 24);
     // Every optimisation level took part, with a line table and without.
     assert_eq!(report.counts.len(), 8);
@@ -59,10 +72,84 @@ const XOR_OPCODE: u32 = 29;
 
 #[test]
 fn a_planted_error_is_found_and_made_small() {
-    let Some(report) = run(1, 12, 1, Some(or_for_xor)) else { return };
+    let planted = Campaign { programs: 12, plant: Some(or_for_xor), ..compared() };
+    let Some(report) = run(planted) else { return };
     let failure = report.failures.iter().find(|failure| failure.smaller.is_some()).unwrap();
     assert!(matches!(failure.verdict, Verdict::Differs(_)), "{:?}", failure.verdict);
     let (smaller, verdict) = failure.smaller.as_ref().unwrap();
     assert!(matches!(verdict, Verdict::Differs(_)), "{verdict:?}");
     assert!(smaller.size() <= 12, "{} of {}:\n{smaller:?}", smaller.size(), failure.program.size());
+}
+
+/// Nothing is found in correct programs but what has its row, and clang 19's code is known as such.
+#[test]
+fn correct_programs_break_no_rule() {
+    let checked =
+        Campaign { programs: 20, first_seed: 100, compilers: &Compiler::ALL, schedules: 2, ..compared() };
+    let Some(report) = run(checked) else { return };
+    assert!(report.failures.is_empty(), "{}", told(&report).join("\n"));
+    assert_eq!(report.counts.values().sum::<u64>(), 40);
+    let unaware = |compiler| report.alarms.get(&(compiler, Alarm::UnawareCompiler)).copied();
+    assert_eq!(Compiler::ALL.map(unaware), [Some(20), None]);
+}
+
+/// No wave waits for others.
+fn no_barriers(words: &mut [u32]) {
+    for at in 0..words.len() {
+        if matches!(words[at], BARRIER_SIGNAL | BARRIER_WAIT) {
+            words[at] = NOP;
+        }
+    }
+}
+
+/// `s_barrier_signal -1`, `s_barrier_wait -1`, `s_nop 0` (llvm-mc 19).
+const BARRIER_SIGNAL: u32 = 0xBE80_4EC1;
+const BARRIER_WAIT: u32 = 0xBF94_FFFF;
+const NOP: u32 = 0xBF80_0000;
+
+/// Every program begins with LDS that all waves store and a barrier; without it those race that read another's.
+#[test]
+fn a_broken_rule_is_a_failure_of_its_own_and_made_small() {
+    let planted = Campaign { programs: 1, schedules: 1, plant: Some(no_barriers), ..compared() };
+    let Some(report) = run(planted) else { return };
+    let failure = report.failures.iter().find(|failure| failure.smaller.is_some()).unwrap();
+    let (smaller, verdict) = failure.smaller.as_ref().unwrap();
+    let Verdict::Breaks(breach) = verdict else { panic!("{verdict:?}") };
+    assert_eq!(breach.finding.rule, "race", "{breach}");
+    let place = breach.finding.place.as_ref().unwrap();
+    assert_eq!(place.kernel.as_deref(), Some("p0"));
+    assert!(breach.finding.instruction.starts_with("ds_"), "{breach}");
+    assert!(smaller.size() <= 12, "{} of {}:\n{smaller:?}", smaller.size(), failure.program.size());
+    assert_ne!(failure.verdict.kind(), "different results");
+}
+
+fn run_mutants(campaign: &MutantCampaign) -> Option<MutantReport> {
+    zrt_needs::programs(&[Compiler::Clang22.program()])
+        .then(|| campaign.run(&|_| {}).expect("the campaign runs"))
+}
+
+fn few_mutants() -> MutantCampaign {
+    MutantCampaign { mutants: 24, first_seed: 1, is_wave64: false, schedules: 2, jobs: 2, plant: None }
+}
+
+#[test]
+fn no_mutant_is_missed() {
+    let Some(report) = run_mutants(&few_mutants()) else { return };
+    assert_eq!((report.judged.len(), report.unfit), (24, Vec::new()));
+    let missed: Vec<_> =
+        report.judged.iter().filter(|judged| matches!(judged.fate, Fate::Missed(_))).collect();
+    assert!(missed.is_empty(), "{missed:#?}");
+    let caught = report.judged.iter().filter(|judged| matches!(judged.fate, Fate::Caught(_))).count();
+    assert!(caught >= 12, "{:#?}", report.judged);
+}
+
+/// What makes a mutant wrong and breaks no rule is a miss, told with its place.
+#[test]
+fn a_difference_without_a_finding_is_missed() {
+    let planted = MutantCampaign { mutants: 16, plant: Some(or_for_xor), ..few_mutants() };
+    let Some(report) = run_mutants(&planted) else { return };
+    let missed: Vec<_> =
+        report.judged.iter().filter(|judged| matches!(judged.fate, Fate::Missed(_))).collect();
+    assert!(!missed.is_empty(), "{:#?}", report.judged);
+    assert!(missed.iter().all(|judged| judged.place.contains("(line ")), "{missed:#?}");
 }
