@@ -216,7 +216,7 @@ impl MutantCampaign {
             for (index, (program, count)) in batch.iter().enumerate() {
                 let input = inputs[index].clone();
                 let subject = self.subject((program, index), *build, &loaded, input, &host[index])?;
-                let (judged, unfit) = self.judge(&runner, subject, *count)?;
+                let MutantReport { judged, unfit } = self.judge(&runner, subject, *count)?;
                 let mut report = report.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 let Ok(report) = report.as_mut() else { return Ok(()) };
                 report.judged.extend(judged);
@@ -253,22 +253,23 @@ impl MutantCampaign {
         runner: &Runner,
         mut subject: Subject<'_>,
         count: u64,
-    ) -> Result<(Vec<Judged>, Option<(u64, String)>), DifferentialError> {
+    ) -> Result<MutantReport, DifferentialError> {
         let seed = subject.program.seed;
+        let unfit = |what: String| MutantReport { judged: Vec::new(), unfit: vec![(seed, what)] };
         for checked in self.launch(runner, &subject, &[], &|_| false)? {
             if let Some(difference) = self.difference(&checked, subject.host) {
-                return Ok((Vec::new(), Some((seed, difference))));
+                return Ok(unfit(difference));
             }
             let failure = |finding: &&Finding| Alarm::of(finding, Compiler::Clang22, true).is_none();
             if let Some(finding) = checked.findings.iter().find(failure) {
-                return Ok((Vec::new(), Some((seed, finding.to_string()))));
+                return Ok(unfit(finding.to_string()));
             }
             subject.known.extend(checked.findings.iter().map(key));
         }
         let chosen = self.choose(&subject, count);
         let judge = |mutant: &Mutant| self.fate(runner, &subject, mutant);
         let judged = chosen.iter().map(judge).collect::<Result<Vec<Judged>, DifferentialError>>()?;
-        Ok((judged, None))
+        Ok(MutantReport { judged, unfit: Vec::new() })
     }
 
     /// Mutants of a program: of one class after the other, as long as there are any.

@@ -72,7 +72,7 @@ const XOR_OPCODE: u32 = 29;
 
 #[test]
 fn a_planted_error_is_found_and_made_small() {
-    let planted = Campaign { programs: 12, plant: Some(or_for_xor), ..compared() };
+    let planted = Campaign { programs: 1, first_seed: 19, plant: Some(or_for_xor), ..compared() };
     let Some(report) = run(planted) else { return };
     let failure = report.failures.iter().find(|failure| failure.smaller.is_some()).unwrap();
     assert!(matches!(failure.verdict, Verdict::Differs(_)), "{:?}", failure.verdict);
@@ -95,10 +95,8 @@ fn correct_programs_break_no_rule() {
 
 /// No wave waits for others.
 fn no_barriers(words: &mut [u32]) {
-    for at in 0..words.len() {
-        if matches!(words[at], BARRIER_SIGNAL | BARRIER_WAIT) {
-            words[at] = NOP;
-        }
+    for word in words.iter_mut().filter(|word| matches!(**word, BARRIER_SIGNAL | BARRIER_WAIT)) {
+        *word = NOP;
     }
 }
 
@@ -110,7 +108,8 @@ const NOP: u32 = 0xBF80_0000;
 /// Every program begins with LDS that all waves store and a barrier; without it those race that read another's.
 #[test]
 fn a_broken_rule_is_a_failure_of_its_own_and_made_small() {
-    let planted = Campaign { programs: 1, schedules: 1, plant: Some(no_barriers), ..compared() };
+    let planted =
+        Campaign { programs: 1, first_seed: 3, schedules: 1, plant: Some(no_barriers), ..compared() };
     let Some(report) = run(planted) else { return };
     let failure = report.failures.iter().find(|failure| failure.smaller.is_some()).unwrap();
     let (smaller, verdict) = failure.smaller.as_ref().unwrap();
