@@ -52,7 +52,7 @@ impl Alarm {
                 Some(Alarm::UnwaitedWriteBack)
             }
             "hazard" if says("a store of system scope while") => Some(Alarm::AtomicStore),
-            "hazard" if says("was read by the VALU before, written by the VALU") => Some(Alarm::OtherPaths),
+            "hazard" if finding.remedy.contains("depctr_va_sdst(0)") => Some(Alarm::OtherPaths),
             _ => None,
         }
     }

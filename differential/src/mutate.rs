@@ -238,7 +238,7 @@ const NOTHING_OUTSTANDING: &str = "wait with nothing outstanding on this path";
 const LATER_WAIT: &str = "a later wait comes before the first use";
 const NO_SIGNAL: &str = "stores that no signal, flag or end of this path tells of";
 const UNKNOWN: &str = "wait at a branch or call: path unknown";
-const NOBODYS: &str = "stores before a signal, which nobody reads behind it";
+const NOBODYS: &str = "operations before a signal, which nobody meets behind it";
 const SHADOWED: &str = "its program has a finding at the same place";
 const UNEXPLAINED: &str = "UNEXPLAINED: a result under way is used";
 const WAIT_REASONS: [&str; 7] =
@@ -287,8 +287,8 @@ fn explain_wait(
         if waits_for(instruction, counter) {
             return (LATER_WAIT, placed.offset);
         }
-        let is_signal = instruction.opcode == Opcode::SBarrierSignal || instruction.scope > 0;
-        if counter == Waited::Store && is_signal {
+        let is_flag = counter == Waited::Store && instruction.scope > 0;
+        if instruction.opcode == Opcode::SBarrierSignal || is_flag {
             return (NOBODYS, placed.offset);
         }
         let effects = Effects::of(instruction, wave_size);
@@ -393,13 +393,13 @@ mod tests {
     }
 
     /// The last wait of the program has nothing to wait for; the others guard what comes right behind them: an address, the
-    /// value of a store, the signal of a barrier.
+    /// value of a store, what the signal of a barrier tells of.
     #[test]
     fn waits_are_explained_by_what_stands_around_them() {
         let code = program();
         let all = mutants(&code, Class::WaitRemoved, WaveSize::Wave32, 0, 0);
         let reasons: Vec<&str> =
             all.iter().map(|mutant| explain(&code, mutant, WaveSize::Wave32, &|_| false)).collect();
-        assert_eq!(reasons, [UNEXPLAINED, UNEXPLAINED, UNEXPLAINED, NOTHING_OUTSTANDING]);
+        assert_eq!(reasons, [UNEXPLAINED, UNEXPLAINED, NOBODYS, NOTHING_OUTSTANDING]);
     }
 }
