@@ -31,6 +31,9 @@ pub const CODE_BYTES_MAX: ByteLen = ByteLen(64 << 20);
 pub struct CodeLabel<'a> {
     /// Name.
     pub name: &'a str,
+    /// Functions: offset of the first instruction in bytes, name; ascending. Offsets in reports count from the last one
+    /// that begins at or before the place, as those of disassemblers do.
+    pub functions: &'a [(u64, &'a str)],
     /// Source files.
     pub files: &'a [String],
     /// Code offset in bytes, index into the files, line; ascending. An index that names no file ends a range.
@@ -88,7 +91,7 @@ impl Code {
         }
         let whole = ByteLen(padded_len(len.0));
         let buffer = space.allocate(Heap::DeviceLocal, whole, label.name, true)?;
-        space.registry.name_code(buffer.entry(), label.name, label.files.into(), label.lines.into());
+        space.registry.name_code(buffer.entry(), label);
         Ok(Code { buffer, len })
     }
 

@@ -106,6 +106,7 @@ impl CopyEngine {
         assert!(device.space().write_mapped(kernel.code(), 0, &image(&container)), "system memory is mapped");
         let len = ByteLen((STAGED_OFFSET + STAGING_BYTES) as u64);
         let staging = device.allocate(Heap::Host, len, "staging")?;
+        device.space().registry.set_own(staging.entry());
         Ok(CopyEngine { kernel, staging })
     }
 

@@ -22,12 +22,14 @@ const ADVICE: &str = "advice";
 pub struct Place {
     /// Address of the instruction.
     pub pc: u64,
-    /// Kernel, where it is one that this device loaded.
+    /// Kernel or function, where it is one that this device loaded.
     pub kernel: Option<String>,
-    /// Offset from the beginning of the kernel's code, in bytes.
+    /// Offset from the first instruction of the function that it is in, in bytes: disassemblers count so.
     pub offset: Option<u64>,
     /// Source file and line, where the kernel's line table has them.
     pub source: Option<(String, u32)>,
+    /// The text of that line, where somebody who reads files has filled it in; nobody here does.
+    pub source_text: Option<String>,
 }
 
 /// The last line of the file, where some findings were not kept.
@@ -49,7 +51,7 @@ pub struct Finding {
     pub remedy: String,
     /// Where; `None` for a packet or the host.
     pub place: Option<Place>,
-    /// The instruction as the assembler writes it.
+    /// The instruction as the assembler writes it; empty where there is no place.
     pub instruction: String,
     /// The other instruction concerned.
     pub other: Option<Place>,
@@ -63,7 +65,7 @@ pub struct Finding {
     pub register: Option<String>,
     /// Memory or LDS address concerned.
     pub address: Option<u64>,
-    /// The buffer at the address, and the offset in it, in words.
+    /// The buffer at the address, or the nearest one on either side, and how far off the address is, in words.
     pub buffer: Option<String>,
     /// Seed of the schedule: the run that repeats it.
     pub seed: u64,
@@ -149,6 +151,13 @@ fn name(raw: Raw, registry: &Registry) -> Finding {
     }
 }
 
+impl Place {
+    /// An address that is nowhere in code of ours.
+    pub(crate) fn unknown(pc: u64) -> Place {
+        Place { pc, kernel: None, offset: None, source: None, source_text: None }
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.kernel, self.offset) {
@@ -174,6 +183,9 @@ impl fmt::Display for Finding {
         write!(formatter, "{}: {}", self.rule, self.what)?;
         if let Some(place) = &self.place {
             write!(formatter, "\n    at {place}: {}", self.instruction)?;
+            if let Some(text) = &place.source_text {
+                write!(formatter, "\n    source: {text}")?;
+            }
             let [x, y, z] = self.workgroup;
             write!(formatter, "\n    in workgroup {x},{y},{z} wave {}", self.wave)?;
             if let Some(lane) = self.lane {
@@ -185,7 +197,8 @@ impl fmt::Display for Finding {
         }
         if let Some(address) = self.address {
             write!(formatter, ", address {address:#x}")?;
-            if let Some(buffer) = &self.buffer {
+            // Out of bounds means: where.
+            if let Some(buffer) = self.buffer.as_ref().filter(|buffer| !self.what.contains(*buffer)) {
                 write!(formatter, " ({buffer})")?;
             }
         }

@@ -115,6 +115,7 @@ impl Recorder {
         let len = self.recorder.len().bytes();
         let label = self.label();
         let buffer = self.space.allocate(Heap::HostVisible, ByteLen(len.0), &label, true)?;
+        self.space.registry.set_own(buffer.entry());
         let recorded = self.recorder.finish(buffer.mapped()?, buffer.va)?;
         self.space.flush_writes(&buffer);
         Ok(Graph { recorded: Some(recorded), buffer: Some(buffer) })

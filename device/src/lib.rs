@@ -63,7 +63,7 @@ pub use counters::Counters;
 pub use device::{Device, Ticket};
 pub use diagnosis::{Diagnosis, StopCause};
 pub use error::DeviceError;
-pub use faults::DeviceFault;
+pub use faults::{DeviceFault, FaultedWave};
 pub use findings::{Finding, Place};
 pub use graph::{Graph, Recorder};
 pub use info::DeviceInfo;

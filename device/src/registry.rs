@@ -3,13 +3,15 @@
 //! Contract: entries come with buffers and kernels and go with them. Lookups happen after a fault only. A lock and
 //! allocations; never on the path of a token.
 
+use crate::code::CodeLabel;
 use crate::findings::Place;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use zrt_isa::zrt;
 use zrt_mem::{ByteLen, GpuVa};
 
-/// How far behind the end of a buffer an address is still told as "past" it.
-const PAST_BYTES_MAX: u64 = 1 << 20;
+/// How far from a buffer an address is still told by it: the largest distance that an index of 32 bits makes with elements
+/// of 16 bytes. What is further away has another cause than an index.
+const NEAR_BYTES_MAX: u64 = 64 << 30;
 
 /// The names of everything in device memory.
 #[derive(Debug, Default)]
@@ -30,8 +32,18 @@ struct Entry {
 
 #[derive(Debug)]
 enum What {
-    Buffer { label: String },
-    Kernel { name: String, lines: LineTable },
+    Buffer {
+        label: String,
+    },
+    /// What the device itself needs: no address near it was meant for it.
+    Own {
+        label: String,
+    },
+    Kernel {
+        name: String,
+        functions: Vec<(u64, String)>,
+        lines: LineTable,
+    },
 }
 
 /// The container's line table, owned.
@@ -61,6 +73,38 @@ impl LineTable {
     }
 }
 
+impl Entry {
+    fn label(&self) -> &str {
+        match &self.what {
+            What::Buffer { label } | What::Own { label } => label,
+            What::Kernel { name, .. } => name,
+        }
+    }
+
+    fn holds(&self, va: GpuVa) -> bool {
+        self.start <= va && va.0 - self.start.0 < self.len.0
+    }
+
+    /// Bytes from its beginning down to an address, or from its end up to it.
+    fn distance(&self, va: GpuVa) -> u64 {
+        match self.start.0.checked_sub(va.0) {
+            Some(before) if before > 0 => before,
+            _ => va.0.saturating_sub(self.start.0.saturating_add(self.len.0)),
+        }
+    }
+
+    /// An address in it as a place in code.
+    fn place(&self, va: GpuVa) -> Place {
+        let What::Kernel { name, functions, lines } = &self.what else { return Place::unknown(va.0) };
+        let offset = va.0 - self.start.0;
+        let after = functions.partition_point(|(start, _)| *start <= offset);
+        let function = after.checked_sub(1).and_then(|index| functions.get(index));
+        let (start, name) = function.map_or((0, name), |(start, name)| (*start, name));
+        let source = lines.at(offset).map(|(file, line)| (file.to_owned(), line));
+        Place { kernel: Some(name.clone()), offset: Some(offset - start), source, ..Place::unknown(va.0) }
+    }
+}
+
 impl Registry {
     fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
         // Every change is one call, so the list is valid after any panic.
@@ -72,23 +116,29 @@ impl Registry {
         EntryId(start)
     }
 
-    /// Makes the entry of the code's buffer a kernel.
-    pub(crate) fn name_kernel(&self, id: EntryId, container: &zrt::Kernel<'_>) {
-        if let Some(entry) = self.entries().iter_mut().find(|entry| entry.start == id.0) {
-            entry.what = What::Kernel { name: container.name.into(), lines: LineTable::of(container) };
+    /// Makes the entry one of the device's own.
+    pub(crate) fn set_own(&self, id: EntryId) {
+        if let Some(entry) = self.entries().iter_mut().find(|entry| entry.start == id.0)
+            && let What::Buffer { label } = &mut entry.what
+        {
+            entry.what = What::Own { label: std::mem::take(label) };
         }
     }
 
-    /// The same for code that is no container's. `lines` are code offset, index into `files`, line; ascending.
-    pub(crate) fn name_code(
-        &self,
-        id: EntryId,
-        name: &str,
-        files: Vec<String>,
-        lines: Vec<(u64, usize, u32)>,
-    ) {
+    /// Makes the entry of the code's buffer a kernel.
+    pub(crate) fn name_kernel(&self, id: EntryId, container: &zrt::Kernel<'_>) {
         if let Some(entry) = self.entries().iter_mut().find(|entry| entry.start == id.0) {
-            entry.what = What::Kernel { name: name.into(), lines: LineTable { files, lines } };
+            let (name, lines) = (container.name.into(), LineTable::of(container));
+            entry.what = What::Kernel { name, functions: Vec::new(), lines };
+        }
+    }
+
+    /// The same for code that is no container's.
+    pub(crate) fn name_code(&self, id: EntryId, label: &CodeLabel<'_>) {
+        if let Some(entry) = self.entries().iter_mut().find(|entry| entry.start == id.0) {
+            let functions = label.functions.iter().map(|(start, name)| (*start, String::from(*name)));
+            let lines = LineTable { files: label.files.into(), lines: label.lines.into() };
+            entry.what = What::Kernel { name: label.name.into(), functions: functions.collect(), lines };
         }
     }
 
@@ -96,46 +146,34 @@ impl Registry {
         self.entries().retain(|entry| entry.start != id.0);
     }
 
-    /// What is at an address, in words; `None` where nothing of ours is near.
+    /// What is at an address, or which buffer is the nearest to it on either side, in words; `None` where nothing of ours is
+    /// near.
     pub(crate) fn describe(&self, va: GpuVa) -> Option<String> {
         let entries = self.entries();
-        let below = entries.iter().filter(|entry| entry.start <= va).max_by_key(|entry| entry.start)?;
-        let offset = va.0 - below.start.0;
-        if offset >= below.len.0 {
-            let past = offset - below.len.0;
-            let label = match &below.what {
-                What::Buffer { label } => label,
-                What::Kernel { name, .. } => name,
-            };
-            return (past < PAST_BYTES_MAX).then(|| format!("{past} bytes past the end of {label}"));
+        if let Some(entry) = entries.iter().find(|entry| entry.holds(va)) {
+            let offset = va.0 - entry.start.0;
+            return Some(match &entry.what {
+                What::Buffer { label } | What::Own { label } => format!("{label}+{offset:#x}"),
+                What::Kernel { .. } => format!("kernel {}", entry.place(va)),
+            });
         }
-        Some(match &below.what {
-            What::Buffer { label } => format!("{label}+{offset:#x}"),
-            What::Kernel { name, lines } => match lines.at(offset) {
-                Some((file, line)) => format!("kernel {name}+{offset:#x}, {file}:{line}"),
-                None => format!("kernel {name}+{offset:#x}"),
-            },
-        })
+        let buffers = entries.iter().filter(|entry| !matches!(entry.what, What::Own { .. }));
+        let nearest = buffers.min_by_key(|entry| entry.distance(va))?;
+        let distance = nearest.distance(va);
+        let side = if va < nearest.start { "before the beginning of" } else { "past the end of" };
+        (distance <= NEAR_BYTES_MAX).then(|| format!("{distance} bytes {side} {}", nearest.label()))
     }
 
     /// The kernel and source line of an instruction.
     pub(crate) fn place(&self, va: GpuVa) -> Place {
         let entries = self.entries();
-        let unknown = Place { pc: va.0, kernel: None, offset: None, source: None };
-        let holder = entries.iter().find(|entry| entry.start <= va && va.0 - entry.start.0 < entry.len.0);
-        let Some(Entry { start, what: What::Kernel { name, lines }, .. }) = holder else { return unknown };
-        let offset = va.0 - start.0;
-        let source = lines.at(offset).map(|(file, line)| (file.to_owned(), line));
-        Place { pc: va.0, kernel: Some(name.clone()), offset: Some(offset), source }
+        let holder = entries.iter().find(|entry| entry.holds(va));
+        holder.map_or_else(|| Place::unknown(va.0), |entry| entry.place(va))
     }
 
     /// Everything that was allocated: label, address, length.
     pub(crate) fn allocations(&self) -> Vec<(String, GpuVa, ByteLen)> {
-        let label = |what: &What| match what {
-            What::Buffer { label } => label.clone(),
-            What::Kernel { name, .. } => name.clone(),
-        };
-        self.entries().iter().map(|entry| (label(&entry.what), entry.start, entry.len)).collect()
+        self.entries().iter().map(|entry| (entry.label().to_owned(), entry.start, entry.len)).collect()
     }
 
     /// A line of the device's log with every address that we know followed by its meaning.
@@ -199,18 +237,57 @@ mod tests {
         let weights = registry.add_buffer(GpuVa(0x10_0000), ByteLen(0x1000), "weights");
         let code = registry.add_buffer(GpuVa(0x20_0000), ByteLen(0x200), "code");
         registry.name_kernel(code, &container());
-        assert_eq!(registry.describe(GpuVa(0xf_ffff)), None);
         assert_eq!(registry.describe(GpuVa(0x10_0010)).as_deref(), Some("weights+0x10"));
-        assert_eq!(registry.describe(GpuVa(0x10_1004)).as_deref(), Some("4 bytes past the end of weights"));
         assert_eq!(
             registry.annotate("kind=wave pc=0x200024 va=0x100010 exec=0xff."),
-            "kind=wave pc=0x200024 (kernel matvec+0x24, body/matvec.inc:12) va=0x100010 (weights+0x10) exec=0xff."
+            "kind=wave pc=0x200024 (kernel matvec+0x24 (body/matvec.inc:12)) va=0x100010 (weights+0x10) exec=0xff."
         );
         registry.remove(weights);
+        registry.remove(code);
         assert_eq!(registry.describe(GpuVa(0x10_0010)), None);
         assert_eq!(
             registry.annotate("no numbers, 0x, 0xffffffffffffffffff"),
             "no numbers, 0x, 0xffffffffffffffffff"
         );
+    }
+    #[test]
+    fn the_nearest_buffer_is_named_on_either_side() {
+        let registry = Registry::default();
+        registry.add_buffer(GpuVa(0x10_0000), ByteLen(0x1000), "weights");
+        let fence = registry.add_buffer(GpuVa(0x10_2000), ByteLen(0x10), "fence");
+        registry.add_buffer(GpuVa(0x10_4000), ByteLen(0x20), "rows");
+        registry.set_own(fence);
+        let told = |va| registry.describe(GpuVa(va)).unwrap();
+        assert_eq!(told(0xf_fffc), "4 bytes before the beginning of weights");
+        assert_eq!(told(0x10_1000), "0 bytes past the end of weights");
+        assert_eq!(told(0x10_1004), "4 bytes past the end of weights");
+        assert_eq!(told(0x10_2008), "fence+0x8");
+        assert_eq!(told(0x10_2010), "4112 bytes past the end of weights", "nobody aims at a fence");
+        assert_eq!(told(0x10_3ffc), "4 bytes before the beginning of rows");
+        assert_eq!(told(0x10_4020), "0 bytes past the end of rows");
+        assert_eq!(told(0x10_4020 + NEAR_BYTES_MAX), "68719476736 bytes past the end of rows");
+        assert_eq!(registry.describe(GpuVa(0x10_4021 + NEAR_BYTES_MAX)), None);
+        assert_eq!(registry.describe(GpuVa(u64::MAX)), None);
+        assert_eq!(
+            registry.describe(GpuVa(8)).as_deref(),
+            Some("1048568 bytes before the beginning of weights")
+        );
+    }
+
+    #[test]
+    fn offsets_count_from_functions() {
+        let registry = Registry::default();
+        let code = registry.add_buffer(GpuVa(0x20_0000), ByteLen(0x2000), "code");
+        let functions = [(0x1500, "copy"), (0x1600, "matmul")];
+        let (files, lines) = ([String::from("k.c")], [(0x1600, 0, 7)]);
+        registry.name_code(
+            code,
+            &CodeLabel { name: "matmul", functions: &functions, files: &files, lines: &lines },
+        );
+        let text = |va| registry.place(GpuVa(va)).to_string();
+        assert_eq!(text(0x20_1658), "matmul+0x58 (k.c:7)");
+        assert_eq!(text(0x20_15fc), "copy+0xfc");
+        assert_eq!(text(0x20_0004), "matmul+0x4", "before every function: in the image");
+        assert_eq!(text(0x20_2000), "0x202000");
     }
 }

@@ -47,6 +47,7 @@ impl SubmissionQueue {
     /// Takes a new queue.
     pub(crate) fn new(space: &Space, queue: Queue) -> Result<SubmissionQueue, DeviceError> {
         let fence = space.allocate(Heap::Host, ByteLen(FENCE_BYTES), "fence", false)?;
+        space.registry.set_own(fence.entry());
         let view = fence.mapped()?.clone();
         view.store_u64_release(0, 0);
         let ring =

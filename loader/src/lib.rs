@@ -114,6 +114,20 @@ impl Program {
         &self.symbols
     }
 
+    /// Kernels and functions: offset of the first instruction from the image's start, name; ascending, one for each offset.
+    /// A label has no length and is none. Tools that disassemble count offsets from the last one before a place.
+    pub fn functions(&self) -> Vec<(u64, &str)> {
+        let kernels = self.kernels.iter().map(|kernel| (kernel.entry_offset, kernel.name.as_str()));
+        let is_function = |symbol: &&Symbol| symbol.is_code && symbol.bytes > 0;
+        let others = self.symbols.iter().filter(is_function);
+        let mut functions: Vec<(u64, &str)> =
+            kernels.chain(others.map(|symbol| (symbol.offset, symbol.name.as_str()))).collect();
+        // Stable: a kernel's name goes before another of its place.
+        functions.sort_by_key(|(offset, _)| *offset);
+        functions.dedup_by_key(|(offset, _)| *offset);
+        functions
+    }
+
     /// Source lines; empty where the file has none.
     pub fn lines(&self) -> &LineTable {
         &self.lines

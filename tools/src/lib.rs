@@ -22,6 +22,7 @@ pub mod progress;
 pub mod roofline;
 pub mod session;
 pub mod session_bench;
+pub mod source_text;
 pub mod statistics;
 pub mod step;
 pub mod table;

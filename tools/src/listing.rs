@@ -147,8 +147,9 @@ mod tests {
             address: 0,
             words: words.to_vec(),
             symbols: BTreeMap::from([(0, vec!["nothing".into()])]),
+            functions: BTreeMap::from([(0, "nothing".into())]),
             entries: vec![entry],
-            lines: vec![(0, "nothing.s".into(), 3), (1, "nothing.s".into(), 4)],
+            lines: vec![(0, Some("nothing.s".into()), 3), (1, Some("nothing.s".into()), 4)],
         }
     }
 

@@ -9,11 +9,14 @@ use object::{
     LittleEndian, Object, ObjectSection, ObjectSymbol, SectionFlags, SectionIndex, SymbolKind, elf,
 };
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 use thiserror::Error;
 use zrt_isa::resources::WaveSize;
 use zrt_isa::zrt::{self, Kernel, ZrtError};
 use zrt_isa::{DecodeError, decode_for};
+use zrt_loader::{LineRow, Program, RawOptions};
 
 /// Largest file that is read, in bytes.
 pub const FILE_BYTES_MAX: u64 = 256 << 20;
@@ -130,8 +133,27 @@ pub struct Section {
     pub symbols: BTreeMap<usize, Vec<String>>,
     /// Kernels in the order of their code.
     pub entries: Vec<Entry>,
-    /// Source file and line from a dword on, ascending.
-    pub lines: Vec<(usize, String, u32)>,
+    /// Kernels and functions by dword: what offsets count from.
+    pub functions: BTreeMap<usize, String>,
+    /// Source file and line from a dword on, ascending; no file where a range ends.
+    pub lines: Vec<(usize, Option<Arc<str>>, u32)>,
+}
+
+/// An instruction as reports, disassemblers and debuggers name it.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct CodePlace {
+    /// The kernel or function that it is in.
+    pub function: String,
+    /// Bytes from that one's first instruction.
+    pub offset: u64,
+    /// Address in the file's counting, in bytes.
+    pub address: u64,
+}
+
+impl fmt::Display for CodePlace {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}+{:#x}", self.function, self.offset)
+    }
 }
 
 /// The code of a file.
@@ -148,7 +170,17 @@ impl Section {
     pub fn source_line(&self, dword: usize) -> Option<(&str, u32)> {
         let next = self.lines.partition_point(|(from, ..)| *from <= dword);
         let (_, file, line) = self.lines.get(next.checked_sub(1)?)?;
-        Some((file, *line))
+        Some((file.as_deref()?, *line))
+    }
+
+    /// The place of a dword: in the function that begins at it or before it, else in the section.
+    pub fn place(&self, dword: usize) -> CodePlace {
+        let function = self.functions.range(..=dword).next_back();
+        let (start, function) = function.map_or((0, &self.name), |(start, name)| (*start, name));
+        // Raw code is called so when it is launched too.
+        let function = if function.is_empty() { RawOptions::default().name } else { function.clone() };
+        let offset = (dword - start) as u64 * 4;
+        CodePlace { function, offset, address: self.address + dword as u64 * 4 }
     }
 
     /// Lanes of the waves that execute a dword: those of the kernel that it follows.
@@ -188,7 +220,7 @@ impl MachineCode {
     /// The code of a parsed container.
     pub fn from_kernel(kernel: &Kernel<'_>) -> MachineCode {
         let dword = kernel.entry as usize / 4;
-        let file = |index: u32| kernel.files.get(index as usize).copied().unwrap_or_default().to_owned();
+        let files: Vec<Arc<str>> = kernel.files.iter().map(|file| Arc::from(*file)).collect();
         let entry = Entry {
             name: kernel.name.to_owned(),
             dword,
@@ -200,11 +232,14 @@ impl MachineCode {
             address: 0,
             words: kernel.code_dwords().collect(),
             symbols: BTreeMap::from([(dword, vec![kernel.name.to_owned()])]),
+            functions: BTreeMap::from([(dword, kernel.name.to_owned())]),
             entries: vec![entry],
             lines: kernel
                 .lines
                 .iter()
-                .map(|line| (line.code_offset as usize / 4, file(line.file), line.line))
+                .map(|line| {
+                    (line.code_offset as usize / 4, files.get(line.file as usize).cloned(), line.line)
+                })
                 .collect(),
         };
         MachineCode { format: Format::Zrt, sections: vec![section] }
@@ -242,6 +277,7 @@ fn raw(bytes: &[u8], wave_size: WaveSize) -> Result<MachineCode, CodeError> {
         address: 0,
         words,
         symbols: BTreeMap::new(),
+        functions: BTreeMap::new(),
         entries: vec![entry],
         lines: Vec::new(),
     };
@@ -264,6 +300,8 @@ fn elf_file(bytes: &[u8]) -> Result<MachineCode, CodeError> {
         (one.section.0, one.address, &one.name).cmp(&(other.section.0, other.address, &other.name))
     });
     names.dedup();
+    // What cannot be launched can be looked at: it has no lines then.
+    let program = Program::parse(bytes).ok();
     let mut sections = Vec::new();
     for section in file.sections() {
         let SectionFlags::Elf { sh_flags } = section.flags() else { continue };
@@ -274,25 +312,33 @@ fn elf_file(bytes: &[u8]) -> Result<MachineCode, CodeError> {
         let here = names.iter().filter(|name| name.section == section.index());
         let here = here.filter(|name| name.address >= section.address());
         let mut symbols = BTreeMap::<usize, Vec<String>>::new();
-        let mut entries = Vec::new();
+        let (mut functions, mut entries) = (BTreeMap::new(), Vec::new());
         for name in here {
             let dword = ((name.address - section.address()) / 4) as usize;
             if dword >= words.len() {
                 continue;
             }
             symbols.entry(dword).or_default().push(name.name.clone());
-            if let Some(descriptor) = descriptor(&file, &names, &name.name) {
+            let descriptor = descriptor(&file, &names, &name.name);
+            if name.bytes > 0 || descriptor.is_some() {
+                functions.entry(dword).or_insert_with(|| name.name.clone());
+            }
+            if let Some(descriptor) = descriptor {
                 entries.push(entry(name.name.clone(), dword, &descriptor));
             }
         }
         entries.sort_by_key(|entry| entry.dword);
+        // The name of a kernel goes before others of its place.
+        functions.extend(entries.iter().map(|entry: &Entry| (entry.dword, entry.name.clone())));
+        let lines = program.as_ref().map_or_else(Vec::new, |program| lines(program, &entries, words.len()));
         sections.push(Section {
             name: section.name().unwrap_or_default().to_owned(),
             address: section.address(),
             words,
             symbols,
+            functions,
             entries,
-            lines: Vec::new(),
+            lines,
         });
     }
     match sections.is_empty() {
@@ -301,12 +347,30 @@ fn elf_file(bytes: &[u8]) -> Result<MachineCode, CodeError> {
     }
 }
 
+/// The lines of a section: a kernel in it, which the loader knows too, says where the section lies in the image.
+fn lines(program: &Program, entries: &[Entry], dwords: usize) -> Vec<(usize, Option<Arc<str>>, u32)> {
+    let start = entries
+        .iter()
+        .find_map(|entry| program.kernel(&entry.name)?.entry_offset.checked_sub(entry.dword as u64 * 4));
+    let Some(start) = start else { return Vec::new() };
+    let table = program.lines();
+    let files: Vec<Arc<str>> = table.files().iter().map(|file| Arc::from(file.as_str())).collect();
+    let line = |row: LineRow| {
+        let dword = usize::try_from(row.offset.checked_sub(start)? / 4).ok()?;
+        let file = files.get(row.file as usize).filter(|_| row.line != 0).cloned();
+        (dword < dwords).then_some((dword, file, row.line))
+    };
+    table.continued().filter_map(line).collect()
+}
+
 /// A symbol of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Name {
     section: SectionIndex,
     address: u64,
     name: String,
+    /// Its length; 0 for a label.
+    bytes: u64,
 }
 
 /// Named places, of the symbol table and of the dynamic one, which stripping leaves.
@@ -318,7 +382,8 @@ fn names(file: &ElfFile64<'_, LittleEndian>) -> Vec<Name> {
             SymbolKind::Text | SymbolKind::Label | SymbolKind::Data | SymbolKind::Unknown
         );
         let name = symbol.name().ok().filter(|name| is_place && !name.is_empty())?;
-        Some(Name { section: symbol.section_index()?, address: symbol.address(), name: name.to_owned() })
+        let (section, address) = (symbol.section_index()?, symbol.address());
+        Some(Name { section, address, name: name.to_owned(), bytes: symbol.size() })
     });
     named.collect()
 }

@@ -193,7 +193,8 @@ fn damaged_files_are_refused_in_a_sentence() {
 fn lint_of_raw_code_names_rule_place_and_remedy() {
     let raw = file("hazard.bin", &bytes(&HAZARD));
     let table = text(&zrt(&["lint", &raw]), 1);
-    for part in ["scalar-hazard", "000008", "v_mov_b32_e32 v2, s4", "sa_sdst(0)", "from 000004", "1 finding"]
+    for part in
+        ["scalar-hazard", "raw+0x8", "v_mov_b32_e32 v2, s4", "sa_sdst(0)", "from raw+0x4", "1 finding"]
     {
         assert!(table.contains(part), "{part:?} in\n{table}");
     }
@@ -210,7 +211,7 @@ fn lint_of_wave64_sees_both_halves_of_a_mask() {
     let report = json(&zrt(&["lint", &raw, "--json", "--wave", "64"]), 1);
     let finding = &report["findings"][0];
     assert_eq!((&finding["rule"], &finding["registers"]), (&Json::from("scalar-hazard"), &Json::from("s5")));
-    assert_eq!((&finding["offset"], &finding["cause_offset"]), (&Json::from(12), &Json::from(4)));
+    assert_eq!((&finding["offset"], &finding["cause"]["offset"]), (&Json::from(12), &Json::from(4)));
 }
 
 #[test]

@@ -120,13 +120,12 @@ fn a_barrier_that_cannot_complete_is_told_at_once() {
     assert!(!rules.is_empty() && rules.iter().all(|rule| **rule == "progress"), "{checked}");
     assert_eq!((&checked["failed_schedules"], &checked["failed_seed"]), (&json!(1), &json!(0)));
     let failure = checked["failure"].as_str().unwrap();
-    assert!(
-        failure.starts_with("the waves left wait at a barrier that cannot complete (kind=wave "),
-        "{failure}"
-    );
+    let told = "the waves left wait at a barrier that cannot complete, at raw+0x0: s_barrier_wait 0xffff, in workgroup \
+                0,0,0 wave ";
+    assert!(failure.starts_with(told), "{failure}");
 
     let named = "kernel raw did not run to its end: the waves left wait at a barrier that cannot complete";
-    fails(&[&["launch"], &launch[..]].concat(), "", &[named, "workgroup=0,0,0"]);
+    fails(&[&["launch"], &launch[..]].concat(), "", &[named, "in workgroup 0,0,0"]);
 }
 
 /// Many schedules of it take no longer than their work.

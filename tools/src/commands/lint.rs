@@ -2,10 +2,12 @@
 
 use super::{WaveChoice, disasm, write_json, write_text};
 use crate::error::ToolError;
-use crate::machine_code::{Entry, Format, Section};
+use crate::machine_code::{CodePlace, Entry, Format, Section};
+use crate::source_text::SourceText;
 use crate::table::{Alignment, Table};
 use clap::Args;
 use serde::Serialize;
+use std::path::Path;
 use zrt_isa::lint::{self, Rule};
 use zrt_isa::resources::WaveSize;
 use zrt_isa::{Opcode, decode_for};
@@ -37,14 +39,16 @@ pub struct Arguments {
 struct Finding {
     rule: &'static str,
     kernel: String,
-    /// Address in the file's counting, in bytes.
-    offset: u64,
+    #[serde(flatten)]
+    place: CodePlace,
     instruction: String,
     registers: Option<String>,
-    /// Address of the instruction that it collides with.
-    cause_offset: Option<u64>,
+    /// The instruction that it collides with.
+    cause: Option<CodePlace>,
     remedy: String,
     source: Option<(String, u32)>,
+    /// The text of that line, where the file can be read.
+    source_text: Option<String>,
 }
 
 /// A rule that the whole file's code ignores.
@@ -79,12 +83,13 @@ fn examine(arguments: &Arguments) -> Result<Report, ToolError> {
     let code = disasm::read(&arguments.file, arguments.wave.map(WaveSize::from), |_| ()).map_err(no_file)?;
     let is_wanted = |entry: &Entry| arguments.kernel.as_ref().is_none_or(|name| *name == entry.name);
     let is_strict = arguments.strict || code.format == Format::Zrt;
+    let mut sources = SourceText::of(Path::new(&arguments.file));
     let mut report =
         Report { file: arguments.file.clone(), kernels: 0, findings: Vec::new(), summaries: Vec::new() };
     for section in &code.sections {
         for entry in section.entries.iter().filter(|entry| is_wanted(entry)) {
             report.kernels += 1;
-            report.findings.extend(check(section, entry, is_strict));
+            report.findings.extend(check(section, entry, is_strict, &mut sources));
         }
     }
     if report.kernels == 0 {
@@ -112,7 +117,7 @@ fn no_file(error: ToolError) -> ToolError {
     }
 }
 
-fn check(section: &Section, entry: &Entry, is_strict: bool) -> Vec<Finding> {
+fn check(section: &Section, entry: &Entry, is_strict: bool, sources: &mut SourceText) -> Vec<Finding> {
     let launch = lint::Entry {
         dword: entry.dword,
         user_sgprs: entry.user_sgprs,
@@ -120,16 +125,19 @@ fn check(section: &Section, entry: &Entry, is_strict: bool) -> Vec<Finding> {
         runs_again: false,
         is_strict,
     };
-    let address = |dword: usize| section.address + dword as u64 * 4;
-    let finding = |found: lint::Finding| Finding {
-        rule: found.rule.name(),
-        kernel: entry.name.clone(),
-        offset: address(found.dword),
-        instruction: found.instruction,
-        registers: found.registers.map(|registers| registers.to_string()),
-        cause_offset: found.cause.map(address),
-        remedy: found.remedy,
-        source: section.source_line(found.dword).map(|(file, line)| (file.to_owned(), line)),
+    let finding = |found: lint::Finding| {
+        let source = section.source_line(found.dword);
+        Finding {
+            rule: found.rule.name(),
+            kernel: entry.name.clone(),
+            place: section.place(found.dword),
+            instruction: found.instruction,
+            registers: found.registers.map(|registers| registers.to_string()),
+            cause: found.cause.map(|dword| section.place(dword)),
+            remedy: found.remedy,
+            source: source.map(|(file, line)| (file.to_owned(), line)),
+            source_text: source.and_then(|(file, line)| sources.line(file, line)),
+        }
     };
     lint::check_entry(&section.words, &launch).into_iter().map(finding).collect()
 }
@@ -164,20 +172,19 @@ fn summarise(report: &mut Report) {
 fn text(report: &Report) -> String {
     let mut text = String::new();
     if !report.findings.is_empty() {
-        let headings = ["rule", "kernel", "offset", "instruction", "registers", "source", "remedy"];
+        let headings = ["rule", "place", "instruction", "registers", "remedy", "source"];
         let mut table = Table::new(&headings.map(|heading| (heading, Alignment::Left)));
         for finding in &report.findings {
-            let cause =
-                finding.cause_offset.map(|offset| format!(" (from {offset:06x})")).unwrap_or_default();
-            let source = finding.source.as_ref().map(|(file, line)| format!("{file}:{line}"));
+            let cause = finding.cause.as_ref().map(|cause| format!(" (from {cause})")).unwrap_or_default();
+            let text = finding.source_text.as_ref().map(|text| format!("  {text}")).unwrap_or_default();
+            let source = finding.source.as_ref().map(|(file, line)| format!("{file}:{line}{text}"));
             table.row(vec![
                 finding.rule.to_owned(),
-                finding.kernel.clone(),
-                format!("{:06x}", finding.offset),
+                finding.place.to_string(),
                 finding.instruction.clone(),
                 finding.registers.clone().unwrap_or_default(),
-                source.unwrap_or_default(),
                 format!("{}{cause}", finding.remedy),
+                source.unwrap_or_default(),
             ]);
         }
         text += &table.to_string();

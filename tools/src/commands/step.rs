@@ -8,6 +8,7 @@ use super::launch::{KernelArguments, Prepared};
 use super::write_text;
 use crate::error::ToolError;
 use crate::launch::{self, LaunchError};
+use crate::source_text::SourceText;
 use crate::step::{SourceLines, Stepper};
 use clap::Args;
 use std::io::{BufReader, stdin, stdout};
@@ -50,7 +51,11 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     })?;
     let mut request = prepared.request();
     request.pauses = Some(&attention.prompts);
-    let report = launch::run_over(&request, DeviceChoice::Virtual, gpu, &options)?;
+    let result = launch::run_over(&request, DeviceChoice::Virtual, gpu, &options);
+    let report = result.map_err(|mut error| {
+        SourceText::of(&arguments.kernel.file).fill_error(&mut error);
+        error
+    })?;
     prepared.write_outputs(&report)?;
     if !attention.is_detached.load(Ordering::Acquire) {
         // Whoever still has commands is told why nobody reads them.

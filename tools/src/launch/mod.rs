@@ -4,10 +4,12 @@
 //! Bad input is refused before the device is touched ([`check`]), and [`LaunchError::is_bad_input`] tells it apart
 //! from what went wrong while the kernel ran. Buffers that are outputs begin as zeros.
 
+mod labels;
 mod regions;
 mod wait;
 
-pub use wait::{Pauses, Unfinished};
+pub use labels::argument_label;
+pub use wait::{KernelFault, Pauses, Unfinished};
 
 use crate::roofline::Profile;
 use std::sync::Arc;
@@ -332,7 +334,7 @@ fn launch(
     gpu: Option<&VirtualGpu>,
     resident: &mut Resident,
 ) -> Result<(Counters, Vec<LaunchOutput>), Failure> {
-    resident.buffers = buffers(device, request.arguments)?;
+    resident.buffers = buffers(device, kernel, request.arguments)?;
     let buffers = &resident.buffers;
     let va_of = |argument: usize| buffers.get(argument).and_then(Option::as_ref).map_or(GpuVa(0), |at| at.va);
     let segment =
@@ -351,15 +353,18 @@ fn values(arguments: &[LaunchArgument], va_of: impl Fn(usize) -> GpuVa) -> Vec<A
 }
 
 /// Allocates and fills the buffers; `None` for values.
-fn buffers(device: &mut Device, arguments: &[LaunchArgument]) -> Result<Vec<Option<Buffer>>, DeviceError> {
+fn buffers(
+    device: &mut Device,
+    kernel: &Kernel,
+    arguments: &[LaunchArgument],
+) -> Result<Vec<Option<Buffer>>, DeviceError> {
     let mut buffers = Vec::with_capacity(arguments.len());
     for (index, argument) in arguments.iter().enumerate() {
         let Some(bytes) = argument.buffer_bytes() else {
             buffers.push(None);
             continue;
         };
-        let buffer =
-            device.allocate(Heap::DeviceLocal, ByteLen(bytes), &format!("buffer of argument {index}"))?;
+        let buffer = device.allocate(Heap::DeviceLocal, ByteLen(bytes), &argument_label(kernel, index))?;
         match argument {
             LaunchArgument::In(content) | LaunchArgument::InOut(content) => {
                 device.upload(&buffer, ByteLen(0), content)?;
@@ -382,8 +387,13 @@ fn submit(
 ) -> Result<Counters, Unfinished> {
     let geometry = &request.geometry;
     let image = request.program.image();
-    let lines = lines_of(request.program.lines());
-    let label = CodeLabel { name: &kernel.name, files: request.program.lines().files(), lines: &lines };
+    let (functions, lines) = (request.program.functions(), lines_of(request.program.lines()));
+    let label = CodeLabel {
+        name: &kernel.name,
+        functions: &functions,
+        files: request.program.lines().files(),
+        lines: &lines,
+    };
     let len = ByteLen(image.bytes().len() as u64);
     let code = resident.code.insert(device.load_code(&label, len, |va| image.placed_at(va.0))?);
     let entry = GpuVa(code.va().0 + kernel.entry_offset);
@@ -420,12 +430,12 @@ fn submit(
     recorder.launch(&ready, &user_data, geometry.groups)?;
     let graph = recorder.finish()?;
     if let Some(gpu) = gpu {
-        regions::name(gpu, &kernel.name, image, resident, ready.scratch());
+        regions::name(gpu, kernel, image, resident, ready.scratch());
     }
     let before = device.counters()?;
     let faults_before = device.faults().len();
     let ticket = device.submit(&graph)?;
-    wait::wait(device, ticket, request, faults_before)?;
+    wait::wait(device, ticket, request, kernel, faults_before)?;
     Ok(difference(&device.counters()?, &before))
 }
 
@@ -441,7 +451,7 @@ fn scratch_bytes(kernel: &Kernel) -> u32 {
 }
 
 fn lines_of(table: &LineTable) -> Vec<(u64, usize, u32)> {
-    table.rows().iter().map(|row| (row.offset, row.file as usize, row.line)).collect()
+    table.continued().map(|row| (row.offset, row.file as usize, row.line)).collect()
 }
 
 fn difference(after: &Counters, before: &Counters) -> Counters {

@@ -4,32 +4,32 @@
 //! and written; the rest of the program (code, constants) and the argument segment with its dispatch packet may be read.
 //! Nothing else is named: a store into the command ring, an indirect buffer or a fence is out of bounds.
 
-use super::Resident;
+use super::{Resident, argument_label};
 use zrt_device::{Buffer, Code};
-use zrt_loader::Image;
+use zrt_loader::{Image, Kernel};
 use zrt_vgpu::VirtualGpu;
 
 /// Names what `resident` holds, and `scratch`.
 pub(super) fn name(
     gpu: &VirtualGpu,
-    kernel: &str,
+    kernel: &Kernel,
     image: &Image,
     resident: &Resident,
     scratch: Option<&Buffer>,
 ) {
     for (argument, buffer) in resident.buffers.iter().enumerate() {
         if let Some(buffer) = buffer {
-            gpu.watch_region(&format!("the buffer of argument {argument}"), buffer.va.0, buffer.len.0);
+            gpu.watch_region(&argument_label(kernel, argument), buffer.va.0, buffer.len.0);
         }
     }
     if let Some(scratch) = scratch {
-        gpu.watch_region(&format!("the scratch of {kernel}"), scratch.va.0, scratch.len.0);
+        gpu.watch_region(&format!("the scratch of {}", kernel.name), scratch.va.0, scratch.len.0);
     }
     if let Some(segment) = &resident.segment {
         gpu.watch_read_only_region("the arguments", segment.va.0, segment.len.0);
     }
     if let Some(code) = &resident.code {
-        name_program(gpu, kernel, image, code);
+        name_program(gpu, &kernel.name, image, code);
     }
 }
 

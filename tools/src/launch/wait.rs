@@ -1,15 +1,19 @@
 //! Waiting for a kernel: until it has ended, the device knows that it never will, or its time is up.
 //!
 //! Contract: the virtual device says at once that a wave has stopped for good (a barrier that cannot complete, a trap, an
-//! access that is refused). A card says nothing of the kind: there only the time ends the wait. Neither ends it while
+//! access that is refused), and where. A card says of bad addresses only, and of the rest nothing: there the time ends the
+//! wait, and what is told is what the host sees of the queue. Neither ends it while
 //! somebody looks at a wave that stands still ([`Pauses`]). Costs a look at the virtual device's diary every [`SLICE`],
 //! and nothing for a kernel that is done before.
 
 use super::LaunchRequest;
+use super::labels::null_services;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 use zrt_device::{Device, DeviceError, DeviceFault, Diagnosis, StopCause, Ticket};
+use zrt_loader::Kernel;
 
 /// How long the device's own wait lasts before its diary is looked at.
 const SLICE: Duration = Duration::from_millis(50);
@@ -20,13 +24,61 @@ const SLICE: Duration = Duration::from_millis(50);
 pub enum Unfinished {
     /// The device knows of a fault after which it never ends.
     #[error("{0}")]
-    Fault(DeviceFault),
-    /// The time was over.
+    Fault(Box<KernelFault>),
+    /// The time was over on the virtual device, which knows of no fault: the kernel computes.
+    #[error("the device did not finish within {} ms; --timeout gives it more time", .0.as_millis())]
+    Endless(Duration),
+    /// The time was over on a card.
     #[error("{0}; --timeout gives it more time")]
     Timeout(Box<Diagnosis>),
     /// The device failed, or the driver reported a fault.
     #[error(transparent)]
     Device(Box<DeviceError>),
+}
+
+/// A fault of the virtual device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelFault {
+    /// What the device says.
+    pub fault: DeviceFault,
+    /// What may have led to it, where that is known.
+    pub remark: Option<String>,
+}
+
+impl Unfinished {
+    /// Whether the time was over.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Unfinished::Endless(_) | Unfinished::Timeout(_))
+    }
+
+    /// The fault, where the device knows of one.
+    pub fn fault(&self) -> Option<&KernelFault> {
+        if let Unfinished::Fault(fault) = self { Some(fault) } else { None }
+    }
+}
+
+impl KernelFault {
+    fn new(fault: DeviceFault, kernel: &Kernel) -> KernelFault {
+        /// Addresses below this one are null pointers with an offset.
+        const NULL_BYTES_MAX: u64 = 64 << 10;
+        let services = null_services(kernel);
+        let remark = fault.address.filter(|va| *va < NULL_BYTES_MAX).map(|_| match services[..] {
+            [] => "the address is a null pointer's".to_owned(),
+            _ => format!(
+                "the address is a null pointer's, and these implicit arguments are null, because their services do \
+                 not exist here: {}; compile without printf, assert and malloc",
+                services.join(", ")
+            ),
+        });
+        KernelFault { fault, remark }
+    }
+}
+
+impl fmt::Display for KernelFault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.fault)?;
+        self.remark.as_ref().map_or(Ok(()), |remark| write!(formatter, "; {remark}"))
+    }
 }
 
 /// Times at which a debugger holds the waves of a kernel. Shared by its thread and the one that waits.
@@ -63,6 +115,7 @@ pub(super) fn wait(
     device: &mut Device,
     ticket: Ticket,
     request: &LaunchRequest<'_>,
+    kernel: &Kernel,
     faults_before: usize,
 ) -> Result<(), Unfinished> {
     let mut start = Instant::now();
@@ -71,20 +124,32 @@ pub(super) fn wait(
         let left = request.deadline.saturating_sub(start.elapsed());
         let mut diagnosis = match device.wait(ticket, SLICE.min(left)) {
             Ok(()) => return Ok(()),
-            Err(DeviceError::Stopped(diagnosis)) if diagnosis.cause == StopCause::Deadline => diagnosis,
+            Err(DeviceError::Stopped(diagnosis)) => diagnosis,
             Err(error) => return Err(error.into()),
         };
+        let mut new_faults = device.faults().into_iter().skip(faults_before);
+        let fault = new_faults.find(|fault| fault.is_final);
+        if diagnosis.cause != StopCause::Deadline {
+            // What the driver reports has no place in code; the device's own line does.
+            return Err(match fault {
+                Some(fault) => Unfinished::Fault(Box::new(KernelFault::new(fault, kernel))),
+                None => DeviceError::Stopped(diagnosis).into(),
+            });
+        }
         if request.pauses.is_some_and(|pauses| pauses.is_new(&mut pauses_seen)) {
             start = Instant::now();
             continue;
         }
-        let mut new_faults = device.faults().into_iter().skip(faults_before);
-        if let Some(fault) = new_faults.find(|fault| fault.is_final) {
-            return Err(Unfinished::Fault(fault));
+        if let Some(fault) = fault {
+            return Err(Unfinished::Fault(Box::new(KernelFault::new(fault, kernel))));
         }
-        if start.elapsed() >= request.deadline {
+        let waited = start.elapsed();
+        if waited >= request.deadline && device.is_virtual() {
+            return Err(Unfinished::Endless(waited));
+        }
+        if waited >= request.deadline {
             // The device knows of the last slice only.
-            diagnosis.waited = start.elapsed();
+            diagnosis.waited = waited;
             return Err(Unfinished::Timeout(diagnosis));
         }
     }

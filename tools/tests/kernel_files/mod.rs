@@ -51,12 +51,17 @@ impl Folder {
 
 /// A source of OpenCL C as a code object in the folder; `None` where clang-22 is not installed.
 pub fn compile(folder: &Folder, source: &str) -> Option<String> {
+    compile_with(folder, source, &["-mcpu=gfx1201", "-O2"])
+}
+
+/// The same with flags.
+pub fn compile_with(folder: &Folder, source: &str, flags: &[&str]) -> Option<String> {
     if !zrt_needs::programs(&["clang-22"]) {
         return None;
     }
     let (path, object) = (folder.write("kernel.cl", source.as_bytes()), folder.path("kernel.co"));
     let mut command = Command::new("clang-22");
-    command.args(["--target=amdgcn-amd-amdhsa", "-mcpu=gfx1201", "-nogpulib", "-O2", "-w", "-x", "cl"]);
+    command.args(["--target=amdgcn-amd-amdhsa", "-nogpulib", "-w", "-x", "cl"]).args(flags);
     let output = command.args(["-cl-std=CL2.0", &path, "-o", &object]).output().expect("clang-22 starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Some(object)

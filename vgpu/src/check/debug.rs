@@ -39,6 +39,8 @@ pub struct Stop<'a> {
     pub wave: &'a mut Wave,
     /// LDS of the workgroup, as far as it is allocated.
     pub lds: &'a [u32],
+    /// Different findings of the checking mode so far, by all waves.
+    pub findings: usize,
     pub(crate) memory: &'a mut MemoryPort,
 }
 

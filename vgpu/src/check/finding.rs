@@ -49,7 +49,7 @@ pub struct Finding {
     pub pc: u64,
     /// Address of the first instruction of the dispatch; 0 where there is none.
     pub code_va: u64,
-    /// The instruction as the assembler writes it.
+    /// The instruction as the assembler writes it; empty for a packet only.
     pub instruction: String,
     /// Address of the other instruction concerned: the write, the load, the other wave's access.
     pub other_pc: Option<u64>,
@@ -140,6 +140,16 @@ impl FindingLog {
         } else {
             state.dropped += finding.count;
         }
+    }
+
+    /// Different findings so far.
+    pub fn len(&self) -> usize {
+        self.lock().findings.len()
+    }
+
+    /// Whether a rule was found broken at an instruction.
+    pub fn has(&self, rule: Rule, pc: u64) -> bool {
+        self.lock().findings.iter().any(|finding| finding.rule == rule && finding.pc == pc)
     }
 
     /// One JSON object per line, in the order of discovery; last `{"dropped":n}` where some were not kept.

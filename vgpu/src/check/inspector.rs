@@ -16,6 +16,7 @@ use crate::config;
 use crate::memory::{AddressSpace, Mapped, MemoryPort, Watch};
 use crate::shader::fault::{WaveFault, WaveFaultKind};
 use crate::shader::program::Program;
+use zrt_isa::resources::WaveSize;
 
 /// The inspection of a device.
 pub(crate) struct Inspection {
@@ -90,6 +91,11 @@ impl Inspection {
         self.inspector.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Different findings so far.
+    pub fn finding_count(&self) -> usize {
+        self.log.len()
+    }
+
     /// The text of the findings file.
     pub fn findings_text(&self) -> String {
         self.log.text()
@@ -158,8 +164,9 @@ impl Inspection {
     }
 
     /// Code is about to be run by a new dispatch; `is_stale`: the host has changed it since it was last looked at.
-    pub fn fetch(&self, program: &Program, is_stale: bool, space: &AddressSpace) {
-        self.with_checker(space, |checker, _| {
+    pub fn fetch(&self, program: &Program, wave_size: WaveSize, is_stale: bool, space: &AddressSpace) {
+        let text = |pc| program.code_at(pc, wave_size).to_string();
+        self.with_checker_in(space, text, |checker, _| {
             program.parts().for_each(|(va, len)| checker.fetch_instructions(va, len));
         });
         if is_stale && self.options.check {
@@ -168,6 +175,7 @@ impl Inspection {
                 what: "the instruction cache holds the code that was here before, and it is run".to_owned(),
                 remedy: "ACQUIRE_MEM with GLI_INV after the code is written".to_owned(),
                 pc: program.base_va,
+                instruction: text(program.base_va),
                 ..finding
             });
         }
@@ -203,12 +211,24 @@ impl Inspection {
     }
 
     fn with_checker(&self, space: &AddressSpace, act: impl FnOnce(&mut MemoryChecker, &mut Mapped<'_>)) {
+        // A packet has no instruction.
+        self.with_checker_in(space, |_| String::new(), act);
+    }
+
+    /// The same where findings may be about code, of which `text` gives the instruction at an address.
+    fn with_checker_in(
+        &self,
+        space: &AddressSpace,
+        text: impl Fn(u64) -> String,
+        act: impl FnOnce(&mut MemoryChecker, &mut Mapped<'_>),
+    ) {
         let mut inspector = self.lock();
         let Some(watch) = &mut inspector.watch else { return };
         let table = space.snapshot();
         act(&mut watch.checker, &mut Mapped::new(&table));
         for finding in take(watch) {
-            self.log_memory(finding, Site::default(), String::new());
+            let instruction = text(finding.pc);
+            self.log_memory(finding, Site::default(), instruction);
         }
     }
 
@@ -220,18 +240,25 @@ impl Inspection {
         watch.progress.is_waiting_for_ever(instructions, resident_groups, waiting_groups)
     }
 
-    /// A fault is a finding too, where the kernel is to blame.
+    /// A fault is a finding too, where the kernel is to blame and no finding has told of the instruction before.
     pub fn fault(&self, fault: &WaveFault) {
         if !self.options.check {
             return;
         }
         let Some((rule, remedy)) = blame(&fault.kind) else { return };
+        // What a launch without scratch does was told of the instruction as such.
+        let lacks_scratch = matches!(fault.kind, WaveFaultKind::Scratch { allocated: 0, .. });
+        let told = [Some(rule), lacks_scratch.then_some(Rule::Uninitialised)];
+        if told.into_iter().flatten().any(|rule| self.log.has(rule, fault.instruction_va)) {
+            return;
+        }
         let site = Site { code_va: fault.code_va, workgroup: fault.workgroup, wave: fault.wave };
         self.log(site, |finding| Finding {
             rule,
             what: fault.kind.to_string(),
             remedy: remedy.to_owned(),
             pc: fault.instruction_va,
+            instruction: fault.code.to_string(),
             lane: fault.lane,
             address: address_of(&fault.kind),
             ..finding
@@ -341,7 +368,9 @@ fn blame(kind: &WaveFaultKind) -> Option<(Rule, &'static str)> {
         }
         WaveFaultKind::VectorRegister { .. } => (Rule::Bounds, "more vector registers in RSRC1"),
         WaveFaultKind::Misaligned { .. } => (Rule::Bounds, "an address that is a multiple of the width"),
-        WaveFaultKind::Scratch { .. } => (Rule::Bounds, "a larger private segment"),
+        WaveFaultKind::Scratch { .. } => {
+            (Rule::Bounds, "an index inside of the array, or a larger private segment")
+        }
         WaveFaultKind::BarrierNeverCompletes => {
             (Rule::Progress, "every wave of the group signals the barrier as often as any waits for it")
         }

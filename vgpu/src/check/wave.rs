@@ -15,7 +15,10 @@ use crate::check::memory::{Access, AccessKind, CacheControl, Completed, GroupSha
 use crate::check::profile::{Counted, LdsLanes};
 use crate::check::registers::{self, Defect, LaunchState, Note, RegisterFinding, RegisterShadow};
 use crate::check::trial::Trial;
+use crate::memory::Rights;
 use crate::shader::address::SHARED_APERTURE_HIGH;
+use crate::shader::code_words::CodeWords;
+use crate::shader::fault::FAULT_WORDS;
 use crate::shader::group::ActiveDispatch;
 use crate::shader::interpreter::Inspect;
 use crate::shader::machine::Machine;
@@ -276,8 +279,10 @@ impl Inspect for WaveInspector<'_> {
         if !found.is_empty() {
             let site = self.site();
             for finding in found {
-                let instruction =
-                    if finding.pc == pc { noted.instruction.to_string() } else { String::new() };
+                let instruction = match finding.pc == pc {
+                    true => noted.instruction.to_string(),
+                    false => self.code_at(finding.pc, program, machine).to_string(),
+                };
                 self.inspection.log_memory(finding, site, instruction);
             }
         }
@@ -287,6 +292,25 @@ impl Inspect for WaveInspector<'_> {
 impl WaveInspector<'_> {
     fn site(&self) -> Site {
         Site { code_va: self.dispatch.dispatch.code_va, workgroup: self.workgroup, wave: self.index }
+    }
+
+    /// The instruction at an address that is not the one at hand: of this program, the dispatch's, or whatever is there.
+    fn code_at(&self, pc: u64, program: &Program, machine: &mut Machine<'_>) -> CodeWords {
+        let wave_size = self.dispatch.dispatch.wave_size();
+        let none = CodeWords::new(&[], wave_size);
+        let programs = [program, &*self.dispatch.program.0];
+        let known = programs.iter().map(|program| program.code_at(pc, wave_size)).find(|code| *code != none);
+        known.unwrap_or_else(|| {
+            let mut bytes = [0; 4 * FAULT_WORDS];
+            let mut words = [0; FAULT_WORDS];
+            let count = (1..=FAULT_WORDS).rev().find(|count| {
+                machine.memory.read_unwatched(pc, &mut bytes[..4 * count], Rights::READ).is_ok()
+            });
+            for (word, four) in words.iter_mut().zip(bytes.as_chunks::<4>().0) {
+                *word = u32::from_le_bytes(*four);
+            }
+            CodeWords::new(&words[..count.unwrap_or(0)], wave_size)
+        })
     }
 
     /// Counts the instruction; the LDS addresses of one that is not flat are there.
@@ -318,6 +342,7 @@ impl WaveInspector<'_> {
             wave_index: self.index,
             wave,
             lds: &machine.lds.words[..lds_dwords],
+            findings: self.inspection.finding_count(),
             memory: machine.memory,
         });
         if action == Action::Detach {
@@ -336,7 +361,11 @@ impl WaveInspector<'_> {
         let (inspection, site) = (self.inspection, self.site());
         self.shadow.registers.before(note, pc, trial, &mut |found: RegisterFinding| {
             if inspection.options.trusts_compilers && !knows_hazard && is_scalar_hazard(found.defect) {
-                return inspection.log(site, unaware_compiler);
+                let (program, wave_size) = (&self.dispatch.program.0, self.dispatch.dispatch.wave_size());
+                return inspection.log(site, |finding| Finding {
+                    instruction: program.code_at(site.code_va, wave_size).to_string(),
+                    ..unaware_compiler(finding)
+                });
             }
             inspection.log(site, |finding| Finding {
                 rule: match found.rule() {

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use thiserror::Error;
+use zrt_isa::resources::WaveSize;
 
 use crate::memory::AddressSpace;
 use crate::shader::wave::LANES;
@@ -189,6 +190,11 @@ impl Dispatch {
     /// Lanes of a wave.
     pub(crate) fn lanes(&self) -> u32 {
         if self.is_wave64 { 2 * LANES as u32 } else { LANES as u32 }
+    }
+
+    /// The same as a size of waves.
+    pub(crate) fn wave_size(&self) -> WaveSize {
+        if self.is_wave64 { WaveSize::Wave64 } else { WaveSize::Wave32 }
     }
 
     /// Workgroups in all.

@@ -129,7 +129,7 @@ impl ShaderEngine {
         let is_stale = self.inspection().is_some() && self.shared.programs.is_stale(fetch, dispatch.code_va);
         let program = ProgramHandle(self.shared.programs.get(fetch, dispatch.code_va));
         if let Some(inspection) = self.inspection() {
-            inspection.fetch(&program.0, is_stale, &dispatch.address_space);
+            inspection.fetch(&program.0, dispatch.wave_size(), is_stale, &dispatch.address_space);
         }
         let template = Template::new(&dispatch, &resources, &self.shared.poison);
         // More groups than this would take centuries.

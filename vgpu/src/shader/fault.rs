@@ -8,6 +8,7 @@ use std::fmt;
 use zrt_isa::Opcode;
 
 use crate::memory::Fault;
+use crate::shader::code_words::CodeWords;
 use crate::shader::dispatch::PacketOrigin;
 
 /// Dwords of an instruction that are kept for the report.
@@ -95,6 +96,8 @@ pub struct WaveFault {
     pub lane: Option<u32>,
     /// What went wrong.
     pub kind: WaveFaultKind,
+    /// The instruction.
+    pub code: CodeWords,
 }
 
 impl fmt::Display for WaveFaultKind {
@@ -154,6 +157,6 @@ impl fmt::Display for WaveFault {
         if let Some(lane) = self.lane {
             write!(formatter, " lane={lane}")?;
         }
-        write!(formatter, " launched-at={:#x} : {}", self.origin.packet_va, self.kind)
+        write!(formatter, " launched-at={:#x} : {} : {}", self.origin.packet_va, self.kind, self.code)
     }
 }

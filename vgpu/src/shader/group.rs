@@ -12,6 +12,7 @@ use crate::check::memory::GroupShadow;
 use crate::check::registers::{LaunchState, Strictness};
 use crate::check::wave::{WaveInspector, WaveShadow};
 use crate::memory::MemoryPort;
+use crate::shader::code_words::CodeWords;
 use crate::shader::dispatch::{Dispatch, Resources};
 use crate::shader::fault::{WaveFault, WaveFaultKind};
 use crate::shader::interpreter::{self, Code, Turn, Uninspected};
@@ -100,9 +101,18 @@ impl Default for Slot {
 }
 
 impl Slot {
+    fn program<'a>(&'a self, dispatch: &'a ActiveDispatch) -> &'a Program {
+        self.far.as_deref().unwrap_or(&dispatch.program.0)
+    }
+
+    /// The instruction at an address of the code that the wave is in.
+    fn code_at(&self, dispatch: &ActiveDispatch, va: u64) -> CodeWords {
+        self.program(dispatch).code_at(va, dispatch.dispatch.wave_size())
+    }
+
     /// Address of the wave's next instruction.
     fn position(&self, dispatch: &ActiveDispatch) -> u64 {
-        let program = self.far.as_deref().unwrap_or(&dispatch.program.0);
+        let program = self.program(dispatch);
         let next = self.wave.as_ref().and_then(|wave| program.ops.get(wave.next as usize));
         next.map_or(program.base_va, |op| program.address(op))
     }
@@ -241,14 +251,16 @@ impl Group {
         let Some(dispatch) = &self.dispatch else { return };
         let is_live = |slot: &Slot| matches!(slot.state, WaveState::Ready | WaveState::Waiting);
         let Some(at) = self.slots.iter().position(is_live) else { return };
+        let instruction_va = self.slots[at].position(dispatch);
         report(WaveFault {
             origin: dispatch.dispatch.origin,
             code_va: dispatch.dispatch.code_va,
-            instruction_va: self.slots[at].position(dispatch),
+            instruction_va,
             workgroup: self.id,
             wave: at as u32,
             lane: None,
             kind: WaveFaultKind::SpinsForever { waiting_groups },
+            code: self.slots[at].code_at(dispatch, instruction_va),
         });
     }
 
@@ -437,6 +449,7 @@ impl Run<'_> {
             wave: at as u32,
             lane,
             kind,
+            code: self.group.slots[at].code_at(self.dispatch, instruction_va),
         });
     }
 

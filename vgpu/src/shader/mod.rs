@@ -1,12 +1,13 @@
 //! The shader engine: decodes gfx12 machine code once and executes it wave by wave.
 //!
 //! Read in this order: `wave`, `micro`, `machine` (what an instruction sees), `dispatch` and `launch` (how a wave
-//! begins), `program` and `translate` (decoding; `wave64` for 64 lanes), `interpreter` and `group` (running),
+//! begins), `program` and `translate` (decoding; `code_words` for reports, `wave64` for 64 lanes), `interpreter` and `group` (running),
 //! `residency`, `scheduler` and `engine` (who runs when). Instructions: `valu`, `salu`, `lanes`, `control`, `smem`,
 //! `address` with `vmem`, `atomics`, `format` with `formatted`, `tiles`, `lds`.
 
 pub(crate) mod address;
 pub(crate) mod atomics;
+pub mod code_words;
 pub(crate) mod control;
 pub mod dispatch;
 pub mod engine;

@@ -17,6 +17,7 @@ use zrt_isa::{Instruction, Opcode};
 use crate::check::wave::Noted;
 use crate::command_processor::injection::Defects;
 use crate::memory::{Cause, Fault, PageTable, Rights};
+use crate::shader::code_words::CodeWords;
 use crate::shader::control::{self, FarBranch, KnownStop, Successors, blank};
 use crate::shader::fault::{FAULT_WORDS, WaveFaultKind};
 use crate::shader::micro::MicroOp;
@@ -201,6 +202,15 @@ impl Program {
     /// The code that it was decoded from: address and length in bytes of each part.
     pub fn parts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.runs.iter().map(|run| (run.va, 4 * run.words.len() as u64))
+    }
+
+    /// The instruction at an address, as it was decoded; no words where this program does not reach it.
+    pub fn code_at(&self, va: u64, wave_size: WaveSize) -> CodeWords {
+        let words = self.runs.iter().find_map(|run| {
+            let offset = va.checked_sub(run.va)?;
+            run.words.get(usize::try_from(offset / 4).ok()?..).filter(|words| !words.is_empty())
+        });
+        CodeWords::new(words.unwrap_or_default(), wave_size)
     }
 
     /// Address of a micro operation's instruction.

@@ -16,10 +16,9 @@ mod size;
 use crate::bounded_read::{self, ReadError};
 use crate::device_choice::DeviceOption;
 use crate::error::ToolError;
-use crate::launch::{
-    self, DEADLINE_DEFAULT, LaunchArgument, LaunchError, LaunchReport, LaunchRequest, Unfinished,
-};
+use crate::launch::{self, DEADLINE_DEFAULT, LaunchArgument, LaunchError, LaunchReport, LaunchRequest};
 use crate::machine_code::FILE_BYTES_MAX;
+use crate::source_text::SourceText;
 use arguments::{ArgumentSpec, bad, three};
 use clap::Args;
 use expect::Expectation;
@@ -209,6 +208,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         return Err(LaunchError::NotVirtual { choice: choice.name() }.into());
     }
     let mut outcome = show::Outcome::default();
+    let mut sources = SourceText::of(&arguments.kernel.file);
     let schedules = u64::from(seeds.unwrap_or(SEEDS_DEFAULT));
     for index in 0..schedules {
         let seed = check.then_some(arguments.seed.unwrap_or(0).wrapping_add(index));
@@ -220,15 +220,20 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
             ..VirtualOptions::default()
         };
         let options = OpenOptions { virtual_device, ..OpenOptions::default() };
-        match (launch::run(&prepared.request(), choice, &options), seed) {
+        let mut result = launch::run(&prepared.request(), choice, &options);
+        match &mut result {
+            Ok(report) => sources.fill_all(&mut report.findings),
+            Err(error) => sources.fill_error(error),
+        }
+        match (result, seed) {
             (Ok(report), _) => {
                 outcome.add_unexpected(prepared.unexpected(&report), seed);
                 outcome.add(report, seed);
             }
             // A schedule that does not end is a result as others are: those before it keep what they gave.
             (Err(LaunchError::Device { findings, source, .. }), Some(seed)) => {
-                outcome.add_failed(seed, findings, source.to_string());
-                if matches!(source, Unfinished::Timeout(_)) {
+                outcome.add_failed(seed, findings, &source);
+                if source.is_timeout() {
                     // Each of the others might take as long again.
                     outcome.skipped = schedules - index - 1;
                     break;

@@ -5,7 +5,7 @@
 use super::outputs::OutputFile;
 use crate::commands::{write_json, write_text};
 use crate::error::ToolError;
-use crate::launch::LaunchReport;
+use crate::launch::{KernelFault, LaunchReport, Unfinished};
 use crate::roofline::{FORMULA, Prediction, Profile};
 use crate::table::{Alignment, Table};
 use serde::Serialize;
@@ -24,14 +24,23 @@ pub(super) struct Outcome {
     ended: u64,
     /// Schedules that did not.
     failed: u64,
-    /// Seed of the first that did not, and why.
-    failure: Option<(u64, String)>,
+    /// The first that did not.
+    failure: Option<Failure>,
     /// Schedules that were not run, because one before them took all its time.
     pub skipped: u64,
     /// Seed of the first schedule whose outputs differ from the first one's.
     different: Option<u64>,
     /// What is not as expected, a line for each buffer.
     unexpected: Vec<String>,
+}
+
+/// A schedule that did not end.
+struct Failure {
+    seed: u64,
+    /// Why, in a sentence.
+    text: String,
+    /// The instruction of the fault, where it was one, and what may have led to it.
+    fault: Option<(u64, Option<String>)>,
 }
 
 /// The JSON document.
@@ -87,9 +96,12 @@ impl Outcome {
     }
 
     /// A schedule that did not end.
-    pub fn add_failed(&mut self, seed: u64, findings: Vec<Finding>, failure: String) {
+    pub fn add_failed(&mut self, seed: u64, findings: Vec<Finding>, why: &Unfinished) {
         self.failed += 1;
-        self.failure.get_or_insert((seed, failure));
+        self.failure.get_or_insert_with(|| {
+            let of = |fault: &KernelFault| Some((fault.fault.wave.as_ref()?.place.pc, fault.remark.clone()));
+            Failure { seed, text: why.to_string(), fault: why.fault().and_then(of) }
+        });
         self.add_findings(findings);
     }
 
@@ -162,8 +174,8 @@ pub(super) fn show(outcome: &Outcome, files: &[OutputFile], json: bool) -> Resul
             schedules: outcome.ended + outcome.failed,
             failed_schedules: outcome.failed,
             skipped_schedules: outcome.skipped,
-            failed_seed: outcome.failure.as_ref().map(|(seed, _)| *seed),
-            failure: outcome.failure.as_ref().map(|(_, failure)| failure.as_str()),
+            failed_seed: outcome.failure.as_ref().map(|failure| failure.seed),
+            failure: outcome.failure.as_ref().map(|failure| failure.text.as_str()),
             differing_seed: outcome.different,
             unexpected: &outcome.unexpected,
             findings: &outcome.findings,
@@ -197,11 +209,17 @@ fn verdict(outcome: &Outcome) -> String {
     for finding in &outcome.findings {
         text.push_str(&format!("\n{finding}\n"));
     }
-    if let Some((seed, failure)) = &outcome.failure {
+    if let Some(Failure { seed, text: why, fault }) = &outcome.failure {
+        // A fault that is among the findings was told with them.
+        let told = |(pc, remark): &(u64, Option<String>)| {
+            let is_it = |finding: &&Finding| finding.place.as_ref().is_some_and(|place| place.pc == *pc);
+            let finding = outcome.findings.iter().find(is_it)?;
+            let remark = remark.as_ref().map(|remark| format!("; {remark}")).unwrap_or_default();
+            Some(format!("the {} finding at {}{remark}", finding.rule, finding.place.as_ref()?))
+        };
+        let why = fault.as_ref().and_then(told).unwrap_or_else(|| why.clone());
         let failed = outcome.failed;
-        text.push_str(&format!(
-            "\n{failed} schedule(s) did not end, first that of --seed {seed}: {failure}\n"
-        ));
+        text.push_str(&format!("\n{failed} schedule(s) did not end, first that of --seed {seed}: {why}\n"));
     }
     if outcome.skipped > 0 {
         text.push_str(&format!("{} further schedule(s) were not run\n", outcome.skipped));

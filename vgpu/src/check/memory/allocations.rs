@@ -112,7 +112,7 @@ impl Allocations {
         let place = if va < nearest.va {
             format!("{} bytes before", nearest.va - va)
         } else if va >= nearest.end {
-            format!("{} bytes after the end of", va - nearest.end)
+            format!("{} bytes past the end of", va - nearest.end)
         } else if nearest.holds(va, len) {
             format!("{} bytes into", va - nearest.va)
         } else {
@@ -136,7 +136,7 @@ mod tests {
             assert!(allocations.allow(va, len, true), "{va:#x}");
         }
         for (va, len, place) in [
-            (0x1040, 4, "4 bytes, 0 bytes after the end of x (64 bytes at 0x1000)"),
+            (0x1040, 4, "4 bytes, 0 bytes past the end of x (64 bytes at 0x1000)"),
             (0x103c, 8, "8 bytes, 4 bytes across the end of x (64 bytes at 0x1000)"),
             (0x2ff0, 4, "4 bytes, 16 bytes before y (64 bytes at 0x3000)"),
             (0x10, 1, "1 bytes, 4080 bytes before x (64 bytes at 0x1000)"),

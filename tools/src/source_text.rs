@@ -1,0 +1,109 @@
+//! Lines of source files, by the names that line tables have for them.
+//!
+//! Contract: a name is looked for from the current folder, then from the folder of the code. Only regular files are read, at
+//! most [`FILES_MAX`] of them and none of more than [`FILE_BYTES_MAX`] bytes: names come from outside. A line is given without
+//! the blanks around it and without control characters, and cut behind [`LINE_CHARACTERS_MAX`]. Each file is read once.
+
+use crate::bounded_read;
+use crate::launch::{LaunchError, Unfinished};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use zrt_device::{Finding, Place};
+
+/// Largest source file that is read, in bytes.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+/// Most source files that are read.
+const FILES_MAX: usize = 64;
+/// Longest line that is given, in characters.
+const LINE_CHARACTERS_MAX: usize = 160;
+
+/// Source files, as far as they were asked for.
+#[derive(Debug, Default)]
+pub struct SourceText {
+    /// Where the code lies.
+    folder: PathBuf,
+    /// Each file that was asked for; `None` where it cannot be read.
+    files: HashMap<String, Option<String>>,
+}
+
+impl SourceText {
+    /// Of the code in a file.
+    pub fn of(code: &Path) -> SourceText {
+        SourceText { folder: code.parent().unwrap_or(Path::new("")).to_owned(), files: HashMap::new() }
+    }
+
+    /// A line, counted from 1; `None` where the file cannot be read, has no such line, or the line is blank.
+    pub fn line(&mut self, file: &str, line: u32) -> Option<String> {
+        if !self.files.contains_key(file) {
+            if self.files.len() == FILES_MAX {
+                return None;
+            }
+            let text = read(Path::new(file)).or_else(|| read(&self.folder.join(file)));
+            self.files.insert(file.to_owned(), text);
+        }
+        let text = self.files.get(file)?.as_ref()?;
+        let line = text.lines().nth((line as usize).checked_sub(1)?)?.trim();
+        let shown = line.chars().map(|one| if one.is_control() { ' ' } else { one });
+        (!line.is_empty()).then(|| shown.take(LINE_CHARACTERS_MAX).collect())
+    }
+
+    /// Fills in the text of a place's line.
+    pub fn fill(&mut self, place: &mut Place) {
+        place.source_text = place.source.as_ref().and_then(|(file, line)| self.line(file, *line));
+    }
+
+    /// The same for what a kernel that did not end leaves.
+    pub fn fill_error(&mut self, error: &mut LaunchError) {
+        let LaunchError::Device { source, findings, .. } = error else { return };
+        self.fill_all(findings);
+        if let Unfinished::Fault(fault) = source
+            && let Some(wave) = &mut fault.fault.wave
+        {
+            self.fill(&mut wave.place);
+        }
+    }
+
+    /// The same for both places of each finding.
+    pub fn fill_all(&mut self, findings: &mut [Finding]) {
+        for finding in findings {
+            finding.place.iter_mut().chain(&mut finding.other).for_each(|place| self.fill(place));
+        }
+    }
+}
+
+/// The text of a regular file; what is no UTF-8 is replaced.
+fn read(path: &Path) -> Option<String> {
+    // A pipe would wait for its writer.
+    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+    let bytes = bounded_read::read(path, FILE_BYTES_MAX).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_from_regular_files_only() {
+        let folder = std::env::temp_dir().join(format!("zrt-source-text-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("k.c"), "  int a;\t\n\n\x1b[31mint\tb;\nend").unwrap();
+        std::fs::write(folder.join("long.c"), "x".repeat(1000)).unwrap();
+        std::fs::File::create(folder.join("huge.c")).unwrap().set_len(FILE_BYTES_MAX + 1).unwrap();
+        let mut text = SourceText::of(&folder.join("k.co"));
+        assert_eq!(text.line("k.c", 1).as_deref(), Some("int a;"));
+        assert_eq!(text.line("k.c", 2), None, "blank");
+        assert_eq!(text.line("k.c", 3).as_deref(), Some(" [31mint b;"));
+        assert_eq!(text.line("k.c", 4).as_deref(), Some("end"));
+        assert_eq!((text.line("k.c", 0), text.line("k.c", 5)), (None, None));
+        assert_eq!(text.line("long.c", 1).map(|line| line.len()), Some(LINE_CHARACTERS_MAX));
+        for name in ["absent.c", "huge.c", "/dev/zero", "."] {
+            assert_eq!(text.line(name, 1), None, "{name}");
+        }
+        (0..FILES_MAX).for_each(|index| assert_eq!(text.line(&format!("{index}"), 1), None));
+        assert_eq!(text.files.len(), FILES_MAX);
+        assert_eq!(text.line("k.c", 1).as_deref(), Some("int a;"), "it was read before");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
