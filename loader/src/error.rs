@@ -11,11 +11,22 @@ use zrt_isa::zrt::ZrtError;
 #[non_exhaustive]
 #[allow(missing_docs)]
 pub enum LoadError {
-    /// Neither of the two magics.
+    /// None of the magics.
     #[error(
         "the file starts with {found:02x?}, which is neither an ELF code object nor a .zrt; raw code is a .bin file"
     )]
     Unknown { found: Vec<u8> },
+    /// A bundle without code for this chip.
+    #[error(
+        "the bundle has code for {found}, but for neither gfx1201 nor gfx12-generic: compile with --offload-arch=gfx1201"
+    )]
+    Bundle { found: String },
+    /// A compressed bundle.
+    #[error(
+        "the bundle is compressed, which is not read: compile with --no-offload-compress, or take the code object out \
+         with clang-offload-bundler --unbundle --type=o --targets=hipv4-amdgcn-amd-amdhsa--gfx1201"
+    )]
+    CompressedBundle,
     /// A `.zrt` that is none.
     #[error(transparent)]
     Zrt(#[from] ZrtError),

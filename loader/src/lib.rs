@@ -1,4 +1,5 @@
-//! From bytes to something that a device can launch: ELF code objects for gfx1201, `.zrt` containers, raw machine code.
+//! From bytes to something that a device can launch: ELF code objects for gfx1201, alone or in a bundle of clang's, `.zrt`
+//! containers, raw machine code.
 //!
 //! # Contract
 //! - [`Program::parse`] and [`Program::raw`] never panic on any bytes. They take at most eight times the file and 16 MiB of
@@ -23,6 +24,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod bundle;
 mod container;
 mod elf;
 mod error;
@@ -31,6 +33,7 @@ mod kernarg;
 mod kernel;
 mod lines;
 
+pub use bundle::code_object;
 pub use container::RawOptions;
 pub use error::{ArgumentError, LoadError};
 pub use image::{
@@ -71,12 +74,13 @@ pub struct Program {
 }
 
 impl Program {
-    /// Reads an ELF code object or a `.zrt`, whichever its first bytes say.
+    /// Reads an ELF code object, a bundle that has one, or a `.zrt`, whichever its first bytes say.
     pub fn parse(bytes: &[u8]) -> Result<Program, LoadError> {
         let file_bytes = bytes.len() as u64;
         if file_bytes > FILE_BYTES_MAX {
             return Err(LoadError::TooLarge { what: "the file", bytes: file_bytes, limit: FILE_BYTES_MAX });
         }
+        let bytes = code_object(bytes)?;
         match bytes.first_chunk::<4>() {
             Some(b"\x7fELF") => elf::parse(bytes),
             Some(&zrt_isa::zrt::MAGIC) => container::parse(bytes),

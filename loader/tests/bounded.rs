@@ -105,6 +105,24 @@ fn tables_of_files_and_folders_are_not_built() {
     bounded("a count of folders that lies", 4 * MIB, lie).unwrap();
 }
 
+/// Entries of a bundle that are empty, and one whose name is the rest of the file.
+#[test]
+fn bundles_are_read_where_they_stand() {
+    let magic = b"__CLANG_OFFLOAD_BUNDLE__";
+    let empty = |size: usize| {
+        let count = size as u64 / 24;
+        [&magic[..], &count.to_le_bytes(), &vec![0; size]].concat()
+    };
+    assert!(matches!(bounded("empty entries", 4 * MIB, empty), Err(LoadError::Bundle { .. })));
+    let named = |size: usize| {
+        let numbers = [1, 0, 0, size as u64].map(u64::to_le_bytes).concat();
+        [&magic[..], &numbers, &vec![b'a'; size]].concat()
+    };
+    assert!(matches!(bounded("a long name", 4 * MIB, named), Err(LoadError::Bundle { .. })));
+    let lie = |size: usize| [&magic[..], &u64::MAX.to_le_bytes(), &vec![0; size]].concat();
+    assert!(matches!(bounded("a count of entries that lies", 4 * MIB, lie), Err(LoadError::Damaged { .. })));
+}
+
 /// The size that was reported: 12.6 MB, which took 1.1 GB.
 #[test]
 fn the_reported_table_of_files() {

@@ -1,4 +1,5 @@
-//! Machine code out of a file: a `.zrt` container, an ELF code object or object file, or raw words.
+//! Machine code out of a file: a `.zrt` container, an ELF code object or object file, alone or in a bundle of clang's, or raw
+//! words.
 //!
 //! Contract: the format is told by the first bytes; what has neither magic is raw code. Never panics on any bytes; allocates
 //! in proportion to the file. Descriptor fields: hardware reference §5 (the kernel descriptor of code object version 5).
@@ -16,7 +17,7 @@ use thiserror::Error;
 use zrt_isa::resources::WaveSize;
 use zrt_isa::zrt::{self, Kernel, ZrtError};
 use zrt_isa::{DecodeError, decode_for};
-use zrt_loader::{LineRow, Program, RawOptions};
+use zrt_loader::{LineRow, LoadError, Program, RawOptions};
 
 /// Largest file that is read, in bytes.
 pub const FILE_BYTES_MAX: u64 = 256 << 20;
@@ -49,6 +50,9 @@ pub enum CodeError {
     /// Nothing in it.
     #[error("it is empty; give a .zrt file, an ELF code object or raw gfx1201 code")]
     Empty,
+    /// A bundle of clang's that has nothing for us, or is damaged.
+    #[error("{0}")]
+    Bundle(LoadError),
     /// A damaged container.
     #[error("it is no whole .zrt container: {0}; make it anew")]
     Container(ZrtError),
@@ -202,6 +206,7 @@ impl MachineCode {
 
     /// Takes the code out of the bytes of a file.
     pub fn parse(bytes: &[u8], raw_wave_size: WaveSize) -> Result<MachineCode, CodeError> {
+        let bytes = zrt_loader::code_object(bytes).map_err(CodeError::Bundle)?;
         match bytes.first_chunk::<4>() {
             _ if bytes.is_empty() => Err(CodeError::Empty),
             Some(&zrt::MAGIC) => container(bytes),

@@ -1,4 +1,4 @@
-//! ELF code objects for amdgcn-amd-amdhsa, linked or as the assembler wrote them.
+//! ELF code objects for amdgcn-amd-amdhsa, gfx1201 or gfx12-generic, linked or as the assembler wrote them.
 //!
 //! Contract: never panics; what is kept is bounded by the limits here and in `image`, memory by eight times the file and
 //! 16 MiB, and work by the file's length: sections that name the same bytes are counted as often as they do. Needs the section table, which
@@ -35,17 +35,23 @@ use zrt_isa::zrt::CODE_ALIGNMENT_BYTES;
 const OS_ABI_HSA: u8 = 64;
 /// EI_ABIVERSION of code object versions 4, 5 and 6.
 const ABI_VERSIONS: std::ops::RangeInclusive<u8> = 2..=4;
-/// e_flags: the machine, and the rest, which is 0 for gfx1201 (it has neither XNACK nor SRAM ECC).
+/// EI_ABIVERSION of code object version 6, the first that knows generic processors.
+const ABI_VERSION_GENERIC: u8 = 4;
+/// e_flags: the machine, the version of a generic one, and the rest, which is 0 for gfx12 (it has neither XNACK nor SRAM
+/// ECC). gfx1201 has been one of gfx12-generic since the first version.
 const FLAGS_MACHINE: u32 = 0xFF;
+const FLAGS_GENERIC_VERSION: u32 = 0xFF << 24;
 const MACHINE_GFX1201: u32 = 0x4E;
+const MACHINE_GFX12_GENERIC: u32 = 0x59;
 /// Other machines, for the message.
-const MACHINES: [(u32, &str); 6] = [
+const MACHINES: [(u32, &str); 7] = [
     (0x36, "gfx1030"),
     (0x3F, "gfx90a"),
     (0x41, "gfx1100"),
     (0x48, "gfx1200"),
     (0x4C, "gfx942"),
     (0x4E, "gfx1201"),
+    (0x59, "gfx12-generic"),
 ];
 /// What a descriptor's symbol ends in.
 const DESCRIPTOR_SUFFIX: &str = ".kd";
@@ -133,7 +139,10 @@ fn open(bytes: &[u8]) -> Result<File<'_>, LoadError> {
         return target(format!("machine {machine}, which is no AMD GPU"));
     }
     let flags = header.e_flags(ENDIAN);
-    if flags != MACHINE_GFX1201 {
+    let is_generic = flags & !FLAGS_GENERIC_VERSION == MACHINE_GFX12_GENERIC
+        && flags & FLAGS_GENERIC_VERSION != 0
+        && header.e_ident().abi_version == ABI_VERSION_GENERIC;
+    if flags != MACHINE_GFX1201 && !is_generic {
         let found = MACHINES.iter().find(|(number, _)| *number == flags & FLAGS_MACHINE);
         let name = found.map_or("an AMD GPU", |(_, name)| name);
         return target(format!("{name} (e_flags {flags:#x})"));

@@ -9,6 +9,7 @@ mod double_object;
 use std::path::PathBuf;
 use std::process::Command;
 
+#[allow(unused_imports)]
 pub use double_object::DOUBLE_OBJECT;
 
 /// A folder of its own for a test's files.

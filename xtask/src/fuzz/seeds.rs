@@ -89,6 +89,7 @@ fn all() -> Result<Vec<Seed>, Box<dyn Error>> {
         seed("gguf", "qwen3", qwen3()),
         seed("pm4_stream", "dispatch", bytes_of(&dispatch()?)),
         seed("pm4_stream", "packets", bytes_of(&packets()?)),
+        seed("program", "double.bundle", bundle(&bytes_of(&double_object::DOUBLE_OBJECT))),
         seed("program", "double.o", bytes_of(&double_object::DOUBLE_OBJECT)),
     ];
     for name in KERNELS {
@@ -103,6 +104,14 @@ fn all() -> Result<Vec<Seed>, Box<dyn Error>> {
 
 fn bytes_of(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// A bundle of clang's with one code object: magic, count, offset, length, length of the name, name, content.
+fn bundle(object: &[u8]) -> Vec<u8> {
+    let (magic, name) = (b"__CLANG_OFFLOAD_BUNDLE__", b"hipv4-amdgcn-amd-amdhsa--gfx1201");
+    let offset = magic.len() + 4 * 8 + name.len();
+    let numbers = [1, offset, object.len(), name.len()].map(|number| (number as u64).to_le_bytes());
+    [magic, &numbers.concat()[..], name, object].concat()
 }
 
 /// Metadata with a version and no kernel, behind the byte that chooses it.
