@@ -145,6 +145,9 @@ pub enum ToolError {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// An error that the document on standard output has told.
+    #[error(transparent)]
+    Told(Box<ToolError>),
     /// The output cannot be written.
     #[error("the output cannot be written")]
     Output(#[from] std::io::Error),
@@ -166,7 +169,7 @@ impl ToolError {
     /// The program's exit code: 2 where input cannot be understood and nothing ran, so that 1 can mean what the command
     /// looks for.
     pub fn exit_code(&self) -> u8 {
-        let is_bad_input = match self {
+        let is_bad_input = match self.untold() {
             ToolError::Code { .. } | ToolError::Bytes { .. } | ToolError::NoKernel { .. } => true,
             ToolError::BadInput { .. } => true,
             ToolError::Launch(error) => error.is_bad_input(),
@@ -175,9 +178,15 @@ impl ToolError {
         if is_bad_input { 2 } else { 1 }
     }
 
+    /// The error itself.
+    pub(crate) fn untold(&self) -> &ToolError {
+        if let ToolError::Told(error) = self { error.untold() } else { self }
+    }
+
     /// What to do about it; empty where the causes say it themselves.
     fn remedy(&self) -> &'static str {
-        match self {
+        match self.untold() {
+            ToolError::Told(_) => "",
             ToolError::Gguf { .. } => "give a whole GGUF file with --model",
             ToolError::Model { .. } | ToolError::Tokenizer { .. } => "give another model with --model",
             ToolError::Device { .. } => "`zrt doctor` says what this machine has",

@@ -4,7 +4,7 @@
 
 mod kernel_files;
 
-use kernel_files::{DOUBLE_OBJECT, Folder};
+use kernel_files::{DOUBLE_OBJECT, Folder, read_words};
 use std::process::{Command, Output};
 
 /// Runs the kernel that doubles 64 dwords over one buffer.
@@ -85,5 +85,79 @@ fn files_that_are_no_arrays_are_refused() {
         let text = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{text}");
         assert!(text.contains(part), "{text}");
+    }
+}
+
+/// Any buffer, by number or by name, with a header where the file is one of NumPy's; outputs stay as they are.
+#[test]
+fn buffers_are_dumped_when_the_kernel_has_ended() {
+    let folder = Folder::new("arguments-dump");
+    let doubled = counting().map(|number| 2 * number);
+    let path = npy(&folder, "x.npy", "<u4", &counting());
+    let (raw, array) = (folder.path("raw"), folder.path("array.npy"));
+    let flags = ["--dump", &format!("0={raw}"), "--dump", &format!("data={array}")];
+    let output = double(&folder, &format!("in:{path}"), &flags);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.contains("argument 0: 256 bytes in ") && told.contains("array.npy\n"), "{told}");
+    assert_eq!(read_words(&raw), doubled);
+    let expected = npy(&folder, "doubled.npy", "<u4", &doubled);
+    assert_eq!(std::fs::read(&array).unwrap(), std::fs::read(expected).unwrap());
+    let before = npy(&folder, "before.npy", "<u4", &counting());
+    assert_eq!(std::fs::read(&path).unwrap(), std::fs::read(before).unwrap(), "an input is not written");
+
+    let both = folder.path("both");
+    let output = double(&folder, &format!("out:256:{both}"), &["--dump", &format!("0={raw}")]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!((read_words(&both), read_words(&raw)), (vec![0; 64], vec![0; 64]));
+
+    for (dump, part) in [
+        (raw.clone(), "must be ARGUMENT=FILE"),
+        (format!("1={raw}"), "\"1\" is neither the number nor the name"),
+        (format!("date={raw}"), "\"date\" is neither"),
+        ("0=".to_owned(), "must be ARGUMENT=FILE"),
+        (format!("0={both}"), "both is the output of two arguments"),
+    ] {
+        let output = double(&folder, &format!("inout:{both}"), &["--dump", &dump]);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains(part), "{text}");
+    }
+    let output = double(&folder, "u64:0", &["--dump", &format!("0={raw}")]);
+    assert!(String::from_utf8(output.stderr).unwrap().contains("argument 0 is a value"));
+}
+
+/// A load from an odd address breaks nothing; whoever is strict fails for it.
+#[test]
+fn advice_fails_where_somebody_is_strict() {
+    let folder = Folder::new("arguments-strict");
+    let mut object = DOUBLE_OBJECT;
+    // global_load_b32 v2, v1, s[0:1] offset:1
+    object[0x46] = 0x0000_0101;
+    let file = folder.words("odd.o", &object);
+    let run = |flags: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_zrt"));
+        command.args(["launch", &file, "--grid", "1", "--block", "32", "--arg", "zero:256"]).args(flags);
+        command.env("ZRT_DEVICE", "virtual").output().unwrap()
+    };
+    for (flags, code) in [(&["--check"][..], 0), (&["--strict"], 1), (&["--check", "--strict"], 1), (&[], 0)]
+    {
+        let output = run(flags);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{flags:?}: {text}");
+        assert_eq!(text.contains("advice: "), !flags.is_empty(), "{text}");
+        assert_eq!(text.contains("nothing is broken by it"), flags == ["--check"], "{text}");
+        assert_eq!(text.contains("which --strict counts"), code == 1, "{text}");
+    }
+}
+
+/// Nothing is coloured, also where a terminal would be.
+#[test]
+fn nothing_is_coloured() {
+    let folder = Folder::new("arguments-colour");
+    for (argument, flags) in [("zero:256", &["--check"][..]), ("zero:256", &["--nonsense"]), ("x", &[])] {
+        let output = double(&folder, argument, flags);
+        let text = [output.stdout, output.stderr].concat();
+        assert!(!text.contains(&0x1b), "{}", String::from_utf8_lossy(&text));
     }
 }

@@ -101,7 +101,7 @@ enum AnyRecord<'a> {
 }
 
 fn main() -> ExitCode {
-    finish(run(&Arguments::parse()))
+    finish(run(&Arguments::parse()), false)
 }
 
 fn run(arguments: &Arguments) -> Result<bool, ToolError> {

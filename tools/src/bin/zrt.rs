@@ -26,7 +26,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    commands::finish(match Arguments::parse().command {
+    let command = match Arguments::try_parse() {
+        Ok(arguments) => arguments.command,
+        Err(error) => return commands::refuse(&error),
+    };
+    let result = match command {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Validate(arguments) => validate::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
@@ -35,5 +39,6 @@ fn main() -> ExitCode {
         Command::Lint(arguments) => lint::run(&arguments),
         Command::Step(arguments) => step::run(&arguments),
         Command::Launch(arguments) => launch::run(&arguments),
-    })
+    };
+    commands::finish(result, commands::wants_json())
 }

@@ -1,6 +1,6 @@
 //! `zrt disasm`: machine code as assembly text.
 
-use super::{WaveChoice, write_json, write_text};
+use super::{WaveChoice, write_document, write_text};
 use crate::byte_lines;
 use crate::error::ToolError;
 use crate::listing::{Line, Listing, instruction_text, list};
@@ -93,7 +93,7 @@ fn file(name: &str, wave_size: Option<WaveSize>, json: bool) -> Result<(), ToolE
     let code = read(name, wave_size, |kernel| text = header(kernel))?;
     if json {
         let sections = code.sections.iter().map(|one| CodeSection { name: &one.name, lines: list(one) });
-        return write_json(&Code { format: code.format, sections: sections.collect() });
+        return write_document(&Code { format: code.format, sections: sections.collect() });
     }
     for (index, section) in code.sections.iter().enumerate() {
         if index > 0 {

@@ -1,6 +1,6 @@
 //! `zrt doctor`.
 
-use super::{write_json, write_text};
+use super::{write_document, write_text};
 use crate::doctor::{examine, isa};
 use crate::error::ToolError;
 use clap::Args;
@@ -21,12 +21,12 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     if arguments.isa {
         let report = isa::examine(zrt_vgpu::coverage::opcode_coverage());
-        return if arguments.json { write_json(&report) } else { write_text(&report.to_string()) }
+        return if arguments.json { write_document(&report) } else { write_text(&report.to_string()) }
             .map(|()| true);
     }
     let report = examine(&LinuxSyscalls::new());
     if arguments.json {
-        write_json(&report)?;
+        write_document(&report)?;
     } else {
         write_text(&report.to_string())?;
     }

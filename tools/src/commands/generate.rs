@@ -1,6 +1,6 @@
 //! `zrt generate`.
 
-use super::{write_json, write_text};
+use super::{write_document, write_text};
 use crate::device_choice::DeviceOption;
 use crate::error::ToolError;
 use crate::generation::{self, Outcome, Request};
@@ -46,7 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     };
     if arguments.json {
         let outcome = generation::run(&loaded, &mut session, &request, &prompt_token_ids, None)?;
-        write_json(&outcome)?;
+        write_document(&outcome)?;
         return Ok(true);
     }
     write_text(&arguments.prompt)?;

@@ -1,6 +1,6 @@
 //! `zrt lint`: the static check of machine code, before it ever runs.
 
-use super::{WaveChoice, disasm, write_json, write_text};
+use super::{WaveChoice, disasm, write_document, write_text};
 use crate::error::ToolError;
 use crate::machine_code::{CodePlace, Entry, Format, Section};
 use crate::source_text::SourceText;
@@ -72,7 +72,7 @@ struct Report {
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let report = examine(arguments)?;
     if arguments.json {
-        write_json(&report)?;
+        write_document(&report)?;
     } else {
         write_text(&text(&report))?;
     }

@@ -1,10 +1,12 @@
 //! The subcommands of `zrt`, one file each.
 //!
 //! Contract: a command writes its result to standard output and nothing else there; progress and remarks go to
-//! standard error. It returns whether it succeeded in the sense of its purpose (`validate`: the two agree).
+//! standard error. It returns whether it succeeded in the sense of its purpose (`validate`: the two agree). With `--json`
+//! standard output is one document, whatever happens.
 
 pub mod disasm;
 pub mod doctor;
+pub mod error_document;
 pub mod generate;
 pub mod launch;
 pub mod lint;
@@ -14,9 +16,21 @@ pub mod validate;
 
 use crate::error::ToolError;
 use clap::ValueEnum;
+use error_document::{ErrorDocument, ErrorReport};
 use serde::Serialize;
 use std::io::Write;
 use zrt_isa::resources::WaveSize;
+
+/// Version of the documents: a field that goes, or that means something else, makes a new one; further fields do not.
+const DOCUMENT_VERSION: u32 = 1;
+
+/// An object with its version before it.
+#[derive(Serialize)]
+struct Document<'a, T: Serialize> {
+    version: u32,
+    #[serde(flatten)]
+    content: &'a T,
+}
 
 /// Lanes of a wave on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -46,6 +60,11 @@ pub fn write_json(value: &impl Serialize) -> Result<(), ToolError> {
     Ok(output.flush()?)
 }
 
+/// Writes an object as a JSON document on one line, its version first.
+pub fn write_document(content: &impl Serialize) -> Result<(), ToolError> {
+    write_json(&Document { version: DOCUMENT_VERSION, content })
+}
+
 /// Writes text.
 pub fn write_text(text: &str) -> Result<(), ToolError> {
     let mut output = std::io::stdout().lock();
@@ -53,16 +72,38 @@ pub fn write_text(text: &str) -> Result<(), ToolError> {
     Ok(output.flush()?)
 }
 
-/// Prints a failure and turns it into the exit code: 0 also where the reader of a pipe went away.
-pub fn finish(result: Result<bool, ToolError>) -> std::process::ExitCode {
+/// Prints a failure and turns it into the exit code: 0 also where the reader of a pipe went away. `json`: with a document
+/// of its own on standard output.
+pub fn finish(result: Result<bool, ToolError>, json: bool) -> std::process::ExitCode {
     match result {
         Ok(true) => std::process::ExitCode::SUCCESS,
         Ok(false) => std::process::ExitCode::FAILURE,
         Err(error) if error.is_closed_pipe() => std::process::ExitCode::SUCCESS,
         Err(error) => {
             // Where even this cannot be written the exit code still tells.
+            if json && !matches!(error, ToolError::Told(_)) {
+                let _ = write_document(&ErrorDocument { error: ErrorReport::of(&error) });
+            }
             let _ = writeln!(std::io::stderr(), "error: {}", crate::error::sentence(&error));
             std::process::ExitCode::from(error.exit_code())
         }
     }
+}
+
+/// Whether the command line asks for JSON, understood or not.
+pub fn wants_json() -> bool {
+    std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json")
+}
+
+/// Ends a program whose command line is not understood, or asks for help: as clap does, and with a document where one was
+/// asked for.
+pub fn refuse(error: &clap::Error) -> std::process::ExitCode {
+    if error.use_stderr() && wants_json() {
+        // Where it cannot be written the exit code still tells.
+        let _ = write_document(&ErrorDocument {
+            error: ErrorReport::of_command_line(&error.render().to_string()),
+        });
+    }
+    let _ = error.print();
+    std::process::ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }

@@ -1,6 +1,6 @@
 //! `zrt plan`: what a session would allocate and launch, without opening a device.
 
-use super::{write_json, write_text};
+use super::{write_document, write_text};
 use crate::error::ToolError;
 use crate::loaded_model::LoadedModel;
 use crate::table::{Alignment, Table};
@@ -83,7 +83,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     }
     let plan = describe(&loaded, context)?;
     if arguments.json {
-        write_json(&plan)?;
+        write_document(&plan)?;
     } else {
         write_text(&text(&plan))?;
     }

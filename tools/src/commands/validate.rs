@@ -1,6 +1,6 @@
 //! `zrt validate`: CPU oracle and device in lockstep, every buffer bit for bit.
 
-use super::{write_json, write_text};
+use super::{write_document, write_text};
 use crate::device_choice::DeviceOption;
 use crate::error::ToolError;
 use crate::loaded_model::LoadedModel;
@@ -87,7 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         Err(error) => return Err(error.into()),
     };
     if arguments.json {
-        write_json(&verdict(&loaded.filename, &device, &prompt, &outcome))?;
+        write_document(&verdict(&loaded.filename, &device, &prompt, &outcome))?;
     } else {
         write_text(&sentence(&device, &outcome))?;
     }

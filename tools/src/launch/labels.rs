@@ -13,7 +13,7 @@ pub fn argument_label(kernel: &Kernel, index: usize) -> String {
 }
 
 /// The name of a given argument, where the file has it.
-pub(crate) fn argument_name(kernel: &Kernel, index: usize) -> Option<&str> {
+pub fn argument_name(kernel: &Kernel, index: usize) -> Option<&str> {
     let Arguments::Described { list, .. } = &kernel.arguments else { return None };
     list.iter().filter(|argument| argument.is_given()).nth(index)?.name.as_deref()
 }

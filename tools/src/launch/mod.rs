@@ -8,7 +8,7 @@ mod labels;
 mod regions;
 mod wait;
 
-pub use labels::argument_label;
+pub use labels::{argument_label, argument_name};
 pub use wait::{KernelFault, Pauses, Unfinished};
 
 use crate::roofline::Profile;
@@ -49,6 +49,8 @@ pub struct LaunchRequest<'a> {
     pub wave_size: Option<WaveSize>,
     /// Arguments in the kernel's order.
     pub arguments: &'a [LaunchArgument],
+    /// Indices of further arguments whose buffers are read back, for [`LaunchReport::dumps`].
+    pub dumped: &'a [usize],
     /// How long it may run.
     pub deadline: Duration,
     /// Times that do not count: a debugger holds the waves.
@@ -81,6 +83,8 @@ pub struct LaunchReport {
     pub counters: Counters,
     /// Buffers read back, in the order of the arguments.
     pub outputs: Vec<LaunchOutput>,
+    /// Buffers that are no outputs and were read back because somebody asked, in the order of the arguments.
+    pub dumps: Vec<LaunchOutput>,
     /// Broken rules; empty without checking mode.
     pub findings: Vec<Finding>,
     /// What the waves did; `None` unless it was asked for.
@@ -167,6 +171,14 @@ impl LaunchError {
     }
 }
 
+impl LaunchReport {
+    /// The bytes of an argument's buffer at the end, where it was read back.
+    pub fn buffer(&self, argument: usize) -> Option<&[u8]> {
+        let mut all = self.outputs.iter().chain(&self.dumps);
+        all.find(|output| output.argument == argument).map(|output| output.bytes.as_slice())
+    }
+}
+
 impl LaunchArgument {
     /// Length of the buffer in bytes; `None` for values.
     fn buffer_bytes(&self) -> Option<u64> {
@@ -187,6 +199,7 @@ impl<'a> LaunchRequest<'a> {
             geometry,
             wave_size: None,
             arguments: &[],
+            dumped: &[],
             deadline: DEADLINE_DEFAULT,
             pauses: None,
         }
@@ -290,12 +303,13 @@ pub fn run_on(
         }
     };
     match outcome {
-        Ok((counters, outputs)) => Ok(LaunchReport {
+        Ok((counters, [outputs, dumps])) => Ok(LaunchReport {
             device: device.name().into(),
             is_virtual: device.is_virtual(),
             kernel: kernel.name.clone(),
             counters,
             outputs,
+            dumps,
             findings,
             profile: device.profile().and_then(|text| serde_json::from_str(&text).ok()),
         }),
@@ -333,14 +347,19 @@ fn launch(
     kernel: &Kernel,
     gpu: Option<&VirtualGpu>,
     resident: &mut Resident,
-) -> Result<(Counters, Vec<LaunchOutput>), Failure> {
+) -> Result<(Counters, [Vec<LaunchOutput>; 2]), Failure> {
     resident.buffers = buffers(device, kernel, request.arguments)?;
     let buffers = &resident.buffers;
     let va_of = |argument: usize| buffers.get(argument).and_then(Option::as_ref).map_or(GpuVa(0), |at| at.va);
     let segment =
         kernel.pack(&values(request.arguments, va_of), request.geometry).map_err(Failure::Arguments)?;
     let counters = submit(device, request, kernel, segment, gpu, resident)?;
-    Ok((counters, read_back(device, request.arguments, &resident.buffers)?))
+    let is_output =
+        |index: usize| matches!(request.arguments[index], LaunchArgument::Out(_) | LaunchArgument::InOut(_));
+    let outputs = read_back(device, &resident.buffers, is_output)?;
+    let dumps =
+        read_back(device, &resident.buffers, |index| !is_output(index) && request.dumped.contains(&index))?;
+    Ok((counters, [outputs, dumps]))
 }
 
 /// The arguments as the kernel's segment holds them.
@@ -467,16 +486,15 @@ fn difference(after: &Counters, before: &Counters) -> Counters {
     }
 }
 
+/// The buffers of the arguments that `is_wanted` says yes to.
 fn read_back(
     device: &mut Device,
-    arguments: &[LaunchArgument],
     buffers: &[Option<Buffer>],
+    is_wanted: impl Fn(usize) -> bool,
 ) -> Result<Vec<LaunchOutput>, DeviceError> {
     let mut outputs = Vec::new();
-    for (argument, (value, buffer)) in arguments.iter().zip(buffers).enumerate() {
-        let (LaunchArgument::Out(_) | LaunchArgument::InOut(_), Some(buffer)) = (value, buffer) else {
-            continue;
-        };
+    for (argument, buffer) in buffers.iter().enumerate() {
+        let Some(buffer) = buffer.as_ref().filter(|_| is_wanted(argument)) else { continue };
         let mut bytes = vec![0; buffer.len.0 as usize];
         device.download(buffer, ByteLen(0), &mut bytes)?;
         outputs.push(LaunchOutput { argument, bytes });

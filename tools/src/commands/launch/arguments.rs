@@ -43,7 +43,7 @@ pub(super) enum ArgumentSpec {
 pub(super) struct LoadedArgument {
     /// What the kernel gets.
     pub argument: LaunchArgument,
-    /// What its output file begins with.
+    /// What a file with its buffer begins with, where that is a `.npy`; empty for values.
     pub header: Vec<u8>,
     /// What its buffer is compared with.
     pub expectation: Option<Expectation>,
@@ -129,23 +129,24 @@ impl ArgumentSpec {
 
     /// The argument with its file's bytes.
     pub fn load(&self) -> Result<LoadedArgument, ToolError> {
-        let plain = |argument| LoadedArgument { argument, header: Vec::new(), expectation: None };
+        let with = |header, argument| LoadedArgument { argument, header, expectation: None };
+        let sized = |size: &Size, argument| {
+            let element = size.element.unwrap_or(ElementType::U8);
+            with(npy::header(element, size.bytes / element.bytes() as u64), argument)
+        };
+        let plain = |argument| with(Vec::new(), argument);
         Ok(match self {
-            ArgumentSpec::In(path) => plain(LaunchArgument::In(Contents::read(path)?.bytes)),
+            ArgumentSpec::In(path) => {
+                let contents = Contents::read(path)?;
+                with(contents.header, LaunchArgument::In(contents.bytes))
+            }
             ArgumentSpec::InOut(path) => {
                 let contents = Contents::read(path)?;
-                LoadedArgument { header: contents.header, ..plain(LaunchArgument::InOut(contents.bytes)) }
+                with(contents.header, LaunchArgument::InOut(contents.bytes))
             }
-            ArgumentSpec::Out(size, path) => {
-                let element = size.element.unwrap_or(ElementType::U8);
-                let header = match is_npy(path) {
-                    true => npy::header(element, size.bytes / element.bytes() as u64),
-                    false => Vec::new(),
-                };
-                LoadedArgument { header, ..plain(LaunchArgument::Out(size.bytes)) }
-            }
+            ArgumentSpec::Out(size, _) => sized(size, LaunchArgument::Out(size.bytes)),
             ArgumentSpec::Expect(path, tolerance) => {
-                let Contents { bytes, element, .. } = Contents::read(path)?;
+                let Contents { bytes, header, element } = Contents::read(path)?;
                 if tolerance.is_some() && element.is_none() {
                     let name = path.display();
                     return Err(bad(format!(
@@ -154,12 +155,14 @@ impl ArgumentSpec {
                 }
                 let argument = LaunchArgument::Out(bytes.len() as u64);
                 let expectation = Some(Expectation { bytes, element, tolerance: *tolerance });
-                LoadedArgument { expectation, ..plain(argument) }
+                LoadedArgument { expectation, ..with(header, argument) }
             }
             ArgumentSpec::Pattern(size, pattern) => {
-                plain(LaunchArgument::In(content::pattern(*size, pattern)))
+                sized(size, LaunchArgument::In(content::pattern(*size, pattern)))
             }
-            ArgumentSpec::Random(size, seed) => plain(LaunchArgument::In(content::random(*size, *seed))),
+            ArgumentSpec::Random(size, seed) => {
+                sized(size, LaunchArgument::In(content::random(*size, *seed)))
+            }
             ArgumentSpec::Value(value) => plain(LaunchArgument::Value(value.clone())),
             ArgumentSpec::ValueFile(path) => {
                 let bytes = super::read(path, ARGUMENT_BYTES_MAX, "a value")?;
@@ -168,8 +171,13 @@ impl ArgumentSpec {
         })
     }
 
+    /// Whether it gives the kernel a buffer.
+    pub fn is_buffer(&self) -> bool {
+        !matches!(self, ArgumentSpec::Value(_) | ArgumentSpec::ValueFile(_))
+    }
+
     /// Where its buffer is written to.
-    pub fn output(&self) -> Option<&PathBuf> {
+    pub fn output(&self) -> Option<&Path> {
         match self {
             ArgumentSpec::Out(_, path) | ArgumentSpec::InOut(path) => Some(path),
             _ => None,
@@ -208,7 +216,8 @@ impl Contents {
     fn read(path: &Path) -> Result<Contents, ToolError> {
         let mut bytes = super::read(path, BUFFER_BYTES_MAX, "a buffer")?;
         if !is_npy(path) {
-            return Ok(Contents { bytes, header: Vec::new(), element: None });
+            let header = npy::header(ElementType::U8, bytes.len() as u64);
+            return Ok(Contents { bytes, header, element: None });
         }
         let array =
             Array::parse(&bytes).map_err(|why| bad(format!("{} cannot be read: {why}", path.display())))?;
@@ -217,7 +226,8 @@ impl Contents {
     }
 }
 
-fn is_npy(path: &Path) -> bool {
+/// Whether a file is one of NumPy's, by its name.
+pub(super) fn is_npy(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "npy")
 }
 

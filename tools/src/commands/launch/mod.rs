@@ -6,6 +6,7 @@
 
 mod arguments;
 mod content;
+mod dump;
 mod element;
 mod expect;
 mod npy;
@@ -14,6 +15,7 @@ mod show;
 mod size;
 
 use crate::bounded_read::{self, ReadError};
+use crate::commands::error_document::ErrorReport;
 use crate::device_choice::DeviceOption;
 use crate::error::ToolError;
 use crate::launch::{self, DEADLINE_DEFAULT, LaunchArgument, LaunchError, LaunchReport, LaunchRequest};
@@ -21,6 +23,7 @@ use crate::machine_code::FILE_BYTES_MAX;
 use crate::source_text::SourceText;
 use arguments::{ArgumentSpec, bad, three};
 use clap::Args;
+use dump::Dump;
 use expect::Expectation;
 use outputs::OutputFile;
 use std::path::{Path, PathBuf};
@@ -53,6 +56,9 @@ pub struct Arguments {
     /// First schedule, implies --check: the seed that a finding names repeats it
     #[arg(long, value_name = "SEED")]
     pub seed: Option<u64>,
+    /// Fail for advice too; implies --check
+    #[arg(long)]
+    pub strict: bool,
     /// Print what it did and where that would be on the card's roofline (virtual device)
     #[arg(long)]
     pub profile: bool,
@@ -83,6 +89,9 @@ pub struct KernelArguments {
     /// 1024*f32. Values: i8 to u64, f16, bf16, f32 and f64 as in u32:7, bytes:HEX, value:FILE
     #[arg(long = "arg", value_name = "ARGUMENT", allow_hyphen_values = true)]
     pub arguments: Vec<String>,
+    /// Write the buffer of an argument, given by its number or its name, to a file when the kernel has ended
+    #[arg(long = "dump", value_name = "ARGUMENT=FILE")]
+    pub dumps: Vec<String>,
     /// LDS in bytes beyond what the kernel declares
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
     pub lds: Option<String>,
@@ -107,7 +116,9 @@ pub(super) struct Prepared {
     wave_size: Option<WaveSize>,
     geometry: Geometry,
     arguments: Vec<LaunchArgument>,
-    /// What the output file of each argument begins with.
+    /// Arguments of which the buffer is written though it is no output.
+    dumped: Vec<usize>,
+    /// What each of the files begins with.
     headers: Vec<Vec<u8>>,
     /// What buffers are to hold at the end: indices of arguments, names of files, numbers.
     expectations: Vec<(usize, String, Expectation)>,
@@ -140,12 +151,16 @@ impl Prepared {
             wave_size,
             geometry: Geometry::new(groups, [1; 3]),
             arguments: Vec::new(),
+            dumped: Vec::new(),
             headers: Vec::new(),
             expectations: Vec::new(),
             files: Vec::new(),
             deadline: timeout.map_or(DEADLINE_DEFAULT, |seconds| Duration::from_secs(seconds.into())),
         };
         let kernel = prepared.request().find_kernel()?;
+        let buffers: Vec<bool> = specs.iter().map(ArgumentSpec::is_buffer).collect();
+        let dumps = arguments.dumps.iter().map(|text| Dump::parse(text, kernel, &buffers));
+        let dumps = dumps.collect::<Result<Vec<Dump<'_>>, ToolError>>()?;
         let group = match (&arguments.block, kernel.required_workgroup) {
             (Some(text), _) => three("--block", text)?,
             (None, Some(required)) => required,
@@ -154,15 +169,24 @@ impl Prepared {
             }
         };
         prepared.geometry = Geometry { dynamic_lds_bytes, ..Geometry::new(groups, group) };
-        prepared.files = outputs::plan(&specs)?;
+        let outputs = specs.iter().enumerate().filter_map(|(index, spec)| Some((index, spec.output()?)));
+        let files = outputs::plan(outputs.chain(dumps.iter().map(|dump| (dump.argument, dump.path))))?;
+        prepared.dumped = dumps.iter().map(|dump| dump.argument).collect();
+        let mut headers = Vec::new();
         for (index, spec) in specs.iter().enumerate() {
             let loaded = spec.load()?;
             if let (Some(expectation), ArgumentSpec::Expect(path, _)) = (loaded.expectation, spec) {
                 prepared.expectations.push((index, path.display().to_string(), expectation));
             }
             prepared.arguments.push(loaded.argument);
-            prepared.headers.push(loaded.header);
+            headers.push(loaded.header);
         }
+        let header = |file: &OutputFile| match arguments::is_npy(&file.path) {
+            true => headers[file.argument].clone(),
+            false => Vec::new(),
+        };
+        prepared.headers = files.iter().map(header).collect();
+        prepared.files = files;
         Ok(prepared)
     }
 
@@ -172,26 +196,26 @@ impl Prepared {
         request.kernel = self.kernel.as_deref();
         request.wave_size = self.wave_size;
         request.arguments = &self.arguments;
+        request.dumped = &self.dumped;
         request.deadline = self.deadline;
         request
     }
 
     /// Writes what the kernel wrote.
     pub fn write_outputs(&self, report: &LaunchReport) -> Result<(), ToolError> {
-        let part = |file: &OutputFile| {
-            let output = report.outputs.iter().find(|output| output.argument == file.argument);
-            let header = self.headers.get(file.argument).map_or(&[][..], Vec::as_slice);
-            [header, output.map_or(&[][..], |output| output.bytes.as_slice())]
-        };
-        let contents: Vec<[&[u8]; 2]> = self.files.iter().map(part).collect();
+        let parts = self
+            .files
+            .iter()
+            .zip(&self.headers)
+            .map(|(file, header)| [header.as_slice(), report.buffer(file.argument).unwrap_or_default()]);
+        let contents: Vec<[&[u8]; 2]> = parts.collect();
         outputs::write(&self.files, &contents)
     }
 
     /// A line for each buffer that does not hold what is expected.
     pub fn unexpected(&self, report: &LaunchReport) -> Vec<String> {
         let compare = |(argument, name, expectation): &(usize, String, Expectation)| {
-            let output = report.outputs.iter().find(|output| output.argument == *argument)?;
-            let difference = expectation.compare(&output.bytes)?;
+            let difference = expectation.compare(report.buffer(*argument)?)?;
             Some(format!("argument {argument} is not {name}: {difference}"))
         };
         self.expectations.iter().filter_map(compare).collect()
@@ -201,7 +225,7 @@ impl Prepared {
 /// Runs the command; false where a rule was broken.
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let seeds = number(arguments.seeds.as_deref(), "--seeds", 1, u32::MAX)?;
-    let check = arguments.check || seeds.is_some() || arguments.seed.is_some();
+    let check = arguments.check || seeds.is_some() || arguments.seed.is_some() || arguments.strict;
     let prepared = Prepared::new(&arguments.kernel)?;
     let choice = arguments.device.device;
     if (check || arguments.profile) && !matches!(choice, DeviceChoice::Auto | DeviceChoice::Virtual) {
@@ -244,9 +268,14 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     }
     // What was found is told even where the outputs cannot be written.
     let written = outcome.report.as_ref().map_or(Ok(()), |report| prepared.write_outputs(report));
-    show::show(&outcome, &prepared.files, arguments.json)?;
-    written?;
-    Ok(outcome.is_clean())
+    let refused = written.as_ref().err().map(ErrorReport::of);
+    let format = show::Format { json: arguments.json, strict: arguments.strict };
+    show::show(&outcome, &prepared.files, format, refused.as_ref())?;
+    match arguments.json {
+        true => written.map_err(|error| ToolError::Told(Box::new(error)))?,
+        false => written?,
+    }
+    Ok(outcome.is_clean(arguments.strict))
 }
 
 /// Reads the program; flags that only raw code needs are refused for others.

@@ -5,7 +5,7 @@
 //! every file behind a temporary name in its own folder first; what is there already is replaced only when all are
 //! complete. Where a rename fails afterwards, the files renamed before it stay, each of them whole.
 
-use super::arguments::{ArgumentSpec, bad};
+use super::arguments::bad;
 use crate::error::ToolError;
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -38,11 +38,12 @@ impl Drop for Pending<'_> {
     }
 }
 
-/// The files of the arguments, in their order.
-pub(super) fn plan(specs: &[ArgumentSpec]) -> Result<Vec<OutputFile>, ToolError> {
+/// The files of arguments, given by their indices, in the same order.
+pub(super) fn plan<'a>(
+    outputs: impl Iterator<Item = (usize, &'a Path)>,
+) -> Result<Vec<OutputFile>, ToolError> {
     let mut seen = HashSet::new();
     let mut files = Vec::new();
-    let outputs = specs.iter().enumerate().filter_map(|(index, spec)| Some((index, spec.output()?)));
     for (argument, path) in outputs {
         let target = target(path)?;
         let mut temporary = OsString::from(".");
@@ -52,7 +53,7 @@ pub(super) fn plan(specs: &[ArgumentSpec]) -> Result<Vec<OutputFile>, ToolError>
         if !seen.insert(target.clone()) {
             return Err(bad(format!("{} is the output of two arguments", path.display())));
         }
-        files.push(OutputFile { argument, path: path.clone(), target, temporary });
+        files.push(OutputFile { argument, path: path.to_owned(), target, temporary });
     }
     Ok(files)
 }

@@ -3,7 +3,8 @@
 //! Contract: findings of several schedules are told once each, with the first seed that shows them.
 
 use super::outputs::OutputFile;
-use crate::commands::{write_json, write_text};
+use crate::commands::error_document::ErrorReport;
+use crate::commands::{write_document, write_text};
 use crate::error::ToolError;
 use crate::launch::{KernelFault, LaunchReport, Unfinished};
 use crate::roofline::{FORMULA, Prediction, Profile};
@@ -13,6 +14,15 @@ use zrt_device::{Finding, Place};
 
 /// Opcodes that the profile's table names.
 const OPCODES_SHOWN: usize = 20;
+
+/// How it is told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Format {
+    /// As one JSON document.
+    pub json: bool,
+    /// Advice counts as a finding.
+    pub strict: bool,
+}
 
 /// What all schedules came to.
 #[derive(Default)]
@@ -39,6 +49,7 @@ struct Failure {
     seed: u64,
     /// Why, in a sentence.
     text: String,
+    error: ErrorReport,
     /// The instruction of the fault, where it was one, and what may have led to it.
     fault: Option<(u64, Option<String>)>,
 }
@@ -46,6 +57,7 @@ struct Failure {
 /// The JSON document.
 #[derive(Serialize)]
 struct Summary<'a> {
+    error: Option<&'a ErrorReport>,
     device: Option<&'a str>,
     kernel: Option<&'a str>,
     dispatches: Option<u64>,
@@ -100,14 +112,16 @@ impl Outcome {
         self.failed += 1;
         self.failure.get_or_insert_with(|| {
             let of = |fault: &KernelFault| Some((fault.fault.wave.as_ref()?.place.pc, fault.remark.clone()));
-            Failure { seed, text: why.to_string(), fault: why.fault().and_then(of) }
+            let fault = why.fault().and_then(of);
+            Failure { seed, text: why.to_string(), error: ErrorReport::of_schedule(why), fault }
         });
         self.add_findings(findings);
     }
 
-    /// Whether every schedule ended, without a finding but advice, with the same outputs and as expected.
-    pub fn is_clean(&self) -> bool {
-        self.findings.iter().all(Finding::is_advice)
+    /// Whether every schedule ended, without a finding (advice counts where that is `strict`), with the same outputs and as
+    /// expected.
+    pub fn is_clean(&self, strict: bool) -> bool {
+        self.findings.iter().all(|finding| finding.is_advice() && !strict)
             && self.failed == 0
             && self.different.is_none()
             && self.unexpected.is_empty()
@@ -148,22 +162,28 @@ impl Outcome {
     }
 }
 
-/// Prints it.
-pub(super) fn show(outcome: &Outcome, files: &[OutputFile], json: bool) -> Result<(), ToolError> {
+/// Prints it. `refused`: why the files could not be written.
+pub(super) fn show(
+    outcome: &Outcome,
+    files: &[OutputFile],
+    format: Format,
+    refused: Option<&ErrorReport>,
+) -> Result<(), ToolError> {
     let report = outcome.report.as_ref();
     let outputs: Vec<OutputSummary> = report
         .into_iter()
-        .flat_map(|report| &report.outputs)
-        .filter_map(|output| {
-            let file = files.iter().find(|file| file.argument == output.argument)?;
-            let (argument, bytes) = (output.argument, output.bytes.len());
-            Some(OutputSummary { argument, path: file.path.display().to_string(), bytes })
+        .flat_map(|report| {
+            files.iter().filter_map(|file| {
+                let (argument, bytes) = (file.argument, report.buffer(file.argument)?.len());
+                Some(OutputSummary { argument, path: file.path.display().to_string(), bytes })
+            })
         })
         .collect();
     let profile = report.and_then(|report| report.profile.as_ref());
-    if json {
+    if format.json {
         let counters = report.map(|report| &report.counters);
-        return write_json(&Summary {
+        return write_document(&Summary {
+            error: refused.or(outcome.failure.as_ref().map(|failure| &failure.error)),
             device: report.map(|report| report.device.as_str()),
             kernel: report.map(|report| report.kernel.as_str()),
             dispatches: counters.map(|counters| counters.dispatches),
@@ -197,19 +217,19 @@ pub(super) fn show(outcome: &Outcome, files: &[OutputFile], json: bool) -> Resul
     for output in &outputs {
         text.push_str(&format!("argument {}: {} bytes in {}\n", output.argument, output.bytes, output.path));
     }
-    text.push_str(&verdict(outcome));
+    text.push_str(&verdict(outcome, format.strict));
     if let Some(profile) = profile {
         text.push_str(&profile_text(profile));
     }
     write_text(&text)
 }
 
-fn verdict(outcome: &Outcome) -> String {
+fn verdict(outcome: &Outcome, strict: bool) -> String {
     let mut text = String::new();
     for finding in &outcome.findings {
         text.push_str(&format!("\n{finding}\n"));
     }
-    if let Some(Failure { seed, text: why, fault }) = &outcome.failure {
+    if let Some(Failure { seed, text: why, fault, .. }) = &outcome.failure {
         // A fault that is among the findings was told with them.
         let told = |(pc, remark): &(u64, Option<String>)| {
             let is_it = |finding: &&Finding| finding.place.as_ref().is_some_and(|place| place.pc == *pc);
@@ -236,7 +256,8 @@ fn verdict(outcome: &Outcome) -> String {
         broken => text.push_str(&format!("\n{broken} finding(s)\n")),
     }
     if advice > 0 {
-        text.push_str(&format!("\n{advice} time(s) advice; nothing is broken by it\n"));
+        let end = if strict { ", which --strict counts" } else { "; nothing is broken by it" };
+        text.push_str(&format!("\n{advice} time(s) advice{end}\n"));
     }
     text
 }

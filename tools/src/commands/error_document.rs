@@ -1,0 +1,95 @@
+//! What went wrong, as the JSON documents say it.
+//!
+//! Contract: the message is the sentence of standard error; `docs/launch.schema.json` has the form. With `--json` standard
+//! output is one document whatever happens, also where the command line is not understood.
+
+use crate::error::{ToolError, sentence};
+use crate::launch::{LaunchError, Unfinished};
+use serde::Serialize;
+use zrt_device::Place;
+
+/// The `error` of a document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ErrorReport {
+    kind: &'static str,
+    message: String,
+    exit_code: u8,
+    fault: Option<FaultReport>,
+}
+
+/// A document that has an error and nothing else.
+#[derive(Debug, Serialize)]
+pub(super) struct ErrorDocument {
+    pub error: ErrorReport,
+}
+
+/// Where the virtual device stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct FaultReport {
+    what: String,
+    place: Place,
+    instruction: String,
+    workgroup: [u32; 3],
+    wave: u32,
+    lane: Option<u32>,
+    address: Option<u64>,
+    remark: Option<String>,
+}
+
+impl ErrorReport {
+    /// Of a command that ended with an error.
+    pub fn of(error: &ToolError) -> ErrorReport {
+        let fault = match error.untold() {
+            ToolError::Launch(LaunchError::Device { source, .. }) => FaultReport::of(source),
+            _ => None,
+        };
+        ErrorReport::new(error.exit_code(), sentence(error), fault)
+    }
+
+    /// Of a schedule that did not end.
+    pub(super) fn of_schedule(unfinished: &Unfinished) -> ErrorReport {
+        ErrorReport::new(1, unfinished.to_string(), FaultReport::of(unfinished))
+    }
+
+    /// Of a command line that is not understood: the first paragraph of the complaint.
+    pub(super) fn of_command_line(complaint: &str) -> ErrorReport {
+        let lines: Vec<&str> = complaint.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+        let text = lines.join(" ");
+        ErrorReport::new(2, text.strip_prefix("error: ").unwrap_or(&text).to_owned(), None)
+    }
+
+    fn new(exit_code: u8, message: String, fault: Option<FaultReport>) -> ErrorReport {
+        let kind = if exit_code == 2 { "input" } else { "failure" };
+        ErrorReport { kind, message, exit_code, fault }
+    }
+}
+
+impl FaultReport {
+    fn of(unfinished: &Unfinished) -> Option<FaultReport> {
+        let fault = unfinished.fault()?;
+        let wave = fault.fault.wave.clone()?;
+        Some(FaultReport {
+            what: fault.fault.what.clone(),
+            place: wave.place,
+            instruction: wave.instruction,
+            workgroup: wave.workgroup,
+            wave: wave.wave,
+            lane: wave.lane,
+            address: fault.fault.address,
+            remark: fault.remark.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_complaint_of_several_lines_is_one_sentence() {
+        let complaint = "error: these were not provided:\n  --grid <X,Y,Z>\n  <FILE>\n\nUsage: zrt launch\n";
+        let report = ErrorReport::of_command_line(complaint);
+        assert_eq!(report.message, "these were not provided: --grid <X,Y,Z> <FILE>");
+        assert_eq!((report.kind, report.exit_code), ("input", 2));
+    }
+}

@@ -1,0 +1,236 @@
+//! `zrt launch --json` as programs read it: one document whatever happens, in the form of `docs/launch.schema.json`.
+//!
+//! The judge below knows the part of JSON Schema that the schema uses, and refuses any other keyword.
+
+#![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
+
+mod kernel_files;
+
+use kernel_files::{DOUBLE_OBJECT, Folder};
+use serde_json::{Map, Value as Json, json};
+use std::process::Command;
+
+const SCHEMA: &str = include_str!("../../docs/launch.schema.json");
+
+/// Why a value does not have the form that a schema asks for; `None` where it does.
+fn trouble(root: &Json, schema: &Json, value: &Json, at: &str) -> Option<String> {
+    let is_of = |kind: &str| match kind {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "integer" => value.is_u64() || value.is_i64(),
+        "number" => value.is_number(),
+        "null" => value.is_null(),
+        other => panic!("the judge does not know the type {other}"),
+    };
+    let wrong = |why: String| Some(format!("{at}: {why}"));
+    let list = |items: &Json| items.as_array().unwrap().clone();
+    for (keyword, asked) in schema.as_object().unwrap() {
+        let length = value.as_array().map_or(0, Vec::len);
+        let found = match (keyword.as_str(), value) {
+            ("$schema" | "$defs" | "title" | "description", _) => None,
+            ("$ref", _) => trouble(root, root.pointer(&asked.as_str().unwrap()[1..]).unwrap(), value, at),
+            ("type", _) => {
+                let kinds = asked.as_str().map_or_else(|| list(asked), |kind| vec![json!(kind)]);
+                let fits = kinds.iter().any(|kind| is_of(kind.as_str().unwrap()));
+                if fits { None } else { wrong(format!("{value} is not of type {asked}")) }
+            }
+            ("const", _) if value != asked => wrong(format!("{value} is not {asked}")),
+            ("enum", _) if !list(asked).contains(value) => wrong(format!("{value} is none of {asked}")),
+            ("oneOf", _) => {
+                let troubles: Vec<_> = list(asked).iter().map(|one| trouble(root, one, value, at)).collect();
+                let fitting = troubles.iter().filter(|trouble| trouble.is_none()).count();
+                if fitting == 1 { None } else { wrong(format!("{fitting} forms fit: {troubles:?}")) }
+            }
+            ("minimum", Json::Number(number)) if number.as_f64() < asked.as_f64() => {
+                wrong(format!("{number} is below {asked}"))
+            }
+            ("minLength", Json::String(text)) if (text.len() as u64) < asked.as_u64().unwrap() => {
+                wrong("the text is too short".into())
+            }
+            ("minItems", Json::Array(_)) if (length as u64) < asked.as_u64().unwrap() => {
+                wrong(format!("{length} items"))
+            }
+            ("maxItems", Json::Array(_)) if length as u64 > asked.as_u64().unwrap() => {
+                wrong(format!("{length} items"))
+            }
+            ("items", Json::Array(items)) => {
+                let mut items = items.iter().enumerate();
+                items.find_map(|(index, item)| trouble(root, asked, item, &format!("{at}[{index}]")))
+            }
+            ("prefixItems", Json::Array(items)) => {
+                let mut pairs = list(asked).into_iter().zip(items).enumerate();
+                pairs.find_map(|(index, (one, item))| trouble(root, &one, item, &format!("{at}[{index}]")))
+            }
+            ("required", Json::Object(fields)) => {
+                let missing =
+                    list(asked).into_iter().find(|name| !fields.contains_key(name.as_str().unwrap()));
+                missing.and_then(|name| wrong(format!("{name} is missing")))
+            }
+            ("properties", Json::Object(fields)) => fields
+                .iter()
+                .find_map(|(name, field)| trouble(root, asked.get(name)?, field, &format!("{at}.{name}"))),
+            ("additionalProperties", Json::Object(fields)) => {
+                let none = Map::new();
+                let known = schema.get("properties").map_or(&none, |known| known.as_object().unwrap());
+                let mut others = fields.iter().filter(|(name, _)| !known.contains_key(*name));
+                match asked {
+                    Json::Bool(false) => {
+                        others.next().and_then(|(name, _)| wrong(format!("{name} is unknown")))
+                    }
+                    _ => {
+                        others.find_map(|(name, field)| trouble(root, asked, field, &format!("{at}.{name}")))
+                    }
+                }
+            }
+            (
+                "const"
+                | "enum"
+                | "minimum"
+                | "minLength"
+                | "minItems"
+                | "maxItems"
+                | "items"
+                | "prefixItems"
+                | "required"
+                | "properties"
+                | "additionalProperties",
+                _,
+            ) => None,
+            (other, _) => panic!("the judge does not know the keyword {other}"),
+        };
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+/// Runs `zrt launch` with `--json`; its document, which must fit the schema.
+#[track_caller]
+fn document(arguments: &[&str], code: i32) -> Json {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_zrt"));
+    let output = command
+        .args([&["launch"], arguments, &["--json"]].concat())
+        .env("ZRT_DEVICE", "virtual")
+        .output()
+        .unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
+    // One document and nothing else: the parser refuses what follows.
+    let document: Json = serde_json::from_slice(&output.stdout).unwrap();
+    let schema: Json = serde_json::from_str(SCHEMA).unwrap();
+    assert_eq!(trouble(&schema, &schema, &document, "document"), None, "{document}");
+    let message = document["error"]["message"].as_str().unwrap_or_default();
+    if !errors.is_empty() {
+        assert!(errors.split_whitespace().collect::<Vec<_>>().join(" ").contains(message), "{errors}");
+        assert!(!message.is_empty(), "{errors}");
+    }
+    document
+}
+
+/// `double` with a word of its object changed, and one wave of it.
+fn double(folder: &Folder, change: Option<(usize, u32)>) -> String {
+    let mut object = DOUBLE_OBJECT;
+    if let Some((at, word)) = change {
+        object[at] = word;
+    }
+    folder.words("double.o", &object)
+}
+
+const ONE_WAVE: [&str; 4] = ["--grid", "1", "--block", "32"];
+/// A load from 4 bytes before the buffer; `s_nop 0` instead of the wait for it.
+const BEFORE: (usize, u32) = (0x46, 0xFFFF_FC01);
+const NO_WAIT: (usize, u32) = (0x47, 0xBF80_0000);
+
+#[test]
+fn results_have_the_form_of_the_schema() {
+    let folder = Folder::new("json-results");
+    let data = format!("inout:{}", folder.words("data", &[7; 32]));
+    let object = double(&folder, None);
+    let right = document(&[&[object.as_str(), "--arg", &data, "--profile"], &ONE_WAVE[..]].concat(), 0);
+    assert_eq!((&right["version"], &right["error"]), (&json!(1), &Json::Null));
+    assert!(right["profile"]["opcodes"].is_object() && right["outputs"][0]["path"].is_string(), "{right}");
+    let object = double(&folder, Some(NO_WAIT));
+    let wrong = document(&[&[object.as_str(), "--arg", &data, "--seeds", "2"], &ONE_WAVE[..]].concat(), 1);
+    assert_eq!(wrong["error"], Json::Null, "a finding is a result: {wrong}");
+    assert_eq!(wrong["findings"][0]["place"]["offset"], 0x20, "{wrong}");
+}
+
+#[test]
+fn an_error_is_a_document_too() {
+    let folder = Folder::new("json-errors");
+    let data = format!("inout:{}", folder.words("data", &[7; 32]));
+    let object = double(&folder, Some(BEFORE));
+    let launch = [&[object.as_str(), "--arg", &data], &ONE_WAVE[..]].concat();
+    for (arguments, part) in [
+        (vec![], "required arguments were not provided"),
+        (vec![object.as_str(), "--grid"], "--grid"),
+        ([&launch[..], &["--colour"]].concat(), "--colour"),
+        ([&launch[..], &["--lds", "x"]].concat(), "--lds is \"x\""),
+        (vec!["absent.co", "--grid", "1", "--block", "1"], "absent.co cannot be read"),
+        ([&launch[..], &["--check", "--device", "kfd"]].concat(), "--device kfd"),
+    ] {
+        let refused = document(&arguments, 2);
+        let error = &refused["error"];
+        assert_eq!((&error["kind"], &error["fault"]), (&json!("input"), &Json::Null), "{refused}");
+        assert!(error["message"].as_str().unwrap().contains(part), "{part}: {refused}");
+        assert_eq!(refused.as_object().unwrap().len(), 2, "{refused}");
+    }
+
+    let fault_of = |report: &Json| {
+        let error = &report["error"];
+        assert_eq!((&error["kind"], &error["exit_code"]), (&json!("failure"), &json!(1)), "{report}");
+        error["fault"].clone()
+    };
+    let stopped = document(&launch, 1);
+    let fault = fault_of(&stopped);
+    assert_eq!(fault["instruction"], "global_load_b32 v2, v1, s[0:1] offset:-4");
+    assert_eq!((&fault["place"]["kernel"], &fault["place"]["offset"]), (&json!("double"), &json!(0x10)));
+    assert!(fault["what"].as_str().unwrap().contains("4 bytes before the beginning of argument 0 (data)"));
+    assert!(fault["address"].is_u64() && stopped.get("findings").is_none(), "{stopped}");
+    let checked = document(&[&launch[..], &["--check"]].concat(), 1);
+    assert_eq!(fault_of(&checked)["instruction"], fault["instruction"]);
+    assert_eq!((&checked["failed_seed"], &checked["device"]), (&json!(0), &Json::Null));
+    assert_eq!(checked["findings"].as_array().unwrap().len(), 1, "{checked}");
+}
+
+/// The document was there before the files could not be written: it is still one.
+#[test]
+fn files_that_cannot_be_written_are_told_in_the_document() {
+    let folder = Folder::new("json-unwritten");
+    let object = double(&folder, None);
+    // No name is longer than 255 bytes, and the temporary one is longer than this.
+    let output = format!("out:128:{}", folder.path(&"x".repeat(250)));
+    let report = document(&[&[object.as_str(), "--arg", &output], &ONE_WAVE[..]].concat(), 1);
+    assert!(report["error"]["message"].as_str().unwrap().contains("cannot be written"), "{report}");
+    assert_eq!(report["kernel"], "double");
+}
+
+/// The judge finds what is wrong: a form that everything fits would show nothing.
+#[test]
+fn the_schema_refuses_other_forms() {
+    let folder = Folder::new("json-judge");
+    let data = format!("inout:{}", folder.words("data", &[7; 32]));
+    let object = double(&folder, Some(NO_WAIT));
+    let right = document(&[&[object.as_str(), "--arg", &data, "--check"], &ONE_WAVE[..]].concat(), 1);
+    let schema: Json = serde_json::from_str(SCHEMA).unwrap();
+    for (pointer, value) in [
+        ("/version", json!(2)),
+        ("/findings/0/rule", json!("other")),
+        ("/findings/0/count", json!(0)),
+        ("/findings/0/place/offset", json!(-1)),
+        ("/findings/0/place/source", json!(["k.c"])),
+        ("/findings/0/workgroup", json!([0, 0])),
+        ("/error", json!({"message": "m"})),
+        ("/outputs/0", json!({"argument": 0, "path": "p", "bytes": 1, "more": 1})),
+        ("/unexpected", json!([1])),
+    ] {
+        let mut wrong = right.clone();
+        *wrong.pointer_mut(pointer).unwrap() = value;
+        assert!(trouble(&schema, &schema, &wrong, "document").is_some(), "{pointer}");
+    }
+    let mut wrong = right;
+    wrong.as_object_mut().unwrap().remove("kernel");
+    assert!(trouble(&schema, &schema, &wrong, "document").is_some());
+}
