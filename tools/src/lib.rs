@@ -10,6 +10,7 @@ pub mod byte_lines;
 pub mod commands;
 pub mod device_choice;
 pub mod doctor;
+mod element;
 pub mod error;
 pub mod generation;
 pub mod launch;

@@ -6,7 +6,7 @@
 
 mod kernel_files;
 
-use kernel_files::{DOUBLE_OBJECT, Folder, read_words};
+use kernel_files::{DOUBLE_OBJECT, Folder, compile_with, read_words};
 use std::io::{BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
@@ -14,14 +14,14 @@ use std::time::Duration;
 const PROMPT: &str = "(zrt) ";
 /// Where its instructions stand, and what llvm-mc 19 writes for them.
 const LISTING: [&str; 8] = [
-    "+0x0000  s_load_b64 s[0:1], s[0:1], 0x0",
-    "+0x0008  v_lshlrev_b32_e32 v1, 2, v0",
-    "+0x000c  s_wait_kmcnt 0x0",
-    "+0x0010  global_load_b32 v2, v1, s[0:1]",
-    "+0x001c  s_wait_loadcnt 0x0",
-    "+0x0020  v_lshlrev_b32_e32 v2, 1, v2",
-    "+0x0024  global_store_b32 v1, v2, s[0:1]",
-    "+0x0030  s_endpgm",
+    "double+0x0  s_load_b64 s[0:1], s[0:1], 0x0",
+    "double+0x8  v_lshlrev_b32_e32 v1, 2, v0",
+    "double+0xc  s_wait_kmcnt 0x0",
+    "double+0x10  global_load_b32 v2, v1, s[0:1]",
+    "double+0x1c  s_wait_loadcnt 0x0",
+    "double+0x20  v_lshlrev_b32_e32 v2, 1, v2",
+    "double+0x24  global_store_b32 v1, v2, s[0:1]",
+    "double+0x30  s_endpgm",
 ];
 
 /// A running `zrt step` at its prompt.
@@ -40,9 +40,14 @@ impl Session {
     /// The same in another shape, or with more flags.
     fn start_with(folder: &Folder, data: &str, flags: &[&str]) -> (Session, String) {
         let object = folder.words("double.o", &DOUBLE_OBJECT);
+        let argument = format!("inout:{data}");
+        Session::open(&object, &[&["--block", "32,1,1", "--arg", &argument], flags].concat())
+    }
+
+    /// Starts it on a kernel.
+    fn open(file: &str, flags: &[&str]) -> (Session, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_zrt"));
-        command.args(["step", &object, "--block", "32,1,1"]).args(flags);
-        command.args(["--arg", &format!("inout:{data}")]);
+        command.args(["step", file]).args(flags);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let input = child.stdin.take().unwrap();
@@ -144,7 +149,7 @@ fn a_wave_is_walked_from_its_first_instruction_to_its_last() {
     let pair = session.ask("print s[0:1]");
     assert_eq!(scalar(&pair, "s1") << 32 | scalar(&pair, "s0"), buffer, "the argument is loaded");
 
-    assert_eq!(session.ask("break +0x24"), "break at +0x24\n");
+    assert_eq!(session.ask("break +0x24"), "break at double+0x24\n");
     assert_eq!(session.ask("continue"), place(6));
     assert_eq!(session.ask("print v2"), format!("v2\n{}", rows(&doubled())));
     let first = |answer: &str| answer.split_whitespace().nth(2).map(str::to_owned);
@@ -173,6 +178,16 @@ fn what_is_not_understood_is_answered_and_changes_nothing() {
         ("step two", &["\"two\" is no number"]),
         ("memory 0x10 4", &["0x10 is not mapped"]),
         ("lds 64", &["the workgroup has 0 bytes of LDS"]),
+        ("break +0x34", &["kernel double has 0x34 bytes of code"]),
+        ("break doubel+4", &["there is no function \"doubel\""]),
+        ("break 12", &["no line table", "-g"]),
+        ("memory other 4", &["\"other\" is no argument with a buffer"]),
+        ("memory data+0x80", &["data has 128 bytes"]),
+        ("wave 1", &["there are 1,1,1 workgroups of 1 wave(s), each counted from 0"]),
+        ("wave 0 1", &["there are 1,1,1 workgroups"]),
+        ("lane 32", &["a wave has 32 lanes"]),
+        ("print v0 f8", &["\"f8\" is no type", "bf16"]),
+        ("print v[0:2] f64", &["a number of 64 bits is in two registers"]),
     ] {
         let answer = session.ask(command);
         assert_eq!(answer.lines().count(), 1, "{command}: {answer}");
@@ -239,6 +254,144 @@ fn time_at_the_prompt_does_not_count() {
     assert_eq!(session.ask("step"), place(1));
     session.end();
     assert_eq!(read_words(&file), doubled());
+}
+
+/// Values as numbers of a type, one lane of them, and memory by the names of arguments.
+#[test]
+fn values_are_printed_as_what_they_are() {
+    let folder = Folder::new("step-values");
+    let words: Vec<u32> = (0..32u32).map(|index| (index as f32 * 0.5).to_bits()).collect();
+    let file = folder.words("data", &words);
+    let (mut session, _) = Session::start(&folder, &file);
+    session.ask("break double+0x20");
+    assert_eq!(session.ask("continue"), place(5));
+    let floats = session.ask("print v2 f32");
+    assert!(floats.starts_with("v2\n  lane 0    0 0.5 1 1.5 2 2.5 3 3.5\n  lane 8    4 4.5 "), "{floats}");
+    assert_eq!(session.ask("lane 3"), "");
+    assert_eq!(session.ask("print v2 f32"), "v2 lane 3 = 0x3fc00000  1.5\n");
+    assert_eq!(session.ask("print v2"), "v2 lane 3 = 0x3fc00000\n");
+    assert_eq!(session.ask("print v2 i16"), "v2 lane 3 = 0x3fc00000  0,16320\n");
+    // v1 is four times the lane.
+    assert_eq!(session.ask("print v[1:2] u64"), "v[1:2] lane 3 = 0x3fc000000000000c  4593671619917905932\n");
+    assert_eq!(session.ask("lane all"), "");
+    assert!(session.ask("print v2").starts_with("v2\n  lane 0    00000000 3f000000 "));
+
+    let arguments = session.ask("arguments");
+    let va = arguments.strip_prefix("arg0 (data): 128 bytes at ").unwrap().trim_end().to_owned();
+    let by_address = session.ask(&format!("memory {va} 2"));
+    assert!(by_address.ends_with(": 00000000 3f000000\n"), "{by_address}");
+    assert_eq!(session.ask("memory data 2"), by_address);
+    assert_eq!(session.ask("memory arg0 2"), by_address);
+    assert!(session.ask("memory data+0xc 3 f32").ends_with(": 1.5 2 2.5\n"));
+    let end = session.ask("memory data+0x78 f32");
+    assert!(end.ends_with(": 15 15.5\n") && end.lines().count() == 1, "as far as the buffer goes: {end}");
+    let scalar_float = session.ask("print s[0:1] u64");
+    assert!(
+        scalar_float.contains(&format!("  {}\n", u64::from_str_radix(&va[2..], 16).unwrap())),
+        "{scalar_float}"
+    );
+    session.end();
+}
+
+/// Whichever wave somebody wants to see; the others run on, or have not begun.
+#[test]
+fn another_wave_is_followed_by_its_number() {
+    let folder = Folder::new("step-wave");
+    let object = folder.words("double.o", &DOUBLE_OBJECT);
+    let file = folder.words("data", &[1; 64]);
+    let argument = format!("inout:{file}");
+    for (command, expected) in
+        [("wave 2,0,0 1", "workgroup 2,0,0 wave 1"), ("wave 1", "workgroup 1,0,0 wave 0")]
+    {
+        let flags = ["--grid", "3", "--block", "64", "--arg", &argument, "--seed", "5"];
+        let (mut session, greeting) = Session::open(&object, &flags);
+        if greeting.starts_with(expected) {
+            continue;
+        }
+        assert_eq!(session.ask(command), format!("{expected}  {}\n", LISTING[0]), "its first instruction");
+        assert_eq!(session.ask("step"), format!("{expected}  {}\n", LISTING[1]));
+        session.end();
+    }
+}
+
+const LINES: &str = "uint twice(uint x) __attribute__((noinline));
+uint twice(uint x) {
+    return x + x;
+}
+kernel void one(global uint *data) {
+    uint i = __builtin_amdgcn_workitem_id_x();
+    uint x = data[i];
+    data[i] = twice(x);
+}
+";
+
+/// Lines of a file by its name or the end of its path, and functions by theirs.
+#[test]
+fn lines_and_functions_are_places_to_stop() {
+    let folder = Folder::new("step-lines");
+    let Some(object) = compile_with(&folder, LINES, &["-mcpu=gfx1201", "-O1", "-g"]) else { return };
+    let data = format!("inout:{}", folder.words("data", &[21; 32]));
+    let start = || Session::open(&object, &["--grid", "1", "--block", "32", "--arg", &data]).0;
+    for (command, told) in [
+        ("break kernel.cl:7", "break at kernel.cl:7\n"),
+        ("break step-lines/kernel.cl:7", "break at step-lines/kernel.cl:7\n"),
+        ("break 7", "break at line 7\n"),
+    ] {
+        let mut session = start();
+        assert_eq!(session.ask(command), told);
+        let stop = session.ask("continue");
+        assert!(stop.contains("  one+0x") && stop.ends_with("kernel.cl:7  uint x = data[i];\n"), "{stop}");
+        let list = session.ask("list");
+        assert!(
+            list.starts_with("   ; ") && list.contains("kernel.cl:7  uint x = data[i];\n=> one+0x"),
+            "{list}"
+        );
+        session.end();
+    }
+    let mut session = start();
+    for (command, told) in [
+        ("break other.cl:7", "no code comes from other.cl:7\n"),
+        ("break ernel.cl:7", "no code comes from ernel.cl:7\n"),
+        ("break 1000", "no code comes from line 1000\n"),
+    ] {
+        assert_eq!(session.ask(command), told);
+    }
+    assert_eq!(session.ask("break twice"), "break at twice+0x0\n");
+    let stop = session.ask("continue");
+    assert!(stop.contains("  twice+0x0  "), "{stop}");
+    session.end();
+    // Four times it ran over the same file.
+    assert_eq!(read_words(&folder.path("data")), [21 * 2 * 2 * 2 * 2; 32]);
+}
+
+/// The run stops before the instruction that shows the finding, in the wave that does, at the time at which it does.
+#[test]
+fn a_finding_of_a_seed_is_walked_to() {
+    let folder = Folder::new("step-finding");
+    let mut object = DOUBLE_OBJECT;
+    // The wait for the load is an s_nop.
+    object[0x47] = 0xBF80_0000;
+    let wrong = folder.words("wrong.o", &object);
+    let data = format!("inout:{}", folder.words("data", &[1; 64]));
+    for seed in ["0", "5"] {
+        let flags = ["--grid", "3", "--block", "64", "--arg", &data, "--seed", seed];
+        let (session, greeting) = Session::open(&wrong, &[&flags[..], &["--finding"]].concat());
+        let (finding, stop) = greeting.split_once("\n\n").unwrap();
+        assert!(finding.starts_with("finding 1 of ") && finding.contains("at double+0x20: "), "{greeting}");
+        let place = finding.lines().find_map(|line| line.trim().strip_prefix("in ")).unwrap();
+        let wave = place.split(" lane ").next().unwrap().split(',').take(3).collect::<Vec<_>>().join(",");
+        assert_eq!(stop, format!("{wave}  {}\n", LISTING[5]), "{greeting}");
+        session.end();
+    }
+    let right = folder.words("right.o", &DOUBLE_OBJECT);
+    for (file, number) in [(&right, "1"), (&wrong, "0"), (&wrong, "99")] {
+        let flags = ["step", file, "--grid", "1", "--block", "32", "--arg", &data, "--finding", number];
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_zrt")).args(flags).stdin(Stdio::null()).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains(&format!("--finding is {number}, but seed 0 shows ")), "{text}");
+    }
 }
 
 #[test]

@@ -218,7 +218,7 @@ fn a_trap_under_step_is_one_sentence() {
     let step = ["step", &code, "--grid", "1", "--block", "32"];
     let trap = ["kernel raw did not run to its end: s_trap 2 without a trap handler"];
     let text = fails(&step, "step\nstep\nstep\n", &trap);
-    assert!(text.contains("+0x0004  s_trap 2\n"), "{text}");
+    assert!(text.contains("raw+0x4  s_trap 2\n"), "{text}");
     fails(&step, "", &trap);
 
     let code = folder.words("loop.bin", &LOOP);

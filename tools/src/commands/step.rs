@@ -2,19 +2,22 @@
 //!
 //! Contract: commands come from standard input, answers go to standard output; at the end of the input the kernel runs
 //! to its end. No time passes at the prompt; between two stops the kernel has that of `--timeout`. A kernel that the
-//! device knows never to end is told as `zrt launch` tells it, and outputs are written as there.
+//! device knows never to end is told as `zrt launch` tells it, and outputs are written as there. On the way to a finding the
+//! kernel runs twice.
 
 use super::launch::{KernelArguments, Prepared};
 use super::write_text;
 use crate::error::ToolError;
 use crate::launch::{self, LaunchError};
 use crate::source_text::SourceText;
-use crate::step::{SourceLines, Stepper};
+use crate::step::{CodeMap, Recorder, Stepper};
 use clap::Args;
 use std::io::{BufReader, stdin, stdout};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use zrt_device::{DeviceChoice, DeviceError, OpenOptions, VirtualOptions, virtual_config};
 use zrt_vgpu::VirtualGpu;
+use zrt_vgpu::check::debug::Debugger;
 
 /// Walks a wave of a kernel instruction by instruction; `help` lists its commands
 #[derive(Debug, Args)]
@@ -25,35 +28,38 @@ pub struct Arguments {
     /// Schedule of the waves
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     pub seed: u64,
+    /// Run under the rules of docs/checking.md, and stop first at the instruction of a finding of this seed: the first, or the
+    /// one of a number
+    #[arg(long, value_name = "NUMBER", num_args = 0..=1, default_missing_value = "1")]
+    pub finding: Option<u32>,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let prepared = Prepared::new(&arguments.kernel)?;
+    let file = &arguments.kernel.file;
     let kernel = launch::check(&prepared.request())?;
-    let table = prepared.request().program.lines();
-    let lines: SourceLines = table
-        .rows()
-        .iter()
-        .filter(|row| row.offset >= kernel.entry_offset)
-        .map(|row| {
-            let file = table.files().get(row.file as usize).cloned().unwrap_or_default();
-            (row.offset - kernel.entry_offset, file, row.line)
-        })
-        .collect();
-    let virtual_device = VirtualOptions { scheduler_seed: Some(arguments.seed), ..VirtualOptions::default() };
+    let code = CodeMap::new(prepared.request().program, kernel, &prepared.request().geometry, file);
+    let virtual_device = VirtualOptions {
+        check: arguments.finding.is_some(),
+        trusts_compilers: prepared.trusts_compilers(),
+        scheduler_seed: Some(arguments.seed),
+        ..VirtualOptions::default()
+    };
     let options = OpenOptions { virtual_device, ..OpenOptions::default() };
-    let stepper = Stepper::new(BufReader::new(stdin()), stdout(), lines);
+    let instruction = match arguments.finding {
+        Some(number) => Some(find(&prepared, arguments, number, &options)?),
+        None => None,
+    };
+    let stepper = Stepper::new(BufReader::new(stdin()), stdout(), code, instruction);
     let attention = stepper.attention();
-    let gpu = VirtualGpu::with_debugger(virtual_config(&options), Box::new(stepper)).map_err(|errno| {
-        let source = Box::new(DeviceError::VirtualDevice { errno });
-        LaunchError::Open { choice: "virtual", source }
-    })?;
+    let gpu = board(&options, Box::new(stepper))?;
     let mut request = prepared.request();
     request.pauses = Some(&attention.prompts);
+    request.placement = Some(&attention.placement);
     let result = launch::run_over(&request, DeviceChoice::Virtual, gpu, &options);
     let report = result.map_err(|mut error| {
-        SourceText::of(&arguments.kernel.file).fill_error(&mut error);
+        SourceText::of(file).fill_error(&mut error);
         error
     })?;
     prepared.write_outputs(&report)?;
@@ -64,4 +70,45 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let unexpected = prepared.unexpected(&report);
     unexpected.iter().try_for_each(|line| write_text(&format!("{line}\n")))?;
     Ok(unexpected.is_empty())
+}
+
+/// A virtual board that a debugger looks into.
+fn board(options: &OpenOptions, debugger: Box<dyn Debugger>) -> Result<Arc<VirtualGpu>, ToolError> {
+    let gpu = VirtualGpu::with_debugger(virtual_config(options), debugger).map_err(|errno| {
+        let source = Box::new(DeviceError::VirtualDevice { errno });
+        LaunchError::Open { choice: "virtual", source }
+    })?;
+    Ok(gpu)
+}
+
+/// Runs the kernel to its end and tells the finding of a number, counted from 1; the number of its instruction.
+fn find(
+    prepared: &Prepared,
+    arguments: &Arguments,
+    number: u32,
+    options: &OpenOptions,
+) -> Result<u64, ToolError> {
+    let recorder = Recorder::default();
+    let record = recorder.record();
+    let gpu = board(options, Box::new(recorder))?;
+    let findings = match launch::run_over(&prepared.request(), DeviceChoice::Virtual, gpu, options) {
+        Ok(report) => report.findings,
+        Err(LaunchError::Device { findings, .. }) => findings,
+        Err(error) => return Err(error.into()),
+    };
+    let index = (number as usize).checked_sub(1);
+    let finding = index.and_then(|index| Some((index, findings.get(index)?.clone())));
+    let Some((index, finding)) = finding else {
+        return Err(ToolError::BadInput {
+            what: format!(
+                "--finding is {number}, but seed {} shows {} finding(s); zrt launch --seeds COUNT looks for other seeds",
+                arguments.seed,
+                findings.len()
+            ),
+        });
+    };
+    let mut told = [finding];
+    SourceText::of(&arguments.kernel.file).fill_all(&mut told);
+    write_text(&format!("finding {number} of {}: {}\n\n", findings.len(), told[0]))?;
+    Ok(record.instruction_of(index))
 }

@@ -5,10 +5,12 @@
 //! from what went wrong while the kernel ran. Buffers that are outputs begin as zeros.
 
 mod labels;
+mod placement;
 mod regions;
 mod wait;
 
 pub use labels::{argument_label, argument_name};
+pub use placement::{PlacedBuffer, Placement};
 pub use wait::{KernelFault, Pauses, Unfinished};
 
 use crate::roofline::Profile;
@@ -55,6 +57,8 @@ pub struct LaunchRequest<'a> {
     pub deadline: Duration,
     /// Times that do not count: a debugger holds the waves.
     pub pauses: Option<&'a Pauses>,
+    /// Told where the buffers lie before the kernel runs.
+    pub placement: Option<&'a Placement>,
 }
 
 /// One argument.
@@ -202,6 +206,7 @@ impl<'a> LaunchRequest<'a> {
             dumped: &[],
             deadline: DEADLINE_DEFAULT,
             pauses: None,
+            placement: None,
         }
     }
 
@@ -450,6 +455,9 @@ fn submit(
     let graph = recorder.finish()?;
     if let Some(gpu) = gpu {
         regions::name(gpu, kernel, image, resident, ready.scratch());
+    }
+    if let Some(placement) = request.placement {
+        placement.tell(kernel, &resident.buffers);
     }
     let before = device.counters()?;
     let faults_before = device.faults().len();

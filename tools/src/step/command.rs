@@ -2,34 +2,39 @@
 //!
 //! Contract: parsing never panics; a complaint says what was expected.
 
-use std::fmt;
+use crate::element::ElementType;
 
 /// What `help` prints.
 pub const HELP: &str = "\
-step [N]            execute N instructions of this wave (s, empty line)
-continue            run to a breakpoint (c)
-break +OFFSET|LINE  stop at a code offset (+0x40) or a source line (b)
-delete              remove all breakpoints
-follow              run, and follow the wave that comes to a breakpoint first
-where               this instruction, wave and source line (w)
-list                the instructions from here on (l)
-print REGISTER      s4, s[4:7], v3, v[0:3], exec, vcc, scc, m0, mode (p)
-memory ADDRESS [N]  N dwords of device memory (m)
-lds OFFSET [N]      N dwords of LDS
-detach              run to the end (quit, q)";
+step [N]                 execute N instructions of this wave (s, empty line)
+continue                 run to a breakpoint (c)
+break PLACE              stop at +OFFSET of the kernel, FUNCTION+OFFSET, LINE or FILE:LINE (b)
+delete                   remove all breakpoints
+follow                   run, and follow the wave that comes to a breakpoint first
+wave X,Y,Z [WAVE]        run to the next instruction of another wave, and follow that one
+lane N | lane all        print this lane of vector registers only, or all
+where                    this instruction, wave and source line (w)
+list                     the instructions from here on (l)
+print REGISTER [TYPE]    s4, s[4:7], v3, v[0:3], exec, vcc, scc, m0, mode; registers as f32, bf16, i8, f64 ... (p)
+arguments                the buffers of the arguments
+memory PLACE [N] [TYPE]  N dwords, or numbers of a type, at an address or an argument: data, data+0x40, arg0+0x40 (m)
+lds OFFSET [N] [TYPE]    the same of LDS
+detach                   run to the end (quit, q)";
 
-/// Most dwords that a command prints.
-const DWORDS_MAX: u32 = 1024;
-/// Dwords that `memory` and `lds` print unless told.
-const DWORDS_DEFAULT: u32 = 16;
+/// Most dwords or numbers that a command prints.
+const COUNT_MAX: u32 = 1024;
+/// What `memory` and `lds` print unless told.
+const COUNT_DEFAULT: u32 = 16;
 
 /// Where to stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// Offset from the first instruction, in bytes.
+    /// Offset from the kernel's first instruction, in bytes.
     Offset(u64),
-    /// Line of the source, whichever file.
-    Line(u32),
+    /// Offset from a function's first instruction, in bytes.
+    Function(String, u64),
+    /// Line of the source; of any file, or of those whose path ends so.
+    Line(Option<String>, u32),
 }
 
 /// Registers to print.
@@ -46,8 +51,26 @@ pub enum Registers {
     Mode,
 }
 
-/// One command.
+/// A place in device memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemoryPlace {
+    /// An address.
+    Address(u64),
+    /// Bytes into the buffer of an argument, by its name or `argN`.
+    Argument(String, u64),
+}
+
+/// What memory is printed as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// Dwords, or numbers of the type.
+    pub count: u32,
+    /// Their type; dwords in hexadecimal without one.
+    pub element: Option<ElementType>,
+}
+
+/// One command.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     Nothing,
     Step(u64),
@@ -55,11 +78,14 @@ pub enum Command {
     Break(Location),
     Delete,
     Follow,
+    Wave([u32; 3], u32),
+    Lane(Option<u32>),
     Where,
     List,
-    Print(Registers),
-    Memory { va: u64, dwords: u32 },
-    Lds { offset: u32, dwords: u32 },
+    Print(Registers, Option<ElementType>),
+    Arguments,
+    Memory(MemoryPlace, Format),
+    Lds(u32, Format),
     Detach,
     Help,
 }
@@ -72,10 +98,16 @@ impl Command {
         let Some(verb) = words.next() else {
             return Ok(if line.is_empty() { Command::Step(1) } else { Command::Nothing });
         };
-        let (first, second) = (words.next(), words.next());
-        if words.next().is_some() {
+        let rest: Vec<&str> = words.collect();
+        let most = match verb {
+            "m" | "memory" | "lds" => 3,
+            "p" | "print" | "wave" => 2,
+            _ => 1,
+        };
+        if rest.len() > most {
             return Err(format!("{verb} has too many words after it; try help"));
         }
+        let first = rest.first().copied();
         let need = || first.ok_or_else(|| format!("{verb} wants something after it; try help"));
         Ok(match verb {
             "s" | "step" => Command::Step(first.map_or(Ok(1), number)?.max(1)),
@@ -83,11 +115,16 @@ impl Command {
             "b" | "break" => Command::Break(location(need()?)?),
             "delete" => Command::Delete,
             "follow" => Command::Follow,
+            "wave" => Command::Wave(group(need()?)?, rest.get(1).map_or(Ok(0), |wave| small(wave))?),
+            "lane" => Command::Lane(if need()? == "all" { None } else { Some(small(need()?)?) }),
             "w" | "where" => Command::Where,
             "l" | "list" => Command::List,
-            "p" | "print" => Command::Print(registers(need()?)?),
-            "m" | "memory" => Command::Memory { va: number(need()?)?, dwords: dwords(second)? },
-            "lds" => Command::Lds { offset: small(need()?)?, dwords: dwords(second)? },
+            "p" | "print" => {
+                Command::Print(registers(need()?)?, rest.get(1).map(|name| element(name)).transpose()?)
+            }
+            "arguments" => Command::Arguments,
+            "m" | "memory" => Command::Memory(memory_place(need()?)?, format(&rest[1..])?),
+            "lds" => Command::Lds(small(need()?)?, format(&rest[1..])?),
             "q" | "quit" | "detach" => Command::Detach,
             "h" | "help" => Command::Help,
             _ => return Err(format!("there is no command {verb:?}; try help")),
@@ -107,14 +144,61 @@ fn small(text: &str) -> Result<u32, String> {
     u32::try_from(number(text)?).map_err(|_| format!("{text} is too large"))
 }
 
-fn dwords(text: Option<&str>) -> Result<u32, String> {
-    Ok(text.map_or(Ok(DWORDS_DEFAULT), small)?.min(DWORDS_MAX))
+fn element(name: &str) -> Result<ElementType, String> {
+    ElementType::named(name).ok_or_else(|| {
+        let names: Vec<&str> = ElementType::ALL.iter().map(|element| element.name()).collect();
+        format!("{name:?} is no type: {}", names.join(", "))
+    })
+}
+
+/// The words behind a place: a count, a type, or both.
+fn format(words: &[&str]) -> Result<Format, String> {
+    let (count, name) = match *words {
+        [] => (None, None),
+        [word] if word.starts_with(|first: char| first.is_ascii_digit()) => (Some(word), None),
+        [word] => (None, Some(word)),
+        [count, name, ..] => (Some(count), Some(name)),
+    };
+    Ok(Format {
+        count: count.map_or(Ok(COUNT_DEFAULT), small)?.min(COUNT_MAX),
+        element: name.map(element).transpose()?,
+    })
+}
+
+fn group(text: &str) -> Result<[u32; 3], String> {
+    let wrong = || format!("{text:?} is no workgroup, as 2 or 2,0,1");
+    let mut ids = [0; 3];
+    let parts: Vec<&str> = text.split(',').collect();
+    if parts.len() > ids.len() {
+        return Err(wrong());
+    }
+    for (id, part) in ids.iter_mut().zip(parts) {
+        *id = part.parse().map_err(|_| wrong())?;
+    }
+    Ok(ids)
 }
 
 fn location(text: &str) -> Result<Location, String> {
-    match text.strip_prefix('+') {
-        Some(offset) => number(offset).map(Location::Offset),
-        None => small(text).map(Location::Line),
+    match (text.rsplit_once('+'), text.rsplit_once(':')) {
+        (Some(("", offset)), _) => number(offset).map(Location::Offset),
+        (_, Some((file, line))) if !file.is_empty() => {
+            Ok(Location::Line(Some(file.to_owned()), small(line)?))
+        }
+        (Some((name, offset)), _) => Ok(Location::Function(name.to_owned(), number(offset)?)),
+        (None, _) if text.starts_with(|first: char| first.is_ascii_digit()) => {
+            small(text).map(|line| Location::Line(None, line))
+        }
+        _ => Ok(Location::Function(text.to_owned(), 0)),
+    }
+}
+
+fn memory_place(text: &str) -> Result<MemoryPlace, String> {
+    if text.starts_with(|first: char| first.is_ascii_digit()) {
+        return number(text).map(MemoryPlace::Address);
+    }
+    match text.rsplit_once('+') {
+        Some((name, offset)) => Ok(MemoryPlace::Argument(name.to_owned(), number(offset)?)),
+        None => Ok(MemoryPlace::Argument(text.to_owned(), 0)),
     }
 }
 
@@ -148,31 +232,67 @@ fn registers(text: &str) -> Result<Registers, String> {
     }
 }
 
-impl fmt::Display for Location {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Location::Offset(offset) => write!(formatter, "+{offset:#x}"),
-            Location::Line(line) => write!(formatter, "line {line}"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn commands_are_understood_or_complained_about() {
-        assert_eq!(Command::parse("\n"), Ok(Command::Step(1)));
-        assert_eq!(Command::parse("# note\n"), Ok(Command::Nothing));
-        assert_eq!(Command::parse("s 5\n"), Ok(Command::Step(5)));
-        assert_eq!(Command::parse("break +0x40"), Ok(Command::Break(Location::Offset(0x40))));
-        assert_eq!(Command::parse("b 12"), Ok(Command::Break(Location::Line(12))));
-        assert_eq!(Command::parse("p v[0:3]"), Ok(Command::Print(Registers::Vector(0, 3))));
-        assert_eq!(Command::parse("p s105"), Ok(Command::Print(Registers::Scalar(105, 105))));
-        assert_eq!(Command::parse("m 0x1000 4"), Ok(Command::Memory { va: 0x1000, dwords: 4 }));
-        for wrong in ["jump", "p", "p s106", "p v[3:0]", "p é", "b x", "m 0xg", "s 1 2 3", "lds 99999999999"]
-        {
+        let dwords = |count| Format { count, element: None };
+        let floats = |count| Format { count, element: Some(ElementType::F32) };
+        let line = |file: Option<&str>, line| Command::Break(Location::Line(file.map(str::to_owned), line));
+        let function = |name: &str, offset| Command::Break(Location::Function(name.to_owned(), offset));
+        let argument = |name: &str, offset| MemoryPlace::Argument(name.to_owned(), offset);
+        for (text, command) in [
+            ("\n", Command::Step(1)),
+            ("# note\n", Command::Nothing),
+            ("s 5\n", Command::Step(5)),
+            ("break +0x40", Command::Break(Location::Offset(0x40))),
+            ("b 12", line(None, 12)),
+            ("b k.c:12", line(Some("k.c"), 12)),
+            ("b dir/k+1.c:12", line(Some("dir/k+1.c"), 12)),
+            ("b matmul+0x58", function("matmul", 0x58)),
+            ("b matmul", function("matmul", 0)),
+            ("p v[0:3]", Command::Print(Registers::Vector(0, 3), None)),
+            ("p s105", Command::Print(Registers::Scalar(105, 105), None)),
+            ("p v2 f32", Command::Print(Registers::Vector(2, 2), Some(ElementType::F32))),
+            ("m 0x1000 4", Command::Memory(MemoryPlace::Address(0x1000), dwords(4))),
+            ("m data", Command::Memory(argument("data", 0), dwords(16))),
+            ("m data+0x40 4 f32", Command::Memory(argument("data", 0x40), floats(4))),
+            ("m arg0 f32", Command::Memory(argument("arg0", 0), floats(16))),
+            ("lds 64 99999", Command::Lds(64, dwords(1024))),
+            ("wave 2", Command::Wave([2, 0, 0], 0)),
+            ("wave 2,1,3 5", Command::Wave([2, 1, 3], 5)),
+            ("lane 7", Command::Lane(Some(7))),
+            ("lane all", Command::Lane(None)),
+            ("arguments", Command::Arguments),
+        ] {
+            assert_eq!(Command::parse(text), Ok(command), "{text}");
+        }
+        for wrong in [
+            "jump",
+            "p",
+            "p s106",
+            "p v[3:0]",
+            "p é",
+            "p v0 f8",
+            "b",
+            "b 1x",
+            "b +x",
+            "b k.c:",
+            "b f+",
+            "m 0xg",
+            "m data+",
+            "m data 4 f8",
+            "s 1 2 3",
+            "lds 99999999999",
+            "wave",
+            "wave x",
+            "wave 1,2,3,4",
+            "wave 1 2 3",
+            "lane",
+            "lane x",
+        ] {
             assert!(Command::parse(wrong).is_err(), "{wrong}");
         }
     }

@@ -3,13 +3,19 @@
 //! Contract: [`Stepper`] is a [`Debugger`] over any reader and writer. It stops one wave (the first that comes to a
 //! breakpoint, or to its first instruction) and then follows that wave; other waves run on between its stops. Where the
 //! wave ends it says so, and follows the next one that stops. At the end of the input it detaches and the kernel runs to
-//! its end. [`Attention`] tells others what it is at. Commands are in `command`, what they print in `show`.
+//! its end. [`Attention`] tells others what it is at. Commands are in `command`, what is known of the code in `code_map`, what
+//! is printed in `show`, the way to a finding in `finding`.
 
+mod code_map;
 mod command;
+mod finding;
 mod show;
 
-use crate::launch::Pauses;
-use command::{Command, Location};
+pub use code_map::CodeMap;
+pub use finding::{Record, Recorder};
+
+use crate::launch::{Pauses, Placement};
+use command::Command;
 use std::collections::BTreeSet;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
@@ -17,20 +23,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use zrt_isa::Opcode;
 use zrt_vgpu::check::debug::{Action, Debugger, Stop};
 
-/// Code offset, file and line, ascending by offset: from the kernel's line table.
-pub type SourceLines = Vec<(u64, String, u32)>;
-
 /// The debugger.
 pub struct Stepper<R, W> {
     input: R,
     output: W,
-    lines: SourceLines,
-    breakpoints: BTreeSet<Location>,
+    code: CodeMap,
+    /// Offsets in the image.
+    breakpoints: BTreeSet<u64>,
     /// The wave that is followed: workgroup and wave.
     followed: Option<([u32; 3], u32)>,
     /// The wave that was followed has ended, and none has stopped since.
     has_ended: bool,
     mode: Mode,
+    /// The lane of vector registers that is printed; all without one.
+    lane: Option<u32>,
+    /// Instructions that all waves came to so far.
+    instructions: u64,
     attention: Arc<Attention>,
 }
 
@@ -41,6 +49,8 @@ pub struct Attention {
     pub prompts: Pauses,
     /// It will never stop a wave again.
     pub is_detached: AtomicBool,
+    /// Where the buffers lie.
+    pub placement: Placement,
 }
 
 /// When to stop next.
@@ -50,12 +60,16 @@ enum Mode {
     Step(u64),
     /// At a breakpoint.
     Run,
+    /// At the instruction of this number among those of all waves, counted from 1.
+    At(u64),
 }
 
 /// What a command leads to.
 enum Outcome {
     /// Ask for the next one.
     Stay,
+    /// The same; the command cannot be done.
+    Complain(String),
     /// Execute.
     Go,
     /// Execute, and never stop again.
@@ -63,16 +77,18 @@ enum Outcome {
 }
 
 impl<R: BufRead, W: Write> Stepper<R, W> {
-    /// Stops before the first instruction of the first wave.
-    pub fn new(input: R, output: W, lines: SourceLines) -> Stepper<R, W> {
+    /// Stops before the first instruction of the first wave, or before the one of a number (see [`Record`]).
+    pub fn new(input: R, output: W, code: CodeMap, instruction: Option<u64>) -> Stepper<R, W> {
         Stepper {
             input,
             output,
-            lines,
+            code,
             breakpoints: BTreeSet::new(),
             followed: None,
             has_ended: false,
-            mode: Mode::Step(0),
+            mode: instruction.map_or(Mode::Step(0), Mode::At),
+            lane: None,
+            instructions: 0,
             attention: Arc::default(),
         }
     }
@@ -84,30 +100,20 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
 
     fn is_to_stop(&mut self, stop: &Stop<'_>) -> bool {
         let here = (stop.workgroup, stop.wave_index);
-        let offset = stop.pc.wrapping_sub(stop.code_va);
-        let line = self.line_at(offset).map(|(_, line)| line);
-        let is_first_of_line = line.is_some_and(|_| self.lines.iter().any(|entry| entry.0 == offset));
-        let hit = self.breakpoints.iter().any(|location| match location {
-            Location::Offset(at) => *at == offset,
-            Location::Line(at) => is_first_of_line && line == Some(*at),
-        });
+        self.instructions += 1;
         if self.followed.is_some_and(|followed| followed != here) {
             return false;
         }
+        let is_hit = self.breakpoints.contains(&self.code.offset(stop.pc, stop.code_va));
         match &mut self.mode {
             Mode::Step(0) => true,
             Mode::Step(left) => {
                 *left -= 1;
-                *left == 0 || hit
+                *left == 0 || is_hit
             }
-            Mode::Run => hit,
+            Mode::Run => is_hit,
+            Mode::At(number) => self.instructions >= *number,
         }
-    }
-
-    fn line_at(&self, offset: u64) -> Option<(&str, u32)> {
-        let after = self.lines.partition_point(|(start, _, _)| *start <= offset);
-        let (_, file, line) = self.lines.get(after.checked_sub(1)?)?;
-        Some((file, *line))
     }
 
     /// Reads and executes commands until the wave is to go on.
@@ -125,17 +131,14 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
                 writeln!(self.output, "\nend of input: the kernel runs on")?;
                 return Ok(Action::Detach);
             }
-            let outcome = match Command::parse(&text) {
-                Ok(command) => self.execute(command, stop)?,
-                Err(complaint) => {
-                    writeln!(self.output, "{complaint}")?;
-                    Outcome::Stay
-                }
-            };
-            match outcome {
-                Outcome::Stay => {}
-                Outcome::Go => return Ok(Action::Continue),
-                Outcome::Detach => return Ok(Action::Detach),
+            match Command::parse(&text) {
+                Ok(command) => match self.execute(command, stop)? {
+                    Outcome::Stay => {}
+                    Outcome::Complain(complaint) => writeln!(self.output, "{complaint}")?,
+                    Outcome::Go => return Ok(Action::Continue),
+                    Outcome::Detach => return Ok(Action::Detach),
+                },
+                Err(complaint) => writeln!(self.output, "{complaint}")?,
             }
         }
     }
@@ -152,10 +155,13 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
                 return Ok(Outcome::Go);
             }
             Command::Detach => return Ok(Outcome::Detach),
-            Command::Break(location) => {
-                self.breakpoints.insert(location);
-                writeln!(self.output, "break at {location}")?;
-            }
+            Command::Break(location) => match self.code.find(&location) {
+                Ok((offsets, name)) => {
+                    self.breakpoints.extend(offsets);
+                    writeln!(self.output, "break at {name}")?;
+                }
+                Err(complaint) => return Ok(Outcome::Complain(complaint)),
+            },
             Command::Delete => self.breakpoints.clear(),
             Command::Follow => {
                 // The wave that comes to a breakpoint first is followed from there.
@@ -163,11 +169,31 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
                 self.mode = Mode::Run;
                 return Ok(Outcome::Go);
             }
+            Command::Wave(group, wave) => {
+                let (groups, waves) = (self.code.groups, self.code.waves);
+                if group.iter().zip(groups).any(|(id, count)| *id >= count) || wave >= waves {
+                    let [x, y, z] = groups;
+                    return Ok(Outcome::Complain(format!(
+                        "there are {x},{y},{z} workgroups of {waves} wave(s), each counted from 0"
+                    )));
+                }
+                self.followed = Some((group, wave));
+                self.mode = Mode::Step(0);
+                return Ok(Outcome::Go);
+            }
+            Command::Lane(lane) => {
+                let lanes = show::wave_size(stop).lanes();
+                if lane.is_some_and(|lane| lane >= lanes) {
+                    return Ok(Outcome::Complain(format!("a wave has {lanes} lanes, counted from 0")));
+                }
+                self.lane = lane;
+            }
             Command::Where => self.show_place(stop)?,
             Command::List => self.show_list(stop)?,
-            Command::Print(what) => self.show_registers(stop, what)?,
-            Command::Memory { va, dwords } => self.show_memory(stop, va, dwords)?,
-            Command::Lds { offset, dwords } => self.show_lds(stop, offset, dwords)?,
+            Command::Print(what, element) => return self.show_registers(stop, what, element),
+            Command::Arguments => self.show_arguments()?,
+            Command::Memory(place, format) => return self.show_memory(stop, &place, format),
+            Command::Lds(offset, format) => return self.show_lds(stop, offset, format),
             Command::Help => writeln!(self.output, "{}", command::HELP)?,
         }
         Ok(Outcome::Stay)

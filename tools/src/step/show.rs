@@ -1,7 +1,8 @@
 //! What the commands of `zrt step` print.
 
-use super::command::Registers;
-use super::{Stepper, name};
+use super::command::{Format, MemoryPlace, Registers};
+use super::{Outcome, Stepper, name};
+use crate::element::ElementType;
 use std::io::{BufRead, Result, Write};
 use zrt_isa::resources::WaveSize;
 use zrt_vgpu::check::debug::Stop;
@@ -17,21 +18,37 @@ const EXEC_LO: usize = 126;
 /// Values in a row of output.
 const COLUMNS: usize = 8;
 
+/// How many lanes the wave has.
+pub(super) fn wave_size(stop: &Stop<'_>) -> WaveSize {
+    if stop.wave.is_wave64() { WaveSize::Wave64 } else { WaveSize::Wave32 }
+}
+
+/// Dwords as numbers of a type, one behind the other; in hexadecimal without one.
+fn numbers(words: &[u32], element: Option<ElementType>) -> String {
+    let Some(element) = element else {
+        return words.iter().map(|word| format!("{word:08x}")).collect::<Vec<_>>().join(" ");
+    };
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let texts: Vec<String> = bytes.chunks(element.bytes()).map(|number| element.text(number)).collect();
+    texts.join(",")
+}
+
+/// Registers that a number of a type takes.
+fn registers_of(element: Option<ElementType>) -> usize {
+    element.map_or(1, |element| element.bytes().div_ceil(4))
+}
+
 impl<R: BufRead, W: Write> Stepper<R, W> {
     pub(super) fn show_place(&mut self, stop: &Stop<'_>) -> Result<()> {
-        let offset = stop.pc.wrapping_sub(stop.code_va);
-        let source = self.line_at(offset).map(|(file, line)| format!("  {file}:{line}"));
-        writeln!(
-            self.output,
-            "{}  +{offset:#06x}  {}{}",
-            name(stop),
-            stop.instruction.text(if stop.wave.is_wave64() { WaveSize::Wave64 } else { WaveSize::Wave32 }),
-            source.unwrap_or_default()
-        )
+        let offset = self.code.offset(stop.pc, stop.code_va);
+        let source = self.code.source(offset).map(|source| format!("  {source}")).unwrap_or_default();
+        let (place, text) = (self.code.place(offset), stop.instruction.text(wave_size(stop)));
+        writeln!(self.output, "{}  {place}  {text}{source}", name(stop))
     }
 
     pub(super) fn show_list(&mut self, stop: &mut Stop<'_>) -> Result<()> {
         let mut va = stop.pc;
+        let mut last_source = None;
         for _ in 0..LIST_INSTRUCTIONS {
             let mut bytes = [0; 4 * INSTRUCTION_DWORDS_MAX];
             let readable = (1..=INSTRUCTION_DWORDS_MAX)
@@ -40,16 +57,23 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
             let Some(dwords) = readable else { break };
             let words: Vec<u32> =
                 bytes[..4 * dwords].as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+            let offset = self.code.offset(va, stop.code_va);
+            let source = self.code.source(offset);
+            if source != last_source
+                && let Some(source) = &source
+            {
+                writeln!(self.output, "   ; {source}")?;
+            }
+            last_source = source;
             let mark = if va == stop.pc { "=>" } else { "  " };
-            let offset = va.wrapping_sub(stop.code_va);
-            let wave_size = if stop.wave.is_wave64() { WaveSize::Wave64 } else { WaveSize::Wave32 };
+            let (place, wave_size) = (self.code.place(offset), wave_size(stop));
             match zrt_isa::decode_for(&words, wave_size) {
                 Ok(instruction) => {
-                    writeln!(self.output, "{mark} +{offset:#06x}  {}", instruction.text(wave_size))?;
+                    writeln!(self.output, "{mark} {place}  {}", instruction.text(wave_size))?;
                     va += 4 * u64::from(instruction.dword_count);
                 }
                 Err(_) => {
-                    writeln!(self.output, "{mark} +{offset:#06x}  .long {:#010x}", words[0])?;
+                    writeln!(self.output, "{mark} {place}  .long {:#010x}", words[0])?;
                     va += 4;
                 }
             }
@@ -57,68 +81,163 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
         Ok(())
     }
 
-    pub(super) fn show_registers(&mut self, stop: &Stop<'_>, what: Registers) -> Result<()> {
+    pub(super) fn show_registers(
+        &mut self,
+        stop: &Stop<'_>,
+        what: Registers,
+        element: Option<ElementType>,
+    ) -> Result<Outcome> {
         let wave = &stop.wave;
         let pair = |code: usize| u64::from(wave.scalar[code]) | u64::from(wave.scalar[code + 1]) << 32;
-        match what {
-            Registers::Exec => writeln!(self.output, "exec = {:#018x}", pair(EXEC_LO)),
-            Registers::Vcc => writeln!(self.output, "vcc = {:#018x}", pair(VCC_LO)),
-            Registers::Scc => writeln!(self.output, "scc = {}", u8::from(wave.scc)),
-            Registers::M0 => writeln!(self.output, "m0 = {:#010x}", wave.scalar[M0]),
-            Registers::Mode => writeln!(self.output, "mode = {:#04x}", wave.mode),
-            Registers::Scalar(first, last) => {
-                for code in first..=last {
-                    let value = wave.scalar[usize::from(code)];
-                    writeln!(self.output, "s{code} = {value:#010x}  {value}")?;
-                }
-                Ok(())
+        let (first, last, is_vector) = match what {
+            Registers::Scalar(first, last) => (usize::from(first), usize::from(last), false),
+            Registers::Vector(first, last) => (usize::from(first), usize::from(last), true),
+            _ => {
+                match what {
+                    Registers::Exec => writeln!(self.output, "exec = {:#018x}", pair(EXEC_LO)),
+                    Registers::Vcc => writeln!(self.output, "vcc = {:#018x}", pair(VCC_LO)),
+                    Registers::Scc => writeln!(self.output, "scc = {}", u8::from(wave.scc)),
+                    Registers::M0 => writeln!(self.output, "m0 = {:#010x}", wave.scalar[M0]),
+                    _ => writeln!(self.output, "mode = {:#04x}", wave.mode),
+                }?;
+                return Ok(Outcome::Stay);
             }
-            Registers::Vector(first, last) => {
-                for register in first..=last {
-                    writeln!(self.output, "v{register}")?;
-                    let row = wave.vector[usize::from(register)].0;
-                    self.show_dwords(0, &row, "lane ")?;
-                    if let Some(high) = &wave.other_half {
-                        let row = high[usize::from(register)].0;
-                        self.show_dwords(row.len(), &row, "lane ")?;
-                    }
-                }
-                Ok(())
-            }
-        }
-    }
-
-    pub(super) fn show_memory(&mut self, stop: &mut Stop<'_>, va: u64, dwords: u32) -> Result<()> {
-        let mut bytes = vec![0; 4 * dwords as usize];
-        if !stop.read_memory(va, &mut bytes) {
-            return writeln!(self.output, "{va:#x} is not mapped, or not as far as that");
-        }
-        let words: Vec<u32> = bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
-        for (index, row) in words.chunks(COLUMNS).enumerate() {
-            write!(self.output, "{:#014x}:", va + (4 * COLUMNS * index) as u64)?;
-            row.iter().try_for_each(|word| write!(self.output, " {word:08x}"))?;
-            writeln!(self.output)?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn show_lds(&mut self, stop: &Stop<'_>, offset: u32, dwords: u32) -> Result<()> {
-        let first = offset as usize / 4;
-        let allocated = stop.lds.len();
-        let Some(words) = stop.lds.get(first..(first + dwords as usize).min(allocated)) else {
-            return writeln!(self.output, "the workgroup has {} bytes of LDS", 4 * allocated);
         };
-        self.show_dwords(4 * first, words, "+")
+        let width = registers_of(element);
+        if (last + 1 - first) % width != 0 {
+            return Ok(Outcome::Complain("a number of 64 bits is in two registers, as v[0:1]".to_owned()));
+        }
+        for register in (first..=last).step_by(width) {
+            let label = match (is_vector, width) {
+                (true, 1) => format!("v{register}"),
+                (true, _) => format!("v[{register}:{}]", register + 1),
+                (false, 1) => format!("s{register}"),
+                (false, _) => format!("s[{register}:{}]", register + 1),
+            };
+            match is_vector {
+                true => self.show_vector(stop, &label, register, element)?,
+                false => {
+                    let words = &wave.scalar[register..register + width];
+                    let value = match element {
+                        None => words[0].to_string(),
+                        Some(_) => numbers(words, element),
+                    };
+                    writeln!(self.output, "{label} = {}  {value}", hexadecimal(words))?;
+                }
+            }
+        }
+        Ok(Outcome::Stay)
     }
 
-    /// Rows of dwords, each with the number of its first: lanes count by one, bytes by four.
-    fn show_dwords(&mut self, first: usize, words: &[u32], label: &str) -> Result<()> {
-        let unit = if label == "+" { 4 } else { 1 };
-        for (index, row) in words.chunks(COLUMNS).enumerate() {
-            write!(self.output, "  {label}{:<4}", first + unit * COLUMNS * index)?;
-            row.iter().try_for_each(|word| write!(self.output, " {word:08x}"))?;
-            writeln!(self.output)?;
+    /// A vector register, or as many as a number takes: the chosen lane, or rows of all.
+    fn show_vector(
+        &mut self,
+        stop: &Stop<'_>,
+        label: &str,
+        register: usize,
+        element: Option<ElementType>,
+    ) -> Result<()> {
+        let halves = [Some(&*stop.wave.vector), stop.wave.other_half.as_deref()];
+        let lane_words = |lane: usize| -> Vec<u32> {
+            let registers = (register..register + registers_of(element)).filter_map(|register| {
+                let row = &halves[lane / 32]?[register];
+                Some(row.0[lane % 32])
+            });
+            registers.collect()
+        };
+        if let Some(lane) = self.lane {
+            let words = lane_words(lane as usize);
+            let value = element.map(|_| format!("  {}", numbers(&words, element))).unwrap_or_default();
+            return writeln!(self.output, "{label} lane {lane} = {}{value}", hexadecimal(&words));
+        }
+        writeln!(self.output, "{label}")?;
+        let lanes = wave_size(stop).lanes() as usize;
+        let values: Vec<String> = (0..lanes).map(|lane| numbers(&lane_words(lane), element)).collect();
+        self.show_rows(&values, |row| format!("  lane {:<4}", COLUMNS * row))
+    }
+
+    pub(super) fn show_arguments(&mut self) -> Result<()> {
+        let attention = self.attention();
+        for buffer in attention.placement.buffers() {
+            let name = buffer.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+            writeln!(
+                self.output,
+                "arg{}{name}: {} bytes at {:#x}",
+                buffer.argument, buffer.bytes, buffer.va
+            )?;
         }
         Ok(())
+    }
+
+    pub(super) fn show_memory(
+        &mut self,
+        stop: &mut Stop<'_>,
+        place: &MemoryPlace,
+        format: Format,
+    ) -> Result<Outcome> {
+        let width = format.element.map_or(4, ElementType::bytes);
+        let mut len = width as u64 * u64::from(format.count);
+        let va = match place {
+            MemoryPlace::Address(va) => *va,
+            MemoryPlace::Argument(name, offset) => {
+                let attention = self.attention();
+                let Some(buffer) = attention.placement.find(name) else {
+                    let complaint = format!("{name:?} is no argument with a buffer; `arguments` lists them");
+                    return Ok(Outcome::Complain(complaint));
+                };
+                let Some(left) = buffer.bytes.checked_sub(*offset).filter(|left| *left >= width as u64)
+                else {
+                    return Ok(Outcome::Complain(format!("{name} has {} bytes", buffer.bytes)));
+                };
+                len = len.min(left / width as u64 * width as u64);
+                buffer.va + offset
+            }
+        };
+        let mut bytes = vec![0; len as usize];
+        if !stop.read_memory(va, &mut bytes) {
+            return Ok(Outcome::Complain(format!("{va:#x} is not mapped, or not as far as that")));
+        }
+        let values = values(&bytes, format.element);
+        self.show_rows(&values, |row| format!("{:#014x}:", va + (width * COLUMNS * row) as u64))?;
+        Ok(Outcome::Stay)
+    }
+
+    pub(super) fn show_lds(&mut self, stop: &Stop<'_>, offset: u32, format: Format) -> Result<Outcome> {
+        let width = format.element.map_or(4, ElementType::bytes);
+        let bytes: Vec<u8> = stop.lds.iter().flat_map(|word| word.to_le_bytes()).collect();
+        // Dwords stand at multiples of their size.
+        let first = offset as usize / width.min(4) * width.min(4);
+        let end = bytes.len().min(first.saturating_add(width * format.count as usize));
+        let Some(wanted) = bytes.get(first..end).filter(|wanted| wanted.len() >= width || bytes.is_empty())
+        else {
+            return Ok(Outcome::Complain(format!("the workgroup has {} bytes of LDS", bytes.len())));
+        };
+        let values = values(&wanted[..wanted.len() / width * width], format.element);
+        self.show_rows(&values, |row| format!("  +{:<4}", first + width * COLUMNS * row))?;
+        Ok(Outcome::Stay)
+    }
+
+    /// Values in rows, each behind the label of its number.
+    fn show_rows(&mut self, values: &[String], label: impl Fn(usize) -> String) -> Result<()> {
+        for (index, row) in values.chunks(COLUMNS).enumerate() {
+            writeln!(self.output, "{} {}", label(index), row.join(" "))?;
+        }
+        Ok(())
+    }
+}
+
+/// Words as one number in hexadecimal.
+fn hexadecimal(words: &[u32]) -> String {
+    words.iter().rev().fold("0x".to_owned(), |text, word| format!("{text}{word:08x}"))
+}
+
+/// Bytes as dwords in hexadecimal, or as numbers of a type.
+fn values(bytes: &[u8], element: Option<ElementType>) -> Vec<String> {
+    match element {
+        Some(element) => bytes.chunks_exact(element.bytes()).map(|number| element.text(number)).collect(),
+        None => {
+            let words = bytes.as_chunks::<4>().0.iter();
+            words.map(|word| format!("{:08x}", u32::from_le_bytes(*word))).collect()
+        }
     }
 }

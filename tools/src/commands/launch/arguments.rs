@@ -4,10 +4,10 @@
 //! name ends in `.npy` is read and written as NumPy does, any other as the bytes that it has.
 
 use super::content;
-use super::element::ElementType;
 use super::expect::Expectation;
 use super::npy::{self, Array};
 use super::size::{SIZE_FORMS, Size};
+use crate::element::ElementType;
 use crate::error::ToolError;
 use crate::launch::{BUFFER_BYTES_MAX, LaunchArgument};
 use std::path::{Path, PathBuf};

@@ -3,8 +3,8 @@
 //! Contract: pure, and the same for ever: a seed gives the same bytes in every version. Numbers with a fraction are
 //! uniform from -1 up to 1, others and bytes without a type uniform over all bits.
 
-use super::element::ElementType;
 use super::size::Size;
+use crate::element::ElementType;
 
 /// A buffer that repeats a pattern; the last repetition may be cut.
 pub(super) fn pattern(size: Size, pattern: &[u8]) -> Vec<u8> {

@@ -3,7 +3,7 @@
 //! Contract: without a tolerance every bit counts. With one, two numbers are equal where they differ by no more, or both
 //! are NaN; the type comes from the `.npy`. Pure.
 
-use super::element::ElementType;
+use crate::element::ElementType;
 use std::fmt;
 
 /// The numbers that are expected.

@@ -7,7 +7,6 @@
 mod arguments;
 mod content;
 mod dump;
-mod element;
 mod expect;
 mod npy;
 mod outputs;
@@ -201,6 +200,11 @@ impl Prepared {
         request
     }
 
+    /// Whether what one compiler takes for granted is taken for granted.
+    pub fn trusts_compilers(&self) -> bool {
+        matches!(self.program.format(), Format::CodeObject | Format::Object)
+    }
+
     /// Writes what the kernel wrote.
     pub fn write_outputs(&self, report: &LaunchReport) -> Result<(), ToolError> {
         let parts = self
@@ -238,7 +242,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         let seed = check.then_some(arguments.seed.unwrap_or(0).wrapping_add(index));
         let virtual_device = VirtualOptions {
             check,
-            trusts_compilers: matches!(prepared.program.format(), Format::CodeObject | Format::Object),
+            trusts_compilers: prepared.trusts_compilers(),
             profile: arguments.profile && outcome.report.is_none(),
             scheduler_seed: seed,
             ..VirtualOptions::default()

@@ -3,7 +3,7 @@
 //! Contract: `k`, `M` and `G` are powers of 1024; a number times a type counts elements. 0, and what is larger than a
 //! buffer may be, is refused.
 
-use super::element::ElementType;
+use crate::element::ElementType;
 use crate::launch::BUFFER_BYTES_MAX;
 
 /// What a size is written as, for messages.

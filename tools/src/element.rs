@@ -8,7 +8,7 @@ use half::{bf16, f16};
 /// The type of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub(super) enum ElementType {
+pub enum ElementType {
     I8,
     U8,
     I16,
@@ -100,6 +100,23 @@ impl ElementType {
         })
     }
 
+    /// The number in [`ElementType::bytes`] bytes as it is written: exact for integers, floats with as many digits as tell
+    /// them from their neighbours.
+    pub fn text(self, bytes: &[u8]) -> String {
+        let mut wide = [0; 8];
+        let count = self.bytes().min(bytes.len());
+        wide[..count].copy_from_slice(&bytes[..count]);
+        let bits = u64::from_le_bytes(wide);
+        match self {
+            I64 => (bits as i64).to_string(),
+            U64 => bits.to_string(),
+            F16 => f16::from_bits(bits as u16).to_string(),
+            Bf16 => bf16::from_bits(bits as u16).to_string(),
+            F32 => f32::from_bits(bits as u32).to_string(),
+            _ => self.decode(bytes).to_string(),
+        }
+    }
+
     /// The number in [`ElementType::bytes`] bytes; 64-bit integers lose their last bits.
     pub fn decode(self, bytes: &[u8]) -> f64 {
         let mut wide = [0; 8];
@@ -178,5 +195,25 @@ mod tests {
             assert_eq!((bytes.len(), element.decode(&bytes)), (element.bytes(), 7.0), "{}", element.name());
         }
         assert_eq!(I16.decode(&[0xFE, 0xFF]), -2.0);
+    }
+
+    #[test]
+    fn numbers_are_written_as_they_are_read() {
+        for (element, text) in [
+            (I8, "-128"),
+            (U16, "65535"),
+            (I64, "-9223372036854775807"),
+            (U64, "18446744073709551615"),
+            (F16, "0.1"),
+            (Bf16, "0.1"),
+            (F32, "0.1"),
+            (F32, "-inf"),
+            (F64, "0.1"),
+        ] {
+            let bytes = element.encode(text).unwrap();
+            assert_eq!(element.encode(&element.text(&bytes)), Some(bytes), "{text}");
+        }
+        assert_eq!(F32.text(&[0, 0, 0x80, 0x3F]), "1");
+        assert_eq!(U64.text(&[0xFF; 8]), "18446744073709551615");
     }
 }

@@ -1,0 +1,51 @@
+//! Where the buffers of a launch lie, for whoever looks into the kernel while it runs.
+//!
+//! Contract: told once, before the kernel runs; shared by the thread that launches and the one that executes waves.
+
+use super::labels::argument_name;
+use std::sync::OnceLock;
+use zrt_device::Buffer;
+use zrt_loader::Kernel;
+
+/// The buffer of an argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedBuffer {
+    /// Index of the argument.
+    pub argument: usize,
+    /// Its name, where the kernel has one.
+    pub name: Option<String>,
+    /// Address in device memory.
+    pub va: u64,
+    /// Length in bytes.
+    pub bytes: u64,
+}
+
+/// All of them; empty until they are placed.
+#[derive(Debug, Default)]
+pub struct Placement(OnceLock<Vec<PlacedBuffer>>);
+
+impl Placement {
+    /// The buffers in the order of the arguments.
+    pub fn buffers(&self) -> &[PlacedBuffer] {
+        self.0.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// The buffer of an argument, by its name or `argN`.
+    pub fn find(&self, name: &str) -> Option<&PlacedBuffer> {
+        let number = name.strip_prefix("arg").and_then(|number| number.parse().ok());
+        let buffers = self.buffers();
+        let by_name = buffers.iter().find(|buffer| buffer.name.as_deref() == Some(name));
+        by_name.or_else(|| buffers.iter().find(|buffer| Some(buffer.argument) == number))
+    }
+
+    /// Takes down where they are; a second launch changes nothing.
+    pub(super) fn tell(&self, kernel: &Kernel, buffers: &[Option<Buffer>]) {
+        let placed = buffers.iter().enumerate().filter_map(|(argument, buffer)| {
+            let buffer = buffer.as_ref()?;
+            let name = argument_name(kernel, argument).map(str::to_owned);
+            Some(PlacedBuffer { argument, name, va: buffer.va.0, bytes: buffer.len.0 })
+        });
+        // Only the first launch of a request can be looked into.
+        let _ = self.0.set(placed.collect());
+    }
+}
