@@ -121,7 +121,7 @@ fn buffers_have_any_length_that_there_is_and_ranges_lie_inside() {
 fn code_has_any_length_up_to_the_limit() {
     let device = device(false);
     proptest!(cases(64), |(len in number(), image in prop::collection::vec(any::<u8>(), 0..700))| {
-        let label = CodeLabel { name: "any", files: &[], lines: &[] };
+        let label = CodeLabel { name: "any", functions: &[], files: &[], lines: &[] };
         let loaded = device.borrow_mut().load_code(&label, ByteLen(len), |_| image.as_slice().into());
         match loaded {
             Ok(code) => prop_assert!(code.len().0 == len && len <= CODE_BYTES_MAX.0),

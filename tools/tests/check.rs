@@ -166,6 +166,52 @@ fn a_program_uses_its_own_constants_and_variables() {
     assert_eq!(read_words(&buffer)[..4], expected);
 }
 
+/// Stores `data[i]` at a place in 32 dwords of LDS.
+const LDS_PLACES: &str = "
+kernel void place(global uint *data) {
+    volatile local uint places[32];
+    uint i = __builtin_amdgcn_workitem_id_x();
+    places[data[i]] = i;
+    data[i] = places[data[i]];
+}";
+
+/// Hardware allocates LDS in units of 512 bytes; a kernel of 128 bytes has 128.
+#[test]
+fn lds_ends_where_the_kernel_says() {
+    let folder = Folder::new("check-lds");
+    let Some(object) = compile(&folder, LDS_PLACES) else { return };
+    let buffer = folder.words("data", &(0..32).collect::<Vec<u32>>());
+    assert_eq!(report(&object, &buffer, &["--check"], 0)["findings"], json!([]));
+    let buffer = folder.words("data", &(1..33).collect::<Vec<u32>>());
+    let report = report(&object, &buffer, &["--check"], 1);
+    let findings = report["findings"].as_array().unwrap();
+    assert!(!findings.is_empty() && findings.iter().all(|finding| finding["rule"] == "bounds"), "{report}");
+    assert_eq!((&findings[0]["lane"], &findings[0]["address"]), (&json!(31), &json!(128)), "{report}");
+}
+
+/// Who takes `in:` for `out:` is told.
+#[test]
+fn inputs_are_not_written() {
+    let folder = Folder::new("check-inputs");
+    let object = folder.words("double.o", &DOUBLE_OBJECT);
+    let buffer = folder.words("data", &data());
+    let check = |argument: String| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_zrt"));
+        command.args(["launch", &object, "--grid", "1", "--block", "32", "--check", "--json", "--arg"]);
+        let output = command.arg(argument).env("ZRT_DEVICE", "virtual").output().unwrap();
+        let report: Json = serde_json::from_slice(&output.stdout).unwrap();
+        (output.status.code(), report["findings"].as_array().unwrap().clone())
+    };
+    assert_eq!(check(format!("inout:{buffer}")), (Some(0), Vec::new()));
+    assert_eq!(check("rand:32*u32:1".to_string()), (Some(0), Vec::new()));
+    let (code, findings) = check(format!("in:{buffer}"));
+    assert_eq!(code, Some(1));
+    assert!(
+        findings[0]["rule"] == "bounds" && findings[0]["what"].as_str().unwrap().contains("read"),
+        "{findings:?}"
+    );
+}
+
 /// Without the mode the same kernel runs, and nothing is said of it.
 #[test]
 fn nothing_is_found_unless_asked() {

@@ -64,8 +64,10 @@ pub struct LaunchRequest<'a> {
 /// One argument.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LaunchArgument {
-    /// A buffer with these bytes.
+    /// A buffer with these bytes, for reading: a store to it is a finding.
     In(Vec<u8>),
+    /// A buffer with these bytes, which the kernel may change and nobody reads back.
+    Work(Vec<u8>),
     /// A buffer of zeros, so many bytes, read back.
     Out(u64),
     /// A buffer with these bytes, read back.
@@ -187,7 +189,9 @@ impl LaunchArgument {
     /// Length of the buffer in bytes; `None` for values.
     fn buffer_bytes(&self) -> Option<u64> {
         match self {
-            LaunchArgument::In(bytes) | LaunchArgument::InOut(bytes) => Some(bytes.len() as u64),
+            LaunchArgument::In(bytes) | LaunchArgument::Work(bytes) | LaunchArgument::InOut(bytes) => {
+                Some(bytes.len() as u64)
+            }
             LaunchArgument::Out(bytes) => Some(*bytes),
             LaunchArgument::Value(_) => None,
         }
@@ -390,7 +394,7 @@ fn buffers(
         };
         let buffer = device.allocate(Heap::DeviceLocal, ByteLen(bytes), &argument_label(kernel, index))?;
         match argument {
-            LaunchArgument::In(content) | LaunchArgument::InOut(content) => {
+            LaunchArgument::In(content) | LaunchArgument::Work(content) | LaunchArgument::InOut(content) => {
                 device.upload(&buffer, ByteLen(0), content)?;
             }
             _ => device.upload(&buffer, ByteLen(0), &vec![0; bytes as usize])?,
@@ -454,7 +458,7 @@ fn submit(
     recorder.launch(&ready, &user_data, geometry.groups)?;
     let graph = recorder.finish()?;
     if let Some(gpu) = gpu {
-        regions::name(gpu, kernel, image, resident, ready.scratch());
+        regions::name(gpu, request, kernel, resident, ready.scratch());
     }
     if let Some(placement) = request.placement {
         placement.tell(kernel, &resident.buffers);

@@ -158,10 +158,10 @@ impl ArgumentSpec {
                 LoadedArgument { expectation, ..with(header, argument) }
             }
             ArgumentSpec::Pattern(size, pattern) => {
-                sized(size, LaunchArgument::In(content::pattern(*size, pattern)))
+                sized(size, LaunchArgument::Work(content::pattern(*size, pattern)))
             }
             ArgumentSpec::Random(size, seed) => {
-                sized(size, LaunchArgument::In(content::random(*size, *seed)))
+                sized(size, LaunchArgument::Work(content::random(*size, *seed)))
             }
             ArgumentSpec::Value(value) => plain(LaunchArgument::Value(value.clone())),
             ArgumentSpec::ValueFile(path) => {
