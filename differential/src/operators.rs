@@ -201,9 +201,17 @@ pub const ORDERS: &[&str] =
     &["direct_device", "fence_device", "swap_device", "direct_system", "fence_system", "swap_system"];
 /// The same with the scope of a workgroup.
 pub const GROUP_ORDERS: &[&str] = &["direct_workgroup", "fence_workgroup", "swap_workgroup"];
-/// What the waves of a workgroup do together by barriers: macros of the header.
-pub const GATHERINGS: &[&str] =
-    &["DOUBLE_BUFFER", "SOME_STORE", "REDUCE", "EITHER_STORE", "EITHER_ATOMIC", "RECORDS", "TRIPLES"];
+/// What the waves of a workgroup do together by barriers, and each wave as one: macros of the header.
+pub const GATHERINGS: &[&str] = &[
+    "DOUBLE_BUFFER",
+    "SOME_STORE",
+    "REDUCE",
+    "EITHER_STORE",
+    "EITHER_ATOMIC",
+    "RECORDS",
+    "TRIPLES",
+    "MATRIX",
+];
 
 /// Global atomics, by type.
 pub const ATOMICS: &[&str] = &["add", "sub", "and", "or", "xor", "min", "max"];

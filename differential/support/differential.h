@@ -678,6 +678,26 @@ static SHARED __attribute__((loader_uninitialized)) struct record lds_records[GR
         u32x3 got = triples[item ^ (number & (GROUP - 1))];                                                         \
         s->to = fold(fold(got.x, got.y), got.z);                                                                    \
     }
+/* A product of bytes, signed by unsigned, as one matrix of each wave. */
+#if WAVE == 32
+#define MULTIPLY __builtin_amdgcn_wmma_i32_16x16x16_iu8_w32_gfx12
+typedef i32 matrix_bytes __attribute__((ext_vector_type(2)));
+typedef i32 matrix_sums __attribute__((ext_vector_type(8)));
+#define MATRIX_BYTES(a, b) (matrix_bytes){(i32)(a), (i32)(b)}
+#else
+#define MULTIPLY __builtin_amdgcn_wmma_i32_16x16x16_iu8_w64_gfx12
+typedef i32 matrix_bytes;
+typedef i32 matrix_sums __attribute__((ext_vector_type(4)));
+#define MATRIX_BYTES(a, b) (matrix_bytes)(a)
+#endif
+#define MATRIX(step, to, from, sync, number)                                                                        \
+    {                                                                                                               \
+        u32 one = s->from, two = s->to;                                                                             \
+        matrix_sums d = (matrix_sums)((i32)(one ^ lane));                                                           \
+        d = MULTIPLY(1, MATRIX_BYTES(one, two), 0, MATRIX_BYTES(two ^ number, one + number), d, 0);                 \
+        s->to = 0;                                                                                                  \
+        for (u32 n = 0; n < 256 / WAVE; n++) s->to = fold(s->to, (u32)d[n]);                                        \
+    }
 
 #else /* the host */
 
@@ -791,6 +811,46 @@ FN u32 host_mbcnt(const u32 *v, const u32 *i, u32 l, u32 m) {
         u32 got[GROUP];                                                                                             \
         EACH got[lane] = fold(fold(state[lane].from, state[lane].to), lane);                                        \
         EACH state[lane].to = got[lane ^ (number & (GROUP - 1))];                                                   \
+    }
+
+/* Where a lane's byte stands in its row of A and its column of B, and its sum in its column of the result. */
+FN u32 matrix_k(u32 lane, u32 word, u32 byte) {
+    u32 half = lane / 16 % 2;
+    return WAVE == 32 ? 8 * half + 4 * word + byte : 4 * (lane / 32) + 8 * half + byte;
+}
+FN u32 matrix_row(u32 lane, u32 n) {
+    u32 half = lane / 16 % 2;
+    return WAVE == 32 ? 8 * half + n : 8 * half + 4 * (lane / 32) + n;
+}
+FN u32 matrix_word(u32 one, u32 two, u32 number, u32 is_b, u32 word) {
+    if (is_b) return word ? one + number : two ^ number;
+    return word ? two : one;
+}
+/* The lanes of one wave: what they have in the two variables, and what becomes of the second. */
+FN void multiply(const u32 *one, u32 *two, u32 base, u32 number) {
+    u32 a[16][16], b[16][16], result[WAVE];
+    for (u32 lane = 0; lane < WAVE; lane++)
+        for (u32 n = 0; n < 256 / WAVE; n++) {
+            u32 word = n / 4, k = matrix_k(lane, word, n % 4);
+            a[lane % 16][k] = (u32)(signed char)(matrix_word(one[lane], two[lane], number, 0, word) >> 8 * (n % 4));
+            b[lane % 16][k] = (u8)(matrix_word(one[lane], two[lane], number, 1, word) >> 8 * (n % 4));
+        }
+    for (u32 lane = 0; lane < WAVE; lane++) {
+        result[lane] = 0;
+        for (u32 n = 0; n < 256 / WAVE; n++) {
+            u32 sum = one[lane] ^ (base + lane);
+            for (u32 k = 0; k < 16; k++) sum += a[matrix_row(lane, n)][k] * b[lane % 16][k];
+            result[lane] = fold(result[lane], sum);
+        }
+    }
+    memcpy(two, result, sizeof result);
+}
+#define MATRIX(step, to, from, sync, number)                                                                        \
+    for (u32 wave = 0; wave < GROUP; wave += WAVE) {                                                                \
+        u32 one[WAVE], two[WAVE];                                                                                   \
+        for (u32 l = 0; l < WAVE; l++) one[l] = state[wave + l].from, two[l] = state[wave + l].to;                  \
+        multiply(one, two, wave, number);                                                                           \
+        for (u32 l = 0; l < WAVE; l++) state[wave + l].to = two[l];                                                 \
     }
 
 /* Reads the inputs of one program after the other and writes what they make of them. */
