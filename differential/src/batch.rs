@@ -80,10 +80,11 @@ impl Verdict {
     }
 }
 
-/// What a finding says without its register.
+/// What a finding says without its register and its other side.
 fn what_of(finding: &Finding) -> &str {
     let register = finding.register.as_deref().unwrap_or_default();
-    finding.what.strip_prefix(register).unwrap_or(&finding.what).trim_start()
+    let what = finding.what.strip_prefix(register).unwrap_or(&finding.what).trim_start();
+    what.split_once("; ").map_or(what, |(first, _)| first)
 }
 
 /// What was found, as the kind of a failure says it.

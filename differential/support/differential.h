@@ -33,8 +33,26 @@ enum { PATCH_AT = 128, PATCH_BYTES = 128 };
 #define SHARED
 #endif
 
+/* What a compiler shall know nothing of. */
+#ifdef __AMDGCN__
+#define HIDE(a) __asm__("" : "+v"(a))
+#else
+#define HIDE(a)
+#endif
+
 /* ---- integers ---- */
 
+/* clang 19 takes the unsigned remainder of a sign-extended 32-bit value by a small constant for one of 32 bits. */
+#if __clang_major__ < 20
+#define HIDE_WIDTH(T, a, BITS)                                                                                      \
+    if (BITS == 64) {                                                                                               \
+        u64 wide = (u64)a;                                                                                          \
+        HIDE(wide);                                                                                                 \
+        a = (T)wide;                                                                                                \
+    }
+#else
+#define HIDE_WIDTH(T, a, BITS)
+#endif
 /* clang 19 saturates an operand that is narrower than int as the int that it is promoted to. */
 #define IS_PROMOTED(BITS) (BITS < 32 && __clang_major__ < 20)
 #define INTEGER(T, U, BITS)                                                                                         \
@@ -65,11 +83,13 @@ enum { PATCH_AT = 128, PATCH_BYTES = 128 };
     FN T div_##T(T a, T b) {                                                                                        \
         if (b == 0) return a;                                                                                       \
         if ((T)-1 < 0 && b == (T)-1) return neg_##T(a);                                                             \
+        HIDE_WIDTH(T, a, BITS)                                                                                      \
         return (T)(a / b);                                                                                          \
     }                                                                                                               \
     FN T rem_##T(T a, T b) {                                                                                        \
         if (b == 0) return a;                                                                                       \
         if ((T)-1 < 0 && b == (T)-1) return 0;                                                                      \
+        HIDE_WIDTH(T, a, BITS)                                                                                      \
         return (T)(a % b);                                                                                          \
     }
 INTEGER(u8, u32, 8)
@@ -168,11 +188,6 @@ FN f64 make_f64(u64 a) {
 
 /* A term of a sum, a constant +0 hidden from the compiler: of -x + 0 clang 22 makes 0 - x, and of that -x
    wherever an instruction of f16 or f32 can negate its operand. */
-#ifdef __AMDGCN__
-#define HIDE(a) __asm__("" : "+v"(a))
-#else
-#define HIDE(a)
-#endif
 #define TERM(T)                                                                                              \
     FN T term_##T(T a) {                                                                                     \
         if (__builtin_constant_p(a) && bits_##T(a) == 0) HIDE(a);                                            \
