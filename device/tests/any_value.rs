@@ -1,5 +1,6 @@
 //! Whatever a caller passes to the device's constructors: a value or a typed error with the value in it, never a panic, a
 //! wrap, a wait without end or more memory than the named limit. Over the virtual device.
+#![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 
 use proptest::prelude::*;
 use std::cell::RefCell;

@@ -4,8 +4,8 @@
 //! which parses the bytes by request number as the kernel does. A driver reaches the memory that a request lends it and
 //! nothing else: the virtual one by [`mod@pointer`], the real one because `requests` lets nothing else out. All of `unsafe` in
 //! this crate is in the files of this module: [`memory`] (mappings), [`process_memory`] (the process's own mappings once
-//! more), [`private_memory`] (its private pages, lent), [`lending`] (what may be lent), [`mod@file`] (model files, read-only), [`linux`] (the real system
-//! calls).
+//! more), [`private_memory`] (its private pages, lent), [`lending`] (what may be lent), [`mod@file`] (model files,
+//! read-only), [`linux`] (the real system calls).
 #![allow(unsafe_code)]
 
 pub mod file;

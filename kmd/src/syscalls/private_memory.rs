@@ -1,10 +1,11 @@
 //! Private memory of the process (`malloc`, `mmap` with MAP_PRIVATE), lent to a device: for the length of a [`Loan`] its
 //! pages are shared ones with the same bytes at the same addresses.
 //!
-//! Contract: only what its owner has offered is lent ([`lending`](super::lending)). No write is lost, whoever writes meanwhile. Writers are held back by a userfaultfd in write-protect mode
-//! while the bytes are copied; then a mapping of the copy is moved over the range, and they go on there. A reader sees
-//! the old page or the new one, which are equal. Rights and MADV_DONTFORK stay. At the loan's end pages that no other
-//! loan covers become private again, in the same way. What is different in between:
+//! Contract: only what its owner has offered is lent ([`lending`](super::lending)). No write is lost, whoever writes
+//! meanwhile. Writers are held back by a userfaultfd in write-protect mode while the bytes are copied; then a mapping of
+//! the copy is moved over the range, and they go on there. A reader sees the old page or the new one, which are equal.
+//! Rights and MADV_DONTFORK stay. At the loan's end pages that no other loan covers become private again, in the same
+//! way. What is different in between:
 //! - a process that forks shares the pages with its child, unless MADV_DONTFORK is set;
 //! - MADV_DONTNEED leaves the bytes, mlock and MADV_HUGEPAGE are gone;
 //! - what the process moves elsewhere (mremap) stays shared;
