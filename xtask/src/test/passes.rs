@@ -119,6 +119,7 @@ const BARE_TARGETS: &[(&str, &[&str])] = &[
     ("engine/gguf", &[]),
     ("engine/tokenizer", &[]),
     ("isa/llvm", &[]),
+    ("loader/bundles", &[]),
     ("loader/code_objects", &[]),
     ("tests/fresh_kernel", &[]),
     // Both of the repository's models ran in the first pass, with the same inputs.
@@ -129,6 +130,9 @@ const BARE_TARGETS: &[(&str, &[&str])] = &[
     ("tests/stress_unchecked", &[]),
     ("tools/arguments", &[]),
     ("tools/check", &[]),
+    ("tools/code_objects", &[]),
+    ("tools/findings", &[]),
+    ("tools/json", &[]),
     ("tools/launch", &[]),
     ("tools/step", &[]),
     ("tools/text", &[]),
