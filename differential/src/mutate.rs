@@ -296,7 +296,8 @@ fn explain_wait(
             let range = registers.range();
             outstanding.iter().any(|one| one.range().start < range.end && range.start < one.range().end)
         };
-        if effects.reads.iter().map(|read| &read.registers).chain(&effects.writes).any(meets) {
+        let reads = effects.reads.iter().map(|read| &read.registers);
+        if reads.chain(&effects.writes).any(meets) {
             return (UNEXPLAINED, placed.offset);
         }
         if leaves(instruction) || targets.binary_search(&placed.offset).is_ok() {
