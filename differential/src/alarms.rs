@@ -6,12 +6,9 @@
 use crate::toolchain::Compiler;
 use std::fmt;
 use zrt_device::Finding;
-use zrt_isa::{Encoding, Instruction};
 
 /// How the finding begins that code without a single `s_wait_alu` has, where compilers are trusted.
 const UNAWARE_COMPILER: &str = "the compiler does not know the scalar hazard";
-/// What asks for a wait for everything.
-const WAIT_FOR_ALL: &str = " 0x0 before it";
 
 /// Why a finding on a correct program is no failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,11 +17,6 @@ pub enum Alarm {
     Advice,
     /// clang 19 places no `s_wait_alu`.
     UnawareCompiler,
-    /// Compilers copy what is undefined and do not use it; the rule tells of the copy.
-    Undefined,
-    /// Compilers take flat loads to return in order with the others of each counter (LLVM, `hasFlatLgkmVMemCountInOrder`:
-    /// from gfx10 on); the rule takes them to return in any order.
-    FlatOrder,
     /// A relaxed atomic store of system scope is, in machine code, a store of system scope. Compilers wait before those that
     /// are no atomics (LLVM, `SIGfx12CacheControl::finalizeStore`); the rule takes all for such.
     AtomicStore,
@@ -36,8 +28,8 @@ pub enum Alarm {
 }
 
 impl Alarm {
-    /// The row of a finding in a program of a compiler, of which some instructions may be flat loads.
-    pub fn of(finding: &Finding, compiler: Compiler, has_flat_loads: bool) -> Option<Alarm> {
+    /// The row of a finding in a correct program of a compiler.
+    pub fn of(finding: &Finding, compiler: Compiler) -> Option<Alarm> {
         let says = |words: &str| finding.what.contains(words);
         if finding.is_advice() {
             return Some(Alarm::Advice);
@@ -46,8 +38,6 @@ impl Alarm {
             return Some(Alarm::UnawareCompiler);
         }
         match finding.rule.as_str() {
-            "uninitialised" => Some(Alarm::Undefined),
-            "counters" if has_flat_loads && finding.remedy.ends_with(WAIT_FOR_ALL) => Some(Alarm::FlatOrder),
             "counters" if compiler == Compiler::Clang19 && says("before global_wb has completed") => {
                 Some(Alarm::UnwaitedWriteBack)
             }
@@ -63,16 +53,9 @@ impl fmt::Display for Alarm {
         formatter.write_str(match self {
             Alarm::Advice => "advice",
             Alarm::UnawareCompiler => "the compiler knows no s_wait_alu",
-            Alarm::Undefined => "uninitialised: what is undefined is copied",
-            Alarm::FlatOrder => "counters: flat loads that return in order",
             Alarm::AtomicStore => "hazard: atomic stores of system scope",
             Alarm::OtherPaths => "hazard: VALU writes that another path ends",
             Alarm::UnwaitedWriteBack => "counters: global_wb without a wait, an error of the compiler",
         })
     }
-}
-
-/// Whether an instruction is a flat load, or an atomic that returns.
-pub fn is_flat_load(instruction: &Instruction) -> bool {
-    instruction.encoding == Encoding::Vflat && instruction.destination != zrt_isa::Operand::None
 }

@@ -4,12 +4,11 @@
 //! already (`support/differential.h`). Under the checking mode a program runs under several schedules, and a finding
 //! goes before a difference: it says why. Findings of [`Alarm`]'s rows are no failures.
 
-use crate::alarms::{Alarm, is_flat_load};
-use crate::code::instructions;
+use crate::alarms::Alarm;
 use crate::error::DifferentialError;
 use crate::generate::inputs;
 use crate::program::{Program, VARIABLES};
-use crate::runner::{Checked, Plant, Runner, kernel_of, load};
+use crate::runner::{Checked, Plant, Runner, load};
 use crate::session::Outcome;
 use crate::toolchain::{Build, Compiler, OUT_BYTES_PER_ITEM, Shape, Toolchain};
 use std::collections::BTreeSet;
@@ -167,10 +166,7 @@ impl Comparison {
         let loaded = load(code_object, programs)?;
         let mut judgements = Vec::with_capacity(programs.len());
         for (index, program) in programs.iter().enumerate() {
-            let wave_size = kernel_of(&loaded, index, program.seed)?.wave_size;
-            let code = instructions(&loaded, wave_size);
-            let has_flat_loads = code.iter().any(|placed| is_flat_load(&placed.instruction));
-            let alarm = |finding: &Finding| Alarm::of(finding, compiler, has_flat_loads);
+            let alarm = |finding: &Finding| Alarm::of(finding, compiler);
             let verdict = |checked: &Checked| self.checked_verdict(checked, &host[index], &alarm);
             let place = (index, program.seed);
             let fails = |checked: &Checked| verdict(checked) != Verdict::Same;

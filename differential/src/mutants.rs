@@ -260,7 +260,7 @@ impl MutantCampaign {
             if let Some(difference) = self.difference(&checked, subject.host) {
                 return Ok(unfit(difference));
             }
-            let failure = |finding: &&Finding| Alarm::of(finding, Compiler::Clang22, true).is_none();
+            let failure = |finding: &&Finding| Alarm::of(finding, Compiler::Clang22).is_none();
             if let Some(finding) = checked.findings.iter().find(failure) {
                 return Ok(unfit(finding.to_string()));
             }
