@@ -105,7 +105,8 @@ const BARRIER_SIGNAL: u32 = 0xBE80_4EC1;
 const BARRIER_WAIT: u32 = 0xBF94_FFFF;
 const NOP: u32 = 0xBF80_0000;
 
-/// Every program begins with LDS that all waves store and a barrier; without it those race that read another's.
+/// Every program begins with LDS that all waves store and a barrier; without it those race that read another's, or come
+/// before the store.
 #[test]
 fn a_broken_rule_is_a_failure_of_its_own_and_made_small() {
     let planted =
@@ -114,7 +115,7 @@ fn a_broken_rule_is_a_failure_of_its_own_and_made_small() {
     let failure = report.failures.iter().find(|failure| failure.smaller.is_some()).unwrap();
     let (smaller, verdict) = failure.smaller.as_ref().unwrap();
     let Verdict::Breaks(breach) = verdict else { panic!("{verdict:?}") };
-    assert_eq!(breach.finding.rule, "race", "{breach}");
+    assert!(matches!(breach.finding.rule.as_str(), "race" | "uninitialised"), "{breach}");
     let place = breach.finding.place.as_ref().unwrap();
     assert_eq!(place.kernel.as_deref(), Some("p0"));
     assert!(breach.finding.instruction.starts_with("ds_"), "{breach}");
