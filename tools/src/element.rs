@@ -101,7 +101,7 @@ impl ElementType {
     }
 
     /// The number in [`ElementType::bytes`] bytes as it is written: exact for integers, floats with as many digits as tell
-    /// them from their neighbours.
+    /// them from their neighbours, with an exponent where they are very small or large.
     pub fn text(self, bytes: &[u8]) -> String {
         let mut wide = [0; 8];
         let count = self.bytes().min(bytes.len());
@@ -112,7 +112,14 @@ impl ElementType {
             U64 => bits.to_string(),
             F16 => f16::from_bits(bits as u16).to_string(),
             Bf16 => bf16::from_bits(bits as u16).to_string(),
-            F32 => f32::from_bits(bits as u32).to_string(),
+            F32 => match f32::from_bits(bits as u32) {
+                value if is_plain(value.into()) => value.to_string(),
+                value => format!("{value:e}"),
+            },
+            F64 => match f64::from_bits(bits) {
+                value if is_plain(value) => value.to_string(),
+                value => format!("{value:e}"),
+            },
             _ => self.decode(bytes).to_string(),
         }
     }
@@ -138,6 +145,11 @@ impl ElementType {
             F64 => f64::from_bits(bits),
         }
     }
+}
+
+/// Whether a number is readable without an exponent.
+fn is_plain(value: f64) -> bool {
+    value == 0.0 || !value.is_finite() || (1e-5..1e16).contains(&value.abs())
 }
 
 #[cfg(test)]
@@ -209,11 +221,14 @@ mod tests {
             (F32, "0.1"),
             (F32, "-inf"),
             (F64, "0.1"),
+            (F32, "1e-45"),
+            (F64, "-1e300"),
         ] {
             let bytes = element.encode(text).unwrap();
             assert_eq!(element.encode(&element.text(&bytes)), Some(bytes), "{text}");
         }
         assert_eq!(F32.text(&[0, 0, 0x80, 0x3F]), "1");
+        assert_eq!((F32.text(&[1, 0, 0, 0]), F32.text(&[0, 0, 0x80, 0xFF])), ("1e-45".into(), "-inf".into()));
         assert_eq!(U64.text(&[0xFF; 8]), "18446744073709551615");
     }
 }
