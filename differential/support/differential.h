@@ -504,11 +504,17 @@ FN void barrier(void) {
 #define device_permute(v, i, m) __builtin_amdgcn_ds_permute(HALF_LANE(lane ^ (m)), v)
 #define device_swizzle(v, i, m) __builtin_amdgcn_ds_swizzle(v, (m) & 0x7fff)
 #define device_swizzle_quad(v, i, m) __builtin_amdgcn_ds_swizzle(v, 0x8000 | ((m) & 0xff))
-#define device_permlane16(v, i, m) __builtin_amdgcn_permlane16(i, v, m, (u32)(m) * 0x9e3779b1u, 0, 0)
-#define device_permlanex16(v, i, m) __builtin_amdgcn_permlanex16(i, v, m, (u32)(m) * 0x9e3779b1u, 0, 0)
 /* Used at its place: clang 22 moves these three behind a branch to their only use, where lanes are
    missing. */
 #define HERE(exchange) ({ u32 got = exchange; __asm__ volatile("" : "+v"(got)); got; })
+/* These two are moved by clang 19 alone. */
+#if __clang_major__ < 20
+#define HERE_OF_19 HERE
+#else
+#define HERE_OF_19(exchange) exchange
+#endif
+#define device_permlane16(v, i, m) HERE_OF_19(__builtin_amdgcn_permlane16(i, v, m, (u32)(m) * 0x9e3779b1u, 0, 0))
+#define device_permlanex16(v, i, m) HERE_OF_19(__builtin_amdgcn_permlanex16(i, v, m, (u32)(m) * 0x9e3779b1u, 0, 0))
 #define device_permlane16_var(v, i, m) HERE(__builtin_amdgcn_permlane16_var(v, v, i, 0, 0))
 #define device_permlanex16_var(v, i, m) HERE(__builtin_amdgcn_permlanex16_var(v, v, i, 0, 0))
 #define DPP(v, i, control, zero) __builtin_amdgcn_update_dpp(i, v, control, 0xf, 0xf, zero)
