@@ -17,12 +17,6 @@ pub enum Alarm {
     Advice,
     /// clang 19 places no `s_wait_alu`.
     UnawareCompiler,
-    /// A relaxed atomic store of system scope is, in machine code, a store of system scope. Compilers wait before those that
-    /// are no atomics (LLVM, `SIGfx12CacheControl::finalizeStore`); the rule takes all for such.
-    AtomicStore,
-    /// Compilers take a SALU read of an SGPR that the VALU may have read on any path to it for the end of all VALU writes
-    /// (LLVM, `AMDGPUWaitSGPRHazards`); the rule looks at the path that was executed.
-    OtherPaths,
     /// clang 19 drops the wait between `global_wb` and an atomic of system scope: its error.
     UnwaitedWriteBack,
 }
@@ -41,8 +35,6 @@ impl Alarm {
             "counters" if compiler == Compiler::Clang19 && says("before global_wb has completed") => {
                 Some(Alarm::UnwaitedWriteBack)
             }
-            "hazard" if says("a store of system scope while") => Some(Alarm::AtomicStore),
-            "hazard" if finding.remedy.contains("depctr_va_sdst(0)") => Some(Alarm::OtherPaths),
             _ => None,
         }
     }
@@ -53,8 +45,6 @@ impl fmt::Display for Alarm {
         formatter.write_str(match self {
             Alarm::Advice => "advice",
             Alarm::UnawareCompiler => "the compiler knows no s_wait_alu",
-            Alarm::AtomicStore => "hazard: atomic stores of system scope",
-            Alarm::OtherPaths => "hazard: VALU writes that another path ends",
             Alarm::UnwaitedWriteBack => "counters: global_wb without a wait, an error of the compiler",
         })
     }

@@ -360,6 +360,11 @@ impl WaveInspector<'_> {
     ) {
         let (inspection, site) = (self.inspection, self.site());
         self.shadow.registers.before(note, pc, trial, &mut |found: RegisterFinding| {
+            // Compilers wait before such a store unless it is an atomic one (LLVM, SIGfx12CacheControl::finalizeStore), and
+            // its words do not tell which it is.
+            if inspection.options.trusts_compilers && found.defect == Defect::SystemStore {
+                return;
+            }
             if inspection.options.trusts_compilers && !knows_hazard && is_scalar_hazard(found.defect) {
                 let (program, wave_size) = (&self.dispatch.program.0, self.dispatch.dispatch.wave_size());
                 return inspection.log(site, |finding| Finding {

@@ -129,13 +129,13 @@ impl Defined {
     }
 
     fn look<S: Subject>(&mut self, note: &Note, pc: u64, exec: u64, subject: &mut S, report: Report<'_>) {
+        let lanes = if note.crosses_lanes { u64::MAX } else { exec };
         let mut is_carried = false;
         for &Read { registers, role } in &note.read_list {
             match role {
                 Role::Control => self.report(registers, exec, pc, report),
                 Role::Data => self.store(note, registers, exec, pc, subject, report),
                 Role::Value => {
-                    let lanes = if note.crosses_lanes { u64::MAX } else { exec };
                     is_carried |= registers.range().any(|register| self.has_undefined(register, lanes));
                 }
             }
@@ -145,7 +145,7 @@ impl Defined {
                 .write_list
                 .iter()
                 .flat_map(|writes| writes.range())
-                .any(|register| self.incomplete.contains(register));
+                .any(|register| self.has_undefined(register, lanes));
         if !(is_carried || is_kept) {
             return note.write_list.iter().for_each(|&writes| self.define(writes, exec, note.loaded_bits));
         }

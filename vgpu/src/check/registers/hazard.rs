@@ -100,7 +100,9 @@ impl ScalarHazard {
         if is_valu {
             self.tracked |= note.hazard_pairs;
         } else if self.strictness == Strictness::Compiler {
-            if note.hazard_reads & self.tracked & !VCC != 0 {
+            // LLVM merges over all paths what the VALU may have read; a SALU read of any such register ends VALU writes
+            // (AMDGPUWaitSGPRHazards). Which those are, the path that was executed does not tell.
+            if note.hazard_reads & !VCC != 0 {
                 self.valu.open &= VCC;
             }
             self.salu_instructions += u32::from(counts);

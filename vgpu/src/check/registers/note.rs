@@ -92,7 +92,7 @@ pub struct Note {
     pub(super) has_waits: bool,
     pub(super) is_relative: bool,
     pub(super) lane_count: u8,
-    /// A source may come from other lanes than those that are active.
+    /// A source may come from other lanes than those that are active, or a result go there.
     pub(super) crosses_lanes: bool,
     /// Something of its destination may stay as it is in active lanes: a half, or lanes that it selects.
     pub(super) keeps: bool,
@@ -238,12 +238,12 @@ fn reads(instruction: &Instruction, effects: &Effects) -> Box<[Read]> {
 }
 
 fn crosses_lanes(instruction: &Instruction) -> bool {
-    use Opcode::{DsBpermuteB32, DsPermuteB32, DsSwizzleB32, VReadfirstlaneB32, VReadlaneB32};
+    use Opcode::{DsBpermuteB32, DsPermuteB32, DsSwizzleB32, VReadfirstlaneB32, VReadlaneB32, VWritelaneB32};
     instruction.lanes != LaneSelect::None
         || instruction.opcode.mnemonic().starts_with("v_permlane")
         || matches!(
             instruction.opcode,
-            VReadlaneB32 | VReadfirstlaneB32 | DsSwizzleB32 | DsPermuteB32 | DsBpermuteB32
+            VReadlaneB32 | VReadfirstlaneB32 | VWritelaneB32 | DsSwizzleB32 | DsPermuteB32 | DsBpermuteB32
         )
 }
 
