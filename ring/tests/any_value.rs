@@ -14,10 +14,10 @@ use zrt_ring::{
     RING_BYTES_MIN, RingError, START_POINTER_MAX, Timeline, Watchdog,
 };
 
-/// Numbers of all sizes: any, small, and beside powers of two.
+/// Numbers of all sizes: any, small, the greatest, and beside powers of two.
 fn number() -> impl Strategy<Value = u64> {
     let beside = (0u32..64, -2i64..3).prop_map(|(bit, by)| (1u64 << bit).wrapping_add_signed(by));
-    prop_oneof![any::<u64>(), 0u64..70, beside]
+    prop_oneof![any::<u64>(), 0u64..70, u64::MAX - 9..=u64::MAX, beside]
 }
 
 fn short() -> impl Strategy<Value = u32> {
@@ -117,6 +117,7 @@ proptest! {
                 return Ok(());
             }
         };
+        prop_assert!(write <= START_POINTER_MAX);
         // NOPs of one dword, as many as go in and one more.
         const NOP: u32 = 0xffff_1000;
         let free = ring.free_dwords().unwrap();

@@ -29,6 +29,7 @@ pub enum Expected {
 use Expected::{Equivalent, Killed};
 
 const RING: &[&str] = &["-p", "zrt-ring", "--lib"];
+const RING_ANY: &[&str] = &["-p", "zrt-ring", "--test", "any_value"];
 const RING_SUITE: &[&str] = &["-p", "zrt-ring", "--test", "ring"];
 const QUEUE_MODEL: &[&str] = &["-p", "zrt-ring", "--test", "queue_model"];
 const CONTROL_MODEL: &[&str] = &["-p", "zrt-ring", "--test", "control_model"];
@@ -36,6 +37,7 @@ const FENCE_ORDER: &[&str] = &["-p", "zrt-ring", "--test", "fence_order"];
 const MEM: &[&str] = &["-p", "zrt-mem", "--lib", "--tests"];
 const PM4: &[&str] = &["-p", "zrt-pm4", "--lib", "--tests"];
 const KMD: &[&str] = &["-p", "zrt-kmd", "--lib", "--tests"];
+const KMD_LIB: &[&str] = &["-p", "zrt-kmd", "--lib", "syscalls"];
 const LOADER: &[&str] = &["-p", "zrt-loader", "--lib", "--tests"];
 const PLANNING: &[&str] = &["-p", "zrt-asm", "--test", "planning"];
 const KV_WRITE: &[&str] = &["-p", "zrt-asm", "--test", "attention", "kv_write"];
@@ -155,7 +157,39 @@ pub const MUTANTS: &[Mutant] = &[
         test: RING,
         expected: Killed,
     },
+    Mutant {
+        name: "ring-recorder-of-any-length",
+        file: "ring/src/graph.rs",
+        find: "if capacity.0 > GRAPH_DWORDS_MAX {",
+        replace: "if false {",
+        test: RING_ANY,
+        expected: Killed,
+    },
+    Mutant {
+        name: "ring-starts-at-any-pointer",
+        file: "ring/src/command_ring.rs",
+        find: " || write > START_POINTER_MAX",
+        replace: "",
+        test: RING_ANY,
+        expected: Killed,
+    },
+    Mutant {
+        name: "ring-reports-wrap",
+        file: "ring/src/command_ring.rs",
+        find: "(position as usize).wrapping_add(index)",
+        replace: "(position as usize + index)",
+        test: RING_ANY,
+        expected: Killed,
+    },
     // ---------------------------------------------------------------------------------------------- token rings
+    Mutant {
+        name: "ring-starts-with-any-entry",
+        file: "ring/src/token_ring/mod.rs",
+        find: "if first > FIRST_ENTRY_MAX {",
+        replace: "if false {",
+        test: RING_ANY,
+        expected: Killed,
+    },
     Mutant {
         name: "ring-consumed-fence",
         file: "ring/src/token_ring/consumer.rs",
@@ -311,6 +345,94 @@ pub const MUTANTS: &[Mutant] = &[
         expected: Equivalent(
             "length and offset of the file are whole pages, so a length fits where its pages do",
         ),
+    },
+    Mutant {
+        name: "kmd-lending-of-anything",
+        file: "kmd/src/syscalls/process_memory.rs",
+        find: "if !lending.allows(self.address, self.len) {",
+        replace: "if false {",
+        test: KMD_LIB,
+        expected: Killed,
+    },
+    Mutant {
+        name: "kmd-lending-begins-inside",
+        file: "kmd/src/syscalls/private_memory.rs",
+        find: "match lending.allows(address, len) {",
+        replace: "match lending.allows(address, PAGE_BYTES) {",
+        test: KMD_LIB,
+        expected: Killed,
+    },
+    Mutant {
+        name: "kmd-lending-outlives-the-mapping",
+        file: "kmd/src/syscalls/memory.rs",
+        find: "            lending.withdraw(self.address as u64, self.len);\n",
+        replace: "",
+        test: KMD_LIB,
+        expected: Killed,
+    },
+    Mutant {
+        name: "kmd-request-count-of-another-field",
+        file: "kmd/src/syscalls/requests.rs",
+        find: "offset_of!(kfd_ioctl_map_memory_to_gpu_args, n_devices)",
+        replace: "offset_of!(kfd_ioctl_map_memory_to_gpu_args, n_success)",
+        test: KMD_LIB,
+        expected: Killed,
+    },
+    Mutant {
+        name: "kmd-request-element-of-another-size",
+        file: "kmd/src/syscalls/requests.rs",
+        find: "bits: 8 * size_of::<kfd_process_device_apertures>() as u64,",
+        replace: "bits: 8 * size_of::<kfd_event_data_plain>() as u64,",
+        test: KMD_LIB,
+        expected: Killed,
+    },
+    Mutant {
+        name: "kmd-request-last-byte-not-counted",
+        file: "kmd/src/syscalls/requests.rs",
+        find: "(u64::from(count) * array.bits).div_ceil(8);",
+        replace: "(u64::from(count) * array.bits).saturating_sub(1) / 8;",
+        test: KMD_LIB,
+        expected: Killed,
+    },
+    Mutant {
+        name: "kmd-request-address-of-another-field",
+        file: "kmd/src/syscalls/requests.rs",
+        find: "offset_of!(kfd_ioctl_map_memory_to_gpu_args, device_ids_array_ptr)",
+        replace: "offset_of!(kfd_ioctl_map_memory_to_gpu_args, handle)",
+        test: KMD_LIB,
+        expected: Killed,
+    },
+    Mutant {
+        name: "kmd-request-array-not-followed",
+        file: "kmd/src/syscalls/requests.rs",
+        find: "    for array in known.arrays {",
+        replace: "    for array in known.arrays.iter().filter(|_| request != REQUEST_UNMAP_MEMORY_FROM_GPU) {",
+        test: KMD_LIB,
+        expected: Killed,
+    },
+    Mutant {
+        name: "kmd-request-structure-cut-short",
+        file: "kmd/src/syscalls/requests.rs",
+        find: "const SIZE_MASK: u32 = (1 << 14) - 1;",
+        replace: "const SIZE_MASK: u32 = (1 << 6) - 1;",
+        test: KMD_LIB,
+        expected: Killed,
+    },
+    Mutant {
+        name: "kmd-request-known-by-its-command",
+        file: "kmd/src/syscalls/requests.rs",
+        find: "find(|known| known.number == request).ok_or(Errno::EPERM)?;",
+        replace: "find(|known| (known.number ^ request) & 0xffff == 0).ok_or(Errno::EPERM)?;",
+        test: KMD_LIB,
+        expected: Killed,
+    },
+    Mutant {
+        name: "kmd-request-userptr-alone",
+        file: "kmd/src/syscalls/requests.rs",
+        find: "& KFD_IOC_ALLOC_MEM_FLAGS_USERPTR != 0 {",
+        replace: "== KFD_IOC_ALLOC_MEM_FLAGS_USERPTR {",
+        test: KMD_LIB,
+        expected: Killed,
     },
     // ---------------------------------------------------------------------------------------------- loader
     Mutant {
