@@ -478,8 +478,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "loader-flags-xnack",
         file: "loader/src/elf/mod.rs",
-        find: "if flags != MACHINE_GFX1201 {",
-        replace: "if flags & FLAGS_MACHINE != MACHINE_GFX1201 {",
+        find: "if flags != MACHINE_GFX1201 && !is_generic {",
+        replace: "if flags & FLAGS_MACHINE != MACHINE_GFX1201 && !is_generic {",
         test: LOADER,
         expected: Killed,
     },
