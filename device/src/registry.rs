@@ -13,6 +13,9 @@ use zrt_mem::{ByteLen, GpuVa};
 /// of 16 bytes. What is further away has another cause than an index.
 const NEAR_BYTES_MAX: u64 = 64 << 30;
 
+/// What stands before the active lanes in a line of the log: a number that is no address.
+const LANES_KEY: &str = "exec=";
+
 /// The names of everything in device memory.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
@@ -185,8 +188,9 @@ impl Registry {
             let len = digits.find(|one: char| !one.is_ascii_hexdigit()).unwrap_or(digits.len());
             let end = start + 2 + len;
             annotated.push_str(&rest[..end]);
-            let meaning =
-                u64::from_str_radix(&digits[..len], 16).ok().and_then(|va| self.describe(GpuVa(va)));
+            let number = u64::from_str_radix(&digits[..len], 16).ok();
+            let is_mask = rest[..start].ends_with(LANES_KEY);
+            let meaning = number.filter(|_| !is_mask).and_then(|va| self.describe(GpuVa(va)));
             if let Some(meaning) = meaning {
                 annotated.push_str(" (");
                 annotated.push_str(&meaning);
@@ -250,6 +254,7 @@ mod tests {
             "no numbers, 0x, 0xffffffffffffffffff"
         );
     }
+
     #[test]
     fn the_nearest_buffer_is_named_on_either_side() {
         let registry = Registry::default();
