@@ -1,8 +1,8 @@
 //! Lines of source files, by the names that line tables have for them.
 //!
 //! Contract: a name is looked for from the current folder, then from the folder of the code. Only regular files are read, at
-//! most [`FILES_MAX`] of them and none of more than [`FILE_BYTES_MAX`] bytes: names come from outside. A line is given without
-//! the blanks around it and without control characters, and cut behind [`LINE_CHARACTERS_MAX`]. Each file is read once.
+//! most `FILES_MAX` of them and none of more than `FILE_BYTES_MAX` bytes: names come from outside. A line is given without
+//! the blanks around it and without control characters, and cut behind `LINE_CHARACTERS_MAX`. Each file is read once.
 
 use crate::bounded_read;
 use crate::launch::{LaunchError, Unfinished};

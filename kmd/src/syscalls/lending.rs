@@ -3,7 +3,7 @@
 //! Contract: a request names lent memory (USERPTR) by a number, and a number proves nothing. Memory is seen twice, or its
 //! pages exchanged, only where each byte of it was offered: by a [`Mapping`](super::Mapping), which views alone reach, for
 //! as long as it is mapped; or by [`offer`], whose caller vouches for everybody who uses it. What was offered stays where
-//! it is while [`lending`] is held. Cost: a lock and an entry for each mapping that can be written; set-up only.
+//! it is while `lending` is held. Cost: a lock and an entry for each mapping that can be written; set-up only.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

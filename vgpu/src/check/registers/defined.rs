@@ -173,13 +173,18 @@ impl Defined {
                 note.write_list.iter().for_each(|&writes| self.define(writes, exec, u32::MAX));
             }
             Some(outcome) => outcome.results.into_iter().for_each(|result| self.set(result, origin)),
-            None => {
+            // All bits of it, in the active lanes; the others keep what they have.
+            None if origin.is_some() => {
                 for register in note.write_list.iter().flat_map(|writes| writes.range()) {
-                    let lanes = if origin.is_some() { exec } else { 0 };
-                    let bits = std::array::from_fn(|lane| if lanes >> lane & 1 != 0 { u32::MAX } else { 0 });
+                    let lanes = if is_vector(register) { exec } else { 1 };
+                    let bits = std::array::from_fn(|lane| match lanes >> lane & 1 {
+                        0 => self.bits(register, lane),
+                        _ => u32::MAX,
+                    });
                     self.set(Undefined { register, bits }, origin);
                 }
             }
+            None => note.write_list.iter().for_each(|&writes| self.define(writes, exec, u32::MAX)),
         }
     }
 

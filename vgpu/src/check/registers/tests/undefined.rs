@@ -2,6 +2,7 @@
 //! are off.
 
 use super::*;
+use zrt_isa::effects::Registers;
 
 /// Registers, origin and first lane of each finding of rule 3, after `words` with two user SGPRs in all lanes.
 fn missing(wave_size: WaveSize, words: &[u32]) -> Vec<String> {
@@ -459,6 +460,47 @@ fn trials_leave_no_trace() {
         assert_eq!((after.scalar[..126].to_vec(), after.scc), (before.scalar[..126].to_vec(), before.scc));
         assert_eq!((after.next, after.mode, after.is_high), (before.next, before.mode, before.is_high));
         assert_eq!(after.scalar_pair(EXEC_LO), walk.exec);
+    }
+}
+
+/// A wave whose instructions cannot be tried: the results are undefined as a whole, in the active lanes.
+#[test]
+fn what_cannot_be_tried_is_undefined() {
+    struct Untried {
+        exec: u64,
+        scalar: [u32; 128],
+    }
+    impl Subject for Untried {
+        fn exec(&self) -> u64 {
+            self.exec
+        }
+
+        fn scalar(&self) -> &[u32] {
+            &self.scalar
+        }
+
+        fn vector(&self, _: u8, _: u32) -> u32 {
+            0
+        }
+
+        fn vary(&mut self, _: &[Undefined], _: &[Registers]) -> Option<Outcome> {
+            None
+        }
+    }
+    let add = Note::new(&decode_for(&[0x4a040101], WaveSize::Wave32).unwrap(), WaveSize::Wave32); // v_add_nc_u32_e32 v2, v1, v0
+    for (exec, expected) in [(0x0f, Some("v2 lane 0 of v1")), (0x0c, Some("v2 lane 2 of v1")), (0xf0, None)] {
+        let mut walk =
+            Walk::new(&LaunchState { user_sgprs: 2, lanes_mask: 0xff, ..launch(WaveSize::Wave32) });
+        walk.exec = 0xf2;
+        walk.run(&[
+            0x7e040280, // v_mov_b32_e32 v2, 0
+        ]);
+        let mut untried = Untried { exec: 0x01, scalar: [0; 128] };
+        let findings = &mut walk.findings;
+        walk.shadow.before(&add, 0, &mut untried, &mut |finding| findings.push(finding));
+        walk.exec = exec;
+        walk.run(&STORE_V2);
+        assert_eq!(list(&walk), expected.into_iter().collect::<Vec<_>>(), "{exec:#x}");
     }
 }
 
