@@ -479,6 +479,14 @@ impl MemoryPort {
         std::mem::replace(&mut self.watch, watch)
     }
 
+    /// Lets the watcher, where there is one, act with the port as nobody watches it.
+    pub(crate) fn with_watch(&mut self, act: impl FnOnce(&mut Watch, &mut MemoryPort)) {
+        if let Some(mut watch) = self.watch.take() {
+            act(&mut watch, self);
+            self.watch = Some(watch);
+        }
+    }
+
     /// The watcher.
     pub(crate) fn watch(&mut self) -> Option<&mut Watch> {
         self.watch.as_deref_mut()
@@ -574,7 +582,7 @@ impl MemoryPort {
                 if outcome.is_ok() {
                     let mut host = Mapped { table: self.table(), hint };
                     watch.checker.load(self.lane, va, &mut host, destination);
-                    watch.progress.load(va);
+                    watch.progress.load(va, destination);
                 }
                 self.watch = Some(watch);
                 outcome
@@ -641,7 +649,7 @@ impl MemoryPort {
             if is_change {
                 watch.progress.change();
             }
-            watch.progress.load(va);
+            watch.progress.load(va, &old[..width]);
             u64::from_le_bytes(old)
         });
         self.watch = Some(watch);

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::check::circles::SeenLoad;
 use crate::check::debug::Debugger;
 use crate::check::finding::{Finding, FindingLog, Rule};
 use crate::check::memory::{CacheActions, MemoryChecker, MemoryFinding, MemoryRule, Path, WaveId};
@@ -34,6 +35,8 @@ pub(crate) struct Inspector {
     declared_lds: HashMap<u64, u32>,
     /// LDS addresses of the instruction at hand.
     pub(super) lds_addresses: Vec<(u32, u32)>,
+    /// What LDS holds there, where it may be changed and that matters.
+    pub(super) lds_before: Vec<u8>,
     /// The memory checker while no group runs; the group's port has it meanwhile.
     watch: Option<Box<Watch>>,
     /// All waves below have ended, and a queue has waited for them.
@@ -63,6 +66,7 @@ impl Inspection {
                     debugger: None,
                     declared_lds: HashMap::new(),
                     lds_addresses: Vec::new(),
+                    lds_before: Vec::new(),
                     watch: config.inspection.check.then(watch),
                     ordered_before: WaveId(0),
                 }),
@@ -112,6 +116,7 @@ impl Inspection {
         let mut inspector = self.lock();
         let ordered_before = inspector.ordered_before;
         let Some(watch) = &mut inspector.watch else { return 0 };
+        watch.progress.circles.restart();
         watch.checker.begin_dispatch(waves, waves_per_group, ordered_before).0
     }
 
@@ -210,6 +215,13 @@ impl Inspection {
         self.lock().watch.as_ref().map_or_else(Vec::new, |watch| watch.checker.read_bytes())
     }
 
+    /// Says whether the host changes nothing that waves read until they have ended.
+    pub fn silence_host(&self, is_silent: bool) {
+        if let Some(watch) = &mut self.lock().watch {
+            watch.progress.circles.silence_host(is_silent);
+        }
+    }
+
     fn with_checker(&self, space: &AddressSpace, act: impl FnOnce(&mut MemoryChecker, &mut Mapped<'_>)) {
         // A packet has no instruction.
         self.with_checker_in(space, |_| String::new(), act);
@@ -224,6 +236,7 @@ impl Inspection {
     ) {
         let mut inspector = self.lock();
         let Some(watch) = &mut inspector.watch else { return };
+        watch.progress.circles.change();
         let table = space.snapshot();
         act(&mut watch.checker, &mut Mapped::new(&table));
         for finding in take(watch) {
@@ -238,6 +251,21 @@ impl Inspection {
         let mut inspector = self.lock();
         let Some(watch) = &mut inspector.watch else { return false };
         watch.progress.is_waiting_for_ever(instructions, resident_groups, waiting_groups)
+    }
+
+    /// After such a run: whether all waves that can run are in circles. `are_all_closed` is asked whether those of every
+    /// resident group are, given what is known of one wave.
+    pub fn go_in_circles(&self, are_all_closed: impl FnOnce(&dyn Fn(u32) -> bool) -> bool) -> bool {
+        let mut inspector = self.lock();
+        let Some(watch) = &mut inspector.watch else { return false };
+        let circles = &mut watch.progress.circles;
+        circles.has_news() && are_all_closed(&|wave| circles.is_closed(wave)) && circles.confirm()
+    }
+
+    /// What a wave that goes in circles looks at.
+    pub fn circle_loads(&self, wave: u32) -> Vec<SeenLoad> {
+        let inspector = self.lock();
+        inspector.watch.as_ref().map_or_else(Vec::new, |watch| watch.progress.circles.loads(wave).to_vec())
     }
 
     /// A fault is a finding too, where the kernel is to blame and no finding has told of the instruction before.
@@ -373,6 +401,9 @@ fn blame(kind: &WaveFaultKind) -> Option<(Rule, &'static str)> {
         }
         WaveFaultKind::BarrierNeverCompletes => {
             (Rule::Progress, "every wave of the group signals the barrier as often as any waits for it")
+        }
+        WaveFaultKind::GoesInCircles { .. } => {
+            (Rule::Progress, "a store, by a wave that comes so far, of what the loop looks at")
         }
         WaveFaultKind::SpinsForever { .. } => (
             Rule::Progress,

@@ -11,7 +11,9 @@
 //! | races, visibility, waits before release, regions, LDS | `memory`, at every access |
 //! | faults of waves | `inspector`, from the scheduler |
 //! | waits for groups without room | `progress`, after every run of a group |
+//! | waves that do the same for ever | `circles`, after every turn of a wave |
 
+pub(crate) mod circles;
 pub mod debug;
 pub mod finding;
 pub(crate) mod inspector;

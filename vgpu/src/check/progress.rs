@@ -6,8 +6,12 @@
 //! whatever load. Work on data goes on to new lines. A loop that computes for so long from the same few lines, without
 //! a store, would be taken for a wait.
 //! Cost: a test of one flag per lane that loads; a hash look-up only where nothing has changed for long.
+//!
+//! The circles that waves go in ([`Circles`]) are told of the same changes and loads.
 
 use std::collections::HashSet;
+
+use crate::check::circles::Circles;
 
 /// Instructions without any change, per resident group and in all, after which waves wait for ever.
 const GROUP_INSTRUCTIONS: u64 = 100_000;
@@ -31,6 +35,8 @@ pub(crate) struct Progress {
     /// Lines that each wave has loaded from while watched.
     lines: HashSet<(u32, u64)>,
     has_new_line: bool,
+    /// The exact part: waves that do the same again and again.
+    pub circles: Circles,
 }
 
 impl Progress {
@@ -38,26 +44,33 @@ impl Progress {
     #[inline]
     pub fn change(&mut self) {
         self.has_changed = true;
+        self.circles.change();
     }
 
-    /// A wave executes a load or an atomic; its lanes follow.
+    /// A wave executes a load or an atomic at `pc`; its lanes follow.
     #[inline]
-    pub fn poll(&mut self, wave: u32) {
+    pub fn poll(&mut self, wave: u32, pc: u64) {
         self.polls += 1;
         self.wave = wave;
+        if self.circles.is_looking() {
+            self.circles.poll(wave, pc);
+        }
     }
 
-    /// A lane loads.
+    /// A lane loads these bytes.
     #[inline(always)]
-    pub fn load(&mut self, va: u64) {
-        if self.is_watching {
-            self.note_line(va / LINE_BYTES);
+    pub fn load(&mut self, va: u64, bytes: &[u8]) {
+        if self.is_watching || self.circles.is_looking() {
+            self.note_load(va, bytes);
         }
     }
 
     #[inline(never)]
-    fn note_line(&mut self, line: u64) {
-        self.has_new_line |= self.lines.insert((self.wave, line));
+    fn note_load(&mut self, va: u64, bytes: &[u8]) {
+        self.circles.load(self.wave, va, false, bytes);
+        if self.is_watching {
+            self.has_new_line |= self.lines.insert((self.wave, va / LINE_BYTES));
+        }
     }
 
     /// A group has executed this many instructions and can go on: whether what is resident waits for groups that have no
@@ -83,7 +96,8 @@ impl Progress {
 
     /// Nothing is known of before.
     pub fn reset(&mut self) {
-        *self = Progress { wave: self.wave, ..Progress::default() };
+        let circles = std::mem::take(&mut self.circles);
+        *self = Progress { wave: self.wave, circles, ..Progress::default() };
     }
 }
 
@@ -100,8 +114,8 @@ mod tests {
         let mut progress = Progress::default();
         (0..1000).find(|run| {
             for load in 0..1000 {
-                progress.poll(0);
-                (0..32).for_each(|lane| progress.load(address(run * 1000 + load) + 4 * lane));
+                progress.poll(0, 0x1000);
+                (0..32).for_each(|lane| progress.load(address(run * 1000 + load) + 4 * lane, &[0; 4]));
             }
             act(&mut progress);
             progress.is_waiting_for_ever(10_000, 1, waiting_groups)

@@ -58,6 +58,8 @@ enum Control {
     Cache(CacheControl),
     ScalarInvalidate,
     InstructionInvalidate,
+    /// It may read a clock, or tell the host something.
+    Outside,
 }
 
 impl Noted {
@@ -104,6 +106,9 @@ impl Control {
             Opcode::GlobalWbinv => Control::Cache(CacheControl::WriteBackInvalidate),
             Opcode::SDcacheInv => Control::ScalarInvalidate,
             Opcode::SIcacheInv => Control::InstructionInvalidate,
+            Opcode::SGetregB32 | Opcode::SSendmsg | Opcode::SSendmsgRtnB32 | Opcode::SSendmsgRtnB64 => {
+                Control::Outside
+            }
             _ => Control::None,
         }
     }
@@ -184,6 +189,11 @@ impl WaveShadow {
         self.global = None;
         self.is_retry = false;
     }
+
+    /// The wave's number over the device.
+    pub fn number(&self) -> u32 {
+        self.wave.0
+    }
 }
 
 impl Default for WaveShadow {
@@ -244,6 +254,7 @@ impl Inspect for WaveInspector<'_> {
             }
             if !noted.is_local {
                 self.check_lds(wave, noted, machine);
+                self.note_lds(noted, pc, machine);
             }
         }
         true
@@ -256,9 +267,12 @@ impl Inspect for WaveInspector<'_> {
         }
         let pc = program.address(&program.ops[at]);
         self.shadow.is_retry = flow == Flow::Barrier;
+        self.note_lds_change(machine);
         let Some(watch) = machine.memory.watch() else { return };
-        if noted.control == Control::BarrierSignal {
-            watch.progress.change();
+        match noted.control {
+            Control::BarrierSignal => watch.progress.change(),
+            Control::Outside => watch.progress.circles.change(),
+            _ => {}
         }
         // The lanes of a wave64 are done after its high half.
         if noted.memory.is_some() && (noted.registers.is_none() || !wave.is_wave64()) {
@@ -415,7 +429,7 @@ impl WaveInspector<'_> {
         if let Some(global) = noted.memory {
             // Stores are changes. A poll may be a scalar load, or lack its scope: then it waits for ever all the more.
             if !matches!(global.kind, AccessKind::Store | AccessKind::Prefetch) {
-                watch.progress.poll(id.0);
+                watch.progress.poll(id.0, pc);
             }
             let access = access(global.kind, global.scope);
             self.shadow.global = global.is_flat.then_some(access);
@@ -444,7 +458,7 @@ impl WaveInspector<'_> {
             }
             Control::ScalarInvalidate => checker.scalar_cache_invalidate(cu),
             Control::InstructionInvalidate => checker.instruction_cache_invalidate(),
-            Control::None | Control::BarrierWait => {}
+            Control::None | Control::BarrierWait | Control::Outside => {}
         }
     }
 
@@ -491,6 +505,63 @@ impl WaveInspector<'_> {
                 LdsKind::Store => checker.lds_store(self.group, lane, address, width, element),
                 LdsKind::Atomic => checker.lds_atomic(self.group, lane, address, width),
             };
+        }
+    }
+}
+
+/// What of LDS matters to waves that may go in circles.
+impl WaveInspector<'_> {
+    /// Before an instruction: what it loads from LDS, and what is where it stores; the addresses are there.
+    fn note_lds(&mut self, noted: &Noted, pc: u64, machine: &mut Machine<'_>) {
+        let Inspector { lds_addresses: addresses, lds_before: before, .. } = &mut *self.inspector;
+        before.clear();
+        let lds = &*machine.lds;
+        let Some(watch) = machine.memory.watch().filter(|watch| watch.progress.circles.is_looking()) else {
+            return;
+        };
+        let circles = &mut watch.progress.circles;
+        let flat = noted.memory.filter(|global| global.is_flat && !addresses.is_empty());
+        let (kind, width_bytes) = match (&noted.lds, flat) {
+            (Some(shape), _) => (shape.kind, shape.width_bytes),
+            (None, Some(global)) => (global.lds_kind(), noted.counted.width_bytes as u32),
+            (None, None) => return,
+        };
+        let is_in_range = |address: u32| u64::from(address) + u64::from(width_bytes) <= u64::from(lds.bytes);
+        // What is out of range is a fault.
+        let Some(&(_, first)) = addresses.first() else { return };
+        if !addresses.iter().all(|(_, address)| is_in_range(*address)) {
+            return;
+        }
+        before.resize(width_bytes as usize * addresses.len(), 0);
+        for ((_, address), bytes) in addresses.iter().zip(before.chunks_exact_mut(width_bytes as usize)) {
+            lds.read_bytes(*address, bytes);
+        }
+        if kind != LdsKind::Store {
+            circles.poll(self.shadow.wave.0, pc);
+            circles.load(self.shadow.wave.0, u64::from(first), true, &before[..width_bytes as usize]);
+        }
+        if kind == LdsKind::Load {
+            before.clear();
+        }
+    }
+
+    /// After it: whether anything is different.
+    fn note_lds_change(&mut self, machine: &mut Machine<'_>) {
+        let Inspector { lds_addresses: addresses, lds_before: before, .. } = &mut *self.inspector;
+        let width_bytes = before.len() / addresses.len().max(1);
+        if width_bytes == 0 {
+            return;
+        }
+        let lds = &*machine.lds;
+        let mut now = vec![0; width_bytes];
+        let is_changed =
+            addresses.iter().zip(before.chunks_exact(width_bytes)).any(|((_, address), before)| {
+                lds.read_bytes(*address, &mut now);
+                now != before
+            });
+        before.clear();
+        if is_changed && let Some(watch) = machine.memory.watch() {
+            watch.progress.circles.change();
         }
     }
 }

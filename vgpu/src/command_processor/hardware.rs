@@ -101,6 +101,11 @@ impl Hardware {
         &self.faults
     }
 
+    /// Where the waves are.
+    pub fn waves_text(&self) -> String {
+        self.engine.waves_text()
+    }
+
     /// What looks at the waves, where anything does.
     pub fn inspection(&self) -> Option<&Arc<Inspection>> {
         self.engine.inspection()

@@ -41,6 +41,8 @@ pub const COUNTERS_PATH: &str = "/sys/kernel/debug/zrt-vgpu/counters";
 pub const FAULTS_PATH: &str = "/sys/kernel/debug/zrt-vgpu/faults";
 /// What the checking mode found (virtual only): a JSON object each line; empty with the checking mode off.
 pub const FINDINGS_PATH: &str = "/sys/kernel/debug/zrt-vgpu/findings";
+/// Where the waves are that have not ended (virtual only): a JSON object each line. To read it makes the device stand still.
+pub const WAVES_PATH: &str = "/sys/kernel/debug/zrt-vgpu/waves";
 /// What waves did (virtual only): a JSON object; empty with the profile off.
 pub const PROFILE_PATH: &str = "/sys/kernel/debug/zrt-vgpu/profile";
 /// Whose rules the virtual driver plays (virtual only): the name of a [`KernelRelease`].
@@ -151,6 +153,14 @@ impl VirtualGpu {
         }
     }
 
+    /// Says whether the host changes nothing that waves read until they have ended, for the checking mode: then waves that do
+    /// the same again and again never end, which is a finding.
+    pub fn silence_host(&self, is_silent: bool) {
+        if let Some(inspection) = self.hardware.inspection() {
+            inspection.silence_host(is_silent);
+        }
+    }
+
     /// Bytes that lanes have loaded from each named range; empty unless the checking mode is on.
     pub fn region_read_bytes(&self) -> Vec<(String, u64)> {
         self.hardware.inspection().map_or_else(Vec::new, |inspection| inspection.region_read_bytes())
@@ -236,6 +246,8 @@ fn add_files(
     tree.add_made(FINDINGS_PATH, move || {
         inspected.inspection().map_or_else(String::new, |inspection| inspection.findings_text())
     });
+    let examined = hardware.clone();
+    tree.add_made(WAVES_PATH, move || examined.waves_text());
     let inspected = hardware.clone();
     tree.add_made(PROFILE_PATH, move || {
         inspected.inspection().map_or_else(String::new, |inspection| inspection.profile_text())

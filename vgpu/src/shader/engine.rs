@@ -231,6 +231,11 @@ impl ShaderEngine {
         self.inspection().map_or_else(String::new, |inspection| inspection.findings_text())
     }
 
+    /// Where all waves are that have not ended: a JSON object each line. The device stands still meanwhile.
+    pub fn waves_text(&self) -> String {
+        self.shared.positions()
+    }
+
     /// The first wave of the dispatches that are not done.
     pub(crate) fn first_active_wave(&self) -> Option<u32> {
         self.shared.first_active_wave()

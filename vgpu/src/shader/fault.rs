@@ -72,6 +72,13 @@ pub enum WaveFaultKind {
     BufferDescriptor([u32; 4]),
     /// All waves of the group that still run wait at a barrier that cannot complete.
     BarrierNeverCompletes,
+    /// All waves that run do the same for ever, each by itself (found in the checking mode).
+    GoesInCircles {
+        /// Waves that do.
+        circling_waves: u64,
+        /// Waves that wait at barriers meanwhile.
+        waiting_waves: u64,
+    },
     /// No resident wave changes anything any more, and groups that could are not resident (found in the checking mode).
     SpinsForever {
         /// Groups of the dispatch that have not begun.
@@ -133,6 +140,18 @@ impl fmt::Display for WaveFaultKind {
             }
             WaveFaultKind::BarrierNeverCompletes => {
                 formatter.write_str("the waves left wait at a barrier that cannot complete")
+            }
+            WaveFaultKind::GoesInCircles { circling_waves, waiting_waves } => {
+                let (waves, go) = if circling_waves == 1 { ("wave", "goes") } else { ("waves", "go") };
+                write!(
+                    formatter,
+                    "{circling_waves} {waves} {go} in circles: nothing that they look at ever changes"
+                )?;
+                match waiting_waves {
+                    0 => Ok(()),
+                    1 => formatter.write_str(", while 1 wave waits at a barrier"),
+                    _ => write!(formatter, ", while {waiting_waves} wait at barriers"),
+                }
             }
             WaveFaultKind::SpinsForever { waiting_groups } => write!(
                 formatter,

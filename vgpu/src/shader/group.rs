@@ -4,14 +4,17 @@
 //! goes round the waves until all have ended, all sleep, or none can go on. Groups are reused, so that a dispatch
 //! allocates nothing once the engine is warm.
 
+mod examine;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+use crate::check::circles::Place;
 use crate::check::inspector::{Inspection, Inspector};
 use crate::check::memory::GroupShadow;
 use crate::check::registers::{LaunchState, Strictness};
 use crate::check::wave::{WaveInspector, WaveShadow};
-use crate::memory::MemoryPort;
+use crate::memory::{MemoryPort, Rights};
 use crate::shader::code_words::CodeWords;
 use crate::shader::dispatch::{Dispatch, Resources};
 use crate::shader::fault::{WaveFault, WaveFaultKind};
@@ -241,27 +244,14 @@ impl Group {
         self.slots.len() as u64
     }
 
+    /// Waves that have not ended.
+    pub fn live_waves(&self) -> u64 {
+        self.live as u64
+    }
+
     /// Instructions executed since this was last asked.
     pub fn take_executed(&mut self) -> u64 {
         std::mem::take(&mut self.executed)
-    }
-
-    /// Tells where the first wave stands that waits for groups that cannot begin.
-    pub fn explain_spin(&self, waiting_groups: u64, report: &mut dyn FnMut(WaveFault)) {
-        let Some(dispatch) = &self.dispatch else { return };
-        let is_live = |slot: &Slot| matches!(slot.state, WaveState::Ready | WaveState::Waiting);
-        let Some(at) = self.slots.iter().position(is_live) else { return };
-        let instruction_va = self.slots[at].position(dispatch);
-        report(WaveFault {
-            origin: dispatch.dispatch.origin,
-            code_va: dispatch.dispatch.code_va,
-            instruction_va,
-            workgroup: self.id,
-            wave: at as u32,
-            lane: None,
-            kind: WaveFaultKind::SpinsForever { waiting_groups },
-            code: self.slots[at].code_at(dispatch, instruction_va),
-        });
     }
 
     /// Lets go of the dispatch; where it was.
@@ -296,6 +286,25 @@ impl Group {
         }
         state
     }
+}
+
+/// Tells a watcher that a turn has ended after which the wave can go on. `scratch`: address and bytes of the wave's.
+fn tell_circles(
+    memory: &mut MemoryPort,
+    number: u32,
+    place: Place,
+    executed: u64,
+    wave: &Wave,
+    (scratch_va, scratch_bytes): (u64, u32),
+) {
+    memory.with_watch(|watch, memory| {
+        watch.progress.circles.turn_ended(number, place, executed, wave, || {
+            let mut bytes = vec![0; scratch_bytes as usize];
+            // What is not mapped was never written.
+            let _ = memory.read_unwatched(scratch_va, &mut bytes, Rights::READ);
+            bytes
+        });
+    });
 }
 
 /// A run of a group, with what it needs.
@@ -379,6 +388,9 @@ impl Run<'_> {
             None => self.begin_wave(at),
         };
         let scratch = self.scratch(at, &wave);
+        // The halves of a wave64 have theirs side by side.
+        let half_bytes = if wave.is_high { u64::from(wave64::HALF_BYTES) } else { 0 };
+        let scratch_va = scratch.wave_va.wrapping_sub(half_bytes);
         let hardware_id = self.group.placement.as_ref().map_or(0, |place| place.hardware_id(at as u32));
         let group = &mut *self.group;
         let slot = &mut group.slots[at];
@@ -409,6 +421,14 @@ impl Run<'_> {
             }
             _ => interpreter::run(&mut wave, code, &mut machine, budget, &mut Uninspected),
         };
+        if matches!(turn, Turn::Budget | Turn::Yield)
+            && let Some(shadow) = &slot.shadow
+        {
+            let program = slot.far.as_deref().unwrap_or(&self.dispatch.program.0);
+            let place = Place { program_va: program.base_va, next: wave.next };
+            let scratch = (scratch_va, self.dispatch.resources.scratch_wave_bytes);
+            tell_circles(self.memory, shadow.number(), place, executed, &wave, scratch);
+        }
         // A stopped wave can be looked at.
         let first_lane = if let Turn::Fault { .. } = turn { wave.put_halves_back() } else { 0 };
         self.services.clock.advance(executed);

@@ -22,6 +22,7 @@ pub(crate) mod launch;
 pub(crate) mod lds;
 pub mod machine;
 pub mod micro;
+pub(crate) mod positions;
 pub(crate) mod prefetch;
 pub(crate) mod program;
 pub(crate) mod residency;

@@ -5,6 +5,8 @@
 //! groups; an idle worker looks at one atomic word.
 //! Cost: about 100 ns per claim; nothing is allocated on the way of a dispatch but its own record.
 
+mod examine;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -50,6 +52,8 @@ pub(crate) struct Shared {
     available: AtomicUsize,
     wake: Condvar,
     stop: AtomicBool,
+    /// Nothing may be claimed: somebody looks at all groups.
+    is_paused: AtomicBool,
     faults: Mutex<VecDeque<WaveFault>>,
     has_fault: AtomicBool,
 }
@@ -59,7 +63,7 @@ struct State {
     pending: VecDeque<Pending>,
     preempted: VecDeque<Box<Group>>,
     /// Groups that no wave of will ever go on: they keep their room until they are cancelled.
-    stuck: Vec<(Arc<ActiveDispatch>, Placement)>,
+    stuck: VecDeque<Box<Group>>,
     active: Vec<Arc<ActiveDispatch>>,
     /// Groups in the hands of workers, by dispatch.
     held: Vec<(u64, u64)>,
@@ -139,7 +143,7 @@ impl Shared {
             state: Mutex::new(State {
                 pending: VecDeque::new(),
                 preempted: VecDeque::new(),
-                stuck: Vec::new(),
+                stuck: VecDeque::new(),
                 active: Vec::new(),
                 held: Vec::new(),
                 residency: Residency::new(config.compute_units),
@@ -149,6 +153,7 @@ impl Shared {
             available: AtomicUsize::new(0),
             wake: Condvar::new(),
             stop: AtomicBool::new(false),
+            is_paused: AtomicBool::new(false),
             faults: Mutex::default(),
             has_fault: AtomicBool::new(false),
         }
@@ -166,7 +171,7 @@ impl Shared {
 
     /// Whether anything can be claimed.
     pub fn has_available(&self) -> bool {
-        self.available.load(Ordering::Acquire) > 0
+        self.available.load(Ordering::Acquire) > 0 && !self.is_paused.load(Ordering::Acquire)
     }
 
     /// Takes a dispatch in.
@@ -199,6 +204,11 @@ impl Shared {
     /// Hands in what the worker ended and claims more; true where there is something to run.
     fn claim(&self, worker: &mut Worker) -> bool {
         let mut state = self.hand_over(worker);
+        // Under the lock, so that a pause that has seen no group held stays true.
+        if self.is_paused.load(Ordering::Acquire) {
+            self.update_available(&state);
+            return false;
+        }
         let deterministic = self.scheduler == Scheduler::Deterministic;
         let resume_first = if deterministic { mix(&mut worker.random) & 1 == 0 } else { worker.was_fresh };
         let groups = self.claim_groups(&state, worker.claim_groups_max);
@@ -298,7 +308,8 @@ impl Shared {
     fn put_away(&self, worker: &mut Worker, mut group: Box<Group>, after: GroupState) {
         let executed = group.take_executed();
         worker.tally.instructions += executed;
-        if after == GroupState::Preempted && !self.is_spinning(&group, executed) {
+        let stands_still = after == GroupState::Preempted && self.stands_still(&group, executed);
+        if after == GroupState::Preempted && !stands_still {
             let mut state = self.lock();
             state.held_by(&group, -1);
             state.preempted.push_back(group);
@@ -307,35 +318,16 @@ impl Shared {
         }
         worker.tally.workgroups += 1;
         worker.tally.waves += group.wave_count();
-        if let Some((dispatch, placement)) = group.end() {
-            if after != GroupState::Finished {
-                let mut state = self.lock();
-                state.hold(dispatch.id, -1);
-                state.stuck.push((dispatch, placement));
-            } else {
-                worker.ended.push((dispatch, placement));
-            }
+        if after != GroupState::Finished {
+            let mut state = self.lock();
+            state.held_by(&group, -1);
+            state.stuck.push_back(group);
+            return;
         }
+        worker.ended.extend(group.end());
         if worker.spare.len() < SPARE_GROUPS_MAX {
             worker.spare.push(group);
         }
-    }
-
-    /// Whether the group waits for one that has no room to begin; told as a fault then.
-    fn is_spinning(&self, group: &Group, executed: u64) -> bool {
-        let Some(inspection) = &self.inspection else { return false };
-        let (resident, waiting) = {
-            let state = self.lock();
-            let held: u64 = state.held.iter().map(|(_, count)| *count).sum();
-            let waiting =
-                state.pending.iter().map(|pending| pending.dispatch.group_count - pending.next).sum();
-            (state.preempted.len() as u64 + held, if state.is_full { waiting } else { 0 })
-        };
-        let is_spinning = inspection.is_spinning(executed, resident, waiting);
-        if is_spinning {
-            group.explain_spin(waiting, &mut |fault| self.report(fault));
-        }
-        is_spinning
     }
 
     fn report(&self, fault: WaveFault) {
@@ -370,18 +362,14 @@ impl Shared {
             dispatch.is_cancelled.store(true, Ordering::Release);
         }
         state.pending.retain(|pending| !concerns(&pending.dispatch));
-        let (dropped, kept) = std::mem::take(&mut state.preempted)
-            .into_iter()
-            .partition(|group| group.dispatch().is_none_or(|dispatch| concerns(dispatch)));
-        state.preempted = kept;
-        let dropped: VecDeque<Box<Group>> = dropped;
-        let dropped = dropped.into_iter().filter_map(|mut group| group.end());
-        let (stuck, kept) =
-            std::mem::take(&mut state.stuck).into_iter().partition(|(dispatch, _)| concerns(dispatch));
-        state.stuck = kept;
-        let stuck: Vec<(Arc<ActiveDispatch>, Placement)> = stuck;
-        for (dispatch, placement) in dropped.chain(stuck) {
-            state.residency.release(&dispatch.need, &placement);
+        for groups in [&mut state.preempted, &mut state.stuck] {
+            let (dropped, kept): (VecDeque<Box<Group>>, _) = std::mem::take(groups)
+                .into_iter()
+                .partition(|group| group.dispatch().is_none_or(|dispatch| concerns(dispatch)));
+            *groups = kept;
+            for (dispatch, placement) in dropped.into_iter().filter_map(|mut group| group.end()) {
+                state.residency.release(&dispatch.need, &placement);
+            }
         }
         state.is_full = false;
         let held = &state.held;

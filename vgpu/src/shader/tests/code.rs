@@ -500,5 +500,76 @@ s_endpgm
     ],
 };
 
+/// Spins until the word at s[0:1] is not 0.
+pub const WAIT_FOR_WORD: Code = Code {
+    name: "wait_for_word",
+    source: "\
+v_mov_b32_e32 v0, 0
+loop:
+global_load_b32 v1, v0, s[0:1] scope:SCOPE_SYS
+s_wait_loadcnt 0x0
+v_readfirstlane_b32 s4, v1
+s_wait_alu 0xf1ff
+s_cmp_eq_u32 s4, 0
+s_cbranch_scc1 loop
+s_endpgm
+",
+    words: &[
+        0x7E00_0280, 0xEE05_0000, 0x000C_0001, 0x0000_0000, 0xBFC0_0000, 0x7E08_0501, 0xBF88_F1FF, 0xBF06_8004,
+        0xBFA2_FFF8, 0xBFB0_0000,
+    ],
+};
+
+/// Wave 0 waits at the barrier, wave 1 until another stores 7 to the first dword of LDS.
+pub const BARRIER_AND_SPIN: Code = Code {
+    name: "barrier_and_spin",
+    source: "\
+v_and_b32_e32 v1, 0x3ff, v0
+v_mov_b32_e32 v2, 0
+v_readfirstlane_b32 s2, v1
+s_wait_alu 0xf1ff
+s_cmp_lt_u32 s2, 32
+s_cbranch_scc1 first
+ds_store_b32 v2, v2
+loop:
+ds_load_b32 v4, v2
+s_wait_dscnt 0x0
+v_readfirstlane_b32 s4, v4
+s_wait_alu 0xf1ff
+s_cmp_eq_u32 s4, 7
+s_cbranch_scc0 loop
+first:
+s_barrier_signal -1
+s_barrier_wait 0xffff
+s_endpgm
+",
+    words: &[
+        0x3602_00FF, 0x0000_03FF, 0x7E04_0280, 0x7E04_0501, 0xBF88_F1FF, 0xBF0A_A002, 0xBFA2_0009, 0xD834_0000,
+        0x0000_0202, 0xD8D8_0000, 0x0400_0002, 0xBFC6_0000, 0x7E08_0504, 0xBF88_F1FF, 0xBF06_8704, 0xBFA1_FFF9,
+        0xBE80_4EC1, 0xBF94_FFFF, 0xBFB0_0000,
+    ],
+};
+
+/// Spins for 3 million ticks of the reference clock; no register keeps anything of it.
+pub const WAIT_FOR_CLOCK: Code = Code {
+    name: "wait_for_clock",
+    source: "\
+s_sendmsg_rtn_b64 s[4:5], sendmsg(MSG_RTN_GET_REALTIME)
+s_wait_kmcnt 0x0
+s_add_co_u32 s6, s4, 0x2dc6c0
+loop:
+s_sendmsg_rtn_b64 s[4:5], sendmsg(MSG_RTN_GET_REALTIME)
+s_wait_kmcnt 0x0
+s_cmp_lt_u32 s4, s6
+s_mov_b32 s4, 0
+s_cbranch_scc1 loop
+s_endpgm
+",
+    words: &[
+        0xBE84_4D83, 0xBFC7_0000, 0x8006_FF04, 0x002D_C6C0, 0xBE84_4D83, 0xBFC7_0000, 0xBF0A_0604, 0xBE84_0080,
+        0xBFA2_FFFB, 0xBFB0_0000,
+    ],
+};
+
 /// All of them.
-pub const ALL: &[Code] = &[ADD_VECTORS, REDUCE_IN_LDS, TAKE_TICKETS, PING_PONG, STORE_IDS, WIDTHS, SCALAR_LOADS, FAR_CALLS, CALLEE, SCRATCH, LDS_FORMS, BUFFER, ONE_STORE, ENDLESS, UNEVEN_BARRIER, SLOW_COUNT, REFETCH];
+pub const ALL: &[Code] = &[ADD_VECTORS, REDUCE_IN_LDS, TAKE_TICKETS, PING_PONG, STORE_IDS, WIDTHS, SCALAR_LOADS, FAR_CALLS, CALLEE, SCRATCH, LDS_FORMS, BUFFER, ONE_STORE, ENDLESS, UNEVEN_BARRIER, SLOW_COUNT, REFETCH, WAIT_FOR_WORD, BARRIER_AND_SPIN, WAIT_FOR_CLOCK];

@@ -11,6 +11,7 @@ mod forms_code;
 mod kernels;
 mod prefetch;
 mod schedules;
+mod standstill;
 mod wave64;
 #[rustfmt::skip]
 mod wave64_code;

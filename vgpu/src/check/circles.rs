@@ -1,0 +1,341 @@
+//! Whether waves go in circles: the proof that what runs never ends.
+//!
+//! Contract: a wave whose registers, scratch and place in the code are what they were, while nobody has changed memory,
+//! LDS or a barrier since, does the same again, and again. Where that holds of every wave that can run, nothing ever
+//! changes, unless the host does something; so a look begins only once somebody has said that it does not
+//! ([`Circles::silence_host`]). The proof is made twice in a row: what an invalidation of the first round brought into view,
+//! the second has seen. A wave that counts its turns, reads a clock or stores is in no circle: such a wait is no finding here.
+//! Cost: nothing between looks but an addition for each turn; a look copies the registers of every wave once, and begins after
+//! a million instructions, later ones after as many as have run.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use serde::Serialize;
+
+use crate::shader::wave::{NULL, Wave};
+
+/// Instructions of the device before the first look, and most between two of them.
+const LOOK_AFTER_INSTRUCTIONS: u64 = 1_000_000;
+const LOOK_AFTER_INSTRUCTIONS_MAX: u64 = 64_000_000;
+/// Instructions of a look, and more for each wave: a wave comes by the place where it was seen first once in so many turns
+/// as its circle has instructions.
+const LOOK_INSTRUCTIONS: u64 = 1_000_000;
+const LOOK_WAVE_INSTRUCTIONS: u64 = 20_000;
+/// Scratch that a look copies. Where waves have more, nothing is proved.
+const SCRATCH_BYTES_MAX: usize = 256 << 20;
+/// Loads that are kept of a wave, by instruction.
+const LOADS_MAX: usize = 8;
+/// Scalar operand codes that name registers.
+const SCALAR_REGISTERS: usize = 128;
+
+/// Something that a wave looks at again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct SeenLoad {
+    /// Address of the instruction.
+    pub pc: u64,
+    /// What the first lane that loads, loads from: memory, or a byte of LDS.
+    pub address: u64,
+    /// It is LDS.
+    pub is_lds: bool,
+    /// What it got, cut off after four bytes.
+    pub value: u32,
+}
+
+/// Looks for circles, one look at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Circles {
+    is_host_silent: bool,
+    /// Executed since the last look.
+    instructions: u64,
+    /// Looks since the last dispatch began.
+    looks: u32,
+    look: Option<Look>,
+    /// The last look has proved it: it stays as it is, and tells what the waves look at.
+    is_proved: bool,
+}
+
+#[derive(Debug, Default)]
+struct Look {
+    instructions: u64,
+    /// The first round has closed all circles.
+    is_second: bool,
+    /// By number over the device.
+    waves: HashMap<u32, Circle>,
+    scratch_bytes: usize,
+    /// A circle was closed since it was last asked.
+    has_news: bool,
+}
+
+#[derive(Debug, Default)]
+struct Circle {
+    /// As the wave was when it was first seen; `None` until its first turn has ended.
+    start: Option<Start>,
+    is_closed: bool,
+    loads: Vec<SeenLoad>,
+    /// The instruction whose first lane is to be noted.
+    loading_pc: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Start {
+    place: Place,
+    registers: Wave,
+    scratch: Vec<u8>,
+}
+
+/// Where a wave is: the address of its program, and the operation in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub program_va: u64,
+    pub next: u32,
+}
+
+impl Circles {
+    /// From now on the host changes nothing that waves read, until all have ended; or (false) it may.
+    pub fn silence_host(&mut self, is_silent: bool) {
+        *self = Circles { is_host_silent: is_silent, ..Circles::default() };
+    }
+
+    /// Whether loads and changes matter now.
+    #[inline]
+    pub fn is_looking(&self) -> bool {
+        self.look.is_some() && !self.is_proved
+    }
+
+    /// Something has changed, or may have: no circle is one.
+    pub fn change(&mut self) {
+        if self.is_looking() {
+            self.look = None;
+        }
+    }
+
+    /// Other work begins.
+    pub fn restart(&mut self) {
+        self.silence_host(self.is_host_silent);
+    }
+
+    /// A wave's turn has ended, in which it executed that many instructions, and it can go on.
+    pub fn turn_ended(
+        &mut self,
+        wave: u32,
+        place: Place,
+        instructions: u64,
+        registers: &Wave,
+        scratch: impl FnOnce() -> Vec<u8>,
+    ) {
+        if !self.is_host_silent || self.is_proved {
+            return;
+        }
+        let Some(look) = &mut self.look else {
+            self.instructions += instructions;
+            if self.instructions >= self.pause() {
+                (self.instructions, self.looks) = (0, self.looks.saturating_add(1));
+                self.look = Some(Look::default());
+            }
+            return;
+        };
+        look.turn_ended(wave, place, instructions, registers, scratch);
+        let instructions_max = LOOK_INSTRUCTIONS + LOOK_WAVE_INSTRUCTIONS * look.waves.len() as u64;
+        if look.instructions > instructions_max || look.scratch_bytes > SCRATCH_BYTES_MAX {
+            self.look = None;
+        }
+    }
+
+    /// Instructions until the next look: as many as have run.
+    fn pause(&self) -> u64 {
+        (LOOK_AFTER_INSTRUCTIONS << self.looks.min(32)).min(LOOK_AFTER_INSTRUCTIONS_MAX)
+    }
+
+    /// A load or an atomic is executed; its lanes follow.
+    pub fn poll(&mut self, wave: u32, pc: u64) {
+        if let Some(look) = self.look.as_mut().filter(|_| !self.is_proved) {
+            look.waves.entry(wave).or_default().loading_pc = Some(pc);
+        }
+    }
+
+    /// A lane of it gets these bytes; only the first is noted.
+    pub fn load(&mut self, wave: u32, address: u64, is_lds: bool, bytes: &[u8]) {
+        let Some(look) = self.look.as_mut().filter(|_| !self.is_proved) else { return };
+        let Some(circle) = look.waves.get_mut(&wave) else { return };
+        let Some(pc) = circle.loading_pc.take() else { return };
+        let mut value = [0; 4];
+        value.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        let load = SeenLoad { pc, address, is_lds, value: u32::from_le_bytes(value) };
+        if let Some(known) = circle.loads.iter_mut().find(|known| known.pc == pc) {
+            *known = load;
+        } else if circle.loads.len() < LOADS_MAX {
+            circle.loads.push(load);
+        }
+    }
+
+    /// Whether a circle was closed since this was last asked.
+    pub fn has_news(&mut self) -> bool {
+        let look = self.look.as_mut().filter(|_| !self.is_proved);
+        look.is_some_and(|look| std::mem::take(&mut look.has_news))
+    }
+
+    /// Whether a wave's circle is closed.
+    pub fn is_closed(&self, wave: u32) -> bool {
+        self.look.as_ref().and_then(|look| look.waves.get(&wave)).is_some_and(|circle| circle.is_closed)
+    }
+
+    /// All circles are closed: whether that is the proof, or the first half of it.
+    pub fn confirm(&mut self) -> bool {
+        match &mut self.look {
+            Some(look) if look.is_second => self.is_proved = true,
+            Some(look) => *look = Look { is_second: true, ..Look::default() },
+            None => {}
+        }
+        self.is_proved
+    }
+
+    /// What a wave looks at in its circle; nothing is known without a proof.
+    pub fn loads(&self, wave: u32) -> &[SeenLoad] {
+        let circle = self.look.as_ref().filter(|_| self.is_proved).and_then(|look| look.waves.get(&wave));
+        circle.map_or(&[], |circle| &circle.loads)
+    }
+}
+
+impl Look {
+    fn turn_ended(
+        &mut self,
+        wave: u32,
+        place: Place,
+        instructions: u64,
+        registers: &Wave,
+        scratch: impl FnOnce() -> Vec<u8>,
+    ) {
+        self.instructions += instructions;
+        let circle = match self.waves.entry(wave) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(Circle::default()),
+        };
+        match &circle.start {
+            Some(start) if circle.is_closed || start.place != place => {}
+            Some(start) => {
+                circle.is_closed = are_equal(&start.registers, registers) && start.scratch == scratch();
+                self.has_news |= circle.is_closed;
+            }
+            None => {
+                let scratch = scratch();
+                self.scratch_bytes += scratch.len();
+                // What was loaded before is not of the circle.
+                circle.loads.clear();
+                circle.start = Some(Start { place, registers: registers.clone(), scratch });
+            }
+        }
+    }
+}
+
+/// Whether two states of one wave are the same to its program.
+fn are_equal(one: &Wave, other: &Wave) -> bool {
+    let scalars = |wave: &Wave| {
+        let mut scalars: [u32; SCALAR_REGISTERS] = [0; SCALAR_REGISTERS];
+        scalars.copy_from_slice(&wave.scalar[..SCALAR_REGISTERS]);
+        scalars[usize::from(NULL)] = 0;
+        scalars
+    };
+    (one.scc, one.mode, one.is_high) == (other.scc, other.mode, other.is_high)
+        && scalars(one) == scalars(other)
+        && one.vector == other.vector
+        && one.other_half == other.other_half
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TURN_INSTRUCTIONS: u64 = 64;
+
+    fn silent() -> Circles {
+        let mut circles = Circles::default();
+        circles.silence_host(true);
+        circles
+    }
+
+    /// Lets two waves take turns until both circles are closed twice; `step` moves a wave on. Turns until the proof.
+    fn turns_until_proved(
+        circles: &mut Circles,
+        mut step: impl FnMut(u64, &mut Wave, &mut Place, &mut Circles),
+    ) -> Option<u64> {
+        let mut waves = [Wave::new(), Wave::new()];
+        let mut places = [Place { program_va: 0x1000, next: 0 }; 2];
+        (0..400_000).find(|turn| {
+            let at = (turn % 2) as usize;
+            step(*turn, &mut waves[at], &mut places[at], circles);
+            circles.turn_ended(at as u32, places[at], TURN_INSTRUCTIONS, &waves[at], Vec::new);
+            circles.has_news() && (0..2).all(|wave| circles.is_closed(wave)) && circles.confirm()
+        })
+    }
+
+    #[test]
+    fn a_state_that_comes_back_is_a_circle_and_needs_a_silent_host() {
+        let turn_to_five = |turn: u64, _: &mut Wave, place: &mut Place, _: &mut Circles| {
+            place.next = (turn / 2 % 5) as u32;
+        };
+        let proved = turns_until_proved(&mut silent(), turn_to_five).unwrap();
+        let first_look = LOOK_AFTER_INSTRUCTIONS / TURN_INSTRUCTIONS;
+        assert!((first_look..first_look + 40).contains(&proved), "{proved} after {first_look}");
+        assert_eq!(turns_until_proved(&mut Circles::default(), turn_to_five), None, "the host may write");
+    }
+
+    #[test]
+    fn a_wave_that_counts_is_in_no_circle() {
+        let scalar =
+            |turn: u64, wave: &mut Wave, _: &mut Place, _: &mut Circles| wave.scalar[7] = turn as u32;
+        assert_eq!(turns_until_proved(&mut silent(), scalar), None);
+        let vector =
+            |turn: u64, wave: &mut Wave, _: &mut Place, _: &mut Circles| wave.vector[200].0[31] = turn as u32;
+        assert_eq!(turns_until_proved(&mut silent(), vector), None);
+        let sink = |turn: u64, wave: &mut Wave, _: &mut Place, _: &mut Circles| {
+            wave.scalar[usize::from(NULL)] = turn as u32
+        };
+        assert!(turns_until_proved(&mut silent(), sink).is_some(), "null is no register");
+    }
+
+    #[test]
+    fn a_change_ends_the_look_and_the_next_one_is_later() {
+        let mut changes = 0;
+        let proved = turns_until_proved(&mut silent(), |_, _, _, circles| {
+            if circles.is_looking() && changes < 3 {
+                changes += 1;
+                circles.change();
+            }
+        });
+        let instructions: u64 = (0..4).map(|look| LOOK_AFTER_INSTRUCTIONS << look).sum();
+        let first = instructions / TURN_INSTRUCTIONS;
+        assert!((first..first + 40).contains(&proved.unwrap()), "{proved:?} after {first}");
+    }
+
+    #[test]
+    fn what_is_looked_at_is_known_after_the_proof() {
+        let mut circles = silent();
+        let proved = turns_until_proved(&mut circles, |turn, _, _, circles| {
+            circles.poll((turn % 2) as u32, 0x1040);
+            circles.load((turn % 2) as u32, 0x9000 + turn % 2, false, &[7, 0, 0, 0, 9]);
+            circles.load((turn % 2) as u32, 0x9100, false, &[8]);
+        });
+        assert!(proved.is_some());
+        assert_eq!(circles.loads(1), [SeenLoad { pc: 0x1040, address: 0x9001, is_lds: false, value: 7 }]);
+    }
+
+    #[test]
+    fn scratch_is_part_of_the_state() {
+        let mut circles = silent();
+        let wave = Wave::new();
+        let place = Place { program_va: 0x1000, next: 3 };
+        let mut count = 0;
+        for _ in 0..100_000 {
+            circles.turn_ended(0, place, TURN_INSTRUCTIONS, &wave, || {
+                count += 1;
+                vec![count]
+            });
+            assert!(!circles.is_closed(0));
+            if count == u8::MAX {
+                return;
+            }
+        }
+        panic!("no look was begun");
+    }
+}

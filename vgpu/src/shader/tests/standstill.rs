@@ -1,0 +1,148 @@
+//! Waves that never come further: told in the checking mode, and where they are in every mode.
+
+use super::code;
+use super::*;
+use crate::check::circles::SeenLoad;
+use crate::config::Inspection;
+use crate::shader::fault::WaveFaultKind;
+
+/// RSRC2 with LDS of 512 bytes.
+const RSRC2_LDS: u32 = RSRC2 | 1 << 15;
+
+fn checked(seed: u64) -> Config {
+    let inspection = Inspection { check: true, ..Inspection::default() };
+    Config { inspection, seed, ..Config::default() }
+}
+
+/// A device whose host says that it is silent.
+fn silent(config: Config) -> Device {
+    let device = Device::new(config);
+    device.engine.inspection().unwrap().silence_host(true);
+    device
+}
+
+fn fault_of(device: &Device) -> WaveFault {
+    device.until("a fault is told", || device.engine.has_fault());
+    device.engine.take_fault().unwrap()
+}
+
+/// The list of waves, without its last line where that counts what is missing.
+fn positions(device: &Device) -> Vec<serde_json::Value> {
+    let text = device.engine.waves_text();
+    let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    lines.filter(|line| line.get("wave").is_some()).collect()
+}
+
+#[test]
+fn a_wait_for_a_word_that_nobody_stores_is_told_with_what_it_looks_at() {
+    for seed in [1, 2] {
+        let mut device = silent(checked(seed));
+        let code = device.code(&code::WAIT_FOR_WORD);
+        let word = device.buffer(4096);
+        device.submit(device.dispatch(&code, 3, 64, &[word.va]));
+        let fault = fault_of(&device);
+        let kind = WaveFaultKind::GoesInCircles { circling_waves: 6, waiting_waves: 0 };
+        assert_eq!(fault.kind, kind);
+        let findings = device.engine.findings_text();
+        assert_eq!(findings.matches("\"rule\":\"progress\"").count(), 1, "{findings}");
+        let waves = positions(&device);
+        assert_eq!(waves.len(), 6, "{waves:?}");
+        let load = SeenLoad { pc: code.va + 4, address: word.va, is_lds: false, value: 0 };
+        for wave in &waves {
+            assert_eq!((&wave["state"], &wave["loads"]), (&"running".into(), &serde_json::json!([load])));
+        }
+    }
+}
+
+#[test]
+fn a_wave_at_a_barrier_and_one_that_spins_are_told_together() {
+    let mut device = silent(checked(7));
+    let code = device.code(&code::BARRIER_AND_SPIN);
+    let mut dispatch = device.dispatch(&code, 1, 64, &[]);
+    dispatch.rsrc2 = RSRC2_LDS;
+    device.submit(dispatch);
+    let kind = WaveFaultKind::GoesInCircles { circling_waves: 1, waiting_waves: 1 };
+    assert_eq!(fault_of(&device).kind, kind);
+    let waves = positions(&device);
+    assert_eq!(waves[0]["state"], serde_json::json!({"barrier": {"signalled_waves": 1, "member_waves": 2}}));
+    assert_eq!(waves[0]["instruction"], "s_barrier_wait 0xffff");
+    let load = &waves[1]["loads"][0];
+    assert_eq!((&load["is_lds"], &load["address"], &load["value"]), (&true.into(), &0.into(), &0.into()));
+}
+
+/// The host may store the word at any time, and a clock goes on by itself: neither is a wait for ever.
+#[test]
+fn a_host_that_may_write_and_a_clock_end_waits() {
+    let mut device = Device::new(checked(3));
+    let code = device.code(&code::WAIT_FOR_WORD);
+    let word = device.buffer(4096);
+    let ticket = device.submit(device.dispatch(&code, 1, 32, &[word.va]));
+    while device.counters.snapshot().wave_instructions < 20_000_000 {
+        assert!(device.engine.help());
+    }
+    word.view.store_u32(0, 1);
+    device.until("the wave has ended", || ticket.is_done());
+    assert!(!device.engine.has_fault());
+
+    let mut device = silent(checked(3));
+    let code = device.code(&code::WAIT_FOR_CLOCK);
+    device.run(device.dispatch(&code, 1, 64, &[]));
+    assert!(device.counters.snapshot().wave_instructions > 2_000_000, "it goes on after the first look");
+    assert!(!device.engine.has_fault());
+}
+
+/// A long loop without loads or stores, and waves that answer each other for long.
+#[test]
+fn work_is_no_circle() {
+    let mut device = silent(checked(5));
+    let code = device.code(&code::SLOW_COUNT);
+    let word = device.buffer(4096);
+    device.run(device.dispatch(&code, 2, 64, &[word.va, 1_000_000]));
+    device.engine.synchronise(&device.space);
+    assert_eq!(word.view.load_u32(0), 4);
+    let code = device.code(&code::PING_PONG);
+    let word = device.buffer(4096);
+    device.run(device.dispatch(&code, 2, 32, &[word.va]));
+    assert!(!device.engine.has_fault());
+}
+
+#[test]
+fn waves_are_listed_in_every_mode_while_they_run() {
+    for config in configs() {
+        let mut device = Device::new(config);
+        let code = device.code(&code::WAIT_FOR_WORD);
+        let word = device.buffer(4096);
+        let ticket = device.submit(device.dispatch(&code, 2, 64, &[word.va]));
+        let begun = || {
+            device.engine.help();
+            let waves = positions(&device);
+            waves.len() == 4 && waves.iter().all(|wave| wave["state"] == "running")
+        };
+        device.until("all waves run", begun);
+        let waves = positions(&device);
+        let end = code.va + 4 * code::WAIT_FOR_WORD.words.len() as u64;
+        for wave in &waves {
+            let pc = wave["pc"].as_u64().unwrap();
+            assert!((code.va + 4..end).contains(&pc), "{wave}");
+            assert_eq!(wave["loads"], serde_json::json!([]), "what they look at is not known");
+        }
+        word.view.store_u32(0, 1);
+        device.until("all have ended", || ticket.is_done());
+        assert_eq!(device.engine.waves_text(), "");
+    }
+}
+
+#[test]
+fn a_stopped_wave_stays_in_the_list() {
+    for config in configs() {
+        let mut device = Device::new(config);
+        let code = device.code(&code::UNEVEN_BARRIER);
+        device.submit(device.dispatch(&code, 1, 64, &[]));
+        let fault = fault_of(&device);
+        let waves = positions(&device);
+        assert!(waves.iter().any(|wave| wave["pc"] == fault.instruction_va), "{waves:?}");
+        assert!(waves.iter().any(|wave| wave["state"].get("barrier").is_some()), "{waves:?}");
+        assert!(device.engine.cancel_queue(1));
+        assert_eq!(device.engine.waves_text(), "");
+    }
+}
