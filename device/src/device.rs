@@ -20,6 +20,7 @@ use crate::pace::Pace;
 use crate::selftest::{self, Extent};
 use crate::submit::SubmissionQueue;
 use crate::virtual_tier::{FAULTS_PATH, PROFILE_PATH, virtual_process};
+use crate::waves::{self, Waves};
 use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -48,6 +49,14 @@ const LOG_LINES_MAX: usize = 8;
 #[must_use = "nothing waits for the work by itself"]
 pub struct Ticket {
     pub(crate) fence_value: u64,
+}
+
+/// A wait that did not end well.
+struct Stop {
+    fence_value: u64,
+    waited: Duration,
+    report: EventReport,
+    progress: zrt_ring::Diagnosis,
 }
 
 /// An opened GPU.
@@ -317,6 +326,22 @@ impl Device {
     /// Waits for a submission, at most `deadline`. A fault that the driver reports ends the wait early. After a
     /// deadline the submission may be waited for again; after a fault the device is lost.
     pub fn wait(&mut self, ticket: Ticket, deadline: Duration) -> Result<(), DeviceError> {
+        match self.wait_for(ticket, deadline)? {
+            None => Ok(()),
+            Some(over) => Err(self.stop(over)),
+        }
+    }
+
+    /// The same for a wait in slices: whether it is done. A time that is over is no failure, and costs no diagnosis.
+    pub fn wait_at_most(&mut self, ticket: Ticket, slice: Duration) -> Result<bool, DeviceError> {
+        match self.wait_for(ticket, slice)? {
+            None => Ok(true),
+            Some(over) if over.report.has_fault() => Err(self.stop(over)),
+            Some(_) => Ok(false),
+        }
+    }
+
+    fn wait_for(&mut self, ticket: Ticket, deadline: Duration) -> Result<Option<Stop>, DeviceError> {
         self.wait_until(deadline, ticket.fence_value, |queue| Ok(queue.is_done(ticket.fence_value)))
     }
 
@@ -388,25 +413,28 @@ impl Device {
 
     fn wait_for_room(&mut self, dwords: usize) -> Result<(), DeviceError> {
         let deadline = Duration::from_millis(RING_ROOM_MS_MAX);
-        self.wait_until(deadline, self.queue.last_fence(), |queue| queue.has_room(dwords))
+        match self.wait_until(deadline, self.queue.last_fence(), |queue| queue.has_room(dwords))? {
+            None => Ok(()),
+            Some(over) => Err(self.stop(over)),
+        }
     }
 
-    /// Spins, then sleeps, until `done` or a fault or the deadline.
+    /// Spins, then sleeps, until `done` (`None`) or the deadline. A fault is an error.
     fn wait_until(
         &mut self,
         deadline: Duration,
         fence_value: u64,
         done: impl Fn(&mut SubmissionQueue) -> Result<bool, DeviceError>,
-    ) -> Result<(), DeviceError> {
+    ) -> Result<Option<Stop>, DeviceError> {
         if done(&mut self.queue)? {
-            return Ok(());
+            return Ok(None);
         }
         let start = Instant::now();
         let spin_us = if self.info.is_virtual { SPIN_US_VIRTUAL } else { SPIN_US_CARD };
         let spin = Duration::from_micros(spin_us).min(deadline);
         while start.elapsed() < spin {
             if done(&mut self.queue)? {
-                return Ok(());
+                return Ok(None);
             }
             core::hint::spin_loop();
         }
@@ -418,20 +446,20 @@ impl Device {
             let waited = start.elapsed();
             if done(&mut self.queue)? {
                 self.pace.learn(&naps, waited);
-                return Ok(());
+                return Ok(None);
             }
             if waited >= deadline {
                 let progress = watchdog.observe(self.queue.observe(waited.as_nanos() as u64));
                 let report = self.events.wait(Duration::ZERO).unwrap_or_default();
-                return Err(self.stop(fence_value, waited, report, progress));
+                return Ok(Some(Stop { fence_value, waited, report, progress }));
             }
             if waited >= next_poll {
                 next_poll = waited + Duration::from_micros(EVENT_POLL_US);
                 let progress = watchdog.observe(self.queue.observe(waited.as_nanos() as u64));
                 let report = self.events.wait(Duration::ZERO)?;
-                if report.memory_fault.is_some() || report.hardware_exception.is_some() {
+                if report.has_fault() {
                     // The fence may have come in between; a fault still means that memory is not what it should be.
-                    return Err(self.stop(fence_value, waited, report, progress));
+                    return Err(self.stop(Stop { fence_value, waited, report, progress }));
                 }
             }
             std::thread::sleep(naps.next(deadline - waited));
@@ -439,13 +467,7 @@ impl Device {
     }
 
     /// Says why a wait ended.
-    fn stop(
-        &mut self,
-        fence_expected: u64,
-        waited: Duration,
-        report: EventReport,
-        progress: zrt_ring::Diagnosis,
-    ) -> DeviceError {
+    fn stop(&mut self, Stop { fence_value: fence_expected, waited, report, progress }: Stop) -> DeviceError {
         let cause = match report {
             EventReport { memory_fault: Some(fault), .. } => StopCause::MemoryFault(fault),
             EventReport { hardware_exception: Some(exception), .. } => {
@@ -468,6 +490,11 @@ impl Device {
             progress,
             place,
             device_log: self.device_log(),
+            waves: if cause == StopCause::Deadline {
+                self.waves().unwrap_or_default()
+            } else {
+                Waves::default()
+            },
         }))
     }
 
@@ -489,6 +516,17 @@ impl Device {
             return Vec::new();
         }
         faults::read(self.syscalls(), &self.space.registry)
+    }
+
+    /// Where the virtual device's waves are that have not ended; it stands still meanwhile. Nothing is known of a card's.
+    ///
+    /// # Errors
+    /// [`DeviceError::Counters`] where the virtual device's file does not have the form that this expects.
+    pub fn waves(&self) -> Result<Waves, DeviceError> {
+        if !self.info.is_virtual {
+            return Ok(Waves::default());
+        }
+        waves::read(self.syscalls(), &self.space.registry)
     }
 
     /// What waves did on the virtual device, as a JSON object; `None` where it does not count, and on a card.

@@ -3,6 +3,7 @@
 //! Contract: made after a fault or a deadline only; it reads what the host can see (fence, pointers, the ring, events, the
 //! virtual device's own log) and names kernels and buffers by address. Its text is one line.
 
+use crate::waves::Waves;
 use core::fmt;
 use std::time::Duration;
 use zrt_kmd::{HardwareException, MemoryFault};
@@ -57,6 +58,8 @@ pub struct Diagnosis {
     pub place: Option<String>,
     /// The virtual device's log, addresses named; empty on a card.
     pub device_log: Vec<String>,
+    /// Where the virtual device's waves are, where the time was over; nothing is known of a card's.
+    pub waves: Waves,
 }
 
 impl fmt::Display for Diagnosis {
@@ -77,16 +80,22 @@ impl fmt::Display for Diagnosis {
         let Observation { fence_value, read_pointer, write_pointer, .. } = self.observation;
         write!(
             formatter,
-            "; work: {}; fence {fence_value} of {}; ring read to {read_pointer} of {write_pointer} dwords; {}",
-            self.work, self.fence_expected, self.progress
+            "; work: {}; fence {fence_value} of {}; ring read to {read_pointer} of {write_pointer} dwords",
+            self.work, self.fence_expected
         )?;
+        // What pointers and silence may mean is for devices of which nothing else is known.
+        let is_known = !self.waves.is_empty();
+        match is_known {
+            true => write!(formatter, "; {}", self.waves)?,
+            false => write!(formatter, "; {}", self.progress)?,
+        }
         if self.cause == StopCause::Deadline {
             write!(formatter, "; {}", self.ring)?;
         }
         for line in &self.device_log {
             write!(formatter, "; device log: {line}")?;
         }
-        let hung = self.cause == StopCause::Deadline && self.device_log.is_empty();
+        let hung = self.cause == StopCause::Deadline && self.device_log.is_empty() && !is_known;
         if hung {
             // What a card keeps to itself: hardware reference §8.
             formatter.write_str(

@@ -54,6 +54,7 @@ mod submit;
 #[cfg(test)]
 mod tests;
 mod virtual_tier;
+mod waves;
 
 pub use choice::{
     DEVICE_VARIABLE, DeviceChoice, OpenOptions, RING_BYTES_DEFAULT, VIRTUAL_THREADS_MAX, VirtualOptions,
@@ -70,6 +71,7 @@ pub use info::DeviceInfo;
 pub use kernel::Kernel;
 pub use memory::Buffer;
 pub use virtual_tier::virtual_config;
+pub use waves::{WaveLoad, WavePosition, WaveState, Waves};
 pub use zrt_kmd::{Attachment, ProcessLoss};
 pub use zrt_mem::Heap;
 pub use zrt_vgpu::PlantedFault;

@@ -7,7 +7,9 @@ use zrt_kmd::Attachment;
 use zrt_vgpu::config::{Config, Inspection, Scheduler, VramFill};
 use zrt_vgpu::{FaultInjection, VirtualGpu};
 
-pub(crate) use zrt_vgpu::kernel::{COUNTERS_PATH, FAULTS_PATH, FINDINGS_PATH, KERNEL_PATH, PROFILE_PATH};
+pub(crate) use zrt_vgpu::kernel::{
+    COUNTERS_PATH, FAULTS_PATH, FINDINGS_PATH, KERNEL_PATH, PROFILE_PATH, WAVES_PATH,
+};
 
 /// Powers a board up, with a process of its own.
 pub(crate) fn virtual_process(options: &OpenOptions) -> Result<Arc<Attachment>, DeviceError> {

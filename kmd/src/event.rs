@@ -37,6 +37,13 @@ pub struct EventReport {
     pub hardware_exception: Option<HardwareException>,
 }
 
+impl EventReport {
+    /// Whether something went wrong.
+    pub fn has_fault(&self) -> bool {
+        self.memory_fault.is_some() || self.hardware_exception.is_some()
+    }
+}
+
 /// A bad access, as the driver reports it (hardware reference §8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryFault {
