@@ -11,10 +11,9 @@ use crate::generate;
 use crate::minimise::minimise;
 use crate::program::Program;
 use crate::runner::Plant;
+use crate::share::Share;
 use crate::toolchain::{Build, Compiler, Shape};
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Programs that are compiled together.
 const BATCH_PROGRAMS: usize = 16;
@@ -68,22 +67,8 @@ impl Campaign {
     /// Runs it; `progress` is told the number of programs that are done, from any thread.
     pub fn run(&self, progress: &(dyn Fn(u64) + Sync)) -> Result<Report, DifferentialError> {
         let batches = self.batches();
-        let next = AtomicUsize::new(0);
-        let report = Mutex::new(Ok(Report::default()));
-        std::thread::scope(|scope| {
-            for _ in 0..self.jobs.max(1) {
-                scope.spawn(|| {
-                    let outcome = self.work(&batches, &next, &report, progress);
-                    if let (Err(error), Ok(mut report)) = (outcome, report.lock())
-                        && report.is_ok()
-                    {
-                        *report = Err(error);
-                        next.store(batches.len(), Ordering::Relaxed);
-                    }
-                });
-            }
-        });
-        let mut report = report.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)?;
+        let work = |share: &Share<Report>| self.work(&batches, share, progress);
+        let mut report = Share::run(self.jobs, batches.len(), work)?;
         report.failures.sort_by_key(|failure| (failure.program.seed, failure.build));
         self.minimise(&mut report)?;
         Ok(report)
@@ -107,25 +92,24 @@ impl Campaign {
     fn work(
         &self,
         batches: &[(Build, Vec<u64>)],
-        next: &AtomicUsize,
-        report: &Mutex<Result<Report, DifferentialError>>,
+        share: &Share<Report>,
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<(), DifferentialError> {
         let mut comparison = Comparison::new(self.shape, self.schedules, self.plant)?;
-        while let Some((build, seeds)) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some((build, seeds)) = share.next().and_then(|place| batches.get(place)) {
             let programs: Vec<Program> = seeds.iter().map(|seed| generate::program(*seed)).collect();
             let judgements = comparison.run(&programs, *build)?;
-            let mut report = report.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let Ok(report) = report.as_mut() else { return Ok(()) };
-            for (program, Judgement { verdict, alarms }) in programs.into_iter().zip(judgements) {
-                *report.counts.entry((*build, verdict.kind())).or_default() += 1;
-                for alarm in alarms {
-                    *report.alarms.entry((build.compiler, alarm)).or_default() += 1;
+            share.add(|report| {
+                for (program, Judgement { verdict, alarms }) in programs.into_iter().zip(judgements) {
+                    *report.counts.entry((*build, verdict.kind())).or_default() += 1;
+                    for alarm in alarms {
+                        *report.alarms.entry((build.compiler, alarm)).or_default() += 1;
+                    }
+                    if verdict != Verdict::Same {
+                        report.failures.push(Failure { program, build: *build, verdict, smaller: None });
+                    }
                 }
-                if verdict != Verdict::Same {
-                    report.failures.push(Failure { program, build: *build, verdict, smaller: None });
-                }
-            }
+            });
             progress(seeds.len() as u64);
         }
         Ok(())

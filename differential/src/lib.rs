@@ -23,5 +23,6 @@ pub mod program;
 pub mod random;
 pub mod runner;
 pub mod session;
+mod share;
 pub mod text;
 pub mod toolchain;

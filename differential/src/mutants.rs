@@ -15,11 +15,10 @@ use crate::program::{Program, Step};
 use crate::random::Random;
 use crate::runner::{Checked, Plant, Runner, kernel_of, load};
 use crate::session::Outcome;
+use crate::share::Share;
 use crate::text::kernel_name;
 use crate::toolchain::{Build, Compiler, Shape, Toolchain};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use zrt_device::Finding;
 use zrt_loader::Kernel;
 
@@ -149,22 +148,8 @@ impl MutantCampaign {
     /// Runs it; `progress` is told the number of mutants that are done, from any thread.
     pub fn run(&self, progress: &(dyn Fn(u64) + Sync)) -> Result<MutantReport, DifferentialError> {
         let batches = self.batches();
-        let next = AtomicUsize::new(0);
-        let report = Mutex::new(Ok(MutantReport::default()));
-        std::thread::scope(|scope| {
-            for _ in 0..self.jobs.max(1) {
-                scope.spawn(|| {
-                    let outcome = self.work(&batches, &next, &report, progress);
-                    if let (Err(error), Ok(mut report)) = (outcome, report.lock())
-                        && report.is_ok()
-                    {
-                        *report = Err(error);
-                        next.store(batches.len(), Ordering::Relaxed);
-                    }
-                });
-            }
-        });
-        let mut report = report.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)?;
+        let work = |share: &Share<MutantReport>| self.work(&batches, share, progress);
+        let mut report = Share::run(self.jobs, batches.len(), work)?;
         report.judged.sort_by(|one, other| {
             (one.seed, one.class, &one.place).cmp(&(other.seed, other.class, &other.place))
         });
@@ -200,14 +185,13 @@ impl MutantCampaign {
     fn work(
         &self,
         batches: &[(Build, Vec<(Program, u64)>)],
-        next: &AtomicUsize,
-        report: &Mutex<Result<MutantReport, DifferentialError>>,
+        share: &Share<MutantReport>,
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<(), DifferentialError> {
         let shape = self.shape();
         let toolchain = Toolchain::new(shape)?;
         let runner = Runner::new(shape, None);
-        while let Some((build, batch)) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some((build, batch)) = share.next().and_then(|place| batches.get(place)) {
             let programs: Vec<Program> = batch.iter().map(|(program, _)| program.clone()).collect();
             let inputs: Vec<Vec<u8>> =
                 programs.iter().map(|program| inputs(program.seed, shape.in_bytes())).collect();
@@ -217,10 +201,10 @@ impl MutantCampaign {
                 let input = inputs[index].clone();
                 let subject = self.subject((program, index), *build, &loaded, input, &host[index])?;
                 let MutantReport { judged, unfit } = self.judge(&runner, subject, *count)?;
-                let mut report = report.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                let Ok(report) = report.as_mut() else { return Ok(()) };
-                report.judged.extend(judged);
-                report.unfit.extend(unfit);
+                share.add(|report| {
+                    report.judged.extend(judged);
+                    report.unfit.extend(unfit);
+                });
                 progress(*count);
             }
         }

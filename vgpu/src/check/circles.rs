@@ -320,6 +320,23 @@ mod tests {
         assert_eq!(circles.loads(1), [SeenLoad { pc: 0x1040, address: 0x9001, is_lds: false, value: 7 }]);
     }
 
+    /// What a wave invalidates in the first round, others see in the second.
+    #[test]
+    fn the_proof_is_made_twice() {
+        let mut circles = silent();
+        let wave = Wave::new();
+        let place = Place { program_va: 0x1000, next: 3 };
+        let mut rounds = 0;
+        while !circles.is_proved {
+            circles.turn_ended(0, place, TURN_INSTRUCTIONS, &wave, Vec::new);
+            if circles.has_news() {
+                rounds += 1;
+                circles.confirm();
+            }
+        }
+        assert_eq!(rounds, 2);
+    }
+
     #[test]
     fn scratch_is_part_of_the_state() {
         let mut circles = silent();

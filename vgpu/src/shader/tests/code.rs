@@ -571,5 +571,52 @@ s_endpgm
     ],
 };
 
+/// Wave 0 counts in the first dword of LDS until the second is set; wave 1 sets it at s2. No register keeps a count.
+pub const COUNT_IN_LDS: Code = Code {
+    name: "count_in_lds",
+    source: "\
+v_and_b32_e32 v1, 0x3ff, v0
+v_mov_b32_e32 v2, 0
+v_mov_b32_e32 v3, 1
+v_mov_b32_e32 v5, 4
+v_readfirstlane_b32 s3, v1
+s_mov_b32 exec_lo, 1
+ds_store_b32 v2, v2
+ds_store_b32 v5, v2
+s_wait_dscnt 0x0
+s_barrier_signal -1
+s_barrier_wait 0xffff
+s_cmp_lt_u32 s3, 32
+s_cbranch_scc1 count
+look:
+ds_load_b32 v4, v2
+s_wait_dscnt 0x0
+v_readfirstlane_b32 s4, v4
+v_mov_b32_e32 v4, 0
+s_wait_alu 0xf1ff
+s_cmp_lt_u32 s4, s2
+s_mov_b32 s4, 0
+s_cbranch_scc1 look
+ds_store_b32 v5, v3
+s_endpgm
+count:
+ds_add_u32 v2, v3
+ds_load_b32 v4, v5
+s_wait_dscnt 0x0
+v_readfirstlane_b32 s4, v4
+s_wait_alu 0xf1ff
+s_cmp_eq_u32 s4, 0
+s_cbranch_scc1 count
+s_endpgm
+",
+    words: &[
+        0x3602_00FF, 0x0000_03FF, 0x7E04_0280, 0x7E06_0281, 0x7E0A_0284, 0x7E06_0501, 0xBEFE_0081, 0xD834_0000,
+        0x0000_0202, 0xD834_0000, 0x0000_0205, 0xBFC6_0000, 0xBE80_4EC1, 0xBF94_FFFF, 0xBF0A_A003, 0xBFA2_000C,
+        0xD8D8_0000, 0x0400_0002, 0xBFC6_0000, 0x7E08_0504, 0x7E08_0280, 0xBF88_F1FF, 0xBF0A_0204, 0xBE84_0080,
+        0xBFA2_FFF7, 0xD834_0000, 0x0000_0305, 0xBFB0_0000, 0xD800_0000, 0x0000_0302, 0xD8D8_0000, 0x0400_0005,
+        0xBFC6_0000, 0x7E08_0504, 0xBF88_F1FF, 0xBF06_8004, 0xBFA2_FFF7, 0xBFB0_0000,
+    ],
+};
+
 /// All of them.
-pub const ALL: &[Code] = &[ADD_VECTORS, REDUCE_IN_LDS, TAKE_TICKETS, PING_PONG, STORE_IDS, WIDTHS, SCALAR_LOADS, FAR_CALLS, CALLEE, SCRATCH, LDS_FORMS, BUFFER, ONE_STORE, ENDLESS, UNEVEN_BARRIER, SLOW_COUNT, REFETCH, WAIT_FOR_WORD, BARRIER_AND_SPIN, WAIT_FOR_CLOCK];
+pub const ALL: &[Code] = &[ADD_VECTORS, REDUCE_IN_LDS, TAKE_TICKETS, PING_PONG, STORE_IDS, WIDTHS, SCALAR_LOADS, FAR_CALLS, CALLEE, SCRATCH, LDS_FORMS, BUFFER, ONE_STORE, ENDLESS, UNEVEN_BARRIER, SLOW_COUNT, REFETCH, WAIT_FOR_WORD, BARRIER_AND_SPIN, SLOW_COUNT, REFETCH, WAIT_FOR_CLOCK, COUNT_IN_LDS];

@@ -106,6 +106,18 @@ fn work_is_no_circle() {
     assert!(!device.engine.has_fault());
 }
 
+/// Only LDS tells one turn from another.
+#[test]
+fn what_changes_in_lds_is_a_change() {
+    let mut device = silent(checked(4));
+    let code = device.code(&code::COUNT_IN_LDS);
+    let mut dispatch = device.dispatch(&code, 1, 64, &[0, 200_000]);
+    dispatch.rsrc2 = RSRC2_LDS;
+    device.run(dispatch);
+    assert!(device.counters.snapshot().wave_instructions > 1_500_000, "a look was taken");
+    assert!(!device.engine.has_fault());
+}
+
 #[test]
 fn waves_are_listed_in_every_mode_while_they_run() {
     for config in configs() {
