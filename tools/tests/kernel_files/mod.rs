@@ -68,6 +68,21 @@ pub fn compile_with(folder: &Folder, source: &str, flags: &[&str]) -> Option<Str
     Some(object)
 }
 
+/// A source of HIP as a code object in the folder, without AMD's headers and libraries; `None` where clang-22 is not
+/// installed. Bundles would need a program more.
+pub fn compile_hip(folder: &Folder, source: &str, flags: &[&str]) -> Option<String> {
+    if !zrt_needs::programs(&["clang-22"]) {
+        return None;
+    }
+    let (path, object) = (folder.write("kernel.hip", source.as_bytes()), folder.path("kernel.co"));
+    let mut command = Command::new("clang-22");
+    command.args(["-x", "hip", "--offload-arch=gfx1201", "--offload-device-only", "--no-gpu-bundle-output"]);
+    command.args(["-nogpuinc", "-nogpulib", "-w"]).args(flags);
+    let output = command.args([&path, "-o", &object]).output().expect("clang-22 starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(object)
+}
+
 /// The words of a file.
 pub fn read_words(path: &str) -> Vec<u32> {
     let bytes = std::fs::read(path).unwrap();

@@ -132,6 +132,7 @@ const BARE_TARGETS: &[(&str, &[&str])] = &[
     ("tools/check", &[]),
     ("tools/code_objects", &[]),
     ("tools/findings", &[]),
+    ("tools/hip", &[]),
     ("tools/json", &[]),
     ("tools/launch", &[]),
     ("tools/step", &[]),
