@@ -6,6 +6,7 @@ use crate::error::LoadError;
 use crate::image::{IMAGE_BYTES_MAX, Image, Segment, Symbol};
 use crate::kernel::{Arguments, Kernel, UserSgpr};
 use crate::lines::{LineRow, LineTable};
+use crate::print::PrintFormats;
 use crate::{Format, Program};
 use zrt_isa::resources::{
     Rsrc1, Rsrc2, Rsrc3, USER_SGPRS_MAX, VGPRS_PER_WAVE_MAX, WORKGROUP_ITEMS_MAX, WaveSize,
@@ -153,5 +154,6 @@ fn one_kernel(format: Format, code: &[u8], kernel: Kernel, lines: LineTable) -> 
         kernels: vec![kernel],
         symbols: vec![symbol],
         lines,
+        print_formats: PrintFormats::default(),
     }
 }

@@ -51,12 +51,24 @@ pub struct Geometry {
     /// High dwords of the private and the shared aperture (hardware reference §2.4), for kernels that ask for them as
     /// hidden arguments. Code for gfx12 takes them from registers instead.
     pub aperture_high: [u32; 2],
+    /// What answers the kernel.
+    pub services: ServiceAddresses,
+}
+
+/// Addresses of what answers a kernel, for those that ask for them as hidden arguments; 0 where it is not there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServiceAddresses {
+    /// A printf buffer ([`crate::print::buffer`]).
+    pub printf_buffer_va: u64,
+    /// A hostcall buffer ([`crate::print::hostcall`]).
+    pub hostcall_buffer_va: u64,
 }
 
 impl Geometry {
     /// So many groups of so many work-items, no more LDS.
     pub const fn new(groups: [u32; 3], group: [u32; 3]) -> Geometry {
-        Geometry { groups, group, dynamic_lds_bytes: 0, aperture_high: APERTURE_HIGH }
+        let services = ServiceAddresses { printf_buffer_va: 0, hostcall_buffer_va: 0 };
+        Geometry { groups, group, dynamic_lds_bytes: 0, aperture_high: APERTURE_HIGH, services }
     }
 
     /// Dimensions that are used, 1 to 3.
@@ -320,6 +332,8 @@ fn hidden_value(hidden: &Hidden, geometry: &Geometry) -> u64 {
         Hidden::DynamicLdsBytes => geometry.dynamic_lds_bytes,
         Hidden::PrivateBase => geometry.aperture_high[0],
         Hidden::SharedBase => geometry.aperture_high[1],
+        Hidden::PrintfBuffer => return geometry.services.printf_buffer_va,
+        Hidden::HostcallBuffer => return geometry.services.hostcall_buffer_va,
         Hidden::Remainder(_) | Hidden::GlobalOffset(_) | Hidden::Null(_) | Hidden::None => 0,
     };
     value.into()

@@ -153,8 +153,11 @@ pub enum Hidden {
     PrivateBase,
     /// High dword of the shared aperture.
     SharedBase,
-    /// Address of a service that is not there (printf, hostcall, heap, default queue and so on), by the metadata's
-    /// name: null.
+    /// Address of the printf buffer ([`crate::print::buffer`]).
+    PrintfBuffer,
+    /// Address of the hostcall buffer ([`crate::print::hostcall`]).
+    HostcallBuffer,
+    /// Address of a service that is not there (heap, default queue and so on), by the metadata's name: null.
     Null(String),
     /// Nothing.
     None,
@@ -226,6 +229,16 @@ impl Kernel {
                 Some(list.iter().filter(|argument| argument.is_explicit()).collect())
             }
             Arguments::ParameterBlock { .. } | Arguments::Natural { .. } => None,
+        }
+    }
+
+    /// Whether the file lists an implicit argument.
+    pub fn asks_for(&self, hidden: &Hidden) -> bool {
+        match &self.arguments {
+            Arguments::Described { list, .. } => list
+                .iter()
+                .any(|argument| matches!(&argument.kind, ValueKind::Hidden(kind) if kind == hidden)),
+            Arguments::ParameterBlock { .. } | Arguments::Natural { .. } => false,
         }
     }
 

@@ -32,6 +32,7 @@ mod image;
 mod kernarg;
 mod kernel;
 mod lines;
+pub mod print;
 
 pub use bundle::code_object;
 pub use container::RawOptions;
@@ -39,11 +40,12 @@ pub use error::{ArgumentError, LoadError};
 pub use image::{
     BaseRelocation, IMAGE_ALIGNMENT_BYTES, IMAGE_BYTES_BEYOND_FILE, IMAGE_BYTES_MAX, Image, Segment, Symbol,
 };
-pub use kernarg::{ARGUMENT_BYTES_MAX, ArgumentValue, DISPATCH_PACKET_BYTES, Geometry};
+pub use kernarg::{ARGUMENT_BYTES_MAX, ArgumentValue, DISPATCH_PACKET_BYTES, Geometry, ServiceAddresses};
 pub use kernel::{
     AddressSpace, Argument, Arguments, Hidden, Kernel, LaunchAddresses, ResourceWords, UserSgpr, ValueKind,
 };
 pub use lines::{LineRow, LineTable};
+use print::PrintFormats;
 
 /// Longest file that is read, in bytes.
 pub const FILE_BYTES_MAX: u64 = 256 << 20;
@@ -71,6 +73,7 @@ pub struct Program {
     pub(crate) kernels: Vec<Kernel>,
     pub(crate) symbols: Vec<Symbol>,
     pub(crate) lines: LineTable,
+    pub(crate) print_formats: PrintFormats,
 }
 
 impl Program {
@@ -135,5 +138,10 @@ impl Program {
     /// Source lines; empty where the file has none.
     pub fn lines(&self) -> &LineTable {
         &self.lines
+    }
+
+    /// Format strings that messages in a printf buffer refer to.
+    pub fn print_formats(&self) -> &PrintFormats {
+        &self.print_formats
     }
 }

@@ -9,6 +9,7 @@ use crate::error::LoadError;
 use crate::image::vec_of;
 use crate::kernarg::ARGUMENT_BYTES_MAX;
 use crate::kernel::{AddressSpace, Argument, Hidden, ValueKind};
+use crate::print::{self, PrintFormats};
 
 /// Owner of the note.
 const NOTE_NAME: &[u8] = b"AMDGPU\0";
@@ -54,8 +55,8 @@ pub(crate) fn find(mut notes: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Reads the metadata of all kernels.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Vec<KernelMetadata>, LoadError> {
+/// Reads the metadata of all kernels, and the format strings.
+pub(crate) fn parse(bytes: &[u8]) -> Result<(Vec<KernelMetadata>, PrintFormats), LoadError> {
     if bytes.len() > METADATA_BYTES_MAX {
         let (bytes, limit) = (bytes.len() as u64, METADATA_BYTES_MAX as u64);
         return Err(LoadError::TooLarge { what: "the metadata note", bytes, limit });
@@ -69,7 +70,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Vec<KernelMetadata>, LoadError> {
         let (bytes, limit) = (list.len() as u64, KERNELS_MAX as u64);
         return Err(LoadError::TooLarge { what: "the list of kernels", bytes, limit });
     }
-    list.map(kernel).collect()
+    Ok((list.map(kernel).collect::<Result<_, LoadError>>()?, print::parse_formats(&root)?))
 }
 
 fn wrong(what: String) -> LoadError {
@@ -184,6 +185,8 @@ fn value_kind(name: &str) -> Result<ValueKind, LoadError> {
         "hidden_dynamic_lds_size" => ValueKind::Hidden(Hidden::DynamicLdsBytes),
         "hidden_private_base" => ValueKind::Hidden(Hidden::PrivateBase),
         "hidden_shared_base" => ValueKind::Hidden(Hidden::SharedBase),
+        "hidden_printf_buffer" => ValueKind::Hidden(Hidden::PrintfBuffer),
+        "hidden_hostcall_buffer" => ValueKind::Hidden(Hidden::HostcallBuffer),
         hidden if hidden.starts_with("hidden_") => ValueKind::Hidden(Hidden::Null(short(hidden)?)),
         object => ValueKind::Object(short(object)?),
     })

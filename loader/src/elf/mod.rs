@@ -16,10 +16,12 @@ use crate::error::LoadError;
 use crate::image::{Image, Segment, Symbol, vec_of};
 use crate::kernarg::ARGUMENT_BYTES_MAX;
 use crate::kernel::{Arguments, Kernel};
+use crate::print::PrintFormats;
 use crate::{Format, KERNELS_MAX, Program};
 use descriptor::{DESCRIPTOR_BYTES, Descriptor};
 use layout::Layout;
 use metadata::KernelMetadata;
+pub(crate) use msgpack::Value;
 use object::elf::{
     ELFCLASS64, ELFDATA2LSB, EM_AMDGPU, ET_DYN, ET_REL, FileHeader64, SHT_DYNSYM, SHT_NOTE, SHT_SYMTAB,
     STT_FILE, STT_SECTION, SectionHeader64,
@@ -114,7 +116,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Program, LoadError> {
     let layout = Layout::new(&file, &mut budget)?;
     let lines = lines::read(&file, &layout, &mut budget)?;
     let names = symbols(&file, &layout)?;
-    let described = describe(&file)?;
+    let (described, print_formats) = describe(&file)?;
     let kernels = kernels(&layout.image, &names, described)?;
     Ok(Program {
         format: if file.is_linked { Format::CodeObject } else { Format::Object },
@@ -122,6 +124,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Program, LoadError> {
         kernels,
         symbols: names,
         lines,
+        print_formats,
     })
 }
 
@@ -232,8 +235,8 @@ fn segment_at(image: &Image, offset: u64) -> Option<&Segment> {
     (offset - segment.offset < segment.bytes).then_some(segment)
 }
 
-/// The metadata by descriptor symbol; empty where the file has none.
-fn describe(file: &File<'_>) -> Result<HashMap<String, KernelMetadata>, LoadError> {
+/// The metadata by descriptor symbol, and the format strings; empty where the file has none.
+fn describe(file: &File<'_>) -> Result<(HashMap<String, KernelMetadata>, PrintFormats), LoadError> {
     let mut notes_bytes = 0;
     for section in file.sections.iter().filter(|section| section.sh_type(ENDIAN) == SHT_NOTE) {
         let notes = section.data(ENDIAN, file.bytes).map_err(damaged)?;
@@ -243,11 +246,12 @@ fn describe(file: &File<'_>) -> Result<HashMap<String, KernelMetadata>, LoadErro
             return Err(LoadError::TooLarge { what: "the sum of the notes", bytes: notes_bytes, limit });
         }
         if let Some(content) = metadata::find(notes) {
-            let kernels = metadata::parse(content)?;
-            return Ok(kernels.into_iter().map(|kernel| (kernel.symbol.clone(), kernel)).collect());
+            let (kernels, formats) = metadata::parse(content)?;
+            let by_symbol = kernels.into_iter().map(|kernel| (kernel.symbol.clone(), kernel)).collect();
+            return Ok((by_symbol, formats));
         }
     }
-    Ok(HashMap::new())
+    Ok((HashMap::new(), PrintFormats::default()))
 }
 
 fn kernels(

@@ -17,10 +17,12 @@ pub struct ErrorReport {
     fault: Option<FaultReport>,
 }
 
-/// A document that has an error and nothing else.
+/// A document that has an error, what a kernel printed before it, and nothing else.
 #[derive(Debug, Serialize)]
 pub(super) struct ErrorDocument {
     pub error: ErrorReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub printed: Option<String>,
 }
 
 /// Where the virtual device stopped.

@@ -82,7 +82,10 @@ pub fn finish(result: Result<bool, ToolError>, json: bool) -> std::process::Exit
         Err(error) => {
             // Where even this cannot be written the exit code still tells.
             if json && !matches!(error, ToolError::Told(_)) {
-                let _ = write_document(&ErrorDocument { error: ErrorReport::of(&error) });
+                let _ = write_document(&ErrorDocument {
+                    error: ErrorReport::of(&error),
+                    printed: launch::printed::before(&error),
+                });
             }
             let _ = writeln!(std::io::stderr(), "error: {}", crate::error::sentence(&error));
             std::process::ExitCode::from(error.exit_code())
@@ -102,6 +105,7 @@ pub fn refuse(error: &clap::Error) -> std::process::ExitCode {
         // Where it cannot be written the exit code still tells.
         let _ = write_document(&ErrorDocument {
             error: ErrorReport::of_command_line(&error.render().to_string()),
+            printed: None,
         });
     }
     let _ = error.print();

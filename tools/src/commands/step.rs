@@ -5,7 +5,7 @@
 //! device knows never to end is told as `zrt launch` tells it, and outputs are written as there. On the way to a finding the
 //! kernel runs twice.
 
-use super::launch::{KernelArguments, Prepared};
+use super::launch::{KernelArguments, Prepared, printed};
 use super::write_text;
 use crate::error::ToolError;
 use crate::launch::{self, LaunchError};
@@ -60,8 +60,11 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let result = launch::run_over(&request, DeviceChoice::Virtual, gpu, &options);
     let report = result.map_err(|mut error| {
         SourceText::of(file).fill_error(&mut error);
+        // The error is the news, if this cannot be written.
+        let _ = printed::show_before(&error);
         error
     })?;
+    printed::show(&report.printed)?;
     prepared.write_outputs(&report)?;
     if !attention.is_detached.load(Ordering::Acquire) {
         // Whoever still has commands is told why nobody reads them.

@@ -6,6 +6,7 @@
 
 mod labels;
 mod placement;
+mod printing;
 mod regions;
 mod wait;
 
@@ -14,6 +15,7 @@ pub use placement::{PlacedBuffer, Placement};
 pub use wait::{KernelFault, Pauses, Unfinished};
 
 use crate::roofline::Profile;
+use printing::Printing;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
@@ -22,6 +24,7 @@ use zrt_device::{
     LaunchParameters, OpenOptions, virtual_config,
 };
 use zrt_isa::resources::{ResourceError, WaveSize};
+use zrt_loader::print::Printed;
 use zrt_loader::{
     ArgumentError, ArgumentValue, DISPATCH_PACKET_BYTES, Geometry, Kernel, LaunchAddresses, LineTable,
     Program,
@@ -95,6 +98,8 @@ pub struct LaunchReport {
     pub findings: Vec<Finding>,
     /// What the waves did; `None` unless it was asked for.
     pub profile: Option<Profile>,
+    /// What the kernel printed.
+    pub printed: Printed,
 }
 
 /// A buffer read back.
@@ -159,6 +164,8 @@ pub enum LaunchError {
         source: Unfinished,
         /// Broken rules, under the checking mode.
         findings: Vec<Finding>,
+        /// What the kernel printed until then.
+        printed: Printed,
     },
     /// Only the virtual device can be looked into.
     #[error(
@@ -308,9 +315,11 @@ pub fn run_on(
         (Err(_), Err(_)) => Vec::new(),
         (Err(source), Ok(_)) => {
             let kernel = kernel.name.clone();
-            return Err(LaunchError::Device { kernel, source: source.into(), findings: Vec::new() });
+            let printed = resident.printing.into_printed();
+            return Err(LaunchError::Device { kernel, source: source.into(), findings: Vec::new(), printed });
         }
     };
+    let printed = resident.printing.into_printed();
     match outcome {
         Ok((counters, [outputs, dumps])) => Ok(LaunchReport {
             device: device.name().into(),
@@ -321,9 +330,10 @@ pub fn run_on(
             dumps,
             findings,
             profile: device.profile().and_then(|text| serde_json::from_str(&text).ok()),
+            printed,
         }),
         Err(Failure::Unfinished(source)) => {
-            Err(LaunchError::Device { kernel: kernel.name.clone(), source, findings })
+            Err(LaunchError::Device { kernel: kernel.name.clone(), source, findings, printed })
         }
         Err(Failure::Arguments(error)) => Err(error.into()),
     }
@@ -336,6 +346,7 @@ struct Resident {
     buffers: Vec<Option<Buffer>>,
     code: Option<Code>,
     segment: Option<Buffer>,
+    printing: Printing,
 }
 
 /// Why a launch did not come to its end.
@@ -360,8 +371,9 @@ fn launch(
     resident.buffers = buffers(device, kernel, request.arguments)?;
     let buffers = &resident.buffers;
     let va_of = |argument: usize| buffers.get(argument).and_then(Option::as_ref).map_or(GpuVa(0), |at| at.va);
-    let segment =
-        kernel.pack(&values(request.arguments, va_of), request.geometry).map_err(Failure::Arguments)?;
+    resident.printing = Printing::new(device, kernel, &request.geometry)?;
+    let geometry = Geometry { services: resident.printing.addresses(), ..request.geometry };
+    let segment = kernel.pack(&values(request.arguments, va_of), geometry).map_err(Failure::Arguments)?;
     let counters = submit(device, request, kernel, segment, gpu, resident)?;
     let is_output =
         |index: usize| matches!(request.arguments[index], LaunchArgument::Out(_) | LaunchArgument::InOut(_));
@@ -466,7 +478,9 @@ fn submit(
     let before = device.counters()?;
     let faults_before = device.faults().len();
     let ticket = device.submit(&graph)?;
-    wait::wait(device, ticket, request, kernel, faults_before)?;
+    let outcome = wait::wait(device, ticket, request, kernel, faults_before, &mut resident.printing);
+    resident.printing.finish(request.program.print_formats(), outcome.is_ok())?;
+    outcome?;
     Ok(difference(&device.counters()?, &before))
 }
 

@@ -1,6 +1,6 @@
 //! What a kernel may touch, as the checking mode is told before it runs.
 //!
-//! Contract: the buffers of the arguments, the kernel's scratch, and what the program itself calls writable, may be read
+//! Contract: the buffers of the arguments, those for text, the kernel's scratch, and what the program itself calls writable, may be read
 //! and written; input buffers, the rest of the program (code, constants) and the argument segment with its dispatch packet
 //! may be read. Nothing else is named: a store into the command ring, an indirect buffer or a fence is out of bounds. LDS
 //! ends where the kernel's and the launch's end, and not with the unit that hardware allocates.
@@ -31,6 +31,9 @@ pub(super) fn name(
     }
     if let Some(scratch) = scratch {
         gpu.watch_region(&format!("the scratch of {}", kernel.name), scratch.va.0, scratch.len.0);
+    }
+    for buffer in resident.printing.buffers() {
+        gpu.watch_region(buffer.label(), buffer.va.0, buffer.len.0);
     }
     if let Some(segment) = &resident.segment {
         gpu.watch_read_only_region("the arguments", segment.va.0, segment.len.0);

@@ -8,15 +8,19 @@
 
 use super::LaunchRequest;
 use super::labels::null_services;
+use super::printing::Printing;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 use zrt_device::{Device, DeviceError, DeviceFault, Diagnosis, StopCause, Ticket};
 use zrt_loader::Kernel;
+use zrt_loader::print::hostcall::HostcallError;
 
 /// How long the device's own wait lasts before its diary is looked at.
 const SLICE: Duration = Duration::from_millis(50);
+/// Pause between two looks at a hostcall buffer where nothing was asked: waves wait for the answer.
+const CALL_PAUSE: Duration = Duration::from_micros(20);
 
 /// Why a kernel did not run to its end.
 #[derive(Debug, Error)]
@@ -34,6 +38,9 @@ pub enum Unfinished {
     /// The device failed, or the driver reported a fault.
     #[error(transparent)]
     Device(Box<DeviceError>),
+    /// The kernel asked the host for what it does not do, or printed what has no text.
+    #[error(transparent)]
+    Hostcall(#[from] HostcallError),
 }
 
 /// A fault of the virtual device.
@@ -58,17 +65,23 @@ impl Unfinished {
 }
 
 impl KernelFault {
-    fn new(fault: DeviceFault, kernel: &Kernel) -> KernelFault {
+    fn new(fault: DeviceFault, kernel: &Kernel, printing: &Printing) -> KernelFault {
         /// Addresses below this one are null pointers with an offset.
         const NULL_BYTES_MAX: u64 = 64 << 10;
         let services = null_services(kernel);
-        let remark = fault.address.filter(|va| *va < NULL_BYTES_MAX).map(|_| match services[..] {
+        let complaint = printing.printed().complaint();
+        let null_remark = fault.address.filter(|va| *va < NULL_BYTES_MAX).map(|_| match services[..] {
             [] => "the address is a null pointer's".to_owned(),
             _ => format!(
                 "the address is a null pointer's, and these implicit arguments are null, because their services do \
-                 not exist here: {}; compile without printf, assert and malloc",
+                 not exist here: {}; compile without malloc and device-side launches",
                 services.join(", ")
             ),
+        });
+        // A failed assertion says why, and traps.
+        let remark = null_remark.or_else(|| {
+            let complaint = String::from_utf8_lossy(complaint.filter(|_| fault.address.is_none())?);
+            Some(format!("the kernel said before: {}", complaint.trim_end()))
         });
         KernelFault { fault, remark }
     }
@@ -117,12 +130,14 @@ pub(super) fn wait(
     request: &LaunchRequest<'_>,
     kernel: &Kernel,
     faults_before: usize,
+    printing: &mut Printing,
 ) -> Result<(), Unfinished> {
     let mut start = Instant::now();
     let mut pauses_seen = 0;
     loop {
         let left = request.deadline.saturating_sub(start.elapsed());
-        let mut diagnosis = match device.wait(ticket, SLICE.min(left)) {
+        let left = serve(device, ticket, SLICE.min(left), printing)?;
+        let mut diagnosis = match device.wait(ticket, left) {
             Ok(()) => return Ok(()),
             Err(DeviceError::Stopped(diagnosis)) => diagnosis,
             Err(error) => return Err(error.into()),
@@ -132,7 +147,7 @@ pub(super) fn wait(
         if diagnosis.cause != StopCause::Deadline {
             // What the driver reports has no place in code; the device's own line does.
             return Err(match fault {
-                Some(fault) => Unfinished::Fault(Box::new(KernelFault::new(fault, kernel))),
+                Some(fault) => Unfinished::Fault(Box::new(KernelFault::new(fault, kernel, printing))),
                 None => DeviceError::Stopped(diagnosis).into(),
             });
         }
@@ -141,7 +156,7 @@ pub(super) fn wait(
             continue;
         }
         if let Some(fault) = fault {
-            return Err(Unfinished::Fault(Box::new(KernelFault::new(fault, kernel))));
+            return Err(Unfinished::Fault(Box::new(KernelFault::new(fault, kernel, printing))));
         }
         let waited = start.elapsed();
         if waited >= request.deadline && device.is_virtual() {
@@ -153,4 +168,23 @@ pub(super) fn wait(
             return Err(Unfinished::Timeout(diagnosis));
         }
     }
+}
+
+/// Answers the kernel for `slice`, or until it has ended, where it may ask; what is left of the slice to wait.
+fn serve(
+    device: &Device,
+    ticket: Ticket,
+    slice: Duration,
+    printing: &mut Printing,
+) -> Result<Duration, HostcallError> {
+    if !printing.has_calls() {
+        return Ok(slice);
+    }
+    let start = Instant::now();
+    while start.elapsed() < slice && !device.is_done(ticket) {
+        if !printing.serve()? {
+            std::thread::sleep(CALL_PAUSE);
+        }
+    }
+    Ok(Duration::ZERO)
 }

@@ -10,6 +10,7 @@ mod dump;
 mod expect;
 mod npy;
 mod outputs;
+pub(super) mod printed;
 mod show;
 mod size;
 
@@ -259,15 +260,20 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
                 outcome.add(report, seed);
             }
             // A schedule that does not end is a result as others are: those before it keep what they gave.
-            (Err(LaunchError::Device { findings, source, .. }), Some(seed)) => {
-                outcome.add_failed(seed, findings, &source);
+            (Err(LaunchError::Device { findings, source, printed, .. }), Some(seed)) => {
+                outcome.add_failed(seed, findings, &source, &printed);
                 if source.is_timeout() {
                     // Each of the others might take as long again.
                     outcome.skipped = schedules - index - 1;
                     break;
                 }
             }
-            (Err(error), _) => return Err(error.into()),
+            (Err(error), _) => {
+                if !arguments.json {
+                    printed::show_before(&error)?;
+                }
+                return Err(error.into());
+            }
         }
     }
     // What was found is told even where the outputs cannot be written.

@@ -3,6 +3,7 @@
 //! Contract: findings of several schedules are told once each, with the first seed that shows them.
 
 use super::outputs::OutputFile;
+use super::printed;
 use crate::commands::error_document::ErrorReport;
 use crate::commands::{write_document, write_text};
 use crate::error::ToolError;
@@ -11,6 +12,7 @@ use crate::roofline::{FORMULA, Prediction, Profile};
 use crate::table::{Alignment, Table};
 use serde::Serialize;
 use zrt_device::{Finding, Place};
+use zrt_loader::print::Printed;
 
 /// Opcodes that the profile's table names.
 const OPCODES_SHOWN: usize = 20;
@@ -42,6 +44,8 @@ pub(super) struct Outcome {
     different: Option<u64>,
     /// What is not as expected, a line for each buffer.
     unexpected: Vec<String>,
+    /// What the first schedule that did not end printed.
+    printed_before_failure: String,
 }
 
 /// A schedule that did not end.
@@ -72,6 +76,7 @@ struct Summary<'a> {
     failure: Option<&'a str>,
     differing_seed: Option<u64>,
     unexpected: &'a [String],
+    printed: &'a str,
     findings: &'a [Finding],
     profile: Option<ProfileSummary<'a>>,
 }
@@ -108,8 +113,11 @@ impl Outcome {
     }
 
     /// A schedule that did not end.
-    pub fn add_failed(&mut self, seed: u64, findings: Vec<Finding>, why: &Unfinished) {
+    pub fn add_failed(&mut self, seed: u64, findings: Vec<Finding>, why: &Unfinished, printed: &Printed) {
         self.failed += 1;
+        if self.failure.is_none() {
+            self.printed_before_failure = printed::text(printed);
+        }
         self.failure.get_or_insert_with(|| {
             let of = |fault: &KernelFault| Some((fault.fault.wave.as_ref()?.place.pc, fault.remark.clone()));
             let fault = why.fault().and_then(of);
@@ -125,6 +133,14 @@ impl Outcome {
             && self.failed == 0
             && self.different.is_none()
             && self.unexpected.is_empty()
+    }
+
+    /// What the kernel printed on the first schedule that ended, or where none did on the first.
+    fn printed(&self) -> String {
+        match &self.report {
+            Some(report) => printed::text(&report.printed),
+            None => self.printed_before_failure.clone(),
+        }
     }
 
     /// What a schedule left that is not expected; of several schedules the first is told.
@@ -198,6 +214,7 @@ pub(super) fn show(
             failure: outcome.failure.as_ref().map(|failure| failure.text.as_str()),
             differing_seed: outcome.different,
             unexpected: &outcome.unexpected,
+            printed: &outcome.printed(),
             findings: &outcome.findings,
             profile: profile.map(|counts| ProfileSummary {
                 counts,
@@ -206,7 +223,7 @@ pub(super) fn show(
             }),
         });
     }
-    let mut text = String::new();
+    let mut text = printed::lines(&outcome.printed());
     if let Some(report) = report {
         let instructions = match report.counters.wave_instructions {
             Some(count) => format!(", {count} wave instructions"),

@@ -1,0 +1,142 @@
+//! The printf buffer: messages that the kernel leaves behind.
+//!
+//! Contract: [`BUFFER_BYTES`] long; [`initial`] is what it holds before the launch, [`read`] makes text of what it holds after
+//! it. Sources: `__printf_alloc` of AMD's device libraries (ROCm 7.0: first dword, bytes used; second, bytes there are; then
+//! messages, each a multiple of 4); LLVM's `AMDGPUPrintfRuntimeBinding` (OpenCL: a number, then fields) and
+//! `AMDGPUEmitPrintf` (HIP: a control dword, bit 0 standard error, bit 1 a hash instead of the string, the length above).
+
+use super::format::{Values, string_arguments};
+use super::formats::NumberedFormat;
+use super::{PrintError, PrintFormats, Printed};
+
+/// Length of a buffer in bytes.
+pub const BUFFER_BYTES: usize = 4 << 20;
+/// Bytes before the first message.
+const HEADER_BYTES: usize = 8;
+/// Every message is a multiple of this.
+const UNIT_BYTES: usize = 4;
+/// What the room for messages holds until something is written.
+const UNWRITTEN: u8 = 0xEE;
+
+/// What a buffer holds before the launch.
+pub fn initial() -> Vec<u8> {
+    let mut bytes = vec![UNWRITTEN; BUFFER_BYTES];
+    bytes[..4].fill(0);
+    bytes[4..HEADER_BYTES].copy_from_slice(&((BUFFER_BYTES - HEADER_BYTES) as u32).to_le_bytes());
+    bytes
+}
+
+/// Appends the text of all messages. What came before an error stays.
+pub fn read(buffer: &[u8], formats: &PrintFormats, printed: &mut Printed) -> Result<(), PrintError> {
+    let (Some(used), Some(room)) = (dword(buffer), buffer.get(HEADER_BYTES..)) else { return Ok(()) };
+    let used = used as usize;
+    let mut rest = &room[..used.min(room.len())];
+    let mut offset = 0;
+    while !rest.is_empty() {
+        let length = match formats.has_numbers() {
+            true => numbered(rest, formats, printed),
+            false => controlled(rest, formats, printed),
+        };
+        // Where the buffer was full, its last message is cut.
+        let length = match length {
+            Err(Trouble::Record(_)) if used > room.len() => break,
+            Err(Trouble::Record(what)) => return Err(PrintError::Record { offset, what }),
+            Err(Trouble::Print(error)) => return Err(error),
+            Ok(length) => length,
+        };
+        rest = &rest[length..];
+        offset += length;
+    }
+    if used > room.len() { Err(PrintError::Full { bytes: room.len() }) } else { Ok(()) }
+}
+
+/// Why a message cannot be read.
+enum Trouble {
+    Record(String),
+    Print(PrintError),
+}
+
+impl From<PrintError> for Trouble {
+    fn from(error: PrintError) -> Trouble {
+        Trouble::Print(error)
+    }
+}
+
+fn dword(bytes: &[u8]) -> Option<u32> {
+    bytes.first_chunk().map(|four| u32::from_le_bytes(*four))
+}
+
+fn beyond(length: usize) -> Trouble {
+    Trouble::Record(format!("a message of {length} bytes goes beyond the end"))
+}
+
+/// A message of OpenCL; its length.
+fn numbered(rest: &[u8], formats: &PrintFormats, printed: &mut Printed) -> Result<usize, Trouble> {
+    let number = dword(rest).ok_or_else(|| beyond(UNIT_BYTES))?;
+    let format = formats
+        .of_number(number)
+        .ok_or_else(|| Trouble::Record(format!("there is no format string {number:#x}")))?;
+    let sizes = format.sizes.iter().map(|size| (*size as usize).next_multiple_of(UNIT_BYTES));
+    let length = sizes.fold(UNIT_BYTES, usize::saturating_add);
+    let fields = rest.get(UNIT_BYTES..length).ok_or_else(|| beyond(length))?;
+    let sizes = stored_sizes(format, fields);
+    printed.message(&format.text, Values::Fields { bytes: fields, sizes: &sizes }, false)?;
+    Ok(length)
+}
+
+/// The sizes of a message's fields as they were stored. LLVM up to 22 counts the NUL of a string in the metadata and does
+/// not store it, so that behind a string of 4, 8, … bytes everything stands 4 bytes further ahead, and the message ends with
+/// as many bytes that nobody wrote.
+fn stored_sizes(format: &NumberedFormat, fields: &[u8]) -> Vec<u32> {
+    let mut sizes = format.sizes.clone();
+    let unwritten =
+        fields.rchunks_exact(UNIT_BYTES).take_while(|unit| **unit == [UNWRITTEN; UNIT_BYTES]).count();
+    let strings = string_arguments(&format.text);
+    if unwritten == 0 || unwritten > strings.len() {
+        return sizes;
+    }
+    let mut left = unwritten;
+    let mut at = 0;
+    for argument in 0..sizes.len() {
+        let size = sizes[argument] as usize;
+        if strings.contains(&argument) && left > 0 && size > UNIT_BYTES {
+            // Of a shorter string the last dword has at least one byte, and zeros behind it.
+            let last = fields.get(at + size - UNIT_BYTES..at + size).unwrap_or_default();
+            let is_stored = last.first().is_some_and(|byte| *byte != 0) && last.last() == Some(&0);
+            let remaining = strings.iter().filter(|later| **later >= argument).count();
+            if !is_stored || remaining <= left {
+                sizes[argument] -= UNIT_BYTES as u32;
+                left -= 1;
+            }
+        }
+        at += (sizes[argument] as usize).next_multiple_of(UNIT_BYTES);
+    }
+    sizes
+}
+
+/// A message of HIP; its length.
+fn controlled(rest: &[u8], formats: &PrintFormats, printed: &mut Printed) -> Result<usize, Trouble> {
+    const STANDARD_ERROR: u32 = 1;
+    const HASHED: u32 = 2;
+    let control = dword(rest).ok_or_else(|| beyond(UNIT_BYTES))?;
+    let length = (control >> 2) as usize;
+    if length < UNIT_BYTES || length % UNIT_BYTES != 0 {
+        return Err(Trouble::Record(format!("the control word {control:#x} states {length} bytes")));
+    }
+    let content = rest.get(UNIT_BYTES..length).ok_or_else(|| beyond(length))?;
+    let is_complaint = control & STANDARD_ERROR != 0;
+    if control & HASHED == 0 {
+        let mut values = Values::Slots(content);
+        let format = values.string().unwrap_or_default();
+        printed.message(format, values, is_complaint)?;
+        return Ok(length);
+    }
+    let (hash, arguments) =
+        content.split_first_chunk().ok_or_else(|| Trouble::Record("a message has no hash".into()))?;
+    let hash = u64::from_le_bytes(*hash);
+    let format = formats
+        .of_hash(hash)
+        .ok_or_else(|| Trouble::Record(format!("there is no format string with the hash {hash:#x}")))?;
+    printed.message(format.as_bytes(), Values::Slots(arguments), is_complaint)?;
+    Ok(length)
+}

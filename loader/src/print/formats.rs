@@ -1,0 +1,156 @@
+//! The format strings that a code object lists: `amdhsa.printf` of its metadata.
+//!
+//! Contract: pure. A program has at most [`FORMATS_MAX`] of them. Source: LLVM's "User Guide for AMDGPU Backend", code
+//! object metadata: `ID:N:S0:…:Sn-1:text`, a number, how many arguments, and each one's bytes in the buffer. Clang writes two
+//! kinds: of OpenCL the numbers begin with 1, and control characters and colons of the text are escaped (LLVM's
+//! `AMDGPUPrintfRuntimeBinding`); of HIP number and count are 0, and the text is the low 64 bits of its MD5 as 16 digits or
+//! fewer, a comma, and the string as it is (`AMDGPUEmitPrintf`).
+
+use crate::elf::Value;
+use crate::error::LoadError;
+use std::collections::HashMap;
+
+/// Most format strings of a program.
+const FORMATS_MAX: usize = 1 << 15;
+/// Most arguments of one.
+const ARGUMENTS_MAX: usize = 4096;
+
+/// Format strings by what names them in a printf buffer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PrintFormats {
+    by_number: HashMap<u32, NumberedFormat>,
+    by_hash: HashMap<u64, String>,
+}
+
+/// A format of OpenCL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NumberedFormat {
+    /// The string, without escapes.
+    pub text: Vec<u8>,
+    /// Bytes of each argument in the buffer.
+    pub sizes: Vec<u32>,
+}
+
+impl PrintFormats {
+    /// True where there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_number.is_empty() && self.by_hash.is_empty()
+    }
+
+    /// Whether messages begin with numbers (OpenCL) and not with control words (HIP).
+    pub(super) fn has_numbers(&self) -> bool {
+        !self.by_number.is_empty()
+    }
+
+    pub(super) fn of_number(&self, number: u32) -> Option<&NumberedFormat> {
+        self.by_number.get(&number)
+    }
+
+    pub(super) fn of_hash(&self, hash: u64) -> Option<&str> {
+        self.by_hash.get(&hash).map(String::as_str)
+    }
+}
+
+/// Reads the list from the root of the metadata.
+pub(crate) fn parse(root: &Value<'_>) -> Result<PrintFormats, LoadError> {
+    let list = root.list("amdhsa.printf");
+    if list.len() > FORMATS_MAX {
+        let (bytes, limit) = (list.len() as u64, FORMATS_MAX as u64);
+        return Err(LoadError::TooLarge { what: "the list of format strings", bytes, limit });
+    }
+    let mut formats = PrintFormats::default();
+    for (index, entry) in list.enumerate() {
+        let wrong = |why: &str| LoadError::Metadata { what: format!("its format string {index} {why}") };
+        let Value::Text(entry) = entry else { return Err(wrong("is no text")) };
+        let is_new = match read(entry).map_err(wrong)? {
+            Entry::Numbered(number, format) => formats.by_number.insert(number, format).is_none(),
+            Entry::Hashed(hash, text) => formats.by_hash.insert(hash, text).is_none_or(|other| {
+                // Several translation units may print the same.
+                formats.by_hash.get(&hash) == Some(&other)
+            }),
+        };
+        if !is_new {
+            return Err(wrong("has the name of another one"));
+        }
+    }
+    match formats.by_number.is_empty() || formats.by_hash.is_empty() {
+        true => Ok(formats),
+        false => Err(LoadError::Metadata { what: "it has format strings of OpenCL and of HIP".into() }),
+    }
+}
+
+enum Entry {
+    Numbered(u32, NumberedFormat),
+    Hashed(u64, String),
+}
+
+fn read(entry: &str) -> Result<Entry, &'static str> {
+    const FORM: &str = "is not of the form ID:N:S0:…:text";
+    let (number, rest) = entry.split_once(':').ok_or(FORM)?;
+    let (count, mut rest) = rest.split_once(':').ok_or(FORM)?;
+    let number: u32 = number.parse().map_err(|_| FORM)?;
+    let count: usize = count.parse().map_err(|_| FORM)?;
+    if number == 0 {
+        let (hash, text) = rest.split_once(',').ok_or("has no hash before a comma")?;
+        let hash = u64::from_str_radix(hash, 16).map_err(|_| "has a hash that is no number")?;
+        return Ok(Entry::Hashed(hash, text.into()));
+    }
+    if count > ARGUMENTS_MAX {
+        return Err("has more than 4096 arguments");
+    }
+    let mut sizes = Vec::new();
+    // Clang lists sizes of those arguments only that have a conversion: the first part that is no number is text.
+    while sizes.len() < count
+        && let Some((size, behind)) = rest.split_once(':')
+        && let Ok(size) = size.parse()
+    {
+        sizes.push(size);
+        rest = behind;
+    }
+    Ok(Entry::Numbered(number, NumberedFormat { text: unescape(rest), sizes }))
+}
+
+/// Undoes what LLVM escapes. Its escapes are ambiguous: a backslash of the source stands for itself, so `\\n` of a source
+/// becomes a new line, as it does with AMD's runtime.
+fn unescape(text: &str) -> Vec<u8> {
+    const ESCAPES: [(&str, u8); 7] =
+        [("\\a", 7), ("\\b", 8), ("\\f", 12), ("\\n", b'\n'), ("\\r", b'\r'), ("\\v", 11), ("\\72", b':')];
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let escape = ESCAPES.iter().find(|(name, _)| rest.starts_with(name.as_bytes()));
+        let (byte, length) = escape.map_or((*first, 1), |(name, byte)| (*byte, name.len()));
+        bytes.push(byte);
+        rest = if length == 1 { behind } else { &rest[length..] };
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clangs_two_kinds_are_read() {
+        // As clang 22 wrote them, `llvm-readelf --notes`.
+        let Ok(Entry::Numbered(1, format)) = read("1:3:4:8:4:a,b\\72c\tq\\ %5d %v3hd %f\\n") else {
+            panic!("no entry")
+        };
+        assert_eq!(format.sizes, [4, 8, 4]);
+        assert_eq!(format.text, b"a,b:c\tq\\ %5d %v3hd %f\n");
+        let Ok(Entry::Hashed(hash, text)) = read("0:0:19db209c8e79270,hello: %d, %s %f\n") else {
+            panic!("no entry")
+        };
+        assert_eq!((hash, text.as_str()), (0x19d_b209_c8e7_9270, "hello: %d, %s %f\n"));
+        // An argument without a conversion has no size.
+        let Ok(Entry::Numbered(2, format)) = read("2:2:4:%d 7") else { panic!("no entry") };
+        assert_eq!((format.sizes, format.text), (vec![4], b"%d 7".to_vec()));
+    }
+
+    #[test]
+    fn other_forms_are_refused() {
+        for wrong in ["", "1", "1:0", "x:0:text", "1:y:text", "0:0:19db", "0:0:xyz,text", "1:4097:text"] {
+            assert!(read(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Hostcalls: requests that waves leave in packets, and wait for the answer.
+//!
+//! Contract: [`HostcallLayout`] says where everything lies; [`Services::answer`] answers one lane's request. Requests are
+//! hostile: messages are bounded by [`MESSAGE_BYTES_MAX`] and [`PENDING_BYTES_MAX`]. Whoever holds the memory walks the
+//! packets. What the host serves is text; a call of a host function, memory and the sanitizer are refused by name.
+//!
+//! Sources: AMD's device libraries, `__ockl_hostcall_internal` and `__ockl_hsa_signal_add` as in ROCm 7.0.2, and the runtime's
+//! `devhostcall.hpp`, `devhcmessages.cpp`. Later development versions of the libraries have phases instead of the two
+//! stacks; a code object does not say which it was linked with, and that one is not served.
+//!
+//! A wave takes a packet from the stack of free ones, fills header and a slot for each lane, pushes it on the stack of
+//! ready ones, adds 1 to the doorbell signal, and waits until the host clears bit 0 of the header's control word; then it
+//! returns the packet. Pointers of the stacks are an index and above it a tag that changes with each use. The signal has no
+//! mailbox here, so that no interrupt is sent (`s_sendmsg`): the host polls.
+
+use super::format::Values;
+use super::{PrintError, Printed};
+use thiserror::Error;
+use zrt_mem::GpuVa;
+
+/// Lanes that have a slot.
+pub const SLOTS: usize = 64;
+/// Quadwords of a slot.
+pub const SLOT_QUADWORDS: usize = 8;
+/// Length of a slot in bytes.
+pub const SLOT_BYTES: usize = SLOT_QUADWORDS * 8;
+/// Offset of the stack of ready packets: a tagged pointer, 0 where it is empty.
+pub const READY_STACK_OFFSET: usize = 32;
+/// Offsets in a header: the packet below, the lanes that ask, the service, and the control word of 32 bits.
+pub const NEXT_OFFSET: usize = 0;
+/// See [`NEXT_OFFSET`].
+pub const LANES_OFFSET: usize = 8;
+/// See [`NEXT_OFFSET`].
+pub const SERVICE_OFFSET: usize = 16;
+/// See [`NEXT_OFFSET`].
+pub const CONTROL_OFFSET: usize = 20;
+/// Most waves that a launch has room for, and so packets.
+pub const PACKETS_MAX: u64 = 1 << 14;
+/// Longest message in bytes.
+pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
+/// Most bytes of all messages that are not complete.
+pub const PENDING_BYTES_MAX: usize = 64 << 20;
+
+const HEADERS_POINTER_OFFSET: usize = 0;
+const PAYLOADS_POINTER_OFFSET: usize = 8;
+const DOORBELL_OFFSET: usize = 16;
+const FREE_STACK_OFFSET: usize = 24;
+const INDEX_MASK_OFFSET: usize = 40;
+/// The doorbell: an `amd_signal_t` of 64 bytes (kind, value, mailbox, event), aligned to as many.
+const SIGNAL_OFFSET: usize = 64;
+/// `AMD_SIGNAL_KIND_USER`, the first quadword of a signal.
+const SIGNAL_KIND_USER: u64 = 1;
+const HEADERS_OFFSET: usize = 128;
+const HEADER_BYTES: usize = 24;
+const PAYLOAD_BYTES: usize = SLOTS * SLOT_BYTES;
+const PAYLOAD_ALIGNMENT: usize = 64;
+
+/// Why a request has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum HostcallError {
+    /// Service 1.
+    #[error("the kernel asks for a call of the host function at {address:#x}, which is not done here")]
+    FunctionCall {
+        /// As the kernel gave it.
+        address: u64,
+    },
+    /// Service 3.
+    #[error(
+        "the kernel asks for {bytes} bytes of device memory (malloc, or new), which it cannot get here: allocate \
+         before the launch and give it a buffer"
+    )]
+    Memory {
+        /// As the kernel gave it; 0 where it gives memory back.
+        bytes: u64,
+    },
+    /// Service 4.
+    #[error(
+        "the kernel reports to the address sanitizer, which is not there: compile without -fsanitize=address"
+    )]
+    Sanitizer,
+    /// Any other.
+    #[error("the kernel asks for the unknown service {service} of the host")]
+    Service {
+        /// Its number.
+        service: u32,
+    },
+    /// A part of a message that nobody has begun.
+    #[error("the kernel goes on with the message {message}, which is not begun")]
+    Message {
+        /// Its number.
+        message: u64,
+    },
+    /// Too long, or too many at once.
+    #[error("the messages that the kernel has begun take more than {bytes} bytes")]
+    TooLong {
+        /// The limit.
+        bytes: usize,
+    },
+    /// The stack of ready packets is none.
+    #[error("the kernel has damaged the hostcall buffer: {what}")]
+    Damaged {
+        /// What is wrong.
+        what: String,
+    },
+    /// The message has no text.
+    #[error(transparent)]
+    Print(#[from] PrintError),
+}
+
+/// Where the parts of a hostcall buffer lie; offsets in bytes from its start, which is aligned to 64 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostcallLayout {
+    packets: usize,
+}
+
+impl HostcallLayout {
+    /// Room for so many waves at a time: each may hold one packet, and none asks whether there is one left. `None` for more
+    /// than [`PACKETS_MAX`].
+    pub fn for_waves(waves: u64) -> Option<HostcallLayout> {
+        let packets = waves.max(2).checked_next_power_of_two().filter(|packets| *packets <= PACKETS_MAX)?;
+        Some(HostcallLayout { packets: packets as usize })
+    }
+
+    /// Packets: a power of two, at least 2.
+    pub fn packets(&self) -> usize {
+        self.packets
+    }
+
+    /// Length of the buffer.
+    pub fn bytes(&self) -> usize {
+        self.payloads_offset() + self.packets * PAYLOAD_BYTES
+    }
+
+    /// The header that a tagged pointer names.
+    pub fn header_offset(&self, pointer: u64) -> usize {
+        HEADERS_OFFSET + self.index(pointer) * HEADER_BYTES
+    }
+
+    /// The slot of a lane, below [`SLOTS`], of the packet that a tagged pointer names.
+    pub fn slot_offset(&self, pointer: u64, lane: usize) -> usize {
+        self.payloads_offset() + self.index(pointer) * PAYLOAD_BYTES + lane % SLOTS * SLOT_BYTES
+    }
+
+    /// What the buffer begins with before the launch, where it lies at `va`; the rest is for the kernel to write.
+    pub fn initial(&self, va: GpuVa) -> Vec<u8> {
+        let mut bytes = vec![0; self.payloads_offset()];
+        let mut put = |offset: usize, value: u64| {
+            if let Some(place) = bytes.get_mut(offset..offset + 8) {
+                place.copy_from_slice(&value.to_le_bytes());
+            }
+        };
+        put(HEADERS_POINTER_OFFSET, va.0 + HEADERS_OFFSET as u64);
+        put(PAYLOADS_POINTER_OFFSET, va.0 + self.payloads_offset() as u64);
+        put(DOORBELL_OFFSET, va.0 + SIGNAL_OFFSET as u64);
+        put(INDEX_MASK_OFFSET, self.packets as u64 - 1);
+        put(SIGNAL_OFFSET, SIGNAL_KIND_USER);
+        // 0 is no packet: that of index 0 begins with tag 1.
+        let pointer = |index: usize| if index == 0 { self.packets as u64 } else { index as u64 };
+        for index in 1..self.packets {
+            put(self.header_offset(index as u64) + NEXT_OFFSET, pointer(index - 1));
+        }
+        put(FREE_STACK_OFFSET, pointer(self.packets - 1));
+        bytes
+    }
+
+    fn index(&self, pointer: u64) -> usize {
+        (pointer & (self.packets as u64 - 1)) as usize
+    }
+
+    fn payloads_offset(&self) -> usize {
+        (HEADERS_OFFSET + self.packets * HEADER_BYTES).next_multiple_of(PAYLOAD_ALIGNMENT)
+    }
+}
+
+/// What the host does for kernels: their messages, until they are complete.
+#[derive(Debug, Default)]
+pub struct Services {
+    /// By number; `None` for one that is free.
+    messages: Vec<Option<Vec<u8>>>,
+    free: Vec<usize>,
+    pending_bytes: usize,
+}
+
+impl Services {
+    /// Answers the request of one lane: what its slot's first two quadwords are to hold. Text goes to `printed`.
+    pub fn answer(
+        &mut self,
+        service: u32,
+        slot: [u64; SLOT_QUADWORDS],
+        printed: &mut Printed,
+    ) -> Result<[u64; 2], HostcallError> {
+        match service {
+            1 => Err(HostcallError::FunctionCall { address: slot[0] }),
+            2 => self.message(slot, printed),
+            3 => Err(HostcallError::Memory { bytes: slot[1] }),
+            4 => Err(HostcallError::Sanitizer),
+            _ => Err(HostcallError::Service { service }),
+        }
+    }
+
+    /// A part of a message. The first quadword: bit 0 begins one, bit 1 ends it, bits 7:5 count the quadwords that follow,
+    /// from bit 8 on the number that the beginning was answered with.
+    fn message(
+        &mut self,
+        slot: [u64; SLOT_QUADWORDS],
+        printed: &mut Printed,
+    ) -> Result<[u64; 2], HostcallError> {
+        const BEGINS: u64 = 1;
+        const ENDS: u64 = 2;
+        const NUMBER_SHIFT: u32 = 8;
+        let mut part = slot[0];
+        if part & BEGINS != 0 {
+            let number = self.free.pop().unwrap_or_else(|| {
+                self.messages.push(None);
+                self.messages.len() - 1
+            });
+            self.messages[number] = Some(Vec::new());
+            part = part & 0xFF & !BEGINS | (number as u64) << NUMBER_SHIFT;
+        }
+        let message = part >> NUMBER_SHIFT;
+        let number = usize::try_from(message).map_err(|_| HostcallError::Message { message })?;
+        // A message that has begun takes room of its own.
+        let places_bytes = self.messages.len() * size_of::<Option<Vec<u8>>>();
+        let place = self.messages.get_mut(number).ok_or(HostcallError::Message { message })?;
+        let bytes = place.as_mut().ok_or(HostcallError::Message { message })?;
+        let count = (part >> 5 & 7) as usize;
+        for quadword in &slot[1..=count] {
+            bytes.extend_from_slice(&quadword.to_le_bytes());
+        }
+        self.pending_bytes += 8 * count;
+        if bytes.len() > MESSAGE_BYTES_MAX {
+            return Err(HostcallError::TooLong { bytes: MESSAGE_BYTES_MAX });
+        }
+        if self.pending_bytes + places_bytes > PENDING_BYTES_MAX {
+            return Err(HostcallError::TooLong { bytes: PENDING_BYTES_MAX });
+        }
+        if part & ENDS == 0 {
+            return Ok([part, slot[1]]);
+        }
+        let bytes = place.take().unwrap_or_default();
+        self.pending_bytes -= bytes.len();
+        self.free.push(number);
+        let (control, content) = bytes.split_first_chunk().unwrap_or((&[0; 8], &[]));
+        // Bit 0: standard error. With any other there is no text, and the answer is that of a failed printf.
+        let result = match u64::from_le_bytes(*control) {
+            control @ (0 | 1) => {
+                let mut values = Values::Slots(content);
+                let format = values.string().unwrap_or_default();
+                printed.message(format, values, control == 1)? as u64
+            }
+            _ => u64::MAX,
+        };
+        Ok([result, slot[1]])
+    }
+}

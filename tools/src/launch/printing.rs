@@ -1,0 +1,158 @@
+//! What a kernel says while it runs and when it has ended: the memory for it, and the host's side of hostcalls.
+//!
+//! Contract: a kernel that does not ask for a service costs nothing. [`Printing::serve`] looks once, without waiting: a load
+//! where nothing is asked. It takes at most as many packets at a time as there are, and gives each back to its wave. All of
+//! it is system memory (`Heap::Host`), as atomics of both sides and plain stores of the host meet in it; on a card the
+//! kernel's atomics go over the bus then. Not run on a card.
+
+use super::wait::Unfinished;
+use zrt_device::{Buffer, Device, DeviceError, Heap};
+use zrt_loader::print::hostcall::{
+    CONTROL_OFFSET, HostcallError, HostcallLayout, LANES_OFFSET, NEXT_OFFSET, PACKETS_MAX,
+    READY_STACK_OFFSET, SERVICE_OFFSET, SLOTS, Services,
+};
+use zrt_loader::print::{PrintFormats, Printed, buffer};
+use zrt_loader::{Geometry, Hidden, Kernel, ServiceAddresses};
+use zrt_mem::{ByteLen, SharedView};
+
+/// Waves that a compute unit holds: 16 of each of its two vector units (hardware reference §1.2).
+const WAVES_PER_COMPUTE_UNIT: u64 = 32;
+
+/// Memory and state of what a launch may print.
+#[derive(Default)]
+pub(super) struct Printing {
+    /// Buffer for [`buffer`].
+    left: Option<Buffer>,
+    calls: Option<Calls>,
+    printed: Printed,
+}
+
+/// The hostcall buffer.
+struct Calls {
+    memory: Buffer,
+    view: SharedView,
+    layout: HostcallLayout,
+    services: Services,
+}
+
+impl Printing {
+    /// Makes what the kernel asks for.
+    pub fn new(device: &mut Device, kernel: &Kernel, geometry: &Geometry) -> Result<Printing, DeviceError> {
+        let mut printing = Printing::default();
+        if kernel.asks_for(&Hidden::PrintfBuffer) {
+            let len = ByteLen(buffer::BUFFER_BYTES as u64);
+            let memory = device.allocate(Heap::Host, len, "the printf buffer")?;
+            device.upload(&memory, ByteLen(0), &buffer::initial())?;
+            printing.left = Some(memory);
+        }
+        if kernel.asks_for(&Hidden::HostcallBuffer) {
+            let compute_units = u64::from(device.info().compute_units);
+            let layout = layout(kernel, geometry, compute_units).ok_or_else(|| DeviceError::KernelNeeds {
+                kernel: kernel.name.clone(),
+                reason: "the device has more waves than the hostcall buffer has room for",
+            })?;
+            let memory =
+                device.allocate(Heap::Host, ByteLen(layout.bytes() as u64), "the hostcall buffer")?;
+            device.upload(&memory, ByteLen(0), &layout.initial(memory.va))?;
+            let view = memory.view()?.clone();
+            printing.calls = Some(Calls { memory, view, layout, services: Services::default() });
+        }
+        Ok(printing)
+    }
+
+    /// For the kernel's implicit arguments.
+    pub fn addresses(&self) -> ServiceAddresses {
+        ServiceAddresses {
+            printf_buffer_va: self.left.as_ref().map_or(0, |memory| memory.va.0),
+            hostcall_buffer_va: self.calls.as_ref().map_or(0, |calls| calls.memory.va.0),
+        }
+    }
+
+    /// The buffers that the kernel may write.
+    pub fn buffers(&self) -> impl Iterator<Item = &Buffer> {
+        self.left.iter().chain(self.calls.iter().map(|calls| &calls.memory))
+    }
+
+    /// Whether waves wait for the host.
+    pub fn has_calls(&self) -> bool {
+        self.calls.is_some()
+    }
+
+    /// Answers what is asked now; whether something was.
+    pub fn serve(&mut self) -> Result<bool, HostcallError> {
+        match &mut self.calls {
+            Some(calls) => calls.serve(&mut self.printed),
+            None => Ok(false),
+        }
+    }
+
+    /// Reads what the kernel left in the printf buffer. Of a kernel that did not end, what can be read.
+    pub fn finish(&mut self, formats: &PrintFormats, has_ended: bool) -> Result<(), Unfinished> {
+        let Some(memory) = &self.left else { return Ok(()) };
+        let mut bytes = vec![0; buffer::BUFFER_BYTES];
+        memory.view()?.read_bytes(0, &mut bytes);
+        match buffer::read(&bytes, formats, &mut self.printed) {
+            Err(error) if has_ended => Err(HostcallError::from(error).into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// What has been printed.
+    pub fn printed(&self) -> &Printed {
+        &self.printed
+    }
+
+    /// The same, taken out.
+    pub fn into_printed(self) -> Printed {
+        self.printed
+    }
+}
+
+impl Calls {
+    fn serve(&mut self, printed: &mut Printed) -> Result<bool, HostcallError> {
+        if self.view.load_u64_acquire(READY_STACK_OFFSET) == 0 {
+            return Ok(false);
+        }
+        // All that is ready; waves go on pushing.
+        let top = self.view.update_u64(READY_STACK_OFFSET, |_| 0);
+        let mut packets = Vec::new();
+        let mut pointer = top;
+        while pointer != 0 {
+            if packets.len() == self.layout.packets() {
+                let what = format!("more than {} packets are ready", packets.len());
+                return Err(HostcallError::Damaged { what });
+            }
+            packets.push(pointer);
+            pointer = self.view.load_u64(self.layout.header_offset(pointer) + NEXT_OFFSET);
+        }
+        // The last one to come is on top.
+        for pointer in packets.into_iter().rev() {
+            self.packet(pointer, printed)?;
+        }
+        Ok(true)
+    }
+
+    fn packet(&mut self, pointer: u64, printed: &mut Printed) -> Result<(), HostcallError> {
+        let header = self.layout.header_offset(pointer);
+        let lanes = self.view.load_u64(header + LANES_OFFSET);
+        let service = self.view.load_u32(header + SERVICE_OFFSET);
+        for lane in (0..SLOTS).filter(|lane| lanes >> lane & 1 == 1) {
+            let slot = self.layout.slot_offset(pointer, lane);
+            let request = core::array::from_fn(|index| self.view.load_u64(slot + 8 * index));
+            let [first, second] = self.services.answer(service, request, printed)?;
+            self.view.store_u64(slot, first);
+            self.view.store_u64(slot + 8, second);
+        }
+        let control = self.view.load_u32(header + CONTROL_OFFSET);
+        self.view.store_u32_release(header + CONTROL_OFFSET, control & !1);
+        Ok(())
+    }
+}
+
+/// Room for all waves of a launch that can run at a time.
+fn layout(kernel: &Kernel, geometry: &Geometry, compute_units: u64) -> Option<HostcallLayout> {
+    let waves_per_group = geometry.group_items().div_ceil(kernel.wave_size.lanes().into());
+    let groups = geometry.groups.iter().fold(1_u64, |groups, size| groups.saturating_mul((*size).into()));
+    let resident = (compute_units * WAVES_PER_COMPUTE_UNIT).min(PACKETS_MAX);
+    HostcallLayout::for_waves(waves_per_group.saturating_mul(groups).min(resident))
+}
