@@ -14,27 +14,34 @@
 //! | [`Rule::Unwritten`] | §3: what the launch state leaves undefined |
 //! | [`Rule::End`], [`Rule::Target`], [`Rule::Undecodable`] | §1, §4.2 |
 //!
-//! Out of reach, and said so where met ([`Rule::NotAnalysed`]): relative register moves and graphics instructions. Code
-//! behind `s_setpc` and `s_swappc` is not followed; what follows a call is taken as reached with every register written
-//! and every scalar pair read by a VALU.
+//! Functions that call each other are a [`Program`]: each is checked by itself, by the convention of compilers' functions.
+//! Without one, code is followed from its entry alone ([`check_entry`]); what follows a call is then taken as reached with
+//! every register written and every scalar pair read by a VALU.
+//!
+//! Computed jumps (`s_setpc`, `s_swappc`) are followed where the address is made of `s_getpc` and constants. Of registers
+//! that m0 selects only the first is surely used: a wait that only the others need is not missed. Out of reach, and said so
+//! where met ([`Rule::NotAnalysed`]): graphics instructions.
 
+mod addresses;
+mod convention;
 mod counters;
 pub mod effects;
 mod exchange;
 mod finding;
 mod graph;
 mod matrix_overlap;
+mod program;
 mod scalar_hazard;
 mod unwritten;
 
 pub use effects::Registers;
 pub use finding::{Finding, Rule};
+pub use program::{Function, Program};
 
 use crate::resources::WaveSize;
 use crate::zrt::Kernel;
 use alloc::string::String;
 use alloc::vec::Vec;
-use graph::Graph;
 
 /// Most user SGPRs a launch can preload (hardware reference §5).
 const USER_SGPRS_MAX: u8 = 16;
@@ -46,6 +53,8 @@ pub struct Entry {
     pub dword: usize,
     /// Scalar registers from s0 that the launch writes.
     pub user_sgprs: u8,
+    /// Whether it is entered by a call, not by a launch: as a function of LLVM's AMDGPU convention.
+    pub is_called: bool,
     /// Lanes of a wave.
     pub wave_size: WaveSize,
     /// Whether the same wave may run the code again after its end, as a program made of several bodies does: the hazards
@@ -62,6 +71,7 @@ impl Entry {
         Self {
             dword,
             user_sgprs: USER_SGPRS_MAX,
+            is_called: false,
             wave_size: WaveSize::Wave32,
             runs_again: false,
             is_strict: false,
@@ -76,16 +86,7 @@ pub fn check(code: &[u32], entry_dword: usize) -> Vec<Finding> {
 
 /// Checks `code` as entered by `entry`.
 pub fn check_entry(code: &[u32], entry: &Entry) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let graph = Graph::build(code, entry, &mut findings);
-    graph.solve(&scalar_hazard::ScalarHazard { entry: *entry }, &mut findings);
-    graph.solve(&counters::Counters, &mut findings);
-    graph.solve(&exchange::Exchange, &mut findings);
-    graph.solve(&matrix_overlap::MatrixOverlap, &mut findings);
-    graph.solve(&unwritten::Unwritten { entry: *entry }, &mut findings);
-    findings.sort_by_key(|finding| (finding.dword, finding.rule, finding.registers));
-    findings.dedup();
-    findings
+    program::check_alone(code, entry)
 }
 
 /// Checks a kernel by what its container says, with source lines where its line table has them. `runs_again`: see
@@ -95,6 +96,7 @@ pub fn check_kernel(kernel: &Kernel<'_>, runs_again: bool) -> Vec<Finding> {
     let entry = Entry {
         dword: kernel.entry as usize / 4,
         user_sgprs: kernel.user_sgprs,
+        is_called: false,
         wave_size: kernel.wave_size,
         runs_again,
         is_strict: true,

@@ -71,6 +71,7 @@ fn a_missing_wait_is_found() {
         let entry = Entry {
             dword: kernel.entry as usize / 4,
             user_sgprs: kernel.user_sgprs,
+            is_called: false,
             wave_size: kernel.wave_size,
             runs_again: true,
             is_strict: true,

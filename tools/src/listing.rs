@@ -139,6 +139,7 @@ mod tests {
         let entry = crate::machine_code::Entry {
             name: "nothing".into(),
             dword: 0,
+            end: words.len(),
             wave_size: WaveSize::Wave32,
             user_sgprs: 2,
         };
@@ -149,6 +150,8 @@ mod tests {
             symbols: BTreeMap::from([(0, vec!["nothing".into()])]),
             functions: BTreeMap::from([(0, "nothing".into())]),
             entries: vec![entry],
+            called: Vec::new(),
+            is_linked: true,
             lines: vec![(0, Some("nothing.s".into()), 3), (1, Some("nothing.s".into()), 4)],
         }
     }

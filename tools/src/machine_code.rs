@@ -7,10 +7,12 @@
 use crate::bounded_read::{self, ReadError};
 use object::read::elf::{ElfFile64, FileHeader};
 use object::{
-    LittleEndian, Object, ObjectSection, ObjectSymbol, SectionFlags, SectionIndex, SymbolKind, elf,
+    LittleEndian, Object, ObjectKind, ObjectSection, ObjectSymbol, SectionFlags, SectionIndex, SymbolKind,
+    elf,
 };
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use thiserror::Error;
@@ -118,6 +120,8 @@ pub struct Entry {
     pub name: String,
     /// Dword of its first instruction in the section.
     pub dword: usize,
+    /// Dword behind its last one, where the file says; else the section's end.
+    pub end: usize,
     /// Lanes of a wave.
     pub wave_size: WaveSize,
     /// Scalar registers that the launch writes.
@@ -137,6 +141,10 @@ pub struct Section {
     pub symbols: BTreeMap<usize, Vec<String>>,
     /// Kernels in the order of their code.
     pub entries: Vec<Entry>,
+    /// Functions that others call, in the order of their code; their waves are those of the kernel that they follow.
+    pub called: Vec<Entry>,
+    /// Whether a linker has put in the distances between functions.
+    pub is_linked: bool,
     /// Kernels and functions by dword: what offsets count from.
     pub functions: BTreeMap<usize, String>,
     /// Source file and line from a dword on, ascending; no file where a range ends.
@@ -217,8 +225,10 @@ impl MachineCode {
 
     /// Executes everything in waves of this size, whatever the file says.
     pub fn set_wave_size(&mut self, wave_size: WaveSize) {
-        for entry in self.sections.iter_mut().flat_map(|section| &mut section.entries) {
-            entry.wave_size = wave_size;
+        for section in &mut self.sections {
+            for entry in section.entries.iter_mut().chain(&mut section.called) {
+                entry.wave_size = wave_size;
+            }
         }
     }
 
@@ -229,6 +239,7 @@ impl MachineCode {
         let entry = Entry {
             name: kernel.name.to_owned(),
             dword,
+            end: kernel.code_dwords().count(),
             wave_size: kernel.wave_size,
             user_sgprs: kernel.user_sgprs,
         };
@@ -239,6 +250,8 @@ impl MachineCode {
             symbols: BTreeMap::from([(dword, vec![kernel.name.to_owned()])]),
             functions: BTreeMap::from([(dword, kernel.name.to_owned())]),
             entries: vec![entry],
+            called: Vec::new(),
+            is_linked: true,
             lines: kernel
                 .lines
                 .iter()
@@ -276,7 +289,8 @@ fn raw(bytes: &[u8], wave_size: WaveSize) -> Result<MachineCode, CodeError> {
             Err(error) => return Err(CodeError::RawEnd { offset: at * 4, error }),
         };
     }
-    let entry = Entry { name: String::new(), dword: 0, wave_size, user_sgprs: USER_SGPRS_MAX };
+    let entry =
+        Entry { name: String::new(), dword: 0, end: words.len(), wave_size, user_sgprs: USER_SGPRS_MAX };
     let section = Section {
         name: String::new(),
         address: 0,
@@ -284,6 +298,8 @@ fn raw(bytes: &[u8], wave_size: WaveSize) -> Result<MachineCode, CodeError> {
         symbols: BTreeMap::new(),
         functions: BTreeMap::new(),
         entries: vec![entry],
+        called: Vec::new(),
+        is_linked: true,
         lines: Vec::new(),
     };
     Ok(MachineCode { format: Format::Raw, sections: vec![section] })
@@ -317,7 +333,7 @@ fn elf_file(bytes: &[u8]) -> Result<MachineCode, CodeError> {
         let here = names.iter().filter(|name| name.section == section.index());
         let here = here.filter(|name| name.address >= section.address());
         let mut symbols = BTreeMap::<usize, Vec<String>>::new();
-        let (mut functions, mut entries) = (BTreeMap::new(), Vec::new());
+        let (mut functions, mut entries, mut called) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
         for name in here {
             let dword = ((name.address - section.address()) / 4) as usize;
             if dword >= words.len() {
@@ -328,23 +344,43 @@ fn elf_file(bytes: &[u8]) -> Result<MachineCode, CodeError> {
             if name.bytes > 0 || descriptor.is_some() {
                 functions.entry(dword).or_insert_with(|| name.name.clone());
             }
-            if let Some(descriptor) = descriptor {
-                entries.push(entry(name.name.clone(), dword, &descriptor));
+            let end = match usize::try_from(name.bytes / 4) {
+                Ok(dwords @ 1..) => dword.saturating_add(dwords).min(words.len()),
+                _ => words.len(),
+            };
+            match descriptor {
+                Some(descriptor) => entries.push(entry(name.name.clone(), dword..end, &descriptor)),
+                None if name.is_function && name.bytes > 0 => {
+                    called.entry(dword).or_insert((name.name.clone(), end));
+                }
+                None => {}
             }
         }
         entries.sort_by_key(|entry| entry.dword);
         // The name of a kernel goes before others of its place.
         functions.extend(entries.iter().map(|entry: &Entry| (entry.dword, entry.name.clone())));
         let lines = program.as_ref().map_or_else(Vec::new, |program| lines(program, &entries, words.len()));
-        sections.push(Section {
+        entries.iter().for_each(|entry| drop(called.remove(&entry.dword)));
+        let mut section = Section {
             name: section.name().unwrap_or_default().to_owned(),
             address: section.address(),
             words,
             symbols,
             functions,
             entries,
+            called: Vec::new(),
+            is_linked: file.kind() != ObjectKind::Relocatable,
             lines,
+        };
+        let called = called.into_iter().map(|(dword, (name, end))| Entry {
+            name,
+            dword,
+            end,
+            wave_size: section.wave_size(dword),
+            user_sgprs: 0,
         });
+        section.called = called.collect();
+        sections.push(section);
     }
     match sections.is_empty() {
         true => Err(CodeError::NoCode),
@@ -376,6 +412,7 @@ struct Name {
     name: String,
     /// Its length; 0 for a label.
     bytes: u64,
+    is_function: bool,
 }
 
 /// Named places, of the symbol table and of the dynamic one, which stripping leaves.
@@ -388,7 +425,8 @@ fn names(file: &ElfFile64<'_, LittleEndian>) -> Vec<Name> {
         );
         let name = symbol.name().ok().filter(|name| is_place && !name.is_empty())?;
         let (section, address) = (symbol.section_index()?, symbol.address());
-        Some(Name { section, address, name: name.to_owned(), bytes: symbol.size() })
+        let is_function = symbol.kind() == SymbolKind::Text;
+        Some(Name { section, address, name: name.to_owned(), bytes: symbol.size(), is_function })
     });
     named.collect()
 }
@@ -406,7 +444,7 @@ fn descriptor(
     section.data().ok()?.get(start..)?.first_chunk().copied()
 }
 
-fn entry(name: String, dword: usize, descriptor: &[u8; DESCRIPTOR_BYTES]) -> Entry {
+fn entry(name: String, dwords: Range<usize>, descriptor: &[u8; DESCRIPTOR_BYTES]) -> Entry {
     let properties =
         u16::from_le_bytes([descriptor[DESCRIPTOR_PROPERTIES], descriptor[DESCRIPTOR_PROPERTIES + 1]]);
     let wave_size = match properties & PROPERTY_WAVE32 {
@@ -415,5 +453,5 @@ fn entry(name: String, dword: usize, descriptor: &[u8; DESCRIPTOR_BYTES]) -> Ent
     };
     // RSRC2 bits 5:1.
     let user_sgprs = descriptor[DESCRIPTOR_RSRC2] >> 1 & 0x1f;
-    Entry { name, dword, wave_size, user_sgprs }
+    Entry { name, dword: dwords.start, end: dwords.end, wave_size, user_sgprs }
 }

@@ -4,25 +4,33 @@
 //! that delivers to the register. A wait for `n` guarantees the register when that number is at least `n` and everything
 //! of the counter returns in order; otherwise only a wait for 0 does. Overwriting a register that is still to be delivered
 //! is allowed to an instruction of the same, ordered counter alone. Legacy `s_waitcnt` is taken as no wait.
+//!
+//! Functions ([`super::convention`]): at the entry anything may be under way, from before the call; at the return nothing
+//! may; behind a call nothing is. Of registers that m0 selects the first is taken as used, and those behind it that are
+//! under way with it.
 
-use super::effects::{Counter, LDS, REGISTER_COUNT, Read, Registers, SCC, runs};
+use super::effects::{Counter, LDS, REGISTER_COUNT, Read, Registers, SCC, VCC_LO, VECTOR_FIRST, runs};
 use super::finding::{Finding, Rule};
-use super::graph::{Analysis, Step};
+use super::graph::{Analysis, Call, Callee, Step};
 use crate::opcode::Opcode;
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::string::String;
 use core::array;
 
 /// Largest count that the wait instructions can name; older ones need no distinction.
 const LATER_MAX: u8 = 63;
 
-pub(super) struct Counters;
+pub(super) struct Counters {
+    /// Whether the code is entered by a call.
+    pub(super) is_called: bool,
+}
 
 /// A result under way.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Delivery {
-    /// Who asked for it.
-    dword: usize,
+    /// Who asked for it; `None`: a caller.
+    dword: Option<usize>,
     /// Instructions of the counter since.
     later: u8,
 }
@@ -62,6 +70,38 @@ impl Queue {
         }
     }
 
+    /// What a caller may have left under way.
+    fn from_caller(counter: Counter) -> Self {
+        let registers = match counter {
+            Counter::Load => VECTOR_FIRST..SCC,
+            Counter::Ds => VECTOR_FIRST..REGISTER_COUNT,
+            Counter::Km => 0..VCC_LO + 2,
+            // Loads of parameters, which only graphics has.
+            Counter::Exp => 0..0,
+        };
+        let mut queue = Self::new(counter);
+        queue.deliveries[registers].fill(Some(Delivery { dword: None, later: 0 }));
+        queue
+    }
+
+    /// Forgets what a caller left under way.
+    fn forget_caller(&mut self) {
+        for slot in &mut self.deliveries {
+            *slot = slot.filter(|delivery| delivery.dword.is_some());
+        }
+    }
+
+    /// The register, and those of its file behind it that are under way with it.
+    fn run_from(&self, first: usize) -> Registers {
+        let end = match first {
+            0..VECTOR_FIRST => VECTOR_FIRST,
+            VECTOR_FIRST..SCC => SCC,
+            _ => first + 1,
+        };
+        let count = self.deliveries[first..end].iter().take_while(|slot| slot.is_some()).count();
+        Registers::new(first, count.max(1))
+    }
+
     /// The wait that register `register` needs.
     fn needed(&self, register: usize) -> u8 {
         match self.deliveries[register] {
@@ -97,7 +137,7 @@ impl State {
 
     /// Reports what `registers` still wait for. `allowed`: a counter that the use may be ordered by.
     fn demand(
-        &self,
+        &mut self,
         registers: Registers,
         allowed: Option<Counter>,
         use_name: &str,
@@ -105,21 +145,56 @@ impl State {
         report: &mut dyn FnMut(Finding),
     ) {
         for counter in Counter::ALL {
-            let queue = &self.queues[counter as usize];
+            let queue = &mut self.queues[counter as usize];
             if allowed == Some(counter) && !queue.is_unordered {
                 continue;
             }
+            let mut is_from_caller = false;
             runs(
                 registers,
                 |register| queue.deliveries[register].is_some(),
                 |hit| {
                     let count = hit.range().map(|register| queue.needed(register)).min().unwrap_or(0);
-                    let cause = queue.deliveries[hit.range().start].map(|delivery| delivery.dword);
-                    let remedy = format!("needs {} {count:#x} before this {use_name}", counter.wait());
+                    let cause = queue.deliveries[hit.range().start].and_then(|delivery| delivery.dword);
+                    is_from_caller |= cause.is_none();
+                    let remedy = needed_wait(counter, count, use_name, cause);
                     let rule = if hit.range().start == LDS { Rule::BarrierWait } else { Rule::MemoryWait };
                     report(step.finding(rule, Some(hit), cause, remedy));
                 },
             );
+            // It is said once.
+            if is_from_caller {
+                queue.forget_caller();
+            }
+        }
+    }
+
+    /// Registers that m0 selects.
+    fn demand_relative(
+        &mut self,
+        first: Option<Registers>,
+        use_name: &str,
+        step: &Step,
+        report: &mut dyn FnMut(Finding),
+    ) {
+        let Some(first) = first else { return };
+        let runs = self.queues.each_ref().map(|queue| queue.run_from(first.range().start));
+        for registers in runs.into_iter().chain([first]) {
+            self.demand(registers, None, use_name, step, report);
+            self.forget(registers);
+        }
+    }
+
+    /// What a return may not leave under way: for each counter the first of it is told.
+    fn demand_all(&mut self, step: &Step, report: &mut dyn FnMut(Finding)) {
+        for counter in Counter::ALL {
+            let queue = &mut self.queues[counter as usize];
+            let Some(first) = queue.deliveries.iter().position(Option::is_some) else { continue };
+            let cause = queue.deliveries[first].and_then(|delivery| delivery.dword);
+            let remedy = needed_wait(counter, 0, "return", cause);
+            let rule = if first == LDS { Rule::BarrierWait } else { Rule::MemoryWait };
+            report(step.finding(rule, Some(queue.run_from(first)), cause, remedy));
+            *queue = Queue::new(counter);
         }
     }
 
@@ -130,24 +205,42 @@ impl State {
     }
 }
 
+/// What is missing before a use. `cause`: who asked for what is under way; `None` for a caller.
+fn needed_wait(counter: Counter, count: u8, use_name: &str, cause: Option<usize>) -> String {
+    let wait = format!("needs {} {count:#x} before this {use_name}", counter.wait());
+    match cause {
+        Some(_) => wait,
+        None => wait + ": the caller may have left loads under way",
+    }
+}
+
 impl Analysis for Counters {
     type State = State;
 
     fn entry_state(&self) -> State {
-        State { queues: Box::new(array::from_fn(|index| Queue::new(Counter::ALL[index]))) }
+        let queue = if self.is_called { Queue::from_caller } else { Queue::new };
+        State { queues: Box::new(array::from_fn(|index| queue(Counter::ALL[index]))) }
     }
 
     fn is_kept_at_end(&self) -> bool {
         true
     }
 
-    fn after_call(&self, _state: &mut State) {}
+    fn after_call(&self, state: &mut State, call: &Call) {
+        if call.callee != Callee::Free {
+            Counter::ALL.into_iter().for_each(|one| state.queue(one).wait(one, 0));
+        }
+    }
 
     fn step(&self, state: &mut State, step: &Step, report: &mut dyn FnMut(Finding)) {
         let effects = &step.effects;
         for &Read { registers, .. } in &effects.reads {
             state.demand(registers, None, "read", step, report);
             state.forget(registers);
+        }
+        if let Some(relative) = effects.relative {
+            state.demand_relative(relative.source, "read", step, report);
+            state.demand_relative(relative.destination, "overwrite", step, report);
         }
         let allowed = match effects.counters[..] {
             [counter] => Some(counter),
@@ -160,11 +253,14 @@ impl Analysis for Counters {
             }
         }
         state.wait(step);
+        if step.is_return() {
+            state.demand_all(step, report);
+        }
         for &counter in &effects.counters {
             let queue = state.queue(counter);
             queue.raise();
             for register in effects.writes.iter().flat_map(|registers| registers.range()) {
-                queue.deliveries[register] = Some(Delivery { dword: step.dword, later: 0 });
+                queue.deliveries[register] = Some(Delivery { dword: Some(step.dword), later: 0 });
             }
         }
     }

@@ -436,12 +436,10 @@ fn unit(encoding: Encoding) -> Unit {
     }
 }
 
-/// Relative moves name a register by m0 ([`Effects::relative`]); graphics instructions are decoded by class only.
+/// Graphics instructions are decoded by class only.
 fn is_analysed(instruction: &Instruction) -> bool {
     use Encoding::*;
-    let mnemonic = instruction.opcode.mnemonic();
-    let is_relative = mnemonic.contains("_movrel") || mnemonic.contains("_swaprel");
-    !is_relative && !matches!(instruction.encoding, Vinterp | Vimage | Vsample | Vexport)
+    !matches!(instruction.encoding, Vinterp | Vimage | Vsample | Vexport)
 }
 
 /// Of the operations that keep something of the destination: those that compute with it. The others replace a lane or a

@@ -4,7 +4,7 @@
 
 use super::effects::Unit;
 use super::finding::{Finding, Rule};
-use super::graph::{Analysis, Step};
+use super::graph::{Analysis, Call, Step};
 use crate::opcode::{Opcode, RegisterFile};
 
 pub(super) struct Exchange;
@@ -21,7 +21,7 @@ impl Analysis for Exchange {
         true
     }
 
-    fn after_call(&self, _state: &mut Self::State) {}
+    fn after_call(&self, _state: &mut Self::State, _call: &Call) {}
 
     fn step(&self, state: &mut Self::State, step: &Step, report: &mut dyn FnMut(Finding)) {
         let opcode = step.instruction.opcode;

@@ -1,13 +1,15 @@
 //! The control-flow graph of a kernel, and the fixed point of an analysis over it.
 //!
-//! Contract: every dword is decoded at most once, reachable ones only. [`Graph::solve`] ends because joins only add and
-//! the states are finite.
+//! Contract: every dword is decoded at most once a round, reachable ones only; rounds follow computed jumps. Calls of other
+//! functions are not followed. [`Graph::solve`] ends because joins only add and the states are finite.
 
 use super::Entry;
+use super::addresses::{Addresses, Goal};
+use super::convention::RETURN_ADDRESS;
 use super::effects::{Effects, Registers};
 use super::finding::{Finding, Rule};
 use crate::decode::decode_for;
-use crate::instruction::Instruction;
+use crate::instruction::{Instruction, Operand};
 use crate::opcode::{Opcode, OperandInfo};
 use crate::resources::WaveSize;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -17,12 +19,48 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+/// Most rounds of following computed jumps: what one has found may show another round where more of them lead.
+const ROUNDS_MAX: usize = 6;
+
+/// What is known of the code around an entry.
+pub(super) struct Surroundings<'a> {
+    /// Whether a function that calls may go to begins at a dword.
+    pub(super) is_function: &'a dyn Fn(usize) -> bool,
+    /// Dword behind the entry's function.
+    pub(super) end: usize,
+    /// Whether calls keep the convention of compilers' functions.
+    pub(super) has_convention: bool,
+    /// Whether differences of addresses are in the code already, as a linker leaves it.
+    pub(super) has_addresses: bool,
+}
+
 /// One instruction at its place.
 pub(super) struct Step {
     pub(super) dword: usize,
     pub(super) instruction: Instruction,
     pub(super) effects: Effects,
+    flow: Flow,
     wave_size: WaveSize,
+}
+
+/// What a call runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Callee {
+    /// Code that keeps no convention: a part of this function, or unknown code.
+    Free,
+    /// The function at a dword.
+    Function(usize),
+    /// Some function, by a pointer of the program's: no compiler knows which.
+    Pointer,
+    /// Some function, which the compiler may have known.
+    Unknown,
+}
+
+/// A call that has returned.
+pub(super) struct Call {
+    /// Dword of the call.
+    pub(super) dword: usize,
+    pub(super) callee: Callee,
 }
 
 impl Step {
@@ -43,6 +81,19 @@ impl Step {
         self.instruction.opcode.operands_for(self.wave_size)
     }
 
+    /// Whether it returns from a function that was called.
+    pub(super) fn is_return(&self) -> bool {
+        self.flow == Flow::Return
+    }
+
+    /// The function that it calls or goes to for good.
+    pub(super) fn callee(&self) -> Option<usize> {
+        match self.flow {
+            Flow::Call(Callee::Function(dword)) | Flow::Leave(Some(dword)) => Some(dword),
+            _ => None,
+        }
+    }
+
     /// Dword after it.
     fn end(&self) -> usize {
         self.dword + self.instruction.dword_count as usize
@@ -57,27 +108,15 @@ enum Flow {
     Jump(i64),
     /// To a target or on.
     Branch(i64),
-    /// To a target (`None`: unknown) and, from there, back.
-    Call(Option<i64>),
-    /// Out of the code: return or computed jump.
-    Leave,
+    /// To a target that belongs to this code and, from there, back.
+    Subroutine(i64),
+    /// Out of this code and back.
+    Call(Callee),
+    /// Back to the caller.
+    Return,
+    /// Out of the code, and to this function where it is known.
+    Leave(Option<usize>),
     End,
-}
-
-fn flow(step: &Step) -> Flow {
-    use Opcode::*;
-    let target = step.dword as i64 + 1 + i64::from(step.instruction.immediate as i16);
-    match step.instruction.opcode {
-        SBranch => Flow::Jump(target),
-        SCbranchScc0 | SCbranchScc1 | SCbranchVccz | SCbranchVccnz | SCbranchExecz | SCbranchExecnz => {
-            Flow::Branch(target)
-        }
-        SCallB64 => Flow::Call(Some(target)),
-        SSwappcB64 => Flow::Call(None),
-        SSetpcB64 | SRfeB64 => Flow::Leave,
-        SEndpgm | SEndpgmSaved | SCodeEnd => Flow::End,
-        _ => Flow::Next,
-    }
 }
 
 /// How a block is reached from another.
@@ -85,7 +124,7 @@ fn flow(step: &Step) -> Flow {
 enum Edge {
     Plain,
     /// After a call that this code makes.
-    Return,
+    Return(Callee),
     /// From an end of the program to its entry.
     Again,
 }
@@ -103,8 +142,8 @@ pub(super) trait Analysis {
     fn entry_state(&self) -> Self::State;
     /// Whether what holds at the end of the program holds at its entry when it is run again.
     fn is_kept_at_end(&self) -> bool;
-    /// What an unknown callee leaves behind.
-    fn after_call(&self, state: &mut Self::State);
+    /// What a callee leaves behind.
+    fn after_call(&self, state: &mut Self::State, call: &Call);
     /// Over one instruction, with findings.
     fn step(&self, state: &mut Self::State, step: &Step, report: &mut dyn FnMut(Finding));
     /// Adds `other` to `state`, where two paths meet. Whether `state` has grown.
@@ -119,9 +158,36 @@ pub(super) struct Graph {
 
 impl Graph {
     /// Follows `code` from the entry. Findings are those of the flow itself.
-    pub(super) fn build(code: &[u32], entry: &Entry, findings: &mut Vec<Finding>) -> Self {
+    pub(super) fn build(
+        code: &[u32],
+        entry: &Entry,
+        surroundings: &Surroundings<'_>,
+        findings: &mut Vec<Finding>,
+    ) -> Self {
+        let mut goals = BTreeMap::new();
+        let mut round = 1;
+        loop {
+            let mut found = Vec::new();
+            let graph = Self::explore(code, entry, surroundings, &goals, &mut found);
+            let next = if surroundings.has_addresses { graph.goals() } else { BTreeMap::new() };
+            if next == goals || round == ROUNDS_MAX {
+                findings.append(&mut found);
+                return graph;
+            }
+            goals = next;
+            round += 1;
+        }
+    }
+
+    fn explore(
+        code: &[u32],
+        entry: &Entry,
+        surroundings: &Surroundings<'_>,
+        goals: &BTreeMap<usize, Goal>,
+        findings: &mut Vec<Finding>,
+    ) -> Self {
         let (steps, leaders, pending) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
-        let mut explorer = Explorer { code, entry, steps, leaders, pending, findings };
+        let mut explorer = Explorer { code, entry, surroundings, goals, steps, leaders, pending, findings };
         explorer.reach(entry.dword as i64, None);
         explorer.run();
         let Explorer { steps, mut leaders, .. } = explorer;
@@ -131,11 +197,45 @@ impl Graph {
         Self { steps, blocks }
     }
 
+    /// Where its computed jumps lead, as far as that is known.
+    fn goals(&self) -> BTreeMap<usize, Goal> {
+        let is_computed =
+            |step: &Step| matches!(step.instruction.opcode, Opcode::SSetpcB64 | Opcode::SSwappcB64);
+        let mut goals = BTreeMap::new();
+        if !self.steps.iter().any(is_computed) {
+            return goals;
+        }
+        let states = self.fixed_point(&Addresses);
+        for (block, state) in self.blocks.iter().zip(states) {
+            let Some(mut state) = state else { continue };
+            for step in &self.steps[block.steps.clone()] {
+                goals.extend(state.goal(step).map(|goal| (step.dword, goal)));
+                Addresses.step(&mut state, step, &mut |_| {});
+            }
+        }
+        goals
+    }
+
+    /// Its instructions, in order of the code.
+    pub(super) fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
     /// Runs `analysis` to its fixed point, then collects its findings.
     pub(super) fn solve<A: Analysis>(&self, analysis: &A, findings: &mut Vec<Finding>) {
+        for (block, state) in self.blocks.iter().zip(self.fixed_point(analysis)) {
+            let Some(mut state) = state else { continue };
+            for step in &self.steps[block.steps.clone()] {
+                analysis.step(&mut state, step, &mut |finding| findings.push(finding));
+            }
+        }
+    }
+
+    /// What holds at the beginning of each block; nothing for one that is not reached.
+    fn fixed_point<A: Analysis>(&self, analysis: &A) -> Vec<Option<A::State>> {
         let mut states: Vec<Option<A::State>> = vec![None; self.blocks.len()];
         // The entry's block is the first.
-        let Some(first) = states.first_mut() else { return };
+        let Some(first) = states.first_mut() else { return states };
         *first = Some(analysis.entry_state());
         let mut work = BTreeSet::from([0]);
         while let Some(index) = work.pop_first() {
@@ -148,8 +248,9 @@ impl Graph {
                     continue;
                 }
                 let mut state = state.clone();
-                if edge == Edge::Return {
-                    analysis.after_call(&mut state);
+                if let Edge::Return(callee) = edge {
+                    let dword = self.steps[self.blocks[index].steps.end - 1].dword;
+                    analysis.after_call(&mut state, &Call { dword, callee });
                 }
                 let has_grown = match &mut states[successor] {
                     Some(known) => analysis.join(known, &state),
@@ -163,12 +264,7 @@ impl Graph {
                 }
             }
         }
-        for (block, state) in self.blocks.iter().zip(states) {
-            let Some(mut state) = state else { continue };
-            for step in &self.steps[block.steps.clone()] {
-                analysis.step(&mut state, step, &mut |finding| findings.push(finding));
-            }
-        }
+        states
     }
 }
 
@@ -176,6 +272,9 @@ impl Graph {
 struct Explorer<'a> {
     code: &'a [u32],
     entry: &'a Entry,
+    surroundings: &'a Surroundings<'a>,
+    /// Where computed jumps lead, by their dword.
+    goals: &'a BTreeMap<usize, Goal>,
     steps: BTreeMap<usize, Step>,
     /// Dwords that something jumps to.
     leaders: BTreeSet<usize>,
@@ -214,17 +313,73 @@ impl Explorer<'_> {
     fn follow(&mut self, mut dword: usize) {
         while !self.steps.contains_key(&dword) {
             let Some(step) = self.decode(dword) else { return };
-            let (flow, end) = (flow(&step), step.end());
-            if let Flow::Jump(target) | Flow::Branch(target) | Flow::Call(Some(target)) = flow {
+            let (flow, end) = (step.flow, step.end());
+            if let Flow::Jump(target) | Flow::Branch(target) | Flow::Subroutine(target) = flow {
                 self.reach(target, Some(&step));
             }
+            let goes_on = matches!(flow, Flow::Next | Flow::Branch(_) | Flow::Subroutine(_) | Flow::Call(_));
+            let is_last = dword < self.surroundings.end && end >= self.surroundings.end;
+            // Behind a call that does not return, and behind a trap, stands nothing.
+            let stops = matches!(flow, Flow::Call(_)) || step.instruction.opcode == Opcode::STrap;
+            if goes_on && is_last && !stops {
+                let remedy = "execution runs off the function: end it with s_endpgm or a return".into();
+                self.findings.push(step.finding(Rule::End, None, None, remedy));
+            }
             self.steps.insert(dword, step);
-            match flow {
-                Flow::Next | Flow::Branch(_) | Flow::Call(_) => {}
-                Flow::Jump(_) | Flow::Leave | Flow::End => return,
+            if !goes_on || is_last {
+                return;
             }
             dword = end;
         }
+    }
+
+    fn flow(&self, dword: usize, instruction: &Instruction) -> Flow {
+        use Opcode::*;
+        let target = dword as i64 + 1 + i64::from(instruction.immediate as i16);
+        let function = |target: i64| {
+            usize::try_from(target).ok().filter(|dword| (self.surroundings.is_function)(*dword))
+        };
+        let goal = self.goals.get(&dword).copied();
+        let known = match goal {
+            Some(Goal::Dword(target)) => function(target),
+            _ => None,
+        };
+        match instruction.opcode {
+            SBranch if function(target).is_some_and(|dword| dword != self.entry.dword) => {
+                Flow::Leave(function(target))
+            }
+            SBranch => Flow::Jump(target),
+            SCbranchScc0 | SCbranchScc1 | SCbranchVccz | SCbranchVccnz | SCbranchExecz | SCbranchExecnz => {
+                Flow::Branch(target)
+            }
+            SCallB64 => match function(target) {
+                Some(dword) => Flow::Call(Callee::Function(dword)),
+                None => Flow::Subroutine(target),
+            },
+            SSwappcB64 => Flow::Call(match (known, goal) {
+                (Some(dword), _) => Callee::Function(dword),
+                _ if !self.surroundings.has_convention => Callee::Free,
+                (None, Some(Goal::Pointer)) => Callee::Pointer,
+                _ => Callee::Unknown,
+            }),
+            SSetpcB64 => match goal {
+                _ if known.is_some() => Flow::Leave(known),
+                Some(Goal::Dword(target)) if self.is_own(target) => Flow::Jump(target),
+                None if self.entry.is_called && instruction.sources[0] == Operand::Scalar(RETURN_ADDRESS) => {
+                    Flow::Return
+                }
+                _ => Flow::Leave(None),
+            },
+            SRfeB64 => Flow::Leave(None),
+            SEndpgm | SEndpgmSaved | SCodeEnd => Flow::End,
+            _ => Flow::Next,
+        }
+    }
+
+    /// Whether a dword is in the entry's function.
+    fn is_own(&self, target: i64) -> bool {
+        let end = self.surroundings.end.min(self.code.len());
+        usize::try_from(target).is_ok_and(|dword| (self.entry.dword..end).contains(&dword))
     }
 
     fn decode(&mut self, dword: usize) -> Option<Step> {
@@ -242,7 +397,8 @@ impl Explorer<'_> {
         };
         let wave_size = self.entry.wave_size;
         let effects = Effects::of(&instruction, wave_size);
-        let step = Step { dword, instruction, effects, wave_size };
+        let flow = self.flow(dword, &instruction);
+        let step = Step { dword, instruction, effects, flow, wave_size };
         if instruction.opcode == Opcode::SCodeEnd {
             let remedy = "end the program before its padding".into();
             self.findings.push(step.finding(Rule::End, None, None, remedy));
@@ -255,7 +411,8 @@ impl Explorer<'_> {
     }
 }
 
-fn at(rule: Rule, dword: usize, remedy: String) -> Finding {
+/// A finding where no instruction is.
+pub(super) fn at(rule: Rule, dword: usize, remedy: String) -> Finding {
     let instruction = String::new();
     Finding { rule, dword, instruction, registers: None, cause: None, remedy, source: None }
 }
@@ -276,7 +433,7 @@ fn blocks(steps: &[Step], leaders: &BTreeSet<usize>, entry: &Entry) -> Vec<Block
     let mut ranges: Vec<Range<usize>> = Vec::new();
     let mut start = 0;
     for index in 0..steps.len() {
-        let goes_on = flow(&steps[index]) == Flow::Next
+        let goes_on = steps[index].flow == Flow::Next
             && steps
                 .get(index + 1)
                 .is_some_and(|next| next.dword == steps[index].end() && !leaders.contains(&next.dword));
@@ -295,12 +452,13 @@ fn blocks(steps: &[Step], leaders: &BTreeSet<usize>, entry: &Entry) -> Vec<Block
     let edges = |range: &Range<usize>| {
         let last = &steps[range.end - 1];
         let next = find(last.end() as i64);
-        let (target, next, kind) = match flow(last) {
+        let (target, next, kind) = match last.flow {
             Flow::Next => (None, next, Edge::Plain),
             Flow::Jump(target) => (find(target), None, Edge::Plain),
             Flow::Branch(target) => (find(target), next, Edge::Plain),
-            Flow::Call(target) => (target.and_then(find), next, Edge::Return),
-            Flow::Leave => (None, None, Edge::Plain),
+            Flow::Subroutine(target) => (find(target), next, Edge::Return(Callee::Free)),
+            Flow::Call(callee) => (None, next, Edge::Return(callee)),
+            Flow::Return | Flow::Leave(_) => (None, None, Edge::Plain),
             Flow::End if entry.runs_again => return vec![(0, Edge::Again)],
             Flow::End => (None, None, Edge::Plain),
         };

@@ -5,7 +5,7 @@
 
 use super::effects::{Registers, Unit, VECTOR_FIRST};
 use super::finding::{Finding, Rule};
-use super::graph::{Analysis, Step};
+use super::graph::{Analysis, Call, Step};
 use crate::instruction::Operand;
 use crate::opcode::Opcode;
 use alloc::vec::Vec;
@@ -29,7 +29,7 @@ impl Analysis for MatrixOverlap {
         true
     }
 
-    fn after_call(&self, _state: &mut Self::State) {}
+    fn after_call(&self, _state: &mut Self::State, _call: &Call) {}
 
     fn step(&self, state: &mut Self::State, step: &Step, report: &mut dyn FnMut(Finding)) {
         if step.effects.unit != Unit::Valu {

@@ -12,7 +12,7 @@
 use super::Entry;
 use super::effects::{Read, Registers, Unit, VCC_LO, runs};
 use super::finding::{Finding, Rule};
-use super::graph::{Analysis, Step};
+use super::graph::{Analysis, Call, Step};
 use crate::instruction::Encoding;
 use crate::opcode::Opcode;
 use crate::resources::WaveSize;
@@ -162,14 +162,16 @@ impl Analysis for ScalarHazard {
     type State = State;
 
     fn entry_state(&self) -> State {
-        State { tracked: 0, salu: [None; TRACKED_REGISTERS], valu: [None; TRACKED_REGISTERS], idle: 0 }
+        // A caller may have read any pair, and leaves no write behind.
+        let tracked = if self.entry.is_called { u64::MAX } else { 0 };
+        State { tracked, salu: [None; TRACKED_REGISTERS], valu: [None; TRACKED_REGISTERS], idle: 0 }
     }
 
     fn is_kept_at_end(&self) -> bool {
         true
     }
 
-    fn after_call(&self, state: &mut State) {
+    fn after_call(&self, state: &mut State, _call: &Call) {
         state.wait(0);
         state.tracked = u64::MAX;
     }

@@ -5,11 +5,17 @@
 //! undefined too; it is reported where it decides something (an address, a branch, exec, a lane) or is stored to memory
 //! that others can see. Whatever may come out defined nevertheless (bit operations, selections, halves, matrices) counts as
 //! written, and the last dwords of a store of more than 64 bits may be padding.
+//!
+//! Functions ([`super::convention`]): at the entry the registers of arguments are written; a call leaves undefined what its
+//! callee writes and what is no result. A compiler may know what a callee leaves alone, so where it is not seen which one is
+//! called, only a pointer's callee is taken to change all that it may.
 
 use super::Entry;
-use super::effects::{LDS, REGISTER_COUNT, Read, Registers, Role, Unit, VECTOR_FIRST, runs};
+use super::convention::{self, SCALAR_ARGUMENTS, VECTOR_ARGUMENTS};
+use super::effects::{LDS, REGISTER_COUNT, Read, Registers, Role, SCC, Unit, VECTOR_FIRST, runs};
 use super::finding::{Finding, Rule};
-use super::graph::{Analysis, Step};
+use super::graph::{Analysis, Call, Callee, Step};
+use super::program::Changes;
 use crate::instruction::{Encoding, LaneSelect, Operand};
 use crate::opcode::{DataType, Opcode, Properties, RegisterFile};
 use alloc::format;
@@ -17,26 +23,44 @@ use alloc::string::String;
 
 /// Codes of ttmp0 to ttmp15.
 const TRAP_TEMPORARIES: core::ops::RangeInclusive<usize> = 108..=123;
+/// Codes below are scalar registers and vcc.
+const TRACKED_SCALARS: usize = 108;
 /// Codes of exec_lo and exec_hi.
 const EXEC: core::ops::RangeInclusive<u8> = 126..=127;
 /// Data of at most this many dwords is stored without padding.
 const UNPADDED_DWORDS_MAX: usize = 2;
 
-pub(super) struct Unwritten {
+pub(super) struct Unwritten<'a> {
     pub(super) entry: Entry,
+    /// What functions write.
+    pub(super) changes: &'a Changes,
 }
 
-/// By register: `None` where it may be written, otherwise the register that nothing has written and that it is made of.
-type Origins = [Option<u16>; REGISTER_COUNT];
+/// What something undefined is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Origin {
+    register: u16,
+    /// Dword of the call that left it undefined; `None`: nothing on any path has written it.
+    call: Option<u32>,
+}
 
-impl Analysis for Unwritten {
+/// By register: `None` where it may be written.
+type Origins = [Option<Origin>; REGISTER_COUNT];
+
+impl Analysis for Unwritten<'_> {
     type State = Origins;
 
     fn entry_state(&self) -> Origins {
-        let mut origins: Origins = core::array::from_fn(|register| Some(register as u16));
-        origins[..self.entry.user_sgprs.min(super::USER_SGPRS_MAX).into()].fill(None);
+        let nothing = |register| Some(Origin { register: register as u16, call: None });
+        let mut origins: Origins = core::array::from_fn(nothing);
+        if self.entry.is_called {
+            origins[SCALAR_ARGUMENTS].fill(None);
+            origins[VECTOR_ARGUMENTS].fill(None);
+        } else {
+            origins[..self.entry.user_sgprs.min(super::USER_SGPRS_MAX).into()].fill(None);
+            origins[VECTOR_FIRST] = None;
+        }
         origins[TRAP_TEMPORARIES].fill(None);
-        origins[VECTOR_FIRST] = None;
         origins[LDS] = None;
         origins
     }
@@ -46,8 +70,26 @@ impl Analysis for Unwritten {
         false
     }
 
-    fn after_call(&self, origins: &mut Origins) {
-        origins.fill(None);
+    fn after_call(&self, origins: &mut Origins, call: &Call) {
+        if call.callee == Callee::Free {
+            return origins.fill(None);
+        }
+        let changes = match call.callee {
+            Callee::Function(dword) => self.changes.of(dword),
+            _ => None,
+        };
+        for (register, origin) in origins.iter_mut().enumerate() {
+            // What is kept is as defined as it was.
+            let is_written = match (call.callee, changes) {
+                _ if convention::is_kept(register) => continue,
+                (Callee::Pointer, _) => convention::is_changed(register),
+                (_, Some(changes)) if !changes.contains(register) => continue,
+                (_, Some(_)) => !convention::is_result(register) && register != LDS,
+                (_, None) => false,
+            };
+            let left = Origin { register: register as u16, call: u32::try_from(call.dword).ok() };
+            *origin = is_written.then_some(left);
+        }
     }
 
     fn step(&self, origins: &mut Origins, step: &Step, report: &mut dyn FnMut(Finding)) {
@@ -55,7 +97,9 @@ impl Analysis for Unwritten {
             if matters(read, origins, step) {
                 let undefined = |register: usize| origins[register].is_some();
                 runs(read.registers, undefined, |hit| {
-                    report(step.finding(Rule::Unwritten, Some(hit), None, remedy(hit, origins)));
+                    let origin = origins[hit.range().start];
+                    let cause = origin.and_then(|origin| origin.call).map(|dword| dword as usize);
+                    report(step.finding(Rule::Unwritten, Some(hit), cause, remedy(hit, origin)));
                 });
                 // It is said once.
                 origins[read.registers.range()].fill(None);
@@ -69,13 +113,19 @@ impl Analysis for Unwritten {
         for (index, &registers) in step.effects.writes.iter().enumerate() {
             match (copy(step, index), carried) {
                 (Some(source), _) => {
-                    let values: [Option<u16>; 2] = core::array::from_fn(|at| {
+                    let values: [Option<Origin>; 2] = core::array::from_fn(|at| {
                         source.range().nth(at).and_then(|register| origins[register])
                     });
                     registers.range().zip(values).for_each(|(register, origin)| origins[register] = origin);
                 }
                 (None, origin) => origins[registers.range()].fill(origin),
             }
+        }
+        // Of those that m0 selects any one may be written.
+        if let Some(registers) = step.effects.relative.and_then(|relative| relative.destination) {
+            let first = registers.range().start;
+            let end = if first < VECTOR_FIRST { TRACKED_SCALARS } else { SCC };
+            origins[first..end].fill(None);
         }
     }
 
@@ -91,20 +141,24 @@ impl Analysis for Unwritten {
     }
 }
 
-fn first(read: Read, origins: &Origins) -> Option<u16> {
+fn first(read: Read, origins: &Origins) -> Option<Origin> {
     read.registers.range().find_map(|register| origins[register])
 }
 
-fn remedy(hit: Registers, origins: &Origins) -> String {
-    let start = hit.range().start;
-    match origins[start] {
-        Some(origin) if usize::from(origin) != start => {
-            format!(
-                "it is made of {}, which nothing on any path has written",
-                Registers::new(origin.into(), 1)
-            )
+fn remedy(hit: Registers, origin: Option<Origin>) -> String {
+    let Some(origin) = origin else { return String::new() };
+    let why = match origin.call {
+        Some(_) => "a call may have changed, and which is no result: keep it elsewhere over the call",
+        None => "nothing on any path has written",
+    };
+    if usize::from(origin.register) != hit.range().start {
+        return format!("it is made of {}, which {why}", Registers::new(origin.register.into(), 1));
+    }
+    match origin.call {
+        Some(_) => {
+            "the call may have changed it, and it is no result: keep it elsewhere over the call".into()
         }
-        _ => "nothing on any path has written it".into(),
+        None => "nothing on any path has written it".into(),
     }
 }
 

@@ -38,8 +38,8 @@ fn code_that_runs_away() {
 
 #[test]
 fn what_cannot_be_told_is_said() {
-    // s_mov_b32 m0, 0; v_movrels_b32 v1, v0; s_endpgm
-    let found = check(&[0xbefd0080, 0x7e028700, 0xbfb00000], 0);
+    // export mrt0 v0, v0, v0, v0; s_endpgm
+    let found = check(&[0xf800000f, 0x00000000, 0xbfb00000], 0);
     assert_eq!((found.len(), found[0].rule), (1, Rule::NotAnalysed));
 }
 

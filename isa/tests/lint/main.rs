@@ -34,6 +34,7 @@ macro_rules! twins {
 
 mod compiled;
 mod flow;
+mod functions;
 mod matrix_overlap;
 mod memory_wait;
 mod scalar_hazard;

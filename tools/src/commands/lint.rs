@@ -8,7 +8,7 @@ use crate::table::{Alignment, Table};
 use clap::Args;
 use serde::Serialize;
 use std::path::Path;
-use zrt_isa::lint::{self, Rule};
+use zrt_isa::lint::{self, Function, Rule};
 use zrt_isa::resources::WaveSize;
 use zrt_isa::{Opcode, decode_for};
 
@@ -17,7 +17,7 @@ use zrt_isa::{Opcode, decode_for};
 pub struct Arguments {
     /// A kernel inside the program, or a file: .zrt, ELF code object, raw code
     pub file: String,
-    /// Only the kernel of this name
+    /// Only the kernel or function of this name
     #[arg(long)]
     pub kernel: Option<String>,
     /// Lanes of a wave: 32, or 64; without it what the file says, and 32 where it says nothing
@@ -64,6 +64,8 @@ struct Summary {
 struct Report {
     file: String,
     kernels: usize,
+    /// Functions that they call.
+    functions: usize,
     findings: Vec<Finding>,
     summaries: Vec<Summary>,
 }
@@ -84,16 +86,32 @@ fn examine(arguments: &Arguments) -> Result<Report, ToolError> {
     let is_wanted = |entry: &Entry| arguments.kernel.as_ref().is_none_or(|name| *name == entry.name);
     let is_strict = arguments.strict || code.format == Format::Zrt;
     let mut sources = SourceText::of(Path::new(&arguments.file));
-    let mut report =
-        Report { file: arguments.file.clone(), kernels: 0, findings: Vec::new(), summaries: Vec::new() };
+    let mut report = Report {
+        file: arguments.file.clone(),
+        kernels: 0,
+        functions: 0,
+        findings: Vec::new(),
+        summaries: Vec::new(),
+    };
     for section in &code.sections {
+        let is_program = code.format == Format::Elf;
+        let program = program(section, is_strict);
         for entry in section.entries.iter().filter(|entry| is_wanted(entry)) {
             report.kernels += 1;
-            report.findings.extend(check(section, entry, is_strict, &mut sources));
+            let found = match is_program {
+                true => program.check(entry.dword),
+                false => lint::check_entry(&section.words, &launch(entry, false, is_strict)),
+            };
+            report.findings.extend(check(section, entry, found, &mut sources));
+        }
+        for entry in section.called.iter().filter(|entry| is_wanted(entry)) {
+            report.functions += 1;
+            report.findings.extend(check(section, entry, program.check(entry.dword), &mut sources));
         }
     }
-    if report.kernels == 0 {
-        let names = code.sections.iter().flat_map(|section| &section.entries).map(|entry| entry.name.clone());
+    if report.kernels + report.functions == 0 {
+        let entries = code.sections.iter().flat_map(|section| section.entries.iter().chain(&section.called));
+        let names = entries.map(|entry| entry.name.clone());
         return Err(ToolError::NoKernel {
             path: arguments.file.clone(),
             name: arguments.kernel.clone(),
@@ -117,14 +135,32 @@ fn no_file(error: ToolError) -> ToolError {
     }
 }
 
-fn check(section: &Section, entry: &Entry, is_strict: bool, sources: &mut SourceText) -> Vec<Finding> {
-    let launch = lint::Entry {
+/// The functions of a section, as the lint takes them. What is no ELF file has no functions but its entries.
+fn program(section: &Section, is_strict: bool) -> lint::Program<'_> {
+    let function =
+        |entry: &Entry, is_called| Function { entry: launch(entry, is_called, is_strict), end: entry.end };
+    let kernels = section.entries.iter().map(|entry| function(entry, false));
+    let called = section.called.iter().map(|entry| function(entry, true));
+    lint::Program::new(&section.words, &kernels.chain(called).collect::<Vec<_>>(), section.is_linked)
+}
+
+fn launch(entry: &Entry, is_called: bool, is_strict: bool) -> lint::Entry {
+    lint::Entry {
         dword: entry.dword,
         user_sgprs: entry.user_sgprs,
+        is_called,
         wave_size: entry.wave_size,
         runs_again: false,
         is_strict,
-    };
+    }
+}
+
+fn check(
+    section: &Section,
+    entry: &Entry,
+    found: Vec<lint::Finding>,
+    sources: &mut SourceText,
+) -> Vec<Finding> {
     let finding = |found: lint::Finding| {
         let source = section.source_line(found.dword);
         Finding {
@@ -139,7 +175,7 @@ fn check(section: &Section, entry: &Entry, is_strict: bool, sources: &mut Source
             source_text: source.and_then(|(file, line)| sources.line(file, line)),
         }
     };
-    lint::check_entry(&section.words, &launch).into_iter().map(finding).collect()
+    found.into_iter().map(finding).collect()
 }
 
 /// Whether the code has any `s_wait_alu`, the wait of the scalar hazard.
@@ -193,6 +229,10 @@ fn text(report: &Report) -> String {
         text += &format!("{}: {}\n", summary.rule, summary.remedy);
     }
     let count = report.findings.len() + report.summaries.len();
-    let (s, kernels) = (|n: usize| if n == 1 { "" } else { "s" }, report.kernels);
-    text + &format!("{kernels} kernel{}, {count} finding{}\n", s(kernels), s(count))
+    let counted = |count: usize, name: &str| format!("{count} {name}{}", if count == 1 { "" } else { "s" });
+    let functions = match report.functions {
+        0 => String::new(),
+        some => format!("{}, ", counted(some, "function")),
+    };
+    text + &format!("{}, {functions}{}\n", counted(report.kernels, "kernel"), counted(count, "finding"))
 }

@@ -1,0 +1,170 @@
+//! Where computed jumps and calls lead, where that can be told from the code.
+//!
+//! Contract: numbers are followed through scalar registers as far as compilers use them for addresses of code: `s_getpc`,
+//! copies, sums with carry, the sign of 16 bits. Anything else is unknown, and so is what differs where paths meet. Code
+//! begins at address 0, which is right for differences, the only ones that there are. Calls change nothing here: a register
+//! that a caller jumps by after a call is one that the callee keeps, or else its use is a mistake that another rule tells.
+
+use super::effects::SCC;
+use super::finding::Finding;
+use super::graph::{Analysis, Call, Step};
+use crate::instruction::{Encoding, Instruction, Operand};
+use crate::opcode::Opcode;
+use alloc::boxed::Box;
+
+/// s0..s105 and vcc.
+const TRACKED_REGISTERS: usize = 108;
+/// Codes of the integer constants 0 to 64, and -1 to -16.
+const INLINE_ZERO: u8 = 128;
+const INLINE_POSITIVE_LAST: u8 = 192;
+const INLINE_NEGATIVE_LAST: u8 = 208;
+
+/// What a register holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    Unknown,
+    Number(u32),
+    /// What a lane has: a pointer of the program's, which no compiler knows.
+    Lane,
+}
+
+/// Where a computed jump leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// A dword of the code, or a place outside.
+    Dword(i64),
+    /// Where a pointer of the program's says.
+    Pointer,
+}
+
+pub(super) struct Addresses;
+
+#[derive(Clone)]
+pub(super) struct State {
+    registers: Box<[Value; TRACKED_REGISTERS]>,
+    carry: Option<bool>,
+}
+
+impl State {
+    /// Where the jump of `step` goes, if it is a computed one and that is known.
+    pub(super) fn goal(&self, step: &Step) -> Option<Goal> {
+        if !matches!(step.instruction.opcode, Opcode::SSetpcB64 | Opcode::SSwappcB64) {
+            return None;
+        }
+        let source = step.instruction.sources[0];
+        match (self.value(source, 0), self.value(source, 1)) {
+            (Value::Number(low), Value::Number(high)) if low % 4 == 0 => {
+                let bytes = (u64::from(high) << 32 | u64::from(low)).cast_signed();
+                Some(Goal::Dword(bytes / 4))
+            }
+            (Value::Lane, Value::Lane) => Some(Goal::Pointer),
+            _ => None,
+        }
+    }
+
+    /// Dword `half` of an operand.
+    fn value(&self, operand: Operand, half: usize) -> Value {
+        match operand {
+            Operand::Scalar(code) => {
+                self.registers.get(usize::from(code) + half).copied().unwrap_or(Value::Unknown)
+            }
+            // Of 64-bit operands the constant is extended; the literal's extension is not needed here.
+            Operand::Literal(number) if half == 0 => Value::Number(number),
+            Operand::Inline(code @ INLINE_ZERO..=INLINE_POSITIVE_LAST) => match half {
+                0 => Value::Number(u32::from(code - INLINE_ZERO)),
+                _ => Value::Number(0),
+            },
+            Operand::Inline(code @ ..=INLINE_NEGATIVE_LAST) => match half {
+                0 => Value::Number(u32::from(code - INLINE_POSITIVE_LAST).wrapping_neg()),
+                _ => Value::Number(u32::MAX),
+            },
+            _ => Value::Unknown,
+        }
+    }
+
+    fn set(&mut self, register: usize, value: Value) {
+        if let Some(slot) = self.registers.get_mut(register) {
+            *slot = value;
+        }
+    }
+
+    /// The first destination's values, where this analysis knows the operation; and the carry.
+    fn results(&self, step: &Step) -> ([Value; 2], Option<bool>) {
+        let Instruction { opcode, sources, .. } = step.instruction;
+        let unknown = ([Value::Unknown; 2], None);
+        let one = |value| ([value, Value::Unknown], self.carry);
+        match opcode {
+            Opcode::SGetpcB64 => {
+                let bytes = (step.dword as u64 + 1) * 4;
+                ([Value::Number(bytes as u32), Value::Number((bytes >> 32) as u32)], self.carry)
+            }
+            Opcode::SMovB32 => one(self.value(sources[0], 0)),
+            Opcode::SMovB64 => ([self.value(sources[0], 0), self.value(sources[0], 1)], self.carry),
+            Opcode::VReadfirstlaneB32 => one(Value::Lane),
+            Opcode::SSextI32I16 => match self.value(sources[0], 0) {
+                Value::Number(number) => one(Value::Number(number as i16 as u32)),
+                _ => one(Value::Unknown),
+            },
+            Opcode::SAddCoU32 | Opcode::SAddCoCiU32 => {
+                let carry = if opcode == Opcode::SAddCoU32 { Some(false) } else { self.carry };
+                match (self.value(sources[0], 0), self.value(sources[1], 0), carry) {
+                    (Value::Number(first), Value::Number(second), Some(carry)) => {
+                        let sum = u64::from(first) + u64::from(second) + u64::from(carry);
+                        ([Value::Number(sum as u32), Value::Unknown], Some(sum >> 32 != 0))
+                    }
+                    _ => unknown,
+                }
+            }
+            _ => ([Value::Unknown; 2], self.carry),
+        }
+    }
+}
+
+impl Analysis for Addresses {
+    type State = State;
+
+    fn entry_state(&self) -> State {
+        State { registers: Box::new([Value::Unknown; TRACKED_REGISTERS]), carry: None }
+    }
+
+    fn is_kept_at_end(&self) -> bool {
+        true
+    }
+
+    fn after_call(&self, state: &mut State, _call: &Call) {
+        state.carry = None;
+    }
+
+    fn step(&self, state: &mut State, step: &Step, _report: &mut dyn FnMut(Finding)) {
+        let (values, carry) = state.results(step);
+        for (index, registers) in step.effects.writes.iter().enumerate() {
+            let values = values.iter().copied().filter(|_| index == 0);
+            let values = values.chain(core::iter::repeat(Value::Unknown));
+            registers.range().zip(values).for_each(|(register, value)| state.set(register, value));
+        }
+        let is_relative = step.effects.relative.is_some_and(|relative| relative.destination.is_some());
+        if is_relative && matches!(step.instruction.encoding, Encoding::Sop1) {
+            state.registers.fill(Value::Unknown);
+        }
+        let writes_condition = step.effects.writes.iter().any(|registers| registers.range().start == SCC);
+        if writes_condition {
+            let is_sum = matches!(step.instruction.opcode, Opcode::SAddCoU32 | Opcode::SAddCoCiU32);
+            state.carry = carry.filter(|_| is_sum);
+        }
+    }
+
+    fn join(&self, state: &mut State, other: &State) -> bool {
+        let mut has_grown = false;
+        for (slot, other) in state.registers.iter_mut().zip(other.registers.iter()) {
+            if *slot != Value::Unknown && slot != other {
+                *slot = Value::Unknown;
+                has_grown = true;
+            }
+        }
+        if state.carry.is_some() && state.carry != other.carry {
+            state.carry = None;
+            has_grown = true;
+        }
+        has_grown
+    }
+}

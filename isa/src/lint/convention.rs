@@ -1,0 +1,105 @@
+//! The calling convention of LLVM's AMDGPU functions, as far as it tells what registers hold.
+//!
+//! Contract: register numbers are those of [`super::effects::Registers`]. Sources: LLVM `AMDGPUUsage.rst`, "Non-Kernel
+//! Functions"; `AMDGPUCallingConv.td` (`CC_AMDGPU_Func`, `RetCC_AMDGPU_Func`, `CSR_AMDGPU`); `SIInsertWaitcnts.cpp`: a
+//! function waits for everything at its entry, and for all that returns a value before its return, so a caller waits for
+//! neither. LLVM up to 19 keeps s30 to s105 over a call, later versions stripes of them: what one of both keeps is kept here.
+
+use super::effects::{REGISTER_COUNT, VECTOR_FIRST};
+use core::ops::Range;
+
+/// The lower half of the return address.
+pub const RETURN_ADDRESS: u8 = 30;
+/// Scalar registers that a callee may change: s0 to s29.
+const SCALAR_CHANGED: Range<usize> = 0..30;
+/// Scalar registers that are set at a function's entry: arguments, return address, stack pointer.
+pub const SCALAR_ARGUMENTS: Range<usize> = 0..33;
+/// Vector registers of arguments and of results: v0 to v31.
+pub const VECTOR_ARGUMENTS: Range<usize> = VECTOR_FIRST..VECTOR_FIRST + 32;
+/// Codes of s30 to s105.
+const SCALAR_KEPT: Range<usize> = 30..106;
+/// From v40 on the second half of each 16 is kept: v40 to v47, v56 to v63 and so on.
+const VECTOR_KEPT_FIRST: usize = VECTOR_FIRST + 40;
+const VECTOR_KEPT_BIT: usize = 8;
+
+/// Whether a function leaves the register to its caller as it was.
+pub fn is_kept(register: usize) -> bool {
+    let is_vector_kept = (VECTOR_KEPT_FIRST..VECTOR_FIRST + 256).contains(&register)
+        && (register - VECTOR_FIRST) & VECTOR_KEPT_BIT != 0;
+    SCALAR_KEPT.contains(&register) || is_vector_kept
+}
+
+/// Whether what a function leaves in the register can be a result of it.
+pub fn is_result(register: usize) -> bool {
+    VECTOR_ARGUMENTS.contains(&register)
+}
+
+/// Whether a function may leave anything in the register that is no result.
+pub fn is_changed(register: usize) -> bool {
+    let is_vector = (VECTOR_FIRST..VECTOR_FIRST + 256).contains(&register);
+    (SCALAR_CHANGED.contains(&register) || is_vector) && !is_kept(register) && !is_result(register)
+}
+
+/// A set of registers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RegisterSet {
+    words: [u64; REGISTER_COUNT.div_ceil(64)],
+}
+
+impl RegisterSet {
+    /// Adds registers.
+    pub fn insert(&mut self, registers: Range<usize>) {
+        for register in registers {
+            self.words[register / 64] |= 1 << (register % 64);
+        }
+    }
+
+    /// Adds all of another set. Whether there were new ones.
+    pub fn merge(&mut self, other: &Self) -> bool {
+        let mut has_grown = false;
+        for (word, other) in self.words.iter_mut().zip(other.words) {
+            has_grown |= other & !*word != 0;
+            *word |= other;
+        }
+        has_grown
+    }
+
+    /// Whether it has the register.
+    pub fn contains(&self, register: usize) -> bool {
+        self.words[register / 64] >> (register % 64) & 1 != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_are_those_of_the_source() {
+        let vector = |number: usize| VECTOR_FIRST + number;
+        // CSR_AMDGPU_VGPRs: 40..=47, 56..=63, ... 248..=255.
+        let kept: usize = (0..256).filter(|number| is_kept(vector(*number))).count();
+        assert_eq!(kept, 14 * 8);
+        for number in [40, 47, 56, 63, 72, 248, 255] {
+            assert!(is_kept(vector(number)) && !is_changed(vector(number)), "v{number}");
+        }
+        for number in [32, 39, 48, 55, 64, 247] {
+            assert!(!is_kept(vector(number)) && is_changed(vector(number)), "v{number}");
+        }
+        for number in [0, 31] {
+            assert!(is_result(vector(number)) && !is_changed(vector(number)), "v{number}");
+        }
+        assert!(is_changed(0) && is_changed(29) && !is_changed(30) && !is_changed(105));
+        assert!(is_kept(30) && is_kept(105) && !is_kept(29) && !is_kept(106));
+    }
+
+    #[test]
+    fn a_set_grows_once() {
+        let (mut one, mut other) = (RegisterSet::default(), RegisterSet::default());
+        other.insert(60..70);
+        assert!(one.merge(&other));
+        assert!(!one.merge(&other));
+        let found: usize = (0..REGISTER_COUNT).filter(|register| one.contains(*register)).sum();
+        assert_eq!(found, (60..70).sum());
+    }
+}
