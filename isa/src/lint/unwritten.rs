@@ -17,7 +17,7 @@ use super::finding::{Finding, Rule};
 use super::graph::{Analysis, Call, Callee, Step};
 use super::program::Changes;
 use crate::instruction::{Encoding, LaneSelect, Operand};
-use crate::opcode::{DataType, Opcode, Properties, RegisterFile};
+use crate::opcode::{DataType, Opcode, RegisterFile};
 use alloc::format;
 use alloc::string::String;
 
@@ -208,6 +208,5 @@ fn carries(step: &Step) -> bool {
         && instruction.lanes == LaneSelect::None
         && (matches!(info.destination.data, F32 | F64 | I32 | I64 | U32 | U64 | Mask)
             || instruction.encoding == Encoding::Sopc)
-        && !(info.properties.contains(Properties::ACCUMULATES) && step.effects.reads.len() < 2)
         && !selects.iter().any(|part| mnemonic.contains(part))
 }

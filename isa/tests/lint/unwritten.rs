@@ -79,6 +79,35 @@ twins! {
         0xbfb00000, // s_endpgm
     ]
 
+    // The only register that it reads is the one that it adds to.
+    a_constant_added_to_nothing: Rule::Unwritten, "global_store_b32 v0, v0, s[20:21]", "s20", "";
+    [
+        0xbe950080, // s_mov_b32 s21, 0
+        0xb7940001, // s_addk_co_i32 s20, 0x1
+        0xee068014, 0x00000000, 0x00000000, // global_store_b32 v0, v0, s[20:21]
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xbe940084, // s_mov_b32 s20, 4
+        0xbe950080, // s_mov_b32 s21, 0
+        0xb7940001, // s_addk_co_i32 s20, 0x1
+        0xee068014, 0x00000000, 0x00000000, // global_store_b32 v0, v0, s[20:21]
+        0xbfb00000, // s_endpgm
+    ]
+
+    constants_added_to_nothing: Rule::Unwritten, "global_store_b32 v0, v1, s[0:1]", "v1", "";
+    [
+        0xd52b0001, 0x0001e8f2, // v_fmac_f32_e64 v1, 1.0, 2.0
+        0xee068000, 0x00800000, 0x00000000, // global_store_b32 v0, v1, s[0:1]
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0x7e020280, // v_mov_b32 v1, 0
+        0xd52b0001, 0x0001e8f2, // v_fmac_f32_e64 v1, 1.0, 2.0
+        0xee068000, 0x00800000, 0x00000000, // global_store_b32 v0, v1, s[0:1]
+        0xbfb00000, // s_endpgm
+    ]
+
     exec_from_nothing: Rule::Unwritten, "s_and_b32 exec_lo, exec_lo, s20", "s20", "";
     [
         0x8b7e147e, // s_and_b32 exec_lo, exec_lo, s20
