@@ -48,6 +48,27 @@ pub fn programs(names: &[&str]) -> bool {
     Given::from_environment().programs(&case(), names, &starts)
 }
 
+/// Whether a nightly Rust can build `core` from its sources, for kernels in Rust; where not, the case is recorded. Nothing
+/// promises it.
+#[must_use]
+pub fn nightly_core() -> bool {
+    let is_there = nightly_sources().is_some_and(|sources| sources.join("core/src/lib.rs").is_file());
+    if !is_there {
+        Given::from_environment().skip(&case(), "not installed: a nightly Rust with rust-src");
+    }
+    is_there
+}
+
+/// Where the sources of the nightly's libraries are, if they are.
+fn nightly_sources() -> Option<PathBuf> {
+    let mut command = Command::new("rustc");
+    // The toolchain that runs the tests must not stand in for the nightly.
+    let command = command.args(["+nightly", "--print", "sysroot"]).env_remove("RUSTUP_TOOLCHAIN");
+    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let sysroot = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
+    Some(Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library"))
+}
+
 /// The environment, as far as it promises something.
 struct Given {
     models: Option<PathBuf>,

@@ -134,6 +134,7 @@ const BARE_TARGETS: &[(&str, &[&str])] = &[
     ("tools/findings", &[]),
     ("tools/hip", &[]),
     ("tools/json", &[]),
+    ("tools/kernel_authors", &[]),
     ("tools/launch", &[]),
     ("tools/step", &[]),
     ("tools/text", &[]),
