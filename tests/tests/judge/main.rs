@@ -91,6 +91,7 @@ fn uninitialised() {
 #[test]
 fn races() {
     check_all(shared::RACES);
+    check_all(shared::LANES);
 }
 
 #[test]

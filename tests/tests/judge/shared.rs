@@ -1,6 +1,6 @@
 //! Cases of several waves: waits, uninitialised LDS, races.
 
-use crate::case::{Case, GROUP, PAIR, handover};
+use crate::case::{Case, GROUP, PAIR, WAVE, handover};
 
 /// The dword at 0 is written, then both waves count in it; what stands between that and reading it is the case's.
 macro_rules! counted {
@@ -140,6 +140,95 @@ pub const UNINITIALISED: &[Case] = &[
     },
 ];
 
+/// Lanes of one instruction.
+pub const LANES: &[Case] = &[
+    Case {
+        name: "lanes_store_different_values",
+        rule: "race",
+        wrong: "
+    v_mov_b32_e32 v4, 0
+    global_store_b32 v4, v1, s[6:7]  // caught lane 1 at output+0x0",
+        right: "
+    v_mov_b32_e32 v4, 0
+    global_store_b32 v4, v4, s[6:7]",
+        ..WAVE
+    },
+    Case {
+        name: "lanes_store_over_half_of_their_neighbour",
+        rule: "race",
+        wrong: "
+    v_mov_b32_e32 v4, 0
+    v_mov_b32_e32 v5, 1
+    global_store_b64 v1, v[4:5], s[6:7]  // caught lane 1 at output+0x4",
+        right: "
+    v_mov_b32_e32 v4, 1
+    v_mov_b32_e32 v5, 1
+    global_store_b64 v1, v[4:5], s[6:7]",
+        ..WAVE
+    },
+    Case {
+        name: "lanes_store_different_values_one_after_the_other",
+        rule: "race",
+        wrong: "
+    v_mov_b32_e32 v4, 0
+    v_mov_b32_e32 v5, 1
+    global_store_b32 v4, v5, s[6:7]
+    global_store_b8 v4, v1, s[6:7]  // caught lane 1 at output+0x0",
+        right: "
+    v_mov_b32_e32 v4, 0
+    v_mov_b32_e32 v5, 1
+    global_store_b32 v4, v5, s[6:7]
+    global_store_b8 v4, v4, s[6:7]
+    global_atomic_add_u32 v4, v1, s[8:9] scope:SCOPE_DEV
+    global_store_b32 v4, v1, s[10:11] scope:SCOPE_DEV",
+        ..WAVE
+    },
+    Case {
+        name: "lanes_store_different_values_to_lds",
+        rule: "race",
+        lds_bytes: 512,
+        wrong: "
+    v_and_b32_e32 v4, 0x7c, v1
+    v_lshrrev_b32_e32 v4, 1, v4
+    v_and_b32_e32 v4, 0x3c, v4
+    ds_store_b32 v4, v1  // caught lane 1 at lds+0x0",
+        right: "
+    v_and_b32_e32 v4, 0x7c, v1
+    v_lshrrev_b32_e32 v4, 1, v4
+    v_and_b32_e32 v4, 0x3c, v4
+    ds_store_b32 v4, v4",
+        ..WAVE
+    },
+    Case {
+        name: "elements_of_two_lanes_in_lds",
+        rule: "race",
+        lds_bytes: 512,
+        wrong: "
+    v_mov_b32_e32 v4, 7
+    ds_store_2addr_b32 v1, v4, v1 offset0:0 offset1:1  // caught lane 0 at lds+0x4",
+        right: "
+    v_mov_b32_e32 v4, 7
+    ds_store_2addr_b32 v1, v4, v4 offset0:0 offset1:1",
+        ..WAVE
+    },
+    Case {
+        name: "flat_lanes_store_different_values_to_lds",
+        rule: "race",
+        lds_bytes: 512,
+        wrong: "
+    s_mov_b64 s[20:21], src_shared_base
+    v_mov_b32_e32 v4, 16
+    v_mov_b32_e32 v5, s21
+    flat_store_b32 v[4:5], v1  // caught lane 1 at lds+0x10",
+        right: "
+    s_mov_b64 s[20:21], src_shared_base
+    v_mov_b32_e32 v4, 16
+    v_mov_b32_e32 v5, s21
+    flat_store_b32 v[4:5], v4",
+        ..WAVE
+    },
+];
+
 pub const RACES: &[Case] = &[
     Case {
         name: "lds_without_barrier",
@@ -147,7 +236,7 @@ pub const RACES: &[Case] = &[
         wrong: "
     ds_store_b32 v1, v1
     v_mov_b32_e32 v4, 0
-    ds_store_b32 v4, v1 offset:512  // caught wave 0|1 lane 0 at lds+0x200
+    ds_store_b32 v4, v4 offset:512  // caught wave 0|1 lane 0 at lds+0x200
     s_wait_dscnt 0x0",
         right: "
     ds_store_b32 v1, v1

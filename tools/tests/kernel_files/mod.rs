@@ -6,6 +6,8 @@
 #[path = "../../../loader/tests/data/double_object.rs"]
 mod double_object;
 
+pub mod checked;
+
 use std::path::PathBuf;
 use std::process::Command;
 

@@ -5,7 +5,11 @@
 
 use zrt_isa::{Instruction, Opcode, Operand};
 
-use crate::shader::wave::{LANES, M0, Wave};
+use crate::check::memory::LaneClash;
+use crate::shader::wave::{EXEC_LO, LANES, M0, Row, Wave};
+
+/// Most bytes that a lane stores as one element.
+const LANE_BYTES_MAX: usize = 16;
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,22 +79,133 @@ impl LdsShape {
     /// accesses: lanes ascending within an element.
     pub fn addresses(&self, wave: &Wave, addresses: &mut Vec<(u32, u32)>) {
         addresses.clear();
-        let exec = wave.exec();
+        self.each(Half::at_work(wave), wave, |lane, _, address| addresses.push((lane as u32, address)));
+    }
+
+    /// Calls `found` with lane, number of the element and first byte.
+    fn each(&self, half: Half<'_>, wave: &Wave, mut found: impl FnMut(usize, usize, u32)) {
+        let exec = half.exec;
         // An access of the whole wave is the first active lane's.
         let exec = if self.base == Base::Wave { exec & exec.wrapping_neg() } else { exec };
-        let first_lane = if wave.is_high { LANES } else { 0 };
         let m0 = wave.scalar[M0 as usize] & 0xFFFF;
-        for offset in &self.offsets[..self.element_count] {
+        for (element, offset) in self.offsets[..self.element_count].iter().enumerate() {
             for lane in (0..LANES).filter(|lane| exec >> lane & 1 != 0) {
                 let base = match self.base {
-                    Base::Register(register) => wave.vector[register as usize].0[lane],
-                    Base::LaneNumber => m0 + 4 * (first_lane + lane) as u32,
+                    Base::Register(register) => half.rows[register as usize].0[lane],
+                    Base::LaneNumber => m0 + 4 * (half.first_lane + lane) as u32,
                     Base::Wave => m0,
                 };
-                addresses.push((lane as u32, base.wrapping_add(*offset)));
+                found(lane, element, base.wrapping_add(*offset));
             }
         }
     }
+
+    /// What two lanes of a store disagree on, where they do. In a wave64 both halves count once the high one is at work.
+    #[cold]
+    pub fn clash(&self, wave: &Wave, instruction: &Instruction) -> Option<LaneClash> {
+        let shift = if instruction.opcode.mnemonic().ends_with("_d16_hi") { 16 } else { 0 };
+        let mut stores = Vec::new();
+        for half in Half::begun(wave).into_iter().flatten() {
+            self.each(half, wave, |lane, element, address| {
+                let data = instruction.sources.get(1 + element).copied();
+                stores.extend(half.store(lane, address, data, shift, self.width_bytes));
+            });
+        }
+        first_clash(&stores)
+    }
+}
+
+/// What two lanes of a flat store disagree on in LDS; `addresses` are those of the half at work.
+#[cold]
+pub(crate) fn flat_clash(
+    wave: &Wave,
+    instruction: &Instruction,
+    width_bytes: u32,
+    addresses: &[(u32, u32)],
+) -> Option<LaneClash> {
+    let half = Half::at_work(wave);
+    let shift = if instruction.opcode.mnemonic().contains("d16_hi") { 16 } else { 0 };
+    let stores = addresses.iter().filter_map(|&(lane, address)| {
+        half.store(lane as usize, address, instruction.sources.get(1).copied(), shift, width_bytes)
+    });
+    first_clash(&stores.collect::<Vec<_>>())
+}
+
+/// 32 lanes: a wave32, or a half of a wave64.
+#[derive(Clone, Copy)]
+struct Half<'a> {
+    rows: &'a [Row; 256],
+    exec: u32,
+    first_lane: usize,
+}
+
+impl<'a> Half<'a> {
+    fn at_work(wave: &'a Wave) -> Half<'a> {
+        let first_lane = if wave.is_high { LANES } else { 0 };
+        Half { rows: &wave.vector, exec: wave.exec(), first_lane }
+    }
+
+    /// The low half, where it is done, and the one at work.
+    fn begun(wave: &'a Wave) -> [Option<Half<'a>>; 2] {
+        let low = wave.other_half.as_ref().filter(|_| wave.is_high);
+        // The halves of EXEC are exchanged with the banks.
+        let exec = wave.scalar[usize::from(EXEC_LO) + 1];
+        [low.map(|rows| Half { rows, exec, first_lane: 0 }), Some(Half::at_work(wave))]
+    }
+
+    /// What a lane stores from a register and those behind it.
+    fn store(
+        &self,
+        lane: usize,
+        address: u32,
+        data: Option<Operand>,
+        shift: u32,
+        width_bytes: u32,
+    ) -> Option<LaneStore> {
+        let Some(Operand::Vector(register)) = data else { return None };
+        let mut bytes = [0; LANE_BYTES_MAX];
+        for (index, dword) in bytes.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+            let row = &self.rows[(usize::from(register) + index) % self.rows.len()];
+            *dword = (row.0[lane] >> shift).to_le_bytes();
+        }
+        let len = (width_bytes as usize).min(LANE_BYTES_MAX);
+        Some(LaneStore { lane: (self.first_lane + lane) as u32, address, bytes, len })
+    }
+}
+
+/// What one lane stores.
+struct LaneStore {
+    lane: u32,
+    address: u32,
+    bytes: [u8; LANE_BYTES_MAX],
+    len: usize,
+}
+
+impl LaneStore {
+    /// What it stores from an address on, at most a dword.
+    fn from(&self, address: u32) -> &[u8] {
+        let first = address.wrapping_sub(self.address) as usize;
+        self.bytes[..self.len].get(first..).map_or(&[], |bytes| &bytes[..bytes.len().min(4)])
+    }
+}
+
+/// The first two lanes that store different bytes to one address.
+fn first_clash(stores: &[LaneStore]) -> Option<LaneClash> {
+    stores.iter().enumerate().find_map(|(index, later)| {
+        stores[..index].iter().filter(|earlier| earlier.lane != later.lane).find_map(|earlier| {
+            let first = earlier.address.max(later.address);
+            let end_of = |store: &LaneStore| store.address.saturating_add(store.len as u32);
+            let end = end_of(earlier).min(end_of(later));
+            let byte = |store: &LaneStore, address: u32| store.from(address).first().copied();
+            let address = (first..end).find(|&at| byte(earlier, at) != byte(later, at))?;
+            let value = |store: &LaneStore| {
+                let shared = &store.from(address)[..((end - address) as usize).min(4)];
+                shared.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte))
+            };
+            let lanes = [earlier.lane, later.lane];
+            Some(LaneClash { lanes, address: address.into(), values: [earlier, later].map(value) })
+        })
+    })
 }
 
 /// Bytes of an element, from the end of the name.
@@ -122,6 +237,25 @@ mod tests {
         let mut addresses = Vec::new();
         shape.addresses(&wave, &mut addresses);
         Some((shape.kind, shape.width_bytes, addresses))
+    }
+
+    #[test]
+    fn lanes_clash_where_bytes_differ_that_both_store() {
+        let store = |lane, address, bytes: &[u8]| {
+            let mut all = [0xee; LANE_BYTES_MAX];
+            all[..bytes.len()].copy_from_slice(bytes);
+            LaneStore { lane, address, bytes: all, len: bytes.len() }
+        };
+        let clash = |lanes, address, values| Some(LaneClash { lanes, address, values });
+        let first = store(3, 16, &[1, 2, 3, 4]);
+        assert_eq!(first_clash(&[first, store(7, 20, &[5])]), None, "neighbours");
+        let first = store(3, 16, &[1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(first_clash(&[first, store(7, 18, &[3, 4, 5])]), None, "the same bytes");
+        let first = store(3, 16, &[1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(first_clash(&[first, store(7, 18, &[3, 0, 5])]), clash([3, 7], 19, [0x0504, 0x0500]));
+        let own = [store(3, 16, &[1]), store(3, 16, &[2])];
+        assert_eq!(first_clash(&own), None, "two elements of one lane are in order");
+        assert_eq!(first_clash(&[store(0, u32::MAX, &[1]), store(1, u32::MAX, &[1])]), None);
     }
 
     /// Words of llvm-mc 19.

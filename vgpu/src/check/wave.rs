@@ -10,7 +10,7 @@ use zrt_isa::{Encoding, Instruction, Opcode, Operand};
 use crate::check::debug::{Action, Stop};
 use crate::check::finding::{Finding, Rule};
 use crate::check::inspector::{Inspection, Inspector, Site, take};
-use crate::check::lds_access::{LdsKind, LdsShape};
+use crate::check::lds_access::{LdsKind, LdsShape, flat_clash};
 use crate::check::memory::{Access, AccessKind, CacheControl, Completed, GroupShadow, Scope, WaveId};
 use crate::check::profile::{Counted, LdsLanes};
 use crate::check::registers::{self, Defect, LaunchState, Note, RegisterFinding, RegisterShadow};
@@ -493,6 +493,12 @@ impl WaveInspector<'_> {
             for (lane, address) in self.inspector.lds_addresses.iter().copied() {
                 checker.lds_load(self.group, first_lane + lane, address, width, width.min(4));
             }
+            if checker.take_lanes_in_lds()
+                && let Some(clash) =
+                    flat_clash(wave, &noted.instruction, width, &self.inspector.lds_addresses)
+            {
+                checker.report_lanes(&clash);
+            }
             // The other lanes' accesses come by way of the port.
             checker.begin_access(access);
         }
@@ -505,6 +511,11 @@ impl WaveInspector<'_> {
                 LdsKind::Store => checker.lds_store(self.group, lane, address, width, element),
                 LdsKind::Atomic => checker.lds_atomic(self.group, lane, address, width),
             };
+        }
+        if checker.take_lanes_in_lds()
+            && let Some(clash) = shape.clash(wave, &noted.instruction)
+        {
+            checker.report_lanes(&clash);
         }
     }
 }

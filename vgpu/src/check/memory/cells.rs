@@ -62,6 +62,14 @@ pub(super) struct Context<'a> {
     pub(super) settled: Settled,
 }
 
+/// What a store meets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stored {
+    pub(super) conflict: Option<Conflict>,
+    /// Bytes that an earlier lane of the same instruction has written.
+    pub(super) again: u8,
+}
+
 /// What a load meets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Loaded {
@@ -103,6 +111,12 @@ pub(super) fn byte_bits(mask: u8) -> u32 {
 }
 
 impl Write {
+    /// Bytes that the present instruction has written.
+    fn written_by(&self, current: &Current) -> u8 {
+        let is_same = self.time == current.time && self.seen_wave == current.wave;
+        if is_same { self.mask } else { 0 }
+    }
+
     fn is_settled(&self, settled: Settled) -> bool {
         (self.plain.wave == NOBODY || self.plain.wave < settled.wave) && self.time <= settled.time
     }
@@ -248,13 +262,7 @@ impl Cells {
     }
 
     /// A write of bytes of `mask` over the dword `old`.
-    pub(super) fn store(
-        &mut self,
-        index: usize,
-        mask: u8,
-        context: &mut Context<'_>,
-        old: u32,
-    ) -> Option<Conflict> {
+    pub(super) fn store(&mut self, index: usize, mask: u8, context: &mut Context<'_>, old: u32) -> Stored {
         let readers = self.readers[index];
         let mut worst = context.readers.conflict(readers, mask, context.current, context.sites);
         if !context.current.is_flag && readers != 0 {
@@ -277,13 +285,14 @@ impl Cells {
             let is_same =
                 (write.plain.wave, write.plain.sequence) == me && write.time == context.current.time;
             if write.mask & !mask == 0 || is_same {
+                let again = write.written_by(context.current) & mask;
                 write.record(mask | write.mask, context.current, old);
-                return worst;
+                return Stored { conflict: worst, again };
             }
             if write.is_settled(context.settled) {
                 *write = UNWRITTEN;
                 write.record(mask, context.current, old);
-                return worst;
+                return Stored { conflict: worst, again: 0 };
             }
             let whole = std::mem::replace(write, UNWRITTEN);
             let of_byte = |byte: u8| {
@@ -295,13 +304,17 @@ impl Cells {
             };
             self.split.insert(index as u32, [of_byte(0), of_byte(1), of_byte(2), of_byte(3)]);
         }
-        let Some(bytes) = self.split.get_mut(&(index as u32)) else { return worst };
+        let Some(bytes) = self.split.get_mut(&(index as u32)) else {
+            return Stored { conflict: worst, again: 0 };
+        };
+        let mut again = 0;
         for (byte, write) in bytes.iter_mut().enumerate() {
             let bit = 1 << byte;
             if mask & bit != 0 {
                 if is_split && write.plain_mask != 0 {
                     worst = worse(worst, context.current.conflict(write.plain, context.sites));
                 }
+                again |= write.written_by(context.current);
                 write.record(bit, context.current, old);
             }
         }
@@ -310,7 +323,7 @@ impl Cells {
             self.writes[index] = Write { mask: WHOLE, plain_mask: WHOLE, ..bytes[0] };
             self.split.remove(&(index as u32));
         }
-        worst
+        Stored { conflict: worst, again }
     }
 
     /// Somebody who is not a wave has written the dword; nobody needs to be ordered after it.

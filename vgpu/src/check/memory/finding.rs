@@ -32,6 +32,8 @@ pub enum MemoryRule {
 pub enum Defect {
     /// Conflicting accesses of two waves with nothing between that orders them.
     Race,
+    /// Two lanes of one wave store different values to the same bytes in one instruction.
+    LanesClash,
     /// The other side signalled before its own load had completed.
     UnwaitedLoad,
     /// The other side signalled before its own store had completed.
@@ -200,6 +202,17 @@ pub struct MemoryFinding {
     pub count: u64,
 }
 
+/// What two lanes of one instruction store to the same bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaneClash {
+    /// The earlier and the later.
+    pub lanes: [u32; 2],
+    /// First of the bytes, as in [`MemoryFinding::address`].
+    pub address: u64,
+    /// What each stores there, of at most four bytes.
+    pub values: [u32; 2],
+}
+
 /// The findings so far.
 #[derive(Debug, Default)]
 pub(super) struct Report {
@@ -288,7 +301,7 @@ impl Defect {
     /// The rule that it breaks.
     pub fn rule(self) -> MemoryRule {
         match self {
-            Defect::Race => MemoryRule::Races,
+            Defect::Race | Defect::LanesClash => MemoryRule::Races,
             Defect::UnwaitedLoad
             | Defect::UnwaitedStore
             | Defect::UnwaitedLds
@@ -317,6 +330,9 @@ impl Defect {
     pub fn what(self) -> &'static str {
         match self {
             Defect::Race => "two waves access the same bytes and nothing orders them",
+            Defect::LanesClash => {
+                "two lanes of one instruction store different values to the same bytes, and which stays is open"
+            }
             Defect::UnwaitedLoad => "the other wave signalled before its load had completed",
             Defect::UnwaitedStore => "the other wave signalled before its store had completed",
             Defect::UnwaitedLds => "the other wave signalled before its LDS operation had completed",
@@ -359,6 +375,7 @@ impl Defect {
                 "order them: a barrier, or a flag with scope (release by the producer, acquire by the \
                  consumer), or make both atomic with a scope that covers both"
             }
+            Defect::LanesClash => "let one lane store, give each lane its own place, or use an atomic",
             Defect::UnwaitedLoad => "the other wave needs s_wait_loadcnt 0 before its signal or flag",
             Defect::UnwaitedStore => "the other wave needs s_wait_storecnt 0 before its signal or flag",
             Defect::UnwaitedLds => "the other wave needs s_wait_dscnt 0 before its signal or flag",
@@ -411,6 +428,13 @@ impl fmt::Display for Actor {
             Actor::CommandProcessor => formatter.write_str("the command processor"),
             Actor::Host => formatter.write_str("the host"),
         }
+    }
+}
+
+impl fmt::Display for LaneClash {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ([first, second], [earlier, later]) = (self.lanes, self.values);
+        write!(formatter, "lane {first} stores {earlier:#x}, lane {second} stores {later:#x}")
     }
 }
 

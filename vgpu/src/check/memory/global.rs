@@ -6,11 +6,14 @@
 use super::access::{Conflict, HOST};
 use super::cells::{Cells, Context, Settled, Write, byte_bits};
 use super::clock::Order;
-use super::finding::{AccessKind, Defect, Scope};
+use super::finding::{AccessKind, Defect, LaneClash, Scope};
 use super::group::piece;
 use super::level_two::{CachePage, HostMemory, LINE_BYTES, LastLine, MemoryType, PAGE_BYTES, PAGE_DWORDS};
 use super::readers::{WHOLE, worse};
 use super::{MemoryChecker, Page};
+
+/// Most bytes that a lane stores.
+const LANE_BYTES_MAX: u64 = 16;
 
 /// What went wrong with one lane's access; the gravest is told.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,6 +23,8 @@ struct Trouble {
     /// A scalar load met a write of its own dispatch.
     stored_here: Option<Write>,
     is_replaced: bool,
+    /// Address, and the values there of an earlier lane and of this one.
+    clash: Option<(u64, [u32; 2])>,
     memory_type: MemoryType,
 }
 
@@ -168,6 +173,7 @@ impl MemoryChecker {
         if is_through && trouble.conflict.is_none() {
             self.released.push((lane, va));
         }
+        self.stored.push((lane, va));
     }
 
     /// A lane does an atomic on `old.len()` bytes, 4 or 8. `operation` gets the old bytes and changes them into the
@@ -274,7 +280,7 @@ impl MemoryChecker {
     #[inline]
     fn tell(&mut self, trouble: Trouble, lane: u32, va: u64) {
         let is_met = trouble.conflict.is_some() || trouble.stored_here.is_some();
-        if is_met || trouble.missed.is_some() || trouble.is_replaced {
+        if is_met || trouble.missed.is_some() || trouble.is_replaced || trouble.clash.is_some() {
             self.tell_slow(trouble, lane, va);
         }
     }
@@ -286,6 +292,11 @@ impl MemoryChecker {
             self.report_at(Defect::ScalarLoadOfStoredData, lane, va, Some(other), String::new);
         } else if let Some(conflict) = trouble.conflict {
             self.report_conflict(conflict, lane, va);
+        } else if let Some((address, values)) = trouble.clash {
+            let mut earlier = self.stored.iter().rev();
+            let earlier = earlier.find(|(_, va)| (*va..va.saturating_add(LANE_BYTES_MAX)).contains(&address));
+            let lanes = [earlier.map_or(lane, |(earlier, _)| *earlier), lane];
+            self.report_lanes(&LaneClash { lanes, address, values });
         } else if let Some(write) = trouble.missed {
             let other = self.other_side(write.seen_wave, write.seen_site);
             let is_scalar = self.current.kind == AccessKind::ScalarLoad;
@@ -431,7 +442,14 @@ impl MemoryChecker {
         }
         let mut context = Context { current, sites: &self.sites, readers: &mut self.readers, settled };
         let met = page.cells.store(dword, mask, &mut context, old);
-        trouble.conflict = worse(trouble.conflict, met);
+        trouble.conflict = worse(trouble.conflict, met.conflict);
+        if met.again != 0 && self.current.kind == AccessKind::Store && !self.current.is_flag {
+            let (bits, first) = (byte_bits(met.again), met.again.trailing_zeros());
+            let values = [page.cache.dword(dword), value].map(|value| (value & bits) >> (8 * first));
+            if values[0] != values[1] {
+                trouble.clash = trouble.clash.or(Some((va + u64::from(first), values)));
+            }
+        }
         if is_through || page.cache.memory_type().is_uncached {
             page.cache.store_through(page.va, dword, mask, value, host);
         } else if page.cache.store(dword, mask, value) {

@@ -4,10 +4,9 @@
 //! again after [`GroupShadow::begin`]. Cost: 41 bytes per dword of LDS; `begin` clears what was used.
 
 use super::MemoryChecker;
-use super::access::Conflict;
-use super::cells::{Cells, Context, Settled};
+use super::cells::{Cells, Context, Settled, Stored};
 use super::clock::Clock;
-use super::finding::{AccessKind, Defect, WaveId};
+use super::finding::{AccessKind, Defect, LaneClash, WaveId};
 use super::flags::Flags;
 use super::readers::{ReaderSets, worse};
 use std::sync::Arc;
@@ -116,6 +115,18 @@ impl MemoryChecker {
         self.lds_access(group, lane, address, len, len)
     }
 
+    /// Whether lanes of the stores since this was last asked have met in LDS; what they stored is the caller's to compare.
+    #[inline]
+    pub fn take_lanes_in_lds(&mut self) -> bool {
+        std::mem::take(&mut self.has_lanes_in_lds)
+    }
+
+    /// Two lanes of the present instruction store different values.
+    #[cold]
+    pub fn report_lanes(&mut self, lanes: &LaneClash) {
+        self.report_at(Defect::LanesClash, lanes.lanes[1], lanes.address, None, || lanes.to_string());
+    }
+
     fn lds_access(
         &mut self,
         group: &mut GroupShadow,
@@ -150,7 +161,9 @@ impl MemoryChecker {
             if kind.is_atomic() || !kind.is_write() {
                 is_uninitialised |= mask & !group.written[dword] != 0;
             }
-            worst = worse(worst, self.lds_dword(group, dword, mask));
+            let met = self.lds_dword(group, dword, mask);
+            worst = worse(worst, met.conflict);
+            self.has_lanes_in_lds |= met.again != 0 && kind == AccessKind::LdsStore;
             if kind.is_write() {
                 group.written[dword] |= mask;
             }
@@ -166,13 +179,13 @@ impl MemoryChecker {
         true
     }
 
-    fn lds_dword(&mut self, group: &mut GroupShadow, dword: usize, mask: u8) -> Option<Conflict> {
+    fn lds_dword(&mut self, group: &mut GroupShadow, dword: usize, mask: u8) -> Stored {
         let key = dword as u64;
         let is_write = self.current.kind.is_write();
         let is_flag = self.current.is_flag;
         let mut worst = None;
         if is_flag {
-            let wave = self.waves.get_mut(&self.current.wave)?;
+            let Some(wave) = self.waves.get_mut(&self.current.wave) else { return Stored::default() };
             worst = group.flags.access(key, mask, &mut self.current, &self.sites, wave);
             group.cells.set_flag(dword, true);
         } else if group.cells.has_flag(dword) {
@@ -190,9 +203,10 @@ impl MemoryChecker {
         let met = if is_write {
             group.cells.store(dword, mask, &mut context, 0)
         } else {
-            group.cells.load(dword, mask, &mut context, |_| false).conflict
+            let loaded = group.cells.load(dword, mask, &mut context, |_| false);
+            Stored { conflict: loaded.conflict, again: 0 }
         };
-        worse(worst, met)
+        Stored { conflict: worse(worst, met.conflict), ..met }
     }
 }
 

@@ -31,7 +31,7 @@ mod tests;
 
 pub use clock::Completed;
 pub use finding::{
-    AccessKind, Actor, Defect, FINDINGS_MAX, MemoryFinding, MemoryRule, OtherSide, Scope, WaveId,
+    AccessKind, Actor, Defect, FINDINGS_MAX, LaneClash, MemoryFinding, MemoryRule, OtherSide, Scope, WaveId,
 };
 pub use group::GroupShadow;
 pub use level_two::{HostMemory, LINE_DWORDS, MemoryType};
@@ -70,6 +70,10 @@ pub struct MemoryChecker {
     last_line: LastLine,
     /// Lanes and addresses of writes of the present instruction that the host sees at once.
     released: Vec<(u32, u64)>,
+    /// Lanes and addresses of all stores of the present instruction.
+    stored: Vec<(u32, u64)>,
+    /// Lanes of a store have met in LDS.
+    has_lanes_in_lds: bool,
     /// Pages of `pages` without a place in memory.
     free_pages: Vec<u32>,
     /// Places of pages with bytes that the host cannot see.
@@ -198,6 +202,7 @@ impl MemoryChecker {
             && access.kind.is_write()
             && state.write_back > state.completed().stores;
         self.released.clear();
+        self.stored.clear();
         let current = &mut self.current;
         current.renew();
         if current.wave != access.wave.0 || current.stamp == 1 {

@@ -1,7 +1,7 @@
 //! GL2 as a copy: what the host, the command processor and the waves read, and what is remembered of old dispatches.
 
 use super::rig::{BASE, Rig};
-use crate::check::memory::{AccessKind, CacheActions, Defect, Path, Scope, WaveId};
+use crate::check::memory::{AccessKind, CacheActions, Defect, MemoryType, Path, Scope, WaveId};
 
 #[test]
 fn dirty_bytes_are_listed_and_reach_the_host_alone() {
@@ -95,6 +95,50 @@ fn wide_accesses_reach_across_pages_and_64_bit_atomics_work() {
 }
 
 /// What is told of a line is judged when the whole instruction is done.
+/// Stores the same dword by two lanes of one instruction.
+fn store_twice(rig: &mut Rig, scope: Scope, stores: [(u64, &[u8]); 2]) {
+    rig.begin(0, AccessKind::Store, scope);
+    for (lane, (va, bytes)) in [(5, stores[0]), (9, stores[1])] {
+        rig.checker.store(lane, va, bytes, &mut rig.host);
+    }
+    rig.checker.end_access();
+}
+
+#[test]
+fn lanes_of_one_instruction_agree_on_what_they_store() {
+    let told = |rig: &Rig| match rig.checker.findings() {
+        [finding] => (finding.defect, finding.lane, finding.address, finding.detail.clone()),
+        others => panic!("{others:?}"),
+    };
+    for memory_type in [MemoryType::default(), MemoryType { is_local: true, is_uncached: true }] {
+        let mut rig = Rig::on(memory_type);
+        store_twice(&mut rig, Scope::Cu, [(BASE, &[1, 2, 3, 4]), (BASE, &[1, 2, 3, 4])]);
+        store_twice(&mut rig, Scope::Cu, [(BASE, &[1, 2]), (BASE + 2, &[1, 2])]);
+        rig.store(0, Scope::Cu, BASE, 7);
+        rig.store(0, Scope::Cu, BASE, 8);
+        // A store with scope may be an atomic one: any of the values is right.
+        store_twice(&mut rig, Scope::Device, [(BASE + 64, &[1, 2, 3, 4]), (BASE + 64, &[4, 3, 2, 1])]);
+        assert_eq!(rig.defects(), []);
+        store_twice(&mut rig, Scope::Cu, [(BASE + 8, &[1, 2, 3, 4]), (BASE + 9, &[9])]);
+        let detail = "lane 5 stores 0x2, lane 9 stores 0x9".to_owned();
+        assert_eq!(told(&rig), (Defect::LanesClash, Some(9), BASE + 9, detail));
+        assert_eq!(rig.host.dword(BASE + 8) & 0xff, if memory_type.is_uncached { 1 } else { 0 });
+    }
+}
+
+/// The records of single bytes, after stores of two waves to one dword.
+#[test]
+fn lanes_agree_on_single_bytes_of_a_dword_that_others_store_to() {
+    let mut rig = Rig::new();
+    rig.store_bytes(1, Scope::Cu, BASE, &[1, 1]);
+    rig.store_bytes(0, Scope::Cu, BASE + 2, &[2]);
+    store_twice(&mut rig, Scope::Cu, [(BASE + 3, &[3]), (BASE + 3, &[3])]);
+    assert_eq!(rig.defects(), []);
+    store_twice(&mut rig, Scope::Cu, [(BASE + 3, &[3]), (BASE + 3, &[4])]);
+    assert_eq!(rig.defects(), [Defect::LanesClash]);
+    assert_eq!(rig.checker.findings()[0].address, BASE + 3);
+}
+
 #[test]
 fn a_line_that_is_stored_again_as_a_whole_for_the_host_is_released() {
     let mut rig = Rig::new();
