@@ -46,6 +46,8 @@ pub struct FaultedWave {
     pub wave: u32,
     /// First lane concerned, where it is a matter of lanes.
     pub lane: Option<u32>,
+    /// Address of the packet that launched it.
+    pub launched_at: Option<GpuVa>,
 }
 
 /// All lines so far, oldest first.
@@ -80,6 +82,7 @@ fn wave(head: &str, instruction: &str, registry: &Registry) -> Option<FaultedWav
         workgroup: [id()?, id()?, id()?],
         wave: field("wave=")?.parse().ok()?,
         lane: field("lane=").and_then(|lane| lane.parse().ok()),
+        launched_at: field("launched-at=0x").and_then(|va| u64::from_str_radix(va, 16).ok()).map(GpuVa),
     })
 }
 
@@ -96,7 +99,7 @@ impl fmt::Display for DeviceFault {
 
 impl fmt::Display for FaultedWave {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let FaultedWave { place, instruction, workgroup: [x, y, z], wave, lane } = self;
+        let FaultedWave { place, instruction, workgroup: [x, y, z], wave, lane, launched_at: _ } = self;
         write!(formatter, "at {place}: {instruction}, in workgroup {x},{y},{z} wave {wave}")?;
         lane.map_or(Ok(()), |lane| write!(formatter, " lane {lane}"))?;
         place.source_text.as_ref().map_or(Ok(()), |text| write!(formatter, "; source: {text}"))
@@ -132,6 +135,7 @@ mod tests {
                     global_load_b32 v1, v0, s[0:1]";
         let fault = parse(line, &registry);
         assert_eq!((fault.is_final, fault.address), (true, Some(0xf_fffc)));
+        assert_eq!(fault.wave.as_ref().unwrap().launched_at, Some(GpuVa(0x30_0000)));
         assert_eq!(
             fault.to_string(),
             "page fault at 0xffffc (4 bytes before the beginning of argument 0 (a)): not mapped, at 0x200034: \

@@ -51,6 +51,10 @@ pub struct Finding {
     pub remedy: String,
     /// Where; `None` for a packet or the host.
     pub place: Option<Place>,
+    /// Address of the packet that launched the wave, where one did: [`Graph`](crate::Graph) has a place for each launch. For
+    /// whoever recorded it; nothing in a report.
+    #[serde(skip)]
+    pub launched_at: Option<GpuVa>,
     /// The instruction as the assembler writes it; empty where there is no place.
     pub instruction: String,
     /// The other instruction concerned.
@@ -80,6 +84,7 @@ struct Raw {
     what: String,
     remedy: String,
     pc: u64,
+    launched_at: u64,
     instruction: String,
     other_pc: Option<u64>,
     workgroup: [u32; 3],
@@ -118,6 +123,7 @@ fn not_kept(count: u64) -> Finding {
         what: format!("{count} further findings were not kept"),
         remedy: "mend what is told above, and run again".to_owned(),
         place: None,
+        launched_at: None,
         instruction: String::new(),
         other: None,
         workgroup: [0; 3],
@@ -138,6 +144,7 @@ fn name(raw: Raw, registry: &Registry) -> Finding {
         what: raw.what,
         remedy: raw.remedy,
         place: (raw.pc != 0).then(|| place(raw.pc)),
+        launched_at: (raw.launched_at != 0).then_some(GpuVa(raw.launched_at)),
         instruction: raw.instruction,
         other: raw.other_pc.map(place),
         workgroup: raw.workgroup,
@@ -220,12 +227,13 @@ mod tests {
     /// The second line is what the virtual device writes where more was found than it keeps.
     #[test]
     fn what_was_not_kept_is_told() {
-        let kept = r#"{"rule":"race","what":"w","remedy":"r","pc":0,"code_va":0,"instruction":"","other_pc":null,
+        let kept = r#"{"rule":"race","what":"w","remedy":"r","pc":0,"code_va":0,"launched_at":16,"instruction":"","other_pc":null,
             "workgroup":[0,0,0],"wave":0,"lane":null,"register":null,"address":null,"seed":1,"count":2}"#;
         let text = format!("{}\n{{\"dropped\":3}}\n", kept.replace('\n', " "));
         let findings = parse(&text, &Registry::default()).unwrap();
         let told: Vec<_> = findings.iter().map(|finding| (finding.rule.as_str(), finding.count)).collect();
         assert_eq!(told, [("race", 2), ("dropped", 3)]);
+        assert_eq!((findings[0].launched_at, findings[1].launched_at), (Some(GpuVa(16)), None));
         assert!(findings[1].to_string().contains("3 further findings"));
         assert!(parse("{\"other\":3}", &Registry::default()).is_err());
     }

@@ -85,6 +85,17 @@ impl Recorder {
         Ok(())
     }
 
+    /// Length of what is recorded so far: the packets of the next launch begin so far from the graph's first one, and all
+    /// graphs are one piece of memory.
+    pub fn len(&self) -> DwordLen {
+        self.recorder.len()
+    }
+
+    /// True where no dispatch is recorded.
+    pub fn is_empty(&self) -> bool {
+        self.recorder.is_empty()
+    }
+
     /// What follows sees what every dispatch so far wrote, and starts after they have ended.
     pub fn barrier(&mut self) -> Result<(), DeviceError> {
         let outcome = self.recorder.barrier();

@@ -49,6 +49,8 @@ pub struct Finding {
     pub pc: u64,
     /// Address of the first instruction of the dispatch; 0 where there is none.
     pub code_va: u64,
+    /// Address of the packet that launched the wave; 0 where there is none.
+    pub launched_at: u64,
     /// The instruction as the assembler writes it; empty for a packet only.
     pub instruction: String,
     /// Address of the other instruction concerned: the write, the load, the other wave's access.
@@ -179,6 +181,7 @@ mod tests {
             remedy: "s_wait_loadcnt 0".to_owned(),
             pc,
             code_va: 0x1000,
+            launched_at: 0x2000,
             instruction: "v_mov_b32_e32 v0, v4".to_owned(),
             other_pc: None,
             workgroup: [1, 2, 3],

@@ -47,6 +47,7 @@ pub(crate) struct Inspector {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Site {
     pub code_va: u64,
+    pub launched_at: u64,
     pub workgroup: [u32; 3],
     pub wave: u32,
 }
@@ -280,7 +281,12 @@ impl Inspection {
         if told.into_iter().flatten().any(|rule| self.log.has(rule, fault.instruction_va)) {
             return;
         }
-        let site = Site { code_va: fault.code_va, workgroup: fault.workgroup, wave: fault.wave };
+        let site = Site {
+            code_va: fault.code_va,
+            launched_at: fault.origin.packet_va,
+            workgroup: fault.workgroup,
+            wave: fault.wave,
+        };
         self.log(site, |finding| Finding {
             rule,
             what: fault.kind.to_string(),
@@ -333,6 +339,7 @@ impl Inspection {
             remedy: String::new(),
             pc: 0,
             code_va: site.code_va,
+            launched_at: site.launched_at,
             instruction: String::new(),
             other_pc: None,
             workgroup: site.workgroup,

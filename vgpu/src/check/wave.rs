@@ -305,7 +305,13 @@ impl Inspect for WaveInspector<'_> {
 
 impl WaveInspector<'_> {
     fn site(&self) -> Site {
-        Site { code_va: self.dispatch.dispatch.code_va, workgroup: self.workgroup, wave: self.index }
+        let dispatch = &self.dispatch.dispatch;
+        Site {
+            code_va: dispatch.code_va,
+            launched_at: dispatch.origin.packet_va,
+            workgroup: self.workgroup,
+            wave: self.index,
+        }
     }
 
     /// The instruction at an address that is not the one at hand: of this program, the dispatch's, or whatever is there.
