@@ -55,7 +55,7 @@ impl SourceText {
     /// The same for what a kernel that did not end leaves.
     pub fn fill_error(&mut self, error: &mut LaunchError) {
         let LaunchError::Device { source, findings, .. } = error else { return };
-        self.fill_all(findings);
+        self.fill_all(findings.iter_mut().map(|located| &mut located.finding));
         if let Unfinished::Fault(fault) = source
             && let Some(wave) = &mut fault.fault.wave
         {
@@ -64,7 +64,7 @@ impl SourceText {
     }
 
     /// The same for both places of each finding.
-    pub fn fill_all(&mut self, findings: &mut [Finding]) {
+    pub fn fill_all<'f>(&mut self, findings: impl IntoIterator<Item = &'f mut Finding>) {
         for finding in findings {
             finding.place.iter_mut().chain(&mut finding.other).for_each(|place| self.fill(place));
         }

@@ -1,4 +1,5 @@
-//! `zrt launch --json` as programs read it: one document whatever happens, in the form of `docs/launch.schema.json`.
+//! `zrt launch --json` and `zrt run --json` as programs read them: one document whatever happens, in the form of
+//! `docs/launch.schema.json` and `docs/run.schema.json`.
 //!
 //! The judge below knows the part of JSON Schema that the schema uses, and refuses any other keyword.
 
@@ -11,6 +12,7 @@ use serde_json::{Map, Value as Json, json};
 use std::process::Command;
 
 const SCHEMA: &str = include_str!("../../docs/launch.schema.json");
+const RUN_SCHEMA: &str = include_str!("../../docs/run.schema.json");
 
 /// Why a value does not have the form that a schema asks for; `None` where it does.
 fn trouble(root: &Json, schema: &Json, value: &Json, at: &str) -> Option<String> {
@@ -109,9 +111,15 @@ fn trouble(root: &Json, schema: &Json, value: &Json, at: &str) -> Option<String>
 /// Runs `zrt launch` with `--json`; its document, which must fit the schema.
 #[track_caller]
 fn document(arguments: &[&str], code: i32) -> Json {
+    document_of(&["launch"], SCHEMA, arguments, code)
+}
+
+/// The same of any subcommand.
+#[track_caller]
+fn document_of(subcommand: &[&str], schema: &str, arguments: &[&str], code: i32) -> Json {
     let mut command = Command::new(env!("CARGO_BIN_EXE_zrt"));
     let output = command
-        .args([&["launch"], arguments, &["--json"]].concat())
+        .args([subcommand, arguments, &["--json"]].concat())
         .env("ZRT_DEVICE", "virtual")
         .output()
         .unwrap();
@@ -119,7 +127,7 @@ fn document(arguments: &[&str], code: i32) -> Json {
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
     // One document and nothing else: the parser refuses what follows.
     let document: Json = serde_json::from_slice(&output.stdout).unwrap();
-    let schema: Json = serde_json::from_str(SCHEMA).unwrap();
+    let schema: Json = serde_json::from_str(schema).unwrap();
     assert_eq!(trouble(&schema, &schema, &document, "document"), None, "{document}");
     let message = document["error"]["message"].as_str().unwrap_or_default();
     if !errors.is_empty() {
@@ -233,4 +241,77 @@ fn the_schema_refuses_other_forms() {
     let mut wrong = right;
     wrong.as_object_mut().unwrap().remove("kernel");
     assert!(trouble(&schema, &schema, &wrong, "document").is_some());
+}
+
+/// A script's documents: a result, one with a dump and a finding in a turn of a loop, a fault, and a script that is wrong.
+#[test]
+fn scripts_have_documents_too() {
+    let folder = Folder::new("json-run");
+    folder.words("data", &[7; 32]);
+    double(&folder, Some(NO_WAIT));
+    folder.words("before.o", &{
+        let mut object = DOUBLE_OBJECT;
+        object[BEFORE.0] = BEFORE.1;
+        object
+    });
+    let script = |name: &str, text: &str| {
+        let launch = "launch = { file = \"FILE\", grid = 1, block = 32, args = [\"buffer:data\"] }";
+        let text = text.replace("LAUNCH", launch).replace("FILE", name);
+        folder.write("script.toml", format!("[buffers]\ndata = \"inout:data\"\n{text}").as_bytes())
+    };
+    let run = |path: &str, flags: &[&str], code| {
+        document_of(&["run"], RUN_SCHEMA, &[&[path], flags].concat(), code)
+    };
+    let looped = "[[step]]\nrepeat.times = 2\n[[step.repeat.steps]]\nLAUNCH\n";
+    let path =
+        script("double.o", &format!("{looped}[[step]]\ndump = {{ buffer = \"data\", file = \"d\" }}\n"));
+    let wrong = run(&path, &["--check", "--profile"], 1);
+    assert_eq!(wrong["findings"][0]["step"], json!({"step": "1.1", "line": 5, "turns": [0]}), "{wrong}");
+    assert_eq!(wrong["outputs"][0]["step"]["step"], "2", "{wrong}");
+    assert_eq!((&wrong["outputs"][1]["step"], &wrong["script"]), (&Json::Null, &json!(path)));
+    let stopped = run(&script("before.o", looped), &["--check"], 1);
+    assert_eq!((&stopped["device"], &stopped["failed_seed"]), (&Json::Null, &json!(0)));
+    assert!(stopped["error"]["fault"]["place"]["offset"].is_u64(), "{stopped}");
+    let refused = run(&script("double.o", "[[step]]\n"), &[], 2);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("script.toml:3:1: "), "{refused}");
+
+    let schema: Json = serde_json::from_str(RUN_SCHEMA).unwrap();
+    for (pointer, value) in [
+        ("/findings/0/step", json!({"step": "1.1", "line": 0, "turns": []})),
+        ("/findings/0/step", json!("1.1")),
+        ("/outputs/0", json!({"argument": 0, "path": "p", "bytes": 1})),
+        ("/script", Json::Null),
+    ] {
+        let mut other = wrong.clone();
+        *other.pointer_mut(pointer).unwrap() = value;
+        assert!(trouble(&schema, &schema, &other, "document").is_some(), "{pointer}");
+    }
+}
+
+/// What both documents have, both schemas say in the same words.
+#[test]
+fn the_schemas_share_what_the_documents_share() {
+    let schemas = [SCHEMA, RUN_SCHEMA].map(|schema| serde_json::from_str::<Json>(schema).unwrap());
+    for name in [
+        "count",
+        "counter",
+        "text",
+        "workgroup",
+        "place",
+        "version",
+        "fault",
+        "error",
+        "failure",
+        "counts",
+        "profile",
+    ] {
+        let [launch, run] = [0, 1].map(|index: usize| schemas[index].pointer(&format!("/$defs/{name}")));
+        assert!(launch.is_some() && launch == run, "{name}");
+    }
+    for name in ["finding", "result"] {
+        let [launch, run] = [0, 1].map(|index: usize| &schemas[index]["$defs"][name]["properties"]);
+        for (field, form) in launch.as_object().unwrap() {
+            assert!(field == "kernel" || run.get(field) == Some(form), "{name}.{field}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use zrt_tools::commands::{self, disasm, doctor, generate, launch, lint, plan, step, validate};
+use zrt_tools::commands::{self, disasm, doctor, generate, launch, lint, plan, run, step, validate};
 
 /// LLM inference on AMD RDNA4 through the kernel driver alone, or on a virtual card
 #[derive(Debug, Parser)]
@@ -23,6 +23,7 @@ enum Command {
     Lint(lint::Arguments),
     Step(step::Arguments),
     Launch(launch::Arguments),
+    Run(run::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Lint(arguments) => lint::run(&arguments),
         Command::Step(arguments) => step::run(&arguments),
         Command::Launch(arguments) => launch::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
     };
     commands::finish(result, commands::wants_json())
 }

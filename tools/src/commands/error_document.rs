@@ -6,7 +6,7 @@
 use crate::error::{ToolError, sentence};
 use crate::launch::{LaunchError, Unfinished};
 use serde::Serialize;
-use zrt_device::Place;
+use zrt_device::{Place, Waves};
 
 /// The `error` of a document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -15,6 +15,8 @@ pub struct ErrorReport {
     message: String,
     exit_code: u8,
     fault: Option<FaultReport>,
+    /// Where the virtual device's waves were; null where nothing is known of any.
+    waves: Option<Waves>,
 }
 
 /// A document that has an error, what a kernel printed before it, and nothing else.
@@ -41,28 +43,34 @@ struct FaultReport {
 impl ErrorReport {
     /// Of a command that ended with an error.
     pub fn of(error: &ToolError) -> ErrorReport {
-        let fault = match error.untold() {
-            ToolError::Launch(LaunchError::Device { source, .. }) => FaultReport::of(source),
-            _ => None,
-        };
-        ErrorReport::new(error.exit_code(), sentence(error), fault)
+        let report = ErrorReport::new(error.exit_code(), sentence(error));
+        match error.untold() {
+            ToolError::Launch(LaunchError::Device { source, waves, .. }) => report.with(source, waves),
+            _ => report,
+        }
     }
 
-    /// Of a schedule that did not end.
-    pub(super) fn of_schedule(unfinished: &Unfinished) -> ErrorReport {
-        ErrorReport::new(1, unfinished.to_string(), FaultReport::of(unfinished))
+    /// Of a schedule that did not end, told as `message`.
+    pub(super) fn of_schedule(message: String, unfinished: &Unfinished, waves: &Waves) -> ErrorReport {
+        ErrorReport::new(1, message).with(unfinished, waves)
     }
 
     /// Of a command line that is not understood: the first paragraph of the complaint.
     pub(super) fn of_command_line(complaint: &str) -> ErrorReport {
         let lines: Vec<&str> = complaint.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
         let text = lines.join(" ");
-        ErrorReport::new(2, text.strip_prefix("error: ").unwrap_or(&text).to_owned(), None)
+        ErrorReport::new(2, text.strip_prefix("error: ").unwrap_or(&text).to_owned())
     }
 
-    fn new(exit_code: u8, message: String, fault: Option<FaultReport>) -> ErrorReport {
+    fn new(exit_code: u8, message: String) -> ErrorReport {
         let kind = if exit_code == 2 { "input" } else { "failure" };
-        ErrorReport { kind, message, exit_code, fault }
+        ErrorReport { kind, message, exit_code, fault: None, waves: None }
+    }
+
+    /// The same of a kernel that did not end.
+    fn with(self, unfinished: &Unfinished, waves: &Waves) -> ErrorReport {
+        let waves = Some(waves.clone()).filter(|waves| !waves.is_empty());
+        ErrorReport { fault: FaultReport::of(unfinished), waves, ..self }
     }
 }
 

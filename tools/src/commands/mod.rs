@@ -11,6 +11,7 @@ pub mod generate;
 pub mod launch;
 pub mod lint;
 pub mod plan;
+pub mod run;
 pub mod step;
 pub mod validate;
 

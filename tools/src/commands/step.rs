@@ -5,7 +5,7 @@
 //! device knows never to end is told as `zrt launch` tells it, and outputs are written as there. On the way to a finding the
 //! kernel runs twice.
 
-use super::launch::{KernelArguments, Prepared, printed};
+use super::launch::{KernelArguments, Prepared, Task, printed, waves};
 use super::write_text;
 use crate::error::ToolError;
 use crate::launch::{self, LaunchError};
@@ -38,41 +38,42 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let prepared = Prepared::new(&arguments.kernel)?;
     let file = &arguments.kernel.file;
-    let kernel = launch::check(&prepared.request())?;
-    let code = CodeMap::new(prepared.request().program, kernel, &prepared.request().geometry, file);
+    let mut task = prepared.task()?;
+    let request = prepared.request();
+    let code = CodeMap::new(request.program, request.find_kernel()?, &request.geometry, file);
     let virtual_device = VirtualOptions {
         check: arguments.finding.is_some(),
-        trusts_compilers: prepared.trusts_compilers(),
+        trusts_compilers: task.trusts_compilers,
         scheduler_seed: Some(arguments.seed),
         ..VirtualOptions::default()
     };
     let options = OpenOptions { virtual_device, ..OpenOptions::default() };
     let instruction = match arguments.finding {
-        Some(number) => Some(find(&prepared, arguments, number, &options)?),
+        Some(number) => Some(find(&task, arguments, number, &options)?),
         None => None,
     };
     let stepper = Stepper::new(BufReader::new(stdin()), stdout(), code, instruction);
     let attention = stepper.attention();
     let gpu = board(&options, Box::new(stepper))?;
-    let mut request = prepared.request();
-    request.pauses = Some(&attention.prompts);
-    request.placement = Some(&attention.placement);
-    let result = launch::run_over(&request, DeviceChoice::Virtual, gpu, &options);
+    task.sequence.pauses = Some(&attention.prompts);
+    task.sequence.placement = Some(&attention.placement);
+    let (result, left) = task.carry_out(|sequence, observe| {
+        launch::run_sequence_over(sequence, DeviceChoice::Virtual, gpu, &options, observe)
+    });
     let report = result.map_err(|mut error| {
         SourceText::of(file).fill_error(&mut error);
-        // The error is the news, if this cannot be written.
-        let _ = printed::show_before(&error);
+        // The error is the news, if these cannot be written.
+        let _ = printed::show_before(&error).and_then(|()| waves::show_before(&error));
         error
     })?;
     printed::show(&report.printed)?;
-    prepared.write_outputs(&report)?;
+    task.write_files(&left)?;
     if !attention.is_detached.load(Ordering::Acquire) {
         // Whoever still has commands is told why nobody reads them.
         write_text("no wave is left to follow: the kernel has ended\n")?;
     }
-    let unexpected = prepared.unexpected(&report);
-    unexpected.iter().try_for_each(|line| write_text(&format!("{line}\n")))?;
-    Ok(unexpected.is_empty())
+    left.unexpected.iter().try_for_each(|line| write_text(&format!("{line}\n")))?;
+    Ok(left.unexpected.is_empty())
 }
 
 /// A virtual board that a debugger looks into.
@@ -86,7 +87,7 @@ fn board(options: &OpenOptions, debugger: Box<dyn Debugger>) -> Result<Arc<Virtu
 
 /// Runs the kernel to its end and tells the finding of a number, counted from 1; the number of its instruction.
 fn find(
-    prepared: &Prepared,
+    task: &Task<'_>,
     arguments: &Arguments,
     number: u32,
     options: &OpenOptions,
@@ -94,13 +95,16 @@ fn find(
     let recorder = Recorder::default();
     let record = recorder.record();
     let gpu = board(options, Box::new(recorder))?;
-    let findings = match launch::run_over(&prepared.request(), DeviceChoice::Virtual, gpu, options) {
+    let (result, _) = task.carry_out(|sequence, observe| {
+        launch::run_sequence_over(sequence, DeviceChoice::Virtual, gpu, options, observe)
+    });
+    let findings = match result {
         Ok(report) => report.findings,
         Err(LaunchError::Device { findings, .. }) => findings,
         Err(error) => return Err(error.into()),
     };
     let index = (number as usize).checked_sub(1);
-    let finding = index.and_then(|index| Some((index, findings.get(index)?.clone())));
+    let finding = index.and_then(|index| Some((index, findings.get(index)?.finding.clone())));
     let Some((index, finding)) = finding else {
         return Err(ToolError::BadInput {
             what: format!(

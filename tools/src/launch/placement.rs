@@ -2,10 +2,7 @@
 //!
 //! Contract: told once, before the kernel runs; shared by the thread that launches and the one that executes waves.
 
-use super::labels::argument_name;
 use std::sync::OnceLock;
-use zrt_device::Buffer;
-use zrt_loader::Kernel;
 
 /// The buffer of an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,14 +35,9 @@ impl Placement {
         by_name.or_else(|| buffers.iter().find(|buffer| Some(buffer.argument) == number))
     }
 
-    /// Takes down where they are; a second launch changes nothing.
-    pub(super) fn tell(&self, kernel: &Kernel, buffers: &[Option<Buffer>]) {
-        let placed = buffers.iter().enumerate().filter_map(|(argument, buffer)| {
-            let buffer = buffer.as_ref()?;
-            let name = argument_name(kernel, argument).map(str::to_owned);
-            Some(PlacedBuffer { argument, name, va: buffer.va.0, bytes: buffer.len.0 })
-        });
-        // Only the first launch of a request can be looked into.
-        let _ = self.0.set(placed.collect());
+    /// Takes down where they are; a second sequence changes nothing.
+    pub(super) fn tell(&self, placed: Vec<PlacedBuffer>) {
+        // Only the first sequence of a board can be looked into.
+        let _ = self.0.set(placed);
     }
 }

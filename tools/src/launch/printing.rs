@@ -36,18 +36,27 @@ struct Calls {
 }
 
 impl Printing {
-    /// Makes what the kernel asks for.
-    pub fn new(device: &mut Device, kernel: &Kernel, geometry: &Geometry) -> Result<Printing, DeviceError> {
+    /// Makes what any of the kernels that are launched asks for.
+    pub fn new<'k>(
+        device: &mut Device,
+        launches: impl Iterator<Item = (&'k Kernel, &'k Geometry)>,
+    ) -> Result<Printing, DeviceError> {
         let mut printing = Printing::default();
-        if kernel.asks_for(&Hidden::PrintfBuffer) {
-            let len = ByteLen(buffer::BUFFER_BYTES as u64);
-            let memory = device.allocate(Heap::Host, len, "the printf buffer")?;
-            device.upload(&memory, ByteLen(0), &buffer::initial())?;
-            printing.left = Some(memory);
+        let mut calls: Option<(&Kernel, u64)> = None;
+        for (kernel, geometry) in launches {
+            if kernel.asks_for(&Hidden::PrintfBuffer) && printing.left.is_none() {
+                let len = ByteLen(buffer::BUFFER_BYTES as u64);
+                printing.left = Some(device.allocate(Heap::Host, len, "the printf buffer")?);
+            }
+            if kernel.asks_for(&Hidden::HostcallBuffer) {
+                let (_, most) = calls.unwrap_or((kernel, 0));
+                // Launches that do not wait for each other run together.
+                calls = Some((kernel, most.saturating_add(waves(kernel, geometry))));
+            }
         }
-        if kernel.asks_for(&Hidden::HostcallBuffer) {
+        if let Some((kernel, waves)) = calls {
             let compute_units = u64::from(device.info().compute_units);
-            let layout = layout(kernel, geometry, compute_units).ok_or_else(|| DeviceError::KernelNeeds {
+            let layout = layout(waves, compute_units).ok_or_else(|| DeviceError::KernelNeeds {
                 kernel: kernel.name.clone(),
                 reason: "the device has more waves than the hostcall buffer has room for",
             })?;
@@ -60,7 +69,15 @@ impl Printing {
         Ok(printing)
     }
 
-    /// For the kernel's implicit arguments.
+    /// Makes the printf buffer ready for kernels.
+    pub fn clear(&mut self, device: &mut Device) -> Result<(), DeviceError> {
+        match &self.left {
+            Some(memory) => device.upload(memory, ByteLen(0), &buffer::initial()),
+            None => Ok(()),
+        }
+    }
+
+    /// For the kernels' implicit arguments.
     pub fn addresses(&self) -> ServiceAddresses {
         ServiceAddresses {
             printf_buffer_va: self.left.as_ref().map_or(0, |memory| memory.va.0),
@@ -149,10 +166,15 @@ impl Calls {
     }
 }
 
-/// Room for all waves of a launch that can run at a time.
-fn layout(kernel: &Kernel, geometry: &Geometry, compute_units: u64) -> Option<HostcallLayout> {
+/// Waves of a launch.
+fn waves(kernel: &Kernel, geometry: &Geometry) -> u64 {
     let waves_per_group = geometry.group_items().div_ceil(kernel.wave_size.lanes().into());
     let groups = geometry.groups.iter().fold(1_u64, |groups, size| groups.saturating_mul((*size).into()));
+    waves_per_group.saturating_mul(groups)
+}
+
+/// Room for those of so many waves that can run at a time.
+fn layout(waves: u64, compute_units: u64) -> Option<HostcallLayout> {
     let resident = (compute_units * WAVES_PER_COMPUTE_UNIT).min(PACKETS_MAX);
-    HostcallLayout::for_waves(waves_per_group.saturating_mul(groups).min(resident))
+    HostcallLayout::for_waves(waves.min(resident))
 }

@@ -1,51 +1,63 @@
-//! What a kernel may touch, as the checking mode is told before it runs.
+//! What kernels may touch, as the checking mode is told before they run.
 //!
-//! Contract: the buffers of the arguments, those for text, the kernel's scratch, and what the program itself calls writable, may be read
-//! and written; input buffers, the rest of the program (code, constants) and the argument segment with its dispatch packet
-//! may be read. Nothing else is named: a store into the command ring, an indirect buffer or a fence is out of bounds. LDS
+//! Contract: shared buffers, those for text, the kernels' scratch, and what a program itself calls writable, may be read
+//! and written; buffers for reading, the rest of the programs (code, constants) and the argument segments with their dispatch
+//! packets may be read. Nothing else is named: a store into the command ring, an indirect buffer or a fence is out of bounds. LDS
 //! ends where the kernel's and the launch's end, and not with the unit that hardware allocates.
 
-use super::{LaunchArgument, LaunchRequest, Resident, argument_label};
+use super::execute::{Resident, dispatches};
+use super::sequence::Sequence;
+use std::collections::BTreeSet;
 use zrt_device::{Buffer, Code};
-use zrt_loader::{Image, Kernel};
+use zrt_loader::Image;
 use zrt_vgpu::VirtualGpu;
 
 /// Where the first dynamic LDS may begin: the largest alignment of what a pointer to it points to.
 const DYNAMIC_LDS_ALIGNMENT: u32 = 16;
 
-/// Names what `resident` holds, and `scratch`.
-pub(super) fn name(
-    gpu: &VirtualGpu,
-    request: &LaunchRequest<'_>,
-    kernel: &Kernel,
-    resident: &Resident,
-    scratch: Option<&Buffer>,
-) {
-    for (argument, buffer) in resident.buffers.iter().enumerate() {
-        let Some(buffer) = buffer else { continue };
-        let label = argument_label(kernel, argument);
-        match request.arguments.get(argument) {
-            Some(LaunchArgument::In(_)) => gpu.watch_read_only_region(&label, buffer.va.0, buffer.len.0),
-            _ => gpu.watch_region(&label, buffer.va.0, buffer.len.0),
+/// Names what `resident` holds before the first launch.
+pub(super) fn name(gpu: &VirtualGpu, sequence: &Sequence<'_>, resident: &Resident) {
+    for (shared, buffer) in sequence.buffers.iter().zip(&resident.buffers) {
+        match shared.is_read_only {
+            true => gpu.watch_read_only_region(&shared.label, buffer.va.0, buffer.len.0),
+            false => gpu.watch_region(&shared.label, buffer.va.0, buffer.len.0),
         }
-    }
-    if let Some(scratch) = scratch {
-        gpu.watch_region(&format!("the scratch of {}", kernel.name), scratch.va.0, scratch.len.0);
     }
     for buffer in resident.printing.buffers() {
         gpu.watch_region(buffer.label(), buffer.va.0, buffer.len.0);
     }
-    if let Some(segment) = &resident.segment {
-        gpu.watch_read_only_region("the arguments", segment.va.0, segment.len.0);
-    }
-    if let Some(code) = &resident.code {
-        name_program(gpu, &kernel.name, request.program.image(), code);
-        let lds_bytes = match request.geometry.dynamic_lds_bytes {
+    // What kernels ask for while they run, the host answers; else it waits.
+    gpu.silence_host(!resident.printing.has_calls());
+    for (dispatch, ready) in &resident.kernels {
+        let (Some(kernel), Some(code)) = (sequence.kernel(dispatch), &resident.codes[dispatch.program])
+        else {
+            continue;
+        };
+        if let Some(scratch) = ready.scratch() {
+            gpu.watch_region(&format!("the scratch of {}", kernel.name), scratch.va.0, scratch.len.0);
+        }
+        // Where a kernel is launched with several lengths the longest counts.
+        let of_kernel = dispatches(sequence)
+            .filter(|other| (other.program, other.kernel) == (dispatch.program, dispatch.kernel));
+        let lds_bytes = match of_kernel.map(|other| other.geometry.dynamic_lds_bytes).max().unwrap_or(0) {
             0 => kernel.lds_bytes,
             dynamic => kernel.lds_bytes.next_multiple_of(DYNAMIC_LDS_ALIGNMENT).saturating_add(dynamic),
         };
         gpu.watch_lds(code.va().0 + kernel.entry_offset, lds_bytes);
     }
+    for (index, (program, code)) in sequence.programs.iter().zip(&resident.codes).enumerate() {
+        let Some(code) = code else { continue };
+        let of_program = dispatches(sequence).filter(|dispatch| dispatch.program == index);
+        let names: BTreeSet<&str> =
+            of_program.filter_map(|dispatch| Some(sequence.kernel(dispatch)?.name.as_str())).collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        name_program(gpu, &names.join(", "), program.image(), code);
+    }
+}
+
+/// Names the arguments of a submission.
+pub(super) fn name_arguments(gpu: &VirtualGpu, arguments: &Buffer) {
+    gpu.watch_read_only_region("the arguments", arguments.va.0, arguments.len.0);
 }
 
 /// Names the writable segments of a program one by one, and what lies between them as its code.

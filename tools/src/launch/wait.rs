@@ -6,15 +6,12 @@
 //! somebody looks at a wave that stands still ([`Pauses`]). Costs a look at the virtual device's diary every [`SLICE`],
 //! and nothing for a kernel that is done before.
 
-use super::LaunchRequest;
-use super::labels::null_services;
 use super::printing::Printing;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use thiserror::Error;
-use zrt_device::{Device, DeviceError, DeviceFault, Diagnosis, StopCause, Ticket};
-use zrt_loader::Kernel;
+use zrt_device::{Device, DeviceError, DeviceFault, Diagnosis, Ticket};
 use zrt_loader::print::hostcall::HostcallError;
 
 /// How long the device's own wait lasts before its diary is looked at.
@@ -65,12 +62,11 @@ impl Unfinished {
 }
 
 impl KernelFault {
-    fn new(fault: DeviceFault, kernel: &Kernel, printing: &Printing) -> KernelFault {
+    /// A fault of a kernel that was given null for some services. `complaint`: what it said last of what goes wrong.
+    pub(super) fn new(fault: DeviceFault, services: &[&str], complaint: Option<&[u8]>) -> KernelFault {
         /// Addresses below this one are null pointers with an offset.
         const NULL_BYTES_MAX: u64 = 64 << 10;
-        let services = null_services(kernel);
-        let complaint = printing.printed().complaint();
-        let null_remark = fault.address.filter(|va| *va < NULL_BYTES_MAX).map(|_| match services[..] {
+        let null_remark = fault.address.filter(|va| *va < NULL_BYTES_MAX).map(|_| match services {
             [] => "the address is a null pointer's".to_owned(),
             _ => format!(
                 "the address is a null pointer's, and these implicit arguments are null, because their services do \
@@ -123,49 +119,67 @@ impl From<DeviceError> for Unfinished {
     }
 }
 
-/// Waits for the submission of a request. `faults_before`: lines that the diary had before it.
+/// How long to wait.
+pub(super) struct Limits<'a> {
+    /// What is left of the time that the kernels may take.
+    pub left: Duration,
+    /// Times that do not count.
+    pub pauses: Option<&'a Pauses>,
+}
+
+/// Waits for a submission, and takes its time off what is left. `faults_before`: lines that the diary had before it;
+/// `tell` makes one of them a fault of its kernel.
 pub(super) fn wait(
     device: &mut Device,
     ticket: Ticket,
-    request: &LaunchRequest<'_>,
-    kernel: &Kernel,
+    limits: &mut Limits<'_>,
     faults_before: usize,
     printing: &mut Printing,
+    tell: impl Fn(DeviceFault, &Printing) -> KernelFault,
 ) -> Result<(), Unfinished> {
     let mut start = Instant::now();
     let mut pauses_seen = 0;
+    let final_fault =
+        |device: &Device| device.faults().into_iter().skip(faults_before).find(|fault| fault.is_final);
     loop {
-        let left = request.deadline.saturating_sub(start.elapsed());
-        let left = serve(device, ticket, SLICE.min(left), printing)?;
-        let mut diagnosis = match device.wait(ticket, left) {
-            Ok(()) => return Ok(()),
-            Err(DeviceError::Stopped(diagnosis)) => diagnosis,
-            Err(error) => return Err(error.into()),
-        };
-        let mut new_faults = device.faults().into_iter().skip(faults_before);
-        let fault = new_faults.find(|fault| fault.is_final);
-        if diagnosis.cause != StopCause::Deadline {
+        let left = limits.left.saturating_sub(start.elapsed());
+        let slice = serve(device, ticket, SLICE.min(left), printing)?;
+        match device.wait_at_most(ticket, slice) {
+            Ok(true) => {
+                limits.left = limits.left.saturating_sub(start.elapsed());
+                return Ok(());
+            }
+            Ok(false) => {}
             // What the driver reports has no place in code; the device's own line does.
-            return Err(match fault {
-                Some(fault) => Unfinished::Fault(Box::new(KernelFault::new(fault, kernel, printing))),
-                None => DeviceError::Stopped(diagnosis).into(),
-            });
+            Err(error) => {
+                return Err(match final_fault(device).filter(|_| matches!(error, DeviceError::Stopped(_))) {
+                    Some(fault) => Unfinished::Fault(Box::new(tell(fault, printing))),
+                    None => error.into(),
+                });
+            }
         }
-        if request.pauses.is_some_and(|pauses| pauses.is_new(&mut pauses_seen)) {
+        if limits.pauses.is_some_and(|pauses| pauses.is_new(&mut pauses_seen)) {
             start = Instant::now();
             continue;
         }
-        if let Some(fault) = fault {
-            return Err(Unfinished::Fault(Box::new(KernelFault::new(fault, kernel, printing))));
+        if let Some(fault) = final_fault(device) {
+            return Err(Unfinished::Fault(Box::new(tell(fault, printing))));
         }
         let waited = start.elapsed();
-        if waited >= request.deadline && device.is_virtual() {
+        if waited < limits.left {
+            continue;
+        }
+        if device.is_virtual() {
             return Err(Unfinished::Endless(waited));
         }
-        if waited >= request.deadline {
-            // The device knows of the last slice only.
-            diagnosis.waited = waited;
-            return Err(Unfinished::Timeout(diagnosis));
+        match device.wait(ticket, Duration::ZERO) {
+            Ok(()) => return Ok(()),
+            Err(DeviceError::Stopped(mut diagnosis)) => {
+                // The device knows of its last look only.
+                diagnosis.waited = waited;
+                return Err(Unfinished::Timeout(diagnosis));
+            }
+            Err(error) => return Err(error.into()),
         }
     }
 }

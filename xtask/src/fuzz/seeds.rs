@@ -83,6 +83,8 @@ fn all() -> Result<Vec<Seed>, Box<dyn Error>> {
         seed("container", "wave32", files::container(zrt_isa::resources::WaveSize::Wave32)?),
         seed("container", "wave64", files::container(zrt_isa::resources::WaveSize::Wave64)?),
         seed("golden", "traces", files::traces()),
+        seed("script", "steps", files::script().into_bytes()),
+        seed("script", "loops", files::looped_script().into_bytes()),
         seed("topology", "machine", files::machine()),
         seed("topology", "changing", files::changing_machine()),
         seed("gguf", "llama", llama()),

@@ -5,6 +5,7 @@
 
 use super::content;
 use super::expect::Expectation;
+use super::load;
 use super::npy::{self, Array};
 use super::size::{SIZE_FORMS, Size};
 use crate::element::ElementType;
@@ -32,8 +33,10 @@ pub(super) enum ArgumentSpec {
     Pattern(Size, Vec<u8>),
     /// `rand:SIZE:SEED`
     Random(Size, u64),
-    /// A number, or `bytes:HEX`
-    Value(ArgumentValue),
+    /// A number of a type, as it stands in memory
+    Number(ElementType, Vec<u8>),
+    /// `bytes:HEX`
+    Bytes(Vec<u8>),
     /// `value:FILE`
     ValueFile(PathBuf),
 }
@@ -72,13 +75,14 @@ pub(super) fn three(flag: &str, text: &str) -> Result<[u32; 3], ToolError> {
 }
 
 impl ArgumentSpec {
-    /// Reads the form of argument `index`.
-    pub fn parse(index: usize, text: &str) -> Result<ArgumentSpec, ToolError> {
-        let refuse = |wanted: &str| bad(format!("argument {index} is {text:?}, but must be {wanted}"));
+    /// Reads a form; `what` has it, such as `argument 0`.
+    pub fn parse(what: &str, text: &str) -> Result<ArgumentSpec, ToolError> {
+        let refuse = |wanted: &str| bad(format!("{what} is {text:?}, but must be {wanted}"));
         let (kind, rest) = text.split_once(':').ok_or_else(|| refuse(FORMS))?;
         if let Some(element) = ElementType::named(kind) {
             let wanted = format!("{kind}:NUMBER, with a number that fits");
-            return Ok(ArgumentSpec::Value(value_of(&element.encode(rest).ok_or_else(|| refuse(&wanted))?)));
+            let bytes = element.encode(rest).ok_or_else(|| refuse(&wanted))?;
+            return Ok(ArgumentSpec::Number(element, bytes));
         }
         let file = |path: &str, wanted: &str| match path {
             "" => Err(refuse(wanted)),
@@ -121,14 +125,14 @@ impl ArgumentSpec {
             "bytes" => {
                 let bytes =
                     content::hexadecimal(rest).ok_or_else(|| refuse("bytes:HEX with pairs of digits"))?;
-                ArgumentSpec::Value(ArgumentValue::Bytes(bytes))
+                ArgumentSpec::Bytes(bytes)
             }
             _ => return Err(refuse(FORMS)),
         })
     }
 
-    /// The argument with its file's bytes.
-    pub fn load(&self) -> Result<LoadedArgument, ToolError> {
+    /// The argument with its file's bytes; a relative path is one from `folder`.
+    pub fn load(&self, folder: &Path) -> Result<LoadedArgument, ToolError> {
         let with = |header, argument| LoadedArgument { argument, header, expectation: None };
         let sized = |size: &Size, argument| {
             let element = size.element.unwrap_or(ElementType::U8);
@@ -137,24 +141,19 @@ impl ArgumentSpec {
         let plain = |argument| with(Vec::new(), argument);
         Ok(match self {
             ArgumentSpec::In(path) => {
-                let contents = Contents::read(path)?;
+                let contents = Contents::read(&folder.join(path))?;
                 with(contents.header, LaunchArgument::In(contents.bytes))
             }
             ArgumentSpec::InOut(path) => {
-                let contents = Contents::read(path)?;
+                let contents = Contents::read(&folder.join(path))?;
                 with(contents.header, LaunchArgument::InOut(contents.bytes))
             }
             ArgumentSpec::Out(size, _) => sized(size, LaunchArgument::Out(size.bytes)),
             ArgumentSpec::Expect(path, tolerance) => {
-                let Contents { bytes, header, element } = Contents::read(path)?;
-                if tolerance.is_some() && element.is_none() {
-                    let name = path.display();
-                    return Err(bad(format!(
-                        "{name} is no .npy, so that its numbers have no type and no tolerance"
-                    )));
-                }
-                let argument = LaunchArgument::Out(bytes.len() as u64);
-                let expectation = Some(Expectation { bytes, element, tolerance: *tolerance });
+                let contents = Contents::read(&folder.join(path))?;
+                let argument = LaunchArgument::Out(contents.bytes.len() as u64);
+                let header = contents.header.clone();
+                let expectation = Some(contents.expected(path, *tolerance)?);
                 LoadedArgument { expectation, ..with(header, argument) }
             }
             ArgumentSpec::Pattern(size, pattern) => {
@@ -163,9 +162,10 @@ impl ArgumentSpec {
             ArgumentSpec::Random(size, seed) => {
                 sized(size, LaunchArgument::Work(content::random(*size, *seed)))
             }
-            ArgumentSpec::Value(value) => plain(LaunchArgument::Value(value.clone())),
+            ArgumentSpec::Number(_, bytes) => plain(LaunchArgument::Value(value_of(bytes))),
+            ArgumentSpec::Bytes(bytes) => plain(LaunchArgument::Value(ArgumentValue::Bytes(bytes.clone()))),
             ArgumentSpec::ValueFile(path) => {
-                let bytes = super::read(path, ARGUMENT_BYTES_MAX, "a value")?;
+                let bytes = load::read(&folder.join(path), ARGUMENT_BYTES_MAX, "a value")?;
                 plain(LaunchArgument::Value(ArgumentValue::Bytes(bytes)))
             }
         })
@@ -173,7 +173,7 @@ impl ArgumentSpec {
 
     /// Whether it gives the kernel a buffer.
     pub fn is_buffer(&self) -> bool {
-        !matches!(self, ArgumentSpec::Value(_) | ArgumentSpec::ValueFile(_))
+        !matches!(self, ArgumentSpec::Number(..) | ArgumentSpec::Bytes(_) | ArgumentSpec::ValueFile(_))
     }
 
     /// Where its buffer is written to.
@@ -195,7 +195,7 @@ fn expectation(text: &str) -> (&str, Option<f64>) {
 }
 
 /// A number as the loader takes it: aligned to its size where a kernel does not say where it goes.
-fn value_of(bytes: &[u8]) -> ArgumentValue {
+pub(super) fn value_of(bytes: &[u8]) -> ArgumentValue {
     match *bytes {
         [byte] => ArgumentValue::U8(byte),
         [a, b] => ArgumentValue::U16(u16::from_le_bytes([a, b])),
@@ -206,15 +206,16 @@ fn value_of(bytes: &[u8]) -> ArgumentValue {
 }
 
 /// What a file gives a buffer.
-struct Contents {
-    bytes: Vec<u8>,
-    header: Vec<u8>,
-    element: Option<ElementType>,
+pub(super) struct Contents {
+    pub bytes: Vec<u8>,
+    pub header: Vec<u8>,
+    pub element: Option<ElementType>,
 }
 
 impl Contents {
-    fn read(path: &Path) -> Result<Contents, ToolError> {
-        let mut bytes = super::read(path, BUFFER_BYTES_MAX, "a buffer")?;
+    /// Reads it.
+    pub fn read(path: &Path) -> Result<Contents, ToolError> {
+        let mut bytes = load::read(path, BUFFER_BYTES_MAX, "a buffer")?;
         if !is_npy(path) {
             let header = npy::header(ElementType::U8, bytes.len() as u64);
             return Ok(Contents { bytes, header, element: None });
@@ -223,6 +224,18 @@ impl Contents {
             Array::parse(&bytes).map_err(|why| bad(format!("{} cannot be read: {why}", path.display())))?;
         bytes.drain(..array.header.len());
         Ok(Contents { bytes, header: array.header, element: Some(array.element) })
+    }
+}
+
+impl Contents {
+    /// What a buffer must hold that is to be the file at `path`.
+    pub fn expected(self, path: &Path, tolerance: Option<f64>) -> Result<Expectation, ToolError> {
+        let Contents { bytes, element, .. } = self;
+        if tolerance.is_some() && element.is_none() {
+            let name = path.display();
+            return Err(bad(format!("{name} is no .npy, so that its numbers have no type and no tolerance")));
+        }
+        Ok(Expectation { bytes, element, tolerance })
     }
 }
 
@@ -237,7 +250,7 @@ mod tests {
 
     #[test]
     fn every_form_is_read() {
-        let parse = |text: &str| ArgumentSpec::parse(0, text).unwrap();
+        let parse = |text: &str| ArgumentSpec::parse("argument 0", text).unwrap();
         let size = |text: &str| Size::parse(text).unwrap();
         assert_eq!(parse("in:a:b.raw"), ArgumentSpec::In("a:b.raw".into()));
         assert_eq!(parse("out:16:c.raw"), ArgumentSpec::Out(size("16"), "c.raw".into()));
@@ -250,14 +263,18 @@ mod tests {
         assert_eq!(parse("fill:8:0x0102"), ArgumentSpec::Pattern(size("8"), vec![1, 2]));
         assert_eq!(parse("fill:2*i16:-1"), ArgumentSpec::Pattern(size("2*i16"), vec![255, 255]));
         assert_eq!(parse("rand:2*f16:7"), ArgumentSpec::Random(size("2*f16"), 7));
-        assert_eq!(parse("bytes:00fF"), ArgumentSpec::Value(ArgumentValue::Bytes(vec![0, 255])));
+        assert_eq!(parse("bytes:00fF"), ArgumentSpec::Bytes(vec![0, 255]));
         assert_eq!(parse("value:v.bin"), ArgumentSpec::ValueFile("v.bin".into()));
-        assert_eq!(parse("i8:-1"), ArgumentSpec::Value(ArgumentValue::U8(255)));
-        assert_eq!(parse("bf16:1"), ArgumentSpec::Value(ArgumentValue::U16(0x3F80)));
-        assert_eq!(parse("u32:0xffffffff"), ArgumentSpec::Value(ArgumentValue::U32(u32::MAX)));
-        assert_eq!(parse("u64:5000000000"), ArgumentSpec::Value(ArgumentValue::U64(5_000_000_000)));
-        assert_eq!(parse("f32:-1.5"), ArgumentSpec::Value(ArgumentValue::U32((-1.5f32).to_bits())));
-        assert_eq!(parse("f64:2"), ArgumentSpec::Value(ArgumentValue::U64(2f64.to_bits())));
+        let number = |text| match parse(text).load(Path::new("")).unwrap().argument {
+            LaunchArgument::Value(value) => value,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(number("i8:-1"), ArgumentValue::U8(255));
+        assert_eq!(number("bf16:1"), ArgumentValue::U16(0x3F80));
+        assert_eq!(number("u32:0xffffffff"), ArgumentValue::U32(u32::MAX));
+        assert_eq!(number("u64:5000000000"), ArgumentValue::U64(5_000_000_000));
+        assert_eq!(number("f32:-1.5"), ArgumentValue::U32((-1.5f32).to_bits()));
+        assert_eq!(number("f64:2"), ArgumentValue::U64(2f64.to_bits()));
     }
 
     #[test]
@@ -290,7 +307,10 @@ mod tests {
             "i128:1",
         ];
         for text in wrong {
-            assert!(matches!(ArgumentSpec::parse(0, text), Err(ToolError::BadInput { .. })), "{text}");
+            assert!(
+                matches!(ArgumentSpec::parse("argument 0", text), Err(ToolError::BadInput { .. })),
+                "{text}"
+            );
         }
         assert_eq!(three("--grid", "4,2").unwrap(), [4, 2, 1]);
         for text in ["", "0", "1,0,1", "1,2,3,4", "x", "4294967296", "-1"] {

@@ -1,4 +1,4 @@
-//! What a buffer is expected to hold when the kernel has ended.
+//! What a buffer is expected to hold.
 //!
 //! Contract: without a tolerance every bit counts. With one, two numbers are equal where they differ by no more, or both
 //! are NaN; the type comes from the `.npy`. Pure.
@@ -8,8 +8,8 @@ use std::fmt;
 
 /// The numbers that are expected.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Expectation {
-    /// The file's bytes, without its header.
+pub(in crate::commands) struct Expectation {
+    /// The numbers, repeated as far as the buffer goes.
     pub bytes: Vec<u8>,
     /// The type of the numbers, where the file says it.
     pub element: Option<ElementType>,
@@ -19,7 +19,7 @@ pub(super) struct Expectation {
 
 /// Where a buffer differs.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Difference {
+pub(in crate::commands) struct Difference {
     /// Elements that differ, or bytes where there is no type.
     pub count: usize,
     /// Elements, or bytes.
@@ -33,10 +33,10 @@ pub(super) struct Difference {
 }
 
 impl Expectation {
-    /// Where `actual`, of the same length, differs; `None` where it does not.
+    /// Where `actual` differs; `None` where it does not.
     pub fn compare(&self, actual: &[u8]) -> Option<Difference> {
         let width = self.element.map_or(1, ElementType::bytes);
-        let pairs = || actual.chunks(width).zip(self.bytes.chunks(width));
+        let pairs = || actual.chunks(width).zip(self.bytes.chunks(width).cycle());
         let (first, (have, want)) =
             pairs().enumerate().find(|(_, (have, want))| !self.is_equal(have, want))?;
         let count = pairs().filter(|(have, want)| !self.is_equal(have, want)).count();

@@ -8,35 +8,38 @@ mod arguments;
 mod content;
 mod dump;
 mod expect;
+mod load;
 mod npy;
 mod outputs;
 pub(super) mod printed;
+mod schedules;
+pub mod script;
 mod show;
 mod size;
+mod task;
+pub(super) mod waves;
 
-use crate::bounded_read::{self, ReadError};
-use crate::commands::error_document::ErrorReport;
-use crate::device_choice::DeviceOption;
+pub use schedules::LookArguments;
+pub(super) use schedules::explore;
+
 use crate::error::ToolError;
-use crate::launch::{self, DEADLINE_DEFAULT, LaunchArgument, LaunchError, LaunchReport, LaunchRequest};
-use crate::machine_code::FILE_BYTES_MAX;
-use crate::source_text::SourceText;
+use crate::launch::{Action, DEADLINE_DEFAULT, LaunchArgument, LaunchRequest};
 use arguments::{ArgumentSpec, bad, three};
 use clap::Args;
 use dump::Dump;
 use expect::Expectation;
+use load::ProgramFile;
 use outputs::OutputFile;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
-use zrt_device::{DeviceChoice, OpenOptions, VirtualOptions};
+pub(super) use task::Task;
+use task::{Of, Purpose, Subject};
 use zrt_isa::resources::WaveSize;
-use zrt_loader::{Format, Geometry, Program, RawOptions};
+use zrt_loader::{Geometry, Program};
 
-/// What raw code ends in; everything else says itself what it is.
-const RAW_EXTENSION: &str = "bin";
-
-/// Schedules that the checking mode explores unless told.
-const SEEDS_DEFAULT: u32 = 1;
+/// What raw code is told, as flags.
+const RAW_FLAGS: [&str; 2] = ["--vgprs", "--user-sgprs"];
 
 /// Longest time that can be asked for: a week.
 const TIMEOUT_SECONDS_MAX: u32 = 7 * 24 * 3600;
@@ -47,27 +50,9 @@ pub struct Arguments {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub kernel: KernelArguments,
-    /// Hold every access and instruction against the rules of docs/checking.md (virtual device)
-    #[arg(long)]
-    pub check: bool,
-    /// Explore so many schedules; implies --check
-    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
-    pub seeds: Option<String>,
-    /// First schedule, implies --check: the seed that a finding names repeats it
-    #[arg(long, value_name = "SEED")]
-    pub seed: Option<u64>,
-    /// Fail for advice too; implies --check
-    #[arg(long)]
-    pub strict: bool,
-    /// Print what it did and where that would be on the card's roofline (virtual device)
-    #[arg(long)]
-    pub profile: bool,
     #[command(flatten)]
     #[allow(missing_docs)]
-    pub device: DeviceOption,
-    /// Write one JSON document
-    #[arg(long)]
-    pub json: bool,
+    pub look: LookArguments,
 }
 
 /// Which kernel, in which shape, with which arguments.
@@ -118,12 +103,13 @@ pub(super) struct Prepared {
     arguments: Vec<LaunchArgument>,
     /// Arguments of which the buffer is written though it is no output.
     dumped: Vec<usize>,
-    /// What each of the files begins with.
-    headers: Vec<Vec<u8>>,
     /// What buffers are to hold at the end: indices of arguments, names of files, numbers.
-    expectations: Vec<(usize, String, Expectation)>,
-    files: Vec<OutputFile>,
+    expectations: Vec<(usize, String, Arc<Expectation>)>,
+    /// The files with what they begin with, and the argument of each.
+    files: Vec<(OutputFile, Vec<u8>)>,
+    file_arguments: Vec<usize>,
     deadline: Duration,
+    code: PathBuf,
 }
 
 impl Prepared {
@@ -140,22 +126,32 @@ impl Prepared {
             .arguments
             .iter()
             .enumerate()
-            .map(|(index, text)| ArgumentSpec::parse(index, text))
+            .map(|(index, text)| ArgumentSpec::parse(&format!("argument {index}"), text))
             .collect::<Result<Vec<ArgumentSpec>, ToolError>>()?;
         let dynamic_lds_bytes = number(arguments.lds.as_deref(), "--lds", 0, u32::MAX)?.unwrap_or(0);
-        let timeout = number(arguments.timeout.as_deref(), "--timeout", 1, TIMEOUT_SECONDS_MAX)?;
-        let program = load(arguments, wave_size)?;
-        let mut prepared = Prepared {
-            program,
+        let deadline = deadline(arguments.timeout.as_deref())?;
+        let within =
+            |text: &Option<String>, flag, [min, max]: [u32; 2]| number(text.as_deref(), flag, min, max);
+        let file = ProgramFile {
+            path: arguments.file.clone(),
             kernel: arguments.kernel.clone(),
+            wave_size,
+            vgprs: within(&arguments.vgprs, RAW_FLAGS[0], load::VGPRS)?,
+            user_sgprs: within(&arguments.user_sgprs, RAW_FLAGS[1], load::USER_SGPRS)?,
+        };
+        let here = Path::new("");
+        let mut prepared = Prepared {
+            program: file.load(here, RAW_FLAGS)?,
+            kernel: file.kernel,
             wave_size,
             geometry: Geometry::new(groups, [1; 3]),
             arguments: Vec::new(),
             dumped: Vec::new(),
-            headers: Vec::new(),
             expectations: Vec::new(),
             files: Vec::new(),
-            deadline: timeout.map_or(DEADLINE_DEFAULT, |seconds| Duration::from_secs(seconds.into())),
+            file_arguments: Vec::new(),
+            deadline,
+            code: file.path,
         };
         let kernel = prepared.request().find_kernel()?;
         let buffers: Vec<bool> = specs.iter().map(ArgumentSpec::is_buffer).collect();
@@ -170,23 +166,24 @@ impl Prepared {
         };
         prepared.geometry = Geometry { dynamic_lds_bytes, ..Geometry::new(groups, group) };
         let outputs = specs.iter().enumerate().filter_map(|(index, spec)| Some((index, spec.output()?)));
-        let files = outputs::plan(outputs.chain(dumps.iter().map(|dump| (dump.argument, dump.path))))?;
+        let written: Vec<(usize, &Path)> =
+            outputs.chain(dumps.iter().map(|dump| (dump.argument, dump.path))).collect();
+        let files = outputs::plan(written.iter().map(|(_, path)| *path))?;
         prepared.dumped = dumps.iter().map(|dump| dump.argument).collect();
         let mut headers = Vec::new();
         for (index, spec) in specs.iter().enumerate() {
-            let loaded = spec.load()?;
+            let loaded = spec.load(here)?;
             if let (Some(expectation), ArgumentSpec::Expect(path, _)) = (loaded.expectation, spec) {
-                prepared.expectations.push((index, path.display().to_string(), expectation));
+                prepared.expectations.push((index, path.display().to_string(), Arc::new(expectation)));
             }
             prepared.arguments.push(loaded.argument);
             headers.push(loaded.header);
         }
-        let header = |file: &OutputFile| match arguments::is_npy(&file.path) {
-            true => headers[file.argument].clone(),
-            false => Vec::new(),
-        };
-        prepared.headers = files.iter().map(header).collect();
-        prepared.files = files;
+        for (file, (argument, _)) in files.into_iter().zip(written) {
+            let header = if arguments::is_npy(&file.path) { headers[argument].clone() } else { Vec::new() };
+            prepared.files.push((file, header));
+            prepared.file_arguments.push(argument);
+        }
         Ok(prepared)
     }
 
@@ -201,136 +198,57 @@ impl Prepared {
         request
     }
 
-    /// Whether what one compiler takes for granted is taken for granted.
-    pub fn trusts_compilers(&self) -> bool {
-        matches!(self.program.format(), Format::CodeObject | Format::Object)
-    }
-
-    /// Writes what the kernel wrote.
-    pub fn write_outputs(&self, report: &LaunchReport) -> Result<(), ToolError> {
-        let parts = self
-            .files
-            .iter()
-            .zip(&self.headers)
-            .map(|(file, header)| [header.as_slice(), report.buffer(file.argument).unwrap_or_default()]);
-        let contents: Vec<[&[u8]; 2]> = parts.collect();
-        outputs::write(&self.files, &contents)
-    }
-
-    /// A line for each buffer that does not hold what is expected.
-    pub fn unexpected(&self, report: &LaunchReport) -> Vec<String> {
-        let compare = |(argument, name, expectation): &(usize, String, Expectation)| {
-            let difference = expectation.compare(report.buffer(*argument)?)?;
-            Some(format!("argument {argument} is not {name}: {difference}"))
-        };
-        self.expectations.iter().filter_map(compare).collect()
+    /// The launch as a task.
+    pub fn task(&self) -> Result<Task<'_>, ToolError> {
+        let request = self.request();
+        let sequence = request.sequence()?;
+        sequence.check()?;
+        let mut purposes = Vec::new();
+        for (action, what) in sequence.actions.iter().enumerate() {
+            let Action::Read { buffer } = what else { continue };
+            let argument = sequence.buffers[*buffer].number;
+            let purpose = || Purpose {
+                action,
+                of: Of::Argument(argument),
+                file: None,
+                is_compared: self.arguments[argument].is_output(),
+                expectation: None,
+            };
+            purposes.push(purpose());
+            let files = self.file_arguments.iter().enumerate().filter(|(_, of)| **of == argument);
+            purposes.extend(files.map(|(file, _)| Purpose { file: Some(file), ..purpose() }));
+            let expected = self.expectations.iter().filter(|(of, ..)| *of == argument);
+            purposes.extend(expected.map(|(_, name, expectation)| Purpose {
+                expectation: Some((name.clone(), expectation.clone())),
+                ..purpose()
+            }));
+        }
+        Ok(Task {
+            subject: Subject::Launch(request.find_kernel()?.name.clone()),
+            sequence,
+            purposes,
+            files: self.files.clone(),
+            code: self.code.clone(),
+            trusts_compilers: load::trusts_compilers(&self.program),
+        })
     }
 }
 
 /// Runs the command; false where a rule was broken.
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
-    let seeds = number(arguments.seeds.as_deref(), "--seeds", 1, u32::MAX)?;
-    let check = arguments.check || seeds.is_some() || arguments.seed.is_some() || arguments.strict;
+    let schedules = arguments.look.validate()?;
     let prepared = Prepared::new(&arguments.kernel)?;
-    let choice = arguments.device.device;
-    if (check || arguments.profile) && !matches!(choice, DeviceChoice::Auto | DeviceChoice::Virtual) {
-        return Err(LaunchError::NotVirtual { choice: choice.name() }.into());
-    }
-    let mut outcome = show::Outcome::default();
-    let mut sources = SourceText::of(&arguments.kernel.file);
-    let schedules = u64::from(seeds.unwrap_or(SEEDS_DEFAULT));
-    for index in 0..schedules {
-        let seed = check.then_some(arguments.seed.unwrap_or(0).wrapping_add(index));
-        let virtual_device = VirtualOptions {
-            check,
-            trusts_compilers: prepared.trusts_compilers(),
-            profile: arguments.profile && outcome.report.is_none(),
-            scheduler_seed: seed,
-            ..VirtualOptions::default()
-        };
-        let options = OpenOptions { virtual_device, ..OpenOptions::default() };
-        let mut result = launch::run(&prepared.request(), choice, &options);
-        match &mut result {
-            Ok(report) => sources.fill_all(&mut report.findings),
-            Err(error) => sources.fill_error(error),
-        }
-        match (result, seed) {
-            (Ok(report), _) => {
-                outcome.add_unexpected(prepared.unexpected(&report), seed);
-                outcome.add(report, seed);
-            }
-            // A schedule that does not end is a result as others are: those before it keep what they gave.
-            (Err(LaunchError::Device { findings, source, printed, .. }), Some(seed)) => {
-                outcome.add_failed(seed, findings, &source, &printed);
-                if source.is_timeout() {
-                    // Each of the others might take as long again.
-                    outcome.skipped = schedules - index - 1;
-                    break;
-                }
-            }
-            (Err(error), _) => {
-                if !arguments.json {
-                    printed::show_before(&error)?;
-                }
-                return Err(error.into());
-            }
-        }
-    }
-    // What was found is told even where the outputs cannot be written.
-    let written = outcome.report.as_ref().map_or(Ok(()), |report| prepared.write_outputs(report));
-    let refused = written.as_ref().err().map(ErrorReport::of);
-    let format = show::Format { json: arguments.json, strict: arguments.strict };
-    show::show(&outcome, &prepared.files, format, refused.as_ref())?;
-    match arguments.json {
-        true => written.map_err(|error| ToolError::Told(Box::new(error)))?,
-        false => written?,
-    }
-    Ok(outcome.is_clean(arguments.strict))
+    explore(&prepared.task()?, &arguments.look, schedules)
 }
 
-/// Reads the program; flags that only raw code needs are refused for others.
-fn load(arguments: &KernelArguments, wave_size: Option<WaveSize>) -> Result<Program, ToolError> {
-    let path = &arguments.file;
-    let bytes = read(path, FILE_BYTES_MAX, "a program")?;
-    let name = path.display();
-    if path.extension().is_some_and(|extension| extension == RAW_EXTENSION) {
-        let defaults = RawOptions::default();
-        let options = RawOptions {
-            name: arguments.kernel.clone().unwrap_or(defaults.name),
-            wave_size: wave_size.unwrap_or(defaults.wave_size),
-            vgprs: number(arguments.vgprs.as_deref(), "--vgprs", 1, 256)?.unwrap_or(defaults.vgprs),
-            user_sgprs: number(arguments.user_sgprs.as_deref(), "--user-sgprs", 2, 16)?
-                .unwrap_or(defaults.user_sgprs),
-            ..defaults
-        };
-        return Program::raw(&bytes, &options)
-            .map_err(|error| bad(format!("{name} cannot be loaded: {error}")));
-    }
-    let program = Program::parse(&bytes).map_err(|error| bad(format!("{name} cannot be loaded: {error}")))?;
-    let of_raw = [("--vgprs", &arguments.vgprs), ("--user-sgprs", &arguments.user_sgprs)];
-    if let Some((flag, _)) = of_raw.iter().find(|(_, value)| value.is_some()) {
-        let what = match program.format() {
-            Format::Zrt => "a .zrt",
-            _ => "a code object",
-        };
-        return Err(bad(format!(
-            "{flag} is for raw code (.bin), but {name} is {what}, which says it itself"
-        )));
-    }
-    Ok(program)
-}
-
-/// The bytes of a file that are to be `what`, at most `limit` of them.
-fn read(path: &Path, limit: u64, what: &str) -> Result<Vec<u8>, ToolError> {
-    let name = path.display();
-    bounded_read::read(path, limit).map_err(|error| match error {
-        ReadError::System(error) => bad(format!("{name} cannot be read: {error}")),
-        ReadError::TooLong => bad(format!("{name} has more bytes than {what} may have, which are {limit}")),
-    })
+/// How long kernels may run, by `--timeout`.
+pub(super) fn deadline(text: Option<&str>) -> Result<Duration, ToolError> {
+    let seconds = number(text, "--timeout", 1, TIMEOUT_SECONDS_MAX)?;
+    Ok(seconds.map_or(DEADLINE_DEFAULT, |seconds| Duration::from_secs(seconds.into())))
 }
 
 /// A number from a flag.
-fn number(text: Option<&str>, flag: &str, min: u32, max: u32) -> Result<Option<u32>, ToolError> {
+pub(super) fn number(text: Option<&str>, flag: &str, min: u32, max: u32) -> Result<Option<u32>, ToolError> {
     let Some(text) = text else { return Ok(None) };
     match text.parse::<u32>() {
         Ok(value) if (min..=max).contains(&value) => Ok(Some(value)),

@@ -1,4 +1,4 @@
-//! Files that a launch writes: all of them or none.
+//! Files that are written at the end: all of them or none.
 //!
 //! Contract: [`plan`] looks at the folders, and at what is there already, before anything runs: only regular files are
 //! replaced, never a device node, a pipe or a socket, and where a link stands the file that it leads to. [`write`] puts
@@ -15,9 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// One file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct OutputFile {
-    /// Index of the argument whose buffer it holds.
-    pub argument: usize,
+pub(in crate::commands) struct OutputFile {
     /// What it was called.
     pub path: PathBuf,
     /// Where it goes: links resolved.
@@ -38,22 +36,20 @@ impl Drop for Pending<'_> {
     }
 }
 
-/// The files of arguments, given by their indices, in the same order.
-pub(super) fn plan<'a>(
-    outputs: impl Iterator<Item = (usize, &'a Path)>,
-) -> Result<Vec<OutputFile>, ToolError> {
+/// The files of paths, in the same order.
+pub(super) fn plan<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<Vec<OutputFile>, ToolError> {
     let mut seen = HashSet::new();
     let mut files = Vec::new();
-    for (argument, path) in outputs {
+    for path in paths {
         let target = target(path)?;
         let mut temporary = OsString::from(".");
         temporary.push(target.file_name().unwrap_or_default());
         temporary.push(format!(".{}.partial", std::process::id()));
         let temporary = target.with_file_name(temporary);
         if !seen.insert(target.clone()) {
-            return Err(bad(format!("{} is the output of two arguments", path.display())));
+            return Err(bad(format!("{} is written for two buffers", path.display())));
         }
-        files.push(OutputFile { argument, path: path.to_owned(), target, temporary });
+        files.push(OutputFile { path: path.to_owned(), target, temporary });
     }
     Ok(files)
 }
@@ -87,14 +83,14 @@ fn target(path: &Path) -> Result<PathBuf, ToolError> {
     }
 }
 
-/// Writes the files; `contents` are in their order, each in parts.
-pub(super) fn write(files: &[OutputFile], contents: &[[&[u8]; 2]]) -> Result<(), ToolError> {
+/// Writes the files, each with its contents in parts.
+pub(super) fn write(files: &[(&OutputFile, [&[u8]; 2])]) -> Result<(), ToolError> {
     let mut pending = Pending(Vec::new());
     let failed = |path: &Path| {
         let path = path.display().to_string();
         move |source| ToolError::Write { path, source }
     };
-    for (file, parts) in files.iter().zip(contents) {
+    for (file, parts) in files {
         pending.0.push(&file.temporary);
         let write = || {
             let mut output = fs::File::create(&file.temporary)?;
@@ -103,7 +99,7 @@ pub(super) fn write(files: &[OutputFile], contents: &[[&[u8]; 2]]) -> Result<(),
         };
         write().map_err(failed(&file.path))?;
     }
-    for file in files {
+    for (file, _) in files {
         fs::rename(&file.temporary, &file.target).map_err(failed(&file.path))?;
         pending.0.retain(|path| *path != file.temporary);
     }

@@ -1,17 +1,17 @@
-//! What `zrt launch` tells: outputs, findings, profile; as text or as one JSON document.
+//! What `zrt launch` and `zrt run` tell: outputs, findings, profile; as text or as one JSON document.
 //!
 //! Contract: findings of several schedules are told once each, with the first seed that shows them.
 
-use super::outputs::OutputFile;
-use super::printed;
+use super::task::{Left, Of, Origin, Subject, Task};
+use super::{printed, waves};
 use crate::commands::error_document::ErrorReport;
 use crate::commands::{write_document, write_text};
 use crate::error::ToolError;
-use crate::launch::{KernelFault, LaunchReport, Unfinished};
+use crate::launch::{KernelFault, Located, Report, Unfinished};
 use crate::roofline::{FORMULA, Prediction, Profile};
 use crate::table::{Alignment, Table};
 use serde::Serialize;
-use zrt_device::{Finding, Place};
+use zrt_device::{Finding, Place, Waves};
 use zrt_loader::print::Printed;
 
 /// Opcodes that the profile's table names.
@@ -29,9 +29,9 @@ pub(super) struct Format {
 /// What all schedules came to.
 #[derive(Default)]
 pub(super) struct Outcome {
-    /// The first schedule that ended.
-    pub report: Option<LaunchReport>,
-    findings: Vec<Finding>,
+    /// The first schedule that ended, and what it left.
+    pub report: Option<(Report, Left)>,
+    findings: Vec<Located>,
     /// Schedules that ended.
     ended: u64,
     /// Schedules that did not.
@@ -44,18 +44,20 @@ pub(super) struct Outcome {
     different: Option<u64>,
     /// What is not as expected, a line for each buffer.
     unexpected: Vec<String>,
-    /// What the first schedule that did not end printed.
-    printed_before_failure: String,
 }
 
 /// A schedule that did not end.
-struct Failure {
+pub(super) struct Failure {
     seed: u64,
     /// Why, in a sentence.
     text: String,
     error: ErrorReport,
     /// The instruction of the fault, where it was one, and what may have led to it.
     fault: Option<(u64, Option<String>)>,
+    /// What was printed until then.
+    printed: String,
+    /// Where the waves were.
+    waves: Waves,
 }
 
 /// The JSON document.
@@ -63,12 +65,13 @@ struct Failure {
 struct Summary<'a> {
     error: Option<&'a ErrorReport>,
     device: Option<&'a str>,
-    kernel: Option<&'a str>,
+    #[serde(flatten)]
+    subject: SubjectSummary<'a>,
     dispatches: Option<u64>,
     packets: Option<u64>,
     submissions: Option<u64>,
     wave_instructions: Option<u64>,
-    outputs: Vec<OutputSummary>,
+    outputs: Vec<OutputSummary<'a>>,
     schedules: u64,
     failed_schedules: u64,
     skipped_schedules: u64,
@@ -77,16 +80,37 @@ struct Summary<'a> {
     differing_seed: Option<u64>,
     unexpected: &'a [String],
     printed: &'a str,
-    findings: &'a [Finding],
+    findings: Vec<FindingSummary<'a>>,
     profile: Option<ProfileSummary<'a>>,
+}
+
+/// What ran.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum SubjectSummary<'a> {
+    /// null where no schedule ended.
+    Kernel(Option<&'a str>),
+    Script(&'a str),
 }
 
 /// One output file.
 #[derive(Serialize)]
-struct OutputSummary {
-    argument: usize,
-    path: String,
-    bytes: usize,
+#[serde(untagged)]
+enum OutputSummary<'a> {
+    Argument { argument: usize, path: String, bytes: usize },
+    Buffer { buffer: &'a str, step: Option<&'a Origin>, path: String, bytes: usize },
+}
+
+/// A finding; of a script with its step.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum FindingSummary<'a> {
+    Launch(&'a Finding),
+    Script {
+        #[serde(flatten)]
+        finding: &'a Finding,
+        step: Option<&'a Origin>,
+    },
 }
 
 /// Counts, and what they would mean on the card.
@@ -98,53 +122,69 @@ struct ProfileSummary<'a> {
     prediction_formula: &'static str,
 }
 
+impl Failure {
+    /// Of a task on a schedule: what was running, and why it did not end.
+    pub fn new(
+        task: &Task<'_>,
+        seed: u64,
+        (work, why): (&str, &Unfinished),
+        printed: &Printed,
+        waves: Waves,
+    ) -> Failure {
+        let of = |fault: &KernelFault| Some((fault.fault.wave.as_ref()?.place.pc, fault.remark.clone()));
+        let fault = why.fault().and_then(of);
+        let text = match task.subject {
+            Subject::Launch(_) => why.to_string(),
+            Subject::Script(..) => format!("{work}: {why}"),
+        };
+        let error = ErrorReport::of_schedule(text.clone(), why, &waves);
+        Failure { seed, text, error, fault, printed: printed::text(printed), waves }
+    }
+}
+
 impl Outcome {
     /// A schedule that ended.
-    pub fn add(&mut self, mut report: LaunchReport, seed: Option<u64>) {
+    pub fn add(&mut self, task: &Task<'_>, mut report: Report, mut left: Left, seed: Option<u64>) {
         self.ended += 1;
         self.add_findings(std::mem::take(&mut report.findings));
+        self.add_unexpected(std::mem::take(&mut left.unexpected), seed);
         match &self.report {
-            None => self.report = Some(report),
-            Some(first) if first.outputs != report.outputs && self.different.is_none() => {
+            None => self.report = Some((report, left)),
+            Some((_, first)) if !task.is_same(first, &left) && self.different.is_none() => {
                 self.different = seed;
             }
             Some(_) => {}
         }
     }
 
-    /// A schedule that did not end.
-    pub fn add_failed(&mut self, seed: u64, findings: Vec<Finding>, why: &Unfinished, printed: &Printed) {
+    /// A schedule that did not end; of several the first is told.
+    pub fn add_failed(&mut self, failure: Failure, findings: Vec<Located>, left: Left) {
         self.failed += 1;
-        if self.failure.is_none() {
-            self.printed_before_failure = printed::text(printed);
-        }
-        self.failure.get_or_insert_with(|| {
-            let of = |fault: &KernelFault| Some((fault.fault.wave.as_ref()?.place.pc, fault.remark.clone()));
-            let fault = why.fault().and_then(of);
-            Failure { seed, text: why.to_string(), error: ErrorReport::of_schedule(why), fault }
-        });
+        self.add_unexpected(left.unexpected, Some(failure.seed));
+        self.failure.get_or_insert(failure);
         self.add_findings(findings);
+    }
+
+    /// What was printed on the first schedule that ended, or where none did on the first.
+    fn printed(&self) -> String {
+        match (&self.report, &self.failure) {
+            (Some((report, _)), _) => printed::text(&report.printed),
+            (None, Some(failure)) => failure.printed.clone(),
+            (None, None) => String::new(),
+        }
     }
 
     /// Whether every schedule ended, without a finding (advice counts where that is `strict`), with the same outputs and as
     /// expected.
     pub fn is_clean(&self, strict: bool) -> bool {
-        self.findings.iter().all(|finding| finding.is_advice() && !strict)
+        self.findings.iter().all(|located| located.finding.is_advice() && !strict)
             && self.failed == 0
             && self.different.is_none()
             && self.unexpected.is_empty()
     }
 
-    /// What the kernel printed on the first schedule that ended, or where none did on the first.
-    fn printed(&self) -> String {
-        match &self.report {
-            Some(report) => printed::text(&report.printed),
-            None => self.printed_before_failure.clone(),
-        }
-    }
-
     /// What a schedule left that is not expected; of several schedules the first is told.
-    pub fn add_unexpected(&mut self, lines: Vec<String>, seed: Option<u64>) {
+    fn add_unexpected(&mut self, lines: Vec<String>, seed: Option<u64>) {
         if self.unexpected.is_empty() {
             let with_seed = |line| match seed {
                 Some(seed) => format!("{line} (--seed {seed})"),
@@ -154,11 +194,12 @@ impl Outcome {
         }
     }
 
-    fn add_findings(&mut self, findings: Vec<Finding>) {
-        for finding in findings {
+    fn add_findings(&mut self, findings: Vec<Located>) {
+        for located in findings {
             // Addresses differ from device to device; offsets in the kernel do not.
-            let key = |finding: &Finding| {
-                let offset = |place: &Option<Place>| place.as_ref().and_then(|place| place.offset);
+            let key = |Located { finding, .. }: &Located| {
+                let offset =
+                    |place: &Option<Place>| place.as_ref().map(|place| (place.kernel.clone(), place.offset));
                 let register = finding.register.clone();
                 (
                     finding.rule.clone(),
@@ -168,11 +209,11 @@ impl Outcome {
                     finding.remedy.clone(),
                 )
             };
-            let key_of_new = key(&finding);
+            let key_of_new = key(&located);
             let same = self.findings.iter_mut().find(|known| key(known) == key_of_new);
             match same {
-                Some(known) => known.count += finding.count,
-                None => self.findings.push(finding),
+                Some(known) => known.finding.count += located.finding.count,
+                None => self.findings.push(located),
             }
         }
     }
@@ -180,20 +221,15 @@ impl Outcome {
 
 /// Prints it. `refused`: why the files could not be written.
 pub(super) fn show(
+    task: &Task<'_>,
     outcome: &Outcome,
-    files: &[OutputFile],
     format: Format,
     refused: Option<&ErrorReport>,
 ) -> Result<(), ToolError> {
-    let report = outcome.report.as_ref();
-    let outputs: Vec<OutputSummary> = report
-        .into_iter()
-        .flat_map(|report| {
-            files.iter().filter_map(|file| {
-                let (argument, bytes) = (file.argument, report.buffer(file.argument)?.len());
-                Some(OutputSummary { argument, path: file.path.display().to_string(), bytes })
-            })
-        })
+    let report = outcome.report.as_ref().map(|(report, _)| report);
+    let written = outcome.report.iter().flat_map(|(_, left)| task.written(left));
+    let outputs: Vec<(&Of, String, usize)> = written
+        .map(|(purpose, file, bytes)| (&purpose.of, file.path.display().to_string(), bytes.len()))
         .collect();
     let profile = report.and_then(|report| report.profile.as_ref());
     if format.json {
@@ -201,12 +237,15 @@ pub(super) fn show(
         return write_document(&Summary {
             error: refused.or(outcome.failure.as_ref().map(|failure| &failure.error)),
             device: report.map(|report| report.device.as_str()),
-            kernel: report.map(|report| report.kernel.as_str()),
+            subject: match &task.subject {
+                Subject::Launch(kernel) => SubjectSummary::Kernel(report.map(|_| kernel.as_str())),
+                Subject::Script(name, _) => SubjectSummary::Script(name),
+            },
             dispatches: counters.map(|counters| counters.dispatches),
             packets: counters.map(|counters| counters.packets),
             submissions: counters.map(|counters| counters.submissions),
             wave_instructions: counters.and_then(|counters| counters.wave_instructions),
-            outputs,
+            outputs: outputs.into_iter().map(output_summary).collect(),
             schedules: outcome.ended + outcome.failed,
             failed_schedules: outcome.failed,
             skipped_schedules: outcome.skipped,
@@ -215,7 +254,7 @@ pub(super) fn show(
             differing_seed: outcome.different,
             unexpected: &outcome.unexpected,
             printed: &outcome.printed(),
-            findings: &outcome.findings,
+            findings: outcome.findings.iter().map(|located| finding_summary(task, located)).collect(),
             profile: profile.map(|counts| ProfileSummary {
                 counts,
                 prediction: counts.predict(),
@@ -229,34 +268,56 @@ pub(super) fn show(
             Some(count) => format!(", {count} wave instructions"),
             None => String::new(),
         };
-        text.push_str(&format!("{} ran on {}{instructions}\n", report.kernel, report.device));
+        let name = match &task.subject {
+            Subject::Launch(kernel) => kernel.clone(),
+            Subject::Script(name, _) => format!("{name}: {} launch(es)", report.counters.dispatches),
+        };
+        text.push_str(&format!("{name} ran on {}{instructions}\n", report.device));
     }
-    for output in &outputs {
-        text.push_str(&format!("argument {}: {} bytes in {}\n", output.argument, output.bytes, output.path));
+    for (of, path, bytes) in &outputs {
+        text.push_str(&format!("{of}: {bytes} bytes in {path}\n"));
     }
-    text.push_str(&verdict(outcome, format.strict));
+    text.push_str(&verdict(task, outcome, format.strict));
     if let Some(profile) = profile {
         text.push_str(&profile_text(profile));
     }
     write_text(&text)
 }
 
-fn verdict(outcome: &Outcome, strict: bool) -> String {
-    let mut text = String::new();
-    for finding in &outcome.findings {
-        text.push_str(&format!("\n{finding}\n"));
+fn output_summary((of, path, bytes): (&Of, String, usize)) -> OutputSummary<'_> {
+    match of {
+        Of::Argument(argument) => OutputSummary::Argument { argument: *argument, path, bytes },
+        Of::Buffer(buffer, step) => OutputSummary::Buffer { buffer, step: step.as_ref(), path, bytes },
     }
-    if let Some(Failure { seed, text: why, fault, .. }) = &outcome.failure {
+}
+
+fn finding_summary<'a>(task: &'a Task<'_>, Located { finding, action }: &'a Located) -> FindingSummary<'a> {
+    match &task.subject {
+        Subject::Launch(_) => FindingSummary::Launch(finding),
+        subject @ Subject::Script(..) => FindingSummary::Script { finding, step: subject.origin(*action) },
+    }
+}
+
+fn verdict(task: &Task<'_>, outcome: &Outcome, strict: bool) -> String {
+    let mut text = String::new();
+    for Located { finding, action } in &outcome.findings {
+        text.push_str(&format!("\n{finding}\n"));
+        if let Some(origin) = task.subject.origin(*action) {
+            text.push_str(&format!("    in {origin}\n"));
+        }
+    }
+    if let Some(Failure { seed, text: why, fault, waves, .. }) = &outcome.failure {
         // A fault that is among the findings was told with them.
         let told = |(pc, remark): &(u64, Option<String>)| {
             let is_it = |finding: &&Finding| finding.place.as_ref().is_some_and(|place| place.pc == *pc);
-            let finding = outcome.findings.iter().find(is_it)?;
+            let finding = outcome.findings.iter().map(|located| &located.finding).find(is_it)?;
             let remark = remark.as_ref().map(|remark| format!("; {remark}")).unwrap_or_default();
             Some(format!("the {} finding at {}{remark}", finding.rule, finding.place.as_ref()?))
         };
         let why = fault.as_ref().and_then(told).unwrap_or_else(|| why.clone());
         let failed = outcome.failed;
         text.push_str(&format!("\n{failed} schedule(s) did not end, first that of --seed {seed}: {why}\n"));
+        text.push_str(&waves::text(waves));
     }
     if outcome.skipped > 0 {
         text.push_str(&format!("{} further schedule(s) were not run\n", outcome.skipped));
@@ -267,7 +328,7 @@ fn verdict(outcome: &Outcome, strict: bool) -> String {
     for line in &outcome.unexpected {
         text.push_str(&format!("\n{line}\n"));
     }
-    let advice = outcome.findings.iter().filter(|finding| finding.is_advice()).count();
+    let advice = outcome.findings.iter().filter(|located| located.finding.is_advice()).count();
     match outcome.findings.len() - advice {
         0 => {}
         broken => text.push_str(&format!("\n{broken} finding(s)\n")),

@@ -55,6 +55,53 @@ pub fn traces() -> Vec<u8> {
     .to_vec()
 }
 
+/// A script with a step of every kind.
+pub fn script() -> String {
+    r#"[buffers]
+a = "in:a.npy"
+b = "out:1024*f32:b.npy"
+c = "fill:4k:0x0102"
+d = "expect:d.npy,1e-3"
+
+[[step]]
+launch = { file = "k.co", kernel = "k", grid = [4, 2], block = 64, lds = 256, args = ["buffer:a", "buffer:b+16", "u32:7"] }
+[[step]]
+launch = { file = "r.bin", grid = 1, block = 32, wave = 32, vgprs = 8, user_sgprs = 2, wait = false }
+[[step]]
+check = { buffer = "b", expect = "e.npy", tolerance = 0.5 }
+[[step]]
+check = { buffer = "c", equals = "bytes:0102" }
+[[step]]
+copy = { from = "a+8", to = "c", bytes = "1k" }
+[[step]]
+write = { buffer = "c+4", value = "f32:1.5" }
+[[step]]
+dump = { buffer = "c", file = "c.raw" }
+"#
+    .to_owned()
+}
+
+/// A script with a loop in a loop.
+pub fn looped_script() -> String {
+    r#"buffers = { a = "zero:64", b = "rand:16*f32:7" }
+[[step]]
+[step.repeat]
+times = 3
+variable = "row"
+[[step.repeat.steps]]
+write = { buffer = "a+row*16", value = "u8:row+1" }
+[[step.repeat.steps]]
+[step.repeat.steps.repeat]
+times = 2
+variable = "turn"
+[[step.repeat.steps.repeat.steps]]
+launch = { file = "k.o", grid = 1, args = ["buffer:a+turn", "i32:0x10-row*turn"] }
+[[step.repeat.steps.repeat.steps]]
+dump = { buffer = "b", file = "b-{row}-{turn}" }
+"#
+    .to_owned()
+}
+
 /// What the driver shows of a machine: a processor and a card (hardware reference §1.1 to §1.3), in the form of the fuzz
 /// target.
 pub fn machine() -> Vec<u8> {

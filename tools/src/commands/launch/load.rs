@@ -1,0 +1,82 @@
+//! Programs out of files.
+//!
+//! Contract: raw code takes what it cannot say itself from its user; for other programs that is refused. At most
+//! `FILE_BYTES_MAX` bytes are read.
+
+use super::arguments::bad;
+use crate::bounded_read::{self, ReadError};
+use crate::error::ToolError;
+use crate::machine_code::FILE_BYTES_MAX;
+use std::path::{Path, PathBuf};
+use zrt_isa::resources::WaveSize;
+use zrt_loader::{Format, Program, RawOptions};
+
+/// What raw code ends in; everything else says itself what it is.
+const RAW_EXTENSION: &str = "bin";
+/// Least and most vector registers of raw code.
+pub(super) const VGPRS: [u32; 2] = [1, 256];
+/// Least and most user SGPRs of raw code.
+pub(super) const USER_SGPRS: [u32; 2] = [2, 16];
+
+/// A file with a program, and what its user says of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ProgramFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Name of the kernel; not needed where there is only one.
+    pub kernel: Option<String>,
+    /// Lanes of a wave: of raw code, or expected of others.
+    pub wave_size: Option<WaveSize>,
+    /// Vector registers of raw code.
+    pub vgprs: Option<u32>,
+    /// User SGPRs of raw code.
+    pub user_sgprs: Option<u32>,
+}
+
+impl ProgramFile {
+    /// Reads the program; a relative path is one from `folder`. `names`: what the user calls the number of vector registers and
+    /// of user SGPRs.
+    pub fn load(&self, folder: &Path, names: [&str; 2]) -> Result<Program, ToolError> {
+        let path = folder.join(&self.path);
+        let bytes = read(&path, FILE_BYTES_MAX, "a program")?;
+        let name = path.display();
+        let damaged = |error: &dyn std::fmt::Display| bad(format!("{name} cannot be loaded: {error}"));
+        if path.extension().is_some_and(|extension| extension == RAW_EXTENSION) {
+            let defaults = RawOptions::default();
+            let options = RawOptions {
+                name: self.kernel.clone().unwrap_or(defaults.name),
+                wave_size: self.wave_size.unwrap_or(defaults.wave_size),
+                vgprs: self.vgprs.unwrap_or(defaults.vgprs),
+                user_sgprs: self.user_sgprs.unwrap_or(defaults.user_sgprs),
+                ..defaults
+            };
+            return Program::raw(&bytes, &options).map_err(|error| damaged(&error));
+        }
+        let program = Program::parse(&bytes).map_err(|error| damaged(&error))?;
+        let mut of_raw = names.iter().zip([self.vgprs, self.user_sgprs]);
+        if let Some((flag, _)) = of_raw.find(|(_, value)| value.is_some()) {
+            let what = match program.format() {
+                Format::Zrt => "a .zrt",
+                _ => "a code object",
+            };
+            return Err(bad(format!(
+                "{flag} is for raw code (.bin), but {name} is {what}, which says it itself"
+            )));
+        }
+        Ok(program)
+    }
+}
+
+/// Whether what one compiler takes for granted is taken for granted in a program.
+pub(super) fn trusts_compilers(program: &Program) -> bool {
+    matches!(program.format(), Format::CodeObject | Format::Object)
+}
+
+/// The bytes of a file that are to be `what`, at most `limit` of them.
+pub(super) fn read(path: &Path, limit: u64, what: &str) -> Result<Vec<u8>, ToolError> {
+    let name = path.display();
+    bounded_read::read(path, limit).map_err(|error| match error {
+        ReadError::System(error) => bad(format!("{name} cannot be read: {error}")),
+        ReadError::TooLong => bad(format!("{name} has more bytes than {what} may have, which are {limit}")),
+    })
+}

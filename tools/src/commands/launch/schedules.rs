@@ -1,0 +1,130 @@
+//! A task on one schedule after the other, and what all of them came to.
+//!
+//! Contract: each schedule has a device of its own. One that does not end is a result as others are: those before it keep
+//! what they gave; after one that took all its time no more are run.
+
+use super::show::{self, Failure, Format, Outcome};
+use super::task::Task;
+use super::{bad, number, printed, waves};
+use crate::commands::error_document::ErrorReport;
+use crate::device_choice::DeviceOption;
+use crate::error::ToolError;
+use crate::launch::{self, LaunchError};
+use crate::source_text::SourceText;
+use clap::Args;
+use zrt_device::{DeviceChoice, OpenOptions, VirtualOptions};
+
+/// Schedules that the checking mode explores unless told.
+const SEEDS_DEFAULT: u32 = 1;
+
+/// How kernels are looked at while they run, and how that is told.
+#[derive(Debug, Args)]
+pub struct LookArguments {
+    /// Hold every access and instruction against the rules of docs/checking.md (virtual device)
+    #[arg(long)]
+    pub check: bool,
+    /// Explore so many schedules; implies --check
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
+    pub seeds: Option<String>,
+    /// First schedule, implies --check: the seed that a finding names repeats it
+    #[arg(long, value_name = "SEED")]
+    pub seed: Option<u64>,
+    /// Fail for advice too; implies --check
+    #[arg(long)]
+    pub strict: bool,
+    /// Print what it did and where that would be on the card's roofline (virtual device)
+    #[arg(long)]
+    pub profile: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub device: DeviceOption,
+    /// Write one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl LookArguments {
+    /// How many schedules, where somebody says so.
+    ///
+    /// # Errors
+    /// What is no number, and what cannot be looked into.
+    pub(in crate::commands) fn validate(&self) -> Result<Schedules, ToolError> {
+        let seeds = number(self.seeds.as_deref(), "--seeds", 1, u32::MAX)?;
+        let check = self.check || seeds.is_some() || self.seed.is_some() || self.strict;
+        let choice = self.device.device;
+        if (check || self.profile) && !matches!(choice, DeviceChoice::Auto | DeviceChoice::Virtual) {
+            return Err(LaunchError::NotVirtual { choice: choice.name() }.into());
+        }
+        let first = self.seed.unwrap_or(0);
+        if first.checked_add(u64::from(seeds.unwrap_or(SEEDS_DEFAULT)) - 1).is_none() {
+            return Err(bad(format!(
+                "--seed {first} leaves no room for so many schedules: begin with a smaller one"
+            )));
+        }
+        Ok(Schedules { check, first, count: seeds.unwrap_or(SEEDS_DEFAULT).into() })
+    }
+}
+
+/// Which schedules are run.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::commands) struct Schedules {
+    check: bool,
+    first: u64,
+    count: u64,
+}
+
+/// Runs a task, tells what came of it and writes its files; false where a rule was broken.
+pub(in crate::commands) fn explore(
+    task: &Task<'_>,
+    look: &LookArguments,
+    schedules: Schedules,
+) -> Result<bool, ToolError> {
+    let mut outcome = Outcome::default();
+    let mut sources = SourceText::of(&task.code);
+    for index in 0..schedules.count {
+        let seed = schedules.check.then_some(schedules.first + index);
+        let virtual_device = VirtualOptions {
+            check: schedules.check,
+            trusts_compilers: task.trusts_compilers,
+            profile: look.profile && outcome.report.is_none(),
+            scheduler_seed: seed,
+            ..VirtualOptions::default()
+        };
+        let options = OpenOptions { virtual_device, ..OpenOptions::default() };
+        let (mut result, left) = task.carry_out(|sequence, observe| {
+            launch::run_sequence(sequence, look.device.device, &options, observe)
+        });
+        match &mut result {
+            Ok(report) => sources.fill_all(report.findings.iter_mut().map(|located| &mut located.finding)),
+            Err(error) => sources.fill_error(error),
+        }
+        match (result, seed) {
+            (Ok(report), _) => outcome.add(task, report, left, seed),
+            (Err(LaunchError::Device { work, findings, source, printed, waves }), Some(seed)) => {
+                let failure = Failure::new(task, seed, (&work, &source), &printed, waves);
+                outcome.add_failed(failure, findings, left);
+                if source.is_timeout() {
+                    // Each of the others might take as long again.
+                    outcome.skipped = schedules.count - index - 1;
+                    break;
+                }
+            }
+            (Err(error), _) => {
+                if !look.json {
+                    printed::show_before(&error)?;
+                    waves::show_before(&error)?;
+                }
+                return Err(error.into());
+            }
+        }
+    }
+    // What was found is told even where the outputs cannot be written.
+    let written = outcome.report.as_ref().map_or(Ok(()), |(_, left)| task.write_files(left));
+    let refused = written.as_ref().err().map(ErrorReport::of);
+    show::show(task, &outcome, Format { json: look.json, strict: look.strict }, refused.as_ref())?;
+    match look.json {
+        true => written.map_err(|error| ToolError::Told(Box::new(error)))?,
+        false => written?,
+    }
+    Ok(outcome.is_clean(look.strict))
+}

@@ -1,0 +1,426 @@
+//! From a script to what the device does: files read, loops unrolled.
+//!
+//! Contract: a program is read once, whatever steps launch kernels of it. Every action is looked over as it comes, so that a complaint
+//! names the step that it is about.
+
+use super::expression::Expression;
+use super::reader::{Position, ScriptError};
+use super::{EXECUTED_STEPS_MAX, Launch, LaunchedWith, Number, Piece, Script, Step, Wanted, Work};
+use crate::commands::launch::arguments::{ArgumentSpec, Contents, is_npy, value_of};
+use crate::commands::launch::expect::Expectation;
+use crate::commands::launch::load::{self, ProgramFile};
+use crate::commands::launch::outputs;
+use crate::commands::launch::task::{Of, Origin, Purpose, Subject, Task};
+use crate::error::{ToolError, sentence};
+use crate::launch::{
+    Action, Content, Dispatch, Given, LAUNCHES_MAX, LaunchArgument, LaunchError, LaunchRequest, Sequence,
+    SharedBuffer,
+};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use zrt_loader::{ArgumentValue, Geometry};
+
+/// Most bytes of all buffers together.
+const BUFFERS_BYTES_MAX: u64 = 8 << 30;
+/// Most bytes of all dumps together, which are kept until the end.
+const DUMPS_BYTES_MAX: u64 = 4 << 30;
+/// What raw code is told, as keys.
+const RAW_KEYS: [&str; 2] = ["vgprs", "user_sgprs"];
+
+/// Reads the files of the script at `path`, and unrolls its loops.
+pub(in crate::commands) fn expand(
+    script: &Script,
+    path: &Path,
+    deadline: Duration,
+) -> Result<Task<'static>, ScriptError> {
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    let mut expander = Expander::new(folder, deadline);
+    expander.make_buffers(script)?;
+    expander.steps(&script.steps, &mut Vec::new(), &mut Vec::new())?;
+    expander.finish(script, path)
+}
+
+/// A task in the making.
+struct Expander {
+    folder: PathBuf,
+    sequence: Sequence<'static>,
+    /// The file of each program.
+    files: Vec<ProgramFile>,
+    origins: Vec<Option<Origin>>,
+    purposes: Vec<Purpose>,
+    /// Where buffers are written to: the purpose, the path, what the file begins with, the place in the script.
+    written: Vec<(PathBuf, Vec<u8>, Position)>,
+    /// What a `.npy` of each buffer begins with.
+    headers: Vec<Vec<u8>>,
+    /// Files that were read to be compared with.
+    expectations: HashMap<PathBuf, Arc<Expectation>>,
+    launches: usize,
+    dumped_bytes: u64,
+}
+
+/// Where a step stands while loops turn.
+#[derive(Clone, Copy)]
+struct Turn<'a> {
+    at: Position,
+    numbers: &'a [usize],
+    turns: &'a [u64],
+}
+
+impl Turn<'_> {
+    fn origin(&self) -> Origin {
+        let numbers: Vec<String> = self.numbers.iter().map(usize::to_string).collect();
+        Origin { step: numbers.join("."), line: self.at.line, turns: self.turns.to_vec() }
+    }
+
+    fn refuse(&self, what: impl Into<String>) -> ScriptError {
+        ScriptError { at: self.at, what: format!("{}: {}", self.origin(), what.into()) }
+    }
+
+    fn bad(&self, error: &ToolError) -> ScriptError {
+        self.refuse(sentence(error))
+    }
+
+    fn launch_error(&self, error: &LaunchError) -> ScriptError {
+        self.refuse(error.to_string())
+    }
+
+    /// A number from 0.
+    fn number(&self, expression: &Expression) -> Result<u64, ScriptError> {
+        let value = expression.value(self.turns).and_then(|value| u64::try_from(value).ok());
+        value.ok_or_else(|| self.refuse("an offset is not a number from 0 of 64 bits"))
+    }
+}
+
+impl Expander {
+    fn new(folder: PathBuf, deadline: Duration) -> Expander {
+        Expander {
+            folder,
+            sequence: Sequence {
+                programs: Vec::new(),
+                buffers: Vec::new(),
+                actions: Vec::new(),
+                deadline,
+                pauses: None,
+                placement: None,
+            },
+            files: Vec::new(),
+            origins: Vec::new(),
+            purposes: Vec::new(),
+            written: Vec::new(),
+            headers: Vec::new(),
+            expectations: HashMap::new(),
+            launches: 0,
+            dumped_bytes: 0,
+        }
+    }
+
+    fn make_buffers(&mut self, script: &Script) -> Result<(), ScriptError> {
+        let mut bytes = 0;
+        for (number, buffer) in script.buffers.iter().enumerate() {
+            let refuse = |what| ScriptError { at: buffer.at, what };
+            let loaded = buffer.spec.load(&self.folder).map_err(|error| refuse(sentence(&error)))?;
+            let content = match loaded.argument {
+                LaunchArgument::Out(bytes) => Content::Zeros(bytes),
+                LaunchArgument::In(bytes) | LaunchArgument::Work(bytes) | LaunchArgument::InOut(bytes) => {
+                    Content::Bytes(Cow::Owned(bytes))
+                }
+                LaunchArgument::Value(_) => return Err(refuse("a value is no buffer".to_owned())),
+            };
+            bytes += content.len();
+            if content.is_empty() || bytes > BUFFERS_BYTES_MAX {
+                return Err(refuse(format!(
+                    "buffer {} has {} bytes: each must have one, and all together at most {BUFFERS_BYTES_MAX}",
+                    buffer.name,
+                    content.len()
+                )));
+            }
+            self.headers.push(loaded.header);
+            self.sequence.buffers.push(SharedBuffer {
+                label: format!("buffer {}", buffer.name),
+                name: Some(buffer.name.clone()),
+                number,
+                content,
+                is_read_only: matches!(buffer.spec, ArgumentSpec::In(_)),
+            });
+        }
+        Ok(())
+    }
+
+    fn steps(
+        &mut self,
+        steps: &[Step],
+        numbers: &mut Vec<usize>,
+        turns: &mut Vec<u64>,
+    ) -> Result<(), ScriptError> {
+        for (index, step) in steps.iter().enumerate() {
+            numbers.push(index + 1);
+            if let Work::Repeat { times, steps, .. } = &step.work {
+                for turn in 0..*times {
+                    turns.push(turn);
+                    self.steps(steps, numbers, turns)?;
+                    turns.pop();
+                }
+            } else {
+                self.step(&step.work, Turn { at: step.at, numbers, turns })?;
+            }
+            numbers.pop();
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, work: &Work, turn: Turn<'_>) -> Result<(), ScriptError> {
+        let action = match work {
+            Work::Launch(launch) => Action::Dispatch(self.dispatch(launch, turn)?),
+            Work::Copy { from, to, bytes } => {
+                let from = (from.0, turn.number(&from.1)?);
+                let to = (to.0, turn.number(&to.1)?);
+                let rest = |(buffer, offset): (usize, u64)| self.length(buffer).saturating_sub(offset);
+                let bytes = bytes.unwrap_or_else(|| rest(from).min(rest(to)));
+                Action::Copy { from, to, bytes }
+            }
+            Work::Write { buffer, offset, value } => {
+                let bytes = bytes_of(&self.value(value, turn)?);
+                Action::Write { buffer: *buffer, offset: turn.number(offset)?, bytes: Cow::Owned(bytes) }
+            }
+            Work::Check { buffer, wanted, tolerance } => {
+                let expectation = self.expectation(*buffer, wanted, *tolerance, turn)?;
+                self.read(*buffer, turn, None, Some(expectation));
+                Action::Read { buffer: *buffer }
+            }
+            Work::Dump { buffer, file } => {
+                self.dump(*buffer, file, turn)?;
+                Action::Read { buffer: *buffer }
+            }
+            // Unrolled by whoever calls.
+            Work::Repeat { .. } => return Ok(()),
+        };
+        self.sequence.check_action(&action).map_err(|error| turn.launch_error(&error))?;
+        if self.sequence.actions.len() >= EXECUTED_STEPS_MAX {
+            return Err(
+                turn.refuse(format!("more than {EXECUTED_STEPS_MAX} steps are executed: repeat less"))
+            );
+        }
+        self.sequence.actions.push(action);
+        self.origins.push(Some(turn.origin()));
+        Ok(())
+    }
+
+    fn length(&self, buffer: usize) -> u64 {
+        self.sequence.buffers.get(buffer).map_or(0, |buffer| buffer.content.len())
+    }
+
+    /// Notes that the action that comes next reads a buffer.
+    fn read(
+        &mut self,
+        buffer: usize,
+        turn: Turn<'_>,
+        file: Option<usize>,
+        expectation: Option<(String, Arc<Expectation>)>,
+    ) {
+        self.purposes.push(Purpose {
+            action: self.sequence.actions.len(),
+            of: Of::Buffer(self.name(buffer), Some(turn.origin())),
+            file,
+            is_compared: false,
+            expectation,
+        });
+    }
+
+    fn name(&self, buffer: usize) -> String {
+        self.sequence.buffers.get(buffer).and_then(|buffer| buffer.name.clone()).unwrap_or_default()
+    }
+
+    fn dispatch(&mut self, launch: &Launch, turn: Turn<'_>) -> Result<Dispatch, ScriptError> {
+        self.launches += 1;
+        if self.launches > LAUNCHES_MAX {
+            return Err(turn.refuse(format!("more than {LAUNCHES_MAX} launches are executed: repeat less")));
+        }
+        let program = match self.files.iter().position(|file| *file == launch.file) {
+            Some(program) => program,
+            None => {
+                let loaded = launch.file.load(&self.folder, RAW_KEYS).map_err(|error| turn.bad(&error))?;
+                self.sequence.programs.push(Cow::Owned(loaded));
+                self.files.push(launch.file.clone());
+                self.files.len() - 1
+            }
+        };
+        let arguments = launch.arguments.iter().map(|argument| match argument {
+            LaunchedWith::Buffer(buffer, offset) => {
+                Ok(Given::Buffer { buffer: *buffer, offset: turn.number(offset)? })
+            }
+            LaunchedWith::Number(number) => self.value(number, turn).map(Given::Value),
+        });
+        let arguments = arguments.collect::<Result<_, _>>()?;
+        let loaded = &self.sequence.programs[program];
+        let mut request = LaunchRequest::new(loaded, Geometry::new(launch.groups, [1; 3]));
+        request.kernel = launch.file.kernel.as_deref();
+        request.wave_size = launch.file.wave_size;
+        let kernel = request.find_kernel().map_err(|error| turn.launch_error(&error))?;
+        request.check_wave_size(kernel).map_err(|error| turn.launch_error(&error))?;
+        let group = launch.group.or(kernel.required_workgroup);
+        let group = group.ok_or_else(|| {
+            turn.refuse(format!("block is missing: kernel {} requires no size", kernel.name))
+        })?;
+        let index = loaded.kernels().iter().position(|other| std::ptr::eq(other, kernel));
+        Ok(Dispatch {
+            label: format!("kernel {} of {}", kernel.name, turn.origin()),
+            program,
+            kernel: index.unwrap_or(usize::MAX),
+            geometry: Geometry {
+                dynamic_lds_bytes: launch.dynamic_lds_bytes,
+                ..Geometry::new(launch.groups, group)
+            },
+            arguments,
+            waits: launch.waits,
+        })
+    }
+
+    fn value(&self, number: &Number, turn: Turn<'_>) -> Result<ArgumentValue, ScriptError> {
+        match number {
+            Number::Moving { element, value, text } => {
+                let value = value.value(turn.turns).map(|value| value.to_string());
+                let bytes = value.as_ref().and_then(|value| element.encode(value));
+                let told = value.unwrap_or_else(|| "more than 128 bits".to_owned());
+                let wrong = || turn.refuse(format!("{text:?} is {told}, which is no {}", element.name()));
+                bytes.map(|bytes| value_of(&bytes)).ok_or_else(wrong)
+            }
+            Number::Fixed(spec) => {
+                match spec.load(&self.folder).map_err(|error| turn.bad(&error))?.argument {
+                    LaunchArgument::Value(value) => Ok(value),
+                    _ => Err(turn.refuse("a buffer is no value")),
+                }
+            }
+        }
+    }
+
+    /// What a buffer is checked against, and what that is called.
+    fn expectation(
+        &mut self,
+        buffer: usize,
+        wanted: &Wanted,
+        tolerance: Option<f64>,
+        turn: Turn<'_>,
+    ) -> Result<(String, Arc<Expectation>), ScriptError> {
+        let length = self.length(buffer);
+        match wanted {
+            Wanted::File(path) => {
+                let name = path.display().to_string();
+                if let Some(known) = self.expectations.get(path).filter(|known| known.tolerance == tolerance)
+                {
+                    return Ok((name, known.clone()));
+                }
+                let contents = Contents::read(&self.folder.join(path)).map_err(|error| turn.bad(&error))?;
+                let read = contents.expected(path, tolerance).map_err(|error| turn.bad(&error))?;
+                if read.bytes.len() as u64 != length {
+                    let (buffer, bytes) = (self.name(buffer), read.bytes.len());
+                    return Err(
+                        turn.refuse(format!("{name} has {bytes} bytes, and buffer {buffer} {length}"))
+                    );
+                }
+                let read = Arc::new(read);
+                self.expectations.insert(path.clone(), read.clone());
+                Ok((name, read))
+            }
+            Wanted::Equals(number) => {
+                let (element, text) = match number {
+                    Number::Moving { element, text, .. } => (Some(*element), text.clone()),
+                    Number::Fixed(ArgumentSpec::Number(element, _)) => (Some(*element), String::new()),
+                    Number::Fixed(_) => (None, String::new()),
+                };
+                let bytes = bytes_of(&self.value(number, turn)?);
+                if bytes.is_empty() || length % bytes.len() as u64 != 0 {
+                    let width = bytes.len();
+                    return Err(turn.refuse(format!("{length} bytes are no multiple of the value's {width}")));
+                }
+                if tolerance.is_some() && element.is_none() {
+                    return Err(turn.refuse("bytes have no type, and so no tolerance"));
+                }
+                let value = element.map_or_else(|| "the bytes".to_owned(), |element| element.text(&bytes));
+                let name = if text.is_empty() { value } else { format!("{value} ({text})") };
+                Ok((name, Arc::new(Expectation { bytes, element, tolerance })))
+            }
+        }
+    }
+
+    fn dump(&mut self, buffer: usize, file: &[Piece], turn: Turn<'_>) -> Result<(), ScriptError> {
+        self.dumped_bytes += self.length(buffer);
+        if self.dumped_bytes > DUMPS_BYTES_MAX {
+            return Err(
+                turn.refuse(format!("dumps have more than {DUMPS_BYTES_MAX} bytes together: dump less"))
+            );
+        }
+        let piece = |piece: &Piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Turn(index) => turn.turns.get(*index).map(u64::to_string).unwrap_or_default(),
+        };
+        let file: String = file.iter().map(piece).collect();
+        self.written.push((PathBuf::from(file), self.headers[buffer].clone(), turn.at));
+        self.read(buffer, turn, Some(self.written.len() - 1), None);
+        Ok(())
+    }
+
+    /// Adds what is read at the end, and looks at the files that are written.
+    fn finish(mut self, script: &Script, path: &Path) -> Result<Task<'static>, ScriptError> {
+        for (number, buffer) in script.buffers.iter().enumerate() {
+            let expectation = match &buffer.spec {
+                ArgumentSpec::Expect(file, _) => {
+                    // It was read before, and is there.
+                    let loaded = buffer.spec.load(&self.folder);
+                    let loaded =
+                        loaded.map_err(|error| ScriptError { at: buffer.at, what: sentence(&error) })?;
+                    loaded.expectation.map(|wanted| (file.display().to_string(), Arc::new(wanted)))
+                }
+                _ => None,
+            };
+            let output = buffer.spec.output();
+            if output.is_none() && expectation.is_none() {
+                continue;
+            }
+            let file = output.map(|output| {
+                self.written.push((output.to_owned(), self.headers[number].clone(), buffer.at));
+                self.written.len() - 1
+            });
+            let action = self.sequence.actions.len();
+            let of = Of::Buffer(buffer.name.clone(), None);
+            self.purposes.push(Purpose { action, of, file, is_compared: true, expectation });
+            self.sequence.actions.push(Action::Read { buffer: number });
+            self.origins.push(None);
+        }
+        let paths: Vec<PathBuf> = self.written.iter().map(|(path, ..)| self.folder.join(path)).collect();
+        // The first file that cannot be written is the one that is told of.
+        for (index, (_, _, at)) in self.written.iter().enumerate() {
+            outputs::plan(paths[index..=index].iter().map(PathBuf::as_path))
+                .map_err(|error| ScriptError { at: *at, what: sentence(&error) })?;
+        }
+        let files = outputs::plan(paths.iter().map(PathBuf::as_path))
+            .map_err(|error| ScriptError { at: Position { line: 1, column: 1 }, what: sentence(&error) })?;
+        let headers =
+            self.written.into_iter().map(|(path, header, _)| if is_npy(&path) { header } else { Vec::new() });
+        let trusts_compilers = self.sequence.programs.iter().all(|program| load::trusts_compilers(program));
+        let code = self.files.first().map_or_else(PathBuf::new, |file| self.folder.join(&file.path));
+        Ok(Task {
+            sequence: self.sequence,
+            subject: Subject::Script(path.display().to_string(), self.origins),
+            purposes: self.purposes,
+            files: files.into_iter().zip(headers).collect(),
+            code,
+            trusts_compilers,
+        })
+    }
+}
+
+/// A value as it stands in memory.
+fn bytes_of(value: &ArgumentValue) -> Vec<u8> {
+    match value {
+        ArgumentValue::Buffer(va) => va.0.to_le_bytes().to_vec(),
+        ArgumentValue::U8(value) => value.to_le_bytes().to_vec(),
+        ArgumentValue::U16(value) => value.to_le_bytes().to_vec(),
+        ArgumentValue::U32(value) => value.to_le_bytes().to_vec(),
+        ArgumentValue::U64(value) => value.to_le_bytes().to_vec(),
+        ArgumentValue::F32(value) => value.to_le_bytes().to_vec(),
+        ArgumentValue::Bytes(bytes) => bytes.clone(),
+    }
+}

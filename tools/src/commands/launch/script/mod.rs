@@ -1,0 +1,203 @@
+//! Scripts of `zrt run`: launches over shared buffers, loops, and what the host does between them.
+//!
+//! Contract: [`Script::parse`] takes any text, touches no file, and costs time and memory in proportion to the text's length, of which
+//! [`SCRIPT_BYTES_MAX`] are taken; what it refuses it tells with line and column. `expand` reads the files and unrolls the
+//! loops. What a script may say is in the tools' README.
+
+mod expand;
+mod expression;
+mod parse;
+mod reader;
+
+pub use reader::{Position, ScriptError};
+
+pub(in crate::commands) use expand::expand;
+
+use super::arguments::ArgumentSpec;
+use super::load::ProgramFile;
+use crate::element::ElementType;
+use expression::Expression;
+use std::path::PathBuf;
+
+/// Longest script.
+pub const SCRIPT_BYTES_MAX: u64 = 256 << 10;
+/// Most buffers.
+pub const BUFFERS_MAX: usize = 256;
+/// Most steps as they are written, those of loops once.
+pub const STEPS_MAX: usize = 4096;
+/// Most steps as they are executed.
+pub const EXECUTED_STEPS_MAX: usize = 16_384;
+/// Most turns of a loop.
+pub const TIMES_MAX: u64 = 65_536;
+/// Most loops inside of each other.
+pub const NESTING_MAX: usize = 8;
+/// Most arguments of a launch.
+const ARGUMENTS_MAX: usize = 256;
+
+/// A script as it is written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Script {
+    buffers: Vec<ScriptBuffer>,
+    steps: Vec<Step>,
+}
+
+/// A buffer.
+#[derive(Clone, Debug, PartialEq)]
+struct ScriptBuffer {
+    name: String,
+    spec: ArgumentSpec,
+    at: Position,
+}
+
+/// A step.
+#[derive(Clone, Debug, PartialEq)]
+struct Step {
+    work: Work,
+    at: Position,
+}
+
+/// What a step does. Buffers are their numbers.
+#[derive(Clone, Debug, PartialEq)]
+enum Work {
+    Launch(Launch),
+    Repeat { times: u64, variable: Option<String>, steps: Vec<Step> },
+    Check { buffer: usize, wanted: Wanted, tolerance: Option<f64> },
+    Copy { from: (usize, Expression), to: (usize, Expression), bytes: Option<u64> },
+    Write { buffer: usize, offset: Expression, value: Number },
+    Dump { buffer: usize, file: Vec<Piece> },
+}
+
+/// A launch.
+#[derive(Clone, Debug, PartialEq)]
+struct Launch {
+    file: ProgramFile,
+    groups: [u32; 3],
+    group: Option<[u32; 3]>,
+    dynamic_lds_bytes: u32,
+    arguments: Vec<LaunchedWith>,
+    waits: bool,
+}
+
+/// An argument of a launch.
+#[derive(Clone, Debug, PartialEq)]
+enum LaunchedWith {
+    Buffer(usize, Expression),
+    Number(Number),
+}
+
+/// A number or another value.
+#[derive(Clone, Debug, PartialEq)]
+enum Number {
+    /// As `--arg` has it.
+    Fixed(ArgumentSpec),
+    /// Another one in each turn.
+    Moving { element: ElementType, value: Expression, text: String },
+}
+
+/// What a buffer is checked against.
+#[derive(Clone, Debug, PartialEq)]
+enum Wanted {
+    File(PathBuf),
+    /// Every element is this.
+    Equals(Number),
+}
+
+/// A part of the name of a dump's file.
+#[derive(Clone, Debug, PartialEq)]
+enum Piece {
+    Text(String),
+    /// The turn of so many loops from the outside.
+    Turn(usize),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The fuzzer's seeds: every kind of step, and loops.
+    const SEEDS: [&str; 2] = [
+        include_str!("../../../../../fuzz/seeds/script/steps"),
+        include_str!("../../../../../fuzz/seeds/script/loops"),
+    ];
+
+    #[test]
+    fn every_kind_of_step_is_read() {
+        let [steps, loops] = SEEDS.map(|seed| Script::parse(seed).unwrap());
+        assert_eq!((steps.buffers.len(), steps.steps.len()), (4, 7));
+        let Work::Launch(launch) = &steps.steps[0].work else { panic!("{steps:?}") };
+        assert_eq!(
+            (launch.groups, launch.group, launch.dynamic_lds_bytes),
+            ([4, 2, 1], Some([64, 1, 1]), 256)
+        );
+        assert!(launch.waits && launch.arguments.len() == 3);
+        let Work::Launch(raw) = &steps.steps[1].work else { panic!("{steps:?}") };
+        assert_eq!((raw.waits, raw.file.vgprs, raw.file.user_sgprs), (false, Some(8), Some(2)));
+        let Work::Check { buffer: 1, tolerance: Some(0.5), .. } = &steps.steps[2].work else {
+            panic!("{steps:?}")
+        };
+        let Work::Copy { bytes: Some(1024), to: (2, _), .. } = &steps.steps[4].work else {
+            panic!("{steps:?}")
+        };
+        let Work::Repeat { times: 3, steps: outer, .. } = &loops.steps[0].work else { panic!("{loops:?}") };
+        let Work::Repeat { times: 2, variable, steps: inner } = &outer[1].work else { panic!("{loops:?}") };
+        assert_eq!((variable.as_deref(), inner.len(), outer[1].at.line), (Some("turn"), 2, 8));
+    }
+
+    /// Reads a script; a complaint is one line, about a place in the text.
+    fn read(text: &str) {
+        let Err(error) = Script::parse(text) else { return };
+        let line = text.split('\n').nth(error.at.line - 1).unwrap();
+        assert!((1..=line.chars().count() + 1).contains(&error.at.column), "{error} in {text:?}");
+        assert!(!error.what.is_empty() && !error.what.contains('\n'), "{error:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_script_or_a_complaint(text in ".{0,200}") {
+            read(&text);
+        }
+
+        #[test]
+        fn changed_scripts_are_scripts_or_complaints(
+            seed in 0..SEEDS.len(),
+            changes in prop::collection::vec((any::<prop::sample::Index>(), 0..4u8, ".{0,4}"), 1..6),
+        ) {
+            let mut text: Vec<char> = SEEDS[seed].chars().collect();
+            for (at, kind, with) in changes {
+                let at = at.index(text.len());
+                let end = if kind == 0 { at } else { (at + usize::from(kind)).min(text.len()) };
+                text.splice(at..end, with.chars());
+                if text.is_empty() {
+                    break;
+                }
+            }
+            read(&text.into_iter().collect::<String>());
+        }
+    }
+
+    /// Deep and long texts end soon: the limits are met before the memory is.
+    #[test]
+    fn large_scripts_are_refused_in_a_line() {
+        let brackets = "[".repeat(100_000);
+        let step = "[[step]]\ncopy = { from = \"a\", to = \"a\" }\n";
+        let steps = format!("buffers.a = \"zero:4\"\n{}", step.repeat(STEPS_MAX + 1));
+        let buffers: String = (0..=BUFFERS_MAX).map(|index| format!("b{index} = \"zero:4\"\n")).collect();
+        let buffers = format!("[buffers]\n{buffers}[[step]]\n");
+        let expression = format!(
+            "buffers.a = \"zero:4\"\n[[step]]\nwrite = {{ buffer = \"a+{}1\", value = \"u8:1\" }}",
+            "1+".repeat(100_000)
+        );
+        for (text, part) in [
+            (format!("step = {brackets}"), "no TOML"),
+            (format!("step = {}", "{a=".repeat(50_000)), "no TOML"),
+            (steps, "at most 4096"),
+            (buffers, "at most 256 buffers"),
+            (" ".repeat(SCRIPT_BYTES_MAX as usize + 1), "may have 262144"),
+        ] {
+            let error = Script::parse(&text).unwrap_err();
+            assert!(error.what.contains(part), "{error}");
+        }
+        assert!(Script::parse(&expression).is_ok());
+    }
+}

@@ -1,0 +1,172 @@
+//! Tables of TOML, read key by key, with the place of everything that is wrong.
+//!
+//! Contract: whoever has read what it knows calls [`Fields::end`], which refuses the keys that are left. Complaints name line and column
+//! of the key or value, from 1. Pure; costs a look at each key.
+
+use std::fmt;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A place in the script, from 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// Line.
+    pub line: usize,
+    /// Character in the line.
+    pub column: usize,
+}
+
+/// What is wrong with a script, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptError {
+    /// Where.
+    pub at: Position,
+    /// What, and what to do.
+    pub what: String,
+}
+
+impl fmt::Display for ScriptError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}:{}: {}", self.at.line, self.at.column, self.what)
+    }
+}
+
+/// The script's text, for the places of bytes in it.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a>(pub &'a str);
+
+/// A value and where it stands.
+pub(super) struct Field<'a> {
+    pub value: &'a DeValue<'a>,
+    pub at: Position,
+    /// Its key, for complaints.
+    pub key: String,
+}
+
+/// The keys of a table that are not read yet.
+pub(super) struct Fields<'a> {
+    /// Each with where its key stands.
+    left: Vec<(Position, Field<'a>)>,
+    known: Vec<&'static str>,
+    at: Position,
+}
+
+impl Source<'_> {
+    /// The place of a byte; of the end, where there is none.
+    pub fn position(self, byte: usize) -> Position {
+        let before = self.0.as_bytes().get(..byte.min(self.0.len())).unwrap_or_default();
+        let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let column = String::from_utf8_lossy(&before[line_start..]).chars().count() + 1;
+        Position { line, column }
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// Those of a table.
+    pub fn new(source: Source<'a>, table: &'a DeTable<'a>, at: Position) -> Fields<'a> {
+        let field = |(key, value): (&'a Spanned<_>, &'a Spanned<DeValue<'a>>)| {
+            let key_at = source.position(key.span().start);
+            let key: &std::borrow::Cow<'a, str> = key.get_ref();
+            let field = Field {
+                value: value.get_ref(),
+                at: source.position(value.span().start),
+                key: key.clone().into_owned(),
+            };
+            (key_at, field)
+        };
+        Fields { left: table.iter().map(field).collect(), known: Vec::new(), at }
+    }
+
+    /// Where the table stands.
+    pub fn at(&self) -> Position {
+        self.at
+    }
+
+    /// The value of a key, where it is there.
+    pub fn take(&mut self, key: &'static str) -> Option<Field<'a>> {
+        self.known.push(key);
+        let index = self.left.iter().position(|(_, field)| field.key == key)?;
+        Some(self.left.swap_remove(index).1)
+    }
+
+    /// The value of a key that must be there.
+    pub fn need(&mut self, key: &'static str) -> Result<Field<'a>, ScriptError> {
+        let at = self.at;
+        self.take(key).ok_or_else(|| ScriptError { at, what: format!("{key} is missing") })
+    }
+
+    /// All that are left, with where their keys stand, in the order of the script.
+    pub fn rest(&mut self) -> Vec<(Position, Field<'a>)> {
+        let mut rest = std::mem::take(&mut self.left);
+        rest.sort_by_key(|(at, _)| (at.line, at.column));
+        rest
+    }
+
+    /// Refuses keys that nobody has asked for.
+    pub fn end(self) -> Result<(), ScriptError> {
+        let first = self.left.iter().min_by_key(|(at, _)| (at.line, at.column));
+        first.map_or(Ok(()), |(at, field)| {
+            let (key, known) = (&field.key, self.known.join(", "));
+            Err(ScriptError {
+                at: *at,
+                what: format!("there is no key {key:?} here; those known are {known}"),
+            })
+        })
+    }
+}
+
+impl<'a> Field<'a> {
+    /// A complaint about it.
+    pub fn refuse(&self, wanted: &str) -> ScriptError {
+        ScriptError { at: self.at, what: format!("{} must be {wanted}", self.key) }
+    }
+
+    pub fn text(&self) -> Result<&'a str, ScriptError> {
+        self.value.as_str().ok_or_else(|| self.refuse("a text in quotes"))
+    }
+
+    pub fn flag(&self) -> Result<bool, ScriptError> {
+        self.value.as_bool().ok_or_else(|| self.refuse("true or false"))
+    }
+
+    /// An integer in a range.
+    pub fn number(&self, min: u64, max: u64) -> Result<u64, ScriptError> {
+        let number = self.value.as_integer();
+        let number = number.and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok());
+        number
+            .filter(|number| (min..=max).contains(number))
+            .ok_or_else(|| self.refuse(&format!("a number from {min} to {max}")))
+    }
+
+    /// A number with or without a fraction, from 0.
+    pub fn fraction(&self) -> Result<f64, ScriptError> {
+        let text = match self.value {
+            DeValue::Integer(number) => number.as_str(),
+            DeValue::Float(number) => number.as_str(),
+            _ => return Err(self.refuse("a number from 0")),
+        };
+        let number = text.parse().ok().filter(|number: &f64| *number >= 0.0 && number.is_finite());
+        number.ok_or_else(|| self.refuse("a number from 0"))
+    }
+
+    /// A table's keys.
+    pub fn fields(&self, source: Source<'a>) -> Result<Fields<'a>, ScriptError> {
+        let table = self.value.as_table().ok_or_else(|| self.refuse("a table"))?;
+        Ok(Fields::new(source, table, self.at))
+    }
+
+    /// The items of an array, at most `limit`.
+    pub fn items(&self, source: Source<'a>, limit: usize) -> Result<Vec<Field<'a>>, ScriptError> {
+        let array = self.value.as_array().ok_or_else(|| self.refuse("an array"))?;
+        if array.len() > limit {
+            return Err(self.refuse(&format!("an array of at most {limit}, and has {}", array.len())));
+        }
+        let item = |value: &'a Spanned<DeValue<'a>>| Field {
+            value: value.get_ref(),
+            at: source.position(value.span().start),
+            key: format!("an item of {}", self.key),
+        };
+        Ok(array.iter().map(item).collect())
+    }
+}

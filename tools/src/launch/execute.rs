@@ -1,0 +1,400 @@
+//! Carries a sequence out on an opened device.
+//!
+//! Contract: the ordinary path of a device: allocate, upload, load, record, submit, wait, download. Everything that was
+//! allocated lives until the findings are read, so that an address in them is one thing's only. Set-up, packets and
+//! arguments cost some hundred bytes for each launch.
+
+use super::labels::null_services;
+use super::placement::PlacedBuffer;
+use super::printing::Printing;
+use super::regions;
+use super::scratch_bytes;
+use super::sequence::{Action, Content, Dispatch, Sequence};
+use super::wait::{self, KernelFault, Limits, Unfinished};
+use crate::launch::LaunchError;
+use crate::roofline::Profile;
+use std::ops::Range;
+use zrt_device::{
+    Buffer, Code, CodeLabel, Counters, Device, DeviceError, Finding, Heap, LaunchKernel, LaunchParameters,
+    Waves,
+};
+use zrt_loader::print::Printed;
+use zrt_loader::{
+    ArgumentError, DISPATCH_PACKET_BYTES, Geometry, Hidden, Kernel, LaunchAddresses, LineTable,
+};
+use zrt_mem::{ByteLen, GpuVa};
+use zrt_vgpu::VirtualGpu;
+
+/// Alignment of an AQL dispatch packet, which stands behind the arguments, and of the arguments of the next launch.
+const DISPATCH_PACKET_ALIGNMENT: usize = 64;
+/// Dispatches for which a recorder needs room for each launch: [`zrt_device::Recorder::launch`] takes that of two.
+const RECORDER_CAPACITY: usize = 2;
+
+/// What a sequence came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// Name of the device.
+    pub device: String,
+    /// True for the virtual one.
+    pub is_virtual: bool,
+    /// What the device did for the launches, without uploads and downloads.
+    pub counters: Counters,
+    /// Broken rules; empty without checking mode.
+    pub findings: Vec<Located>,
+    /// What the waves did; `None` unless it was asked for.
+    pub profile: Option<Profile>,
+    /// What the kernels printed.
+    pub printed: Printed,
+}
+
+/// A finding, and the launch that it was made in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Located {
+    /// The finding.
+    pub finding: Finding,
+    /// Index of the action; `None` for what no wave did.
+    pub action: Option<usize>,
+}
+
+/// Runs `sequence`. `gpu`: the virtual board below the device, which is told what kernels may touch. `observe` gets the
+/// number of each [`Action::Read`] and the bytes, as they come.
+pub(super) fn run(
+    device: &mut Device,
+    sequence: &Sequence<'_>,
+    gpu: Option<&VirtualGpu>,
+    observe: &mut dyn FnMut(usize, Vec<u8>),
+) -> Result<Report, LaunchError> {
+    sequence.check()?;
+    // Findings are named by what is still there when they are read.
+    let mut resident = Resident::default();
+    let outcome = carry_out(device, sequence, gpu, &mut resident, observe);
+    let findings = match (device.findings(), &outcome) {
+        (Ok(findings), _) => findings.into_iter().map(|finding| resident.locate(finding)).collect(),
+        // The failure itself is the news.
+        (Err(_), Err(_)) => Vec::new(),
+        (Err(source), Ok(_)) => {
+            let work = resident.work(sequence, None);
+            let printed = resident.printing.into_printed();
+            let (source, findings, waves) = (source.into(), Vec::new(), Waves::default());
+            return Err(LaunchError::Device { work, source, findings, printed, waves });
+        }
+    };
+    match outcome {
+        Ok(counters) => Ok(Report {
+            device: device.name().into(),
+            is_virtual: device.is_virtual(),
+            counters,
+            findings,
+            profile: device.profile().and_then(|text| serde_json::from_str(&text).ok()),
+            printed: resident.printing.into_printed(),
+        }),
+        Err(Failure::Unfinished(source)) => {
+            let wave = source.fault().and_then(|fault| fault.fault.wave.as_ref());
+            let action = wave.and_then(|wave| resident.launched_at(wave.launched_at?));
+            let work = resident.work(sequence, action);
+            // Where the list cannot be had, the failure itself is told all the same.
+            let waves = device.waves().unwrap_or_default();
+            let printed = resident.printing.into_printed();
+            Err(LaunchError::Device { work, source, findings, printed, waves })
+        }
+        Err(Failure::Arguments(error)) => Err(error.into()),
+    }
+}
+
+/// What a sequence has in device memory.
+#[derive(Default)]
+pub(super) struct Resident {
+    /// The shared buffers.
+    pub buffers: Vec<Buffer>,
+    /// Code by program; `None` where no kernel of it is launched.
+    pub codes: Vec<Option<Code>>,
+    /// Kernels that are ready to be launched, each with the launch that it was made for.
+    pub kernels: Vec<(Dispatch, LaunchKernel)>,
+    /// Arguments and graphs of what was submitted.
+    submitted: Vec<(Buffer, zrt_device::Graph)>,
+    /// Where the packets of launches lie, and the numbers of their actions.
+    packets: Vec<(Range<u64>, usize)>,
+    /// Actions of the last submission.
+    last: Range<usize>,
+    /// What kernels print.
+    pub printing: Printing,
+}
+
+impl Resident {
+    fn va(&self, buffer: usize) -> GpuVa {
+        self.buffers.get(buffer).map_or(GpuVa(0), |buffer| buffer.va)
+    }
+
+    /// The action that launched a wave by a packet.
+    fn launched_at(&self, packet: GpuVa) -> Option<usize> {
+        self.packets.iter().find(|(range, _)| range.contains(&packet.0)).map(|(_, action)| *action)
+    }
+
+    fn locate(&self, finding: Finding) -> Located {
+        let action = finding.launched_at.and_then(|packet| self.launched_at(packet));
+        Located { finding, action }
+    }
+
+    /// What reports call the launch of an action, or the ones that were submitted last.
+    fn work(&self, sequence: &Sequence<'_>, action: Option<usize>) -> String {
+        let first = action.unwrap_or(self.last.start);
+        let label = match sequence.actions.get(first) {
+            Some(Action::Dispatch(dispatch)) => dispatch.label.clone(),
+            _ => "the sequence".to_owned(),
+        };
+        match action {
+            None if self.last.len() > 1 => format!("{label}, or a launch submitted with it,"),
+            _ => label,
+        }
+    }
+}
+
+/// Why a sequence did not come to its end.
+enum Failure {
+    Unfinished(Unfinished),
+    Arguments(ArgumentError),
+}
+
+impl<E: Into<Unfinished>> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure::Unfinished(error.into())
+    }
+}
+
+fn carry_out(
+    device: &mut Device,
+    sequence: &Sequence<'_>,
+    gpu: Option<&VirtualGpu>,
+    resident: &mut Resident,
+    observe: &mut dyn FnMut(usize, Vec<u8>),
+) -> Result<Counters, Failure> {
+    for shared in &sequence.buffers {
+        let buffer = device.allocate(Heap::DeviceLocal, ByteLen(shared.content.len()), &shared.label)?;
+        match &shared.content {
+            Content::Bytes(bytes) => device.upload(&buffer, ByteLen(0), bytes)?,
+            Content::Zeros(bytes) => device.upload(&buffer, ByteLen(0), &vec![0; *bytes as usize])?,
+        }
+        resident.buffers.push(buffer);
+    }
+    load(device, sequence, resident)?;
+    let launched =
+        dispatches(sequence).filter_map(|dispatch| Some((sequence.kernel(dispatch)?, &dispatch.geometry)));
+    resident.printing = Printing::new(device, launched)?;
+    if let Some(gpu) = gpu {
+        regions::name(gpu, sequence, resident);
+    }
+    if let Some(placement) = sequence.placement {
+        let placed = sequence.buffers.iter().zip(&resident.buffers).map(|(shared, buffer)| PlacedBuffer {
+            argument: shared.number,
+            name: shared.name.clone(),
+            va: buffer.va.0,
+            bytes: buffer.len.0,
+        });
+        placement.tell(placed.collect());
+    }
+    let mut counters = Counters { wave_instructions: Some(0), ..Counters::default() };
+    let mut limits = Limits { left: sequence.deadline, pauses: sequence.pauses };
+    let mut at = 0;
+    while let Some(action) = sequence.actions.get(at) {
+        match action {
+            Action::Dispatch(_) => {
+                let count = submitted_together(sequence, at);
+                let part = submit(device, sequence, at..at + count, gpu, resident, &mut limits)?;
+                add(&mut counters, &part);
+                at += count;
+                continue;
+            }
+            Action::Write { buffer, offset, bytes } => {
+                device.upload(&resident.buffers[*buffer], ByteLen(*offset), bytes)?;
+            }
+            Action::Copy { from, to, bytes } => {
+                let mut copied = vec![0; *bytes as usize];
+                device.download(&resident.buffers[from.0], ByteLen(from.1), &mut copied)?;
+                device.upload(&resident.buffers[to.0], ByteLen(to.1), &copied)?;
+            }
+            Action::Read { buffer } => {
+                let buffer = &resident.buffers[*buffer];
+                let mut bytes = vec![0; buffer.len.0 as usize];
+                device.download(buffer, ByteLen(0), &mut bytes)?;
+                observe(at, bytes);
+            }
+        }
+        at += 1;
+    }
+    Ok(counters)
+}
+
+/// Loads the code of each program of which a kernel is launched, and prepares each kernel in each shape.
+fn load(device: &mut Device, sequence: &Sequence<'_>, resident: &mut Resident) -> Result<(), DeviceError> {
+    resident.codes = sequence.programs.iter().map(|_| None).collect();
+    for dispatch in dispatches(sequence) {
+        let Some(kernel) = sequence.kernel(dispatch) else { continue };
+        let program = &sequence.programs[dispatch.program];
+        if resident.codes[dispatch.program].is_none() {
+            let image = program.image();
+            let (functions, lines) = (program.functions(), lines_of(program.lines()));
+            let files = program.lines().files();
+            let label = CodeLabel { name: &kernel.name, functions: &functions, files, lines: &lines };
+            let len = ByteLen(image.bytes().len() as u64);
+            let code = device.load_code(&label, len, |va| image.placed_at(va.0))?;
+            resident.codes[dispatch.program] = Some(code);
+        }
+        if resident.kernels.iter().any(|(of, _)| is_same_kernel(of, dispatch)) {
+            continue;
+        }
+        let base = resident.codes[dispatch.program].as_ref().map_or(0, |code| code.va().0);
+        let words = kernel.resource_words(dispatch.geometry.dynamic_lds_bytes).map_err(|_| {
+            DeviceError::KernelNeeds { kernel: kernel.name.clone(), reason: "its LDS does not fit" }
+        })?;
+        let ready = device.prepare_launch(&LaunchParameters {
+            name: &kernel.name,
+            entry: GpuVa(base + kernel.entry_offset),
+            rsrc1: words.rsrc1,
+            rsrc2: words.rsrc2,
+            rsrc3: words.rsrc3,
+            wave_size: kernel.wave_size,
+            workgroup: dispatch.geometry.group,
+            scratch_bytes: scratch_bytes(kernel),
+        })?;
+        resident.kernels.push((dispatch.clone(), ready));
+    }
+    Ok(())
+}
+
+/// All launches of a sequence.
+pub(super) fn dispatches<'s>(sequence: &'s Sequence<'_>) -> impl Iterator<Item = &'s Dispatch> {
+    sequence.actions.iter().filter_map(|action| match action {
+        Action::Dispatch(dispatch) => Some(dispatch),
+        _ => None,
+    })
+}
+
+/// Whether two launches differ in nothing that a prepared kernel depends on.
+fn is_same_kernel(one: &Dispatch, other: &Dispatch) -> bool {
+    let of = |dispatch: &Dispatch| {
+        let geometry = &dispatch.geometry;
+        (dispatch.program, dispatch.kernel, geometry.group, geometry.dynamic_lds_bytes)
+    };
+    of(one) == of(other)
+}
+
+/// How many launches, from an action on, one submission has: all up to the next thing that the host does, or up to one whose
+/// printed messages have format strings of another program.
+fn submitted_together(sequence: &Sequence<'_>, first: usize) -> usize {
+    let mut printing_program = None;
+    let belongs = |action: &&Action<'_>| {
+        let Action::Dispatch(dispatch) = action else { return false };
+        let prints = sequence.kernel(dispatch).is_some_and(|kernel| kernel.asks_for(&Hidden::PrintfBuffer));
+        !prints || *printing_program.get_or_insert(dispatch.program) == dispatch.program
+    };
+    sequence.actions[first..].iter().take_while(belongs).count()
+}
+
+/// Records launches that follow each other, submits them and waits; what the device counted in between.
+fn submit(
+    device: &mut Device,
+    sequence: &Sequence<'_>,
+    actions: Range<usize>,
+    gpu: Option<&VirtualGpu>,
+    resident: &mut Resident,
+    limits: &mut Limits<'_>,
+) -> Result<Counters, Failure> {
+    resident.last = actions.clone();
+    let launches: Vec<(usize, &Dispatch, &Kernel)> = actions
+        .filter_map(|at| match &sequence.actions[at] {
+            Action::Dispatch(dispatch) => Some((at, dispatch, sequence.kernel(dispatch)?)),
+            _ => None,
+        })
+        .collect();
+    let mut segments = Vec::with_capacity(launches.len());
+    let mut room = 0;
+    for (_, dispatch, kernel) in &launches {
+        let values = dispatch.values(|buffer| resident.va(buffer));
+        let geometry = Geometry { services: resident.printing.addresses(), ..dispatch.geometry };
+        let segment = kernel.pack(&values, geometry).map_err(Failure::Arguments)?;
+        let packet_at = (room + segment.len()).next_multiple_of(DISPATCH_PACKET_ALIGNMENT);
+        segments.push((room, packet_at, segment));
+        room = (packet_at + DISPATCH_PACKET_BYTES).next_multiple_of(DISPATCH_PACKET_ALIGNMENT);
+    }
+    let arguments = device.allocate(Heap::HostVisible, ByteLen(room as u64), "arguments")?;
+    let mut bytes = vec![0; room];
+    let mut recorder = device.recorder(RECORDER_CAPACITY * launches.len())?;
+    let mut recorded = Vec::with_capacity(launches.len());
+    for ((at, dispatch, kernel), (segment_at, packet_at, segment)) in launches.iter().zip(segments) {
+        let Some((_, ready)) = resident.kernels.iter().find(|(of, _)| is_same_kernel(of, dispatch)) else {
+            continue;
+        };
+        let code_va = resident.codes[dispatch.program].as_ref().map_or(0, |code| code.va().0);
+        let (segment_va, packet_va) = (arguments.va.0 + segment_at as u64, arguments.va.0 + packet_at as u64);
+        let packet = kernel.dispatch_packet(&dispatch.geometry, segment_va, code_va + kernel.entry_offset);
+        bytes[segment_at..segment_at + segment.len()].copy_from_slice(&segment);
+        bytes[packet_at..packet_at + packet.len()].copy_from_slice(&packet);
+        let user_data = kernel.user_data(&LaunchAddresses {
+            arguments_va: segment_va,
+            dispatch_packet_va: packet_va,
+            dispatch_id: recorded.len() as u64,
+            group_count: dispatch.geometry.groups[0],
+        });
+        if dispatch.waits && !recorder.is_empty() {
+            recorder.barrier()?;
+        }
+        let start = recorder.len().bytes().0;
+        recorder.launch(ready, &user_data, dispatch.geometry.groups)?;
+        recorded.push((start..recorder.len().bytes().0, *at));
+    }
+    device.upload(&arguments, ByteLen(0), &bytes)?;
+    let graph = recorder.finish()?;
+    let graph_va = graph.buffer().map_or(0, |buffer| buffer.va.0);
+    let placed = recorded.into_iter().map(|(range, at)| (graph_va + range.start..graph_va + range.end, at));
+    resident.packets.extend(placed);
+    if let Some(gpu) = gpu {
+        regions::name_arguments(gpu, &arguments);
+    }
+    let printer = launches.iter().find(|(.., kernel)| kernel.asks_for(&Hidden::PrintfBuffer));
+    let formats = printer.map(|(_, dispatch, _)| sequence.programs[dispatch.program].print_formats());
+    let mut printing = std::mem::take(&mut resident.printing);
+    if formats.is_some() {
+        printing.clear(device)?;
+    }
+    let before = device.counters()?;
+    let faults_before = device.faults().len();
+    let ticket = device.submit(&graph)?;
+    resident.submitted.push((arguments, graph));
+    let outcome = wait::wait(device, ticket, limits, faults_before, &mut printing, |fault, printing| {
+        let launched_at = fault.wave.as_ref().and_then(|wave| resident.launched_at(wave.launched_at?));
+        let of_fault = launches.iter().find(|(at, ..)| Some(*at) == launched_at).or(launches.first());
+        let services = of_fault.map(|(_, _, kernel)| null_services(kernel)).unwrap_or_default();
+        KernelFault::new(fault, &services, printing.printed().complaint())
+    });
+    let finished = formats.map_or(Ok(()), |formats| printing.finish(formats, outcome.is_ok()));
+    resident.printing = printing;
+    outcome?;
+    finished?;
+    Ok(difference(&device.counters()?, &before))
+}
+
+fn lines_of(table: &LineTable) -> Vec<(u64, usize, u32)> {
+    table.continued().map(|row| (row.offset, row.file as usize, row.line)).collect()
+}
+
+fn difference(after: &Counters, before: &Counters) -> Counters {
+    Counters {
+        doorbells: after.doorbells.saturating_sub(before.doorbells),
+        packets: after.packets.saturating_sub(before.packets),
+        dispatches: after.dispatches.saturating_sub(before.dispatches),
+        submissions: after.submissions.saturating_sub(before.submissions),
+        wave_instructions: match (after.wave_instructions, before.wave_instructions) {
+            (Some(after), Some(before)) => Some(after.saturating_sub(before)),
+            _ => None,
+        },
+    }
+}
+
+/// Adds what a submission counted; a count that the device does not make is none.
+fn add(sum: &mut Counters, part: &Counters) {
+    sum.doorbells += part.doorbells;
+    sum.packets += part.packets;
+    sum.dispatches += part.dispatches;
+    sum.submissions += part.submissions;
+    sum.wave_instructions = sum.wave_instructions.zip(part.wave_instructions).map(|(sum, part)| sum + part);
+}
