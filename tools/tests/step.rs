@@ -188,6 +188,16 @@ fn what_is_not_understood_is_answered_and_changes_nothing() {
         ("lane 32", &["a wave has 32 lanes"]),
         ("print v0 f8", &["\"f8\" is no type", "bf16"]),
         ("print v[0:2] f64", &["a number of 64 bits is in two registers"]),
+        ("finish", &["this is the kernel itself", "continue runs to its end"]),
+        ("watch other", &["\"other\" is no argument with a buffer"]),
+        ("watch 0x10 4", &["0x10 is not mapped"]),
+        ("watch data+0x7e", &["data has 128 bytes"]),
+        ("unwatch 1", &["there is no watchpoint of that number"]),
+        ("set v200 1", &["the wave has "]),
+        ("set v1 0x100000000", &["a number of 64 bits is in two registers"]),
+        ("set scc 2", &["scc is 0 or 1"]),
+        ("set data+0x80 1", &["data has 128 bytes"]),
+        ("set 0x10 1", &["0x10 is not mapped for writing"]),
     ] {
         let answer = session.ask(command);
         assert_eq!(answer.lines().count(), 1, "{command}: {answer}");
@@ -197,7 +207,9 @@ fn what_is_not_understood_is_answered_and_changes_nothing() {
     }
     assert_eq!(session.ask("# a note"), "");
     let help = session.ask("help");
-    for word in ["step", "continue", "break", "follow", "where", "list", "print", "memory", "lds", "detach"] {
+    let words = "step next finish continue break delete watch unwatch follow wave lane where backtrace list print \
+                 registers set arguments memory lds detach";
+    for word in words.split_whitespace() {
         assert!(help.lines().any(|line| line.starts_with(word)), "{word} in {help}");
     }
     assert_eq!(session.ask("where"), place(0));
@@ -312,6 +324,148 @@ fn another_wave_is_followed_by_its_number() {
         assert_eq!(session.ask("step"), format!("{expected}  {}\n", LISTING[1]));
         session.end();
     }
+}
+
+/// A change stops the wave behind the instruction that made it.
+#[test]
+fn what_is_watched_stops_the_wave_when_it_changes() {
+    let folder = Folder::new("step-watch");
+    let file = folder.words("data", &data());
+    let (mut session, _) = Session::start(&folder, &file);
+    assert_eq!(session.ask("watch v2"), "watch 1: v2\n");
+    assert_eq!(session.ask("watch data+0x4 4 u32"), "watch 2: data+0x4\n");
+    assert_eq!(session.ask("watch exec"), "watch 3: exec\n");
+    assert_eq!(session.ask("watch"), "watch 1: v2\nwatch 2: data+0x4\nwatch 3: exec\n");
+    // The load gives v2 other values in all lanes, whatever it held; the shift doubles them.
+    let load = session.ask("continue");
+    assert!(load.starts_with("watch 1 (v2): lane 0: 0x"), "{load}");
+    assert!(load.ends_with(&format!(", and 31 more, by {}\n{}", LISTING[3], place(4))), "{load}");
+    let shift = session.ask("continue");
+    let change = "watch 1 (v2): lane 0: 0x00000007 -> 0x0000000e, and 31 more";
+    assert_eq!(shift, format!("{change}, by {}\n{}", LISTING[5], place(6)));
+    let store = session.ask("continue");
+    assert_eq!(store, format!("watch 2 (data+0x4): 1007 -> 2014, by {}\n{}", LISTING[6], place(7)));
+    assert_eq!(session.ask("unwatch 3"), "");
+    assert_eq!(session.ask("unwatch 2"), "");
+    assert_eq!(session.ask("watch"), "watch 1: v2\n");
+    writeln!(session.input, "continue").unwrap();
+    let rest = session.end();
+    assert!(rest.starts_with("watch 1 (v2) ends with its wave\n"), "{rest}");
+    assert_eq!(read_words(&file), doubled());
+}
+
+/// Memory that another wave writes: its name is told, and the wave that stands there is followed.
+#[test]
+fn a_write_of_another_wave_is_told() {
+    let folder = Folder::new("step-watch-other");
+    let file = folder.words("data", &[1; 64]);
+    // Both waves of both groups: the second wave doubles the second half of the buffer.
+    let object = folder.words("double.o", &DOUBLE_OBJECT);
+    let argument = format!("inout:{file}");
+    let (mut session, greeting) =
+        Session::open(&object, &["--grid", "1", "--block", "64", "--arg", &argument, "--seed", "3"]);
+    let (other, at) = if greeting.starts_with("workgroup 0,0,0 wave 0") { (1, 0x80) } else { (0, 0) };
+    session.ask(&format!("watch data+{at:#x} 4"));
+    // The wave that was followed may end before.
+    let text = session.ask("continue");
+    let (name, store) = (format!("workgroup 0,0,0 wave {other}"), LISTING[6]);
+    let change = format!("watch 1 (data+{at:#x}): 0x00000001 -> 0x00000002, by {name} at {store}\n");
+    assert!(text.contains(&format!("{change}following {name}\n{name}  {}\n", LISTING[7])), "{text}");
+    session.end();
+    assert_eq!(read_words(&file), [2; 64]);
+}
+
+/// What is set is what the kernel goes on with.
+#[test]
+fn registers_and_memory_are_set() {
+    let folder = Folder::new("step-set");
+    let file = folder.words("data", &data());
+    let (mut session, _) = Session::start(&folder, &file);
+    // Before the load: the first dword. Before the store: v2 in one lane, and then two lanes off.
+    assert_eq!(session.ask("set data 500"), "");
+    session.ask("break +0x24");
+    assert_eq!(session.ask("continue"), place(6));
+    session.ask("lane 3");
+    assert_eq!(session.ask("set v2 = 1.5f32"), "");
+    assert_eq!(session.ask("print v2 f32"), "v2 lane 3 = 0x3fc00000  1.5\n");
+    session.ask("lane all");
+    assert_eq!(session.ask("set exec 0xfffffffc"), "");
+    assert_eq!(session.ask("print exec"), "exec = 0x00000000fffffffc\n");
+    assert_eq!(session.ask("set s9 i32 -2"), "");
+    assert_eq!(session.ask("print s9"), "s9 = 0xfffffffe  4294967294\n");
+    assert_eq!(session.ask("set s[10:11] 1f64"), "");
+    assert_eq!(session.ask("print s[10:11] f64"), "s[10:11] = 0x3ff0000000000000  1\n");
+    assert_eq!(session.ask("set scc 1"), "");
+    let state = session.ask("registers");
+    assert!(state.starts_with("exec = 0x00000000fffffffc  vcc = 0x"), "{state}");
+    assert!(state.contains("  scc = 1  m0 = 0x") && state.contains("\n  s8    "), "{state}");
+    let row = state.lines().find(|line| line.starts_with("  s8 ")).unwrap();
+    assert!(row.contains(" fffffffe 00000000 3ff00000 "), "{row}");
+    assert!(state.trim_end().lines().last().unwrap().contains(" vector registers: "), "{state}");
+    assert!(session.ask("registers all").contains(&format!("v0\n{}", rows(&(0..32).collect::<Vec<_>>()))));
+    // Setting what is watched is no change.
+    session.ask("watch v1");
+    assert_eq!(session.ask("set v1 v"), "\"v\" is no number that fits\n");
+    session.end();
+    let mut expected = doubled();
+    (expected[0], expected[1], expected[3]) = (500, 1007, 1.5f32.to_bits());
+    assert_eq!(read_words(&file), expected);
+}
+
+const CALLS: &str = "uint inner(uint x) __attribute__((noinline));
+uint inner(uint x) {
+    return x * 3 + 1;
+}
+uint outer(uint x) __attribute__((noinline));
+uint outer(uint x) {
+    uint y = inner(x);
+    return inner(y) ^ x;
+}
+kernel void one(global uint *data) {
+    uint i = __builtin_amdgcn_workitem_id_x();
+    data[i] = outer(data[i]) + 7;
+}
+";
+
+/// Calls are stepped over, and left.
+#[test]
+fn calls_are_followed_to_their_return() {
+    let folder = Folder::new("step-calls");
+    let Some(object) = compile_with(&folder, CALLS, &["-mcpu=gfx1201", "-O1", "-g"]) else { return };
+    let data = format!("inout:{}", folder.words("data", &[5; 32]));
+    let (mut session, _) = Session::open(&object, &["--grid", "1", "--block", "32", "--arg", &data]);
+    session.ask("break inner");
+    assert!(session.ask("continue").contains("  inner+0x0  "));
+    let trace = session.ask("backtrace");
+    let frames: Vec<&str> = trace.lines().map(|line| line.split("  ").nth(1).unwrap()).collect();
+    let functions: Vec<&str> = frames.iter().map(|frame| frame.split('+').next().unwrap()).collect();
+    assert_eq!(functions, ["inner", "outer", "one"], "{trace}");
+    assert!(trace.lines().nth(1).unwrap().ends_with("kernel.cl:7  uint y = inner(x);"), "{trace}");
+    session.ask("delete");
+    // Behind the call of `inner`, then of `outer`; a call is 4 bytes.
+    let behind = |frame: &str| {
+        let (function, offset) = frame.split_once("+0x").unwrap();
+        format!("  {function}+{:#x}  ", u64::from_str_radix(offset, 16).unwrap() + 4)
+    };
+    let stop = session.ask("finish");
+    assert!(stop.contains(&behind(frames[1])), "{stop}");
+    // `next` comes over the second call of `inner`, and never into it, as far as the return.
+    let mut called = false;
+    loop {
+        let stop = session.ask("next");
+        assert!(stop.contains("  outer+0x") || stop.contains("  one+0x"), "{stop}");
+        called |= stop.contains("s_swappc_b64");
+        if stop.contains("  one+0x") {
+            assert!(stop.contains(&behind(frames[2])), "{stop}");
+            break;
+        }
+    }
+    assert!(called, "the second call was stepped over");
+    assert_eq!(session.ask("backtrace").lines().count(), 1);
+    assert!(session.ask("finish").starts_with("this is the kernel itself"));
+    session.end();
+    let expected = ((5 * 3 + 1) * 3 + 1) ^ 5;
+    assert_eq!(read_words(&folder.path("data")), [expected + 7; 32]);
 }
 
 const LINES: &str = "uint twice(uint x) __attribute__((noinline));

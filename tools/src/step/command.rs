@@ -7,15 +7,22 @@ use crate::element::ElementType;
 /// What `help` prints.
 pub const HELP: &str = "\
 step [N]                 execute N instructions of this wave (s, empty line)
-continue                 run to a breakpoint (c)
+next                     one instruction; a call with all that it does (n)
+finish                   run until this function has returned to its caller
+continue                 run to a breakpoint, or to a change of what is watched (c)
 break PLACE              stop at +OFFSET of the kernel, FUNCTION+OFFSET, LINE or FILE:LINE (b)
 delete                   remove all breakpoints
+watch WHAT [BYTES] [TYPE]  stop when memory (data, data+0x40, an address) or a register of this wave changes; without WHAT: list
+unwatch [NUMBER]         remove a watchpoint, or all
 follow                   run, and follow the wave that comes to a breakpoint first
 wave X,Y,Z [WAVE]        run to the next instruction of another wave, and follow that one
-lane N | lane all        print this lane of vector registers only, or all
+lane N | lane all        print and set this lane of vector registers only, or all
 where                    this instruction, wave and source line (w)
+backtrace                the calls that this wave is inside of (bt)
 list                     the instructions from here on (l)
 print REGISTER [TYPE]    s4, s[4:7], v3, v[0:3], exec, vcc, scc, m0, mode; registers as f32, bf16, i8, f64 ... (p)
+registers [all]          exec, vcc, scc, m0, mode and the scalar registers; all: the vector registers too
+set WHAT [TYPE] VALUE    a register, or memory: set v3 1.5f32, set s4 = 0x10, set data+0x40 f32 2.0
 arguments                the buffers of the arguments
 memory PLACE [N] [TYPE]  N dwords, or numbers of a type, at an address or an argument: data, data+0x40, arg0+0x40 (m)
 lds OFFSET [N] [TYPE]    the same of LDS
@@ -23,6 +30,8 @@ detach                   run to the end (quit, q)";
 
 /// Most dwords or numbers that a command prints.
 const COUNT_MAX: u32 = 1024;
+/// Most bytes of memory that a watchpoint has.
+const WATCHED_BYTES_MAX: u32 = 256;
 /// What `memory` and `lds` print unless told.
 const COUNT_DEFAULT: u32 = 16;
 
@@ -69,20 +78,43 @@ pub struct Format {
     pub element: Option<ElementType>,
 }
 
+/// What is watched or set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Registers.
+    Registers(Registers),
+    /// Memory.
+    Memory(MemoryPlace),
+}
+
+/// A number as it stands in memory, of 1, 2, 4 or 8 bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Number(Vec<u8>);
+
 /// One command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     Nothing,
     Step(u64),
+    Next,
+    Finish,
     Continue,
     Break(Location),
     Delete,
+    /// The target as its user writes it, its bytes (memory) and how it is told.
+    Watch(String, Target, u32, Option<ElementType>),
+    Watches,
+    Unwatch(Option<u32>),
     Follow,
     Wave([u32; 3], u32),
     Lane(Option<u32>),
     Where,
+    Backtrace,
     List,
     Print(Registers, Option<ElementType>),
+    /// The vector registers too.
+    Registers(bool),
+    Set(Target, Number),
     Arguments,
     Memory(MemoryPlace, Format),
     Lds(u32, Format),
@@ -98,9 +130,12 @@ impl Command {
         let Some(verb) = words.next() else {
             return Ok(if line.is_empty() { Command::Step(1) } else { Command::Nothing });
         };
-        let rest: Vec<&str> = words.collect();
+        let mut rest: Vec<&str> = words.collect();
+        if verb == "set" {
+            rest.retain(|word| *word != "=");
+        }
         let most = match verb {
-            "m" | "memory" | "lds" => 3,
+            "m" | "memory" | "lds" | "watch" | "set" => 3,
             "p" | "print" | "wave" => 2,
             _ => 1,
         };
@@ -113,12 +148,23 @@ impl Command {
             "s" | "step" => Command::Step(first.map_or(Ok(1), number)?.max(1)),
             "c" | "continue" => Command::Continue,
             "b" | "break" => Command::Break(location(need()?)?),
+            "n" | "next" => Command::Next,
+            "finish" => Command::Finish,
             "delete" => Command::Delete,
+            "watch" if rest.is_empty() => Command::Watches,
+            "watch" => watch(need()?, &rest[1..])?,
+            "unwatch" => Command::Unwatch(first.map(small).transpose()?),
             "follow" => Command::Follow,
             "wave" => Command::Wave(group(need()?)?, rest.get(1).map_or(Ok(0), |wave| small(wave))?),
             "lane" => Command::Lane(if need()? == "all" { None } else { Some(small(need()?)?) }),
             "w" | "where" => Command::Where,
+            "bt" | "backtrace" => Command::Backtrace,
             "l" | "list" => Command::List,
+            "registers" if first.is_none_or(|word| word == "all") => Command::Registers(first.is_some()),
+            "registers" => {
+                return Err("registers has nothing but all after it; print shows single ones".to_owned());
+            }
+            "set" => Command::Set(target(need()?)?, value(&rest[1..])?),
             "p" | "print" => {
                 Command::Print(registers(need()?)?, rest.get(1).map(|name| element(name)).transpose()?)
             }
@@ -130,6 +176,71 @@ impl Command {
             _ => return Err(format!("there is no command {verb:?}; try help")),
         })
     }
+}
+
+impl Number {
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// One dword, or two where it has 64 bits; what is narrower is filled up with zeros.
+    pub fn words(&self) -> Vec<u32> {
+        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
+        self.0.chunks(4).map(word).collect()
+    }
+}
+
+/// A register by its name; anything else is a place in memory.
+fn target(text: &str) -> Result<Target, String> {
+    match registers(text) {
+        Ok(registers) => Ok(Target::Registers(registers)),
+        Err(_) => memory_place(text).map(Target::Memory),
+    }
+}
+
+fn watch(name: &str, words: &[&str]) -> Result<Command, String> {
+    let target = target(name)?;
+    let is_memory = matches!(target, Target::Memory(_));
+    let (bytes, name_of_type) = match *words {
+        [] => (None, None),
+        [word] if word.starts_with(|first: char| first.is_ascii_digit()) => (Some(small(word)?), None),
+        [word] => (None, Some(word)),
+        [bytes, word, ..] => (Some(small(bytes)?), Some(word)),
+    };
+    let element = name_of_type.map(element).transpose()?;
+    let width = element.map_or(1, |element| element.bytes() as u32);
+    let bytes = match bytes {
+        Some(_) if !is_memory => return Err(format!("{name} is a register, which has no bytes to choose")),
+        Some(bytes) if bytes == 0 || bytes > WATCHED_BYTES_MAX || bytes % width != 0 => {
+            return Err(format!("1 to {WATCHED_BYTES_MAX} bytes are watched, whole numbers of the type"));
+        }
+        bytes => bytes.unwrap_or(width.max(4)),
+    };
+    if !is_memory && width == 8 {
+        return Err("registers are told in dwords: a type of 8 to 32 bits".to_owned());
+    }
+    Ok(Command::Watch(name.to_owned(), target, bytes, element))
+}
+
+/// `VALUE`, `TYPE VALUE`; a value may have its type behind it: `1.5f32`.
+fn value(words: &[&str]) -> Result<Number, String> {
+    let (name, text) = match *words {
+        [text] => (None, text),
+        [name, text] => (Some(name), text),
+        _ => return Err("set wants what to set and a value; try help".to_owned()),
+    };
+    let wrong = || format!("{text:?} is no number that fits");
+    if let Some(name) = name {
+        return element(name)?.encode(text).map(Number).ok_or_else(wrong);
+    }
+    let with_type = ElementType::ALL.into_iter().find_map(|element| {
+        let digits = text.strip_suffix(element.name())?;
+        element.encode(digits)
+    });
+    let plain =
+        || [ElementType::U32, ElementType::I32, ElementType::U64].iter().find_map(|of| of.encode(text));
+    with_type.or_else(plain).map(Number).ok_or_else(wrong)
 }
 
 fn number(text: &str) -> Result<u64, String> {
@@ -243,6 +354,9 @@ mod tests {
         let line = |file: Option<&str>, line| Command::Break(Location::Line(file.map(str::to_owned), line));
         let function = |name: &str, offset| Command::Break(Location::Function(name.to_owned(), offset));
         let argument = |name: &str, offset| MemoryPlace::Argument(name.to_owned(), offset);
+        let watch = |name: &str, target, bytes, element| Command::Watch(name.into(), target, bytes, element);
+        let set =
+            |registers, bytes: &[u8]| Command::Set(Target::Registers(registers), Number(bytes.to_vec()));
         for (text, command) in [
             ("\n", Command::Step(1)),
             ("# note\n", Command::Nothing),
@@ -266,6 +380,27 @@ mod tests {
             ("lane 7", Command::Lane(Some(7))),
             ("lane all", Command::Lane(None)),
             ("arguments", Command::Arguments),
+            ("n", Command::Next),
+            ("bt", Command::Backtrace),
+            ("registers", Command::Registers(false)),
+            ("registers all", Command::Registers(true)),
+            ("watch", Command::Watches),
+            ("unwatch", Command::Unwatch(None)),
+            ("unwatch 2", Command::Unwatch(Some(2))),
+            ("watch v3", watch("v3", Target::Registers(Registers::Vector(3, 3)), 4, None)),
+            ("watch exec", watch("exec", Target::Registers(Registers::Exec), 4, None)),
+            ("watch data+0x40 16", watch("data+0x40", Target::Memory(argument("data", 0x40)), 16, None)),
+            ("watch data f64", watch("data", Target::Memory(argument("data", 0)), 8, Some(ElementType::F64))),
+            ("set s4 0x10", set(Registers::Scalar(4, 4), &[0x10, 0, 0, 0])),
+            ("set v3 = 1.5f32", set(Registers::Vector(3, 3), &[0, 0, 0xC0, 0x3F])),
+            ("set s4 = -1", set(Registers::Scalar(4, 4), &[0xFF; 4])),
+            ("set s4 1bf16", set(Registers::Scalar(4, 4), &[0x80, 0x3F])),
+            ("set s4 0x1f32", set(Registers::Scalar(4, 4), &[0x32, 0x1F, 0, 0])),
+            ("set exec 0x100000001", set(Registers::Exec, &[1, 0, 0, 0, 1, 0, 0, 0])),
+            (
+                "set data+0x40 f32 2.0",
+                Command::Set(Target::Memory(argument("data", 0x40)), Number(vec![0, 0, 0, 0x40])),
+            ),
         ] {
             assert_eq!(Command::parse(text), Ok(command), "{text}");
         }
@@ -292,6 +427,21 @@ mod tests {
             "wave 1 2 3",
             "lane",
             "lane x",
+            "watch v3 4",
+            "watch data 0",
+            "watch data 257",
+            "watch data 6 f32",
+            "watch data 4 f8",
+            "watch v3 f64",
+            "unwatch x",
+            "registers v0",
+            "set",
+            "set v3",
+            "set v3 x",
+            "set v3 u8 256",
+            "set v3 f8 1",
+            "set s4 0x10000000000000000",
+            "finish 1 2",
         ] {
             assert!(Command::parse(wrong).is_err(), "{wrong}");
         }

@@ -3,23 +3,30 @@
 //! Contract: [`Stepper`] is a [`Debugger`] over any reader and writer. It stops one wave (the first that comes to a
 //! breakpoint, or to its first instruction) and then follows that wave; other waves run on between its stops. Where the
 //! wave ends it says so, and follows the next one that stops. At the end of the input it detaches and the kernel runs to
-//! its end. [`Attention`] tells others what it is at. Commands are in `command`, what is known of the code in `code_map`, what
-//! is printed in `show`, the way to a finding in `finding`.
+//! its end. A change of what is watched stops the wave that is at work then, and that one is followed. [`Attention`] tells
+//! others what it is at. Commands are in `command`, what is known of the code in `code_map`, what is printed in `show` and
+//! `registers`, the way to a finding in `finding`, watchpoints in `watch`, calls in `calls`, `set` in `change`.
 
+mod calls;
+mod change;
 mod code_map;
 mod command;
 mod finding;
+mod registers;
 mod show;
+mod watch;
 
 pub use code_map::CodeMap;
 pub use finding::{Record, Recorder};
 
 use crate::launch::{Pauses, Placement};
-use command::Command;
+use calls::{Calls, is_call};
+use command::{Command, MemoryPlace, Target};
 use std::collections::BTreeSet;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use watch::{Change, Subject, Watches};
 use zrt_isa::Opcode;
 use zrt_vgpu::check::debug::{Action, Debugger, Stop};
 
@@ -30,6 +37,8 @@ pub struct Stepper<R, W> {
     code: CodeMap,
     /// Offsets in the image.
     breakpoints: BTreeSet<u64>,
+    watches: Watches,
+    calls: Calls,
     /// The wave that is followed: workgroup and wave.
     followed: Option<([u32; 3], u32)>,
     /// The wave that was followed has ended, and none has stopped since.
@@ -58,6 +67,8 @@ pub struct Attention {
 enum Mode {
     /// After so many instructions of the followed wave.
     Step(u64),
+    /// When the followed wave is inside of no more calls than these.
+    Return(usize),
     /// At a breakpoint.
     Run,
     /// At the instruction of this number among those of all waves, counted from 1.
@@ -84,6 +95,8 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
             output,
             code,
             breakpoints: BTreeSet::new(),
+            watches: Watches::default(),
+            calls: Calls::default(),
             followed: None,
             has_ended: false,
             mode: instruction.map_or(Mode::Step(0), Mode::At),
@@ -111,15 +124,19 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
                 *left -= 1;
                 *left == 0 || is_hit
             }
+            Mode::Return(depth) => is_hit || self.calls.of(here).len() <= *depth,
             Mode::Run => is_hit,
             Mode::At(number) => self.instructions >= *number,
         }
     }
 
     /// Reads and executes commands until the wave is to go on.
-    fn talk(&mut self, stop: &mut Stop<'_>) -> std::io::Result<Action> {
-        self.followed = Some((stop.workgroup, stop.wave_index));
-        if std::mem::take(&mut self.has_ended) {
+    fn talk(&mut self, stop: &mut Stop<'_>, changes: &[Change]) -> std::io::Result<Action> {
+        let here = (stop.workgroup, stop.wave_index);
+        let is_other = self.followed.is_some_and(|followed| followed != here);
+        changes.iter().try_for_each(|change| self.show_change(stop, change))?;
+        self.followed = Some(here);
+        if std::mem::take(&mut self.has_ended) || is_other {
             writeln!(self.output, "following {}", name(stop))?;
         }
         self.show_place(stop)?;
@@ -150,6 +167,22 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
                 self.mode = Mode::Step(count);
                 return Ok(Outcome::Go);
             }
+            Command::Next => {
+                let depth = self.calls.of((stop.workgroup, stop.wave_index)).len();
+                self.mode =
+                    if is_call(stop.instruction.opcode) { Mode::Return(depth) } else { Mode::Step(1) };
+                return Ok(Outcome::Go);
+            }
+            Command::Finish => {
+                let Some(depth) = self.calls.of((stop.workgroup, stop.wave_index)).len().checked_sub(1)
+                else {
+                    let complaint =
+                        "this is the kernel itself, which nobody has called; continue runs to its end";
+                    return Ok(Outcome::Complain(complaint.to_owned()));
+                };
+                self.mode = Mode::Return(depth);
+                return Ok(Outcome::Go);
+            }
             Command::Continue => {
                 self.mode = Mode::Run;
                 return Ok(Outcome::Go);
@@ -163,6 +196,27 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
                 Err(complaint) => return Ok(Outcome::Complain(complaint)),
             },
             Command::Delete => self.breakpoints.clear(),
+            Command::Watch(name, target, bytes, element) => {
+                let subject = match target {
+                    Target::Registers(what) => Subject::Registers((stop.workgroup, stop.wave_index), what),
+                    Target::Memory(place) => match self.address(&place, bytes.into()) {
+                        Ok((va, _)) => Subject::Memory(va, bytes as usize),
+                        Err(complaint) => return Ok(Outcome::Complain(complaint)),
+                    },
+                };
+                match self.watches.add(name.clone(), subject, element, stop) {
+                    Ok(number) => writeln!(self.output, "watch {number}: {name}")?,
+                    Err(complaint) => return Ok(Outcome::Complain(complaint)),
+                }
+            }
+            Command::Watches => self.show_watches()?,
+            Command::Unwatch(number) => {
+                if !self.watches.remove(number) {
+                    return Ok(Outcome::Complain(
+                        "there is no watchpoint of that number; watch lists them".to_owned(),
+                    ));
+                }
+            }
             Command::Follow => {
                 // The wave that comes to a breakpoint first is followed from there.
                 self.followed = None;
@@ -189,7 +243,11 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
                 self.lane = lane;
             }
             Command::Where => self.show_place(stop)?,
+            Command::Backtrace => self.show_calls(stop)?,
             Command::List => self.show_list(stop)?,
+            Command::Registers(all) => self.dump_registers(stop, all)?,
+            Command::Set(Target::Registers(what), value) => return self.set_registers(stop, what, value),
+            Command::Set(Target::Memory(place), value) => return self.set_memory(stop, &place, value),
             Command::Print(what, element) => return self.show_registers(stop, what, element),
             Command::Arguments => self.show_arguments()?,
             Command::Memory(place, format) => return self.show_memory(stop, &place, format),
@@ -197,6 +255,23 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
             Command::Help => writeln!(self.output, "{}", command::HELP)?,
         }
         Ok(Outcome::Stay)
+    }
+}
+
+impl<R: BufRead, W: Write> Stepper<R, W> {
+    /// The address of a place in memory with room for `bytes`, and how many bytes there are from it on, where that is known.
+    fn address(&self, place: &MemoryPlace, bytes: u64) -> Result<(u64, Option<u64>), String> {
+        match place {
+            MemoryPlace::Address(va) => Ok((*va, None)),
+            MemoryPlace::Argument(name, offset) => {
+                let Some(buffer) = self.attention.placement.find(name) else {
+                    return Err(format!("{name:?} is no argument with a buffer; `arguments` lists them"));
+                };
+                let left = buffer.bytes.checked_sub(*offset).filter(|left| *left >= bytes);
+                let left = left.ok_or_else(|| format!("{name} has {} bytes", buffer.bytes))?;
+                Ok((buffer.va + offset, Some(left)))
+            }
+        }
     }
 }
 
@@ -214,10 +289,18 @@ fn name(stop: &Stop<'_>) -> String {
 impl<R: BufRead, W: Write> Stepper<R, W> {
     /// Stops or goes on before one instruction.
     fn look(&mut self, stop: &mut Stop<'_>) -> std::io::Result<Action> {
-        if self.is_to_stop(stop) {
+        let changes = self.watches.changes(stop);
+        if self.is_to_stop(stop) || !changes.is_empty() {
             let attention = self.attention();
-            if attention.prompts.during(|| self.talk(stop))? == Action::Detach {
+            if attention.prompts.during(|| self.talk(stop, &changes))? == Action::Detach {
                 return Ok(Action::Detach);
+            }
+        }
+        self.watches.execute(stop);
+        self.calls.execute(stop);
+        if is_last(stop) {
+            for watch in self.watches.end((stop.workgroup, stop.wave_index)) {
+                writeln!(self.output, "watch {} ({}) ends with its wave", watch.number, watch.name)?;
             }
         }
         if is_last(stop) && self.followed == Some((stop.workgroup, stop.wave_index)) {

@@ -12,11 +12,14 @@ const LIST_INSTRUCTIONS: usize = 8;
 /// Dwords of the longest instruction.
 const INSTRUCTION_DWORDS_MAX: usize = 4;
 /// Operand codes (instruction set reference §2).
-const VCC_LO: usize = 106;
-const M0: usize = 125;
-const EXEC_LO: usize = 126;
+pub(super) const VCC_LO: usize = 106;
+pub(super) const M0: usize = 125;
+pub(super) const EXEC_LO: usize = 126;
 /// Values in a row of output.
-const COLUMNS: usize = 8;
+pub(super) const COLUMNS: usize = 8;
+
+/// Lanes of a half of a wave64.
+pub(super) const HALF_LANES: usize = 32;
 
 /// How many lanes the wave has.
 pub(super) fn wave_size(stop: &Stop<'_>) -> WaveSize {
@@ -130,7 +133,7 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
     }
 
     /// A vector register, or as many as a number takes: the chosen lane, or rows of all.
-    fn show_vector(
+    pub(super) fn show_vector(
         &mut self,
         stop: &Stop<'_>,
         label: &str,
@@ -177,21 +180,12 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
     ) -> Result<Outcome> {
         let width = format.element.map_or(4, ElementType::bytes);
         let mut len = width as u64 * u64::from(format.count);
-        let va = match place {
-            MemoryPlace::Address(va) => *va,
-            MemoryPlace::Argument(name, offset) => {
-                let attention = self.attention();
-                let Some(buffer) = attention.placement.find(name) else {
-                    let complaint = format!("{name:?} is no argument with a buffer; `arguments` lists them");
-                    return Ok(Outcome::Complain(complaint));
-                };
-                let Some(left) = buffer.bytes.checked_sub(*offset).filter(|left| *left >= width as u64)
-                else {
-                    return Ok(Outcome::Complain(format!("{name} has {} bytes", buffer.bytes)));
-                };
-                len = len.min(left / width as u64 * width as u64);
-                buffer.va + offset
+        let va = match self.address(place, width as u64) {
+            Ok((va, left)) => {
+                len = len.min(left.unwrap_or(u64::MAX) / width as u64 * width as u64);
+                va
             }
+            Err(complaint) => return Ok(Outcome::Complain(complaint)),
         };
         let mut bytes = vec![0; len as usize];
         if !stop.read_memory(va, &mut bytes) {
@@ -218,7 +212,7 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
     }
 
     /// Values in rows, each behind the label of its number.
-    fn show_rows(&mut self, values: &[String], label: impl Fn(usize) -> String) -> Result<()> {
+    pub(super) fn show_rows(&mut self, values: &[String], label: impl Fn(usize) -> String) -> Result<()> {
         for (index, row) in values.chunks(COLUMNS).enumerate() {
             writeln!(self.output, "{} {}", label(index), row.join(" "))?;
         }

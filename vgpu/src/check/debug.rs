@@ -2,7 +2,8 @@
 //!
 //! Contract: a [`Debugger`] that is given to the device when it is made is asked before every instruction of every
 //! wave, on the thread that executes waves; the device does nothing else meanwhile. It may read everything and change
-//! the wave's registers.
+//! the wave's registers and memory. The checking mode does not learn of what it changes: a register that nothing wrote stays
+//! one, and memory counts as written by the host.
 
 use crate::memory::{MemoryPort, Rights};
 use crate::shader::wave::Wave;
@@ -48,5 +49,10 @@ impl Stop<'_> {
     /// Copies device memory out, as the last write-back left it; false where any byte is not mapped.
     pub fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> bool {
         self.memory.read_unwatched(va, bytes, Rights::READ).is_ok()
+    }
+
+    /// Copies bytes into device memory as the host does it; false, and nothing written, where any byte cannot be.
+    pub fn write_memory(&mut self, va: u64, bytes: &[u8]) -> bool {
+        self.memory.write_unwatched(va, bytes).is_ok()
     }
 }

@@ -1,0 +1,211 @@
+//! Watchpoints: what stops the waves when it changes.
+//!
+//! Contract: a change is seen before the next instruction of whatever wave, and was made by the instruction executed last: waves
+//! run one at a time. Registers are those of the wave that was followed when the watchpoint was set, and are watched until it
+//! ends. Costs a comparison for each instruction while there are any.
+
+use super::calls::WaveName;
+use super::command::Registers;
+use super::show::{EXEC_LO, HALF_LANES, M0, VCC_LO};
+use crate::element::ElementType;
+use zrt_isa::{Encoding, Instruction};
+use zrt_vgpu::check::debug::Stop;
+
+/// Most watchpoints.
+pub(super) const WATCHES_MAX: usize = 16;
+
+/// What is watched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// So many bytes at an address.
+    Memory(u64, usize),
+    /// Registers of a wave.
+    Registers(WaveName, Registers),
+}
+
+/// A watchpoint.
+#[derive(Clone, Debug)]
+pub(super) struct Watch {
+    /// Its number.
+    pub number: u32,
+    /// What its user calls it.
+    pub name: String,
+    pub subject: Subject,
+    /// How it is told.
+    pub element: Option<ElementType>,
+    /// The last value.
+    value: Vec<u8>,
+}
+
+/// An instruction that a wave executed.
+#[derive(Clone, Debug)]
+pub(super) struct Executed {
+    pub wave: WaveName,
+    pub pc: u64,
+    pub instruction: Instruction,
+}
+
+/// A change that was seen.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    pub number: u32,
+    pub name: String,
+    /// Old and new value.
+    pub text: String,
+    /// Who made it; `None` where the last instruction stores nothing: the host or a packet did.
+    pub by: Option<Executed>,
+}
+
+/// All watchpoints.
+#[derive(Debug, Default)]
+pub(super) struct Watches {
+    list: Vec<Watch>,
+    made: u32,
+    /// What was executed last, while something is watched.
+    last: Option<Executed>,
+}
+
+impl Watches {
+    /// Begins to watch; the number, or a complaint.
+    pub fn add(
+        &mut self,
+        name: String,
+        subject: Subject,
+        element: Option<ElementType>,
+        stop: &mut Stop<'_>,
+    ) -> Result<u32, String> {
+        if self.list.len() == WATCHES_MAX {
+            return Err(format!("{WATCHES_MAX} watchpoints are possible; unwatch NUMBER removes one"));
+        }
+        let value =
+            read(&subject, stop).ok_or_else(|| format!("{name} is not mapped, or not as far as that"))?;
+        self.made += 1;
+        self.list.push(Watch { number: self.made, name, subject, element, value });
+        Ok(self.made)
+    }
+
+    /// Removes one, or all; false where there is none of that number.
+    pub fn remove(&mut self, number: Option<u32>) -> bool {
+        let before = self.list.len();
+        self.list.retain(|watch| number.is_some_and(|number| watch.number != number));
+        number.is_none() || self.list.len() < before
+    }
+
+    /// All of them.
+    pub fn list(&self) -> &[Watch] {
+        &self.list
+    }
+
+    /// What has changed since the last look.
+    pub fn changes(&mut self, stop: &mut Stop<'_>) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for watch in &mut self.list {
+            let Some(value) = read(&watch.subject, stop).filter(|value| *value != watch.value) else {
+                continue;
+            };
+            let last = self.last.as_ref();
+            let by = last.filter(|last| match watch.subject {
+                Subject::Memory(..) => is_memory(&last.instruction),
+                Subject::Registers(wave, _) => last.wave == wave,
+            });
+            let text = difference(watch, &value);
+            changes.push(Change { number: watch.number, name: watch.name.clone(), text, by: by.cloned() });
+            watch.value = value;
+        }
+        changes
+    }
+
+    /// The user changed something: that is no news.
+    pub fn refresh(&mut self, stop: &mut Stop<'_>) {
+        for watch in &mut self.list {
+            watch.value = read(&watch.subject, stop).unwrap_or_default();
+        }
+    }
+
+    /// The instruction of this stop is about to be executed.
+    pub fn execute(&mut self, stop: &Stop<'_>) {
+        self.last = (!self.list.is_empty()).then_some(Executed {
+            wave: (stop.workgroup, stop.wave_index),
+            pc: stop.pc,
+            instruction: *stop.instruction,
+        });
+    }
+
+    /// A wave ends: what was watched of it is removed, and returned.
+    pub fn end(&mut self, wave: WaveName) -> Vec<Watch> {
+        let is_over = |watch: &Watch| matches!(watch.subject, Subject::Registers(of, _) if of == wave);
+        let over = self.list.iter().filter(|watch| is_over(watch)).cloned().collect();
+        self.list.retain(|watch| !is_over(watch));
+        over
+    }
+}
+
+/// The value; `None` where it cannot be read at this stop.
+fn read(subject: &Subject, stop: &mut Stop<'_>) -> Option<Vec<u8>> {
+    match subject {
+        Subject::Memory(va, bytes) => {
+            let mut value = vec![0; *bytes];
+            stop.read_memory(*va, &mut value).then_some(value)
+        }
+        Subject::Registers(wave, _) if *wave != (stop.workgroup, stop.wave_index) => None,
+        Subject::Registers(_, registers) => {
+            let wave = &stop.wave;
+            let words: Vec<u32> = match *registers {
+                Registers::Scalar(first, last) => wave.scalar[first.into()..=last.into()].to_vec(),
+                Registers::Vector(first, last) => {
+                    let banks = [Some(&wave.vector), wave.other_half.as_ref()];
+                    let rows = banks.into_iter().flatten().map(|bank| &bank[first.into()..=last.into()]);
+                    rows.flat_map(|rows| rows.iter().flat_map(|row| row.0)).collect()
+                }
+                Registers::Exec => wave.scalar[EXEC_LO..EXEC_LO + 2].to_vec(),
+                Registers::Vcc => wave.scalar[VCC_LO..VCC_LO + 2].to_vec(),
+                Registers::Scc => vec![wave.scc.into()],
+                Registers::M0 => vec![wave.scalar[M0]],
+                Registers::Mode => vec![wave.mode],
+            };
+            Some(words.iter().flat_map(|word| word.to_le_bytes()).collect())
+        }
+    }
+}
+
+/// Whether an instruction may store to memory.
+fn is_memory(instruction: &Instruction) -> bool {
+    use Encoding::{Vbuffer, Vflat, Vglobal, Vscratch};
+    matches!(instruction.encoding, Vbuffer | Vflat | Vglobal | Vscratch)
+}
+
+/// Old and new value: of the first number that differs, and how many do.
+fn difference(watch: &Watch, value: &[u8]) -> String {
+    let element = watch.element;
+    let width = element.map_or(if value.len() % 4 == 0 { 4 } else { 1 }, ElementType::bytes);
+    let text = |bytes: &[u8]| match element {
+        Some(element) => element.text(bytes),
+        None => {
+            let digits: String = bytes.iter().rev().map(|byte| format!("{byte:02x}")).collect();
+            format!("0x{digits}")
+        }
+    };
+    let pairs = || watch.value.chunks(width).zip(value.chunks(width)).enumerate();
+    let mut differing = pairs().filter(|(_, (old, new))| old != new);
+    let Some((index, (old, new))) = differing.next() else { return "it changed".to_owned() };
+    let place = match &watch.subject {
+        Subject::Registers(_, Registers::Vector(first, last)) => {
+            // Registers of 32 lanes, then those of the other half of a wave64.
+            let count = usize::from(last - first) + 1;
+            let (half, row, lane) =
+                (index / HALF_LANES / count, index / HALF_LANES % count, index % HALF_LANES);
+            let register = if count > 1 { format!("v{} ", usize::from(*first) + row) } else { String::new() };
+            format!("{register}lane {}: ", half * HALF_LANES + lane)
+        }
+        Subject::Registers(_, Registers::Scalar(first, last)) if first != last => {
+            format!("s{}: ", usize::from(*first) + index)
+        }
+        Subject::Memory(va, _) if value.len() > width => format!("at {:#x}: ", va + (index * width) as u64),
+        _ => String::new(),
+    };
+    let more = match differing.count() {
+        0 => String::new(),
+        count => format!(", and {count} more"),
+    };
+    format!("{place}{} -> {}{more}", text(old), text(new))
+}
