@@ -26,6 +26,7 @@ pub mod session_bench;
 pub mod source_text;
 pub mod statistics;
 pub mod step;
+pub mod suppression;
 pub mod table;
 pub mod timestamp;
 pub mod units;

@@ -1,12 +1,17 @@
-//! `zrt lint` on compilers' code.
+//! `zrt lint` on compilers' code, on several files, with suppressions and baselines; its JSON is in the form of
+//! `docs/lint.schema.json`.
 
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 
+mod json_schema;
 mod kernel_files;
 
-use kernel_files::{Folder, compile_with, read_words};
+use json_schema::trouble;
+use kernel_files::{DOUBLE_OBJECT, Folder, compile_with, read_words};
 use serde_json::{Value as Json, json};
 use std::process::{Command, Output};
+
+const SCHEMA: &str = include_str!("../../docs/lint.schema.json");
 
 /// A kernel, two functions behind it, and a jump from one of them to the other.
 const CALLS: &str = "#define APART __attribute__((noinline))
@@ -22,6 +27,13 @@ kernel void calls(global const uint *from, global uint *to) {
 /// s_wait_loadcnt 0x0, s_wait_loadcnt_dscnt 0x0, s_wait_kmcnt 0x0; s_nop 0.
 const WAITS: [u32; 3] = [0xBFC0_0000, 0xBFC8_0000, 0xBFC7_0000];
 const NOP: u32 = 0xBF80_0000;
+/// Where the wait for its load stands in `double`, word of the object.
+const WAIT_WORD: usize = 0x47;
+/// `double`'s finding without it, as a suppression names it and as a baseline has it.
+const FINDING: &str = "memory-wait double +0x20";
+const IN_BASELINE: &str = "zrt-baseline 1\n\
+                           # Findings that --baseline silences: count, rule, function, instruction.\n\
+                           1 memory-wait double v_lshlrev_b32_e32 v2, 1, v2\n";
 
 fn zrt(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_zrt")).args(arguments).output().unwrap()
@@ -36,7 +48,29 @@ fn report(arguments: &[&str], code: i32) -> Json {
         "{arguments:?}: {}",
         String::from_utf8_lossy(&output.stderr)
     );
-    serde_json::from_slice(&output.stdout).unwrap()
+    let document = serde_json::from_slice(&output.stdout).unwrap();
+    let schema: Json = serde_json::from_str(SCHEMA).unwrap();
+    assert_eq!(trouble(&schema, &schema, &document, "document"), None, "{document}");
+    document
+}
+
+#[track_caller]
+fn text(arguments: &[&str], code: i32) -> String {
+    let output = zrt(&[&["lint"], arguments].concat());
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "{arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// `double` without its wait for the load.
+fn without_wait(folder: &Folder, name: &str) -> String {
+    let mut object = DOUBLE_OBJECT;
+    object[WAIT_WORD] = NOP;
+    folder.words(name, &object)
 }
 
 /// Functions are clean as compilers make them, and a wait that is taken out of any of them is missed in it.
@@ -67,4 +101,124 @@ fn functions_are_checked_each_by_itself() {
         let one = report(&[&object, "--kernel", "twice"], 0);
         assert_eq!((&one["kernels"], &one["functions"]), (&json!(0), &json!(1)), "{one}");
     }
+}
+
+#[test]
+fn several_files_are_one_document() {
+    let folder = Folder::new("lint-files");
+    let (right, wrong) = (folder.words("right.o", &DOUBLE_OBJECT), without_wait(&folder, "wrong.o"));
+    let both = report(&[&right, &wrong, &right], 1);
+    assert_eq!((&both["file"], &both["kernels"]), (&Json::Null, &json!(2)), "{both}");
+    let rows = both["files"].as_array().unwrap();
+    let row = |index: usize| (rows[index]["file"].clone(), rows[index]["findings"].clone());
+    assert_eq!((row(0), row(1), rows.len()), ((json!(right), json!(0)), (json!(wrong), json!(1)), 2));
+    assert_eq!(
+        (both["findings"].as_array().unwrap().len(), &both["findings"][0]["file"]),
+        (1, &json!(wrong))
+    );
+    assert_eq!(report(&[&right], 0)["file"], json!(right));
+
+    let table = text(&[&right, &wrong], 1);
+    assert!(table.starts_with(&format!("{wrong}:\n| rule")), "{table}");
+    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let rows: Vec<Vec<String>> = table.lines().map(cells).filter(|cells| cells.len() == 7).collect();
+    assert_eq!(rows[2][1..6], [right.as_str(), "1", "0", "0", "clean"].map(str::to_owned), "{table}");
+    assert_eq!(rows[3][1..6], [wrong.as_str(), "1", "0", "1", "findings"].map(str::to_owned), "{table}");
+    assert!(table.ends_with("2 files, 2 kernels, 1 finding\n"), "{table}");
+
+    // A file that cannot be read hides no other.
+    let damaged = folder.write("damaged.o", b"\x7fELF");
+    let all = report(&[&damaged, &wrong], 2);
+    assert_eq!(all["findings"].as_array().unwrap().len(), 1);
+    assert!(all["files"][0]["error"]["message"].as_str().unwrap().contains("no whole ELF file"), "{all}");
+    let output = zrt(&["lint", &damaged, &wrong]);
+    let (table, error) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert!(table.contains("not checked") && table.contains("memory-wait"), "{table}");
+    assert!(error.contains("no whole ELF file"), "{error}");
+    let alone = report(&[&damaged], 2);
+    assert_eq!(alone["error"]["kind"], "input", "{alone}");
+}
+
+#[test]
+fn suppressions_silence_what_they_name() {
+    let folder = Folder::new("lint-suppress");
+    let wrong = without_wait(&folder, "wrong.o");
+    let lines = format!("# known\n{FINDING} -- the data is constant\nend double * -- no such finding\n");
+    let file = folder.write("known.txt", lines.as_bytes());
+    let found = report(&[&wrong, "--suppress", &file], 0);
+    let silenced = &found["silenced"];
+    assert_eq!((&found["findings"], &silenced["suppressed"]), (&json!([]), &json!(1)), "{found}");
+    let unused = json!([{"file": file, "line": 3, "text": "end double * -- no such finding"}]);
+    assert_eq!(silenced["unused_suppressions"], unused);
+    let told = text(&[&wrong, "--suppress", &file], 0);
+    assert!(told.contains(&format!("{file}:3: this suppression covers nothing")), "{told}");
+    assert!(told.contains("1 suppressed\n") && told.ends_with("1 kernel, 0 findings\n"), "{told}");
+    // Another place, and a file that is none.
+    let other = folder.write("other.txt", b"memory-wait double +0x24 -- elsewhere");
+    assert_eq!(report(&[&wrong, "--suppress", &other], 1)["findings"].as_array().unwrap().len(), 1);
+    let bad = folder.write("bad.txt", b"memory-wait double");
+    let error = report(&[&wrong, "--suppress", &bad], 2);
+    let message = error["error"]["message"].as_str().unwrap();
+    assert!(message.starts_with(&format!("{bad}:1: a line is RULE FUNCTION PLACE -- REASON")), "{message}");
+}
+
+#[test]
+fn a_baseline_lets_new_findings_through() {
+    let folder = Folder::new("lint-baseline");
+    let (right, wrong) = (folder.words("right.o", &DOUBLE_OBJECT), without_wait(&folder, "wrong.o"));
+    let file = folder.path("base.txt");
+    let made = report(&[&wrong, "--write-baseline", &file], 0);
+    assert_eq!((&made["findings"], &made["silenced"]["in_baseline"]), (&json!([]), &json!(1)), "{made}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), IN_BASELINE);
+    assert_eq!(report(&[&wrong, "--baseline", &file], 0)["silenced"]["in_baseline"], 1);
+    // The same finding a second time is a further one; one that is gone is told.
+    let again = without_wait(&folder, "again.o");
+    assert_eq!(report(&[&wrong, &again, "--baseline", &file], 1)["findings"][0]["file"], json!(again));
+    assert_eq!(report(&[&right, "--baseline", &file], 0)["silenced"]["gone_from_baseline"], 1);
+    let told = text(&[&right, "--baseline", &file], 0);
+    assert!(told.contains("1 of the baseline there no more"), "{told}");
+    // The same fault one instruction further on.
+    let mut moved = DOUBLE_OBJECT;
+    moved[WAIT_WORD] = moved[WAIT_WORD + 1];
+    moved[WAIT_WORD + 1] = NOP;
+    let moved = report(&[&folder.words("moved.o", &moved), "--baseline", &file], 0);
+    assert_eq!(moved["silenced"]["in_baseline"], 1, "{moved}");
+    // Both at once make no sense, and a baseline is no suppression file.
+    assert_eq!(zrt(&["lint", &wrong, "--baseline", &file, "--write-baseline", &file]).status.code(), Some(2));
+    assert_eq!(zrt(&["lint", &wrong, "--suppress", &file]).status.code(), Some(2));
+}
+
+/// The same files for `zrt launch --check`.
+#[test]
+fn launch_takes_suppressions_and_baselines() {
+    let folder = Folder::new("launch-suppress");
+    let (wrong, data) = (without_wait(&folder, "wrong.o"), folder.words("data", &[7; 32]));
+    let launch = |options: &[&str], code| {
+        let data = format!("inout:{data}");
+        let fixed = ["launch", &wrong, "--grid", "1", "--block", "32", "--arg", &data, "--json"];
+        let output = Command::new(env!("CARGO_BIN_EXE_zrt"))
+            .args([&fixed[..], options].concat())
+            .env("ZRT_DEVICE", "virtual")
+            .output()
+            .unwrap();
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{options:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        serde_json::from_slice::<Json>(&output.stdout).unwrap()
+    };
+    let found = launch(&["--check"], 1)["findings"].as_array().unwrap().len();
+    assert_eq!(found, 1);
+    let known = folder.write("known.txt", b"counters double +0x20 -- the data is constant\nrace * * -- none");
+    let silent = launch(&["--suppress", &known, "--seeds", "3"], 0);
+    assert_eq!((&silent["findings"], &silent["silenced"]["suppressed"]), (&json!([]), &json!(1)), "{silent}");
+    assert_eq!(silent["silenced"]["unused_suppressions"][0]["line"], 2);
+    let base = folder.path("base.txt");
+    assert_eq!(launch(&["--check", "--write-baseline", &base], 0)["silenced"]["in_baseline"], 1);
+    assert_eq!(launch(&["--check", "--baseline", &base], 0)["findings"], json!([]));
+    let other = folder.write("other.txt", b"hazard double * -- another rule");
+    assert_eq!(launch(&["--suppress", &other], 1)["findings"].as_array().unwrap().len(), 1);
 }

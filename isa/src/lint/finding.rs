@@ -32,6 +32,20 @@ pub enum Rule {
 }
 
 impl Rule {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::ScalarHazard,
+        Self::MemoryWait,
+        Self::BarrierWait,
+        Self::LaneExchange,
+        Self::MatrixOverlap,
+        Self::Unwritten,
+        Self::End,
+        Self::Target,
+        Self::Undecodable,
+        Self::NotAnalysed,
+    ];
+
     /// Short name.
     pub fn name(self) -> &'static str {
         match self {

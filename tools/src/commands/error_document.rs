@@ -50,6 +50,11 @@ impl ErrorReport {
         }
     }
 
+    /// The sentence.
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Of a schedule that did not end, told as `message`.
     pub(super) fn of_schedule(message: String, unfinished: &Unfinished, waves: &Waves) -> ErrorReport {
         ErrorReport::new(1, message).with(unfinished, waves)

@@ -136,6 +136,7 @@ const BARE_TARGETS: &[(&str, &[&str])] = &[
     ("tools/json", &[]),
     ("tools/kernel_authors", &[]),
     ("tools/launch", &[]),
+    ("tools/lint", &[]),
     ("tools/run", &[]),
     ("tools/step", &[]),
     ("tools/text", &[]),

@@ -10,7 +10,7 @@ mod dump;
 mod expect;
 mod load;
 mod npy;
-mod outputs;
+pub(crate) mod outputs;
 pub(super) mod printed;
 mod schedules;
 pub mod script;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// One file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::commands) struct OutputFile {
+pub(crate) struct OutputFile {
     /// What it was called.
     pub path: PathBuf,
     /// Where it goes: links resolved.
@@ -37,7 +37,7 @@ impl Drop for Pending<'_> {
 }
 
 /// The files of paths, in the same order.
-pub(super) fn plan<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<Vec<OutputFile>, ToolError> {
+pub(crate) fn plan<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<Vec<OutputFile>, ToolError> {
     let mut seen = HashSet::new();
     let mut files = Vec::new();
     for path in paths {
@@ -84,7 +84,7 @@ fn target(path: &Path) -> Result<PathBuf, ToolError> {
 }
 
 /// Writes the files, each with its contents in parts.
-pub(super) fn write(files: &[(&OutputFile, [&[u8]; 2])]) -> Result<(), ToolError> {
+pub(crate) fn write(files: &[(&OutputFile, [&[u8]; 2])]) -> Result<(), ToolError> {
     let mut pending = Pending(Vec::new());
     let failed = |path: &Path| {
         let path = path.display().to_string();

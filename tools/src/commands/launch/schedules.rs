@@ -11,6 +11,7 @@ use crate::device_choice::DeviceOption;
 use crate::error::ToolError;
 use crate::launch::{self, LaunchError};
 use crate::source_text::SourceText;
+use crate::suppression::{SilenceOptions, Subject};
 use clap::Args;
 use zrt_device::{DeviceChoice, OpenOptions, VirtualOptions};
 
@@ -32,6 +33,9 @@ pub struct LookArguments {
     /// Fail for advice too; implies --check
     #[arg(long)]
     pub strict: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub silence: SilenceOptions,
     /// Print what it did and where that would be on the card's roofline (virtual device)
     #[arg(long)]
     pub profile: bool,
@@ -51,6 +55,7 @@ impl LookArguments {
     pub(in crate::commands) fn validate(&self) -> Result<Schedules, ToolError> {
         let seeds = number(self.seeds.as_deref(), "--seeds", 1, u32::MAX)?;
         let check = self.check || seeds.is_some() || self.seed.is_some() || self.strict;
+        let check = check || self.silence.is_given();
         let choice = self.device.device;
         if (check || self.profile) && !matches!(choice, DeviceChoice::Auto | DeviceChoice::Virtual) {
             return Err(LaunchError::NotVirtual { choice: choice.name() }.into());
@@ -79,6 +84,7 @@ pub(in crate::commands) fn explore(
     look: &LookArguments,
     schedules: Schedules,
 ) -> Result<bool, ToolError> {
+    let mut filter = look.silence.open()?;
     let mut outcome = Outcome::default();
     let mut sources = SourceText::of(&task.code);
     for index in 0..schedules.count {
@@ -118,6 +124,8 @@ pub(in crate::commands) fn explore(
             }
         }
     }
+    outcome.findings.retain(|located| filter.keeps(&Subject::of(&located.finding)));
+    outcome.silenced = filter.finish()?;
     // What was found is told even where the outputs cannot be written.
     let written = outcome.report.as_ref().map_or(Ok(()), |(_, left)| task.write_files(left));
     let refused = written.as_ref().err().map(ErrorReport::of);

@@ -9,6 +9,7 @@ use crate::commands::{write_document, write_text};
 use crate::error::ToolError;
 use crate::launch::{KernelFault, Located, Report, Unfinished};
 use crate::roofline::{FORMULA, Prediction, Profile};
+use crate::suppression::Silenced;
 use crate::table::{Alignment, Table};
 use serde::Serialize;
 use zrt_device::{Finding, Place, Waves};
@@ -31,7 +32,9 @@ pub(super) struct Format {
 pub(super) struct Outcome {
     /// The first schedule that ended, and what it left.
     pub report: Option<(Report, Left)>,
-    findings: Vec<Located>,
+    pub findings: Vec<Located>,
+    /// Findings that are known and not among these.
+    pub silenced: Silenced,
     /// Schedules that ended.
     ended: u64,
     /// Schedules that did not.
@@ -81,6 +84,7 @@ struct Summary<'a> {
     unexpected: &'a [String],
     printed: &'a str,
     findings: Vec<FindingSummary<'a>>,
+    silenced: &'a Silenced,
     profile: Option<ProfileSummary<'a>>,
 }
 
@@ -255,6 +259,7 @@ pub(super) fn show(
             unexpected: &outcome.unexpected,
             printed: &outcome.printed(),
             findings: outcome.findings.iter().map(|located| finding_summary(task, located)).collect(),
+            silenced: &outcome.silenced,
             profile: profile.map(|counts| ProfileSummary {
                 counts,
                 prediction: counts.predict(),
@@ -337,6 +342,7 @@ fn verdict(task: &Task<'_>, outcome: &Outcome, strict: bool) -> String {
         let end = if strict { ", which --strict counts" } else { "; nothing is broken by it" };
         text.push_str(&format!("\n{advice} time(s) advice{end}\n"));
     }
+    text.push_str(&outcome.silenced.to_string());
     text
 }
 

@@ -1,0 +1,182 @@
+//! `zrt lint`: the static check of machine code, before it ever runs.
+//!
+//! Contract: every file is looked at, also behind one that cannot be read: that one ends the command with exit code 2, when
+//! the others have been told. A file is read, checked and let go before the next one.
+
+mod report;
+
+use super::{WaveChoice, disasm, write_document, write_text};
+use crate::commands::error_document::ErrorReport;
+use crate::error::ToolError;
+use crate::machine_code::{Entry, Format, MachineCode, Section};
+use crate::source_text::SourceText;
+use crate::suppression::{Filter, SilenceOptions};
+use clap::Args;
+use report::{FileReport, Finding, Report, Summary};
+use std::collections::HashSet;
+use std::path::Path;
+use zrt_isa::lint::{self, Function, Rule};
+use zrt_isa::resources::WaveSize;
+use zrt_isa::{Opcode, decode_for};
+
+/// Checks machine code for missing waits and other broken rules of the hardware, without running it
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Kernels inside the program, or files: .zrt, ELF code object, raw code
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<String>,
+    /// Only the kernel or function of this name
+    #[arg(long)]
+    pub kernel: Option<String>,
+    /// Lanes of a wave: 32, or 64; without it what the file says, and 32 where it says nothing
+    #[arg(long)]
+    pub wave: Option<WaveChoice>,
+    /// Every finding, also where the compiler as a whole does not know a rule
+    #[arg(long)]
+    pub all: bool,
+    /// The scalar hazard: trust nothing that only one compiler relies on (always so for .zrt)
+    #[arg(long)]
+    pub strict: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub silence: SilenceOptions,
+    /// Write one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs the command. False where something was found.
+pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
+    let mut filter = arguments.silence.open()?;
+    let mut report = Report::default();
+    let (mut failed, mut seen) = (None, HashSet::new());
+    for file in arguments.files.iter().filter(|file| seen.insert(*file)) {
+        match examine(file, arguments, &mut filter, &mut report) {
+            Ok(row) => report.files.push(row),
+            // Of a single file nothing else is to be told.
+            Err(error) if arguments.files.len() == 1 => return Err(error),
+            Err(error) => {
+                report.files.push(FileReport::failed(file, ErrorReport::of(&error)));
+                failed.get_or_insert(error);
+            }
+        }
+    }
+    report.finish(filter.finish()?);
+    if arguments.json {
+        write_document(&report)?;
+    } else {
+        write_text(&report.to_string())?;
+    }
+    match failed {
+        Some(error) => Err(ToolError::Told(Box::new(error))),
+        None => Ok(report.is_clean()),
+    }
+}
+
+/// Checks a file: its findings go into the report, and its row comes back.
+fn examine(
+    file: &str,
+    arguments: &Arguments,
+    filter: &mut Filter,
+    report: &mut Report,
+) -> Result<FileReport, ToolError> {
+    let code = disasm::read(file, arguments.wave.map(WaveSize::from), |_| ()).map_err(no_file)?;
+    let is_wanted = |entry: &Entry| arguments.kernel.as_ref().is_none_or(|name| *name == entry.name);
+    let is_strict = arguments.strict || code.format == Format::Zrt;
+    let mut sources = SourceText::of(Path::new(file));
+    let mut row = FileReport::new(file);
+    let mut findings = Vec::new();
+    for section in &code.sections {
+        let program = program(section, is_strict);
+        for entry in section.entries.iter().filter(|entry| is_wanted(entry)) {
+            row.kernels += 1;
+            let found = match code.format {
+                Format::Elf => program.check(entry.dword),
+                // What is no ELF file has no functions, and calls of its own kind.
+                _ => lint::check_entry(&section.words, &launch(entry, false, is_strict)),
+            };
+            findings
+                .extend(found.into_iter().map(|one| Finding::new(file, section, entry, one, &mut sources)));
+        }
+        for entry in section.called.iter().filter(|entry| is_wanted(entry)) {
+            row.functions += 1;
+            let found = program.check(entry.dword).into_iter();
+            findings.extend(found.map(|one| Finding::new(file, section, entry, one, &mut sources)));
+        }
+    }
+    if row.kernels + row.functions == 0 {
+        return Err(no_kernel(file, arguments.kernel.as_ref(), &code));
+    }
+    findings.retain(|finding| filter.keeps(&finding.subject()));
+    if code.format == Format::Elf && !arguments.all && !code.sections.iter().any(waits_for_scalars) {
+        report.summaries.extend(summarise(file, &mut findings));
+    }
+    row.count(&findings, report.summaries.iter().filter(|summary| summary.file == file).count());
+    report.findings.append(&mut findings);
+    Ok(row)
+}
+
+/// A missing file is bad input here, as a damaged one is: exit code 1 says that there are findings.
+fn no_file(error: ToolError) -> ToolError {
+    match error {
+        ToolError::Kernel { name } => ToolError::Code {
+            path: name,
+            source: crate::machine_code::CodeError::Read(std::io::Error::new(
+                std::io::ErrorKind::NotFound,
+                "there is no such file, and no kernel of the program has this name",
+            )),
+        },
+        error => error,
+    }
+}
+
+fn no_kernel(file: &str, name: Option<&String>, code: &MachineCode) -> ToolError {
+    let entries = code.sections.iter().flat_map(|section| section.entries.iter().chain(&section.called));
+    let kernels = entries.map(|entry| entry.name.as_str()).collect::<Vec<_>>().join(", ");
+    ToolError::NoKernel { path: file.to_owned(), name: name.cloned(), kernels }
+}
+
+/// The functions of a section, as the lint takes them.
+fn program(section: &Section, is_strict: bool) -> lint::Program<'_> {
+    let function =
+        |entry: &Entry, is_called| Function { entry: launch(entry, is_called, is_strict), end: entry.end };
+    let kernels = section.entries.iter().map(|entry| function(entry, false));
+    let called = section.called.iter().map(|entry| function(entry, true));
+    lint::Program::new(&section.words, &kernels.chain(called).collect::<Vec<_>>(), section.is_linked)
+}
+
+fn launch(entry: &Entry, is_called: bool, is_strict: bool) -> lint::Entry {
+    lint::Entry {
+        dword: entry.dword,
+        user_sgprs: entry.user_sgprs,
+        is_called,
+        wave_size: entry.wave_size,
+        runs_again: false,
+        is_strict,
+    }
+}
+
+/// Whether the code has any `s_wait_alu`, the wait of the scalar hazard.
+fn waits_for_scalars(section: &Section) -> bool {
+    let mut at = 0;
+    while at < section.words.len() {
+        at += match decode_for(&section.words[at..], section.wave_size(at)) {
+            Ok(instruction) if instruction.opcode == Opcode::SWaitAlu => return true,
+            Ok(instruction) => usize::from(instruction.dword_count).max(1),
+            Err(_) => 1,
+        };
+    }
+    false
+}
+
+/// Code from a compiler that does not know the scalar hazard has it everywhere: one finding instead of all.
+fn summarise(file: &str, findings: &mut Vec<Finding>) -> Option<Summary> {
+    let before = findings.len();
+    findings.retain(|finding| finding.rule != Rule::ScalarHazard.name());
+    let places = before - findings.len();
+    let remedy = format!(
+        "compiled by a compiler that does not insert s_wait_alu; {places} places; use clang 22 or later (--all lists \
+         the places)"
+    );
+    (places > 0).then(|| Summary { file: file.to_owned(), rule: Rule::ScalarHazard.name(), places, remedy })
+}

@@ -1,0 +1,214 @@
+//! What `zrt lint` tells, as text or as one JSON document (`docs/lint.schema.json`).
+
+use crate::commands::error_document::ErrorReport;
+use crate::machine_code::{CodePlace, Entry, Section};
+use crate::source_text::SourceText;
+use crate::suppression::{Silenced, Subject};
+use crate::table::{Alignment, Table};
+use serde::Serialize;
+use std::fmt;
+use zrt_isa::lint;
+
+/// One broken rule at one instruction.
+#[derive(Debug, Serialize)]
+pub(super) struct Finding {
+    file: String,
+    pub(super) rule: &'static str,
+    /// The kernel or function that was checked.
+    kernel: String,
+    #[serde(flatten)]
+    place: CodePlace,
+    instruction: String,
+    registers: Option<String>,
+    /// The instruction that it collides with.
+    cause: Option<CodePlace>,
+    remedy: String,
+    source: Option<(String, u32)>,
+    /// The text of that line, where the file can be read.
+    source_text: Option<String>,
+}
+
+/// A rule that the whole file's code ignores.
+#[derive(Debug, Serialize)]
+pub(super) struct Summary {
+    pub(super) file: String,
+    pub(super) rule: &'static str,
+    pub(super) places: usize,
+    pub(super) remedy: String,
+}
+
+/// What was found in a file, in numbers.
+#[derive(Debug, Serialize)]
+pub(super) struct FileReport {
+    file: String,
+    pub(super) kernels: usize,
+    pub(super) functions: usize,
+    /// Findings that are told, a summary as one.
+    findings: usize,
+    /// Why it was not checked.
+    error: Option<ErrorReport>,
+}
+
+/// What was found.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Report {
+    /// The only file; nothing where there are several.
+    file: Option<String>,
+    kernels: usize,
+    /// Functions that they call.
+    functions: usize,
+    pub(super) findings: Vec<Finding>,
+    pub(super) summaries: Vec<Summary>,
+    pub(super) files: Vec<FileReport>,
+    silenced: Silenced,
+}
+
+impl Finding {
+    /// Of what the lint found in the function `entry` of a section.
+    pub(super) fn new(
+        file: &str,
+        section: &Section,
+        entry: &Entry,
+        found: lint::Finding,
+        sources: &mut SourceText,
+    ) -> Finding {
+        let source = section.source_line(found.dword);
+        Finding {
+            file: file.to_owned(),
+            rule: found.rule.name(),
+            kernel: entry.name.clone(),
+            place: section.place(found.dword),
+            instruction: found.instruction,
+            registers: found.registers.map(|registers| registers.to_string()),
+            cause: found.cause.map(|dword| section.place(dword)),
+            remedy: found.remedy,
+            source: source.map(|(file, line)| (file.to_owned(), line)),
+            source_text: source.and_then(|(file, line)| sources.line(file, line)),
+        }
+    }
+
+    /// What it is known by.
+    pub(super) fn subject(&self) -> Subject<'_> {
+        Subject {
+            rule: self.rule,
+            function: &self.place.function,
+            offset: Some(self.place.offset),
+            instruction: &self.instruction,
+            source: self.source.as_ref().map(|(file, line)| (file.as_str(), *line)),
+        }
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let cause = self.cause.as_ref().map(|cause| format!(" (from {cause})")).unwrap_or_default();
+        let text = self.source_text.as_ref().map(|text| format!("  {text}")).unwrap_or_default();
+        let source = self.source.as_ref().map(|(file, line)| format!("{file}:{line}{text}"));
+        vec![
+            self.rule.to_owned(),
+            self.place.to_string(),
+            self.instruction.clone(),
+            self.registers.clone().unwrap_or_default(),
+            format!("{}{cause}", self.remedy),
+            source.unwrap_or_default(),
+        ]
+    }
+}
+
+impl FileReport {
+    /// A file of which nothing is counted yet.
+    pub(super) fn new(file: &str) -> FileReport {
+        FileReport { file: file.to_owned(), kernels: 0, functions: 0, findings: 0, error: None }
+    }
+
+    /// A file that could not be checked.
+    pub(super) fn failed(file: &str, error: ErrorReport) -> FileReport {
+        FileReport { error: Some(error), ..FileReport::new(file) }
+    }
+
+    /// Counts what is told of it.
+    pub(super) fn count(&mut self, findings: &[Finding], summaries: usize) {
+        self.findings = findings.len() + summaries;
+    }
+}
+
+impl Report {
+    /// Adds up what the files came to.
+    pub(super) fn finish(&mut self, silenced: Silenced) {
+        self.file = match &self.files[..] {
+            [only] => Some(only.file.clone()),
+            _ => None,
+        };
+        self.kernels = self.files.iter().map(|file| file.kernels).sum();
+        self.functions = self.files.iter().map(|file| file.functions).sum();
+        self.silenced = silenced;
+    }
+
+    /// Whether nothing was found.
+    pub(super) fn is_clean(&self) -> bool {
+        self.findings.is_empty() && self.summaries.is_empty()
+    }
+
+    /// The rows of the files, where there are several.
+    fn overview(&self) -> Option<Table> {
+        if self.files.len() < 2 {
+            return None;
+        }
+        let left = ["file", "result"].map(|heading| (heading, Alignment::Left));
+        let right = ["kernels", "functions", "findings"].map(|heading| (heading, Alignment::Right));
+        let mut table = Table::new(&[left[0], right[0], right[1], right[2], left[1]]);
+        for file in &self.files {
+            let result = match (&file.error, file.findings) {
+                (Some(_), _) => "not checked",
+                (None, 0) => "clean",
+                _ => "findings",
+            };
+            let counts = [file.kernels, file.functions, file.findings].map(|count| count.to_string());
+            let [kernels, functions, findings] = counts;
+            table.row(vec![file.file.clone(), kernels, functions, findings, result.to_owned()]);
+        }
+        Some(table)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_one = self.files.len() < 2;
+        let headings = ["rule", "place", "instruction", "registers", "remedy", "source"];
+        for file in &self.files {
+            let findings: Vec<&Finding> = self.findings.iter().filter(|one| one.file == file.file).collect();
+            let summaries = self.summaries.iter().filter(|one| one.file == file.file);
+            let summaries: Vec<&Summary> = summaries.collect();
+            let is_silent = findings.is_empty() && summaries.is_empty() && file.error.is_none();
+            if !is_one && !is_silent {
+                writeln!(formatter, "{}:", file.file)?;
+            }
+            if !findings.is_empty() {
+                let mut table = Table::new(&headings.map(|heading| (heading, Alignment::Left)));
+                findings.iter().for_each(|finding| table.row(finding.cells()));
+                write!(formatter, "{table}")?;
+            }
+            for summary in &summaries {
+                writeln!(formatter, "{}: {}", summary.rule, summary.remedy)?;
+            }
+            if let Some(error) = &file.error {
+                writeln!(formatter, "{}", error.message())?;
+            }
+            if !is_one && !is_silent {
+                writeln!(formatter)?;
+            }
+        }
+        if let Some(table) = self.overview() {
+            write!(formatter, "{table}")?;
+        }
+        write!(formatter, "{}", self.silenced)?;
+        let counted =
+            |count: usize, name: &str| format!("{count} {name}{}", if count == 1 { "" } else { "s" });
+        if !is_one {
+            write!(formatter, "{}, ", counted(self.files.len(), "file"))?;
+        }
+        write!(formatter, "{}, ", counted(self.kernels, "kernel"))?;
+        if self.functions > 0 {
+            write!(formatter, "{}, ", counted(self.functions, "function"))?;
+        }
+        writeln!(formatter, "{}", counted(self.findings.len() + self.summaries.len(), "finding"))
+    }
+}

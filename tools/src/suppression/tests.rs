@@ -1,0 +1,151 @@
+//! Files of suppressions and baselines, whole ones and damaged ones.
+
+use super::*;
+use proptest::prelude::*;
+
+fn subject<'a>(rule: &'a str, function: &'a str, instruction: &'a str) -> Subject<'a> {
+    Subject { rule, function, offset: Some(0x48), instruction, source: Some(("/src/lib/kernel.c", 12)) }
+}
+
+fn suppressions(text: &str) -> Suppressions {
+    Suppressions::parse("s.txt", text.as_bytes()).unwrap()
+}
+
+fn refusal(error: SilenceError) -> String {
+    error.to_string()
+}
+
+#[test]
+fn a_suppression_covers_what_it_names() {
+    let finding = subject("memory-wait", "leaf", "v_nop");
+    for (line, expected) in [
+        ("memory-wait leaf * -- r", true),
+        ("memory-wait l* +0x48 -- r", true),
+        ("memory-wait * +72 -- r", true),
+        ("memory-wait leaf kernel.c:12 -- r", true),
+        ("memory-wait leaf lib/kernel.c:12 -- r", true),
+        ("memory-wait leaf /src/*/kernel.c:* -- r", true),
+        ("scalar-hazard leaf * -- r", false),
+        ("memory-wait twice * -- r", false),
+        ("memory-wait leaf +0x4c -- r", false),
+        ("memory-wait leaf kernel.c:13 -- r", false),
+        ("memory-wait leaf nel.c:12 -- r", false),
+        ("memory-wait leaf other/kernel.c:12 -- r", false),
+    ] {
+        let mut known = suppressions(line);
+        assert_eq!(known.covers(&finding), expected, "{line}");
+        assert_eq!(known.unused().is_empty(), expected, "{line}");
+    }
+    // What is nowhere has no place that a pattern could name.
+    let nowhere = Subject { offset: None, source: None, function: "", ..finding };
+    assert!(suppressions("memory-wait * * -- r").covers(&nowhere));
+    assert!(!suppressions("memory-wait * +0 -- r").covers(&nowhere));
+    assert!(!suppressions("memory-wait * *:* -- r").covers(&nowhere));
+}
+
+#[test]
+fn unused_suppressions_have_their_lines() {
+    let mut known = suppressions("# why\n\n race  k * --  both write 1\nbounds k * -- known\n");
+    assert!(known.covers(&subject("race", "k", "")));
+    let unused = Unused { file: "s.txt".into(), line: 4, text: "bounds k * -- known".into() };
+    assert_eq!(known.unused(), [unused]);
+}
+
+#[test]
+fn wrong_lines_are_named_with_what_to_do() {
+    for (text, line, part) in [
+        ("race", 1, "a line is RULE FUNCTION PLACE"),
+        ("\nrase k * -- r", 2, "there is no rule \"rase\""),
+        ("# a\n# b\nrace k * -- ", 3, "it gives no reason"),
+        ("race k * because", 1, "it gives no reason"),
+        ("race k kernel.c -- r", 1, "is no place"),
+        ("race k +x -- r", 1, "is no offset"),
+        ("dropped * * -- r", 1, "there is no rule"),
+    ] {
+        let message = refusal(Suppressions::parse("s.txt", text.as_bytes()).unwrap_err());
+        assert!(message.starts_with(&format!("s.txt:{line}: ")) && message.contains(part), "{message}");
+    }
+    for (text, line, part) in [
+        ("", 1, "does not begin with"),
+        ("zrt-baseline 2\n", 1, "does not begin with"),
+        ("zrt-baseline 1\n0 race k v_nop", 2, "a line is COUNT"),
+        ("zrt-baseline 1\n1 race", 2, "a line is COUNT"),
+        ("zrt-baseline 1\n\n1 rase k v_nop", 3, "there is no rule"),
+    ] {
+        let message = refusal(Baseline::parse("b.txt", text.as_bytes()).unwrap_err());
+        assert!(message.starts_with(&format!("b.txt:{line}: ")) && message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn limits_hold() {
+    let long = format!("race k * -- {}", "x".repeat(LINE_BYTES_MAX));
+    assert!(
+        refusal(Suppressions::parse("s", long.as_bytes()).unwrap_err()).starts_with("s:1: it has more than")
+    );
+    let most = "race k * -- r\n".repeat(ENTRIES_MAX);
+    assert_eq!(suppressions(&most).unused().len(), ENTRIES_MAX);
+    let message = refusal(Suppressions::parse("s", (most + "race k * -- r").as_bytes()).unwrap_err());
+    assert!(message.contains(&format!("s:{}: there are more than", ENTRIES_MAX + 1)), "{message}");
+    assert!(refusal(Suppressions::parse("s", b"ok\xff").unwrap_err()).contains("no UTF-8"));
+    assert!(matches!(read(Path::new("/dev/zero")), Err(SilenceError::Size { .. })));
+    assert!(matches!(read(Path::new("no/such/file")), Err(SilenceError::Read { .. })));
+}
+
+#[test]
+fn a_baseline_counts() {
+    let (first, second) = (subject("race", "k", "v_mov_b32 v0,  v1"), subject("race", "k", "v_nop"));
+    let mut made = Baseline::default();
+    [&first, &first, &second].into_iter().for_each(|one| made.add(one));
+    let text = made.to_string();
+    assert!(text.starts_with("zrt-baseline 1\n"), "{text}");
+    assert!(text.ends_with("2 race k v_mov_b32 v0, v1\n1 race k v_nop\n"), "{text}");
+    let mut known = Baseline::parse("b", text.as_bytes()).unwrap();
+    // Neither offset nor line counts.
+    let moved = Subject { offset: Some(0), source: None, ..first };
+    assert!(known.take(&moved) && known.take(&first) && !known.take(&first));
+    assert!(!known.take(&subject("race", "other", "v_nop")) && !known.take(&subject("bounds", "k", "v_nop")));
+    assert_eq!(known.left(), 1);
+}
+
+#[test]
+fn a_rule_of_each_kind_is_known() {
+    for name in ["memory-wait", "not-analysed", "counters", "advice"] {
+        assert_eq!(rule(name), Some(name));
+    }
+    assert_eq!(rule("dropped"), None);
+}
+
+proptest! {
+    /// Any bytes end, in entries or in an error with the number of a line that is there.
+    #[test]
+    fn any_bytes_end(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let lines = bytes.split(|byte| *byte == b'\n').count();
+        let errors = [Suppressions::parse("f", &bytes).err(), Baseline::parse("f", &bytes).err()];
+        for error in errors.into_iter().flatten() {
+            let SilenceError::Line { line, .. } = error else { panic!("{error}") };
+            prop_assert!((1..=lines).contains(&line));
+        }
+    }
+
+    /// Almost right lines: words of the form in any order.
+    #[test]
+    fn any_words_end(words in prop::collection::vec("race|k|\\*|--|\\+1|\\+0x|a:1|:|#|1|zrt-baseline|\n", 0..40)) {
+        let text = words.join(" ");
+        let _ = Suppressions::parse("f", text.as_bytes());
+        let _ = Baseline::parse("f", format!("zrt-baseline 1\n{text}").as_bytes());
+    }
+
+    /// What is written is read: every name of a function, also one with blanks, stands for itself and no other.
+    #[test]
+    fn baselines_are_read_as_written(names in prop::collection::vec(any::<String>(), 1..6), text in "[a-z0-9 ,:]{0,20}") {
+        let mut made = Baseline::default();
+        names.iter().for_each(|name| made.add(&subject("race", name, &text)));
+        let mut known = Baseline::parse("b", made.to_string().as_bytes()).unwrap();
+        prop_assert_eq!(&known, &made);
+        for name in &names {
+            prop_assert!(known.take(&subject("race", name, &text)));
+        }
+        prop_assert_eq!(known.left(), 0);
+    }
+}
