@@ -103,6 +103,29 @@ fn functions_are_checked_each_by_itself() {
     }
 }
 
+/// With lines in the object every finding has one that is there, and its text; never the line 0 of code that no line made.
+#[test]
+fn findings_have_their_source_lines() {
+    let folder = Folder::new("lint-lines");
+    for level in ["-O0", "-O2"] {
+        let Some(object) = compile_with(&folder, CALLS, &["-mcpu=gfx1201", "-g", level]) else { return };
+        let mut words = read_words(&object);
+        words.iter_mut().filter(|word| WAITS.contains(word)).for_each(|word| *word = NOP);
+        let found = report(&[&folder.words("without.co", &words)], 1);
+        let findings = found["findings"].as_array().unwrap();
+        assert!(findings.len() > 10, "{level}: {found}");
+        for finding in findings {
+            let (file, line) = (&finding["source"][0], finding["source"][1].as_u64());
+            assert!(file.as_str().is_some_and(|file| file.ends_with("kernel.cl")), "{level}: {finding}");
+            let line = line.and_then(|line| CALLS.lines().nth(line as usize - 1));
+            assert_eq!(line.map(str::trim), finding["source_text"].as_str(), "{level}: {finding}");
+            // Its functions have a line each.
+            let function = finding["function"].as_str().unwrap();
+            assert!(function.ends_with("calls") || line.unwrap().contains(function), "{level}: {finding}");
+        }
+    }
+}
+
 #[test]
 fn several_files_are_one_document() {
     let folder = Folder::new("lint-files");
