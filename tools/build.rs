@@ -1,40 +1,103 @@
-//! Puts the commit that is checked out into the environment of the build, for the records of `zrt-bench`.
+//! Puts the commit that is checked out, and its date, into the environment of the build: for `--version`, for reports
+//! and for the records of `zrt-bench`.
 //!
-//! Reads the version-control files itself: building needs nothing but Rust. Where there are none (a source archive)
-//! the commit is `unknown`.
+//! Contract: building needs nothing but Rust. The commit is read from the version-control files; its date, which they hold
+//! compressed, is what git says where git is installed, and is left out where not. Where there are no such files (a source
+//! archive) the commit is `unknown`, also inside of another repository.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Characters of a commit, as llama-bench shows it.
 const COMMIT_CHARACTERS: usize = 8;
+/// What a commit is called that nobody knows.
+const UNKNOWN: &str = "unknown";
+
+/// Version-control files.
+pub struct Repository {
+    /// Those of this checkout.
+    own: PathBuf,
+    /// Those that several checkouts share; the same folder where there is one checkout.
+    shared: PathBuf,
+}
 
 fn main() {
-    let folder = Path::new("../.git");
-    let commit = head_commit(folder).unwrap_or_else(|| "unknown".to_owned());
-    println!("cargo::rustc-env=ZRT_BUILD_COMMIT={commit}");
+    let checkout = Path::new("..");
+    let repository = Repository::of(checkout);
+    let commit = repository.as_ref().and_then(Repository::head);
+    let date = commit.as_ref().and_then(|_| date_of_head(checkout));
+    println!("cargo::rustc-env=ZRT_BUILD_COMMIT={}", commit.as_deref().unwrap_or(UNKNOWN));
+    println!("cargo::rustc-env=ZRT_BUILD={}", build_text(commit.as_deref(), date.as_deref()));
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=../.git/HEAD");
+    for file in repository.iter().flat_map(Repository::files_of_head) {
+        println!("cargo::rerun-if-changed={}", file.display());
+    }
 }
 
-fn head_commit(folder: &Path) -> Option<String> {
-    let head = fs::read_to_string(folder.join("HEAD")).ok()?;
-    let head = head.trim();
-    let commit = match head.strip_prefix("ref: ") {
-        None => head.to_owned(),
-        Some(reference) => {
-            println!("cargo::rerun-if-changed=../.git/{reference}");
-            match fs::read_to_string(folder.join(reference)) {
-                Ok(commit) => commit.trim().to_owned(),
-                Err(_) => packed_reference(folder, reference)?,
-            }
+/// What stands behind the version's number.
+pub fn build_text(commit: Option<&str>, date: Option<&str>) -> String {
+    match (commit, date) {
+        (None, _) => UNKNOWN.to_owned(),
+        (Some(commit), None) => commit.to_owned(),
+        (Some(commit), Some(date)) => format!("{commit} {date}"),
+    }
+}
+
+impl Repository {
+    /// That of a folder, if it is the root of a checkout. A further checkout of a repository has a file that names a folder,
+    /// where another file names the shared one.
+    pub fn of(checkout: &Path) -> Option<Repository> {
+        let place = checkout.join(".git");
+        if place.is_dir() {
+            return Some(Repository { own: place.clone(), shared: place });
         }
-    };
-    let is_commit = commit.len() >= COMMIT_CHARACTERS && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_commit.then(|| commit[..COMMIT_CHARACTERS].to_owned())
+        let own = checkout.join(fs::read_to_string(place).ok()?.strip_prefix("gitdir: ")?.trim());
+        let shared = match fs::read_to_string(own.join("commondir")) {
+            Ok(folder) => own.join(folder.trim()),
+            Err(_) => own.clone(),
+        };
+        Some(Repository { own, shared })
+    }
+
+    /// The commit that is checked out.
+    pub fn head(&self) -> Option<String> {
+        let head = fs::read_to_string(self.own.join("HEAD")).ok()?;
+        let commit = match head.trim().strip_prefix("ref: ") {
+            None => head.trim().to_owned(),
+            Some(reference) => match fs::read_to_string(self.shared.join(reference)) {
+                Ok(commit) => commit.trim().to_owned(),
+                Err(_) => self.packed(reference)?,
+            },
+        };
+        let is_commit =
+            commit.len() >= COMMIT_CHARACTERS && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_commit.then(|| commit[..COMMIT_CHARACTERS].to_owned())
+    }
+
+    fn packed(&self, reference: &str) -> Option<String> {
+        let packed = fs::read_to_string(self.shared.join("packed-refs")).ok()?;
+        packed.lines().find_map(|line| line.strip_suffix(reference)?.strip_suffix(' ').map(str::to_owned))
+    }
+
+    /// Files of which one changes when another commit is checked out. Only those that exist: cargo takes a missing one for
+    /// changed.
+    fn files_of_head(&self) -> Vec<PathBuf> {
+        let head = fs::read_to_string(self.own.join("HEAD")).unwrap_or_default();
+        let reference = head.trim().strip_prefix("ref: ").map(|reference| self.shared.join(reference));
+        let others = [self.own.join("HEAD"), self.own.join("logs/HEAD"), self.shared.join("packed-refs")];
+        others.into_iter().chain(reference).filter(|file| file.exists()).collect()
+    }
 }
 
-fn packed_reference(folder: &Path, reference: &str) -> Option<String> {
-    let packed = fs::read_to_string(folder.join("packed-refs")).ok()?;
-    packed.lines().find_map(|line| line.strip_suffix(reference)?.strip_suffix(' ').map(str::to_owned))
+/// The day of the commit, in UTC, as git says it.
+fn date_of_head(checkout: &Path) -> Option<String> {
+    let mut git = Command::new("git");
+    // Set inside of git's hooks, where it may name another repository.
+    git.env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
+    git.arg("-C").arg(checkout).args(["log", "-1", "--date=format-local:%Y-%m-%d", "--format=%cd"]);
+    let output = git.env("TZ", "UTC0").output().ok().filter(|output| output.status.success())?;
+    let date = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    let is_date = date.len() == 10 && date.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    is_date.then_some(date)
 }

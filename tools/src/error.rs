@@ -137,6 +137,9 @@ pub enum ToolError {
     /// A kernel could not be launched, or failed.
     #[error(transparent)]
     Launch(#[from] crate::launch::LaunchError),
+    /// The packet test failed.
+    #[error(transparent)]
+    Pm4Test(#[from] crate::commands::pm4_test::Pm4TestError),
     /// A file cannot be written.
     #[error("{path} cannot be written")]
     Write {
@@ -173,6 +176,7 @@ impl ToolError {
             ToolError::Code { .. } | ToolError::Bytes { .. } | ToolError::NoKernel { .. } => true,
             ToolError::BadInput { .. } => true,
             ToolError::Launch(error) => error.is_bad_input(),
+            ToolError::Pm4Test(error) => error.is_bad_input(),
             _ => false,
         };
         if is_bad_input { 2 } else { 1 }
@@ -201,7 +205,7 @@ impl ToolError {
             ToolError::Output(_) | ToolError::Json(_) | ToolError::Write { .. } => {
                 "check that the disk is not full"
             }
-            ToolError::BadInput { .. } | ToolError::Launch(_) => "",
+            ToolError::BadInput { .. } | ToolError::Launch(_) | ToolError::Pm4Test(_) => "",
             ToolError::Session(_)
             | ToolError::Executor(_)
             | ToolError::Validate(_)

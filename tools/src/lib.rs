@@ -7,6 +7,7 @@
 pub mod bench;
 mod bounded_read;
 pub mod byte_lines;
+pub mod command_line;
 pub mod commands;
 pub mod device_choice;
 pub mod doctor;
@@ -31,3 +32,6 @@ pub mod table;
 pub mod timestamp;
 pub mod units;
 pub mod workload;
+
+/// What `--version` says behind the program's name: version, commit and its date, as in `0.1.0 (1a2b3c4d 2026-11-22)`.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("ZRT_BUILD"), ")");

@@ -9,9 +9,7 @@ mod fuzz;
 mod miri;
 mod mutants;
 mod pm4_test;
-mod probe;
 mod process;
-mod report;
 mod storm;
 mod test;
 mod tidy;
@@ -60,7 +58,7 @@ fn main() -> ExitCode {
         Task::FuzzSeeds(arguments) => fuzz::seeds::run(arguments),
         Task::Miri(arguments) => miri::run(arguments),
         Task::Mutants(arguments) => mutants::run(arguments),
-        Task::Pm4Test(arguments) => pm4_test::run(arguments).map_err(Into::into),
+        Task::Pm4Test(arguments) => pm4_test::run(arguments),
         Task::Storm(arguments) => storm::run(arguments),
         Task::Test(arguments) => test::run(arguments),
         Task::Tidy => tidy::run(),

@@ -86,7 +86,8 @@ fn run_stages(arguments: &TestArguments, skips: &mut Skips) -> Result<(), Box<dy
     let examples = ["test", "--locked", "--workspace", "--doc", "--quiet"];
     run_stage(&cargo("examples in documentation", &examples), skips)?;
     if !arguments.only_tests {
-        run_stage(&task("packet conformance", &["pm4-test", "--device", "virtual"], None), skips)?;
+        let conformance = [crate::pm4_test::ARGUMENTS_OF_CARGO, &["--device", "virtual"]].concat();
+        run_stage(&cargo("packet conformance", &conformance), skips)?;
     }
     if arguments.all_passes {
         passes::PASSES.iter().try_for_each(|pass| further_pass(pass, &mut tests, skips))?;

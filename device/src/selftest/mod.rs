@@ -4,7 +4,7 @@
 //! shown to work, its suspect, and its report says which. A queue is in order, so behind a wait that ended at its
 //! deadline everything else would wait too: the run stops there, and the rest is reported as not run. [`Extent::Short`]
 //! is what every open does (a few milliseconds): a selection in the same order, which stops at the first failure.
-//! [`Extent::Full`] is `cargo xtask pm4-test`. Expected values are computed here, never by the device. Every wait has a
+//! [`Extent::Full`] is `zrt pm4-test`. Expected values are computed here, never by the device. Every wait has a
 //! deadline, so a dead device fails one case and not the caller. Nothing is left allocated. No case has run on a card.
 
 mod bench;

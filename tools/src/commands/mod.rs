@@ -1,16 +1,20 @@
-//! The subcommands of `zrt`, one file each.
+//! The subcommands of `zrt`, one file or folder each, and `zrt-bench` (`measure`).
 //!
 //! Contract: a command writes its result to standard output and nothing else there; progress and remarks go to
 //! standard error. It returns whether it succeeded in the sense of its purpose (`validate`: the two agree). With `--json`
 //! standard output is one document, whatever happens.
 
+pub mod completions;
 pub mod disasm;
 pub mod doctor;
 pub mod error_document;
 pub mod generate;
 pub mod launch;
 pub mod lint;
+pub mod man;
+pub mod measure;
 pub mod plan;
+pub mod pm4_test;
 pub mod run;
 pub mod step;
 pub mod validate;

@@ -25,6 +25,11 @@ impl Folder {
         Folder(path)
     }
 
+    /// One that is there.
+    pub fn at(path: &str) -> Folder {
+        Folder(path.into())
+    }
+
     /// The path of a file.
     pub fn path(&self, name: &str) -> String {
         self.0.join(name).to_str().unwrap().to_owned()

@@ -90,28 +90,28 @@ pub struct Programs {
     fuzzers: Option<Fuzzers>,
     tests: Vec<TestBinary>,
     differential: PathBuf,
-    xtask: PathBuf,
+    zrt: PathBuf,
 }
 
 impl Programs {
     /// Compiles all of them.
     pub fn build(skips: &mut Skips) -> Result<Programs, Box<dyn Error>> {
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-        let status =
-            Command::new(cargo).args(["build", "--locked", "--quiet", "-p", "zrt-differential"]).status()?;
+        let build_programs = ["build", "--locked", "--quiet", "-p", "zrt-differential", "-p", "zrt-tools"];
+        let status = Command::new(cargo).args(build_programs).status()?;
         if !status.success() {
-            return Err(format!("zrt-differential does not compile ({status})").into());
+            return Err(format!("zrt-differential and zrt do not compile ({status})").into());
         }
         let xtask = std::env::current_exe()?;
-        let differential = xtask.with_file_name("zrt-differential");
-        Ok(Programs { fuzzers: fuzz::build(skips)?, tests: build(TEST_TARGETS)?, differential, xtask })
+        let (differential, zrt) = (xtask.with_file_name("zrt-differential"), xtask.with_file_name("zrt"));
+        Ok(Programs { fuzzers: fuzz::build(skips)?, tests: build(TEST_TARGETS)?, differential, zrt })
     }
 
     /// Programs that do not exist, for tests of what happens then.
     #[cfg(test)]
     pub fn nowhere() -> Programs {
         let nowhere = || PathBuf::from("/no/such/program");
-        Programs { fuzzers: None, tests: Vec::new(), differential: nowhere(), xtask: nowhere() }
+        Programs { fuzzers: None, tests: Vec::new(), differential: nowhere(), zrt: nowhere() }
     }
 
     fn test(&self, name: &str) -> Result<&TestBinary, String> {
@@ -178,14 +178,15 @@ impl Job {
                 format!("cargo run -p zrt-differential -- {}", differential_arguments(seed).join(" "))
             }
             Job::Faults => "cargo test -p zrt-tests --test faults".into(),
-            Job::Conformance | Job::Plant(_) => format!("cargo xtask {}", self.pm4_arguments(seed).join(" ")),
+            Job::Conformance | Job::Plant(_) => {
+                format!("cargo xtask pm4-test {}", self.pm4_arguments(seed).join(" "))
+            }
         }
     }
 
     fn pm4_arguments(&self, seed: u32) -> Vec<String> {
         let mut arguments: Vec<String> =
-            ["pm4-test", "--device", "virtual", "--seed"].map(str::to_owned).into();
-        arguments.push(seed.to_string());
+            ["--device", "virtual", "--seed", &seed.to_string()].map(str::to_owned).into();
         if let Job::Plant(fault) = self {
             arguments.extend(["--plant".into(), fault.name().into()]);
         }
@@ -228,7 +229,8 @@ impl Job {
                 Ok(judge_cases(&left, number_before(&left.said, " passed;")))
             }
             Job::Conformance | Job::Plant(_) => {
-                let left = start(Command::new(&programs.xtask).args(self.pm4_arguments(seed)), log)?;
+                let left =
+                    start(Command::new(&programs.zrt).arg("pm4-test").args(self.pm4_arguments(seed)), log)?;
                 Ok(judge_conformance(&left, self.must_fail()))
             }
         }
@@ -340,7 +342,7 @@ mod tests {
 
     #[test]
     fn a_planted_fault_must_be_seen_in_words() {
-        let sees = "echo 'xtask: 1 of 33 cases failed and 4 were not run'; exit 1";
+        let sees = "echo 'error: 1 of 33 cases failed and 4 were not run'; exit 1";
         assert_eq!(judge_conformance(&left(sees), true), (33, Verdict::Passed));
         assert_eq!(judge_conformance(&left(sees), false).1, failed("exit status: 1"));
         let passes = "echo '33 of 33 cases passed, none failed'";

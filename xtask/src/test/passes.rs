@@ -136,11 +136,14 @@ const BARE_TARGETS: &[(&str, &[&str])] = &[
     ("tools/json", &[]),
     ("tools/kernel_authors", &[]),
     ("tools/launch", &[]),
+    ("tools/pages", &[]),
+    ("tools/pm4_test", &[]),
     ("tools/lint", &[]),
     ("tools/run", &[]),
     ("tools/step", &[]),
     ("tools/text", &[]),
     ("tools/unfinished", &[]),
+    ("tools/version", &[]),
     // The modules that assemble or compile.
     (
         "vgpu/zrt_vgpu",

@@ -4,7 +4,7 @@
 //! paths below their home, are taken out of every text before it is written ([`Secrets`]). Parsing takes outside bytes: it
 //! gives an error, never a panic.
 
-use crate::probe::in_words;
+use super::probe::in_words;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -129,7 +129,7 @@ impl Report {
                 Outcome::Failed(reason) | Outcome::NotRun(reason) => *reason = secrets.scrub(reason),
             }
         }
-        let zrt = env!("CARGO_PKG_VERSION").into();
+        let zrt = crate::VERSION.into();
         Report { format_version: FORMAT_VERSION, zrt, environment, conformance, probes }
     }
 

@@ -1,0 +1,101 @@
+//! The command lines of both programs, for the programs themselves, for completions and for manual pages.
+//!
+//! Contract: what clap knows of them is all in [`Program::command`].
+
+use crate::VERSION;
+use crate::commands::{
+    completions, disasm, doctor, generate, launch, lint, man, measure, plan, pm4_test, run, step, validate,
+};
+use crate::error::ToolError;
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+
+/// LLM inference on AMD RDNA4 through the kernel driver alone, or on a virtual card
+#[derive(Debug, Parser)]
+#[command(name = "zrt", version = VERSION, propagate_version = true)]
+pub struct Zrt {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Writes a text with a model and measures how fast it reads and writes
+#[derive(Debug, Parser)]
+#[command(name = "zrt-bench", version = VERSION)]
+pub struct ZrtBench {
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub arguments: measure::Arguments,
+}
+
+/// The subcommands of `zrt`, each described by its arguments.
+#[derive(Debug, Subcommand)]
+#[allow(missing_docs)]
+pub enum Command {
+    Generate(generate::Arguments),
+    Validate(validate::Arguments),
+    Plan(plan::Arguments),
+    Doctor(doctor::Arguments),
+    Disasm(disasm::Arguments),
+    Lint(lint::Arguments),
+    Step(step::Arguments),
+    Launch(launch::Arguments),
+    Run(run::Arguments),
+    Pm4Test(pm4_test::Arguments),
+    Completions(completions::Arguments),
+    Man(man::Arguments),
+}
+
+/// One of the programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Program {
+    /// `zrt`
+    Zrt,
+    /// `zrt-bench`
+    ZrtBench,
+}
+
+impl Command {
+    /// Runs it: whether it succeeded in the sense of its purpose.
+    ///
+    /// # Errors
+    /// Whatever ends the command.
+    pub fn run(&self) -> Result<bool, ToolError> {
+        match self {
+            Command::Generate(arguments) => generate::run(arguments),
+            Command::Validate(arguments) => validate::run(arguments),
+            Command::Plan(arguments) => plan::run(arguments),
+            Command::Doctor(arguments) => doctor::run(arguments),
+            Command::Disasm(arguments) => disasm::run(arguments),
+            Command::Lint(arguments) => lint::run(arguments),
+            Command::Step(arguments) => step::run(arguments),
+            Command::Launch(arguments) => launch::run(arguments),
+            Command::Run(arguments) => run::run(arguments),
+            Command::Pm4Test(arguments) => pm4_test::run(arguments),
+            Command::Completions(arguments) => completions::run(arguments),
+            Command::Man(arguments) => man::run(arguments),
+        }
+    }
+}
+
+impl Program {
+    /// Both.
+    pub const ALL: [Program; 2] = [Program::Zrt, Program::ZrtBench];
+
+    /// Its command line.
+    pub fn command(self) -> clap::Command {
+        match self {
+            Program::Zrt => Zrt::command(),
+            Program::ZrtBench => ZrtBench::command(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_lines_hold_together() {
+        Program::ALL.into_iter().for_each(|program| program.command().debug_assert());
+    }
+}

@@ -1,0 +1,29 @@
+//! `zrt completions`: what a shell needs to complete the words of our command lines.
+//!
+//! Contract: writes the script to standard output and nothing else; README.md says where it goes.
+
+use super::write_text;
+use crate::command_line::Program;
+use crate::error::ToolError;
+use clap::Args;
+use clap_complete::Shell;
+
+/// Prints a script with which a shell completes our command lines
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The shell
+    pub shell: Shell,
+    /// The program whose command line it is
+    #[arg(long, value_enum, default_value_t = Program::Zrt)]
+    pub program: Program,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
+    let mut command = arguments.program.command();
+    let name = command.get_name().to_owned();
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut command, name, &mut script);
+    write_text(&String::from_utf8_lossy(&script))?;
+    Ok(true)
+}

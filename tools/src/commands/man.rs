@@ -1,0 +1,47 @@
+//! `zrt man`: manual pages, one for each program and each subcommand.
+//!
+//! Contract: makes the folder where there is none; pages of the same names in it are replaced, nothing else is touched.
+
+use super::write_text;
+use crate::command_line::Program;
+use crate::error::ToolError;
+use clap::Args;
+use clap_mangen::Man;
+use std::path::{Path, PathBuf};
+
+/// Writes manual pages of both programs and all subcommands into a folder
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The folder, made where there is none; `man` reads it if it is called man1
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
+    let folder = &arguments.folder;
+    std::fs::create_dir_all(folder).map_err(|source| unwritten(folder, source))?;
+    let pages: Vec<clap::Command> =
+        Program::ALL.into_iter().flat_map(|program| pages(program.command())).collect();
+    for page in &pages {
+        let mut text = Vec::new();
+        Man::new(page.clone()).render(&mut text)?;
+        let name = page.get_display_name().unwrap_or_else(|| page.get_name());
+        let path = folder.join(format!("{name}.1"));
+        std::fs::write(&path, text).map_err(|source| unwritten(&path, source))?;
+    }
+    write_text(&format!("{} pages in {}\n", pages.len(), folder.display()))?;
+    Ok(true)
+}
+
+/// A program and its subcommands. Building it gives them the names of their pages, `zrt-launch`.
+fn pages(mut program: clap::Command) -> Vec<clap::Command> {
+    program.build();
+    let subcommands = program.get_subcommands().filter(|command| command.get_name() != "help").cloned();
+    let subcommands: Vec<clap::Command> = subcommands.collect();
+    [program].into_iter().chain(subcommands).collect()
+}
+
+fn unwritten(path: &Path, source: std::io::Error) -> ToolError {
+    ToolError::Write { path: path.display().to_string(), source }
+}

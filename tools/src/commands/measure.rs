@@ -1,0 +1,197 @@
+//! The command line of `zrt-bench`: a text and the speed it came at; then, or alone, sessions of many requests.
+//!
+//! Contract: as [`super`]; `--json` is an array of records, or nothing where nothing came of it.
+
+use super::{generate, write_json, write_text};
+use crate::bench::{self, Record, Test};
+use crate::device_choice::DeviceOption;
+use crate::error::ToolError;
+use crate::generation::{self, Request};
+use crate::loaded_model::LoadedModel;
+use crate::session::{Session, context_for};
+use crate::session_bench::{self, Choices, SessionRecord};
+use crate::workload::Workload;
+use clap::Args;
+use serde::Serialize;
+use std::path::PathBuf;
+use zrt_device::DeviceChoice;
+use zrt_engine::kv_format::KvFormat;
+use zrt_engine::session::Mode;
+
+/// Writes a text with a model and measures how fast it reads and writes
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Model file (GGUF); without it the model inside the program
+    #[arg(short, long)]
+    pub model: Option<PathBuf>,
+    /// Prompt lengths to measure, in tokens; 0 for none
+    #[arg(short = 'p', long, value_delimiter = ',', default_values_t = [64])]
+    pub n_prompt: Vec<u32>,
+    /// Numbers of generated tokens to measure; 0 for none
+    #[arg(short = 'n', long, value_delimiter = ',', default_values_t = [64])]
+    pub n_gen: Vec<u32>,
+    /// Times to run each test
+    #[arg(short, long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repetitions: u32,
+    /// Text to continue before measuring
+    #[arg(long, default_value = "Once upon a time there was a")]
+    pub prompt: String,
+    /// Tokens of that text
+    #[arg(long, default_value_t = 128)]
+    pub text_tokens: usize,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub device: DeviceOption,
+    /// Measure sessions that run steps in these ways: dispatch, graph, mega; all with one slot, else mega
+    #[arg(long, value_delimiter = ',', value_parser = mode)]
+    pub mode: Vec<Mode>,
+    /// Measure sessions with so many requests at once, 1 to 64
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub slots: Vec<u32>,
+    /// Measure sessions with these requests: W1 (256 + 256 tokens in each slot), W2 (16 of mixed lengths), W3 (16 that
+    /// share a long prompt)
+    #[arg(long, value_parser = Workload::parse)]
+    pub workload: Option<Workload>,
+    /// Factor of the workload's lengths; on the virtual device 1/16 where it is not given
+    #[arg(long, value_parser = scale)]
+    pub scale: Option<f64>,
+    /// How a session stores keys and values: f32 (where it is not given), f16, q8_0
+    #[arg(long, value_parser = kv_format)]
+    pub kv: Option<KvFormat>,
+    /// Workgroups of a session; one for each compute unit where it is not given, on the virtual device 16
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub groups: Option<u32>,
+    /// Rows of prompts that a session's step takes at most
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=127))]
+    pub chunk: Option<u32>,
+    /// Write a JSON array of records with llama-bench's field names instead of text and table
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Arguments {
+    /// True where sessions alone are asked for.
+    fn is_of_sessions(&self) -> bool {
+        let is_sized = self.scale.is_some() || self.groups.is_some() || self.chunk.is_some();
+        let is_chosen = !self.mode.is_empty() || !self.slots.is_empty() || self.workload.is_some();
+        is_chosen || is_sized || self.kv.is_some()
+    }
+}
+
+fn mode(name: &str) -> Result<Mode, String> {
+    Mode::parse(name).ok_or_else(|| "there are dispatch, graph and mega".to_owned())
+}
+
+fn kv_format(name: &str) -> Result<KvFormat, String> {
+    KvFormat::parse(name).ok_or_else(|| "there are f32, f16 and q8_0".to_owned())
+}
+
+/// A factor that makes no length longer than it is on a card.
+fn scale(text: &str) -> Result<f64, String> {
+    let value: Option<f64> = text.parse().ok().filter(|value| *value > 0.0 && *value <= 1.0);
+    value.ok_or_else(|| "it must be above 0 and at most 1".to_owned())
+}
+
+/// A record of either kind, for the one JSON array.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum AnyRecord<'a> {
+    Steps(&'a Record),
+    Session(&'a SessionRecord),
+}
+
+/// Runs the program.
+pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
+    let loaded = LoadedModel::open(arguments.model.as_deref())?;
+    if arguments.is_of_sessions() {
+        return run_sessions(arguments, &loaded);
+    }
+    let tests = tests(arguments);
+    let prompt = loaded.tokenizer.encode(&arguments.prompt);
+    let longest = tests.iter().map(|test| test.tokens()).max().unwrap_or(0);
+    let for_tests = context_for(&loaded, 1, longest.saturating_sub(1) as usize)?;
+    let context = context_for(&loaded, prompt.len(), arguments.text_tokens)?.max(for_tests);
+    let mut session = Session::open(&loaded, arguments.device.device, context)?;
+
+    write_story(arguments, &loaded, &mut session, &prompt)?;
+    let mut records: Vec<Record> = Vec::with_capacity(tests.len());
+    for test in tests {
+        records.push(bench::run(&loaded, &mut session, test, arguments.repetitions)?);
+    }
+    if !arguments.json {
+        write_text(&format!("{}{}", bench::table(&records), remarks(&session)))?;
+    }
+    let (is_cpu, is_virtual) = (session.is_cpu(), session.is_virtual());
+    // Its device is given back before sessions open theirs.
+    drop(session);
+    // `auto` has looked for a card already.
+    let device = if is_virtual { DeviceChoice::Virtual } else { arguments.device.device };
+    let sessions = if is_cpu { Vec::new() } else { session_bench::overview(&loaded, device, is_virtual)? };
+    if arguments.json {
+        let steps = records.iter().map(AnyRecord::Steps);
+        write_json(&steps.chain(sessions.iter().map(AnyRecord::Session)).collect::<Vec<_>>())?;
+    } else if !is_cpu {
+        write_text(&format!("\nSessions:\n\n{}", session_bench::table(&sessions)))?;
+    }
+    Ok(true)
+}
+
+/// Only the sessions that are asked for.
+fn run_sessions(arguments: &Arguments, loaded: &LoadedModel) -> Result<bool, ToolError> {
+    let choices = Choices {
+        device: arguments.device.device,
+        workload: arguments.workload.unwrap_or(Workload::W1),
+        scale: arguments.scale,
+        kv_format: arguments.kv.unwrap_or_default(),
+        groups: arguments.groups,
+        chunk_rows: arguments.chunk,
+    };
+    let runs = session_bench::runs(&arguments.mode, &arguments.slots);
+    let records = session_bench::run_all(loaded, &choices, &runs)?;
+    if arguments.json {
+        write_json(&records)?;
+    } else {
+        write_text(&session_bench::table(&records))?;
+    }
+    Ok(true)
+}
+
+fn tests(arguments: &Arguments) -> Vec<Test> {
+    let prompts = arguments.n_prompt.iter().map(|n| Test { prompt_tokens: *n, generated_tokens: 0 });
+    let generations = arguments.n_gen.iter().map(|n| Test { prompt_tokens: 0, generated_tokens: *n });
+    prompts.chain(generations).filter(|test| test.tokens() > 0).collect()
+}
+
+/// The text comes first: it shows what the model can do, and warms everything up. With JSON it runs silently.
+fn write_story(
+    arguments: &Arguments,
+    loaded: &LoadedModel,
+    session: &mut Session,
+    prompt: &[u32],
+) -> Result<(), ToolError> {
+    let request = Request {
+        prompt: &arguments.prompt,
+        max_tokens: arguments.text_tokens,
+        ignore_end: false,
+        with_loss: false,
+    };
+    if arguments.json {
+        return generation::run(loaded, session, &request, prompt, None).map(drop);
+    }
+    write_text(&arguments.prompt)?;
+    let outcome = generation::run(loaded, session, &request, prompt, Some(&mut std::io::stdout()))?;
+    write_text(&format!("\n\n{}\n\n", generate::summary(&outcome)))
+}
+
+/// What a reader of the table must know.
+fn remarks(session: &Session) -> String {
+    let device = if session.is_cpu() {
+        "cpu: the reference implementation, written for exactness and not for speed.".to_owned()
+    } else if session.is_virtual() {
+        "virtual: the speed of a simulated card on this machine's processor; it says nothing about a real one."
+            .to_owned()
+    } else {
+        format!("{}: measured on the card.", session.device())
+    };
+    format!("\n{device}\npp: prompt tokens are taken in one at a time in this version.\n")
+}

@@ -1,0 +1,322 @@
+//! `zrt pm4-test`: every packet that we use, on a card or on the virtual device.
+//!
+//! Contract: opens the device without its self-test, runs the whole of it in the order of a first boot, prints what each
+//! case observed and, of one that failed, what is new in it; fails where any case failed or was not run, or something
+//! could not be given back. What a queue that hangs leaves behind does not hide the case. This is what someone with a
+//! card runs first. A reader of the output that goes away ends nothing.
+
+mod probe;
+mod report;
+
+use crate::commands::error_document::ErrorReport;
+use crate::commands::{write_document, write_text};
+use crate::error::ToolError;
+use report::{Report, Secrets};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use zrt_device::probe::Answer;
+use zrt_device::selftest::{self, CaseReport, Extent, Outcome};
+use zrt_device::{
+    Device, DeviceChoice, DeviceError, OpenOptions, PlantedFault, RING_BYTES_DEFAULT, VirtualOptions,
+};
+use zrt_mem::ByteLen;
+
+/// Sends every packet that we use to a device, and says what was observed
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    /// Device to test: virtual or kfd
+    #[arg(long, default_value = "virtual")]
+    pub device: DeviceChoice,
+    /// Ask besides what no document says, and print the answers (docs/probes.md)
+    #[arg(long)]
+    pub probe: bool,
+    /// Write everything as one Markdown file, to be attached to an issue; with --probe it is written in any case, under a
+    /// name by device
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Length of the command ring in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = RING_BYTES_DEFAULT.0)]
+    pub ring_bytes: u64,
+    /// Everything in system memory: no code, packets, parameters or data in VRAM
+    #[arg(long)]
+    pub gtt_only: bool,
+    /// Virtual device: only a small part of VRAM is CPU-visible
+    #[arg(long)]
+    pub small_bar: bool,
+    /// Virtual device: run waves one after another in the order that this seed gives
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Virtual device: a part of it does not work; a wrong name lists them all
+    #[arg(long, value_name = "NAME")]
+    pub plant: Option<PlantedFault>,
+    /// Write one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Why the test failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Pm4TestError {
+    /// An option that only the virtual device has.
+    #[error(
+        "{option} says how the virtual device is built; on \"{device}\" it would do nothing: leave it out, or use --device \
+         virtual"
+    )]
+    VirtualOnly {
+        /// Its name on the command line.
+        option: &'static str,
+        /// What was to be tested.
+        device: DeviceChoice,
+    },
+    /// The device did not open, or did not close.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// Cases failed; the rest may not have run.
+    #[error(
+        "{failed} of {all} cases failed and {not_run} were not run; first \"{first}\", in which this is new: {suspect}"
+    )]
+    Cases {
+        /// How many failed.
+        failed: usize,
+        /// How many there are.
+        all: usize,
+        /// How many were not run.
+        not_run: usize,
+        /// The first that failed.
+        first: &'static str,
+        /// What is new in it.
+        suspect: &'static str,
+    },
+    /// The report could not be made.
+    #[error(transparent)]
+    Report(#[from] report::ReportError),
+}
+
+impl Pm4TestError {
+    /// Whether nothing ran, since what was asked for makes no sense.
+    pub fn is_bad_input(&self) -> bool {
+        matches!(self, Pm4TestError::VirtualOnly { .. })
+    }
+}
+
+/// The JSON document.
+#[derive(Serialize)]
+struct Summary<'a> {
+    error: Option<ErrorReport>,
+    #[serde(flatten)]
+    conformance: &'a Value,
+    probes: &'a [Answer],
+    report: Option<&'a PathBuf>,
+}
+
+/// Where text goes: to standard output as it comes, or nowhere where a document follows. The first error is kept, so that
+/// the test goes on.
+struct Telling {
+    is_silent: bool,
+    outcome: Result<(), ToolError>,
+}
+
+impl Telling {
+    fn text(&mut self, text: &str) {
+        if !self.is_silent && self.outcome.is_ok() {
+            self.outcome = write_text(text);
+        }
+    }
+}
+
+impl Arguments {
+    /// Refuses what the device would silently not do.
+    fn check(&self) -> Result<(), Pm4TestError> {
+        let virtual_only = [
+            ("--small-bar", self.small_bar),
+            ("--seed", self.seed.is_some()),
+            ("--plant", self.plant.is_some()),
+        ];
+        match virtual_only.into_iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) if self.device != DeviceChoice::Virtual => {
+                Err(Pm4TestError::VirtualOnly { option, device: self.device })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn options(&self) -> OpenOptions {
+        OpenOptions {
+            ring_bytes: ByteLen(self.ring_bytes),
+            gtt_only: self.gtt_only,
+            virtual_device: VirtualOptions {
+                small_bar: self.small_bar,
+                scheduler_seed: self.seed,
+                planted: self.plant,
+                ..VirtualOptions::default()
+            },
+        }
+    }
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
+    arguments.check()?;
+    let mut device =
+        Device::open_for_test(arguments.device, &arguments.options()).map_err(Pm4TestError::from)?;
+    let mut telling = Telling { is_silent: arguments.json, outcome: Ok(()) };
+    telling.text(&headline(&device));
+    let is_virtual = device.is_virtual();
+    let reports = selftest::run_each(&mut device, Extent::Full, &mut |report| {
+        telling.text(&case_text(report, is_virtual));
+    });
+    let conformance = to_json(&device, &reports);
+    let answers = if arguments.probe { ask(&mut device, &mut telling) } else { Vec::new() };
+    let path = match (&arguments.report, arguments.probe) {
+        (None, false) => None,
+        (path, _) => Some(path.clone().unwrap_or_else(|| report::default_path(is_virtual))),
+    };
+    let written = path.as_ref().map_or(Ok(()), |path| {
+        let environment = zrt_device::probe::environment(&device);
+        let secrets = Secrets::of_this_machine();
+        Report::new(environment, conformance.clone(), answers.clone(), &secrets).write(path)?;
+        telling.text(&format!("report written to {}\n", path.display()));
+        Ok(())
+    });
+    let closed = device.close();
+    if let Err(error) = &closed {
+        telling.text(&format!("{error}\n"));
+    }
+    let judged = judge(&reports);
+    if let Ok(text) = &judged {
+        telling.text(text);
+    }
+    // What failed first, before what is wrong with the telling of it.
+    let failure =
+        judged.err().or(written.err()).or(closed.err().map(Pm4TestError::from)).map(ToolError::from);
+    if arguments.json {
+        let error = failure.as_ref().map(ErrorReport::of);
+        let report = path.as_ref();
+        write_document(&Summary { error, conformance: &conformance, probes: &answers, report })?;
+    }
+    match failure {
+        Some(error) if arguments.json => Err(ToolError::Told(Box::new(error))),
+        Some(error) => Err(error),
+        None => telling.outcome.map(|()| true),
+    }
+}
+
+/// Asks all questions, and tells each answer under its model.
+fn ask(device: &mut Device, telling: &mut Telling) -> Vec<Answer> {
+    telling.text(&probe::headline(device.is_virtual()));
+    let answers = zrt_device::probe::run(device);
+    answers.iter().for_each(|answer| telling.text(&probe::answer_text(answer)));
+    answers
+}
+
+/// How many cases have an outcome of this word.
+fn count(reports: &[CaseReport], word: &str) -> usize {
+    reports.iter().filter(|report| report.outcome.word() == word).count()
+}
+
+/// The last line, where no case failed.
+fn judge(reports: &[CaseReport]) -> Result<String, Pm4TestError> {
+    let (all, not_run) = (reports.len(), count(reports, Outcome::NotRun.word()));
+    let failed: Vec<&CaseReport> =
+        reports.iter().filter(|report| report.outcome.failure().is_some()).collect();
+    if let Some(first) = failed.first() {
+        let (failed, suspect, first) = (failed.len(), first.suspect, first.case);
+        return Err(Pm4TestError::Cases { failed, all, not_run, first, suspect });
+    }
+    let (passed, noted, skipped) =
+        (count(reports, "passed"), count(reports, "noted"), count(reports, "skipped"));
+    Ok(format!("{passed} of {all} cases passed, none failed; {noted} noted, {skipped} skipped\n"))
+}
+
+fn headline(device: &Device) -> String {
+    let info = device.info();
+    let played = info.virtual_kernel.as_deref().map(|kernel| format!(" (rules of kernel {kernel})"));
+    format!(
+        "{}: gpu_id {}, {} compute units, {} MiB of VRAM, {} BAR, KFD {}.{}{}, MEC firmware {}, ring of {} bytes{}\n",
+        info.name,
+        info.gpu_id,
+        info.compute_units,
+        info.vram.0 >> 20,
+        if info.has_large_bar { "large" } else { "small" },
+        info.kfd_version.0,
+        info.kfd_version.1,
+        played.unwrap_or_default(),
+        info.firmware,
+        info.ring_bytes.0,
+        if info.gtt_only { ", everything in system memory" } else { "" },
+    )
+}
+
+fn case_text(report: &CaseReport, is_virtual: bool) -> String {
+    let word = match &report.outcome {
+        Outcome::Passed(_) => "ok",
+        Outcome::Failed(_) => "FAILED",
+        other => other.word(),
+    };
+    let mut text = format!("{word:>7}  {:<28} {}\n", report.case, report.outcome.text());
+    if matches!(report.outcome, Outcome::Failed(_) | Outcome::Noted(_)) {
+        text.push_str(&format!("{:38}new in this case: {}\n", "", report.suspect));
+    }
+    for timing in &report.timings {
+        let whose = if is_virtual { " (virtual device: no speed of a card)" } else { "" };
+        text.push_str(&format!("{:38}{}: {:.2} µs{whose}\n", "", timing.name, timing.nanoseconds / 1e3));
+    }
+    text
+}
+
+fn to_json(device: &Device, reports: &[CaseReport]) -> Value {
+    let info = device.info();
+    let case = |report: &CaseReport| {
+        let timings: serde_json::Map<String, Value> =
+            report.timings.iter().map(|timing| (timing.name.into(), json!(timing.nanoseconds))).collect();
+        json!({
+            "case": report.case,
+            "suspect": report.suspect,
+            "outcome": report.outcome.word(),
+            "observed": report.outcome.text(),
+            "duration_us": report.duration.as_micros() as u64,
+            "timings_ns": timings,
+        })
+    };
+    json!({
+        "device": info.name,
+        "virtual": info.is_virtual,
+        "gpu_id": info.gpu_id,
+        "compute_units": info.compute_units,
+        "vram_bytes": info.vram.0,
+        "large_bar": info.has_large_bar,
+        "kfd_version": format!("{}.{}", info.kfd_version.0, info.kfd_version.1),
+        "mec_firmware": info.firmware,
+        "ring_bytes": info.ring_bytes.0,
+        "gtt_only": info.gtt_only,
+        "cases_expected": selftest::case_count(Extent::Full),
+        "cases": reports.iter().map(case).collect::<Vec<Value>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    #[test]
+    fn what_only_the_virtual_device_has_is_refused_for_others() {
+        let run = |words: &[&str]| {
+            let line = Line::try_parse_from(["pm4-test"].iter().chain(words)).unwrap();
+            super::run(&line.arguments).err().map(|error| error.to_string())
+        };
+        for words in [&["--small-bar"][..], &["--seed", "3"], &["--plant", "end-of-pipe-never-writes"]] {
+            let error = run(&[&["--device", "kfd"], words].concat()).unwrap();
+            assert!(error.contains(words[0]) && error.contains("virtual device"), "{error}");
+            let virtual_line = Line::try_parse_from([&["pm4-test"], words].concat()).unwrap();
+            assert!(virtual_line.arguments.check().is_ok(), "{words:?}");
+        }
+    }
+}
