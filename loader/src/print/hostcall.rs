@@ -142,6 +142,13 @@ impl HostcallLayout {
         self.payloads_offset() + self.index(pointer) * PAYLOAD_BYTES + lane % SLOTS * SLOT_BYTES
     }
 
+    /// Whether an offset lies in a link of the stacks. A wave that pops reads the link of a packet that another wave may have
+    /// taken and pushed again meanwhile, by a plain store: its exchange fails then, because the tag has changed.
+    pub fn is_link(&self, offset: u64) -> bool {
+        let headers = HEADERS_OFFSET as u64..(HEADERS_OFFSET + self.packets * HEADER_BYTES) as u64;
+        headers.contains(&offset) && (offset - headers.start) % (HEADER_BYTES as u64) < LANES_OFFSET as u64
+    }
+
     /// What the buffer begins with before the launch, where it lies at `va`; the rest is for the kernel to write.
     pub fn initial(&self, va: GpuVa) -> Vec<u8> {
         let mut bytes = vec![0; self.payloads_offset()];

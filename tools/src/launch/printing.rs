@@ -1,12 +1,13 @@
 //! What a kernel says while it runs and when it has ended: the memory for it, and the host's side of hostcalls.
 //!
 //! Contract: a kernel that does not ask for a service costs nothing. [`Printing::serve`] looks once, without waiting: a load
-//! where nothing is asked. It takes at most as many packets at a time as there are, and gives each back to its wave. All of
-//! it is system memory (`Heap::Host`), as atomics of both sides and plain stores of the host meet in it; on a card the
-//! kernel's atomics go over the bus then. Not run on a card.
+//! where nothing is asked. It takes at most as many packets at a time as there are, and gives each back to its wave. The
+//! host stores into packets that wait for it and nowhere else: it leaves the ready stack as it is, and knows from the tags of
+//! its pointers what has been answered. So no atomic of the host meets one of the card. All of it is system memory
+//! (`Heap::Host`), and on a card the kernel's atomics go over the bus. Not run on a card.
 
 use super::wait::Unfinished;
-use zrt_device::{Buffer, Device, DeviceError, Heap};
+use zrt_device::{Buffer, Device, DeviceError, Finding, Heap};
 use zrt_loader::print::hostcall::{
     CONTROL_OFFSET, HostcallError, HostcallLayout, LANES_OFFSET, NEXT_OFFSET, PACKETS_MAX,
     READY_STACK_OFFSET, SERVICE_OFFSET, SLOTS, Services,
@@ -33,6 +34,8 @@ struct Calls {
     view: SharedView,
     layout: HostcallLayout,
     services: Services,
+    /// The top of the ready stack at the last look. What lies below it has been answered, and its links are others' now.
+    taken: u64,
 }
 
 impl Printing {
@@ -64,7 +67,7 @@ impl Printing {
                 device.allocate(Heap::Host, ByteLen(layout.bytes() as u64), "the hostcall buffer")?;
             device.upload(&memory, ByteLen(0), &layout.initial(memory.va))?;
             let view = memory.view()?.clone();
-            printing.calls = Some(Calls { memory, view, layout, services: Services::default() });
+            printing.calls = Some(Calls { memory, view, layout, services: Services::default(), taken: 0 });
         }
         Ok(printing)
     }
@@ -103,6 +106,16 @@ impl Printing {
         }
     }
 
+    /// Whether a finding is a race that the protocol of hostcalls stands ([`HostcallLayout::is_link`]).
+    pub fn permits(&self, finding: &Finding) -> bool {
+        let offset = |calls: &Calls| finding.address?.checked_sub(calls.memory.va.0);
+        finding.rule == "race"
+            && self
+                .calls
+                .as_ref()
+                .is_some_and(|calls| offset(calls).is_some_and(|at| calls.layout.is_link(at)))
+    }
+
     /// Reads what the kernel left in the printf buffer. Of a kernel that did not end, what can be read.
     pub fn finish(&mut self, formats: &PrintFormats, has_ended: bool) -> Result<(), Unfinished> {
         let Some(memory) = &self.left else { return Ok(()) };
@@ -127,14 +140,10 @@ impl Printing {
 
 impl Calls {
     fn serve(&mut self, printed: &mut Printed) -> Result<bool, HostcallError> {
-        if self.view.load_u64_acquire(READY_STACK_OFFSET) == 0 {
-            return Ok(false);
-        }
-        // All that is ready; waves go on pushing.
-        let top = self.view.update_u64(READY_STACK_OFFSET, |_| 0);
+        let top = self.view.load_u64_acquire(READY_STACK_OFFSET);
         let mut packets = Vec::new();
         let mut pointer = top;
-        while pointer != 0 {
+        while pointer != self.taken {
             if packets.len() == self.layout.packets() {
                 let what = format!("more than {} packets are ready", packets.len());
                 return Err(HostcallError::Damaged { what });
@@ -142,11 +151,13 @@ impl Calls {
             packets.push(pointer);
             pointer = self.view.load_u64(self.layout.header_offset(pointer) + NEXT_OFFSET);
         }
+        self.taken = top;
+        let is_asked = !packets.is_empty();
         // The last one to come is on top.
         for pointer in packets.into_iter().rev() {
             self.packet(pointer, printed)?;
         }
-        Ok(true)
+        Ok(is_asked)
     }
 
     fn packet(&mut self, pointer: u64, printed: &mut Printed) -> Result<(), HostcallError> {
