@@ -125,7 +125,8 @@ impl Analysis for Unwritten<'_> {
         if let Some(registers) = step.effects.relative.and_then(|relative| relative.destination) {
             let first = registers.range().start;
             let end = if first < VECTOR_FIRST { TRACKED_SCALARS } else { SCC };
-            origins[first..end].fill(None);
+            // m0 and the trap handler's registers lie behind those that are followed.
+            origins[first..end.max(first)].fill(None);
         }
     }
 

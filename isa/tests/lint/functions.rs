@@ -1,6 +1,7 @@
 //! Functions that call each other: each by itself, under the convention of LLVM's AMDGPU functions.
 
 use super::list;
+use proptest::prelude::*;
 use zrt_isa::decode;
 use zrt_isa::lint::{Entry, Finding, Function, Program, Rule, check};
 
@@ -290,6 +291,21 @@ fn an_entry_has_arguments_and_what_its_caller_left() {
     assert_eq!(found.len(), 2);
 }
 
+/// Scalar loads of a caller reach vcc, and no vector register.
+#[test]
+fn each_counter_guards_its_own_registers() {
+    // s_wait_loadcnt_dscnt 0x0; s_mov_b32 vcc_hi, 0 or v_mov_b32 v1, v0; s_wait_kmcnt 0x0
+    let function = |word| {
+        let mut found = called(&[ENTRY_WAITS[0], word, ENTRY_WAITS[1], RETURN]);
+        found.retain(|finding| finding.rule == Rule::MemoryWait);
+        found
+    };
+    let found = function(0xbeeb_0080);
+    assert_eq!((found.len(), found[0].dword), (1, 1), "{}", list(&found));
+    assert_eq!(found[0].registers.unwrap().to_string(), "vcc_hi");
+    assert!(function(0x7e02_0300).is_empty(), "{}", list(&function(0x7e02_0300)));
+}
+
 #[test]
 fn what_a_return_leaves_under_way_is_told() {
     // global_load_b32 v1, v0, s[4:5]; ds_store_b32 v0, v0; s_load_b32 s4, s[4:5], 0x0
@@ -415,4 +431,45 @@ fn a_relative_move_uses_its_first_register() {
     let store = |data: u32| [0xbefd_0004, 0x7e08_8500, 0xee06_8004, data << 23, 0, END];
     assert!(check(&store(7), 0).is_empty());
     assert_eq!(check(&store(3), 0)[0].rule, Rule::Unwritten);
+}
+
+/// Jumps, calls, returns, relative moves of the first and the last registers.
+const WORDS: &[u32] = &[
+    0xbe88_4700, // s_getpc_b64 s[8:9]
+    0x8008_9408, // s_add_co_u32 s8, s8, 20
+    0x8209_8009, // s_add_co_ci_u32 s9, s9, 0
+    0xbe80_4808, // s_setpc_b64 s[8:9]
+    0xbe9e_4908, // s_swappc_b64 s[30:31], s[8:9]
+    0xba88_0003, // s_call_b64 s[8:9], 3
+    0xbe80_481e, // s_setpc_b64 s[30:31]
+    0xbfa0_fffa, // s_branch -6
+    0xbfa2_0004, // s_cbranch_scc1 4
+    0xbfb0_0000, // s_endpgm
+    0xbf90_0002, // s_trap 2
+    0xbeef_4200, // s_movreld_b32 ttmp3, s0
+    0xbefd_4200, // s_movreld_b32 m0, s0
+    0xbeea_4300, // s_movreld_b64 vcc, s[0:1]
+    0xbe80_406f, // s_movrels_b32 s0, ttmp3
+    0x7ffe_8500, // v_movreld_b32 v255, v0
+    0x7ffe_d1fe, // v_swaprel_b32 v255, v254
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Any words and any functions end in findings or none, each of them within the code.
+    #[test]
+    fn arbitrary_functions_end(
+        code in prop::collection::vec(prop_oneof![4 => prop::sample::select(WORDS), 1 => any::<u32>()], 1..40),
+        places in prop::collection::vec((0usize..40, 0usize..50, any::<bool>()), 1..8),
+        has_addresses: bool,
+    ) {
+        let places = places.into_iter().map(|(dword, end, is_called)| function((dword % code.len(), end), is_called));
+        let program = Program::new(&code, &places.collect::<Vec<_>>(), has_addresses);
+        for function in program.functions() {
+            for finding in program.check(function.entry.dword) {
+                prop_assert!(finding.dword <= code.len(), "{finding}");
+            }
+        }
+    }
 }
