@@ -11,7 +11,7 @@ use crate::counters::{Counters, read_virtual_counters};
 use crate::diagnosis::{Diagnosis, StopCause};
 use crate::error::DeviceError;
 use crate::faults::{self, DeviceFault};
-use crate::findings::{self, Finding};
+use crate::findings::{self, Finding, Place};
 use crate::graph::{Graph, Recorder};
 use crate::info::DeviceInfo;
 use crate::kernel::{Kernel, image};
@@ -536,6 +536,11 @@ impl Device {
         }
         let text = self.syscalls().read_file(PROFILE_PATH).ok()?;
         (!text.is_empty()).then(|| String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// The function, and the line where it is known, of an address in code.
+    pub fn place(&self, va: GpuVa) -> Place {
+        self.space.registry.place(va)
     }
 
     /// Everything that is allocated on the device: label, address, length.

@@ -4,7 +4,8 @@
 use libfuzzer_sys::fuzz_target;
 use zrt_tools::commands::launch::script::Script;
 
-fuzz_target!(|text: &str| {
+fuzz_target!(|bytes: &[u8]| {
+    let text = &*String::from_utf8_lossy(bytes);
     let read = Script::parse(text);
     assert_eq!(read, Script::parse(text));
     if let Err(error) = read {

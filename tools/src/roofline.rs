@@ -3,7 +3,9 @@
 //! Contract: pure arithmetic over counts of the virtual device. The formula is printed with every result.
 
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use zrt_device::Place;
 
 /// Memory bandwidth in bytes per second (hardware reference §1.4: 256 bits at 20 Gbit/s).
 const MEMORY_BYTES_PER_SECOND: f64 = 640e9;
@@ -25,10 +27,43 @@ pub struct Profile {
     pub wave_instructions: u64,
     /// By mnemonic.
     pub opcodes: BTreeMap<String, u64>,
+    /// By place: those executed most, the most first.
+    #[serde(rename(serialize = "instructions"))]
+    pub places: Vec<PlaceCounts>,
     /// By class of memory.
     pub bytes: Bytes,
     /// LDS accesses.
     pub lds: Lds,
+}
+
+/// What one instruction did.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct PlaceCounts {
+    /// Its address.
+    #[serde(skip_serializing)]
+    pub pc: u64,
+    /// Where that is; filled in by whoever knows the code.
+    #[serde(skip_deserializing)]
+    pub place: Option<Place>,
+    /// As the assembler writes it.
+    pub instruction: String,
+    /// Waves that executed it, each as often as it did.
+    pub count: u64,
+    /// Their lanes that EXEC had on, together.
+    pub lanes: u64,
+}
+
+/// What the instructions of one source line did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LineCounts {
+    /// File and line.
+    pub source: (String, u32),
+    /// Its text, where the file can be read.
+    pub source_text: Option<String>,
+    /// Wave instructions.
+    pub count: u64,
+    /// Their lanes that EXEC had on, together.
+    pub lanes: u64,
 }
 
 /// Bytes that lanes asked for, by class.
@@ -73,6 +108,26 @@ impl Profile {
         bytes.vector_load + bytes.vector_store + bytes.atomic + bytes.scalar_load + bytes.scratch
     }
 
+    /// The source lines of [`Profile::places`], the one that took most instructions first.
+    pub fn lines(&self) -> Vec<LineCounts> {
+        let mut lines: BTreeMap<&(String, u32), LineCounts> = BTreeMap::new();
+        for place in &self.places {
+            let Some(at) = &place.place else { continue };
+            let Some(source) = &at.source else { continue };
+            let line = lines.entry(source).or_insert_with(|| LineCounts {
+                source: source.clone(),
+                source_text: at.source_text.clone(),
+                count: 0,
+                lanes: 0,
+            });
+            line.count += place.count;
+            line.lanes += place.lanes;
+        }
+        let mut lines: Vec<LineCounts> = lines.into_values().collect();
+        lines.sort_by_key(|line| Reverse(line.count));
+        lines
+    }
+
     /// The bounds.
     pub fn predict(&self) -> Prediction {
         let (bytes, instructions) = (self.memory_bytes() as f64, self.wave_instructions as f64);
@@ -111,6 +166,7 @@ mod tests {
         Profile {
             wave_instructions,
             opcodes: BTreeMap::new(),
+            places: Vec::new(),
             bytes: Bytes { vector_load, ..Bytes::default() },
             lds: Lds { accesses: 1, cycles, cycles_without_conflict: 1 },
         }
@@ -124,5 +180,28 @@ mod tests {
         let issue = profile(332_800_000, 64_000_000, 0).predict();
         assert_eq!((issue.time_us(), issue.bound()), (1000.0, "instruction issue"));
         assert_eq!(profile(1, 1, 1_000_000).predict().bound(), "LDS");
+    }
+
+    /// Two instructions of one line and one of another; one without a line counts for none.
+    #[test]
+    fn lines_are_sums_of_their_instructions() {
+        let place = |line: Option<u32>, count, lanes| PlaceCounts {
+            pc: 0,
+            place: Some(Place {
+                pc: 0,
+                kernel: None,
+                offset: None,
+                source: line.map(|line| ("k.c".to_owned(), line)),
+                source_text: None,
+            }),
+            instruction: "s_nop 0".to_owned(),
+            count,
+            lanes,
+        };
+        let places =
+            vec![place(Some(3), 9, 90), place(None, 8, 80), place(Some(2), 6, 60), place(Some(2), 4, 4)];
+        let lines = Profile { places, ..profile(27, 0, 0) }.lines();
+        let told: Vec<_> = lines.iter().map(|line| (line.source.1, line.count, line.lanes)).collect();
+        assert_eq!(told, [(2, 10, 64), (3, 9, 90)]);
     }
 }

@@ -4,7 +4,7 @@
 
 mod kernel_files;
 
-use kernel_files::{DOUBLE_OBJECT, Folder, compile, read_words};
+use kernel_files::{DOUBLE_OBJECT, Folder, compile, compile_with, read_words};
 use serde_json::{Value as Json, json};
 use std::process::{Command, Output};
 
@@ -259,6 +259,16 @@ fn the_profile_counts_what_waves_did() {
             "s_wait_loadcnt": 2, "global_store_b32": 2, "s_endpgm": 2,
         })
     );
+    // Eight instructions, each by two waves of 32 lanes; what is executed equally often stands in its order.
+    let instructions = profile["instructions"].as_array().unwrap();
+    let told = |index: usize| {
+        let of = &instructions[index];
+        (of["place"]["offset"].as_u64().unwrap(), of["count"].as_u64(), of["lanes"].as_u64())
+    };
+    let offsets = [0, 8, 0xc, 0x10, 0x1c, 0x20, 0x24, 0x30];
+    assert_eq!((0..8).map(told).collect::<Vec<_>>(), offsets.map(|offset| (offset, Some(2), Some(64))));
+    assert_eq!((instructions.len(), &instructions[7]["instruction"]), (8, &json!("s_endpgm")));
+    assert_eq!(profile["lines"], json!([]), "assembled without lines");
     let bytes = json!({
         "vector_load": 256, "vector_store": 256, "atomic": 0, "scalar_load": 16,
         "scratch": 0, "lds_load": 0, "lds_store": 0,
@@ -270,6 +280,40 @@ fn the_profile_counts_what_waves_did() {
     assert!((memory_us - 0.000_825).abs() < 1e-9, "{memory_us}");
     assert!(profile["prediction_formula"].as_str().unwrap().contains("640 GB/s"));
     assert_eq!(report["findings"], json!([]));
+}
+
+/// A loop that fewer and fewer lanes are in: lane i comes by i times.
+const TRIANGLE: &str = "
+kernel void triangle(global uint *data) {
+    uint i = __builtin_amdgcn_workitem_id_x(), x = 0;
+    for (uint turn = 0; turn < i; turn++)
+        x = x * 3 + data[i - turn];
+    data[i + 32] = x;
+}";
+
+#[test]
+fn the_profile_counts_lines_and_their_lanes() {
+    let folder = Folder::new("check-profile-lines");
+    let flags = ["-mcpu=gfx1201", "-O1", "-g", "-fno-unroll-loops"];
+    let Some(object) = compile_with(&folder, TRIANGLE, &flags) else { return };
+    let buffer = folder.words("data", &[1; 64]);
+    let report = report(&object, &buffer, &["--profile"], 0);
+    let instructions = report["profile"]["instructions"].as_array().unwrap();
+    let load =
+        instructions.iter().find(|of| of["instruction"].as_str().unwrap().contains("_load_b32 v")).unwrap();
+    // 31 turns, with 31, 30, ... 1 lanes on: the first lane is in none.
+    assert_eq!((&load["count"], &load["lanes"]), (&json!(31), &json!(31 * 32 / 2)), "{load}");
+    let lines = report["profile"]["lines"].as_array().unwrap();
+    let sum = |key: &str, of: &[Json]| of.iter().map(|one| one[key].as_u64().unwrap()).sum::<u64>();
+    let with_line: Vec<Json> =
+        instructions.iter().filter(|of| !of["place"]["source"].is_null()).cloned().collect();
+    assert!(!lines.is_empty() && sum("count", lines) == sum("count", &with_line));
+    let inner = lines.iter().find(|line| line["source"][1] == 5).unwrap();
+    assert_eq!(inner["source_text"], "x = x * 3 + data[i - turn];");
+    assert!(inner["count"].as_u64() >= Some(31), "{inner}");
+    let text = launch(&object, &buffer, &["--profile"]).stdout;
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("| place ") && text.contains("kernel.cl:5"), "{text}");
 }
 
 #[test]

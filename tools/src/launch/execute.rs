@@ -88,7 +88,7 @@ pub(super) fn run(
             is_virtual: device.is_virtual(),
             counters,
             findings,
-            profile: device.profile().and_then(|text| serde_json::from_str(&text).ok()),
+            profile: profile(device),
             printed: resident.printing.into_printed(),
         }),
         Err(Failure::Unfinished(source)) => {
@@ -374,6 +374,15 @@ fn submit(
     outcome?;
     finished?;
     Ok(difference(&device.counters()?, &before))
+}
+
+/// What waves did, with the places of instructions named while their code is there.
+fn profile(device: &Device) -> Option<Profile> {
+    let mut profile: Profile = serde_json::from_str(&device.profile()?).ok()?;
+    for counts in &mut profile.places {
+        counts.place = Some(device.place(GpuVa(counts.pc)));
+    }
+    Some(profile)
 }
 
 fn lines_of(table: &LineTable) -> Vec<(u64, usize, u32)> {

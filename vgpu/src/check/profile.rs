@@ -1,9 +1,10 @@
-//! What waves did: instructions by opcode, bytes by class of memory, LDS conflicts.
+//! What waves did: instructions by opcode and by place, bytes by class of memory, LDS conflicts.
 //!
 //! Contract: exact counts of what was executed. Bytes are those that active lanes asked for (scalar loads: of the
 //! wave), before any cache; of a flat access by where each lane's address is. LDS cycles follow a model, said with [`lds_cycles`].
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 use zrt_isa::{Encoding, Instruction, Opcode};
@@ -12,11 +13,15 @@ use crate::check::lds_access::LdsKind;
 
 /// Banks of LDS, a dword wide each (instruction set reference §9).
 const LDS_BANKS: usize = 32;
+/// Instructions that are told by their place: those that were executed most.
+pub const PLACES_MAX: usize = 4096;
 
 /// The counts of a device.
 #[derive(Debug, Default)]
 pub(crate) struct Profile {
     by_opcode: BTreeMap<&'static str, u64>,
+    /// By address.
+    by_place: HashMap<u64, PlaceCounts>,
     bytes: Bytes,
     lds: LdsCounts,
 }
@@ -40,6 +45,27 @@ pub struct Bytes {
     pub lds_store: u64,
 }
 
+/// What one instruction did.
+#[derive(Clone, Copy, Debug)]
+struct PlaceCounts {
+    instruction: Instruction,
+    count: u64,
+    lanes: u64,
+}
+
+/// The same as it is told.
+#[derive(Debug, Serialize)]
+struct PlaceReport {
+    /// Address of the instruction.
+    pc: u64,
+    /// As the assembler writes it.
+    instruction: String,
+    /// Waves that executed it, each as often as it did.
+    count: u64,
+    /// Their lanes that EXEC had on, together.
+    lanes: u64,
+}
+
 /// LDS accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LdsCounts {
@@ -56,6 +82,7 @@ pub struct LdsCounts {
 struct Report<'a> {
     wave_instructions: u64,
     opcodes: &'a BTreeMap<&'static str, u64>,
+    places: Vec<PlaceReport>,
     bytes: Bytes,
     lds: LdsCounts,
 }
@@ -159,11 +186,33 @@ impl Profile {
         }
     }
 
+    /// Counts the same one by its place; `lanes` are those that EXEC has on.
+    pub fn count_place(&mut self, pc: u64, instruction: &Instruction, is_first: bool, lanes: u32) {
+        let new = PlaceCounts { instruction: *instruction, count: 0, lanes: 0 };
+        let place = self.by_place.entry(pc).or_insert(new);
+        place.count += u64::from(is_first);
+        place.lanes += u64::from(lanes);
+    }
+
+    /// The places executed most, the first of equals first.
+    fn places(&self) -> Vec<PlaceReport> {
+        let mut places: Vec<(&u64, &PlaceCounts)> = self.by_place.iter().collect();
+        places.sort_by_key(|(pc, place)| (Reverse(place.count), **pc));
+        let report = |(pc, place): (&u64, &PlaceCounts)| PlaceReport {
+            pc: *pc,
+            instruction: place.instruction.to_string(),
+            count: place.count,
+            lanes: place.lanes,
+        };
+        places.into_iter().take(PLACES_MAX).map(report).collect()
+    }
+
     /// The counts as JSON.
     pub fn text(&self) -> String {
         let report = Report {
             wave_instructions: self.by_opcode.values().sum(),
             opcodes: &self.by_opcode,
+            places: self.places(),
             bytes: self.bytes,
             lds: self.lds,
         };
@@ -228,6 +277,26 @@ mod tests {
         profile.count(&counted, true, 3, Some(lds));
         assert_eq!((profile.bytes.vector_load, profile.bytes.lds_load), (12, 8));
         assert_eq!((profile.lds.accesses, profile.lds.cycles), (1, 1));
+    }
+
+    /// Two waves, one of 64 lanes, come to s_nop 0 (0xBF800000); one goes on to s_endpgm (0xBFB00000).
+    #[test]
+    fn places_are_counted_with_their_lanes() {
+        let [nop, end] = [0xBF80_0000, 0xBFB0_0000].map(|word| zrt_isa::decode(&[word]).unwrap());
+        let mut profile = Profile::default();
+        profile.count_place(0x10, &end, true, 32);
+        profile.count_place(0x8, &nop, true, 5);
+        profile.count_place(0x8, &nop, true, 32);
+        profile.count_place(0x8, &nop, false, 3);
+        let text = profile.text();
+        for place in [
+            r#"{"pc":8,"instruction":"s_nop 0","count":2,"lanes":40}"#,
+            r#"{"pc":16,"instruction":"s_endpgm","count":1,"lanes":32}"#,
+        ] {
+            assert!(text.contains(place), "{place} in {text}");
+        }
+        (0..2 * PLACES_MAX as u64).for_each(|pc| profile.count_place(pc, &nop, true, 1));
+        assert_eq!(profile.places().len(), PLACES_MAX);
     }
 
     /// Words of llvm-mc 19.

@@ -240,7 +240,7 @@ impl Inspect for WaveInspector<'_> {
             machine.memory.set_first_lane(if wave.is_high { LANES } else { 0 });
         }
         if options.profile {
-            self.count(wave, noted);
+            self.count(wave, noted, pc);
         }
         if options.check {
             if let Some(note) = &noted.registers {
@@ -334,7 +334,7 @@ impl WaveInspector<'_> {
     }
 
     /// Counts the instruction; the LDS addresses of one that is not flat are there.
-    fn count(&mut self, wave: &Wave, noted: &Noted) {
+    fn count(&mut self, wave: &Wave, noted: &Noted, pc: u64) {
         let Inspector { profile, lds_addresses: addresses, .. } = &mut *self.inspector;
         let mut lanes = wave.exec().count_ones();
         let lds = match (&noted.lds, noted.memory) {
@@ -348,7 +348,9 @@ impl WaveInspector<'_> {
             _ => None,
         };
         let lds = lds.map(|(kind, width_bytes)| LdsLanes { kind, width_bytes, addresses });
-        profile.count(&noted.counted, noted.registers.is_some(), lanes, lds);
+        let is_first = noted.registers.is_some();
+        profile.count(&noted.counted, is_first, lanes, lds);
+        profile.count_place(pc, &noted.instruction, is_first, wave.exec().count_ones());
     }
 
     fn ask(&mut self, wave: &mut Wave, noted: &Noted, pc: u64, machine: &mut Machine<'_>) {

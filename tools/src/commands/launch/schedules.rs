@@ -101,7 +101,11 @@ pub(in crate::commands) fn explore(
             launch::run_sequence(sequence, look.device.device, &options, observe)
         });
         match &mut result {
-            Ok(report) => sources.fill_all(report.findings.iter_mut().map(|located| &mut located.finding)),
+            Ok(report) => {
+                sources.fill_all(report.findings.iter_mut().map(|located| &mut located.finding));
+                let places = report.profile.iter_mut().flat_map(|profile| &mut profile.places);
+                places.filter_map(|counts| counts.place.as_mut()).for_each(|place| sources.fill(place));
+            }
             Err(error) => sources.fill_error(error),
         }
         match (result, seed) {

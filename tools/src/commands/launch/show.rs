@@ -8,7 +8,7 @@ use crate::commands::error_document::ErrorReport;
 use crate::commands::{write_document, write_text};
 use crate::error::ToolError;
 use crate::launch::{KernelFault, Located, Report, Unfinished};
-use crate::roofline::{FORMULA, Prediction, Profile};
+use crate::roofline::{FORMULA, LineCounts, Prediction, Profile};
 use crate::suppression::Silenced;
 use crate::table::{Alignment, Table};
 use serde::Serialize;
@@ -17,6 +17,8 @@ use zrt_loader::print::Printed;
 
 /// Opcodes that the profile's table names.
 const OPCODES_SHOWN: usize = 20;
+/// Instructions and source lines, likewise.
+const PLACES_SHOWN: usize = 20;
 
 /// How it is told.
 #[derive(Clone, Copy, Debug)]
@@ -122,6 +124,7 @@ enum FindingSummary<'a> {
 struct ProfileSummary<'a> {
     #[serde(flatten)]
     counts: &'a Profile,
+    lines: Vec<LineCounts>,
     prediction: Prediction,
     prediction_formula: &'static str,
 }
@@ -262,6 +265,7 @@ pub(super) fn show(
             silenced: &outcome.silenced,
             profile: profile.map(|counts| ProfileSummary {
                 counts,
+                lines: counts.lines(),
                 prediction: counts.predict(),
                 prediction_formula: FORMULA,
             }),
@@ -357,6 +361,29 @@ fn profile_text(profile: &Profile) -> String {
         let rest: u64 = opcodes[OPCODES_SHOWN..].iter().map(|(_, count)| **count).sum();
         counts.row(vec![format!("{} others", opcodes.len() - OPCODES_SHOWN), rest.to_string()]);
     }
+    let (left, right) = (Alignment::Left, Alignment::Right);
+    let mut places =
+        Table::new(&[("place", left), ("count", right), ("lanes", right), ("instruction", left)]);
+    for counts in profile.places.iter().take(PLACES_SHOWN) {
+        let place = counts.place.as_ref().map(Place::to_string).unwrap_or_default();
+        let lanes = mean(counts.lanes, counts.count);
+        // A bar would end the cell.
+        let text = counts.instruction.replace('|', "\\|");
+        places.row(vec![place, counts.count.to_string(), lanes, text]);
+    }
+    let lines = profile.lines();
+    let mut sources = Table::new(&[("line", left), ("count", right), ("lanes", right), ("text", left)]);
+    for line in lines.iter().take(PLACES_SHOWN) {
+        let (file, number) = &line.source;
+        let text = line.source_text.as_deref().unwrap_or_default().replace('|', "\\|");
+        sources.row(vec![
+            format!("{file}:{number}"),
+            line.count.to_string(),
+            mean(line.lanes, line.count),
+            text,
+        ]);
+    }
+    let sources = if lines.is_empty() { String::new() } else { format!("\n{sources}") };
     let bytes = &profile.bytes;
     let mut memory = Table::new(&[("memory", Alignment::Left), ("bytes", Alignment::Right)]);
     for (name, value) in [
@@ -373,7 +400,7 @@ fn profile_text(profile: &Profile) -> String {
     let prediction = profile.predict();
     let conflicts = profile.lds.cycles.saturating_sub(profile.lds.cycles_without_conflict);
     format!(
-        "\n{counts}\n{memory}\nLDS: {} accesses, {conflicts} conflict cycles of {}\n\n\
+        "\n{counts}\n{places}{sources}\n{memory}\nLDS: {} accesses, {conflicts} conflict cycles of {}\n\n\
          prediction for the R9700, not a measurement: at least {:.3} us, bound by {} \
          (memory {:.3}, issue {:.3}, LDS {:.3} us; {:.3} wave instructions per byte)\n{FORMULA}\n",
         profile.lds.accesses,
@@ -385,4 +412,9 @@ fn profile_text(profile: &Profile) -> String {
         prediction.lds_us,
         prediction.instructions_per_byte,
     )
+}
+
+/// Lanes of a wave instruction, on average.
+fn mean(lanes: u64, count: u64) -> String {
+    format!("{:.1}", lanes as f64 / count.max(1) as f64)
 }
