@@ -91,25 +91,26 @@ fn stored_sizes(format: &NumberedFormat, fields: &[u8]) -> Vec<u32> {
     let mut sizes = format.sizes.clone();
     let unwritten =
         fields.rchunks_exact(UNIT_BYTES).take_while(|unit| **unit == [UNWRITTEN; UNIT_BYTES]).count();
-    let strings = string_arguments(&format.text);
+    let is_longer = |argument: &usize| sizes.get(*argument).is_some_and(|size| *size as usize > UNIT_BYTES);
+    let strings: Vec<usize> = string_arguments(&format.text).into_iter().filter(is_longer).collect();
     if unwritten == 0 || unwritten > strings.len() {
         return sizes;
     }
     let mut left = unwritten;
     let mut at = 0;
-    for argument in 0..sizes.len() {
-        let size = sizes[argument] as usize;
-        if strings.contains(&argument) && left > 0 && size > UNIT_BYTES {
+    for (argument, size) in sizes.iter_mut().enumerate() {
+        if strings.contains(&argument) && left > 0 {
             // Of a shorter string the last dword has at least one byte, and zeros behind it.
-            let last = fields.get(at + size - UNIT_BYTES..at + size).unwrap_or_default();
+            let end = at + *size as usize;
+            let last = fields.get(end - UNIT_BYTES..end).unwrap_or_default();
             let is_stored = last.first().is_some_and(|byte| *byte != 0) && last.last() == Some(&0);
             let remaining = strings.iter().filter(|later| **later >= argument).count();
             if !is_stored || remaining <= left {
-                sizes[argument] -= UNIT_BYTES as u32;
+                *size -= UNIT_BYTES as u32;
                 left -= 1;
             }
         }
-        at += (sizes[argument] as usize).next_multiple_of(UNIT_BYTES);
+        at += (*size as usize).next_multiple_of(UNIT_BYTES);
     }
     sizes
 }
@@ -140,3 +141,6 @@ fn controlled(rest: &[u8], formats: &PrintFormats, printed: &mut Printed) -> Res
     printed.message(format.as_bytes(), Values::Slots(arguments), is_complaint)?;
     Ok(length)
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 //! Contract: the format and the arguments are bytes of a kernel's, so hostile: nothing panics, a width or precision is
 //! at most [`AMOUNT_MAX`], a message at most [`TEXT_BYTES_MAX`] long, and no argument is read outside of what was given. Time
 //! in proportion to format, arguments and text. Understood are `d i u o x X c s p f F e E g G a A %`, all flags, `*`, the
-//! lengths `hh h hl l ll j z t L`, and vectors (`%v4f`). Sources: ISO C11 §7.21.6.1; OpenCL C 3.0 §6.15.14.
+//! lengths `hh h hl l ll j z t L`, and vectors (`%v4f`). Sources: ISO C11, clause 7.21.6.1; OpenCL C 3.0, clause 6.15.14.
 //!
 //! An integer without a length has 32 bits where arguments are slots, and those of its field where they are fields, since
 //! OpenCL's fields have the argument's own size.
@@ -61,7 +61,7 @@ impl<'a> Values<'a> {
     pub fn string(&mut self) -> Option<&'a [u8]> {
         let until_nul = |bytes: &'a [u8]| bytes.split(|byte| *byte == 0).next().unwrap_or_default();
         match self {
-            Values::Slots(bytes) if bytes.is_empty() => None,
+            Values::Slots([]) => None,
             Values::Slots(bytes) => {
                 let string = until_nul(bytes);
                 let whole = (string.len() + 1).next_multiple_of(SLOT_BYTES).min(bytes.len());

@@ -261,3 +261,92 @@ impl Services {
         Ok([result, slot[1]])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PRINT: u32 = 2;
+
+    fn quadword(bytes: &[u8], offset: usize) -> u64 {
+        u64::from_le_bytes(bytes[offset..offset + 8].try_into().unwrap())
+    }
+
+    /// A slot: its first quadword, then text.
+    fn slot(first: u64, text: &[u8]) -> [u64; SLOT_QUADWORDS] {
+        let mut bytes = [0; SLOT_BYTES];
+        bytes[8..8 + text.len()].copy_from_slice(text);
+        bytes[..8].copy_from_slice(&first.to_le_bytes());
+        core::array::from_fn(|index| quadword(&bytes, 8 * index))
+    }
+
+    /// What the device's libraries walk: all packets are on the free stack once, and every pointer is inside.
+    #[test]
+    fn the_initial_buffer_is_what_devices_walk() {
+        for waves in [0, 2, 3, 8, 2048] {
+            let layout = HostcallLayout::for_waves(waves).unwrap();
+            let va = 0x7000_0000;
+            let bytes = layout.initial(GpuVa(va));
+            let (mask, payloads) = (quadword(&bytes, 40), quadword(&bytes, 8));
+            assert_eq!(quadword(&bytes, 32), 0, "nothing is ready");
+            assert_eq!(
+                quadword(&bytes, quadword(&bytes, 16) as usize - va as usize + 16),
+                0,
+                "the mailbox is null"
+            );
+            assert_eq!(payloads % 64, 0);
+            let mut seen = vec![false; layout.packets()];
+            let mut pointer = quadword(&bytes, 24);
+            while pointer != 0 {
+                let index = (pointer & mask) as usize;
+                assert!(!std::mem::replace(&mut seen[index], true), "packet {index} is there twice");
+                let header = quadword(&bytes, 0) as usize - va as usize + 24 * index;
+                assert_eq!(header, layout.header_offset(pointer));
+                let end = payloads - va + 4096 * (index as u64 + 1);
+                assert!(end <= layout.bytes() as u64);
+                assert_eq!(layout.slot_offset(pointer, 63) as u64 + 64, end);
+                assert!(layout.is_link(header as u64) && !layout.is_link(header as u64 + 8));
+                pointer = quadword(&bytes, header);
+            }
+            assert!(seen.into_iter().all(|seen| seen) && layout.packets() as u64 >= waves);
+        }
+        assert_eq!(HostcallLayout::for_waves(PACKETS_MAX + 1), None);
+        assert_eq!(HostcallLayout::for_waves(u64::MAX), None);
+    }
+
+    #[test]
+    fn messages_of_several_lanes_interleave() {
+        let (mut services, mut printed) = (Services::default(), Printed::default());
+        let mut ask =
+            |first, text: &[u8]| services.answer(PRINT, slot(first, text), &mut printed).unwrap()[0];
+        let begin = 1 | 1 << 5;
+        let [one, two] = [ask(begin, &[0; 8]), ask(begin, &[1, 0, 0, 0, 0, 0, 0, 0])];
+        assert!(one != two && one & 1 == 0, "the answer is what goes on with the message");
+        let with_length = |message: u64, count: u64, ends: u64| message & !0xFF | count << 5 | ends;
+        ask(with_length(one, 1, 0), b"one %d\n\0");
+        assert_eq!(ask(with_length(two, 1, 2), b"two\n\0\0\0\0"), 4, "printf returns the length");
+        assert_eq!(ask(with_length(one, 1, 2), &7_u64.to_le_bytes()), 6);
+        assert_eq!((printed.text(), printed.complaint()), (&b"two\none 7\n"[..], Some(&b"two\n"[..])));
+        // A number is free again; another control word has no text.
+        let mut ask =
+            |first, text: &[u8]| services.answer(PRINT, slot(first, text), &mut printed).unwrap()[0];
+        assert!([one >> 8, two >> 8].contains(&(ask(begin, &[0; 8]) >> 8)));
+        assert_eq!(ask(1 | 2 | 1 << 5, &[2, 0, 0, 0, 0, 0, 0, 0]), u64::MAX);
+    }
+
+    #[test]
+    fn what_is_begun_is_bounded() {
+        let (mut services, mut printed) = (Services::default(), Printed::default());
+        let mut ask = |first| services.answer(PRINT, slot(first, &[b'x'; 56]), &mut printed);
+        let message = ask(1).unwrap()[0];
+        let parts = (0..).take_while(|_| ask(message & !0xFF | 7 << 5).is_ok()).count();
+        assert_eq!(parts, MESSAGE_BYTES_MAX / 56);
+        // Messages that never end.
+        let mut services = Services::default();
+        let mut ask = |first| services.answer(PRINT, slot(first, &[b'x'; 56]), &mut printed);
+        let begun = (0..).take_while(|_| ask(1 | 7 << 5).is_ok()).count();
+        assert!(begun * 56 <= PENDING_BYTES_MAX && begun * 100 > PENDING_BYTES_MAX, "{begun}");
+        let error = services.answer(PRINT, slot(!1, &[]), &mut printed).unwrap_err();
+        assert_eq!(error, HostcallError::Message { message: u64::MAX >> 8 });
+    }
+}

@@ -1,7 +1,7 @@
 //! Numbers as C's `printf` writes them.
 //!
 //! Contract: pure; the result is appended to the text. Widths and precisions are at most [`AMOUNT_MAX`], which the parser
-//! of directives sees to. Source: ISO C11 §7.21.6.1; where C leaves a choice, what glibc does: `0x1.8p+0`, `(nil)`,
+//! of directives sees to. Source: ISO C11, clause 7.21.6.1; where C leaves a choice, what glibc does: `0x1.8p+0`, `(nil)`,
 //! two digits of a decimal exponent at least.
 
 /// Largest width and precision.

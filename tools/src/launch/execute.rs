@@ -16,7 +16,6 @@ use crate::roofline::Profile;
 use std::ops::Range;
 use zrt_device::{
     Buffer, Code, CodeLabel, Counters, Device, DeviceError, Finding, Heap, LaunchKernel, LaunchParameters,
-    Waves,
 };
 use zrt_loader::print::Printed;
 use zrt_loader::{
@@ -77,8 +76,8 @@ pub(super) fn run(
         (Err(_), Err(_)) => Vec::new(),
         (Err(source), Ok(_)) => {
             let work = resident.work(sequence, None);
-            let printed = resident.printing.into_printed();
-            let (source, findings, waves) = (source.into(), Vec::new(), Waves::default());
+            let printed = Box::new(resident.printing.into_printed());
+            let (source, findings, waves) = (source.into(), Vec::new(), Box::default());
             return Err(LaunchError::Device { work, source, findings, printed, waves });
         }
     };
@@ -96,8 +95,8 @@ pub(super) fn run(
             let action = wave.and_then(|wave| resident.launched_at(wave.launched_at?));
             let work = resident.work(sequence, action);
             // Where the list cannot be had, the failure itself is told all the same.
-            let waves = device.waves().unwrap_or_default();
-            let printed = resident.printing.into_printed();
+            let waves = Box::new(device.waves().unwrap_or_default());
+            let printed = Box::new(resident.printing.into_printed());
             Err(LaunchError::Device { work, source, findings, printed, waves })
         }
         Err(Failure::Arguments(error)) => Err(error.into()),

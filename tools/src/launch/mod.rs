@@ -186,9 +186,9 @@ pub enum LaunchError {
         /// Broken rules, under the checking mode.
         findings: Vec<Located>,
         /// What kernels printed until then.
-        printed: Printed,
+        printed: Box<Printed>,
         /// Where the virtual device's waves were then.
-        waves: Waves,
+        waves: Box<Waves>,
     },
     /// Only the virtual device can be looked into.
     #[error(

@@ -37,7 +37,7 @@ pub enum Unfinished {
     Device(Box<DeviceError>),
     /// The kernel asked the host for what it does not do, or printed what has no text.
     #[error(transparent)]
-    Hostcall(#[from] HostcallError),
+    Hostcall(Box<HostcallError>),
 }
 
 /// A fault of the virtual device.
@@ -110,6 +110,12 @@ impl Pauses {
     fn is_new(&self, seen: &mut u64) -> bool {
         let changes = self.changes.load(Ordering::Acquire);
         std::mem::replace(seen, changes) != changes || changes % 2 == 1
+    }
+}
+
+impl From<HostcallError> for Unfinished {
+    fn from(error: HostcallError) -> Unfinished {
+        Unfinished::Hostcall(Box::new(error))
     }
 }
 

@@ -111,7 +111,7 @@ pub(in crate::commands) fn explore(
         match (result, seed) {
             (Ok(report), _) => outcome.add(task, report, left, seed),
             (Err(LaunchError::Device { work, findings, source, printed, waves }), Some(seed)) => {
-                let failure = Failure::new(task, seed, (&work, &source), &printed, waves);
+                let failure = Failure::new(task, seed, (&work, &source), &printed, *waves);
                 outcome.add_failed(failure, findings, left);
                 if source.is_timeout() {
                     // Each of the others might take as long again.

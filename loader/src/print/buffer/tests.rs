@@ -1,0 +1,92 @@
+//! Buffers as kernels leave them, and others.
+
+use super::super::formats::PrintFormats;
+use super::*;
+
+/// A program with these format strings, in the form of its metadata.
+fn formats(entries: &[&str]) -> PrintFormats {
+    // MessagePack: a map of one entry, whose list has texts of 8-bit lengths.
+    let mut bytes = vec![0x81, 0xAD];
+    bytes.extend_from_slice(b"amdhsa.printf");
+    bytes.push(0x90 | entries.len() as u8);
+    for entry in entries {
+        bytes.extend_from_slice(&[0xD9, entry.len() as u8]);
+        bytes.extend_from_slice(entry.as_bytes());
+    }
+    let root = crate::elf::Value::parse(&bytes).unwrap();
+    super::super::parse_formats(&root).unwrap()
+}
+
+/// A buffer with these dwords used.
+fn buffer(dwords: &[u32]) -> Vec<u8> {
+    let mut bytes = initial();
+    bytes[..4].copy_from_slice(&(4 * dwords.len() as u32).to_le_bytes());
+    for (place, dword) in bytes[HEADER_BYTES..].chunks_exact_mut(4).zip(dwords) {
+        place.copy_from_slice(&dword.to_le_bytes());
+    }
+    bytes
+}
+
+fn text(dwords: &[u32], formats: &PrintFormats) -> (String, Result<(), PrintError>) {
+    let mut printed = Printed::default();
+    let outcome = read(&buffer(dwords), formats, &mut printed);
+    (String::from_utf8(printed.text().to_vec()).unwrap(), outcome)
+}
+
+const ABCD: u32 = u32::from_le_bytes(*b"abcd");
+const EFG: u32 = u32::from_le_bytes(*b"efg\0");
+const NOBODY: u32 = 0xEEEE_EEEE;
+
+#[test]
+fn numbered_messages_are_read() {
+    let formats = formats(&["1:2:4:4:%d %u\\n", "7:0:plain\\n"]);
+    let (text, outcome) = text(&[1, u32::MAX, u32::MAX, 7, 1, 5, 6], &formats);
+    assert_eq!((text.as_str(), outcome), ("-1 4294967295\nplain\n5 6\n", Ok(())));
+}
+
+/// Strings of 4, 8, … bytes without a NUL: as LLVM 22 stores them (the sizes count it) and as later ones do (they do not).
+#[test]
+fn strings_without_a_nul_are_read() {
+    let older = formats(&["1:3:8:4:4:%s %s %d\\n", "2:3:8:8:4:%s %s %d\\n"]);
+    assert_eq!(text(&[1, ABCD, EFG, 5, NOBODY], &older).0, "abcd efg 5\n");
+    assert_eq!(text(&[2, ABCD, ABCD, 5, NOBODY, NOBODY], &older).0, "abcd abcd 5\n");
+    // The first is shorter in the file than the second: `abcdefg` and `abcd`, then the other way round.
+    assert_eq!(text(&[2, ABCD, EFG, ABCD, 5, NOBODY], &older).0, "abcdefg abcd 5\n");
+    assert_eq!(text(&[2, ABCD, ABCD, EFG, 5, NOBODY], &older).0, "abcd abcdefg 5\n");
+    let newer = formats(&["1:3:4:4:4:%s %s %d\\n"]);
+    assert_eq!(text(&[1, ABCD, EFG, 5], &newer).0, "abcd efg 5\n");
+}
+
+#[test]
+fn messages_with_control_words_are_read() {
+    let formats = formats(&["0:0:1234,%s %d!\n"]);
+    let hashed = [36 << 2 | 2, 0x1234, 0, ABCD, EFG, 9, 0, NOBODY, NOBODY];
+    let spelled = [16 << 2 | 1, u32::from_le_bytes(*b"err%"), u32::from_le_bytes(*b"%\n\0\0"), 0];
+    let mut printed = Printed::default();
+    read(&buffer(&[&hashed[..], &spelled].concat()), &formats, &mut printed).unwrap();
+    assert_eq!(printed.text(), b"abcdefg 9!\nerr%\n");
+    assert_eq!(printed.complaint(), Some(&b"err%\n"[..]));
+}
+
+#[test]
+fn damage_is_told_with_its_place() {
+    let (numbers, hashes) = (formats(&["1:1:4:%d\\n"]), formats(&["0:0:1234,x"]));
+    let cases: [(&[u32], &PrintFormats, &str); 6] = [
+        (&[1, 5, 9], &numbers, "byte 8: there is no format string 0x9"),
+        (&[1], &numbers, "a message of 8 bytes goes beyond the end"),
+        (&[0], &hashes, "states 0 bytes"),
+        (&[7 << 2], &hashes, "states 7 bytes"),
+        (&[400 << 2], &hashes, "a message of 400 bytes"),
+        (&[12 << 2 | 2, 0x99, 0], &hashes, "no format string with the hash 0x99"),
+    ];
+    for (dwords, formats, part) in cases {
+        let error = text(dwords, formats).1.unwrap_err().to_string();
+        assert!(error.contains(part), "{part:?} in {error:?}");
+    }
+    let mut full = buffer(&[1, 5]);
+    full[..4].copy_from_slice(&u32::MAX.to_le_bytes());
+    let mut printed = Printed::default();
+    assert!(read(&full, &numbers, &mut printed).is_err());
+    assert_eq!(printed.text(), b"5\n", "what came before stays");
+    assert_eq!(read(&[1, 2, 3], &numbers, &mut Printed::default()), Ok(()), "no header, no messages");
+}
