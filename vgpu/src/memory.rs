@@ -632,7 +632,7 @@ impl MemoryPort {
         &mut self,
         va: u64,
         width: usize,
-        next: impl FnOnce(u64) -> u64,
+        next: impl Fn(u64) -> u64,
     ) -> Option<Result<u64, Fault>> {
         let mut watch = self.watch.take()?;
         let outcome = self.table().covers(va, width, Rights::READ | Rights::WRITE, &mut 0).map(|()| {

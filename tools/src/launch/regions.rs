@@ -1,12 +1,13 @@
 //! What kernels may touch, as the checking mode is told before they run.
 //!
-//! Contract: shared buffers, those for text, the kernels' scratch, and what a program itself calls writable, may be read
-//! and written; buffers for reading, the rest of the programs (code, constants) and the argument segments with their dispatch
-//! packets may be read. Nothing else is named: a store into the command ring, an indirect buffer or a fence is out of bounds. LDS
+//! Contract: shared buffers, those for text, and what a program itself calls writable, may be read and written; outputs count
+//! as unwritten until a kernel writes them, unless the host does; scratch is reached as private memory only; buffers for
+//! reading, the rest of the programs (code, constants) and the argument segments with their dispatch packets may be read.
+//! Nothing else is named: a store into the command ring, an indirect buffer or a fence is out of bounds. LDS
 //! ends where the kernel's and the launch's end, and not with the unit that hardware allocates.
 
 use super::execute::{Resident, dispatches};
-use super::sequence::Sequence;
+use super::sequence::{Action, Content, Sequence};
 use std::collections::BTreeSet;
 use zrt_device::{Buffer, Code};
 use zrt_loader::Image;
@@ -17,10 +18,13 @@ const DYNAMIC_LDS_ALIGNMENT: u32 = 16;
 
 /// Names what `resident` holds before the first launch.
 pub(super) fn name(gpu: &VirtualGpu, sequence: &Sequence<'_>, resident: &Resident) {
-    for (shared, buffer) in sequence.buffers.iter().zip(&resident.buffers) {
-        match shared.is_read_only {
-            true => gpu.watch_read_only_region(&shared.label, buffer.va.0, buffer.len.0),
-            false => gpu.watch_region(&shared.label, buffer.va.0, buffer.len.0),
+    for (index, (shared, buffer)) in sequence.buffers.iter().zip(&resident.buffers).enumerate() {
+        match shared.content {
+            _ if shared.is_read_only => gpu.watch_read_only_region(&shared.label, buffer.va.0, buffer.len.0),
+            Content::Zeros(_) if !is_written_by_host(sequence, index) => {
+                gpu.watch_unwritten_region(&shared.label, buffer.va.0, buffer.len.0);
+            }
+            _ => gpu.watch_region(&shared.label, buffer.va.0, buffer.len.0),
         }
     }
     for buffer in resident.printing.buffers() {
@@ -34,7 +38,7 @@ pub(super) fn name(gpu: &VirtualGpu, sequence: &Sequence<'_>, resident: &Residen
             continue;
         };
         if let Some(scratch) = ready.scratch() {
-            gpu.watch_region(&format!("the scratch of {}", kernel.name), scratch.va.0, scratch.len.0);
+            gpu.watch_private_region(&format!("the scratch of {}", kernel.name), scratch.va.0, scratch.len.0);
         }
         // Where a kernel is launched with several lengths the longest counts.
         let of_kernel = dispatches(sequence)
@@ -44,6 +48,10 @@ pub(super) fn name(gpu: &VirtualGpu, sequence: &Sequence<'_>, resident: &Residen
             dynamic => kernel.lds_bytes.next_multiple_of(DYNAMIC_LDS_ALIGNMENT).saturating_add(dynamic),
         };
         gpu.watch_lds(code.va().0 + kernel.entry_offset, lds_bytes);
+        // What calls need that the compiler could not know, nobody has declared.
+        if !kernel.dynamic_stack {
+            gpu.watch_private(code.va().0 + kernel.entry_offset, kernel.scratch_bytes);
+        }
     }
     for (index, (program, code)) in sequence.programs.iter().zip(&resident.codes).enumerate() {
         let Some(code) = code else { continue };
@@ -53,6 +61,14 @@ pub(super) fn name(gpu: &VirtualGpu, sequence: &Sequence<'_>, resident: &Residen
         let names: Vec<&str> = names.into_iter().collect();
         name_program(gpu, &names.join(", "), program.image(), code);
     }
+}
+
+/// Whether a step of the host writes into a buffer.
+fn is_written_by_host(sequence: &Sequence<'_>, buffer: usize) -> bool {
+    sequence.actions.iter().any(|action| match action {
+        Action::Write { buffer: to, .. } | Action::Copy { to: (to, _), .. } => *to == buffer,
+        Action::Dispatch(_) | Action::Read { .. } => false,
+    })
 }
 
 /// Names the arguments of a submission.

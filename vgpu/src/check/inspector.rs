@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::check::circles::SeenLoad;
 use crate::check::debug::Debugger;
 use crate::check::finding::{Finding, FindingLog, Rule};
-use crate::check::memory::{CacheActions, MemoryChecker, MemoryFinding, MemoryRule, Path, WaveId};
+use crate::check::memory::{
+    AllocationUse, CacheActions, MemoryChecker, MemoryFinding, MemoryRule, Path, WaveId,
+};
 use crate::check::profile::Profile;
 use crate::check::progress::Progress;
 use crate::command_processor::CacheControl;
@@ -33,6 +35,8 @@ pub(crate) struct Inspector {
     pub(super) debugger: Option<Box<dyn Debugger>>,
     /// Bytes of LDS that the code at an address declares, where somebody has said so.
     declared_lds: HashMap<u64, u32>,
+    /// Bytes of private memory of a lane, likewise.
+    declared_private: HashMap<u64, u32>,
     /// LDS addresses of the instruction at hand.
     pub(super) lds_addresses: Vec<(u32, u32)>,
     /// What LDS holds there, where it may be changed and that matters.
@@ -66,6 +70,7 @@ impl Inspection {
                     profile: Profile::default(),
                     debugger: None,
                     declared_lds: HashMap::new(),
+                    declared_private: HashMap::new(),
                     lds_addresses: Vec::new(),
                     lds_before: Vec::new(),
                     watch: config.inspection.check.then(watch),
@@ -188,16 +193,9 @@ impl Inspection {
     }
 
     /// Names a range that shaders may touch; once one is named, they may touch named ones only.
-    pub fn add_region(&self, name: &str, va: u64, len: u64) {
+    pub fn add_region(&self, name: &str, va: u64, len: u64, usage: AllocationUse) {
         if let Some(watch) = &mut self.lock().watch {
-            watch.checker.add_allocation(name, va, len);
-        }
-    }
-
-    /// The same for a range that they may read and not write.
-    pub fn add_read_only_region(&self, name: &str, va: u64, len: u64) {
-        if let Some(watch) = &mut self.lock().watch {
-            watch.checker.add_read_only_allocation(name, va, len);
+            watch.checker.add_allocation(name, va, len, usage);
         }
     }
 
@@ -209,6 +207,11 @@ impl Inspection {
     /// Bytes of LDS that a group of the kernel at `code_va` may use, of those that are allocated.
     pub fn declared_lds(&self, code_va: u64, allocated_bytes: u32) -> u32 {
         self.lock().declared_lds.get(&code_va).map_or(allocated_bytes, |bytes| allocated_bytes.min(*bytes))
+    }
+
+    /// The kernel at `code_va` declares that many bytes of private memory for a lane.
+    pub fn declare_private(&self, code_va: u64, bytes: u32) {
+        self.lock().declared_private.insert(code_va, bytes);
     }
 
     /// Bytes that lanes have loaded from each named range.
@@ -354,6 +357,11 @@ impl Inspection {
 }
 
 impl Inspector {
+    /// Bytes of private memory that a lane of the kernel at `code_va` may use, of those that are allocated.
+    pub fn declared_private(&self, code_va: u64, allocated_bytes: u32) -> u32 {
+        self.declared_private.get(&code_va).map_or(allocated_bytes, |bytes| allocated_bytes.min(*bytes))
+    }
+
     /// Gives the memory checker to the port of the group that runs now.
     pub fn lend_watch(&mut self, port: &mut MemoryPort) {
         port.set_watch(self.watch.take());

@@ -75,6 +75,11 @@ impl LdsShape {
         Some(LdsShape { kind, width_bytes, offsets, element_count, base })
     }
 
+    /// Elements of a lane: one, or two.
+    pub fn element_count(&self) -> usize {
+        self.element_count
+    }
+
     /// Lane and first byte of every element that a wave32, or one half of a wave64 whose registers are in place,
     /// accesses: lanes ascending within an element.
     pub fn addresses(&self, wave: &Wave, addresses: &mut Vec<(u32, u32)>) {

@@ -4,6 +4,8 @@
 //! global memory next; the accesses themselves reach it through the memory port. After it, barriers and the wave's end
 //! are told. Cost: some tens of nanoseconds per instruction without memory access.
 
+mod lds_change;
+
 use zrt_isa::resources::WaveSize;
 use zrt_isa::{Encoding, Instruction, Opcode, Operand};
 
@@ -11,10 +13,13 @@ use crate::check::debug::{Action, Stop};
 use crate::check::finding::{Finding, Rule};
 use crate::check::inspector::{Inspection, Inspector, Site, take};
 use crate::check::lds_access::{LdsKind, LdsShape, flat_clash};
-use crate::check::memory::{Access, AccessKind, CacheControl, Completed, GroupShadow, Scope, WaveId};
+use crate::check::memory::{
+    Access, AccessKind, CacheControl, Completed, GroupShadow, LaneElement, Scope, WaveId,
+};
 use crate::check::profile::{Counted, LdsLanes};
-use crate::check::registers::{self, Defect, LaunchState, Note, RegisterFinding, RegisterShadow};
+use crate::check::registers::{self, Defect, LaunchState, Note, RegisterFinding, RegisterShadow, Transfer};
 use crate::check::trial::Trial;
+use crate::check::undefined::Source;
 use crate::memory::Rights;
 use crate::shader::address::SHARED_APERTURE_HIGH;
 use crate::shader::code_words::CodeWords;
@@ -34,6 +39,8 @@ pub(crate) struct Noted {
     pub lds: Option<LdsShape>,
     memory: Option<GlobalAccess>,
     control: Control,
+    /// What it moves between registers and memory.
+    transfer: Option<Box<Transfer>>,
     /// `None` for the high half of a wave64: its registers were judged with the low half.
     registers: Option<Note>,
     /// It accesses nothing but registers, orders nothing, and leaves the counters as they are.
@@ -79,6 +86,7 @@ impl Noted {
             lds,
             memory,
             control,
+            transfer: Transfer::of(instruction).map(Box::new),
             registers: Some(registers),
             is_local,
         }
@@ -269,6 +277,10 @@ impl Inspect for WaveInspector<'_> {
         self.shadow.is_retry = flow == Flow::Barrier;
         self.note_lds_change(machine);
         let Some(watch) = machine.memory.watch() else { return };
+        if watch.checker.has_undefined_loads() {
+            let loaded = watch.checker.take_undefined_loads();
+            noted.transfer.iter().for_each(|transfer| self.shadow.registers.load(transfer, &loaded));
+        }
         match noted.control {
             Control::BarrierSignal => watch.progress.change(),
             Control::Outside => watch.progress.circles.change(),
@@ -381,6 +393,7 @@ impl WaveInspector<'_> {
         knows_hazard: bool,
     ) {
         let (inspection, site) = (self.inspection, self.site());
+        let mut unwritten = Vec::new();
         self.shadow.registers.before(note, pc, trial, &mut |found: RegisterFinding| {
             // Compilers wait before such a store unless it is an atomic one (LLVM, SIGfx12CacheControl::finalizeStore), and
             // its words do not tell which it is.
@@ -394,26 +407,21 @@ impl WaveInspector<'_> {
                     ..unaware_compiler(finding)
                 });
             }
-            inspection.log(site, |finding| Finding {
-                rule: match found.rule() {
-                    registers::Rule::Counters => Rule::Counters,
-                    registers::Rule::Hazards => Rule::Hazard,
-                    registers::Rule::Uninitialised => Rule::Uninitialised,
-                    registers::Rule::Advice => Rule::Advice,
-                },
-                what: match found.registers {
-                    Some(registers) => format!("{registers} {}", found.defect),
-                    None => found.defect.to_string(),
-                },
-                remedy: found.remedy.to_string(),
-                pc: found.pc,
-                instruction: noted.instruction.to_string(),
-                other_pc: found.cause_pc,
-                lane: found.lane,
-                register: found.registers.map(|registers| registers.to_string()),
-                ..finding
-            });
+            if let Defect::Undefined(Source::Memory(va)) = found.defect {
+                return unwritten.push((found, va));
+            }
+            inspection.log(site, |finding| told(found, noted, finding));
         });
+        for (found, va) in unwritten {
+            let place = trial.machine.memory.watch().map(|watch| watch.checker.describe(va, 1));
+            inspection.log(site, |finding| {
+                let finding = told(found, noted, finding);
+                let place = place
+                    .filter(|place| !place.is_empty())
+                    .map_or(String::new(), |place| format!("; {place}"));
+                Finding { what: format!("{}{place}", finding.what), address: Some(va), ..finding }
+            });
+        }
     }
 
     /// Tells the memory checker what has completed, who accesses memory next, and what orders others.
@@ -432,6 +440,9 @@ impl WaveInspector<'_> {
         if completed != self.shadow.told {
             self.shadow.told = completed;
             checker.waited(id, completed);
+        }
+        if noted.transfer.is_some() {
+            checker.set_undefined_data(self.shadow.registers.take_stored());
         }
         let access = |kind, scope| Access { wave: id, sequence, pc, cu, scope, kind };
         if let Some(global) = noted.memory {
@@ -512,11 +523,13 @@ impl WaveInspector<'_> {
         }
         let Some(shape) = &noted.lds else { return };
         let (width, element) = (shape.width_bytes, AccessKind::lds_alignment_bytes(shape.width_bytes));
-        for (lane, address) in self.inspector.lds_addresses.iter().copied() {
-            let lane = first_lane + lane;
+        let lanes = self.inspector.lds_addresses.len() / shape.element_count();
+        for (index, (lane, address)) in self.inspector.lds_addresses.iter().copied().enumerate() {
+            let (lane, element_number) = (first_lane + lane, (index / lanes) as u32);
+            let of = LaneElement { lane, element: element_number };
             match shape.kind {
-                LdsKind::Load => checker.lds_load(self.group, lane, address, width, element),
-                LdsKind::Store => checker.lds_store(self.group, lane, address, width, element),
+                LdsKind::Load => checker.lds_load(self.group, of, address, width, element),
+                LdsKind::Store => checker.lds_store(self.group, of, address, width, element),
                 LdsKind::Atomic => checker.lds_atomic(self.group, lane, address, width),
             };
         }
@@ -528,60 +541,27 @@ impl WaveInspector<'_> {
     }
 }
 
-/// What of LDS matters to waves that may go in circles.
-impl WaveInspector<'_> {
-    /// Before an instruction: what it loads from LDS, and what is where it stores; the addresses are there.
-    fn note_lds(&mut self, noted: &Noted, pc: u64, machine: &mut Machine<'_>) {
-        let Inspector { lds_addresses: addresses, lds_before: before, .. } = &mut *self.inspector;
-        before.clear();
-        let lds = &*machine.lds;
-        let Some(watch) = machine.memory.watch().filter(|watch| watch.progress.circles.is_looking()) else {
-            return;
-        };
-        let circles = &mut watch.progress.circles;
-        let flat = noted.memory.filter(|global| global.is_flat && !addresses.is_empty());
-        let (kind, width_bytes) = match (&noted.lds, flat) {
-            (Some(shape), _) => (shape.kind, shape.width_bytes),
-            (None, Some(global)) => (global.lds_kind(), noted.counted.width_bytes as u32),
-            (None, None) => return,
-        };
-        let is_in_range = |address: u32| u64::from(address) + u64::from(width_bytes) <= u64::from(lds.bytes);
-        // What is out of range is a fault.
-        let Some(&(_, first)) = addresses.first() else { return };
-        if !addresses.iter().all(|(_, address)| is_in_range(*address)) {
-            return;
-        }
-        before.resize(width_bytes as usize * addresses.len(), 0);
-        for ((_, address), bytes) in addresses.iter().zip(before.chunks_exact_mut(width_bytes as usize)) {
-            lds.read_bytes(*address, bytes);
-        }
-        if kind != LdsKind::Store {
-            circles.poll(self.shadow.wave.0, pc);
-            circles.load(self.shadow.wave.0, u64::from(first), true, &before[..width_bytes as usize]);
-        }
-        if kind == LdsKind::Load {
-            before.clear();
-        }
-    }
-
-    /// After it: whether anything is different.
-    fn note_lds_change(&mut self, machine: &mut Machine<'_>) {
-        let Inspector { lds_addresses: addresses, lds_before: before, .. } = &mut *self.inspector;
-        let width_bytes = before.len() / addresses.len().max(1);
-        if width_bytes == 0 {
-            return;
-        }
-        let lds = &*machine.lds;
-        let mut now = vec![0; width_bytes];
-        let is_changed =
-            addresses.iter().zip(before.chunks_exact(width_bytes)).any(|((_, address), before)| {
-                lds.read_bytes(*address, &mut now);
-                now != before
-            });
-        before.clear();
-        if is_changed && let Some(watch) = machine.memory.watch() {
-            watch.progress.circles.change();
-        }
+/// What the register rules have found.
+fn told(found: RegisterFinding, noted: &Noted, finding: Finding) -> Finding {
+    Finding {
+        rule: match found.rule() {
+            registers::Rule::Counters => Rule::Counters,
+            registers::Rule::Hazards => Rule::Hazard,
+            registers::Rule::Uninitialised => Rule::Uninitialised,
+            registers::Rule::Advice => Rule::Advice,
+            registers::Rule::Bounds => Rule::Bounds,
+        },
+        what: match found.registers {
+            Some(registers) => format!("{registers} {}", found.defect),
+            None => found.defect.to_string(),
+        },
+        remedy: found.remedy.to_string(),
+        pc: found.pc,
+        instruction: noted.instruction.to_string(),
+        other_pc: found.cause_pc,
+        lane: found.lane,
+        register: found.registers.map(|registers| registers.to_string()),
+        ..finding
     }
 }
 

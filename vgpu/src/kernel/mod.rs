@@ -22,6 +22,7 @@ mod topology;
 pub(crate) mod user_memory;
 
 use crate::check::debug::Debugger;
+use crate::check::memory::AllocationUse;
 use crate::command_processor::CommandProcessor;
 use crate::command_processor::hardware::Hardware;
 use crate::command_processor::injection::FaultInjection;
@@ -134,14 +135,37 @@ impl VirtualGpu {
     /// named ones only. For tools that know what a kernel was given.
     pub fn watch_region(&self, name: &str, va: u64, len: u64) {
         if let Some(inspection) = self.hardware.inspection() {
-            inspection.add_region(name, va, len);
+            inspection.add_region(name, va, len, AllocationUse::Written);
         }
     }
 
     /// The same for a range that shaders may read and not write: code, constants, arguments.
     pub fn watch_read_only_region(&self, name: &str, va: u64, len: u64) {
         if let Some(inspection) = self.hardware.inspection() {
-            inspection.add_read_only_region(name, va, len);
+            inspection.add_region(name, va, len, AllocationUse::ReadOnly);
+        }
+    }
+
+    /// The same for a range of zeros that counts as written by nobody until a shader, a packet, or the host writes something
+    /// else there.
+    pub fn watch_unwritten_region(&self, name: &str, va: u64, len: u64) {
+        if let Some(inspection) = self.hardware.inspection() {
+            inspection.add_region(name, va, len, AllocationUse::Unwritten);
+        }
+    }
+
+    /// Names private memory, which shaders may touch by way of its aperture and by no global address.
+    pub fn watch_private_region(&self, name: &str, va: u64, len: u64) {
+        if let Some(inspection) = self.hardware.inspection() {
+            inspection.add_region(name, va, len, AllocationUse::Private);
+        }
+    }
+
+    /// Says how many bytes of private memory a lane of the kernel at `code_va` declares, for the checking mode: launches
+    /// allocate in larger units, and what is beyond the declared ones is out of bounds.
+    pub fn watch_private(&self, code_va: u64, bytes: u32) {
+        if let Some(inspection) = self.hardware.inspection() {
+            inspection.declare_private(code_va, bytes);
         }
     }
 

@@ -354,11 +354,15 @@ impl Run<'_> {
         let number = self.group.index.wrapping_mul(u64::from(waves_per_group)) as u32;
         let compute_unit = self.group.placement.as_ref().map_or(0, |place| place.compute_unit(at as u32));
         let trusts_compilers = self.services.inspection.is_some_and(Inspection::trusts_compilers);
+        let private_bytes = dispatch.resources.scratch_wave_bytes / dispatch.dispatch.lanes();
         let launch = LaunchState {
             user_sgprs: dispatch.resources.user_sgprs as u8,
             has_group_id: dispatch.resources.has_group_id,
             lanes_mask: wave.scalar_pair(EXEC_LO),
-            has_scratch: dispatch.resources.scratch_wave_bytes > 0,
+            private_bytes,
+            declared_private_bytes: self.inspector.as_ref().map_or(private_bytes, |inspector| {
+                inspector.declared_private(dispatch.dispatch.code_va, private_bytes)
+            }),
             wave_size: if wave.is_wave64() { WaveSize::Wave64 } else { WaveSize::Wave32 },
             strictness: if trusts_compilers { Strictness::Compiler } else { Strictness::Strict },
         };

@@ -130,6 +130,7 @@ const BARE_TARGETS: &[(&str, &[&str])] = &[
     ("tests/stress_unchecked", &[]),
     ("tools/arguments", &[]),
     ("tools/check", &[]),
+    ("tools/check_memory", &[]),
     ("tools/code_objects", &[]),
     ("tools/findings", &[]),
     ("tools/hip", &[]),

@@ -69,9 +69,9 @@ pub struct KernelArguments {
     /// Work-items of a workgroup in x, y, z; a kernel that requires a size needs none
     #[arg(long, value_name = "X,Y,Z", allow_hyphen_values = true)]
     pub block: Option<String>,
-    /// Argument of the kernel, in its order. Buffers: in:FILE, out:SIZE:FILE, inout:FILE, expect:FILE or
-    /// expect:FILE,TOLERANCE, zero:SIZE, fill:SIZE:VALUE, rand:SIZE:SEED; a FILE.npy as NumPy has it; a SIZE as 4096, 4k or
-    /// 1024*f32. Values: i8 to u64, f16, bf16, f32 and f64 as in u32:7, bytes:HEX, value:FILE
+    /// Argument of the kernel, in its order. Buffers: in:FILE, out:SIZE:FILE (zeros, which for --check nobody has written),
+    /// inout:FILE, expect:FILE or expect:FILE,TOLERANCE, zero:SIZE, fill:SIZE:VALUE, rand:SIZE:SEED; a FILE.npy as NumPy has
+    /// it; a SIZE as 4096, 4k or 1024*f32. Values: i8 to u64, f16, bf16, f32 and f64 as in u32:7, bytes:HEX, value:FILE
     #[arg(long = "arg", value_name = "ARGUMENT", allow_hyphen_values = true)]
     pub arguments: Vec<String>,
     /// Write the buffer of an argument, given by its number or its name, to a file when the kernel has ended

@@ -4,14 +4,29 @@
 //! allocation, a write in one that may be written, or it is a finding. Cost: the last allocation is remembered; else a
 //! binary search.
 
+use std::ops::Range;
+
 use super::level_two::PAGE_BYTES;
+
+/// What a named allocation is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllocationUse {
+    /// Reads and writes; it counts as written.
+    Written,
+    /// Reads and writes; it holds zeros that count as written by nobody.
+    Unwritten,
+    /// Reads.
+    ReadOnly,
+    /// Private memory: it is reached by way of its aperture, and by no global address.
+    Private,
+}
 
 /// One allocation.
 #[derive(Clone, Debug)]
 struct Allocation {
     va: u64,
     end: u64,
-    is_read_only: bool,
+    usage: AllocationUse,
     name: String,
     /// Bytes that lanes have loaded.
     read_bytes: u64,
@@ -25,7 +40,12 @@ impl Allocation {
 
     #[inline]
     fn allows(&self, va: u64, len: u64, is_write: bool) -> bool {
-        self.holds(va, len) && !(is_write && self.is_read_only)
+        self.holds(va, len)
+            && match self.usage {
+                AllocationUse::Written | AllocationUse::Unwritten => true,
+                AllocationUse::ReadOnly => !is_write,
+                AllocationUse::Private => false,
+            }
     }
 }
 
@@ -40,11 +60,11 @@ pub(super) struct Allocations {
 }
 
 impl Allocations {
-    pub(super) fn add(&mut self, name: &str, va: u64, len: u64, is_read_only: bool) {
+    pub(super) fn add(&mut self, name: &str, va: u64, len: u64, usage: AllocationUse) {
         let at = self.list.partition_point(|allocation| allocation.va <= va);
         self.is_restricted = true;
         let end = va.saturating_add(len);
-        self.list.insert(at, Allocation { va, end, is_read_only, name: name.to_owned(), read_bytes: 0 });
+        self.list.insert(at, Allocation { va, end, usage, name: name.to_owned(), read_bytes: 0 });
     }
 
     /// Takes away what lies in a range.
@@ -95,9 +115,18 @@ impl Allocations {
         !self.is_restricted || pages.into_iter().all(holds)
     }
 
-    /// True where the bytes lie in an allocation, whether or not it may be written.
-    pub(super) fn hold(&self, va: u64, len: u64) -> bool {
-        self.list.iter().any(|allocation| allocation.holds(va, len))
+    /// The use of the allocation in which the bytes lie, whether or not it allows the access.
+    pub(super) fn use_of(&self, va: u64, len: u64) -> Option<AllocationUse> {
+        self.list.iter().find(|allocation| allocation.holds(va, len)).map(|allocation| allocation.usage)
+    }
+
+    /// The bytes of a page that nobody has written as far as whoever named them knows.
+    pub(super) fn unwritten_of(&self, page_va: u64) -> impl Iterator<Item = Range<u64>> {
+        let page = page_va..page_va + PAGE_BYTES;
+        let unwritten = self.list.iter().filter(|allocation| allocation.usage == AllocationUse::Unwritten);
+        unwritten
+            .map(move |allocation| allocation.va.max(page.start)..allocation.end.min(page.end))
+            .filter(|range| !range.is_empty())
     }
 
     /// Where the bytes are, in terms of the nearest allocation.
@@ -130,8 +159,8 @@ mod tests {
     fn the_nearest_allocation_is_named() {
         let mut allocations = Allocations::default();
         assert!(allocations.allow(5, 4, true), "nothing is named");
-        allocations.add("y", 0x3000, 64, false);
-        allocations.add("x", 0x1000, 64, false);
+        allocations.add("y", 0x3000, 64, AllocationUse::Written);
+        allocations.add("x", 0x1000, 64, AllocationUse::Written);
         for (va, len) in [(0x1000, 64), (0x303c, 4), (0x1010, 16)] {
             assert!(allocations.allow(va, len, true), "{va:#x}");
         }
@@ -141,7 +170,7 @@ mod tests {
             (0x2ff0, 4, "4 bytes, 16 bytes before y (64 bytes at 0x3000)"),
             (0x10, 1, "1 bytes, 4080 bytes before x (64 bytes at 0x1000)"),
         ] {
-            assert!(!allocations.allow(va, len, false) && !allocations.hold(va, len));
+            assert!(!allocations.allow(va, len, false) && allocations.use_of(va, len).is_none());
             assert_eq!(allocations.describe(va, len), place);
         }
         assert_eq!(
@@ -161,8 +190,8 @@ mod tests {
     fn pages_are_held_by_any_byte_of_theirs() {
         let mut allocations = Allocations::default();
         assert!(allocations.hold_pages_of(0x9000, 4096), "nothing is named");
-        allocations.add("x", 0x1040, 64, true);
-        allocations.add("y", 0x2000, 0x1001, false);
+        allocations.add("x", 0x1040, 64, AllocationUse::ReadOnly);
+        allocations.add("y", 0x2000, 0x1001, AllocationUse::Written);
         for (va, len) in [(0x1000, 128), (0x1f80, 256), (0x3f80, 128), (0x1000, 0x3000)] {
             assert!(allocations.hold_pages_of(va, len), "{va:#x}");
         }
@@ -174,11 +203,11 @@ mod tests {
     #[test]
     fn what_is_for_reads_is_not_written() {
         let mut allocations = Allocations::default();
-        allocations.add("code", 0x1000, 64, true);
-        allocations.add("x", 0x1040, 64, false);
+        allocations.add("code", 0x1000, 64, AllocationUse::ReadOnly);
+        allocations.add("x", 0x1040, 64, AllocationUse::Written);
         for va in [0x1000, 0x103c] {
             assert!(allocations.allow(va, 4, false) && !allocations.allow(va, 4, true), "{va:#x}");
-            assert!(allocations.hold(va, 4));
+            assert_eq!(allocations.use_of(va, 4), Some(AllocationUse::ReadOnly));
         }
         assert!(allocations.allow(0x1040, 4, true));
         assert_eq!(allocations.describe(0x1004, 4), "4 bytes, 4 bytes into code (64 bytes at 0x1000)");

@@ -69,6 +69,8 @@ pub enum Defect {
     OutsideAllocations,
     /// A prefetch of lines that no page of an allocation holds.
     PrefetchOutsideAllocations,
+    /// A global access to private memory.
+    PrivateByAddress,
     /// Inside an allocation that may only be read.
     WriteToReadOnly,
     /// A global load or store not aligned to its element, at most four bytes.
@@ -319,6 +321,7 @@ impl Defect {
             Defect::ScalarLoadOfStoredData
             | Defect::OutsideAllocations
             | Defect::PrefetchOutsideAllocations
+            | Defect::PrivateByAddress
             | Defect::WriteToReadOnly
             | Defect::MisalignedAtomic
             | Defect::LdsOutOfBounds => MemoryRule::Bounds,
@@ -356,6 +359,9 @@ impl Defect {
             Defect::ScalarLoadOfStoredData => "a scalar load reads data that the same dispatch stores",
             Defect::OutsideAllocations => "the access is not inside an allocation",
             Defect::PrefetchOutsideAllocations => "the prefetch leaves the pages of all allocations",
+            Defect::PrivateByAddress => {
+                "private memory is reached by a global address, where it may be that of another lane"
+            }
             Defect::WriteToReadOnly => "memory is written that a kernel may only read",
             Defect::MisalignedGlobal => {
                 "the address is not a multiple of the element, at most 4 bytes: the access is split"
@@ -408,6 +414,7 @@ impl Defect {
             Defect::PrefetchOutsideAllocations => {
                 "ask for no line behind the end: elsewhere it is not mapped, and the process may be ended for it"
             }
+            Defect::PrivateByAddress => "use scratch instructions, or flat ones with the private aperture",
             Defect::WriteToReadOnly => {
                 "check the address computation: write to buffers, not to code or arguments"
             }

@@ -4,14 +4,20 @@
 //! before a write that the vector or scalar cache may miss.
 
 use super::access::{Conflict, HOST};
+use super::allocations::AllocationUse;
 use super::cells::{Cells, Context, Settled, Write, byte_bits};
 use super::clock::Order;
 use super::finding::{AccessKind, Defect, LaneClash, Scope};
 use super::group::piece;
-use super::level_two::{CachePage, HostMemory, LINE_BYTES, LastLine, MemoryType, PAGE_BYTES, PAGE_DWORDS};
+use super::level_two::{
+    CachePage, HostMemory, LINE_BYTES, LINE_DWORDS, LastLine, MemoryType, PAGE_BYTES, PAGE_DWORDS,
+};
 use super::readers::{WHOLE, worse};
 use super::{MemoryChecker, Page};
+use crate::check::undefined::Loaded;
 
+/// Values of undefined bits with which an atomic is tried: what it makes of them is undefined if that differs.
+const VARIANTS: [u32; 3] = [u32::MAX, 0x5a5a_a5a5, 0x8000_0001];
 /// Most bytes that a lane stores.
 const LANE_BYTES_MAX: u64 = 16;
 
@@ -25,6 +31,8 @@ struct Trouble {
     is_replaced: bool,
     /// Address, and the values there of an earlier lane and of this one.
     clash: Option<(u64, [u32; 2])>,
+    /// The page has undefined bytes.
+    may_be_undefined: bool,
     memory_type: MemoryType,
 }
 
@@ -49,6 +57,7 @@ impl MemoryChecker {
                     epoch: self.epoch,
                     cells: Cells::new(PAGE_DWORDS),
                     cache: CachePage::new(host.memory_type(number * PAGE_BYTES)),
+                    undefined: self.unwritten_of_page(number * PAGE_BYTES, host),
                 };
                 let index = match self.free_pages.pop() {
                     Some(index) => {
@@ -136,6 +145,9 @@ impl MemoryChecker {
             out[done..done + count].copy_from_slice(&bytes[first..first + count]);
             done += count;
         }
+        if trouble.may_be_undefined {
+            self.load_undefined(lane, va, out.len(), host);
+        }
         self.tell(trouble, lane, va);
     }
 
@@ -174,6 +186,9 @@ impl MemoryChecker {
             self.released.push((lane, va));
         }
         self.stored.push((lane, va));
+        if self.undefined_data.is_some() {
+            self.store_undefined(lane, va, bytes.len(), host);
+        }
     }
 
     /// A lane does an atomic on `old.len()` bytes, 4 or 8. `operation` gets the old bytes and changes them into the
@@ -185,7 +200,7 @@ impl MemoryChecker {
         va: u64,
         host: &mut dyn HostMemory,
         old: &mut [u8],
-        operation: impl FnOnce(&mut [u8]),
+        mut operation: impl FnMut(&mut [u8]),
     ) {
         self.check_bounds(lane, va, old.len());
         let is_through = self.current.scope == Scope::System;
@@ -209,6 +224,21 @@ impl MemoryChecker {
         let mut new = [0; 16];
         let new = &mut new[..old.len().min(16)];
         new.copy_from_slice(&old[..new.len()]);
+        let undefined = self.undefined_at(va, old.len(), host);
+        let is_kept = undefined.is_some_and(|(bits, _)| {
+            let with = |value: u32, operation: &mut dyn FnMut(&mut [u8])| {
+                let mut bytes = [0; 8];
+                let bytes = &mut bytes[..new.len()];
+                for (index, byte) in bytes.iter_mut().enumerate() {
+                    let own = (bits[index / 4] >> (8 * (index % 4))) as u8;
+                    *byte = new[index] & !own | (value >> (8 * (index % 4))) as u8 & own;
+                }
+                operation(bytes);
+                bytes.to_vec()
+            };
+            let first = with(0, &mut operation);
+            VARIANTS.into_iter().any(|value| with(value, &mut operation) != first)
+        });
         operation(new);
         done = 0;
         while done < new.len() {
@@ -219,6 +249,12 @@ impl MemoryChecker {
             dword[first..first + count].copy_from_slice(&new[done..done + count]);
             self.store_dword(at & !3, mask, u32::from_le_bytes(dword), is_through, host, &mut trouble);
             done += count;
+        }
+        if let Some((bits, origin)) = undefined {
+            self.undefined_loads.push(Loaded { lane, element: 0, bits, origin });
+            if is_kept {
+                self.mark_undefined(va, new.len(), [bits[0], bits[1], 0, 0], origin, host);
+            }
         }
         self.tell(trouble, lane, va);
         if is_through && trouble.conflict.is_none() {
@@ -269,9 +305,10 @@ impl MemoryChecker {
     #[cold]
     fn report_not_allowed(&mut self, lane: u32, va: u64, len: usize) {
         let detail = self.allocations.describe(va, len as u64);
-        let defect = match self.allocations.hold(va, len as u64) {
-            true => Defect::WriteToReadOnly,
-            false => Defect::OutsideAllocations,
+        let defect = match self.allocations.use_of(va, len as u64) {
+            Some(AllocationUse::Private) => Defect::PrivateByAddress,
+            Some(_) => Defect::WriteToReadOnly,
+            None => Defect::OutsideAllocations,
         };
         self.report_at(defect, lane, va, None, || detail);
     }
@@ -354,7 +391,16 @@ impl MemoryChecker {
             let dword = dword - LastLine::offset(dword) + offset;
             page.cells.store_from_outside(dword, HOST, time, last.old[offset]);
         }
-        last.is_settled = !is_flag && last.state.replaced == 0 && page.cells.is_settled(dword, settled);
+        let mut is_defined = true;
+        if let Some(undefined) = &mut page.undefined {
+            let first = dword - LastLine::offset(dword);
+            let written = last.state.changed | last.state.replaced;
+            let written = (0..LINE_DWORDS).filter(|offset| written >> offset & 1 != 0);
+            written.for_each(|offset| undefined.set(first + offset, WHOLE, 0, None));
+            is_defined = undefined.is_line_defined(dword);
+        }
+        last.is_settled =
+            !is_flag && is_defined && last.state.replaced == 0 && page.cells.is_settled(dword, settled);
     }
 
     #[inline]
@@ -370,6 +416,13 @@ impl MemoryChecker {
         let page = &mut self.pages[index];
         let mut value =
             if is_bypass { page.cache.uncached(page.va, dword, host) } else { page.cache.dword(dword) };
+        if let Some(undefined) = &mut page.undefined {
+            // What another has written past GL2.
+            if is_bypass && value != page.cache.dword(dword) {
+                undefined.set(dword, WHOLE, 0, None);
+            }
+            trouble.may_be_undefined |= undefined.bits(dword) & byte_bits(mask) != 0;
+        }
         let current = &mut self.current;
         if current.is_flag {
             if let Some(wave) = self.waves.get_mut(&current.wave) {
@@ -449,6 +502,9 @@ impl MemoryChecker {
             if values[0] != values[1] {
                 trouble.clash = trouble.clash.or(Some((va + u64::from(first), values)));
             }
+        }
+        if let Some(undefined) = &mut page.undefined {
+            undefined.set(dword, mask, 0, None);
         }
         if is_through || page.cache.memory_type().is_uncached {
             page.cache.store_through(page.va, dword, mask, value, host);

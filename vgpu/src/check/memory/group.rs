@@ -9,6 +9,7 @@ use super::clock::Clock;
 use super::finding::{AccessKind, Defect, LaneClash, WaveId};
 use super::flags::Flags;
 use super::readers::{ReaderSets, worse};
+use super::undefined::UndefinedLds;
 use std::sync::Arc;
 
 /// What is known of one group.
@@ -20,10 +21,28 @@ pub struct GroupShadow {
     flags: Flags,
     /// Bytes written so far, one nibble of each per dword.
     written: Box<[u8]>,
+    /// What was stored undefined.
+    pub(super) undefined: UndefinedLds,
     /// What the waves have published that have signalled the present phase of the barrier.
     arriving: Arc<Clock>,
     /// The same of all complete phases.
     complete: Arc<Clock>,
+}
+
+/// A lane, and which of its elements in 2addr forms.
+#[derive(Clone, Copy, Debug)]
+pub struct LaneElement {
+    /// The lane.
+    pub lane: u32,
+    /// Number of the element.
+    pub element: u32,
+}
+
+impl From<u32> for LaneElement {
+    /// Its only element.
+    fn from(lane: u32) -> LaneElement {
+        LaneElement { lane, element: 0 }
+    }
 }
 
 /// The bytes of the dword that holds `address`: its index and mask, and how many bytes of `len` it holds.
@@ -44,6 +63,7 @@ impl GroupShadow {
             readers: ReaderSets::default(),
             flags: Flags::default(),
             written: vec![0; dwords].into_boxed_slice(),
+            undefined: UndefinedLds::default(),
             arriving: Arc::default(),
             complete: Arc::default(),
         }
@@ -61,6 +81,7 @@ impl GroupShadow {
         } else {
             self.written = vec![0; dwords].into_boxed_slice();
         }
+        self.undefined.clear();
         self.arriving = Arc::default();
         self.complete = Arc::default();
     }
@@ -90,29 +111,29 @@ impl MemoryChecker {
     pub fn lds_load(
         &mut self,
         group: &mut GroupShadow,
-        lane: u32,
+        lane: impl Into<LaneElement>,
         address: u32,
         len: u32,
         element_bytes: u32,
     ) -> bool {
-        self.lds_access(group, lane, address, len, element_bytes)
+        self.lds_access(group, lane.into(), address, len, element_bytes)
     }
 
     /// A lane stores to LDS. Returns false where the access is not inside the allocation and must be dropped.
     pub fn lds_store(
         &mut self,
         group: &mut GroupShadow,
-        lane: u32,
+        lane: impl Into<LaneElement>,
         address: u32,
         len: u32,
         element_bytes: u32,
     ) -> bool {
-        self.lds_access(group, lane, address, len, element_bytes)
+        self.lds_access(group, lane.into(), address, len, element_bytes)
     }
 
     /// A lane does an atomic on LDS. Returns false where the access is not inside the allocation.
     pub fn lds_atomic(&mut self, group: &mut GroupShadow, lane: u32, address: u32, len: u32) -> bool {
-        self.lds_access(group, lane, address, len, len)
+        self.lds_access(group, lane.into(), address, len, len)
     }
 
     /// Whether lanes of the stores since this was last asked have met in LDS; what they stored is the caller's to compare.
@@ -130,7 +151,7 @@ impl MemoryChecker {
     fn lds_access(
         &mut self,
         group: &mut GroupShadow,
-        lane: u32,
+        LaneElement { lane, element }: LaneElement,
         address: u32,
         len: u32,
         element_bytes: u32,
@@ -172,6 +193,9 @@ impl MemoryChecker {
         }
         if is_uninitialised {
             self.report_at(Defect::UninitialisedLds, lane, u64::from(address), None, String::new);
+        }
+        if !group.undefined.is_empty() || self.undefined_data.is_some() {
+            self.follow_lds(group, (lane, element), address, len);
         }
         if let Some(conflict) = worst {
             self.report_conflict(conflict, lane, u64::from(address));

@@ -28,15 +28,18 @@ mod packets;
 mod readers;
 #[cfg(test)]
 mod tests;
+mod undefined;
 
+pub use allocations::AllocationUse;
 pub use clock::Completed;
 pub use finding::{
     AccessKind, Actor, Defect, FINDINGS_MAX, LaneClash, MemoryFinding, MemoryRule, OtherSide, Scope, WaveId,
 };
-pub use group::GroupShadow;
+pub use group::{GroupShadow, LaneElement};
 pub use level_two::{HostMemory, LINE_DWORDS, MemoryType};
 pub use packets::{CacheActions, Path};
 
+use crate::check::undefined::{Loaded, Stored};
 use access::{COMMAND_PROCESSOR, Conflict, Current, HOST, NOBODY};
 use allocations::Allocations;
 use caches::CacheTimes;
@@ -48,6 +51,7 @@ use hash::FastMap;
 use level_two::{CachePage, Invalidations, LastLine, PageIndices};
 use readers::ReaderSets;
 use std::sync::Arc;
+use undefined::UndefinedPage;
 
 /// Ended dispatches that are remembered, so that a finding can name the group of a wave.
 const DISPATCHES_MAX: usize = 1 << 16;
@@ -74,6 +78,10 @@ pub struct MemoryChecker {
     stored: Vec<(u32, u64)>,
     /// Lanes of a store have met in LDS.
     has_lanes_in_lds: bool,
+    /// Undefined bits of the data of the present store.
+    undefined_data: Option<Stored>,
+    /// What is undefined of what was loaded.
+    undefined_loads: Vec<Loaded>,
     /// Pages of `pages` without a place in memory.
     free_pages: Vec<u32>,
     /// Places of pages with bytes that the host cannot see.
@@ -114,6 +122,8 @@ struct Page {
     epoch: u32,
     cells: Cells,
     cache: CachePage,
+    /// What of it is undefined, if anything ever was.
+    undefined: Option<Box<UndefinedPage>>,
 }
 
 /// One memory instruction of a wave.
@@ -282,13 +292,16 @@ impl MemoryChecker {
     }
 
     /// Names an allocation. Once one is named, shaders may touch named ones only.
-    pub fn add_allocation(&mut self, name: &str, va: u64, len: u64) {
-        self.allocations.add(name, va, len, false);
+    pub fn add_allocation(&mut self, name: &str, va: u64, len: u64, usage: AllocationUse) {
+        self.allocations.add(name, va, len, usage);
+        if usage == AllocationUse::Unwritten {
+            self.forget_what_was_written(va, len);
+        }
     }
 
-    /// The same for an allocation that shaders may read and not write.
-    pub fn add_read_only_allocation(&mut self, name: &str, va: u64, len: u64) {
-        self.allocations.add(name, va, len, true);
+    /// Where bytes are, in terms of the nearest allocation; empty where none is named.
+    pub fn describe(&self, va: u64, len: u64) -> String {
+        self.allocations.describe(va, len)
     }
 
     /// Bytes that lanes have loaded from each named allocation.

@@ -104,6 +104,9 @@ impl MemoryChecker {
             let path = if page.cache.memory_type().is_uncached { Path::Memory } else { path };
             let old = page.cache.peek(page.va, place, host);
             page.cells.store_from_outside(place, COMMAND_PROCESSOR, self.now, old);
+            if let Some(undefined) = &mut page.undefined {
+                undefined.set(place, mask, 0, None);
+            }
             match path {
                 Path::Memory => page.cache.store_through(page.va, place, mask, value, host),
                 Path::LevelTwo => {

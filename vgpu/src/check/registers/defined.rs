@@ -5,19 +5,24 @@
 //! is what decides something (address, lane, branch, EXEC, message) or is stored to memory or LDS that others see. What is
 //! stored in part only is advice: the tail of a padded vector or structure is like that. The launch writes the user SGPRs,
 //! ttmp8, ttmp9 and ttmp7 where RSRC2 enables workgroup ids in them, and v0 in the lanes that it starts. A result counts
-//! from when its instruction runs: that it is still under way is another rule. What is loaded counts as defined, from
-//! scratch too. What is reported is taken as defined, so it is said once.
+//! from when its instruction runs: that it is still under way is another rule. Private memory is kept here as registers are
+//! ([`super::private`]); of memory and LDS, the caller tells what is undefined that was loaded ([`Defined::load`]). What is
+//! reported is taken as defined, so it is said once; in memory it stays what it is.
 //! Cost: two tests of sets where everything is defined; some microseconds for an instruction that reads what is not.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use zrt_isa::effects::{Read, Registers, Role, SCC, VECTOR_FIRST};
 
 use super::bits::{Bits, runs};
 use super::finding::{Defect, RegisterFinding, Remedy};
 use super::note::Note;
+use super::private::PrivateMemory;
 use super::subject::{LANES_MAX, Outcome, Subject, Undefined};
+use super::transfer::{PrivateOffsets, Transfer};
 use super::{LaunchState, PRIVATE_APERTURE_HIGH};
+use crate::check::undefined::{LANE_DWORDS_MAX, LOAD_DWORDS_MAX, Loaded, Origin, Source, Stored};
 
 /// Codes of the trap temporaries that the launch writes.
 const TTMP7: usize = 115;
@@ -27,15 +32,6 @@ const TTMP9: usize = 117;
 const UNPADDED_DWORDS_MAX: usize = 2;
 
 type Report<'a> = &'a mut dyn FnMut(RegisterFinding);
-
-/// Where something undefined comes from.
-#[derive(Clone, Copy, Debug)]
-struct Origin {
-    /// The register that nothing has written.
-    register: u16,
-    /// Where it was read.
-    pc: u64,
-}
 
 /// What is defined of one wave's registers.
 #[derive(Clone, Debug)]
@@ -52,6 +48,9 @@ pub(super) struct Defined {
     origins: BTreeMap<usize, Origin>,
     /// Lanes that have been active so far.
     seen_lanes: u64,
+    private: PrivateMemory,
+    /// What of the data of the store at hand is undefined.
+    stored: Option<Stored>,
 }
 
 /// The place of a scalar register or the condition code among the scalars.
@@ -63,7 +62,7 @@ fn is_vector(register: usize) -> bool {
     (VECTOR_FIRST..SCC).contains(&register)
 }
 
-fn lanes_of(mask: u64) -> impl Iterator<Item = usize> {
+fn lanes_of(mask: u64) -> impl DoubleEndedIterator<Item = usize> {
     (0..LANES_MAX).filter(move |lane| mask >> lane & 1 != 0)
 }
 
@@ -76,6 +75,8 @@ impl Defined {
             scalars: [u32::MAX; VECTOR_FIRST + 1],
             origins: BTreeMap::new(),
             seen_lanes: 0,
+            private: PrivateMemory::default(),
+            stored: None,
         }
     }
 
@@ -98,6 +99,8 @@ impl Defined {
         self.lanes.fill(0);
         self.lanes[0] = launch.lanes_mask;
         self.seen_lanes = launch.lanes_mask;
+        self.private.begin(launch.private_bytes, launch.declared_private_bytes);
+        self.stored = None;
     }
 
     #[inline]
@@ -112,9 +115,139 @@ impl Defined {
         if exec & !self.seen_lanes != 0 {
             self.see(exec);
         }
+        // What is moved to or from memory raises a counter.
+        if note.raises != 0
+            && let Some(transfer) = note.transfer.as_deref()
+        {
+            return self.transfer(transfer, note, pc, exec, subject, report);
+        }
         if note.touched.meets(&self.incomplete) {
             self.look(note, pc, exec, subject, report);
         }
+    }
+
+    /// An instruction that moves bytes between registers and memory.
+    fn transfer<S: Subject>(
+        &mut self,
+        transfer: &Transfer,
+        note: &Note,
+        pc: u64,
+        exec: u64,
+        subject: &mut S,
+        report: Report<'_>,
+    ) {
+        let len = transfer.width_bytes;
+        let offsets = transfer.private.as_ref().and_then(|address| address.offsets(subject, exec));
+        let has_undefined = note.touched.meets(&self.incomplete);
+        self.stored = None;
+        if !transfer.is_load {
+            if has_undefined {
+                self.stored = self.stored(transfer, pc, exec);
+            }
+            if let Some(offsets) = &offsets {
+                self.store_private(offsets, len, exec);
+            }
+        }
+        if let Some(offsets) = &offsets {
+            self.bound_private(offsets, len, pc, exec, report);
+        }
+        if has_undefined {
+            self.look(note, pc, exec, subject, report);
+        }
+        if let Some(offsets) = offsets.filter(|_| transfer.is_load) {
+            self.load_private(transfer, &offsets, pc, exec);
+        }
+    }
+
+    /// Private memory ends where the kernel says.
+    fn bound_private(&self, offsets: &PrivateOffsets, len: u32, pc: u64, exec: u64, report: Report<'_>) {
+        let overrun = |lane: usize| {
+            let offset = offsets.of_lane(lane)?;
+            self.private.overrun(offset, len).map(|declared| (lane, offset, declared))
+        };
+        let first = match offsets {
+            PrivateOffsets::Same(offset) if self.private.overrun(*offset, len).is_none() => None,
+            _ => lanes_of(exec).find_map(overrun),
+        };
+        if let Some((lane, offset, declared)) = first {
+            report(RegisterFinding {
+                lane: Some(lane as u32),
+                ..RegisterFinding::at(pc, Defect::PrivateBounds { offset, len, declared }, Remedy::Index)
+            });
+        }
+    }
+
+    /// Private memory takes what is stored, defined or not.
+    fn store_private(&mut self, offsets: &PrivateOffsets, len: u32, exec: u64) {
+        if let (None, PrivateOffsets::Same(offset)) = (&self.stored, offsets)
+            && self.private.define(exec, *offset, len)
+        {
+            return;
+        }
+        let origin = self.stored.as_ref().map(|stored| stored.origin);
+        let elements = self.stored.as_ref().and_then(|stored| stored.elements.first());
+        for lane in lanes_of(exec) {
+            if let Some(offset) = offsets.of_lane(lane) {
+                let bits = elements.map_or([0; LANE_DWORDS_MAX], |lanes| lanes[lane]);
+                self.private.store(lane, offset, len, bits, origin);
+            }
+        }
+    }
+
+    fn stored(&self, transfer: &Transfer, pc: u64, exec: u64) -> Option<Stored> {
+        let mut data = transfer.elements().flatten();
+        let first = data.find(|&register| self.has_undefined(register, exec))?;
+        let of_lane = |element: &Range<usize>, lane: usize| {
+            let mut bits = [0; LANE_DWORDS_MAX];
+            if exec >> lane & 1 != 0 {
+                let registers = element.clone().zip(&mut bits);
+                registers.for_each(|(register, bits)| *bits = self.bits(register, lane));
+            }
+            transfer.stored(bits)
+        };
+        let elements = transfer.elements();
+        Some(Stored {
+            elements: elements.map(|element| std::array::from_fn(|lane| of_lane(&element, lane))).collect(),
+            origin: self.origin(first, pc),
+        })
+    }
+
+    /// What of the data of the store at hand goes to memory or LDS and is undefined.
+    #[inline]
+    pub(super) fn take_stored(&mut self) -> Option<Stored> {
+        self.stored.take()
+    }
+
+    fn load_private(&mut self, transfer: &Transfer, offsets: &PrivateOffsets, pc: u64, exec: u64) {
+        let len = transfer.width_bytes;
+        if let PrivateOffsets::Same(offset) = offsets
+            && self.private.is_defined(exec, *offset, len)
+        {
+            return;
+        }
+        // A finding names what the first lane has.
+        for lane in lanes_of(exec).rev() {
+            let Some(offset) = offsets.of_lane(lane) else { continue };
+            if let Some((own, origin)) = self.private.load(lane, offset, len, pc) {
+                let mut bits = [0; LOAD_DWORDS_MAX];
+                bits[..LANE_DWORDS_MAX].copy_from_slice(&own);
+                self.load(transfer, &Loaded { lane: lane as u32, element: 0, bits, origin });
+            }
+        }
+    }
+
+    /// A lane has loaded what is undefined.
+    pub(super) fn load(&mut self, transfer: &Transfer, loaded: &Loaded) {
+        transfer.place(loaded.element, &loaded.bits, |register, own| {
+            let lane = if is_vector(register) { loaded.lane as usize % LANES_MAX } else { 0 };
+            if own != 0 {
+                let lanes = if is_vector(register) { LANES_MAX } else { 1 };
+                let bits = std::array::from_fn(|at| if at < lanes { self.bits(register, at) } else { 0 });
+                let mut undefined = Undefined { register, bits };
+                undefined.bits[lane] |= own;
+                self.set(undefined, Some(loaded.origin));
+            }
+        });
     }
 
     /// Lanes that have not been active before.
@@ -253,7 +386,7 @@ impl Defined {
                     ..RegisterFinding::at(
                         pc,
                         match origin {
-                            Some(origin) => Defect::Undefined(Registers::new(origin.register.into(), 1)),
+                            Some(origin) => Defect::Undefined(origin.source),
                             None => Defect::Unwritten,
                         },
                         Remedy::Write,
@@ -293,7 +426,10 @@ impl Defined {
 
     /// Where what is undefined in `register` comes from, if the instruction at `pc` is about to read it.
     fn origin(&self, register: usize, pc: u64) -> Origin {
-        self.origins.get(&register).copied().unwrap_or(Origin { register: register as u16, pc })
+        self.origins
+            .get(&register)
+            .copied()
+            .unwrap_or(Origin { source: Source::Register(register as u16), pc })
     }
 
     /// `bits` of `registers` are written in `lanes`.
@@ -333,7 +469,7 @@ impl Defined {
     /// A register is undefined in these bits and no others.
     fn set(&mut self, undefined: Undefined, origin: Option<Origin>) {
         let Undefined { register, bits } = undefined;
-        if let Some(origin) = origin.filter(|origin| usize::from(origin.register) != register) {
+        if let Some(origin) = origin.filter(|origin| origin.source != Source::Register(register as u16)) {
             self.origins.insert(register, origin);
         }
         if !is_vector(register) {

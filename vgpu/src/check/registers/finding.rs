@@ -6,6 +6,8 @@ use std::fmt;
 
 use zrt_isa::effects::{Counter, Registers};
 
+use crate::check::undefined::Source;
+
 /// The rules of the checking mode that this component judges, by their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
@@ -18,6 +20,8 @@ pub enum Rule {
     Uninitialised = 3,
     /// Correct, and perhaps not meant.
     Advice = 4,
+    /// Private memory beyond what the kernel declares.
+    Bounds = 5,
 }
 
 /// What is wrong.
@@ -49,12 +53,21 @@ pub enum Defect {
     DualScalars,
     /// Read where it matters, but never written.
     Unwritten,
-    /// The same of what was made of this register, which was never written.
-    Undefined(Registers),
+    /// The same of what was made of this, which was never written.
+    Undefined(Source),
     /// Stored, and some of it was never written.
     PartlyUndefined,
     /// A matrix operation with lanes off.
     MatrixLanes,
+    /// A lane's access of so many bytes at an offset, of so many declared ones.
+    PrivateBounds {
+        /// Offset in the private segment.
+        offset: u32,
+        /// Bytes of the access.
+        len: u32,
+        /// Bytes that the kernel declares.
+        declared: u32,
+    },
     /// A scratch access, but the launch gave no scratch memory.
     NoScratch,
 }
@@ -88,6 +101,8 @@ pub enum Remedy {
     AllLanes,
     /// A launch with scratch memory.
     Scratch,
+    /// An index inside of the array.
+    Index,
 }
 
 /// One broken rule at one instruction.
@@ -127,6 +142,7 @@ impl Rule {
             Self::Hazards => "hazards",
             Self::Uninitialised => "uninitialised",
             Self::Advice => "advice",
+            Self::Bounds => "bounds",
         }
     }
 }
@@ -140,6 +156,7 @@ impl Defect {
             }
             Self::Unwritten | Self::Undefined(_) | Self::MatrixLanes | Self::NoScratch => Rule::Uninitialised,
             Self::PartlyUndefined => Rule::Advice,
+            Self::PrivateBounds { .. } => Rule::Bounds,
             _ => Rule::Hazards,
         }
     }
@@ -165,6 +182,7 @@ impl Defect {
             Self::PartlyUndefined => "partly-undefined",
             Self::MatrixLanes => "matrix-lanes",
             Self::NoScratch => "no-scratch",
+            Self::PrivateBounds { .. } => "private-bounds",
         }
     }
 }
@@ -196,6 +214,12 @@ impl fmt::Display for Defect {
             }
             Self::PartlyUndefined => "is stored, and nothing has written part of it: padding?",
             Self::MatrixLanes => "a matrix operation with lanes off",
+            Self::PrivateBounds { offset, len, declared } => {
+                return write!(
+                    out,
+                    "{len} bytes at offset {offset} of private memory, of which the kernel declares {declared} bytes for a lane"
+                );
+            }
             Self::NoScratch => "a scratch access in a launch without scratch memory",
         })
     }
@@ -219,6 +243,7 @@ impl fmt::Display for Remedy {
             Self::Write => "write it first",
             Self::AllLanes => "set all bits of EXEC first",
             Self::Scratch => "launch it with scratch memory",
+            Self::Index => "check the index into the array, and the stack that calls need",
         })
     }
 }

@@ -21,14 +21,18 @@ mod finding;
 mod hazard;
 mod note;
 mod outstanding;
+mod private;
 mod subject;
 #[cfg(test)]
 mod tests;
+mod transfer;
 
 pub use finding::{Defect, RegisterFinding, Remedy, Rule};
 pub use note::Note;
 pub use subject::{LANES_MAX, Outcome, Subject, Undefined};
+pub use transfer::Transfer;
 
+use crate::check::undefined::{Loaded, Stored};
 use crate::shader::address::PRIVATE_APERTURE_HIGH;
 use defined::Defined;
 use hazard::{OtherHazards, ScalarHazard};
@@ -57,8 +61,10 @@ pub struct LaunchState {
     pub has_group_id: [bool; 3],
     /// EXEC at the start; v0 is written in these lanes, whatever its dimensions.
     pub lanes_mask: u64,
-    /// Whether there is scratch memory.
-    pub has_scratch: bool,
+    /// Bytes of private memory of a lane; 0 without scratch memory.
+    pub private_bytes: u32,
+    /// Those of them that the kernel declares.
+    pub declared_private_bytes: u32,
     /// Lanes of the wave.
     pub wave_size: WaveSize,
     /// What the scalar hazard trusts.
@@ -102,7 +108,7 @@ impl RegisterShadow {
         self.other_hazards = OtherHazards::default();
         self.defined.begin(launch);
         self.all_lanes = u64::MAX >> (64 - launch.wave_size.lanes());
-        self.has_scratch = launch.has_scratch;
+        self.has_scratch = launch.private_bytes > 0;
     }
 
     /// The wave is about to execute the instruction at `pc`.
@@ -119,6 +125,17 @@ impl RegisterShadow {
             return self.judge(&note.resolved(m0), pc, subject, report);
         }
         self.judge(note, pc, subject, report);
+    }
+
+    /// What of the data of the instruction at hand goes to memory or LDS and is undefined.
+    #[inline]
+    pub fn take_stored(&mut self) -> Option<Stored> {
+        self.defined.take_stored()
+    }
+
+    /// The instruction at hand has loaded what is undefined, lanes ascending. A finding names what the first lane has.
+    pub fn load(&mut self, transfer: &Transfer, loaded: &[Loaded]) {
+        loaded.iter().rev().for_each(|loaded| self.defined.load(transfer, loaded));
     }
 
     /// Sequence number of the last operation issued that a counter counts; 0 for none.

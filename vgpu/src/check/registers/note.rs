@@ -10,6 +10,7 @@ use zrt_isa::{Encoding, Instruction, LaneSelect, Opcode, Operand};
 
 use super::bits::Bits;
 use super::finding::{Defect, Remedy};
+use super::transfer::Transfer;
 
 /// Queues of outstanding operations: one per counter that guards registers, and the stores.
 pub(super) const QUEUES: usize = 5;
@@ -102,6 +103,8 @@ pub struct Note {
     pub(super) flat_address: Option<u8>,
     /// Bits of each dword that a load writes.
     pub(super) loaded_bits: u32,
+    /// Bytes that it moves.
+    pub(super) transfer: Option<Box<Transfer>>,
     /// Bits of each dword that a store takes.
     pub(super) stored_bits: u32,
     /// The one counter that orders its writes.
@@ -148,6 +151,7 @@ impl Note {
                 _ => None,
             },
             loaded_bits: loaded_bits(instruction),
+            transfer: Transfer::of(instruction).map(Box::new),
             stored_bits: stored_bits(instruction),
             ordered,
             waits,

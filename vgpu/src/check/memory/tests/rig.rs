@@ -127,7 +127,7 @@ impl Rig {
         self.begin(wave, AccessKind::Atomic { returns }, scope);
         let mut old = [0; 4];
         self.checker.atomic(0, va, &mut self.host, &mut old, |bytes| {
-            let value = u32::from_le_bytes(bytes.try_into().unwrap()) + 1;
+            let value = u32::from_le_bytes(bytes.try_into().unwrap()).wrapping_add(1);
             bytes.copy_from_slice(&value.to_le_bytes());
         });
         self.checker.end_access();

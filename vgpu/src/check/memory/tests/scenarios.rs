@@ -2,7 +2,9 @@
 //! one rule. Expected values follow from the memory model (instruction set reference §9, hardware reference §6).
 
 use super::rig::{BASE, Rig};
-use crate::check::memory::{AccessKind, CacheActions, CacheControl, Defect, Path, Scope, WaveId};
+use crate::check::memory::{
+    AccessKind, AllocationUse, CacheActions, CacheControl, Defect, Path, Scope, WaveId,
+};
 
 const DATA: u64 = BASE;
 const FLAG: u64 = BASE + 0x200;
@@ -249,11 +251,11 @@ const PAIRS: &[Pair] = &[
         rig.load(0, Scope::Cu, va)
     }),
     pair("outside the allocations", Defect::OutsideAllocations, (0, 0), |rig, right| {
-        rig.checker.add_allocation("x", DATA, 64);
+        rig.checker.add_allocation("x", DATA, 64, AllocationUse::Written);
         rig.load(0, Scope::Cu, if right { DATA + 60 } else { DATA + 64 })
     }),
     pair("a store to what is for reads", Defect::WriteToReadOnly, (0, 7), |rig, right| {
-        rig.checker.add_read_only_allocation("code", DATA, 64);
+        rig.checker.add_allocation("code", DATA, 64, AllocationUse::ReadOnly);
         if !right {
             rig.store(0, Scope::Cu, DATA, 7);
         }

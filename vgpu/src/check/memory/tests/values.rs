@@ -1,7 +1,10 @@
 //! GL2 as a copy: what the host, the command processor and the waves read, and what is remembered of old dispatches.
 
 use super::rig::{BASE, Rig};
-use crate::check::memory::{AccessKind, CacheActions, Defect, MemoryType, Path, Scope, WaveId};
+use crate::check::memory::{
+    AccessKind, AllocationUse, CacheActions, Defect, MemoryType, Path, Scope, WaveId,
+};
+use crate::check::undefined::{Origin, Source, Stored};
 
 #[test]
 fn dirty_bytes_are_listed_and_reach_the_host_alone() {
@@ -265,4 +268,89 @@ fn the_shadow_of_a_group_forgets_the_group_before() {
         rig.lds(0, AccessKind::LdsAtomic { returns: false }, 72, 4);
         again(&mut rig, bytes, &[Defect::UninitialisedLds]);
     }
+}
+
+const ORIGIN: Origin = Origin { source: Source::Register(300), pc: 8 };
+
+/// What a load tells of: the bits of its first dword, and where they come from.
+fn undefined_load(rig: &mut Rig, va: u64) -> Option<(u32, Origin)> {
+    rig.load(0, Scope::Cu, va);
+    let loads = rig.checker.take_undefined_loads();
+    assert!(loads.len() <= 1, "one lane");
+    loads.first().map(|loaded| (loaded.bits[0], loaded.origin))
+}
+
+/// Stores a dword of which some bits are undefined.
+fn store_undefined(rig: &mut Rig, va: u64, bits: u32) {
+    let elements = vec![[[bits, 0, 0, 0]; 64]];
+    rig.checker.set_undefined_data(Some(Stored { elements, origin: ORIGIN }));
+    rig.store(0, Scope::Cu, va, 5);
+    rig.checker.set_undefined_data(None);
+}
+
+#[test]
+fn what_was_stored_undefined_is_so_until_it_is_written_over() {
+    type Over = fn(&mut Rig);
+    let over: [(Over, Option<u32>); 5] = [
+        (|_| {}, Some(0xff00)),
+        (|rig| rig.store(1, Scope::Cu, BASE + 64, 5), None),
+        (|rig| rig.store_bytes(1, Scope::Cu, BASE + 64, &[5]), Some(0xff00)),
+        (|rig| rig.checker.cp_write(BASE + 65, &[5], Path::Memory, &mut rig.host), None),
+        (
+            |rig| {
+                rig.acquire(CacheActions::all());
+                rig.load(1, Scope::Cu, BASE + 64);
+                rig.acquire(CacheActions::all());
+                rig.host.set(BASE + 64, 0x99);
+            },
+            None,
+        ),
+    ];
+    for (index, (write, expected)) in over.into_iter().enumerate() {
+        let mut rig = Rig::new();
+        store_undefined(&mut rig, BASE + 64, 0xff00);
+        assert_eq!(undefined_load(&mut rig, BASE + 60), None, "a neighbour");
+        write(&mut rig);
+        rig.checker.take_undefined_loads();
+        assert_eq!(undefined_load(&mut rig, BASE + 64), expected.map(|bits| (bits, ORIGIN)), "{index}");
+    }
+}
+
+#[test]
+fn zeros_that_count_as_unwritten_are_undefined_until_somebody_writes() {
+    for is_known_before in [false, true] {
+        let mut rig = Rig::new();
+        if is_known_before {
+            rig.load(0, Scope::Cu, BASE);
+        }
+        rig.host.set(BASE + 32, 7);
+        rig.checker.add_allocation("x", BASE, 64, AllocationUse::Unwritten);
+        rig.checker.add_allocation("y", BASE + 64, 64, AllocationUse::Written);
+        let unwritten =
+            |rig: &mut Rig, va| undefined_load(rig, va).map(|(bits, origin)| (bits, origin.source));
+        assert_eq!(unwritten(&mut rig, BASE + 4), Some((u32::MAX, Source::Memory(BASE + 4))));
+        assert_eq!(unwritten(&mut rig, BASE + 64), None);
+        rig.store_bytes(0, Scope::Cu, BASE + 4, &[1, 2]);
+        assert_eq!(unwritten(&mut rig, BASE + 4), Some((0xffff_0000, Source::Memory(BASE + 6))));
+        rig.store(0, Scope::Cu, BASE + 4, 1);
+        assert_eq!(unwritten(&mut rig, BASE + 4), None);
+        if !is_known_before {
+            assert_eq!(unwritten(&mut rig, BASE + 32), Some((0xffff_ff00, Source::Memory(BASE + 33))));
+        }
+        // An atomic that adds leaves what it cannot know, one that replaces does not.
+        rig.atomic(0, true, Scope::Device, BASE + 8);
+        assert_eq!(rig.checker.take_undefined_loads().len(), 1);
+        assert_eq!(unwritten(&mut rig, BASE + 8), Some((u32::MAX, Source::Memory(BASE + 8))));
+    }
+}
+
+#[test]
+fn private_memory_is_reached_by_no_global_address() {
+    let mut rig = Rig::new();
+    rig.checker.add_allocation("the scratch of k", BASE, 64, AllocationUse::Private);
+    rig.load(0, Scope::Cu, BASE + 4);
+    assert_eq!(rig.defects(), [Defect::PrivateByAddress]);
+    rig.checker.take_findings();
+    rig.store(0, Scope::Cu, BASE + 64, 1);
+    assert_eq!(rig.defects(), [Defect::OutsideAllocations]);
 }

@@ -22,7 +22,8 @@ pub(super) fn launch(wave_size: WaveSize) -> LaunchState {
         user_sgprs: 106,
         has_group_id: [true; 3],
         lanes_mask: u64::MAX >> (64 - wave_size.lanes()),
-        has_scratch: true,
+        private_bytes: 64,
+        declared_private_bytes: 64,
         wave_size,
         strictness: Strictness::Strict,
     }

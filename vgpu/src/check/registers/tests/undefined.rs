@@ -220,11 +220,34 @@ missing! {
     [
         0xd8340000, 0x00000100, // ds_store_b32 v0, v1
     ]
-    // Private memory is as good as a register.
+    // Private memory is as good as a register: storing is no use.
     [
         0xed068000, 0x00800000, 0x00000000, // scratch_store_b32 off, v1, s0
-        0xed050000, 0x00000001, 0x00000000, // scratch_load_b32 v1, off, s0
-        0xd8340000, 0x00000100, // ds_store_b32 v0, v1
+        0xed050000, 0x00000002, 0x00000000, // scratch_load_b32 v2, off, s0
+    ]
+
+    spilled: "v2 lane 0 of v1";
+    [
+        0xed068000, 0x00800000, 0x00000000, // scratch_store_b32 off, v1, s0
+        0xed050000, 0x00000002, 0x00000000, // scratch_load_b32 v2, off, s0
+        0xd8340000, 0x00000200, // ds_store_b32 v0, v2
+    ]
+    [
+        0x7e020280, // v_mov_b32_e32 v1, 0
+        0xed068000, 0x00800000, 0x00000000, // scratch_store_b32 off, v1, s0
+        0xed050000, 0x00000002, 0x00000000, // scratch_load_b32 v2, off, s0
+        0xd8340000, 0x00000200, // ds_store_b32 v0, v2
+    ]
+
+    private_that_nothing_wrote: "v2 lane 0 of byte 0 of private memory";
+    [
+        0xed050000, 0x00000002, 0x00000000, // scratch_load_b32 v2, off, s0
+        0xd8340000, 0x00000200, // ds_store_b32 v0, v2
+    ]
+    [
+        0xed068000, 0x00000000, 0x00000000, // scratch_store_b32 off, v0, s0
+        0xed050000, 0x00000002, 0x00000000, // scratch_load_b32 v2, off, s0
+        0xd8340000, 0x00000200, // ds_store_b32 v0, v2
     ]
 
     added_to_memory: "v1 lane 0";
@@ -709,8 +732,8 @@ fn scratch_needs_scratch_memory() {
     let load = [
         0xed050000, 0x00000001, 0x00000000, // scratch_load_b32 v1, off, s0
     ];
-    for (has_scratch, count) in [(true, 0), (false, 1)] {
-        let mut walk = Walk::new(&LaunchState { has_scratch, ..launch(WaveSize::Wave32) });
+    for (private_bytes, count) in [(64, 0), (0, 1)] {
+        let mut walk = Walk::new(&LaunchState { private_bytes, ..launch(WaveSize::Wave32) });
         walk.run(&load);
         assert_eq!(walk.findings.len(), count);
     }
