@@ -254,6 +254,10 @@ impl Inspection {
     pub fn is_spinning(&self, instructions: u64, resident_groups: u64, waiting_groups: u64) -> bool {
         let mut inspector = self.lock();
         let Some(watch) = &mut inspector.watch else { return false };
+        #[cfg(test)]
+        if crate::check::switch::is_off(&"SpinsForever") {
+            return false;
+        }
         watch.progress.is_waiting_for_ever(instructions, resident_groups, waiting_groups)
     }
 
@@ -262,6 +266,10 @@ impl Inspection {
     pub fn go_in_circles(&self, are_all_closed: impl FnOnce(&dyn Fn(u32) -> bool) -> bool) -> bool {
         let mut inspector = self.lock();
         let Some(watch) = &mut inspector.watch else { return false };
+        #[cfg(test)]
+        if crate::check::switch::is_off(&"GoesInCircles") {
+            return false;
+        }
         let circles = &mut watch.progress.circles;
         circles.has_news() && are_all_closed(&|wave| circles.is_closed(wave)) && circles.confirm()
     }

@@ -22,6 +22,8 @@ pub mod memory;
 pub(crate) mod profile;
 pub(crate) mod progress;
 pub(crate) mod registers;
+#[cfg(test)]
+pub(crate) mod switch;
 pub(crate) mod trial;
 pub(crate) mod undefined;
 pub(crate) mod wave;

@@ -30,7 +30,7 @@ use crate::shader::machine::Machine;
 use crate::shader::micro::Flow;
 use crate::shader::prefetch::is_prefetch;
 use crate::shader::program::Program;
-use crate::shader::wave::{LANES, SCALAR_PREFETCH_EN, Wave};
+use crate::shader::wave::{EXEC_LO, LANES, SCALAR_PREFETCH_EN, Wave};
 
 /// What is known of an instruction before it runs.
 pub(crate) struct Noted {
@@ -252,9 +252,12 @@ impl Inspect for WaveInspector<'_> {
         }
         if options.check {
             if let Some(note) = &noted.registers {
-                let knows_hazard = program.knows_scalar_hazard || self.dispatch.program.0.knows_scalar_hazard;
-                let ops = &program.ops[at..];
-                self.check_registers(&mut Trial { wave, ops, machine }, note, noted, pc, knows_hazard);
+                if !self.shadow.registers.passes(note, pc, wave.scalar_pair(EXEC_LO)) {
+                    let knows_hazard =
+                        program.knows_scalar_hazard || self.dispatch.program.0.knows_scalar_hazard;
+                    let ops = &program.ops[at..];
+                    self.check_registers(&mut Trial { wave, ops, machine }, note, noted, pc, knows_hazard);
+                }
                 if !noted.is_local {
                     self.check_order(noted, pc, machine);
                     self.advise_prefetch(wave, noted, pc);

@@ -478,6 +478,10 @@ impl fmt::Display for MemoryFinding {
 impl Report {
     /// Counts a repetition; true where the finding is new and must be added.
     pub(super) fn is_new(&mut self, defect: Defect, pc: u64, other_pc: u64) -> bool {
+        #[cfg(test)]
+        if crate::check::switch::is_off(&defect) {
+            return false;
+        }
         match self.indices.get(&(defect, pc, other_pc)) {
             Some(index) => {
                 self.findings[*index as usize].count += 1;

@@ -55,6 +55,13 @@ impl Bits {
         self.0.iter().zip(&other.0).fold(0, |all, (one, other)| all | one & other) != 0
     }
 
+    /// Whether it has a register in common with either of two.
+    #[inline]
+    pub(super) fn meets_either(&self, one: &Self, other: &Self) -> bool {
+        let others = one.0.iter().zip(&other.0);
+        self.0.iter().zip(others).fold(0, |all, (own, (one, other))| all | own & (one | other)) != 0
+    }
+
     /// Keeps the registers for which `is_kept` holds.
     pub(super) fn retain(&mut self, mut is_kept: impl FnMut(usize) -> bool) {
         for (index, word) in self.0.iter_mut().enumerate() {

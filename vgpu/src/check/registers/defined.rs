@@ -44,6 +44,8 @@ pub(super) struct Defined {
     partial: BTreeMap<usize, Box<[u32; LANES_MAX]>>,
     /// Undefined bits of scalar registers, the condition code last.
     scalars: [u32; VECTOR_FIRST + 1],
+    /// Registers of which what is undefined was loaded so, and not touched since.
+    loaded: Bits,
     /// By register: where what is undefined in it comes from, if not from itself.
     origins: BTreeMap<usize, Origin>,
     /// Lanes that have been active so far.
@@ -73,6 +75,7 @@ impl Defined {
             lanes: Box::new([0; 256]),
             partial: BTreeMap::new(),
             scalars: [u32::MAX; VECTOR_FIRST + 1],
+            loaded: Bits::default(),
             origins: BTreeMap::new(),
             seen_lanes: 0,
             private: PrivateMemory::default(),
@@ -95,12 +98,25 @@ impl Defined {
         }
         self.incomplete.remove(VECTOR_FIRST);
         self.partial.clear();
+        self.loaded = Bits::default();
         self.origins.clear();
         self.lanes.fill(0);
         self.lanes[0] = launch.lanes_mask;
         self.seen_lanes = launch.lanes_mask;
         self.private.begin(launch.private_bytes, launch.declared_private_bytes);
         self.stored = None;
+    }
+
+    /// Registers with something undefined.
+    #[inline]
+    pub(super) fn incomplete(&self) -> &Bits {
+        &self.incomplete
+    }
+
+    /// Whether all these lanes have been active before.
+    #[inline]
+    pub(super) fn has_seen(&self, exec: u64) -> bool {
+        exec & !self.seen_lanes == 0
     }
 
     #[inline]
@@ -112,7 +128,7 @@ impl Defined {
         subject: &mut S,
         report: Report<'_>,
     ) {
-        if exec & !self.seen_lanes != 0 {
+        if !self.has_seen(exec) {
             self.see(exec);
         }
         // What is moved to or from memory raises a counter.
@@ -246,6 +262,7 @@ impl Defined {
                 let mut undefined = Undefined { register, bits };
                 undefined.bits[lane] |= own;
                 self.set(undefined, Some(loaded.origin));
+                self.loaded.insert(register);
             }
         });
     }
@@ -344,10 +361,12 @@ impl Defined {
         let mut padded = None;
         for lane in lanes_of(exec).filter(|&lane| !is_private(lane)) {
             let missing = |register| self.bits(register, lane) & note.stored_bits;
+            // A structure of which a member was never written may be copied; whoever uses the copy is told.
+            let is_copied = |register| self.loaded.contains(register);
             // Members are aligned: what begins a dword is no padding, unless the whole dword is.
             let first_byte = 0xff << note.stored_bits.trailing_zeros();
             let mut unpadded = registers.range().take(if dwords <= UNPADDED_DWORDS_MAX { dwords } else { 1 });
-            if unpadded.any(|register| missing(register) & first_byte != 0) {
+            if unpadded.any(|register| missing(register) & first_byte != 0 && !is_copied(register)) {
                 return self.report(registers, 1 << lane, pc, report);
             }
             if padded.is_none() && registers.range().any(|register| missing(register) != 0) {
@@ -459,6 +478,7 @@ impl Defined {
     /// Nothing in a register is undefined any more.
     fn complete(&mut self, register: usize) {
         self.incomplete.remove(register);
+        self.loaded.remove(register);
         match is_vector(register) {
             true => drop(self.partial.remove(&register)),
             false => self.scalars[slot(register)] = 0,
@@ -469,6 +489,7 @@ impl Defined {
     /// A register is undefined in these bits and no others.
     fn set(&mut self, undefined: Undefined, origin: Option<Origin>) {
         let Undefined { register, bits } = undefined;
+        self.loaded.remove(register);
         if let Some(origin) = origin.filter(|origin| origin.source != Source::Register(register as u16)) {
             self.origins.insert(register, origin);
         }

@@ -72,6 +72,12 @@ impl ScalarHazard {
         (self.salu_instructions, self.idle, self.strictness) = (0, 0, strictness);
     }
 
+    /// Whether the next step cannot be a finding.
+    #[inline]
+    pub(super) fn is_quiet(&self, note: &Note) -> bool {
+        (self.salu.open | self.valu.open) & note.hazard_reads == 0
+    }
+
     #[inline]
     pub(super) fn step(&mut self, note: &Note, pc: u64, report: &mut dyn FnMut(RegisterFinding)) {
         if note.hazard == HazardClass::Idle {
@@ -94,7 +100,7 @@ impl ScalarHazard {
             HazardClass::Clear => return self.wait(0),
             HazardClass::Idle | HazardClass::Other => return,
         };
-        if (self.salu.open | self.valu.open) & note.hazard_reads != 0 {
+        if !self.is_quiet(note) {
             self.read(note, is_valu, pc, report);
         }
         if is_valu {
@@ -218,6 +224,16 @@ pub(super) struct OtherHazards {
 }
 
 impl OtherHazards {
+    /// An instruction that is no finding.
+    #[inline]
+    pub(super) fn pass(&mut self, special: Special) {
+        match special {
+            Special::Nop => self.matrix = None,
+            Special::Valu => (self.matrix, self.compare_pc) = (None, None),
+            _ => {}
+        }
+    }
+
     #[inline]
     pub(super) fn step(
         &mut self,
@@ -232,8 +248,7 @@ impl OtherHazards {
         match note.special {
             Special::None | Special::Scratch => {}
             Special::SystemStore => system_store(pc, outstanding, report),
-            Special::Nop => self.matrix = None,
-            Special::Valu => (self.matrix, self.compare_pc) = (None, None),
+            Special::Nop | Special::Valu => self.pass(note.special),
             Special::Compare => (self.matrix, self.compare_pc) = (None, Some(pc)),
             Special::Exchange => {
                 if self.compare_pc.is_some() {

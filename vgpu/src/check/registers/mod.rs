@@ -111,6 +111,21 @@ impl RegisterShadow {
         self.has_scratch = launch.private_bytes > 0;
     }
 
+    /// Does all of [`RegisterShadow::before`] for an instruction that cannot be a finding; false where it may be one, and
+    /// nothing has been done. `exec`: lanes that are active.
+    #[inline]
+    pub fn passes(&mut self, note: &Note, pc: u64, exec: u64) -> bool {
+        let is_quiet = note.is_plain
+            && self.defined.has_seen(exec & self.all_lanes)
+            && !note.touched.meets_either(self.outstanding.any(), self.defined.incomplete())
+            && self.scalar_hazard.is_quiet(note);
+        if is_quiet {
+            self.scalar_hazard.step(note, pc, &mut |_| ());
+            self.other_hazards.pass(note.special);
+        }
+        is_quiet
+    }
+
     /// The wave is about to execute the instruction at `pc`.
     #[inline]
     pub fn before<S: Subject>(
@@ -120,6 +135,12 @@ impl RegisterShadow {
         subject: &mut S,
         report: &mut dyn FnMut(RegisterFinding),
     ) {
+        #[cfg(test)]
+        let report: &mut dyn FnMut(RegisterFinding) = &mut |finding: RegisterFinding| {
+            if !crate::check::switch::is_off(&finding.defect) {
+                report(finding);
+            }
+        };
         if note.is_relative {
             let m0 = subject.scalar().get(M0).copied().unwrap_or_default();
             return self.judge(&note.resolved(m0), pc, subject, report);

@@ -92,6 +92,8 @@ pub struct Note {
     pub(super) raises: u8,
     pub(super) has_waits: bool,
     pub(super) is_relative: bool,
+    /// It can be a finding by the registers that it touches, and by the scalar hazard, alone.
+    pub(super) is_plain: bool,
     pub(super) lane_count: u8,
     /// A source may come from other lanes than those that are active, or a result go there.
     pub(super) crosses_lanes: bool,
@@ -142,6 +144,7 @@ impl Note {
             raises,
             has_waits: waits != [NO_WAIT; QUEUES],
             is_relative: effects.relative.is_some(),
+            is_plain: false,
             lane_count: wave_size.lanes() as u8,
             crosses_lanes: crosses_lanes(instruction),
             keeps: keeps(instruction, &effects),
@@ -162,6 +165,11 @@ impl Note {
             dual_defects: dual_defects(instruction),
         };
         note.summarise();
+        note.is_plain = !note.is_relative
+            && !note.moves_counters()
+            && matches!(note.special, Special::None | Special::Nop | Special::Valu)
+            && matches!(note.hazard, HazardClass::Valu | HazardClass::Salu { .. } | HazardClass::Other)
+            && note.dual_defects.is_empty();
         note
     }
 

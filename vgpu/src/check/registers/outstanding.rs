@@ -85,6 +85,12 @@ impl Outstanding {
         self.issued = 0;
     }
 
+    /// Registers with something under way.
+    #[inline]
+    pub(super) fn any(&self) -> &Bits {
+        &self.any
+    }
+
     pub(super) fn issued(&self) -> u32 {
         self.issued
     }

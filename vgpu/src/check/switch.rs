@@ -1,0 +1,172 @@
+//! Switching off one thing that the checking mode tells, for the proof that its tests would notice.
+//!
+//! Contract: in test builds only. The environment variable [`VARIABLE`] names a defect as its type does; what is reported
+//! under that name is not reported then.
+
+use std::fmt::Debug;
+use std::sync::OnceLock;
+
+/// Names what is switched off.
+const VARIABLE: &str = "ZRT_CHECK_WITHOUT";
+
+/// Whether this is switched off: a variant of any of the types of defects, or a name.
+pub(crate) fn is_off(defect: &dyn Debug) -> bool {
+    static OFF: OnceLock<Option<String>> = OnceLock::new();
+    let Some(off) = OFF.get_or_init(|| std::env::var(VARIABLE).ok()) else { return false };
+    let name = format!("{defect:?}");
+    name.trim_matches('"').split(['(', ' ']).next() == Some(off)
+}
+
+mod tests {
+    use super::*;
+    use crate::check::{memory, registers};
+    use crate::shader::fault::WaveFaultKind;
+    use std::process::{Command, Stdio};
+
+    /// The tests that must notice: of the checking mode, and of whole kernels that it judges.
+    const TESTS: &[&str] = &["check::", "shader::tests::standstill", "shader::tests::prefetch"];
+
+    /// Everything that can be switched off.
+    const DEFECTS: &[&str] = &[
+        "Race",
+        "LanesClash",
+        "UnwaitedLoad",
+        "UnwaitedStore",
+        "UnwaitedLds",
+        "UnwaitedScalarLoad",
+        "UnwaitedWriteBack",
+        "UninitialisedLds",
+        "StaleVectorCache",
+        "StaleScalarCache",
+        "StaleInstructionCache",
+        "StaleLevelTwo",
+        "StaleVram",
+        "HostWriteBelowSystem",
+        "FenceWithoutWriteBack",
+        "UnreleasedLine",
+        "ScalarLoadOfStoredData",
+        "OutsideAllocations",
+        "PrefetchOutsideAllocations",
+        "WriteToReadOnly",
+        "MisalignedGlobal",
+        "MisalignedLds",
+        "MisalignedAtomic",
+        "LdsOutOfBounds",
+        "PrivateByAddress",
+        "ReadOutstanding",
+        "OverwriteOutstanding",
+        "PartialScalarWait",
+        "ScalarWrite",
+        "VectorWrite",
+        "OpenAtJump",
+        "MatrixChain",
+        "LaneExchange",
+        "SystemStore",
+        "DualBanks",
+        "DualAddends",
+        "DualScalars",
+        "Unwritten",
+        "Undefined",
+        "PartlyUndefined",
+        "MatrixLanes",
+        "NoScratch",
+        "PrivateBounds",
+        "GoesInCircles",
+        "SpinsForever",
+    ];
+
+    /// A variant that is not in the list does not compile here.
+    #[allow(dead_code, reason = "the compiler's look at it is the test")]
+    fn all_of_memory(defect: memory::Defect) {
+        use memory::Defect::*;
+        match defect {
+            Race
+            | LanesClash
+            | UnwaitedLoad
+            | UnwaitedStore
+            | UnwaitedLds
+            | UnwaitedScalarLoad
+            | UnwaitedWriteBack
+            | UninitialisedLds
+            | StaleVectorCache
+            | StaleScalarCache
+            | StaleInstructionCache
+            | StaleLevelTwo
+            | StaleVram
+            | HostWriteBelowSystem
+            | FenceWithoutWriteBack
+            | UnreleasedLine
+            | ScalarLoadOfStoredData
+            | OutsideAllocations
+            | PrefetchOutsideAllocations
+            | WriteToReadOnly
+            | MisalignedGlobal
+            | MisalignedLds
+            | MisalignedAtomic
+            | LdsOutOfBounds
+            | PrivateByAddress => {}
+        }
+    }
+
+    /// The same.
+    #[allow(dead_code, reason = "the compiler's look at it is the test")]
+    fn all_of_registers(defect: registers::Defect) {
+        use registers::Defect::*;
+        match defect {
+            ReadOutstanding(_)
+            | OverwriteOutstanding(_)
+            | PartialScalarWait
+            | ScalarWrite
+            | VectorWrite
+            | OpenAtJump
+            | MatrixChain
+            | LaneExchange
+            | SystemStore
+            | DualBanks
+            | DualAddends
+            | DualScalars
+            | Unwritten
+            | Undefined(_)
+            | PartlyUndefined
+            | MatrixLanes
+            | NoScratch
+            | PrivateBounds { .. } => {}
+        }
+    }
+
+    #[test]
+    fn names_are_those_of_the_variants() {
+        let circles = WaveFaultKind::GoesInCircles { circling_waves: 1, waiting_waves: 0 };
+        let named: [&dyn Debug; 4] =
+            [&memory::Defect::Race, &registers::Defect::Unwritten, &circles, &"SpinsForever"];
+        let name = |defect: &dyn Debug| format!("{defect:?}").trim_matches('"').to_owned();
+        let begins = |defect: &dyn Debug| DEFECTS.iter().any(|known| name(defect).starts_with(known));
+        assert!(named.into_iter().all(begins));
+    }
+
+    /// Minutes: all tests of the checking mode, once for each defect.
+    #[test]
+    #[ignore = "takes minutes; cargo test -p zrt-vgpu --lib switched_off -- --ignored --nocapture"]
+    fn whatever_is_switched_off_is_missed_by_a_test() {
+        let run = |without: Option<&str>| {
+            let program = std::env::current_exe().unwrap();
+            let mut command = Command::new(program);
+            command.args(TESTS).env_remove(VARIABLE).env("RUST_BACKTRACE", "0");
+            command.envs(without.map(|name| (VARIABLE, name)));
+            let output = command.stdin(Stdio::null()).output().unwrap();
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let failed = text.lines().filter(|line| line.ends_with("... FAILED")).count();
+            (output.status.success(), failed)
+        };
+        assert_eq!(run(None), (true, 0), "all pass with everything on");
+        let mut missed = Vec::new();
+        for name in DEFECTS {
+            let (_, failed) = run(Some(name));
+            println!("without {name}: {failed} tests fail");
+            if failed == 0 {
+                missed.push(name);
+            }
+        }
+        assert!(missed.is_empty(), "no test notices that these are switched off: {missed:?}");
+    }
+}
