@@ -44,8 +44,8 @@ const SPIN: [u32; 13] = [
     0xBFB0_0000, // s_endpgm
     0xBF9F_0000, // s_code_end
 ];
-/// Two waves count up; both loop for ever unless wave 0 meets an even number, and so wave 1 an odd one.
-const ORDER: [u32; 17] = [
+/// Two waves count up; both count for ever unless wave 0 meets an even number, and so wave 1 an odd one.
+const ORDER: [u32; 19] = [
     0xF400_2000,
     0xF800_0000, // s_load_b64 s[0:1], s[0:1], 0x0
     0xBEFE_0081, // s_mov_b32 exec_lo, 1
@@ -61,7 +61,9 @@ const ORDER: [u32; 17] = [
     0x3A06_0704, // v_xor_b32_e32 v3, v4, v3
     0x7C9A_0680, // v_cmp_ne_u32_e32 vcc_lo, 0, v3
     0xBF88_0000, // s_wait_alu 0
-    0xBFA4_FFFF, // here: s_cbranch_vccnz here
+    0xBE84_0080, // s_mov_b32 s4, 0
+    0x8104_8104, // here: s_add_co_i32 s4, s4, 1
+    0xBFA4_FFFE, // s_cbranch_vccnz here
     0xBFB0_0000, // s_endpgm
 ];
 
@@ -151,6 +153,35 @@ fn a_spin_for_a_group_without_room_is_told() {
     assert!(report["failure"].as_str().unwrap().contains("have no room to begin"), "{report}");
 }
 
+/// Everything is resident, and no wave ever does anything else: told long before the time is over, with what each looks at.
+#[test]
+fn waves_that_wait_for_each_other_for_ever_are_told_at_once() {
+    let folder = Folder::new("unfinished-circles");
+    let code = folder.words("spin.bin", &SPIN);
+    let flag = format!("inout:{}", folder.words("flag", &[0; 4]));
+    let launch = [code.as_str(), "--grid", "2", "--block", "64", "--vgprs", "8", "--user-sgprs", "2"];
+    let launch = [&launch[..], &["--arg", &flag, "--check", "--timeout", "600"]].concat();
+    let report = report(&launch);
+    let findings = report["findings"].as_array().unwrap();
+    let told: Vec<&Json> = findings.iter().filter(|finding| finding["rule"] == "progress").collect();
+    let [finding] = told[..] else { panic!("{report}") };
+    assert!(finding["what"].as_str().unwrap().starts_with("4 waves go in circles"), "{finding}");
+    let waves = report["error"]["waves"]["list"].as_array().unwrap();
+    assert_eq!(waves.len(), 4, "{report}");
+    for wave in waves {
+        let [load] = &wave["loads"].as_array().unwrap()[..] else { panic!("{wave}") };
+        assert_eq!((&wave["state"], &load["value"]), (&json!("running"), &json!(0)));
+        assert_eq!(load["place"]["offset"], 0x10, "the load of the flag");
+        assert!(load["buffer"].as_str().unwrap().contains("argument 0"), "{load}");
+    }
+
+    let text = zrt(&[&["launch"], &launch[..]].concat(), "");
+    let text = String::from_utf8(text.stdout).unwrap();
+    for part in ["waves that had not ended:", "looks at", "raw+0x10", "= 0x0"] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+}
+
 #[test]
 fn a_loop_ends_with_the_time_that_it_was_given() {
     let folder = Folder::new("unfinished-loop");
@@ -159,7 +190,8 @@ fn a_loop_ends_with_the_time_that_it_was_given() {
     let start = Instant::now();
     let parts =
         ["kernel raw did not run to its end", "did not finish within", "--timeout gives it more time"];
-    fails(&[&launch[..], &["1"]].concat(), "", &parts);
+    let text = fails(&[&launch[..], &["1"]].concat(), "", &parts);
+    assert!(text.contains("waves that had not ended:") && text.contains("s_branch"), "{text}");
     assert!(start.elapsed() >= Duration::from_secs(1));
 
     let double = folder.words("double.o", &DOUBLE_OBJECT);

@@ -53,6 +53,9 @@ impl Stop<'_> {
 
     /// Copies bytes into device memory as the host does it; false, and nothing written, where any byte cannot be.
     pub fn write_memory(&mut self, va: u64, bytes: &[u8]) -> bool {
+        if let Some(watch) = self.memory.watch() {
+            watch.progress.change();
+        }
         self.memory.write_unwatched(va, bytes).is_ok()
     }
 }

@@ -87,7 +87,7 @@ const MINIMUM_RUST_PASS: Pass = Pass {
 };
 
 /// Seconds for each fuzz target.
-const FUZZ_SECONDS: u32 = 20;
+const FUZZ_SECONDS: u32 = 30;
 
 const FUZZ_PASS: Pass = Pass {
     name: "fuzz",

@@ -139,6 +139,11 @@ impl Defined {
         }
         if note.touched.meets(&self.incomplete) {
             self.look(note, pc, exec, subject, report);
+        } else if note.writes_lane {
+            // In lanes that have not been active so far nobody has looked at the register; which lane this is, does not matter.
+            for register in note.write_list.iter().flat_map(|writes| writes.range()) {
+                self.lanes[register - VECTOR_FIRST] = u64::MAX;
+            }
         }
     }
 
@@ -361,8 +366,8 @@ impl Defined {
         let mut padded = None;
         for lane in lanes_of(exec).filter(|&lane| !is_private(lane)) {
             let missing = |register| self.bits(register, lane) & note.stored_bits;
-            // A structure of which a member was never written may be copied; whoever uses the copy is told.
-            let is_copied = |register| self.loaded.contains(register);
+            // A structure of which members were never written may be copied; whoever uses the copy is told.
+            let is_copied = |register| dwords > UNPADDED_DWORDS_MAX && self.loaded.contains(register);
             // Members are aligned: what begins a dword is no padding, unless the whole dword is.
             let first_byte = 0xff << note.stored_bits.trailing_zeros();
             let mut unpadded = registers.range().take(if dwords <= UNPADDED_DWORDS_MAX { dwords } else { 1 });

@@ -94,6 +94,8 @@ pub struct Note {
     pub(super) is_relative: bool,
     /// It can be a finding by the registers that it touches, and by the scalar hazard, alone.
     pub(super) is_plain: bool,
+    /// It writes one lane, whichever are active.
+    pub(super) writes_lane: bool,
     pub(super) lane_count: u8,
     /// A source may come from other lanes than those that are active, or a result go there.
     pub(super) crosses_lanes: bool,
@@ -145,6 +147,7 @@ impl Note {
             has_waits: waits != [NO_WAIT; QUEUES],
             is_relative: effects.relative.is_some(),
             is_plain: false,
+            writes_lane: instruction.opcode == Opcode::VWritelaneB32,
             lane_count: wave_size.lanes() as u8,
             crosses_lanes: crosses_lanes(instruction),
             keeps: keeps(instruction, &effects),
@@ -167,6 +170,7 @@ impl Note {
         note.summarise();
         note.is_plain = !note.is_relative
             && !note.moves_counters()
+            && !note.writes_lane
             && matches!(note.special, Special::None | Special::Nop | Special::Valu)
             && matches!(note.hazard, HazardClass::Valu | HazardClass::Salu { .. } | HazardClass::Other)
             && note.dual_defects.is_empty();

@@ -29,7 +29,10 @@ impl Shared {
         let kind = if inspection.is_spinning(executed, resident, waiting) {
             WaveFaultKind::SpinsForever { waiting_groups: waiting }
         } else if let Some([circling_waves, waiting_waves]) = self.circles(inspection, group) {
-            WaveFaultKind::GoesInCircles { circling_waves, waiting_waves }
+            match waiting {
+                0 => WaveFaultKind::GoesInCircles { circling_waves, waiting_waves },
+                _ => WaveFaultKind::SpinsForever { waiting_groups: waiting },
+            }
         } else {
             return false;
         };
