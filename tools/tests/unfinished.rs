@@ -177,7 +177,7 @@ fn waves_that_wait_for_each_other_for_ever_are_told_at_once() {
 
     let text = zrt(&[&["launch"], &launch[..]].concat(), "");
     let text = String::from_utf8(text.stdout).unwrap();
-    for part in ["waves that had not ended:", "looks at", "raw+0x10", "= 0x0"] {
+    for part in ["waves that had not ended:", "looks at", "argument 0+0x0 = 0x0"] {
         assert!(text.contains(part), "{part:?} in {text}");
     }
 }
