@@ -254,6 +254,12 @@ const PAIRS: &[Pair] = &[
         rig.checker.add_allocation("x", DATA, 64, AllocationUse::Written);
         rig.load(0, Scope::Cu, if right { DATA + 60 } else { DATA + 64 })
     }),
+    pair("a prefetch outside the allocations", Defect::PrefetchOutsideAllocations, (0, 0), |rig, right| {
+        rig.checker.add_allocation("x", DATA, 64, AllocationUse::Written);
+        // All of a page that has a byte of one may be asked for.
+        rig.prefetch(0, if right { DATA + 0xF80 } else { DATA + 0x1000 });
+        rig.load(0, Scope::Cu, DATA)
+    }),
     pair("a store to what is for reads", Defect::WriteToReadOnly, (0, 7), |rig, right| {
         rig.checker.add_allocation("code", DATA, 64, AllocationUse::ReadOnly);
         if !right {
