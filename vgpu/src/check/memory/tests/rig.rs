@@ -163,6 +163,11 @@ impl Rig {
         self.wait(wave, false, true, false);
     }
 
+    pub fn wait_scalar_loads(&mut self, wave: u32) {
+        let completed = Completed { loads: 0, stores: 0, lds: 0, scalar: self.waves[&wave].0 };
+        self.checker.waited(WaveId(wave), completed);
+    }
+
     pub fn cache(&mut self, wave: u32, control: CacheControl, scope: Scope) {
         let (sequence, cu) = self.waves.get_mut(&wave).unwrap();
         *sequence += 1;

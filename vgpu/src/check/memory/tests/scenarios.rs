@@ -117,6 +117,17 @@ const PAIRS: &[Pair] = &[
         rig.store(1, Scope::Cu, DATA, 9);
         value
     }),
+    pair("overwriting what a scalar load still reads", Defect::UnwaitedScalarLoad, (0, 0), |rig, right| {
+        let value = rig.scalar_load(0, DATA);
+        if right {
+            rig.wait_scalar_loads(0);
+        }
+        rig.store(0, Scope::Device, FLAG, 1);
+        rig.load(1, Scope::Device, FLAG);
+        rig.wait_loads(1);
+        rig.store(1, Scope::Cu, DATA, 9);
+        value
+    }),
     pair("two stores without order", Defect::Race, (2, 2), |rig, right| {
         rig.store(0, Scope::Cu, DATA, 1);
         rig.store(1, Scope::Cu, if right { DATA + 4 } else { DATA }, 2);

@@ -4,6 +4,7 @@
 mod consistency;
 mod counters;
 mod hazards;
+mod private;
 mod texts;
 mod undefined;
 
@@ -16,13 +17,14 @@ use crate::shader::wave64;
 use crate::simd::Level;
 use zrt_isa::decode_for;
 
-/// A wave of `wave_size` with all lanes, 106 user SGPRs, all workgroup ids and scratch memory.
+/// A wave of `wave_size` with all lanes, 106 user SGPRs, all workgroup ids, and 128 bytes of scratch memory of which the
+/// kernel declares 64.
 pub(super) fn launch(wave_size: WaveSize) -> LaunchState {
     LaunchState {
         user_sgprs: 106,
         has_group_id: [true; 3],
         lanes_mask: u64::MAX >> (64 - wave_size.lanes()),
-        private_bytes: 64,
+        private_bytes: 128,
         declared_private_bytes: 64,
         wave_size,
         strictness: Strictness::Strict,
