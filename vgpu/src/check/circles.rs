@@ -4,7 +4,8 @@
 //! LDS or a barrier since, does the same again, and again. Where that holds of every wave that can run, nothing ever
 //! changes, unless the host does something; so a look begins only once somebody has said that it does not
 //! ([`Circles::silence_host`]). The proof is made twice in a row: what an invalidation of the first round brought into view,
-//! the second has seen. A wave that counts its turns, reads a clock or stores is in no circle: such a wait is no finding here.
+//! the second has seen. (A third wave that waits for what a second one does with it, and that needs an invalidation of its
+//! own for it, would need a third round.) A wave that counts its turns, reads a clock or stores is in no circle: such a wait is no finding here.
 //! Cost: nothing between looks but an addition for each turn; a look copies the registers of every wave once, and begins after
 //! a million instructions, later ones after as many as have run.
 
@@ -18,8 +19,7 @@ use crate::shader::wave::{NULL, Wave};
 /// Instructions of the device before the first look, and most between two of them.
 const LOOK_AFTER_INSTRUCTIONS: u64 = 1_000_000;
 const LOOK_AFTER_INSTRUCTIONS_MAX: u64 = 64_000_000;
-/// Instructions of a look, and more for each wave: a wave comes by the place where it was seen first once in so many turns
-/// as its circle has instructions.
+/// Instructions of a look, and more for each wave: so long may its circle be. A turn ends where the wave was seen first.
 const LOOK_INSTRUCTIONS: u64 = 1_000_000;
 const LOOK_WAVE_INSTRUCTIONS: u64 = 20_000;
 /// Scratch that a look copies. Where waves have more, nothing is proved.
@@ -115,14 +115,15 @@ impl Circles {
         self.silence_host(self.is_host_silent);
     }
 
-    /// A wave's turn has ended, in which it executed that many instructions, and it can go on.
+    /// A wave's turn has ended, in which it executed that many instructions, and it can go on. `scratch` gives the bytes of
+    /// its private memory; `None` where they cannot be read, and nothing is proved then.
     pub fn turn_ended(
         &mut self,
         wave: u32,
         place: Place,
         instructions: u64,
         registers: &Wave,
-        scratch: impl FnOnce() -> Vec<u8>,
+        scratch: impl FnOnce() -> Option<Vec<u8>>,
     ) {
         if !self.is_host_silent || self.is_proved {
             return;
@@ -135,9 +136,9 @@ impl Circles {
             }
             return;
         };
-        look.turn_ended(wave, place, instructions, registers, scratch);
+        let is_known = look.turn_ended(wave, place, instructions, registers, scratch).is_some();
         let instructions_max = LOOK_INSTRUCTIONS + LOOK_WAVE_INSTRUCTIONS * look.waves.len() as u64;
-        if look.instructions > instructions_max || look.scratch_bytes > SCRATCH_BYTES_MAX {
+        if !is_known || look.instructions > instructions_max || look.scratch_bytes > SCRATCH_BYTES_MAX {
             self.look = None;
         }
     }
@@ -175,6 +176,12 @@ impl Circles {
         look.is_some_and(|look| std::mem::take(&mut look.has_news))
     }
 
+    /// Where a wave's circle began, if it is open: the wave's turns end there.
+    pub fn start(&self, wave: u32) -> Option<Place> {
+        let circle = self.look.as_ref().filter(|_| !self.is_proved)?.waves.get(&wave)?;
+        circle.start.as_ref().filter(|_| !circle.is_closed).map(|start| start.place)
+    }
+
     /// Whether a wave's circle is closed.
     pub fn is_closed(&self, wave: u32) -> bool {
         self.look.as_ref().and_then(|look| look.waves.get(&wave)).is_some_and(|circle| circle.is_closed)
@@ -198,14 +205,15 @@ impl Circles {
 }
 
 impl Look {
+    /// `None` where the wave's scratch cannot be read.
     fn turn_ended(
         &mut self,
         wave: u32,
         place: Place,
         instructions: u64,
         registers: &Wave,
-        scratch: impl FnOnce() -> Vec<u8>,
-    ) {
+        scratch: impl FnOnce() -> Option<Vec<u8>>,
+    ) -> Option<()> {
         self.instructions += instructions;
         let circle = match self.waves.entry(wave) {
             Entry::Occupied(entry) => entry.into_mut(),
@@ -214,17 +222,18 @@ impl Look {
         match &circle.start {
             Some(start) if circle.is_closed || start.place != place => {}
             Some(start) => {
-                circle.is_closed = are_equal(&start.registers, registers) && start.scratch == scratch();
+                circle.is_closed = are_equal(&start.registers, registers) && start.scratch == scratch()?;
                 self.has_news |= circle.is_closed;
             }
             None => {
-                let scratch = scratch();
+                let scratch = scratch()?;
                 self.scratch_bytes += scratch.len();
                 // What was loaded before is not of the circle.
                 circle.loads.clear();
                 circle.start = Some(Start { place, registers: registers.clone(), scratch });
             }
         }
+        Some(())
     }
 }
 
@@ -264,7 +273,7 @@ mod tests {
         (0..400_000).find(|turn| {
             let at = (turn % 2) as usize;
             step(*turn, &mut waves[at], &mut places[at], circles);
-            circles.turn_ended(at as u32, places[at], TURN_INSTRUCTIONS, &waves[at], Vec::new);
+            circles.turn_ended(at as u32, places[at], TURN_INSTRUCTIONS, &waves[at], || Some(Vec::new()));
             circles.has_news() && (0..2).all(|wave| circles.is_closed(wave)) && circles.confirm()
         })
     }
@@ -328,7 +337,7 @@ mod tests {
         let place = Place { program_va: 0x1000, next: 3 };
         let mut rounds = 0;
         while !circles.is_proved {
-            circles.turn_ended(0, place, TURN_INSTRUCTIONS, &wave, Vec::new);
+            circles.turn_ended(0, place, TURN_INSTRUCTIONS, &wave, || Some(Vec::new()));
             if circles.has_news() {
                 rounds += 1;
                 circles.confirm();
@@ -346,7 +355,7 @@ mod tests {
         for _ in 0..100_000 {
             circles.turn_ended(0, place, TURN_INSTRUCTIONS, &wave, || {
                 count += 1;
-                vec![count]
+                Some(vec![count])
             });
             assert!(!circles.is_closed(0));
             if count == u8::MAX {

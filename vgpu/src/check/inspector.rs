@@ -137,16 +137,19 @@ impl Inspection {
 
     /// ACQUIRE_MEM.
     pub fn acquire(&self, caches: CacheControl, space: &AddressSpace) {
+        self.change();
         self.with_checker(space, |checker, host| checker.acquire_mem(actions(caches), host));
     }
 
     /// RELEASE_MEM, before it writes; `fence_va` where what it writes is a value that somebody waits for.
     pub fn release(&self, caches: CacheControl, fence_va: Option<u64>, space: &AddressSpace) {
+        self.change();
         self.with_checker(space, |checker, host| checker.release_mem(actions(caches), fence_va, host));
     }
 
     /// The command processor writes past the caches.
     pub fn packet_write(&self, va: u64, bytes: &[u8], space: &AddressSpace) {
+        self.change();
         self.with_checker(space, |checker, host| checker.cp_write(va, bytes, Path::Memory, host));
     }
 
@@ -158,6 +161,13 @@ impl Inspection {
     /// The driver is about to unmap a range: what it named there may not be touched any more, whatever comes to the same
     /// addresses.
     pub fn forget(&self, va: u64, len: u64, space: &AddressSpace) {
+        self.change();
+        {
+            let mut inspector = self.lock();
+            let is_elsewhere = |code_va: &u64, _: &mut u32| !(va..va.saturating_add(len)).contains(code_va);
+            inspector.declared_lds.retain(is_elsewhere);
+            inspector.declared_private.retain(is_elsewhere);
+        }
         self.with_checker(space, |checker, host| {
             checker.forget(va, len, host);
             checker.remove_allocations(va, len);
@@ -169,8 +179,10 @@ impl Inspection {
         let mut inspector = self.lock();
         if let Some(watch) = &mut inspector.watch {
             *watch.checker = MemoryChecker::new();
-            watch.progress.reset();
+            watch.progress = Progress::default();
         }
+        inspector.declared_lds.clear();
+        inspector.declared_private.clear();
         inspector.ordered_before = WaveId(0);
     }
 
@@ -226,6 +238,13 @@ impl Inspection {
         }
     }
 
+    /// A packet or the driver may have changed what waves wait for.
+    fn change(&self) {
+        if let Some(watch) = &mut self.lock().watch {
+            watch.progress.change();
+        }
+    }
+
     fn with_checker(&self, space: &AddressSpace, act: impl FnOnce(&mut MemoryChecker, &mut Mapped<'_>)) {
         // A packet has no instruction.
         self.with_checker_in(space, |_| String::new(), act);
@@ -240,7 +259,6 @@ impl Inspection {
     ) {
         let mut inspector = self.lock();
         let Some(watch) = &mut inspector.watch else { return };
-        watch.progress.circles.change();
         let table = space.snapshot();
         act(&mut watch.checker, &mut Mapped::new(&table));
         for finding in take(watch) {

@@ -30,6 +30,8 @@ pub(crate) struct LdsShape {
     offsets: [u32; 2],
     element_count: usize,
     base: Base,
+    /// An atomic whose result does not depend on what was there: an exchange.
+    pub forgets: bool,
 }
 
 /// What the offset is added to.
@@ -72,7 +74,8 @@ impl LdsShape {
             (_, Operand::Vector(register)) if !name.contains("addtid") => Base::Register(register),
             _ => Base::LaneNumber,
         };
-        Some(LdsShape { kind, width_bytes, offsets, element_count, base })
+        let forgets = name.contains("storexchg");
+        Some(LdsShape { kind, width_bytes, offsets, element_count, base, forgets })
     }
 
     /// Elements of a lane: one, or two.

@@ -9,6 +9,7 @@ mod lds_change;
 use zrt_isa::resources::WaveSize;
 use zrt_isa::{Encoding, Instruction, Opcode, Operand};
 
+use crate::check::circles::Place;
 use crate::check::debug::{Action, Stop};
 use crate::check::finding::{Finding, Rule};
 use crate::check::inspector::{Inspection, Inspector, Site, take};
@@ -21,7 +22,7 @@ use crate::check::registers::{self, Defect, LaunchState, Note, RegisterFinding, 
 use crate::check::trial::Trial;
 use crate::check::undefined::Source;
 use crate::memory::Rights;
-use crate::shader::address::SHARED_APERTURE_HIGH;
+use crate::shader::address::{Target, flat_address, flat_target};
 use crate::shader::code_words::CodeWords;
 use crate::shader::fault::FAULT_WORDS;
 use crate::shader::group::ActiveDispatch;
@@ -226,12 +227,22 @@ pub(crate) struct WaveInspector<'a> {
     pub dispatch: &'a ActiveDispatch,
     pub workgroup: [u32; 3],
     pub index: u32,
+    /// Where the circle began that the wave may be in: its turn ends when it comes there again.
+    pub circle_start: Option<Place>,
+    /// The turn begins there.
+    pub is_at_start: bool,
 }
 
 impl Inspect for WaveInspector<'_> {
     const IS_ON: bool = true;
 
     fn before(&mut self, wave: &mut Wave, program: &Program, at: usize, machine: &mut Machine<'_>) -> bool {
+        if let Some(start) = self.circle_start
+            && start == (Place { program_va: program.base_va, next: at as u32 })
+            && !std::mem::take(&mut self.is_at_start)
+        {
+            return false;
+        }
         let Some(noted) = program.noted(at) else { return true };
         if std::mem::take(&mut self.shadow.is_retry) {
             return true;
@@ -444,7 +455,8 @@ impl WaveInspector<'_> {
             self.shadow.told = completed;
             checker.waited(id, completed);
         }
-        if noted.transfer.is_some() {
+        if noted.transfer.is_some() || noted.memory.is_some() || noted.lds.is_some() {
+            // What no transfer is known of stores nothing undefined, and nothing of the store before it.
             checker.set_undefined_data(self.shadow.registers.take_stored());
         }
         let access = |kind, scope| Access { wave: id, sequence, pc, cu, scope, kind };
@@ -535,6 +547,9 @@ impl WaveInspector<'_> {
                 LdsKind::Store => checker.lds_store(self.group, of, address, width, element),
                 LdsKind::Atomic => checker.lds_atomic(self.group, lane, address, width),
             };
+            if shape.forgets {
+                checker.define_lds(self.group, address, width);
+            }
         }
         if checker.take_lanes_in_lds()
             && let Some(clash) = shape.clash(wave, &noted.instruction)
@@ -592,8 +607,11 @@ fn flat_lds_addresses(wave: &Wave, instruction: &Instruction, addresses: &mut Ve
     let high = &wave.vector[usize::from(register.wrapping_add(1))].0;
     let low = &wave.vector[usize::from(register)].0;
     let exec = wave.exec();
-    for lane in (0..LANES).filter(|lane| exec >> lane & 1 != 0 && high[*lane] == SHARED_APERTURE_HIGH) {
-        addresses.push((lane as u32, low[lane].wrapping_add_signed(instruction.immediate)));
+    for lane in (0..LANES).filter(|lane| exec >> lane & 1 != 0) {
+        let va = flat_address(low[lane], high[lane], instruction.immediate);
+        if let Target::Lds(address) = flat_target(va) {
+            addresses.push((lane as u32, address));
+        }
     }
     !addresses.is_empty()
 }

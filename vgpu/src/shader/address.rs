@@ -130,13 +130,22 @@ impl AddressMode for Flat {
     }
 
     fn lane(wave: &Wave, op: &MicroOp, lane: usize, _bytes: u32) -> Target {
-        let va = pair(wave, op, lane);
-        match (va >> 32) as u32 {
-            SHARED_APERTURE_HIGH => Target::Lds(va as u32),
-            PRIVATE_APERTURE_HIGH => Target::Private(va & 0xFFFF_FFFF),
-            _ => Target::Global(va),
-        }
+        flat_target(pair(wave, op, lane))
     }
+}
+
+/// What a flat address is of: the apertures are seen after the immediate was added.
+pub(crate) fn flat_target(va: u64) -> Target {
+    match (va >> 32) as u32 {
+        SHARED_APERTURE_HIGH => Target::Lds(va as u32),
+        PRIVATE_APERTURE_HIGH => Target::Private(va & 0xFFFF_FFFF),
+        _ => Target::Global(va),
+    }
+}
+
+/// The address that two registers and an immediate make.
+pub(crate) fn flat_address(low: u32, high: u32, immediate: i32) -> u64 {
+    (u64::from(low) | u64::from(high) << 32).wrapping_add_signed(immediate.into())
 }
 
 /// The common high dword and the low dwords, where the lanes have one in common.
@@ -155,7 +164,7 @@ fn near_pair(wave: &Wave, op: &MicroOp, exec: u32) -> Option<(u32, Row)> {
 fn pair(wave: &Wave, op: &MicroOp, lane: usize) -> u64 {
     let register = vector_source(op, 0);
     let (low, high) = (wave.vector[register & 255].0[lane], wave.vector[(register + 1) & 255].0[lane]);
-    (low as u64 | (high as u64) << 32).wrapping_add_signed(op.immediate as i64)
+    flat_address(low, high, op.immediate)
 }
 
 /// Scalar base and four bytes per lane (`_addtid`).

@@ -300,9 +300,7 @@ fn tell_circles(
     memory.with_watch(|watch, memory| {
         watch.progress.circles.turn_ended(number, place, executed, wave, || {
             let mut bytes = vec![0; scratch_bytes as usize];
-            // What is not mapped was never written.
-            let _ = memory.read_unwatched(scratch_va, &mut bytes, Rights::READ);
-            bytes
+            memory.read_unwatched(scratch_va, &mut bytes, Rights::READ).ok().map(|()| bytes)
         });
     });
 }
@@ -410,12 +408,19 @@ impl Run<'_> {
             stop: None,
         };
         let code = Code { main: &self.dispatch.program.0, far: &mut slot.far, cache: self.services.programs };
+        let program_va = code.far.as_deref().unwrap_or(code.main).base_va;
+        let begin = Place { program_va, next: wave.next };
         let (turn, executed) = match (self.services.inspection, &mut self.inspector) {
             (Some(inspection), Some(inspector)) => {
+                let shadow = slot.shadow.get_or_insert_default();
+                let circles = machine.memory.watch().map(|watch| &watch.progress.circles);
+                let circle_start = circles.and_then(|circles| circles.start(shadow.number()));
                 let mut inspect = WaveInspector {
                     inspection,
                     inspector,
-                    shadow: slot.shadow.get_or_insert_default(),
+                    circle_start,
+                    is_at_start: circle_start == Some(begin),
+                    shadow,
                     group: group.shadow.get_or_insert_with(|| Box::new(GroupShadow::new(0))),
                     dispatch: self.dispatch,
                     workgroup: group.id,

@@ -53,7 +53,7 @@ pub(crate) struct Shared {
     wake: Condvar,
     stop: AtomicBool,
     /// Nothing may be claimed: somebody looks at all groups.
-    is_paused: AtomicBool,
+    pauses: AtomicUsize,
     faults: Mutex<VecDeque<WaveFault>>,
     has_fault: AtomicBool,
 }
@@ -153,7 +153,7 @@ impl Shared {
             available: AtomicUsize::new(0),
             wake: Condvar::new(),
             stop: AtomicBool::new(false),
-            is_paused: AtomicBool::new(false),
+            pauses: AtomicUsize::new(0),
             faults: Mutex::default(),
             has_fault: AtomicBool::new(false),
         }
@@ -171,7 +171,7 @@ impl Shared {
 
     /// Whether anything can be claimed.
     pub fn has_available(&self) -> bool {
-        self.available.load(Ordering::Acquire) > 0 && !self.is_paused.load(Ordering::Acquire)
+        self.available.load(Ordering::Acquire) > 0 && self.pauses.load(Ordering::Acquire) == 0
     }
 
     /// Takes a dispatch in.
@@ -205,7 +205,7 @@ impl Shared {
     fn claim(&self, worker: &mut Worker) -> bool {
         let mut state = self.hand_over(worker);
         // Under the lock, so that a pause that has seen no group held stays true.
-        if self.is_paused.load(Ordering::Acquire) {
+        if self.pauses.load(Ordering::Acquire) > 0 {
             self.update_available(&state);
             return false;
         }

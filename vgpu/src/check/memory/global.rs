@@ -18,8 +18,6 @@ use crate::check::undefined::Loaded;
 
 /// Values of undefined bits with which an atomic is tried: what it makes of them is undefined if that differs.
 const VARIANTS: [u32; 3] = [u32::MAX, 0x5a5a_a5a5, 0x8000_0001];
-/// Most bytes that a lane stores.
-const LANE_BYTES_MAX: u64 = 16;
 
 /// What went wrong with one lane's access; the gravest is told.
 #[derive(Clone, Copy, Debug, Default)]
@@ -185,7 +183,7 @@ impl MemoryChecker {
         if is_through && trouble.conflict.is_none() {
             self.released.push((lane, va));
         }
-        self.stored.push((lane, va));
+        self.stored.push((lane, va..va.saturating_add(bytes.len() as u64)));
         if self.undefined_data.is_some() {
             self.store_undefined(lane, va, bytes.len(), host);
         }
@@ -330,8 +328,7 @@ impl MemoryChecker {
         } else if let Some(conflict) = trouble.conflict {
             self.report_conflict(conflict, lane, va);
         } else if let Some((address, values)) = trouble.clash {
-            let mut earlier = self.stored.iter().rev();
-            let earlier = earlier.find(|(_, va)| (*va..va.saturating_add(LANE_BYTES_MAX)).contains(&address));
+            let earlier = self.stored.iter().rev().find(|(_, bytes)| bytes.contains(&address));
             let lanes = [earlier.map_or(lane, |(earlier, _)| *earlier), lane];
             self.report_lanes(&LaneClash { lanes, address, values });
         } else if let Some(write) = trouble.missed {

@@ -50,6 +50,7 @@ use flags::Flags;
 use hash::FastMap;
 use level_two::{CachePage, Invalidations, LastLine, PageIndices};
 use readers::ReaderSets;
+use std::ops::Range;
 use std::sync::Arc;
 use undefined::UndefinedPage;
 
@@ -74,8 +75,8 @@ pub struct MemoryChecker {
     last_line: LastLine,
     /// Lanes and addresses of writes of the present instruction that the host sees at once.
     released: Vec<(u32, u64)>,
-    /// Lanes and addresses of all stores of the present instruction.
-    stored: Vec<(u32, u64)>,
+    /// Lanes and bytes of all stores of the present instruction.
+    stored: Vec<(u32, Range<u64>)>,
     /// Lanes of a store have met in LDS.
     has_lanes_in_lds: bool,
     /// Undefined bits of the data of the present store.

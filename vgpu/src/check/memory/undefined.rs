@@ -5,6 +5,7 @@
 
 use crate::check::undefined::{LANE_DWORDS_MAX, LOAD_DWORDS_MAX, Loaded, Origin, Source, Stored};
 
+use std::collections::hash_map::Entry;
 use std::ops::Range;
 
 use super::cells::byte_bits;
@@ -218,6 +219,21 @@ impl MemoryChecker {
         }
         if let Some(origin) = origin {
             self.undefined_loads.push(Loaded { lane, element, bits, origin });
+        }
+    }
+
+    /// Bytes of LDS are defined from now on, whatever they were.
+    pub fn define_lds(&mut self, group: &mut GroupShadow, address: u32, len: u32) {
+        let (mut done, len) = (0, len as usize);
+        while done < len && !group.undefined.is_empty() {
+            let (dword, mask, count) = piece(u64::from(address) + done as u64, len - done);
+            if let Entry::Occupied(mut entry) = group.undefined.entry(dword as u32) {
+                entry.get_mut().0 &= !byte_bits(mask);
+                if entry.get().0 == 0 {
+                    entry.remove();
+                }
+            }
+            done += count;
         }
     }
 

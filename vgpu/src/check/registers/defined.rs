@@ -15,14 +15,15 @@ use std::ops::Range;
 
 use zrt_isa::effects::{Read, Registers, Role, SCC, VECTOR_FIRST};
 
+use super::LaunchState;
 use super::bits::{Bits, runs};
 use super::finding::{Defect, RegisterFinding, Remedy};
 use super::note::Note;
 use super::private::PrivateMemory;
 use super::subject::{LANES_MAX, Outcome, Subject, Undefined};
 use super::transfer::{PrivateOffsets, Transfer};
-use super::{LaunchState, PRIVATE_APERTURE_HIGH};
 use crate::check::undefined::{LANE_DWORDS_MAX, LOAD_DWORDS_MAX, Loaded, Origin, Source, Stored};
+use crate::shader::address::{Target, flat_address, flat_target};
 
 /// Codes of the trap temporaries that the launch writes.
 const TTMP7: usize = 115;
@@ -358,16 +359,21 @@ impl Defined {
         }
         // Private memory keeps undefined values as registers do.
         let is_private = |lane: usize| {
-            note.flat_address.is_some_and(|register| {
-                subject.vector(register.wrapping_add(1), lane as u32) == PRIVATE_APERTURE_HIGH
+            note.flat_address.is_some_and(|(register, immediate)| {
+                let vector = |register| subject.vector(register, lane as u32);
+                let va = flat_address(vector(register), vector(register.wrapping_add(1)), immediate);
+                matches!(flat_target(va), Target::Private(_))
             })
         };
         let dwords = registers.range().len();
         let mut padded = None;
         for lane in lanes_of(exec).filter(|&lane| !is_private(lane)) {
             let missing = |register| self.bits(register, lane) & note.stored_bits;
-            // A structure of which members were never written may be copied; whoever uses the copy is told.
-            let is_copied = |register| dwords > UNPADDED_DWORDS_MAX && self.loaded.contains(register);
+            // A structure of which members were never written may be copied; whoever uses the copy is told. Two dwords may
+            // be a part of one where they are not both undefined.
+            let is_part =
+                dwords > UNPADDED_DWORDS_MAX || registers.range().any(|register| missing(register) == 0);
+            let is_copied = |register| is_part && self.loaded.contains(register);
             // Members are aligned: what begins a dword is no padding, unless the whole dword is.
             let first_byte = 0xff << note.stored_bits.trailing_zeros();
             let mut unpadded = registers.range().take(if dwords <= UNPADDED_DWORDS_MAX { dwords } else { 1 });

@@ -33,7 +33,6 @@ pub use subject::{LANES_MAX, Outcome, Subject, Undefined};
 pub use transfer::Transfer;
 
 use crate::check::undefined::{Loaded, Stored};
-use crate::shader::address::PRIVATE_APERTURE_HIGH;
 use defined::Defined;
 use hazard::{OtherHazards, ScalarHazard};
 use note::{STORE_QUEUE, Special};

@@ -103,8 +103,8 @@ pub struct Note {
     pub(super) keeps: bool,
     /// Its data goes to private memory.
     pub(super) is_private: bool,
-    /// Low register of the address that decides whether its data goes to private memory.
-    pub(super) flat_address: Option<u8>,
+    /// Low register and immediate of the address that decides whether its data goes to private memory.
+    pub(super) flat_address: Option<(u8, i32)>,
     /// Bits of each dword that a load writes.
     pub(super) loaded_bits: u32,
     /// Bytes that it moves.
@@ -153,7 +153,7 @@ impl Note {
             keeps: keeps(instruction, &effects),
             is_private: instruction.encoding == Encoding::Vscratch,
             flat_address: match (instruction.encoding, instruction.sources[0]) {
-                (Encoding::Vflat, Operand::Vector(register)) => Some(register),
+                (Encoding::Vflat, Operand::Vector(register)) => Some((register, instruction.immediate)),
                 _ => None,
             },
             loaded_bits: loaded_bits(instruction),

@@ -30,10 +30,19 @@ struct Row {
     /// Lanes of which what is undefined was stored so, and where that comes from.
     stored: u64,
     origin: Option<Origin>,
+    /// Lanes that stored something else than `origin` last.
+    others: Vec<(usize, Origin)>,
 }
 
 impl Row {
-    const UNWRITTEN: Row = Row { defined: 0, bits: [u32::MAX; LANES_MAX], stored: 0, origin: None };
+    const UNWRITTEN: Row =
+        Row { defined: 0, bits: [u32::MAX; LANES_MAX], stored: 0, origin: None, others: Vec::new() };
+
+    /// Where what a lane has stored and is undefined comes from; `None` where it has stored nothing of it.
+    fn origin(&self, lane: usize) -> Option<Origin> {
+        let other = self.others.iter().find(|(other, _)| *other == lane).map(|(_, origin)| *origin);
+        other.or(self.origin).filter(|_| self.stored >> lane & 1 != 0)
+    }
 
     fn bits(&self, lane: usize) -> u32 {
         if self.defined >> lane & 1 != 0 { 0 } else { self.bits[lane] }
@@ -44,11 +53,16 @@ impl Row {
         self.bits[lane] = bits;
         self.defined = self.defined & !(1 << lane) | u64::from(bits == 0) << lane;
         match origin {
-            Some(_) => self.stored |= 1 << lane,
+            Some(origin) => {
+                self.stored |= 1 << lane;
+                self.others.retain(|(other, _)| *other != lane);
+                if *self.origin.get_or_insert(origin) != origin {
+                    self.others.push((lane, origin));
+                }
+            }
             None if bits == 0 => self.stored &= !(1 << lane),
             None => {}
         }
-        self.origin = origin.or(self.origin);
     }
 }
 
@@ -109,7 +123,7 @@ impl PrivateMemory {
             let own = row.map_or(u32::MAX, |row| row.bits(lane)) >> (8 * (at % 4)) & 0xff;
             bits[byte as usize / 4] |= own << (8 * (byte % 4));
             if own != 0 && origin.is_none() {
-                let stored = row.filter(|row| row.stored >> lane & 1 != 0).and_then(|row| row.origin);
+                let stored = row.and_then(|row| row.origin(lane));
                 origin = Some(stored.unwrap_or(Origin { source: Source::Private(at), pc }));
             }
         }
@@ -166,6 +180,19 @@ mod tests {
         let mut memory = PrivateMemory::default();
         memory.begin(64, 64);
         memory
+    }
+
+    #[test]
+    fn each_lane_knows_where_its_own_comes_from() {
+        let mut memory = memory();
+        let other = Origin { source: Source::Register(301), pc: 24 };
+        memory.store(0, 4, 4, [u32::MAX; 4], Some(STORED));
+        memory.store(1, 4, 4, [u32::MAX; 4], Some(other));
+        let origin = |memory: &PrivateMemory, lane| memory.load(lane, 4, 4, 16).map(|(_, origin)| origin);
+        assert_eq!((origin(&memory, 0), origin(&memory, 1)), (Some(STORED), Some(other)));
+        memory.store(1, 4, 4, [u32::MAX; 4], Some(STORED));
+        memory.store(0, 4, 4, [0; 4], None);
+        assert_eq!((origin(&memory, 0), origin(&memory, 1)), (None, Some(STORED)));
     }
 
     #[test]

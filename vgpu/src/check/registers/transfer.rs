@@ -7,7 +7,7 @@ use zrt_isa::effects::VECTOR_FIRST;
 use zrt_isa::{Encoding, Instruction, Operand};
 
 use crate::check::undefined::LANE_DWORDS_MAX;
-use crate::shader::address::{PRIVATE_APERTURE_HIGH, SCRATCH_VECTOR_OFFSET};
+use crate::shader::address::{SCRATCH_VECTOR_OFFSET, Target, flat_address, flat_target};
 
 use super::subject::{LANES_MAX, Subject};
 
@@ -203,8 +203,10 @@ impl PrivateAddress {
             return Some(self.base(subject).wrapping_add(own));
         }
         let high = vector(self.vector?.wrapping_add(1));
-        let va = (u64::from(own) | u64::from(high) << 32).wrapping_add_signed(self.immediate.into());
-        ((va >> 32) as u32 == PRIVATE_APERTURE_HIGH).then_some(va as u32)
+        match flat_target(flat_address(own, high, self.immediate)) {
+            Target::Private(offset) => Some(offset as u32),
+            Target::Global(_) | Target::Lds(_) | Target::Outside => None,
+        }
     }
 
     fn base<S: Subject>(&self, subject: &S) -> u32 {

@@ -59,7 +59,7 @@ impl Shared {
 
     /// Where all waves are, as lines ([`positions`]). Nothing runs meanwhile; what workers hold is waited for.
     pub fn positions(&self) -> String {
-        self.is_paused.store(true, Ordering::Release);
+        self.pauses.fetch_add(1, Ordering::AcqRel);
         let deadline = Instant::now() + Duration::from_millis(PAUSE_MS_MAX);
         let text = loop {
             let state = self.lock();
@@ -70,7 +70,9 @@ impl Shared {
             drop(state);
             std::thread::yield_now();
         };
-        self.is_paused.store(false, Ordering::Release);
+        self.pauses.fetch_sub(1, Ordering::AcqRel);
+        // A worker that is about to sleep has looked under the lock.
+        drop(self.lock());
         self.wake.notify_all();
         text
     }

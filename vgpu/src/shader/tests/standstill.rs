@@ -54,6 +54,25 @@ fn a_wait_for_a_word_that_nobody_stores_is_told_with_what_it_looks_at() {
     }
 }
 
+/// A turn seldom ends by chance at one place of a long loop, and all of many waves never do.
+#[test]
+fn many_waves_in_a_long_loop_are_told_at_once() {
+    let mut device = silent(checked(2));
+    let [loop_words, rest] = code::WAIT_FOR_WORD.words.split_at(8).into();
+    let nops = 100;
+    // The branch back, and the end.
+    let rest = [rest[0] - nops, rest[1]];
+    let words = [loop_words, &[0xBF80_0000; 100], &rest].concat();
+    let code = device.code_words(&words);
+    let word = device.buffer(4096);
+    device.submit(device.dispatch(&code, 32, 512, &[word.va]));
+    let kind = WaveFaultKind::GoesInCircles { circling_waves: 512, waiting_waves: 0 };
+    assert_eq!(fault_of(&device).kind, kind);
+    // A million before the first look, a turn to begin in, and two rounds.
+    let instructions = device.counters.snapshot().wave_instructions;
+    assert!(instructions < 3_000_000, "{instructions}");
+}
+
 #[test]
 fn a_wave_at_a_barrier_and_one_that_spins_are_told_together() {
     let mut device = silent(checked(7));

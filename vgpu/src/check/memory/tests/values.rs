@@ -97,7 +97,6 @@ fn wide_accesses_reach_across_pages_and_64_bit_atomics_work() {
     assert!(rig.checker.findings().is_empty());
 }
 
-/// What is told of a line is judged when the whole instruction is done.
 /// Stores the same dword by two lanes of one instruction.
 fn store_twice(rig: &mut Rig, scope: Scope, stores: [(u64, &[u8]); 2]) {
     rig.begin(0, AccessKind::Store, scope);
@@ -129,6 +128,18 @@ fn lanes_of_one_instruction_agree_on_what_they_store() {
     }
 }
 
+/// The lane that is named is one that stored the byte.
+#[test]
+fn of_lanes_that_store_beside_each_other_the_right_one_is_named() {
+    let mut rig = Rig::new();
+    rig.begin(0, AccessKind::Store, Scope::Cu);
+    for (lane, va, value) in [(0, BASE + 8, 1_u32), (1, BASE + 4, 2), (2, BASE + 8, 3)] {
+        rig.checker.store(lane, va, &value.to_le_bytes(), &mut rig.host);
+    }
+    rig.checker.end_access();
+    assert_eq!(rig.checker.findings()[0].detail, "lane 0 stores 0x1, lane 2 stores 0x3");
+}
+
 /// The records of single bytes, after stores of two waves to one dword.
 #[test]
 fn lanes_agree_on_single_bytes_of_a_dword_that_others_store_to() {
@@ -142,6 +153,7 @@ fn lanes_agree_on_single_bytes_of_a_dword_that_others_store_to() {
     assert_eq!(rig.checker.findings()[0].address, BASE + 3);
 }
 
+/// What is told of a line is judged when the whole instruction is done.
 #[test]
 fn a_line_that_is_stored_again_as_a_whole_for_the_host_is_released() {
     let mut rig = Rig::new();
@@ -316,6 +328,27 @@ fn what_was_stored_undefined_is_so_until_it_is_written_over() {
     }
 }
 
+/// LDS forgets what was undefined in the bytes that are exchanged.
+#[test]
+fn lds_is_undefined_until_it_is_written_over() {
+    let mut rig = Rig::new();
+    let undefined = |rig: &mut Rig| {
+        rig.lds(0, AccessKind::LdsLoad, 64, 4);
+        rig.checker.take_undefined_loads().first().map(|loaded| loaded.bits[0])
+    };
+    let elements = vec![[[0xffff_ffff, 0, 0, 0]; 64]];
+    rig.checker.set_undefined_data(Some(Stored { elements, origin: ORIGIN }));
+    rig.lds(0, AccessKind::LdsStore, 64, 4);
+    rig.checker.set_undefined_data(None);
+    rig.lds(0, AccessKind::LdsAtomic { returns: true }, 64, 4);
+    assert_eq!(rig.checker.take_undefined_loads().len(), 1, "what it returns is undefined");
+    assert_eq!(undefined(&mut rig), Some(0xffff_ffff), "an atomic that adds");
+    rig.checker.define_lds(&mut rig.group, 65, 1);
+    assert_eq!(undefined(&mut rig), Some(0xffff_00ff));
+    rig.checker.define_lds(&mut rig.group, 64, 4);
+    assert_eq!(undefined(&mut rig), None);
+}
+
 #[test]
 fn zeros_that_count_as_unwritten_are_undefined_until_somebody_writes() {
     for is_known_before in [false, true] {
@@ -341,6 +374,10 @@ fn zeros_that_count_as_unwritten_are_undefined_until_somebody_writes() {
         rig.atomic(0, true, Scope::Device, BASE + 8);
         assert_eq!(rig.checker.take_undefined_loads().len(), 1);
         assert_eq!(unwritten(&mut rig, BASE + 8), Some((u32::MAX, Source::Memory(BASE + 8))));
+        rig.begin(0, AccessKind::Atomic { returns: true }, Scope::Device);
+        rig.checker.atomic(0, BASE + 8, &mut rig.host, &mut [0; 4], |bytes| bytes.fill(9));
+        assert_eq!(rig.checker.take_undefined_loads().len(), 1, "what it returns is undefined");
+        assert_eq!(unwritten(&mut rig, BASE + 8), None);
     }
 }
 

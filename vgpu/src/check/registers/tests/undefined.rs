@@ -2,6 +2,7 @@
 //! are off.
 
 use super::*;
+use crate::shader::address::PRIVATE_APERTURE_HIGH;
 use zrt_isa::effects::Registers;
 
 /// Registers, origin and first lane of each finding of rule 3, after `words` with two user SGPRs in all lanes.
