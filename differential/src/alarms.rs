@@ -19,21 +19,35 @@ pub enum Alarm {
     UnawareCompiler,
     /// clang 19 drops the wait between `global_wb` and an atomic of system scope: its error.
     UnwaitedWriteBack,
+    /// clang 19 moves a matrix operation, which the source has all lanes do, under a condition: its error. What it
+    /// computes may be wrong.
+    ConditionalMatrix,
+    /// No finding: wrong results of clang 19 at one level of optimisation, where its own code without optimisation and
+    /// clang 22's give the host's.
+    OwnResults,
 }
 
 impl Alarm {
+    /// Whether it explains wrong results.
+    pub fn may_be_wrong(self) -> bool {
+        matches!(self, Alarm::ConditionalMatrix | Alarm::OwnResults)
+    }
+
     /// The row of a finding in a correct program of a compiler.
     pub fn of(finding: &Finding, compiler: Compiler) -> Option<Alarm> {
         let says = |words: &str| finding.what.contains(words);
         if finding.is_advice() {
             return Some(Alarm::Advice);
         }
-        if finding.what.starts_with(UNAWARE_COMPILER) {
-            return Some(Alarm::UnawareCompiler);
-        }
-        match finding.rule.as_str() {
-            "counters" if compiler == Compiler::Clang19 && says("before global_wb has completed") => {
+        match (compiler, finding.rule.as_str()) {
+            (Compiler::Clang19, "hazard") if finding.what.starts_with(UNAWARE_COMPILER) => {
+                Some(Alarm::UnawareCompiler)
+            }
+            (Compiler::Clang19, "counters") if says("before global_wb has completed") => {
                 Some(Alarm::UnwaitedWriteBack)
+            }
+            (Compiler::Clang19, "uninitialised") if says("a matrix operation with lanes off") => {
+                Some(Alarm::ConditionalMatrix)
             }
             _ => None,
         }
@@ -45,6 +59,10 @@ impl fmt::Display for Alarm {
         formatter.write_str(match self {
             Alarm::Advice => "advice",
             Alarm::UnawareCompiler => "the compiler knows no s_wait_alu",
+            Alarm::ConditionalMatrix => {
+                "uninitialised: a matrix operation under a condition, an error of the compiler"
+            }
+            Alarm::OwnResults => "wrong results, which neither its -O0 nor clang 22 gives",
             Alarm::UnwaitedWriteBack => "counters: global_wb without a wait, an error of the compiler",
         })
     }

@@ -98,7 +98,13 @@ impl Campaign {
         let mut comparison = Comparison::new(self.shape, self.schedules, self.plant)?;
         while let Some((build, seeds)) = share.next().and_then(|place| batches.get(place)) {
             let programs: Vec<Program> = seeds.iter().map(|seed| generate::program(*seed)).collect();
-            let judgements = comparison.run(&programs, *build)?;
+            let mut judgements = comparison.run(&programs, *build)?;
+            for (program, judgement) in programs.iter().zip(&mut judgements) {
+                if is_own_result(&mut comparison, program, *build, &judgement.verdict)? {
+                    judgement.verdict = Verdict::Same;
+                    judgement.alarms.insert(Alarm::OwnResults);
+                }
+            }
             share.add(|report| {
                 for (program, Judgement { verdict, alarms }) in programs.into_iter().zip(judgements) {
                     *report.counts.entry((*build, verdict.kind())).or_default() += 1;
@@ -140,4 +146,27 @@ impl Campaign {
         }
         Ok(())
     }
+}
+
+/// Whether wrong results are an error of clang 19 ([`Alarm::OwnResults`]).
+fn is_own_result(
+    comparison: &mut Comparison,
+    program: &Program,
+    build: Build,
+    verdict: &Verdict,
+) -> Result<bool, DifferentialError> {
+    let is_candidate = build.compiler == Compiler::Clang19 && build.optimisation > 0;
+    if !is_candidate || !matches!(verdict, Verdict::Differs(_)) {
+        return Ok(false);
+    }
+    for other in [Build { optimisation: 0, ..build }, Build { compiler: Compiler::Clang22, ..build }] {
+        if comparison
+            .run(std::slice::from_ref(program), other)?
+            .iter()
+            .any(|one| one.verdict != Verdict::Same)
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

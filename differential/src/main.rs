@@ -1,7 +1,8 @@
 //! `zrt-differential`: a campaign from the command line.
 //!
-//! Contract: exit status 0 where all programs gave the same results, 1 where one did not, 2 where the comparison could
-//! not be made. What failed stands on standard output, smallest program first.
+//! Contract: exit status 0 where all programs gave the same results, or no mutant was missed, is unexplained or was made
+//! from a program that is wrong by itself; 1 where one did not, or was; 2 where the comparison could not be made. What
+//! failed stands on standard output, smallest program first.
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -12,6 +13,7 @@ use zrt_differential::campaign::{Campaign, Failure, Report};
 use zrt_differential::error::DifferentialError;
 use zrt_differential::generate::inputs;
 use zrt_differential::mutants::{Fate, Judged, MutantCampaign, MutantReport, Tally};
+use zrt_differential::mutate::UNEXPLAINED;
 use zrt_differential::program::Program;
 use zrt_differential::text::{HEADER, HEADER_NAME, source};
 use zrt_differential::toolchain::{Compiler, IN_BYTES_PER_ITEM, Shape};
@@ -70,7 +72,7 @@ impl Options {
 fn main() -> ExitCode {
     let options = Options::parse();
     let is_clean = match options.mutants {
-        Some(mutants) => run_mutants(&options, mutants).map(|report| report.missed().next().is_none()),
+        Some(mutants) => run_mutants(&options, mutants).map(|report| report.is_clean()),
         None => run(&options).map(|report| report.failures.is_empty()),
     };
     match is_clean {
@@ -121,10 +123,10 @@ fn run_mutants(options: &Options, mutants: u64) -> Result<MutantReport, Differen
     for Judged { seed, build, class, place, fate } in &report.judged {
         match fate {
             Fate::Missed(what) => println!("MISSED: seed {seed}, {build}, {class} at {place}\n  {what}"),
-            Fate::Benign(reason) if reason.starts_with("UNEXPLAINED") => {
-                println!("{reason}: seed {seed}, {build}, {class} at {place}");
+            Fate::Benign(reason) if *reason == UNEXPLAINED => {
+                println!("UNEXPLAINED, {reason}: seed {seed}, {build}, {class} at {place}");
             }
-            _ => {}
+            Fate::Benign(_) | Fate::Caught(_) => {}
         }
     }
     println!("| class              | mutants | caught | missed | benign |");

@@ -10,7 +10,7 @@ use crate::batch::compare;
 use crate::code::{Placed, instructions};
 use crate::error::DifferentialError;
 use crate::generate::{self, inputs};
-use crate::mutate::{Class, Mutant, explain, mutants};
+use crate::mutate::{Class, Mutant, UNEXPLAINED, explain, mutants};
 use crate::program::{Program, Step};
 use crate::random::Random;
 use crate::runner::{Checked, Plant, Runner, kernel_of, load};
@@ -119,6 +119,16 @@ impl MutantReport {
             }
         }
         reasons
+    }
+
+    /// Whether every program was correct, no mutant was missed, and none uses a result under way unseen.
+    pub fn is_clean(&self) -> bool {
+        self.unfit.is_empty() && self.missed().next().is_none() && self.unexplained().next().is_none()
+    }
+
+    /// Mutants of which nothing came, though a result is used that the changed wait was for.
+    pub fn unexplained(&self) -> impl Iterator<Item = &Judged> {
+        self.judged.iter().filter(|judged| judged.fate == Fate::Benign(UNEXPLAINED))
     }
 
     /// Mutants that were missed.

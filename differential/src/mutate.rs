@@ -226,8 +226,8 @@ pub fn explain(
         };
     };
     let targets = branch_targets(code);
-    let reasons = waits.iter().map(|(counter, _)| {
-        let (reason, place) = explain_wait(code, mutant, *counter, &targets, wave_size);
+    let reasons = waits.iter().map(|wait| {
+        let (reason, place) = explain_wait(code, mutant, *wait, &targets, wave_size);
         if reason == UNEXPLAINED && is_known(place) { SHADOWED } else { reason }
     });
     // The gravest reason is the last of the list.
@@ -240,52 +240,59 @@ const NO_SIGNAL: &str = "stores that no signal, flag or end of this path tells o
 const UNKNOWN: &str = "wait at a branch or call: path unknown";
 const NOBODYS: &str = "operations before a signal, which nobody meets behind it";
 const SHADOWED: &str = "its program has a finding at the same place";
-const UNEXPLAINED: &str = "UNEXPLAINED: a result under way is used";
+/// The reason that is none: the device has no delay that would show a missing wait, and so a rule must have seen it.
+pub const UNEXPLAINED: &str = "a result under way is used";
 const WAIT_REASONS: [&str; 7] =
     [NOTHING_OUTSTANDING, LATER_WAIT, NO_SIGNAL, UNKNOWN, NOBODYS, SHADOWED, UNEXPLAINED];
 
-/// The reason for one counter of a wait, and the offset of the instruction that it is about.
+/// The reason for one counter of a wait, with the count that it waits down to, and the offset of the instruction that it
+/// is about.
 fn explain_wait(
     code: &[Placed],
     mutant: &Mutant,
-    counter: Waited,
+    (counter, count): (Waited, u32),
     targets: &[u64],
     wave_size: WaveSize,
 ) -> (&'static str, u64) {
-    let mut outstanding: Vec<Registers> = Vec::new();
-    let mut is_outstanding = false;
+    let is_target = |placed: &Placed| targets.binary_search(&placed.offset).is_ok();
+    // The registers of each operation under way, the youngest first.
+    let mut outstanding: Vec<Vec<Registers>> = Vec::new();
+    let mut outstanding_max = usize::MAX;
+    let mut end = None;
     for placed in code[..mutant.index].iter().rev().take(LOOK_MAX) {
-        if waits_for(&placed.instruction, counter) {
+        if let Some(left) = left_by(&placed.instruction, counter) {
+            outstanding_max = outstanding_max.min(outstanding.len() + left as usize);
+        }
+        if outstanding.len() >= outstanding_max {
             break;
         }
         if leaves(&placed.instruction) {
-            if !is_outstanding {
-                return (UNKNOWN, placed.offset);
-            }
+            end = Some(placed.offset);
             break;
         }
         if raises(&placed.instruction, counter, wave_size) {
-            is_outstanding = true;
-            outstanding.extend(Effects::of(&placed.instruction, wave_size).writes);
+            outstanding.push(Effects::of(&placed.instruction, wave_size).writes.iter().copied().collect());
         }
-        if targets.binary_search(&placed.offset).is_ok() {
-            if !is_outstanding {
-                return (UNKNOWN, placed.offset);
-            }
+        if is_target(placed) {
+            end = Some(placed.offset);
             break;
         }
     }
-    if !is_outstanding {
-        return (NOTHING_OUTSTANDING, 0);
+    // What the wait was for: all but the youngest; a raised one lets one more be under way.
+    let guarded = outstanding.into_iter().enumerate().skip(count as usize);
+    let guarded_max = if mutant.class == Class::WaitRaised { 1 } else { usize::MAX };
+    let mut guarded: Vec<(usize, Vec<Registers>)> = guarded.take(guarded_max).collect();
+    if guarded.is_empty() {
+        return end.map_or((NOTHING_OUTSTANDING, 0), |place| (UNKNOWN, place));
     }
-    // A raised wait leaves the youngest under way.
-    if mutant.class == Class::WaitRaised {
-        outstanding.truncate(1);
-    }
+    let mut younger = 0;
     for placed in code[mutant.index + 1..].iter().take(LOOK_MAX) {
         let instruction = &placed.instruction;
-        if waits_for(instruction, counter) {
-            return (LATER_WAIT, placed.offset);
+        if let Some(left) = left_by(instruction, counter) {
+            guarded.retain(|(index, _)| index + younger < left as usize);
+            if guarded.is_empty() {
+                return (LATER_WAIT, placed.offset);
+            }
         }
         let is_flag = counter == Waited::Store && instruction.scope > 0;
         if instruction.opcode == Opcode::SBarrierSignal || is_flag {
@@ -294,22 +301,28 @@ fn explain_wait(
         let effects = Effects::of(instruction, wave_size);
         let meets = |registers: &Registers| {
             let range = registers.range();
-            outstanding.iter().any(|one| one.range().start < range.end && range.start < one.range().end)
+            let mut written = guarded.iter().flat_map(|(_, written)| written);
+            written.any(|one| one.range().start < range.end && range.start < one.range().end)
         };
         let reads = effects.reads.iter().map(|read| &read.registers);
         if reads.chain(&effects.writes).any(meets) {
             return (UNEXPLAINED, placed.offset);
         }
-        if leaves(instruction) || targets.binary_search(&placed.offset).is_ok() {
+        younger += usize::from(raises(instruction, counter, wave_size));
+        if leaves(instruction) || is_target(placed) {
             break;
         }
     }
     (if counter == Waited::Store { NO_SIGNAL } else { UNKNOWN }, 0)
 }
 
-fn waits_for(instruction: &Instruction, counter: Waited) -> bool {
-    instruction.opcode == Opcode::SWaitIdle
-        || memory_wait(instruction).is_some_and(|waits| waits.contains(&(counter, 0)))
+/// Operations of a counter that may be under way after an instruction, where it waits for some.
+fn left_by(instruction: &Instruction, counter: Waited) -> Option<u32> {
+    if instruction.opcode == Opcode::SWaitIdle {
+        return Some(0);
+    }
+    let waits = memory_wait(instruction)?;
+    waits.iter().find(|(waited, _)| *waited == counter).map(|(_, count)| *count)
 }
 
 fn raises(instruction: &Instruction, counter: Waited, wave_size: WaveSize) -> bool {
@@ -362,6 +375,10 @@ mod tests {
     ];
 
     fn program() -> Vec<Placed> {
+        placed(PROGRAM)
+    }
+
+    fn placed(words: &[&[u32]]) -> Vec<Placed> {
         let mut offset = 0x100;
         let place = |words: &&[u32]| {
             let mut own = [0; 4];
@@ -372,7 +389,7 @@ mod tests {
             offset += 4 * words.len() as u64;
             placed
         };
-        PROGRAM.iter().map(place).collect()
+        words.iter().map(place).collect()
     }
 
     fn edits(class: Class) -> Vec<Vec<(u64, u32)>> {
@@ -391,6 +408,24 @@ mod tests {
         let moved = edits(Class::OffsetMoved);
         assert_eq!(moved, [[(0x104, 0xF801_0000)], [(0x114, 0x0100_0000)], [(0x128, 0xD834_0210)]]);
         assert!(edits(Class::WriteBackRemoved).is_empty() && edits(Class::AluWaitRemoved).is_empty());
+    }
+
+    /// Three loads, and a wait for the oldest two: raised, it is about the second; removed, about the first two.
+    #[test]
+    fn a_wait_with_a_count_is_about_the_older_operations() {
+        let load = |register: u32| [0xEE05_0004, register, 0x0000_0000]; // global_load_b32 vN, v0, s[4:5]
+        let copy = |register: u32| [0x7E00_0300 | 9 << 17 | register]; // v_mov_b32_e32 v9, vN
+        let reason = |class, used: u32| {
+            let words: [&[u32]; 5] = [&load(1), &load(2), &load(3), &[0xBFC0_0001], &copy(used)];
+            let code = placed(&words);
+            let all = mutants(&code, class, WaveSize::Wave32, 0, 0);
+            explain(&code, &all[0], WaveSize::Wave32, &|_| false)
+        };
+        assert_eq!(
+            [1, 2, 3].map(|used| reason(Class::WaitRemoved, used)),
+            [UNEXPLAINED, UNEXPLAINED, UNKNOWN]
+        );
+        assert_eq!([1, 2, 3].map(|used| reason(Class::WaitRaised, used)), [UNKNOWN, UNEXPLAINED, UNKNOWN]);
     }
 
     /// The last wait of the program has nothing to wait for; the others guard what comes right behind them: an address, the

@@ -2,7 +2,8 @@
 //!
 //! Contract: a session without a schedule runs as fast as it can. One with a schedule is under the checking mode as
 //! `zrt launch --check` switches it on: waves are interleaved by that seed, and the device knows what the kernel was given
-//! (input, arguments and code to read; output, accumulator and scratch to write). It is opened for one launch, so
+//! (input, arguments and code to read; output and accumulator to write; LDS and scratch as declared), and that the host is
+//! silent. Output and accumulator count as written: what they hold is a part of the results. It is opened for one launch, so
 //! that its findings depend on the program and the seed alone. What a kernel did wrong is an [`Outcome`], not an error.
 
 use crate::error::DifferentialError;
@@ -16,10 +17,8 @@ use zrt_loader::{ARGUMENT_BYTES_MAX, ArgumentValue, DISPATCH_PACKET_BYTES, Geome
 use zrt_mem::{ByteLen, GpuVa};
 use zrt_vgpu::VirtualGpu;
 
-/// How long a kernel may run. The slowest that is generated takes a small part of it.
+/// How long a kernel may run. The slowest that is generated takes a small part of it; what waits for ever is told before.
 const KERNEL_MS_MAX: u64 = 60_000;
-/// The same of changed code under the checking mode, which may turn round for ever.
-const CHANGED_MS_MAX: u64 = 4_000;
 /// After each such time the device's log is looked at: a wave that faulted never ends.
 const POLL_MS: u64 = 20;
 /// Bytes of scratch for functions that are called, where the compiler did not count them.
@@ -42,8 +41,6 @@ pub struct Session {
     device: Device,
     /// The board below it, where it checks.
     board: Option<std::sync::Arc<VirtualGpu>>,
-    /// How long a kernel may run.
-    limit: Duration,
     input: Buffer,
     output: Buffer,
     accumulator: Buffer,
@@ -66,8 +63,7 @@ impl Session {
         let output = allocate(shape.out_bytes(), "output")?;
         let accumulator = allocate(shape.accumulator_bytes(), "accumulator")?;
         let arguments = allocate(ARGUMENT_BYTES_MAX as usize + DISPATCH_PACKET_BYTES, "arguments")?;
-        let limit = Duration::from_millis(KERNEL_MS_MAX);
-        Ok(Session { device, board, limit, input, output, accumulator, arguments })
+        Ok(Session { device, board, input, output, accumulator, arguments })
     }
 
     /// Places the image of a program, changed where that is asked for.
@@ -80,14 +76,11 @@ impl Session {
         let image = loaded.image();
         let table = loaded.lines();
         let lines: Vec<(u64, usize, u32)> =
-            table.rows().iter().map(|row| (row.offset, row.file as usize, row.line)).collect();
+            table.continued().map(|row| (row.offset, row.file as usize, row.line)).collect();
         let label = CodeLabel { name, functions: &[], files: table.files(), lines: &lines };
         let code = self.device.load_code(&label, ByteLen(image.bytes().len() as u64), |va| {
             let mut bytes = image.placed_at(va.0);
             if let Some(change) = change {
-                if self.board.is_some() {
-                    self.limit = Duration::from_millis(CHANGED_MS_MAX);
-                }
                 for segment in image.segments().iter().filter(|segment| segment.executable) {
                     let range = segment.offset as usize..(segment.offset + segment.bytes) as usize;
                     let place = &mut bytes.to_mut()[range];
@@ -119,7 +112,7 @@ impl Session {
         let segment = kernel.pack(&values, geometry).map_err(|error| refuse(error.to_string()))?;
         let arguments_va = self.arguments.va.0;
         let packet_at = ARGUMENT_BYTES_MAX;
-        let packet = kernel.dispatch_packet(&geometry, arguments_va, code.va().0);
+        let packet = kernel.dispatch_packet(&geometry, arguments_va, code.va().0 + kernel.entry_offset);
         let words = kernel.resource_words(0).map_err(|error| refuse(error.to_string()))?;
         let device = &mut self.device;
         device.upload(&self.arguments, ByteLen(0), &segment)?;
@@ -147,7 +140,7 @@ impl Session {
         let mut recorder = device.recorder(2)?;
         recorder.launch(&launch, &kernel.user_data(&addresses), geometry.groups)?;
         let graph = recorder.finish()?;
-        self.name_regions(code, launch.scratch());
+        self.name_regions(kernel, code, launch.scratch());
         let ticket = self.device.submit(&graph)?;
         match self.wait(ticket)? {
             Some(fault) => Ok(Outcome::Fault(fault)),
@@ -161,9 +154,18 @@ impl Session {
     }
 
     /// Tells a checking device what the kernel may touch.
-    fn name_regions(&self, code: &Code, scratch: Option<&Buffer>) {
+    fn name_regions(&self, kernel: &zrt_loader::Kernel, code: &Code, scratch: Option<&Buffer>) {
         let Some(board) = &self.board else { return };
-        for buffer in [&self.output, &self.accumulator].into_iter().chain(scratch) {
+        let entry_va = code.va().0 + kernel.entry_offset;
+        board.silence_host(true);
+        board.watch_lds(entry_va, kernel.lds_bytes);
+        if !kernel.dynamic_stack {
+            board.watch_private(entry_va, kernel.scratch_bytes);
+        }
+        if let Some(buffer) = scratch {
+            board.watch_private_region(buffer.label(), buffer.va.0, buffer.len.0);
+        }
+        for buffer in [&self.output, &self.accumulator] {
             board.watch_region(buffer.label(), buffer.va.0, buffer.len.0);
         }
         for buffer in [&self.input, &self.arguments, code.buffer()] {
@@ -183,7 +185,7 @@ impl Session {
                         let log = diagnosis.device_log.join("; ");
                         return Ok(Some(if log.is_empty() { diagnosis.to_string() } else { log }));
                     }
-                    if start.elapsed() > self.limit {
+                    if start.elapsed() > Duration::from_millis(KERNEL_MS_MAX) {
                         return Ok(Some(diagnosis.to_string()));
                     }
                 }

@@ -8,6 +8,8 @@ use crate::shader::fault::WaveFaultKind;
 
 /// RSRC2 with LDS of 512 bytes.
 const RSRC2_LDS: u32 = RSRC2 | 1 << 15;
+/// RSRC2 with all that a group may have.
+const RSRC2_LDS_ALL: u32 = RSRC2 | 128 << 15;
 
 fn checked(seed: u64) -> Config {
     let inspection = Inspection { check: true, ..Inspection::default() };
@@ -71,6 +73,22 @@ fn many_waves_in_a_long_loop_are_told_at_once() {
     // A million before the first look, a turn to begin in, and two rounds.
     let instructions = device.counters.snapshot().wave_instructions;
     assert!(instructions < 3_000_000, "{instructions}");
+}
+
+/// The waves count, so they are in no circle; others might store the word, if there were room for them.
+#[test]
+fn a_wait_for_groups_that_have_no_room_is_told() {
+    let mut device = Device::new(Config { compute_units: 2, ..checked(5) });
+    let [loop_words, rest] = code::WAIT_FOR_WORD.words.split_at(8).into();
+    let count = 0x4A04_0481; // v_add_nc_u32_e32 v2, 1, v2
+    let words = [loop_words, &[count, rest[0] - 1, rest[1]]].concat();
+    let code = device.code_words(&words);
+    let word = device.buffer(4096);
+    let mut dispatch = device.dispatch(&code, 3, 32, &[word.va]);
+    dispatch.rsrc2 = RSRC2_LDS_ALL;
+    device.submit(dispatch);
+    let kind = fault_of(&device).kind;
+    assert!(matches!(kind, WaveFaultKind::SpinsForever { waiting_groups: 1.. }), "{kind:?}");
 }
 
 #[test]
