@@ -5,7 +5,7 @@
 //! function waits for everything at its entry, and for all that returns a value before its return, so a caller waits for
 //! neither. LLVM up to 19 keeps s30 to s105 over a call, later versions stripes of them: what one of both keeps is kept here.
 
-use super::effects::{REGISTER_COUNT, VECTOR_FIRST};
+use super::effects::{REGISTER_COUNT, VCC_LO, VECTOR_FIRST};
 use core::ops::Range;
 
 /// The lower half of the return address.
@@ -38,6 +38,12 @@ pub fn is_result(register: usize) -> bool {
 pub fn is_changed(register: usize) -> bool {
     let is_vector = (VECTOR_FIRST..VECTOR_FIRST + 256).contains(&register);
     (SCALAR_CHANGED.contains(&register) || is_vector) && !is_kept(register) && !is_result(register)
+}
+
+/// The registers of a file from one of them on: where an index that is not known may lead.
+pub fn file_from(register: usize) -> Range<usize> {
+    let end = if register < VECTOR_FIRST { VCC_LO } else { VECTOR_FIRST + 256 };
+    register..end.max(register)
 }
 
 /// A set of registers.

@@ -72,15 +72,17 @@ impl Queue {
 
     /// What a caller may have left under way.
     fn from_caller(counter: Counter) -> Self {
-        let registers = match counter {
-            Counter::Load => VECTOR_FIRST..SCC,
-            Counter::Ds => VECTOR_FIRST..REGISTER_COUNT,
-            Counter::Km => 0..VCC_LO + 2,
+        let (registers, has_lds) = match counter {
+            Counter::Load => (VECTOR_FIRST..SCC, false),
+            Counter::Ds => (VECTOR_FIRST..SCC, true),
+            Counter::Km => (0..VCC_LO + 2, false),
             // Loads of parameters, which only graphics has.
-            Counter::Exp => 0..0,
+            Counter::Exp => (0..0, false),
         };
+        let delivery = Some(Delivery { dword: None, later: 0 });
         let mut queue = Self::new(counter);
-        queue.deliveries[registers].fill(Some(Delivery { dword: None, later: 0 }));
+        queue.deliveries[registers].fill(delivery);
+        queue.deliveries[LDS] = delivery.filter(|_| has_lds);
         queue
     }
 

@@ -94,6 +94,11 @@ impl Step {
         }
     }
 
+    /// Whether it calls a function whose address comes from memory or a caller.
+    pub(super) fn calls_pointer(&self) -> bool {
+        self.flow == Flow::Call(Callee::Pointer)
+    }
+
     /// Dword after it.
     fn end(&self) -> usize {
         self.dword + self.instruction.dword_count as usize

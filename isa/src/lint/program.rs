@@ -5,8 +5,9 @@
 //! decoded twice, and where functions jump into each other's code, [`SHARED_MAX`] times at most on average.
 
 use super::Entry;
-use super::convention::RegisterSet;
+use super::convention::{self, RegisterSet};
 use super::counters::Counters;
+use super::effects::REGISTER_COUNT;
 use super::exchange::Exchange;
 use super::finding::{Finding, Rule};
 use super::graph::{Graph, Surroundings, at};
@@ -108,6 +109,15 @@ impl<'a> Program<'a> {
             let mut set = RegisterSet::default();
             for step in graph.steps() {
                 step.effects.writes.iter().for_each(|registers| set.insert(registers.range()));
+                let relative = step.effects.relative.and_then(|relative| relative.destination);
+                relative.into_iter().for_each(|first| set.insert(convention::file_from(first.range().start)));
+                if step.calls_pointer() {
+                    (0..REGISTER_COUNT).filter(|register| convention::is_changed(*register)).for_each(
+                        |register| {
+                            set.insert(register..register + 1);
+                        },
+                    );
+                }
                 step.callee().into_iter().for_each(|callee| callers.entry(callee).or_default().push(start));
             }
             seen += graph.steps().len();

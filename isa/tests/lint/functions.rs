@@ -248,6 +248,18 @@ fn a_caller_is_told_of_what_its_callee_changes() {
     assert_eq!(found.len(), 1, "{}", list(&found));
     assert_eq!((found[0].rule, found[0].dword, found[0].cause), (Rule::Unwritten, 0x39, Some(0x32)));
     assert!(found[0].remedy.contains("the call may have changed it"), "{}", found[0]);
+    // Where `leaf` calls a pointer, it changes all that a function may: of a pointer, s[4:5] from v0.
+    let mut code = COMPILED.to_vec();
+    code[2..5].copy_from_slice(&[0x7e08_0500, 0x7e0a_0500, 0xbe9e_4904]);
+    let found = undefined(&code, &PLACES);
+    let second = found.iter().find(|finding| finding.dword == 0x39);
+    assert_eq!(second.map(|finding| finding.cause), Some(Some(0x32)), "{}", list(&found));
+    // Where it writes a register by an index, it may be any from the first: s_movreld_b32 s0, s4.
+    let mut code = COMPILED.to_vec();
+    code[2] = 0xbe80_4204;
+    let found = undefined(&code, &PLACES);
+    let second = found.iter().find(|finding| finding.dword == 0x39);
+    assert_eq!(second.map(|finding| finding.cause), Some(Some(0x32)), "{}", list(&found));
     // Where the code is not linked, nobody knows which function it is.
     let functions = PLACES.map(|place| function(place, place != KERNEL));
     let unlinked = Program::new(&code, &functions, false).check(TWICE.0);
@@ -289,6 +301,14 @@ fn an_entry_has_arguments_and_what_its_caller_left() {
     let found = kernel(&[0xee06_8014, 0x0080_0000, 0, END]);
     assert!(found.iter().all(|finding| finding.rule == Rule::Unwritten), "{}", list(&found));
     assert_eq!(found.len(), 2);
+}
+
+/// What a caller left under way does not reach scc. s_cmp_eq_u32 s0, 0; s_cbranch_scc1 0
+#[test]
+fn no_load_of_a_caller_reaches_scc() {
+    let mut found = called(&[ENTRY_WAITS[1], 0xbf06_8000, 0xbfa2_0000, ENTRY_WAITS[0], RETURN]);
+    found.retain(|finding| finding.rule == Rule::MemoryWait);
+    assert!(found.is_empty(), "{}", list(&found));
 }
 
 /// Scalar loads of a caller reach vcc, and no vector register.
