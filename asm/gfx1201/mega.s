@@ -15,7 +15,7 @@
 //! sgprs 106
 //! lds 40960
 
-.include "include/params.inc"
+.include "include/protocol.inc"
 .include "include/machine.inc"
 .include "include/math.inc"
 .include "include/quant.inc"
@@ -134,7 +134,12 @@
 .Lnothing\@:
 .endm
 
-// Body number n: a label of the table, the body, and back.
+// A place of the table: the way to the body of this name. A body without code is an error of the assembler.
+.macro BODY_BRANCH name
+	s_branch .L\name
+.endm
+
+// The code of a body: the body, and back.
 .macro BODY name:vararg
 	\name
 	s_branch .Lreturn
@@ -329,36 +334,9 @@
 .Lleave:
 	s_endpgm
 
-	// By the number in the tape, as in asm/src/session.rs.
+	// By the number in the tape.
 .Ltable:
-	s_branch .Lboundary
-	s_branch .Lembed_f32
-	s_branch .Lembed_f16
-	s_branch .Lembed_bf16
-	s_branch .Lembed_q8_0
-	s_branch .Lembed_q4_0
-	s_branch .Lembed_q4_k
-	s_branch .Lembed_q6_k
-	s_branch .Lmatmul_f32
-	s_branch .Lmatmul_f16
-	s_branch .Lmatmul_bf16
-	s_branch .Lmatmul_q8_0
-	s_branch .Lmatmul_q4_0
-	s_branch .Lmatmul_q4_k
-	s_branch .Lmatmul_q6_k
-	s_branch .Lrms_norm
-	s_branch .Lqk_norm
-	s_branch .Lrope_interleaved
-	s_branch .Lrope_halves
-	s_branch .Lkv_write_f32
-	s_branch .Lkv_write_f16
-	s_branch .Lkv_write_q8_0
-	s_branch .Lattention_f32
-	s_branch .Lattention_f16
-	s_branch .Lattention_q8_0
-	s_branch .Lswiglu
-	s_branch .Lresidual_add
-	s_branch .Lsample
+	EACH_BODY BODY_BRANCH
 
 .Lboundary:
 	BODY BOUNDARY_BODY

@@ -6,7 +6,7 @@
 //! sgprs 104
 //! lds 64
 
-.include "include/params.inc"
+.include "include/protocol.inc"
 .include "include/machine.inc"
 .include "body/plan.inc"
 

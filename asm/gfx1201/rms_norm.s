@@ -6,7 +6,7 @@
 //! sgprs 98
 //! lds 32
 
-.include "include/params.inc"
+.include "include/protocol.inc"
 .include "include/machine.inc"
 .include "include/math.inc"
 .include "body/norm.inc"

@@ -6,7 +6,7 @@
 //! sgprs 98
 //! lds 0
 
-.include "include/params.inc"
+.include "include/protocol.inc"
 .include "include/machine.inc"
 .include "body/rope.inc"
 

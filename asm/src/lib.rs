@@ -1,29 +1,11 @@
-//! gfx1201 kernels: sources in `gfx1201/`, assembled blobs in `blobs/` with a manifest, and one parameter-block type
-//! per kernel.
+//! gfx1201 kernels: sources in `gfx1201/`, assembled blobs in `blobs/` with a manifest.
 //!
-//! Contract: data only; no `unsafe`, no allocation. Blobs are made by `cargo xtask asm` and tested for drift.
+//! Contract: data only; no `unsafe`, no allocation. Blobs are made by `cargo xtask asm` and tested for drift. What kernels
+//! share with the host is in the crate `protocol`.
 #![no_std]
 #![forbid(unsafe_code)]
 
-pub mod params;
-pub mod session;
 pub mod source;
-
-/// Weight rows that one lane of a MATMUL kernel works on at once, so that each loaded input value is used for all of
-/// them. Generated into the kernels' includes.
-pub const MATMUL_ROWS_PER_LANE: u32 = 4;
-/// Waves of every kernel's workgroup.
-pub const GROUP_WAVES: u32 = session::GROUP_ITEMS / 32;
-
-/// Weight rows that one unit of a MATMUL kernel makes, with 2^`lanes_per_row_log2` (0..=5) lanes on a row.
-pub const fn matmul_rows_per_unit(lanes_per_row_log2: u32) -> u32 {
-    GROUP_WAVES * (32 >> lanes_per_row_log2) * MATMUL_ROWS_PER_LANE
-}
-
-/// Units of KV_WRITE for each row: one for every 256 elements of the row.
-pub const fn kv_write_units(row_elements: u32) -> u32 {
-    row_elements.div_ceil(session::GROUP_ITEMS)
-}
 
 macro_rules! kernels {
     ($($name:literal),* $(,)?) => {

@@ -8,7 +8,7 @@ use support::kv::{self, Cache, KvFormat};
 use support::reference as cpu;
 use support::weights::Random;
 use zerocopy::IntoBytes;
-use zrt_asm::params::{self, RowSet};
+use zrt_protocol::params::{self, RowSet};
 
 /// What a fresh buffer of the device is full of.
 const FRESH: u32 = 0x7FC5_A5A5;
@@ -330,7 +330,7 @@ impl WriteCase {
         let mut device = Device::new(bias);
         let elements = self.cache.elements as u32;
         let step_va = kv::step(&mut device, &self.rows, snapshot);
-        let units = zrt_asm::kv_write_units(elements);
+        let units = zrt_protocol::kv_write_units(elements);
         let mut header = params::KvWrite::header(step_va, units, RowSet::EachActive);
         header.rows |= ODD_SNAPSHOT * snapshot as u32;
         let buffer_va = device.upload(&self.cache.bytes);

@@ -10,8 +10,8 @@ use support::reference as cpu;
 use support::weights::Random;
 use support::{BIASES, assert_same};
 use zerocopy::IntoBytes;
-use zrt_asm::params::{self, Header, RowSet};
-use zrt_asm::session::{Output, Row, Step};
+use zrt_protocol::params::{self, Header, RowSet};
+use zrt_protocol::{Output, Row, Step};
 
 /// What lies between rows and in results before the run: a quiet NaN that no kernel gives.
 const PADDING: f32 = f32::from_bits(0x7FC1_2345);

@@ -8,8 +8,8 @@ use support::planes;
 use support::reference as cpu;
 use support::weights::{self, Format, Random, Weights};
 use zerocopy::IntoBytes;
-use zrt_asm::params::{self, RowSet};
-use zrt_asm::session::{Output, ROWS_MAX, Row, Step};
+use zrt_protocol::params::{self, RowSet};
+use zrt_protocol::{Output, ROWS_MAX, Row, Step};
 
 /// Bytes from one row of a buffer to the next: more than the row has.
 fn stride_of(elements: usize) -> usize {
@@ -122,7 +122,8 @@ impl Product {
         }
 
         let lanes_per_row_log2 = cpu::lanes_per_row(self.columns).ilog2();
-        let units = (self.weight_rows as u32).div_ceil(zrt_asm::matmul_rows_per_unit(lanes_per_row_log2));
+        let units =
+            (self.weight_rows as u32).div_ceil(zrt_protocol::matmul_rows_per_unit(lanes_per_row_log2));
         let rows = vec![Row { output: u32::MAX, ..Row::default() }; case.rows];
         let step = match case.set {
             RowSet::AllOutputs => step_of(&rows, 0, case.rows),

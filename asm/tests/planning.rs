@@ -18,8 +18,8 @@ use model::{Fault, Seen, Sizes, World, look};
 use support::harness::Device;
 use support::weights::Random;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
-use zrt_asm::params::{self, RowSet};
-use zrt_asm::session::{
+use zrt_protocol::params::{self, RowSet};
+use zrt_protocol::{
     CommandKind, Control, PlanState, ROWS_MAX, Row, SLOTS_MAX, SlotPhase, SlotState, Status, Step,
 };
 

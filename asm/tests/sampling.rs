@@ -7,8 +7,8 @@ use support::reference as cpu;
 use support::step;
 use support::weights::Random;
 use zerocopy::IntoBytes;
-use zrt_asm::params::{self, RowSet};
-use zrt_asm::session::SlotState;
+use zrt_protocol::SlotState;
+use zrt_protocol::params::{self, RowSet};
 
 /// Tokens of a slot at most, in these tests.
 const CONTEXT: usize = 48;

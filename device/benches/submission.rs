@@ -8,9 +8,9 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::time::{Duration, Instant};
 use zerocopy::IntoBytes;
-use zrt_asm::params::Copy;
 use zrt_device::{Buffer, Device, DeviceChoice, Graph, Heap, Kernel, OpenOptions};
 use zrt_mem::ByteLen;
+use zrt_protocol::params::Copy;
 
 /// Submissions that are measured together: fewer than the ring takes.
 const BATCH: u64 = 256;
@@ -23,7 +23,7 @@ fn set_up() -> (Device, Graph, (Kernel, Buffer)) {
     let kernel = device.load_kernel(zrt_asm::blob("copy").expect("committed")).expect("loads");
     let parameters = device.allocate(Heap::Host, ByteLen(256), "parameters").expect("memory");
     let block = Copy {
-        header: Copy::header(0, 1, zrt_asm::params::RowSet::Once),
+        header: Copy::header(0, 1, zrt_protocol::params::RowSet::Once),
         source_va: parameters.va.0,
         destination_va: parameters.va.0,
         count: 0,

@@ -10,16 +10,16 @@ use crate::error::DeviceError;
 use crate::kernel::{Kernel, image};
 use crate::memory::Buffer;
 use zerocopy::IntoBytes;
-use zrt_asm::params;
 use zrt_isa::zrt;
 use zrt_mem::{ByteLen, GpuVa, Heap};
 use zrt_pm4::Writer;
+use zrt_protocol::params;
 
 /// The kernel's name among the blobs.
 const COPY_KERNEL: &str = "copy";
 /// Unit of the kernel.
 const UNIT_BYTES: usize = 16;
-/// Units that one workgroup copies: 256 threads, one each (`zrt_asm::params::Copy`).
+/// Units that one workgroup copies: 256 threads, one each (`zrt_protocol::params::Copy`).
 const UNITS_PER_GROUP: u32 = 256;
 /// Bytes that one submission moves at most.
 const STAGING_BYTES: usize = 1 << 20;

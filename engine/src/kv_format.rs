@@ -2,7 +2,7 @@
 //!
 //! Contract: pure numbers of the layout that `docs/kernels.md` defines; nothing is stored or read here.
 
-use zrt_asm::session::PAGE_TOKENS;
+use zrt_protocol::PAGE_TOKENS;
 
 /// Rows are as long as a multiple of this, so that each one starts where 128-bit loads like it.
 const ROW_ALIGNMENT_BYTES: u32 = 16;

@@ -9,15 +9,16 @@ use crate::kv_format::KvFormat;
 use crate::model::{Model, WeightClass, WeightId};
 use crate::plan::ExecutionPlan;
 use std::collections::BTreeMap;
-use zrt_asm::params::PARAMETER_BYTES_MAX;
-use zrt_asm::session::{self, PAGE_TOKENS, SLOTS_MAX, STOP_TOKENS_MAX, SlotState};
 use zrt_mem::heap::{REGION_ALIGNMENT, Region, RegionPlanner};
 use zrt_mem::{ByteLen, Heap};
+use zrt_protocol::params::PARAMETER_BYTES_MAX;
+use zrt_protocol::{
+    self as protocol, CommandLine, EventLine, PAGE_TOKENS, SLOTS_MAX, STOP_TOKENS_MAX, SlotState,
+};
+use zrt_ring::token_ring::LINE_BYTES;
 
-/// Bytes of a ring entry, and of a line that only one side writes.
-const RING_ENTRY_BYTES: u64 = 64;
-/// Bytes that are told of each page.
-const PAGE_META_BYTES: u64 = 16;
+/// Bytes of the line in which the host counts the events that it took.
+const CONSUMED_BYTES: u64 = LINE_BYTES as u64;
 
 /// An allocation's role; the key by which executors find its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,8 +49,6 @@ pub enum AllocationId {
     HostPages,
     /// Page numbers of each slot, the device's copy.
     Pages,
-    /// Owner and references of each page, for whoever looks at device memory.
-    PageMeta,
     /// PLAN's memory between steps.
     PlanState,
     /// Commands to the device.
@@ -124,7 +123,6 @@ impl AllocationId {
             AllocationId::Stops => "stops".into(),
             AllocationId::HostPages => "host_pages".into(),
             AllocationId::Pages => "pages".into(),
-            AllocationId::PageMeta => "page_meta".into(),
             AllocationId::PlanState => "plan_state".into(),
             AllocationId::InputRing => "input_ring".into(),
             AllocationId::OutputRing => "output_ring".into(),
@@ -166,20 +164,27 @@ impl MemoryPlan {
             (Activations, Heap::DeviceLocal, plan.activations_len().0),
             (KvPool, Heap::DeviceLocal, pool_bytes),
             (Parameters, Heap::DeviceLocal, u64::from(capacity.tasks) * PARAMETER_BYTES_MAX as u64),
-            (Step, Heap::DeviceLocal, size_of::<session::Step>() as u64),
+            (Step, Heap::DeviceLocal, size_of::<protocol::Step>() as u64),
             (Logits, Heap::DeviceLocal, logits),
             (Slots, Heap::DeviceLocal, all_slots * size_of::<SlotState>() as u64),
             (Pages, Heap::DeviceLocal, slots * u64::from(pages_per_slot) * 4),
-            (PlanState, Heap::DeviceLocal, size_of::<session::PlanState>() as u64),
-            (Control, Heap::HostShared, all_slots * size_of::<session::Control>() as u64),
+            (PlanState, Heap::DeviceLocal, size_of::<protocol::PlanState>() as u64),
+            (Control, Heap::HostShared, all_slots * size_of::<protocol::Control>() as u64),
             (Tokens, Heap::HostShared, slots * u64::from(plan.context) * 4),
             (Stops, Heap::HostShared, all_slots * STOP_TOKENS_MAX as u64 * 4),
             (HostPages, Heap::HostShared, slots * u64::from(pages_per_slot) * 4),
-            (PageMeta, Heap::HostVisible, u64::from(capacity.pages) * PAGE_META_BYTES),
-            (InputRing, Heap::HostShared, u64::from(capacity.input_entries) * RING_ENTRY_BYTES),
-            (OutputRing, capacity.output_heap, u64::from(capacity.output_entries) * RING_ENTRY_BYTES),
-            (Consumed, Heap::HostShared, RING_ENTRY_BYTES),
-            (Status, Heap::Host, size_of::<session::Status>() as u64),
+            (
+                InputRing,
+                Heap::HostShared,
+                u64::from(capacity.input_entries) * size_of::<CommandLine>() as u64,
+            ),
+            (
+                OutputRing,
+                capacity.output_heap,
+                u64::from(capacity.output_entries) * size_of::<EventLine>() as u64,
+            ),
+            (Consumed, Heap::HostShared, CONSUMED_BYTES),
+            (Status, Heap::Host, size_of::<protocol::Status>() as u64),
         ];
         allocations.extend(wholes.map(|(id, heap, len)| whole(id, heap, ByteLen(len))));
         Ok(MemoryPlan { allocations, weights, pages_per_slot, page_bytes })

@@ -5,7 +5,7 @@
 //! What the fields do is SAMPLE in `docs/arithmetic.md`.
 
 use thiserror::Error;
-use zrt_asm::session::SlotState;
+use zrt_protocol::Draws;
 
 /// Least temperature above 0: at a thousandth the second logit has to be within 0.03 of the first to be drawn
 /// at all.
@@ -134,16 +134,17 @@ fn top_p_units(top_p: f32) -> u32 {
 }
 
 impl Sampling {
-    /// Writes the fields that SAMPLE reads; the slot's other fields stay.
-    pub fn store(&self, slot: &mut SlotState) {
-        slot.seed_low = self.seed as u32;
-        slot.seed_high = (self.seed >> 32) as u32;
-        slot.inverse_temperature = self.inverse_temperature.to_bits();
-        slot.top_k = self.top_k;
-        slot.top_p = self.top_p;
-        slot.penalty = self.penalty.to_bits();
-        slot.inverse_penalty = self.inverse_penalty.to_bits();
-        slot.penalty_window = self.penalty_window;
+    /// The same as a command and a slot hold it.
+    pub fn draws(&self) -> Draws {
+        Draws {
+            seed: self.seed,
+            inverse_temperature: self.inverse_temperature.to_bits(),
+            top_k: self.top_k,
+            top_p: self.top_p,
+            penalty: self.penalty.to_bits(),
+            inverse_penalty: self.inverse_penalty.to_bits(),
+            penalty_window: self.penalty_window,
+        }
     }
 }
 
@@ -171,12 +172,16 @@ mod tests {
         assert_eq!((sampling.top_k, sampling.top_p), (40, 0x8000_0000));
         assert_eq!((sampling.penalty, sampling.inverse_penalty), (1.25, 0.8));
         assert_eq!(sampling.penalty_window, 64);
-        let mut slot = SlotState { known: 5, phase: 1, ..SlotState::default() };
-        sampling.store(&mut slot);
-        assert_eq!((slot.seed_low, slot.seed_high, slot.known, slot.phase), (0x89AB_CDEF, 0x0123_4567, 5, 1));
-        assert_eq!((slot.inverse_temperature, slot.top_k, slot.top_p), (0x3FAA_AAAB, 40, 0x8000_0000));
-        assert_eq!((slot.penalty, slot.inverse_penalty), (1.25f32.to_bits(), 0.8f32.to_bits()));
-        assert_eq!(slot.penalty_window, 64);
+        let draws = Draws {
+            seed: 0x0123_4567_89AB_CDEF,
+            inverse_temperature: 0x3FAA_AAAB,
+            top_k: 40,
+            top_p: 0x8000_0000,
+            penalty: 1.25f32.to_bits(),
+            inverse_penalty: 0.8f32.to_bits(),
+            penalty_window: 64,
+        };
+        assert_eq!(sampling.draws(), draws);
         let free = SamplingOptions { repetition_penalty: 1.0, ..options }.validate().unwrap();
         assert_eq!(free.penalty_window, 0);
     }

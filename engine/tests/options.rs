@@ -5,7 +5,6 @@ use proptest::prelude::*;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
-use zrt_asm::session::SlotState;
 use zrt_engine::executor::layout::WeightLayout;
 use zrt_engine::gguf::{Gguf, TensorKind};
 use zrt_engine::kv_format::KvFormat;
@@ -111,11 +110,10 @@ proptest! {
             prop_assert!(!is_right, "{:?}", options);
             return Ok(());
         };
-        let mut slot = SlotState::default();
-        sampling.store(&mut slot);
-        let inverse = f32::from_bits(slot.inverse_temperature);
+        let draws = sampling.draws();
+        let inverse = f32::from_bits(draws.inverse_temperature);
         prop_assert!(inverse == 0.0 || (0.000_999..=1000.1).contains(&inverse), "{}", inverse);
-        for factor in [slot.penalty, slot.inverse_penalty] {
+        for factor in [draws.penalty, draws.inverse_penalty] {
             prop_assert!((0.009_99..=100.1).contains(&f32::from_bits(factor)));
         }
     }

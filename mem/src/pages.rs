@@ -8,16 +8,13 @@
 //!
 //! Contract: a call either does all that it says or gives an error and changes nothing. Nothing allocates
 //! after construction, except [`PageAllocator::audit`], and [`PageAllocator::grant`] where the caller's
-//! vector lacks room. A view that is given to [`PageAllocator::mirror`] holds every page's [`PageMeta`] at
-//! all times: each change stores the 16 bytes of the page, by relaxed stores. A device that reads them needs
-//! an order of its own.
+//! vector lacks room.
 //!
 //! Cost: grant O(1) for each page; share O(1); release O(references of the page); release_all O(references of
 //! the slot's owners, of slots equal to it modulo 64 too) plus, for each one released, O(references of its
 //! page); audit O(pages + references). Host memory: 36 bytes for each page and 24 for each share that may
-//! exist. Mirror: 16 bytes for each page.
+//! exist.
 
-use crate::shared::SharedView;
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -39,44 +36,13 @@ pub struct Owner {
     pub serial: u32,
 }
 
-/// What the mirror says of a page, as four little-endian dwords. A free page is all 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PageMeta {
-    /// Slot of the owner that the page belongs to.
-    pub owner_slot: u32,
-    /// Serial number of that owner.
-    pub owner_serial: u32,
-    /// References of all owners together; 0: free.
+/// A page that is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The owner that the page belongs to.
+    pub owner: Owner,
+    /// References of all owners together, at least 1.
     pub references: u32,
-    /// 0.
-    pub reserved: u32,
-}
-
-impl PageMeta {
-    /// Bytes in the mirror.
-    pub const BYTES: usize = 16;
-
-    /// The structure of a page, as the mirror holds it. Panics where the view ends before it.
-    pub fn load(view: &SharedView, page: u32) -> PageMeta {
-        let word = |offset| view.load_u32(page as usize * PageMeta::BYTES + offset);
-        PageMeta { owner_slot: word(0), owner_serial: word(4), references: word(8), reserved: word(12) }
-    }
-
-    /// The reverse of [`PageMeta::load`].
-    pub fn store(&self, view: &SharedView, page: u32) {
-        let words = [self.owner_slot, self.owner_serial, self.references, self.reserved];
-        for (index, word) in words.into_iter().enumerate() {
-            view.store_u32(page as usize * PageMeta::BYTES + 4 * index, word);
-        }
-    }
-
-    /// The owner that the page belongs to; `None` of a free page.
-    pub const fn owner(&self) -> Option<Owner> {
-        match self.references {
-            0 => None,
-            _ => Some(Owner { slot: self.owner_slot, serial: self.owner_serial }),
-        }
-    }
 }
 
 /// There is no allocator of such a size.
@@ -145,16 +111,6 @@ pub enum PageError {
     },
 }
 
-/// A view is too short for a mirror.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a mirror needs {needed} bytes, the view has {len}")]
-pub struct MirrorTooShort {
-    /// Bytes of a mirror of all pages.
-    pub needed: usize,
-    /// Bytes of the view.
-    pub len: usize,
-}
-
 /// References of one owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leak {
@@ -218,7 +174,6 @@ pub struct PageAllocator {
     share_limit: u32,
     /// State of the generator, where the order is shuffled.
     order: Option<u64>,
-    mirror: Option<SharedView>,
 }
 
 impl PageAllocator {
@@ -260,7 +215,6 @@ impl PageAllocator {
             shares: 0,
             share_limit,
             order: None,
-            mirror: None,
         })
     }
 
@@ -276,17 +230,6 @@ impl PageAllocator {
         self
     }
 
-    /// Stores every page's [`PageMeta`] into the view, and from now on every change.
-    pub fn mirror(&mut self, view: SharedView) -> Result<(), MirrorTooShort> {
-        let needed = self.pages.len() * PageMeta::BYTES;
-        if view.len() < needed {
-            return Err(MirrorTooShort { needed, len: view.len() });
-        }
-        self.mirror = Some(view);
-        (0..self.page_count()).for_each(|page| self.store(page));
-        Ok(())
-    }
-
     /// Pages that there are.
     pub fn page_count(&self) -> u32 {
         self.pages.len() as u32
@@ -297,14 +240,11 @@ impl PageAllocator {
         self.free.len() as u32
     }
 
-    /// What the mirror holds of a page; `None` where there is no such page.
-    pub fn meta(&self, page: u32) -> Option<PageMeta> {
+    /// Who holds a page; `None` of one that is free, or that there is not.
+    pub fn held(&self, page: u32) -> Option<Held> {
         let Page { first, references } = *self.pages.get(page as usize)?;
-        let Some(holding) = self.holdings.get(first as usize) else {
-            return Some(PageMeta::default());
-        };
-        let Owner { slot, serial } = holding.owner;
-        Some(PageMeta { owner_slot: slot, owner_serial: serial, references, reserved: 0 })
+        let owner = self.holdings.get(first as usize)?.owner;
+        Some(Held { owner, references })
     }
 
     /// Appends `count` pages to `out`, which `owner` holds from now on; or none.
@@ -400,8 +340,10 @@ impl PageAllocator {
 
     /// The owner that the page belongs to.
     fn first_owner(&self, page: u32) -> Result<Owner, PageError> {
-        let meta = self.meta(page).ok_or(PageError::Unknown { page, pages: self.page_count() })?;
-        meta.owner().ok_or(PageError::Free { page })
+        if page >= self.page_count() {
+            return Err(PageError::Unknown { page, pages: self.page_count() });
+        }
+        self.held(page).map(|held| held.owner).ok_or(PageError::Free { page })
     }
 
     /// One more reference. There is an unused holding: as many exist as pages and shares together.
@@ -428,7 +370,6 @@ impl PageAllocator {
         if first == NONE {
             state.first = index;
         }
-        self.store(page);
     }
 
     /// Ends a holding, and frees its page if it was the last.
@@ -458,7 +399,6 @@ impl PageAllocator {
         } else {
             self.shares -= 1;
         }
-        self.store(page);
     }
 
     /// A page onto the free ones: to be the next, or somewhere where the order is shuffled.
@@ -479,12 +419,6 @@ impl PageAllocator {
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
         let high = (mixed ^ mixed >> 31) >> 32;
         ((high * u64::from(bound)) >> 32) as u32
-    }
-
-    fn store(&self, page: u32) {
-        if let (Some(view), Some(meta)) = (&self.mirror, self.meta(page)) {
-            meta.store(view, page);
-        }
     }
 }
 
@@ -563,12 +497,6 @@ mod tests {
             })
             .collect();
         assert_eq!(orders.len(), 6);
-    }
-
-    #[test]
-    fn a_mirror_may_be_exactly_as_long_as_the_pages_need() {
-        let view = SharedView::zeroed(3 * PageMeta::BYTES);
-        assert_eq!(PageAllocator::new(3).expect("a small number").mirror(view), Ok(()));
     }
 
     #[test]

@@ -5,11 +5,7 @@ mod every_state;
 
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use zrt_mem::SharedView;
-use zrt_mem::pages::{Exhausted, Leak, MirrorTooShort, Owner, PageAllocator, PageError, PageMeta};
-
-/// What the mirror holds before an allocator has it.
-const FRESH: u8 = 0xA5;
+use zrt_mem::pages::{Exhausted, Held, Leak, Owner, PageAllocator, PageError};
 
 fn owner(slot: u32, serial: u32) -> Owner {
     Owner { slot, serial }
@@ -93,14 +89,9 @@ impl Model {
         released
     }
 
-    fn meta(&self, page: u32) -> PageMeta {
-        let Some(held) = self.held.get(&page) else { return PageMeta::default() };
-        PageMeta {
-            owner_slot: held.owner.slot,
-            owner_serial: held.owner.serial,
-            references: 1 + held.others.len() as u32,
-            reserved: 0,
-        }
+    fn held(&self, page: u32) -> Option<Held> {
+        let held = self.held.get(&page)?;
+        Some(Held { owner: held.owner, references: 1 + held.others.len() as u32 })
     }
 
     fn leaks(&self) -> Vec<Leak> {
@@ -124,11 +115,10 @@ enum Call {
     ReleaseAll(Owner),
 }
 
-/// Allocator and model, and the allocator's mirror.
+/// Allocator and model.
 struct Pair {
     allocator: PageAllocator,
     model: Model,
-    view: SharedView,
 }
 
 impl Pair {
@@ -137,10 +127,7 @@ impl Pair {
         if let Some(seed) = seed {
             allocator = allocator.with_order_seed(seed);
         }
-        let view = SharedView::zeroed(pages as usize * PageMeta::BYTES + 16);
-        view.fill(0, view.len(), FRESH);
-        allocator.mirror(view.clone()).expect("long enough");
-        Pair { allocator, model: Model { pages, share_limit, held: BTreeMap::new() }, view }
+        Pair { allocator, model: Model { pages, share_limit, held: BTreeMap::new() } }
     }
 
     /// The call on both: the same result. Gives whether it was right.
@@ -182,14 +169,9 @@ impl Pair {
         assert_eq!(audit.is_clean(), self.model.held.is_empty());
         assert_eq!(self.allocator.free_count(), self.model.free());
         for page in 0..self.model.pages {
-            let expected = self.model.meta(page);
-            assert_eq!(self.allocator.meta(page), Some(expected), "page {page}");
-            assert_eq!(PageMeta::load(&self.view, page), expected, "page {page} in the mirror");
+            assert_eq!(self.allocator.held(page), self.model.held(page), "page {page}");
         }
-        assert_eq!(self.allocator.meta(self.model.pages), None);
-        let mut behind = [0; 16];
-        self.view.read_bytes(self.model.pages as usize * PageMeta::BYTES, &mut behind);
-        assert_eq!(behind, [FRESH; 16], "behind the mirror");
+        assert_eq!(self.allocator.held(self.model.pages), None);
     }
 
     /// Afterwards the audit is clean, and each page is free once.
@@ -389,16 +371,6 @@ fn a_page_belongs_to_its_newest_holder_when_its_owner_leaves() {
     assert_eq!(allocator.share(0, second), limit);
     for (who, left) in [(first, Some(first)), (first, Some(third)), (third, Some(second)), (second, None)] {
         allocator.release(0, who).expect("held");
-        assert_eq!(allocator.meta(0).and_then(|meta| meta.owner()), left);
+        assert_eq!(allocator.held(0).map(|held| held.owner), left);
     }
-}
-
-#[test]
-fn a_mirror_that_is_too_short_is_refused_and_stays() {
-    let view = SharedView::zeroed(32);
-    view.fill(0, 32, FRESH);
-    let mut allocator = PageAllocator::new(3).expect("a small number");
-    assert_eq!(allocator.mirror(view.clone()), Err(MirrorTooShort { needed: 48, len: 32 }));
-    allocator.grant(owner(0, 1), 3, &mut Vec::new()).expect("free");
-    assert_eq!(view.load_u64(0), u64::from_le_bytes([FRESH; 8]));
 }

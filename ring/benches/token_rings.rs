@@ -7,41 +7,45 @@
 
 #![allow(missing_docs)] // the macros below make a public function without one
 
+#[path = "../tests/model/said.rs"]
+mod said;
+
 use criterion::{Criterion, criterion_group, criterion_main};
+use said::{Said, line as line_of, said};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 use zrt_mem::SharedView;
+use zrt_ring::token_ring::LINE_BYTES;
 use zrt_ring::token_ring::mock::DeviceOutput;
-use zrt_ring::token_ring::{ENTRY_BYTES, InputKind, OutputKind};
-use zrt_ring::{InputEntry, InputRing, OutputEntry, OutputRing};
+use zrt_ring::{InputRing, OutputRing};
 
 /// Entries of the rings.
 const ENTRIES: usize = 1024;
 
 fn token_rings(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("token rings");
-    let memory = SharedView::zeroed(ENTRIES * ENTRY_BYTES);
+    let memory = SharedView::zeroed(ENTRIES * LINE_BYTES);
     let word = SharedView::zeroed(8);
 
-    let source = [0x5a; ENTRY_BYTES];
+    let source = [0x5a; LINE_BYTES];
     let mut line = 0;
     group.bench_function("bound: copy of 64 bytes", |bencher| {
         bencher.iter(|| {
             line = (line + 1) % ENTRIES;
-            memory.write_bytes(line * ENTRY_BYTES, black_box(&source));
+            memory.write_bytes(line * LINE_BYTES, black_box(&source));
         })
     });
     group.bench_function("bound: copy of 64 bytes and two store fences", |bencher| {
         bencher.iter(|| {
             line = (line + 1) % ENTRIES;
-            memory.write_bytes(line * ENTRY_BYTES, black_box(&source));
+            memory.write_bytes(line * LINE_BYTES, black_box(&source));
             zrt_mem::shared::fence_stores();
             zrt_mem::shared::fence_stores();
         })
     });
 
-    let mut ring = InputRing::new(memory.clone(), word.clone(), None).expect("a valid ring");
-    let entry = InputEntry { serial: 1, known: 100, ..InputEntry::new(InputKind::Admit) };
+    let mut ring = InputRing::<Said>::new(memory.clone(), word.clone(), None).expect("a valid ring");
+    let entry = said(100);
     group.bench_function("push", |bencher| {
         bencher.iter(|| {
             ring.push(black_box(&entry)).expect("room");
@@ -49,11 +53,9 @@ fn token_rings(criterion: &mut Criterion) {
         })
     });
 
-    let mut ring = OutputRing::new(memory.clone(), word.clone(), None, 16).expect("a valid ring");
+    let mut ring = OutputRing::<Said>::new(memory.clone(), word.clone(), None, 16).expect("a valid ring");
     let mut device = DeviceOutput::new(memory, word, 0, 1);
-    let (kind, slot, serial, token, index, reason, epoch) = (OutputKind::Token, 1, 2, 3, 4, 0, 5);
-    let sent = OutputEntry { kind, slot, serial, token, index, reason, epoch };
-    let dwords = sent.to_dwords().expect("a valid entry");
+    let (sent, dwords) = (said(3), line_of(3));
     group.bench_function("poll that finds an entry", |bencher| {
         bencher.iter_custom(|iterations| {
             let (mut left, mut spent) = (iterations, Duration::ZERO);

@@ -43,7 +43,7 @@ pub use error::{FenceError, GraphError, RingError};
 pub use fence::{Fence, Timeline};
 pub use graph::{GRAPH_DWORDS_MAX, GRAPH_PARTS_MAX, Graph, GraphRecorder};
 pub use queue_memory::QueueMemory;
-pub use token_ring::{ControlLines, InputEntry, InputRing, OutputEntry, OutputRing, TokenRingError};
+pub use token_ring::{ControlDwords, ControlLines, InputRing, OutputRing, TakeError, TokenRingError};
 pub use watchdog::{Diagnosis, Observation, ReadProgress, Watchdog};
 
 /// The README's example, compiled and run.

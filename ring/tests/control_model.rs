@@ -8,8 +8,8 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering, fence};
 use loom::thread;
 use model::check;
-use zrt_ring::ControlLines;
-use zrt_ring::token_ring::{RING_SLOTS_MAX, RingMemory, control_dword as at};
+use zrt_ring::token_ring::RingMemory;
+use zrt_ring::{ControlDwords, ControlLines};
 
 /// Preemptions in one execution at most.
 const PREEMPTIONS_MAX: usize = 4;
@@ -37,6 +37,14 @@ struct Shared {
     fault: Fault,
 }
 
+const AT: ControlDwords = ControlDwords {
+    cancel_serial: 0,
+    preempt_serial: 1,
+    hold_serial: 2,
+    granted_pages: 3,
+    granted_serial: 4,
+};
+
 /// Memory of all lines, as the host has it.
 #[derive(Clone)]
 struct Watched {
@@ -61,7 +69,7 @@ impl Watched {
 
 impl RingMemory for Watched {
     fn dwords(&self) -> usize {
-        RING_SLOTS_MAX as usize * LINE_DWORDS
+        (SLOT as usize + 1) * LINE_DWORDS
     }
     fn load(&self, _: usize) -> u32 {
         unreachable!("the host does not read the lines")
@@ -69,14 +77,14 @@ impl RingMemory for Watched {
     fn store(&self, dword: usize, value: u32) {
         let Some(word) = self.word(dword) else { return };
         let name = dword % LINE_DWORDS;
-        if self.shared.fault == Fault::SerialBeforePages && name == at::GRANTED_PAGES {
+        if self.shared.fault == Fault::SerialBeforePages && name == AT.granted_pages {
             self.pages.set(Some(value));
             return;
         }
         word.store(value, Ordering::Relaxed);
         if let Some(pages) = self.pages.take() {
             fence(Ordering::Release);
-            self.shared.line[at::GRANTED_PAGES].store(pages, Ordering::Relaxed);
+            self.shared.line[AT.granted_pages].store(pages, Ordering::Relaxed);
         }
     }
     fn fence_loads(&self) {
@@ -112,8 +120,8 @@ impl Device {
 
     /// The pages that `serial` may use, all of which the table has.
     fn pages_of(&self, serial: u32) -> u32 {
-        self.wait_for(at::GRANTED_SERIAL, serial);
-        let pages = self.load(at::GRANTED_PAGES);
+        self.wait_for(AT.granted_serial, serial);
+        let pages = self.load(AT.granted_pages);
         if self.0.fault != Fault::NoLoadFence {
             fence(Ordering::Acquire);
         }
@@ -129,7 +137,7 @@ fn grants(fault: Fault) -> Result<usize, String> {
     check(PREEMPTIONS_MAX, move || {
         let memory = Watched::new(fault);
         let shared = memory.shared.clone();
-        let mut lines = ControlLines::new(memory, None).expect("long enough");
+        let mut lines = ControlLines::new(memory, AT, None).expect("long enough");
         let device = thread::spawn({
             let device = Device(shared.clone());
             move || {
@@ -159,17 +167,17 @@ fn words(fault: Fault) -> Result<usize, String> {
     check(PREEMPTIONS_MAX, move || {
         let memory = Watched::new(fault);
         let shared = memory.shared.clone();
-        let mut lines = ControlLines::new(memory, None).expect("long enough");
+        let mut lines = ControlLines::new(memory, AT, None).expect("long enough");
         let device = thread::spawn({
             let device = Device(shared.clone());
             move || {
-                for (page, word) in device.0.table.iter().zip([at::PREEMPT_SERIAL, at::CANCEL_SERIAL]) {
+                for (page, word) in device.0.table.iter().zip([AT.preempt_serial, AT.cancel_serial]) {
                     device.wait_for(word, 5);
                     assert_eq!(page.load(Ordering::Relaxed), 7, "what was stored before is missing");
                 }
                 // Forgotten before the next request is made known.
-                device.wait_for(at::GRANTED_SERIAL, 5);
-                assert_eq!(device.load(at::HOLD_SERIAL), 0, "said to the request before");
+                device.wait_for(AT.granted_serial, 5);
+                assert_eq!(device.load(AT.hold_serial), 0, "said to the request before");
             }
         });
         let mut line = lines.slot(SLOT).expect("there is such a slot");

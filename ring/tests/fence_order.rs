@@ -1,14 +1,15 @@
 //! Where the fences of the token rings stand, from a record of every access: the orders that neither a model checker
 //! nor an x86-64 processor lets go wrong, because there no load is overtaken by a store that comes after it.
 
+#[path = "model/said.rs"]
+mod said;
+
+use said::{Said, line, said};
 use std::cell::RefCell;
 use std::num::NonZeroU32;
 use std::rc::Rc;
 use zrt_ring::token_ring::mock::{DeviceInput, DeviceOutput};
-use zrt_ring::token_ring::{
-    ControlLines, InputEntry, InputKind, InputRing, OutputEntry, OutputKind, OutputRing, RING_SLOTS_MAX,
-    RingMemory,
-};
+use zrt_ring::token_ring::{ControlDwords, ControlLines, InputRing, OutputRing, RingMemory};
 
 /// Which memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -96,16 +97,6 @@ fn parted(
     pairs > 0
 }
 
-fn input() -> InputEntry {
-    InputEntry::new(InputKind::Admit)
-}
-
-fn output() -> [u32; 16] {
-    let entry =
-        OutputEntry { kind: OutputKind::Token, slot: 1, serial: 2, token: 3, index: 4, reason: 0, epoch: 5 };
-    entry.to_dwords().expect("a slot that exists")
-}
-
 fn is_line_load(access: &Access) -> bool {
     matches!(access, Access::Load(Part::Lines, _))
 }
@@ -129,9 +120,9 @@ fn is_flush(access: &Access) -> bool {
 #[test]
 fn what_was_taken_is_loaded_before_it_is_counted() {
     let [lines, count, flush] = Recorded::of(2 * 16);
-    let mut host = OutputRing::new(lines.clone(), count.clone(), Some(flush), 1).expect("valid");
+    let mut host = OutputRing::<Said, _>::new(lines.clone(), count.clone(), Some(flush), 1).expect("valid");
     let mut device = DeviceOutput::new(lines.clone(), count, 0, 1);
-    assert!(device.put(&output(), 0));
+    assert!(device.put(&line(1), 0));
     lines.taken();
     assert!(host.poll().expect("sound").is_some());
     let record = lines.taken();
@@ -146,13 +137,13 @@ fn what_was_taken_is_loaded_before_it_is_counted() {
 #[test]
 fn what_is_told_is_loaded_before_a_line_is_used_again() {
     let [lines, count, flush] = Recorded::of(2 * 16);
-    let mut host = InputRing::new(lines.clone(), count.clone(), Some(flush)).expect("valid");
+    let mut host = InputRing::<Said, _>::new(lines.clone(), count.clone(), Some(flush)).expect("valid");
     let mut device = DeviceInput::new(lines.clone(), count, 0, 1);
-    (0..2).for_each(|_| host.push(&input()).expect("room"));
+    (0..2).for_each(|_| host.push(&said(1)).expect("room"));
     device.take().expect("an entry");
     device.tell();
     lines.taken();
-    host.push(&input()).expect("room for one");
+    host.push(&said(1)).expect("room for one");
     let record = lines.taken();
     let is_count_load = |access: &Access| matches!(access, Access::Load(Part::Count, _));
     assert!(parted(&record, is_count_load, Access::FenceLoads, is_rest), "{record:?}");
@@ -163,11 +154,11 @@ fn what_is_told_is_loaded_before_a_line_is_used_again() {
 #[test]
 fn rings_are_cleared_before_they_are_used() {
     let [lines, count, flush] = Recorded::of(2 * 16);
-    InputRing::new(lines.clone(), count.clone(), Some(flush.clone())).expect("valid");
+    InputRing::<Said, _>::new(lines.clone(), count.clone(), Some(flush.clone())).expect("valid");
     let record = lines.taken();
     assert!(parted(&record, is_rest, Access::FenceStores, is_count_store), "{record:?}");
     assert!(parted(&record, is_count_store, Access::FenceStores, is_flush), "{record:?}");
-    OutputRing::new(lines.clone(), count, Some(flush), 1).expect("valid");
+    OutputRing::<Said, _>::new(lines.clone(), count, Some(flush), 1).expect("valid");
     let record = lines.taken();
     assert!(parted(&record, is_rest, Access::FenceStores, is_count_store), "{record:?}");
     assert!(parted(&record, is_count_store, Access::FenceStores, is_flush), "{record:?}");
@@ -176,8 +167,15 @@ fn rings_are_cleared_before_they_are_used() {
 /// Every word of a control line stands between two fences, pages before their serial, and a flush ends each call.
 #[test]
 fn a_word_to_a_slot_stands_between_fences() {
-    let [lines, _, flush] = Recorded::of(RING_SLOTS_MAX as usize * 16);
-    let mut control = ControlLines::new(lines.clone(), Some(flush)).expect("long enough");
+    let [lines, _, flush] = Recorded::of(2 * 16);
+    let at = ControlDwords {
+        cancel_serial: 0,
+        preempt_serial: 1,
+        hold_serial: 2,
+        granted_pages: 3,
+        granted_serial: 4,
+    };
+    let mut control = ControlLines::new(lines.clone(), at, Some(flush)).expect("long enough");
     let record = lines.taken();
     assert!(parted(&record, is_rest, Access::FenceStores, is_flush), "{record:?}");
     let serial = NonZeroU32::new(9).expect("not zero");

@@ -7,15 +7,16 @@
 //! counted.
 
 mod model;
+#[path = "model/said.rs"]
+mod said;
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering, fence};
 use loom::thread;
 use model::check;
+use said::{Said, line, said};
 use zrt_ring::token_ring::mock::{DeviceInput, DeviceOutput};
-use zrt_ring::token_ring::{
-    InputEntry, InputKind, InputRing, OutputEntry, OutputKind, OutputRing, RingMemory,
-};
+use zrt_ring::token_ring::{InputRing, OutputRing, RingMemory};
 
 /// Entries of the ring, and entries sent: one more, so that a line is used again and the writer waits for
 /// room.
@@ -70,38 +71,26 @@ impl RingMemory for Watched {
     }
 }
 
-fn input(mark: u32) -> InputEntry {
-    InputEntry { serial: mark + 7, stop_count: mark + 9, ..InputEntry::new(InputKind::Admit) }
-}
-
-fn output(mark: u32) -> OutputEntry {
-    let (serial, token, index) = (mark + 7, mark + 8, mark + 9);
-    OutputEntry { kind: OutputKind::Token, slot: mark, serial, token, index, reason: 0, epoch: mark + 10 }
-}
-
 fn host_to_device(fault: Fault) -> Result<usize, String> {
     check(PREEMPTIONS_MAX, move || {
         let (ring, consumed) = (Watched::new(ENTRIES * 16, fault), Watched::new(1, fault));
-        let mut host = InputRing::starting_at(ring.clone(), consumed.clone(), None, FIRST).expect("valid");
+        let mut host =
+            InputRing::<Said, _>::starting_at(ring.clone(), consumed.clone(), None, FIRST).expect("valid");
         let mut device = DeviceInput::new(ring, consumed, FIRST as u32, FIRST_TAG);
         let reader = thread::spawn(move || {
             for mark in 0..SENT {
-                let line = loop {
+                let came = loop {
                     match device.take() {
-                        Some(line) => break line,
+                        Some(came) => break came,
                         None => thread::yield_now(),
                     }
                 };
-                assert_eq!(
-                    line[1..15],
-                    input(mark).to_dwords().expect("a slot that exists")[1..15],
-                    "torn entry"
-                );
+                assert_eq!(came[1..15], line(mark)[1..15], "torn entry");
                 device.tell();
             }
         });
         for mark in 0..SENT {
-            while host.push(&input(mark)).is_err() {
+            while host.push(&said(mark)).is_err() {
                 thread::yield_now();
             }
         }
@@ -112,12 +101,12 @@ fn host_to_device(fault: Fault) -> Result<usize, String> {
 fn device_to_host(fault: Fault) -> Result<usize, String> {
     check(PREEMPTIONS_MAX, move || {
         let (ring, consumed) = (Watched::new(ENTRIES * 16, fault), Watched::new(1, fault));
-        let mut host =
-            OutputRing::starting_at(ring.clone(), consumed.clone(), None, 2, FIRST).expect("valid");
+        let mut host = OutputRing::<Said, _>::starting_at(ring.clone(), consumed.clone(), None, 2, FIRST)
+            .expect("valid");
         let mut device = DeviceOutput::new(ring, consumed, FIRST as u32, FIRST_TAG);
         let writer = thread::spawn(move || {
             for mark in 0..SENT {
-                while !device.put(&output(mark).to_dwords().expect("a slot that exists"), 0) {
+                while !device.put(&line(mark), 0) {
                     thread::yield_now();
                 }
             }
@@ -130,7 +119,7 @@ fn device_to_host(fault: Fault) -> Result<usize, String> {
                     Err(error) => panic!("torn entry: {error}"),
                 }
             };
-            assert_eq!(entry, output(mark), "torn entry");
+            assert_eq!(entry, said(mark), "torn entry");
         }
         writer.join().expect("the writer ends");
     })

@@ -6,13 +6,15 @@
 //! moment since the reader's last fence. That is weaker than write-combined memory on x86-64 and than what
 //! the device's memory model permits.
 
+#[path = "model/said.rs"]
+mod said;
+
+use said::{Said, line, said};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use zrt_ring::token_ring::mock::{DeviceInput, DeviceOutput};
-use zrt_ring::token_ring::{
-    InputEntry, InputKind, InputRing, OutputEntry, OutputKind, OutputRing, RingMemory,
-};
+use zrt_ring::token_ring::{InputRing, OutputRing, RingMemory};
 
 /// Entries of the rings here, and runs by direction and kind of fault.
 const ENTRIES: usize = 4;
@@ -223,11 +225,11 @@ impl RingMemory for Replayed {
 }
 
 impl Replayed {
-    fn new(fault: Fault, split: usize, seed: u64) -> Replayed {
+    fn new(fault: Fault, seed: u64) -> Replayed {
         let dwords = ENTRIES * 16;
         Replayed(Rc::new(RefCell::new(State {
             fault,
-            split,
+            split: 8,
             dice: Dice((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             operations: VecDeque::new(),
             pending: Vec::new(),
@@ -274,40 +276,6 @@ enum Outcome {
     Lost,
 }
 
-fn input(mark: u32) -> InputEntry {
-    let at = |field: u32| mark * 100 + field;
-    InputEntry {
-        kind: if mark % 2 == 0 { InputKind::Admit } else { InputKind::Resume },
-        slot: mark % 64,
-        serial: at(2),
-        known: at(3),
-        limit: at(4),
-        tokens_offset: at(5),
-        seed: u64::from(at(6)) | u64::from(at(7)) << 32,
-        inverse_temperature: at(8),
-        top_k: at(9),
-        top_p: at(10),
-        penalty: at(11),
-        inverse_penalty: at(12),
-        penalty_window: at(13),
-        stop_count: at(14),
-    }
-}
-
-fn output(mark: u32) -> OutputEntry {
-    let at = |field: u32| mark * 100 + field;
-    let kind = if mark % 2 == 0 { OutputKind::Token } else { OutputKind::Finished };
-    OutputEntry {
-        kind,
-        slot: mark % 64,
-        serial: at(2),
-        token: at(3),
-        index: at(4),
-        reason: at(5),
-        epoch: at(6),
-    }
-}
-
 /// Writes and reads three times round the ring: `write` one entry by its mark, `read` whether one came and
 /// was whole.
 fn run(
@@ -340,15 +308,16 @@ fn run(
 
 fn host_to_device(fault: Fault, seed: u64) -> Outcome {
     let (recorded, consumed) = (Recorded::new(ENTRIES * 16), Recorded::new(1));
-    let mut host = InputRing::starting_at(recorded.clone(), consumed.clone(), None, FIRST).expect("valid");
+    let mut host =
+        InputRing::<Said, _>::starting_at(recorded.clone(), consumed.clone(), None, FIRST).expect("valid");
     recorded.operations.borrow_mut().clear();
-    let replay = Replayed::new(fault, 8, seed);
+    let replay = Replayed::new(fault, seed);
     let mut device = DeviceInput::new(replay.clone(), replay.clone(), FIRST as u32, FIRST_TAG);
-    let write = |mark| host.push(&input(mark)).expect("all before it was consumed");
+    let write = |mark| host.push(&said(mark)).expect("all before it was consumed");
     let read = |mark| {
-        let line = device.take()?;
+        let came = device.take()?;
         consumed.store(0, (FIRST as u32).wrapping_add(mark + 1));
-        Some(line[1..15] == input(mark).to_dwords().expect("a slot that exists")[1..15])
+        Some(came[1..15] == line(mark)[1..15])
     };
     run(&replay, &recorded, write, read)
 }
@@ -356,21 +325,20 @@ fn host_to_device(fault: Fault, seed: u64) -> Outcome {
 fn device_to_host(fault: Fault, seed: u64) -> Outcome {
     let (recorded, consumed) = (Recorded::new(ENTRIES * 16), Recorded::new(1));
     let mut device = DeviceOutput::new(recorded.clone(), consumed.clone(), FIRST as u32, FIRST_TAG);
-    // Dwords 7 to 14 are zero: a tear behind them would not show.
-    let replay = Replayed::new(fault, 4, seed);
+    let replay = Replayed::new(fault, seed);
     // The count goes through memory that is in order; what it does to the entries is looked at elsewhere.
-    let mut host =
-        OutputRing::starting_at(Either::Weak(replay.clone()), Either::Strong(consumed), None, 1, FIRST)
-            .expect("valid");
-    let write = |mark| {
-        assert!(
-            device.put(&output(mark).to_dwords().expect("a slot that exists"), 0),
-            "all before it was consumed"
-        )
-    };
+    let mut host = OutputRing::<Said, _>::starting_at(
+        Either::Weak(replay.clone()),
+        Either::Strong(consumed),
+        None,
+        1,
+        FIRST,
+    )
+    .expect("valid");
+    let write = |mark| assert!(device.put(&line(mark), 0), "all before it was consumed");
     let read = |mark| match host.poll() {
         Ok(None) => None,
-        answer => Some(answer == Ok(Some(output(mark)))),
+        answer => Some(answer == Ok(Some(said(mark)))),
     };
     run(&replay, &recorded, write, read)
 }

@@ -4,10 +4,16 @@
 //! taken and not told of (0 to N), and where the next line is (modulo N). Each is reached within 3 N calls, so for
 //! rings of two lines sequences of nine calls reach each and go on from it, for those of four a part of the states.
 
+#[path = "model/said.rs"]
+mod said;
+
+use said::{Said, line, said};
 use zrt_mem::SharedView;
+use zrt_ring::TokenRingError;
 use zrt_ring::token_ring::mock::{DeviceInput, DeviceOutput};
-use zrt_ring::token_ring::{InputKind, OutputKind};
-use zrt_ring::{InputEntry, InputRing, OutputEntry, OutputRing, TokenRingError};
+
+type InputRing = zrt_ring::InputRing<Said>;
+type OutputRing = zrt_ring::OutputRing<Said>;
 
 /// Numbers of a first entry whose successors pass the end of the tags or of 32 bits, each with its tag by hand.
 const STARTS: [(u64, u32); 3] =
@@ -22,14 +28,6 @@ fn view(dwords: usize) -> SharedView {
 
 fn whole(view: &SharedView) -> SharedView {
     view.slice(0, view.len())
-}
-
-fn input(mark: u32) -> InputEntry {
-    InputEntry { serial: mark, ..InputEntry::new(InputKind::Admit) }
-}
-
-fn output(mark: u32) -> OutputEntry {
-    OutputEntry { kind: OutputKind::Token, slot: 0, serial: mark, token: 0, index: 0, reason: 0, epoch: 0 }
 }
 
 /// The digits of `number` in base 3: which call comes when.
@@ -78,11 +76,7 @@ fn every_short_sequence_to_the_device_is_what_a_queue_gives() {
                                 true => Ok(()),
                                 false => Err(TokenRingError::Full { capacity: entries as u32 }),
                             };
-                            assert_eq!(
-                                host.push(&input(mark)),
-                                expected,
-                                "sequence {number} from {first:#x}"
-                            );
+                            assert_eq!(host.push(&said(mark)), expected, "sequence {number} from {first:#x}");
                         }
                         1 => {
                             let line = device.take();
@@ -119,16 +113,15 @@ fn every_short_sequence_to_the_host_is_what_a_queue_gives() {
                 for call in calls(number) {
                     match call {
                         0 => {
-                            let line = output(naive.written).to_dwords().expect("a slot that exists");
                             assert_eq!(
-                                device.put(&line, 0),
+                                device.put(&line(naive.written), 0),
                                 naive.write(),
                                 "sequence {number} from {first:#x}"
                             );
                         }
                         1 => {
                             let expected = naive.take();
-                            let found = host.poll().expect("sound").map(|entry| entry.serial);
+                            let found = host.poll().expect("sound").map(|entry| entry.0[1]);
                             assert_eq!(found, expected, "sequence {number} from {first:#x}");
                             if expected.is_none() || naive.taken - naive.told == every {
                                 naive.told = naive.taken;
@@ -156,10 +149,10 @@ fn every_count_that_can_be_told_is_believed_and_no_other() {
             for lie in near.chain(far).chain([0, u32::MAX]) {
                 let (ring, count) = (view(64), view(1));
                 let mut host = InputRing::starting_at(ring, whole(&count), None, first).expect("valid");
-                (0..told).for_each(|mark| host.push(&input(mark)).expect("room"));
+                (0..told).for_each(|mark| host.push(&said(mark)).expect("room"));
                 count.store_u32(0, (first as u32).wrapping_add(told));
                 assert_eq!(host.free(), Ok(4));
-                (0..more).for_each(|mark| host.push(&input(mark)).expect("room"));
+                (0..more).for_each(|mark| host.push(&said(mark)).expect("room"));
                 count.store_u32(0, lie);
                 // Of 2^32 numbers, those from the last one told to the last one produced.
                 let believed = (0..=more).find(|taken| (first as u32).wrapping_add(told + taken) == lie);

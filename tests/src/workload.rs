@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
-use zrt_asm::session::{Control, FinishReason};
 use zrt_engine::memory_plan::AllocationId;
 use zrt_engine::oracle::Oracle;
 use zrt_engine::sampling::SamplingOptions;
 use zrt_engine::session::{Event, Handle, Request, Session, SessionError};
+use zrt_protocol::{Control, FinishReason};
 
 /// How long a client waits when there is nothing for it: the virtual device needs the host's cores.
 const PAUSE: Duration = Duration::from_micros(100);
@@ -378,7 +378,7 @@ fn hear(
 
 /// Slots that were taken: each time takes the next serial number, and gets its first page under it.
 pub fn admissions(session: &mut Session) -> u32 {
-    let mut lines = vec![0u8; zrt_asm::session::SLOTS_MAX * size_of::<Control>()];
+    let mut lines = vec![0u8; zrt_protocol::SLOTS_MAX * size_of::<Control>()];
     session.resident().download(AllocationId::Control, 0, &mut lines).expect("control lines are read");
     let at = std::mem::offset_of!(Control, granted_serial);
     let serial = |line: &[u8]| line[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));

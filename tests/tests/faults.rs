@@ -8,13 +8,13 @@ use std::mem::offset_of;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zerocopy::IntoBytes;
-use zrt_asm::session::{EventKind, FinishReason, TapeEntry, TapeWait};
 use zrt_device::{Attachment, Device, DeviceChoice, DeviceError, OpenOptions, VirtualOptions};
 use zrt_engine::memory_plan::AllocationId;
 use zrt_engine::model::Model;
 use zrt_engine::session::{Event, Handle, Mode, Session, SessionError, SessionOptions, Unfinished};
 use zrt_mem::ByteLen;
-use zrt_ring::token_ring::ENTRY_DWORDS;
+use zrt_protocol::{EventKind, FinishReason, TapeEntry, TapeWait};
+use zrt_ring::token_ring::LINE_DWORDS;
 use zrt_tests::serving::{Asked, Told, checked_session, expected};
 use zrt_tests::{load, repository_model};
 
@@ -265,10 +265,10 @@ fn events_before_an_error_are_told() {
     let mut session = prepare(&model, VirtualOptions::default());
     let handle = Asked::greedy([1, 261, 17], 6).submit(&mut session);
     let entry = |tag: u32, serial: u32| {
-        let mut entry = [0u32; ENTRY_DWORDS];
+        let mut entry = [0u32; LINE_DWORDS];
         // Kind and slot, serial, token, index.
         entry[..5].copy_from_slice(&[tag, EventKind::Token as u32, serial, 42, 3]);
-        entry[ENTRY_DWORDS - 1] = !tag;
+        entry[LINE_DWORDS - 1] = !tag;
         entry
     };
     let lines = [entry(1, 1), entry(2, 99)];

@@ -4,12 +4,12 @@
 use std::mem::offset_of;
 use std::ops::Range;
 use std::time::{Duration, Instant};
-use zrt_asm::session::{COUNTERS_OFFSET, TapeEntry};
 use zrt_device::{Device, DeviceChoice, OpenOptions};
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::memory_plan::AllocationId;
 use zrt_engine::session::{Mode, Session, SessionError, SessionOptions};
 use zrt_mem::ByteLen;
+use zrt_protocol::{COUNTERS_OFFSET, TapeEntry};
 use zrt_tests::serving::{Asked, Told, checked_config, checked_session_over, expected};
 use zrt_tests::{find_model, load, repository_model};
 use zrt_vgpu::Config;

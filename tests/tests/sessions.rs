@@ -4,14 +4,14 @@
 use std::mem::size_of;
 use std::time::{Duration, Instant};
 use zerocopy::IntoBytes;
-use zrt_asm::session::STATUS_LOOKS;
 use zrt_device::{Device, DeviceChoice, OpenOptions};
 use zrt_engine::memory_plan::AllocationId;
 use zrt_engine::model::Model;
 use zrt_engine::session::{
     Event, Handle, Mode, NotClosed, Session, SessionError, SessionOptions, Unfinished,
 };
-use zrt_ring::token_ring::{ENTRY_BYTES, ENTRY_DWORDS, TokenRingError};
+use zrt_protocol::STATUS_LOOKS;
+use zrt_ring::token_ring::{LINE_BYTES, LINE_DWORDS, TokenRingError};
 use zrt_tests::serving::{Asked, Told, checked_session, expected};
 use zrt_tests::{load, repository_model};
 
@@ -302,7 +302,7 @@ fn an_entry_that_never_comes_whole_is_told() {
     let options = SessionOptions { hang_after: HANG_AFTER, ..options(Mode::Mega, 1) };
     let mut session = unchecked(&model, &options);
     Asked::greedy([1, 261], 1).submit(&mut session);
-    let trailer_at = (ENTRY_BYTES - size_of::<u32>()) as u64;
+    let trailer_at = (LINE_BYTES - size_of::<u32>()) as u64;
     session.resident().upload(AllocationId::InputRing, trailer_at, &[0; 4]).expect("writable");
     session.start().expect("starts");
     let error = error_of(&mut session);
@@ -315,7 +315,7 @@ fn an_event_that_never_comes_whole_is_told() {
     let options = SessionOptions { hang_after: HANG_AFTER, ..options(Mode::Graph, 1) };
     for (header, is_torn) in [(1u32, true), (77, false)] {
         let mut session = unchecked(&model, &options);
-        let mut line = [0u32; ENTRY_DWORDS];
+        let mut line = [0u32; LINE_DWORDS];
         line[0] = header;
         session.resident().upload(AllocationId::OutputRing, 0, line.as_bytes()).expect("writable");
         match error_of(&mut session) {

@@ -5,7 +5,7 @@
 
 use super::model::{Entry, Seen, World, next_tag};
 use crate::support::weights::Random;
-use zrt_asm::session::{CommandKind, EventKind, SLOTS_MAX, SlotPhase};
+use zrt_protocol::{CommandKind, EventKind, SLOTS_MAX, SlotPhase};
 
 /// Tokens that the sampler chooses from.
 const VOCABULARY: u32 = 100;

@@ -6,7 +6,7 @@
 //! value.
 
 use std::collections::BTreeMap;
-use zrt_asm::session::{
+use zrt_protocol::{
     CommandKind, Control, EventKind, FinishReason, Output, PAGE_TOKENS, PlanState, ROWS_MAX, Row, SLOTS_MAX,
     SlotPhase, SlotState, Status, Step,
 };

@@ -3,7 +3,7 @@
 
 use super::harness::Device;
 use super::weights::Random;
-use zrt_asm::session::{Row, Step};
+use zrt_protocol::{Row, Step};
 
 /// Tokens of a page.
 const PAGE: usize = 16;

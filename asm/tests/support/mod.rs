@@ -8,7 +8,7 @@ pub mod weights;
 
 use harness::Device;
 use weights::Weights;
-use zrt_asm::session::{Output, Row, SLOTS_MAX, Step};
+use zrt_protocol::{Output, Row, SLOTS_MAX, Step};
 
 /// Errors of `v_rcp_f32` and `v_sqrt_f32`, in units in the last place.
 pub const BIASES: [i32; 3] = [-1, 0, 1];

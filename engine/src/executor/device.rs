@@ -16,9 +16,9 @@ use crate::plan::{ExecutionPlan, Place};
 use std::ops::Range;
 use std::time::Duration;
 use zerocopy::IntoBytes;
-use zrt_asm::session::{PAGE_TOKENS, SlotPhase, SlotState};
 use zrt_device::{Buffer, Counters, Device, Graph, Kernel};
 use zrt_mem::Heap;
+use zrt_protocol::{PAGE_TOKENS, SlotPhase, SlotState};
 
 /// A model resident on a device, with one sequence.
 pub struct DeviceExecutor {

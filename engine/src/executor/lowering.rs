@@ -14,9 +14,9 @@ use crate::model::{Model, RopeLayout, WeightId};
 use crate::plan::{ExecutionPlan, Place};
 use std::collections::BTreeMap;
 use zerocopy::{Immutable, IntoBytes};
-use zrt_asm::params::{self, Header, RowSet};
-use zrt_asm::session::{GROUP_ITEMS, PAGE_TOKENS};
 use zrt_mem::{ByteLen, GpuVa};
+use zrt_protocol::params::{self, Header, RowSet};
+use zrt_protocol::{GROUP_ITEMS, PAGE_TOKENS};
 
 /// Where a header says which snapshot counts.
 const SNAPSHOT_SHIFT: u32 = 8;
@@ -364,7 +364,7 @@ fn qk_norm(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorEr
         return Err(no_adapter(&node.operation, "qk_norm"));
     };
     let config = &addresses.plan.config;
-    let units = heads.div_ceil(zrt_asm::GROUP_WAVES);
+    let units = heads.div_ceil(zrt_protocol::GROUP_WAVES);
     let parameters = params::QkNorm {
         header: addresses.header(node, units, addresses.each(node), params::QkNorm::header)?,
         vector_va: addresses.value(vector)?,
@@ -391,7 +391,7 @@ fn matmul(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorErr
     let (weight_rows, columns) = (addresses.elements(output), addresses.elements(input));
     let chunks = columns.div_ceil(CHUNK_COLUMNS as u32);
     let lanes_per_row_log2 = lanes_per_row_log2(columns);
-    let units = weight_rows.div_ceil(zrt_asm::matmul_rows_per_unit(lanes_per_row_log2));
+    let units = weight_rows.div_ceil(zrt_protocol::matmul_rows_per_unit(lanes_per_row_log2));
     let parameters = params::Matmul {
         header: addresses.header(node, units, addresses.all(node), params::Matmul::header)?,
         plane_va: addresses.planes(weight)?,
@@ -413,7 +413,7 @@ fn rope(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError
         return Err(no_adapter(&node.operation, "rope"));
     };
     let config = &addresses.plan.config;
-    let units = heads.div_ceil(zrt_asm::GROUP_WAVES);
+    let units = heads.div_ceil(zrt_protocol::GROUP_WAVES);
     let parameters = params::Rope {
         header: addresses.header(node, units, addresses.each(node), params::Rope::header)?,
         vector_va: addresses.value(vector)?,
@@ -435,7 +435,7 @@ fn kv_write(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorE
         return Err(no_adapter(&node.operation, "kv_write"));
     };
     let (format, row_elements) = (addresses.kv_format, addresses.plan.config.kv_elements());
-    let units = zrt_asm::kv_write_units(row_elements);
+    let units = zrt_protocol::kv_write_units(row_elements);
     let parameters = params::KvWrite {
         header: addresses.header(node, units, addresses.each(node), params::KvWrite::header)?,
         key_va: addresses.value(key)?,

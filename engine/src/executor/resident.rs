@@ -13,10 +13,10 @@ use crate::rope_table::rope_table;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use zerocopy::IntoBytes;
-use zrt_asm::params::PARAMETER_BYTES_MAX;
-use zrt_asm::session;
 use zrt_device::{Buffer, Device, Graph, Kernel};
 use zrt_mem::ByteLen;
+use zrt_protocol::PlanState;
+use zrt_protocol::params::PARAMETER_BYTES_MAX;
 
 /// Called while weights are uploaded: bytes done, bytes in all.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
@@ -79,13 +79,12 @@ impl Resident {
     /// Puts everything that steps change back to the start: no request, no step, empty rings. The caches keep what is in
     /// them, which nothing reads before it is written again.
     pub fn reset(&mut self) -> Result<(), ExecutorError> {
-        use AllocationId::*;
-        for id in [Step, Slots, Control, Pages, HostPages, PageMeta, InputRing, OutputRing, Consumed, Status]
-        {
+        use AllocationId::{Consumed, Control, HostPages, InputRing, OutputRing, Pages, Slots, Status, Step};
+        for id in [Step, Slots, Control, Pages, HostPages, InputRing, OutputRing, Consumed, Status] {
             let zeros = vec![0u8; self.buffers[&id].len.0 as usize];
             self.upload(id, 0, &zeros)?;
         }
-        let start = session::PlanState { input_tag: 1, output_tag: 1, ..session::PlanState::default() };
+        let start = PlanState { input_tag: 1, output_tag: 1, ..PlanState::default() };
         self.upload(AllocationId::PlanState, 0, start.as_bytes())
     }
 

@@ -8,9 +8,8 @@ use super::{Session, SessionError};
 use crate::memory_plan::AllocationId;
 use std::num::NonZeroU32;
 use zerocopy::IntoBytes;
-use zrt_asm::session::{PAGE_TOKENS, STOP_TOKENS_MAX};
 use zrt_mem::pages::Owner;
-use zrt_ring::token_ring::{InputEntry, InputKind};
+use zrt_protocol::{Command, PAGE_TOKENS, STOP_TOKENS_MAX, Slot};
 
 /// Pages that a request holds beyond those that its known tokens fill.
 const PAGES_AHEAD: usize = 1;
@@ -95,8 +94,8 @@ impl Session {
             }
             self.control.slot(slot)?.run();
             // Where it stood may be in the middle of its prompt.
-            let (serial, known) = (record.serial, record.parked_position);
-            self.input.push(&InputEntry { slot, serial, known, ..InputEntry::new(InputKind::Resume) })?;
+            let (serial, position) = (record.serial, record.parked_position);
+            self.input.push(&Command::Resume { slot: protocol_slot(slot)?, serial, position })?;
             record.resumes = false;
             record.place = Place::Running { slot };
             self.resident.device.flush();
@@ -136,22 +135,12 @@ impl Session {
         self.resident.upload(AllocationId::Tokens, first_token * 4, record.tokens.as_bytes())?;
         let stops_offset = u64::from(slot) * STOP_TOKENS_MAX as u64 * 4;
         self.resident.upload(AllocationId::Stops, stops_offset, record.stops.as_bytes())?;
-        let sampling = &record.sampling;
-        let entry = InputEntry {
-            slot,
+        let command = Command::Admit {
+            slot: protocol_slot(slot)?,
             serial: record.serial,
             known: record.tokens.len() as u32,
             limit: record.limit,
-            tokens_offset: first_token as u32,
-            seed: sampling.seed,
-            inverse_temperature: sampling.inverse_temperature.to_bits(),
-            top_k: sampling.top_k,
-            top_p: sampling.top_p,
-            penalty: sampling.penalty.to_bits(),
-            inverse_penalty: sampling.inverse_penalty.to_bits(),
-            penalty_window: sampling.penalty_window,
-            stop_count: record.stops.iter().filter(|stop| **stop != u32::MAX).count() as u32,
-            ..InputEntry::new(InputKind::Admit)
+            draws: record.sampling.draws(),
         };
         let mut line = self.control.slot(slot)?;
         line.renew();
@@ -165,8 +154,12 @@ impl Session {
             record.leaving = Leaving::Parking;
             self.control.slot(slot)?.preempt(serial);
         }
-        self.input.push(&entry)?;
+        self.input.push(&command)?;
         self.resident.device.flush();
         Ok(())
     }
+}
+
+fn protocol_slot(slot: u32) -> Result<Slot, SessionError> {
+    Slot::new(slot).ok_or(SessionError::Protocol { slot, serial: 0 })
 }

@@ -7,11 +7,11 @@ use super::{Mode, Session, SessionError, SessionOptions, Standing, tape};
 use crate::executor::resident::Resident;
 use crate::memory_plan::AllocationId;
 use zerocopy::{FromBytes, IntoBytes};
-use zrt_asm::params::{self, PARAMETER_BYTES_MAX, RowSet};
-use zrt_asm::session::{Breadcrumb, COUNTERS_OFFSET, TapeEntry};
 use zrt_device::{Buffer, Device, Graph, Kernel, Ticket};
 use zrt_isa::resources::{GroupNeeds, WaveSize};
 use zrt_mem::{ByteLen, Heap};
+use zrt_protocol::params::{self, PARAMETER_BYTES_MAX, RowSet};
+use zrt_protocol::{Breadcrumb, COUNTERS_OFFSET, TapeEntry};
 
 /// What the megakernel needs besides the resident model.
 pub(super) struct Mega {

@@ -9,7 +9,7 @@ use super::{Session, SessionError};
 use std::fmt;
 use std::time::{Duration, Instant};
 use zrt_device::{Device, DeviceError};
-use zrt_ring::token_ring::{InputEntry, InputKind};
+use zrt_protocol::Command;
 
 /// How long [`Session::close`] sleeps between two looks for room in the input ring.
 const ROOM_PAUSE: Duration = Duration::from_micros(50);
@@ -70,7 +70,7 @@ impl Session {
             return Ok(());
         }
         if self.is_resident_kernel() {
-            self.input.push(&InputEntry::new(InputKind::Stop))?;
+            self.input.push(&Command::Stop)?;
             self.resident.device.flush();
         }
         self.ending = Ending::Stopped;
@@ -105,7 +105,7 @@ impl Session {
                 }
                 std::thread::sleep(ROOM_PAUSE);
             }
-            self.input.push(&InputEntry::new(InputKind::Drain))?;
+            self.input.push(&Command::Drain)?;
             self.resident.device.flush();
         }
         self.ending = Ending::Stopped;

@@ -5,7 +5,8 @@ use crate::sampling::SamplingError;
 use std::time::Duration;
 use thiserror::Error;
 use zrt_mem::pages::CountError;
-use zrt_ring::token_ring::{ControlError, TokenRingError};
+use zrt_protocol::EventError;
+use zrt_ring::token_ring::{ControlError, TakeError, TokenRingError};
 
 /// Where a workgroup of the megakernel stood when it was last seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,10 +77,21 @@ pub enum SessionError {
     Device(#[from] zrt_device::DeviceError),
     #[error(transparent)]
     PageCount(#[from] CountError),
+    #[error("entry {number} of the output ring: {error}")]
+    Event { number: u64, error: EventError },
     #[error(transparent)]
     Ring(#[from] TokenRingError),
     #[error(transparent)]
     Control(#[from] ControlError),
+}
+
+impl From<TakeError<EventError>> for SessionError {
+    fn from(error: TakeError<EventError>) -> SessionError {
+        match error {
+            TakeError::Entry { number, error } => SessionError::Event { number, error },
+            TakeError::Ring(error) => SessionError::Ring(error),
+        }
+    }
 }
 
 fn standings(groups: &[Standing]) -> String {

@@ -30,7 +30,7 @@ pub use error::{SessionError, Standing};
 pub use options::{Mode, SessionOptions};
 pub use recovery::Unfinished;
 pub use request::{Handle, Request};
-pub use zrt_asm::session::FinishReason;
+pub use zrt_protocol::FinishReason;
 
 use crate::executor::lowering::{Planning, task_count};
 use crate::executor::resident::{Progress, Resident};
@@ -45,27 +45,24 @@ use std::mem::offset_of;
 use std::num::NonZeroU32;
 use watch::Watch;
 use zerocopy::FromZeros;
-use zrt_asm::session::{PAGE_TOKENS, ROWS_MAX, SLOTS_MAX, STOP_TOKENS_MAX, Status};
 use zrt_device::{Buffer, Device};
 use zrt_mem::SharedView;
 use zrt_mem::pages::{Audit, Owner, PageAllocator};
-use zrt_ring::token_ring::{ControlLines, InputKind, InputRing, OutputEntry, OutputKind, OutputRing};
+use zrt_protocol::{
+    self as protocol, Command, Control, PAGE_TOKENS, ROWS_MAX, SLOTS_MAX, STOP_TOKENS_MAX, Slot, Status,
+};
+use zrt_ring::{ControlDwords, ControlLines, InputRing, OutputRing};
 
 /// Events after which the device is told that they were taken.
 const PUBLISH_EVERY: u32 = 16;
 
-/// The ring's numbers are those of PLAN.
-const _: () = {
-    use zrt_asm::session::{CommandKind, EventKind};
-    use zrt_ring::token_ring::RING_SLOTS_MAX;
-    assert!(InputKind::Admit as u32 == CommandKind::Admit as u32);
-    assert!(InputKind::Resume as u32 == CommandKind::Resume as u32);
-    assert!(InputKind::Drain as u32 == CommandKind::Drain as u32);
-    assert!(InputKind::Stop as u32 == CommandKind::Stop as u32);
-    assert!(OutputKind::Token as u32 == EventKind::Token as u32);
-    assert!(OutputKind::Finished as u32 == EventKind::Finished as u32);
-    assert!(OutputKind::Preempted as u32 == EventKind::Preempted as u32);
-    assert!(RING_SLOTS_MAX as usize == SLOTS_MAX);
+/// Where a control line holds its words.
+const CONTROL_DWORDS: ControlDwords = ControlDwords {
+    cancel_serial: offset_of!(Control, cancel_serial) / 4,
+    preempt_serial: offset_of!(Control, preempt_serial) / 4,
+    hold_serial: offset_of!(Control, hold_serial) / 4,
+    granted_pages: offset_of!(Control, granted_pages) / 4,
+    granted_serial: offset_of!(Control, granted_serial) / 4,
 };
 
 /// What happened.
@@ -103,8 +100,8 @@ impl Default for Event {
 /// A model and its requests.
 pub struct Session {
     // What holds views of the resident buffers goes before them.
-    input: InputRing,
-    output: OutputRing,
+    input: InputRing<Command>,
+    output: OutputRing<protocol::Event>,
     control: ControlLines,
     pages: PageAllocator,
     resident: Resident,
@@ -178,13 +175,11 @@ impl Session {
             None,
             PUBLISH_EVERY.min(options.output_entries),
         )?;
-        let control = ControlLines::new(view(&resident, AllocationId::Control)?, None)?;
+        let control = ControlLines::new(view(&resident, AllocationId::Control)?, CONTROL_DWORDS, None)?;
         let mut pages = PageAllocator::new(capacity.pages)?;
         if let Some(seed) = options.page_order_seed {
             pages = pages.with_order_seed(seed);
         }
-        let meta = view(&resident, AllocationId::PageMeta)?;
-        pages.mirror(meta).map_err(|_| crate::executor::ExecutorError::Overflow { what: "page metadata" })?;
         resident.device.flush();
         let records = options.slots + options.waiting_max;
         let drive = prepare_drive(&mut resident, options)?;
@@ -288,8 +283,8 @@ impl Session {
 
     fn poll_into(&mut self, events: &mut [Event], count: &mut usize) -> Result<(), SessionError> {
         while *count < events.len() {
-            let Some(entry) = self.output.poll()? else { break };
-            if let Some(event) = self.take(&entry)? {
+            let Some(told) = self.output.poll()? else { break };
+            if let Some(event) = self.take(&told)? {
                 events[*count] = event;
                 *count += 1;
             }
@@ -435,62 +430,55 @@ impl Session {
         self.records.iter().position(is_it).ok_or(SessionError::NoSuchRequest)
     }
 
-    /// One entry of the output ring.
-    fn take(&mut self, entry: &OutputEntry) -> Result<Option<Event>, SessionError> {
-        let unknown = SessionError::Protocol { slot: entry.slot, serial: entry.serial };
-        let Some(index) = self.slots[entry.slot as usize].map(|index| index as usize) else {
+    /// One event of the device.
+    fn take(&mut self, told: &protocol::Event) -> Result<Option<Event>, SessionError> {
+        let (slot, serial) = told.request();
+        let unknown = SessionError::Protocol { slot: slot.number(), serial };
+        let Some(index) = self.slots[slot.index()].map(|index| index as usize) else {
             return Err(unknown);
         };
         let record = &mut self.records[index];
-        if record.serial != entry.serial {
+        if record.serial != serial {
             return Err(unknown);
         }
         let handle = Handle(record.handle);
-        match entry.kind {
-            OutputKind::Token => {
-                if entry.index as usize != record.tokens.len() || record.tokens.len() >= record.limit as usize
-                {
+        match *told {
+            protocol::Event::Token { token, index, .. } => {
+                if index as usize != record.tokens.len() || record.tokens.len() >= record.limit as usize {
                     return Err(unknown);
                 }
-                record.tokens.push(entry.token);
-                Ok(Some(Event::Token { handle, token: entry.token, index: entry.index }))
+                record.tokens.push(token);
+                Ok(Some(Event::Token { handle, token, index }))
             }
-            OutputKind::Preempted => {
+            protocol::Event::Preempted { position, .. } => {
                 if let Leaving::No = record.leaving {
                     return Err(unknown);
                 }
-                record.place = Place::Parked { slot: entry.slot };
-                record.parked_position = entry.token;
+                record.place = Place::Parked { slot: slot.number() };
+                record.parked_position = position;
                 let is_told = record.leaving == Leaving::Parking;
                 record.leaving = if is_told { Leaving::No } else { record.leaving };
                 Ok(is_told.then_some(Event::Parked { handle }))
             }
-            OutputKind::Finished => self.finished(index, entry),
-            OutputKind::Drained => Err(unknown),
+            protocol::Event::Finished { reason, .. } => Ok(self.finished(index, slot, reason)),
         }
     }
 
-    fn finished(&mut self, index: usize, entry: &OutputEntry) -> Result<Option<Event>, SessionError> {
+    fn finished(&mut self, index: usize, slot: Slot, reason: FinishReason) -> Option<Event> {
         let record = &mut self.records[index];
         let handle = Handle(record.handle);
-        let reason = match entry.reason {
-            1 => FinishReason::Stop,
-            2 => FinishReason::Length,
-            3 => FinishReason::Cancelled,
-            _ => return Err(SessionError::Protocol { slot: entry.slot, serial: entry.serial }),
-        };
-        self.pages.release_all(Owner { slot: entry.slot, serial: record.serial });
+        self.pages.release_all(Owner { slot: slot.number(), serial: record.serial });
         record.pages.clear();
         record.is_starved = false;
         record.resumes = false;
-        self.slots[entry.slot as usize] = None;
+        self.slots[slot.index()] = None;
         if record.leaving == Leaving::Requeued && reason == FinishReason::Cancelled {
             record.leaving = Leaving::No;
             record.place = Place::Waiting;
-            return Ok(None);
+            return None;
         }
         record.place = Place::Nowhere;
-        Ok(Some(Event::Finished { handle, reason }))
+        Some(Event::Finished { handle, reason })
     }
 
     /// Requests that ended before they got a slot: cancelled ones, and those that were already complete.

@@ -3,8 +3,8 @@
 use super::SessionError;
 use crate::kv_format::KvFormat;
 use std::time::Duration;
-use zrt_asm::session::{ROWS_MAX, SLOTS_MAX};
 use zrt_mem::Heap;
+use zrt_protocol::{ROWS_MAX, SLOTS_MAX};
 
 /// Entries of the output ring at least: PLAN keeps one for the end of every slot's request.
 const OUTPUT_ENTRIES_MIN: u32 = 2 * SLOTS_MAX as u32;
@@ -111,7 +111,7 @@ impl SessionOptions {
         check("waiting requests", waiting.into(), waiting <= WAITING_MAX, "at most 65536")?;
         check("context", options.context.into(), options.context >= 2, "at least 2")?;
         let context = u64::from(options.context);
-        // The device is told by 32 bits where a slot's tokens lie.
+        // PLAN computes in 32 bits where a slot's tokens lie.
         let tokens = u64::from(slots) * context;
         check("slots × context", tokens, u32::try_from(tokens).is_ok(), "at most 4294967295")?;
         let record_tokens = u64::from(slots + waiting) * context;

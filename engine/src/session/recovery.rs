@@ -7,7 +7,7 @@
 use super::request::{Leaving, Place};
 use super::{Handle, Session, SessionError};
 use crate::sampling::Sampling;
-use zrt_asm::session::FinishReason;
+use zrt_protocol::FinishReason;
 
 /// What is left of a request after its session was lost: what to submit to the next one.
 #[derive(Clone, Debug, PartialEq)]

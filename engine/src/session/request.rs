@@ -4,7 +4,7 @@
 //! session with a longer context, which is submitted again for its end only.
 
 use crate::sampling::Sampling;
-use zrt_asm::session::{FinishReason, STOP_TOKENS_MAX};
+use zrt_protocol::{FinishReason, STOP_TOKENS_MAX};
 
 /// What a user asks for.
 #[derive(Clone, Copy, Debug)]

@@ -7,8 +7,8 @@
 use crate::executor::ExecutorError;
 use crate::executor::lowering::Task;
 use crate::plan::ExecutionPlan;
-use zrt_asm::params::PARAMETER_BYTES_MAX;
-use zrt_asm::session::{BODIES, COUNTERS_OFFSET, TAPE_END, TAPE_WAITS_MAX, TapeEntry, TapeWait};
+use zrt_protocol::params::PARAMETER_BYTES_MAX;
+use zrt_protocol::{BODIES, COUNTERS_OFFSET, TAPE_END, TAPE_WAITS_MAX, TapeEntry, TapeWait};
 
 /// Bits of a wait's counter field that hold its offset.
 const OFFSET_BITS: u32 = 28;

@@ -8,7 +8,7 @@ use super::{Session, SessionError, Standing, mapped};
 use crate::memory_plan::AllocationId;
 use std::mem::offset_of;
 use std::time::{Duration, Instant};
-use zrt_asm::session::{STATUS_LOOKS, Status};
+use zrt_protocol::{STATUS_LOOKS, Status};
 use zrt_ring::token_ring::TokenRingError;
 
 /// How long a hung or faulted device is asked for what the driver knows.

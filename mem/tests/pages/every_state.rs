@@ -6,10 +6,9 @@
 //! a first, a middle and a last, one list with two slots and one slot with two requests; and a grant that takes none,
 //! some, all and too many of the free pages. Not covered is the shuffled order, whose generator never repeats a state.
 
-use super::{Call, FRESH, Model, Pair, owner};
+use super::{Call, Model, Pair, owner};
 use std::collections::{BTreeMap, HashSet};
-use zrt_mem::SharedView;
-use zrt_mem::pages::{Owner, PageAllocator, PageMeta};
+use zrt_mem::pages::{Owner, PageAllocator};
 
 /// Pages, shares and owners of one exploration.
 struct Size<'a> {
@@ -31,38 +30,34 @@ impl Size<'_> {
         calls
     }
 
-    /// Allocator and model after `calls`, with its mirror in `view`.
-    fn after(&self, calls: &[Call], view: &SharedView) -> Pair {
-        let view = view.slice(0, view.len());
-        view.fill(0, view.len(), FRESH);
-        let mut allocator =
+    /// Allocator and model after `calls`.
+    fn after(&self, calls: &[Call]) -> Pair {
+        let allocator =
             PageAllocator::with_share_limit(self.pages, self.share_limit).expect("a small number");
-        allocator.mirror(view.slice(0, view.len())).expect("long enough");
         let (pages, share_limit) = (self.pages, self.share_limit);
-        let mut pair = Pair { allocator, model: Model { pages, share_limit, held: BTreeMap::new() }, view };
+        let mut pair = Pair { allocator, model: Model { pages, share_limit, held: BTreeMap::new() } };
         calls.iter().for_each(|call| _ = pair.call(call));
         pair
     }
 
     /// Makes every call in every state. Returns states and calls.
     fn explore(&self) -> (usize, usize) {
-        let view = SharedView::zeroed(self.pages as usize * PageMeta::BYTES + 16);
         let calls = self.calls();
         let state = |pair: &Pair| format!("{:?}", pair.allocator);
         // The shortest way to each state; the ones from `next` on wait for their calls.
         let mut ways: Vec<Vec<Call>> = vec![Vec::new()];
-        let mut known = HashSet::from([state(&self.after(&[], &view))]);
+        let mut known = HashSet::from([state(&self.after(&[]))]);
         let mut next = 0;
         while let Some(way) = ways.get(next).cloned() {
             for call in &calls {
-                let mut pair = self.after(&way, &view);
+                let mut pair = self.after(&way);
                 pair.call(call);
                 pair.compare();
                 if known.insert(state(&pair)) {
                     ways.push(way.iter().chain([call]).cloned().collect());
                 }
             }
-            self.after(&way, &view).release_everything();
+            self.after(&way).release_everything();
             next += 1;
         }
         (ways.len(), ways.len() * calls.len())

@@ -8,17 +8,17 @@
 //!
 //! Cost of a poll: one load where nothing has come, 17 where something has; no allocation.
 
-use super::entry::OutputEntry;
-use super::error::TokenRingError;
-use super::line::{self, LineState};
+use super::error::{TakeError, TokenRingError};
+use super::line::{self, Line, LineState};
 use super::memory::RingMemory;
 use super::{Flush, capacity_of, check_first, line_of, need_word};
 use crate::clock::{Clock, poll_until};
+use core::marker::PhantomData;
 use zrt_mem::SharedView;
 
-/// The output ring, as its one consumer holds it.
+/// The output ring of entries `E`, as its one consumer holds it.
 #[derive(Debug)]
-pub struct OutputRing<M = SharedView> {
+pub struct OutputRing<E, M = SharedView> {
     ring: M,
     consumed: M,
     flush: Flush<M>,
@@ -28,9 +28,10 @@ pub struct OutputRing<M = SharedView> {
     taken: u64,
     /// Of these, the ones that the device was not told of.
     owed: u32,
+    entries: PhantomData<fn() -> E>,
 }
 
-impl<M: RingMemory> OutputRing<M> {
+impl<E: TryFrom<Line>, M: RingMemory> OutputRing<E, M> {
     /// The ring in `ring`, whose producer reads in dword 0 of `consumed` how many entries were taken (low 32
     /// bits). With `flush`, each time that this is told a store to its dword 0 follows: the HDP flush.
     ///
@@ -40,7 +41,7 @@ impl<M: RingMemory> OutputRing<M> {
         consumed: M,
         flush: Option<M>,
         publish_every: u32,
-    ) -> Result<OutputRing<M>, TokenRingError> {
+    ) -> Result<OutputRing<E, M>, TokenRingError> {
         OutputRing::starting_at(ring, consumed, flush, publish_every, 0)
     }
 
@@ -52,7 +53,7 @@ impl<M: RingMemory> OutputRing<M> {
         flush: Option<M>,
         publish_every: u32,
         first: u64,
-    ) -> Result<OutputRing<M>, TokenRingError> {
+    ) -> Result<OutputRing<E, M>, TokenRingError> {
         let capacity = capacity_of(&ring)?;
         check_first(first)?;
         need_word("count of consumed entries", &consumed)?;
@@ -61,7 +62,8 @@ impl<M: RingMemory> OutputRing<M> {
         }
         let flush = Flush::new(flush)?;
         line::clear(&ring);
-        let mut ring = OutputRing { ring, consumed, flush, capacity, publish_every, taken: first, owed: 0 };
+        let (taken, owed, entries) = (first, 0, PhantomData);
+        let mut ring = OutputRing { ring, consumed, flush, capacity, publish_every, taken, owed, entries };
         ring.publish_consumed();
         Ok(ring)
     }
@@ -69,10 +71,10 @@ impl<M: RingMemory> OutputRing<M> {
     /// The next entry, if it has come whole. A torn or foreign line is "not yet" here; whoever waits with a
     /// deadline of its own asks [`state`](OutputRing::state) when it has passed.
     ///
-    /// A line that came whole and is no entry is an error, the same one at every further call: nothing behind
-    /// it counts.
+    /// A line that came whole and is no `E` is [`TakeError::Entry`], the same one at every further call: nothing after it
+    /// counts. No other error comes from here.
     #[inline]
-    pub fn poll(&mut self) -> Result<Option<OutputEntry>, TokenRingError> {
+    pub fn poll(&mut self) -> Result<Option<E>, TakeError<E::Error>> {
         let number = self.taken;
         let first = line_of(number, self.capacity);
         let (state, dwords) = line::read_line(&self.ring, first, number, u64::from(self.capacity));
@@ -82,8 +84,7 @@ impl<M: RingMemory> OutputRing<M> {
             }
             return Ok(None);
         }
-        let entry =
-            OutputEntry::from_dwords(&dwords).map_err(|error| TokenRingError::Entry { number, error })?;
+        let entry = E::try_from(dwords).map_err(|error| TakeError::Entry { number, error })?;
         self.taken += 1;
         self.owed += 1;
         if self.owed >= self.publish_every {
@@ -94,16 +95,17 @@ impl<M: RingMemory> OutputRing<M> {
 
     /// The next entry, waiting for it at most `timeout_ns`. What lies there after that is in the error:
     /// [`TokenRingError::Nothing`] may be an idle device, torn and foreign lines are a broken one.
-    pub fn wait<C: Clock>(&mut self, clock: &C, timeout_ns: u64) -> Result<OutputEntry, TokenRingError> {
+    pub fn wait<C: Clock>(&mut self, clock: &C, timeout_ns: u64) -> Result<E, TakeError<E::Error>> {
         let waited_ns = match poll_until(clock, timeout_ns, || self.poll().transpose()) {
             Ok(answer) => return answer,
             Err(waited_ns) => waited_ns,
         };
         let number = self.taken;
+        let nothing = TokenRingError::Nothing { number, waited_ns };
         match self.state() {
             // Whole between the last poll and now: as good as in time.
-            LineState::Ready => self.poll()?.ok_or(TokenRingError::Nothing { number, waited_ns }),
-            _ => Err(self.broken(waited_ns).unwrap_or(TokenRingError::Nothing { number, waited_ns })),
+            LineState::Ready => self.poll()?.ok_or(TakeError::Ring(nothing)),
+            _ => Err(TakeError::Ring(self.broken(waited_ns).unwrap_or(nothing))),
         }
     }
 

@@ -1,49 +1,51 @@
 //! What the host says to a slot while its request runs: one line a slot, written by the host, read by the
 //! device.
 //!
-//! Dwords: 0 request to cancel, 1 request to preempt, 2 request that is held back because its client does not
-//! read, 3 pages granted, 4 the request that they are granted to; the rest is zero. A request is named by its
-//! serial number, so a word that comes late, when another request has the slot, means nothing to it. 0 names
-//! none.
+//! A line has five words: the request to cancel, the request to preempt, the request that is held back because its client
+//! does not read, the pages granted, and the request that they are granted to. The caller says which dwords they are. A
+//! request is named by its serial number, so a word that comes late, when another request has the slot, means nothing to
+//! it. 0 names none.
 //!
 //! Contract: words of one line are in no order but this: pages are stored before the serial that makes them
 //! count, and never shrink for one serial. So a device loads the serial, waits for it, then loads the pages,
 //! and takes them only where the serial is its own. Pages of a new request may be granted only when the
 //! request before it has ended.
 //!
-//! Cost: one or two stores, a store fence after each, one flush store where there is one.
+//! Cost: one or two stores, a store fence after each, one flush store where there is one. Making the lines allocates.
 
-use super::entry::{ENTRY_DWORDS, RING_SLOTS_MAX};
 use super::error::ControlError;
+use super::line::LINE_DWORDS;
 use super::memory::RingMemory;
 use super::{Flush, line};
+use alloc::vec;
+use alloc::vec::Vec;
 use core::num::NonZeroU32;
 use zrt_mem::SharedView;
 
-/// Dwords of a control line by field.
-pub mod control_dword {
+/// Which dwords of a control line hold its words; each below 16, no two the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControlDwords {
     /// Serial of the request to cancel.
-    pub const CANCEL_SERIAL: usize = 0;
+    pub cancel_serial: usize,
     /// Serial of the request to preempt.
-    pub const PREEMPT_SERIAL: usize = 1;
+    pub preempt_serial: usize,
     /// Serial of the request that is held back.
-    pub const HOLD_SERIAL: usize = 2;
+    pub hold_serial: usize,
     /// Pages granted.
-    pub const GRANTED_PAGES: usize = 3;
+    pub granted_pages: usize,
     /// Serial of the request that they are granted to.
-    pub const GRANTED_SERIAL: usize = 4;
+    pub granted_serial: usize,
 }
-
-use control_dword as at;
 
 /// The control lines of all slots, as the host writes them.
 #[derive(Debug)]
 pub struct ControlLines<M = SharedView> {
     lines: M,
+    at: ControlDwords,
     flush: Flush<M>,
     /// Serial and pages of the last grant, by slot. Kept here: reading back through the BAR costs a round
     /// trip.
-    granted: [(u32, u32); RING_SLOTS_MAX as usize],
+    granted: Vec<(u32, u32)>,
 }
 
 /// The control line of one slot.
@@ -54,22 +56,31 @@ pub struct ControlLine<'lines, M = SharedView> {
 }
 
 impl<M: RingMemory> ControlLines<M> {
-    /// The lines in `lines`, one of 64 bytes for each of [`RING_SLOTS_MAX`] slots. Clears them, so they must
+    /// The lines in `lines`, one of 64 bytes for each slot, with their words at `at`. Clears them, so they must
     /// be made before the device looks at them.
-    pub fn new(lines: M, flush: Option<M>) -> Result<ControlLines<M>, ControlError> {
-        if lines.dwords() < RING_SLOTS_MAX as usize * ENTRY_DWORDS {
-            return Err(ControlError::Length { dwords: lines.dwords() });
+    pub fn new(lines: M, at: ControlDwords, flush: Option<M>) -> Result<ControlLines<M>, ControlError> {
+        let words =
+            [at.cancel_serial, at.preempt_serial, at.hold_serial, at.granted_pages, at.granted_serial];
+        for (place, dword) in words.into_iter().enumerate() {
+            if dword >= LINE_DWORDS || words[..place].contains(&dword) {
+                return Err(ControlError::Dword { dword });
+            }
+        }
+        let dwords = lines.dwords();
+        if dwords == 0 || dwords % LINE_DWORDS != 0 || u32::try_from(dwords / LINE_DWORDS).is_err() {
+            return Err(ControlError::Length { dwords });
         }
         let flush = Flush::new(flush).map_err(|_| ControlError::NoWord { name: super::FLUSH_NAME })?;
         line::clear(&lines);
         flush.flush();
-        Ok(ControlLines { lines, flush, granted: [(0, 0); RING_SLOTS_MAX as usize] })
+        Ok(ControlLines { lines, at, flush, granted: vec![(0, 0); dwords / LINE_DWORDS] })
     }
 
     /// The line of a slot.
     pub fn slot(&mut self, slot: u32) -> Result<ControlLine<'_, M>, ControlError> {
-        if slot >= RING_SLOTS_MAX {
-            return Err(ControlError::Slot { slot });
+        let slots = self.granted.len() as u32;
+        if slot >= slots {
+            return Err(ControlError::Slot { slot, last: slots - 1 });
         }
         Ok(ControlLine { lines: self, slot })
     }
@@ -79,7 +90,8 @@ impl<M: RingMemory> ControlLine<'_, M> {
     /// Forgets what was said to the request before, so that a serial number that comes round again finds nothing. Before
     /// anything is said to the next one.
     pub fn renew(&mut self) {
-        for dword in [at::CANCEL_SERIAL, at::PREEMPT_SERIAL, at::HOLD_SERIAL] {
+        let at = self.lines.at;
+        for dword in [at.cancel_serial, at.preempt_serial, at.hold_serial] {
             self.store(dword, 0);
         }
         self.lines.flush.flush();
@@ -87,31 +99,31 @@ impl<M: RingMemory> ControlLine<'_, M> {
 
     /// Ends the request within a layer.
     pub fn cancel(&mut self, serial: NonZeroU32) {
-        self.store(at::CANCEL_SERIAL, serial.get());
+        self.store(self.lines.at.cancel_serial, serial.get());
         self.lines.flush.flush();
     }
 
     /// Takes the request out of the steps within a layer.
     pub fn preempt(&mut self, serial: NonZeroU32) {
-        self.store(at::PREEMPT_SERIAL, serial.get());
+        self.store(self.lines.at.preempt_serial, serial.get());
         self.lines.flush.flush();
     }
 
     /// Takes back what [`preempt`](ControlLine::preempt) said, so that the request can be resumed.
     pub fn run(&mut self) {
-        self.store(at::PREEMPT_SERIAL, 0);
+        self.store(self.lines.at.preempt_serial, 0);
         self.lines.flush.flush();
     }
 
     /// Has the request make no further token until it is released.
     pub fn hold(&mut self, serial: NonZeroU32) {
-        self.store(at::HOLD_SERIAL, serial.get());
+        self.store(self.lines.at.hold_serial, serial.get());
         self.lines.flush.flush();
     }
 
     /// Lets whatever was held go on.
     pub fn release(&mut self) {
-        self.store(at::HOLD_SERIAL, 0);
+        self.store(self.lines.at.hold_serial, 0);
         self.lines.flush.flush();
     }
 
@@ -123,9 +135,10 @@ impl<M: RingMemory> ControlLine<'_, M> {
             return Err(ControlError::PagesShrink { slot: self.slot, serial: last_serial, granted, pages });
         }
         *last = (serial.get(), pages);
-        self.store(at::GRANTED_PAGES, pages);
+        let at = self.lines.at;
+        self.store(at.granted_pages, pages);
         if last_serial != serial.get() {
-            self.store(at::GRANTED_SERIAL, serial.get());
+            self.store(at.granted_serial, serial.get());
         }
         self.lines.flush.flush();
         Ok(())
@@ -134,7 +147,7 @@ impl<M: RingMemory> ControlLine<'_, M> {
     fn store(&self, dword: usize, value: u32) {
         // The page table and the tokens that a word speaks of were stored before it.
         self.lines.lines.fence_stores();
-        self.lines.lines.store(self.slot as usize * ENTRY_DWORDS + dword, value);
+        self.lines.lines.store(self.slot as usize * LINE_DWORDS + dword, value);
         self.lines.lines.fence_stores();
     }
 }
@@ -142,6 +155,14 @@ impl<M: RingMemory> ControlLine<'_, M> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const AT: ControlDwords = ControlDwords {
+        cancel_serial: 0,
+        preempt_serial: 1,
+        hold_serial: 2,
+        granted_pages: 3,
+        granted_serial: 4,
+    };
 
     fn serial(serial: u32) -> NonZeroU32 {
         NonZeroU32::new(serial).expect("not zero")
@@ -152,7 +173,7 @@ mod tests {
         let (memory, flush) = (SharedView::zeroed(64 * 64 + 64), SharedView::zeroed(4096));
         memory.fill(0, memory.len(), 0xee);
         flush.store_u32(0, 0xffff_ffff);
-        let mut lines = ControlLines::new(memory.clone(), Some(flush.clone())).unwrap();
+        let mut lines = ControlLines::new(memory.clone(), AT, Some(flush.clone())).unwrap();
         let mut expected = [0u32; 17 * 64];
         let words = || -> Vec<u32> { (0..65 * 16).map(|dword| memory.load_u32(dword * 4)).collect() };
         assert_eq!(words(), expected[..65 * 16]);
@@ -181,7 +202,7 @@ mod tests {
     #[test]
     fn pages_only_grow_while_a_request_runs() {
         let memory = SharedView::zeroed(64 * 64);
-        let mut lines = ControlLines::new(memory.clone(), None).unwrap();
+        let mut lines = ControlLines::new(memory.clone(), AT, None).unwrap();
         let mut line = lines.slot(1).unwrap();
         line.grant(serial(5), 3).unwrap();
         line.grant(serial(5), 3).unwrap();
@@ -193,14 +214,42 @@ mod tests {
         assert_eq!([memory.load_u32(64 + 12), memory.load_u32(64 + 16)], [1, 6]);
     }
 
+    /// Each word goes to the dword that the caller names, whichever it is.
+    #[test]
+    fn words_may_lie_anywhere_in_a_line() {
+        let memory = SharedView::zeroed(2 * 64);
+        let at = ControlDwords {
+            cancel_serial: 9,
+            preempt_serial: 15,
+            hold_serial: 0,
+            granted_pages: 7,
+            granted_serial: 3,
+        };
+        let mut lines = ControlLines::new(memory.clone(), at, None).unwrap();
+        let mut line = lines.slot(1).unwrap();
+        line.cancel(serial(1));
+        line.preempt(serial(2));
+        line.hold(serial(3));
+        line.grant(serial(4), 5).unwrap();
+        let words: Vec<u32> = (16..32).map(|dword| memory.load_u32(dword * 4)).collect();
+        assert_eq!(words, [3, 0, 0, 4, 0, 0, 0, 5, 0, 1, 0, 0, 0, 0, 0, 2]);
+    }
+
     #[test]
     fn what_cannot_hold_the_lines_is_refused() {
-        let refused = ControlLines::new(SharedView::zeroed(64 * 64 - 8), None).unwrap_err();
-        assert_eq!(refused, ControlError::Length { dwords: 1022 });
+        for dwords in [0, 8, 1022] {
+            let refused = ControlLines::new(SharedView::zeroed(dwords * 4), AT, None).unwrap_err();
+            assert_eq!(refused, ControlError::Length { dwords });
+        }
         let memory = SharedView::zeroed(64 * 64);
-        let refused = ControlLines::new(memory.clone(), Some(SharedView::zeroed(0))).unwrap_err();
+        let refused = ControlLines::new(memory.clone(), AT, Some(SharedView::zeroed(0))).unwrap_err();
         assert_eq!(refused, ControlError::NoWord { name: "flush" });
-        let mut lines = ControlLines::new(memory, None).unwrap();
-        assert_eq!(lines.slot(64).unwrap_err(), ControlError::Slot { slot: 64 });
+        for at in [ControlDwords { hold_serial: 16, ..AT }, ControlDwords { hold_serial: 0, ..AT }] {
+            let refused = ControlLines::new(memory.clone(), at, None).unwrap_err();
+            let dword = if at.hold_serial == 16 { 16 } else { 0 };
+            assert_eq!(refused, ControlError::Dword { dword });
+        }
+        let mut lines = ControlLines::new(memory, AT, None).unwrap();
+        assert_eq!(lines.slot(64).unwrap_err(), ControlError::Slot { slot: 64, last: 63 });
     }
 }

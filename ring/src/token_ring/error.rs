@@ -1,9 +1,8 @@
 //! What can go wrong between the host and a token ring.
 
 use super::FIRST_ENTRY_MAX;
-use super::entry::EntryError;
 
-/// Why a token ring cannot be made, takes no entry, or gives none.
+/// Why a token ring cannot be made, takes no entry, or has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenRingError {
     /// The memory is not that of a ring.
@@ -58,14 +57,6 @@ pub enum TokenRingError {
         /// What was produced, low 32 bits.
         most: u32,
     },
-    /// The entry cannot be written, or what came is none.
-    #[error("entry {number}: {error}")]
-    Entry {
-        /// Number of the entry, from 0.
-        number: u64,
-        /// What is wrong with it.
-        error: EntryError,
-    },
     /// Nothing came in time.
     #[error("entry {number} has not come after {waited_ns} ns")]
     Nothing {
@@ -106,14 +97,36 @@ pub enum TokenRingError {
     },
 }
 
+/// Why no entry is taken from an output ring; `X` says what is wrong with a line that is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TakeError<X> {
+    /// What came whole is no entry.
+    #[error("entry {number}: {error}")]
+    Entry {
+        /// Number of the entry, from 0.
+        number: u64,
+        /// What is wrong with it.
+        error: X,
+    },
+    /// Nothing came whole.
+    #[error(transparent)]
+    Ring(TokenRingError),
+}
+
 /// Why the host cannot say something to a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ControlError {
-    /// The memory is too short for one line a slot.
-    #[error("{dwords} dwords do not hold one control line for each slot")]
+    /// The memory is not one line a slot.
+    #[error("{dwords} dwords are no control lines: each slot has one of 16 dwords")]
     Length {
         /// Dwords of the memory.
         dwords: usize,
+    },
+    /// Two words of a line would lie in one dword, or one outside it.
+    #[error("dword {dword} of a control line is a word's already, or is not one of 16")]
+    Dword {
+        /// The dword.
+        dword: usize,
     },
     /// A memory is too short for the dword in it.
     #[error("the memory of the {name} holds no dword")]
@@ -121,11 +134,13 @@ pub enum ControlError {
         /// Which.
         name: &'static str,
     },
-    /// No session has this slot.
-    #[error("there is no slot {slot}")]
+    /// No line is this slot's.
+    #[error("there is no slot {slot}: the last one is {last}")]
     Slot {
         /// The slot.
         slot: u32,
+        /// The last slot that has a line.
+        last: u32,
     },
     /// Pages are not taken back from a request that runs.
     #[error("slot {slot}: request {serial} was granted {granted} pages and cannot go back to {pages}")]

@@ -13,7 +13,13 @@
 use super::memory::RingMemory;
 
 /// Dwords of a line.
-pub(crate) const LINE_DWORDS: usize = 16;
+pub const LINE_DWORDS: usize = 16;
+/// Bytes of a line: a cache line, and what a write-combining buffer holds.
+pub const LINE_BYTES: usize = LINE_DWORDS * 4;
+
+/// A line. Dword 0 is the tag and dword 15 the trailer, which belong to the ring; the others are the entry's.
+pub type Line = [u32; LINE_DWORDS];
+
 /// Place of the trailer.
 const TRAILER: usize = LINE_DWORDS - 1;
 
@@ -46,7 +52,7 @@ pub enum LineState {
 /// Writes `line` as entry `number` into the line that begins at dword `first`. Dwords 0 and 15 of `line` do
 /// not count.
 #[inline]
-pub(crate) fn write_line<M: RingMemory>(ring: &M, first: usize, number: u64, line: &[u32; LINE_DWORDS]) {
+pub(crate) fn write_line<M: RingMemory>(ring: &M, first: usize, number: u64, line: &Line) {
     let tag = tag(number);
     for (at, value) in line.iter().enumerate().take(TRAILER).skip(1) {
         ring.store(first + at, *value);
@@ -60,12 +66,7 @@ pub(crate) fn write_line<M: RingMemory>(ring: &M, first: usize, number: u64, lin
 /// Reads the line that begins at dword `first`, for entry `number` of a ring of `lines` lines. The dwords
 /// count only where the state is [`LineState::Ready`].
 #[inline]
-pub(crate) fn read_line<M: RingMemory>(
-    ring: &M,
-    first: usize,
-    number: u64,
-    lines: u64,
-) -> (LineState, [u32; LINE_DWORDS]) {
+pub(crate) fn read_line<M: RingMemory>(ring: &M, first: usize, number: u64, lines: u64) -> (LineState, Line) {
     let mut line = [0; LINE_DWORDS];
     let expected = tag(number);
     let header = ring.load(first);
@@ -143,7 +144,7 @@ mod tests {
     #[test]
     fn a_line_is_taken_only_whole() {
         let ring = SharedView::zeroed(128);
-        let line: [u32; LINE_DWORDS] = core::array::from_fn(|at| 100 + at as u32);
+        let line: Line = core::array::from_fn(|at| 100 + at as u32);
         write_line(&ring, 16, 1, &line);
         let written: Vec<u32> = (0..32).map(|dword| ring.load(dword)).collect();
         let mut expected = [0; 32];

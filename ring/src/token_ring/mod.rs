@@ -2,7 +2,9 @@
 //!
 //! - [`InputRing`]: host to device, in VRAM behind the BAR. [`OutputRing`]: device to host, in host memory.
 //! - [`ControlLines`]: what the host says to a slot while its request runs.
-//! - [`InputEntry`], [`OutputEntry`]: what is said, 16 dwords each.
+//! - [`Line`]: 16 dwords, of which tag and trailer are the ring's. What the others say is the caller's: an input ring
+//!   takes any type that gives a line (`Line: From<&E>`), an output ring gives any type that a line may be
+//!   (`E: TryFrom<Line>`).
 //! - [`mock`]: the device's side as a model of its rules, for tests here and in crates above.
 //!
 //! # The rings
@@ -28,7 +30,6 @@
 
 mod consumer;
 mod control;
-mod entry;
 mod error;
 mod line;
 mod memory;
@@ -36,13 +37,9 @@ pub mod mock;
 mod producer;
 
 pub use consumer::OutputRing;
-pub use control::{ControlLine, ControlLines, control_dword};
-pub use entry::{
-    ENTRY_BYTES, ENTRY_DWORDS, EntryError, InputEntry, InputKind, OutputEntry, OutputKind, RING_SLOTS_MAX,
-    input_dword, output_dword,
-};
-pub use error::{ControlError, TokenRingError};
-pub use line::LineState;
+pub use control::{ControlDwords, ControlLine, ControlLines};
+pub use error::{ControlError, TakeError, TokenRingError};
+pub use line::{LINE_BYTES, LINE_DWORDS, Line, LineState};
 pub use memory::RingMemory;
 pub use producer::InputRing;
 
@@ -84,9 +81,9 @@ impl<M: RingMemory> Flush<M> {
 /// Entries that the memory of a ring holds.
 fn capacity_of<M: RingMemory>(ring: &M) -> Result<u32, TokenRingError> {
     let dwords = ring.dwords();
-    match u32::try_from(dwords / ENTRY_DWORDS) {
+    match u32::try_from(dwords / LINE_DWORDS) {
         Ok(entries)
-            if dwords % ENTRY_DWORDS == 0
+            if dwords % LINE_DWORDS == 0
                 && entries.is_power_of_two()
                 && (ENTRIES_MIN..=ENTRIES_MAX).contains(&entries) =>
         {
@@ -107,5 +104,5 @@ fn need_word<M: RingMemory>(name: &'static str, memory: &M) -> Result<(), TokenR
 /// First dword of the line of entry `number`.
 #[inline(always)]
 const fn line_of(number: u64, capacity: u32) -> usize {
-    (number & (capacity as u64 - 1)) as usize * ENTRY_DWORDS
+    (number & (capacity as u64 - 1)) as usize * LINE_DWORDS
 }

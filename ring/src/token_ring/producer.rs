@@ -6,17 +6,17 @@
 //! Cost of a push: 16 stores, 2 store fences, one flush store where there is one; no allocation. The count of
 //! consumed entries is loaded only when the room known to be free is used up.
 
-use super::entry::InputEntry;
 use super::error::TokenRingError;
-use super::line;
+use super::line::{self, Line};
 use super::memory::RingMemory;
 use super::{Flush, capacity_of, check_first, line_of, need_word};
 use crate::clock::{Clock, poll_until};
+use core::marker::PhantomData;
 use zrt_mem::SharedView;
 
-/// The input ring, as its one producer holds it.
+/// The input ring of entries `E`, as its one producer holds it.
 #[derive(Debug)]
-pub struct InputRing<M = SharedView> {
+pub struct InputRing<E, M = SharedView> {
     ring: M,
     consumed: M,
     flush: Flush<M>,
@@ -25,14 +25,18 @@ pub struct InputRing<M = SharedView> {
     produced: u64,
     /// Entries that the device is known to have consumed.
     consumed_known: u64,
+    entries: PhantomData<fn(&E)>,
 }
 
-impl<M: RingMemory> InputRing<M> {
+impl<E, M: RingMemory> InputRing<E, M>
+where
+    for<'entry> Line: From<&'entry E>,
+{
     /// The ring in `ring`, whose consumer tells in dword 0 of `consumed` how many entries it took. With
     /// `flush`, each push ends in a store to its dword 0: the HDP flush (hardware reference §6.4).
     ///
     /// Clears both memories, so it must be made before the device looks at them.
-    pub fn new(ring: M, consumed: M, flush: Option<M>) -> Result<InputRing<M>, TokenRingError> {
+    pub fn new(ring: M, consumed: M, flush: Option<M>) -> Result<InputRing<E, M>, TokenRingError> {
         InputRing::starting_at(ring, consumed, flush, 0)
     }
 
@@ -43,7 +47,7 @@ impl<M: RingMemory> InputRing<M> {
         consumed: M,
         flush: Option<M>,
         first: u64,
-    ) -> Result<InputRing<M>, TokenRingError> {
+    ) -> Result<InputRing<E, M>, TokenRingError> {
         let capacity = capacity_of(&ring)?;
         check_first(first)?;
         need_word("count of consumed entries", &consumed)?;
@@ -52,21 +56,21 @@ impl<M: RingMemory> InputRing<M> {
         consumed.store(0, first as u32);
         consumed.fence_stores();
         flush.flush();
-        Ok(InputRing { ring, consumed, flush, capacity, produced: first, consumed_known: first })
+        let (produced, consumed_known) = (first, first);
+        Ok(InputRing { ring, consumed, flush, capacity, produced, consumed_known, entries: PhantomData })
     }
 
-    /// Writes an entry. [`TokenRingError::Full`] where there is no room now; nothing is written then.
+    /// Writes an entry; its dwords 0 and 15 do not count. [`TokenRingError::Full`] where there is no room now; nothing is written then.
     #[inline]
-    pub fn push(&mut self, entry: &InputEntry) -> Result<(), TokenRingError> {
+    pub fn push(&mut self, entry: &E) -> Result<(), TokenRingError> {
         let number = self.produced;
-        let dwords = entry.to_dwords().map_err(|error| TokenRingError::Entry { number, error })?;
         if self.free_known() == 0 {
             self.refresh()?;
             if self.free_known() == 0 {
                 return Err(TokenRingError::Full { capacity: self.capacity });
             }
         }
-        line::write_line(&self.ring, line_of(number, self.capacity), number, &dwords);
+        line::write_line(&self.ring, line_of(number, self.capacity), number, &Line::from(entry));
         self.flush.flush();
         self.produced += 1;
         Ok(())
@@ -75,7 +79,7 @@ impl<M: RingMemory> InputRing<M> {
     /// As [`push`](InputRing::push), waiting for room at most `timeout_ns`.
     pub fn push_within<C: Clock>(
         &mut self,
-        entry: &InputEntry,
+        entry: &E,
         clock: &C,
         timeout_ns: u64,
     ) -> Result<(), TokenRingError> {

@@ -210,19 +210,19 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "ring-grant-serial-before-pages",
         file: "ring/src/token_ring/control.rs",
-        find: "        self.store(at::GRANTED_PAGES, pages);\n        if last_serial != serial.get() {\n            \
-               self.store(at::GRANTED_SERIAL, serial.get());\n        }\n",
+        find: "        self.store(at.granted_pages, pages);\n        if last_serial != serial.get() {\n            \
+               self.store(at.granted_serial, serial.get());\n        }\n",
         replace: "        if last_serial != serial.get() {\n            \
-                  self.store(at::GRANTED_SERIAL, serial.get());\n        }\n        \
-                  self.store(at::GRANTED_PAGES, pages);\n",
+                  self.store(at.granted_serial, serial.get());\n        }\n        \
+                  self.store(at.granted_pages, pages);\n",
         test: CONTROL_MODEL,
         expected: Killed,
     },
     Mutant {
         name: "ring-renew-no-preempt",
         file: "ring/src/token_ring/control.rs",
-        find: "[at::CANCEL_SERIAL, at::PREEMPT_SERIAL, at::HOLD_SERIAL]",
-        replace: "[at::CANCEL_SERIAL, at::HOLD_SERIAL]",
+        find: "[at.cancel_serial, at.preempt_serial, at.hold_serial] {",
+        replace: "[at.cancel_serial, at.hold_serial] {",
         test: FENCE_ORDER,
         expected: Killed,
     },

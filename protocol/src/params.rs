@@ -1,8 +1,11 @@
 //! Parameter blocks: what each kernel is told. Layout and meaning are in `docs/kernels.md`.
 //!
 //! Contract: plain little-endian structures, at most [`PARAMETER_BYTES_MAX`] bytes, no padding bytes. Every `*_va` is
-//! a GPU virtual address. Validated once when a plan is lowered, never parsed on the path of a token.
+//! a GPU virtual address. Written by the host when a plan is lowered, before the first step, and validated there; read by
+//! the caller of a body (the header) and by the body (the rest). Fields called `reserved` are 0 and read by nobody, and so
+//! are `version`, `opcode` and `block_bytes` of the header in a kernel: they are for whoever looks at device memory.
 
+use crate::layout::{Layout, layout, numbers};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Largest parameter block in bytes.
@@ -10,39 +13,39 @@ pub const PARAMETER_BYTES_MAX: usize = 256;
 /// Version in every header.
 pub const PARAMETER_VERSION: u16 = 2;
 
-/// The common header of every block. The caller of a body (dispatch wrapper or megakernel) reads it to find out which
-/// units of work there are in this step; the body reads what follows it.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
-pub struct Header {
-    /// [`PARAMETER_VERSION`].
-    pub version: u16,
-    /// [`KernelOpcode`] as a number.
-    pub opcode: u16,
-    /// Length of the whole block, header included.
-    pub bytes: u32,
-    /// [`crate::session::Step`]: what this step works on. Not read with [`RowSet::Once`].
-    pub step_va: u64,
-    /// Units of work: of each row, or of the whole operation, as `rows` says.
-    pub units: u32,
-    /// [`RowSet`] as a number; plus 256 where the odd snapshot of [`crate::session::Step::alive`] counts.
-    pub rows: u32,
+layout! {
+    /// The common header of every block. The caller of a body (dispatch wrapper or megakernel) reads it to find out which
+    /// units of work there are in this step; the body reads what follows it.
+    Header {
+        /// [`PARAMETER_VERSION`].
+        version: u16,
+        /// [`KernelOpcode`] as a number.
+        opcode: u16,
+        /// Length of the whole block in bytes, header included.
+        block_bytes: u32,
+        /// [`Step`](crate::Step): what this step works on. Not read with [`RowSet::Once`].
+        step_va: u64,
+        /// Units of work: of each row, or of the whole operation, as `rows` says.
+        units: u32,
+        /// [`RowSet`] as a number; plus 256 if the odd snapshot of [`Step::alive`](crate::Step::alive) counts.
+        rows: u32,
+    }
 }
 
-/// Over which rows of the step an operation runs, and so how many units it has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u32)]
-pub enum RowSet {
-    /// `units` in all; the operation knows nothing of rows.
-    Once = 0,
-    /// `units` for each active row.
-    EachActive = 1,
-    /// `units` for each output row.
-    EachOutput = 2,
-    /// `units` in all, each for every active row; none if there is no active row.
-    AllActive = 3,
-    /// `units` in all, each for every output row; none if there is no output row.
-    AllOutputs = 4,
+numbers! {
+    /// Over which rows of the step an operation runs, and so how many units it has.
+    RowSet as "ROW_SET" {
+        /// `units` in all; the operation knows nothing of rows.
+        Once = 0,
+        /// `units` for each active row.
+        EachActive = 1,
+        /// `units` for each output row.
+        EachOutput = 2,
+        /// `units` in all, each for every active row; none if there is no active row.
+        AllActive = 3,
+        /// `units` in all, each for every output row; none if there is no output row.
+        AllOutputs = 4,
+    }
 }
 
 /// What a kernel does; the number in the header.
@@ -83,7 +86,7 @@ macro_rules! block {
                 Header {
                     version: PARAMETER_VERSION,
                     opcode: KernelOpcode::$opcode as u16,
-                    bytes: size_of::<$name>() as u32,
+                    block_bytes: size_of::<$name>() as u32,
                     step_va,
                     units,
                     rows: rows as u32,
@@ -291,11 +294,11 @@ block! {
 
 block! {
     /// Chooses the next token of each output row by the row's slot's sampling parameters and stores it to
-    /// [`crate::session::SlotState::sampled`]. Units: 1.
+    /// [`crate::SlotState::sampled`]. Units: 1.
     Sample = Sample {
         /// `f32[vocabulary]` for each output row.
         logits_va: u64,
-        /// [`crate::session::SlotState`] for each slot.
+        /// [`crate::SlotState`] for each slot.
         slots_va: u64,
         /// `u32[slots][context]`: prompt and choices of each slot.
         tokens_va: u64,
@@ -328,9 +331,9 @@ block! {
     /// Ends the last step and makes the next one from the slot table: events to the output ring, commands from the
     /// input ring, cancels, grants, rows. Units: 1, once.
     Plan = Plan {
-        /// [`crate::session::SlotState`] for each slot.
+        /// [`crate::SlotState`] for each slot.
         slots_va: u64,
-        /// [`crate::session::Control`] for each slot, written by the host.
+        /// [`crate::Control`] for each slot, written by the host.
         control_va: u64,
         /// `u32[slots][context]`: prompt (written by the host) and choices (written by PLAN) of each slot.
         tokens_va: u64,
@@ -338,7 +341,7 @@ block! {
         host_pages_va: u64,
         /// `u32[slots][pages_per_slot]`: the device's copy, which the bodies read.
         pages_va: u64,
-        /// [`crate::session::PlanState`].
+        /// [`crate::PlanState`].
         plan_state_va: u64,
         /// Entries of 64 bytes that the host writes.
         input_va: u64,
@@ -348,7 +351,7 @@ block! {
         stops_va: u64,
         /// u32: entries that the host has taken from the output ring, modulo 2^32.
         consumed_va: u64,
-        /// [`crate::session::Status`].
+        /// [`crate::Status`].
         status_va: u64,
         /// Capacity of a slot in `tokens`.
         context: u32,
@@ -368,9 +371,9 @@ block! {
 block! {
     /// Samples the cancel flags into one of the step's snapshots of rows that still count. Units: 1, once.
     Boundary = Boundary {
-        /// [`crate::session::SlotState`] for each slot.
+        /// [`crate::SlotState`] for each slot.
         slots_va: u64,
-        /// [`crate::session::Control`] for each slot, written by the host.
+        /// [`crate::Control`] for each slot, written by the host.
         control_va: u64,
         /// 0 or 1: which snapshot.
         snapshot: u32,
@@ -383,12 +386,12 @@ block! {
     /// The megakernel: runs the tape once for every step until PLAN says leave. Any number of workgroups from 1 to the
     /// number that is resident.
     Mega = Mega {
-        /// [`crate::session::TapeEntry`] for each task, then one with the body [`crate::session::TAPE_END`].
+        /// [`crate::TapeEntry`] for each task, then one with the body [`crate::TAPE_END`].
         tape_va: u64,
-        /// Workgroups that have ended the step (u32, never reset), and from [`crate::session::COUNTERS_OFFSET`] on the
+        /// Workgroups that have ended the step (u32, never reset), and from [`crate::COUNTERS_OFFSET`] on the
         /// units done of each task (u32).
         counters_va: u64,
-        /// [`crate::session::Breadcrumb`] for each workgroup.
+        /// [`crate::Breadcrumb`] for each workgroup.
         breadcrumbs_va: u64,
         /// PLAN's parameter block.
         plan_va: u64,
@@ -397,17 +400,6 @@ block! {
         /// 0.
         reserved: u32,
     }
-}
-
-/// One structure that host and kernels share, as the assembler's include file describes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
-    /// The type's name.
-    pub name: &'static str,
-    /// Bytes of the whole.
-    pub bytes: usize,
-    /// Field names with byte offset and size.
-    pub fields: &'static [(&'static str, usize, usize)],
 }
 
 /// One parameter-block type, as the assembler's include file and the kernel containers describe it.
@@ -445,3 +437,158 @@ blocks!(
     Boundary = Boundary,
     Mega = Mega,
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::written;
+    use std::string::String;
+
+    #[test]
+    fn the_header_lies_as_written_down() {
+        let expected = "\
+Header 24
+   0 version
+   2 opcode
+   4 block_bytes
+   8 step_va
+  16 units
+  20 rows
+";
+        assert_eq!(written(&Header::LAYOUT), expected);
+        let sets = [("Once", 0), ("EachActive", 1), ("EachOutput", 2), ("AllActive", 3), ("AllOutputs", 4)];
+        assert_eq!(RowSet::NUMBERS.values, sets);
+    }
+
+    /// Every block follows the header of 24 bytes.
+    #[test]
+    fn the_blocks_lie_as_written_down() {
+        let blocks: String = PARAMETER_BLOCKS.iter().map(|block| written(&block.layout)).collect();
+        assert_eq!(blocks, BLOCKS);
+        let numbers: std::vec::Vec<u16> = PARAMETER_BLOCKS.iter().map(|block| block.opcode as u16).collect();
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+    }
+
+    const BLOCKS: &str = "\
+Embed 80
+  24 plane_va
+  56 output_va
+  64 columns
+  68 chunks
+  72 vocabulary
+  76 output_stride
+RmsNorm 64
+  24 input_va
+  32 weight_va
+  40 output_va
+  48 count
+  52 inverse_count
+  56 epsilon
+  60 stride
+QkNorm 64
+  24 vector_va
+  32 weight_va
+  40 heads
+  44 head_size
+  48 inverse_head_size
+  52 epsilon
+  56 stride
+  60 reserved
+Matmul 104
+  24 plane_va
+  56 input_va
+  64 output_va
+  72 addend_va
+  80 weight_rows
+  84 columns
+  88 chunks
+  92 lanes_per_row_log2
+  96 input_stride
+ 100 output_stride
+Rope 56
+  24 vector_va
+  32 table_va
+  40 heads
+  44 head_size
+  48 rotary_dimensions
+  52 stride
+KvWrite 80
+  24 key_va
+  32 value_va
+  40 page_table_va
+  48 pool_va
+  56 page_bytes
+  64 pages_per_slot
+  68 row_elements
+  72 row_bytes
+  76 stride
+Attention 96
+  24 query_va
+  32 output_va
+  40 page_table_va
+  48 pool_va
+  56 page_bytes
+  64 pages_per_slot
+  68 row_elements
+  72 row_bytes
+  76 stride
+  80 head_size
+  84 group_size
+  88 scale
+  92 reserved
+SwiGlu 56
+  24 gate_va
+  32 up_va
+  40 output_va
+  48 count
+  52 stride
+ResidualAdd 48
+  24 hidden_va
+  32 addend_va
+  40 count
+  44 stride
+Sample 64
+  24 logits_va
+  32 slots_va
+  40 tokens_va
+  48 vocabulary
+  52 logits_stride
+  56 context
+  60 reserved
+Copy 48
+  24 source_va
+  32 destination_va
+  40 count
+  44 reserved
+Plan 136
+  24 slots_va
+  32 control_va
+  40 tokens_va
+  48 host_pages_va
+  56 pages_va
+  64 plan_state_va
+  72 input_va
+  80 output_va
+  88 stops_va
+  96 consumed_va
+ 104 status_va
+ 112 context
+ 116 pages_per_slot
+ 120 input_mask
+ 124 output_mask
+ 128 chunk_rows
+ 132 waits
+Boundary 48
+  24 slots_va
+  32 control_va
+  40 snapshot
+  44 reserved
+Mega 64
+  24 tape_va
+  32 counters_va
+  40 breadcrumbs_va
+  48 plan_va
+  56 tasks
+  60 reserved
+";
+}

@@ -1,0 +1,64 @@
+#![doc = include_str!("../README.md")]
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+extern crate std;
+
+mod command;
+mod control;
+mod event;
+mod layout;
+pub mod params;
+mod plan_state;
+mod slot;
+mod step;
+mod tape;
+mod units;
+
+pub use command::{Command, CommandKind, CommandLine, Draws};
+pub use control::Control;
+pub use event::{Event, EventError, EventKind, EventLine};
+pub use layout::{Layout, Numbers};
+pub use plan_state::{PlanState, STATUS_LOOKS, Status};
+pub use slot::{FinishReason, PAGE_TOKENS, SLOTS_MAX, STOP_TOKENS_MAX, Slot, SlotPhase, SlotState};
+pub use step::{Output, ROWS_MAX, Row, Step};
+pub use tape::{BODIES, Breadcrumb, COUNTERS_OFFSET, TAPE_END, TAPE_WAITS_MAX, TapeEntry, TapeWait};
+pub use units::{GROUP_ITEMS, GROUP_WAVES, MATMUL_ROWS_PER_LANE, kv_write_units, matmul_rows_per_unit};
+
+/// Every structure that kernels read or write, but for the parameter blocks ([`params::PARAMETER_BLOCKS`]).
+pub const LAYOUTS: &[Layout] = &[
+    params::Header::LAYOUT,
+    Row::LAYOUT,
+    Output::LAYOUT,
+    Step::LAYOUT,
+    SlotState::LAYOUT,
+    Control::LAYOUT,
+    PlanState::LAYOUT,
+    Status::LAYOUT,
+    CommandLine::LAYOUT,
+    EventLine::LAYOUT,
+    TapeEntry::LAYOUT,
+    TapeWait::LAYOUT,
+    Breadcrumb::LAYOUT,
+];
+
+/// Every enumeration whose numbers kernels know.
+pub const NUMBERS: &[Numbers] = &[
+    SlotPhase::NUMBERS,
+    FinishReason::NUMBERS,
+    CommandKind::NUMBERS,
+    EventKind::NUMBERS,
+    params::RowSet::NUMBERS,
+];
+
+/// Every further number that kernels know.
+pub const CONSTANTS: &[(&str, u32)] = &[
+    ("COUNTERS_OFFSET", COUNTERS_OFFSET),
+    ("MATMUL_ROWS_PER_LANE", MATMUL_ROWS_PER_LANE),
+    ("PAGE_TOKENS", PAGE_TOKENS),
+    ("ROWS_MAX", ROWS_MAX as u32),
+    ("SLOTS_MAX", SLOTS_MAX as u32),
+    ("STATUS_LOOKS", STATUS_LOOKS as u32),
+    ("STOP_TOKENS_MAX", STOP_TOKENS_MAX as u32),
+];

@@ -1,0 +1,177 @@
+//! A slot: the place of a running request, as the device keeps it.
+//!
+//! | field of [`SlotState`] | written by | read by |
+//! |---|---|---|
+//! | `phase`, `serial`, `position`, `known`, `pages`, `pending`, `pending_token`, `reason` | PLAN | PLAN; BOUNDARY the serial |
+//! | `limit` | PLAN, from the command | PLAN |
+//! | `step_rows`, `step_output` | PLAN; BOUNDARY clears them | PLAN, BOUNDARY the rows |
+//! | `sampled` | SAMPLE; PLAN stores it back unchanged | PLAN |
+//! | `seed_low` to `penalty_window` | PLAN, from the command | SAMPLE |
+//! | `stop` | PLAN, from the host's list of stop tokens | PLAN |
+//! | `reserved` | the host, zero, before the kernel starts | nobody |
+//!
+//! The host writes the whole table as zeros before the first step and does not touch it afterwards.
+
+use crate::layout::{layout, numbers};
+
+/// Slots of a session at most.
+pub const SLOTS_MAX: usize = 64;
+/// Stop tokens of a request at most.
+pub const STOP_TOKENS_MAX: usize = 8;
+/// Tokens of a page of the key-value cache.
+pub const PAGE_TOKENS: u32 = 16;
+
+/// The number of a slot, below [`SLOTS_MAX`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Slot(u8);
+
+impl Slot {
+    /// The slot with this number; `None` where no session has it.
+    pub const fn new(number: u32) -> Option<Slot> {
+        if number < SLOTS_MAX as u32 { Some(Slot(number as u8)) } else { None }
+    }
+
+    /// The first `count` slots, at most [`SLOTS_MAX`], in ascending order.
+    pub fn first(count: u32) -> impl Iterator<Item = Slot> {
+        (0..count).map_while(Slot::new)
+    }
+
+    /// Its number.
+    pub const fn number(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// Its number, as the index of a table with an entry for each slot.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+layout! {
+    /// A slot, as the device keeps it: 128 bytes, written by the device only.
+    SlotState {
+        /// [`SlotPhase`] as a number.
+        phase: u32,
+        /// Number of the request that holds the slot; never 0 while one does.
+        serial: u32,
+        /// The position that the next row takes in.
+        position: u32,
+        /// Tokens of the sequence that are known: prompt and choices.
+        known: u32,
+        /// The sequence ends when this many tokens are known.
+        limit: u32,
+        /// Pages in the device's page table.
+        pages: u32,
+        /// Rows that the current step takes from this slot. BOUNDARY sets it to 0 when it drops them.
+        step_rows: u32,
+        /// 1 + the number of the output that the current step makes for this slot; 0: none, or dropped.
+        step_output: u32,
+        /// SAMPLE's choice.
+        sampled: u32,
+        /// [`EventKind`](crate::EventKind) of the event that waits for room in the output ring; 0: none.
+        pending: u32,
+        /// The token of that event, or the position of one that was preempted.
+        pending_token: u32,
+        /// [`FinishReason`] as a number; 0 while the request runs.
+        reason: u32,
+        /// Seed of the draws, low half.
+        seed_low: u32,
+        /// Seed of the draws, high half.
+        seed_high: u32,
+        /// f32 bits of 1/temperature; 0: the largest logit wins.
+        inverse_temperature: u32,
+        /// Candidates kept at most; 0: all.
+        top_k: u32,
+        /// Share of the weight that is kept, in units of 2^-32; 0: all.
+        top_p: u32,
+        /// f32 bits of the repetition penalty.
+        penalty: u32,
+        /// f32 bits of 1/penalty, rounded once.
+        inverse_penalty: u32,
+        /// Last known tokens that are penalised; 0: none.
+        penalty_window: u32,
+        /// 0.
+        reserved: [u32; 4],
+        /// Tokens that end the sequence; unused places hold `u32::MAX`.
+        stop: [u32; STOP_TOKENS_MAX],
+    }
+}
+
+numbers! {
+    /// What a slot is doing.
+    SlotPhase as "PHASE" {
+        /// Nothing; a request may be put in.
+        Free = 0,
+        /// Its request takes part in steps.
+        Active = 1,
+        /// Its request was preempted and waits to be resumed.
+        Parked = 2,
+    }
+}
+
+numbers! {
+    /// Why a request ended.
+    FinishReason as "REASON" {
+        /// A stop token was chosen.
+        Stop = 1,
+        /// As many tokens are known as were allowed.
+        Length = 2,
+        /// The host cancelled it.
+        Cancelled = 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::written;
+
+    #[test]
+    fn a_slot_lies_as_written_down() {
+        let expected = "\
+SlotState 128
+   0 phase
+   4 serial
+   8 position
+  12 known
+  16 limit
+  20 pages
+  24 step_rows
+  28 step_output
+  32 sampled
+  36 pending
+  40 pending_token
+  44 reason
+  48 seed_low
+  52 seed_high
+  56 inverse_temperature
+  60 top_k
+  64 top_p
+  68 penalty
+  72 inverse_penalty
+  76 penalty_window
+  80 reserved
+  96 stop
+";
+        assert_eq!(written(&SlotState::LAYOUT), expected);
+    }
+
+    #[test]
+    fn phases_and_reasons_have_the_numbers_written_down() {
+        assert_eq!(SlotPhase::NUMBERS.values, [("Free", 0), ("Active", 1), ("Parked", 2)]);
+        assert_eq!(FinishReason::NUMBERS.values, [("Stop", 1), ("Length", 2), ("Cancelled", 3)]);
+        let reasons = [FinishReason::Stop, FinishReason::Length, FinishReason::Cancelled];
+        assert_eq!([1, 2, 3].map(FinishReason::from_number), reasons.map(Some));
+        assert_eq!([0, 4, u32::MAX].map(FinishReason::from_number), [None; 3]);
+    }
+
+    #[test]
+    fn there_are_sixty_four_slots() {
+        assert_eq!(
+            Slot::first(u32::MAX).map(Slot::number).collect::<std::vec::Vec<_>>(),
+            (0..64).collect::<std::vec::Vec<_>>()
+        );
+        assert_eq!(Slot::first(3).map(Slot::index).collect::<std::vec::Vec<_>>(), [0, 1, 2]);
+        assert_eq!([64, 256, u32::MAX].map(Slot::new), [None; 3]);
+    }
+}

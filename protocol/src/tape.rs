@@ -1,0 +1,134 @@
+//! The tape: the megakernel's list of tasks, its counters, and the breadcrumbs of its workgroups.
+//!
+//! | memory | written by | read by |
+//! |---|---|---|
+//! | [`TapeEntry`], [`TapeWait`] | the host, before the kernel starts | every workgroup |
+//! | counters | the host, zero, before the kernel starts; workgroup 0 resets those of tasks, every workgroup adds | every waiting workgroup |
+//! | [`Breadcrumb`]: `epoch`, `task`, `spins` | its workgroup | the host, after a hang or on request |
+//! | every `reserved` | the host, zero, before the kernel starts | nobody |
+
+use crate::layout::layout;
+
+/// Waits of a task at most.
+pub const TAPE_WAITS_MAX: usize = 3;
+/// The body number of the entry after the last task.
+pub const TAPE_END: u32 = u32::MAX;
+/// Bytes from the counter of workgroups that have ended the step to the first task's counter: a line of its own.
+pub const COUNTERS_OFFSET: u32 = 256;
+
+layout! {
+    /// One task of the megakernel's tape: 64 bytes.
+    TapeEntry {
+        /// Which body: its place in [`BODIES`]; [`TAPE_END`] after the last task.
+        body: u32,
+        /// Number of the task, for breadcrumbs.
+        task: u32,
+        /// The body's parameter block.
+        parameters_va: u64,
+        /// Byte offset of the task's own counter in the counters.
+        signal: u32,
+        /// What must be done first.
+        wait: [TapeWait; TAPE_WAITS_MAX],
+        /// Bytes of a piece of the first weight plane: of the weight rows that the lanes of a wave work on at once. At
+        /// least 16.
+        piece_bytes: u32,
+        /// The plane.
+        plane_va: u64,
+        /// Whole pieces of the plane; 0: nothing is fetched ahead.
+        pieces: u32,
+        /// 0.
+        reserved: u32,
+    }
+}
+
+layout! {
+    /// A task that must be complete first.
+    TapeWait {
+        /// Byte offset of its counter; its [`RowSet`](crate::params::RowSet) in bits 31:28.
+        counter: u32,
+        /// Its units; 0: no wait.
+        units: u32,
+    }
+}
+
+layout! {
+    /// Where a workgroup of the megakernel stands: 64 bytes.
+    Breadcrumb {
+        /// The step.
+        epoch: u32,
+        /// The task.
+        task: u32,
+        /// Times that the group has polled in vain while it waited.
+        spins: u32,
+        /// 0.
+        reserved: [u32; 13],
+    }
+}
+
+/// The bodies that the megakernel holds, by their number in the tape. Its table of branches is generated from this list.
+pub const BODIES: &[&str] = &[
+    "boundary",
+    "embed_f32",
+    "embed_f16",
+    "embed_bf16",
+    "embed_q8_0",
+    "embed_q4_0",
+    "embed_q4_k",
+    "embed_q6_k",
+    "matmul_f32",
+    "matmul_f16",
+    "matmul_bf16",
+    "matmul_q8_0",
+    "matmul_q4_0",
+    "matmul_q4_k",
+    "matmul_q6_k",
+    "rms_norm",
+    "qk_norm",
+    "rope_interleaved",
+    "rope_halves",
+    "kv_write_f32",
+    "kv_write_f16",
+    "kv_write_q8_0",
+    "attention_f32",
+    "attention_f16",
+    "attention_q8_0",
+    "swiglu",
+    "residual_add",
+    "sample",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::written;
+
+    #[test]
+    fn the_tape_lies_as_written_down() {
+        let expected = "\
+TapeEntry 64
+   0 body
+   4 task
+   8 parameters_va
+  16 signal
+  20 wait
+  44 piece_bytes
+  48 plane_va
+  56 pieces
+  60 reserved
+";
+        assert_eq!(written(&TapeEntry::LAYOUT), expected);
+        assert_eq!(written(&TapeWait::LAYOUT), "TapeWait 8\n   0 counter\n   4 units\n");
+        let expected = "Breadcrumb 64\n   0 epoch\n   4 task\n   8 spins\n  12 reserved\n";
+        assert_eq!(written(&Breadcrumb::LAYOUT), expected);
+    }
+
+    /// A tape that was written down names its bodies by these numbers.
+    #[test]
+    fn bodies_have_the_numbers_written_down() {
+        let places =
+            [(0, "boundary"), (1, "embed_f32"), (8, "matmul_f32"), (12, "matmul_q4_0"), (15, "rms_norm")];
+        let places = places.into_iter().chain([(19, "kv_write_f32"), (22, "attention_f32"), (27, "sample")]);
+        assert!(places.into_iter().all(|(number, name)| BODIES[number] == name));
+        assert_eq!((BODIES.len(), TAPE_END, COUNTERS_OFFSET), (28, 0xffff_ffff, 256));
+    }
+}
