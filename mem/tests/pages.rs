@@ -5,7 +5,7 @@ mod every_state;
 
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use zrt_mem::pages::{Exhausted, Held, Leak, Owner, PageAllocator, PageError};
+use zrt_mem::pages::{self, Exhausted, Leak, Owner, PageAllocator, PageError};
 
 fn owner(slot: u32, serial: u32) -> Owner {
     Owner { slot, serial }
@@ -89,9 +89,9 @@ impl Model {
         released
     }
 
-    fn held(&self, page: u32) -> Option<Held> {
+    fn held(&self, page: u32) -> Option<pages::Held> {
         let held = self.held.get(&page)?;
-        Some(Held { owner: held.owner, references: 1 + held.others.len() as u32 })
+        Some(pages::Held { owner: held.owner, references: 1 + held.others.len() as u32 })
     }
 
     fn leaks(&self) -> Vec<Leak> {

@@ -189,7 +189,9 @@ EventLine 64
 
     #[test]
     fn every_event_is_read_from_the_dwords_written_down() {
-        let line = |kind, reason| [9, 0x3f00 | kind, 102, 103, 104, reason, 106, 0, 0, 0, 0, 0, 0, 0, 0, 9];
+        let line = |kind: u32, reason: u32| {
+            [9, 0x3f00 | kind, 102, 103, 104, reason, 106, 0, 0, 0, 0, 0, 0, 0, 0, 9]
+        };
         let (slot, serial) = (Slot::new(63).unwrap(), 102);
         let token = Event::Token { slot, serial, token: 103, index: 104 };
         assert_eq!(Event::try_from(line(1, 0)), Ok(token));
