@@ -34,11 +34,11 @@
 .include "body/sample_logits.inc"
 .include "body/sample.inc"
 
-.set TAPE, 98
-.set SPINS, 100
-.set EPOCH, 101
-.set BLOCK, 102
-.set COUNTERS, 104
+.set S_TAPE, 98
+.set S_SPINS, 100
+.set S_EPOCH, 101
+.set S_BLOCK, 102
+.set S_COUNTERS, 104
 
 // Weights that a workgroup asks for while it waits. A piece is what all lanes of a wave work on at once in one of their
 // weight rows; a unit has one for each wave and row of its lanes. Of each piece the head is asked for, one load of 512
@@ -63,7 +63,7 @@
 	s_sub_co_u32 s4, s4, s[\target]
 	s_cmp_ge_i32 s4, 0
 	s_cbranch_scc1 .Lreached\@
-	s_add_co_u32 s[SPINS], s[SPINS], 1
+	s_add_co_u32 s[S_SPINS], s[S_SPINS], 1
 	s_sleep 1
 	s_branch .Llook\@
 .Lreached\@:
@@ -89,7 +89,7 @@
 	s_mul_i32 s[\target], s[\wait+1], s7
 	s_bfe_u32 s[\target+2], s[\wait], 0x1c0000
 	s_mov_b32 s[\target+3], 0
-	s_add_nc_u64 s[\target+2:\target+3], s[COUNTERS:COUNTERS+1], s[\target+2:\target+3]
+	s_add_nc_u64 s[\target+2:\target+3], s[S_COUNTERS:S_COUNTERS+1], s[\target+2:\target+3]
 .endm
 
 .macro WAIT_FOR target
@@ -148,29 +148,29 @@
 	.amdgcn_target "amdgcn-amd-amdhsa--gfx1201"
 	.text
 	.p2align 8
-	s_mov_b32 s[GROUPS], s2
-	s_mov_b32 s[GROUP], ttmp9
+	s_mov_b32 s[S_GROUPS], s2
+	s_mov_b32 s[S_GROUP], ttmp9
 	v_and_b32_e32 v0, 0x3ff, v0
-	s_mov_b64 s[BLOCK:BLOCK+1], s[0:1]
-	s_load_b64 s[COUNTERS:COUNTERS+1], s[0:1], PARAM_MEGA_COUNTERS_VA
-	s_mov_b32 s[SPINS], 0
-	s_mov_b32 s[EPOCH], 0
+	s_mov_b64 s[S_BLOCK:S_BLOCK+1], s[0:1]
+	s_load_b64 s[S_COUNTERS:S_COUNTERS+1], s[0:1], PARAM_MEGA_COUNTERS_VA
+	s_mov_b32 s[S_SPINS], 0
+	s_mov_b32 s[S_EPOCH], 0
 
 .Lstep:
-	s_add_co_u32 s[EPOCH], s[EPOCH], 1
-	s_load_b64 s[0:1], s[BLOCK:BLOCK+1], PARAM_MEGA_PLAN_VA
-	s_load_b64 s[STEP_VA:STEP_VA+1], s[BLOCK:BLOCK+1], HEADER_STEP_VA
-	s_load_b32 s12, s[BLOCK:BLOCK+1], PARAM_MEGA_TASKS
+	s_add_co_u32 s[S_EPOCH], s[S_EPOCH], 1
+	s_load_b64 s[0:1], s[S_BLOCK:S_BLOCK+1], PARAM_MEGA_PLAN_VA
+	s_load_b64 s[S_STEP_VA:S_STEP_VA+1], s[S_BLOCK:S_BLOCK+1], HEADER_STEP_VA
+	s_load_b32 s12, s[S_BLOCK:S_BLOCK+1], PARAM_MEGA_TASKS
 	s_wait_kmcnt 0x0
-	s_cmp_lg_u32 s[GROUP], 0
+	s_cmp_lg_u32 s[S_GROUP], 0
 	s_cbranch_scc1 .Lfollow
 
 	// Group 0: all groups have ended the step before; their counters go back to 0.
 	FIRST_WAVE
 	s_cbranch_scc0 .Larrived
-	s_sub_co_u32 s8, s[EPOCH], 1
-	s_mul_i32 s8, s8, s[GROUPS]
-	POLL COUNTERS, 8
+	s_sub_co_u32 s8, s[S_EPOCH], 1
+	s_mul_i32 s8, s8, s[S_GROUPS]
+	POLL S_COUNTERS, 8
 	global_inv scope:SCOPE_DEV
 	s_wait_loadcnt 0x0
 .Larrived:
@@ -183,7 +183,7 @@
 	v_cmpx_gt_u32_e32 s76, v1
 	s_cbranch_execz .Lreset_done
 	v_lshlrev_b32_e32 v2, 2, v1
-	global_store_b32 v2, v3, s[COUNTERS:COUNTERS+1] offset:COUNTERS_OFFSET
+	global_store_b32 v2, v3, s[S_COUNTERS:S_COUNTERS+1] offset:COUNTERS_OFFSET
 	v_add_nc_u32_e32 v1, 0x100, v1
 	s_branch .Lreset
 .Lreset_done:
@@ -198,17 +198,17 @@
 	v_mov_b32_e32 v1, 0
 .Llook_step:
 	// Both are flags of their own: each is loaded by itself, as PLAN stores it.
-	global_load_b32 v2, v1, s[STEP_VA:STEP_VA+1] scope:SCOPE_DEV
-	global_load_b32 v3, v1, s[STEP_VA:STEP_VA+1] offset:STEP_FLAGS scope:SCOPE_DEV
+	global_load_b32 v2, v1, s[S_STEP_VA:S_STEP_VA+1] scope:SCOPE_DEV
+	global_load_b32 v3, v1, s[S_STEP_VA:S_STEP_VA+1] offset:STEP_FLAGS scope:SCOPE_DEV
 	s_wait_loadcnt 0x0
 	v_readfirstlane_b32 s4, v3
 	s_bitcmp1_b32 s4, 0
 	s_cbranch_scc1 .Lseen
 	v_readfirstlane_b32 s4, v2
-	s_sub_co_u32 s4, s4, s[EPOCH]
+	s_sub_co_u32 s4, s4, s[S_EPOCH]
 	s_cmp_ge_i32 s4, 0
 	s_cbranch_scc1 .Lseen
-	s_add_co_u32 s[SPINS], s[SPINS], 1
+	s_add_co_u32 s[S_SPINS], s[S_SPINS], 1
 	s_sleep 4
 	s_branch .Llook_step
 .Lseen:
@@ -217,8 +217,8 @@
 .Lpublished:
 	GROUP_BARRIER
 	v_mov_b32_e32 v1, 0
-	global_load_b32 v2, v1, s[STEP_VA:STEP_VA+1] offset:STEP_FLAGS
-	s_load_b64 s[TAPE:TAPE+1], s[BLOCK:BLOCK+1], PARAM_MEGA_TAPE_VA
+	global_load_b32 v2, v1, s[S_STEP_VA:S_STEP_VA+1] offset:STEP_FLAGS
+	s_load_b64 s[S_TAPE:S_TAPE+1], s[S_BLOCK:S_BLOCK+1], PARAM_MEGA_TAPE_VA
 	s_wait_loadcnt 0x0
 	v_readfirstlane_b32 s4, v2
 	s_wait_kmcnt 0x0
@@ -226,15 +226,15 @@
 	s_cbranch_scc1 .Lleave
 
 .Ltask:
-	s_load_b512 s[8:23], s[TAPE:TAPE+1], 0x0
-	s_load_b64 s[24:25], s[BLOCK:BLOCK+1], PARAM_MEGA_BREADCRUMBS_VA
+	s_load_b512 s[8:23], s[S_TAPE:S_TAPE+1], 0x0
+	s_load_b64 s[24:25], s[S_BLOCK:S_BLOCK+1], PARAM_MEGA_BREADCRUMBS_VA
 	s_wait_kmcnt 0x0
 	s_cmp_eq_u32 s8, -1
 	s_cbranch_scc1 .Lstep_end
 	s_mov_b64 s[0:1], s[10:11]
 	ROWS_HEADER
 	ROWS_COUNT
-	ROWS_FACTOR ROW_FACTOR, ROW_SET
+	ROWS_FACTOR S_ROW_FACTOR, S_ROW_SET
 	UNITS_BEGIN .Lpass
 	FIRST_WAVE
 	s_cbranch_scc1 .Lstands
@@ -243,12 +243,12 @@
 
 	// Where this group stands.
 .Lstands:
-	s_lshl_b32 s26, s[GROUP], 6
+	s_lshl_b32 s26, s[S_GROUP], 6
 	s_mov_b32 s27, 0
 	s_add_nc_u64 s[24:25], s[24:25], s[26:27]
-	s_mov_b32 s76, s[EPOCH]
+	s_mov_b32 s76, s[S_EPOCH]
 	s_mov_b32 s77, s9
-	s_mov_b32 s78, s[SPINS]
+	s_mov_b32 s78, s[S_SPINS]
 	CONSTANTS_READY
 	s_mov_b32 exec_lo, 1
 	v_mov_b32_e32 v1, 0
@@ -274,7 +274,7 @@
 	s_mov_b32 s95, 0
 .Lunit:
 	UNITS_ROW .Lnext
-	s_load_b32 s8, s[TAPE:TAPE+1], TAPE_ENTRY_BODY
+	s_load_b32 s8, s[S_TAPE:S_TAPE+1], TAPE_ENTRY_BODY
 	s_getpc_b64 s[10:11]
 .Lhere:
 	s_wait_kmcnt 0x0
@@ -297,11 +297,11 @@
 	GROUP_RELEASE
 	FIRST_WAVE
 	s_cbranch_scc0 .Lpass
-	s_load_b32 s8, s[TAPE:TAPE+1], TAPE_ENTRY_SIGNAL
+	s_load_b32 s8, s[S_TAPE:S_TAPE+1], TAPE_ENTRY_SIGNAL
 	s_mov_b32 s9, 0
 	s_mov_b32 s76, s95
 	s_wait_kmcnt 0x0
-	s_add_nc_u64 s[8:9], s[COUNTERS:COUNTERS+1], s[8:9]
+	s_add_nc_u64 s[8:9], s[S_COUNTERS:S_COUNTERS+1], s[8:9]
 	CONSTANTS_READY
 	s_mov_b32 exec_lo, 1
 	v_mov_b32_e32 v1, 0
@@ -309,7 +309,7 @@
 	global_atomic_add_u32 v1, v2, s[8:9] scope:SCOPE_DEV
 	s_mov_b32 exec_lo, -1
 .Lpass:
-	s_add_nc_u64 s[TAPE:TAPE+1], s[TAPE:TAPE+1], TAPE_ENTRY_BYTES
+	s_add_nc_u64 s[S_TAPE:S_TAPE+1], s[S_TAPE:S_TAPE+1], TAPE_ENTRY_BYTES
 	s_branch .Ltask
 
 	// This group has ended the step. A group that had no unit has left no breadcrumb: its looks are told here.
@@ -317,10 +317,10 @@
 	GROUP_RELEASE
 	FIRST_WAVE
 	s_cbranch_scc0 .Lstep
-	s_lshl_b32 s26, s[GROUP], 6
+	s_lshl_b32 s26, s[S_GROUP], 6
 	s_mov_b32 s27, 0
 	s_add_nc_u64 s[24:25], s[24:25], s[26:27]
-	s_mov_b32 s76, s[SPINS]
+	s_mov_b32 s76, s[S_SPINS]
 	CONSTANTS_READY
 	s_mov_b32 exec_lo, 1
 	v_mov_b32_e32 v1, 0
@@ -328,7 +328,7 @@
 	s_wait_storecnt 0x0
 	global_store_b32 v1, v2, s[24:25] offset:BREADCRUMB_SPINS scope:SCOPE_SYS
 	v_mov_b32_e32 v2, 1
-	global_atomic_add_u32 v1, v2, s[COUNTERS:COUNTERS+1] scope:SCOPE_DEV
+	global_atomic_add_u32 v1, v2, s[S_COUNTERS:S_COUNTERS+1] scope:SCOPE_DEV
 	s_mov_b32 exec_lo, -1
 	s_branch .Lstep
 .Lleave:
