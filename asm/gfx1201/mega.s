@@ -48,7 +48,7 @@
 // The waves that ask: all but wave 0, which looks at flags, and whose looks must not stand behind loads from memory.
 .set FETCH_WAVES, 7
 // Four registers for each load of a wave: those of weights, which hold nothing between two bodies.
-.set FETCH_REGISTERS, MATMUL_W
+.set V_FETCHED, V_MATMUL_WEIGHTS
 .if FETCH_PIECES != 1 << FETCH_PIECES_LOG2
 	.error "a unit's first piece is found by a shift"
 .endif
@@ -125,7 +125,7 @@
 .irp n, 0, 1, 2, 3, 4
 	s_cmp_ge_i32 s4, s7
 	s_cbranch_scc1 .Lasked\@
-	global_load_b128 v[FETCH_REGISTERS+4*\n:FETCH_REGISTERS+4*\n+3], v1, s[24:25]
+	global_load_b128 v[V_FETCHED+4*\n:V_FETCHED+4*\n+3], v1, s[24:25]
 	s_add_co_u32 s4, s4, FETCH_WAVES
 	s_add_nc_u64 s[24:25], s[24:25], s[26:27]
 .endr
