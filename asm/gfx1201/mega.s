@@ -3,11 +3,9 @@
 // A step: group 0 waits until every group has ended the step before, resets the counters and runs PLAN, which publishes
 // the step's number last. Every group then walks the tape: of each task it takes its share of the units, waits for the
 // tasks that the entry names, does them, and adds their number to the task's counter. A group without a unit of a task
-// passes on at once. docs/megakernel.md says why this needs one barrier of the grid for each step and none elsewhere.
+// goes on at once. docs/megakernel.md says why this needs one barrier of the grid for each step and none elsewhere.
 //
-// Scalars that live as long as the kernel, besides those of machine.inc: s[98:99] tape entry, s100 looks in vain, s101
-// number of the step, s[102:103] parameter block, s[104:105] counters. s76..s79 are the constants that this file's own
-// VALU instructions read.
+// s76..s79 are the constants that this file's own VALU instructions read.
 //
 //! parameters Mega
 //! workgroup 256 1 1
@@ -20,6 +18,8 @@
 .include "include/math.inc"
 .include "include/quant.inc"
 .include "body/plan.inc"
+.include "body/plan_rings.inc"
+.include "body/plan_rows.inc"
 .include "body/boundary.inc"
 .include "body/embed.inc"
 .include "body/matmul.inc"
@@ -34,20 +34,36 @@
 .include "body/sample_logits.inc"
 .include "body/sample.inc"
 
-.set S_TAPE, 98
-.set S_SPINS, 100
-.set S_EPOCH, 101
-.set S_BLOCK, 102
-.set S_COUNTERS, 104
+// As long as the kernel, besides those of machine.inc.
+.set S_TAPE, 98                 // [2] address of the tape's entry at work
+.set S_SPINS, 100               // polls that found nothing
+.set S_EPOCH, 101               // number of the step
+.set S_BLOCK, 102               // [2] address of the parameter block
+.set S_COUNTERS, 104            // [2] address of the counters
+// Before the tape.
+.set S_STEP_TASKS, 12           // tasks of a step
+// Of a task, until its first unit: the tape's entry.
+.set S_TASK, 8                  // [16] all of it; its first dword is the body
+.set S_TASK_NUMBER, S_TASK+TAPE_ENTRY_TASK/4
+.set S_TASK_PARAMETERS, S_TASK+TAPE_ENTRY_PARAMETERS_VA/4
+.set S_TASK_WAITS, S_TASK+TAPE_ENTRY_WAIT/4
+.set S_PIECE_BYTES, S_TASK+TAPE_ENTRY_PIECE_BYTES/4
+.set S_PLANE, S_TASK+TAPE_ENTRY_PLANE_VA/4
+.set S_PIECES, S_TASK+TAPE_ENTRY_PIECES/4
+.set S_BREADCRUMB, 24           // [2] address of the breadcrumbs, then of this group's; wave 0
+.set S_TARGETS, 24              // [12] wave 0, after the breadcrumb: of each wait the target, a gap, the counter's address
+.set S_GROUP_WAVE, 5            // number of the wave, after FIRST_WAVE
+// Of a task, from ROWS_MASK_LOAD on, where S_SNAPSHOT was.
+.set S_UNITS_DONE, 95           // units that this group has gone through
 
-// Weights that a workgroup asks for while it waits. A piece is what all lanes of a wave work on at once in one of their
-// weight rows; a unit has one for each wave and row of its lanes. Of each piece the head is asked for, one load of 512
-// bytes at most: 16 KiB a unit, of which all compute units together find room in GL2 (64 * 16 KiB of 8 MiB).
+// Weights that a workgroup asks for while it waits. A piece is the part of a weight row that all lanes of a wave work on at
+// once; a unit has one piece for each wave and each weight row of its lanes. One load asks for the first 512 bytes of a
+// piece at most. That is 16 KiB a unit, and GL2 has room for those of all compute units (64 * 16 KiB of 8 MiB).
 .set FETCH_PIECES, 8 * MATMUL_ROWS_PER_LANE
 .set FETCH_PIECES_LOG2, 5
-// The waves that ask: all but wave 0, which looks at flags, and whose looks must not stand behind loads from memory.
+// The waves that ask: all but wave 0. It polls flags, and loads return in order, so its polls would wait for weights.
 .set FETCH_WAVES, 7
-// Four registers for each load of a wave: those of weights, which hold nothing between two bodies.
+// [20] four registers for each load of a wave: those of weights, which hold nothing between two bodies.
 .set V_FETCHED, V_MATMUL_WEIGHTS
 .if FETCH_PIECES != 1 << FETCH_PIECES_LOG2
 	.error "a unit's first piece is found by a shift"
@@ -56,7 +72,7 @@
 // Waits until the dword at s[\address:+1] is at least s[\target], modulo 2^32. Wave 0 only.
 .macro POLL address, target
 	v_mov_b32_e32 v1, 0
-.Llook\@:
+.Lpoll\@:
 	global_load_b32 v2, v1, s[\address:\address+1] scope:SCOPE_DEV
 	s_wait_loadcnt 0x0
 	v_readfirstlane_b32 s4, v2
@@ -65,15 +81,15 @@
 	s_cbranch_scc1 .Lreached\@
 	s_add_co_u32 s[S_SPINS], s[S_SPINS], 1
 	s_sleep 1
-	s_branch .Llook\@
+	s_branch .Lpoll\@
 .Lreached\@:
 .endm
 
-// s5 = number of the wave; SCC = it is wave 0.
+// S_GROUP_WAVE; SCC = it is wave 0.
 .macro FIRST_WAVE
-	v_lshrrev_b32_e32 v1, 5, v0
-	v_readfirstlane_b32 s5, v1
-	s_cmp_eq_u32 s5, 0
+	v_lshrrev_b32_e32 v1, WAVE_LANES_LOG2, v[V_ITEM]
+	v_readfirstlane_b32 s[S_GROUP_WAVE], v1
+	s_cmp_eq_u32 s[S_GROUP_WAVE], 0
 .endm
 
 // Everything that any wave of the group has stored is complete.
@@ -99,35 +115,39 @@
 .Lnothing\@:
 .endm
 
-// Waves 1 to 7 (s5): the heads of the pieces of unit s2 on their way into GL2, by loads whose values nobody reads. Piece p
-// is asked for by wave 1 + p mod 7. s19 bytes of a piece, a multiple of 4 and at least 16; s[20:21] the plane; s22 its whole
-// pieces, 0 where the task has no weights: what is asked for ends before the plane does. Before a body the wave waits for
+// Waves 1 to 7: loads of the heads of the pieces of unit S_UNIT, to bring them into GL2; nobody reads their values. Piece p
+// is asked for by wave 1 + p mod 7. S_PIECE_BYTES is a multiple of 4 and at least 16. S_PIECES are the whole pieces of the
+// plane at S_PLANE, 0 if the task has no weights, so no load goes beyond the plane. Before a body the wave waits for
 // loadcnt.
 .macro FETCH_WEIGHTS
-	s_cmp_eq_u32 s22, 0
+	.set S_PIECE, 4                 // next piece to be asked for, of those of the unit
+	.set S_UNIT_PIECES, 7           // whole pieces of the unit
+	.set S_PIECE_VA, 24             // [2] address of the piece
+	.set S_PIECE_STEP, 26           // [2] bytes to the wave's next piece
+	s_cmp_eq_u32 s[S_PIECES], 0
 	s_cbranch_scc1 .Lnothing\@
-	s_lshl_b32 s6, s2, FETCH_PIECES_LOG2
-	s_sub_co_u32 s7, s22, s6                                // negative in a unit without a whole piece
-	s_min_i32 s7, s7, FETCH_PIECES
-	s_sub_co_u32 s4, s5, 1
-	s_add_co_u32 s6, s6, s4
-	s_mul_hi_u32 s25, s6, s19
-	s_mul_i32 s24, s6, s19
-	s_add_nc_u64 s[24:25], s[20:21], s[24:25]
-	s_mul_hi_u32 s27, s19, FETCH_WAVES
-	s_mul_i32 s26, s19, FETCH_WAVES
-	v_and_b32_e32 v1, 31, v0
+	s_lshl_b32 s6, s[S_UNIT], FETCH_PIECES_LOG2
+	s_sub_co_u32 s[S_UNIT_PIECES], s[S_PIECES], s6          // negative in a unit without a whole piece
+	s_min_i32 s[S_UNIT_PIECES], s[S_UNIT_PIECES], FETCH_PIECES
+	s_sub_co_u32 s[S_PIECE], s[S_GROUP_WAVE], 1
+	s_add_co_u32 s6, s6, s[S_PIECE]
+	s_mul_hi_u32 s[S_PIECE_VA+1], s6, s[S_PIECE_BYTES]
+	s_mul_i32 s[S_PIECE_VA], s6, s[S_PIECE_BYTES]
+	s_add_nc_u64 s[S_PIECE_VA:S_PIECE_VA+1], s[S_PLANE:S_PLANE+1], s[S_PIECE_VA:S_PIECE_VA+1]
+	s_mul_hi_u32 s[S_PIECE_STEP+1], s[S_PIECE_BYTES], FETCH_WAVES
+	s_mul_i32 s[S_PIECE_STEP], s[S_PIECE_BYTES], FETCH_WAVES
+	v_and_b32_e32 v1, WAVE_LANES-1, v[V_ITEM]
 	v_lshlrev_b32_e32 v1, 4, v1
-	s_lshr_b32 s6, s19, 4
-	s_min_u32 s6, s6, 32
-	s_sub_co_u32 s6, 32, s6
+	s_lshr_b32 s6, s[S_PIECE_BYTES], 4
+	s_min_u32 s6, s6, WAVE_LANES
+	s_sub_co_u32 s6, WAVE_LANES, s6
 	s_lshr_b32 exec_lo, -1, s6                              // a lane for every 16 bytes of the piece
 .irp n, 0, 1, 2, 3, 4
-	s_cmp_ge_i32 s4, s7
+	s_cmp_ge_i32 s[S_PIECE], s[S_UNIT_PIECES]
 	s_cbranch_scc1 .Lasked\@
-	global_load_b128 v[V_FETCHED+4*\n:V_FETCHED+4*\n+3], v1, s[24:25]
-	s_add_co_u32 s4, s4, FETCH_WAVES
-	s_add_nc_u64 s[24:25], s[24:25], s[26:27]
+	global_load_b128 v[V_FETCHED+4*\n:V_FETCHED+4*\n+3], v1, s[S_PIECE_VA:S_PIECE_VA+1]
+	s_add_co_u32 s[S_PIECE], s[S_PIECE], FETCH_WAVES
+	s_add_nc_u64 s[S_PIECE_VA:S_PIECE_VA+1], s[S_PIECE_VA:S_PIECE_VA+1], s[S_PIECE_STEP:S_PIECE_STEP+1]
 .endr
 .Lasked\@:
 	s_mov_b32 exec_lo, -1
@@ -150,17 +170,17 @@
 	.p2align 8
 	s_mov_b32 s[S_GROUPS], s2
 	s_mov_b32 s[S_GROUP], ttmp9
-	v_and_b32_e32 v0, 0x3ff, v0
-	s_mov_b64 s[S_BLOCK:S_BLOCK+1], s[0:1]
-	s_load_b64 s[S_COUNTERS:S_COUNTERS+1], s[0:1], PARAM_MEGA_COUNTERS_VA
+	v_and_b32_e32 v[V_ITEM], 0x3ff, v[V_ITEM]
+	s_mov_b64 s[S_BLOCK:S_BLOCK+1], s[S_PARAMETERS:S_PARAMETERS+1]
+	s_load_b64 s[S_COUNTERS:S_COUNTERS+1], s[S_PARAMETERS:S_PARAMETERS+1], PARAM_MEGA_COUNTERS_VA
 	s_mov_b32 s[S_SPINS], 0
 	s_mov_b32 s[S_EPOCH], 0
 
 .Lstep:
 	s_add_co_u32 s[S_EPOCH], s[S_EPOCH], 1
-	s_load_b64 s[0:1], s[S_BLOCK:S_BLOCK+1], PARAM_MEGA_PLAN_VA
+	s_load_b64 s[S_PARAMETERS:S_PARAMETERS+1], s[S_BLOCK:S_BLOCK+1], PARAM_MEGA_PLAN_VA
 	s_load_b64 s[S_STEP_VA:S_STEP_VA+1], s[S_BLOCK:S_BLOCK+1], HEADER_STEP_VA
-	s_load_b32 s12, s[S_BLOCK:S_BLOCK+1], PARAM_MEGA_TASKS
+	s_load_b32 s[S_STEP_TASKS], s[S_BLOCK:S_BLOCK+1], PARAM_MEGA_TASKS
 	s_wait_kmcnt 0x0
 	s_cmp_lg_u32 s[S_GROUP], 0
 	s_cbranch_scc1 .Lfollow
@@ -175,29 +195,29 @@
 	s_wait_loadcnt 0x0
 .Larrived:
 	GROUP_BARRIER
-	s_mov_b32 s76, s12
+	s_mov_b32 s76, s[S_STEP_TASKS]
 	CONSTANTS_READY
-	v_mov_b32_e32 v1, v0
+	v_mov_b32_e32 v1, v[V_ITEM]
 	v_mov_b32_e32 v3, 0
 .Lreset:
 	v_cmpx_gt_u32_e32 s76, v1
 	s_cbranch_execz .Lreset_done
 	v_lshlrev_b32_e32 v2, 2, v1
 	global_store_b32 v2, v3, s[S_COUNTERS:S_COUNTERS+1] offset:COUNTERS_OFFSET
-	v_add_nc_u32_e32 v1, 0x100, v1
+	v_add_nc_u32_e32 v1, GROUP_ITEMS, v1
 	s_branch .Lreset
 .Lreset_done:
 	s_mov_b32 exec_lo, -1
 	GROUP_RELEASE
 	PLAN_BODY
 
-	// Everybody waits for the step's number, or for the end.
+	// All groups wait for the step's number, or for the end.
 .Lfollow:
 	FIRST_WAVE
 	s_cbranch_scc0 .Lpublished
 	v_mov_b32_e32 v1, 0
-.Llook_step:
-	// Both are flags of their own: each is loaded by itself, as PLAN stores it.
+.Lpoll_step:
+	// These are two flags: each is loaded by itself, as PLAN stores it.
 	global_load_b32 v2, v1, s[S_STEP_VA:S_STEP_VA+1] scope:SCOPE_DEV
 	global_load_b32 v3, v1, s[S_STEP_VA:S_STEP_VA+1] offset:STEP_FLAGS scope:SCOPE_DEV
 	s_wait_loadcnt 0x0
@@ -210,7 +230,7 @@
 	s_cbranch_scc1 .Lseen
 	s_add_co_u32 s[S_SPINS], s[S_SPINS], 1
 	s_sleep 4
-	s_branch .Llook_step
+	s_branch .Lpoll_step
 .Lseen:
 	global_inv scope:SCOPE_DEV
 	s_wait_loadcnt 0x0
@@ -226,12 +246,12 @@
 	s_cbranch_scc1 .Lleave
 
 .Ltask:
-	s_load_b512 s[8:23], s[S_TAPE:S_TAPE+1], 0x0
-	s_load_b64 s[24:25], s[S_BLOCK:S_BLOCK+1], PARAM_MEGA_BREADCRUMBS_VA
+	s_load_b512 s[S_TASK:S_TASK+15], s[S_TAPE:S_TAPE+1], 0x0
+	s_load_b64 s[S_BREADCRUMB:S_BREADCRUMB+1], s[S_BLOCK:S_BLOCK+1], PARAM_MEGA_BREADCRUMBS_VA
 	s_wait_kmcnt 0x0
-	s_cmp_eq_u32 s8, -1
+	s_cmp_eq_u32 s[S_TASK+TAPE_ENTRY_BODY/4], -1
 	s_cbranch_scc1 .Lstep_end
-	s_mov_b64 s[0:1], s[10:11]
+	s_mov_b64 s[S_PARAMETERS:S_PARAMETERS+1], s[S_TASK_PARAMETERS:S_TASK_PARAMETERS+1]
 	ROWS_HEADER
 	ROWS_COUNT
 	ROWS_FACTOR S_ROW_FACTOR, S_ROW_SET
@@ -241,13 +261,13 @@
 	FETCH_WEIGHTS
 	s_branch .Lready
 
-	// Where this group stands.
+	// The breadcrumb: where this group is.
 .Lstands:
-	s_lshl_b32 s26, s[S_GROUP], 6
+	s_lshl_b32 s26, s[S_GROUP], BREADCRUMB_BYTES_LOG2
 	s_mov_b32 s27, 0
-	s_add_nc_u64 s[24:25], s[24:25], s[26:27]
+	s_add_nc_u64 s[S_BREADCRUMB:S_BREADCRUMB+1], s[S_BREADCRUMB:S_BREADCRUMB+1], s[26:27]
 	s_mov_b32 s76, s[S_EPOCH]
-	s_mov_b32 s77, s9
+	s_mov_b32 s77, s[S_TASK_NUMBER]
 	s_mov_b32 s78, s[S_SPINS]
 	CONSTANTS_READY
 	s_mov_b32 exec_lo, 1
@@ -255,23 +275,23 @@
 	v_mov_b32_e32 v2, s76
 	v_mov_b32_e32 v3, s77
 	v_mov_b32_e32 v4, s78
-	// The last task's signal may be under way still: a store of system scope wants nothing outstanding.
+	// The last task's signal may still be under way, and a store of system scope needs nothing outstanding.
 	s_wait_storecnt 0x0
-	global_store_b96 v1, v[2:4], s[24:25] scope:SCOPE_SYS
+	global_store_b96 v1, v[2:4], s[S_BREADCRUMB:S_BREADCRUMB+1] scope:SCOPE_SYS
 	s_mov_b32 exec_lo, -1
-	WAIT_TARGET 13, 24
-	WAIT_TARGET 15, 28
-	WAIT_TARGET 17, 32
-	WAIT_FOR 24
-	WAIT_FOR 28
-	WAIT_FOR 32
+	WAIT_TARGET S_TASK_WAITS, S_TARGETS
+	WAIT_TARGET S_TASK_WAITS+2, S_TARGETS+4
+	WAIT_TARGET S_TASK_WAITS+4, S_TARGETS+8
+	WAIT_FOR S_TARGETS
+	WAIT_FOR S_TARGETS+4
+	WAIT_FOR S_TARGETS+8
 	global_inv scope:SCOPE_DEV
 	s_wait_loadcnt 0x0
 .Lready:
 	GROUP_BARRIER
 	ROWS_MASK_LOAD
 	s_wait_loadcnt 0x0                                      // of FETCH_WEIGHTS too: a body writes these registers
-	s_mov_b32 s95, 0
+	s_mov_b32 s[S_UNITS_DONE], 0
 .Lunit:
 	UNITS_ROW .Lnext
 	s_load_b32 s8, s[S_TAPE:S_TAPE+1], TAPE_ENTRY_BODY
@@ -286,7 +306,7 @@
 	s_setpc_b64 s[10:11]
 .Lreturn:
 .Lnext:
-	s_add_co_u32 s95, s95, 1
+	s_add_co_u32 s[S_UNITS_DONE], s[S_UNITS_DONE], 1
 	UNITS_NEXT
 	s_cbranch_scc0 .Ldone
 	GROUP_BARRIER
@@ -299,7 +319,7 @@
 	s_cbranch_scc0 .Lpass
 	s_load_b32 s8, s[S_TAPE:S_TAPE+1], TAPE_ENTRY_SIGNAL
 	s_mov_b32 s9, 0
-	s_mov_b32 s76, s95
+	s_mov_b32 s76, s[S_UNITS_DONE]
 	s_wait_kmcnt 0x0
 	s_add_nc_u64 s[8:9], s[S_COUNTERS:S_COUNTERS+1], s[8:9]
 	CONSTANTS_READY
@@ -312,21 +332,21 @@
 	s_add_nc_u64 s[S_TAPE:S_TAPE+1], s[S_TAPE:S_TAPE+1], TAPE_ENTRY_BYTES
 	s_branch .Ltask
 
-	// This group has ended the step. A group that had no unit has left no breadcrumb: its looks are told here.
+	// This group has ended the step. A group without a unit has left no breadcrumb, so its polls are reported here.
 .Lstep_end:
 	GROUP_RELEASE
 	FIRST_WAVE
 	s_cbranch_scc0 .Lstep
-	s_lshl_b32 s26, s[S_GROUP], 6
+	s_lshl_b32 s26, s[S_GROUP], BREADCRUMB_BYTES_LOG2
 	s_mov_b32 s27, 0
-	s_add_nc_u64 s[24:25], s[24:25], s[26:27]
+	s_add_nc_u64 s[S_BREADCRUMB:S_BREADCRUMB+1], s[S_BREADCRUMB:S_BREADCRUMB+1], s[26:27]
 	s_mov_b32 s76, s[S_SPINS]
 	CONSTANTS_READY
 	s_mov_b32 exec_lo, 1
 	v_mov_b32_e32 v1, 0
 	v_mov_b32_e32 v2, s76
 	s_wait_storecnt 0x0
-	global_store_b32 v1, v2, s[24:25] offset:BREADCRUMB_SPINS scope:SCOPE_SYS
+	global_store_b32 v1, v2, s[S_BREADCRUMB:S_BREADCRUMB+1] offset:BREADCRUMB_SPINS scope:SCOPE_SYS
 	v_mov_b32_e32 v2, 1
 	global_atomic_add_u32 v1, v2, s[S_COUNTERS:S_COUNTERS+1] scope:SCOPE_DEV
 	s_mov_b32 exec_lo, -1

@@ -9,6 +9,8 @@
 .include "include/protocol.inc"
 .include "include/machine.inc"
 .include "body/plan.inc"
+.include "body/plan_rings.inc"
+.include "body/plan_rows.inc"
 
 	DISPATCH_BEGIN
 	PLAN_BODY
