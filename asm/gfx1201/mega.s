@@ -72,7 +72,7 @@
 // Waits until the dword at s[\address:+1] is at least s[\target], modulo 2^32. Wave 0 only.
 .macro POLL address, target
 	v_mov_b32_e32 v1, 0
-.Lpoll\@:
+.Llook\@:
 	global_load_b32 v2, v1, s[\address:\address+1] scope:SCOPE_DEV
 	s_wait_loadcnt 0x0
 	v_readfirstlane_b32 s4, v2
@@ -81,7 +81,7 @@
 	s_cbranch_scc1 .Lreached\@
 	s_add_co_u32 s[S_SPINS], s[S_SPINS], 1
 	s_sleep 1
-	s_branch .Lpoll\@
+	s_branch .Llook\@
 .Lreached\@:
 .endm
 
@@ -216,7 +216,7 @@
 	FIRST_WAVE
 	s_cbranch_scc0 .Lpublished
 	v_mov_b32_e32 v1, 0
-.Lpoll_step:
+.Llook_step:
 	// These are two flags: each is loaded by itself, as PLAN stores it.
 	global_load_b32 v2, v1, s[S_STEP_VA:S_STEP_VA+1] scope:SCOPE_DEV
 	global_load_b32 v3, v1, s[S_STEP_VA:S_STEP_VA+1] offset:STEP_FLAGS scope:SCOPE_DEV
@@ -230,7 +230,7 @@
 	s_cbranch_scc1 .Lseen
 	s_add_co_u32 s[S_SPINS], s[S_SPINS], 1
 	s_sleep 4
-	s_branch .Lpoll_step
+	s_branch .Llook_step
 .Lseen:
 	global_inv scope:SCOPE_DEV
 	s_wait_loadcnt 0x0

@@ -8,6 +8,7 @@
 mod check;
 mod include;
 mod listing;
+mod names;
 mod probes;
 mod source;
 mod toolchain;
@@ -219,6 +220,7 @@ fn kernel_names(root: &Path) -> Result<Vec<String>, AsmError> {
 /// Assembles one kernel into its manifest entry and container.
 fn build(root: &Path, name: &str) -> Result<(ManifestEntry, Vec<u8>), AsmError> {
     let source = Source::read(root, name)?;
+    names::check(&source)?;
     let directives = source.directives()?;
     let parameters = parameter_block(&source, &directives)?;
     let assembled = toolchain::assemble(root, name, &source)?;

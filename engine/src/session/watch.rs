@@ -13,8 +13,8 @@ use zrt_ring::token_ring::TokenRingError;
 
 /// How long a hung or faulted device is asked for what the driver knows.
 const DIAGNOSIS_DEADLINE: Duration = Duration::from_millis(10);
-/// Looks of PLAN that may pass an entry of the input ring by: one may have begun before it was there, and the heartbeat
-/// may be told late.
+/// PLAN polls that may miss a fresh entry of the input ring: one poll may have started before the entry was written, and
+/// the heartbeat may be reported late.
 const LOOKS_MAX: u32 = 2 + STATUS_LOOKS as u32;
 
 /// PLAN's heartbeat, the newest step, and the submissions that are done.

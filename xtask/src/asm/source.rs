@@ -67,6 +67,11 @@ impl Source {
         Ok(())
     }
 
+    /// Every line with its file and number.
+    pub fn numbered_lines(&self) -> impl Iterator<Item = (String, &str)> {
+        self.lines.iter().map(|line| (format!("{}:{}", self.files[line.file], line.number), line.text.as_str()))
+    }
+
     /// Fingerprint of the whole text.
     pub fn fingerprint(&self) -> u64 {
         let text: String = self.lines.iter().map(|line| format!("{}\n", line.text)).collect();

@@ -487,8 +487,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "asm-plan-no-trailer",
         file: "asm/gfx1201/body/plan_rings.inc",
-        find: "\tv_not_b32_e32 v19, v[V_EVENT_TAG] ",
-        replace: "\tv_mov_b32_e32 v19, v[V_EVENT_TAG] ",
+        find: "\tv_not_b32_e32 v[V_EVENT_END+3], v[V_EVENT_TAG] ",
+        replace: "\tv_mov_b32_e32 v[V_EVENT_END+3], v[V_EVENT_TAG] ",
         test: PLANNING,
         expected: Killed,
     },
