@@ -1,26 +1,23 @@
 //! The device: opening, memory, submission, waiting.
 //!
 //! Contract: see the crate's documentation. [`Device::submit`] and the spinning part of [`Device::wait`] touch mapped
-//! memory only. After [`SPIN_US_CARD`] (or [`SPIN_US_VIRTUAL`]) a wait sleeps in short steps, and after
-//! [`EVENT_POLL_US`] it asks the driver for faults now and then; both are system calls, and neither is reached by a
-//! token on a card.
+//! memory only. After [`DeviceOptions::spin_us`] a wait sleeps in short steps, and after [`EVENT_POLL_US`] it asks the
+//! driver for faults now and then; both are system calls, and neither is reached by a token on a card.
 
-use crate::choice::{DeviceChoice, OpenOptions};
 use crate::copy::CopyEngine;
-use crate::counters::{Counters, read_virtual_counters};
+use crate::counters::Counters;
 use crate::diagnosis::{Diagnosis, StopCause};
 use crate::error::DeviceError;
-use crate::faults::{self, DeviceFault};
-use crate::findings::{self, Finding, Place};
 use crate::graph::{Graph, Recorder};
 use crate::info::DeviceInfo;
 use crate::kernel::{Kernel, image};
 use crate::memory::{Buffer, Space};
+use crate::options::DeviceOptions;
 use crate::pace::Pace;
-use crate::selftest::{self, Extent};
+use crate::registry::{Place, Registry};
 use crate::submit::SubmissionQueue;
-use crate::virtual_tier::{FAULTS_PATH, PROFILE_PATH, virtual_process};
-use crate::waves::{self, Waves};
+use crate::waves::Waves;
+use crate::witness::Witness;
 use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,10 +26,6 @@ use zrt_kmd::{Attachment, EventReport, Events, KmdError, Queue, Syscalls, Topolo
 use zrt_mem::{ByteLen, GpuVa, Heap};
 use zrt_ring::{RingError, Watchdog};
 
-/// How long a wait spins before it sleeps, on a card: about the shortest step of a small model.
-const SPIN_US_CARD: u64 = 200;
-/// The same on the virtual device, which needs the host's cores for itself.
-const SPIN_US_VIRTUAL: u64 = 3;
 /// How often a wait that takes long asks the driver for faults.
 const EVENT_POLL_US: u64 = 50_000;
 /// Time without any movement after which a queue is called stuck in a diagnosis.
@@ -68,7 +61,9 @@ pub struct Device {
     copy: Option<CopyEngine>,
     events: Events,
     info: DeviceInfo,
-    fallback: Option<String>,
+    /// How long a wait spins before it sleeps.
+    spin: Duration,
+    witness: Option<&'static dyn Witness>,
     lost: bool,
     /// The last graph that runs until it is told to end.
     resident: Option<Ticket>,
@@ -79,60 +74,16 @@ pub struct Device {
 }
 
 impl Device {
-    /// Opens a device and runs the short self-test. [`DeviceChoice::Auto`] takes a card that passes it, else the
-    /// virtual device, and [`Device::fallback_reason`] says why.
-    pub fn open(choice: DeviceChoice, options: &OpenOptions) -> Result<Device, DeviceError> {
-        let refuse = |reason| Err(DeviceError::NotOpenable { choice: choice.name(), reason });
-        match choice {
-            DeviceChoice::Virtual => Device::open_virtual(options),
-            DeviceChoice::Kfd => Device::open_over(&Attachment::of_this_process()?, false, options),
-            DeviceChoice::Auto => match Device::open(DeviceChoice::Kfd, options) {
-                Ok(device) => Ok(device),
-                // A card that this process has lost is not one that the machine lacks.
-                Err(error @ DeviceError::Kmd(KmdError::ProcessLost { .. })) => Err(error),
-                Err(error) => {
-                    let mut device = Device::open_virtual(options)?;
-                    device.fallback = Some(error.to_string());
-                    Ok(device)
-                }
-            },
-            DeviceChoice::Cpu => refuse("it is the oracle of the engine, not a device"),
-            DeviceChoice::Userq => refuse("user queues are not driven yet; use kfd or virtual"),
-        }
-    }
-
-    fn open_virtual(options: &OpenOptions) -> Result<Device, DeviceError> {
-        Device::open_over(&virtual_process(options)?, true, options)
-    }
-
-    /// Opens the first gfx1201 that a process sees: a further device of this process, or one over a virtual board that the
-    /// caller keeps. Any number may be open at a time and one after the other.
+    /// Opens the first gfx1201 that a process sees: the only one of this process, a further one, or one over whatever else
+    /// answers below the attachment. Any number may be open at a time and one after the other. Nothing is run on it.
     ///
     /// # Errors
     /// [`KmdError::ProcessLost`] after a page fault or a reset: no device of this process will ever run again.
-    pub fn open_over(
-        attachment: &Arc<Attachment>,
-        is_virtual: bool,
-        options: &OpenOptions,
-    ) -> Result<Device, DeviceError> {
-        let mut device = Device::open_untested(attachment, is_virtual, options)?;
-        let reports = selftest::run(&mut device, Extent::Short);
-        match selftest::refusal(&device, &reports) {
-            None => Ok(device),
-            Some(refusal) => Err(refusal),
-        }
-    }
-
-    /// The same without the self-test: for the self-test's own front end.
-    pub fn open_untested(
-        attachment: &Arc<Attachment>,
-        is_virtual: bool,
-        options: &OpenOptions,
-    ) -> Result<Device, DeviceError> {
+    pub fn open(attachment: &Arc<Attachment>, options: &DeviceOptions) -> Result<Device, DeviceError> {
         let topology = Topology::read(attachment.process().syscalls()).map_err(KmdError::from)?;
         let node = topology.first_supported().map_err(KmdError::from)?;
         let vm = attachment.vm(node)?;
-        let info = DeviceInfo::of(&vm, is_virtual, options);
+        let info = DeviceInfo::of(&vm, options);
         let events = attachment.events(&vm)?;
         let space = Space::new(&vm, options.gtt_only)?;
         let queue = SubmissionQueue::new(&space, Queue::create(&vm, options.ring_bytes)?)?;
@@ -142,7 +93,8 @@ impl Device {
             copy: None,
             events,
             info,
-            fallback: None,
+            spin: Duration::from_micros(options.spin_us),
+            witness: options.witness,
             lost: false,
             resident: None,
             pace: Pace::default(),
@@ -151,26 +103,9 @@ impl Device {
         })
     }
 
-    /// Opens the device of `choice` without the self-test.
-    pub fn open_for_test(choice: DeviceChoice, options: &OpenOptions) -> Result<Device, DeviceError> {
-        match choice {
-            DeviceChoice::Kfd => Device::open_untested(&Attachment::of_this_process()?, false, options),
-            DeviceChoice::Virtual => Device::open_untested(&virtual_process(options)?, true, options),
-            _ => Err(DeviceError::NotOpenable {
-                choice: choice.name(),
-                reason: "the packet test runs on virtual or kfd",
-            }),
-        }
-    }
-
     /// What it is called, for example `Virtual R9700 (gfx1201)`.
     pub fn name(&self) -> &str {
         &self.info.name
-    }
-
-    /// True for the virtual device: nothing it does is a speed of a card.
-    pub fn is_virtual(&self) -> bool {
-        self.info.is_virtual
     }
 
     /// What further devices of the same process are opened over, this one's successor too.
@@ -183,14 +118,24 @@ impl Device {
         &self.info
     }
 
-    /// Why [`DeviceChoice::Auto`] took the virtual device.
-    pub fn fallback_reason(&self) -> Option<&str> {
-        self.fallback.as_deref()
-    }
-
     /// Allocates device memory. `label` appears in reports.
     pub fn allocate(&mut self, heap: Heap, len: ByteLen, label: &str) -> Result<Buffer, DeviceError> {
         self.space.allocate(heap, len, label, false)
+    }
+
+    /// The same for what the GPU fetches: instructions, or packets of an indirect buffer.
+    pub fn allocate_executable(
+        &mut self,
+        heap: Heap,
+        len: ByteLen,
+        label: &str,
+    ) -> Result<Buffer, DeviceError> {
+        self.space.allocate(heap, len, label, true)
+    }
+
+    /// Whether the host reaches VRAM: through a large BAR, and only where its writes can be flushed to the GPU.
+    pub fn has_visible_vram(&self) -> bool {
+        self.space.has_visible_vram()
     }
 
     /// Writes into a buffer: through its mapping, else by staging copies on the GPU. Blocks until the bytes are
@@ -225,18 +170,17 @@ impl Device {
         self.load_kernel_into(&zrt::Kernel::parse(container)?, Heap::DeviceLocal)
     }
 
-    /// Loads a kernel from its container, which must keep the container's rules.
-    pub fn load_parsed_kernel(&mut self, container: &zrt::Kernel<'_>) -> Result<Kernel, DeviceError> {
-        container.check()?;
-        self.load_kernel_into(container, Heap::DeviceLocal)
-    }
-
-    /// The same with the code in `heap`.
-    pub(crate) fn load_kernel_into(
+    /// Loads a kernel from its container, which must keep the container's rules, with the code in `heap`.
+    pub fn load_parsed_kernel(
         &mut self,
         container: &zrt::Kernel<'_>,
         heap: Heap,
     ) -> Result<Kernel, DeviceError> {
+        container.check()?;
+        self.load_kernel_into(container, heap)
+    }
+
+    fn load_kernel_into(&mut self, container: &zrt::Kernel<'_>, heap: Heap) -> Result<Kernel, DeviceError> {
         let kernel = Kernel::new(&self.space, container, heap)?;
         self.upload(kernel.code(), ByteLen(0), &image(container))?;
         Ok(kernel)
@@ -291,8 +235,8 @@ impl Device {
         }
     }
 
-    /// Submits packets as they stand, followed by a fence.
-    pub(crate) fn submit_words(&mut self, words: &[u32]) -> Result<Ticket, DeviceError> {
+    /// Submits packets as they stand, at most [`WORDS_MAX`](crate::WORDS_MAX) dwords with those of the fence that follows.
+    pub fn submit_words(&mut self, words: &[u32]) -> Result<Ticket, DeviceError> {
         self.submit_with(|queue| queue.submit_words(words))
     }
 
@@ -345,9 +289,12 @@ impl Device {
         self.wait_until(deadline, ticket.fence_value, |queue| Ok(queue.is_done(ticket.fence_value)))
     }
 
-    /// What the device has done since it was opened, counted by its own side where it has one.
+    /// What the device has done since it was opened: counted by its witness, else what was submitted.
+    ///
+    /// # Errors
+    /// [`DeviceError::Evidence`] where the witness cannot be understood.
     pub fn counters(&self) -> Result<Counters, DeviceError> {
-        if self.info.is_virtual { read_virtual_counters(self.syscalls()) } else { Ok(self.queue.counters()) }
+        self.witness.map_or_else(|| Ok(self.queue.counters()), |witness| witness.counters(self.syscalls()))
     }
 
     /// Gives back by call what the device made (queue, events, memory of its own) and says what of this process could not
@@ -373,12 +320,12 @@ impl Device {
     }
 
     /// Pointers and fence as they are now.
-    pub(crate) fn observe(&self) -> zrt_ring::Observation {
+    pub fn observe(&self) -> zrt_ring::Observation {
         self.queue.observe(0)
     }
 
-    /// Drops these when the queue is gone, and not before.
-    pub(crate) fn keep(&mut self, what: Vec<Box<dyn Any + Send>>) {
+    /// Drops these when the queue is gone, and not before: what work may still touch that did not end.
+    pub fn keep(&mut self, what: Vec<Box<dyn Any + Send>>) {
         self.kept.extend(what);
     }
 
@@ -386,7 +333,8 @@ impl Device {
         &self.space
     }
 
-    pub(crate) fn syscalls(&self) -> &dyn Syscalls {
+    /// The seam that the device was opened over.
+    pub fn syscalls(&self) -> &dyn Syscalls {
         self.attachment.process().syscalls()
     }
 
@@ -398,7 +346,8 @@ impl Device {
         }
     }
 
-    pub(crate) fn events(&self) -> &Events {
+    /// The driver's events of this device.
+    pub fn events(&self) -> &Events {
         &self.events
     }
 
@@ -430,8 +379,7 @@ impl Device {
             return Ok(None);
         }
         let start = Instant::now();
-        let spin_us = if self.info.is_virtual { SPIN_US_VIRTUAL } else { SPIN_US_CARD };
-        let spin = Duration::from_micros(spin_us).min(deadline);
+        let spin = self.spin.min(deadline);
         while start.elapsed() < spin {
             if done(&mut self.queue)? {
                 return Ok(None);
@@ -480,62 +428,24 @@ impl Device {
             StopCause::MemoryFault(fault) => self.space.registry.describe(fault.va),
             _ => None,
         };
+        let registry = &self.space.registry;
+        let log = self.witness.map_or_else(Vec::new, |witness| witness.log(self.syscalls()));
+        let waves =
+            self.witness.filter(|_| cause == StopCause::Deadline).map_or_else(Waves::default, |witness| {
+                witness.waves(self.syscalls(), registry).unwrap_or_default()
+            });
         DeviceError::Stopped(Box::new(Diagnosis {
             cause,
             waited,
-            work: self.space.registry.annotate(&self.queue.describe(fence_expected)),
+            work: registry.annotate(&self.queue.describe(fence_expected)),
             fence_expected,
             observation: self.queue.observe(waited.as_nanos() as u64),
             ring: self.queue.excerpt(fence_expected),
             progress,
             place,
-            device_log: self.device_log(),
-            waves: if cause == StopCause::Deadline {
-                self.waves().unwrap_or_default()
-            } else {
-                Waves::default()
-            },
+            device_log: log.iter().take(LOG_LINES_MAX).map(|line| registry.annotate(line)).collect(),
+            waves,
         }))
-    }
-
-    /// What the virtual device's checking mode found so far; empty where it is off, and on a card.
-    ///
-    /// # Errors
-    /// [`DeviceError::Counters`] where the virtual device's file does not have the form that this expects.
-    pub fn findings(&self) -> Result<Vec<Finding>, DeviceError> {
-        if !self.info.is_virtual {
-            return Ok(Vec::new());
-        }
-        findings::read(self.syscalls(), &self.space.registry)
-    }
-
-    /// What the virtual device knows to have gone wrong so far, oldest first; empty on a card. A wave that stops for good
-    /// is here at once, while a wait learns of it by its deadline only, as on a card.
-    pub fn faults(&self) -> Vec<DeviceFault> {
-        if !self.info.is_virtual {
-            return Vec::new();
-        }
-        faults::read(self.syscalls(), &self.space.registry)
-    }
-
-    /// Where the virtual device's waves are that have not ended; it stands still meanwhile. Nothing is known of a card's.
-    ///
-    /// # Errors
-    /// [`DeviceError::Counters`] where the virtual device's file does not have the form that this expects.
-    pub fn waves(&self) -> Result<Waves, DeviceError> {
-        if !self.info.is_virtual {
-            return Ok(Waves::default());
-        }
-        waves::read(self.syscalls(), &self.space.registry)
-    }
-
-    /// What waves did on the virtual device, as a JSON object; `None` where it does not count, and on a card.
-    pub fn profile(&self) -> Option<String> {
-        if !self.info.is_virtual {
-            return None;
-        }
-        let text = self.syscalls().read_file(PROFILE_PATH).ok()?;
-        (!text.is_empty()).then(|| String::from_utf8_lossy(&text).into_owned())
     }
 
     /// The function, and the line where it is known, of an address in code.
@@ -543,19 +453,14 @@ impl Device {
         self.space.registry.place(va)
     }
 
+    /// The names of everything on the device.
+    pub fn registry(&self) -> &Registry {
+        &self.space.registry
+    }
+
     /// Everything that is allocated on the device: label, address, length.
     pub fn allocations(&self) -> Vec<(String, GpuVa, ByteLen)> {
         self.space.registry.allocations()
-    }
-
-    /// The virtual device's own log, addresses named.
-    fn device_log(&self) -> Vec<String> {
-        if !self.info.is_virtual {
-            return Vec::new();
-        }
-        let text = self.syscalls().read_file(FAULTS_PATH).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        text.lines().take(LOG_LINES_MAX).map(|line| self.space.registry.annotate(line)).collect()
     }
 }
 

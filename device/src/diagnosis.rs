@@ -1,7 +1,7 @@
 //! Why a wait did not end well.
 //!
-//! Contract: made after a fault or a deadline only; it reads what the host can see (fence, pointers, the ring, events, the
-//! virtual device's own log) and names kernels and buffers by address. Its text is one line.
+//! Contract: made after a fault or a deadline only; it reads what the host can see (fence, pointers, the ring, events) and
+//! what a witness says, and names kernels and buffers by address. Its text is one line.
 
 use crate::waves::Waves;
 use core::fmt;
@@ -56,9 +56,9 @@ pub struct Diagnosis {
     pub progress: zrt_ring::Diagnosis,
     /// What lies at the faulty address, where there is one and it is ours.
     pub place: Option<String>,
-    /// The virtual device's log, addresses named; empty on a card.
+    /// The witness's log, addresses named; empty without one.
     pub device_log: Vec<String>,
-    /// Where the virtual device's waves are, where the time was over; nothing is known of a card's.
+    /// Where the waves are, where the time was over and a witness knows.
     pub waves: Waves,
 }
 

@@ -4,69 +4,20 @@
 
 use crate::diagnosis::Diagnosis;
 use zrt_isa::zrt::ZrtError;
-use zrt_kmd::{Errno, KmdError};
+use zrt_kmd::KmdError;
 use zrt_mem::ByteLen;
 use zrt_pm4::EmitError;
 use zrt_ring::{FenceError, GraphError, RingError};
-use zrt_vgpu::config::UnknownRelease;
 
 /// Everything that can go wrong with a device.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// No device of that name.
-    #[error("there is no device {name:?}: choose auto, cpu, virtual, kfd or userq (--device, or ZRT_DEVICE)")]
-    UnknownChoice {
-        /// What was asked.
-        name: String,
-    },
-    /// The choice is not something that this crate opens.
-    #[error("the device \"{choice}\" cannot be opened: {reason}")]
-    NotOpenable {
-        /// What was asked.
-        choice: &'static str,
-        /// Why, and what to do.
-        reason: &'static str,
-    },
     /// The kernel's side failed.
     #[error(transparent)]
     Kmd(#[from] KmdError),
-    /// The virtual device could not be made.
-    #[error(
-        "the virtual device cannot be made: {errno}; it needs memory for a sparse file and threads, and in \
-             ZRT_VIRTUAL_FILL, where that is set, eight hexadecimal digits or \"kernel\""
-    )]
-    VirtualDevice {
-        /// The system's reason.
-        errno: Errno,
-    },
-    /// The virtual device's kernel has no such release.
-    #[error(transparent)]
-    VirtualKernel(#[from] UnknownRelease),
-    /// More worker threads than the virtual device starts.
-    #[error("the virtual device is asked for {threads} worker threads; it takes at most {most}")]
-    Threads {
-        /// What was asked.
-        threads: usize,
-        /// Most threads.
-        most: usize,
-    },
     /// A packet could not be written.
     #[error("cannot encode a packet: {0}")]
     Emit(#[from] EmitError),
-    /// The device failed its self-test.
-    #[error(
-        "{device} failed the self-test case \"{case}\" (new in it: {suspect}) and is refused: {observed}"
-    )]
-    SelfTest {
-        /// The device.
-        device: String,
-        /// The case.
-        case: &'static str,
-        /// What is new in it compared with the cases before.
-        suspect: &'static str,
-        /// What was seen.
-        observed: String,
-    },
     /// Bytes are not a kernel for this device.
     #[error("the kernel cannot be loaded: {0}")]
     Kernel(#[from] ZrtError),
@@ -147,9 +98,9 @@ pub enum DeviceError {
     /// An earlier failure left the queue unusable, and the process has not lost the GPU.
     #[error("the device stopped earlier and takes no more work: open it again")]
     Lost,
-    /// The virtual device's counters are not what we know.
-    #[error("cannot read the device's counters from {path}: {reason}")]
-    Counters {
+    /// What a witness wrote down is not what we know.
+    #[error("cannot read the device's own account from {path}: {reason}")]
+    Evidence {
         /// The file.
         path: &'static str,
         /// Why.

@@ -127,7 +127,7 @@ impl Recorder {
         let label = self.label();
         let buffer = self.space.allocate(Heap::HostVisible, ByteLen(len.0), &label, true)?;
         self.space.registry.set_own(buffer.entry());
-        let recorded = self.recorder.finish(buffer.mapped()?, buffer.va)?;
+        let recorded = self.recorder.finish(buffer.view()?, buffer.va)?;
         self.space.flush_writes(&buffer);
         Ok(Graph { recorded: Some(recorded), buffer: Some(buffer) })
     }

@@ -1,7 +1,6 @@
 //! What is known of an opened device.
 
-use crate::choice::OpenOptions;
-use crate::virtual_tier::KERNEL_PATH;
+use crate::options::DeviceOptions;
 use std::sync::Arc;
 use zrt_kmd::Vm;
 use zrt_mem::ByteLen;
@@ -13,10 +12,8 @@ const DEVICE_RX9070: u32 = 0x7550;
 /// What is known of an opened device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceInfo {
-    /// What it is called, for example `Virtual R9700 (gfx1201)`.
+    /// What it is called, for example `Radeon R9700 (gfx1201)`.
     pub name: String,
-    /// True for the virtual device.
-    pub is_virtual: bool,
     /// The driver's number of it.
     pub gpu_id: u32,
     /// PCI vendor and device.
@@ -33,8 +30,6 @@ pub struct DeviceInfo {
     pub has_large_bar: bool,
     /// Interface version of the driver.
     pub kfd_version: (u32, u32),
-    /// Which kernel's rules the virtual device's driver plays; `None` on a card.
-    pub virtual_kernel: Option<String>,
     /// MEC firmware.
     pub firmware: u32,
     /// Engine clock that the driver reports, in MHz.
@@ -43,13 +38,12 @@ pub struct DeviceInfo {
     pub ring_bytes: ByteLen,
     /// True where everything was asked to lie in system memory.
     pub gtt_only: bool,
-    /// False where the GPU's clock counts the device's own work instead of time (a virtual device that is seeded or
-    /// inspected).
+    /// False where the GPU's clock counts the device's own work instead of time.
     pub has_real_clock: bool,
 }
 
 impl DeviceInfo {
-    pub(crate) fn of(vm: &Arc<Vm>, is_virtual: bool, options: &OpenOptions) -> DeviceInfo {
+    pub(crate) fn of(vm: &Arc<Vm>, options: &DeviceOptions) -> DeviceInfo {
         let node = vm.node();
         let properties = &node.properties;
         let board = match properties.device_id {
@@ -57,13 +51,9 @@ impl DeviceInfo {
             DEVICE_RX9070 => "RX 9070",
             _ => "Navi 48",
         };
-        let asked = &options.virtual_device;
-        let counts_instructions = asked.scheduler_seed.is_some() || asked.check || asked.profile;
-        let kind = if is_virtual { "Virtual" } else { "Radeon" };
         let version = vm.process().version();
         DeviceInfo {
-            name: format!("{kind} {board} (gfx1201)"),
-            is_virtual,
+            name: format!("{} {board} (gfx1201)", options.brand),
             gpu_id: node.gpu_id,
             pci_id: (properties.vendor_id, properties.device_id),
             render_node: node.render_node_path(),
@@ -72,18 +62,11 @@ impl DeviceInfo {
             vram: ByteLen(node.vram_bytes()),
             has_large_bar: node.has_large_bar(),
             kfd_version: (version.major, version.minor),
-            virtual_kernel: virtual_kernel(vm),
             firmware: properties.fw_version,
             engine_clock_mhz: properties.max_engine_clk_fcompute_mhz,
             ring_bytes: options.ring_bytes,
             gtt_only: options.gtt_only,
-            has_real_clock: !(is_virtual && counts_instructions),
+            has_real_clock: options.has_real_clock,
         }
     }
-}
-
-/// What the virtual driver says of itself; a card has no such file.
-fn virtual_kernel(vm: &Vm) -> Option<String> {
-    let text = vm.process().syscalls().read_file(KERNEL_PATH).ok()?;
-    Some(String::from_utf8_lossy(text.trim_ascii()).into_owned())
 }

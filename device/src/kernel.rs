@@ -37,6 +37,11 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// Its registers, for packets that the caller writes.
+    pub fn state(&self) -> &KernelState {
+        &self.state
+    }
+
     /// Its name in the container.
     pub fn name(&self) -> &str {
         &self.name

@@ -1,10 +1,11 @@
 //! One opened GPU: heaps, kernels, graphs, a queue and fences, over the kernel driver.
 //!
-//! This is what an engine, or another server, links against. The same code drives a card through KFD and the virtual
-//! R9700; which one it is shows in [`Device::is_virtual`] and nowhere else.
+//! This is what an engine, or another server, links against. It is opened over an [`Attachment`], whatever answers below
+//! it: a card's driver or another. Which of them it is, and what is to be tried before it is trusted, is the business of
+//! whoever opens it (`zrt-bringup`).
 //!
 //! # Contract
-//! - [`Device::open`] runs a self-test; a device that fails is refused by the name of the failing case.
+//! - What the device cannot know of itself comes in with [`DeviceOptions`], once; no code here branches on a tier.
 //! - Set-up (allocate, load, record, upload) makes system calls and allocates. [`Device::submit`] and a
 //!   [`Device::wait`] that finds its fence while spinning touch mapped memory only: no lock, no allocation, no
 //!   system call.
@@ -18,10 +19,10 @@
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use zrt_device::{Device, DeviceChoice, OpenOptions};
+//! use zrt_device::{Attachment, Device, DeviceOptions};
 //! use zrt_mem::{ByteLen, Heap};
 //!
-//! let mut device = Device::open(DeviceChoice::Auto, &OpenOptions::default())?;
+//! let mut device = Device::open(&Attachment::of_this_process()?, &DeviceOptions::default())?;
 //! let kernel = device.load_kernel(&std::fs::read("add.zrt")?)?;
 //! let parameters = device.allocate(Heap::HostVisible, ByteLen(256), "parameters")?;
 //! let mut recorder = device.recorder(1)?;
@@ -33,46 +34,36 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod choice;
 mod code;
 mod copy;
 mod counters;
 mod device;
 mod diagnosis;
 mod error;
-mod faults;
-mod findings;
 mod graph;
 mod info;
 mod kernel;
 mod memory;
+mod options;
 mod pace;
-pub mod probe;
 mod registry;
-pub mod selftest;
 mod submit;
-#[cfg(test)]
-mod tests;
-mod virtual_tier;
 mod waves;
+mod witness;
 
-pub use choice::{
-    DEVICE_VARIABLE, DeviceChoice, OpenOptions, RING_BYTES_DEFAULT, VIRTUAL_THREADS_MAX, VirtualOptions,
-};
 pub use code::{CODE_BYTES_MAX, Code, CodeLabel, LaunchKernel, LaunchParameters};
 pub use counters::Counters;
 pub use device::{Device, Ticket};
-pub use diagnosis::{Diagnosis, StopCause};
+pub use diagnosis::{Diagnosis, RingExcerpt, StopCause};
 pub use error::DeviceError;
-pub use faults::{DeviceFault, FaultedWave};
-pub use findings::{Finding, Place};
 pub use graph::{Graph, Recorder};
 pub use info::DeviceInfo;
 pub use kernel::Kernel;
 pub use memory::Buffer;
-pub use virtual_tier::virtual_config;
+pub use options::{DeviceOptions, RING_BYTES_DEFAULT, SPIN_US_DEFAULT};
+pub use registry::{EntryId, Place, Registry};
+pub use submit::WORDS_MAX;
 pub use waves::{WaveLoad, WavePosition, WaveState, Waves};
+pub use witness::Witness;
 pub use zrt_kmd::{Attachment, ProcessLoss};
 pub use zrt_mem::Heap;
-pub use zrt_vgpu::PlantedFault;
-pub use zrt_vgpu::config::KernelRelease;

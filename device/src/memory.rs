@@ -128,11 +128,6 @@ impl Buffer {
     /// The host's view of a buffer in a heap that it sees. After writing through it, and before the device is to see what
     /// was written, call [`crate::Device::flush`].
     pub fn view(&self) -> Result<&SharedView, DeviceError> {
-        self.mapped()
-    }
-
-    /// The view of a buffer that must have one.
-    pub(crate) fn mapped(&self) -> Result<&SharedView, DeviceError> {
         self.view.as_ref().ok_or_else(|| DeviceError::NotMapped { label: self.label.clone() })
     }
 

@@ -4,7 +4,8 @@
 //! allocations; never on the path of a token.
 
 use crate::code::CodeLabel;
-use crate::findings::Place;
+use core::fmt;
+use serde::Serialize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use zrt_isa::zrt;
 use zrt_mem::{ByteLen, GpuVa};
@@ -16,15 +17,30 @@ const NEAR_BYTES_MAX: u64 = 64 << 30;
 /// What stands before the active lanes in a line of the log: a number that is no address.
 const LANES_KEY: &str = "exec=";
 
+/// A place in code.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// Address of the instruction.
+    pub pc: u64,
+    /// Kernel or function, where it is one that this device loaded.
+    pub kernel: Option<String>,
+    /// Offset from the first instruction of the function that it is in, in bytes: disassemblers count so.
+    pub offset: Option<u64>,
+    /// Source file and line, where the kernel's line table has them.
+    pub source: Option<(String, u32)>,
+    /// The text of that line, where somebody who reads files has filled it in; nobody here does.
+    pub source_text: Option<String>,
+}
+
 /// The names of everything in device memory.
 #[derive(Debug, Default)]
-pub(crate) struct Registry {
+pub struct Registry {
     entries: Mutex<Vec<Entry>>,
 }
 
 /// Identifies an entry, so that it can be taken out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct EntryId(GpuVa);
+pub struct EntryId(GpuVa);
 
 #[derive(Debug)]
 struct Entry {
@@ -108,13 +124,34 @@ impl Entry {
     }
 }
 
+impl Place {
+    /// An address that is nowhere in code of ours.
+    fn unknown(pc: u64) -> Place {
+        Place { pc, kernel: None, offset: None, source: None, source_text: None }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.kernel, self.offset) {
+            (Some(kernel), Some(offset)) => write!(formatter, "{kernel}+{offset:#x}")?,
+            _ => write!(formatter, "{:#x}", self.pc)?,
+        }
+        match &self.source {
+            Some((file, line)) => write!(formatter, " ({file}:{line})"),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Registry {
     fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
         // Every change is one call, so the list is valid after any panic.
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn add_buffer(&self, start: GpuVa, len: ByteLen, label: &str) -> EntryId {
+    /// Names a range.
+    pub fn add_buffer(&self, start: GpuVa, len: ByteLen, label: &str) -> EntryId {
         self.entries().push(Entry { start, len, what: What::Buffer { label: label.into() } });
         EntryId(start)
     }
@@ -151,7 +188,7 @@ impl Registry {
 
     /// What is at an address, or which buffer is the nearest to it on either side, in words; `None` where nothing of ours is
     /// near.
-    pub(crate) fn describe(&self, va: GpuVa) -> Option<String> {
+    pub fn describe(&self, va: GpuVa) -> Option<String> {
         let entries = self.entries();
         if let Some(entry) = entries.iter().find(|entry| entry.holds(va)) {
             let offset = va.0 - entry.start.0;
@@ -168,7 +205,7 @@ impl Registry {
     }
 
     /// The kernel and source line of an instruction.
-    pub(crate) fn place(&self, va: GpuVa) -> Place {
+    pub fn place(&self, va: GpuVa) -> Place {
         let entries = self.entries();
         let holder = entries.iter().find(|entry| entry.holds(va));
         holder.map_or_else(|| Place::unknown(va.0), |entry| entry.place(va))
@@ -180,7 +217,7 @@ impl Registry {
     }
 
     /// A line of the device's log with every address that we know followed by its meaning.
-    pub(crate) fn annotate(&self, line: &str) -> String {
+    pub fn annotate(&self, line: &str) -> String {
         let mut annotated = String::with_capacity(line.len());
         let mut rest = line;
         while let Some(start) = rest.find("0x") {

@@ -18,8 +18,8 @@ use zrt_ring::{CommandRing, Fence, FenceSignal, Observation, RingError, Timeline
 const HISTORY: usize = 64;
 /// The fence's line: GL2 lines are 256 bytes (hardware reference §1.4).
 const FENCE_BYTES: u64 = 256;
-/// Most dwords of [`SubmissionQueue::submit_words`].
-pub(crate) const WORDS_MAX: usize = 256;
+/// Most dwords of [`Device::submit_words`](crate::Device::submit_words), its fence included.
+pub const WORDS_MAX: usize = 256;
 
 /// One queue with its producer.
 pub(crate) struct SubmissionQueue {
@@ -48,7 +48,7 @@ impl SubmissionQueue {
     pub(crate) fn new(space: &Space, queue: Queue) -> Result<SubmissionQueue, DeviceError> {
         let fence = space.allocate(Heap::Host, ByteLen(FENCE_BYTES), "fence", false)?;
         space.registry.set_own(fence.entry());
-        let view = fence.mapped()?.clone();
+        let view = fence.view()?.clone();
         view.store_u64_release(0, 0);
         let ring =
             CommandRing::new(queue.ring(), queue.write_pointer(), queue.read_pointer(), queue.doorbell())?;

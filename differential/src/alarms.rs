@@ -5,7 +5,7 @@
 
 use crate::toolchain::Compiler;
 use std::fmt;
-use zrt_device::Finding;
+use zrt_bringup::Finding;
 
 /// How the finding begins that code without a single `s_wait_alu` has, where compilers are trusted.
 const UNAWARE_COMPILER: &str = "the compiler does not know the scalar hazard";

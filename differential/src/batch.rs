@@ -13,7 +13,7 @@ use crate::session::Outcome;
 use crate::toolchain::{Build, Compiler, OUT_BYTES_PER_ITEM, Shape, Toolchain};
 use std::collections::BTreeSet;
 use std::fmt;
-use zrt_device::Finding;
+use zrt_bringup::Finding;
 
 /// Where device and host differ first.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -21,6 +21,8 @@ pub enum DifferentialError {
     Host { seeds: String, status: String, bytes: usize, expected: usize },
     #[error("the pipe to the host program broke: {0}")]
     Pipe(#[from] std::io::Error),
+    #[error("the device cannot be opened: {0}")]
+    Open(#[from] zrt_bringup::OpenError),
     #[error("the device cannot be used: {0}")]
     Device(#[from] zrt_device::DeviceError),
     #[error("the code object of seeds {seeds} cannot be loaded: {source}")]

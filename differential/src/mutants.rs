@@ -19,7 +19,7 @@ use crate::share::Share;
 use crate::text::kernel_name;
 use crate::toolchain::{Build, Compiler, Shape, Toolchain};
 use std::collections::{BTreeMap, BTreeSet};
-use zrt_device::Finding;
+use zrt_bringup::Finding;
 use zrt_loader::Kernel;
 
 /// Programs that are compiled together.

@@ -9,7 +9,7 @@ use crate::program::Program;
 use crate::session::{Change, Outcome, Session};
 use crate::text::kernel_name;
 use crate::toolchain::{Shape, seeds};
-use zrt_device::Finding;
+use zrt_bringup::Finding;
 use zrt_loader::Kernel;
 
 /// Changes machine code before it is run: a planted error, as if the device executed another instruction.

@@ -9,9 +9,9 @@
 use crate::error::DifferentialError;
 use crate::toolchain::{ACCUMULATOR_FILL, GROUP, Shape};
 use std::time::{Duration, Instant};
+use zrt_bringup::{DeviceChoice, Finding, Inspect, OpenError, OpenOptions, VirtualOptions, virtual_config};
 use zrt_device::{
-    Attachment, Buffer, Code, CodeLabel, Device, DeviceChoice, DeviceError, Finding, Heap, LaunchParameters,
-    OpenOptions, StopCause, VirtualOptions, virtual_config,
+    Attachment, Buffer, Code, CodeLabel, Device, DeviceError, Heap, LaunchParameters, StopCause,
 };
 use zrt_loader::{ARGUMENT_BYTES_MAX, ArgumentValue, DISPATCH_PACKET_BYTES, Geometry, LaunchAddresses};
 use zrt_mem::{ByteLen, GpuVa};
@@ -212,7 +212,7 @@ fn open_unchecked() -> Result<Device, DifferentialError> {
     // No worker besides the command processor's thread: several runners share the host's cores.
     let virtual_device = VirtualOptions { threads: Some(0), ..VirtualOptions::default() };
     let options = OpenOptions { virtual_device, ..OpenOptions::default() };
-    Ok(Device::open(DeviceChoice::Virtual, &options)?)
+    Ok(zrt_bringup::open(DeviceChoice::Virtual, &options)?)
 }
 
 fn open_checking(seed: u64) -> Result<(Device, std::sync::Arc<VirtualGpu>), DifferentialError> {
@@ -224,11 +224,11 @@ fn open_checking(seed: u64) -> Result<(Device, std::sync::Arc<VirtualGpu>), Diff
         vram_fill: Some(0),
         ..VirtualOptions::default()
     };
-    let options = OpenOptions { virtual_device, ..OpenOptions::default() };
-    let board =
-        VirtualGpu::new(virtual_config(&options)).map_err(|errno| DeviceError::VirtualDevice { errno })?;
-    let process = Attachment::over(board.clone()).map_err(DeviceError::from)?;
     // The self-test runs kernels of its own: they are none of the schedule's.
-    let device = Device::open_untested(&process, true, &options)?;
+    let options = OpenOptions { virtual_device, self_test: false, ..OpenOptions::default() };
+    let board =
+        VirtualGpu::new(virtual_config(&options)).map_err(|errno| OpenError::VirtualDevice { errno })?;
+    let process = Attachment::over(board.clone()).map_err(OpenError::from)?;
+    let device = zrt_bringup::open_over(&process, &options)?;
     Ok((device, board))
 }

@@ -8,7 +8,7 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use zrt_device::{Device, DeviceChoice, OpenOptions};
+use zrt_bringup::{DeviceChoice, OpenOptions};
 use zrt_engine::gguf::Gguf;
 use zrt_engine::model::Model;
 use zrt_engine::sampling::SamplingOptions;
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let gguf = Arc::new(Gguf::open(&path)?);
     let tokenizer = Tokenizer::from_gguf(&gguf)?;
     let model = Model::load(gguf)?;
-    let device = Device::open(DeviceChoice::from_environment()?, &OpenOptions::default())?;
+    let device = zrt_bringup::open(DeviceChoice::from_environment()?, &OpenOptions::default())?;
     eprintln!("{} on {}", path.display(), device.name());
     let options = SessionOptions { context: CONTEXT.min(model.config.context), ..SessionOptions::default() };
     let mut session = Session::open(device, &model, &options, &mut |_, _| {})?;

@@ -14,7 +14,7 @@ pub use golden::{Golden, Trace};
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use zrt_device::{Device, DeviceChoice, OpenOptions};
+use zrt_bringup::{DeviceChoice, OpenOptions};
 use zrt_engine::executor::device::DeviceExecutor;
 use zrt_engine::gguf::Gguf;
 use zrt_engine::model::Model;
@@ -56,6 +56,6 @@ pub fn load(path: &Path) -> Model {
 
 /// A model resident on a fresh virtual device.
 pub fn virtual_executor(model: &Model, context: u32, options: &OpenOptions) -> DeviceExecutor {
-    let device = Device::open(DeviceChoice::Virtual, options).expect("the virtual device opens");
+    let device = zrt_bringup::open(DeviceChoice::Virtual, options).expect("the virtual device opens");
     DeviceExecutor::new(device, model, context, &mut |_, _| {}).expect("the model becomes resident")
 }

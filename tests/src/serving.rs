@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use zrt_device::{Attachment, Device, OpenOptions, VirtualOptions, virtual_config};
+use zrt_bringup::{OpenOptions, VirtualOptions, virtual_config};
+use zrt_device::Attachment;
 use zrt_engine::model::Model;
 use zrt_engine::oracle::Oracle;
 use zrt_engine::sampling::SamplingOptions;
@@ -154,7 +155,7 @@ pub fn checked_session_over(
 ) -> (Session, Arc<VirtualGpu>) {
     let gpu: Arc<VirtualGpu> = VirtualGpu::new(config).expect("powers up");
     let process = Attachment::over(gpu.clone()).expect("the board's one process");
-    let device = Device::open_over(&process, true, &OpenOptions::default()).expect("opens");
+    let device = zrt_bringup::open_over(&process, &OpenOptions::default()).expect("opens");
     let mut session =
         Session::prepare(device, model, options, &mut |_, _| {}).expect("the model becomes resident");
     for (name, va, len) in session.resident().device.allocations() {

@@ -2,7 +2,8 @@
 //! every schedule.
 
 use std::time::{Duration, Instant};
-use zrt_device::{Attachment, Device, OpenOptions, VirtualOptions, virtual_config};
+use zrt_bringup::{Inspect, OpenOptions, VirtualOptions, virtual_config};
+use zrt_device::Attachment;
 use zrt_engine::executor::Executor;
 use zrt_engine::executor::device::DeviceExecutor;
 use zrt_engine::model::Model;
@@ -32,7 +33,7 @@ fn checked_executor(model: &Model, seed: u64) -> DeviceExecutor {
     let options = OpenOptions { virtual_device, ..OpenOptions::default() };
     let gpu = VirtualGpu::new(virtual_config(&options)).expect("powers up");
     let process = Attachment::over(gpu.clone()).expect("the board's one process");
-    let device = Device::open_over(&process, true, &options).expect("opens");
+    let device = zrt_bringup::open_over(&process, &options).expect("opens");
     let mut executor = DeviceExecutor::new(device, model, CONTEXT, &mut |_, _| {}).expect("resident");
     for (name, va, len) in executor.device().allocations() {
         gpu.watch_region(&name, va.0, len.0);

@@ -1,7 +1,7 @@
 //! The virtual device really computes: it runs what is in memory, and faults planted there are found and named.
 
 use std::collections::BTreeMap;
-use zrt_device::{OpenOptions, VirtualOptions};
+use zrt_bringup::{OpenOptions, VirtualOptions};
 use zrt_engine::executor::Executor;
 use zrt_engine::executor::device::DeviceExecutor;
 use zrt_engine::model::Model;

@@ -8,7 +8,8 @@ use std::mem::offset_of;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zerocopy::IntoBytes;
-use zrt_device::{Attachment, Device, DeviceChoice, DeviceError, OpenOptions, VirtualOptions};
+use zrt_bringup::{DeviceChoice, Inspect, OpenError, OpenOptions, VirtualOptions};
+use zrt_device::{Attachment, Device};
 use zrt_engine::memory_plan::AllocationId;
 use zrt_engine::model::Model;
 use zrt_engine::session::{Event, Handle, Mode, Session, SessionError, SessionOptions, Unfinished};
@@ -52,7 +53,7 @@ fn options() -> SessionOptions {
 
 fn prepare(model: &Model, virtual_device: VirtualOptions) -> Session {
     let open = OpenOptions { virtual_device, ..OpenOptions::default() };
-    let device = Device::open(DeviceChoice::Virtual, &open).expect("the virtual device opens");
+    let device = zrt_bringup::open(DeviceChoice::Virtual, &open).expect("the virtual device opens");
     Session::prepare(device, model, &options(), &mut |_, _| {}).expect("the model becomes resident")
 }
 
@@ -62,8 +63,8 @@ fn process_of(session: &mut Session) -> Arc<Attachment> {
 }
 
 /// Another device of the process: what a server opens after a session was lost.
-fn reopen(process: &Arc<Attachment>) -> Result<Device, DeviceError> {
-    Device::open_over(process, true, &OpenOptions::default())
+fn reopen(process: &Arc<Attachment>) -> Result<Device, OpenError> {
+    zrt_bringup::open_over(process, &OpenOptions::default())
 }
 
 /// Greedy and sampled ones; the last waits for a slot.
@@ -358,7 +359,8 @@ fn a_wait_that_is_skipped_is_a_race() {
         Told::new(1).run(&mut session, &handles).expect("the session runs");
         let device = session.close(LEAVE).expect("the device leaves");
         let findings = device.findings().expect("readable");
-        let is_seen = |finding: &zrt_device::Finding| ["race", "visibility"].contains(&finding.rule.as_str());
+        let is_seen =
+            |finding: &zrt_bringup::Finding| ["race", "visibility"].contains(&finding.rule.as_str());
         assert!(findings.iter().any(is_seen), "{kernel}: {findings:?}");
     }
 }

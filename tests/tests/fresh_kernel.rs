@@ -1,7 +1,7 @@
 //! Kernels that are in no blob of the repository: assembled or compiled during the test and launched by packets.
 
 use std::time::Duration;
-use zrt_device::{Device, DeviceChoice, OpenOptions, VirtualOptions};
+use zrt_bringup::{DeviceChoice, Inspect, OpenOptions, VirtualOptions};
 use zrt_mem::{ByteLen, Heap};
 use zrt_tests::assembly::{Shape, assemble, container, has_tools};
 
@@ -29,7 +29,7 @@ fn a_kernel_from_source_text_of_this_test_runs_right() {
     let bytes = container(&shape, &assemble(SCALE_AND_COUNT));
     let virtual_device = VirtualOptions { check: true, ..VirtualOptions::default() };
     let options = OpenOptions { virtual_device, ..OpenOptions::default() };
-    let mut device = Device::open(DeviceChoice::Virtual, &options).expect("opens");
+    let mut device = zrt_bringup::open(DeviceChoice::Virtual, &options).expect("opens");
     let kernel = device.load_kernel(&bytes).expect("loads");
     let memory = device.allocate(Heap::HostVisible, ByteLen(4096), "operands").expect("allocates");
     let input: Vec<u8> = (0..32u32).flat_map(|i| (i as f32 / 4.0).to_le_bytes()).collect();

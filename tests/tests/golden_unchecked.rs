@@ -1,7 +1,7 @@
 //! Golden traces: the oracle and the virtual device against exact arithmetic computed elsewhere, and against each
 //! other to the bit.
 
-use zrt_device::OpenOptions;
+use zrt_bringup::OpenOptions;
 use zrt_engine::executor::Executor;
 use zrt_engine::generate::loss;
 use zrt_engine::oracle::Oracle;

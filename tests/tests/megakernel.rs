@@ -4,7 +4,7 @@
 use std::mem::offset_of;
 use std::ops::Range;
 use std::time::{Duration, Instant};
-use zrt_device::{Device, DeviceChoice, OpenOptions};
+use zrt_bringup::{DeviceChoice, Inspect, OpenOptions};
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::memory_plan::AllocationId;
 use zrt_engine::session::{Mode, Session, SessionError, SessionOptions};
@@ -147,7 +147,7 @@ fn one_submission_for_each_step_of_a_larger_model_is_clean() {
 
 fn open(options: &SessionOptions) -> Result<Session, SessionError> {
     let model = load(&repository_model("tales-qwen3-Q4_0.gguf"));
-    let device = Device::open(DeviceChoice::Virtual, &OpenOptions::default()).expect("opens");
+    let device = zrt_bringup::open(DeviceChoice::Virtual, &OpenOptions::default()).expect("opens");
     Session::prepare(device, &model, options, &mut |_, _| {})
 }
 

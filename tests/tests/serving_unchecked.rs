@@ -1,7 +1,7 @@
 //! Sessions: every request gets what the oracle gives it alone, in every mode, and nothing is lost.
 
 use std::time::Duration;
-use zrt_device::{Device, DeviceChoice, OpenOptions, VirtualOptions};
+use zrt_bringup::{DeviceChoice, OpenOptions, VirtualOptions};
 use zrt_engine::model::Model;
 use zrt_engine::oracle::Oracle;
 use zrt_engine::session::{Mode, Session, SessionOptions};
@@ -17,7 +17,7 @@ fn model() -> Model {
 }
 
 fn session(model: &Model, options: &SessionOptions, open: &OpenOptions) -> Session {
-    let device = Device::open(DeviceChoice::Virtual, open).expect("the virtual device opens");
+    let device = zrt_bringup::open(DeviceChoice::Virtual, open).expect("the virtual device opens");
     Session::open(device, model, options, &mut |_, _| {}).expect("the session opens")
 }
 

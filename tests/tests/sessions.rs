@@ -4,7 +4,7 @@
 use std::mem::size_of;
 use std::time::{Duration, Instant};
 use zerocopy::IntoBytes;
-use zrt_device::{Device, DeviceChoice, OpenOptions};
+use zrt_bringup::{DeviceChoice, Inspect, OpenOptions};
 use zrt_engine::memory_plan::AllocationId;
 use zrt_engine::model::Model;
 use zrt_engine::session::{
@@ -39,7 +39,7 @@ fn options(mode: Mode, slots: u32) -> SessionOptions {
 
 /// A session on a device that does not check: its steps take less time.
 fn unchecked(model: &Model, options: &SessionOptions) -> Session {
-    let device = Device::open(DeviceChoice::Virtual, &OpenOptions::default()).expect("opens");
+    let device = zrt_bringup::open(DeviceChoice::Virtual, &OpenOptions::default()).expect("opens");
     Session::prepare(device, model, options, &mut |_, _| {}).expect("the model becomes resident")
 }
 
@@ -276,7 +276,7 @@ fn a_request_that_was_never_left_is_refused() {
 fn a_context_beyond_the_models_is_refused() {
     let model = model();
     let context = model.config.context + 1;
-    let device = Device::open(DeviceChoice::Virtual, &OpenOptions::default()).expect("opens");
+    let device = zrt_bringup::open(DeviceChoice::Virtual, &OpenOptions::default()).expect("opens");
     let asked = SessionOptions { context, ..options(Mode::Mega, 1) };
     let error = Session::open(device, &model, &asked, &mut |_, _| {}).err().expect("it is too long");
     assert!(matches!(error, SessionError::ModelContext { .. }), "{error}");

@@ -1,6 +1,6 @@
 //! A long session on a small ring: the ring wraps hundreds of times, memory does not grow, nothing stays mapped.
 
-use zrt_device::OpenOptions;
+use zrt_bringup::OpenOptions;
 use zrt_engine::executor::Executor;
 use zrt_mem::ByteLen;
 use zrt_tests::{find_model, load, repository_model, virtual_executor};

@@ -2,7 +2,8 @@
 
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
-use zrt_device::{Counters, Device, DeviceChoice, OpenOptions, VirtualOptions};
+use zrt_bringup::{DeviceChoice, OpenOptions, VirtualOptions};
+use zrt_device::Counters;
 use zrt_engine::executor::Executor;
 use zrt_engine::generate::loss;
 use zrt_engine::kv_format::KvFormat;
@@ -57,7 +58,7 @@ fn open_on(model: &Model, options: &SessionOptions, virtual_device: VirtualOptio
 
 fn prepare_on(model: &Model, options: &SessionOptions, virtual_device: VirtualOptions) -> Session {
     let open = OpenOptions { virtual_device, ..OpenOptions::default() };
-    let device = Device::open(DeviceChoice::Virtual, &open).expect("the virtual device opens");
+    let device = zrt_bringup::open(DeviceChoice::Virtual, &open).expect("the virtual device opens");
     Session::prepare(device, model, options, &mut |_, _| {}).expect("the model becomes resident")
 }
 

@@ -11,7 +11,7 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use zrt_device::{Device, DeviceChoice, OpenOptions};
+use zrt_bringup::{DeviceChoice, OpenOptions};
 use zrt_engine::sampling::SamplingOptions;
 use zrt_engine::session::{Event, Mode, Request, Session, SessionOptions};
 use zrt_tests::{load, repository_model};
@@ -27,7 +27,7 @@ const GRACE: Duration = Duration::from_millis(500);
 fn sessions() -> Vec<Session> {
     let model = load(&repository_model("tales-qwen3-Q4_0.gguf"));
     let open = |mode| {
-        let device = Device::open(DeviceChoice::Virtual, &OpenOptions::default()).expect("opens");
+        let device = zrt_bringup::open(DeviceChoice::Virtual, &OpenOptions::default()).expect("opens");
         let options = SessionOptions {
             mode,
             slots: 2,

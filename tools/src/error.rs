@@ -45,7 +45,7 @@ pub enum ToolError {
         /// The name asked for.
         device: &'static str,
         /// What the device layer said.
-        source: zrt_device::DeviceError,
+        source: zrt_bringup::OpenError,
     },
     /// Validation needs a device to compare with the CPU.
     #[error("validation compares a device with the CPU, so the device cannot be the CPU itself")]

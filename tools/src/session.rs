@@ -8,7 +8,7 @@ use crate::loaded_model::LoadedModel;
 use crate::open_device::{OpenedDevice, open_device};
 use crate::progress::{Progress, Unit};
 use serde::Serialize;
-use zrt_device::DeviceChoice;
+use zrt_bringup::DeviceChoice;
 use zrt_engine::executor::device::DeviceExecutor;
 use zrt_engine::executor::{Cache, Executor, ExecutorError, StepSnapshot};
 use zrt_engine::graph::ValueId;

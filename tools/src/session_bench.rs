@@ -15,7 +15,7 @@ use crate::{timestamp, units};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
-use zrt_device::DeviceChoice;
+use zrt_bringup::DeviceChoice;
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::sampling::SamplingOptions;
 use zrt_engine::session::{Event, Handle, Mode, Request, Session, SessionOptions};

@@ -8,7 +8,8 @@ use crate::bounded_read;
 use crate::launch::{LaunchError, Unfinished};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use zrt_device::{Finding, Place};
+use zrt_bringup::Finding;
+use zrt_device::Place;
 
 /// Largest source file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 4 << 20;

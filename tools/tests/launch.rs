@@ -10,7 +10,7 @@ use kernel_files::{DOUBLE_OBJECT, Folder, compile};
 use serde_json::Value as Json;
 use std::os::unix::fs::{FileTypeExt, symlink};
 use std::process::{Command, Output};
-use zrt_device::{Device, DeviceChoice, OpenOptions};
+use zrt_bringup::{DeviceChoice, OpenOptions};
 use zrt_loader::{ArgumentValue, Geometry, Program, RawOptions};
 use zrt_tools::launch::{self, LaunchArgument, LaunchRequest};
 
@@ -158,7 +158,7 @@ fn the_library_runs_kernels_on_one_device() {
     let folder = Folder::new("launch-library");
     let Some(object) = compile(&folder, KERNELS) else { return };
     let program = Program::parse(&std::fs::read(object).unwrap()).unwrap();
-    let mut device = Device::open(DeviceChoice::Virtual, &OpenOptions::default()).unwrap();
+    let mut device = zrt_bringup::open(DeviceChoice::Virtual, &OpenOptions::default()).unwrap();
     let mut run = |kernel: &str, geometry: Geometry, arguments: &[LaunchArgument]| {
         let request =
             LaunchRequest { kernel: Some(kernel), arguments, ..LaunchRequest::new(&program, geometry) };

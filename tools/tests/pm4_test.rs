@@ -7,7 +7,7 @@ mod kernel_files;
 use kernel_files::Folder;
 use serde_json::Value as Json;
 use std::process::{Command, Output};
-use zrt_device::selftest::{Extent, case_count};
+use zrt_bringup::selftest::{Extent, case_count};
 
 /// Runs it in a folder.
 fn pm4_test(folder: &Folder, arguments: &[&str]) -> Output {

@@ -2,7 +2,8 @@
 
 use crate::case::Case;
 use std::time::{Duration, Instant};
-use zrt_device::{Attachment, Buffer, Device, Finding, OpenOptions, Ticket};
+use zrt_bringup::{Finding, Inspect, OpenOptions};
+use zrt_device::{Attachment, Buffer, Device, Ticket};
 use zrt_mem::{ByteLen, Heap};
 use zrt_tests::assembly::{Code, Shape, assemble, container};
 use zrt_vgpu::config::Inspection;
@@ -63,7 +64,7 @@ impl Launch {
         let config = Config { compute_units: case.compute_units, seed, inspection, ..Config::default() };
         let gpu = VirtualGpu::new(config).expect("powers up");
         let process = Attachment::over(gpu.clone()).expect("the board's one process");
-        let mut device = Device::open_over(&process, true, &OpenOptions::default()).expect("opens");
+        let mut device = zrt_bringup::open_over(&process, &OpenOptions::default()).expect("opens");
         let kernel = device.load_kernel(&container(&shape, code)).expect("loads");
         let len = ByteLen(case.buffer_bytes);
         let buffers = ["input", "output", "flag", "other"].map(|label| {

@@ -18,7 +18,7 @@ mod visibility;
 use case::Case;
 use launch::{Launch, Outcome, code_of, source_of};
 use mark::Mark;
-use zrt_device::Finding;
+use zrt_bringup::Finding;
 use zrt_tests::assembly::has_tools;
 
 /// Schedules of a case.

@@ -5,7 +5,8 @@
 //! right on one schedule or another, they stand with `|` between. A finding has what its mark says, and no more. Of marks
 //! with the same name behind `among`, one has to be met.
 
-use zrt_device::{Buffer, Finding};
+use zrt_bringup::Finding;
+use zrt_device::Buffer;
 
 const BEGIN: &str = "// caught";
 const AMONG: &str = "among";

@@ -14,7 +14,7 @@ use crate::workload::Workload;
 use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
-use zrt_device::DeviceChoice;
+use zrt_bringup::DeviceChoice;
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::session::Mode;
 

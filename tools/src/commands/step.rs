@@ -15,7 +15,7 @@ use clap::Args;
 use std::io::{BufReader, stdin, stdout};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use zrt_device::{DeviceChoice, DeviceError, OpenOptions, VirtualOptions, virtual_config};
+use zrt_bringup::{DeviceChoice, OpenError, OpenOptions, VirtualOptions, virtual_config};
 use zrt_vgpu::VirtualGpu;
 use zrt_vgpu::check::debug::Debugger;
 
@@ -79,7 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
 /// A virtual board that a debugger looks into.
 fn board(options: &OpenOptions, debugger: Box<dyn Debugger>) -> Result<Arc<VirtualGpu>, ToolError> {
     let gpu = VirtualGpu::with_debugger(virtual_config(options), debugger).map_err(|errno| {
-        let source = Box::new(DeviceError::VirtualDevice { errno });
+        let source = Box::new(OpenError::VirtualDevice { errno });
         LaunchError::Open { choice: "virtual", source }
     })?;
     Ok(gpu)

@@ -9,7 +9,7 @@ use crate::session::{OnDevice, context_for, open_executor};
 use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
-use zrt_device::DeviceChoice;
+use zrt_bringup::DeviceChoice;
 use zrt_engine::oracle::Oracle;
 use zrt_engine::validate::{Agreement, Difference, ValidateError, validate};
 

@@ -14,8 +14,9 @@ use super::wait::{self, KernelFault, Limits, Unfinished};
 use crate::launch::LaunchError;
 use crate::roofline::Profile;
 use std::ops::Range;
+use zrt_bringup::{Finding, Inspect};
 use zrt_device::{
-    Buffer, Code, CodeLabel, Counters, Device, DeviceError, Finding, Heap, LaunchKernel, LaunchParameters,
+    Buffer, Code, CodeLabel, Counters, Device, DeviceError, Heap, LaunchKernel, LaunchParameters,
 };
 use zrt_loader::print::Printed;
 use zrt_loader::{

@@ -23,9 +23,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
-use zrt_device::{
-    Attachment, Counters, Device, DeviceChoice, DeviceError, Finding, OpenOptions, Waves, virtual_config,
-};
+use zrt_bringup::{DeviceChoice, Finding, OpenError, OpenOptions, virtual_config};
+use zrt_device::{Attachment, Counters, Device, Waves};
 use zrt_isa::resources::{ResourceError, WaveSize};
 use zrt_loader::print::Printed;
 use zrt_loader::{ArgumentError, ArgumentValue, Geometry, Kernel, Program};
@@ -174,7 +173,7 @@ pub enum LaunchError {
         /// What was asked.
         choice: &'static str,
         /// Why.
-        source: Box<DeviceError>,
+        source: Box<OpenError>,
     },
     /// The device failed, or the kernel did.
     #[error("{work} did not run to its end: {source}")]
@@ -375,10 +374,10 @@ pub fn run_sequence(
     let open = |source| LaunchError::Open { choice: choice.name(), source: Box::new(source) };
     if options.virtual_device.check || options.virtual_device.profile {
         let gpu = VirtualGpu::new(virtual_config(options))
-            .map_err(|errno| open(DeviceError::VirtualDevice { errno }))?;
+            .map_err(|errno| open(OpenError::VirtualDevice { errno }))?;
         return run_sequence_over(sequence, choice, gpu, options, observe);
     }
-    let mut device = Device::open(choice, options).map_err(open)?;
+    let mut device = zrt_bringup::open(choice, options).map_err(open)?;
     execute::run(&mut device, sequence, None, observe)
 }
 
@@ -394,9 +393,11 @@ pub fn run_sequence_over(
     if !matches!(choice, DeviceChoice::Auto | DeviceChoice::Virtual) {
         return Err(LaunchError::NotVirtual { choice: choice.name() });
     }
+    // The self-test runs kernels of its own, which are nothing to whoever looks into the board.
+    let options = OpenOptions { self_test: false, ..options.clone() };
     let opened = Attachment::over(gpu.clone())
-        .map_err(DeviceError::from)
-        .and_then(|process| Device::open_untested(&process, true, options));
+        .map_err(OpenError::from)
+        .and_then(|process| zrt_bringup::open_over(&process, &options));
     let mut device =
         opened.map_err(|source| LaunchError::Open { choice: choice.name(), source: Box::new(source) })?;
     execute::run(&mut device, sequence, Some(&gpu), observe)

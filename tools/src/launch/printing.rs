@@ -7,7 +7,8 @@
 //! (`Heap::Host`), and on a card the kernel's atomics go over the bus. Not run on a card.
 
 use super::wait::Unfinished;
-use zrt_device::{Buffer, Device, DeviceError, Finding, Heap};
+use zrt_bringup::Finding;
+use zrt_device::{Buffer, Device, DeviceError, Heap};
 use zrt_loader::print::hostcall::{
     CONTROL_OFFSET, HostcallError, HostcallLayout, LANES_OFFSET, NEXT_OFFSET, PACKETS_MAX,
     READY_STACK_OFFSET, SERVICE_OFFSET, SLOTS, Services,

@@ -11,7 +11,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use thiserror::Error;
-use zrt_device::{Device, DeviceError, DeviceFault, Diagnosis, Ticket};
+use zrt_bringup::{DeviceFault, Inspect};
+use zrt_device::{Device, DeviceError, Diagnosis, Ticket};
 use zrt_loader::print::hostcall::HostcallError;
 
 /// How long the device's own wait lasts before its diary is looked at.

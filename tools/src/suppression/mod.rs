@@ -60,7 +60,7 @@ pub struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     /// Of a finding of the checking mode.
-    pub fn of(finding: &'a zrt_device::Finding) -> Subject<'a> {
+    pub fn of(finding: &'a zrt_bringup::Finding) -> Subject<'a> {
         let place = finding.place.as_ref();
         let source = place.and_then(|place: &Place| place.source.as_ref());
         Subject {

@@ -12,7 +12,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use zrt_device::PlantedFault;
+use zrt_bringup::PlantedFault;
 
 /// Longest that a job without a length of its own may take.
 pub const JOB_LIMIT: Duration = Duration::from_secs(20 * 60);

@@ -13,8 +13,11 @@ use std::process::{Command, Stdio};
 /// optimised in the first pass too, and its tests take 148 seconds of processor time to compile for release.
 const RELEASE_CRATES: &[&str] = &["zrt-isa", "zrt-mem", "zrt-pm4", "zrt-loader", "zrt-engine"];
 /// Linked because the engine is, and called by no unit test of these: compiled quickly.
-const UNUSED: &[&str] =
-    &["profile.release.package.zrt-vgpu.opt-level=0", "profile.release.package.zrt-device.opt-level=0"];
+const UNUSED: &[&str] = &[
+    "profile.release.package.zrt-vgpu.opt-level=0",
+    "profile.release.package.zrt-bringup.opt-level=0",
+    "profile.release.package.zrt-device.opt-level=0",
+];
 
 /// Tests in the release profile.
 pub fn release(skips: &mut Skips) -> Result<(), Box<dyn Error>> {

@@ -158,7 +158,7 @@ const FILL_PASS: Pass = Pass {
     about: "VRAM holds the number 1, not NaN, before anything is written to it",
     does: Does::Again {
         environment: &[("ZRT_VIRTUAL_FILL", Value::Is("00000001"))],
-        targets: &[("device/zrt_device", &[]), ("tests/sessions", &[])],
+        targets: &[("bringup/zrt_bringup", &[]), ("tests/sessions", &[])],
     },
 };
 
@@ -169,7 +169,7 @@ const KERNEL_6_17_PASS: Pass = kernel_pass("kernel-6.17", &[("ZRT_VIRTUAL_KERNEL
 /// The suites that meet the driver, by the rules of an older kernel than the default.
 const fn kernel_pass(name: &'static str, environment: &'static [(&'static str, Value)]) -> Pass {
     let targets: &[(&str, &[&str])] =
-        &[("vgpu/driver", &[]), ("kmd/zrt_kmd", &[]), ("device/zrt_device", &[]), ("tests/sessions", &[])];
+        &[("vgpu/driver", &[]), ("kmd/zrt_kmd", &[]), ("bringup/zrt_bringup", &[]), ("tests/sessions", &[])];
     let about = "the virtual driver keeps an older kernel's rules";
     Pass { name, about, does: Does::Again { environment, targets } }
 }

@@ -34,6 +34,7 @@ const OURS: &[&str] = &[
     "zrt-loader",
     "zrt-vgpu",
     "zrt-device",
+    "zrt-bringup",
     "zrt-engine",
 ];
 /// Ways to the operating system.
@@ -59,6 +60,7 @@ const RULES: &[Rule] = &[
             "zrt-loader",
             "zrt-vgpu",
             "zrt-device",
+            "zrt-bringup",
             "zrt-engine",
         ],
         not_directly: &[],
@@ -75,6 +77,7 @@ const RULES: &[Rule] = &[
             "zrt-loader",
             "zrt-vgpu",
             "zrt-device",
+            "zrt-bringup",
             "zrt-engine",
         ],
         not_directly: &[],
@@ -94,6 +97,7 @@ const RULES: &[Rule] = &[
             "zrt-asm",
             "zrt-vgpu",
             "zrt-device",
+            "zrt-bringup",
             "zrt-engine",
         ],
         not_directly: &[],
@@ -101,16 +105,36 @@ const RULES: &[Rule] = &[
     Rule {
         folder: "vgpu",
         words: "`ring`, `device`, `engine`, `pm4`",
-        never: &["zrt-ring", "zrt-device", "zrt-engine", "zrt-pm4", "zrt-protocol", "zrt-asm", "zrt-loader"],
+        never: &[
+            "zrt-ring",
+            "zrt-device",
+            "zrt-bringup",
+            "zrt-engine",
+            "zrt-pm4",
+            "zrt-protocol",
+            "zrt-asm",
+            "zrt-loader",
+        ],
         not_directly: &[],
     },
-    Rule { folder: "device", words: "models, tokens", never: &["zrt-engine"], not_directly: &["zrt-loader"] },
+    Rule {
+        folder: "device",
+        words: "tiers, models, tokens",
+        never: &["zrt-vgpu", "zrt-bringup", "zrt-engine"],
+        not_directly: &["zrt-loader"],
+    },
+    Rule {
+        folder: "bringup",
+        words: "models, tokens, code objects",
+        never: &["zrt-engine"],
+        not_directly: &["zrt-loader", "zrt-asm"],
+    },
     Rule {
         folder: "engine",
-        words: "packets, ioctls",
-        never: &["zrt-loader"],
+        words: "packets, ioctls, tiers",
+        never: &["zrt-loader", "zrt-vgpu", "zrt-bringup"],
         // `zrt-kmd` is there for `MappedFile`: how a model file is read.
-        not_directly: &["libc", "rustix", "zrt-pm4", "zrt-vgpu"],
+        not_directly: &["libc", "rustix", "zrt-pm4"],
     },
     Rule { folder: "tools", words: "", never: &[], not_directly: &[] },
     Rule { folder: "tests", words: "", never: &[], not_directly: &[] },
@@ -255,6 +279,7 @@ mod tests {
             ("tests", ["zrt-needs", "zrt-engine"]),
             ("kmd", ["rustix", "zrt-mem"]),
             ("engine", ["zrt-device", "zrt-kmd"]),
+            ("bringup", ["zrt-device", "zrt-vgpu"]),
         ];
         for (folder, dependencies) in right {
             assert_eq!(check_workspace(&made_up(folder, &dependencies)), [""; 0], "{folder}");

@@ -13,7 +13,7 @@ use crate::launch::{self, LaunchError};
 use crate::source_text::SourceText;
 use crate::suppression::{SilenceOptions, Subject};
 use clap::Args;
-use zrt_device::{DeviceChoice, OpenOptions, VirtualOptions};
+use zrt_bringup::{DeviceChoice, OpenOptions, VirtualOptions};
 
 /// Schedules that the checking mode explores unless told.
 const SEEDS_DEFAULT: u32 = 1;

@@ -12,7 +12,8 @@ use crate::roofline::{FORMULA, LineCounts, Prediction, Profile};
 use crate::suppression::Silenced;
 use crate::table::{Alignment, Table};
 use serde::Serialize;
-use zrt_device::{Finding, Place, Waves};
+use zrt_bringup::Finding;
+use zrt_device::{Place, Waves};
 use zrt_loader::print::Printed;
 
 /// Opcodes that the profile's table names.

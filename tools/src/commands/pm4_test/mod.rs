@@ -15,11 +15,10 @@ use report::{Report, Secrets};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use zrt_device::probe::Answer;
-use zrt_device::selftest::{self, CaseReport, Extent, Outcome};
-use zrt_device::{
-    Device, DeviceChoice, DeviceError, OpenOptions, PlantedFault, RING_BYTES_DEFAULT, VirtualOptions,
-};
+use zrt_bringup::probe::Answer;
+use zrt_bringup::selftest::{self, CaseReport, Extent, Outcome};
+use zrt_bringup::{DeviceChoice, Inspect, OpenError, OpenOptions, PlantedFault, VirtualOptions};
+use zrt_device::{Device, DeviceError, RING_BYTES_DEFAULT};
 use zrt_mem::ByteLen;
 
 /// Sends every packet that we use to a device, and says what was observed
@@ -69,7 +68,10 @@ pub enum Pm4TestError {
         /// What was to be tested.
         device: DeviceChoice,
     },
-    /// The device did not open, or did not close.
+    /// The device did not open.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The device did not close.
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// Cases failed; the rest may not have run.
@@ -145,6 +147,8 @@ impl Arguments {
         OpenOptions {
             ring_bytes: ByteLen(self.ring_bytes),
             gtt_only: self.gtt_only,
+            // The whole of it follows.
+            self_test: false,
             virtual_device: VirtualOptions {
                 small_bar: self.small_bar,
                 scheduler_seed: self.seed,
@@ -158,8 +162,7 @@ impl Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     arguments.check()?;
-    let mut device =
-        Device::open_for_test(arguments.device, &arguments.options()).map_err(Pm4TestError::from)?;
+    let mut device = zrt_bringup::open(arguments.device, &arguments.options()).map_err(Pm4TestError::from)?;
     let mut telling = Telling { is_silent: arguments.json, outcome: Ok(()) };
     telling.text(&headline(&device));
     let is_virtual = device.is_virtual();
@@ -173,7 +176,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         (path, _) => Some(path.clone().unwrap_or_else(|| report::default_path(is_virtual))),
     };
     let written = path.as_ref().map_or(Ok(()), |path| {
-        let environment = zrt_device::probe::environment(&device);
+        let environment = zrt_bringup::probe::environment(&device);
         let secrets = Secrets::of_this_machine();
         Report::new(environment, conformance.clone(), answers.clone(), &secrets).write(path)?;
         telling.text(&format!("report written to {}\n", path.display()));
@@ -205,7 +208,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
 /// Asks all questions, and tells each answer under its model.
 fn ask(device: &mut Device, telling: &mut Telling) -> Vec<Answer> {
     telling.text(&probe::headline(device.is_virtual()));
-    let answers = zrt_device::probe::run(device);
+    let answers = zrt_bringup::probe::run(device);
     answers.iter().for_each(|answer| telling.text(&probe::answer_text(answer)));
     answers
 }
@@ -231,7 +234,7 @@ fn judge(reports: &[CaseReport]) -> Result<String, Pm4TestError> {
 
 fn headline(device: &Device) -> String {
     let info = device.info();
-    let played = info.virtual_kernel.as_deref().map(|kernel| format!(" (rules of kernel {kernel})"));
+    let played = device.virtual_kernel().map(|kernel| format!(" (rules of kernel {kernel})"));
     format!(
         "{}: gpu_id {}, {} compute units, {} MiB of VRAM, {} BAR, KFD {}.{}{}, MEC firmware {}, ring of {} bytes{}\n",
         info.name,
@@ -281,7 +284,7 @@ fn to_json(device: &Device, reports: &[CaseReport]) -> Value {
     };
     json!({
         "device": info.name,
-        "virtual": info.is_virtual,
+        "virtual": device.is_virtual(),
         "gpu_id": info.gpu_id,
         "compute_units": info.compute_units,
         "vram_bytes": info.vram.0,

@@ -1,8 +1,8 @@
 //! The answers of `zrt pm4-test --probe` as text.
 //!
-//! Contract: the questions are `zrt_device::probe`. Times of the virtual device are marked as meaningless.
+//! Contract: the questions are `zrt_bringup::probe`. Times of the virtual device are marked as meaningless.
 
-use zrt_device::probe::{Answer, Outcome, QUESTIONS, Verdict};
+use zrt_bringup::probe::{Answer, Outcome, QUESTIONS, Verdict};
 
 /// What stands above the answers.
 pub(super) fn headline(is_virtual: bool) -> String {

@@ -8,7 +8,7 @@ use super::probe::in_words;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use zrt_device::probe::{Answer, Environment, Outcome};
+use zrt_bringup::probe::{Answer, Environment, Outcome};
 
 /// Version of the JSON's form.
 const FORMAT_VERSION: u32 = 1;
@@ -227,7 +227,7 @@ pub fn default_path(is_virtual: bool) -> PathBuf {
 mod tests {
     use super::*;
     use serde_json::json;
-    use zrt_device::probe::{Finding, Measure, Quantity, Verdict};
+    use zrt_bringup::probe::{Finding, Measure, Quantity, Verdict};
 
     fn answer(question: &str, outcome: Outcome) -> Answer {
         Answer {

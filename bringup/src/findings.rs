@@ -1,0 +1,202 @@
+//! What the virtual device's checking mode found, with kernels, source lines and buffers named.
+//!
+//! Contract: read after the work whose findings are wanted has ended. A lock, a file of the virtual driver and
+//! allocations: never on the path of a token.
+
+use crate::virtual_files::{self, FINDINGS_PATH};
+use core::fmt;
+use serde::{Deserialize, Serialize};
+use zrt_device::{DeviceError, Place, Registry};
+use zrt_kmd::Syscalls;
+use zrt_mem::GpuVa;
+
+/// The rule of what only counts the findings that were not kept.
+const DROPPED: &str = "dropped";
+
+/// The rule of what breaks nothing.
+const ADVICE: &str = "advice";
+
+/// The last line of the file, where some findings were not kept.
+#[derive(Deserialize)]
+struct Dropped {
+    dropped: u64,
+}
+
+/// One broken rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// `counters`, `hazard`, `uninitialised`, `race`, `visibility`, `bounds` or `progress`; `advice` where nothing is
+    /// broken (see [`Finding::is_advice`]); `dropped` for the last one where there were more than are kept: it counts
+    /// the others.
+    pub rule: String,
+    /// What happened.
+    pub what: String,
+    /// What would satisfy the rule.
+    pub remedy: String,
+    /// Where; `None` for a packet or the host.
+    pub place: Option<Place>,
+    /// Address of the packet that launched the wave, where one did: [`Graph`](zrt_device::Graph) has a place for each launch. For
+    /// whoever recorded it; nothing in a report.
+    #[serde(skip)]
+    pub launched_at: Option<GpuVa>,
+    /// The instruction as the assembler writes it; empty where there is no place.
+    pub instruction: String,
+    /// The other instruction concerned.
+    pub other: Option<Place>,
+    /// Workgroup id.
+    pub workgroup: [u32; 3],
+    /// Wave in the workgroup.
+    pub wave: u32,
+    /// First lane concerned.
+    pub lane: Option<u32>,
+    /// Register concerned.
+    pub register: Option<String>,
+    /// Memory or LDS address concerned.
+    pub address: Option<u64>,
+    /// The buffer at the address, or the nearest one on either side, and how far off the address is, in words.
+    pub buffer: Option<String>,
+    /// Seed of the schedule: the run that repeats it.
+    pub seed: u64,
+    /// How often it was found.
+    pub count: u64,
+}
+
+/// A line of the virtual device's file.
+#[derive(Deserialize)]
+struct Raw {
+    rule: String,
+    what: String,
+    remedy: String,
+    pc: u64,
+    launched_at: u64,
+    instruction: String,
+    other_pc: Option<u64>,
+    workgroup: [u32; 3],
+    wave: u32,
+    lane: Option<u32>,
+    register: Option<String>,
+    address: Option<u64>,
+    seed: u64,
+    count: u64,
+}
+
+/// All findings so far; none where the checking mode is off, and on a card.
+pub(crate) fn read(syscalls: &dyn Syscalls, registry: &Registry) -> Result<Vec<Finding>, DeviceError> {
+    parse(&virtual_files::read(syscalls, FINDINGS_PATH)?.unwrap_or_default(), registry)
+}
+
+fn parse(text: &str, registry: &Registry) -> Result<Vec<Finding>, DeviceError> {
+    let error = |reason| DeviceError::Evidence { path: FINDINGS_PATH, reason };
+    text.lines()
+        .map(|line| {
+            if let Ok(Dropped { dropped }) = serde_json::from_str(line) {
+                return Ok(not_kept(dropped));
+            }
+            let raw: Raw = serde_json::from_str(line).map_err(|cause| error(cause.to_string()))?;
+            Ok(name(raw, registry))
+        })
+        .collect()
+}
+
+/// Says how many findings are not in the list.
+fn not_kept(count: u64) -> Finding {
+    Finding {
+        rule: DROPPED.to_owned(),
+        what: format!("{count} further findings were not kept"),
+        remedy: "mend what is told above, and run again".to_owned(),
+        place: None,
+        launched_at: None,
+        instruction: String::new(),
+        other: None,
+        workgroup: [0; 3],
+        wave: 0,
+        lane: None,
+        register: None,
+        address: None,
+        buffer: None,
+        seed: 0,
+        count,
+    }
+}
+
+fn name(raw: Raw, registry: &Registry) -> Finding {
+    let place = |pc: u64| registry.place(GpuVa(pc));
+    Finding {
+        rule: raw.rule,
+        what: raw.what,
+        remedy: raw.remedy,
+        place: (raw.pc != 0).then(|| place(raw.pc)),
+        launched_at: (raw.launched_at != 0).then_some(GpuVa(raw.launched_at)),
+        instruction: raw.instruction,
+        other: raw.other_pc.map(place),
+        workgroup: raw.workgroup,
+        wave: raw.wave,
+        lane: raw.lane,
+        register: raw.register,
+        address: raw.address,
+        buffer: raw.address.and_then(|va| registry.describe(GpuVa(va))),
+        seed: raw.seed,
+        count: raw.count,
+    }
+}
+
+impl Finding {
+    /// Whether nothing is broken: what is written down just does not happen, and no result depends on it.
+    pub fn is_advice(&self) -> bool {
+        self.rule == ADVICE
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.rule, self.what)?;
+        if let Some(place) = &self.place {
+            write!(formatter, "\n    at {place}: {}", self.instruction)?;
+            if let Some(text) = &place.source_text {
+                write!(formatter, "\n    source: {text}")?;
+            }
+            let [x, y, z] = self.workgroup;
+            write!(formatter, "\n    in workgroup {x},{y},{z} wave {}", self.wave)?;
+            if let Some(lane) = self.lane {
+                write!(formatter, " lane {lane}")?;
+            }
+        }
+        if let Some(register) = &self.register {
+            write!(formatter, ", {register}")?;
+        }
+        if let Some(address) = self.address {
+            write!(formatter, ", address {address:#x}")?;
+            // Out of bounds means: where.
+            if let Some(buffer) = self.buffer.as_ref().filter(|buffer| !self.what.contains(*buffer)) {
+                write!(formatter, " ({buffer})")?;
+            }
+        }
+        if let Some(other) = &self.other {
+            write!(formatter, "\n    the other: {other}")?;
+        }
+        write!(formatter, "\n    remedy: {}", self.remedy)?;
+        if self.rule == DROPPED {
+            return Ok(());
+        }
+        write!(formatter, "\n    {} time(s), seed {}", self.count, self.seed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The second line is what the virtual device writes where more was found than it keeps.
+    #[test]
+    fn what_was_not_kept_is_told() {
+        let kept = r#"{"rule":"race","what":"w","remedy":"r","pc":0,"code_va":0,"launched_at":16,"instruction":"","other_pc":null,
+            "workgroup":[0,0,0],"wave":0,"lane":null,"register":null,"address":null,"seed":1,"count":2}"#;
+        let text = format!("{}\n{{\"dropped\":3}}\n", kept.replace('\n', " "));
+        let findings = parse(&text, &Registry::default()).unwrap();
+        let told: Vec<_> = findings.iter().map(|finding| (finding.rule.as_str(), finding.count)).collect();
+        assert_eq!(told, [("race", 2), ("dropped", 3)]);
+        assert_eq!((findings[0].launched_at, findings[1].launched_at), (Some(GpuVa(16)), None));
+        assert!(findings[1].to_string().contains("3 further findings"));
+        assert!(parse("{\"other\":3}", &Registry::default()).is_err());
+    }
+}

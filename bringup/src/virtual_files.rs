@@ -1,0 +1,20 @@
+//! The files in which the virtual driver tells of its device: one reader for all of them.
+//!
+//! Contract: read through the seam. A driver of a card has none of them; that is no error.
+
+use zrt_device::DeviceError;
+use zrt_kmd::{Errno, Syscalls};
+
+pub(crate) use zrt_vgpu::kernel::{
+    COUNTERS_PATH, FAULTS_PATH, FINDINGS_PATH, KERNEL_PATH, PROFILE_PATH, WAVES_PATH,
+};
+
+/// The text of a file; `None` where the driver has no such file.
+pub(crate) fn read(syscalls: &dyn Syscalls, path: &'static str) -> Result<Option<String>, DeviceError> {
+    match syscalls.read_file(path) {
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        // The directory belongs to root on most systems, and below it is nothing of ours on a card.
+        Err(Errno::ENOENT | Errno::EACCES) => Ok(None),
+        Err(errno) => Err(DeviceError::Evidence { path, reason: errno.to_string() }),
+    }
+}
