@@ -1,6 +1,6 @@
 //! Plan → tasks: which kernel runs each operation, with which parameter block and how many units of work.
 //!
-//! Contract: a static table from opcode to adapter; an operation or weight type without a row is an error when the
+//! Contract: every operation has an adapter, which the compiler sees to; a weight type without a row is an error when the
 //! plan is lowered, never a run-time fall-back. Nothing here depends on a token or a request: rows, positions and tokens
 //! are read by the kernels from the step that PLAN makes.
 
@@ -92,21 +92,6 @@ struct Lowered {
 
 /// The constructor of a block type's header.
 type HeaderOf = fn(u64, u32, RowSet) -> Header;
-type Adapter = fn(&Addresses<'_>, &Node) -> Result<Lowered, ExecutorError>;
-
-/// Opcode → adapter.
-const ADAPTERS: &[(&str, Adapter)] = &[
-    ("embed", embed),
-    ("rms_norm", rms_norm),
-    ("qk_norm", qk_norm),
-    ("matmul", matmul),
-    ("rope", rope),
-    ("kv_write", kv_write),
-    ("attention", attention),
-    ("swiglu", swiglu),
-    ("residual_add", residual_add),
-    ("sample", sample),
-];
 
 /// Kernel names by weight type: (type, embed, matmul).
 const WEIGHT_KERNELS: &[(TensorKind, &str, &str)] = &[
@@ -172,9 +157,18 @@ impl Lowered {
 }
 
 fn lower_node(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
-    let operation = &node.operation;
-    let adapter = ADAPTERS.iter().find(|(name, _)| *name == operation.name()).map(|(_, adapter)| *adapter);
-    adapter.ok_or_else(|| no_adapter(operation, "this device"))?(addresses, node)
+    match node.operation {
+        Operation::Embed { table, output } => embed(addresses, node, table, output),
+        Operation::RmsNorm { input, weight, output } => rms_norm(addresses, node, input, weight, output),
+        Operation::QkNorm { vector, weight, heads } => qk_norm(addresses, node, vector, weight, heads),
+        Operation::Matmul { weight, input, output } => matmul(addresses, node, weight, input, output),
+        Operation::Rope { vector, heads, layout } => rope(addresses, node, vector, heads, layout),
+        Operation::KvWrite { key, value, layer } => kv_write(addresses, node, key, value, layer),
+        Operation::Attention { query, output, layer } => attention(addresses, node, query, output, layer),
+        Operation::SwiGlu { gate, up, output } => swiglu(addresses, node, gate, up, output),
+        Operation::ResidualAdd { hidden, addend } => residual_add(addresses, node, hidden, addend),
+        Operation::Sample { logits } => sample(addresses, node, logits),
+    }
 }
 
 fn no_adapter(operation: &Operation, detail: &str) -> ExecutorError {
@@ -322,10 +316,12 @@ fn boundary(addresses: &Addresses<'_>, layer: u32) -> Result<Task, ExecutorError
     Ok(once("boundary", parameters.header, parameters))
 }
 
-fn embed(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
-    let Operation::Embed { table, output } = node.operation else {
-        return Err(no_adapter(&node.operation, "embed"));
-    };
+fn embed(
+    addresses: &Addresses<'_>,
+    node: &Node,
+    table: WeightId,
+    output: ValueId,
+) -> Result<Lowered, ExecutorError> {
     let columns = addresses.elements(output);
     let chunks = columns.div_ceil(CHUNK_COLUMNS as u32);
     let units = chunks.div_ceil(GROUP_ITEMS);
@@ -341,10 +337,13 @@ fn embed(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorErro
     lowered(weight_kernels(addresses, table, &node.operation)?.0, parameters.header, parameters)
 }
 
-fn rms_norm(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
-    let Operation::RmsNorm { input, weight, output } = node.operation else {
-        return Err(no_adapter(&node.operation, "rms_norm"));
-    };
+fn rms_norm(
+    addresses: &Addresses<'_>,
+    node: &Node,
+    input: ValueId,
+    weight: WeightId,
+    output: ValueId,
+) -> Result<Lowered, ExecutorError> {
     let count = addresses.elements(input);
     let parameters = params::RmsNorm {
         header: addresses.header(node, 1, addresses.each(node), params::RmsNorm::header)?,
@@ -359,10 +358,13 @@ fn rms_norm(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorE
     lowered("rms_norm", parameters.header, parameters)
 }
 
-fn qk_norm(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
-    let Operation::QkNorm { vector, weight, heads } = node.operation else {
-        return Err(no_adapter(&node.operation, "qk_norm"));
-    };
+fn qk_norm(
+    addresses: &Addresses<'_>,
+    node: &Node,
+    vector: ValueId,
+    weight: WeightId,
+    heads: u32,
+) -> Result<Lowered, ExecutorError> {
     let config = &addresses.plan.config;
     let units = heads.div_ceil(zrt_protocol::GROUP_WAVES);
     let parameters = params::QkNorm {
@@ -384,10 +386,13 @@ fn lanes_per_row_log2(columns: u32) -> u32 {
     columns.div_ceil(CHUNK_COLUMNS as u32).next_power_of_two().min(WAVE_LANES).ilog2()
 }
 
-fn matmul(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
-    let Operation::Matmul { weight, input, output } = node.operation else {
-        return Err(no_adapter(&node.operation, "matmul"));
-    };
+fn matmul(
+    addresses: &Addresses<'_>,
+    node: &Node,
+    weight: WeightId,
+    input: ValueId,
+    output: ValueId,
+) -> Result<Lowered, ExecutorError> {
     let (weight_rows, columns) = (addresses.elements(output), addresses.elements(input));
     let chunks = columns.div_ceil(CHUNK_COLUMNS as u32);
     let lanes_per_row_log2 = lanes_per_row_log2(columns);
@@ -408,10 +413,13 @@ fn matmul(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorErr
     lowered(weight_kernels(addresses, weight, &node.operation)?.1, parameters.header, parameters)
 }
 
-fn rope(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
-    let Operation::Rope { vector, heads, layout } = node.operation else {
-        return Err(no_adapter(&node.operation, "rope"));
-    };
+fn rope(
+    addresses: &Addresses<'_>,
+    node: &Node,
+    vector: ValueId,
+    heads: u32,
+    layout: RopeLayout,
+) -> Result<Lowered, ExecutorError> {
     let config = &addresses.plan.config;
     let units = heads.div_ceil(zrt_protocol::GROUP_WAVES);
     let parameters = params::Rope {
@@ -430,10 +438,13 @@ fn rope(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError
     lowered(kernel, parameters.header, parameters)
 }
 
-fn kv_write(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
-    let Operation::KvWrite { key, value, layer } = node.operation else {
-        return Err(no_adapter(&node.operation, "kv_write"));
-    };
+fn kv_write(
+    addresses: &Addresses<'_>,
+    node: &Node,
+    key: ValueId,
+    value: ValueId,
+    layer: u32,
+) -> Result<Lowered, ExecutorError> {
     let (format, row_elements) = (addresses.kv_format, addresses.plan.config.kv_elements());
     let units = zrt_protocol::kv_write_units(row_elements);
     let parameters = params::KvWrite {
@@ -451,10 +462,13 @@ fn kv_write(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorE
     lowered(format.write_kernel(), parameters.header, parameters)
 }
 
-fn attention(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
-    let Operation::Attention { query, output, layer } = node.operation else {
-        return Err(no_adapter(&node.operation, "attention"));
-    };
+fn attention(
+    addresses: &Addresses<'_>,
+    node: &Node,
+    query: ValueId,
+    output: ValueId,
+    layer: u32,
+) -> Result<Lowered, ExecutorError> {
     let config = &addresses.plan.config;
     let (format, row_elements) = (addresses.kv_format, config.kv_elements());
     let parameters = params::Attention {
@@ -476,10 +490,13 @@ fn attention(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, Executor
     lowered(format.attention_kernel(), parameters.header, parameters)
 }
 
-fn swiglu(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
-    let Operation::SwiGlu { gate, up, output } = node.operation else {
-        return Err(no_adapter(&node.operation, "swiglu"));
-    };
+fn swiglu(
+    addresses: &Addresses<'_>,
+    node: &Node,
+    gate: ValueId,
+    up: ValueId,
+    output: ValueId,
+) -> Result<Lowered, ExecutorError> {
     let count = addresses.elements(gate);
     let units = count.div_ceil(GROUP_ITEMS);
     let parameters = params::SwiGlu {
@@ -493,10 +510,12 @@ fn swiglu(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorErr
     lowered("swiglu", parameters.header, parameters)
 }
 
-fn residual_add(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
-    let Operation::ResidualAdd { hidden, addend } = node.operation else {
-        return Err(no_adapter(&node.operation, "residual_add"));
-    };
+fn residual_add(
+    addresses: &Addresses<'_>,
+    node: &Node,
+    hidden: ValueId,
+    addend: ValueId,
+) -> Result<Lowered, ExecutorError> {
     let count = addresses.elements(hidden);
     let units = count.div_ceil(GROUP_ITEMS);
     let parameters = params::ResidualAdd {
@@ -509,10 +528,7 @@ fn residual_add(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, Execu
     lowered("residual_add", parameters.header, parameters)
 }
 
-fn sample(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
-    let Operation::Sample { logits } = node.operation else {
-        return Err(no_adapter(&node.operation, "sample"));
-    };
+fn sample(addresses: &Addresses<'_>, node: &Node, logits: ValueId) -> Result<Lowered, ExecutorError> {
     let parameters = params::Sample {
         header: addresses.header(node, 1, addresses.each(node), params::Sample::header)?,
         logits_va: addresses.value(logits)?,
