@@ -8,8 +8,9 @@ use crate::error::DeviceError;
 use crate::info::DeviceInfo;
 use crate::kernel::{padded, padded_len};
 use crate::memory::{Buffer, Space};
+use zrt_isa::resources::{Rsrc1, Rsrc2, Rsrc3};
 use zrt_mem::{ByteLen, GpuVa, Heap};
-use zrt_pm4::registers::{ResourceLimits, Rsrc1, Rsrc2, Rsrc2Flags, Rsrc3, TmpringSize, WaveSize};
+use zrt_pm4::registers::{ResourceLimits, TmpringSize, WaveSize};
 use zrt_pm4::{KernelParameters, KernelState};
 
 /// Lanes that scratch is sized for: those of a wave64, whatever the kernel's wave is.
@@ -128,15 +129,15 @@ impl LaunchKernel {
         parameters: &LaunchParameters<'_>,
     ) -> Result<LaunchKernel, DeviceError> {
         let needs = |reason| DeviceError::KernelNeeds { kernel: parameters.name.into(), reason };
-        let rsrc2 = Rsrc2::from_word(parameters.rsrc2)
-            .map_err(|_| needs("its RSRC2 sets bits that gfx12 reserves"))?;
+        let rsrc2 =
+            Rsrc2::parse(parameters.rsrc2).map_err(|_| needs("its RSRC2 sets bits that gfx12 reserves"))?;
+        Rsrc1::parse(parameters.rsrc1).map_err(|_| needs("its RSRC1 sets bits that gfx12 reserves"))?;
+        Rsrc3::parse(parameters.rsrc3).map_err(|_| needs("its RSRC3 sets bits that gfx12 reserves"))?;
         let state = KernelState::with_scratch(&KernelParameters {
             code_address: parameters.entry.0,
-            rsrc1: Rsrc1::from_word(parameters.rsrc1)
-                .map_err(|_| needs("its RSRC1 sets bits that gfx12 reserves"))?,
-            rsrc2,
-            rsrc3: Rsrc3::from_word(parameters.rsrc3)
-                .map_err(|_| needs("its RSRC3 sets bits that gfx12 reserves"))?,
+            rsrc1: parameters.rsrc1,
+            rsrc2: parameters.rsrc2,
+            rsrc3: parameters.rsrc3,
             workgroup: parameters.workgroup,
             limits: ResourceLimits::default(),
             wave: match parameters.wave_size {
@@ -144,7 +145,7 @@ impl LaunchKernel {
                 zrt_isa::resources::WaveSize::Wave64 => WaveSize::Wave64,
             },
         })?;
-        let scratch = match rsrc2.flags.contains(Rsrc2Flags::SCRATCH_EN) {
+        let scratch = match rsrc2.scratch {
             false => None,
             true => {
                 let (size, len) =

@@ -2,13 +2,14 @@
 //!
 //! Contract: the code lies in executable memory at a multiple of 256 bytes (PGM_LO holds address >> 8, hardware
 //! reference §5), followed by padding that the instruction prefetcher may run into. The resource words are the
-//! container's own, taken apart and put together again by `zrt-pm4`, which refuses what does not fit. Set-up only.
+//! container's own; `zrt-pm4` refuses bits that the registers do not have. Set-up only.
 
 use crate::error::DeviceError;
 use crate::memory::{Buffer, Space};
+use zrt_isa::resources::Rsrc2;
 use zrt_isa::zrt;
 use zrt_mem::{ByteLen, GpuVa, Heap};
-use zrt_pm4::registers::{ResourceLimits, Rsrc1, Rsrc2, Rsrc2Flags, Rsrc3, WaveSize};
+use zrt_pm4::registers::{ResourceLimits, WaveSize};
 use zrt_pm4::{KernelParameters, KernelState};
 
 /// What follows the code: `s_code_end` (instruction set reference §4.2), as far as the prefetcher reads.
@@ -84,9 +85,9 @@ impl Kernel {
         let workgroup = container.workgroup.map(u32::from);
         let parameters = KernelParameters {
             code_address: entry.0,
-            rsrc1: word(container, "RSRC1", Rsrc1::from_word(container.rsrc1))?,
-            rsrc2: word(container, "RSRC2", Rsrc2::from_word(container.rsrc2))?,
-            rsrc3: word(container, "RSRC3", Rsrc3::from_word(container.rsrc3))?,
+            rsrc1: container.rsrc1,
+            rsrc2: container.rsrc2,
+            rsrc3: container.rsrc3,
             workgroup,
             limits: ResourceLimits::default(),
             wave: match container.wave_size {
@@ -94,7 +95,8 @@ impl Kernel {
                 zrt_isa::resources::WaveSize::Wave64 => WaveSize::Wave64,
             },
         };
-        if parameters.rsrc2.flags.contains(Rsrc2Flags::SCRATCH_EN) || container.scratch_bytes > 0 {
+        let rsrc2 = Rsrc2::parse(container.rsrc2).map_err(zrt::ZrtError::from)?;
+        if rsrc2.scratch || container.scratch_bytes > 0 {
             return Err(needs(container, "it uses scratch memory, which the queue does not set up"));
         }
         if container.user_sgprs > USER_DATA_DWORDS as u8 {
@@ -127,19 +129,6 @@ pub(crate) fn padded(code: &[u8], code_bytes: usize) -> Vec<u8> {
     image.extend(code.iter().take(code_bytes));
     image.extend(CODE_END.iter().cycle().take(whole - image.len()));
     image
-}
-
-fn word<T, E>(
-    container: &zrt::Kernel<'_>,
-    name: &'static str,
-    parsed: Result<T, E>,
-) -> Result<T, DeviceError> {
-    let reason = match name {
-        "RSRC1" => "its RSRC1 sets bits that gfx12 reserves",
-        "RSRC2" => "its RSRC2 sets bits that gfx12 reserves",
-        _ => "its RSRC3 sets bits that gfx12 reserves",
-    };
-    parsed.map_err(|_| needs(container, reason))
 }
 
 fn needs(container: &zrt::Kernel<'_>, reason: &'static str) -> DeviceError {

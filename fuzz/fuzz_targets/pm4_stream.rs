@@ -3,7 +3,7 @@
 
 use core::fmt::Write;
 use libfuzzer_sys::fuzz_target;
-use zrt_pm4::registers::{DispatchInitiator, ResourceLimits, Rsrc1, Rsrc2, Rsrc3, TmpringSize};
+use zrt_pm4::registers::{DispatchInitiator, ResourceLimits, TmpringSize};
 use zrt_pm4::{Listing, Reader, lint};
 
 /// Takes text and throws it away.
@@ -35,15 +35,6 @@ fuzz_target!(|data: &[u8]| {
     assert!(walked <= words.len());
 
     for word in words {
-        if let Ok(value) = Rsrc1::from_word(word) {
-            assert_eq!(value.to_word(), Ok(word));
-        }
-        if let Ok(value) = Rsrc2::from_word(word) {
-            assert_eq!(value.to_word(), Ok(word));
-        }
-        if let Ok(value) = Rsrc3::from_word(word) {
-            assert_eq!(value.to_word(), Ok(word));
-        }
         if let Ok(value) = TmpringSize::from_word(word) {
             assert_eq!(value.to_word(), Ok(word));
         }

@@ -496,6 +496,16 @@ mod tests {
         assert_eq!(rsrc3.word(), Ok(8 << 4));
     }
 
+    /// The examples of hardware reference §7.
+    #[test]
+    fn counts_become_granules() {
+        for (vgprs, field) in [(1, 0), (8, 0), (9, 1), (96, 11), (256, 31)] {
+            assert_eq!(vgpr_field(vgprs, WaveSize::Wave32), Ok(field));
+        }
+        assert_eq!([4, 5, 256].map(|vgprs| vgpr_field(vgprs, WaveSize::Wave64)), [Ok(0), Ok(1), Ok(63)]);
+        assert_eq!([0, 1, 512, 513, 65536].map(lds_field), [Ok(0), Ok(1), Ok(1), Ok(2), Ok(128)]);
+    }
+
     #[test]
     fn a_field_that_does_not_fit_is_an_error() {
         let vgprs = Rsrc1 { vgpr_blocks_minus_one: 64, ..Rsrc1::default() };

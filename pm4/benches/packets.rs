@@ -8,7 +8,7 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use zrt_pm4::packet::{acquire_mem, dispatch_direct, event_write, indirect_buffer, release_mem};
-use zrt_pm4::registers::{ResourceLimits, Rsrc1, Rsrc2, Rsrc3, WaveSize};
+use zrt_pm4::registers::{ResourceLimits, WaveSize};
 use zrt_pm4::{AcquireControl, EmitError, KernelParameters, KernelState, Register, Writer};
 
 /// Dispatches recorded per pass: a decode step of a small model has about as many.
@@ -20,9 +20,9 @@ const PEER_NS: f64 = 124.0;
 fn kernel_state() -> Result<KernelState, EmitError> {
     KernelState::new(&KernelParameters {
         code_address: 0x7f00_1234_5600,
-        rsrc1: Rsrc1 { vgprs: 3, ..Rsrc1::default() },
-        rsrc2: Rsrc2 { user_sgprs: 10, ..Rsrc2::default() },
-        rsrc3: Rsrc3::default(),
+        rsrc1: 3,
+        rsrc2: 10 << 1,
+        rsrc3: 0,
         workgroup: [64, 1, 1],
         limits: ResourceLimits::default(),
         wave: WaveSize::Wave32,

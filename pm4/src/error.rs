@@ -150,6 +150,13 @@ pub enum EmitError {
         /// The field that should be zero.
         name: &'static str,
     },
+    /// A register's value has bits set that belong to no field.
+    RegisterReserved {
+        /// The register.
+        register: Register,
+        /// The bits.
+        bits: u32,
+    },
 }
 
 impl From<FieldOverflow> for EmitError {
@@ -226,6 +233,9 @@ impl fmt::Display for EmitError {
             }
             EmitError::Unused { name } => {
                 write!(formatter, "{name} is set although the packet's selection does not use it")
+            }
+            EmitError::RegisterReserved { register, bits } => {
+                write!(formatter, "register {register} has reserved bits {bits:#x} set")
             }
         }
     }

@@ -122,6 +122,22 @@ macro_rules! fields {
     };
 }
 
+/// Declares a type of flags from one-bit fields: each has the field's place and its words.
+macro_rules! flags_of_fields {
+    ($(#[$meta:meta])* $type:ident of $fields:ident { $($name:ident)* }) => {
+        bitflags::bitflags! {
+            $(#[$meta])*
+            #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+            pub struct $type: u32 {
+                $(
+                    #[doc = concat!("[`", stringify!($fields), "::", stringify!($name), "`].")]
+                    const $name = $fields::$name.flag(true);
+                )*
+            }
+        }
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -248,7 +248,7 @@ impl fmt::Display for Finding {
 mod tests {
     use super::*;
     use crate::packet::{dispatch_direct, release_mem};
-    use crate::registers::{ResourceLimits, Rsrc1, Rsrc2, Rsrc3, WaveSize};
+    use crate::registers::{ResourceLimits, WaveSize};
     use crate::writer::{KernelParameters, KernelState, Writer};
 
     fn findings(words: &[u32]) -> Vec<FindingKind> {
@@ -268,9 +268,9 @@ mod tests {
     fn state() -> KernelState {
         KernelState::new(&KernelParameters {
             code_address: 0x1000,
-            rsrc1: Rsrc1::default(),
-            rsrc2: Rsrc2 { user_sgprs: 2, ..Rsrc2::default() },
-            rsrc3: Rsrc3::default(),
+            rsrc1: 0,
+            rsrc2: 2 << 1,
+            rsrc3: 0,
             workgroup: [32, 1, 1],
             limits: ResourceLimits::default(),
             wave: WaveSize::Wave32,

@@ -12,8 +12,8 @@ use crate::packet::{
     wait_reg_mem, write_data,
 };
 use crate::registers::{
-    DispatchInitiator, NumThread, Register, ResourceLimits, Rsrc1, Rsrc2, Rsrc2Flags, Rsrc3, TmpringSize,
-    USER_DATA_COUNT, WORKGROUP_THREADS_MAX, WaveSize, program_address_words, scratch_base_words,
+    DispatchInitiator, NumThread, Register, ResourceLimits, TmpringSize, USER_DATA_COUNT,
+    WORKGROUP_THREADS_MAX, WaveSize, check_words, program_address_words, rsrc2, scratch_base_words,
 };
 
 /// Dwords of the packets in a [`KernelState`].
@@ -34,12 +34,12 @@ pub struct Writer<'a> {
 pub struct KernelParameters {
     /// Address of the first instruction: a multiple of 256 below 2^48.
     pub code_address: u64,
-    /// PGM_RSRC1.
-    pub rsrc1: Rsrc1,
+    /// PGM_RSRC1, as the kernel's file has it.
+    pub rsrc1: u32,
     /// PGM_RSRC2. SCRATCH_EN must be clear but for [`KernelState::with_scratch`].
-    pub rsrc2: Rsrc2,
+    pub rsrc2: u32,
     /// PGM_RSRC3.
-    pub rsrc3: Rsrc3,
+    pub rsrc3: u32,
     /// Threads of a workgroup in x, y, z; at most 1024 together.
     pub workgroup: [u32; 3],
     /// Limits; all zero is none.
@@ -58,9 +58,9 @@ pub struct KernelState {
 }
 
 impl KernelState {
-    /// Encodes the packets. Every value that does not fit its register is an error.
+    /// Encodes the packets. Every value that does not fit its register, and every bit that belongs to no field, is an error.
     pub fn new(parameters: &KernelParameters) -> Result<KernelState, EmitError> {
-        if parameters.rsrc2.flags.contains(Rsrc2Flags::SCRATCH_EN) {
+        if rsrc2::SCRATCH_EN.get(parameters.rsrc2) != 0 {
             return Err(EmitError::Unused { name: "SCRATCH_EN" });
         }
         KernelState::with_scratch(parameters)
@@ -69,6 +69,7 @@ impl KernelState {
     /// The same, SCRATCH_EN allowed: [`Writer::scratch`] must stand in front of every dispatch then.
     pub fn with_scratch(parameters: &KernelParameters) -> Result<KernelState, EmitError> {
         let KernelParameters { code_address, rsrc1, rsrc2, rsrc3, workgroup, limits, wave } = *parameters;
+        check_words(rsrc1, rsrc2, rsrc3)?;
         let threads = workgroup.iter().fold(1u32, |product, threads| product.saturating_mul(*threads));
         if threads == 0 || threads > WORKGROUP_THREADS_MAX {
             let (least, greatest) = (1, WORKGROUP_THREADS_MAX);
@@ -78,8 +79,8 @@ impl KernelState {
         let mut words = [0; KERNEL_STATE_DWORDS];
         let mut writer = Writer::new(&mut words);
         writer.set_sh_reg(Register::PGM_LO, &program_address_words(code_address)?)?;
-        writer.set_sh_reg(Register::PGM_RSRC1, &[rsrc1.to_word()?, rsrc2.to_word()?])?;
-        writer.set_sh_reg(Register::PGM_RSRC3, &[rsrc3.to_word()?])?;
+        writer.set_sh_reg(Register::PGM_RSRC1, &[rsrc1, rsrc2])?;
+        writer.set_sh_reg(Register::PGM_RSRC3, &[rsrc3])?;
         writer.set_sh_reg(Register::RESTART_X, &[0; 3])?;
         writer.set_sh_reg(Register::RESOURCE_LIMITS, &[limits.to_word()?])?;
         let sizes = [
@@ -93,7 +94,8 @@ impl KernelState {
             WaveSize::Wave32 => DispatchInitiator::WAVE32,
             WaveSize::Wave64 => DispatchInitiator::WAVE64,
         };
-        Ok(KernelState { words, initiator: initiator.to_word()?, user_sgprs: usize::from(rsrc2.user_sgprs) })
+        let user_sgprs = rsrc2::USER_SGPR.get(rsrc2) as usize;
+        Ok(KernelState { words, initiator: initiator.to_word()?, user_sgprs })
     }
 
     /// USER_DATA registers that the kernel's waves load.
@@ -296,14 +298,16 @@ impl<'a> Writer<'a> {
 mod tests {
     use super::*;
     use crate::header::Opcode;
-    use crate::registers::{Rsrc1Flags, Rsrc3Flags};
 
     fn parameters() -> KernelParameters {
         KernelParameters {
             code_address: 0x7f00_1234_5600,
-            rsrc1: Rsrc1 { vgprs: 3, denorm_f32: 3, flags: Rsrc1Flags::MEM_ORDERED, ..Rsrc1::default() },
-            rsrc2: Rsrc2 { user_sgprs: 2, flags: Rsrc2Flags::TGID_X_EN, ..Rsrc2::default() },
-            rsrc3: Rsrc3 { shared_vgprs: 0, prefetch_lines: 3, flags: Rsrc3Flags::empty() },
+            // 32 VGPRs, f32 denormals, ordered memory.
+            rsrc1: 0x4003_0003,
+            // Two user SGPRs, workgroup id x.
+            rsrc2: 0x84,
+            // Three lines of code.
+            rsrc3: 0x30,
             workgroup: [128, 2, 1],
             limits: ResourceLimits::default(),
             wave: WaveSize::Wave32,
@@ -352,7 +356,7 @@ mod tests {
         assert!(Writer::new(&mut short).scratch(&size, 0x10_0000_0000).is_err());
         assert!(Writer::new(&mut words).scratch(&size, 0x80).is_err());
         let mut parameters = parameters();
-        parameters.rsrc2.flags |= Rsrc2Flags::SCRATCH_EN;
+        parameters.rsrc2 |= 1;
         assert!(KernelState::with_scratch(&parameters).is_ok());
     }
 
@@ -408,11 +412,12 @@ mod tests {
             refused(|parameters| parameters.workgroup = [0, 2, 1]),
             EmitError::OutOfRange { value: 0, .. }
         ));
-        assert!(matches!(refused(|parameters| parameters.rsrc1.vgprs = 64), EmitError::Field(_)));
+        let (register, bits) = (Register::PGM_RSRC1, 1 << 27);
         assert_eq!(
-            refused(|parameters| parameters.rsrc2.flags |= Rsrc2Flags::SCRATCH_EN),
-            EmitError::Unused { name: "SCRATCH_EN" }
+            refused(|parameters| parameters.rsrc1 |= 1 << 27),
+            EmitError::RegisterReserved { register, bits }
         );
+        assert_eq!(refused(|parameters| parameters.rsrc2 |= 1), EmitError::Unused { name: "SCRATCH_EN" });
         let state = KernelState::new(&parameters()).unwrap();
         let mut words = [0; 128];
         let mut writer = Writer::new(&mut words);

@@ -3,9 +3,7 @@
 
 use proptest::prelude::*;
 use zrt_pm4::header::{BODY_DWORDS_MAX, Header, HeaderFlags, Opcode};
-use zrt_pm4::registers::{
-    NumThread, ResourceLimits, Rsrc1, Rsrc2, Rsrc2Flags, Rsrc3, TmpringSize, WaveSize, program_address_words,
-};
+use zrt_pm4::registers::{NumThread, ResourceLimits, TmpringSize, WaveSize, program_address_words};
 use zrt_pm4::{EmitError, KernelParameters, KernelState, Reader, Register, Writer};
 
 /// Numbers of all sizes: any, small, and beside powers of two.
@@ -28,15 +26,14 @@ fn kernel() -> impl Strategy<Value = KernelParameters> {
     // Numbers that fit, in half of the cases, so that the others are looked at.
     (number(), bytes, counts, any::<[bool; 4]>()).prop_map(|(address, bytes, counts, is_usual)| {
         let (halves, workgroup, wave) = counts;
-        let flags = Rsrc2Flags::from_bits_truncate(u32::from(halves[1]));
         KernelParameters {
             code_address: if is_usual[0] { address << 24 >> 16 } else { address },
-            rsrc1: Rsrc1 { vgprs: if is_usual[1] { 3 } else { bytes[0] }, ..Rsrc1::default() },
+            rsrc1: if is_usual[1] { 3 } else { u32::from(bytes[0]) << (bytes[2] % 32) },
             rsrc2: match is_usual[2] {
-                true => Rsrc2 { user_sgprs: bytes[1] % 17, ..Rsrc2::default() },
-                false => Rsrc2 { user_sgprs: bytes[1], lds_size: halves[0], flags, ..Rsrc2::default() },
+                true => u32::from(bytes[1] % 17) << 1,
+                false => u32::from(halves[0]) << 15 | u32::from(halves[1]),
             },
-            rsrc3: Rsrc3::default(),
+            rsrc3: if is_usual[1] { 0 } else { u32::from(bytes[4]) << 8 },
             workgroup: if is_usual[3] { workgroup.map(|threads| threads % 11) } else { workgroup },
             limits: ResourceLimits {
                 waves_per_sh: halves[0] >> 5,
@@ -67,7 +64,7 @@ proptest! {
             }
         };
         let threads = kernel.workgroup.iter().map(|threads| u64::from(*threads)).product::<u64>();
-        prop_assert!((1..=1024).contains(&threads) && kernel.code_address % 256 == 0 && kernel.rsrc2.user_sgprs <= 16);
+        prop_assert!((1..=1024).contains(&threads) && kernel.code_address % 256 == 0 && state.user_sgprs() <= 16);
         prop_assert!(Reader::new(state.words()).all(|item| item.is_ok_and(|item| item.parse().is_ok())));
         let mut words = vec![0; room];
         let mut writer = Writer::new(&mut words);
@@ -84,17 +81,9 @@ proptest! {
     }
 
     #[test]
-    fn counts_are_held_against_what_there_is(count in number(), wave in wave(), opcode in any::<u8>()) {
+    fn counts_are_held_against_what_there_is(count in number(), opcode in any::<u8>()) {
         let small = count as u32;
         let out_of_range = |error: EmitError| matches!(error, EmitError::OutOfRange { value, .. } if value == small);
-        match Rsrc1::vgpr_granules(small, wave) {
-            Ok(granules) => prop_assert!((1..=256).contains(&small) && granules < 64),
-            Err(error) => prop_assert!(out_of_range(error) && !(1..=256).contains(&small)),
-        }
-        match Rsrc2::lds_units(small) {
-            Ok(units) => prop_assert!(small <= 65_536 && u32::from(units) * 512 >= small),
-            Err(error) => prop_assert!(out_of_range(error) && small > 65_536),
-        }
         match NumThread::full(small) {
             Ok(size) => prop_assert!((1..=1024).contains(&small) && size.to_word_xy().is_ok()),
             Err(error) => prop_assert!(out_of_range(error) && !(1..=1024).contains(&small)),

@@ -12,9 +12,7 @@ use zrt_pm4::packet::{
     Event, Repr, TemporalHint, acquire_mem, copy_data, dispatch_direct, event_write, indirect_buffer, nop,
     release_mem, set_sh_reg, wait_reg_mem, write_data,
 };
-use zrt_pm4::registers::{
-    DispatchInitiator, InitiatorFlags, NumThread, ResourceLimits, Rsrc1, Rsrc2, Rsrc3, TmpringSize,
-};
+use zrt_pm4::registers::{DispatchInitiator, InitiatorFlags, NumThread, ResourceLimits, TmpringSize};
 use zrt_pm4::{Listing, Reader, Register, Writer, lint};
 
 /// Words a packet must overwrite completely.
@@ -300,15 +298,6 @@ proptest! {
     #[test]
     fn register_words_are_read_back(word in any::<u32>()) {
         for narrowed in [word, word & 0x0fff_ffff, word & 0xffff] {
-            if let Ok(value) = Rsrc1::from_word(narrowed) {
-                prop_assert_eq!(value.to_word(), Ok(narrowed));
-            }
-            if let Ok(value) = Rsrc2::from_word(narrowed) {
-                prop_assert_eq!(value.to_word(), Ok(narrowed));
-            }
-            if let Ok(value) = Rsrc3::from_word(narrowed) {
-                prop_assert_eq!(value.to_word(), Ok(narrowed));
-            }
             if let Ok(value) = TmpringSize::from_word(narrowed) {
                 prop_assert_eq!(value.to_word(), Ok(narrowed));
             }

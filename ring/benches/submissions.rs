@@ -8,7 +8,7 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use zrt_mem::{DwordLen, GpuVa, SharedView};
-use zrt_pm4::registers::{ResourceLimits, Rsrc1, Rsrc2, Rsrc3, WaveSize};
+use zrt_pm4::registers::{ResourceLimits, WaveSize};
 use zrt_pm4::{KernelParameters, KernelState};
 use zrt_ring::{CommandRing, FenceSignal, GraphRecorder};
 
@@ -18,9 +18,9 @@ const DISPATCHES: u32 = 256;
 fn kernel() -> KernelState {
     let parameters = KernelParameters {
         code_address: 0x7f00_1234_5600,
-        rsrc1: Rsrc1 { vgprs: 3, ..Rsrc1::default() },
-        rsrc2: Rsrc2 { user_sgprs: 3, ..Rsrc2::default() },
-        rsrc3: Rsrc3::default(),
+        rsrc1: 3,
+        rsrc2: 3 << 1,
+        rsrc3: 0,
         workgroup: [64, 1, 1],
         limits: ResourceLimits::default(),
         wave: WaveSize::Wave32,

@@ -275,7 +275,7 @@ impl Graph {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use zrt_pm4::registers::{ResourceLimits, Rsrc1, Rsrc2, Rsrc3, WaveSize};
+    use zrt_pm4::registers::{ResourceLimits, WaveSize};
     use zrt_pm4::{KernelParameters, Reader};
 
     const ADDRESS: GpuVa = GpuVa(0x7f00_0010_0000);
@@ -285,9 +285,9 @@ pub(crate) mod tests {
     pub(crate) fn kernel() -> KernelState {
         KernelState::new(&KernelParameters {
             code_address: 0x7f00_0020_0000,
-            rsrc1: Rsrc1::default(),
-            rsrc2: Rsrc2 { user_sgprs: 3, ..Rsrc2::default() },
-            rsrc3: Rsrc3::default(),
+            rsrc1: 0,
+            rsrc2: 3 << 1,
+            rsrc3: 0,
             workgroup: [32, 1, 1],
             limits: ResourceLimits::default(),
             wave: WaveSize::Wave32,

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use zrt_mem::{DwordLen, GpuVa, SharedView};
 use zrt_pm4::packet::{dispatch_direct, event_write, nop, release_mem, write_data};
-use zrt_pm4::registers::{ResourceLimits, Rsrc1, Rsrc2, Rsrc3, WaveSize};
+use zrt_pm4::registers::{ResourceLimits, WaveSize};
 use zrt_pm4::{KernelParameters, KernelState, Opcode, Register};
 use zrt_ring::mock::{CommandProcessor, Mapping, ReportForm, Violation};
 use zrt_ring::{
@@ -55,9 +55,9 @@ fn marked_nop(dwords: usize, mark: u32) -> Vec<u32> {
 fn kernel() -> KernelState {
     KernelState::new(&KernelParameters {
         code_address: 0x7f00_0020_0000,
-        rsrc1: Rsrc1::default(),
-        rsrc2: Rsrc2 { user_sgprs: 3, ..Rsrc2::default() },
-        rsrc3: Rsrc3::default(),
+        rsrc1: 0,
+        rsrc2: 3 << 1,
+        rsrc3: 0,
         workgroup: [32, 1, 1],
         limits: ResourceLimits::default(),
         wave: WaveSize::Wave32,

@@ -7,7 +7,6 @@ use super::{emit_words, fixed_header, join, split};
 use crate::error::{EmitError, ParseError};
 use crate::field::FieldOverflow;
 use crate::header::HeaderFlags;
-use bitflags::bitflags;
 
 packet_view!(ACQUIRE_MEM, exact 7);
 
@@ -59,32 +58,20 @@ pub mod field {
     }
 }
 
-bitflags! {
+flags_of_fields! {
     /// The single bits of GCR_CNTL, in place (hardware reference §4.5).
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-    pub struct AcquireFlags: u32 {
-        /// Write back the metadata cache.
-        const GLM_WB = 1 << 4;
-        /// Invalidate the metadata cache.
-        const GLM_INV = 1 << 5;
-        /// Write back the scalar cache.
-        const GLK_WB = 1 << 6;
-        /// Invalidate the scalar cache.
-        const GLK_INV = 1 << 7;
-        /// Invalidate the vector L0.
-        const GLV_INV = 1 << 8;
-        /// Invalidate GL1.
-        const GL1_INV = 1 << 9;
-        /// GL2 operation without synchronisation.
-        const GL2_US = 1 << 10;
-        /// Discard GL2 lines.
-        const GL2_DISCARD = 1 << 13;
-        /// Invalidate GL2.
-        const GL2_INV = 1 << 14;
-        /// Write back GL2.
-        const GL2_WB = 1 << 15;
-        /// The range is physical.
-        const RANGE_IS_PA = 1 << 18;
+    AcquireFlags of field {
+        GLM_WB
+        GLM_INV
+        GLK_WB
+        GLK_INV
+        GLV_INV
+        GL1_INV
+        GL2_US
+        GL2_DISCARD
+        GL2_INV
+        GL2_WB
+        RANGE_IS_PA
     }
 }
 

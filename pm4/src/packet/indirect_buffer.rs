@@ -5,7 +5,6 @@
 use super::{check_aligned, emit_words, fixed_header, join, parse_aligned, split};
 use crate::error::{EmitError, ParseError};
 use crate::header::HeaderFlags;
-use bitflags::bitflags;
 
 packet_view!(INDIRECT_BUFFER, exact 3);
 
@@ -23,31 +22,26 @@ pub mod field {
         IB_SIZE = 2 [19 : 0];
         /// Continue there and do not come back.
         CHAIN = 2 [20 : 20];
-        /// The buffer is valid.
+        /// The buffer is valid; the KFD path sets it.
         VALID = 2 [23 : 23];
         /// Address space to use.
         VMID = 2 [27 : 24];
         /// Cache policy of the fetch.
         CACHE_POLICY = 2 [29 : 28];
-        /// Use the queue's address space.
+        /// Use the queue's address space; user queues set it.
         INHERIT_VMID = 2 [30 : 30];
-        /// Privileged.
+        /// Privileged; never from user code.
         PRIV = 2 [31 : 31];
     }
 }
 
-bitflags! {
+flags_of_fields! {
     /// The single bits of the control dword, in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-    pub struct IndirectFlags: u32 {
-        /// Continue there and do not come back.
-        const CHAIN = 1 << 20;
-        /// The buffer is valid; the KFD path sets it.
-        const VALID = 1 << 23;
-        /// Use the queue's address space; user queues set it.
-        const INHERIT_VMID = 1 << 30;
-        /// Privileged; never from user code.
-        const PRIV = 1 << 31;
+    IndirectFlags of field {
+        CHAIN
+        VALID
+        INHERIT_VMID
+        PRIV
     }
 }
 

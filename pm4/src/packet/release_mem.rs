@@ -8,7 +8,6 @@ use super::{
 };
 use crate::error::{EmitError, ParseError};
 use crate::header::HeaderFlags;
-use bitflags::bitflags;
 
 packet_view!(RELEASE_MEM, exact 7);
 
@@ -70,34 +69,21 @@ pub mod field {
     }
 }
 
-bitflags! {
+flags_of_fields! {
     /// The single bits of body dword 0, in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-    pub struct ReleaseFlags: u32 {
-        /// Wait for the synchronisation.
-        const WAIT_SYNC = 1 << 7;
-        /// Write back the metadata cache.
-        const GLM_WB = 1 << 12;
-        /// Invalidate the metadata cache.
-        const GLM_INV = 1 << 13;
-        /// Invalidate the vector L0.
-        const GLV_INV = 1 << 14;
-        /// Invalidate GL1.
-        const GL1_INV = 1 << 15;
-        /// GL2 operation without synchronisation.
-        const GL2_US = 1 << 16;
-        /// Discard GL2 lines.
-        const GL2_DISCARD = 1 << 19;
-        /// Invalidate GL2.
-        const GL2_INV = 1 << 20;
-        /// Write back GL2.
-        const GL2_WB = 1 << 21;
-        /// Write back the scalar cache.
-        const GLK_WB = 1 << 24;
-        /// Invalidate the scalar cache.
-        const GLK_INV = 1 << 30;
-        /// Pixel wait synchronisation.
-        const PWS_ENABLE = 1 << 31;
+    ReleaseFlags of field {
+        WAIT_SYNC
+        GLM_WB
+        GLM_INV
+        GLV_INV
+        GL1_INV
+        GL2_US
+        GL2_DISCARD
+        GL2_INV
+        GL2_WB
+        GLK_WB
+        GLK_INV
+        PWS_ENABLE
     }
 }
 

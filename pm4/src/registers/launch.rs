@@ -6,7 +6,6 @@
 use super::{Register, check_reserved};
 use crate::error::{EmitError, ParseError};
 use crate::field::FieldOverflow;
-use bitflags::bitflags;
 
 /// What a code address must be a multiple of (hardware reference §5: the registers hold address >> 8).
 pub const PGM_ADDRESS_ALIGNMENT: u32 = 256;
@@ -18,62 +17,61 @@ pub(crate) const WORKGROUP_THREADS_MAX: u32 = 1024;
 #[allow(missing_docs)]
 pub mod initiator {
     fields! {
+        /// Launch a compute shader.
         COMPUTE_SHADER_EN = 0 [0 : 0];
+        /// The last workgroup of a dimension may be partial.
         PARTIAL_TG_EN = 0 [1 : 1];
+        /// Start at workgroup 0, 0, 0: x, y, z are counts.
         FORCE_START_AT_000 = 0 [2 : 2];
+        /// Ordered append.
         ORDERED_APPEND_ENBL = 0 [3 : 3];
+        /// Mode of ordered append.
         ORDERED_APPEND_MODE = 0 [4 : 4];
+        /// x, y, z count threads.
         USE_THREAD_DIMENSIONS = 0 [5 : 5];
+        /// Order of workgroups.
         ORDER_MODE = 0 [6 : 6];
+        /// Invalidate volatile lines of the scalar cache.
         SCALAR_L1_INV_VOL = 0 [10 : 10];
+        /// Invalidate volatile lines of the vector cache.
         VECTOR_L1_INV_VOL = 0 [11 : 11];
+        /// Alternate the direction; reserved on gfx11.
         PING_PONG_EN = 0 [12 : 12];
+        /// Tunnel.
         TUNNEL_ENABLE = 0 [13 : 13];
+        /// Restore saved waves.
         RESTORE = 0 [14 : 14];
+        /// Waves of 32 lanes.
         CS_W32_EN = 0 [15 : 15];
+        /// Amplification shader.
         AMP_SHADER_EN = 0 [16 : 16];
+        /// No preemption inside the dispatch.
         DISABLE_DISP_PREMPT_EN = 0 [17 : 17];
+        /// Two-dimensional interleave; new on gfx12.
         INTERLEAVE_2D_EN = 0 [18 : 18];
         TTRACE_QUEUE_ID = 0 [31 : 29];
     }
 }
 
-bitflags! {
+flags_of_fields! {
     /// The single bits of DISPATCH_INITIATOR, in place (hardware reference §5.1).
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-    pub struct InitiatorFlags: u32 {
-        /// Launch a compute shader.
-        const COMPUTE_SHADER_EN = 1 << 0;
-        /// The last workgroup of a dimension may be partial.
-        const PARTIAL_TG_EN = 1 << 1;
-        /// Start at workgroup 0, 0, 0: x, y, z are counts.
-        const FORCE_START_AT_000 = 1 << 2;
-        /// Ordered append.
-        const ORDERED_APPEND_ENBL = 1 << 3;
-        /// Mode of ordered append.
-        const ORDERED_APPEND_MODE = 1 << 4;
-        /// x, y, z count threads.
-        const USE_THREAD_DIMENSIONS = 1 << 5;
-        /// Order of workgroups.
-        const ORDER_MODE = 1 << 6;
-        /// Invalidate volatile lines of the scalar cache.
-        const SCALAR_L1_INV_VOL = 1 << 10;
-        /// Invalidate volatile lines of the vector cache.
-        const VECTOR_L1_INV_VOL = 1 << 11;
-        /// Alternate the direction; reserved on gfx11.
-        const PING_PONG_EN = 1 << 12;
-        /// Tunnel.
-        const TUNNEL_ENABLE = 1 << 13;
-        /// Restore saved waves.
-        const RESTORE = 1 << 14;
-        /// Waves of 32 lanes.
-        const CS_W32_EN = 1 << 15;
-        /// Amplification shader.
-        const AMP_SHADER_EN = 1 << 16;
-        /// No preemption inside the dispatch.
-        const DISABLE_DISP_PREMPT_EN = 1 << 17;
-        /// Two-dimensional interleave; new on gfx12.
-        const INTERLEAVE_2D_EN = 1 << 18;
+    InitiatorFlags of initiator {
+        COMPUTE_SHADER_EN
+        PARTIAL_TG_EN
+        FORCE_START_AT_000
+        ORDERED_APPEND_ENBL
+        ORDERED_APPEND_MODE
+        USE_THREAD_DIMENSIONS
+        ORDER_MODE
+        SCALAR_L1_INV_VOL
+        VECTOR_L1_INV_VOL
+        PING_PONG_EN
+        TUNNEL_ENABLE
+        RESTORE
+        CS_W32_EN
+        AMP_SHADER_EN
+        DISABLE_DISP_PREMPT_EN
+        INTERLEAVE_2D_EN
     }
 }
 
@@ -206,20 +204,19 @@ pub mod resource_limits {
         WAVES_PER_SH = 0 [9 : 0];
         TG_PER_CU = 0 [15 : 12];
         LOCK_THRESHOLD = 0 [21 : 16];
+        /// Where the first wave goes.
         SIMD_DEST_CNTL = 0 [22 : 22];
+        /// Force the distribution over SIMDs.
         FORCE_SIMD_DIST = 0 [23 : 23];
         CU_GROUP_COUNT = 0 [26 : 24];
     }
 }
 
-bitflags! {
+flags_of_fields! {
     /// The single bits of RESOURCE_LIMITS, in place (hardware reference §5).
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-    pub struct ResourceFlags: u32 {
-        /// Where the first wave goes.
-        const SIMD_DEST_CNTL = 1 << 22;
-        /// Force the distribution over SIMDs.
-        const FORCE_SIMD_DIST = 1 << 23;
+    ResourceFlags of resource_limits {
+        SIMD_DEST_CNTL
+        FORCE_SIMD_DIST
     }
 }
 

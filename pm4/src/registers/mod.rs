@@ -14,9 +14,10 @@ pub use launch::{
     program_address_words, scratch_base_words,
 };
 pub use queue::{SE_COUNT_MAX, StaticThreadMgmt, TmpringSize};
-pub use rsrc::{Rsrc1, Rsrc1Flags, Rsrc2, Rsrc2Flags, Rsrc3, Rsrc3Flags, WaveSize};
+pub use rsrc::WaveSize;
 
 pub(crate) use launch::WORKGROUP_THREADS_MAX;
+pub(crate) use rsrc::{check_words, rsrc2};
 
 use crate::error::ParseError;
 use crate::field::Field;
@@ -70,15 +71,15 @@ const DRIVER: &str = "hardware reference §5; written by the driver or by contex
 const PLAIN: &[Field] = &[];
 
 macro_rules! registers {
-    ($($constant:ident = $offset:literal $name:literal $class:ident $source:ident $fields:expr;)*) => {
+    ($($name:ident = $offset:literal $class:ident $source:ident $fields:expr;)*) => {
         impl Register {
-            $(#[doc = concat!("COMPUTE_", $name, ".")] pub const $constant: Register = Register($offset);)*
+            $(#[doc = concat!("COMPUTE_", stringify!($name), ".")] pub const $name: Register = Register($offset);)*
         }
 
         /// Every compute register that the hardware reference §5 lists, in ascending order.
         pub const COMPUTE_REGISTERS: &[RegisterInfo] = &[$(RegisterInfo {
             register: Register($offset),
-            name: concat!("COMPUTE_", $name),
+            name: concat!("COMPUTE_", stringify!($name)),
             class: WriteClass::$class,
             fields: $fields,
             source: $source,
@@ -87,80 +88,80 @@ macro_rules! registers {
 }
 
 registers! {
-    DISPATCH_INITIATOR = 0x200 "DISPATCH_INITIATOR" DispatchPacket PACKET launch::initiator::ALL;
-    DIM_X = 0x201 "DIM_X" DispatchPacket PACKET PLAIN;
-    DIM_Y = 0x202 "DIM_Y" DispatchPacket PACKET PLAIN;
-    DIM_Z = 0x203 "DIM_Z" DispatchPacket PACKET PLAIN;
-    START_X = 0x204 "START_X" PerDispatch RECIPE PLAIN;
-    START_Y = 0x205 "START_Y" PerDispatch RECIPE PLAIN;
-    START_Z = 0x206 "START_Z" PerDispatch RECIPE PLAIN;
-    NUM_THREAD_X = 0x207 "NUM_THREAD_X" PerDispatch RECIPE launch::num_thread::ALL;
-    NUM_THREAD_Y = 0x208 "NUM_THREAD_Y" PerDispatch RECIPE launch::num_thread::ALL;
-    NUM_THREAD_Z = 0x209 "NUM_THREAD_Z" PerDispatch RECIPE launch::num_thread_z::ALL;
-    PIPELINESTAT_ENABLE = 0x20a "PIPELINESTAT_ENABLE" PerDispatch RECIPE PLAIN;
-    PERFCOUNT_ENABLE = 0x20b "PERFCOUNT_ENABLE" PerDispatch RECIPE PLAIN;
-    PGM_LO = 0x20c "PGM_LO" PerDispatch RECIPE PLAIN;
-    PGM_HI = 0x20d "PGM_HI" PerDispatch RECIPE launch::pgm_hi::ALL;
-    DISPATCH_PKT_ADDR_LO = 0x20e "DISPATCH_PKT_ADDR_LO" QueueOwned QUEUE_UNUSED PLAIN;
-    DISPATCH_PKT_ADDR_HI = 0x20f "DISPATCH_PKT_ADDR_HI" QueueOwned QUEUE_UNUSED PLAIN;
-    DISPATCH_SCRATCH_BASE_LO = 0x210 "DISPATCH_SCRATCH_BASE_LO" PerDispatch RECIPE PLAIN;
-    DISPATCH_SCRATCH_BASE_HI = 0x211 "DISPATCH_SCRATCH_BASE_HI" PerDispatch RECIPE PLAIN;
-    PGM_RSRC1 = 0x212 "PGM_RSRC1" PerDispatch RECIPE rsrc::rsrc1::ALL;
-    PGM_RSRC2 = 0x213 "PGM_RSRC2" PerDispatch RECIPE rsrc::rsrc2::ALL;
-    VMID = 0x214 "VMID" Privileged DRIVER PLAIN;
-    RESOURCE_LIMITS = 0x215 "RESOURCE_LIMITS" PerDispatch RECIPE launch::resource_limits::ALL;
-    STATIC_THREAD_MGMT_SE0 = 0x216 "STATIC_THREAD_MGMT_SE0" QueueOwned QUEUE queue::static_thread_mgmt::ALL;
-    STATIC_THREAD_MGMT_SE1 = 0x217 "STATIC_THREAD_MGMT_SE1" QueueOwned QUEUE queue::static_thread_mgmt::ALL;
-    TMPRING_SIZE = 0x218 "TMPRING_SIZE" QueueOwned QUEUE queue::tmpring_size::ALL;
-    STATIC_THREAD_MGMT_SE2 = 0x219 "STATIC_THREAD_MGMT_SE2" QueueOwned QUEUE queue::static_thread_mgmt::ALL;
-    STATIC_THREAD_MGMT_SE3 = 0x21a "STATIC_THREAD_MGMT_SE3" QueueOwned QUEUE queue::static_thread_mgmt::ALL;
-    RESTART_X = 0x21b "RESTART_X" PerDispatch RECIPE PLAIN;
-    RESTART_Y = 0x21c "RESTART_Y" PerDispatch RECIPE PLAIN;
-    RESTART_Z = 0x21d "RESTART_Z" PerDispatch RECIPE PLAIN;
-    THREAD_TRACE_ENABLE = 0x21e "THREAD_TRACE_ENABLE" QueueOwned QUEUE_UNUSED PLAIN;
-    MISC_RESERVED = 0x21f "MISC_RESERVED" QueueOwned QUEUE_UNUSED PLAIN;
-    DISPATCH_ID = 0x220 "DISPATCH_ID" QueueOwned QUEUE_UNUSED PLAIN;
-    THREADGROUP_ID = 0x221 "THREADGROUP_ID" QueueOwned QUEUE_UNUSED PLAIN;
-    REQ_CTRL = 0x222 "REQ_CTRL" QueueOwned QUEUE_UNUSED PLAIN;
-    STATIC_THREAD_MGMT_SE8 = 0x223 "STATIC_THREAD_MGMT_SE8" QueueOwned QUEUE queue::static_thread_mgmt::ALL;
-    USER_ACCUM_0 = 0x224 "USER_ACCUM_0" QueueOwned QUEUE_UNUSED PLAIN;
-    USER_ACCUM_1 = 0x225 "USER_ACCUM_1" QueueOwned QUEUE_UNUSED PLAIN;
-    USER_ACCUM_2 = 0x226 "USER_ACCUM_2" QueueOwned QUEUE_UNUSED PLAIN;
-    USER_ACCUM_3 = 0x227 "USER_ACCUM_3" QueueOwned QUEUE_UNUSED PLAIN;
-    PGM_RSRC3 = 0x228 "PGM_RSRC3" PerDispatch RECIPE rsrc::rsrc3::ALL;
-    DDID_INDEX = 0x229 "DDID_INDEX" QueueOwned QUEUE_UNUSED PLAIN;
-    SHADER_CHKSUM = 0x22a "SHADER_CHKSUM" QueueOwned QUEUE_UNUSED PLAIN;
-    STATIC_THREAD_MGMT_SE4 = 0x22b "STATIC_THREAD_MGMT_SE4" QueueOwned QUEUE queue::static_thread_mgmt::ALL;
-    STATIC_THREAD_MGMT_SE5 = 0x22c "STATIC_THREAD_MGMT_SE5" QueueOwned QUEUE queue::static_thread_mgmt::ALL;
-    STATIC_THREAD_MGMT_SE6 = 0x22d "STATIC_THREAD_MGMT_SE6" QueueOwned QUEUE queue::static_thread_mgmt::ALL;
-    STATIC_THREAD_MGMT_SE7 = 0x22e "STATIC_THREAD_MGMT_SE7" QueueOwned QUEUE queue::static_thread_mgmt::ALL;
-    DISPATCH_INTERLEAVE = 0x22f "DISPATCH_INTERLEAVE" QueueOwned QUEUE_UNUSED queue::dispatch_interleave::ALL;
-    RELAUNCH = 0x230 "RELAUNCH" Privileged DRIVER PLAIN;
-    WAVE_RESTORE_ADDR_LO = 0x231 "WAVE_RESTORE_ADDR_LO" Privileged DRIVER PLAIN;
-    WAVE_RESTORE_ADDR_HI = 0x232 "WAVE_RESTORE_ADDR_HI" Privileged DRIVER PLAIN;
-    RELAUNCH2 = 0x233 "RELAUNCH2" Privileged DRIVER PLAIN;
-    PRESCALED_DIM_X = 0x235 "PRESCALED_DIM_X" QueueOwned QUEUE_UNUSED PLAIN;
-    PRESCALED_DIM_Y = 0x236 "PRESCALED_DIM_Y" QueueOwned QUEUE_UNUSED PLAIN;
-    PRESCALED_DIM_Z = 0x237 "PRESCALED_DIM_Z" QueueOwned QUEUE_UNUSED PLAIN;
-    USER_DATA_0 = 0x240 "USER_DATA_0" PerDispatch RECIPE PLAIN;
-    USER_DATA_1 = 0x241 "USER_DATA_1" PerDispatch RECIPE PLAIN;
-    USER_DATA_2 = 0x242 "USER_DATA_2" PerDispatch RECIPE PLAIN;
-    USER_DATA_3 = 0x243 "USER_DATA_3" PerDispatch RECIPE PLAIN;
-    USER_DATA_4 = 0x244 "USER_DATA_4" PerDispatch RECIPE PLAIN;
-    USER_DATA_5 = 0x245 "USER_DATA_5" PerDispatch RECIPE PLAIN;
-    USER_DATA_6 = 0x246 "USER_DATA_6" PerDispatch RECIPE PLAIN;
-    USER_DATA_7 = 0x247 "USER_DATA_7" PerDispatch RECIPE PLAIN;
-    USER_DATA_8 = 0x248 "USER_DATA_8" PerDispatch RECIPE PLAIN;
-    USER_DATA_9 = 0x249 "USER_DATA_9" PerDispatch RECIPE PLAIN;
-    USER_DATA_10 = 0x24a "USER_DATA_10" PerDispatch RECIPE PLAIN;
-    USER_DATA_11 = 0x24b "USER_DATA_11" PerDispatch RECIPE PLAIN;
-    USER_DATA_12 = 0x24c "USER_DATA_12" PerDispatch RECIPE PLAIN;
-    USER_DATA_13 = 0x24d "USER_DATA_13" PerDispatch RECIPE PLAIN;
-    USER_DATA_14 = 0x24e "USER_DATA_14" PerDispatch RECIPE PLAIN;
-    USER_DATA_15 = 0x24f "USER_DATA_15" PerDispatch RECIPE PLAIN;
-    DISPATCH_TUNNEL = 0x27d "DISPATCH_TUNNEL" QueueOwned QUEUE_UNUSED PLAIN;
-    DISPATCH_END = 0x27e "DISPATCH_END" QueueOwned QUEUE_UNUSED PLAIN;
-    NOWHERE = 0x27f "NOWHERE" QueueOwned QUEUE_UNUSED PLAIN;
+    DISPATCH_INITIATOR = 0x200 DispatchPacket PACKET launch::initiator::ALL;
+    DIM_X = 0x201 DispatchPacket PACKET PLAIN;
+    DIM_Y = 0x202 DispatchPacket PACKET PLAIN;
+    DIM_Z = 0x203 DispatchPacket PACKET PLAIN;
+    START_X = 0x204 PerDispatch RECIPE PLAIN;
+    START_Y = 0x205 PerDispatch RECIPE PLAIN;
+    START_Z = 0x206 PerDispatch RECIPE PLAIN;
+    NUM_THREAD_X = 0x207 PerDispatch RECIPE launch::num_thread::ALL;
+    NUM_THREAD_Y = 0x208 PerDispatch RECIPE launch::num_thread::ALL;
+    NUM_THREAD_Z = 0x209 PerDispatch RECIPE launch::num_thread_z::ALL;
+    PIPELINESTAT_ENABLE = 0x20a PerDispatch RECIPE PLAIN;
+    PERFCOUNT_ENABLE = 0x20b PerDispatch RECIPE PLAIN;
+    PGM_LO = 0x20c PerDispatch RECIPE PLAIN;
+    PGM_HI = 0x20d PerDispatch RECIPE launch::pgm_hi::ALL;
+    DISPATCH_PKT_ADDR_LO = 0x20e QueueOwned QUEUE_UNUSED PLAIN;
+    DISPATCH_PKT_ADDR_HI = 0x20f QueueOwned QUEUE_UNUSED PLAIN;
+    DISPATCH_SCRATCH_BASE_LO = 0x210 PerDispatch RECIPE PLAIN;
+    DISPATCH_SCRATCH_BASE_HI = 0x211 PerDispatch RECIPE PLAIN;
+    PGM_RSRC1 = 0x212 PerDispatch RECIPE rsrc::rsrc1::ALL;
+    PGM_RSRC2 = 0x213 PerDispatch RECIPE rsrc::rsrc2::ALL;
+    VMID = 0x214 Privileged DRIVER PLAIN;
+    RESOURCE_LIMITS = 0x215 PerDispatch RECIPE launch::resource_limits::ALL;
+    STATIC_THREAD_MGMT_SE0 = 0x216 QueueOwned QUEUE queue::static_thread_mgmt::ALL;
+    STATIC_THREAD_MGMT_SE1 = 0x217 QueueOwned QUEUE queue::static_thread_mgmt::ALL;
+    TMPRING_SIZE = 0x218 QueueOwned QUEUE queue::tmpring_size::ALL;
+    STATIC_THREAD_MGMT_SE2 = 0x219 QueueOwned QUEUE queue::static_thread_mgmt::ALL;
+    STATIC_THREAD_MGMT_SE3 = 0x21a QueueOwned QUEUE queue::static_thread_mgmt::ALL;
+    RESTART_X = 0x21b PerDispatch RECIPE PLAIN;
+    RESTART_Y = 0x21c PerDispatch RECIPE PLAIN;
+    RESTART_Z = 0x21d PerDispatch RECIPE PLAIN;
+    THREAD_TRACE_ENABLE = 0x21e QueueOwned QUEUE_UNUSED PLAIN;
+    MISC_RESERVED = 0x21f QueueOwned QUEUE_UNUSED PLAIN;
+    DISPATCH_ID = 0x220 QueueOwned QUEUE_UNUSED PLAIN;
+    THREADGROUP_ID = 0x221 QueueOwned QUEUE_UNUSED PLAIN;
+    REQ_CTRL = 0x222 QueueOwned QUEUE_UNUSED PLAIN;
+    STATIC_THREAD_MGMT_SE8 = 0x223 QueueOwned QUEUE queue::static_thread_mgmt::ALL;
+    USER_ACCUM_0 = 0x224 QueueOwned QUEUE_UNUSED PLAIN;
+    USER_ACCUM_1 = 0x225 QueueOwned QUEUE_UNUSED PLAIN;
+    USER_ACCUM_2 = 0x226 QueueOwned QUEUE_UNUSED PLAIN;
+    USER_ACCUM_3 = 0x227 QueueOwned QUEUE_UNUSED PLAIN;
+    PGM_RSRC3 = 0x228 PerDispatch RECIPE rsrc::rsrc3::ALL;
+    DDID_INDEX = 0x229 QueueOwned QUEUE_UNUSED PLAIN;
+    SHADER_CHKSUM = 0x22a QueueOwned QUEUE_UNUSED PLAIN;
+    STATIC_THREAD_MGMT_SE4 = 0x22b QueueOwned QUEUE queue::static_thread_mgmt::ALL;
+    STATIC_THREAD_MGMT_SE5 = 0x22c QueueOwned QUEUE queue::static_thread_mgmt::ALL;
+    STATIC_THREAD_MGMT_SE6 = 0x22d QueueOwned QUEUE queue::static_thread_mgmt::ALL;
+    STATIC_THREAD_MGMT_SE7 = 0x22e QueueOwned QUEUE queue::static_thread_mgmt::ALL;
+    DISPATCH_INTERLEAVE = 0x22f QueueOwned QUEUE_UNUSED queue::dispatch_interleave::ALL;
+    RELAUNCH = 0x230 Privileged DRIVER PLAIN;
+    WAVE_RESTORE_ADDR_LO = 0x231 Privileged DRIVER PLAIN;
+    WAVE_RESTORE_ADDR_HI = 0x232 Privileged DRIVER PLAIN;
+    RELAUNCH2 = 0x233 Privileged DRIVER PLAIN;
+    PRESCALED_DIM_X = 0x235 QueueOwned QUEUE_UNUSED PLAIN;
+    PRESCALED_DIM_Y = 0x236 QueueOwned QUEUE_UNUSED PLAIN;
+    PRESCALED_DIM_Z = 0x237 QueueOwned QUEUE_UNUSED PLAIN;
+    USER_DATA_0 = 0x240 PerDispatch RECIPE PLAIN;
+    USER_DATA_1 = 0x241 PerDispatch RECIPE PLAIN;
+    USER_DATA_2 = 0x242 PerDispatch RECIPE PLAIN;
+    USER_DATA_3 = 0x243 PerDispatch RECIPE PLAIN;
+    USER_DATA_4 = 0x244 PerDispatch RECIPE PLAIN;
+    USER_DATA_5 = 0x245 PerDispatch RECIPE PLAIN;
+    USER_DATA_6 = 0x246 PerDispatch RECIPE PLAIN;
+    USER_DATA_7 = 0x247 PerDispatch RECIPE PLAIN;
+    USER_DATA_8 = 0x248 PerDispatch RECIPE PLAIN;
+    USER_DATA_9 = 0x249 PerDispatch RECIPE PLAIN;
+    USER_DATA_10 = 0x24a PerDispatch RECIPE PLAIN;
+    USER_DATA_11 = 0x24b PerDispatch RECIPE PLAIN;
+    USER_DATA_12 = 0x24c PerDispatch RECIPE PLAIN;
+    USER_DATA_13 = 0x24d PerDispatch RECIPE PLAIN;
+    USER_DATA_14 = 0x24e PerDispatch RECIPE PLAIN;
+    USER_DATA_15 = 0x24f PerDispatch RECIPE PLAIN;
+    DISPATCH_TUNNEL = 0x27d QueueOwned QUEUE_UNUSED PLAIN;
+    DISPATCH_END = 0x27e QueueOwned QUEUE_UNUSED PLAIN;
+    NOWHERE = 0x27f QueueOwned QUEUE_UNUSED PLAIN;
 }
 
 /// USER_DATA registers there are (hardware reference §5).

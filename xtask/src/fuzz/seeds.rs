@@ -14,7 +14,7 @@ use zrt_pm4::packet::wait_reg_mem::Comparison;
 use zrt_pm4::packet::{
     copy_data, dispatch_direct, event_write, indirect_buffer, release_mem, wait_reg_mem, write_data,
 };
-use zrt_pm4::registers::{ResourceLimits, Rsrc1, Rsrc2, Rsrc3, WaveSize};
+use zrt_pm4::registers::{ResourceLimits, WaveSize};
 use zrt_pm4::{EmitError, KernelParameters, KernelState, Writer};
 
 #[path = "../../../loader/tests/data/double_object.rs"]
@@ -150,9 +150,9 @@ fn golden_words() -> Result<Vec<u32>, Box<dyn Error>> {
 fn dispatch() -> Result<Vec<u32>, EmitError> {
     let state = KernelState::new(&KernelParameters {
         code_address: 0x7f00_1234_5600,
-        rsrc1: Rsrc1 { vgprs: 3, ..Rsrc1::default() },
-        rsrc2: Rsrc2 { user_sgprs: 4, ..Rsrc2::default() },
-        rsrc3: Rsrc3::default(),
+        rsrc1: 3,
+        rsrc2: 4 << 1,
+        rsrc3: 0,
         workgroup: [64, 2, 1],
         limits: ResourceLimits::default(),
         wave: WaveSize::Wave32,
