@@ -3,7 +3,7 @@
 //! Contract: [`decode`] looks at the start of `words`, never panics, never allocates, and reads at most four dwords. It
 //! accepts what llvm-mc 19 disassembles for gfx1201, without the operands that only its printer calls invalid;
 //! see the crate's README for the handful of further differences. Cost: some 25 ns.
-//! Encodings: instruction set reference §1; register and constant codes: §2.
+//! Encodings: instruction set reference §1; register and constant codes: instruction set reference §2.
 
 mod lookup;
 mod memory;

@@ -63,7 +63,7 @@ pub struct Modifiers {
     /// Absolute value; for VOP3P this is `neg_hi`.
     pub absolute: u8,
     /// Half select: bits 0..=2 sources, bit 3 destination. For e32 encodings of 16-bit operands the decoder moves
-    /// register bit 7 here (reference §6, 16-bit).
+    /// register bit 7 here (instruction set reference §6, 16-bit).
     pub op_sel: u8,
     /// VOP3P: half of each source that feeds the high result.
     pub op_sel_hi: u8,
@@ -81,7 +81,7 @@ pub enum LaneSelect {
     None,
     /// DPP16. `control` is the 9-bit dpp_ctrl.
     Dpp16 {
-        /// 9-bit dpp_ctrl (reference §1).
+        /// 9-bit dpp_ctrl (instruction set reference §1).
         control: u16,
         /// FI: read inactive lanes.
         fetch_inactive: bool,

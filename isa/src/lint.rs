@@ -4,15 +4,15 @@
 //! may have happened on one of them is assumed) and never panics, whatever the words. It knows registers, not values: a
 //! path that the data never takes counts. Results are in code order, each once. Cost: some microseconds per instruction.
 //!
-//! | rule | instruction set reference |
+//! | rule | source |
 //! |---|---|
-//! | [`Rule::ScalarHazard`] | §5.1, the whole table with its expiry; SOPP does not count among the SALU instructions that let a write age |
-//! | [`Rule::MemoryWait`] | §4.1: results of loads, returning atomics, LDS, SMEM, messages, by counter |
-//! | [`Rule::BarrierWait`] | §4.2: LDS stores before a barrier signal |
-//! | [`Rule::LaneExchange`] | §5.2: v_cmpx, then v_permlane |
-//! | [`Rule::MatrixOverlap`] | §5.2: the result of a matrix operation as factor or index of the next |
-//! | [`Rule::Unwritten`] | §3: what the launch state leaves undefined |
-//! | [`Rule::End`], [`Rule::Target`], [`Rule::Undecodable`] | §1, §4.2 |
+//! | [`Rule::ScalarHazard`] | instruction set reference §5.1, with its expiry; SOPP lets no write age |
+//! | [`Rule::MemoryWait`] | instruction set reference §4.1: results of loads, returning atomics, LDS, SMEM, messages, by counter |
+//! | [`Rule::BarrierWait`] | instruction set reference §4.2: LDS stores before a barrier signal |
+//! | [`Rule::LaneExchange`] | instruction set reference §5.2: v_cmpx, then v_permlane |
+//! | [`Rule::MatrixOverlap`] | instruction set reference §5.2: the result of a matrix operation as factor or index of the next |
+//! | [`Rule::Unwritten`] | instruction set reference §3: what the launch state leaves undefined |
+//! | [`Rule::End`], [`Rule::Target`], [`Rule::Undecodable`] | instruction set reference §1, §4.2 |
 //!
 //! Functions that call each other are a [`Program`]: each is checked by itself, by the convention of compilers' functions.
 //! Without one, code is followed from its entry alone ([`check_entry`]); what follows a call is then taken as reached with

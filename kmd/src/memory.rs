@@ -63,7 +63,8 @@ impl MemoryKind {
 
 impl AllocationRequest {
     fn flags(&self) -> AllocationFlags {
-        // Hardware reference §2.6, table of buffers; §6.3 for shared VRAM: with both flags every known kernel maps it UC.
+        // Hardware reference §2.6, table of buffers; hardware reference §6.3 for shared VRAM: with both flags every
+        // known kernel maps it UC.
         let coherent = AllocationFlags::COHERENT | AllocationFlags::UNCACHED;
         let domain = match self.kind {
             MemoryKind::Vram => AllocationFlags::VRAM,

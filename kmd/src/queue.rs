@@ -19,7 +19,8 @@ use zrt_mem::{ByteLen, GpuVa, SharedView};
 pub const RING_BYTES_MIN: u64 = 4096;
 /// Largest ring: the length is a power of two in 32 bits.
 pub const RING_BYTES_MAX: u64 = 1 << 31;
-/// Where the read pointer stands in the pointer page; the two are lines of GL2 apart (256 bytes, reference §1.4).
+/// Where the read pointer stands in the pointer page; the two are lines of GL2 apart (256 bytes, hardware reference
+/// §1.4).
 const READ_POINTER_OFFSET: usize = 0;
 /// Where the write pointer stands in the pointer page.
 const WRITE_POINTER_OFFSET: usize = 256;

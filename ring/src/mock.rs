@@ -1,9 +1,9 @@
 //! The other side of a command ring, as a model of the command processor's rules, for tests here and in crates above.
 //!
-//! It reads the ring as the hardware reference says a command processor does (§6.4, §2.7): it wakes on the doorbell,
-//! reads up to the write pointer and not beyond, takes packets that straddle the ring's end, and tells its read pointer
-//! lazily. Whatever the producer does against the rules is a [`Violation`]. It executes no kernel: a caller looks at the
-//! packets.
+//! It reads the ring as a command processor does (hardware reference §6.4, §2.7): it wakes
+//! on the doorbell, reads up to the write pointer and not beyond, takes packets that straddle the ring's end, and tells
+//! its read pointer lazily. Whatever the producer does against the rules is a [`Violation`]. It executes no kernel: a
+//! caller looks at the packets.
 
 use alloc::vec::Vec;
 use core::fmt;

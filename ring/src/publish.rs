@@ -7,7 +7,8 @@
 
 use crate::queue_memory::QueueMemory;
 
-/// What lies in the slot at the write pointer: a header of type 0, which no compute ring takes (reference §4.1).
+/// What lies in the slot at the write pointer: a header of type 0, which no compute ring takes (hardware reference
+/// §4.1).
 pub(crate) const NOT_A_PACKET: u32 = 0;
 
 /// The stores that a submission makes, so that tests can look between any two of them.

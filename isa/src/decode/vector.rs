@@ -91,7 +91,7 @@ fn short(
     Ok(instruction)
 }
 
-/// Moves bit 7 of a 16-bit operand's vector register into the half select `bit` (reference §6, 16-bit).
+/// Moves bit 7 of a 16-bit operand's vector register into the half select `bit` (instruction set reference §6, 16-bit).
 #[inline]
 fn half_register(
     stream: &Words<'_>,
@@ -116,7 +116,7 @@ fn lane_select(stream: &Words<'_>, info: &OperandInfo, code: u32, dword: u32) ->
         return Ok(LaneSelect::Dpp8 { selectors: dword >> 8, fetch_inactive: code == DPP8_FETCH_INACTIVE });
     }
     let control = field(dword, 16, 8) as u16;
-    // quad_perm, row_shl, row_shr, row_ror, mirrors, row_share, row_xmask (reference §1).
+    // quad_perm, row_shl, row_shr, row_ror, mirrors, row_share, row_xmask (instruction set reference §1).
     let exists = matches!(
         control,
         0..=0xff | 0x101..=0x10f | 0x111..=0x11f | 0x121..=0x12f | 0x140 | 0x141 | 0x150..=0x16f

@@ -26,7 +26,7 @@ pub const SCC: usize = VECTOR_FIRST + 256;
 pub const LDS: usize = SCC + 1;
 /// All of them.
 pub const REGISTER_COUNT: usize = LDS + 1;
-/// `vccz` and `scc` as source codes (reference §2).
+/// `vccz` and `scc` as source codes (instruction set reference §2).
 const SPECIAL_VCCZ: u8 = 251;
 const SPECIAL_SCC: u8 = 253;
 

@@ -9,23 +9,25 @@ use core::fmt::{Display, Formatter, Result};
 /// Which rule is broken. Sections: instruction set reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
-    /// A scalar register that a VALU instruction once read is written and read again without the wait (§5.1).
+    /// A scalar register that a VALU instruction once read is written and read again without the wait (instruction set
+    /// reference §5.1).
     ScalarHazard,
-    /// A result of memory is used or overwritten while it may still be under way (§4.1).
+    /// A result of memory is used or overwritten while it may still be under way (instruction set reference §4.1).
     MemoryWait,
-    /// A barrier is signalled while LDS stores may be under way (§4.2).
+    /// A barrier is signalled while LDS stores may be under way (instruction set reference §4.2).
     BarrierWait,
-    /// `v_permlane*` right after `v_cmpx` (§5.2).
+    /// `v_permlane*` right after `v_cmpx` (instruction set reference §5.2).
     LaneExchange,
-    /// A matrix operation reads the result of the one right before it as factor or index (§5.2).
+    /// A matrix operation reads the result of the one right before it as factor or index (instruction set reference
+    /// §5.2).
     MatrixOverlap,
-    /// A register is read that nothing on any path has written (§3).
+    /// A register is read that nothing on any path has written (instruction set reference §3).
     Unwritten,
-    /// Execution runs off the code or into `s_code_end` (§4.2).
+    /// Execution runs off the code or into `s_code_end` (instruction set reference §4.2).
     End,
-    /// A branch leads out of the code or into the middle of an instruction (§1).
+    /// A branch leads out of the code or into the middle of an instruction (instruction set reference §1).
     Target,
-    /// Words on a path are no instruction (§1).
+    /// Words on a path are no instruction (instruction set reference §1).
     Undecodable,
     /// An instruction whose registers this lint cannot tell.
     NotAnalysed,

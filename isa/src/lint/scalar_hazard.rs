@@ -25,7 +25,7 @@ const TRACKED_REGISTERS: usize = 108;
 const EXPIRY_VALU: u8 = 11;
 const EXPIRY_SALU: u8 = 10;
 
-/// Fields of `s_wait_alu` (§4.1).
+/// Fields of `s_wait_alu` (instruction set reference §4.1).
 const SA_SDST: (u16, &str) = (1, "depctr_sa_sdst(0)");
 const VA_VCC: (u16, &str) = (1 << 1, "depctr_va_vcc(0)");
 const VA_SDST: (u16, &str) = (7 << 9, "depctr_va_sdst(0)");

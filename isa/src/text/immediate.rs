@@ -45,7 +45,7 @@ pub(super) fn signed_hexadecimal(out: &mut Formatter<'_>, value: i32) -> Result 
     write!(out, "{}{:#x}", if value < 0 { "-" } else { "" }, value.unsigned_abs())
 }
 
-/// Hardware register names by id (reference §3).
+/// Hardware register names by id (instruction set reference §3).
 fn hardware_register_name(id: u32) -> Option<&'static str> {
     Some(match id {
         1 => "MODE",
@@ -108,7 +108,7 @@ pub(super) fn message(out: &mut Formatter<'_>, value: u32) -> Result {
     write!(out, "sendmsg({name})")
 }
 
-/// `s_delay_alu`: instid0 3:0, instskip 6:4, instid1 10:7 (reference §4.1).
+/// `s_delay_alu`: instid0 3:0, instskip 6:4, instid1 10:7 (instruction set reference §4.1).
 fn delay(out: &mut Formatter<'_>, value: u32) -> Result {
     const INSTRUCTIONS: [&str; 12] = [
         "NO_DEP",
@@ -140,7 +140,7 @@ fn delay(out: &mut Formatter<'_>, value: u32) -> Result {
     if separator.is_empty() { out.write_str("0") } else { Ok(()) }
 }
 
-/// `s_wait_alu`: counters that are not at their maximum (reference §4.1).
+/// `s_wait_alu`: counters that are not at their maximum (instruction set reference §4.1).
 fn wait_alu(out: &mut Formatter<'_>, value: u32) -> Result {
     /// Name, low bit, width.
     const FIELDS: [(&str, u32, u32); 7] = [
@@ -210,7 +210,7 @@ fn version(out: &mut Formatter<'_>, value: u32) -> Result {
     Ok(())
 }
 
-/// ` quad_perm:[…]` and the other DPP16 controls (reference §1).
+/// ` quad_perm:[…]` and the other DPP16 controls (instruction set reference §1).
 pub(super) fn dpp_control(out: &mut Formatter<'_>, control: u16) -> Result {
     let amount = control & 15;
     match control {
@@ -250,7 +250,7 @@ pub(super) fn local_offset(out: &mut Formatter<'_>, opcode: Opcode, value: u32) 
     if value != 0 { write!(out, " offset:{value}") } else { Ok(()) }
 }
 
-/// `ds_swizzle_b32` patterns (reference §9): and-mask 4:0, or-mask 9:5, xor-mask 14:10.
+/// `ds_swizzle_b32` patterns (instruction set reference §9): and-mask 4:0, or-mask 9:5, xor-mask 14:10.
 fn swizzle(out: &mut Formatter<'_>, value: u32) -> Result {
     if value == 0 {
         return Ok(());

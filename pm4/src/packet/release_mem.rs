@@ -1,7 +1,8 @@
 //! RELEASE_MEM: waits for the end of the pipe, works on the caches, then writes a value (hardware reference §4.6).
 //!
 //! Exactly seven body dwords. The cache bits are not where ACQUIRE_MEM has them. A queue without an end-of-pipe buffer
-//! faults at address 0. A fence that the host polls needs GL2_WB whatever the mapping promises (reference §6.3).
+//! faults at address 0. A fence that the host polls needs GL2_WB whatever the mapping promises (hardware reference
+//! §6.3).
 
 use super::{
     Event, TemporalHint, check_aligned, emit_words, fixed_header, join, parse_aligned, split, value_of,

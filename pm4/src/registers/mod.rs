@@ -3,7 +3,7 @@
 //! Offsets are dwords relative to 0x2C00, the start of the shader range that SET_SH_REG writes; the absolute dword is
 //! 0x2C00 more, the byte offset four times that (hardware reference §5). [`WriteClass`] says which of them a dispatch
 //! may write: the rest is the queue's or the kernel driver's, and a stream that writes it breaks the next user of the
-//! queue rather than itself (reference §9).
+//! queue rather than itself (hardware reference §9).
 
 mod launch;
 mod queue;
@@ -65,8 +65,9 @@ pub struct RegisterInfo {
 /// Offsets and fields: the table of the hardware reference. Class: the recipe and the warnings.
 const RECIPE: &str = "hardware reference §5, §5.3";
 const PACKET: &str = "hardware reference §5, §5.1";
-const QUEUE: &str = "hardware reference §5; queue-owned by §5.3 and §9";
-const QUEUE_UNUSED: &str = "hardware reference §5; not in the recipe of §5.3, so left to the queue";
+const QUEUE: &str = "hardware reference §5; queue-owned by hardware reference §5.3 and §9";
+const QUEUE_UNUSED: &str =
+    "hardware reference §5; not in the recipe of hardware reference §5.3, so left to the queue";
 const DRIVER: &str = "hardware reference §5; written by the driver or by context restore";
 const PLAIN: &[Field] = &[];
 

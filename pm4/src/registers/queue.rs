@@ -1,6 +1,6 @@
 //! Values of registers that are the queue's: room for scratch, masks of compute units, interleave (hardware reference §5).
 //!
-//! A dispatch does not write them (reference §9); they are here to be read, printed and compared.
+//! A dispatch does not write them (hardware reference §9); they are here to be read, printed and compared.
 
 use super::{Register, check_reserved};
 use crate::error::ParseError;

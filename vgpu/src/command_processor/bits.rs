@@ -13,7 +13,7 @@ pub(crate) const fn bit(dword: u32, at: u32) -> bool {
     dword >> at & 1 == 1
 }
 
-/// Packet header (§4.1).
+/// Packet header (hardware reference §4.1).
 pub(crate) mod header {
     pub const TYPE_HIGH: u32 = 31;
     pub const TYPE_LOW: u32 = 30;
@@ -27,7 +27,7 @@ pub(crate) mod header {
     pub const COUNT_NO_BODY: u32 = 0x3FFF;
 }
 
-/// Opcodes (§4.2).
+/// Opcodes (hardware reference §4.2).
 pub(crate) mod opcode {
     pub const NOP: u32 = 0x10;
     pub const DISPATCH_DIRECT: u32 = 0x15;
@@ -41,7 +41,7 @@ pub(crate) mod opcode {
     pub const SET_SH_REG: u32 = 0x76;
 }
 
-/// Compute registers relative to 0x2C00 (§5).
+/// Compute registers relative to 0x2C00 (hardware reference §5).
 pub(crate) mod register {
     /// Registers that SET_SH_REG reaches: 0x2C00..0x3000.
     pub const COUNT: usize = 0x400;
@@ -67,7 +67,7 @@ pub(crate) mod register {
     pub const USER_DATA_COUNT: usize = 16;
 }
 
-/// DISPATCH_INITIATOR (§5.1).
+/// DISPATCH_INITIATOR (hardware reference §5.1).
 pub(crate) mod initiator {
     pub const COMPUTE_SHADER_EN: u32 = 0;
     pub const PARTIAL_TG_EN: u32 = 1;
@@ -80,7 +80,7 @@ pub(crate) mod initiator {
     pub const INTERLEAVE_2D_EN: u32 = 18;
 }
 
-/// NUM_THREAD_X/Y/Z (§5): whole size and size of the partial group at the end.
+/// NUM_THREAD_X/Y/Z (hardware reference §5): whole size and size of the partial group at the end.
 pub(crate) mod num_thread {
     pub const FULL_XY_HIGH: u32 = 12;
     pub const FULL_Z_HIGH: u32 = 15;
@@ -90,7 +90,7 @@ pub(crate) mod num_thread {
     pub const PARTIAL_LOW: u32 = 16;
 }
 
-/// GCR_CNTL of ACQUIRE_MEM (§4.5).
+/// GCR_CNTL of ACQUIRE_MEM (hardware reference §4.5).
 pub(crate) mod gcr {
     pub const GLI_INV_HIGH: u32 = 1;
     pub const GLI_INV_LOW: u32 = 0;
@@ -101,7 +101,7 @@ pub(crate) mod gcr {
     pub const RESERVED_LOW: u32 = 19;
 }
 
-/// RELEASE_MEM (§4.6).
+/// RELEASE_MEM (hardware reference §4.6).
 pub(crate) mod release {
     pub const EVENT_TYPE_HIGH: u32 = 5;
     pub const EVENT_INDEX_HIGH: u32 = 11;
@@ -136,7 +136,8 @@ pub(crate) mod release {
     pub const DST_LAST_MEMORY: u32 = 1;
 }
 
-/// WAIT_REG_MEM (§4.7) and the HDP flush registers that it may write and poll (§4.8).
+/// WAIT_REG_MEM (hardware reference §4.7) and the HDP flush registers that it may write and poll (hardware reference
+/// §4.8).
 pub(crate) mod wait {
     pub const FUNCTION_HIGH: u32 = 2;
     pub const SPACE_HIGH: u32 = 5;
@@ -155,7 +156,7 @@ pub(crate) mod wait {
     pub const HDP_FLUSH_DONE: u32 = 0xE27;
 }
 
-/// WRITE_DATA (§4.8).
+/// WRITE_DATA (hardware reference §4.8).
 pub(crate) mod write_data {
     pub const DST_HIGH: u32 = 11;
     pub const DST_LOW: u32 = 8;
@@ -164,7 +165,7 @@ pub(crate) mod write_data {
     pub const DST_MEMORY: u32 = 5;
 }
 
-/// COPY_DATA (§4.8).
+/// COPY_DATA (hardware reference §4.8).
 pub(crate) mod copy_data {
     pub const SRC_HIGH: u32 = 3;
     pub const DST_HIGH: u32 = 11;
@@ -180,7 +181,7 @@ pub(crate) mod copy_data {
     pub const DST_GL2_OBSOLETE: u32 = 5;
 }
 
-/// EVENT_WRITE (§4.8).
+/// EVENT_WRITE (hardware reference §4.8).
 pub(crate) mod event_write {
     pub const TYPE_HIGH: u32 = 5;
     pub const INDEX_HIGH: u32 = 11;
@@ -189,7 +190,7 @@ pub(crate) mod event_write {
     pub const INDEX_FLUSH: u32 = 4;
 }
 
-/// INDIRECT_BUFFER (§4.8).
+/// INDIRECT_BUFFER (hardware reference §4.8).
 pub(crate) mod indirect {
     pub const LENGTH_HIGH: u32 = 19;
     pub const CHAIN: u32 = 20;

@@ -36,7 +36,8 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
-    /// Bytes from the entry that the instruction prefetcher is told to fetch: INST_PREF_SIZE lines of 128 bytes (§5.2).
+    /// Bytes from the entry that the instruction prefetcher is told to fetch: INST_PREF_SIZE lines of 128 bytes
+    /// (hardware reference §5.2).
     pub fn prefetch_bytes(&self) -> u64 {
         u64::from(bits(self.rsrc3, RSRC3_PREFETCH_HIGH, RSRC3_PREFETCH_LOW)) * PREFETCH_LINE_BYTES
     }
@@ -91,14 +92,14 @@ pub enum LaunchError {
 
 /// Work-items of a workgroup (hardware reference §7).
 const GROUP_WORK_ITEMS_MAX: u64 = 1024;
-/// INST_PREF_SIZE of RSRC3 and its unit (§5.2).
+/// INST_PREF_SIZE of RSRC3 and its unit (hardware reference §5.2).
 const RSRC3_PREFETCH_HIGH: u32 = 11;
 const RSRC3_PREFETCH_LOW: u32 = 4;
 const PREFETCH_LINE_BYTES: u64 = 128;
-/// Bit of RSRC1 (§5.2).
+/// Bit of RSRC1 (hardware reference §5.2).
 const RSRC1_PRIV: u32 = 20;
 
-/// The compute-unit masks that the kernel sets up when it makes a queue (§2.6).
+/// The compute-unit masks that the kernel sets up when it makes a queue (hardware reference §2.6).
 const MASK_REGISTERS: [usize; 8] = [
     register::STATIC_THREAD_MGMT_SE0,
     register::STATIC_THREAD_MGMT_SE1,
@@ -214,7 +215,7 @@ impl Registers {
     }
 }
 
-/// Whether SET_SH_REG of these registers touches one that the kernel's queue descriptor owns (§5.3).
+/// Whether SET_SH_REG of these registers touches one that the kernel's queue descriptor owns (hardware reference §5.3).
 pub(crate) fn touches_queue_register(first: usize, count: usize) -> bool {
     let range = first..first + count;
     MASK_REGISTERS.iter().chain([&register::STATIC_THREAD_MGMT_SE8]).any(|mask| range.contains(mask))
@@ -253,7 +254,7 @@ fn groups_of_threads(
 mod tests {
     use super::*;
 
-    /// TG's initiator (§4.4).
+    /// tinygrad's initiator (hardware reference §4.4).
     const PLAIN: u32 = 0x8005;
 
     fn registers() -> Registers {

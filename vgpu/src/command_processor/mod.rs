@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 /// How long the thread spins after the last thing that happened: about what a host takes from a fence to the next
 /// doorbell.
 const SPIN_US: u64 = 50;
-/// Longest sleep between two looks at the doorbells (DESIGN of the seam: "at most 50 µs").
+/// Longest sleep between two looks at the doorbells.
 const SLEEP_US_MAX: u64 = 50;
 /// First sleep after spinning; it doubles up to the longest.
 const SLEEP_US_FIRST: u64 = 5;

@@ -512,18 +512,18 @@ mod tests {
         // Kernel's memory sync (hardware reference §4.5).
         let acquire = [0xC006_5800, 0, u32::MAX, 0xFF_FFFF, 0, 0, 10, 0xC3B1];
         assert_eq!(parse(&acquire), Ok(Command::AcquireMem(CacheControl::ALL)));
-        // TG's signal: low 32 bits, no interrupt.
+        // tinygrad's signal: low 32 bits, no interrupt.
         let signal = [0xC006_4900, 0x0070_F514, 0x2000_0000, 0x1004, 0, 9, 0, 0];
         let expected = ReleaseData::Low32(9);
         assert!(
             matches!(parse(&signal), Ok(Command::ReleaseMem { data, interrupt: false, .. }) if data == expected)
         );
-        // TG's fence wait: memory, ≥.
+        // tinygrad's fence wait: memory, ≥.
         let wait = [0xC005_3C00, 0x15, 0x2000, 0, 3, u32::MAX, 4];
         let comparison = Comparison { function: 5, reference: 3, mask: u32::MAX };
         assert_eq!(parse(&wait), Ok(Command::WaitMemory { address: 0x2000, comparison }));
         assert!(comparison.holds(3) && comparison.holds(4) && !comparison.holds(2));
-        // TG's HDP flush.
+        // tinygrad's HDP flush.
         assert_eq!(parse(&[0xC005_3C00, 0x43, 0xE26, 0xE27, !0, !0, 0x20]), Ok(Command::FlushHdp));
         let chain = [0xC002_3F00, 0x3000, 0, 0x20 | 1 << 20 | 1 << 23];
         assert_eq!(parse(&chain), Ok(Command::IndirectBuffer { address: 0x3000, dwords: 32, chain: true }));

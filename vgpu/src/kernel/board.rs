@@ -5,7 +5,7 @@
 
 /// KFD's id of the GPU: a 16-bit hash on a real system (it fits mmap offset bits 61:46); this value is chosen.
 pub const GPU_ID: u32 = 0x9D4B;
-/// Minor number of the render node (§1.2).
+/// Minor number of the render node (hardware reference §1.2).
 pub const RENDER_MINOR: u32 = 128;
 /// Character devices of the DRM have this major number (`Documentation/admin-guide/devices.txt`).
 pub(crate) const DRM_MAJOR: u32 = 226;
@@ -16,7 +16,7 @@ pub const KFD_PATH: &str = "/dev/kfd";
 /// Path of the render node.
 pub const RENDER_PATH: &str = "/dev/dri/renderD128";
 
-/// VRAM as the topology reports it (§1.3).
+/// VRAM as the topology reports it (hardware reference §1.3).
 pub const VRAM_BYTES: u64 = 34_208_743_424;
 /// What the CPU can reach of it with a small BAR: the usual 256 MiB window (chosen).
 pub const SMALL_BAR_BYTES: u64 = 256 << 20;
@@ -42,7 +42,7 @@ pub(crate) const LOCATION_ID: u32 = 0x0500;
 /// PCI address in the form of sysfs.
 pub(crate) const PCI_ADDRESS: &str = "0000:05:00.0";
 pub(crate) const ENGINE_CLOCK_MHZ: u32 = 2350;
-/// MEC firmware of the captured board: below 3050, so user queues (T2) are not available (§3.2).
+/// MEC firmware of the captured board: below 3050, so user queues are not available (hardware reference §3.2).
 pub(crate) const MEC_FIRMWARE: u32 = 3010;
 /// Further firmware, as `fw_version` names it. No capture tells it of a board with that MEC; this is an R9700 with MEC
 /// 3140 (ROCm issue 6155, comment 2).
@@ -76,7 +76,7 @@ pub(crate) const L0_KIB: u32 = 32;
 pub(crate) const GL2_LINE_BYTES: u32 = 256;
 
 pub(crate) const PAGE_BYTES: u64 = 4096;
-/// Lowest GPU address for user space (§2.4).
+/// Lowest GPU address for user space (hardware reference §2.4).
 pub(crate) const GPUVM_BASE: u64 = 0x100_0000;
 /// Highest GPU address for user space: the lower half of the 48-bit canonical space.
 pub(crate) const GPUVM_LIMIT: u64 = 0x7FFF_FFFF_FFFF;
@@ -84,10 +84,10 @@ pub(crate) const LDS_APERTURE_BASE: u64 = 1 << 48;
 pub(crate) const SCRATCH_APERTURE_BASE: u64 = 2 << 48;
 pub(crate) const APERTURE_BYTES: u64 = 1 << 32;
 
-/// Doorbells of one process on one device (§2.5): 1024 of 8 bytes.
+/// Doorbells of one process on one device (hardware reference §2.5): 1024 of 8 bytes.
 pub(crate) const DOORBELL_SLICE_BYTES: u64 = 8192;
 pub(crate) const DOORBELL_BYTES: u64 = 8;
-/// Queues of one process on one device (§2.6).
+/// Queues of one process on one device (hardware reference §2.6).
 pub(crate) const QUEUES_MAX: usize = 127;
 /// What the kernel keeps of VRAM for page tables: at least this, and a 16,384th of all memory where that is more
 /// (`ESTIMATE_PT_SIZE` and `AMDGPU_VM_RESERVED_VRAM` of `amdgpu_amdkfd_gpuvm.c`, alike in 6.8 to 7.2): a host of up to 96 GiB.
@@ -95,29 +95,29 @@ pub(crate) const PAGE_TABLE_RESERVE_BYTES: u64 = 8 << 20;
 /// In AVAILABLE_MEMORY each object counts as whole pieces of this length, and so does the answer
 /// (`VRAM_AVAILABILITY_ALIGN`).
 pub(crate) const AVAILABILITY_BYTES: u64 = 2 << 20;
-/// Signal page: 4096 slots of 8 bytes (§2.8).
+/// Signal page: 4096 slots of 8 bytes (hardware reference §2.8).
 pub(crate) const EVENT_SLOTS: u32 = 4096;
 pub(crate) const EVENT_PAGE_BYTES: u64 = EVENT_SLOTS as u64 * 8;
-/// What a slot holds while its event is not signalled (§2.8).
+/// What a slot holds while its event is not signalled (hardware reference §2.8).
 pub(crate) const EVENT_SLOT_UNSIGNALLED: u64 = u64::MAX;
 
-/// EOP buffer of a queue (§1.2: never exported, always this).
+/// EOP buffer of a queue (hardware reference §1.2: never exported, always this).
 pub(crate) const EOP_BYTES: u64 = 4096;
 
-/// Reference clock of GPU timestamps (§4.6, §4.9).
+/// Reference clock of GPU timestamps (hardware reference §4.6, §4.9).
 pub(crate) const GPU_CLOCK_HZ: u64 = 100_000_000;
 
-/// Waves resident at most: cu × 32 (§2.6).
+/// Waves resident at most: cu × 32 (hardware reference §2.6).
 const WAVES: u64 = COMPUTE_UNITS as u64 * 32;
-/// Control stack of a queue (§2.6).
+/// Control stack of a queue (hardware reference §2.6).
 pub(crate) const CTL_STACK_BYTES: u32 = page_align(40 + WAVES * 12 + 8) as u32;
-/// Register, LDS and hardware state of all waves (§2.6).
+/// Register, LDS and hardware state of all waves (hardware reference §2.6).
 const WAVE_DATA_BYTES: u64 = page_align(COMPUTE_UNITS as u64 * (0x60000 + 0x4000 + 0x10000 + 0x1000));
-/// Context save area without debug memory (§2.6).
+/// Context save area without debug memory (hardware reference §2.6).
 pub(crate) const CWSR_BYTES: u32 = CTL_STACK_BYTES + WAVE_DATA_BYTES as u32;
 const DEBUG_MEMORY_BYTES: u64 = WAVES * 32;
 
-/// Length of the buffer object that holds a context save area of `save_bytes` (§2.6).
+/// Length of the buffer object that holds a context save area of `save_bytes` (hardware reference §2.6).
 pub(crate) const fn cwsr_buffer_bytes(save_bytes: u32) -> u64 {
     page_align(save_bytes as u64 + DEBUG_MEMORY_BYTES)
 }
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn formulas_give_the_captured_values() {
-        // Hardware reference §2.6, column "64 CU"; §1.2.
+        // Hardware reference §2.6, column "64 CU"; hardware reference §1.2.
         assert_eq!(CTL_STACK_BYTES, 28_672);
         assert_eq!(CWSR_BYTES, 30_699_520);
         assert_eq!(cwsr_buffer_bytes(CWSR_BYTES), 30_765_056);

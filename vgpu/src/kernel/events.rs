@@ -149,7 +149,7 @@ impl Events {
     pub fn create(&self, kind: u32, auto_reset: bool) -> Result<u32, Errno> {
         let mut state = self.lock();
         let ids = if kind_has_slot(kind) {
-            // Id 0 is reserved for interrupts without context (§2.8).
+            // Id 0 is reserved for interrupts without context (hardware reference §2.8).
             1..state.slot_count()
         } else {
             FIRST_OTHER_ID..FIRST_OTHER_ID + EVENTS_MAX
@@ -197,7 +197,7 @@ impl Events {
         Ok(())
     }
 
-    /// SET and RESET are for events of type SIGNAL alone (§2.8).
+    /// SET and RESET are for events of type SIGNAL alone (hardware reference §2.8).
     fn signal_type_only(&self, id: u32) -> Result<MutexGuard<'_, State>, Errno> {
         let state = self.lock();
         match state.events.get(&id) {

@@ -166,7 +166,7 @@ fn acquire_buffers(
     request: &CreateRequest,
     kernel: KernelRelease,
 ) -> Result<Vec<u32>, Errno> {
-    // The hardware has no bits for the rest of these addresses (§6.4: any 8-byte aligned location).
+    // The hardware has no bits for the rest of these addresses (hardware reference §6.4: any 8-byte aligned location).
     if request.write_pointer % 8 != 0 || request.read_pointer % 8 != 0 {
         return Err(Errno::EINVAL);
     }
@@ -276,7 +276,7 @@ impl Queues {
         if !self.by_id.contains_key(&queue_id) {
             return Err(Errno::EFAULT);
         }
-        // On gfx10 and later compute units come in pairs (WGP), and a mask may not split one (§2.8).
+        // On gfx10 and later compute units come in pairs (WGP), and a mask may not split one (hardware reference §2.8).
         let splits = |word: &u32| (word ^ word >> 1) & 0x5555_5555 != 0;
         if mask.iter().take(CU_MASK_BITS_MAX / 32).any(splits) { Err(Errno::EINVAL) } else { Ok(()) }
     }

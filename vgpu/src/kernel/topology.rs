@@ -151,7 +151,7 @@ const CACHE_INSTRUCTION: u64 = 2;
 const CACHE_OF_GPU: u64 = 8;
 
 /// One entry per cache: L0 per CU, scalar and instruction caches per WGP, GL2 and MALL for the chip. Sizes of L0, GL2
-/// and MALL are the reference's (§1.4); 16 KiB scalar and 64 KiB instruction caches are chosen.
+/// and MALL are those of hardware reference §1.4; 16 KiB scalar and 64 KiB instruction caches are chosen.
 fn caches() -> Vec<String> {
     let data = CACHE_DATA | CACHE_OF_GPU;
     let instruction = CACHE_INSTRUCTION | CACHE_OF_GPU;

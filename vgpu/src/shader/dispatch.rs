@@ -99,7 +99,7 @@ pub enum DispatchError {
 
 /// Most work-items of a group (hardware reference §7).
 const GROUP_WORK_ITEMS_MAX: u64 = 1024;
-/// Most LDS of a compute group in bytes, and the units of RSRC2.LDS_SIZE and of allocation (§7).
+/// Most LDS of a compute group in bytes, and the units of RSRC2.LDS_SIZE and of allocation (hardware reference §7).
 const LDS_BYTES_MAX: u32 = 65_536;
 const LDS_UNIT_BYTES: u32 = 512;
 const LDS_GRANULE_BYTES: u32 = 1024;
@@ -107,7 +107,7 @@ const LDS_GRANULE_BYTES: u32 = 1024;
 const VECTOR_REGISTERS_MAX: u32 = 256;
 const VECTOR_REGISTERS_UNIT: u32 = 8;
 const VECTOR_REGISTERS_UNIT_WAVE64: u32 = 4;
-/// TMPRING_SIZE.WAVESIZE counts 256 bytes (§5).
+/// TMPRING_SIZE.WAVESIZE counts 256 bytes (hardware reference §5).
 const SCRATCH_UNIT_BYTES: u32 = 256;
 
 /// The resource words, parsed.
@@ -119,7 +119,7 @@ pub(crate) struct Resources {
     pub user_sgprs: u32,
     /// LDS of a group in bytes, as accessible.
     pub lds_bytes: u32,
-    /// Initial MODE: round 3:0, denormals 7:4, FP16_OVFL 23 (§5.2; instruction set reference §3).
+    /// Initial MODE: round 3:0, denormals 7:4, FP16_OVFL 23 (hardware reference §5.2; instruction set reference §3).
     pub mode: u32,
     /// 0: v0 holds X; 1: X and Y; 2: X, Y and Z.
     pub work_item_id_components: u32,

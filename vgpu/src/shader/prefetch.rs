@@ -99,7 +99,8 @@ fn request<const BASE: u8>(wave: &Wave, op: &MicroOp, machine: &Machine<'_>) -> 
     let base = if BASE == Base::ProgramCounter as u8 {
         address_after(op, machine)
     } else if BASE == Base::Buffer as u8 {
-        // A buffer does not support an offset below zero: the request is dropped, and nothing tells of it (§8.5.1).
+        // A buffer does not support an offset below zero: the request is dropped, and nothing tells of it (RDNA4
+        // instruction set guide §8.5.1).
         if op.immediate < 0 {
             return None;
         }
@@ -107,7 +108,7 @@ fn request<const BASE: u8>(wave: &Wave, op: &MicroOp, machine: &Machine<'_>) -> 
     } else {
         pair(wave, op.sources[0])
     };
-    // The two low bits of base and offset count as zero (§8.5), then the sum's low seven.
+    // The two low bits of base and offset count as zero (RDNA4 instruction set guide §8.5), then the sum's low seven.
     let va = (base & !3).wrapping_add_signed(i64::from(op.immediate & !3)) & !(LINE_BYTES - 1);
     let lines = value(wave, op.sources[1]).wrapping_add(value(wave, op.sources[2])) % LINES_MAX + 1;
     Some((va, u64::from(lines) * LINE_BYTES))

@@ -16,7 +16,7 @@ pub const USERPTR: u32 = 4;
 pub const PUBLIC: u32 = 1 << 29;
 pub const EXECUTABLE: u32 = 1 << 30;
 pub const WRITABLE: u32 = 1 << 31;
-/// What TG gives its rings.
+/// What tinygrad gives its rings.
 pub const RING_FLAGS: u32 = GTT | 3 << 25 | 1 << 28 | PUBLIC | EXECUTABLE | WRITABLE;
 pub const PRIVATE_FLAGS: u32 = VRAM | 1 << 28 | EXECUTABLE | WRITABLE;
 
@@ -414,7 +414,7 @@ pub fn write_data(va: u64, value: u32) -> [u32; 5] {
     [0xC003_3700, 0x0010_0500, va as u32, (va >> 32) as u32, value]
 }
 
-/// INDIRECT_BUFFER as TG writes it.
+/// INDIRECT_BUFFER as tinygrad writes it.
 pub fn indirect(va: u64, dwords: u32) -> [u32; 4] {
     [0xC002_3F00, va as u32, (va >> 32) as u32, dwords | 1 << 23]
 }

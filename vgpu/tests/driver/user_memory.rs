@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use zrt_kmd::syscalls::{LendError, Loan};
 use zrt_kmd::{Errno, Mapping, MemoryFile, Protection, Reservation, Syscalls};
 
-/// What TG gives its staging buffers.
+/// What tinygrad gives its staging buffers.
 const STAGING_FLAGS: u32 = USERPTR | 1 << 28 | PUBLIC | EXECUTABLE | WRITABLE;
 
 /// Shared memory of the process, as `mmap` with MAP_SHARED makes it, at a place that it can make again.
@@ -59,7 +59,7 @@ fn pages_that_the_process_unmaps_are_gone_for_the_gpu_too() {
     client.wait_for_fault(&["kind=page-fault", &format!("{va:#x}")]);
     let (result, entries) = client.wait_events(&[memory_event], true, 5000).unwrap();
     assert_eq!((result, get32(&entries, 0), get64(&entries, 16)), (0, 1, va));
-    // TG's order: unmapped on the GPU, by the process, then freed; here the process was first.
+    // tinygrad's order: unmapped on the GPU, by the process, then freed; here the process was first.
     assert_eq!((client.unmap(handle), client.free(handle)), (Ok(1), Ok(0)));
 }
 

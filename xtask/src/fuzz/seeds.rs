@@ -122,7 +122,7 @@ fn metadata() -> Vec<u8> {
     [&[0, 0x82, 0xAE][..], b"amdhsa.version", &[0x92, 1, 2, 0xAE], b"amdhsa.kernels", &[0x90]].concat()
 }
 
-/// A line program of DWARF 4 (§6.2) with one file and two rows, then strings of the same length, behind the byte that
+/// A line program of DWARF 4 §6.2 with one file and two rows, then strings of the same length, behind the byte that
 /// chooses it.
 fn lines() -> Vec<u8> {
     // Advances that the standard opcodes take, by opcode from 1.

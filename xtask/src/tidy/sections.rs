@@ -1,26 +1,32 @@
-//! Every `§` says of which document it is, and a section of ours exists.
+//! Every `§` names its document in a fixed form, and a section of ours exists.
 //!
-//! Contract: the document of a `§2.6` is the last one that the same paragraph names before it. Where it names none, it is
-//! the one that the module doc of the file names, if that names just one. In a reference itself it is that reference. A
-//! section of our two references must be a heading there; of other documents nothing is known. Reads, never writes.
+//! Contract: a section follows the name of its document at once, as in `hardware reference §4.6`, or follows another
+//! section of it, as in `hardware reference §4.6, §5`. [`DOCUMENTS`] lists the names. A name is never followed by a
+//! number without the sign. In one of our references a section without a name is its own. A section of ours must be a
+//! heading there; of published documents nothing is known. Reads, never writes.
 
 use std::error::Error;
 use std::fs;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// What texts call a document, in lower case, and where it is if it is ours.
+/// What texts call a document, in lower case, and where it is if it is ours. `#` stands for a version number.
 const DOCUMENTS: &[(&str, Option<&str>)] = &[
     ("hardware reference", Some("docs/reference/hardware.md")),
     ("instruction set reference", Some("docs/reference/instruction-set.md")),
-    ("instruction set guide", None),
+    ("rdna4 instruction set guide", None),
     ("ieee 754", None),
-    ("dwarf", None),
+    ("dwarf #", None),
 ];
 /// Kinds of files that are read.
-const EXTENSIONS: &[&str] = &["rs", "md", "s", "toml"];
+const EXTENSIONS: &[&str] = &["rs", "md", "s", "inc", "toml", "c", "h", "cl", "hip", "yml"];
 /// What stands before a comment's text, the longest first.
 const COMMENT_MARKS: &[&str] = &["//!", "///", "//", "#"];
+/// What may stand between two sections of one document, in this order, each part once.
+const BETWEEN: &[&[&str]] = &[&[",", ";", "/"], &["and ", "or ", "to "]];
+/// What names a place within a section; a number or a range of numbers follows.
+const PLACES: &[&str] = &[", facts ", ", fact ", " facts ", " fact ", " steps ", " step "];
+/// Words between a name and a number, where the sign belongs.
+const NUMBER_WORDS: &[&str] = &["section ", "sections ", ", section ", ", sections "];
 
 /// Headings of each of [`DOCUMENTS`]: the numbers; `None` for a document that is not ours.
 type Headings = Vec<Option<Vec<String>>>;
@@ -31,13 +37,6 @@ struct Paragraph {
     text: String,
     /// Number of each line, and where it begins in the text.
     lines: Vec<(usize, usize)>,
-}
-
-/// Something in a paragraph that matters here.
-#[derive(Debug, PartialEq, Eq)]
-enum Mention {
-    Document(usize),
-    Section(String),
 }
 
 /// Findings in all files of the tree.
@@ -73,47 +72,78 @@ fn heading(line: &str) -> Option<&str> {
 }
 
 fn check_file(path: &str, text: &str, headings: &Headings, findings: &mut Vec<String>) {
-    let default = default_document(path, text);
+    let own = DOCUMENTS.iter().position(|(_, document)| *document == Some(path));
     for paragraph in paragraphs(text, path.ends_with(".rs")) {
-        let mut document = default;
-        for (place, mention) in mentions(&paragraph.text) {
-            let at = || format!("{path}:{}", paragraph.line(place.start));
-            match (mention, document) {
-                (Mention::Document(named), _) => document = Some(named),
-                (Mention::Section(number), None) => {
-                    findings.push(format!("{}: §{number} of which document?", at()));
+        let lower = paragraph.text.to_ascii_lowercase();
+        let mut last: Option<(usize, usize)> = None;
+        for (at, sign) in paragraph.text.match_indices('§') {
+            let after = at + sign.len();
+            let number = number_at(&lower[after..]);
+            // A sign without a number is about the sign.
+            if number.is_empty() {
+                continue;
+            }
+            let continued =
+                last.filter(|(end, _)| is_between(&lower[*end..at])).map(|(_, document)| document);
+            let document = document_before(&lower[..at]).or(continued).or(own);
+            last = document.map(|document| (after + number.len(), document));
+            let line = paragraph.line(at);
+            match document.map(|document| (&headings[document], DOCUMENTS[document].0)) {
+                None => findings.push(format!("{path}:{line}: §{number} of which document?")),
+                Some((Some(known), name)) if !known.iter().any(|one| one == number) => {
+                    findings.push(format!("{path}:{line}: there is no §{number} in the {name}"));
                 }
-                (Mention::Section(number), Some(document)) => {
-                    let exists = headings[document].as_ref().is_none_or(|known| known.contains(&number));
-                    if !exists {
-                        let name = DOCUMENTS[document].0;
-                        findings.push(format!("{}: there is no §{number} in the {name}", at()));
-                    }
-                }
+                Some(_) => (),
             }
         }
+        findings.extend(
+            unsigned(&lower)
+                .map(|at| format!("{path}:{}: a section is written with its sign: §", paragraph.line(at))),
+        );
     }
 }
 
-/// The document of a `§` before which the paragraph names none.
-fn default_document(path: &str, text: &str) -> Option<usize> {
-    if let Some(own) = DOCUMENTS.iter().position(|(_, document)| *document == Some(path)) {
-        return Some(own);
+/// The number at the beginning of a text, `4.6`; empty where there is none.
+fn number_at(text: &str) -> &str {
+    let end = text.find(|one: char| !one.is_ascii_digit() && one != '.').unwrap_or(text.len());
+    text[..end].trim_end_matches('.')
+}
+
+/// The document whose name ends a text.
+fn document_before(text: &str) -> Option<usize> {
+    let text = text.strip_suffix(' ')?;
+    DOCUMENTS.iter().position(|(name, _)| match name.strip_suffix('#') {
+        Some(name) => text.trim_end_matches(|one: char| one.is_ascii_digit()).ends_with(name),
+        None => text.ends_with(name),
+    })
+}
+
+/// Whether a text is nothing but what joins two sections: `, `, ` and `, ` fact 2, `.
+fn is_between(text: &str) -> bool {
+    let mut rest = text;
+    if let Some(place) = PLACES.iter().find_map(|place| rest.strip_prefix(place)) {
+        rest = place.trim_start_matches(|one: char| one.is_ascii_digit());
+        let range = rest.strip_prefix(" to ").or(rest.strip_prefix(" and "));
+        if let Some(range) = range.filter(|range| range.starts_with(|one: char| one.is_ascii_digit())) {
+            rest = range.trim_start_matches(|one: char| one.is_ascii_digit());
+        }
     }
-    let lines = text.lines().map(str::trim_start).filter_map(|line| line.strip_prefix("//!"));
-    let module_doc = lines.map(str::trim).collect::<Vec<_>>().join(" ");
-    let mut named: Vec<usize> = (mentions(&module_doc).into_iter())
-        .filter_map(|(_, mention)| match mention {
-            Mention::Document(document) => Some(document),
-            Mention::Section(_) => None,
-        })
-        .collect();
-    named.sort_unstable();
-    named.dedup();
-    match named[..] {
-        [document] => Some(document),
-        _ => None,
+    for part in BETWEEN {
+        rest = rest.strip_prefix(' ').unwrap_or(rest);
+        rest = part.iter().find_map(|one| rest.strip_prefix(one)).unwrap_or(rest);
     }
+    text.len() > rest.len() && rest.trim().is_empty()
+}
+
+/// Places where one of our documents is named and a number follows without the sign.
+fn unsigned(text: &str) -> impl Iterator<Item = usize> {
+    let ours = DOCUMENTS.iter().filter(|(_, document)| document.is_some());
+    ours.flat_map(move |(name, _)| text.match_indices(name)).filter_map(|(at, name)| {
+        let rest = &text[at + name.len()..];
+        let rest = rest.strip_prefix(' ').unwrap_or(rest);
+        let rest = NUMBER_WORDS.iter().find_map(|word| rest.strip_prefix(word)).unwrap_or(rest);
+        rest.starts_with(|one: char| one.is_ascii_digit()).then_some(at)
+    })
 }
 
 impl Paragraph {
@@ -150,66 +180,64 @@ fn paragraphs(text: &str, is_rust: bool) -> Vec<Paragraph> {
     paragraphs
 }
 
-/// Documents and sections in the order of the text.
-fn mentions(text: &str) -> Vec<(Range<usize>, Mention)> {
-    let lower = text.to_ascii_lowercase();
-    let mut found = Vec::new();
-    for (document, (name, _)) in DOCUMENTS.iter().enumerate() {
-        let places = lower.match_indices(name);
-        found.extend(places.map(|(at, name)| (at..at + name.len(), Mention::Document(document))));
-    }
-    for (at, sign) in text.match_indices('§') {
-        let number = &text[at + sign.len()..];
-        let end = number.find(|one: char| !one.is_ascii_digit() && one != '.').unwrap_or(number.len());
-        let number = number[..end].trim_end_matches('.');
-        // A sign without a number is about the sign.
-        if !number.is_empty() {
-            found.push((at..at + sign.len() + number.len(), Mention::Section(number.to_owned())));
-        }
-    }
-    found.sort_by_key(|(place, _)| place.start);
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn findings(path: &str, text: &str) -> Vec<String> {
         let known = |numbers: &[&str]| Some(numbers.iter().map(|number| (*number).to_owned()).collect());
-        let headings = vec![known(&["2", "2.6"]), known(&["5", "5.1"]), None, None, None];
+        let headings = vec![known(&["0", "2", "2.6"]), known(&["5", "5.1"]), None, None, None];
         let mut findings = Vec::new();
         check_file(path, text, &headings, &mut findings);
         findings
     }
 
     #[test]
-    fn the_document_is_named_before_the_section_in_its_paragraph() {
+    fn a_section_follows_its_document_or_another_section() {
         let right = [
             "/// Hardware reference §2.6, §2.\n",
-            "/// The ring (hardware\n/// reference §2.6).\n",
-            "/// IEEE 754 §6.3, the RDNA4 instruction set guide §8.5.1.\n",
-            "//! Fields are those of the instruction set reference.\n\n/// §5.1.\nfn x() {}\n",
+            "/// The ring (hardware\n/// reference §2.6; §2).\n",
+            "/// Hardware reference §2 and §2.6, or instruction set reference §5 to §5.1.\n",
+            "/// Hardware reference §0, facts 1 to 5, §2.6; hardware reference §0 fact 2.\n",
+            "/// IEEE 754 §6.3, the RDNA4 instruction set guide §8.5.1, §9, DWARF 5 §6.2.\n",
             "fn x() {} // Instruction set reference §5.1\n",
+            "/// The sign § alone, and the hardware reference alone.\n",
         ];
         for text in right {
             assert_eq!(findings("a.rs", text), [""; 0], "{text}");
         }
+    }
+
+    #[test]
+    fn a_section_without_its_document_is_a_finding() {
         let wrong = [
             ("/// §2.6, hardware reference.\n", "a.rs:1: §2.6 of which document?"),
             ("/// Hardware reference §2.\n\n/// §2.6\n", "a.rs:3: §2.6 of which document?"),
+            ("/// Hardware reference §2: it is so. See §2.6\n", "a.rs:1: §2.6 of which document?"),
+            ("//! Of the hardware reference.\n\n/// §2.6\n", "a.rs:3: §2.6 of which document?"),
             ("fn x() {} // Hardware reference §2\nfn y() {} // §2\n", "a.rs:2: §2 of which document?"),
-            (
-                "//! The hardware reference and the instruction set reference.\n\n/// §2.6\n",
-                "a.rs:3: §2.6 of which document?",
-            ),
-            (
-                "/// a\n/// Hardware reference §2.6, §5.1.\n",
-                "a.rs:2: there is no §5.1 in the hardware reference",
-            ),
+            ("/// The manual §2.\n", "a.rs:1: §2 of which document?"),
+            ("/// Instruction set guide §2.\n", "a.rs:1: §2 of which document?"),
         ];
         for (text, finding) in wrong {
             assert_eq!(findings("a.rs", text), [finding], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_section_that_is_no_heading_is_a_finding() {
+        let text = "/// a\n/// Hardware reference §2.6, §5.1.\n";
+        assert_eq!(findings("a.rs", text), ["a.rs:2: there is no §5.1 in the hardware reference"]);
+    }
+
+    #[test]
+    fn a_number_without_the_sign_is_a_finding() {
+        for text in [
+            "// The hazard (instruction set reference 5.1).\n",
+            "// Hardware reference, sections 4 and 5.\n",
+            "// Hardware reference section 4.\n",
+        ] {
+            assert_eq!(findings("a.inc", text), ["a.inc:1: a section is written with its sign: §"], "{text}");
         }
     }
 
@@ -220,6 +248,7 @@ mod tests {
             findings("docs/reference/hardware.md", "As §9 says.\n"),
             ["docs/reference/hardware.md:1: there is no §9 in the hardware reference"]
         );
+        assert_eq!(findings("docs/reference/hardware.md", "Instruction set reference §5 says.\n"), [""; 0]);
     }
 
     #[test]

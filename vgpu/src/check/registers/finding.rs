@@ -12,11 +12,13 @@ use crate::check::undefined::Source;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Rule {
-    /// Results used before the wait that guarantees them (§4.1).
+    /// Results used before the wait that guarantees them (instruction set reference §4.1).
     Counters = 1,
-    /// The scalar register hazard and the others (§5.1, §5.2), and pairs that cannot issue together (§6).
+    /// The scalar register hazard and the others (instruction set reference §5.1, §5.2), and pairs that cannot issue
+    /// together (instruction set reference §6).
     Hazards = 2,
-    /// What nobody has written, where it matters (§3), and lanes of a matrix operation that are off (§7.2).
+    /// What nobody has written, where it matters (instruction set reference §3), and lanes of a matrix operation that
+    /// are off (instruction set reference §7.2).
     Uninitialised = 3,
     /// Correct, and perhaps not meant.
     Advice = 4,

@@ -15,7 +15,7 @@ use super::outstanding::Outstanding;
 
 /// vcc_lo and vcc_hi.
 const VCC: u128 = 3 << VCC_LO;
-/// Fields of `s_wait_alu` (§4.1).
+/// Fields of `s_wait_alu` (instruction set reference §4.1).
 const SA_SDST: u16 = 1;
 const VA_VCC: u16 = 1 << 1;
 const VA_SDST: u16 = 7 << 9;

@@ -1,7 +1,7 @@
 //! Operands of ALU instructions, resolved when the instruction is translated.
 //!
 //! Contract: constants get the width and interpretation of the operand (instruction set reference §2, "Literal rules"
-//! of §1); scalar operands stay codes; `null` as a destination becomes the sink.
+//! of instruction set reference §1); scalar operands stay codes; `null` as a destination becomes the sink.
 
 use zrt_isa::opcode::DataType;
 use zrt_isa::{Instruction, LaneSelect, Operand};

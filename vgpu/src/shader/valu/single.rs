@@ -1,7 +1,7 @@
 //! f32 operations.
 //!
 //! Contract: arithmetic rounds once as IEEE 754 says; a NaN result of arithmetic is the canonical one; minimum and
-//! maximum return a source, quieted where the instruction set says so (reference §8.1).
+//! maximum return a source, quieted where the instruction set says so (instruction set reference §8.1).
 
 use super::shell::Lane;
 use crate::shader::float::{
@@ -69,7 +69,7 @@ fn nan_of(a: u32, b: u32, chosen: u32) -> u32 {
     if is_nan(a) || is_nan(b) { nan | QUIET } else { chosen }
 }
 
-/// The median; with a NaN source the smallest number (reference §8.1).
+/// The median; with a NaN source the smallest number (instruction set reference §8.1).
 #[inline(always)]
 fn median_number(a: u32, b: u32, c: u32) -> u32 {
     let largest = maximum_number(maximum_number(a, b), c);

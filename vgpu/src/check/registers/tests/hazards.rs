@@ -1,4 +1,4 @@
-//! Hazards (instruction set reference §5), and pairs that cannot issue together (§6).
+//! Hazards (instruction set reference §5), and pairs that cannot issue together (instruction set reference §6).
 
 use super::*;
 use Defect::*;
