@@ -1,12 +1,15 @@
 //! `cargo xtask tidy`: reads the sources and refuses what reviewers should not have to look for.
 //!
 //! Contract: looks at files under version control's reach only (not `target`), never changes one, and names file and
-//! line of every finding. The rules are the constants below and the tables of [`unsafety`] and [`dependencies`].
+//! line of every finding. The rules are the constants below and those of [`dependencies`], [`links`], [`markdown`],
+//! [`records`], [`sections`] and [`unsafety`].
 
 mod dependencies;
-mod unsafety;
-
+mod links;
+mod markdown;
+mod records;
 mod sections;
+mod unsafety;
 
 use std::error::Error;
 use std::fs;
@@ -35,12 +38,16 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         check_text(&path, &text, &mut findings);
         if path.ends_with(".rs") {
             check_rust(&path, &text, &mut findings);
+        } else if path.ends_with(".md") {
+            markdown::check(&path, &text, &mut findings);
+            links::check(&root, &path, &text, &mut findings);
         }
     }
     unsafety::check_architecture(&fs::read_to_string(root.join("ARCHITECTURE.md"))?, &mut findings);
     findings.extend(dependencies::check(&root)?);
     findings.extend(crate::test::passes::check(&root)?);
     findings.extend(sections::check(&root, &files)?);
+    findings.extend(records::check(&root)?);
     if findings.is_empty() {
         return Ok(());
     }
