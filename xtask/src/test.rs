@@ -104,6 +104,12 @@ fn static_checks(skips: &mut Skips) -> Result<(), Box<dyn Error>> {
     run_stage(&cargo("lints", &lints), skips)?;
     let documentation = cargo("documentation", &["doc", "--locked", "--workspace", "--no-deps", "--quiet"]);
     run_stage(&Stage { environment: &[("RUSTDOCFLAGS", "-D warnings")], ..documentation }, skips)?;
+    if is_present("cargo-deny") {
+        let deny = ["deny", "--locked", "--offline", "check", "bans", "licenses", "sources"];
+        run_stage(&cargo("dependencies", &deny), skips)?;
+    } else {
+        skips.stage("dependencies", "cargo-deny is not installed");
+    }
     run_stage(&task("kernel drift", &["asm", "--check"], Some("llvm-mc-19")), skips)?;
     if std::env::var_os("ZRT_UAPI").is_some() {
         run_stage(&task("binding drift", &["uapi", "--check"], None), skips)?;

@@ -305,6 +305,15 @@ mod tests {
         assert_eq!(check(&repository()).unwrap(), Vec::<String>::new());
     }
 
+    #[test]
+    fn the_hosted_run_has_every_pass() {
+        let file = std::fs::read_to_string(repository().join(".github/workflows/ci.yml")).unwrap();
+        let list = file.lines().find_map(|line| line.trim().strip_prefix("pass: [")).unwrap();
+        let named: Vec<&str> = list.trim_end_matches(']').split(", ").collect();
+        let passes: Vec<&str> = PASSES.iter().map(|pass| pass.name).collect();
+        assert_eq!(named, passes);
+    }
+
     /// A tree with the files of the tables, each as the table says it is.
     fn made_up_tree(name: &str) -> PathBuf {
         let root = std::env::temp_dir().join(format!("zrt-passes-{name}-{}", std::process::id()));
