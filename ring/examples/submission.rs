@@ -1,0 +1,42 @@
+//! Submits packets through a ring to the model of a command processor, and waits for their fence. Memory is the
+//! process's own; a device maps it instead.
+//!
+//! `cargo run -p zrt-ring --example submission`
+
+use std::error::Error;
+use zrt_mem::{GpuVa, SharedView};
+use zrt_pm4::packet::{event_write, release_mem};
+use zrt_pm4::{Listing, Writer};
+use zrt_ring::mock::{CommandProcessor, Mapping};
+use zrt_ring::{CommandRing, Fence};
+
+/// Where the device sees the fence.
+const FENCE_ADDRESS: GpuVa = GpuVa(0x7f00_0000_1000);
+/// What the device writes there.
+const FENCE_VALUE: u64 = 1;
+/// Packets that the model takes in one step.
+const PACKETS_MAX: usize = 16;
+const RING_BYTES: usize = 4096;
+
+/// Submits, plays the other side, waits.
+pub fn main() -> Result<(), Box<dyn Error>> {
+    let [ring, write, read, doorbell, fence] = [RING_BYTES, 8, 8, 8, 8].map(SharedView::zeroed);
+    let mut device = CommandProcessor::new(ring.clone(), write.clone(), read.clone(), doorbell.clone());
+    device.map(Mapping { address: FENCE_ADDRESS, view: fence.clone() });
+    let fence = Fence::new(fence, FENCE_ADDRESS)?;
+    let mut ring = CommandRing::new(ring, write, read, doorbell)?;
+
+    let mut words = [0; 16];
+    let mut writer = Writer::new(&mut words);
+    writer.event_write(&event_write::Repr::CS_PARTIAL_FLUSH)?;
+    writer.release_mem(&release_mem::Repr::fence(FENCE_ADDRESS.0, FENCE_VALUE))?;
+    let len = writer.len();
+    let submission = ring.submit(&words[..len])?;
+    println!("submitted {} dwords with one doorbell", submission.end);
+
+    let taken = device.step(PACKETS_MAX, &mut |packet| print!("{}", Listing(packet)))?;
+    // A clock that stands still: the fence is there, so nothing waits.
+    let value = fence.wait(FENCE_VALUE, &|| 0_u64, 0)?;
+    println!("{taken} packets taken, the fence holds {value}");
+    Ok(())
+}
