@@ -80,7 +80,8 @@ pub fn decode_for(words: &[u32], wave_size: WaveSize) -> Result<Instruction> {
 }
 
 /// Decodes as llvm-mc 19 does by default, for comparing texts with it: 16-bit operands in the upper half of a register (by
-/// register number) are refused, and two scalar sources are known that gfx1201 does not have. Not for executing.
+/// register number) are refused, and so are unused source fields that are not zero; two scalar sources are known that gfx1201
+/// does not have. Not for executing.
 ///
 /// # Errors
 /// As [`decode`].

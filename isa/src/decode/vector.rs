@@ -225,7 +225,9 @@ fn clamp_and_omod(
     stream.require(form.omod || instruction.modifiers.omod == 0, Reason::Modifier)
 }
 
-/// The three 9-bit sources of the 64-bit encodings, with the lane-select dword or literal behind them.
+/// The three 9-bit sources of the 64-bit encodings, with the lane-select dword or literal behind them. The field of a source
+/// that the operation does not have is not looked at, as by LLVM 22, whose assembler puts an inline 0 there (llvm-project pull
+/// requests 175182 and 175753); llvm-mc 19 wants zero.
 fn long_sources(
     stream: &Words<'_>,
     info: &OperandInfo,
@@ -234,6 +236,11 @@ fn long_sources(
 ) -> Result<()> {
     let mut codes = [field(second, 8, 0), field(second, 17, 9), field(second, 26, 18)];
     let mut kinds = info.sources;
+    if stream.dialect == Dialect::Hardware {
+        for (code, kind) in codes.iter_mut().zip(kinds) {
+            *code = if kind.is_present() { *code } else { 0 };
+        }
+    }
     if matches!(codes[0], DPP8 | DPP8_FETCH_INACTIVE | DPP16) {
         let lane_dword = stream.dword(2)?;
         instruction.dword_count = 3;
