@@ -31,6 +31,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "golden", input_bytes_max: 8 << 10 },
     Target { name: "isa_decode", input_bytes_max: 4 << 10 },
     Target { name: "pm4_stream", input_bytes_max: 4 << 10 },
+    Target { name: "print", input_bytes_max: 4 << 10 },
     Target { name: "program", input_bytes_max: 16 << 10 },
     Target { name: "script", input_bytes_max: 8 << 10 },
     Target { name: "topology", input_bytes_max: 8 << 10 },

@@ -3,9 +3,10 @@
 //! Contract: every seed is small, is made here from numbers of its own and goes past its reader's first checks; they are
 //! committed under `fuzz/seeds/TARGET`, and `--check` says which differ. Two models of one layer, packets of each kind,
 //! the instructions of the golden corpus, an assembled object and two of our kernels; what is a file by itself is in
-//! [`files`].
+//! [`files`], what kernels print in [`printed`].
 
 mod files;
+mod printed;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -83,6 +84,10 @@ fn all() -> Result<Vec<Seed>, Box<dyn Error>> {
         seed("container", "wave32", files::container(zrt_isa::resources::WaveSize::Wave32)?),
         seed("container", "wave64", files::container(zrt_isa::resources::WaveSize::Wave64)?),
         seed("golden", "traces", files::traces()),
+        seed("print", "hostcalls", printed::hostcalls()),
+        seed("print", "buffered", printed::buffered()),
+        seed("print", "hashed", printed::hashed()),
+        seed("print", "numbered", printed::numbered()),
         seed("script", "steps", files::script().into_bytes()),
         seed("script", "loops", files::looped_script().into_bytes()),
         seed("topology", "machine", files::machine()),
