@@ -92,6 +92,11 @@ pub enum ArgumentError {
     /// The segment would be too large.
     #[error("the arguments of kernel {kernel} take {bytes} bytes, but at most {limit} fit")]
     TooLarge { kernel: String, bytes: u64, limit: u64 },
+    /// Another number of LDS sizes than there are LDS pointers.
+    #[error(
+        "kernel {kernel} has {pointers} LDS pointers ({list}), but {given} sizes of LDS were given: one is needed for each pointer, and one at most where there is none"
+    )]
+    LdsSizes { kernel: String, pointers: usize, list: String, given: usize },
     /// An implicit argument that nothing here can provide.
     #[error("kernel {kernel} needs the implicit argument {what}, which cannot be provided")]
     Hidden { kernel: String, what: String },

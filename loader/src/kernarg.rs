@@ -3,6 +3,7 @@
 //! Contract: the segment is exactly as long as the kernel says; hidden arguments come from the launch's shape; whatever
 //! nobody sets is zero. Count, size and kind of every explicit value are checked. Set-up only.
 
+use crate::dynamic_lds::DynamicLds;
 use crate::error::ArgumentError;
 use crate::kernel::{Argument, Arguments, Hidden, Kernel, ValueKind};
 use zrt_isa::resources::WORKGROUP_ITEMS_MAX;
@@ -46,8 +47,8 @@ pub struct Geometry {
     pub groups: [u32; 3],
     /// Work-items of a group in x, y, z; none is 0.
     pub group: [u32; 3],
-    /// LDS in bytes beyond what the kernel declares.
-    pub dynamic_lds_bytes: u32,
+    /// LDS beyond what the kernel declares.
+    pub dynamic_lds: DynamicLds,
     /// High dwords of the private and the shared aperture (hardware reference §2.4), for kernels that ask for them as
     /// hidden arguments. Code for gfx12 takes them from registers instead.
     pub aperture_high: [u32; 2],
@@ -68,7 +69,7 @@ impl Geometry {
     /// So many groups of so many work-items, no more LDS.
     pub const fn new(groups: [u32; 3], group: [u32; 3]) -> Geometry {
         let services = ServiceAddresses { printf_buffer_va: 0, hostcall_buffer_va: 0 };
-        Geometry { groups, group, dynamic_lds_bytes: 0, aperture_high: APERTURE_HIGH, services }
+        Geometry { groups, group, dynamic_lds: DynamicLds::NONE, aperture_high: APERTURE_HIGH, services }
     }
 
     /// Dimensions that are used, 1 to 3.
@@ -145,11 +146,11 @@ impl Kernel {
             let wanted = required.map(|size| size.to_string()).join(",");
             return refuse("block", geometry.group, format!("{wanted}, which kernel {} requires", self.name));
         }
-        let lds_bytes = u64::from(self.lds_bytes) + u64::from(geometry.dynamic_lds_bytes);
+        let lds_bytes = self.place_lds(&geometry.dynamic_lds)?.end;
         let limit = zrt_isa::resources::LDS_BYTES_PER_GROUP_MAX;
         if lds_bytes > u64::from(limit) {
             let wanted = format!("at most {limit} bytes together with the kernel's own {}", self.lds_bytes);
-            let value = format!("{} bytes", geometry.dynamic_lds_bytes);
+            let value = format!("{} bytes", lds_bytes - u64::from(self.lds_bytes));
             return Err(ArgumentError::Geometry { what: "LDS", value, wanted });
         }
         Ok(())
@@ -208,7 +209,9 @@ impl Kernel {
             put(&mut packet, 12 + 4 * axis, &grid.to_le_bytes());
         }
         put(&mut packet, 24, &self.scratch_bytes.to_le_bytes());
-        let lds_bytes = self.lds_bytes.saturating_add(geometry.dynamic_lds_bytes);
+        // What makes no sense has been refused before.
+        let dynamic_lds_bytes = self.dynamic_lds_bytes(&geometry.dynamic_lds).unwrap_or_default();
+        let lds_bytes = self.lds_bytes.saturating_add(dynamic_lds_bytes);
         put(&mut packet, 28, &lds_bytes.to_le_bytes());
         put(&mut packet, 32, &object_va.to_le_bytes());
         put(&mut packet, 40, &arguments_va.to_le_bytes());
@@ -224,7 +227,7 @@ impl Kernel {
     ) -> Result<Vec<u8>, ArgumentError> {
         self.check_length(bytes.into())?;
         let explicit: Vec<&Argument> = list.iter().filter(|argument| argument.is_explicit()).collect();
-        // LDS pointers are not given: they follow from the kernel's own LDS.
+        // LDS pointers are not given: they follow from the launch's LDS.
         let given: Vec<&Argument> = explicit.iter().copied().filter(|argument| argument.is_given()).collect();
         if given.len() != values.len() {
             let described: Vec<String> = given.iter().map(|argument| argument.describe()).collect();
@@ -237,15 +240,16 @@ impl Kernel {
             self.check_value(index, argument, value)?;
             put(&mut segment, argument.offset as usize, &value.to_bytes());
         }
-        let mut lds_offset = u64::from(self.lds_bytes);
+        let dynamic_lds_bytes = self.dynamic_lds_bytes(&geometry.dynamic_lds)?;
+        let mut lds_offsets = self.place_lds(&geometry.dynamic_lds)?.offsets.into_iter();
         for argument in list {
             match &argument.kind {
                 ValueKind::DynamicSharedPointer => {
-                    lds_offset = lds_offset.next_multiple_of(argument.pointee_alignment.max(1).into());
-                    self.put_number(&mut segment, argument, lds_offset)?;
+                    self.put_number(&mut segment, argument, lds_offsets.next().unwrap_or_default())?;
                 }
                 ValueKind::Hidden(hidden) => {
-                    self.put_number(&mut segment, argument, hidden_value(hidden, geometry))?;
+                    let value = hidden_value(hidden, geometry, dynamic_lds_bytes);
+                    self.put_number(&mut segment, argument, value)?;
                 }
                 _ => {}
             }
@@ -323,13 +327,13 @@ impl Kernel {
 }
 
 /// What the launch says for a hidden argument.
-fn hidden_value(hidden: &Hidden, geometry: &Geometry) -> u64 {
+fn hidden_value(hidden: &Hidden, geometry: &Geometry, dynamic_lds_bytes: u32) -> u64 {
     let of = |sizes: [u32; 3], axis: u8| sizes.get(usize::from(axis)).copied().unwrap_or(0);
     let value = match hidden {
         Hidden::BlockCount(axis) => of(geometry.groups, *axis),
         Hidden::GroupSize(axis) => of(geometry.group, *axis),
         Hidden::GridDimensions => geometry.dimensions().into(),
-        Hidden::DynamicLdsBytes => geometry.dynamic_lds_bytes,
+        Hidden::DynamicLdsBytes => dynamic_lds_bytes,
         Hidden::PrivateBase => geometry.aperture_high[0],
         Hidden::SharedBase => geometry.aperture_high[1],
         Hidden::PrintfBuffer => return geometry.services.printf_buffer_va,

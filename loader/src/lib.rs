@@ -26,6 +26,7 @@
 
 mod bundle;
 mod container;
+mod dynamic_lds;
 mod elf;
 mod error;
 mod image;
@@ -36,6 +37,7 @@ pub mod print;
 
 pub use bundle::code_object;
 pub use container::RawOptions;
+pub use dynamic_lds::{DynamicLds, LDS_SIZES_MAX};
 pub use error::{ArgumentError, LoadError};
 pub use image::{
     BaseRelocation, IMAGE_ALIGNMENT_BYTES, IMAGE_BYTES_BEYOND_FILE, IMAGE_BYTES_MAX, Image, Segment, Symbol,

@@ -15,8 +15,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 use zrt_isa::resources::{Rsrc1, WaveSize};
 use zrt_loader::{
-    AddressSpace, ArgumentError, ArgumentValue, Arguments, Format, Geometry, LaunchAddresses, LoadError,
-    Program, UserSgpr, ValueKind,
+    AddressSpace, ArgumentError, ArgumentValue, Arguments, DynamicLds, Format, Geometry, LaunchAddresses,
+    LoadError, Program, UserSgpr, ValueKind,
 };
 use zrt_mem::GpuVa;
 
@@ -275,7 +275,7 @@ fn hidden_arguments_say_the_shape_of_the_launch() {
 
     // The dynamic LDS begins behind the 256 bytes of the kernel's own.
     let local = program.kernel("local_memory").unwrap();
-    let geometry = Geometry { dynamic_lds_bytes: 256, ..Geometry::new([1; 3], [64, 1, 1]) };
+    let geometry = Geometry { dynamic_lds: DynamicLds::of(256), ..Geometry::new([1; 3], [64, 1, 1]) };
     let segment = local.pack(&[ArgumentValue::Buffer(GpuVa(0xD000))], geometry).unwrap();
     assert_eq!((u32_at(&segment, 0), u32_at(&segment, 8)), (0xD000, 256));
 }
@@ -297,7 +297,7 @@ fn wrong_arguments_are_refused() {
     assert!(matches!(geometry([1; 3], [0, 1, 1]), Err(ArgumentError::Geometry { what: "block", .. })));
     assert!(matches!(geometry([1; 3], [65, 1, 1]), Err(ArgumentError::Geometry { what: "block", .. })));
     assert!(matches!(geometry([1; 3], [u32::MAX; 3]), Err(ArgumentError::Geometry { what: "block", .. })));
-    let lds = Geometry { dynamic_lds_bytes: 65_537, ..one };
+    let lds = Geometry { dynamic_lds: DynamicLds::of(65_537), ..one };
     for groups in [[1, 65_537, 1], [1, 1, 65_537], [1, u32::MAX, u32::MAX]] {
         let error = geometry(groups, [32, 1, 1]).unwrap_err();
         assert!(matches!(error, ArgumentError::Geometry { what: "grid", .. }), "{groups:?}");

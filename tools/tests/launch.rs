@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use std::os::unix::fs::{FileTypeExt, symlink};
 use std::process::{Command, Output};
 use zrt_bringup::{DeviceChoice, OpenOptions};
-use zrt_loader::{ArgumentValue, Geometry, Program, RawOptions};
+use zrt_loader::{ArgumentValue, DynamicLds, Geometry, Program, RawOptions};
 use zrt_tools::launch::{self, LaunchArgument, LaunchRequest};
 
 const KERNELS: &str = include_str!("../../loader/tests/data/kernels.cl");
@@ -171,7 +171,7 @@ fn the_library_runs_kernels_on_one_device() {
     let expected: Vec<u32> = [3, 1, 4, 1, 5, 9, 2, 6].into_iter().cycle().take(64).collect();
     assert_eq!(table, expected);
 
-    let geometry = Geometry { dynamic_lds_bytes: 256, ..Geometry::new([3, 1, 1], [64, 1, 1]) };
+    let geometry = Geometry { dynamic_lds: DynamicLds::of(256), ..Geometry::new([3, 1, 1], [64, 1, 1]) };
     let local = run("local_memory", geometry, &[LaunchArgument::Out(3 * 256)]);
     let expected: Vec<u32> = (0..192).map(|index| index % 64).map(|l| (63 - l) * 3 + (l ^ 1)).collect();
     assert_eq!(local, expected);

@@ -246,7 +246,8 @@ fn load(device: &mut Device, sequence: &Sequence<'_>, resident: &mut Resident) -
             continue;
         }
         let base = resident.codes[dispatch.program].as_ref().map_or(0, |code| code.va().0);
-        let words = kernel.resource_words(dispatch.geometry.dynamic_lds_bytes).map_err(|_| {
+        let lds_bytes = kernel.dynamic_lds_bytes(&dispatch.geometry.dynamic_lds).ok();
+        let words = lds_bytes.and_then(|bytes| kernel.resource_words(bytes).ok()).ok_or_else(|| {
             DeviceError::KernelNeeds { kernel: kernel.name.clone(), reason: "its LDS does not fit" }
         })?;
         let ready = device.prepare_launch(&LaunchParameters {
@@ -276,7 +277,7 @@ pub(super) fn dispatches<'s>(sequence: &'s Sequence<'_>) -> impl Iterator<Item =
 fn is_same_kernel(one: &Dispatch, other: &Dispatch) -> bool {
     let of = |dispatch: &Dispatch| {
         let geometry = &dispatch.geometry;
-        (dispatch.program, dispatch.kernel, geometry.group, geometry.dynamic_lds_bytes)
+        (dispatch.program, dispatch.kernel, geometry.group, geometry.dynamic_lds)
     };
     of(one) == of(other)
 }

@@ -13,7 +13,7 @@ use zrt_device::{Buffer, Code};
 use zrt_loader::Image;
 use zrt_vgpu::VirtualGpu;
 
-/// Where the first dynamic LDS may begin: the largest alignment of what a pointer to it points to.
+/// Where an array without a length may begin: the largest alignment of its elements.
 const DYNAMIC_LDS_ALIGNMENT: u32 = 16;
 
 /// Names what `resident` holds before the first launch.
@@ -43,8 +43,11 @@ pub(super) fn name(gpu: &VirtualGpu, sequence: &Sequence<'_>, resident: &Residen
         // Where a kernel is launched with several lengths the longest counts.
         let of_kernel = dispatches(sequence)
             .filter(|other| (other.program, other.kernel) == (dispatch.program, dispatch.kernel));
-        let lds_bytes = match of_kernel.map(|other| other.geometry.dynamic_lds_bytes).max().unwrap_or(0) {
+        let dynamic =
+            of_kernel.filter_map(|other| kernel.dynamic_lds_bytes(&other.geometry.dynamic_lds).ok());
+        let lds_bytes = match dynamic.max().unwrap_or(0) {
             0 => kernel.lds_bytes,
+            dynamic if !kernel.lds_pointers().is_empty() => kernel.lds_bytes.saturating_add(dynamic),
             dynamic => kernel.lds_bytes.next_multiple_of(DYNAMIC_LDS_ALIGNMENT).saturating_add(dynamic),
         };
         gpu.watch_lds(code.va().0 + kernel.entry_offset, lds_bytes);

@@ -192,7 +192,7 @@ impl Sequence<'_> {
             }
         }
         kernel.pack(&dispatch.values(|_| GpuVa(0)), dispatch.geometry)?;
-        kernel.resource_words(dispatch.geometry.dynamic_lds_bytes)?;
+        kernel.resource_words(kernel.dynamic_lds_bytes(&dispatch.geometry.dynamic_lds)?)?;
         if !dispatch.waits && scratch_bytes(kernel) > 0 {
             return Err(LaunchError::SharedScratch { kernel: kernel.name.clone() });
         }

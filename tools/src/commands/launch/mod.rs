@@ -36,7 +36,7 @@ use std::time::Duration;
 pub(super) use task::Task;
 use task::{Of, Purpose, Subject};
 use zrt_isa::resources::WaveSize;
-use zrt_loader::{Geometry, Program};
+use zrt_loader::{DynamicLds, Geometry, LDS_SIZES_MAX, Program};
 
 /// What raw code is told, as flags.
 const RAW_FLAGS: [&str; 2] = ["--vgprs", "--user-sgprs"];
@@ -77,8 +77,8 @@ pub struct KernelArguments {
     /// Write the buffer of an argument, given by its number or its name, to a file when the kernel has ended
     #[arg(long = "dump", value_name = "ARGUMENT=FILE")]
     pub dumps: Vec<String>,
-    /// LDS in bytes beyond what the kernel declares
-    #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
+    /// LDS in bytes beyond what the kernel declares; with several LDS pointers a size for each, in their order, as in 256,64
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     pub lds: Option<String>,
     /// Lanes of a wave: 32 or 64 (raw code; checked for others)
     #[arg(long, value_name = "LANES", allow_negative_numbers = true)]
@@ -128,7 +128,7 @@ impl Prepared {
             .enumerate()
             .map(|(index, text)| ArgumentSpec::parse(&format!("argument {index}"), text))
             .collect::<Result<Vec<ArgumentSpec>, ToolError>>()?;
-        let dynamic_lds_bytes = number(arguments.lds.as_deref(), "--lds", 0, u32::MAX)?.unwrap_or(0);
+        let dynamic_lds = arguments.lds.as_deref().map_or(Ok(DynamicLds::NONE), lds_sizes)?;
         let deadline = deadline(arguments.timeout.as_deref())?;
         let within =
             |text: &Option<String>, flag, [min, max]: [u32; 2]| number(text.as_deref(), flag, min, max);
@@ -164,7 +164,7 @@ impl Prepared {
                 return Err(bad(format!("--block is needed: kernel {} requires no size", kernel.name)));
             }
         };
-        prepared.geometry = Geometry { dynamic_lds_bytes, ..Geometry::new(groups, group) };
+        prepared.geometry = Geometry { dynamic_lds, ..Geometry::new(groups, group) };
         let outputs = specs.iter().enumerate().filter_map(|(index, spec)| Some((index, spec.output()?)));
         let written: Vec<(usize, &Path)> =
             outputs.chain(dumps.iter().map(|dump| (dump.argument, dump.path))).collect();
@@ -245,6 +245,15 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
 pub(super) fn deadline(text: Option<&str>) -> Result<Duration, ToolError> {
     let seconds = number(text, "--timeout", 1, TIMEOUT_SECONDS_MAX)?;
     Ok(seconds.map_or(DEADLINE_DEFAULT, |seconds| Duration::from_secs(seconds.into())))
+}
+
+/// What `--lds` says.
+fn lds_sizes(text: &str) -> Result<DynamicLds, ToolError> {
+    let size = |part| number(Some(part), "--lds", 0, u32::MAX);
+    let sizes = text.split(',').map(size).collect::<Result<Vec<Option<u32>>, ToolError>>()?;
+    let sizes: Vec<u32> = sizes.into_iter().flatten().collect();
+    DynamicLds::new(&sizes)
+        .ok_or_else(|| bad(format!("--lds has {} sizes, but at most {LDS_SIZES_MAX} are taken", sizes.len())))
 }
 
 /// A number from a flag.

@@ -269,10 +269,7 @@ impl Expander {
             label: format!("kernel {} of {}", kernel.name, turn.origin()),
             program,
             kernel: index.unwrap_or(usize::MAX),
-            geometry: Geometry {
-                dynamic_lds_bytes: launch.dynamic_lds_bytes,
-                ..Geometry::new(launch.groups, group)
-            },
+            geometry: Geometry { dynamic_lds: launch.dynamic_lds, ..Geometry::new(launch.groups, group) },
             arguments,
             waits: launch.waits,
         })

@@ -18,6 +18,7 @@ use super::load::ProgramFile;
 use crate::element::ElementType;
 use expression::Expression;
 use std::path::PathBuf;
+use zrt_loader::DynamicLds;
 
 /// Longest script.
 pub const SCRIPT_BYTES_MAX: u64 = 256 << 10;
@@ -73,7 +74,7 @@ struct Launch {
     file: ProgramFile,
     groups: [u32; 3],
     group: Option<[u32; 3]>,
-    dynamic_lds_bytes: u32,
+    dynamic_lds: DynamicLds,
     arguments: Vec<LaunchedWith>,
     waits: bool,
 }
@@ -127,8 +128,8 @@ mod tests {
         assert_eq!((steps.buffers.len(), steps.steps.len()), (4, 7));
         let Work::Launch(launch) = &steps.steps[0].work else { panic!("{steps:?}") };
         assert_eq!(
-            (launch.groups, launch.group, launch.dynamic_lds_bytes),
-            ([4, 2, 1], Some([64, 1, 1]), 256)
+            (launch.groups, launch.group, launch.dynamic_lds),
+            ([4, 2, 1], Some([64, 1, 1]), DynamicLds::of(256))
         );
         assert!(launch.waits && launch.arguments.len() == 3);
         let Work::Launch(raw) = &steps.steps[1].work else { panic!("{steps:?}") };

@@ -16,6 +16,7 @@ use crate::error::{ToolError, sentence};
 use std::path::PathBuf;
 use toml::de::{DeTable, DeValue};
 use zrt_isa::resources::WaveSize;
+use zrt_loader::{DynamicLds, LDS_SIZES_MAX};
 
 /// What a step may be.
 const STEP_FORMS: &str = "launch, repeat, check, copy, write or dump";
@@ -166,7 +167,7 @@ impl<'a> Parser<'a> {
             let number = field.map(|field| field.number(min.into(), max.into())).transpose();
             number.map(|number| number.map(|number| number as u32))
         };
-        let lds = number(fields.take("lds"), [0, u32::MAX])?;
+        let lds = fields.take("lds").map(|field| lds_sizes(&field, self.source)).transpose()?;
         let waits = fields.take("wait").map_or(Ok(true), |field| field.flag())?;
         let wave_size = match fields.take("wave") {
             None => None,
@@ -183,7 +184,7 @@ impl<'a> Parser<'a> {
             file: ProgramFile { path, kernel, wave_size, vgprs, user_sgprs },
             groups,
             group,
-            dynamic_lds_bytes: lds.unwrap_or(0),
+            dynamic_lds: lds.unwrap_or(DynamicLds::NONE),
             arguments,
             waits,
         })
@@ -312,6 +313,21 @@ fn sizes(field: &Field<'_>, source: Source<'_>) -> Result<[u32; 3], ScriptError>
         *to = size(item)?;
     }
     if items.is_empty() { Err(field.refuse("one to three numbers, as in [64, 2, 1]")) } else { Ok(sizes) }
+}
+
+/// LDS beyond what the kernel declares: `256`, or `[256, 64]` with a size for each LDS pointer.
+fn lds_sizes(field: &Field<'_>, source: Source<'_>) -> Result<DynamicLds, ScriptError> {
+    let size = |field: &Field<'_>| field.number(0, u32::MAX.into()).map(|size| size as u32);
+    if matches!(field.value, DeValue::Integer(_)) {
+        return size(field).map(DynamicLds::of);
+    }
+    let wrong = || {
+        let wanted = format!("a number of bytes, or up to {LDS_SIZES_MAX} of them, as in [256, 64]");
+        field.refuse(&wanted)
+    };
+    let items = field.items(source, LDS_SIZES_MAX).map_err(|_| wrong())?;
+    let sizes = items.iter().map(size).collect::<Result<Vec<u32>, ScriptError>>()?;
+    DynamicLds::new(&sizes).filter(|_| !sizes.is_empty()).ok_or_else(wrong)
 }
 
 /// A number of bytes: a number, or a size as buffers have it.
