@@ -98,8 +98,52 @@ fn functions_are_checked_each_by_itself() {
         for function in ["leaf", "twice", "put", "last", "calls"] {
             assert!(told_in.iter().any(|name| name.ends_with(function)), "{level} {function}: {told_in:?}");
         }
-        let one = report(&[&object, "--kernel", "twice"], 0);
-        assert_eq!((&one["kernels"], &one["functions"]), (&json!(0), &json!(1)), "{one}");
+    }
+}
+
+/// `--kernel` takes what is called along, and nothing else: a wait that is taken out is missed where, and only where, the
+/// kernel or function that is named leads to it.
+#[test]
+fn a_name_stands_for_all_that_it_calls() {
+    let source = format!(
+        "{CALLS}APART static uint alone(uint x, global const uint *from) {{ return from[x & 63] ^ x; }}
+        kernel void other(global const uint *from, global uint *to) {{ to[0] = alone(from[1], from); }}"
+    );
+    let folder = Folder::new("lint-callees");
+    for level in ["-O0", "-O2"] {
+        let Some(object) = compile_with(&folder, &source, &["-mcpu=gfx1201", level]) else { return };
+        let words = read_words(&object);
+        let mut told_in = std::collections::BTreeSet::new();
+        for at in (0..words.len()).filter(|at| WAITS.contains(&words[*at])) {
+            let mut without = words.clone();
+            without[at] = NOP;
+            let path = folder.words("without.co", &without);
+            let findings = report(&[&path], 1)["findings"].as_array().unwrap().clone();
+            let function = findings[0]["function"].as_str().unwrap();
+            // Where a kernel's body was put into the kernel it is there once more, and nobody calls it.
+            if function.contains("__clang_ocl_kern_imp_") {
+                continue;
+            }
+            told_in.insert(function.to_owned());
+            for (name, reached) in [
+                ("calls", &["calls", "twice", "leaf", "last", "put"][..]),
+                ("twice", &["twice", "leaf"]),
+                ("last", &["last", "put"]),
+                ("leaf", &["leaf"]),
+                ("other", &["other", "alone"]),
+            ] {
+                let code = i32::from(reached.contains(&function));
+                let found = report(&[&path, "--kernel", name], code);
+                assert_eq!(
+                    found["findings"].as_array().unwrap().len(),
+                    code as usize * findings.len(),
+                    "{name}"
+                );
+            }
+        }
+        assert!(["leaf", "put", "alone"].iter().all(|name| told_in.contains(*name)), "{level}: {told_in:?}");
+        let twice = report(&[&object, "--kernel", "twice"], 0);
+        assert_eq!((&twice["kernels"], &twice["functions"]), (&json!(0), &json!(2)), "{level}: {twice}");
     }
 }
 

@@ -37,8 +37,12 @@ pub struct Program<'a> {
     /// By their first dword.
     functions: BTreeMap<usize, Function>,
     changes: Changes,
+    callees: Callees,
     has_addresses: bool,
 }
+
+/// Which functions each function calls or goes to for good, by the first dwords of both.
+type Callees = BTreeMap<usize, BTreeSet<usize>>;
 
 /// The registers that each function writes, with its callees.
 #[derive(Debug, Default)]
@@ -63,14 +67,29 @@ impl<'a> Program<'a> {
             function.end = function.end.clamp(start + 1, next.max(start + 1));
             next = *start;
         }
-        let mut program = Self { code, functions, changes: Changes::default(), has_addresses };
-        program.changes = program.find_changes();
+        let (changes, callees) = (Changes::default(), Callees::new());
+        let mut program = Self { code, functions, changes, callees, has_addresses };
+        (program.changes, program.callees) = program.follow();
         program
     }
 
     /// The functions, in order of the code.
     pub fn functions(&self) -> impl Iterator<Item = &Function> {
         self.functions.values()
+    }
+
+    /// The functions that begin at dwords of `from`, and all that they call or go to for good, and those in turn, by their first
+    /// dwords. A call by a pointer of the program's leads nowhere.
+    pub fn reached_from(&self, from: impl IntoIterator<Item = usize>) -> BTreeSet<usize> {
+        let mut work: Vec<usize> =
+            from.into_iter().filter(|dword| self.functions.contains_key(dword)).collect();
+        let mut reached = BTreeSet::new();
+        while let Some(function) = work.pop() {
+            if reached.insert(function) {
+                work.extend(self.callees.get(&function).into_iter().flatten());
+            }
+        }
+        reached
     }
 
     /// Checks the function that begins at a dword; nothing where none does.
@@ -96,10 +115,11 @@ impl<'a> Program<'a> {
         Graph::build(self.code, &function.entry, &surroundings, findings)
     }
 
-    /// Functions that would go over the limit are left out.
-    fn find_changes(&self) -> Changes {
+    /// What each function writes, and what it calls. Functions that would go over the limit are left out.
+    fn follow(&self) -> (Changes, Callees) {
         let mut changes = BTreeMap::new();
         let mut callers = BTreeMap::<usize, Vec<usize>>::new();
+        let mut callees = Callees::new();
         let mut seen = 0;
         for (&start, function) in &self.functions {
             if seen > self.code.len().saturating_mul(SHARED_MAX) {
@@ -118,7 +138,10 @@ impl<'a> Program<'a> {
                         },
                     );
                 }
-                step.callee().into_iter().for_each(|callee| callers.entry(callee).or_default().push(start));
+                if let Some(callee) = step.callee() {
+                    callers.entry(callee).or_default().push(start);
+                    callees.entry(start).or_default().insert(callee);
+                }
             }
             seen += graph.steps().len();
             changes.insert(start, set);
@@ -133,7 +156,7 @@ impl<'a> Program<'a> {
                 }
             }
         }
-        Changes(changes)
+        (Changes(changes), callees)
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Arguments {
     /// Kernels inside the program, or files: .zrt, ELF code object, raw code
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<String>,
-    /// Only the kernel or function of this name
+    /// Only the kernel or function of this name, with the functions that it calls
     #[arg(long)]
     pub kernel: Option<String>,
     /// Lanes of a wave: 32, or 64; without it what the file says, and 32 where it says nothing
@@ -81,14 +81,19 @@ fn examine(
     report: &mut Report,
 ) -> Result<FileReport, ToolError> {
     let code = disasm::read(file, arguments.wave.map(WaveSize::from), |_| ()).map_err(no_file)?;
-    let is_wanted = |entry: &Entry| arguments.kernel.as_ref().is_none_or(|name| *name == entry.name);
     let is_strict = arguments.strict || code.format == Format::Zrt;
     let mut sources = SourceText::of(Path::new(file));
     let mut row = FileReport::new(file);
     let mut findings = Vec::new();
     for section in &code.sections {
         let program = program(section, is_strict);
-        for entry in section.entries.iter().filter(|entry| is_wanted(entry)) {
+        let wanted = arguments.kernel.as_ref().map(|name| {
+            let all = section.entries.iter().chain(&section.called);
+            let named = all.filter(|entry| entry.name == *name).map(|entry| entry.dword);
+            program.reached_from(named)
+        });
+        let is_wanted = |entry: &&Entry| wanted.as_ref().is_none_or(|dwords| dwords.contains(&entry.dword));
+        for entry in section.entries.iter().filter(is_wanted) {
             row.kernels += 1;
             let found = match code.format {
                 Format::Elf => program.check(entry.dword),
@@ -98,7 +103,7 @@ fn examine(
             findings
                 .extend(found.into_iter().map(|one| Finding::new(file, section, entry, one, &mut sources)));
         }
-        for entry in section.called.iter().filter(|entry| is_wanted(entry)) {
+        for entry in section.called.iter().filter(is_wanted) {
             row.functions += 1;
             let found = program.check(entry.dword).into_iter();
             findings.extend(found.map(|one| Finding::new(file, section, entry, one, &mut sources)));
