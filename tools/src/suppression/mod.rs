@@ -25,9 +25,6 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 const LINE_BYTES_MAX: usize = 4096;
 /// Most entries of a file.
 const ENTRIES_MAX: usize = 4096;
-/// Rules of the checking mode that can be suppressed (docs/checking.md).
-const CHECK_RULES: [&str; 8] =
-    ["counters", "hazard", "uninitialised", "race", "visibility", "bounds", "progress", "advice"];
 
 /// What is to be silent.
 #[derive(Clone, Debug, Default, Args)]
@@ -260,7 +257,8 @@ fn lines<'a>(file: &str, bytes: &'a [u8]) -> Result<Vec<(usize, &'a str)>, Silen
 /// A rule's name, one of the lint or of the checking mode.
 fn rule(name: &str) -> Option<&'static str> {
     let lint = zrt_isa::lint::Rule::ALL.map(zrt_isa::lint::Rule::name);
-    lint.into_iter().chain(CHECK_RULES).find(|known| *known == name)
+    let checking = zrt_vgpu::check::Rule::ALL.iter().map(|rule| rule.name());
+    lint.into_iter().chain(checking).find(|known| *known == name)
 }
 
 #[cfg(test)]

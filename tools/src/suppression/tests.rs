@@ -43,6 +43,18 @@ fn a_suppression_covers_what_it_names() {
     assert!(!suppressions("memory-wait * *:* -- r").covers(&nowhere));
 }
 
+/// Every rule of the checking mode, by the name that its findings have when they are told.
+#[test]
+fn findings_of_every_rule_can_be_silenced() {
+    assert!(zrt_vgpu::check::Rule::ALL.len() >= 8);
+    for rule in zrt_vgpu::check::Rule::ALL {
+        let told = serde_json::to_value(rule).unwrap();
+        let name = told.as_str().unwrap();
+        assert!(suppressions(&format!("{name} k * -- r")).covers(&subject(name, "k", "")), "{name}");
+        assert_eq!((rule.name(), rule.to_string().as_str()), (name, name));
+    }
+}
+
 #[test]
 fn unused_suppressions_have_their_lines() {
     let mut known = suppressions("# why\n\n race  k * --  both write 1\nbounds k * -- known\n");

@@ -13,27 +13,47 @@ use serde::Serialize;
 /// Most different findings that are kept; further ones are only counted.
 pub const FINDINGS_MAX: usize = 1024;
 
-/// The rules of the checking mode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Rule {
+macro_rules! rules {
+    ($($(#[$text:meta])* $rule:ident $name:literal,)*) => {
+        /// The rules of the checking mode.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Rule {
+            $($(#[$text])* $rule,)*
+        }
+
+        impl Rule {
+            /// All of them.
+            pub const ALL: &[Rule] = &[$(Rule::$rule,)*];
+
+            /// Its name in reports.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Rule::$rule => $name,)*
+                }
+            }
+        }
+    };
+}
+
+rules! {
     /// A result, or another wave's data, used without the wait that makes it be there (instruction set reference §4.1).
-    Counters,
+    Counters "counters",
     /// The VALU-read-SGPR hazard and the other hazards that software must avoid (instruction set reference §5.1, §5.2).
-    Hazard,
+    Hazard "hazard",
     /// A register, condition code or LDS byte that nothing has written.
-    Uninitialised,
+    Uninitialised "uninitialised",
     /// Two waves access the same byte, one of them writes, and nothing orders them (instruction set reference §9).
-    Race,
+    Race "race",
     /// A copy in a cache is older than the data: an acquire, release or write-back is missing (hardware
     /// reference §6, instruction set reference §9).
-    Visibility,
+    Visibility "visibility",
     /// An address outside of what the kernel was given, or an atomic's at the wrong alignment.
-    Bounds,
+    Bounds "bounds",
     /// A wave that can never go on.
-    Progress,
+    Progress "progress",
     /// Nothing is broken, and results do not depend on it; but what is written down does not happen.
-    Advice,
+    Advice "advice",
 }
 
 /// One finding.
@@ -93,22 +113,6 @@ struct State {
     index: HashMap<Key, usize>,
     /// New ones beyond [`FINDINGS_MAX`].
     dropped: u64,
-}
-
-impl Rule {
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Rule::Counters => "counters",
-            Rule::Hazard => "hazard",
-            Rule::Uninitialised => "uninitialised",
-            Rule::Race => "race",
-            Rule::Visibility => "visibility",
-            Rule::Bounds => "bounds",
-            Rule::Progress => "progress",
-            Rule::Advice => "advice",
-        }
-    }
 }
 
 impl fmt::Display for Rule {
