@@ -9,7 +9,9 @@ mod kernel_files;
 
 use kernel_files::{Folder, compile_hip, compile_with};
 use serde_json::Value as Json;
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 const DEVICE_TEXT: &str = include_str!("kernel_files/device_text.hip");
 /// `__printf_alloc` for OpenCL: the same as in [`DEVICE_TEXT`].
@@ -125,6 +127,54 @@ fn many_waves_are_answered() {
     // Without the checking mode waves run on several threads.
     let document = launch(&[&[object.as_str()], &shape[..]].concat(), 0);
     assert_eq!(document["printed"].as_str().unwrap().lines().count(), expected.len());
+}
+
+/// A kernel that says where it is and goes on for ever: the text is there while it runs.
+#[test]
+fn text_comes_while_the_kernel_runs() {
+    let source = "KERNEL void print(u32 volatile *data) {
+        printf(\"begun\\n\");
+        while (data[0] == 0) {}
+    }";
+    let folder = Folder::new("printing-live");
+    let Some(object) = compile(&folder, source, &["-O2", "-mprintf-kind=hostcall"]) else { return };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_zrt"));
+    command.args(["launch", &object, "--grid", "1", "--block", "1", "--arg", "zero:4", "--timeout", "100"]);
+    let mut child = command.env("ZRT_DEVICE", "virtual").stdout(Stdio::piped()).spawn().unwrap();
+    let start = Instant::now();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let (came_after, is_running) = (start.elapsed(), child.try_wait().unwrap().is_none());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!((line.as_str(), is_running), ("begun\n", true));
+    assert!(came_after < Duration::from_secs(90), "after {came_after:?}: when the time was over");
+}
+
+/// As text too every line is there once, those of a wave in its order, and before all else.
+#[test]
+fn lines_of_a_wave_stay_in_order() {
+    let source = "KERNEL void print(u32 *data) {
+        for (u32 turn = 0; turn < 5; ++turn) printf(\"%u %u\\n\", __builtin_amdgcn_workgroup_id_x(), turn);
+    }";
+    for kind in ["hostcall", "buffered"] {
+        let folder = Folder::new(&format!("printing-order-{kind}"));
+        let flag = format!("-mprintf-kind={kind}");
+        let Some(object) = compile(&folder, source, &["-O2", &flag]) else { return };
+        let mut command = Command::new(env!("CARGO_BIN_EXE_zrt"));
+        command.args(["launch", &object, "--grid", "6", "--block", "1", "--arg", "zero:4"]);
+        let output = command.env("ZRT_DEVICE", "virtual").output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 31, "{text}");
+        assert!(lines[30].starts_with("print ran on "), "{text}");
+        for group in 0..6 {
+            let prefix = format!("{group} ");
+            let of_group: Vec<&&str> = lines.iter().filter(|line| line.starts_with(&prefix)).collect();
+            let expected: Vec<String> = (0..5).map(|turn| format!("{group} {turn}")).collect();
+            assert_eq!(of_group, expected.iter().collect::<Vec<_>>(), "{kind}: {text}");
+        }
+    }
 }
 
 #[test]

@@ -5,7 +5,8 @@
 //! device knows never to end is told as `zrt launch` tells it, and outputs are written as there. On the way to a finding the
 //! kernel runs twice.
 
-use super::launch::{KernelArguments, Prepared, Task, printed, waves};
+use super::launch::printed::Live;
+use super::launch::{KernelArguments, Prepared, Task, waves};
 use super::write_text;
 use crate::error::ToolError;
 use crate::launch::{self, LaunchError};
@@ -57,16 +58,21 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let gpu = board(&options, Box::new(stepper))?;
     task.sequence.pauses = Some(&attention.prompts);
     task.sequence.placement = Some(&attention.placement);
-    let (result, left) = task.carry_out(|sequence, observe| {
-        launch::run_sequence_over(sequence, DeviceChoice::Virtual, gpu, &options, observe)
-    });
-    let report = result.map_err(|mut error| {
+    let mut live = Live::new(true);
+    let (result, left) = task.carry_out(
+        |text| live.write(text),
+        |sequence, observe| {
+            launch::run_sequence_over(sequence, DeviceChoice::Virtual, gpu, &options, observe)
+        },
+    );
+    let shown = live.finish(&result);
+    result.map_err(|mut error| {
         SourceText::of(file).fill_error(&mut error);
         // The error is the news, if these cannot be written.
-        let _ = printed::show_before(&error).and_then(|()| waves::show_before(&error));
+        let _ = waves::show_before(&error);
         error
     })?;
-    printed::show(&report.printed)?;
+    shown?;
     task.write_files(&left)?;
     if !attention.is_detached.load(Ordering::Acquire) {
         // Whoever still has commands is told why nobody reads them.
@@ -95,9 +101,10 @@ fn find(
     let recorder = Recorder::default();
     let record = recorder.record();
     let gpu = board(options, Box::new(recorder))?;
-    let (result, _) = task.carry_out(|sequence, observe| {
-        launch::run_sequence_over(sequence, DeviceChoice::Virtual, gpu, options, observe)
-    });
+    let (result, _) = task.carry_out(
+        |_| (),
+        |sequence, observe| launch::run_sequence_over(sequence, DeviceChoice::Virtual, gpu, options, observe),
+    );
     let findings = match result {
         Ok(report) => report.findings,
         Err(LaunchError::Device { findings, .. }) => findings,

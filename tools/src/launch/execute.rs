@@ -14,7 +14,7 @@ use super::wait::{self, KernelFault, Limits, Unfinished};
 use crate::launch::LaunchError;
 use crate::roofline::Profile;
 use std::ops::Range;
-use zrt_bringup::{Finding, Inspect};
+use zrt_bringup::{DeviceFault, Finding, Inspect};
 use zrt_device::{
     Buffer, Code, CodeLabel, Counters, Device, DeviceError, Heap, LaunchKernel, LaunchParameters,
 };
@@ -56,13 +56,27 @@ pub struct Located {
     pub action: Option<usize>,
 }
 
-/// Runs `sequence`. `gpu`: the virtual board below the device, which is told what kernels may touch. `observe` gets the
-/// number of each [`Action::Read`] and the bytes, as they come.
+/// What comes of a sequence while it is carried out.
+#[derive(Debug)]
+pub enum Seen<'a> {
+    /// What an [`Action::Read`] read.
+    Read {
+        /// Number of the action.
+        action: usize,
+        /// The buffer's bytes.
+        bytes: Vec<u8>,
+    },
+    /// Text that kernels printed since the last of these; the report has all of it.
+    Printed(&'a [u8]),
+}
+
+/// Runs `sequence`. `gpu`: the virtual board below the device, which is told what kernels may touch. `observe` gets what
+/// comes of it, as it comes.
 pub(super) fn run(
     device: &mut Device,
     sequence: &Sequence<'_>,
     gpu: Option<&VirtualGpu>,
-    observe: &mut dyn FnMut(usize, Vec<u8>),
+    observe: &mut dyn FnMut(Seen<'_>),
 ) -> Result<Report, LaunchError> {
     sequence.check()?;
     // Findings are named by what is still there when they are read.
@@ -169,7 +183,7 @@ fn carry_out(
     sequence: &Sequence<'_>,
     gpu: Option<&VirtualGpu>,
     resident: &mut Resident,
-    observe: &mut dyn FnMut(usize, Vec<u8>),
+    observe: &mut dyn FnMut(Seen<'_>),
 ) -> Result<Counters, Failure> {
     for shared in &sequence.buffers {
         let buffer = device.allocate(Heap::DeviceLocal, ByteLen(shared.content.len()), &shared.label)?;
@@ -202,7 +216,7 @@ fn carry_out(
         match action {
             Action::Dispatch(_) => {
                 let count = submitted_together(sequence, at);
-                let part = submit(device, sequence, at..at + count, gpu, resident, &mut limits)?;
+                let part = submit(device, sequence, at..at + count, gpu, resident, &mut limits, observe)?;
                 add(&mut counters, &part);
                 at += count;
                 continue;
@@ -219,7 +233,7 @@ fn carry_out(
                 let buffer = &resident.buffers[*buffer];
                 let mut bytes = vec![0; buffer.len.0 as usize];
                 device.download(buffer, ByteLen(0), &mut bytes)?;
-                observe(at, bytes);
+                observe(Seen::Read { action: at, bytes });
             }
         }
         at += 1;
@@ -302,6 +316,7 @@ fn submit(
     gpu: Option<&VirtualGpu>,
     resident: &mut Resident,
     limits: &mut Limits<'_>,
+    observe: &mut dyn FnMut(Seen<'_>),
 ) -> Result<Counters, Failure> {
     resident.last = actions.clone();
     let launches: Vec<(usize, &Dispatch, &Kernel)> = actions
@@ -364,13 +379,15 @@ fn submit(
     let faults_before = device.faults().len();
     let ticket = device.submit(&graph)?;
     resident.submitted.push((arguments, graph));
-    let outcome = wait::wait(device, ticket, limits, faults_before, &mut printing, |fault, printing| {
+    let tell = |fault: DeviceFault, printing: &Printing| {
         let launched_at = fault.wave.as_ref().and_then(|wave| resident.launched_at(wave.launched_at?));
         let of_fault = launches.iter().find(|(at, ..)| Some(*at) == launched_at).or(launches.first());
         let services = of_fault.map(|(_, _, kernel)| null_services(kernel)).unwrap_or_default();
         KernelFault::new(fault, &services, printing.printed().complaint())
-    });
+    };
+    let outcome = wait::wait(device, ticket, limits, faults_before, &mut printing, tell, observe);
     let finished = formats.map_or(Ok(()), |formats| printing.finish(formats, outcome.is_ok()));
+    printing.tell_news(observe);
     resident.printing = printing;
     outcome?;
     finished?;

@@ -12,7 +12,7 @@ mod regions;
 mod sequence;
 mod wait;
 
-pub use execute::{Located, Report};
+pub use execute::{Located, Report, Seen};
 pub use labels::{argument_label, argument_name};
 pub use placement::{PlacedBuffer, Placement};
 pub use sequence::{Action, Content, Dispatch, Given, LAUNCHES_MAX, Sequence, SharedBuffer};
@@ -322,12 +322,13 @@ impl<'a> LaunchRequest<'a> {
     /// Runs the sequence by `run`, and sorts what was read back.
     fn run_by(
         &self,
-        run: impl FnOnce(&Sequence<'a>, &mut dyn FnMut(usize, Vec<u8>)) -> Result<Report, LaunchError>,
+        run: impl FnOnce(&Sequence<'a>, &mut dyn FnMut(Seen<'_>)) -> Result<Report, LaunchError>,
     ) -> Result<LaunchReport, LaunchError> {
         let kernel = self.find_kernel()?.name.clone();
         let sequence = self.sequence()?;
         let (mut outputs, mut dumps) = (Vec::new(), Vec::new());
-        let report = run(&sequence, &mut |action, bytes| {
+        let report = run(&sequence, &mut |seen| {
+            let Seen::Read { action, bytes } = seen else { return };
             let Some(Action::Read { buffer }) = sequence.actions.get(action) else { return };
             let argument = sequence.buffers[*buffer].number;
             let to = if self.arguments[argument].is_output() { &mut outputs } else { &mut dumps };
@@ -363,12 +364,12 @@ pub fn run_on(
     request.run_by(|sequence, observe| execute::run(device, sequence, gpu, observe))
 }
 
-/// Opens a device and carries a sequence out. `observe` gets the number of each [`Action::Read`] and the bytes.
+/// Opens a device and carries a sequence out. `observe` gets what comes of it, as it comes.
 pub fn run_sequence(
     sequence: &Sequence<'_>,
     choice: DeviceChoice,
     options: &OpenOptions,
-    observe: &mut dyn FnMut(usize, Vec<u8>),
+    observe: &mut dyn FnMut(Seen<'_>),
 ) -> Result<Report, LaunchError> {
     sequence.check()?;
     let open = |source| LaunchError::Open { choice: choice.name(), source: Box::new(source) };
@@ -387,7 +388,7 @@ pub fn run_sequence_over(
     choice: DeviceChoice,
     gpu: Arc<VirtualGpu>,
     options: &OpenOptions,
-    observe: &mut dyn FnMut(usize, Vec<u8>),
+    observe: &mut dyn FnMut(Seen<'_>),
 ) -> Result<Report, LaunchError> {
     sequence.check()?;
     if !matches!(choice, DeviceChoice::Auto | DeviceChoice::Virtual) {

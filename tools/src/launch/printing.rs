@@ -6,6 +6,7 @@
 //! its pointers what has been answered. So no atomic of the host meets one of the card. All of it is system memory
 //! (`Heap::Host`), and on a card the kernel's atomics go over the bus. Not run on a card.
 
+use super::execute::Seen;
 use super::wait::Unfinished;
 use zrt_bringup::Finding;
 use zrt_device::{Buffer, Device, DeviceError, Heap};
@@ -27,6 +28,8 @@ pub(super) struct Printing {
     left: Option<Buffer>,
     calls: Option<Calls>,
     printed: Printed,
+    /// Bytes of the text that have been told.
+    told: usize,
 }
 
 /// The hostcall buffer.
@@ -125,6 +128,15 @@ impl Printing {
         match buffer::read(&bytes, formats, &mut self.printed) {
             Err(error) if has_ended => Err(HostcallError::from(error).into()),
             _ => Ok(()),
+        }
+    }
+
+    /// Tells what was printed since the last time.
+    pub fn tell_news(&mut self, observe: &mut dyn FnMut(Seen<'_>)) {
+        let news = self.printed.text().get(self.told..).unwrap_or_default();
+        if !news.is_empty() {
+            observe(Seen::Printed(news));
+            self.told += news.len();
         }
     }
 

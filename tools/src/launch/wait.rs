@@ -6,6 +6,7 @@
 //! somebody looks at a wave that stands still ([`Pauses`]). Costs a look at the virtual device's diary every [`SLICE`],
 //! and nothing for a kernel that is done before.
 
+use super::execute::Seen;
 use super::printing::Printing;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -135,7 +136,7 @@ pub(super) struct Limits<'a> {
 }
 
 /// Waits for a submission, and takes its time off what is left. `faults_before`: lines that the diary had before it;
-/// `tell` makes one of them a fault of its kernel.
+/// `tell` makes one of them a fault of its kernel; `observe` gets what it prints meanwhile.
 pub(super) fn wait(
     device: &mut Device,
     ticket: Ticket,
@@ -143,6 +144,7 @@ pub(super) fn wait(
     faults_before: usize,
     printing: &mut Printing,
     tell: impl Fn(DeviceFault, &Printing) -> KernelFault,
+    observe: &mut dyn FnMut(Seen<'_>),
 ) -> Result<(), Unfinished> {
     let mut start = Instant::now();
     let mut pauses_seen = 0;
@@ -150,7 +152,7 @@ pub(super) fn wait(
         |device: &Device| device.faults().into_iter().skip(faults_before).find(|fault| fault.is_final);
     loop {
         let left = limits.left.saturating_sub(start.elapsed());
-        let slice = serve(device, ticket, SLICE.min(left), printing)?;
+        let slice = serve(device, ticket, SLICE.min(left), printing, observe)?;
         match device.wait_at_most(ticket, slice) {
             Ok(true) => {
                 limits.left = limits.left.saturating_sub(start.elapsed());
@@ -191,12 +193,14 @@ pub(super) fn wait(
     }
 }
 
-/// Answers the kernel for `slice`, or until it has ended, where it may ask; what is left of the slice to wait.
+/// Answers the kernel for `slice`, or until it has ended, where it may ask, and tells what it prints; what is left of the slice
+/// to wait.
 fn serve(
     device: &Device,
     ticket: Ticket,
     slice: Duration,
     printing: &mut Printing,
+    observe: &mut dyn FnMut(Seen<'_>),
 ) -> Result<Duration, HostcallError> {
     if !printing.has_calls() {
         return Ok(slice);
@@ -206,6 +210,7 @@ fn serve(
         if !printing.serve()? {
             std::thread::sleep(CALL_PAUSE);
         }
+        printing.tell_news(observe);
     }
     Ok(Duration::ZERO)
 }

@@ -1,39 +1,106 @@
 //! What a kernel printed, as the commands show it.
 //!
 //! Contract: bytes that are no UTF-8 become U+FFFD; both of a kernel's streams go to standard output, in the order of
-//! arrival.
+//! arrival. Text of hostcalls is written while the kernel runs, each piece as soon as the host has it; a printf buffer is read
+//! when the kernel has ended.
 
 use crate::commands::write_text;
 use crate::error::ToolError;
-use crate::launch::LaunchError;
+use crate::launch::{LaunchError, Report};
 use zrt_loader::print::{PRINTED_BYTES_MAX, Printed};
+
+/// Standard output while a kernel prints.
+#[derive(Debug, Default)]
+pub(in crate::commands) struct Live {
+    is_on: bool,
+    /// The beginning of a character whose other bytes have not come.
+    held: Vec<u8>,
+    /// The text so far does not end with its line.
+    is_within_line: bool,
+    /// Why nothing can be written any more.
+    trouble: Option<ToolError>,
+}
+
+impl Live {
+    /// Text that is shown, or, where it is not `is_on`, forgotten.
+    pub fn new(is_on: bool) -> Live {
+        Live { is_on, ..Live::default() }
+    }
+
+    /// Writes a piece, but for a character of which only a part is there. Trouble is told at the end.
+    pub fn write(&mut self, piece: &[u8]) {
+        if self.is_on && self.trouble.is_none() {
+            let text = self.whole_characters(piece);
+            self.put(&text);
+        }
+    }
+
+    /// Ends the last line, behind a word on what was printed beyond the limit.
+    ///
+    /// # Errors
+    /// What could not be written, of all of it.
+    pub fn finish(mut self, result: &Result<Report, LaunchError>) -> Result<(), ToolError> {
+        let printed = match result {
+            Ok(report) => Some(&report.printed),
+            Err(LaunchError::Device { printed, .. }) => Some(&**printed),
+            Err(_) => None,
+        };
+        if self.is_on && self.trouble.is_none() {
+            let held = std::mem::take(&mut self.held);
+            self.put(&(String::from_utf8_lossy(&held).into_owned() + &printed.map(note).unwrap_or_default()));
+            if self.is_within_line {
+                self.put("\n");
+            }
+        }
+        self.trouble.map_or(Ok(()), Err)
+    }
+
+    /// What was held back and the piece, without what is held back now.
+    fn whole_characters(&mut self, piece: &[u8]) -> String {
+        self.held.extend_from_slice(piece);
+        let mut text = String::new();
+        let mut rest = self.held.as_slice();
+        loop {
+            match std::str::from_utf8(rest) {
+                Ok(valid) => {
+                    text.push_str(valid);
+                    rest = &[];
+                    break;
+                }
+                Err(error) => {
+                    let (valid, behind) = rest.split_at(error.valid_up_to());
+                    text.push_str(&String::from_utf8_lossy(valid));
+                    let Some(wrong) = error.error_len() else {
+                        rest = behind;
+                        break;
+                    };
+                    text.push(char::REPLACEMENT_CHARACTER);
+                    rest = &behind[wrong..];
+                }
+            }
+        }
+        self.held = rest.to_vec();
+        text
+    }
+
+    fn put(&mut self, text: &str) {
+        if let Some(last) = text.chars().next_back() {
+            self.is_within_line = last != '\n';
+            self.trouble = write_text(text).err();
+        }
+    }
+}
 
 /// The text, as documents have it.
 pub(in crate::commands) fn text(printed: &Printed) -> String {
-    let mut text = String::from_utf8_lossy(printed.text()).into_owned();
-    if printed.dropped_bytes() > 0 {
-        let dropped = printed.dropped_bytes();
-        text.push_str(&format!("\n[{dropped} bytes more were printed; {PRINTED_BYTES_MAX} are kept]\n"));
-    }
-    text
+    String::from_utf8_lossy(printed.text()).into_owned() + &note(printed)
 }
 
-/// The text as lines of its own, empty where there is none.
-pub(super) fn lines(text: &str) -> String {
-    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    format!("{text}{end}")
-}
-
-/// Writes the text.
-pub(in crate::commands) fn show(printed: &Printed) -> Result<(), ToolError> {
-    write_text(&lines(&text(printed)))
-}
-
-/// Writes what was printed before an error.
-pub(in crate::commands) fn show_before(error: &LaunchError) -> Result<(), ToolError> {
-    match error {
-        LaunchError::Device { printed, .. } => show(printed),
-        _ => Ok(()),
+/// What is said where more was printed than is kept.
+fn note(printed: &Printed) -> String {
+    match printed.dropped_bytes() {
+        0 => String::new(),
+        dropped => format!("\n[{dropped} bytes more were printed; {PRINTED_BYTES_MAX} are kept]\n"),
     }
 }
 
@@ -44,5 +111,43 @@ pub(in crate::commands) fn before(error: &ToolError) -> Option<String> {
             Some(text(printed)).filter(|text| !text.is_empty())
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// All that is written, of pieces.
+    fn shown(pieces: &[&[u8]]) -> String {
+        let mut live = Live::default();
+        let mut text: String = pieces.iter().map(|piece| live.whole_characters(piece)).collect();
+        text.push_str(&String::from_utf8_lossy(&live.held));
+        text
+    }
+
+    #[test]
+    fn characters_are_not_torn() {
+        let euro = "\u{20ac}".as_bytes();
+        let mut live = Live::default();
+        assert_eq!(live.whole_characters(&[b"1 ", &euro[..1]].concat()), "1 ");
+        assert_eq!(live.whole_characters(&euro[1..2]), "");
+        assert_eq!(live.whole_characters(&[&euro[2..], b"\n"].concat()), "\u{20ac}\n");
+        assert_eq!(shown(&[&euro[..2], b"x"]), "\u{fffd}x", "what never comes is replaced");
+    }
+
+    proptest! {
+        /// Pieces change nothing.
+        #[test]
+        fn pieces_are_shown_as_the_whole(bytes in proptest::collection::vec(prop_oneof![
+            any::<u8>(), Just(b'a'), Just(0xE2), Just(0x82), Just(0xAC), Just(0xF0), Just(0x9F)
+        ], 0..40), at in any::<[prop::sample::Index; 3]>()) {
+            let mut cuts = at.map(|at| at.index(bytes.len() + 1));
+            cuts.sort_unstable();
+            let [first, second, third] = cuts;
+            let pieces = [&bytes[..first], &bytes[first..second], &bytes[second..third], &bytes[third..]];
+            prop_assert_eq!(shown(&pieces), String::from_utf8_lossy(&bytes));
+        }
     }
 }

@@ -3,9 +3,10 @@
 //! Contract: each schedule has a device of its own. One that does not end is a result as others are: those before it keep
 //! what they gave; after one that took all its time no more are run.
 
+use super::printed::Live;
 use super::show::{self, Failure, Format, Outcome};
 use super::task::Task;
-use super::{bad, number, printed, waves};
+use super::{bad, number, waves};
 use crate::commands::error_document::ErrorReport;
 use crate::device_choice::DeviceOption;
 use crate::error::ToolError;
@@ -87,6 +88,7 @@ pub(in crate::commands) fn explore(
     let mut filter = look.silence.open()?;
     let mut outcome = Outcome::default();
     let mut sources = SourceText::of(&task.code);
+    let mut shown = Ok(());
     for index in 0..schedules.count {
         let seed = schedules.check.then_some(schedules.first + index);
         let virtual_device = VirtualOptions {
@@ -97,9 +99,13 @@ pub(in crate::commands) fn explore(
             ..VirtualOptions::default()
         };
         let options = OpenOptions { virtual_device, ..OpenOptions::default() };
-        let (mut result, left) = task.carry_out(|sequence, observe| {
-            launch::run_sequence(sequence, look.device.device, &options, observe)
-        });
+        // A document has the text; else that of the first schedule is shown while it comes.
+        let mut live = Live::new(!look.json && index == 0);
+        let (mut result, left) = task.carry_out(
+            |text| live.write(text),
+            |sequence, observe| launch::run_sequence(sequence, look.device.device, &options, observe),
+        );
+        shown = shown.and(live.finish(&result));
         match &mut result {
             Ok(report) => {
                 sources.fill_all(report.findings.iter_mut().map(|located| &mut located.finding));
@@ -121,7 +127,6 @@ pub(in crate::commands) fn explore(
             }
             (Err(error), _) => {
                 if !look.json {
-                    printed::show_before(&error)?;
                     waves::show_before(&error)?;
                 }
                 return Err(error.into());
@@ -138,5 +143,6 @@ pub(in crate::commands) fn explore(
         true => written.map_err(|error| ToolError::Told(Box::new(error)))?,
         false => written?,
     }
+    shown?;
     Ok(outcome.is_clean(look.strict))
 }

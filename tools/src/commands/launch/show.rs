@@ -62,6 +62,8 @@ pub(super) struct Failure {
     fault: Option<(u64, Option<String>)>,
     /// What was printed until then.
     printed: String,
+    /// No other schedule was run before.
+    is_first: bool,
     /// Where the waves were.
     waves: Waves,
 }
@@ -146,7 +148,7 @@ impl Failure {
             Subject::Script(..) => format!("{work}: {why}"),
         };
         let error = ErrorReport::of_schedule(text.clone(), why, &waves);
-        Failure { seed, text, error, fault, printed: printed::text(printed), waves }
+        Failure { seed, text, error, fault, printed: printed::text(printed), is_first: false, waves }
     }
 }
 
@@ -166,19 +168,20 @@ impl Outcome {
     }
 
     /// A schedule that did not end; of several the first is told.
-    pub fn add_failed(&mut self, failure: Failure, findings: Vec<Located>, left: Left) {
+    pub fn add_failed(&mut self, mut failure: Failure, findings: Vec<Located>, left: Left) {
+        failure.is_first = self.ended + self.failed == 0;
         self.failed += 1;
         self.add_unexpected(left.unexpected, Some(failure.seed));
         self.failure.get_or_insert(failure);
         self.add_findings(findings);
     }
 
-    /// What was printed on the first schedule that ended, or where none did on the first.
+    /// What was printed on the first schedule.
     fn printed(&self) -> String {
-        match (&self.report, &self.failure) {
-            (Some((report, _)), _) => printed::text(&report.printed),
-            (None, Some(failure)) => failure.printed.clone(),
-            (None, None) => String::new(),
+        match (&self.failure, &self.report) {
+            (Some(failure), _) if failure.is_first => failure.printed.clone(),
+            (_, Some((report, _))) => printed::text(&report.printed),
+            (_, None) => String::new(),
         }
     }
 
@@ -272,7 +275,7 @@ pub(super) fn show(
             }),
         });
     }
-    let mut text = printed::lines(&outcome.printed());
+    let mut text = String::new();
     if let Some(report) = report {
         let instructions = match report.counters.wave_instructions {
             Some(count) => format!(", {count} wave instructions"),

@@ -6,7 +6,7 @@
 use super::expect::Expectation;
 use super::outputs::{self, OutputFile};
 use crate::error::ToolError;
-use crate::launch::{LaunchError, Report, Sequence};
+use crate::launch::{LaunchError, Report, Seen, Sequence};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -81,13 +81,18 @@ pub(in crate::commands) struct Left {
 }
 
 impl Task<'_> {
-    /// Carries it out by `run`, which is given the sequence and takes what is read.
+    /// Carries it out by `run`, which is given the sequence and takes what is seen of it. `print` gets text as it is printed.
     pub fn carry_out(
         &self,
-        run: impl FnOnce(&Sequence<'_>, &mut dyn FnMut(usize, Vec<u8>)) -> Result<Report, LaunchError>,
+        mut print: impl FnMut(&[u8]),
+        run: impl FnOnce(&Sequence<'_>, &mut dyn FnMut(Seen<'_>)) -> Result<Report, LaunchError>,
     ) -> (Result<Report, LaunchError>, Left) {
         let mut left = Left::default();
-        let result = run(&self.sequence, &mut |action, bytes| {
+        let result = run(&self.sequence, &mut |seen| {
+            let (action, bytes) = match seen {
+                Seen::Read { action, bytes } => (action, bytes),
+                Seen::Printed(text) => return print(text),
+            };
             let purposes = || self.purposes.iter().filter(|purpose| purpose.action == action);
             for purpose in purposes() {
                 let Some((name, expectation)) = &purpose.expectation else { continue };
