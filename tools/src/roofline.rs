@@ -51,6 +51,12 @@ pub struct PlaceCounts {
     pub count: u64,
     /// Their lanes that EXEC had on, together.
     pub lanes: u64,
+    /// Sectors of memory, 128 bytes each, that they touched; none where they are not counted.
+    pub sectors: Option<u64>,
+    /// Cycles of LDS in the model of the virtual device's profile; none where it was not accessed.
+    pub lds_passes: Option<u64>,
+    /// How many of them are there because lanes met in a bank.
+    pub lds_conflicts: Option<u64>,
 }
 
 /// What the instructions of one source line did.
@@ -64,6 +70,30 @@ pub struct LineCounts {
     pub count: u64,
     /// Their lanes that EXEC had on, together.
     pub lanes: u64,
+    /// Those of them that went to memory by lanes, and the sectors that they touched.
+    pub memory: Option<MemoryCounts>,
+    /// Those of them that went to LDS, and its cycles.
+    pub lds: Option<LdsPasses>,
+}
+
+/// Vector memory instructions of a source line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MemoryCounts {
+    /// Wave instructions.
+    pub instructions: u64,
+    /// Sectors of 128 bytes, each counted once for each instruction that touches it.
+    pub sectors: u64,
+}
+
+/// LDS instructions of a source line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LdsPasses {
+    /// Wave instructions.
+    pub instructions: u64,
+    /// Cycles.
+    pub passes: u64,
+    /// Cycles that are there because lanes met in a bank.
+    pub conflicts: u64,
 }
 
 /// Bytes that lanes asked for, by class.
@@ -119,9 +149,22 @@ impl Profile {
                 source_text: at.source_text.clone(),
                 count: 0,
                 lanes: 0,
+                memory: None,
+                lds: None,
             });
             line.count += place.count;
             line.lanes += place.lanes;
+            if let Some(sectors) = place.sectors {
+                let memory = line.memory.get_or_insert_default();
+                memory.instructions += place.count;
+                memory.sectors += sectors;
+            }
+            if let (Some(passes), Some(conflicts)) = (place.lds_passes, place.lds_conflicts) {
+                let lds = line.lds.get_or_insert_default();
+                lds.instructions += place.count;
+                lds.passes += passes;
+                lds.conflicts += conflicts;
+            }
         }
         let mut lines: Vec<LineCounts> = lines.into_values().collect();
         lines.sort_by_key(|line| Reverse(line.count));
@@ -197,10 +240,18 @@ mod tests {
             instruction: "s_nop 0".to_owned(),
             count,
             lanes,
+            sectors: None,
+            lds_passes: None,
+            lds_conflicts: None,
         };
-        let places =
+        let mut places =
             vec![place(Some(3), 9, 90), place(None, 8, 80), place(Some(2), 6, 60), place(Some(2), 4, 4)];
+        (places[2].sectors, places[1].sectors) = (Some(7), Some(100));
+        (places[3].lds_passes, places[3].lds_conflicts) = (Some(12), Some(8));
         let lines = Profile { places, ..profile(27, 0, 0) }.lines();
+        assert_eq!(lines[0].memory, Some(MemoryCounts { instructions: 6, sectors: 7 }));
+        assert_eq!(lines[0].lds, Some(LdsPasses { instructions: 4, passes: 12, conflicts: 8 }));
+        assert_eq!((lines[1].memory, lines[1].lds), (None, None));
         let told: Vec<_> = lines.iter().map(|line| (line.source.1, line.count, line.lanes)).collect();
         assert_eq!(told, [(2, 10, 64), (3, 9, 90)]);
     }

@@ -316,6 +316,55 @@ fn the_profile_counts_lines_and_their_lanes() {
     assert!(text.contains("| place ") && text.contains("kernel.cl:5"), "{text}");
 }
 
+/// Three ways over memory, and two over LDS, each on a line of its own.
+const WAYS: &str = "
+kernel void ways(global uint *data) {
+    volatile local uint places[64];
+    volatile global uint *all = data;
+    uint i = __builtin_amdgcn_workitem_id_x();
+    uint near = all[i];
+    uint apart = all[(i & 7) * 32];
+    uint across = all[i + 16];
+    places[i] = near + apart;
+    places[2 * i] = across;
+    data[i] = near + 1;
+}";
+
+#[test]
+fn the_profile_counts_sectors_and_bank_conflicts() {
+    let folder = Folder::new("check-profile-traffic");
+    let Some(object) = compile_with(&folder, WAYS, &["-mcpu=gfx1201", "-O1", "-g"]) else { return };
+    let buffer = folder.words("data", &[1; 256]);
+    let report = report(&object, &buffer, &["--profile"], 0);
+    let profile = &report["profile"];
+    let line = |number: u64| {
+        let lines = profile["lines"].as_array().unwrap();
+        lines.iter().find(|line| line["source"][1] == number).unwrap_or_else(|| panic!("{number}: {lines:?}"))
+    };
+    // One wave of 32 lanes: 128 bytes, 8 dwords that lie 128 bytes apart, 128 bytes from the middle of a sector on.
+    for (number, sectors) in [(6, 1), (7, 8), (8, 2), (11, 1)] {
+        let counts = line(number);
+        assert_eq!(counts["memory"], json!({"instructions": 1, "sectors": sectors}), "{counts}");
+        assert_eq!(counts["lds"], Json::Null, "{counts}");
+    }
+    // Every other dword: two lanes in each of 16 banks.
+    for (number, passes, conflicts) in [(9, 1, 0), (10, 2, 1)] {
+        let counts = line(number);
+        assert_eq!(
+            counts["lds"],
+            json!({"instructions": 1, "passes": passes, "conflicts": conflicts}),
+            "{counts}"
+        );
+        assert_eq!(counts["memory"], Json::Null, "{counts}");
+    }
+    let instructions = profile["instructions"].as_array().unwrap();
+    let sum = |key: &str| instructions.iter().filter_map(|of| of[key].as_u64()).sum::<u64>();
+    assert_eq!((sum("sectors"), sum("lds_passes"), sum("lds_conflicts")), (12, 3, 1));
+    let text = String::from_utf8(launch(&object, &buffer, &["--profile"]).stdout).unwrap();
+    let row = text.lines().find(|line| line.contains("kernel.cl:7 ")).unwrap();
+    assert!(row.contains(" 8.0 |"), "{text}");
+}
+
 #[test]
 fn a_card_cannot_be_looked_into() {
     let folder = Folder::new("check-card");

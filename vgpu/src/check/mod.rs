@@ -22,6 +22,7 @@ pub mod memory;
 pub(crate) mod profile;
 pub(crate) mod progress;
 pub(crate) mod registers;
+pub(crate) mod sectors;
 #[cfg(test)]
 pub(crate) mod switch;
 pub(crate) mod trial;

@@ -1,4 +1,4 @@
-//! What waves did: instructions by opcode and by place, bytes by class of memory, LDS conflicts.
+//! What waves did: instructions by opcode and by place, bytes by class of memory, sectors, LDS conflicts.
 //!
 //! Contract: exact counts of what was executed. Bytes are those that active lanes asked for (scalar loads: of the
 //! wave), before any cache; of a flat access by where each lane's address is. LDS cycles follow a model, said with [`lds_cycles`].
@@ -51,6 +51,19 @@ struct PlaceCounts {
     instruction: Instruction,
     count: u64,
     lanes: u64,
+    /// Where it is a vector memory instruction.
+    sectors: Option<u64>,
+    /// Where it is one that went to LDS.
+    lds: Option<LdsPasses>,
+}
+
+/// How often LDS was gone through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LdsPasses {
+    /// Cycles of the model ([`lds_cycles`]).
+    cycles: u64,
+    /// Cycles if no two lanes had met in a bank.
+    ideal: u64,
 }
 
 /// The same as it is told.
@@ -64,6 +77,13 @@ struct PlaceReport {
     count: u64,
     /// Their lanes that EXEC had on, together.
     lanes: u64,
+    /// Sectors of memory that they touched, each counted once for each of them; `null` where none are counted
+    /// ([`crate::check::sectors`]).
+    sectors: Option<u64>,
+    /// Cycles of LDS in the model; `null` where it was not accessed.
+    lds_passes: Option<u64>,
+    /// How many of them are there because lanes met in a bank.
+    lds_conflicts: Option<u64>,
 }
 
 /// LDS accesses.
@@ -162,7 +182,14 @@ fn width_bytes(instruction: &Instruction) -> u64 {
 
 impl Profile {
     /// Counts one instruction, or (not `is_first`) the second half of one; `lanes` are those that reach memory.
-    pub fn count(&mut self, counted: &Counted, is_first: bool, lanes: u32, lds: Option<LdsLanes<'_>>) {
+    /// What it took of LDS comes back.
+    pub fn count(
+        &mut self,
+        counted: &Counted,
+        is_first: bool,
+        lanes: u32,
+        lds: Option<LdsLanes<'_>>,
+    ) -> Option<LdsPasses> {
         *self.by_opcode.entry(counted.mnemonic).or_default() += u64::from(is_first);
         let all = u64::from(lanes) * counted.width_bytes;
         match counted.class {
@@ -174,7 +201,7 @@ impl Profile {
             Class::Scalar => {}
             Class::Scratch => self.bytes.scratch += all,
         }
-        let Some(LdsLanes { kind, width_bytes, addresses }) = lds else { return };
+        let LdsLanes { kind, width_bytes, addresses } = lds?;
         let (cycles, ideal) = lds_cycles(width_bytes, addresses);
         self.lds.accesses += u64::from(is_first);
         self.lds.cycles += cycles;
@@ -184,14 +211,41 @@ impl Profile {
             LdsKind::Load => self.bytes.lds_load += bytes,
             LdsKind::Store | LdsKind::Atomic => self.bytes.lds_store += bytes,
         }
+        Some(LdsPasses { cycles, ideal })
     }
 
     /// Counts the same one by its place; `lanes` are those that EXEC has on.
     pub fn count_place(&mut self, pc: u64, instruction: &Instruction, is_first: bool, lanes: u32) {
-        let new = PlaceCounts { instruction: *instruction, count: 0, lanes: 0 };
-        let place = self.by_place.entry(pc).or_insert(new);
+        let place = self.place(pc, instruction);
         place.count += u64::from(is_first);
         place.lanes += u64::from(lanes);
+    }
+
+    /// Counts what it took of memory and LDS.
+    pub fn count_traffic(
+        &mut self,
+        pc: u64,
+        instruction: &Instruction,
+        sectors: Option<u64>,
+        lds: Option<LdsPasses>,
+    ) {
+        if sectors.is_none() && lds.is_none() {
+            return;
+        }
+        let place = self.place(pc, instruction);
+        if let Some(sectors) = sectors {
+            *place.sectors.get_or_insert(0) += sectors;
+        }
+        if let Some(passes) = lds {
+            let all = place.lds.get_or_insert_default();
+            all.cycles += passes.cycles;
+            all.ideal += passes.ideal;
+        }
+    }
+
+    fn place(&mut self, pc: u64, instruction: &Instruction) -> &mut PlaceCounts {
+        let new = PlaceCounts { instruction: *instruction, count: 0, lanes: 0, sectors: None, lds: None };
+        self.by_place.entry(pc).or_insert(new)
     }
 
     /// The places executed most, the first of equals first.
@@ -203,6 +257,9 @@ impl Profile {
             instruction: place.instruction.to_string(),
             count: place.count,
             lanes: place.lanes,
+            sectors: place.sectors,
+            lds_passes: place.lds.map(|lds| lds.cycles),
+            lds_conflicts: place.lds.map(|lds| lds.cycles.saturating_sub(lds.ideal)),
         };
         places.into_iter().take(PLACES_MAX).map(report).collect()
     }
@@ -274,7 +331,8 @@ mod tests {
         let mut profile = Profile::default();
         let addresses = [(3, 0), (4, 4)];
         let lds = LdsLanes { kind: LdsKind::Load, width_bytes: 4, addresses: &addresses };
-        profile.count(&counted, true, 3, Some(lds));
+        let passes = profile.count(&counted, true, 3, Some(lds));
+        assert_eq!(passes, Some(LdsPasses { cycles: 1, ideal: 1 }));
         assert_eq!((profile.bytes.vector_load, profile.bytes.lds_load), (12, 8));
         assert_eq!((profile.lds.accesses, profile.lds.cycles), (1, 1));
     }
@@ -288,10 +346,16 @@ mod tests {
         profile.count_place(0x8, &nop, true, 5);
         profile.count_place(0x8, &nop, true, 32);
         profile.count_place(0x8, &nop, false, 3);
+        // What is counted of an instruction does not depend on which one it is.
+        profile.count_traffic(0x8, &nop, Some(3), None);
+        profile.count_traffic(0x8, &nop, Some(2), None);
+        profile.count_traffic(0x10, &end, None, Some(LdsPasses { cycles: 5, ideal: 2 }));
+        profile.count_traffic(0x10, &end, None, Some(LdsPasses { cycles: 2, ideal: 1 }));
+        profile.count_traffic(0x18, &end, None, None);
         let text = profile.text();
         for place in [
-            r#"{"pc":8,"instruction":"s_nop 0","count":2,"lanes":40}"#,
-            r#"{"pc":16,"instruction":"s_endpgm","count":1,"lanes":32}"#,
+            r#"{"pc":8,"instruction":"s_nop 0","count":2,"lanes":40,"sectors":5,"lds_passes":null,"lds_conflicts":null}"#,
+            r#"{"pc":16,"instruction":"s_endpgm","count":1,"lanes":32,"sectors":null,"lds_passes":7,"lds_conflicts":4}"#,
         ] {
             assert!(text.contains(place), "{place} in {text}");
         }

@@ -19,6 +19,7 @@ use crate::check::memory::{
 };
 use crate::check::profile::{Counted, LdsLanes};
 use crate::check::registers::{self, Defect, LaunchState, Note, RegisterFinding, RegisterShadow, Transfer};
+use crate::check::sectors;
 use crate::check::trial::Trial;
 use crate::check::undefined::Source;
 use crate::memory::Rights;
@@ -28,7 +29,7 @@ use crate::shader::fault::FAULT_WORDS;
 use crate::shader::group::ActiveDispatch;
 use crate::shader::interpreter::Inspect;
 use crate::shader::machine::Machine;
-use crate::shader::micro::Flow;
+use crate::shader::micro::{Flow, MicroOp};
 use crate::shader::prefetch::is_prefetch;
 use crate::shader::program::Program;
 use crate::shader::wave::{EXEC_LO, LANES, SCALAR_PREFETCH_EN, Wave};
@@ -259,7 +260,7 @@ impl Inspect for WaveInspector<'_> {
             machine.memory.set_first_lane(if wave.is_high { LANES } else { 0 });
         }
         if options.profile {
-            self.count(wave, noted, pc);
+            self.count(wave, noted, &program.ops[at], pc);
         }
         if options.check {
             if let Some(note) = &noted.registers {
@@ -360,7 +361,7 @@ impl WaveInspector<'_> {
     }
 
     /// Counts the instruction; the LDS addresses of one that is not flat are there.
-    fn count(&mut self, wave: &Wave, noted: &Noted, pc: u64) {
+    fn count(&mut self, wave: &Wave, noted: &Noted, op: &MicroOp, pc: u64) {
         let Inspector { profile, lds_addresses: addresses, .. } = &mut *self.inspector;
         let mut lanes = wave.exec().count_ones();
         let lds = match (&noted.lds, noted.memory) {
@@ -375,7 +376,9 @@ impl WaveInspector<'_> {
         };
         let lds = lds.map(|(kind, width_bytes)| LdsLanes { kind, width_bytes, addresses });
         let is_first = noted.registers.is_some();
-        profile.count(&noted.counted, is_first, lanes, lds);
+        let passes = profile.count(&noted.counted, is_first, lanes, lds);
+        let sectors = sectors::touched(wave, &noted.instruction, op, noted.counted.width_bytes);
+        profile.count_traffic(pc, &noted.instruction, sectors, passes);
         profile.count_place(pc, &noted.instruction, is_first, wave.exec().count_ones());
     }
 

@@ -366,17 +366,30 @@ fn profile_text(profile: &Profile) -> String {
         counts.row(vec![format!("{} others", opcodes.len() - OPCODES_SHOWN), rest.to_string()]);
     }
     let (left, right) = (Alignment::Left, Alignment::Right);
-    let mut places =
-        Table::new(&[("place", left), ("count", right), ("lanes", right), ("instruction", left)]);
+    let columns = |first, last| {
+        let traffic = [("sectors", right), ("LDS passes", right), ("conflicts", right)];
+        Table::new(
+            &[&[(first, left), ("count", right), ("lanes", right)], &traffic[..], &[(last, left)]].concat(),
+        )
+    };
+    let mut places = columns("place", "instruction");
     for counts in profile.places.iter().take(PLACES_SHOWN) {
         let place = counts.place.as_ref().map(Place::to_string).unwrap_or_default();
-        let lanes = mean(counts.lanes, counts.count);
+        let each = |total: Option<u64>| total.map_or_else(String::new, |total| mean(total, counts.count));
         // A bar would end the cell.
         let text = counts.instruction.replace('|', "\\|");
-        places.row(vec![place, counts.count.to_string(), lanes, text]);
+        places.row(vec![
+            place,
+            counts.count.to_string(),
+            mean(counts.lanes, counts.count),
+            each(counts.sectors),
+            each(counts.lds_passes),
+            each(counts.lds_conflicts),
+            text,
+        ]);
     }
     let lines = profile.lines();
-    let mut sources = Table::new(&[("line", left), ("count", right), ("lanes", right), ("text", left)]);
+    let mut sources = columns("line", "text");
     for line in lines.iter().take(PLACES_SHOWN) {
         let (file, number) = &line.source;
         let text = line.source_text.as_deref().unwrap_or_default().replace('|', "\\|");
@@ -384,6 +397,9 @@ fn profile_text(profile: &Profile) -> String {
             format!("{file}:{number}"),
             line.count.to_string(),
             mean(line.lanes, line.count),
+            line.memory.map_or_else(String::new, |memory| mean(memory.sectors, memory.instructions)),
+            line.lds.map_or_else(String::new, |lds| mean(lds.passes, lds.instructions)),
+            line.lds.map_or_else(String::new, |lds| mean(lds.conflicts, lds.instructions)),
             text,
         ]);
     }
@@ -418,7 +434,7 @@ fn profile_text(profile: &Profile) -> String {
     )
 }
 
-/// Lanes of a wave instruction, on average.
-fn mean(lanes: u64, count: u64) -> String {
-    format!("{:.1}", lanes as f64 / count.max(1) as f64)
+/// What a wave instruction has of something, on average.
+fn mean(total: u64, count: u64) -> String {
+    format!("{:.1}", total as f64 / count.max(1) as f64)
 }

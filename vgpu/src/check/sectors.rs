@@ -1,0 +1,99 @@
+//! How much of memory the lanes of one vector memory instruction touch together.
+//!
+//! Contract: computed before the instruction executes, from the addresses of the lanes that are on; lanes in LDS, in private
+//! memory or outside of their buffer count for nothing, nor do cache operations, scratch and formatted buffer accesses. The
+//! halves of a wave64 are looked at each by itself. Cost: a look at 32 addresses and a sort, with the profile on.
+
+use zrt_isa::{Encoding, Instruction, Opcode, Operand};
+
+use crate::shader::address::{AddressMode, Buffer, Flat, LaneIndex, ScalarBase, Target, VectorPair};
+use crate::shader::micro::MicroOp;
+use crate::shader::wave::{LANES, Wave};
+
+/// Bytes of a sector, aligned to as many: a line of what lies between a compute unit and GL2, where a line is two of them
+/// (hardware reference §1.4; instruction set reference §4.2: prefetches count lines of 128 bytes).
+pub(crate) const SECTOR_BYTES: u64 = 128;
+
+/// Where a lane of an instruction accesses memory.
+type LaneTarget = fn(&Wave, &MicroOp, usize, u32) -> Target;
+
+/// How an instruction forms the addresses of its lanes; `None` where sectors are not counted.
+fn lane_target(instruction: &Instruction) -> Option<LaneTarget> {
+    let mode: LaneTarget = match (instruction.encoding, instruction.opcode, instruction.sources[2]) {
+        (_, Opcode::GlobalInv | Opcode::GlobalWb | Opcode::GlobalWbinv, _) => return None,
+        (
+            Encoding::Vglobal,
+            Opcode::GlobalLoadAddtidB32 | Opcode::GlobalStoreAddtidB32,
+            Operand::Scalar(_),
+        ) => LaneIndex::lane,
+        (Encoding::Vglobal, _, Operand::Scalar(_)) => ScalarBase::lane,
+        (Encoding::Vglobal, ..) => VectorPair::lane,
+        (Encoding::Vflat, ..) => Flat::lane,
+        (Encoding::Vbuffer, opcode, _) if !opcode.mnemonic().contains("format") => Buffer::lane,
+        _ => return None,
+    };
+    Some(mode)
+}
+
+/// Sectors that the active lanes touch, each counted once; `None` where they are not counted.
+pub(crate) fn touched(wave: &Wave, instruction: &Instruction, op: &MicroOp, width_bytes: u64) -> Option<u64> {
+    let target = lane_target(instruction)?;
+    let exec = wave.exec();
+    let bytes = width_bytes.max(1);
+    let mut sectors = Vec::with_capacity(2 * LANES);
+    for lane in (0..LANES).filter(|lane| exec >> lane & 1 != 0) {
+        if let Target::Global(va) = target(wave, op, lane, bytes as u32) {
+            sectors.extend([va / SECTOR_BYTES, va.wrapping_add(bytes - 1) / SECTOR_BYTES]);
+        }
+    }
+    sectors.sort_unstable();
+    sectors.dedup();
+    Some(sectors.len() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simd::Level;
+
+    /// Sectors of an instruction (words of llvm-mc 19) by a wave of which v0 and v1 hold an address for each lane.
+    fn sectors(words: &[u32], exec: u32, address: impl Fn(u64) -> u64) -> Option<u64> {
+        let mut wave = Wave::new();
+        wave.scalar[126] = exec;
+        for lane in 0..LANES {
+            let va = address(lane as u64);
+            wave.vector[0].0[lane] = va as u32;
+            wave.vector[1].0[lane] = (va >> 32) as u32;
+        }
+        // s[4:5]: a base for those that have one.
+        wave.scalar[5] = 1;
+        let instruction = zrt_isa::decode(words).unwrap();
+        let op = crate::shader::vmem::translate(&instruction, Level::BASELINE).unwrap();
+        touched(&wave, &instruction, &op, crate::check::profile::Counted::new(&instruction).width_bytes)
+    }
+
+    #[test]
+    fn each_sector_counts_once() {
+        // global_load_b32 v2, v[0:1], off
+        let load = &[0xEE05_007C, 0x0000_0002, 0];
+        assert_eq!(sectors(load, !0, |lane| 0x1_0000_0000 + 4 * lane), Some(1));
+        assert_eq!(sectors(load, !0, |lane| 0x1_0000_0040 + 4 * lane), Some(2));
+        assert_eq!(sectors(load, !0, |lane| 0x1_0000_0000 + 4 * (31 - lane)), Some(1));
+        assert_eq!(sectors(load, !0, |lane| 0x1_0000_0000 + 128 * lane), Some(32));
+        assert_eq!(sectors(load, 0b101, |lane| 0x1_0000_0000 + 128 * lane), Some(2), "two lanes are on");
+        assert_eq!(sectors(load, 0, |lane| lane), Some(0));
+        assert_eq!(sectors(load, 1, |_| 0x1_0000_007E), Some(2), "one access in two sectors");
+    }
+
+    #[test]
+    fn lanes_go_where_the_instruction_says() {
+        // global_load_b128 v[4:7], v0, s[4:5]: 16 bytes of each lane.
+        assert_eq!(sectors(&[0xEE05_C004, 4, 0], !0, |lane| 16 * lane), Some(4));
+        // flat_load_b32 v2, v[0:1]: every other lane is in LDS.
+        let flat = |lane: u64| if lane % 2 == 0 { 1 << 48 | 4 * lane } else { 0x1_0000_0000 + 128 * lane };
+        assert_eq!(sectors(&[0xEC05_007C, 2, 0], !0, flat), Some(16));
+        // scratch_load_b32 v2, v0, off; global_inv scope:SCOPE_SE
+        assert_eq!(sectors(&[0xED05_007C, 0x0002_0002, 0], !0, |lane| 4 * lane), None);
+        assert_eq!(sectors(&[0xEE0A_C07C, 0x0004_0000, 0], !0, |lane| lane), None);
+    }
+}
