@@ -55,6 +55,17 @@ pub enum Operand {
     Vector(u8),
 }
 
+impl Operand {
+    /// The integer of an inline constant, 0 to 64 or -1 to -16; `None` for its floats and for every other operand.
+    pub const fn inline_integer(self) -> Option<i32> {
+        match self {
+            Self::Inline(code @ 128..=192) => Some(code as i32 - 128),
+            Self::Inline(code @ 193..=208) => Some(192 - code as i32),
+            _ => None,
+        }
+    }
+}
+
 /// Source and result modifiers. Bit `i` belongs to source `i`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Modifiers {

@@ -101,6 +101,18 @@ fn modifiers_of_long_encodings() {
     assert_eq!(check(&[0xd581_0001, 0xfd]).sources[0], Special(253));
 }
 
+/// The codes of instruction set reference §2: integers, then floats.
+#[test]
+fn inline_constants_are_integers_or_floats() {
+    let integers = [(128, 0), (129, 1), (192, 64), (193, -1), (208, -16)];
+    for (code, number) in integers {
+        assert_eq!(Inline(code).inline_integer(), Some(number), "{code}");
+    }
+    for other in [Inline(127), Inline(209), Inline(240), Inline(248), Scalar(128), Literal(1), Vector(130)] {
+        assert_eq!(other.inline_integer(), None, "{other:?}");
+    }
+}
+
 #[test]
 fn lane_selects() {
     // v_mov_b32_dpp v1, v2 row_shr:1 row_mask:0xa bank_mask:0xf bound_ctrl:1

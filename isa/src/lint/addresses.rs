@@ -5,19 +5,12 @@
 //! begins at address 0, which is right for differences, the only ones that there are. Calls change nothing here: a register
 //! that a caller jumps by after a call is one that the callee keeps, or else its use is a mistake that another rule tells.
 
-use super::effects::SCC;
+use super::effects::{SCC, TRACKED_REGISTERS};
 use super::finding::Finding;
 use super::graph::{Analysis, Call, Step};
 use crate::instruction::{Encoding, Instruction, Operand};
 use crate::opcode::Opcode;
 use alloc::boxed::Box;
-
-/// s0..s105 and vcc.
-const TRACKED_REGISTERS: usize = 108;
-/// Codes of the integer constants 0 to 64, and -1 to -16.
-const INLINE_ZERO: u8 = 128;
-const INLINE_POSITIVE_LAST: u8 = 192;
-const INLINE_NEGATIVE_LAST: u8 = 208;
 
 /// What a register holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,15 +63,11 @@ impl State {
             }
             // Of 64-bit operands the constant is extended; the literal's extension is not needed here.
             Operand::Literal(number) if half == 0 => Value::Number(number),
-            Operand::Inline(code @ INLINE_ZERO..=INLINE_POSITIVE_LAST) => match half {
-                0 => Value::Number(u32::from(code - INLINE_ZERO)),
-                _ => Value::Number(0),
+            _ => match operand.inline_integer() {
+                Some(number) if half == 0 => Value::Number(number.cast_unsigned()),
+                Some(number) => Value::Number((number >> 31).cast_unsigned()),
+                None => Value::Unknown,
             },
-            Operand::Inline(code @ ..=INLINE_NEGATIVE_LAST) => match half {
-                0 => Value::Number(u32::from(code - INLINE_POSITIVE_LAST).wrapping_neg()),
-                _ => Value::Number(u32::MAX),
-            },
-            _ => Value::Unknown,
         }
     }
 

@@ -15,6 +15,8 @@ use core::ops::Range;
 /// Number of vcc_lo.
 pub const VCC_LO: usize = 106;
 const NULL: u8 = 124;
+/// How many scalar registers analyses of values and hazards follow: s0..s105 and vcc.
+pub(super) const TRACKED_REGISTERS: usize = 108;
 /// Number of m0.
 pub const M0: usize = 125;
 const EXEC_LO: u8 = 126;

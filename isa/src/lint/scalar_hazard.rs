@@ -10,7 +10,7 @@
 //! a hazard that is there already.
 
 use super::Entry;
-use super::effects::{Read, Registers, Unit, VCC_LO, runs};
+use super::effects::{Read, Registers, TRACKED_REGISTERS, Unit, VCC_LO, runs};
 use super::finding::{Finding, Rule};
 use super::graph::{Analysis, Call, Step};
 use crate::instruction::Encoding;
@@ -19,8 +19,6 @@ use crate::resources::WaveSize;
 use alloc::format;
 use alloc::vec::Vec;
 
-/// s0..s105 and vcc.
-const TRACKED_REGISTERS: usize = 108;
 /// SALU instructions after which a SALU write is there for a VALU read, and for a SALU read.
 const EXPIRY_VALU: u8 = 11;
 const EXPIRY_SALU: u8 = 10;

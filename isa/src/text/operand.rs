@@ -110,10 +110,9 @@ const FLOATS: [Float; 9] = [
 ];
 
 fn inline(out: &mut Formatter<'_>, code: u8, data: DataType) -> Result {
-    match code {
-        128..=192 => write!(out, "{}", code - 128),
-        193..=208 => write!(out, "-{}", code - 192),
-        _ => {
+    match Operand::Inline(code).inline_integer() {
+        Some(number) => write!(out, "{number}"),
+        None => {
             let float = &FLOATS[usize::from(code.saturating_sub(240)).min(FLOATS.len() - 1)];
             match data {
                 DataType::B16 | DataType::I16 | DataType::U16 => write!(out, "{:#x}", float.half),
