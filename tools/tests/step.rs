@@ -375,6 +375,48 @@ fn a_write_of_another_wave_is_told() {
     assert_eq!(read_words(&file), [2; 64]);
 }
 
+/// Two waves that take turns: a register's change was made by the last instruction of its own wave, whoever ran in between.
+#[test]
+fn a_register_is_changed_by_its_own_wave() {
+    let folder = Folder::new("step-watch-turns");
+    let object = folder.words("double.o", &DOUBLE_OBJECT);
+    for seed in ["0", "1", "2", "3", "4", "5"] {
+        let file = folder.words("data", &[1; 64]);
+        let argument = format!("inout:{file}");
+        let (mut session, _) =
+            Session::open(&object, &["--grid", "1", "--block", "64", "--arg", &argument, "--seed", seed]);
+        session.ask("watch v2");
+        let load = session.ask("continue");
+        assert!(load.contains(&format!(", by {}\n", LISTING[3])), "seed {seed}: {load}");
+        let shift = session.ask("continue");
+        assert!(
+            shift.contains(&format!("0x00000002, and 31 more, by {}\n", LISTING[5])),
+            "seed {seed}: {shift}"
+        );
+        session.end();
+    }
+}
+
+/// What is set in one wave is no change of what is watched in another.
+#[test]
+fn setting_one_wave_changes_nothing_in_others() {
+    let folder = Folder::new("step-watch-set");
+    let file = folder.words("data", &[1; 64]);
+    let object = folder.words("double.o", &DOUBLE_OBJECT);
+    let argument = format!("inout:{file}");
+    let (mut session, greeting) =
+        Session::open(&object, &["--grid", "1", "--block", "64", "--arg", &argument, "--seed", "3"]);
+    let (here, other) = if greeting.starts_with("workgroup 0,0,0 wave 0") { (0, 1) } else { (1, 0) };
+    // Nothing writes v0 from here on.
+    session.ask("watch v0");
+    session.ask(&format!("wave 0,0,0 {other}"));
+    assert_eq!(session.ask("set s9 1"), "");
+    let back = session.ask(&format!("wave 0,0,0 {here}"));
+    assert!(back.starts_with(&format!("workgroup 0,0,0 wave {here}  ")), "{back}");
+    session.end();
+    assert_eq!(read_words(&file), [2; 64]);
+}
+
 /// What is set is what the kernel goes on with.
 #[test]
 fn registers_and_memory_are_set() {

@@ -19,6 +19,7 @@ mod watch;
 pub use code_map::CodeMap;
 pub use finding::{Record, Recorder};
 
+use crate::element::ElementType;
 use crate::launch::{Pauses, Placement};
 use calls::{Calls, is_call};
 use command::{Command, MemoryPlace, Target};
@@ -163,30 +164,21 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
     fn execute(&mut self, command: Command, stop: &mut Stop<'_>) -> std::io::Result<Outcome> {
         match command {
             Command::Nothing => {}
-            Command::Step(count) => {
-                self.mode = Mode::Step(count);
-                return Ok(Outcome::Go);
-            }
+            Command::Step(count) => return Ok(self.go(Mode::Step(count))),
             Command::Next => {
-                let depth = self.calls.of((stop.workgroup, stop.wave_index)).len();
-                self.mode =
-                    if is_call(stop.instruction.opcode) { Mode::Return(depth) } else { Mode::Step(1) };
-                return Ok(Outcome::Go);
+                let is_call = is_call(stop.instruction.opcode);
+                let mode = if is_call { Mode::Return(self.depth(stop)) } else { Mode::Step(1) };
+                return Ok(self.go(mode));
             }
             Command::Finish => {
-                let Some(depth) = self.calls.of((stop.workgroup, stop.wave_index)).len().checked_sub(1)
-                else {
-                    let complaint =
-                        "this is the kernel itself, which nobody has called; continue runs to its end";
-                    return Ok(Outcome::Complain(complaint.to_owned()));
-                };
-                self.mode = Mode::Return(depth);
-                return Ok(Outcome::Go);
+                return Ok(match self.depth(stop).checked_sub(1) {
+                    Some(depth) => self.go(Mode::Return(depth)),
+                    None => complain(
+                        "this is the kernel itself, which nobody has called; continue runs to its end",
+                    ),
+                });
             }
-            Command::Continue => {
-                self.mode = Mode::Run;
-                return Ok(Outcome::Go);
-            }
+            Command::Continue => return Ok(self.go(Mode::Run)),
             Command::Detach => return Ok(Outcome::Detach),
             Command::Break(location) => match self.code.find(&location) {
                 Ok((offsets, name)) => {
@@ -197,44 +189,19 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
             },
             Command::Delete => self.breakpoints.clear(),
             Command::Watch(name, target, bytes, element) => {
-                let subject = match target {
-                    Target::Registers(what) => Subject::Registers((stop.workgroup, stop.wave_index), what),
-                    Target::Memory(place) => match self.address(&place, bytes.into()) {
-                        Ok((va, _)) => Subject::Memory(va, bytes as usize),
-                        Err(complaint) => return Ok(Outcome::Complain(complaint)),
-                    },
-                };
-                match self.watches.add(name.clone(), subject, element, stop) {
-                    Ok(number) => writeln!(self.output, "watch {number}: {name}")?,
-                    Err(complaint) => return Ok(Outcome::Complain(complaint)),
-                }
+                return self.watch(&name, target, bytes, element, stop);
             }
             Command::Watches => self.show_watches()?,
-            Command::Unwatch(number) => {
-                if !self.watches.remove(number) {
-                    return Ok(Outcome::Complain(
-                        "there is no watchpoint of that number; watch lists them".to_owned(),
-                    ));
-                }
+            Command::Unwatch(number) if self.watches.remove(number) => {}
+            Command::Unwatch(_) => {
+                return Ok(complain("there is no watchpoint of that number; watch lists them"));
             }
             Command::Follow => {
                 // The wave that comes to a breakpoint first is followed from there.
                 self.followed = None;
-                self.mode = Mode::Run;
-                return Ok(Outcome::Go);
+                return Ok(self.go(Mode::Run));
             }
-            Command::Wave(group, wave) => {
-                let (groups, waves) = (self.code.groups, self.code.waves);
-                if group.iter().zip(groups).any(|(id, count)| *id >= count) || wave >= waves {
-                    let [x, y, z] = groups;
-                    return Ok(Outcome::Complain(format!(
-                        "there are {x},{y},{z} workgroups of {waves} wave(s), each counted from 0"
-                    )));
-                }
-                self.followed = Some((group, wave));
-                self.mode = Mode::Step(0);
-                return Ok(Outcome::Go);
-            }
+            Command::Wave(group, wave) => return Ok(self.follow(group, wave)),
             Command::Lane(lane) => {
                 let lanes = show::wave_size(stop).lanes();
                 if lane.is_some_and(|lane| lane >= lanes) {
@@ -259,6 +226,48 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
 }
 
 impl<R: BufRead, W: Write> Stepper<R, W> {
+    fn go(&mut self, mode: Mode) -> Outcome {
+        self.mode = mode;
+        Outcome::Go
+    }
+
+    /// Calls that the wave is inside of.
+    fn depth(&self, stop: &Stop<'_>) -> usize {
+        self.calls.of((stop.workgroup, stop.wave_index)).len()
+    }
+
+    fn watch(
+        &mut self,
+        name: &str,
+        target: Target,
+        bytes: u32,
+        element: Option<ElementType>,
+        stop: &mut Stop<'_>,
+    ) -> std::io::Result<Outcome> {
+        let subject = match target {
+            Target::Registers(what) => Ok(Subject::Registers((stop.workgroup, stop.wave_index), what)),
+            Target::Memory(place) => {
+                self.address(&place, bytes.into()).map(|(va, _)| Subject::Memory(va, bytes as usize))
+            }
+        };
+        match subject.and_then(|subject| self.watches.add(name.to_owned(), subject, element, stop)) {
+            Ok(number) => writeln!(self.output, "watch {number}: {name}").map(|()| Outcome::Stay),
+            Err(complaint) => Ok(Outcome::Complain(complaint)),
+        }
+    }
+
+    /// Goes on to where a wave is.
+    fn follow(&mut self, group: [u32; 3], wave: u32) -> Outcome {
+        let (groups @ [x, y, z], waves) = (self.code.groups, self.code.waves);
+        if group.iter().zip(groups).any(|(id, count)| *id >= count) || wave >= waves {
+            return Outcome::Complain(format!(
+                "there are {x},{y},{z} workgroups of {waves} wave(s), each counted from 0"
+            ));
+        }
+        self.followed = Some((group, wave));
+        self.go(Mode::Step(0))
+    }
+
     /// The address of a place in memory with room for `bytes`, and how many bytes there are from it on, where that is known.
     fn address(&self, place: &MemoryPlace, bytes: u64) -> Result<(u64, Option<u64>), String> {
         match place {
@@ -273,6 +282,10 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
             }
         }
     }
+}
+
+fn complain(complaint: &str) -> Outcome {
+    Outcome::Complain(complaint.to_owned())
 }
 
 /// Whether the wave is over after the instruction.

@@ -1,8 +1,9 @@
 //! Watchpoints: what stops the waves when it changes.
 //!
-//! Contract: a change is seen before the next instruction of whatever wave, and was made by the instruction executed last: waves
-//! run one at a time. Registers are those of the wave that was followed when the watchpoint was set, and are watched until it
-//! ends. Costs a comparison for each instruction while there are any.
+//! Contract: a change of memory is seen before the next instruction of whatever wave, and was made by the instruction executed
+//! last: waves run one at a time. A change of registers is seen before the next instruction of their wave, and was made by the
+//! one that this wave executed last. Registers are those of the wave that was followed when the watchpoint was set, and are
+//! watched until it ends. Costs a comparison for each instruction while there are any.
 
 use super::calls::WaveName;
 use super::command::Registers;
@@ -13,6 +14,9 @@ use zrt_vgpu::check::debug::Stop;
 
 /// Most watchpoints.
 pub(super) const WATCHES_MAX: usize = 16;
+
+/// Bytes of a lane of a vector register, and of a scalar register.
+const DWORD_BYTES: usize = 4;
 
 /// What is watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +39,8 @@ pub(super) struct Watch {
     pub element: Option<ElementType>,
     /// The last value.
     value: Vec<u8>,
+    /// The instruction executed last, by the wave whose registers these are, or by any that can reach the memory.
+    last: Option<Executed>,
 }
 
 /// An instruction that a wave executed.
@@ -52,7 +58,7 @@ pub(super) struct Change {
     pub name: String,
     /// Old and new value.
     pub text: String,
-    /// Who made it; `None` where the last instruction stores nothing: the host or a packet did.
+    /// Who made it; `None` where no instruction did: the last one stores nothing, so the host or a packet has.
     pub by: Option<Executed>,
 }
 
@@ -61,8 +67,6 @@ pub(super) struct Change {
 pub(super) struct Watches {
     list: Vec<Watch>,
     made: u32,
-    /// What was executed last, while something is watched.
-    last: Option<Executed>,
 }
 
 impl Watches {
@@ -80,7 +84,7 @@ impl Watches {
         let value =
             read(&subject, stop).ok_or_else(|| format!("{name} is not mapped, or not as far as that"))?;
         self.made += 1;
-        self.list.push(Watch { number: self.made, name, subject, element, value });
+        self.list.push(Watch { number: self.made, name, subject, element, value, last: None });
         Ok(self.made)
     }
 
@@ -103,11 +107,8 @@ impl Watches {
             let Some(value) = read(&watch.subject, stop).filter(|value| *value != watch.value) else {
                 continue;
             };
-            let last = self.last.as_ref();
-            let by = last.filter(|last| match watch.subject {
-                Subject::Memory(..) => is_memory(&last.instruction),
-                Subject::Registers(wave, _) => last.wave == wave,
-            });
+            let is_memory_watch = matches!(watch.subject, Subject::Memory(..));
+            let by = watch.last.as_ref().filter(|last| !is_memory_watch || is_memory(&last.instruction));
             let text = difference(watch, &value);
             changes.push(Change { number: watch.number, name: watch.name.clone(), text, by: by.cloned() });
             watch.value = value;
@@ -115,20 +116,23 @@ impl Watches {
         changes
     }
 
-    /// The user changed something: that is no news.
+    /// The user changed something: that is no news. What cannot be read here was not changed here.
     pub fn refresh(&mut self, stop: &mut Stop<'_>) {
         for watch in &mut self.list {
-            watch.value = read(&watch.subject, stop).unwrap_or_default();
+            if let Some(value) = read(&watch.subject, stop) {
+                watch.value = value;
+            }
         }
     }
 
     /// The instruction of this stop is about to be executed.
     pub fn execute(&mut self, stop: &Stop<'_>) {
-        self.last = (!self.list.is_empty()).then_some(Executed {
-            wave: (stop.workgroup, stop.wave_index),
-            pc: stop.pc,
-            instruction: *stop.instruction,
-        });
+        let here = (stop.workgroup, stop.wave_index);
+        for watch in &mut self.list {
+            if !matches!(watch.subject, Subject::Registers(wave, _) if wave != here) {
+                watch.last = Some(Executed { wave: here, pc: stop.pc, instruction: *stop.instruction });
+            }
+        }
     }
 
     /// A wave ends: what was watched of it is removed, and returned.
@@ -188,17 +192,19 @@ fn difference(watch: &Watch, value: &[u8]) -> String {
     let pairs = || watch.value.chunks(width).zip(value.chunks(width)).enumerate();
     let mut differing = pairs().filter(|(_, (old, new))| old != new);
     let Some((index, (old, new))) = differing.next() else { return "it changed".to_owned() };
+    // Lanes and registers hold a dword each, numbers of a type fewer bytes or more.
+    let dword = index * width / DWORD_BYTES;
     let place = match &watch.subject {
         Subject::Registers(_, Registers::Vector(first, last)) => {
             // Registers of 32 lanes, then those of the other half of a wave64.
             let count = usize::from(last - first) + 1;
             let (half, row, lane) =
-                (index / HALF_LANES / count, index / HALF_LANES % count, index % HALF_LANES);
+                (dword / HALF_LANES / count, dword / HALF_LANES % count, dword % HALF_LANES);
             let register = if count > 1 { format!("v{} ", usize::from(*first) + row) } else { String::new() };
             format!("{register}lane {}: ", half * HALF_LANES + lane)
         }
         Subject::Registers(_, Registers::Scalar(first, last)) if first != last => {
-            format!("s{}: ", usize::from(*first) + index)
+            format!("s{}: ", usize::from(*first) + dword)
         }
         Subject::Memory(va, _) if value.len() > width => format!("at {:#x}: ", va + (index * width) as u64),
         _ => String::new(),
@@ -208,4 +214,47 @@ fn difference(watch: &Watch, value: &[u8]) -> String {
         count => format!(", and {count} more"),
     };
     format!("{place}{} -> {}{more}", text(old), text(new))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is told where these bytes of a watchpoint become others.
+    fn told(subject: Subject, element: Option<ElementType>, bytes: usize, changed: &[usize]) -> String {
+        let value = vec![0; bytes];
+        let mut new = value.clone();
+        changed.iter().for_each(|at| new[*at] = 1);
+        difference(&Watch { number: 1, name: String::new(), subject, element, value, last: None }, &new)
+    }
+
+    fn registers(registers: Registers) -> Subject {
+        Subject::Registers(([0; 3], 0), registers)
+    }
+
+    #[test]
+    fn numbers_of_every_width_have_the_lane_that_holds_them() {
+        let vector = |element, bytes, changed: &[usize]| {
+            told(registers(Registers::Vector(3, 3 + (bytes / 128 - 1) as u8)), element, bytes, changed)
+        };
+        // Either half of lane 5, a byte of lane 31.
+        assert_eq!(vector(Some(ElementType::U16), 128, &[4 * 5]), "lane 5: 0 -> 1");
+        assert_eq!(vector(Some(ElementType::U16), 128, &[4 * 5 + 2]), "lane 5: 0 -> 1");
+        assert_eq!(vector(Some(ElementType::U8), 128, &[127]), "lane 31: 0 -> 1");
+        assert_eq!(vector(Some(ElementType::U32), 128, &[4 * 5, 4 * 9]), "lane 5: 0 -> 1, and 1 more");
+        // Two registers: a row of 32 lanes each.
+        assert_eq!(vector(Some(ElementType::I16), 256, &[128 + 4 * 7]), "v4 lane 7: 0 -> 1");
+        assert_eq!(vector(None, 256, &[128 + 4 * 7]), "v4 lane 7: 0x00000000 -> 0x00000001");
+    }
+
+    #[test]
+    fn numbers_of_every_width_have_the_register_that_holds_them() {
+        let scalar =
+            |element, changed: &[usize]| told(registers(Registers::Scalar(4, 7)), element, 16, changed);
+        assert_eq!(scalar(Some(ElementType::I8), &[4 * 2 + 3]), "s6: 0 -> 1");
+        assert_eq!(scalar(Some(ElementType::U16), &[4 * 3]), "s7: 0 -> 1");
+        assert_eq!(scalar(None, &[4]), "s5: 0x00000000 -> 0x00000001");
+        let memory = told(Subject::Memory(0x100, 8), Some(ElementType::U16), 8, &[6]);
+        assert_eq!(memory, "at 0x106: 0 -> 1");
+    }
 }
