@@ -3,9 +3,10 @@
 //! Contract: a finding is its rule, its function and its instruction's text, so that edits elsewhere do not stir it; of
 //! several that are the same the last ones in the code are the further ones. The file begins with a line of its own, then
 //! has a line `COUNT RULE FUNCTION INSTRUCTION` for each, in order. In a function's name blanks, control characters and `%`
-//! are written `%XX`, the bytes of UTF-8 in hexadecimal digits; where there is no function stands `-`.
+//! are written `%XX`, the bytes of UTF-8 in hexadecimal digits; where there is no function stands `-`. What is written has been
+//! read back.
 
-use super::{SilenceError, Subject, lines, rule};
+use super::{FILE_BYTES_MAX, SilenceError, Subject, lines, rule};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -70,10 +71,32 @@ impl Baseline {
         Ok(baseline)
     }
 
-    /// Adds a finding.
-    pub fn add(&mut self, subject: &Subject<'_>) {
+    /// Adds a finding; false, and nothing added, where its rule is none that a baseline has.
+    pub fn add(&mut self, subject: &Subject<'_>) -> bool {
+        if rule(subject.rule).is_none() {
+            return false;
+        }
         let count = self.counts.entry(Key::of(subject)).or_insert(0);
         *count = count.saturating_add(1);
+        true
+    }
+
+    /// The text of a file that [`Baseline::parse`] reads.
+    ///
+    /// # Errors
+    /// [`SilenceError::Baseline`] where there are too many findings for one, or one of them is too long.
+    pub fn to_text(&self) -> Result<String, SilenceError> {
+        const NAME: &str = "the baseline";
+        let text = self.to_string();
+        let read = match text.len() as u64 > FILE_BYTES_MAX {
+            true => Err(SilenceError::Size { file: NAME.to_owned() }),
+            false => Baseline::parse(NAME, text.as_bytes()),
+        };
+        match read {
+            Ok(read) if read == *self => Ok(text),
+            Ok(_) => Err(SilenceError::Baseline { why: "it would be read as another one".to_owned() }),
+            Err(error) => Err(SilenceError::Baseline { why: error.to_string() }),
+        }
     }
 
     /// Whether a finding is one of the baseline's, which has it once less then.

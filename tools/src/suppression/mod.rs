@@ -1,8 +1,9 @@
 //! Findings that are known: suppression files and baselines, for `zrt lint` and `zrt launch --check` alike.
 //!
 //! Contract: a suppression names a rule, a function and a place, and says why; one that covers nothing is told. A baseline
-//! is what was found at some time: the same findings again are silent, further ones are not. Both are text, read within named
-//! limits; an error names file and line. Cost: each finding is held against every suppression.
+//! is what was found at some time: the same findings again are silent, further ones are not. What is not a rule that a line
+//! could name, such as `dropped`, is told in any case. Both are text, read within named limits; an error names file and line,
+//! and no baseline is written that would not be read. Cost: each finding is held against every suppression.
 
 mod baseline;
 mod rules;
@@ -141,6 +142,15 @@ pub enum SilenceError {
         /// What is wrong with it, and what to do.
         what: String,
     },
+    /// The findings do not fit into a baseline.
+    #[error(
+        "the findings do not make a baseline that can be read, {why}; silence some of them with --suppress, where one \
+         pattern covers many, or look at fewer kernels at a time"
+    )]
+    Baseline {
+        /// What its reader would say.
+        why: String,
+    },
 }
 
 impl From<SilenceError> for ToolError {
@@ -197,9 +207,9 @@ impl Filter {
             return false;
         }
         if let Some((made, _)) = &mut self.made {
-            made.add(subject);
-            self.in_baseline += 1;
-            return false;
+            let is_taken = made.add(subject);
+            self.in_baseline += u64::from(is_taken);
+            return !is_taken;
         }
         let is_known = self.baseline.as_mut().is_some_and(|baseline| baseline.take(subject));
         self.in_baseline += u64::from(is_known);
@@ -209,7 +219,7 @@ impl Filter {
     /// Writes the baseline where one is made; what came of it all.
     pub fn finish(self) -> Result<Silenced, ToolError> {
         if let Some((made, files)) = &self.made {
-            let text = made.to_string();
+            let text = made.to_text()?;
             let contents: Vec<_> = files.iter().map(|file| (file, [text.as_bytes(), &b""[..]])).collect();
             outputs::write(&contents)?;
         }

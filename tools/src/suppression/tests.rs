@@ -108,8 +108,8 @@ fn limits_hold() {
 fn a_baseline_counts() {
     let (first, second) = (subject("race", "k", "v_mov_b32 v0,  v1"), subject("race", "k", "v_nop"));
     let mut made = Baseline::default();
-    [&first, &first, &second].into_iter().for_each(|one| made.add(one));
-    let text = made.to_string();
+    assert!([&first, &first, &second].into_iter().all(|one| made.add(one)));
+    let text = made.to_text().unwrap();
     assert!(text.starts_with("zrt-baseline 1\n"), "{text}");
     assert!(text.ends_with("2 race k v_mov_b32 v0, v1\n1 race k v_nop\n"), "{text}");
     let mut known = Baseline::parse("b", text.as_bytes()).unwrap();
@@ -118,6 +118,53 @@ fn a_baseline_counts() {
     assert!(known.take(&moved) && known.take(&first) && !known.take(&first));
     assert!(!known.take(&subject("race", "other", "v_nop")) && !known.take(&subject("bounds", "k", "v_nop")));
     assert_eq!(known.left(), 1);
+}
+
+/// A filter that writes a baseline, and its file.
+fn writing(name: &str) -> (Filter, PathBuf) {
+    let path = std::env::temp_dir().join(format!("zrt-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    let options = SilenceOptions { write_baseline: Some(path.clone()), ..SilenceOptions::default() };
+    (options.open().unwrap(), path)
+}
+
+/// Findings beyond the limit of a run (`dropped`) are of no rule that a baseline has: they are told, and what is written is
+/// read.
+#[test]
+fn a_baseline_is_written_of_what_it_can_hold() {
+    let (mut filter, path) = writing("dropped");
+    assert!(!filter.keeps(&subject("race", "k", "v_nop")));
+    assert!(filter.keeps(&subject("dropped", "", "")));
+    assert_eq!(filter.finish().unwrap().in_baseline, 1);
+    let options = SilenceOptions { baseline: Some(path.clone()), ..SilenceOptions::default() };
+    let mut known = options.open().unwrap();
+    assert!(!known.keeps(&subject("race", "k", "v_nop")) && known.keeps(&subject("dropped", "", "")));
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_baseline_that_would_not_be_read_is_not_written() {
+    let name = |length: usize, index: usize| format!("{index:0>length$}");
+    for (findings, length, part) in [
+        (ENTRIES_MAX, 8, None),
+        (ENTRIES_MAX + 1, 8, Some("there are more than 4096 entries")),
+        (1, LINE_BYTES_MAX, Some("it has more than 4096 bytes")),
+        (300, 4000, Some("has more than the 1048576 bytes")),
+    ] {
+        let (mut filter, path) = writing(&format!("limit-{findings}-{length}"));
+        for index in 0..findings {
+            assert!(!filter.keeps(&subject("race", &name(length, index), "v_nop")));
+        }
+        let outcome = filter.finish().map_err(|error| error.to_string());
+        assert_eq!(path.exists(), part.is_none(), "{findings} {length}");
+        match part {
+            None => std::fs::remove_file(path).unwrap(),
+            Some(part) => {
+                let message = outcome.unwrap_err();
+                assert!(message.contains(part) && message.contains("--suppress"), "{message}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -152,8 +199,8 @@ proptest! {
     #[test]
     fn baselines_are_read_as_written(names in prop::collection::vec(any::<String>(), 1..6), text in "[a-z0-9 ,:]{0,20}") {
         let mut made = Baseline::default();
-        names.iter().for_each(|name| made.add(&subject("race", name, &text)));
-        let mut known = Baseline::parse("b", made.to_string().as_bytes()).unwrap();
+        names.iter().for_each(|name| assert!(made.add(&subject("race", name, &text))));
+        let mut known = Baseline::parse("b", made.to_text().unwrap().as_bytes()).unwrap();
         prop_assert_eq!(&known, &made);
         for name in &names {
             prop_assert!(known.take(&subject("race", name, &text)));
