@@ -1,20 +1,21 @@
 //! The printf buffer: messages that the kernel leaves behind.
 //!
 //! Contract: [`BUFFER_BYTES`] long; [`initial`] is what it holds before the launch, [`read`] makes text of what it holds after
-//! it. Sources: `__printf_alloc` of AMD's device libraries (ROCm 7.0: first dword, bytes used; second, bytes there are; then
+//! it, and only counts what comes when [`Printed::is_full`]. Sources: `__printf_alloc` of AMD's device libraries (ROCm 7.0: first dword, bytes used; second, bytes there are; then
 //! messages, each a multiple of 4); LLVM's `AMDGPUPrintfRuntimeBinding` (OpenCL: a number, then fields) and
 //! `AMDGPUEmitPrintf` (HIP: a control dword, bit 0 standard error, bit 1 a hash instead of the string, the length above).
 
-use super::format::{Values, string_arguments};
+use super::format::Values;
 use super::formats::NumberedFormat;
 use super::{PrintError, PrintFormats, Printed};
+use std::borrow::Cow;
 
 /// Length of a buffer in bytes.
 pub const BUFFER_BYTES: usize = 4 << 20;
 /// Bytes before the first message.
 const HEADER_BYTES: usize = 8;
 /// Every message is a multiple of this.
-const UNIT_BYTES: usize = 4;
+pub(super) const UNIT_BYTES: usize = 4;
 /// What the room for messages holds until something is written.
 const UNWRITTEN: u8 = 0xEE;
 
@@ -76,9 +77,12 @@ fn numbered(rest: &[u8], formats: &PrintFormats, printed: &mut Printed) -> Resul
     let format = formats
         .of_number(number)
         .ok_or_else(|| Trouble::Record(format!("there is no format string {number:#x}")))?;
-    let sizes = format.sizes.iter().map(|size| (*size as usize).next_multiple_of(UNIT_BYTES));
-    let length = sizes.fold(UNIT_BYTES, usize::saturating_add);
+    let length = format.length;
     let fields = rest.get(UNIT_BYTES..length).ok_or_else(|| beyond(length))?;
+    if printed.is_full() {
+        printed.drop_message();
+        return Ok(length);
+    }
     let sizes = stored_sizes(format, fields);
     printed.message(&format.text, Values::Fields { bytes: fields, sizes: &sizes }, false)?;
     Ok(length)
@@ -87,32 +91,31 @@ fn numbered(rest: &[u8], formats: &PrintFormats, printed: &mut Printed) -> Resul
 /// The sizes of a message's fields as they were stored. LLVM up to 22 counts the NUL of a string in the metadata and does
 /// not store it, so that behind a string of 4, 8, … bytes everything stands 4 bytes further ahead, and the message ends with
 /// as many bytes that nobody wrote.
-fn stored_sizes(format: &NumberedFormat, fields: &[u8]) -> Vec<u32> {
-    let mut sizes = format.sizes.clone();
+fn stored_sizes<'f>(format: &'f NumberedFormat, fields: &[u8]) -> Cow<'f, [u32]> {
+    let mut strings = format.strings.as_slice();
     let unwritten =
         fields.rchunks_exact(UNIT_BYTES).take_while(|unit| **unit == [UNWRITTEN; UNIT_BYTES]).count();
-    let is_longer = |argument: &usize| sizes.get(*argument).is_some_and(|size| *size as usize > UNIT_BYTES);
-    let strings: Vec<usize> = string_arguments(&format.text).into_iter().filter(is_longer).collect();
     if unwritten == 0 || unwritten > strings.len() {
-        return sizes;
+        return Cow::Borrowed(&format.sizes);
     }
+    let mut sizes = format.sizes.clone();
     let mut left = unwritten;
     let mut at = 0;
     for (argument, size) in sizes.iter_mut().enumerate() {
-        if strings.contains(&argument) && left > 0 {
+        if let Some((_, later)) = strings.split_first().filter(|(string, _)| **string == argument) {
             // Of a shorter string the last dword has at least one byte, and zeros behind it.
             let end = at + *size as usize;
             let last = fields.get(end - UNIT_BYTES..end).unwrap_or_default();
             let is_stored = last.first().is_some_and(|byte| *byte != 0) && last.last() == Some(&0);
-            let remaining = strings.iter().filter(|later| **later >= argument).count();
-            if !is_stored || remaining <= left {
+            if left > 0 && (!is_stored || strings.len() <= left) {
                 *size -= UNIT_BYTES as u32;
                 left -= 1;
             }
+            strings = later;
         }
         at += (*size as usize).next_multiple_of(UNIT_BYTES);
     }
-    sizes
+    Cow::Owned(sizes)
 }
 
 /// A message of HIP; its length.
@@ -125,6 +128,10 @@ fn controlled(rest: &[u8], formats: &PrintFormats, printed: &mut Printed) -> Res
         return Err(Trouble::Record(format!("the control word {control:#x} states {length} bytes")));
     }
     let content = rest.get(UNIT_BYTES..length).ok_or_else(|| beyond(length))?;
+    if printed.is_full() {
+        printed.drop_message();
+        return Ok(length);
+    }
     let is_complaint = control & STANDARD_ERROR != 0;
     if control & HASHED == 0 {
         let mut values = Values::Slots(content);

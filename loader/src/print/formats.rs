@@ -6,6 +6,8 @@
 //! `AMDGPUPrintfRuntimeBinding`); of HIP number and count are 0, and the text is the low 64 bits of its MD5 as 16 digits or
 //! fewer, a comma, and the string as it is (`AMDGPUEmitPrintf`).
 
+use super::buffer::UNIT_BYTES;
+use super::format::string_arguments;
 use crate::elf::Value;
 use crate::error::LoadError;
 use std::collections::HashMap;
@@ -29,6 +31,21 @@ pub(super) struct NumberedFormat {
     pub text: Vec<u8>,
     /// Bytes of each argument in the buffer.
     pub sizes: Vec<u32>,
+    /// Bytes of a message, its number included.
+    pub length: usize,
+    /// Indices of the arguments that are strings and have more than [`UNIT_BYTES`], in order: where a NUL may be missing.
+    pub strings: Vec<usize>,
+}
+
+impl NumberedFormat {
+    fn new(text: Vec<u8>, sizes: Vec<u32>) -> NumberedFormat {
+        let whole = sizes.iter().map(|size| (*size as usize).next_multiple_of(UNIT_BYTES));
+        let length = whole.fold(UNIT_BYTES, usize::saturating_add);
+        let is_longer =
+            |argument: &usize| sizes.get(*argument).is_some_and(|size| *size as usize > UNIT_BYTES);
+        let strings = string_arguments(&text).into_iter().filter(is_longer).collect();
+        NumberedFormat { text, sizes, length, strings }
+    }
 }
 
 impl PrintFormats {
@@ -107,7 +124,7 @@ fn read(entry: &str) -> Result<Entry, &'static str> {
         sizes.push(size);
         rest = behind;
     }
-    Ok(Entry::Numbered(number, NumberedFormat { text: unescape(rest), sizes }))
+    Ok(Entry::Numbered(number, NumberedFormat::new(unescape(rest), sizes)))
 }
 
 /// Undoes what LLVM escapes. Its escapes are ambiguous: a backslash of the source stands for itself, so `\\n` of a source

@@ -25,6 +25,9 @@ use thiserror::Error;
 /// Most text that is kept of one launch, in bytes.
 pub const PRINTED_BYTES_MAX: usize = 16 << 20;
 
+/// Most bytes of formats and text that messages of a printf buffer are made from; later ones are counted.
+const WORK_BYTES_MAX: usize = 8 * PRINTED_BYTES_MAX;
+
 /// Why what a kernel printed has no text.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -62,6 +65,9 @@ pub enum PrintError {
 pub struct Printed {
     text: Vec<u8>,
     dropped_bytes: u64,
+    dropped_messages: u64,
+    /// Bytes of formats and text so far.
+    work_bytes: usize,
     /// The last message to standard error: its place in the text.
     complaint: Option<(usize, usize)>,
 }
@@ -72,9 +78,24 @@ impl Printed {
         &self.text
     }
 
-    /// Bytes beyond [`PRINTED_BYTES_MAX`].
+    /// Bytes beyond [`PRINTED_BYTES_MAX`], of messages that were made.
     pub fn dropped_bytes(&self) -> u64 {
         self.dropped_bytes
+    }
+
+    /// Messages that were not made, because there was too much before them.
+    pub fn dropped_messages(&self) -> u64 {
+        self.dropped_messages
+    }
+
+    /// Whether there is no room for text, or making it has cost as much as it may.
+    fn is_full(&self) -> bool {
+        self.text.len() == PRINTED_BYTES_MAX || self.work_bytes >= WORK_BYTES_MAX
+    }
+
+    /// Counts a message that is not made.
+    fn drop_message(&mut self) {
+        self.dropped_messages += 1;
     }
 
     /// The last message that was meant for standard error, as failed assertions are.
@@ -92,6 +113,7 @@ impl Printed {
     ) -> Result<usize, PrintError> {
         let mut message = Vec::new();
         let outcome = format::render(format, values, &mut message);
+        self.work_bytes = self.work_bytes.saturating_add(format.len()).saturating_add(message.len());
         let kept = message.len().min(PRINTED_BYTES_MAX - self.text.len());
         let start = self.text.len();
         self.text.extend_from_slice(&message[..kept]);

@@ -1,20 +1,27 @@
 //! Buffers as kernels leave them, and others.
 
 use super::super::formats::PrintFormats;
+use super::super::{PRINTED_BYTES_MAX, WORK_BYTES_MAX};
 use super::*;
+use proptest::prelude::*;
 
 /// A program with these format strings, in the form of its metadata.
-fn formats(entries: &[&str]) -> PrintFormats {
-    // MessagePack: a map of one entry, whose list has texts of 8-bit lengths.
+fn parsed(entries: &[&str]) -> Result<PrintFormats, crate::error::LoadError> {
+    // MessagePack: a map of one entry, whose list has texts of 16-bit lengths.
     let mut bytes = vec![0x81, 0xAD];
     bytes.extend_from_slice(b"amdhsa.printf");
     bytes.push(0x90 | entries.len() as u8);
     for entry in entries {
-        bytes.extend_from_slice(&[0xD9, entry.len() as u8]);
+        bytes.push(0xDA);
+        bytes.extend_from_slice(&(entry.len() as u16).to_be_bytes());
         bytes.extend_from_slice(entry.as_bytes());
     }
     let root = crate::elf::Value::parse(&bytes).unwrap();
-    super::super::parse_formats(&root).unwrap()
+    super::super::parse_formats(&root)
+}
+
+fn formats(entries: &[&str]) -> PrintFormats {
+    parsed(entries).unwrap()
 }
 
 /// A buffer with these dwords used.
@@ -66,6 +73,77 @@ fn messages_with_control_words_are_read() {
     read(&buffer(&[&hashed[..], &spelled].concat()), &formats, &mut printed).unwrap();
     assert_eq!(printed.text(), b"abcdefg 9!\nerr%\n");
     assert_eq!(printed.complaint(), Some(&b"err%\n"[..]));
+}
+
+/// A buffer full of the shortest messages, whose format is long and gives little text: time ends with the work that is allowed.
+#[test]
+fn hostile_messages_are_counted_when_they_cost_too_much() {
+    let mut printed = Printed::default();
+    let flags = format!("1:1:4:%{}d", "-".repeat(60_000));
+    let hostile = formats(&[&flags]);
+    let messages = (BUFFER_BYTES - HEADER_BYTES) / 8;
+    let start = std::time::Instant::now();
+    read(&buffer(&[1, 5].repeat(messages)), &hostile, &mut printed).unwrap();
+    // All of them would be 30 GB of format.
+    assert!(start.elapsed() < std::time::Duration::from_secs(10), "{:?}", start.elapsed());
+    let made = printed.text().len();
+    assert_eq!(made, WORK_BYTES_MAX.div_ceil(60_003));
+    assert_eq!(printed.dropped_messages(), (messages - made) as u64);
+    // Text that is full: nothing is made any more.
+    let (mut printed, long) = (Printed::default(), formats(&[&format!("1:0:{}", "x".repeat(60_000))]));
+    let messages = (BUFFER_BYTES - HEADER_BYTES) / 4;
+    read(&buffer(&vec![1; messages]), &long, &mut printed).unwrap();
+    assert_eq!(printed.text().len(), PRINTED_BYTES_MAX);
+    assert_eq!(printed.dropped_messages(), (messages - PRINTED_BYTES_MAX.div_ceil(60_000)) as u64);
+}
+
+/// Strings are found once for each format, and their sizes adapted in one pass.
+#[test]
+fn many_strings_are_adapted_in_one_pass() {
+    let count = 4096;
+    let entry = format!("1:{count}:{}{}", "8:".repeat(count), "%s".repeat(count));
+    let formats = formats(&[&entry]);
+    // Every second string is 4 bytes shorter than it says.
+    let mut dwords = vec![1];
+    for index in 0..count {
+        dwords.extend(if index % 2 == 0 { &[ABCD, EFG][..] } else { &[ABCD] });
+    }
+    dwords.resize(1 + 2 * count, NOBODY);
+    let (text, outcome) = text(&dwords, &formats);
+    assert_eq!((text, outcome), ("abcdefgabcd".repeat(count / 2), Ok(())));
+}
+
+proptest! {
+    /// Formats of numbers and of hashes as nobody writes them, over dwords that may name them.
+    #[test]
+    fn any_formats_and_dwords_end(
+        entries in proptest::collection::vec(
+            prop_oneof![
+                "[1-3]:[0-4](:(0|4|8|12|4294967295|x))*:(%[-+0]?[0-9.*]{0,3}[dscnf%]|[a-z\\\\]){0,8}",
+                "0:0:[0-3],(%[-+0]?[0-9.*]{0,3}[dscnf%]|[a-z]){0,8}",
+            ],
+            1..4,
+        ),
+        dwords in proptest::collection::vec(
+            prop_oneof![0_u32..4, Just(NOBODY), Just(ABCD), Just(EFG), (1_u32..12).prop_map(|units| units << 4 | 2), any::<u32>()],
+            0..60,
+        ),
+        used in prop_oneof![Just(None), any::<u32>().prop_map(Some)],
+    ) {
+        let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
+        let Ok(formats) = parsed(&entries) else { return Ok(()) };
+        let mut bytes = buffer(&dwords);
+        if let Some(used) = used {
+            bytes[..4].copy_from_slice(&used.to_le_bytes());
+        }
+        let mut printed = Printed::default();
+        let outcome = read(&bytes, &formats, &mut printed);
+        prop_assert!(printed.text().len() <= PRINTED_BYTES_MAX);
+        // What is read once is read the same again.
+        let mut again = Printed::default();
+        prop_assert_eq!(read(&bytes, &formats, &mut again), outcome);
+        prop_assert_eq!(again, printed);
+    }
 }
 
 #[test]

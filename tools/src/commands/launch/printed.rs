@@ -98,10 +98,16 @@ pub(in crate::commands) fn text(printed: &Printed) -> String {
 
 /// What is said where more was printed than is kept.
 fn note(printed: &Printed) -> String {
-    match printed.dropped_bytes() {
-        0 => String::new(),
-        dropped => format!("\n[{dropped} bytes more were printed; {PRINTED_BYTES_MAX} are kept]\n"),
+    let mut note = String::new();
+    if printed.dropped_bytes() > 0 {
+        let dropped = printed.dropped_bytes();
+        note.push_str(&format!("\n[{dropped} bytes more were printed; {PRINTED_BYTES_MAX} are kept]\n"));
     }
+    if printed.dropped_messages() > 0 {
+        let dropped = printed.dropped_messages();
+        note.push_str(&format!("\n[{dropped} messages more were printed, and are counted only]\n"));
+    }
+    note
 }
 
 /// What was printed before an error, as its document has it; `None` where no kernel printed.
