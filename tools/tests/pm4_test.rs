@@ -95,5 +95,6 @@ fn what_makes_no_sense_runs_nothing() {
     }
     let file = pm4_test(&folder, &["--report", "no/such/folder/report.md"]);
     let error = text(&file.stderr);
-    assert!(file.status.code() == Some(1) && error.contains("no/such/folder/report.md"), "{error}");
+    assert!(file.status.code() == Some(2) && error.contains("no/such/folder/report.md"), "{error}");
+    assert!(file.stdout.is_empty(), "no case has run: {}", text(&file.stdout));
 }

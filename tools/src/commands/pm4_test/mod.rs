@@ -9,6 +9,7 @@ mod probe;
 mod report;
 
 use crate::commands::error_document::ErrorReport;
+use crate::commands::launch::outputs::{self, OutputFile};
 use crate::commands::{write_document, write_text};
 use crate::error::ToolError;
 use report::{Report, Secrets};
@@ -159,9 +160,39 @@ impl Arguments {
     }
 }
 
+/// The files that a report may go to, and whether each is for the virtual device; none where there is no report.
+fn planned(arguments: &Arguments) -> Result<Vec<(bool, OutputFile)>, ToolError> {
+    let (virtual_path, card_path) = match (&arguments.report, arguments.probe) {
+        (None, false) => return Ok(Vec::new()),
+        (None, true) => (report::default_path(true), report::default_path(false)),
+        (Some(path), _) => (path.clone(), path.clone()),
+    };
+    let plan = |(is_virtual, path): (bool, PathBuf)| {
+        let files = outputs::plan(std::iter::once(path.as_path()))?;
+        Ok(files.into_iter().map(move |file| (is_virtual, file)))
+    };
+    let files = [(true, virtual_path), (false, card_path)].into_iter().map(plan);
+    Ok(files.collect::<Result<Vec<_>, ToolError>>()?.into_iter().flatten().collect())
+}
+
+/// Writes the report to a file.
+fn write_report(
+    device: &Device,
+    conformance: &Value,
+    answers: &[Answer],
+    file: &OutputFile,
+) -> Result<(), ToolError> {
+    let environment = zrt_bringup::probe::environment(device);
+    let secrets = Secrets::of_this_machine();
+    let report = Report::new(environment, conformance.clone(), answers.to_vec(), &secrets);
+    let text = report.and_then(|report| report.checked_text()).map_err(Pm4TestError::from)?;
+    outputs::write(&[(file, [text.as_bytes(), &[]])])
+}
+
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     arguments.check()?;
+    let planned = planned(arguments)?;
     let mut device = zrt_bringup::open(arguments.device, &arguments.options()).map_err(Pm4TestError::from)?;
     let mut telling = Telling { is_silent: arguments.json, outcome: Ok(()) };
     telling.text(&headline(&device));
@@ -171,15 +202,10 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     });
     let conformance = to_json(&device, &reports);
     let answers = if arguments.probe { ask(&mut device, &mut telling) } else { Vec::new() };
-    let path = match (&arguments.report, arguments.probe) {
-        (None, false) => None,
-        (path, _) => Some(path.clone().unwrap_or_else(|| report::default_path(is_virtual))),
-    };
-    let written = path.as_ref().map_or(Ok(()), |path| {
-        let environment = zrt_bringup::probe::environment(&device);
-        let secrets = Secrets::of_this_machine();
-        Report::new(environment, conformance.clone(), answers.clone(), &secrets).write(path)?;
-        telling.text(&format!("report written to {}\n", path.display()));
+    let file = planned.iter().find(|(for_virtual, _)| *for_virtual == is_virtual).map(|(_, file)| file);
+    let written = file.map_or(Ok(()), |file| {
+        write_report(&device, &conformance, &answers, file)?;
+        telling.text(&format!("report written to {}\n", file.path.display()));
         Ok(())
     });
     let closed = device.close();
@@ -191,11 +217,11 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         telling.text(text);
     }
     // What failed first, before what is wrong with the telling of it.
-    let failure =
-        judged.err().or(written.err()).or(closed.err().map(Pm4TestError::from)).map(ToolError::from);
+    let failed = judged.err().map(ToolError::from);
+    let failure = failed.or(written.err()).or(closed.err().map(|error| Pm4TestError::from(error).into()));
     if arguments.json {
         let error = failure.as_ref().map(ErrorReport::of);
-        let report = path.as_ref();
+        let report = file.map(|file| &file.path);
         write_document(&Summary { error, conformance: &conformance, probes: &answers, report })?;
     }
     match failure {

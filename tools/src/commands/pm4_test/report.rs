@@ -1,14 +1,14 @@
 //! The report of a packet test: one Markdown file for people, with the same as JSON inside for programs.
 //!
 //! Contract: [`Report::to_markdown`] and [`Report::parse`] are each other's inverse. Names of this machine and its user, and
-//! paths below their home, are taken out of every text before it is written ([`Secrets`]). Parsing takes outside bytes: it
-//! gives an error, never a panic.
+//! paths below their home, are taken out of every text of the whole report, and of the names of what was found, before it is
+//! written ([`Secrets`]). Parsing takes outside bytes: it gives an error, never a panic.
 
 use super::probe::in_words;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use zrt_bringup::probe::{Answer, Environment, Outcome};
+use std::path::PathBuf;
+use zrt_bringup::probe::{Answer, Environment};
 
 /// Version of the JSON's form.
 const FORMAT_VERSION: u32 = 1;
@@ -17,6 +17,8 @@ const FENCE_OPEN: &str = "```json\n";
 const FENCE_CLOSE: &str = "\n```\n";
 /// What stands where a name was.
 const REMOVED: &str = "(removed)";
+/// Fields whose keys are names of things on the machine; all other keys are words of the form.
+const KEYED_BY_NAME: [&str; 4] = ["firmware", "driver_options", "topology", "timings_ns"];
 /// Names shorter than this are words of any text.
 const SECRET_BYTES_MIN: usize = 3;
 
@@ -44,14 +46,6 @@ pub enum ReportError {
     /// The JSON is not a report's.
     #[error("the JSON block is not a report's: {0}")]
     Form(#[from] serde_json::Error),
-    /// The file cannot be written.
-    #[error("cannot write {}: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: std::io::Error,
-    },
     /// Another version's report.
     #[error("the report has format {found}, this program reads {FORMAT_VERSION}")]
     Version {
@@ -91,8 +85,22 @@ impl Secrets {
         match value {
             Value::String(text) => *text = self.scrub(text),
             Value::Array(values) => values.iter_mut().for_each(|value| self.scrub_value(value)),
-            Value::Object(fields) => fields.values_mut().for_each(|value| self.scrub_value(value)),
+            Value::Object(fields) => {
+                for (key, value) in fields {
+                    self.scrub_value(value);
+                    if KEYED_BY_NAME.contains(&key.as_str()) {
+                        self.scrub_keys(value);
+                    }
+                }
+            }
             _ => {}
+        }
+    }
+
+    fn scrub_keys(&self, value: &mut Value) {
+        if let Value::Object(fields) = value {
+            *fields =
+                std::mem::take(fields).into_iter().map(|(key, value)| (self.scrub(&key), value)).collect();
         }
     }
 }
@@ -114,23 +122,21 @@ fn replace_word(text: &str, word: &str) -> String {
 }
 
 impl Report {
-    /// A report without the secrets. They are taken out of what is free text: observations, answers, failures.
+    /// A report without the secrets: they are taken out of the whole of it, in its form as JSON.
+    ///
+    /// # Errors
+    /// Where a number cannot be written as JSON, or one of the secrets is a word that the form has for a value.
     pub fn new(
-        mut environment: Environment,
-        mut conformance: Value,
-        mut probes: Vec<Answer>,
+        environment: Environment,
+        conformance: Value,
+        probes: Vec<Answer>,
         secrets: &Secrets,
-    ) -> Report {
-        environment.kernel = secrets.scrub(&environment.kernel);
-        secrets.scrub_value(&mut conformance);
-        for answer in &mut probes {
-            match &mut answer.outcome {
-                Outcome::Answered(finding) => finding.summary = secrets.scrub(&finding.summary),
-                Outcome::Failed(reason) | Outcome::NotRun(reason) => *reason = secrets.scrub(reason),
-            }
-        }
+    ) -> Result<Report, ReportError> {
         let zrt = crate::VERSION.into();
-        Report { format_version: FORMAT_VERSION, zrt, environment, conformance, probes }
+        let report = Report { format_version: FORMAT_VERSION, zrt, environment, conformance, probes };
+        let mut value = serde_json::to_value(report)?;
+        secrets.scrub_value(&mut value);
+        Ok(serde_json::from_value(value)?)
     }
 
     /// The file's text.
@@ -167,14 +173,14 @@ impl Report {
         Ok(text)
     }
 
-    /// Writes the file, after making sure that its text reads back.
+    /// The file's text, which has been read back.
     ///
     /// # Errors
-    /// Where it does not, or the file cannot be written.
-    pub fn write(&self, path: &Path) -> Result<(), ReportError> {
+    /// Where it does not read back.
+    pub fn checked_text(&self) -> Result<String, ReportError> {
         let text = self.to_markdown()?;
         Report::parse(&text)?;
-        std::fs::write(path, text).map_err(|source| ReportError::File { path: path.into(), source })
+        Ok(text)
     }
 
     /// The table of the packet test: every field of a case that is a text or a truth value.
@@ -227,7 +233,7 @@ pub fn default_path(is_virtual: bool) -> PathBuf {
 mod tests {
     use super::*;
     use serde_json::json;
-    use zrt_bringup::probe::{Finding, Measure, Quantity, Verdict};
+    use zrt_bringup::probe::{Finding, Measure, Outcome, Quantity, Verdict};
 
     fn answer(question: &str, outcome: Outcome) -> Answer {
         Answer {
@@ -262,7 +268,7 @@ mod tests {
             answer("placement", Outcome::Failed("the device did not finish".into())),
             answer("barrier", Outcome::NotRun("the device stopped in placement".into())),
         ];
-        Report::new(environment, conformance, probes, secrets)
+        Report::new(environment, conformance, probes, secrets).unwrap()
     }
 
     #[test]
@@ -291,6 +297,37 @@ mod tests {
         let folder = std::env::current_dir().unwrap().to_string_lossy().into_owned();
         let own = Secrets::of_this_machine();
         assert_eq!(own.scrub(&format!("cannot read {folder}/x")), "cannot read (removed)/x");
+    }
+
+    /// Every text of a report, and every name that is not the form's, with the secret in it.
+    #[test]
+    fn no_field_keeps_a_name_of_the_machine() {
+        let secret = || "on alice 1".to_owned();
+        let environment = Environment {
+            device: secret(),
+            is_virtual: false,
+            kernel: secret(),
+            firmware: [(secret(), secret())].into(),
+            driver_options: [(secret(), secret())].into(),
+            topology: [(secret(), 7)].into(),
+        };
+        let measure = Measure { name: secret(), value: Quantity::Text(secret()), unit: secret() };
+        let finding = Finding { verdict: Verdict::Contradicts, summary: secret(), measures: vec![measure] };
+        let answers = [Outcome::Answered(finding), Outcome::Failed(secret()), Outcome::NotRun(secret())];
+        let probes = answers.map(|outcome| Answer {
+            question: secret(),
+            asks: secret(),
+            model: secret(),
+            outcome,
+            duration_us: 7,
+        });
+        let conformance =
+            json!({"cases": [{"case": secret(), "deep": [secret()], "timings_ns": {secret(): 1.5}}]});
+        let secrets = Secrets::new(vec!["alice".into()]);
+        let report = Report::new(environment, conformance, probes.into(), &secrets).unwrap();
+        let text = report.checked_text().unwrap();
+        assert!(!text.contains("alice"), "{text}");
+        assert!(report.environment.topology.contains_key("on (removed) 1"), "{text}");
     }
 
     #[test]
