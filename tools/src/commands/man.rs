@@ -1,7 +1,9 @@
 //! `zrt man`: manual pages, one for each program and each subcommand.
 //!
-//! Contract: makes the folder where there is none; pages of the same names in it are replaced, nothing else is touched.
+//! Contract: makes the folder where there is none; pages of the same names in it are replaced, all of them or none, nothing
+//! else is touched.
 
+use super::launch::outputs;
 use super::write_text;
 use crate::command_line::Program;
 use crate::error::ToolError;
@@ -23,13 +25,20 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     std::fs::create_dir_all(folder).map_err(|source| unwritten(folder, source))?;
     let pages: Vec<clap::Command> =
         Program::ALL.into_iter().flat_map(|program| pages(program.command())).collect();
-    for page in &pages {
-        let mut text = Vec::new();
-        Man::new(page.clone()).render(&mut text)?;
+    let path = |page: &clap::Command| {
         let name = page.get_display_name().unwrap_or_else(|| page.get_name());
-        let path = folder.join(format!("{name}.1"));
-        std::fs::write(&path, text).map_err(|source| unwritten(&path, source))?;
-    }
+        folder.join(format!("{name}.1"))
+    };
+    let paths: Vec<PathBuf> = pages.iter().map(path).collect();
+    let files = outputs::plan(paths.iter().map(PathBuf::as_path))?;
+    let text = |page: &clap::Command| {
+        let mut text = Vec::new();
+        Man::new(page.clone()).render(&mut text).map(|()| text)
+    };
+    let texts = pages.iter().map(text).collect::<Result<Vec<_>, _>>()?;
+    let contents: Vec<_> =
+        files.iter().zip(&texts).map(|(file, text)| (file, [text.as_slice(), &[]])).collect();
+    outputs::write(&contents)?;
     write_text(&format!("{} pages in {}\n", pages.len(), folder.display()))?;
     Ok(true)
 }

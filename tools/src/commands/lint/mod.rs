@@ -86,23 +86,27 @@ fn examine(
     let mut row = FileReport::new(file);
     let mut findings = Vec::new();
     for section in &code.sections {
-        let program = program(section, is_strict);
+        // What is no ELF file has no functions, and calls of its own kind.
+        let program = (code.format == Format::Elf).then(|| program(section, is_strict));
         let wanted = arguments.kernel.as_ref().map(|name| {
             let all = section.entries.iter().chain(&section.called);
             let named = all.filter(|entry| entry.name == *name).map(|entry| entry.dword);
-            program.reached_from(named)
+            match &program {
+                Some(program) => program.reached_from(named),
+                None => named.collect(),
+            }
         });
         let is_wanted = |entry: &&Entry| wanted.as_ref().is_none_or(|dwords| dwords.contains(&entry.dword));
         for entry in section.entries.iter().filter(is_wanted) {
             row.kernels += 1;
-            let found = match code.format {
-                Format::Elf => program.check(entry.dword),
-                // What is no ELF file has no functions, and calls of its own kind.
-                _ => lint::check_entry(&section.words, &launch(entry, false, is_strict)),
+            let found = match &program {
+                Some(program) => program.check(entry.dword),
+                None => lint::check_entry(&section.words, &launch(entry, false, is_strict)),
             };
             findings
                 .extend(found.into_iter().map(|one| Finding::new(file, section, entry, one, &mut sources)));
         }
+        let Some(program) = program else { continue };
         for entry in section.called.iter().filter(is_wanted) {
             row.functions += 1;
             let found = program.check(entry.dword).into_iter();
