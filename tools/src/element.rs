@@ -100,6 +100,21 @@ impl ElementType {
         })
     }
 
+    /// The number in [`ElementType::bytes`] bytes, where the type has no fraction; exact.
+    pub fn integer(self, bytes: &[u8]) -> Option<i128> {
+        let mut wide = [0; 8];
+        let count = self.bytes().min(bytes.len());
+        wide[..count].copy_from_slice(&bytes[..count]);
+        let bits = u64::from_le_bytes(wide);
+        // The sign is the highest bit of the type's own.
+        let above = 64 - 8 * self.bytes() as u32;
+        match self {
+            I8 | I16 | I32 | I64 => Some(((bits << above) as i64 >> above).into()),
+            U8 | U16 | U32 | U64 => Some(bits.into()),
+            F16 | Bf16 | F32 | F64 => None,
+        }
+    }
+
     /// The number in [`ElementType::bytes`] bytes as it is written: exact for integers, floats with as many digits as tell
     /// them from their neighbours, with an exponent where they are very small or large.
     pub fn text(self, bytes: &[u8]) -> String {

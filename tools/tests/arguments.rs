@@ -116,7 +116,7 @@ fn buffers_are_dumped_when_the_kernel_has_ended() {
         (format!("1={raw}"), "\"1\" is neither the number nor the name"),
         (format!("date={raw}"), "\"date\" is neither"),
         ("0=".to_owned(), "must be ARGUMENT=FILE"),
-        (format!("0={both}"), "both is written for two buffers"),
+        (format!("0={both}"), "both is written twice: give each output a name of its own"),
     ] {
         let output = double(&folder, &format!("inout:{both}"), &["--dump", &dump]);
         let text = String::from_utf8(output.stderr).unwrap();

@@ -248,7 +248,7 @@ fn bad_input_is_one_sentence() {
     let code = folder.write("double.bin", &little_endian(&DOUBLE_OBJECT[DOUBLE_CODE]));
     refused(
         &[&code, "--grid", "1", "--block", "32", "--arg", &inout, "--arg", &twice],
-        &["data is written for two buffers"],
+        &["data is written twice: give each output a name of its own"],
     );
     refused(&[&code, "--grid", "1", "--arg", &inout], &["--block is needed"]);
     let flag = [&code, "--grid", "1", "--block", "32", "--user-sgprs", "17"];

@@ -147,6 +147,36 @@ fn checks_tell_what_a_buffer_holds() {
     assert_eq!(data("BUFFER, equals = \"bytes:00\"", 1).as_array().unwrap().len(), 1);
 }
 
+/// Two tolerances of one file, and buffers of two lengths: each check is one of its own.
+#[test]
+fn checks_of_one_file_are_told_apart() {
+    let folder = folder("run-tolerances");
+    let mut header =
+        b"\x93NUMPY\x01\x00\x76\x00{'descr': '<u4', 'fortran_order': False, 'shape': (32,)}".to_vec();
+    header.resize(127, b' ');
+    header.push(b'\n');
+    let numbers: Vec<u8> = data().iter().flat_map(|value| (value + 3).to_le_bytes()).collect();
+    folder.write("near.npy", &[header, numbers].concat());
+    let check = |tolerance: u32| {
+        format!(
+            "[[step.repeat.steps]]\ncheck = {{ buffer = \"data\", expect = \"near.npy\", tolerance = {tolerance} }}\n"
+        )
+    };
+    let script = format!(
+        "[buffers]\ndata = \"inout:data\"\nhalf = \"zero:64\"\n[[step]]\n{DOUBLE}[[step]]\n\
+         write = {{ buffer = \"data\", value = \"value:data\" }}\n[[step]]\nrepeat.times = 2\n{}{}",
+        check(3),
+        check(2)
+    );
+    let report = run(&folder, &script, &[], 1);
+    let unexpected = report["unexpected"].as_array().unwrap();
+    assert_eq!(unexpected.len(), 2, "{report}");
+    assert!(unexpected.iter().all(|line| line.as_str().unwrap().starts_with("step 3.2 turn ")), "{report}");
+    let other =
+        "[[step.repeat.steps]]\ncheck = { buffer = \"half\", expect = \"near.npy\", tolerance = 3 }\n";
+    refused(&folder, &(script + other), &["step 3.3 turn 0", "near.npy has 128 bytes, and buffer half 64"]);
+}
+
 /// A step of Jacobi's method, from one buffer into the other.
 const RELAX: &str = "
 kernel void relax(global const int *from, global int *to, uint n) {
@@ -314,6 +344,10 @@ fn what_makes_no_sense_is_told_with_its_place() {
         ("write = { buffer = \"data+127\", value = \"u16:1\" }", &["2 byte(s) from 127 on"]),
         ("dump = { buffer = \"data\", file = \"nowhere/x\" }", &[":3:1: ", "cannot be written"]),
         ("dump = { buffer = \"data\", file = \"{turn}\" }", &["only variables of loops"]),
+        (
+            "repeat.times = 2\n[[step.repeat.steps]]\ndump = { buffer = \"data\", file = \"x\" }",
+            &[":5:1: step 1.1 turn 1 (line 5): ", "x is written twice", "by its variable"],
+        ),
         ("write = { buffer = \"data\", value = \"u8:256\" }", &["\"u8:256\" is 256, which is no u8"]),
         ("copy = = 1", &[":4:8: this is no TOML"]),
     ] {

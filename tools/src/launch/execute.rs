@@ -300,7 +300,7 @@ fn is_same_kernel(one: &Dispatch, other: &Dispatch) -> bool {
 /// printed messages have format strings of another program.
 fn submitted_together(sequence: &Sequence<'_>, first: usize) -> usize {
     let mut printing_program = None;
-    let belongs = |action: &&Action<'_>| {
+    let belongs = |action: &&Action| {
         let Action::Dispatch(dispatch) = action else { return false };
         let prints = sequence.kernel(dispatch).is_some_and(|kernel| kernel.asks_for(&Hidden::PrintfBuffer));
         !prints || *printing_program.get_or_insert(dispatch.program) == dispatch.program

@@ -7,6 +7,7 @@
 
 use super::{BUFFER_BYTES_MAX, LaunchError, Pauses, Placement, scratch_bytes};
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 use zrt_loader::{ArgumentValue, Geometry, Kernel, Program};
 use zrt_mem::GpuVa;
@@ -22,7 +23,7 @@ pub struct Sequence<'a> {
     /// Buffers, all there from the beginning.
     pub buffers: Vec<SharedBuffer<'a>>,
     /// The actions.
-    pub actions: Vec<Action<'a>>,
+    pub actions: Vec<Action>,
     /// How long all launches together may run.
     pub deadline: Duration,
     /// Times that do not count: a debugger holds the waves.
@@ -57,7 +58,7 @@ pub enum Content<'a> {
 
 /// One action.
 #[derive(Clone, Debug)]
-pub enum Action<'a> {
+pub enum Action {
     /// A kernel is launched.
     Dispatch(Dispatch),
     /// The host writes into a buffer.
@@ -67,7 +68,7 @@ pub enum Action<'a> {
         /// Where in it, in bytes.
         offset: u64,
         /// What.
-        bytes: Cow<'a, [u8]>,
+        bytes: Arc<Vec<u8>>,
     },
     /// The host copies from one buffer into another.
     Copy {
@@ -169,7 +170,7 @@ impl Sequence<'_> {
     }
 
     /// Looks over one action, in the sequence or not yet.
-    pub fn check_action(&self, action: &Action<'_>) -> Result<(), LaunchError> {
+    pub fn check_action(&self, action: &Action) -> Result<(), LaunchError> {
         match action {
             Action::Dispatch(dispatch) => self.check_dispatch(dispatch),
             Action::Write { buffer, offset, bytes } => self.check_range(*buffer, *offset, bytes.len() as u64),

@@ -12,6 +12,7 @@ use crate::element::ElementType;
 use crate::error::ToolError;
 use crate::launch::{BUFFER_BYTES_MAX, LaunchArgument};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use zrt_loader::{ARGUMENT_BYTES_MAX, ArgumentValue};
 
 /// All forms, for messages.
@@ -34,9 +35,9 @@ pub(super) enum ArgumentSpec {
     /// `rand:SIZE:SEED`
     Random(Size, u64),
     /// A number of a type, as it stands in memory
-    Number(ElementType, Vec<u8>),
+    Number(ElementType, Arc<Vec<u8>>),
     /// `bytes:HEX`
-    Bytes(Vec<u8>),
+    Bytes(Arc<Vec<u8>>),
     /// `value:FILE`
     ValueFile(PathBuf),
 }
@@ -82,7 +83,7 @@ impl ArgumentSpec {
         if let Some(element) = ElementType::named(kind) {
             let wanted = format!("{kind}:NUMBER, with a number that fits");
             let bytes = element.encode(rest).ok_or_else(|| refuse(&wanted))?;
-            return Ok(ArgumentSpec::Number(element, bytes));
+            return Ok(ArgumentSpec::Number(element, bytes.into()));
         }
         let file = |path: &str, wanted: &str| match path {
             "" => Err(refuse(wanted)),
@@ -125,7 +126,7 @@ impl ArgumentSpec {
             "bytes" => {
                 let bytes =
                     content::hexadecimal(rest).ok_or_else(|| refuse("bytes:HEX with pairs of digits"))?;
-                ArgumentSpec::Bytes(bytes)
+                ArgumentSpec::Bytes(bytes.into())
             }
             _ => return Err(refuse(FORMS)),
         })
@@ -163,7 +164,7 @@ impl ArgumentSpec {
                 sized(size, LaunchArgument::Work(content::random(*size, *seed)))
             }
             ArgumentSpec::Number(_, bytes) => plain(LaunchArgument::Value(value_of(bytes))),
-            ArgumentSpec::Bytes(bytes) => plain(LaunchArgument::Value(ArgumentValue::Bytes(bytes.clone()))),
+            ArgumentSpec::Bytes(bytes) => plain(LaunchArgument::Value(ArgumentValue::Bytes(bytes.to_vec()))),
             ArgumentSpec::ValueFile(path) => {
                 let bytes = load::read(&folder.join(path), ARGUMENT_BYTES_MAX, "a value")?;
                 plain(LaunchArgument::Value(ArgumentValue::Bytes(bytes)))
@@ -235,7 +236,7 @@ impl Contents {
             let name = path.display();
             return Err(bad(format!("{name} is no .npy, so that its numbers have no type and no tolerance")));
         }
-        Ok(Expectation { bytes, element, tolerance })
+        Ok(Expectation { bytes: bytes.into(), element, tolerance })
     }
 }
 
@@ -263,7 +264,7 @@ mod tests {
         assert_eq!(parse("fill:8:0x0102"), ArgumentSpec::Pattern(size("8"), vec![1, 2]));
         assert_eq!(parse("fill:2*i16:-1"), ArgumentSpec::Pattern(size("2*i16"), vec![255, 255]));
         assert_eq!(parse("rand:2*f16:7"), ArgumentSpec::Random(size("2*f16"), 7));
-        assert_eq!(parse("bytes:00fF"), ArgumentSpec::Bytes(vec![0, 255]));
+        assert_eq!(parse("bytes:00fF"), ArgumentSpec::Bytes(vec![0, 255].into()));
         assert_eq!(parse("value:v.bin"), ArgumentSpec::ValueFile("v.bin".into()));
         let number = |text| match parse(text).load(Path::new("")).unwrap().argument {
             LaunchArgument::Value(value) => value,

@@ -1,16 +1,17 @@
 //! What a buffer is expected to hold.
 //!
 //! Contract: without a tolerance every bit counts. With one, two numbers are equal where they differ by no more, or both
-//! are NaN; the type comes from the `.npy`. Pure.
+//! are NaN; the type comes from the `.npy`. Integers are compared and shown exactly, those of 64 bits too. Pure.
 
 use crate::element::ElementType;
 use std::fmt;
+use std::sync::Arc;
 
 /// The numbers that are expected.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::commands) struct Expectation {
     /// The numbers, repeated as far as the buffer goes.
-    pub bytes: Vec<u8>,
+    pub bytes: Arc<Vec<u8>>,
     /// The type of the numbers, where the file says it.
     pub element: Option<ElementType>,
     /// Largest difference of two numbers that count as equal.
@@ -41,7 +42,7 @@ impl Expectation {
             pairs().enumerate().find(|(_, (have, want))| !self.is_equal(have, want))?;
         let count = pairs().filter(|(have, want)| !self.is_equal(have, want)).count();
         let text = |bytes: &[u8]| match self.element {
-            Some(element) => element.decode(bytes).to_string(),
+            Some(element) => element.text(bytes),
             None => format!("{:#04x}", bytes[0]),
         };
         Some(Difference { count, of: pairs().count(), first, actual: text(have), expected: text(want) })
@@ -51,6 +52,10 @@ impl Expectation {
         let (Some(element), Some(tolerance)) = (self.element, self.tolerance) else {
             return actual == expected;
         };
+        if let (Some(actual), Some(expected)) = (element.integer(actual), element.integer(expected)) {
+            // Whole numbers differ by no more than a fraction where they differ by no more than what is whole of it.
+            return (actual - expected).abs() <= tolerance.floor() as i128;
+        }
         let (actual, expected) = (element.decode(actual), element.decode(expected));
         // Equal infinities have no difference.
         actual == expected || (actual - expected).abs() <= tolerance || actual.is_nan() && expected.is_nan()
@@ -76,8 +81,11 @@ mod tests {
     fn bits_count_unless_there_is_a_tolerance() {
         let numbers = [1.0, f32::NAN, f32::INFINITY, 0.0];
         let bytes = floats(&numbers);
-        let with =
-            |tolerance| Expectation { bytes: bytes.clone(), element: Some(ElementType::F32), tolerance };
+        let with = |tolerance| Expectation {
+            bytes: bytes.clone().into(),
+            element: Some(ElementType::F32),
+            tolerance,
+        };
         let actual = floats(&[1.25, -f32::NAN, f32::INFINITY, -0.0]);
         assert_eq!(with(Some(0.25)).compare(&actual), None);
         assert_eq!(with(None).compare(&bytes), None);
@@ -88,9 +96,35 @@ mod tests {
         assert_eq!((infinite.count, infinite.first), (2, 1));
     }
 
+    /// Neighbours that are the same number as an `f64`, and the ends of the range.
+    #[test]
+    fn integers_are_compared_exactly() {
+        let large = (1_u64 << 53) + 1;
+        let of = |value: u64, element, tolerance| {
+            let bytes = Arc::new(value.to_le_bytes().to_vec());
+            Expectation { bytes, element: Some(element), tolerance: Some(tolerance) }
+        };
+        let unsigned = |expected: u64, actual: u64, tolerance| {
+            of(expected, ElementType::U64, tolerance).compare(&actual.to_le_bytes())
+        };
+        assert_eq!(
+            unsigned(large, large - 1, 0.5).unwrap().to_string(),
+            "1 of 1 differ, first [0]: 9007199254740992 where 9007199254740993 is expected"
+        );
+        assert_eq!(unsigned(large, large - 1, 1.0), None);
+        assert_eq!(unsigned(u64::MAX, 0, u64::MAX as f64), None);
+        assert_eq!(unsigned(u64::MAX, u64::MAX - 2, 1.9).unwrap().actual, "18446744073709551613");
+        let signed = |actual: i64, tolerance| {
+            of(i64::MAX as u64, ElementType::I64, tolerance).compare(&actual.to_le_bytes())
+        };
+        assert_eq!(signed(i64::MIN, 1e18).unwrap().actual, "-9223372036854775808");
+        assert_eq!(signed(i64::MIN, f64::INFINITY), None);
+        assert_eq!(of(0xFF, ElementType::I8, 1.0).compare(&[0]), None, "-1 and 0");
+    }
+
     #[test]
     fn without_a_type_bytes_are_compared() {
-        let expectation = Expectation { bytes: vec![1, 2, 3], element: None, tolerance: None };
+        let expectation = Expectation { bytes: vec![1, 2, 3].into(), element: None, tolerance: None };
         let difference = expectation.compare(&[1, 2, 4]).unwrap();
         assert_eq!(difference.to_string(), "1 of 3 differ, first [2]: 0x04 where 0x03 is expected");
     }

@@ -36,18 +36,35 @@ impl Drop for Pending<'_> {
     }
 }
 
-/// The files of paths, in the same order.
-pub(crate) fn plan<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<Vec<OutputFile>, ToolError> {
+/// A path that cannot be written.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    /// Its index among the paths.
+    pub index: usize,
+    /// Why.
+    pub error: ToolError,
+}
+
+impl From<Refused> for ToolError {
+    fn from(refused: Refused) -> ToolError {
+        refused.error
+    }
+}
+
+/// The files of paths, in the same order; or the first path that cannot be written.
+pub(crate) fn plan<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<Vec<OutputFile>, Refused> {
     let mut seen = HashSet::new();
     let mut files = Vec::new();
-    for path in paths {
-        let target = target(path)?;
+    for (index, path) in paths.enumerate() {
+        let refuse = |error| Refused { index, error };
+        let target = target(path).map_err(refuse)?;
         let mut temporary = OsString::from(".");
         temporary.push(target.file_name().unwrap_or_default());
         temporary.push(format!(".{}.partial", std::process::id()));
         let temporary = target.with_file_name(temporary);
         if !seen.insert(target.clone()) {
-            return Err(bad(format!("{} is written for two buffers", path.display())));
+            let what = "is written twice: give each output a name of its own, in a loop by its variable";
+            return Err(refuse(bad(format!("{} {what}", path.display()))));
         }
         files.push(OutputFile { path: path.to_owned(), target, temporary });
     }

@@ -1,12 +1,13 @@
 //! From a script to what the device does: files read, loops unrolled.
 //!
-//! Contract: a program is read once, whatever steps launch kernels of it. Every action is looked over as it comes, so that a complaint
-//! names the step that it is about.
+//! Contract: every file is read once, whatever steps use it. Every action is looked over as it comes, so that a complaint
+//! names the step that it is about; so is every file that is written.
 
 use super::expression::Expression;
+use super::held::Held;
 use super::reader::{Position, ScriptError};
 use super::{EXECUTED_STEPS_MAX, Launch, LaunchedWith, Number, Piece, Script, Step, Wanted, Work};
-use crate::commands::launch::arguments::{ArgumentSpec, Contents, is_npy, value_of};
+use crate::commands::launch::arguments::{ArgumentSpec, is_npy, value_of};
 use crate::commands::launch::expect::Expectation;
 use crate::commands::launch::load::{self, ProgramFile};
 use crate::commands::launch::outputs;
@@ -17,7 +18,6 @@ use crate::launch::{
     SharedBuffer,
 };
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,14 +51,23 @@ struct Expander {
     files: Vec<ProgramFile>,
     origins: Vec<Option<Origin>>,
     purposes: Vec<Purpose>,
-    /// Where buffers are written to: the purpose, the path, what the file begins with, the place in the script.
-    written: Vec<(PathBuf, Vec<u8>, Position)>,
+    written: Vec<Written>,
     /// What a `.npy` of each buffer begins with.
     headers: Vec<Vec<u8>>,
-    /// Files that were read to be compared with.
-    expectations: HashMap<PathBuf, Arc<Expectation>>,
+    held: Held,
     launches: usize,
     dumped_bytes: u64,
+}
+
+/// Where a buffer is written to.
+struct Written {
+    path: PathBuf,
+    /// What the file begins with.
+    header: Vec<u8>,
+    /// The place in the script.
+    at: Position,
+    /// The step that writes it; `None` at the end.
+    origin: Option<Origin>,
 }
 
 /// Where a step stands while loops turn.
@@ -97,6 +106,7 @@ impl Turn<'_> {
 impl Expander {
     fn new(folder: PathBuf, deadline: Duration) -> Expander {
         Expander {
+            held: Held::new(folder.clone()),
             folder,
             sequence: Sequence {
                 programs: Vec::new(),
@@ -111,7 +121,6 @@ impl Expander {
             purposes: Vec::new(),
             written: Vec::new(),
             headers: Vec::new(),
-            expectations: HashMap::new(),
             launches: 0,
             dumped_bytes: 0,
         }
@@ -122,6 +131,9 @@ impl Expander {
         for (number, buffer) in script.buffers.iter().enumerate() {
             let refuse = |what| ScriptError { at: buffer.at, what };
             let loaded = buffer.spec.load(&self.folder).map_err(|error| refuse(sentence(&error)))?;
+            if let (ArgumentSpec::Expect(file, _), Some(wanted)) = (&buffer.spec, loaded.expectation) {
+                self.held.keep(file, wanted).map_err(|error| refuse(sentence(&error)))?;
+            }
             let content = match loaded.argument {
                 LaunchArgument::Out(bytes) => Content::Zeros(bytes),
                 LaunchArgument::In(bytes) | LaunchArgument::Work(bytes) | LaunchArgument::InOut(bytes) => {
@@ -182,8 +194,8 @@ impl Expander {
                 Action::Copy { from, to, bytes }
             }
             Work::Write { buffer, offset, value } => {
-                let bytes = bytes_of(&self.value(value, turn)?);
-                Action::Write { buffer: *buffer, offset: turn.number(offset)?, bytes: Cow::Owned(bytes) }
+                let bytes = self.bytes(value, turn)?;
+                Action::Write { buffer: *buffer, offset: turn.number(offset)?, bytes }
             }
             Work::Check { buffer, wanted, tolerance } => {
                 let expectation = self.expectation(*buffer, wanted, *tolerance, turn)?;
@@ -275,22 +287,30 @@ impl Expander {
         })
     }
 
-    fn value(&self, number: &Number, turn: Turn<'_>) -> Result<ArgumentValue, ScriptError> {
+    /// A value as it stands in memory; turns share what is the same in all of them.
+    fn bytes(&mut self, number: &Number, turn: Turn<'_>) -> Result<Arc<Vec<u8>>, ScriptError> {
         match number {
             Number::Moving { element, value, text } => {
                 let value = value.value(turn.turns).map(|value| value.to_string());
                 let bytes = value.as_ref().and_then(|value| element.encode(value));
                 let told = value.unwrap_or_else(|| "more than 128 bits".to_owned());
                 let wrong = || turn.refuse(format!("{text:?} is {told}, which is no {}", element.name()));
-                bytes.map(|bytes| value_of(&bytes)).ok_or_else(wrong)
+                bytes.map(Arc::new).ok_or_else(wrong)
             }
-            Number::Fixed(spec) => {
-                match spec.load(&self.folder).map_err(|error| turn.bad(&error))?.argument {
-                    LaunchArgument::Value(value) => Ok(value),
-                    _ => Err(turn.refuse("a buffer is no value")),
-                }
+            Number::Fixed(ArgumentSpec::Number(_, bytes) | ArgumentSpec::Bytes(bytes)) => Ok(bytes.clone()),
+            Number::Fixed(ArgumentSpec::ValueFile(path)) => {
+                self.held.value(path).map_err(|error| turn.bad(&error))
             }
+            Number::Fixed(_) => Err(turn.refuse("a buffer is no value")),
         }
+    }
+
+    fn value(&mut self, number: &Number, turn: Turn<'_>) -> Result<ArgumentValue, ScriptError> {
+        let bytes = self.bytes(number, turn)?;
+        Ok(match number {
+            Number::Moving { .. } | Number::Fixed(ArgumentSpec::Number(..)) => value_of(&bytes),
+            Number::Fixed(_) => ArgumentValue::Bytes(bytes.to_vec()),
+        })
     }
 
     /// What a buffer is checked against, and what that is called.
@@ -305,20 +325,13 @@ impl Expander {
         match wanted {
             Wanted::File(path) => {
                 let name = path.display().to_string();
-                if let Some(known) = self.expectations.get(path).filter(|known| known.tolerance == tolerance)
-                {
-                    return Ok((name, known.clone()));
-                }
-                let contents = Contents::read(&self.folder.join(path)).map_err(|error| turn.bad(&error))?;
-                let read = contents.expected(path, tolerance).map_err(|error| turn.bad(&error))?;
+                let read = self.held.expectation(path, tolerance).map_err(|error| turn.bad(&error))?;
                 if read.bytes.len() as u64 != length {
                     let (buffer, bytes) = (self.name(buffer), read.bytes.len());
                     return Err(
                         turn.refuse(format!("{name} has {bytes} bytes, and buffer {buffer} {length}"))
                     );
                 }
-                let read = Arc::new(read);
-                self.expectations.insert(path.clone(), read.clone());
                 Ok((name, read))
             }
             Wanted::Equals(number) => {
@@ -327,7 +340,7 @@ impl Expander {
                     Number::Fixed(ArgumentSpec::Number(element, _)) => (Some(*element), String::new()),
                     Number::Fixed(_) => (None, String::new()),
                 };
-                let bytes = bytes_of(&self.value(number, turn)?);
+                let bytes = self.bytes(number, turn)?;
                 if bytes.is_empty() || length % bytes.len() as u64 != 0 {
                     let width = bytes.len();
                     return Err(turn.refuse(format!("{length} bytes are no multiple of the value's {width}")));
@@ -354,7 +367,8 @@ impl Expander {
             Piece::Turn(index) => turn.turns.get(*index).map(u64::to_string).unwrap_or_default(),
         };
         let file: String = file.iter().map(piece).collect();
-        self.written.push((PathBuf::from(file), self.headers[buffer].clone(), turn.at));
+        let header = self.headers[buffer].clone();
+        self.written.push(Written { path: file.into(), header, at: turn.at, origin: Some(turn.origin()) });
         self.read(buffer, turn, Some(self.written.len() - 1), None);
         Ok(())
     }
@@ -363,12 +377,11 @@ impl Expander {
     fn finish(mut self, script: &Script, path: &Path) -> Result<Task<'static>, ScriptError> {
         for (number, buffer) in script.buffers.iter().enumerate() {
             let expectation = match &buffer.spec {
-                ArgumentSpec::Expect(file, _) => {
-                    // It was read before, and is there.
-                    let loaded = buffer.spec.load(&self.folder);
-                    let loaded =
-                        loaded.map_err(|error| ScriptError { at: buffer.at, what: sentence(&error) })?;
-                    loaded.expectation.map(|wanted| (file.display().to_string(), Arc::new(wanted)))
+                ArgumentSpec::Expect(file, tolerance) => {
+                    let wanted = self.held.expectation(file, *tolerance);
+                    let wanted =
+                        wanted.map_err(|error| ScriptError { at: buffer.at, what: sentence(&error) })?;
+                    Some((file.display().to_string(), wanted))
                 }
                 _ => None,
             };
@@ -377,7 +390,9 @@ impl Expander {
                 continue;
             }
             let file = output.map(|output| {
-                self.written.push((output.to_owned(), self.headers[number].clone(), buffer.at));
+                let header = self.headers[number].clone();
+                let path = output.to_owned();
+                self.written.push(Written { path, header, at: buffer.at, origin: None });
                 self.written.len() - 1
             });
             let action = self.sequence.actions.len();
@@ -386,16 +401,14 @@ impl Expander {
             self.sequence.actions.push(Action::Read { buffer: number });
             self.origins.push(None);
         }
-        let paths: Vec<PathBuf> = self.written.iter().map(|(path, ..)| self.folder.join(path)).collect();
-        // The first file that cannot be written is the one that is told of.
-        for (index, (_, _, at)) in self.written.iter().enumerate() {
-            outputs::plan(paths[index..=index].iter().map(PathBuf::as_path))
-                .map_err(|error| ScriptError { at: *at, what: sentence(&error) })?;
-        }
-        let files = outputs::plan(paths.iter().map(PathBuf::as_path))
-            .map_err(|error| ScriptError { at: Position { line: 1, column: 1 }, what: sentence(&error) })?;
-        let headers =
-            self.written.into_iter().map(|(path, header, _)| if is_npy(&path) { header } else { Vec::new() });
+        let paths: Vec<PathBuf> = self.written.iter().map(|file| self.folder.join(&file.path)).collect();
+        let files = outputs::plan(paths.iter().map(PathBuf::as_path)).map_err(|refused| {
+            let Written { at, origin, .. } = &self.written[refused.index];
+            let step = origin.as_ref().map(|origin| format!("{origin}: ")).unwrap_or_default();
+            ScriptError { at: *at, what: format!("{step}{}", sentence(&refused.error)) }
+        })?;
+        let header = |file: Written| if is_npy(&file.path) { file.header } else { Vec::new() };
+        let headers = self.written.into_iter().map(header);
         let trusts_compilers = self.sequence.programs.iter().all(|program| load::trusts_compilers(program));
         let code = self.files.first().map_or_else(PathBuf::new, |file| self.folder.join(&file.path));
         Ok(Task {
@@ -406,18 +419,5 @@ impl Expander {
             code,
             trusts_compilers,
         })
-    }
-}
-
-/// A value as it stands in memory.
-fn bytes_of(value: &ArgumentValue) -> Vec<u8> {
-    match value {
-        ArgumentValue::Buffer(va) => va.0.to_le_bytes().to_vec(),
-        ArgumentValue::U8(value) => value.to_le_bytes().to_vec(),
-        ArgumentValue::U16(value) => value.to_le_bytes().to_vec(),
-        ArgumentValue::U32(value) => value.to_le_bytes().to_vec(),
-        ArgumentValue::U64(value) => value.to_le_bytes().to_vec(),
-        ArgumentValue::F32(value) => value.to_le_bytes().to_vec(),
-        ArgumentValue::Bytes(bytes) => bytes.clone(),
     }
 }

@@ -6,6 +6,7 @@
 
 mod expand;
 mod expression;
+mod held;
 mod parse;
 mod reader;
 
@@ -175,6 +176,19 @@ mod tests {
             }
             read(&text.into_iter().collect::<String>());
         }
+    }
+
+    /// A line of as many keys as a script has room for: none of them costs a look at all before it.
+    #[test]
+    fn a_long_line_is_read_in_time_that_follows_its_length() {
+        let keys: String = (0..25_000).map(|index| format!("k{index}=0,")).collect();
+        let text = format!("step = [{{ {}k=0 }}]", keys);
+        assert!((200_000..SCRIPT_BYTES_MAX as usize).contains(&text.len()), "{}", text.len());
+        let start = std::time::Instant::now();
+        let error = Script::parse(&text).unwrap_err();
+        // Some milliseconds; a look at all that is before each key takes seconds.
+        assert!(start.elapsed() < std::time::Duration::from_secs(1), "{:?}", start.elapsed());
+        assert_eq!((error.at.line, error.at.column), (1, 11), "{error}");
     }
 
     /// Deep and long texts end soon: the limits are met before the memory is.

@@ -27,11 +27,11 @@ impl Script {
     /// # Errors
     /// What is no TOML, unknown keys, names, sizes and counts, and more than the limits of [`super`].
     pub fn parse(text: &str) -> Result<Script, ScriptError> {
-        let source = Source(text);
         if text.len() as u64 > SCRIPT_BYTES_MAX {
             let what = format!("the script has {} bytes, and may have {SCRIPT_BYTES_MAX}", text.len());
-            return Err(ScriptError { at: source.position(0), what });
+            return Err(ScriptError { at: Position { line: 1, column: 1 }, what });
         }
+        let source = &Source::new(text);
         let table = DeTable::parse(text).map_err(|error| ScriptError {
             at: source.position(error.span().map_or(text.len(), |span| span.start)),
             what: format!("this is no TOML: {}", one_line(error.message())),
@@ -52,7 +52,7 @@ impl Script {
 
 /// What is known while steps are read.
 struct Parser<'a> {
-    source: Source<'a>,
+    source: &'a Source<'a>,
     buffers: Vec<ScriptBuffer>,
     /// Steps so far.
     steps: usize,
@@ -61,13 +61,12 @@ struct Parser<'a> {
 }
 
 /// `NAME = "FORM"` of each buffer, in the order of the script.
-fn buffers(field: &Field<'_>, source: Source<'_>) -> Result<Vec<ScriptBuffer>, ScriptError> {
-    let rest = field.fields(source)?.rest();
-    if rest.len() > BUFFERS_MAX {
-        return Err(
-            field.refuse(&format!("a table of at most {BUFFERS_MAX} buffers, and has {}", rest.len()))
-        );
+fn buffers(field: &Field<'_>, source: &Source<'_>) -> Result<Vec<ScriptBuffer>, ScriptError> {
+    let count = field.value.as_table().map_or(0, |table| table.len());
+    if count > BUFFERS_MAX {
+        return Err(field.refuse(&format!("a table of at most {BUFFERS_MAX} buffers, and has {count}")));
     }
+    let rest = field.fields(source)?.rest();
     let buffer = |(at, field): (Position, Field<'_>)| {
         if !is_name(&field.key) {
             let what = format!("{:?} is no name: letters, digits and _, a letter first", field.key);
@@ -302,7 +301,7 @@ fn path(field: &Field<'_>) -> Result<PathBuf, ScriptError> {
 }
 
 /// One to three numbers from 1: `64`, `[64, 2]`.
-fn sizes(field: &Field<'_>, source: Source<'_>) -> Result<[u32; 3], ScriptError> {
+fn sizes(field: &Field<'_>, source: &Source<'_>) -> Result<[u32; 3], ScriptError> {
     let size = |field: &Field<'_>| field.number(1, u32::MAX.into()).map(|size| size as u32);
     if matches!(field.value, DeValue::Integer(_)) {
         return Ok([size(field)?, 1, 1]);

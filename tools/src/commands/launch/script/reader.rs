@@ -31,9 +31,18 @@ impl fmt::Display for ScriptError {
     }
 }
 
-/// The script's text, for the places of bytes in it.
-#[derive(Clone, Copy)]
-pub(super) struct Source<'a>(pub &'a str);
+/// Bytes of the script between two of the places at which its characters are counted.
+const STRIDE_BYTES: usize = 64;
+
+/// The script's text, for the places of bytes in it. Made in one pass over the text; a place then costs a binary search and a
+/// look at [`STRIDE_BYTES`] bytes.
+pub(super) struct Source<'t> {
+    text: &'t [u8],
+    /// Where each line begins.
+    lines: Vec<usize>,
+    /// Characters that begin before each multiple of [`STRIDE_BYTES`].
+    characters: Vec<usize>,
+}
 
 /// A value and where it stands.
 pub(super) struct Field<'a> {
@@ -51,20 +60,43 @@ pub(super) struct Fields<'a> {
     at: Position,
 }
 
-impl Source<'_> {
-    /// The place of a byte; of the end, where there is none.
-    pub fn position(self, byte: usize) -> Position {
-        let before = self.0.as_bytes().get(..byte.min(self.0.len())).unwrap_or_default();
-        let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        let column = String::from_utf8_lossy(&before[line_start..]).chars().count() + 1;
-        Position { line, column }
+impl<'t> Source<'t> {
+    /// Of a text.
+    pub fn new(text: &'t str) -> Source<'t> {
+        let text = text.as_bytes();
+        let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+        let counts = text.chunks(STRIDE_BYTES).scan(0, |count, chunk| {
+            let before = *count;
+            *count += characters(chunk);
+            Some(before)
+        });
+        Source { text, lines: std::iter::once(0).chain(ends).collect(), characters: counts.collect() }
     }
+
+    /// The place of a byte; of the end, where there is none.
+    pub fn position(&self, byte: usize) -> Position {
+        let byte = byte.min(self.text.len());
+        let line = self.lines.partition_point(|start| *start <= byte);
+        let start = self.lines.get(line.wrapping_sub(1)).copied().unwrap_or_default();
+        Position { line, column: self.characters_before(byte) - self.characters_before(start) + 1 }
+    }
+
+    fn characters_before(&self, byte: usize) -> usize {
+        // Behind the last byte there may be no stride.
+        let stride = (byte / STRIDE_BYTES).min(self.characters.len().saturating_sub(1));
+        let before = self.characters.get(stride).copied().unwrap_or_default();
+        before + characters(&self.text[stride * STRIDE_BYTES..byte])
+    }
+}
+
+/// Characters of UTF-8 that begin in these bytes.
+fn characters(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count()
 }
 
 impl<'a> Fields<'a> {
     /// Those of a table.
-    pub fn new(source: Source<'a>, table: &'a DeTable<'a>, at: Position) -> Fields<'a> {
+    pub fn new(source: &Source<'_>, table: &'a DeTable<'a>, at: Position) -> Fields<'a> {
         let field = |(key, value): (&'a Spanned<_>, &'a Spanned<DeValue<'a>>)| {
             let key_at = source.position(key.span().start);
             let key: &std::borrow::Cow<'a, str> = key.get_ref();
@@ -151,13 +183,13 @@ impl<'a> Field<'a> {
     }
 
     /// A table's keys.
-    pub fn fields(&self, source: Source<'a>) -> Result<Fields<'a>, ScriptError> {
+    pub fn fields(&self, source: &Source<'_>) -> Result<Fields<'a>, ScriptError> {
         let table = self.value.as_table().ok_or_else(|| self.refuse("a table"))?;
         Ok(Fields::new(source, table, self.at))
     }
 
     /// The items of an array, at most `limit`.
-    pub fn items(&self, source: Source<'a>, limit: usize) -> Result<Vec<Field<'a>>, ScriptError> {
+    pub fn items(&self, source: &Source<'_>, limit: usize) -> Result<Vec<Field<'a>>, ScriptError> {
         let array = self.value.as_array().ok_or_else(|| self.refuse("an array"))?;
         if array.len() > limit {
             return Err(self.refuse(&format!("an array of at most {limit}, and has {}", array.len())));
@@ -168,5 +200,26 @@ impl<'a> Field<'a> {
             key: format!("an item of {}", self.key),
         };
         Ok(array.iter().map(item).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// The same as counting from the beginning.
+        #[test]
+        fn places_are_counted_in_lines_and_characters(text in "([a-zé€]{0,40}\n?){0,12}") {
+            let source = Source::new(&text);
+            let places = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+            for at in places {
+                let line = text[..at].split('\n').count();
+                let column = text[..at].rsplit('\n').next().unwrap().chars().count() + 1;
+                prop_assert_eq!(source.position(at), Position { line, column });
+            }
+            prop_assert_eq!(source.position(usize::MAX), source.position(text.len()));
+        }
     }
 }
