@@ -1,9 +1,7 @@
 //! Source lines of machine code.
 //!
-//! Contract: rows in ascending order of offset; a row holds until the next one. A lookup is a binary search.
-
-/// Most rows of line 0 in a row that a lookup passes by; compilers write one or two.
-const OWN_ROWS_MAX: usize = 64;
+//! Contract: rows in ascending order of offset; a row holds until the next one. Code of line 0, which is the compiler's own,
+//! counts to the line before it, or to none where nothing is before it. A lookup is a binary search.
 
 /// A program's line table; empty where the file has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,7 +17,7 @@ pub struct LineRow {
     pub offset: u64,
     /// Index into the files; [`LineRow::NONE`] where a sequence ends.
     pub file: u32,
-    /// Line, from 1; 0 where the code comes from no line.
+    /// Line, from 1; 0 where the code comes from no line. No row of a [`LineTable`] is of line 0 of a file.
     pub line: u32,
 }
 
@@ -36,7 +34,8 @@ impl LineRow {
 }
 
 impl LineTable {
-    /// Sorts the rows. Of several rows for one offset the last counts, but an end never hides a beginning.
+    /// Sorts the rows. Of several rows for one offset the last counts, but an end never hides a beginning. A row of line 0 is
+    /// left out, so that the row before it goes on.
     pub fn new(files: Vec<String>, mut rows: Vec<LineRow>) -> LineTable {
         // Stable, ends first: the last of equal offsets is then a beginning where there is one.
         rows.sort_by_key(|row| (row.offset, row.file != LineRow::NONE));
@@ -47,27 +46,15 @@ impl LineTable {
             }
             is_same
         });
+        rows.retain(|row| !row.is_own());
         LineTable { files, rows }
     }
 
-    /// File and line of the instruction at `offset` (bytes from the image's start), where known. Code of line 0, which is the
-    /// compiler's own, counts to the line before it.
+    /// File and line of the instruction at `offset` (bytes from the image's start), where known.
     pub fn lookup(&self, offset: u64) -> Option<(&str, u32)> {
         let after = self.rows.partition_point(|row| row.offset <= offset);
-        let before = self.rows[..after].iter().rev().take(OWN_ROWS_MAX);
-        let row = before.into_iter().find(|row| !row.is_own())?;
+        let row = self.rows[..after].last()?;
         Some((self.files.get(row.file as usize)?, row.line))
-    }
-
-    /// The rows, those of line 0 with the line before them, as [`LineTable::lookup`] has it.
-    pub fn continued(&self) -> impl Iterator<Item = LineRow> + '_ {
-        let mut last = LineRow { offset: 0, file: LineRow::NONE, line: 0 };
-        self.rows.iter().map(move |row| {
-            if !row.is_own() {
-                last = *row;
-            }
-            LineRow { offset: row.offset, ..last }
-        })
     }
 
     /// The files.
@@ -111,9 +98,20 @@ mod tests {
         assert_eq!(table.lookup(0x2F), Some(("b.c", 9)));
         assert_eq!((table.lookup(0x30), table.lookup(0x34)), (None, None), "nothing goes on before it");
         assert_eq!(table.lookup(0x38), Some(("b.c", 12)));
-        for row in table.continued() {
+        for row in table.rows() {
             let known = table.files().get(row.file as usize).filter(|_| row.line != 0);
             assert_eq!(table.lookup(row.offset), known.map(|file| (file.as_str(), row.line)), "{row:?}");
+        }
+    }
+
+    /// However many rows of the compiler's own follow each other.
+    #[test]
+    fn any_number_of_rows_of_line_zero_is_passed_by() {
+        let own = (1..1000).map(|index| LineRow { offset: 4 * index, file: 0, line: 0 });
+        let rows = std::iter::once(LineRow { offset: 0, file: 0, line: 7 }).chain(own);
+        let table = LineTable::new(vec!["a.c".into()], rows.collect());
+        for offset in [0, 4 * 63, 4 * 64, 4 * 65, 4 * 999, u64::MAX] {
+            assert_eq!(table.lookup(offset), Some(("a.c", 7)), "{offset}");
         }
     }
 }

@@ -396,12 +396,12 @@ fn lines(program: &Program, entries: &[Entry], dwords: usize) -> Vec<(usize, Opt
     let Some(start) = start else { return Vec::new() };
     let table = program.lines();
     let files: Vec<Arc<str>> = table.files().iter().map(|file| Arc::from(file.as_str())).collect();
-    let line = |row: LineRow| {
+    let line = |row: &LineRow| {
         let dword = usize::try_from(row.offset.checked_sub(start)? / 4).ok()?;
         let file = files.get(row.file as usize).filter(|_| row.line != 0).cloned();
         (dword < dwords).then_some((dword, file, row.line))
     };
-    table.continued().filter_map(line).collect()
+    table.rows().iter().filter_map(line).collect()
 }
 
 /// A symbol of the file.

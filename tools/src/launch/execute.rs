@@ -404,7 +404,7 @@ fn profile(device: &Device) -> Option<Profile> {
 }
 
 fn lines_of(table: &LineTable) -> Vec<(u64, usize, u32)> {
-    table.continued().map(|row| (row.offset, row.file as usize, row.line)).collect()
+    table.rows().iter().map(|row| (row.offset, row.file as usize, row.line)).collect()
 }
 
 fn difference(after: &Counters, before: &Counters) -> Counters {
