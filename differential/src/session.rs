@@ -76,7 +76,7 @@ impl Session {
         let image = loaded.image();
         let table = loaded.lines();
         let lines: Vec<(u64, usize, u32)> =
-            table.continued().map(|row| (row.offset, row.file as usize, row.line)).collect();
+            table.rows().iter().map(|row| (row.offset, row.file as usize, row.line)).collect();
         let label = CodeLabel { name, functions: &[], files: table.files(), lines: &lines };
         let code = self.device.load_code(&label, ByteLen(image.bytes().len() as u64), |va| {
             let mut bytes = image.placed_at(va.0);

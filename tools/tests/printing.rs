@@ -285,3 +285,28 @@ fn absent_services_are_named_where_they_are_missed() {
         );
     }
 }
+
+/// A kernel that ends, and whose messages cannot be read to the end: what it computed is written all the same.
+#[test]
+fn outputs_stay_where_messages_do_not() {
+    let source = format!(
+        "{ALLOCATE}
+        int printf(constant const char *format, ...) __attribute__((format(printf, 1, 2)));
+        kernel void print(global uint *data) {{
+            printf(\"%u\\n\", 7);
+            ((global uint *constant *)__builtin_amdgcn_implicitarg_ptr())[9][0] = 0x7fffffff;
+            data[0] = 42;
+        }}"
+    );
+    let folder = Folder::new("printing-full");
+    let Some(object) = compile_with(&folder, &source, &["-mcpu=gfx1201", "-O2"]) else { return };
+    let out = format!("out:4:{}", folder.path("data"));
+    let document = launch(&[&object, "--grid", "1", "--block", "1", "--arg", &out], 1);
+    assert_eq!(kernel_files::read_words(&folder.path("data")), [42]);
+    assert_eq!((&document["printed"], &document["error"]), (&Json::from("7\n"), &Json::Null));
+    let told = document["unexpected"][0].as_str().unwrap();
+    assert!(
+        told.starts_with("what the kernels printed is not whole: the kernel printed more than"),
+        "{told}"
+    );
+}

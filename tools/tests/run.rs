@@ -374,6 +374,44 @@ fn what_makes_no_sense_is_told_with_its_place() {
     assert_eq!(read_words(&folder.path("data")), data(), "nothing ran");
 }
 
+/// The number of a launch counts all that were there before, in whichever submission.
+#[test]
+fn launches_are_numbered_through_the_script() {
+    let folder = folder("run-numbers");
+    let source =
+        "kernel void number(global ulong *out, uint at) { out[at] = __builtin_amdgcn_dispatch_id() + 1; }";
+    if compile(&folder, source).is_none() {
+        return;
+    }
+    let launch = |at: u32| {
+        format!(
+            "[[step]]\nlaunch = {{ file = \"kernel.co\", grid = 1, block = 1, args = [\"buffer:out\", \"u32:{at}\"] }}\n"
+        )
+    };
+    let write = "[[step]]\nwrite = { buffer = \"out+24\", value = \"u64:9\" }\n";
+    let script = format!("[buffers]\nout = \"out:32:o\"\n{}{}{write}{}", launch(0), launch(1), launch(2));
+    let report = run(&folder, &script, &[], 0);
+    assert_eq!(report["submissions"], 2);
+    assert_eq!(read_words(&folder.path("o")), [1, 0, 2, 0, 3, 0, 9, 0]);
+}
+
+/// All submissions share the time, and what is told is all of it.
+#[test]
+fn the_time_of_all_launches_is_told() {
+    let folder = folder("run-time");
+    folder.words("loop.bin", &[0xBFA0_FFFF]);
+    let script = format!(
+        "[buffers]\ndata = \"inout:data\"\n[[step]]\nrepeat.times = 40\n[[step.repeat.steps]]\n{DOUBLE}\
+         [[step.repeat.steps]]\nwrite = {{ buffer = \"data\", value = \"u32:1\" }}\n\
+         [[step]]\nlaunch = {{ file = \"loop.bin\", grid = 1, block = 32 }}\n"
+    );
+    let output = zrt(&folder, &script, &["--timeout", "1"]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    let (_, time) = text.split_once("did not finish within ").unwrap_or_else(|| panic!("{text}"));
+    let time: u32 = time.split(' ').next().unwrap().parse().unwrap();
+    assert!((1000..2000).contains(&time), "{text}");
+}
+
 /// Scratch belongs to a kernel: two of its launches at a time would share it.
 #[test]
 fn kernels_with_scratch_wait() {

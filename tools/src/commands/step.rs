@@ -111,8 +111,7 @@ fn find(
         Err(error) => return Err(error.into()),
     };
     let index = (number as usize).checked_sub(1);
-    let finding = index.and_then(|index| Some((index, findings.get(index)?.finding.clone())));
-    let Some((index, finding)) = finding else {
+    let Some(located) = index.and_then(|index| findings.get(index)) else {
         return Err(ToolError::BadInput {
             what: format!(
                 "--finding is {number}, but seed {} shows {} finding(s); zrt launch --seeds COUNT looks for other seeds",
@@ -121,8 +120,8 @@ fn find(
             ),
         });
     };
-    let mut told = [finding];
+    let mut told = [located.finding.clone()];
     SourceText::of(&arguments.kernel.file).fill_all(&mut told);
     write_text(&format!("finding {number} of {}: {}\n\n", findings.len(), told[0]))?;
-    Ok(record.instruction_of(index))
+    Ok(record.instruction_of(located.number))
 }

@@ -18,10 +18,8 @@ use zrt_bringup::{DeviceFault, Finding, Inspect};
 use zrt_device::{
     Buffer, Code, CodeLabel, Counters, Device, DeviceError, Heap, LaunchKernel, LaunchParameters,
 };
-use zrt_loader::print::Printed;
-use zrt_loader::{
-    ArgumentError, DISPATCH_PACKET_BYTES, Geometry, Hidden, Kernel, LaunchAddresses, LineTable,
-};
+use zrt_loader::print::{PrintError, Printed};
+use zrt_loader::{DISPATCH_PACKET_BYTES, Geometry, Hidden, Kernel, LaunchAddresses, LineTable};
 use zrt_mem::{ByteLen, GpuVa};
 use zrt_vgpu::VirtualGpu;
 
@@ -45,6 +43,8 @@ pub struct Report {
     pub profile: Option<Profile>,
     /// What the kernels printed.
     pub printed: Printed,
+    /// Why that is not all of it, though every kernel ran to its end.
+    pub unprinted: Option<PrintError>,
 }
 
 /// A finding, and the launch that it was made in.
@@ -54,6 +54,8 @@ pub struct Located {
     pub finding: Finding,
     /// Index of the action; `None` for what no wave did.
     pub action: Option<usize>,
+    /// Its number in the device's list, counted from 0 in the order of discovery, those that are not told among them.
+    pub number: usize,
 }
 
 /// What comes of a sequence while it is carried out.
@@ -70,22 +72,21 @@ pub enum Seen<'a> {
     Printed(&'a [u8]),
 }
 
-/// Runs `sequence`. `gpu`: the virtual board below the device, which is told what kernels may touch. `observe` gets what
-/// comes of it, as it comes.
+/// Runs `sequence`, which [`Sequence::check`] has looked over. `gpu`: the virtual board below the device, which is told what
+/// kernels may touch. `observe` gets what comes of it, as it comes.
 pub(super) fn run(
     device: &mut Device,
     sequence: &Sequence<'_>,
     gpu: Option<&VirtualGpu>,
     observe: &mut dyn FnMut(Seen<'_>),
 ) -> Result<Report, LaunchError> {
-    sequence.check()?;
     // Findings are named by what is still there when they are read.
     let mut resident = Resident::default();
     let outcome = carry_out(device, sequence, gpu, &mut resident, observe);
     let findings = match (device.findings(), &outcome) {
         (Ok(findings), _) => {
-            let told = findings.into_iter().filter(|finding| !resident.printing.permits(finding));
-            told.map(|finding| resident.locate(finding)).collect()
+            let told = numbered(findings, |finding| !resident.printing.permits(finding));
+            told.map(|(number, finding)| resident.locate(number, finding)).collect()
         }
         // The failure itself is the news.
         (Err(_), Err(_)) => Vec::new(),
@@ -104,6 +105,7 @@ pub(super) fn run(
             findings,
             profile: profile(device),
             printed: resident.printing.into_printed(),
+            unprinted: resident.unprinted,
         }),
         Err(Failure::Unfinished(source)) => {
             let wave = source.fault().and_then(|fault| fault.fault.wave.as_ref());
@@ -114,7 +116,7 @@ pub(super) fn run(
             let printed = Box::new(resident.printing.into_printed());
             Err(LaunchError::Device { work, source, findings, printed, waves })
         }
-        Err(Failure::Arguments(error)) => Err(error.into()),
+        Err(Failure::Refused(error)) => Err(*error),
     }
 }
 
@@ -133,8 +135,12 @@ pub(super) struct Resident {
     packets: Vec<(Range<u64>, usize)>,
     /// Actions of the last submission.
     last: Range<usize>,
+    /// Launches that have been submitted.
+    launched: u64,
     /// What kernels print.
     pub printing: Printing,
+    /// Why some of it cannot be read.
+    unprinted: Option<PrintError>,
 }
 
 impl Resident {
@@ -147,9 +153,9 @@ impl Resident {
         self.packets.iter().find(|(range, _)| range.contains(&packet.0)).map(|(_, action)| *action)
     }
 
-    fn locate(&self, finding: Finding) -> Located {
+    fn locate(&self, number: usize, finding: Finding) -> Located {
         let action = finding.launched_at.and_then(|packet| self.launched_at(packet));
-        Located { finding, action }
+        Located { finding, action, number }
     }
 
     /// What reports call the launch of an action, or the ones that were submitted last.
@@ -166,10 +172,15 @@ impl Resident {
     }
 }
 
+/// The findings that are told, each with its number among all.
+fn numbered<T>(findings: Vec<T>, is_told: impl Fn(&T) -> bool) -> impl Iterator<Item = (usize, T)> {
+    findings.into_iter().enumerate().filter(move |(_, finding)| is_told(finding))
+}
+
 /// Why a sequence did not come to its end.
 enum Failure {
     Unfinished(Unfinished),
-    Arguments(ArgumentError),
+    Refused(Box<LaunchError>),
 }
 
 impl<E: Into<Unfinished>> From<E> for Failure {
@@ -210,7 +221,7 @@ fn carry_out(
         placement.tell(placed.collect());
     }
     let mut counters = Counters { wave_instructions: Some(0), ..Counters::default() };
-    let mut limits = Limits { left: sequence.deadline, pauses: sequence.pauses };
+    let mut limits = Limits::new(sequence.deadline, sequence.pauses);
     let mut at = 0;
     while let Some(action) = sequence.actions.get(at) {
         match action {
@@ -242,10 +253,10 @@ fn carry_out(
 }
 
 /// Loads the code of each program of which a kernel is launched, and prepares each kernel in each shape.
-fn load(device: &mut Device, sequence: &Sequence<'_>, resident: &mut Resident) -> Result<(), DeviceError> {
+fn load(device: &mut Device, sequence: &Sequence<'_>, resident: &mut Resident) -> Result<(), Failure> {
     resident.codes = sequence.programs.iter().map(|_| None).collect();
     for dispatch in dispatches(sequence) {
-        let Some(kernel) = sequence.kernel(dispatch) else { continue };
+        let kernel = sequence.kernel(dispatch).ok_or_else(|| no_kernel(dispatch))?;
         let program = &sequence.programs[dispatch.program];
         if resident.codes[dispatch.program].is_none() {
             let image = program.image();
@@ -287,6 +298,12 @@ pub(super) fn dispatches<'s>(sequence: &'s Sequence<'_>) -> impl Iterator<Item =
     })
 }
 
+/// A launch of what is not there: its sequence was not looked over.
+fn no_kernel(dispatch: &Dispatch) -> Failure {
+    let asked = format!("{} has no kernel that was loaded", dispatch.label);
+    Failure::Refused(Box::new(LaunchError::Kernel { asked, names: String::new() }))
+}
+
 /// Whether two launches differ in nothing that a prepared kernel depends on.
 fn is_same_kernel(one: &Dispatch, other: &Dispatch) -> bool {
     let of = |dispatch: &Dispatch| {
@@ -308,29 +325,28 @@ fn submitted_together(sequence: &Sequence<'_>, first: usize) -> usize {
     sequence.actions[first..].iter().take_while(belongs).count()
 }
 
-/// Records launches that follow each other, submits them and waits; what the device counted in between.
-fn submit(
+/// Launches as the device takes them.
+struct Recorded {
+    /// Segments and dispatch packets.
+    arguments: Buffer,
+    graph: zrt_device::Graph,
+    /// Where the packets of each launch lie, and the number of its action.
+    packets: Vec<(Range<u64>, usize)>,
+}
+
+/// Packs the arguments of launches, uploads them, and records the launches with the numbers of their actions.
+fn record(
     device: &mut Device,
-    sequence: &Sequence<'_>,
-    actions: Range<usize>,
-    gpu: Option<&VirtualGpu>,
-    resident: &mut Resident,
-    limits: &mut Limits<'_>,
-    observe: &mut dyn FnMut(Seen<'_>),
-) -> Result<Counters, Failure> {
-    resident.last = actions.clone();
-    let launches: Vec<(usize, &Dispatch, &Kernel)> = actions
-        .filter_map(|at| match &sequence.actions[at] {
-            Action::Dispatch(dispatch) => Some((at, dispatch, sequence.kernel(dispatch)?)),
-            _ => None,
-        })
-        .collect();
+    launches: &[(usize, &Dispatch, &Kernel)],
+    resident: &Resident,
+) -> Result<Recorded, Failure> {
     let mut segments = Vec::with_capacity(launches.len());
     let mut room = 0;
-    for (_, dispatch, kernel) in &launches {
+    for (_, dispatch, kernel) in launches {
         let values = dispatch.values(|buffer| resident.va(buffer));
         let geometry = Geometry { services: resident.printing.addresses(), ..dispatch.geometry };
-        let segment = kernel.pack(&values, geometry).map_err(Failure::Arguments)?;
+        let segment =
+            kernel.pack(&values, geometry).map_err(|error| Failure::Refused(Box::new(error.into())))?;
         let packet_at = (room + segment.len()).next_multiple_of(DISPATCH_PACKET_ALIGNMENT);
         segments.push((room, packet_at, segment));
         room = (packet_at + DISPATCH_PACKET_BYTES).next_multiple_of(DISPATCH_PACKET_ALIGNMENT);
@@ -340,9 +356,8 @@ fn submit(
     let mut recorder = device.recorder(RECORDER_CAPACITY * launches.len())?;
     let mut recorded = Vec::with_capacity(launches.len());
     for ((at, dispatch, kernel), (segment_at, packet_at, segment)) in launches.iter().zip(segments) {
-        let Some((_, ready)) = resident.kernels.iter().find(|(of, _)| is_same_kernel(of, dispatch)) else {
-            continue;
-        };
+        let ready = resident.kernels.iter().find(|(of, _)| is_same_kernel(of, dispatch));
+        let (_, ready) = ready.ok_or_else(|| no_kernel(dispatch))?;
         let code_va = resident.codes[dispatch.program].as_ref().map_or(0, |code| code.va().0);
         let (segment_va, packet_va) = (arguments.va.0 + segment_at as u64, arguments.va.0 + packet_at as u64);
         let packet = kernel.dispatch_packet(&dispatch.geometry, segment_va, code_va + kernel.entry_offset);
@@ -351,7 +366,7 @@ fn submit(
         let user_data = kernel.user_data(&LaunchAddresses {
             arguments_va: segment_va,
             dispatch_packet_va: packet_va,
-            dispatch_id: recorded.len() as u64,
+            dispatch_id: resident.launched + recorded.len() as u64,
             group_count: dispatch.geometry.groups[0],
         });
         if dispatch.waits && !recorder.is_empty() {
@@ -364,8 +379,32 @@ fn submit(
     device.upload(&arguments, ByteLen(0), &bytes)?;
     let graph = recorder.finish()?;
     let graph_va = graph.buffer().map_or(0, |buffer| buffer.va.0);
-    let placed = recorded.into_iter().map(|(range, at)| (graph_va + range.start..graph_va + range.end, at));
-    resident.packets.extend(placed);
+    let packets = recorded.into_iter().map(|(range, at)| (graph_va + range.start..graph_va + range.end, at));
+    Ok(Recorded { arguments, packets: packets.collect(), graph })
+}
+
+/// Submits launches that follow each other and waits; what the device counted in between.
+fn submit(
+    device: &mut Device,
+    sequence: &Sequence<'_>,
+    actions: Range<usize>,
+    gpu: Option<&VirtualGpu>,
+    resident: &mut Resident,
+    limits: &mut Limits<'_>,
+    observe: &mut dyn FnMut(Seen<'_>),
+) -> Result<Counters, Failure> {
+    resident.last = actions.clone();
+    let launches = actions.filter_map(|at| match &sequence.actions[at] {
+        Action::Dispatch(dispatch) => {
+            let kernel = sequence.kernel(dispatch).ok_or_else(|| no_kernel(dispatch));
+            Some(kernel.map(|kernel| (at, dispatch, kernel)))
+        }
+        _ => None,
+    });
+    let launches = launches.collect::<Result<Vec<(usize, &Dispatch, &Kernel)>, Failure>>()?;
+    let Recorded { arguments, graph, packets } = record(device, &launches, resident)?;
+    resident.launched += launches.len() as u64;
+    resident.packets.extend(packets);
     if let Some(gpu) = gpu {
         regions::name_arguments(gpu, &arguments);
     }
@@ -386,11 +425,14 @@ fn submit(
         KernelFault::new(fault, &services, printing.printed().complaint())
     };
     let outcome = wait::wait(device, ticket, limits, faults_before, &mut printing, tell, observe);
-    let finished = formats.map_or(Ok(()), |formats| printing.finish(formats, outcome.is_ok()));
+    let finished = formats.map_or(Ok(Ok(())), |formats| printing.finish(formats));
     printing.tell_news(observe);
     resident.printing = printing;
     outcome?;
-    finished?;
+    // The kernel has ended, and what it computed stands.
+    if let Err(error) = finished? {
+        resident.unprinted.get_or_insert(error);
+    }
     Ok(difference(&device.counters()?, &before))
 }
 
@@ -427,4 +469,16 @@ fn add(sum: &mut Counters, part: &Counters) {
     sum.dispatches += part.dispatches;
     sum.submissions += part.submissions;
     sum.wave_instructions = sum.wave_instructions.zip(part.wave_instructions).map(|(sum, part)| sum + part);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number is that of the device's list: a recorder of instructions counts those that are not told too.
+    #[test]
+    fn findings_keep_their_numbers_in_the_list() {
+        let told: Vec<(usize, char)> = numbered(vec!['r', 'a', 'r', 'b'], |one| *one != 'r').collect();
+        assert_eq!(told, [(1, 'a'), (3, 'b')]);
+    }
 }

@@ -26,7 +26,7 @@ use thiserror::Error;
 use zrt_bringup::{DeviceChoice, Finding, OpenError, OpenOptions, virtual_config};
 use zrt_device::{Attachment, Counters, Device, Waves};
 use zrt_isa::resources::{ResourceError, WaveSize};
-use zrt_loader::print::Printed;
+use zrt_loader::print::{PrintError, Printed};
 use zrt_loader::{ArgumentError, ArgumentValue, Geometry, Kernel, Program};
 use zrt_vgpu::VirtualGpu;
 
@@ -94,6 +94,8 @@ pub struct LaunchReport {
     pub profile: Option<Profile>,
     /// What the kernel printed.
     pub printed: Printed,
+    /// Why that is not all of it, though the kernel ran to its end.
+    pub unprinted: Option<PrintError>,
 }
 
 /// A buffer read back.
@@ -334,9 +336,20 @@ impl<'a> LaunchRequest<'a> {
             let to = if self.arguments[argument].is_output() { &mut outputs } else { &mut dumps };
             to.push(LaunchOutput { argument, bytes });
         })?;
-        let Report { device, is_virtual, counters, findings, profile, printed } = report;
+        let Report { device, is_virtual, counters, findings, profile, printed, unprinted } = report;
         let findings = findings.into_iter().map(|located| located.finding).collect();
-        Ok(LaunchReport { device, is_virtual, kernel, counters, outputs, dumps, findings, profile, printed })
+        Ok(LaunchReport {
+            device,
+            is_virtual,
+            kernel,
+            counters,
+            outputs,
+            dumps,
+            findings,
+            profile,
+            printed,
+            unprinted,
+        })
     }
 }
 
@@ -361,7 +374,10 @@ pub fn run_on(
     request: &LaunchRequest<'_>,
     gpu: Option<&VirtualGpu>,
 ) -> Result<LaunchReport, LaunchError> {
-    request.run_by(|sequence, observe| execute::run(device, sequence, gpu, observe))
+    request.run_by(|sequence, observe| {
+        sequence.check()?;
+        execute::run(device, sequence, gpu, observe)
+    })
 }
 
 /// Opens a device and carries a sequence out. `observe` gets what comes of it, as it comes.
@@ -376,7 +392,7 @@ pub fn run_sequence(
     if options.virtual_device.check || options.virtual_device.profile {
         let gpu = VirtualGpu::new(virtual_config(options))
             .map_err(|errno| open(OpenError::VirtualDevice { errno }))?;
-        return run_sequence_over(sequence, choice, gpu, options, observe);
+        return run_checked_over(sequence, choice, gpu, options, observe);
     }
     let mut device = zrt_bringup::open(choice, options).map_err(open)?;
     execute::run(&mut device, sequence, None, observe)
@@ -391,6 +407,16 @@ pub fn run_sequence_over(
     observe: &mut dyn FnMut(Seen<'_>),
 ) -> Result<Report, LaunchError> {
     sequence.check()?;
+    run_checked_over(sequence, choice, gpu, options, observe)
+}
+
+fn run_checked_over(
+    sequence: &Sequence<'_>,
+    choice: DeviceChoice,
+    gpu: Arc<VirtualGpu>,
+    options: &OpenOptions,
+    observe: &mut dyn FnMut(Seen<'_>),
+) -> Result<Report, LaunchError> {
     if !matches!(choice, DeviceChoice::Auto | DeviceChoice::Virtual) {
         return Err(LaunchError::NotVirtual { choice: choice.name() });
     }

@@ -7,14 +7,13 @@
 //! (`Heap::Host`), and on a card the kernel's atomics go over the bus. Not run on a card.
 
 use super::execute::Seen;
-use super::wait::Unfinished;
 use zrt_bringup::Finding;
 use zrt_device::{Buffer, Device, DeviceError, Heap};
 use zrt_loader::print::hostcall::{
-    CONTROL_OFFSET, HostcallError, HostcallLayout, LANES_OFFSET, NEXT_OFFSET, PACKETS_MAX,
-    READY_STACK_OFFSET, SERVICE_OFFSET, SLOTS, Services,
+    CONTROL_OFFSET, HostcallError, HostcallLayout, LANES_OFFSET, NEXT_OFFSET, READY_STACK_OFFSET,
+    SERVICE_OFFSET, SLOTS, Services,
 };
-use zrt_loader::print::{PrintFormats, Printed, buffer};
+use zrt_loader::print::{PrintError, PrintFormats, Printed, buffer};
 use zrt_loader::{Geometry, Hidden, Kernel, ServiceAddresses};
 use zrt_mem::{ByteLen, SharedView};
 
@@ -120,15 +119,12 @@ impl Printing {
                 .is_some_and(|calls| offset(calls).is_some_and(|at| calls.layout.is_link(at)))
     }
 
-    /// Reads what the kernel left in the printf buffer. Of a kernel that did not end, what can be read.
-    pub fn finish(&mut self, formats: &PrintFormats, has_ended: bool) -> Result<(), Unfinished> {
-        let Some(memory) = &self.left else { return Ok(()) };
+    /// Reads what the kernel left in the printf buffer, as far as it can be read; inside, why no further.
+    pub fn finish(&mut self, formats: &PrintFormats) -> Result<Result<(), PrintError>, DeviceError> {
+        let Some(memory) = &self.left else { return Ok(Ok(())) };
         let mut bytes = vec![0; buffer::BUFFER_BYTES];
         memory.view()?.read_bytes(0, &mut bytes);
-        match buffer::read(&bytes, formats, &mut self.printed) {
-            Err(error) if has_ended => Err(HostcallError::from(error).into()),
-            _ => Ok(()),
-        }
+        Ok(buffer::read(&bytes, formats, &mut self.printed))
     }
 
     /// Tells what was printed since the last time.
@@ -197,8 +193,25 @@ fn waves(kernel: &Kernel, geometry: &Geometry) -> u64 {
     waves_per_group.saturating_mul(groups)
 }
 
-/// Room for those of so many waves that can run at a time.
+/// Room for those of so many waves that can run at a time; `None` where the layout has not that many packets.
 fn layout(waves: u64, compute_units: u64) -> Option<HostcallLayout> {
-    let resident = (compute_units * WAVES_PER_COMPUTE_UNIT).min(PACKETS_MAX);
-    HostcallLayout::for_waves(waves.min(resident))
+    HostcallLayout::for_waves(waves.min(compute_units.saturating_mul(WAVES_PER_COMPUTE_UNIT)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zrt_loader::print::hostcall::PACKETS_MAX;
+
+    /// Fewer packets than waves would make waves wait for each other, so that is refused.
+    #[test]
+    fn every_resident_wave_has_a_packet() {
+        let packets = |waves, units| layout(waves, units).map(|layout| layout.packets() as u64);
+        assert_eq!(packets(3, 64), Some(4), "a power of two");
+        assert_eq!(packets(u64::MAX, 64), Some(64 * WAVES_PER_COMPUTE_UNIT));
+        let most = PACKETS_MAX / WAVES_PER_COMPUTE_UNIT;
+        assert_eq!(packets(u64::MAX, most), Some(PACKETS_MAX));
+        assert_eq!(packets(PACKETS_MAX + 1, most + 1), None);
+        assert_eq!(packets(0, u64::MAX), Some(2), "at least");
+    }
 }

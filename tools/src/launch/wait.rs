@@ -28,7 +28,7 @@ pub enum Unfinished {
     /// The device knows of a fault after which it never ends.
     #[error("{0}")]
     Fault(Box<KernelFault>),
-    /// The time was over on the virtual device, which knows of no fault: the kernel computes.
+    /// The time was over on the virtual device, which knows of no fault: the kernel computes. What all kernels took together.
     #[error("the device did not finish within {} ms; --timeout gives it more time", .0.as_millis())]
     Endless(Duration),
     /// The time was over on a card.
@@ -129,10 +129,29 @@ impl From<DeviceError> for Unfinished {
 
 /// How long to wait.
 pub(super) struct Limits<'a> {
-    /// What is left of the time that the kernels may take.
-    pub left: Duration,
+    /// The time that all kernels together may take.
+    total: Duration,
+    /// What is left of it.
+    left: Duration,
     /// Times that do not count.
-    pub pauses: Option<&'a Pauses>,
+    pauses: Option<&'a Pauses>,
+}
+
+impl<'a> Limits<'a> {
+    /// All of the time is left.
+    pub fn new(total: Duration, pauses: Option<&'a Pauses>) -> Limits<'a> {
+        Limits { total, left: total, pauses }
+    }
+
+    /// A submission took so long.
+    fn take(&mut self, waited: Duration) {
+        self.left = self.left.saturating_sub(waited);
+    }
+
+    /// What all submissions took, the last one so long.
+    fn taken(&self, waited: Duration) -> Duration {
+        self.total - self.left + waited
+    }
 }
 
 /// Waits for a submission, and takes its time off what is left. `faults_before`: lines that the diary had before it;
@@ -155,7 +174,7 @@ pub(super) fn wait(
         let slice = serve(device, ticket, SLICE.min(left), printing, observe)?;
         match device.wait_at_most(ticket, slice) {
             Ok(true) => {
-                limits.left = limits.left.saturating_sub(start.elapsed());
+                limits.take(start.elapsed());
                 return Ok(());
             }
             Ok(false) => {}
@@ -178,14 +197,15 @@ pub(super) fn wait(
         if waited < limits.left {
             continue;
         }
+        let taken = limits.taken(waited);
         if device.is_virtual() {
-            return Err(Unfinished::Endless(waited));
+            return Err(Unfinished::Endless(taken));
         }
         match device.wait(ticket, Duration::ZERO) {
             Ok(()) => return Ok(()),
             Err(DeviceError::Stopped(mut diagnosis)) => {
                 // The device knows of its last look only.
-                diagnosis.waited = waited;
+                diagnosis.waited = taken;
                 return Err(Unfinished::Timeout(diagnosis));
             }
             Err(error) => return Err(error.into()),
@@ -213,4 +233,27 @@ fn serve(
         printing.tell_news(observe);
     }
     Ok(Duration::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn submissions_share_the_time() {
+        let mut limits = Limits::new(Duration::from_secs(10), None);
+        limits.take(Duration::from_secs(3));
+        assert_eq!(
+            (limits.left, limits.taken(Duration::ZERO)),
+            (Duration::from_secs(7), Duration::from_secs(3))
+        );
+        limits.take(Duration::from_secs(4));
+        assert_eq!(
+            limits.taken(limits.left),
+            Duration::from_secs(10),
+            "all of it, when what is left is over"
+        );
+        limits.take(Duration::from_secs(9));
+        assert_eq!(limits.left, Duration::ZERO);
+    }
 }

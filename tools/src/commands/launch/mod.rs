@@ -198,11 +198,10 @@ impl Prepared {
         request
     }
 
-    /// The launch as a task.
+    /// The launch as a task, which is looked over when it is carried out, before the device is opened.
     pub fn task(&self) -> Result<Task<'_>, ToolError> {
         let request = self.request();
         let sequence = request.sequence()?;
-        sequence.check()?;
         let mut purposes = Vec::new();
         for (action, what) in sequence.actions.iter().enumerate() {
             let Action::Read { buffer } = what else { continue };

@@ -117,9 +117,10 @@ pub(in crate::commands) fn explore(
         match (result, seed) {
             (Ok(report), _) => outcome.add(task, report, left, seed),
             (Err(LaunchError::Device { work, findings, source, printed, waves }), Some(seed)) => {
-                let failure = Failure::new(task, seed, (&work, &source), &printed, *waves);
-                outcome.add_failed(failure, findings, left);
-                if source.is_timeout() {
+                let is_timeout = source.is_timeout();
+                let failure = || Failure::new(task, seed, (&work, &source), &printed, *waves);
+                outcome.add_failed(seed, failure, findings, left);
+                if is_timeout {
                     // Each of the others might take as long again.
                     outcome.skipped = schedules.count - index - 1;
                     break;
@@ -133,7 +134,7 @@ pub(in crate::commands) fn explore(
             }
         }
     }
-    outcome.findings.retain(|located| filter.keeps(&Subject::of(&located.finding)));
+    outcome.filter(|finding| filter.keeps(&Subject::of(finding)));
     outcome.silenced = filter.finish()?;
     // What was found is told even where the outputs cannot be written.
     let written = outcome.report.as_ref().map_or(Ok(()), |(_, left)| task.write_files(left));

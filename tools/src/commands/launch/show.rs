@@ -12,6 +12,7 @@ use crate::roofline::{FORMULA, LineCounts, Prediction, Profile};
 use crate::suppression::Silenced;
 use crate::table::{Alignment, Table};
 use serde::Serialize;
+use std::collections::HashMap;
 use zrt_bringup::Finding;
 use zrt_device::{Place, Waves};
 use zrt_loader::print::Printed;
@@ -36,6 +37,8 @@ pub(super) struct Outcome {
     /// The first schedule that ended, and what it left.
     pub report: Option<(Report, Left)>,
     pub findings: Vec<Located>,
+    /// Where each of them is, until some are taken out.
+    known: HashMap<Key, usize>,
     /// Findings that are known and not among these.
     pub silenced: Silenced,
     /// Schedules that ended.
@@ -52,14 +55,36 @@ pub(super) struct Outcome {
     unexpected: Vec<String>,
 }
 
+/// What a finding is in every schedule: rule, places, register and remedy. Addresses differ from device to device; offsets in
+/// the kernel do not.
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    rule: String,
+    places: [Option<(Option<String>, Option<u64>)>; 2],
+    register: Option<String>,
+    remedy: String,
+}
+
+impl Key {
+    fn of(finding: &Finding) -> Key {
+        let offset = |place: &Option<Place>| place.as_ref().map(|place| (place.kernel.clone(), place.offset));
+        Key {
+            rule: finding.rule.clone(),
+            places: [offset(&finding.place), offset(&finding.other)],
+            register: finding.register.clone(),
+            remedy: finding.remedy.clone(),
+        }
+    }
+}
+
 /// A schedule that did not end.
 pub(super) struct Failure {
     seed: u64,
     /// Why, in a sentence.
     text: String,
     error: ErrorReport,
-    /// The instruction of the fault, where it was one, and what may have led to it.
-    fault: Option<(u64, Option<String>)>,
+    /// The place of the fault, where it was one, and what may have led to it.
+    fault: Option<(Place, Option<String>)>,
     /// What was printed until then.
     printed: String,
     /// No other schedule was run before.
@@ -141,7 +166,7 @@ impl Failure {
         printed: &Printed,
         waves: Waves,
     ) -> Failure {
-        let of = |fault: &KernelFault| Some((fault.fault.wave.as_ref()?.place.pc, fault.remark.clone()));
+        let of = |fault: &KernelFault| Some((fault.fault.wave.as_ref()?.place.clone(), fault.remark.clone()));
         let fault = why.fault().and_then(of);
         let text = match task.subject {
             Subject::Launch(_) => why.to_string(),
@@ -167,12 +192,18 @@ impl Outcome {
         }
     }
 
-    /// A schedule that did not end; of several the first is told.
-    pub fn add_failed(&mut self, mut failure: Failure, findings: Vec<Located>, left: Left) {
-        failure.is_first = self.ended + self.failed == 0;
+    /// A schedule that did not end; of several the first is told, and `failure` is made of that one only.
+    pub fn add_failed(
+        &mut self,
+        seed: u64,
+        failure: impl FnOnce() -> Failure,
+        findings: Vec<Located>,
+        left: Left,
+    ) {
+        let is_first = self.ended + self.failed == 0;
         self.failed += 1;
-        self.add_unexpected(left.unexpected, Some(failure.seed));
-        self.failure.get_or_insert(failure);
+        self.add_unexpected(left.unexpected, Some(seed));
+        self.failure.get_or_insert_with(|| Failure { is_first, ..failure() });
         self.add_findings(findings);
     }
 
@@ -207,26 +238,18 @@ impl Outcome {
 
     fn add_findings(&mut self, findings: Vec<Located>) {
         for located in findings {
-            // Addresses differ from device to device; offsets in the kernel do not.
-            let key = |Located { finding, .. }: &Located| {
-                let offset =
-                    |place: &Option<Place>| place.as_ref().map(|place| (place.kernel.clone(), place.offset));
-                let register = finding.register.clone();
-                (
-                    finding.rule.clone(),
-                    offset(&finding.place),
-                    offset(&finding.other),
-                    register,
-                    finding.remedy.clone(),
-                )
-            };
-            let key_of_new = key(&located);
-            let same = self.findings.iter_mut().find(|known| key(known) == key_of_new);
-            match same {
+            let index = *self.known.entry(Key::of(&located.finding)).or_insert(self.findings.len());
+            match self.findings.get_mut(index) {
                 Some(known) => known.finding.count += located.finding.count,
                 None => self.findings.push(located),
             }
         }
+    }
+
+    /// Takes out what `keeps` does not keep, when all schedules have run.
+    pub fn filter(&mut self, mut keeps: impl FnMut(&Finding) -> bool) {
+        self.known.clear();
+        self.findings.retain(|located| keeps(&located.finding));
     }
 }
 
@@ -239,41 +262,12 @@ pub(super) fn show(
 ) -> Result<(), ToolError> {
     let report = outcome.report.as_ref().map(|(report, _)| report);
     let written = outcome.report.iter().flat_map(|(_, left)| task.written(left));
-    let outputs: Vec<(&Of, String, usize)> = written
+    let outputs: Vec<Output<'_>> = written
         .map(|(purpose, file, bytes)| (&purpose.of, file.path.display().to_string(), bytes.len()))
         .collect();
     let profile = report.and_then(|report| report.profile.as_ref());
     if format.json {
-        let counters = report.map(|report| &report.counters);
-        return write_document(&Summary {
-            error: refused.or(outcome.failure.as_ref().map(|failure| &failure.error)),
-            device: report.map(|report| report.device.as_str()),
-            subject: match &task.subject {
-                Subject::Launch(kernel) => SubjectSummary::Kernel(report.map(|_| kernel.as_str())),
-                Subject::Script(name, _) => SubjectSummary::Script(name),
-            },
-            dispatches: counters.map(|counters| counters.dispatches),
-            packets: counters.map(|counters| counters.packets),
-            submissions: counters.map(|counters| counters.submissions),
-            wave_instructions: counters.and_then(|counters| counters.wave_instructions),
-            outputs: outputs.into_iter().map(output_summary).collect(),
-            schedules: outcome.ended + outcome.failed,
-            failed_schedules: outcome.failed,
-            skipped_schedules: outcome.skipped,
-            failed_seed: outcome.failure.as_ref().map(|failure| failure.seed),
-            failure: outcome.failure.as_ref().map(|failure| failure.text.as_str()),
-            differing_seed: outcome.different,
-            unexpected: &outcome.unexpected,
-            printed: &outcome.printed(),
-            findings: outcome.findings.iter().map(|located| finding_summary(task, located)).collect(),
-            silenced: &outcome.silenced,
-            profile: profile.map(|counts| ProfileSummary {
-                counts,
-                lines: counts.lines(),
-                prediction: counts.predict(),
-                prediction_formula: FORMULA,
-            }),
-        });
+        return write_document(&document(task, outcome, outputs, &outcome.printed(), refused));
     }
     let mut text = String::new();
     if let Some(report) = report {
@@ -297,14 +291,62 @@ pub(super) fn show(
     write_text(&text)
 }
 
-fn output_summary((of, path, bytes): (&Of, String, usize)) -> OutputSummary<'_> {
+/// What was written: the buffer, the path, how many bytes.
+type Output<'a> = (&'a Of, String, usize);
+
+/// The document. `printed`: the text; `refused`: why the files could not be written.
+fn document<'a>(
+    task: &'a Task<'_>,
+    outcome: &'a Outcome,
+    outputs: Vec<Output<'a>>,
+    printed: &'a str,
+    refused: Option<&'a ErrorReport>,
+) -> Summary<'a> {
+    let report = outcome.report.as_ref().map(|(report, _)| report);
+    let counters = report.map(|report| &report.counters);
+    let profile = report.and_then(|report| report.profile.as_ref());
+    Summary {
+        error: refused.or(outcome.failure.as_ref().map(|failure| &failure.error)),
+        device: report.map(|report| report.device.as_str()),
+        subject: match &task.subject {
+            Subject::Launch(kernel) => SubjectSummary::Kernel(report.map(|_| kernel.as_str())),
+            Subject::Script(name, _) => SubjectSummary::Script(name),
+        },
+        dispatches: counters.map(|counters| counters.dispatches),
+        packets: counters.map(|counters| counters.packets),
+        submissions: counters.map(|counters| counters.submissions),
+        wave_instructions: counters.and_then(|counters| counters.wave_instructions),
+        outputs: outputs.into_iter().map(output_summary).collect(),
+        schedules: outcome.ended + outcome.failed,
+        failed_schedules: outcome.failed,
+        skipped_schedules: outcome.skipped,
+        failed_seed: outcome.failure.as_ref().map(|failure| failure.seed),
+        failure: outcome.failure.as_ref().map(|failure| failure.text.as_str()),
+        differing_seed: outcome.different,
+        unexpected: &outcome.unexpected,
+        printed,
+        findings: outcome.findings.iter().map(|located| finding_summary(task, located)).collect(),
+        silenced: &outcome.silenced,
+        profile: profile.map(|counts| ProfileSummary {
+            counts,
+            lines: counts.lines(),
+            prediction: counts.predict(),
+            prediction_formula: FORMULA,
+        }),
+    }
+}
+
+fn output_summary((of, path, bytes): Output<'_>) -> OutputSummary<'_> {
     match of {
         Of::Argument(argument) => OutputSummary::Argument { argument: *argument, path, bytes },
         Of::Buffer(buffer, step) => OutputSummary::Buffer { buffer, step: step.as_ref(), path, bytes },
     }
 }
 
-fn finding_summary<'a>(task: &'a Task<'_>, Located { finding, action }: &'a Located) -> FindingSummary<'a> {
+fn finding_summary<'a>(
+    task: &'a Task<'_>,
+    Located { finding, action, .. }: &'a Located,
+) -> FindingSummary<'a> {
     match &task.subject {
         Subject::Launch(_) => FindingSummary::Launch(finding),
         subject @ Subject::Script(..) => FindingSummary::Script { finding, step: subject.origin(*action) },
@@ -313,7 +355,7 @@ fn finding_summary<'a>(task: &'a Task<'_>, Located { finding, action }: &'a Loca
 
 fn verdict(task: &Task<'_>, outcome: &Outcome, strict: bool) -> String {
     let mut text = String::new();
-    for Located { finding, action } in &outcome.findings {
+    for Located { finding, action, .. } in &outcome.findings {
         text.push_str(&format!("\n{finding}\n"));
         if let Some(origin) = task.subject.origin(*action) {
             text.push_str(&format!("    in {origin}\n"));
@@ -321,9 +363,9 @@ fn verdict(task: &Task<'_>, outcome: &Outcome, strict: bool) -> String {
     }
     if let Some(Failure { seed, text: why, fault, waves, .. }) = &outcome.failure {
         // A fault that is among the findings was told with them.
-        let told = |(pc, remark): &(u64, Option<String>)| {
-            let is_it = |finding: &&Finding| finding.place.as_ref().is_some_and(|place| place.pc == *pc);
-            let finding = outcome.findings.iter().map(|located| &located.finding).find(is_it)?;
+        let told = |(at, remark): &(Place, Option<String>)| {
+            let finding =
+                outcome.findings.iter().map(|located| &located.finding).find(|one| tells(one, at))?;
             let remark = remark.as_ref().map(|remark| format!("; {remark}")).unwrap_or_default();
             Some(format!("the {} finding at {}{remark}", finding.rule, finding.place.as_ref()?))
         };
@@ -352,6 +394,19 @@ fn verdict(task: &Task<'_>, outcome: &Outcome, strict: bool) -> String {
     }
     text.push_str(&outcome.silenced.to_string());
     text
+}
+
+/// Whether a finding tells of the fault at a place. Advice tells of no fault.
+fn tells(finding: &Finding, fault: &Place) -> bool {
+    !finding.is_advice() && finding.place.as_ref().is_some_and(|place| is_same_place(place, fault))
+}
+
+/// Whether two places are the same instruction. Addresses differ from device to device; offsets in a kernel do not.
+fn is_same_place(one: &Place, other: &Place) -> bool {
+    match (&one.kernel, one.offset) {
+        (Some(_), Some(_)) => (&one.kernel, one.offset) == (&other.kernel, other.offset),
+        _ => one.pc == other.pc,
+    }
 }
 
 fn profile_text(profile: &Profile) -> String {
@@ -437,4 +492,70 @@ fn profile_text(profile: &Profile) -> String {
 /// What a wave instruction has of something, on average.
 fn mean(total: u64, count: u64) -> String {
     format!("{:.1}", total as f64 / count.max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(pc: u64, kernel: Option<&str>, offset: Option<u64>) -> Place {
+        Place { pc, kernel: kernel.map(str::to_owned), offset, source: None, source_text: None }
+    }
+
+    fn finding(rule: &str, at: Place) -> Finding {
+        Finding {
+            rule: rule.to_owned(),
+            what: String::new(),
+            remedy: String::new(),
+            place: Some(at),
+            launched_at: None,
+            instruction: String::new(),
+            other: None,
+            workgroup: [0; 3],
+            wave: 0,
+            lane: None,
+            register: None,
+            address: None,
+            buffer: None,
+            seed: 0,
+            count: 1,
+        }
+    }
+
+    /// A fault is told by a finding of its instruction, wherever the code lay on that schedule's device.
+    #[test]
+    fn a_fault_is_told_by_the_finding_of_its_instruction() {
+        let fault = place(0x1008, Some("k"), Some(8));
+        for (rule, at, expected) in [
+            ("bounds", place(0x9008, Some("k"), Some(8)), true),
+            ("advice", place(0x1008, Some("k"), Some(8)), false),
+            ("bounds", place(0x1008, Some("other"), Some(8)), false),
+            ("bounds", place(0x1008, Some("k"), Some(4)), false),
+            ("bounds", place(0x1008, None, None), true),
+            ("bounds", place(0x1004, None, None), false),
+        ] {
+            assert_eq!(tells(&finding(rule, at.clone()), &fault), expected, "{rule} {at:?}");
+        }
+    }
+
+    /// Schedules that find the same: one finding each, however many there are and whatever addresses they had.
+    #[test]
+    fn findings_of_all_schedules_are_told_once() {
+        let mut outcome = Outcome::default();
+        for seed in 0..3 {
+            let of = |number: usize| Located {
+                finding: finding(
+                    "race",
+                    place(number as u64 + 0x1000 * seed, Some("k"), Some(4 * number as u64)),
+                ),
+                action: None,
+                number,
+            };
+            outcome.add_findings((0..100).map(of).collect());
+        }
+        let counts: Vec<u64> = outcome.findings.iter().map(|located| located.finding.count).collect();
+        assert_eq!(counts, [3; 100]);
+        outcome.filter(|finding| finding.place.as_ref().is_some_and(|place| place.offset == Some(8)));
+        assert_eq!(outcome.findings.len(), 1);
+    }
 }

@@ -76,7 +76,7 @@ pub(in crate::commands) enum Of {
 pub(in crate::commands) struct Left {
     /// Bytes that were read, by action.
     bytes: BTreeMap<usize, Vec<u8>>,
-    /// A line for each buffer that does not hold what is expected.
+    /// A line for each buffer that does not hold what is expected, and for text that is not whole.
     pub unexpected: Vec<String>,
 }
 
@@ -104,6 +104,9 @@ impl Task<'_> {
                 left.bytes.insert(action, bytes);
             }
         });
+        if let Ok(Report { unprinted: Some(error), .. }) = &result {
+            left.unexpected.push(format!("what the kernels printed is not whole: {error}"));
+        }
         (result, left)
     }
 

@@ -315,7 +315,7 @@ fn sizes(field: &Field<'_>, source: &Source<'_>) -> Result<[u32; 3], ScriptError
 }
 
 /// LDS beyond what the kernel declares: `256`, or `[256, 64]` with a size for each LDS pointer.
-fn lds_sizes(field: &Field<'_>, source: Source<'_>) -> Result<DynamicLds, ScriptError> {
+fn lds_sizes(field: &Field<'_>, source: &Source<'_>) -> Result<DynamicLds, ScriptError> {
     let size = |field: &Field<'_>| field.number(0, u32::MAX.into()).map(|size| size as u32);
     if matches!(field.value, DeValue::Integer(_)) {
         return size(field).map(DynamicLds::of);
