@@ -526,6 +526,42 @@ mod tests {
         assert!(vgpr_field(257, WaveSize::Wave32).is_err());
     }
 
+    /// Fields of several bits at the places of instruction set reference §10.
+    #[test]
+    fn fields_are_where_the_reference_has_them() {
+        use DenormalMode::{FlushInputs, FlushInputsAndOutputs, FlushOutputs, Keep};
+        use RoundMode::{NearestEven, TowardsNegative, TowardsPositive, TowardsZero};
+        let rounds = [NearestEven, TowardsPositive, TowardsNegative, TowardsZero];
+        let denormals = [FlushInputsAndOutputs, FlushOutputs, FlushInputs, Keep];
+        for code in 0..4 {
+            let (round, denormal) = (rounds[code as usize], denormals[code as usize]);
+            let parsed = |shift: u32| Rsrc1::parse(code << shift).expect("no reserved bit");
+            assert_eq!((parsed(12).round_f32, parsed(14).round_f16_f64), (round, round));
+            assert_eq!((parsed(16).denormal_f32, parsed(18).denormal_f16_f64), (denormal, denormal));
+            assert_eq!(parsed(10).priority, code);
+        }
+        let rsrc2 = Rsrc2::parse(0x7F << 24 | 0x1FF << 15 | 3 << 13 | 2 << 11 | 16 << 1).expect("legal");
+        let expected = Rsrc2 {
+            user_sgprs: 16,
+            workgroup_id: [false; 3],
+            work_item_components: 2,
+            exceptions_high: 3,
+            lds_blocks: 0x1FF,
+            exceptions: 0x7F,
+            ..Rsrc2::parse(0).expect("legal")
+        };
+        assert_eq!(rsrc2, expected);
+        let expected = Rsrc3 {
+            shared_vgpr_blocks: 15,
+            instruction_prefetch: 255,
+            group_launch_guarantee: true,
+            image_operations: true,
+        };
+        assert_eq!(Rsrc3::parse(0x8000_2FFF), Ok(expected));
+        let guarantee = Rsrc3 { group_launch_guarantee: true, ..Rsrc3::parse(0).expect("legal") };
+        assert_eq!(Rsrc3::parse(1 << 13), Ok(guarantee));
+    }
+
     /// The thresholds of instruction set reference §2.
     #[test]
     fn occupancy_thresholds() {
@@ -541,19 +577,40 @@ mod tests {
         assert_eq!(occupancy, Occupancy { waves_per_simd: 16, waves_per_group: 4, groups_per_cu: 3 });
         let without_lds = GroupNeeds { lds_bytes: 0, ..needs };
         assert_eq!(without_lds.occupancy().expect("legal").groups_per_cu, 8);
+        let items = |work_items| GroupNeeds { work_items, ..needs }.occupancy();
+        let beyond = ResourceError::FieldTooLarge { field: "work-items", value: 1025, max: 1024 };
+        assert_eq!(
+            (items(1025), items(0)),
+            (Err(beyond), Err(ResourceError::FieldZero { field: "work-items" }))
+        );
+        assert_eq!(items(1024).expect("legal").waves_per_group, 32);
+        assert_eq!(items(1).expect("legal").waves_per_group, 1);
     }
 
     proptest! {
+        /// Whatever is in the bits that have a meaning is kept; RSRC2 has counts that do not go as far as their bits.
         #[test]
         fn words_survive_parsing(word: u32) {
-            if let Ok(parsed) = Rsrc1::parse(word) {
-                prop_assert_eq!(parsed.word(), Ok(word));
+            let words = [word & !0x1800_03C0, word, word & !0x7FFF_D000];
+            prop_assert_eq!(Rsrc1::parse(words[0]).and_then(|parsed| parsed.word()), Ok(words[0]));
+            prop_assert_eq!(Rsrc3::parse(words[2]).and_then(|parsed| parsed.word()), Ok(words[2]));
+            match Rsrc2::parse(words[1]) {
+                Ok(parsed) => prop_assert_eq!(parsed.word(), Ok(word)),
+                Err(_) => prop_assert!(word >> 1 & 0x1F > 16 || word >> 11 & 3 > 2),
             }
-            if let Ok(parsed) = Rsrc2::parse(word) {
-                prop_assert_eq!(parsed.word(), Ok(word));
-            }
-            if let Ok(parsed) = Rsrc3::parse(word) {
-                prop_assert_eq!(parsed.word(), Ok(word));
+        }
+
+        #[test]
+        fn reserved_bits_are_told(word: u32) {
+            for (parsed, name, bits) in [
+                (Rsrc1::parse(word).map(|_| ()), "PGM_RSRC1", word & 0x1800_03C0),
+                (Rsrc3::parse(word).map(|_| ()), "PGM_RSRC3", word & 0x7FFF_D000),
+            ] {
+                let expected = match bits {
+                    0 => Ok(()),
+                    bits => Err(ResourceError::ReservedBits { word: name, bits }),
+                };
+                prop_assert_eq!(parsed, expected);
             }
         }
 

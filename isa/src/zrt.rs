@@ -236,15 +236,19 @@ impl<'a> Kernel<'a> {
         self.workgroup.iter().fold(1u32, |product, &size| product.saturating_mul(size.into()))
     }
 
-    /// The container's bytes.
+    /// The container's bytes. Nothing is allocated for one that would be longer than [`FILE_BYTES_MAX`].
     pub fn write(&self) -> Result<Vec<u8>, ZrtError> {
         self.check()?;
-        let mut strings = Strings::new();
         let tables_bytes = self.files.len() * FILE_RECORD_BYTES
             + self.lines.len() * LINE_RECORD_BYTES
             + self.constants.len() * CONSTANT_RECORD_BYTES;
         let strings_offset = HEADER_BYTES + tables_bytes;
+        let strings_bytes = self.strings_bytes();
+        let code_offset = (strings_offset + strings_bytes).next_multiple_of(CODE_ALIGNMENT_BYTES);
+        let file_bytes = code_offset + self.code.len();
+        range("file length", file_bytes as u64, HEADER_BYTES as u64, FILE_BYTES_MAX as u64)?;
 
+        let mut strings = Strings::with_capacity(strings_bytes);
         let name = strings.place(self.name, strings_offset);
         let mut tables = Vec::with_capacity(tables_bytes);
         for file in &self.files {
@@ -260,16 +264,6 @@ impl<'a> Kernel<'a> {
             put(&mut tables, &[constant.code_offset, constant.value]);
         }
 
-        let code_offset = (strings_offset + strings.bytes.len()).next_multiple_of(CODE_ALIGNMENT_BYTES);
-        let file_bytes = code_offset + self.code.len();
-        if file_bytes > FILE_BYTES_MAX {
-            return Err(ZrtError::Range {
-                part: "file length",
-                value: file_bytes as u64,
-                min: HEADER_BYTES as u64,
-                max: FILE_BYTES_MAX as u64,
-            });
-        }
         let mut bytes = Vec::with_capacity(file_bytes);
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -296,6 +290,13 @@ impl<'a> Kernel<'a> {
         bytes.resize(code_offset, 0);
         bytes.extend_from_slice(self.code);
         Ok(bytes)
+    }
+
+    /// Bytes of all names. After [`Kernel::check`] there are few enough, and short enough ones, for the sum to fit.
+    fn strings_bytes(&self) -> usize {
+        let files = self.files.iter().map(|path| path.len());
+        let constants = self.constants.iter().map(|constant| constant.name.len());
+        self.name.len() + files.chain(constants).sum::<usize>()
     }
 
     /// The rules that both directions keep: for whoever has put a kernel together.
@@ -373,8 +374,8 @@ struct Strings {
 }
 
 impl Strings {
-    fn new() -> Strings {
-        Strings { bytes: Vec::new() }
+    fn with_capacity(bytes: usize) -> Strings {
+        Strings { bytes: Vec::with_capacity(bytes) }
     }
 
     /// Appends a string and gives its file offset and length. Lengths were checked: they fit.
@@ -551,128 +552,4 @@ fn dword(bytes: &[u8], offset: usize) -> Result<u32, ZrtError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const CODE: [u8; 12] = [1, 2, 3, 4, 5, 6, 7, 8, 0x00, 0x00, 0xB0, 0xBF];
-
-    fn sample() -> Kernel<'static> {
-        Kernel {
-            name: "sample",
-            code: &CODE,
-            entry: 0,
-            rsrc1: 0x400F_0001,
-            rsrc2: 0x84 | 2 << 15,
-            rsrc3: 0,
-            wave_size: WaveSize::Wave32,
-            user_sgprs: 2,
-            vgprs: 10,
-            sgprs: 40,
-            workgroup: [128, 1, 1],
-            lds_bytes: 600,
-            scratch_bytes: 0,
-            parameter_version: 1,
-            parameter_opcode: 4,
-            parameter_bytes: 72,
-            files: vec!["asm/gfx1201/a.s", "asm/gfx1201/b.inc"],
-            lines: vec![
-                Line { code_offset: 0, file: 0, line: 7 },
-                Line { code_offset: 8, file: 1, line: 20 },
-            ],
-            constants: vec![Constant { name: "bias", code_offset: 4, value: 0x0807_0605 }],
-        }
-    }
-
-    /// Every header field at the byte where docs/zrt-format.md puts it.
-    #[test]
-    fn layout_is_the_documented_one() {
-        let bytes = sample().write().expect("valid");
-        let at = |offset: usize| u32::from_le_bytes(bytes[offset..offset + 4].try_into().expect("4"));
-        assert_eq!(&bytes[..16], b"ZRT\0\x02\x00\x80\x00\x0c\x01\x00\x00\x0c\x00\x01\x00");
-        assert_eq!([at(16), at(20), at(24)], [256, 12, 0]);
-        assert_eq!([at(28), at(32), at(36)], [0x400F_0001, 0x10084, 0]);
-        assert_eq!([at(40), at(44), at(48)], [0x000A_0220, 0x0080_0028, 0x0001_0001]);
-        assert_eq!([at(52), at(56), at(60), at(64)], [600, 0, 0x0004_0001, 72]);
-        assert_eq!([at(76), at(80)], [128, 2]);
-        assert_eq!([at(84), at(88)], [144, 2]);
-        assert_eq!([at(92), at(96)], [168, 1]);
-        assert_eq!([at(144), at(148), at(152), at(156)], [0, 0, 7, 8]);
-        assert_eq!([at(176), at(180)], [4, 0x0807_0605]);
-        assert_eq!(&bytes[184..190], b"sample");
-        assert_eq!(&bytes[256..], &CODE);
-        assert_eq!(bytes.len(), 268);
-    }
-
-    #[test]
-    fn reads_what_it_wrote() {
-        let bytes = sample().write().expect("valid");
-        let kernel = Kernel::parse(&bytes).expect("parses");
-        assert_eq!(kernel, sample());
-        assert_eq!(kernel.source_line(4), Some(("asm/gfx1201/a.s", 7)));
-        assert_eq!(kernel.source_line(8), Some(("asm/gfx1201/b.inc", 20)));
-        assert_eq!(kernel.code_dwords().last(), Some(0xBFB0_0000));
-    }
-
-    #[test]
-    fn says_what_is_wrong() {
-        let bytes = sample().write().expect("valid");
-        let with = |offset: usize, value: u8| {
-            let mut changed = bytes.clone();
-            changed[offset] = value;
-            Kernel::parse(&changed).err()
-        };
-        assert_eq!(with(0, b'X'), Some(ZrtError::Magic { found: *b"XRT\0" }));
-        assert_eq!(with(4, 1), Some(ZrtError::Version { found: 1 }));
-        assert_eq!(with(14, 0), Some(ZrtError::Target { found: [12, 0, 0, 0] }));
-        assert_eq!(with(100, 1), Some(ZrtError::Reserved { offset: 100 }));
-        assert!(matches!(with(28, 0), Some(ZrtError::Disagreement { what: "VGPRs", .. })));
-        assert!(matches!(with(41, 3), Some(ZrtError::Disagreement { what: "user SGPRs", .. })));
-        assert!(matches!(with(24, 4), Some(ZrtError::Misaligned { part: "entry", .. })));
-        assert!(matches!(with(23, 1), Some(ZrtError::OutOfBounds { part: "code", .. })));
-        assert_eq!(
-            with(144, 12),
-            Some(ZrtError::OutOfBounds { part: "line table entry", offset: 12, bytes: 4, limit: 12 })
-        );
-        assert_eq!(with(160, 2), Some(ZrtError::Line { index: 1 }));
-        assert!(matches!(Kernel::parse(&bytes[..267]), Err(ZrtError::Length { actual_bytes: 267, .. })));
-        let files = Kernel { files: vec!["a"; FILES_MAX + 1], lines: vec![], ..sample() };
-        let too_many = ZrtError::Range { part: "file table", value: 4097, min: 0, max: 4096 };
-        assert_eq!(files.write(), Err(too_many));
-        let most = Kernel { files: vec!["a"; FILES_MAX], lines: vec![], ..sample() };
-        assert!(Kernel::parse(&most.write().expect("valid")).is_ok());
-        // Three dwords of code.
-        let constants = Kernel { constants: vec![sample().constants[0]; 4], ..sample() };
-        assert!(matches!(constants.write(), Err(ZrtError::Range { part: "constant table", max: 3, .. })));
-        assert_eq!(with(88, 4), Some(ZrtError::Range { part: "line table", value: 4, min: 0, max: 3 }));
-        let absolute = Kernel { files: vec!["/absolute/a.s", "b"], ..sample() };
-        assert_eq!(absolute.write(), Err(ZrtError::Path { path: "/absolute/a.s".into() }));
-    }
-
-    proptest! {
-        #[test]
-        fn any_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-            let _ = Kernel::parse(&bytes);
-        }
-
-        /// Starts from a good container, so that the deeper checks are reached.
-        #[test]
-        fn changed_bytes_do_not_panic(
-            changes in proptest::collection::vec((0usize..268, any::<u8>()), 1..6),
-            length in 0usize..=268,
-        ) {
-            let mut bytes = sample().write().expect("valid");
-            for (offset, value) in changes {
-                bytes[offset] = value;
-            }
-            bytes.truncate(length);
-            if length >= 12 {
-                bytes[8..12].copy_from_slice(&(length as u32).to_le_bytes());
-            }
-            if let Ok(kernel) = Kernel::parse(&bytes) {
-                let again = kernel.write().expect("what parses can be written");
-                prop_assert_eq!(Kernel::parse(&again), Ok(kernel));
-            }
-        }
-    }
-}
+mod tests;

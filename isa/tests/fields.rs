@@ -83,6 +83,44 @@ fn halves_come_from_register_numbers_in_short_encodings() {
 }
 
 #[test]
+fn the_half_of_a_multiplicand_follows_it() {
+    // v_fmamk_f16 v1.h, v2.l, 0x1234, v3.h: vsrc1 is the addend.
+    let fused = check(&[55 << 25 | 0x81 << 17 | 0x83 << 9 | 0x102, 0x1234]);
+    assert_eq!((fused.opcode, fused.destination), (Opcode::VFmamkF16, Vector(1)));
+    assert_eq!(fused.sources, [Vector(2), Literal(0x1234), Vector(3)]);
+    assert_eq!(fused.modifiers.op_sel, 0b1100);
+    // v_fmamk_f16 v1.l, v2.h, 0x1234, v3.l
+    let fused = check(&[55 << 25 | 1 << 17 | 3 << 9 | 0x182, 0x1234]);
+    assert_eq!(fused.modifiers.op_sel, 0b0001);
+}
+
+/// VINTERP, VIMAGE, VSAMPLE and VEXPORT have a length and a number; what their registers are is not looked at.
+#[test]
+fn graphics_have_a_length_and_a_number() {
+    for (word, encoding, length, number) in [
+        (0xcd00_0000 | 0x55 << 16, Encoding::Vinterp, 2, 0x55),
+        (0b11_0100 << 26 | 0xa5 << 14, Encoding::Vimage, 3, 0xa5),
+        (0b11_1001 << 26 | 0x3c << 14, Encoding::Vsample, 3, 0x3c),
+        (0b11_1110 << 26 | 0x2a << 4, Encoding::Vexport, 2, 0x2a),
+    ] {
+        let instruction = check(&[word, u32::MAX, u32::MAX][..length]);
+        assert_eq!((instruction.encoding, instruction.immediate), (encoding, number));
+        let name = instruction.opcode.mnemonic();
+        assert_eq!(instruction.to_string(), format!("{name} {number}"));
+    }
+}
+
+#[test]
+fn sources_of_other_chips_are_no_operands() {
+    // s_mov_b32 s0, src_pops_exiting_wave_id; v_mov_b32 v0, src_lds_direct; s_barrier_signal src_lds_direct
+    for word in [0xbe80_00ef, 0x7e00_02fe, 0xbe80_4efe] {
+        assert!(matches!(decode(&[word]), Err(DecodeError::Unknown { .. })), "{word:#x}");
+        let theirs = zrt_isa::decode_like_llvm(&[word], zrt_isa::resources::WaveSize::Wave32).unwrap();
+        assert_eq!(theirs.sources[0], Special(word as u8), "{word:#x}");
+    }
+}
+
+#[test]
 fn modifiers_of_long_encodings() {
     // v_rcp_f32_e64 v1, -|v2| clamp mul:2
     let rcp = check(&[0xd5aa_8101, 0x2800_0102]);

@@ -37,6 +37,7 @@ mod flow;
 mod functions;
 mod matrix_overlap;
 mod memory_wait;
+mod paths;
 mod scalar_hazard;
 mod unwritten;
 

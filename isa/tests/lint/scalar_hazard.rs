@@ -408,3 +408,50 @@ fn wave64_needs_eight_idle_instructions_and_both_halves_of_a_mask() {
     assert_eq!(missing[0].registers.unwrap().to_string(), "vcc_hi");
     assert_eq!(missing[0].instruction, "s_cbranch_vccz 0");
 }
+
+/// What stands between a VALU write of s4 and its read by a VALU instruction: only a SALU read of an ordinary register that a
+/// VALU instruction has read before is trusted to wait for it, and strictly not that.
+#[test]
+fn only_a_salu_read_of_a_tracked_register_waits() {
+    let code = |before: &[u32], between: u32| {
+        // v_mov_b32 v1, s4; v_readfirstlane_b32 s4, v0; ...; v_mov_b32 v2, s4; s_endpgm
+        [before, &[0x7e020204, 0x7e080500, between, 0x7e040204, 0xbfb00000]].concat()
+    };
+    let found = |code: &[u32], is_strict| findings(code, |entry| entry.is_strict = is_strict).len();
+    // v_mov_b32 v1, s8; v_cmp_eq_u32 vcc_lo, 1, v0 and v_cndmask_b32 v3, v0, v0, vcc_lo
+    let (track, track_vcc) = ([0x7e020208], [0x7c940081, 0x02060100]);
+    // s_mov_b32 s6, s8; v_mov_b32 v3, s8; s_mov_b32 s6, vcc_lo
+    let (salu, valu, salu_vcc) = (0xbe860008, 0x7e060208, 0xbe86006a);
+    assert_eq!([false, true].map(|is_strict| found(&code(&track, salu), is_strict)), [0, 1]);
+    assert_eq!([false, true].map(|is_strict| found(&code(&[], salu), is_strict)), [1, 1]);
+    assert_eq!([false, true].map(|is_strict| found(&code(&track, valu), is_strict)), [1, 1]);
+    assert_eq!([false, true].map(|is_strict| found(&code(&track_vcc, salu_vcc), is_strict)), [1, 1]);
+}
+
+#[test]
+fn a_write_is_told_once_and_grows_old_once() {
+    // v_mov_b32 v1, s4; s_mov_b32 s4, 1; v_mov_b32 v2, s4; v_mov_b32 v3, s4; s_endpgm
+    let found = findings(&[0x7e020204, 0xbe840081, 0x7e040204, 0x7e060204, 0xbfb00000], |_| ());
+    assert_eq!(found.iter().map(|finding| finding.dword).collect::<Vec<_>>(), [2], "{}", list(&found));
+    // v_mov_b32 v1, s4; s_mov_b32 s4, 1; many s_mov_b32 s20, 1; v_mov_b32 v2, s4; s_endpgm
+    let code = [&[0x7e020204, 0xbe840081][..], &[0xbe940081; 600], &[0x7e040204, 0xbfb00000]].concat();
+    assert!(findings(&code, |_| ()).is_empty());
+}
+
+#[test]
+fn a_jump_out_of_sight_needs_a_wait_for_each_kind_of_write() {
+    // v_mov_b32 v1, s4; v_cmp_eq_u32 vcc_lo, 1, v0; v_cndmask_b32 v3, v0, v0, vcc_lo; ...; s_setpc_b64 s[8:9]
+    let left = |write: u32| {
+        let found = findings(&[0x7e020204, 0x7c940081, 0x02060100, write, 0xbe804808], |_| ());
+        assert_eq!(found.len(), 1, "{}", list(&found));
+        let registers = found[0].registers.map(|registers| registers.to_string()).unwrap_or_default();
+        let field = found[0].remedy.split_whitespace().nth(2).unwrap_or_default().to_owned();
+        (found[0].dword, found[0].cause, registers, field)
+    };
+    let expected = |registers: &str, field: &str| (4, Some(3), registers.to_owned(), field.to_owned());
+    // v_readfirstlane_b32 s4, v0; v_cmp_eq_u32 vcc_lo, 1, v0; s_mov_b32 s4, 1; s_mov_b32 vcc_lo, 1
+    assert_eq!(left(0x7e080500), expected("s4", "depctr_va_sdst(0)"));
+    assert_eq!(left(0x7c940081), expected("vcc", "depctr_va_vcc(0)"));
+    assert_eq!(left(0xbe840081), expected("s4", "depctr_sa_sdst(0)"));
+    assert_eq!(left(0xbeea0081), expected("vcc", "depctr_sa_sdst(0)"));
+}

@@ -158,3 +158,16 @@ fn user_sgprs_are_as_many_as_the_launch_writes() {
     let missing = findings(&code, |entry| entry.user_sgprs = 2);
     assert_eq!((missing[0].rule, missing[0].dword), (Rule::Unwritten, 1));
 }
+
+/// v5 is undefined, and stays so through a sum; a dot product, a sum of another lane's value and a dual sum may give something
+/// defined for all that is known here.
+#[test]
+fn only_a_plain_sum_of_undefined_values_is_surely_undefined() {
+    // global_store_b32 v0, v2, s[4:5]; s_endpgm
+    let end = [0xee068004, 0x01000000, 0x00000000, 0xbfb00000];
+    let found = |operation: &[u32]| super::findings(&[operation, &end].concat(), |_| ()).len();
+    assert_eq!(found(&[0x06040b05]), 1, "v_add_f32_e32 v2, v5, v5");
+    assert_eq!(found(&[0xcc134002, 0x1c160b05]), 0, "v_dot2_f32_f16 v2, v5, v5, v5");
+    assert_eq!(found(&[0x06040afa, 0xff011105]), 0, "v_add_f32_dpp v2, v5, v5 row_shr:1");
+    assert_eq!(found(&[0xc9100b05, 0x02020080]), 0, "v_dual_add_f32 v2, v5, v5 :: v_dual_mov_b32 v3, 0");
+}

@@ -1,0 +1,97 @@
+//! What one of several paths brings is kept where they meet, whichever is looked at first.
+
+use super::{findings, list};
+use zrt_isa::lint::{Entry, Finding, Rule};
+
+/// s_cmp_eq_u32 s4, 0.
+const COMPARE: u32 = 0xbf06_8004;
+/// s_endpgm.
+const END: u32 = 0xbfb0_0000;
+/// v_permlane16_b32 v1, v0, s4, s5.
+const PERMLANE: [u32; 2] = [0xd65b_0001, 0x0014_0900];
+/// v_cmpx_eq_u32_e32 1, v0.
+const COMPARE_LANES: u32 = 0x7d94_0081;
+/// v_mov_b32_e32 v2, v0.
+const MOVE: u32 = 0x7e04_0300;
+/// v_wmma_f32_16x16x16_f16 v[4:11], v[0:3], v[0:3], 0; the same to v[20:27]; from v[4:7] to v[12:19].
+const MATRIX: [u32; 2] = [0xcc40_4004, 0x1a02_0100];
+const MATRIX_ELSEWHERE: [u32; 2] = [0xcc40_4014, 0x1a02_0100];
+const MATRIX_OF_RESULT: [u32; 2] = [0xcc40_400c, 0x1a02_0104];
+
+/// `first` where s4 is not 0, `second` where it is, then `end`.
+fn either(first: &[u32], second: &[u32], end: &[u32]) -> Vec<u32> {
+    // s_cbranch_scc1 over `first` and its s_branch over `second`.
+    let mut code = vec![COMPARE, 0xbfa2_0000 | (first.len() as u32 + 1)];
+    code.extend_from_slice(first);
+    code.push(0xbfa0_0000 | second.len() as u32);
+    code.extend_from_slice(second);
+    code.extend_from_slice(end);
+    code.push(END);
+    code
+}
+
+/// `body` again and again until s4 is not 0.
+fn repeated(body: &[u32]) -> Vec<u32> {
+    let mut code = body.to_vec();
+    let back = -(body.len() as i32 + 2);
+    code.extend([COMPARE, 0xbfa2_0000 | u32::from(back as i16 as u16), END]);
+    code
+}
+
+/// The findings of one rule.
+fn of(rule: Rule, code: &[u32], change: impl FnOnce(&mut Entry)) -> Vec<Finding> {
+    findings(code, change).into_iter().filter(|finding| finding.rule == rule).collect()
+}
+
+/// One finding of the rule at `dword`, from `cause`.
+fn once(rule: Rule, code: &[u32], change: impl FnOnce(&mut Entry), dword: usize, cause: usize) {
+    let found = of(rule, code, change);
+    assert_eq!(found.len(), 1, "{}", list(&found));
+    assert_eq!((found[0].dword, found[0].cause), (dword, Some(cause)));
+}
+
+#[test]
+fn an_exchange_behind_a_compare_on_one_path() {
+    let rule = Rule::LaneExchange;
+    once(rule, &either(&[COMPARE_LANES], &[], &PERMLANE), |_| (), 4, 2);
+    once(rule, &either(&[], &[COMPARE_LANES], &PERMLANE), |_| (), 4, 3);
+    let both = either(&[COMPARE_LANES, MOVE], &[COMPARE_LANES, MOVE], &PERMLANE);
+    assert!(of(rule, &both, |_| ()).is_empty());
+    let body = [PERMLANE[0], PERMLANE[1], COMPARE_LANES];
+    once(rule, &repeated(&body), |_| (), 0, 2);
+    let again = [&body[..], &[END]].concat();
+    assert!(of(rule, &again, |_| ()).is_empty());
+    once(rule, &again, |entry| entry.runs_again = true, 0, 2);
+}
+
+#[test]
+fn a_factor_from_one_path() {
+    let rule = Rule::MatrixOverlap;
+    once(rule, &either(&MATRIX, &MATRIX_ELSEWHERE, &MATRIX_OF_RESULT), |_| (), 7, 2);
+    once(rule, &either(&MATRIX_ELSEWHERE, &MATRIX, &MATRIX_OF_RESULT), |_| (), 7, 5);
+    once(rule, &either(&[], &MATRIX, &MATRIX_OF_RESULT), |_| (), 5, 3);
+    assert!(of(rule, &either(&MATRIX_ELSEWHERE, &[], &MATRIX_OF_RESULT), |_| ()).is_empty());
+    let body = [MATRIX_OF_RESULT, MATRIX].concat();
+    once(rule, &repeated(&body), |_| (), 0, 2);
+    let again = [&body[..], &[END]].concat();
+    assert!(of(rule, &again, |_| ()).is_empty());
+    once(rule, &again, |entry| entry.runs_again = true, 0, 2);
+}
+
+/// A write on one of two paths that the other does not make, and one that is older there.
+#[test]
+fn a_scalar_write_on_one_path() {
+    let rule = Rule::ScalarHazard;
+    // v_mov_b32_e32 v1, s8; s_mov_b32 s8, 1; v_mov_b32_e32 v3, s8
+    let (track, write, read) = (0x7e02_0208, 0xbe88_0081, 0x7e06_0208);
+    for (first, second, cause) in [(&[track, write][..], &[][..], 3), (&[], &[track, write], 4)] {
+        once(rule, &either(first, second, &[read]), |_| (), 5, cause);
+    }
+    // Eleven s_mov_b32 s20, 1, after which the write is there.
+    let old = [&[track, write][..], &[0xbe94_0081; 11]].concat();
+    let young = [track, write];
+    assert!(of(rule, &either(&old, &old, &[read]), |_| ()).is_empty());
+    once(rule, &either(&old, &young, &[read]), |_| (), 18, 17);
+    once(rule, &either(&young, &old, &[read]), |_| (), 18, 3);
+    once(rule, &repeated(&[read, write]), |_| (), 0, 1);
+}
