@@ -183,7 +183,7 @@ mod tests {
     /// The pages themselves: what the traits' calls do to them.
     #[test]
     fn a_flush_stores_its_value_and_reads_vram() {
-        let [remap, vram] = [SharedView::zeroed(8), SharedView::zeroed(8)];
+        let [remap, vram] = [SharedView::zeroed(8).expect("memory"), SharedView::zeroed(8).expect("memory")];
         remap.store_u32(FLUSH_OFFSET, u32::MAX);
         remap.store_u32(4, 5);
         vram.store_u32(0, 9);

@@ -75,7 +75,7 @@ proptest! {
 
     #[test]
     fn views_have_the_bytes_asked_for(len in 0usize..70_000) {
-        let view = SharedView::zeroed(len);
+        let view = SharedView::zeroed(len).expect("memory");
         prop_assert!(view.len() == len && (0..len).all(|at| view.load_u8(at) == 0));
     }
 }

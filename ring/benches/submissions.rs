@@ -29,13 +29,18 @@ fn kernel() -> KernelState {
 }
 
 fn submissions(criterion: &mut Criterion) {
-    let words = [SharedView::zeroed(8), SharedView::zeroed(8), SharedView::zeroed(8)];
+    let words = [
+        SharedView::zeroed(8).expect("memory"),
+        SharedView::zeroed(8).expect("memory"),
+        SharedView::zeroed(8).expect("memory"),
+    ];
     let [write, read, doorbell] = words;
     let mut ring =
-        CommandRing::new(SharedView::zeroed(65536), write, read.clone(), doorbell).expect("a valid ring");
+        CommandRing::new(SharedView::zeroed(65536).expect("memory"), write, read.clone(), doorbell)
+            .expect("a valid ring");
     let kernel = kernel();
     let capacity = DwordLen(10 + 49 * DISPATCHES);
-    let memory = SharedView::zeroed(capacity.bytes().0 as usize);
+    let memory = SharedView::zeroed(capacity.bytes().0 as usize).expect("memory");
     let mut recorder = GraphRecorder::new(capacity).expect("room");
 
     let mut group = criterion.benchmark_group("graph");

@@ -24,8 +24,8 @@ const ENTRIES: usize = 1024;
 
 fn token_rings(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("token rings");
-    let memory = SharedView::zeroed(ENTRIES * LINE_BYTES);
-    let word = SharedView::zeroed(8);
+    let memory = SharedView::zeroed(ENTRIES * LINE_BYTES).expect("memory");
+    let word = SharedView::zeroed(8).expect("memory");
 
     let source = [0x5a; LINE_BYTES];
     let mut line = 0;

@@ -20,7 +20,8 @@ const RING_BYTES: usize = 4096;
 
 /// Submits, plays the other side, waits.
 pub fn main() -> Result<(), Box<dyn Error>> {
-    let [ring, write, read, doorbell, fence] = [RING_BYTES, 8, 8, 8, 8].map(SharedView::zeroed);
+    let [ring, write, read, doorbell, fence] =
+        [RING_BYTES, 8, 8, 8, 8].map(|bytes| SharedView::zeroed(bytes).expect("memory"));
     let mut device = CommandProcessor::new(ring.clone(), write.clone(), read.clone(), doorbell.clone());
     device.map(Mapping { address: FENCE_ADDRESS, view: fence.clone() });
     let fence = Fence::new(fence, FENCE_ADDRESS)?;

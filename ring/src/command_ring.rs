@@ -371,9 +371,11 @@ mod tests {
         let signal = FenceSignal::new(GpuVa(0x3000), 1).with_event(event);
         let clock = || 7u64;
         for spare in [0, 1] {
-            let graph = recorder.finish(&SharedView::zeroed(4096), GpuVa(0x7f00_0010_0000)).expect("sound");
+            let graph = recorder
+                .finish(&SharedView::zeroed(4096).expect("memory"), GpuVa(0x7f00_0010_0000))
+                .expect("sound");
             assert_eq!(graph.part_count(), GRAPH_PARTS_MAX);
-            let view = |bytes| SharedView::zeroed(bytes);
+            let view = |bytes| SharedView::zeroed(bytes).expect("memory");
             let mut ring = CommandRing::new(view(RING_BYTES_MIN), view(8), view(8), view(8)).expect("valid");
             let used = ring.capacity_dwords() - GRAPH_SUBMISSION_DWORDS_MAX + 1 - spare;
             let nop = [0xc000_1000 | (used as u32 - 2) << 16].into_iter().chain([0].into_iter().cycle());

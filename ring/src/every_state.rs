@@ -36,8 +36,8 @@ struct Memory {
 impl Memory {
     fn new(dwords: u64) -> Memory {
         Memory {
-            ring: SharedView::zeroed(dwords as usize * 4),
-            pointers: [(); 3].map(|()| SharedView::zeroed(8)),
+            ring: SharedView::zeroed(dwords as usize * 4).expect("memory"),
+            pointers: [(); 3].map(|()| SharedView::zeroed(8).expect("memory")),
         }
     }
 

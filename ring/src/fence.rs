@@ -103,7 +103,7 @@ mod tests {
     use core::cell::Cell;
 
     fn timeline() -> (SharedView, Timeline) {
-        let view = SharedView::zeroed(8);
+        let view = SharedView::zeroed(8).expect("memory");
         (view.clone(), Timeline::new(Fence::new(view, GpuVa(0x1000)).unwrap()))
     }
 
@@ -145,9 +145,9 @@ mod tests {
 
     #[test]
     fn a_fence_needs_eight_aligned_bytes() {
-        let bytes = SharedView::zeroed(4);
+        let bytes = SharedView::zeroed(4).expect("memory");
         assert_eq!(Fence::new(bytes, GpuVa(0)).unwrap_err(), FenceError::ViewLength { bytes: 4 });
-        let misaligned = Fence::new(SharedView::zeroed(8), GpuVa(4)).unwrap_err();
+        let misaligned = Fence::new(SharedView::zeroed(8).expect("memory"), GpuVa(4)).unwrap_err();
         assert_eq!(misaligned, FenceError::Misaligned(GpuVa(4)));
     }
 }

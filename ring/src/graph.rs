@@ -320,7 +320,7 @@ pub(crate) mod tests {
         for part_dwords_max in PART_DWORDS..=150 {
             let mut recorder = GraphRecorder::with_part_limit(DwordLen(2000), part_dwords_max).expect("room");
             assert_eq!(record_all(&mut recorder), GraphError::TooManyParts { most: GRAPH_PARTS_MAX });
-            let memory = SharedView::zeroed(8000);
+            let memory = SharedView::zeroed(8000).expect("memory");
             let graph = recorder.finish(&memory, ADDRESS).expect("a sound graph");
             assert_eq!(graph.part_count(), GRAPH_PARTS_MAX);
             let mut rest = recorder.words();
@@ -345,7 +345,7 @@ pub(crate) mod tests {
             let capacity = DwordLen(2 * PART_DWORDS as u32 + spare);
             let mut recorder = GraphRecorder::with_part_limit(capacity, PART_DWORDS).expect("room");
             assert!(matches!(record_all(&mut recorder), GraphError::Emit(EmitError::Full { .. })));
-            let memory = SharedView::zeroed(1024);
+            let memory = SharedView::zeroed(1024).expect("memory");
             let graph = recorder.finish(&memory, ADDRESS).expect("a sound graph");
             assert_eq!((graph.part_count(), graph.dispatches()), (2, 2));
             assert_eq!(graph.len(), DwordLen(2 * PART_DWORDS as u32));
@@ -362,7 +362,7 @@ pub(crate) mod tests {
         for recorder in [&mut used, &mut fresh] {
             recorder.dispatch(&kernel(), GpuVa(0x1000), [1, 1, 1]).expect("room");
         }
-        let view = || SharedView::zeroed(1024);
+        let view = || SharedView::zeroed(1024).expect("memory");
         let [used, fresh] = [used, fresh].map(|recorder| recorder.finish(&view(), ADDRESS).expect("sound"));
         assert_eq!((used.packets(), used.dispatches(), used.len()), (fresh.packets(), 1, fresh.len()));
         assert_eq!(used.parts(), fresh.parts());

@@ -69,11 +69,11 @@ proptest! {
         for _ in 0..dispatches {
             let _ = recorder.packet(&dispatch);
         }
-        let graph = recorder.finish(&SharedView::zeroed(memory), GpuVa(address));
+        let graph = recorder.finish(&SharedView::zeroed(memory).expect("memory"), GpuVa(address));
         let fits = |length: u64| memory as u64 >= length && address.checked_add(length).is_some();
         prop_assert!(graph.is_err() || (fits(recorder.len().bytes().0) && address % 4 == 0 && dispatches > 0));
         let Ok(graph) = graph else { return Ok(()) };
-        let words = [4096, 8, 8, 8].map(SharedView::zeroed);
+        let words = [4096, 8, 8, 8].map(|bytes| SharedView::zeroed(bytes).expect("memory"));
         let [ring, write, read, doorbell] = words.clone();
         let mut ring = CommandRing::new(ring, write, read, doorbell).unwrap();
         let signal = FenceSignal::new(GpuVa(fence), value);
@@ -98,7 +98,7 @@ proptest! {
         timeout_ns in number(),
     ) {
         let lengths = if is_usual { [4096, 8, 8, 8] } else { lengths };
-        let [ring, write_pointer, read_pointer, doorbell] = lengths.map(SharedView::zeroed);
+        let [ring, write_pointer, read_pointer, doorbell] = lengths.map(|bytes| SharedView::zeroed(bytes).expect("memory"));
         let read = write.wrapping_sub(behind);
         if lengths[1] >= 8 && lengths[2] >= 8 {
             write_pointer.store_u64(0, write);
@@ -135,7 +135,7 @@ proptest! {
         ring.peek(position, &mut words);
         read_pointer.store_u64(0, later);
         prop_assert!(ring.read_pointer().is_ok() || later > ring.write_pointer());
-        let fence = Fence::new(SharedView::zeroed(8), GpuVa(0)).unwrap();
+        let fence = Fence::new(SharedView::zeroed(8).expect("memory"), GpuVa(0)).unwrap();
         let _ = Watchdog::new(timeout_ns).observe(ring.observe(position, &fence, later));
     }
 
@@ -147,7 +147,7 @@ proptest! {
         value in number(),
         timeout_ns in number(),
     ) {
-        let view = SharedView::zeroed(length);
+        let view = SharedView::zeroed(length).expect("memory");
         let fence = match Fence::new(view.clone(), GpuVa(address)) {
             Ok(fence) => fence,
             Err(FenceError::ViewLength { bytes }) => {
@@ -179,7 +179,7 @@ proptest! {
         entry in any::<[u32; 14]>(),
         timeout_ns in number(),
     ) {
-        let views = || (SharedView::zeroed(4 * dwords), flush.map(|dwords| SharedView::zeroed(4 * dwords)));
+        let views = || (SharedView::zeroed(4 * dwords).expect("memory"), flush.map(|dwords| SharedView::zeroed(4 * dwords).expect("memory")));
         let entries = dwords / 16;
         let is_ring = dwords % 16 == 0
             && entries.is_power_of_two()
@@ -194,7 +194,7 @@ proptest! {
             }
             _ => false,
         };
-        let count = SharedView::zeroed(4 * words[0]);
+        let count = SharedView::zeroed(4 * words[0]).expect("memory");
         let (ring, flush_word) = views();
         match InputRing::<Said>::starting_at(ring, count.clone(), flush_word, first) {
             Ok(mut ring) => {
@@ -210,7 +210,7 @@ proptest! {
             Err(error) => prop_assert!(!may_be(words[0]) && explains(error, words[0]), "{}", error),
         }
         let (ring, flush_word) = views();
-        match OutputRing::<Said>::starting_at(ring.clone(), SharedView::zeroed(4 * words[1]), flush_word, every, first) {
+        match OutputRing::<Said>::starting_at(ring.clone(), SharedView::zeroed(4 * words[1]).expect("memory"), flush_word, every, first) {
             Ok(mut output) => {
                 prop_assert!(may_be(words[1]) && (1..=entries as u32).contains(&every));
                 ring.fill(0, ring.len(), told as u8);
@@ -234,8 +234,8 @@ proptest! {
         let [cancel_serial, preempt_serial, hold_serial, granted_pages, granted_serial] = at;
         let words = ControlDwords { cancel_serial, preempt_serial, hold_serial, granted_pages, granted_serial };
         let are_words = at.iter().enumerate().all(|(place, dword)| *dword < 16 && !at[..place].contains(dword));
-        let lines = SharedView::zeroed(4 * dwords);
-        let mut lines = match ControlLines::new(lines, words, flush.map(|dwords| SharedView::zeroed(4 * dwords))) {
+        let lines = SharedView::zeroed(4 * dwords).expect("memory");
+        let mut lines = match ControlLines::new(lines, words, flush.map(|dwords| SharedView::zeroed(4 * dwords).expect("memory"))) {
             Ok(lines) => lines,
             Err(ControlError::Length { dwords: found }) => {
                 prop_assert!(found == dwords && (dwords == 0 || dwords % 16 != 0));

@@ -28,12 +28,16 @@ struct Pair {
 
 /// A pair whose pointers begin at `start`.
 fn pair(start: u64) -> Pair {
-    let ring = SharedView::zeroed(RING_BYTES);
+    let ring = SharedView::zeroed(RING_BYTES).expect("memory");
     // Old one-dword NOPs everywhere: valid packets, should anybody read what was not written.
     for slot in 0..RING_DWORDS {
         ring.store_u32(slot * 4, 0xffff_1000);
     }
-    let [write, read, doorbell] = [SharedView::zeroed(8), SharedView::zeroed(8), SharedView::zeroed(8)];
+    let [write, read, doorbell] = [
+        SharedView::zeroed(8).expect("memory"),
+        SharedView::zeroed(8).expect("memory"),
+        SharedView::zeroed(8).expect("memory"),
+    ];
     write.store_u64(0, start);
     read.store_u64(0, start);
     doorbell.store_u64(0, start);
@@ -72,35 +76,35 @@ fn graph(dispatches: usize, consumer: &mut CommandProcessor) -> Graph {
         recorder.dispatch(&kernel(), GpuVa(0x1000 + at), [1, 1, 1]).expect("room");
         recorder.barrier().expect("room");
     }
-    let view = SharedView::zeroed(recorder.len().bytes().0 as usize);
+    let view = SharedView::zeroed(recorder.len().bytes().0 as usize).expect("memory");
     consumer.map(Mapping { address: GRAPH, view: view.clone() });
     recorder.finish(&view, GRAPH).expect("a sound graph")
 }
 
 fn fence(consumer: &mut CommandProcessor) -> Fence {
-    let view = SharedView::zeroed(256);
+    let view = SharedView::zeroed(256).expect("memory");
     consumer.map(Mapping { address: FENCE, view: view.clone() });
     Fence::new(view, FENCE).expect("an aligned fence")
 }
 
 #[test]
 fn a_ring_that_no_queue_can_have_is_refused() {
-    let word = SharedView::zeroed(8);
+    let word = SharedView::zeroed(8).expect("memory");
     let refused = |ring, write, read, doorbell| CommandRing::new(ring, write, read, doorbell).unwrap_err();
     for bytes in [0, 2048, 4096 + 256, 12288] {
-        let ring = SharedView::zeroed(bytes);
+        let ring = SharedView::zeroed(bytes).expect("memory");
         assert_eq!(
             refused(ring, word.clone(), word.clone(), word.clone()),
             RingError::RingLength { bytes, least: 4096 }
         );
     }
-    let ring = SharedView::zeroed(4096);
-    let short = SharedView::zeroed(4);
+    let ring = SharedView::zeroed(4096).expect("memory");
+    let short = SharedView::zeroed(4).expect("memory");
     assert_eq!(
         refused(ring.clone(), word.clone(), word.clone(), short),
         RingError::ViewLength { name: "doorbell", bytes: 4 }
     );
-    let ahead = SharedView::zeroed(8);
+    let ahead = SharedView::zeroed(8).expect("memory");
     ahead.store_u64(0, 1);
     assert_eq!(
         refused(ring.clone(), word.clone(), ahead.clone(), word.clone()),
@@ -262,7 +266,7 @@ fn a_read_pointer_ahead_of_the_write_pointer_is_an_error() {
     let ahead = RingError::ReadPointerAhead { read: 1001, write: 1000 };
     assert_eq!(pair.producer.submit(&marked_nop(100, 1)), Err(ahead));
     assert_eq!(pair.producer.read_pointer(), Err(ahead));
-    let view = SharedView::zeroed(8);
+    let view = SharedView::zeroed(8).expect("memory");
     let observation = pair.producer.observe(0, &Fence::new(view, FENCE).unwrap(), 1);
     assert_eq!(Watchdog::new(1).observe(observation), Diagnosis::Impossible { observation });
 }
@@ -334,7 +338,7 @@ fn a_graph_is_one_submission_and_its_fence_comes_after_its_packets() {
 fn a_graph_in_memory_is_the_recipe() {
     let mut recorder = GraphRecorder::new(DwordLen(64)).unwrap();
     recorder.dispatch(&kernel(), GpuVa(0x7f_1234_5678), [40, 2, 1]).unwrap();
-    let view = SharedView::zeroed(64 * 4);
+    let view = SharedView::zeroed(64 * 4).expect("memory");
     view.fill(0, 64 * 4, 0xa5);
     recorder.finish(&view, GRAPH).unwrap();
     let words: Vec<u32> = (0..49).map(|at| view.load_u32(at * 4)).collect();
@@ -349,14 +353,14 @@ fn a_graph_in_memory_is_the_recipe() {
 
 #[test]
 fn graphs_that_would_harm_are_refused() {
-    let memory = SharedView::zeroed(4096);
+    let memory = SharedView::zeroed(4096).expect("memory");
     let recorder = GraphRecorder::new(DwordLen(256)).unwrap();
     assert_eq!(recorder.finish(&memory, GRAPH).unwrap_err(), GraphError::Empty);
     assert!(matches!(GraphRecorder::new(DwordLen(9)), Err(GraphError::Emit(_))));
 
     let mut recorder = GraphRecorder::new(DwordLen(256)).unwrap();
     recorder.dispatch(&kernel(), GpuVa(0), [1, 1, 1]).unwrap();
-    let short = SharedView::zeroed(8);
+    let short = SharedView::zeroed(8).expect("memory");
     assert_eq!(
         recorder.finish(&short, GRAPH).unwrap_err(),
         GraphError::MemoryLength { needed: 49 * 4, given: 8 }
@@ -384,7 +388,7 @@ fn graphs_that_would_harm_are_refused() {
 fn an_event_follows_the_fence() {
     let mut pair = pair(0);
     let fence = fence(&mut pair.consumer);
-    let page = SharedView::zeroed(4096);
+    let page = SharedView::zeroed(4096).expect("memory");
     pair.consumer.map(Mapping { address: GpuVa(0x7f00_0000_8000), view: page.clone() });
     let graph = graph(1, &mut pair.consumer);
     let event = EventSlot { address: GpuVa(0x7f00_0000_8018), event_id: 3 };
@@ -583,7 +587,7 @@ proptest! {
 #[test]
 fn any_packet_of_the_lower_crate_passes_through() {
     let mut pair = pair(1020);
-    let view = SharedView::zeroed(64);
+    let view = SharedView::zeroed(64).expect("memory");
     pair.consumer.map(Mapping { address: GpuVa(0x1000), view: view.clone() });
     let mut words = [0; 15];
     let mut writer = zrt_pm4::Writer::new(&mut words);

@@ -28,7 +28,7 @@ const STARTS: [(u64, u32); 5] = [
 ];
 
 fn view(dwords: usize) -> SharedView {
-    let view = SharedView::zeroed(dwords * 4);
+    let view = SharedView::zeroed(dwords * 4).expect("memory");
     view.fill(0, view.len(), 0xa5); // the other side must not find old bytes
     view
 }

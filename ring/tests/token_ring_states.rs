@@ -21,7 +21,7 @@ const STARTS: [(u64, u32); 3] =
 const CALLS: u32 = 9;
 
 fn view(dwords: usize) -> SharedView {
-    let view = SharedView::zeroed(dwords * 4);
+    let view = SharedView::zeroed(dwords * 4).expect("memory");
     view.fill(0, view.len(), 0xa5);
     view
 }

@@ -246,7 +246,7 @@ mod tests {
     /// A view that holds these words.
     fn words(words: impl Iterator<Item = u64>) -> SharedView {
         let words: Vec<u64> = words.collect();
-        let view = SharedView::zeroed(8 * words.len());
+        let view = SharedView::zeroed(8 * words.len()).expect("memory");
         words.iter().enumerate().for_each(|(index, word)| view.store_u64(8 * index, *word));
         view
     }
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn interleaved_rows_are_consecutive_dwords() {
-        let view = SharedView::zeroed(640);
+        let view = SharedView::zeroed(640).expect("memory");
         fn check<const ROWS: usize>(view: &SharedView, offset: usize) {
             let row = |row| Row(core::array::from_fn(|lane| (row * 1000 + lane) as u32));
             let rows: [Row; ROWS] = core::array::from_fn(row);
@@ -339,7 +339,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "outside or misaligned")]
     fn interleaved_rows_outside_are_our_mistake() {
-        SharedView::zeroed(256).load_interleaved(8, &mut [Row([0; LANES]); 2]);
+        SharedView::zeroed(256).expect("memory").load_interleaved(8, &mut [Row([0; LANES]); 2]);
     }
 
     #[test]
@@ -347,7 +347,7 @@ mod tests {
     fn a_lane_outside_is_our_mistake() {
         let mut deltas = [0; LANES];
         deltas[31] = 28;
-        SharedView::zeroed(32).gather_u32(0, &deltas, &mut [[0; LANES]; 2]);
+        SharedView::zeroed(32).expect("memory").gather_u32(0, &deltas, &mut [[0; LANES]; 2]);
     }
 
     /// Whether every access of lanes that takes these offsets panics, and leaves the view as it was.
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn one_misaligned_lane_is_refused_whichever_it_is() {
-        let view = SharedView::zeroed(256);
+        let view = SharedView::zeroed(256).expect("memory");
         // Each refusal is a panic, which takes an interpreter long.
         let step = if cfg!(miri) { 31 } else { 1 };
         for lane in (0..LANES).step_by(step) {
@@ -376,7 +376,8 @@ mod tests {
                 deltas[lane] = delta;
                 deltas
             };
-            for delta in [1, 3, 125] {
+            // The last is outside as well.
+            for delta in [1, 3, 125, 1001] {
                 assert!(all_refuse(&view, 0, &deltas(delta), &[2, 4]), "lane {lane} at {delta}");
             }
             assert!(all_refuse(&view, 0, &deltas(2), &[4]), "lane {lane} at 2");
@@ -387,7 +388,7 @@ mod tests {
 
     #[test]
     fn lanes_are_held_against_the_last_byte() {
-        let view = SharedView::zeroed(256).slice(0, 132);
+        let view = SharedView::zeroed(256).expect("memory").slice(0, 132);
         let (mut row, mut wide) = ([0; LANES], [[0; LANES]; 2]);
         let at = |last| {
             let mut deltas = [0; LANES];
@@ -401,14 +402,45 @@ mod tests {
         assert!(all_refuse(&view, 136, &[0; LANES], &[1, 2, 4]), "the base");
         assert!(all_refuse(&view, usize::MAX - 3, &[0; LANES], &[1, 2, 4]), "the base");
         let refused = std::panic::catch_unwind(|| {
-            SharedView::zeroed(256).slice(0, 132).gather_u32(4, &at(124), &mut [[0; LANES]; 2]);
+            SharedView::zeroed(256).expect("memory").slice(0, 132).gather_u32(
+                4,
+                &at(124),
+                &mut [[0; LANES]; 2],
+            );
         });
         assert!(refused.is_err(), "the second dword of a lane");
     }
 
+    /// Lanes of one to four dwords in a view of any length: the last place that is inside is taken, the next is refused.
+    #[test]
+    fn lanes_of_several_dwords_are_held_against_the_last_byte() {
+        fn check<const ROWS: usize>(len: usize) {
+            let view = SharedView::zeroed(256).expect("memory").slice(0, len);
+            let last = (len - 4 - 4 * ROWS) as u32 & !3;
+            let refuses = |delta: u32, stores: bool| {
+                let access = || match stores {
+                    true => view.scatter_u32(4, &[delta; LANES], u32::MAX, &[[1; LANES]; ROWS]),
+                    false => view.gather_u32(4, &[delta; LANES], &mut [[0; LANES]; ROWS]),
+                };
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(access)).is_err()
+            };
+            for stores in [false, true] {
+                assert!(!refuses(last, stores), "{ROWS} dwords at {last} of {len} bytes");
+                assert!(refuses(last + 4, stores), "{ROWS} dwords at {} of {len} bytes", last + 4);
+            }
+        }
+        let step = if cfg!(miri) { 3 } else { 1 };
+        for len in (128..136).step_by(step) {
+            check::<1>(len);
+            check::<2>(len);
+            check::<3>(len);
+            check::<4>(len);
+        }
+    }
+
     #[test]
     fn words_are_held_against_the_last_dword() {
-        let whole = SharedView::zeroed(64);
+        let whole = SharedView::zeroed(64).expect("memory");
         whole.fill(0, 64, 0xee);
         let view = whole.slice(0, 40);
         let mut words = [0; 11];
@@ -447,13 +479,13 @@ mod tests {
     #[cfg_attr(miri, ignore = "the interpreter looks at every row, of which there are 2^59")]
     #[should_panic(expected = "outside or misaligned")]
     fn more_rows_than_dwords_of_the_address_space_are_not_loaded() {
-        SharedView::zeroed(8).load_interleaved(4, &mut [NoSize; ROWS_THAT_WRAP]);
+        SharedView::zeroed(8).expect("memory").load_interleaved(4, &mut [NoSize; ROWS_THAT_WRAP]);
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "the interpreter looks at every row, of which there are 2^59")]
     #[should_panic(expected = "outside or misaligned")]
     fn more_rows_than_dwords_of_the_address_space_are_not_stored() {
-        SharedView::zeroed(8).store_interleaved(4, &[NoSize; ROWS_THAT_WRAP]);
+        SharedView::zeroed(8).expect("memory").store_interleaved(4, &[NoSize; ROWS_THAT_WRAP]);
     }
 }

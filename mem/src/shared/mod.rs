@@ -17,6 +17,7 @@ mod lanes;
 mod owned;
 
 pub use lanes::LANES;
+pub use owned::NoMemory;
 
 use access::{Exchange, Word};
 use alloc::sync::Arc;
@@ -82,10 +83,13 @@ impl SharedView {
     }
 
     /// A view of `len` zero bytes of its own: for tests, and for models of the other side.
-    pub fn zeroed(len: usize) -> SharedView {
-        let (base, owner) = owned::zeroed(len);
+    ///
+    /// # Errors
+    /// [`NoMemory`] when the allocator has none of that length; no length panics.
+    pub fn zeroed(len: usize) -> Result<SharedView, NoMemory> {
+        let (base, owner) = owned::zeroed(len)?;
         // SAFETY: `owner` keeps the range, which is made of `u64`s of at least `len` bytes in all and is nobody else's.
-        unsafe { SharedView::new(base, len, owner) }
+        Ok(unsafe { SharedView::new(base, len, owner) })
     }
 
     /// Length in bytes.
@@ -295,7 +299,7 @@ mod tests {
 
     #[test]
     fn copies_keep_every_byte_at_every_alignment() {
-        let view = SharedView::zeroed(64);
+        let view = SharedView::zeroed(64).expect("memory");
         let step = if cfg!(miri) { 7 } else { 1 };
         for offset in 0..9 {
             for len in (0..40).step_by(step) {
@@ -306,7 +310,52 @@ mod tests {
                 view.read_bytes(0, &mut all);
                 assert_eq!(&all[offset..offset + len], &source[..]);
                 assert!(all[..offset].iter().chain(&all[offset + len..]).all(|byte| *byte == 0xa5));
+                let mut part = [0x5a; 64];
+                view.read_bytes(offset, &mut part[..len]);
+                assert_eq!(&part[..len], &source[..]);
+                assert!(part[len..].iter().all(|byte| *byte == 0x5a));
+                view.fill(offset, len, 0x3c);
+                view.read_bytes(0, &mut all);
+                assert!(all[offset..offset + len].iter().all(|byte| *byte == 0x3c));
+                assert!(all[..offset].iter().chain(&all[offset + len..]).all(|byte| *byte == 0xa5));
             }
+        }
+    }
+
+    #[test]
+    fn accesses_that_order_reach_the_same_words() {
+        let view = SharedView::zeroed(32).expect("memory");
+        view.store_u32_release(4, 0x0123_4567);
+        view.store_u64_release(8, 0x89ab_cdef_0011_2233);
+        assert_eq!((view.load_u32(4), view.load_u64(8)), (0x0123_4567, 0x89ab_cdef_0011_2233));
+        view.store_u32(16, 0x5566_7788);
+        view.store_u64(24, 0x99aa_bbcc_ddee_ff00);
+        assert_eq!(view.load_u32_acquire(16), 0x5566_7788);
+        assert_eq!(view.load_u64_acquire(24), 0x99aa_bbcc_ddee_ff00);
+        assert_eq!((view.load_u32(0), view.load_u32(20)), (0, 0), "the neighbours are left alone");
+    }
+
+    #[test]
+    fn a_slice_lies_where_it_was_cut() {
+        let view = SharedView::zeroed(64).expect("memory");
+        let part = view.slice(24, 8);
+        assert_eq!(part.host_address(), view.host_address() + 24);
+        assert!(view.host_address() != 0 && view.host_address() % 8 == 0);
+    }
+
+    #[test]
+    fn a_length_that_no_memory_has_is_an_error() {
+        let absurd = [usize::MAX, usize::MAX - 7, isize::MAX as usize, isize::MAX as usize - 7, 1 << 62];
+        // The interpreter has no null to give; the first three are more than an allocation may have.
+        for &len in if cfg!(miri) { &absurd[..3] } else { &absurd[..] } {
+            assert_eq!(SharedView::zeroed(len).err(), Some(NoMemory { len }));
+        }
+        assert_eq!(
+            NoMemory { len: 9 }.to_string(),
+            "there is no memory for a shared view of 9 bytes: ask for fewer"
+        );
+        for len in [0, 1, 8, 9] {
+            assert_eq!(SharedView::zeroed(len).map(|view| view.len()), Ok(len));
         }
     }
 
@@ -321,7 +370,7 @@ mod tests {
 
     #[test]
     fn the_owner_stays_for_as_long_as_any_clone_or_slice() {
-        let memory = SharedView::zeroed(64);
+        let memory = SharedView::zeroed(64).expect("memory");
         let (told, dropped) = std::sync::mpsc::channel();
         // SAFETY: `memory` outlives the views of this test.
         let view = unsafe { SharedView::new(memory.base, memory.len(), Arc::new(Owner(told))) };
@@ -338,7 +387,7 @@ mod tests {
     #[test]
     fn a_slice_outlives_the_view_it_was_cut_from() {
         let part = {
-            let whole = SharedView::zeroed(256);
+            let whole = SharedView::zeroed(256).expect("memory");
             whole.store_u64(128, 0x0123_4567_89ab_cdef);
             whole.slice(128, 64)
         };
@@ -348,7 +397,7 @@ mod tests {
     #[test]
     fn updates_of_several_threads_are_all_counted() {
         const ROUNDS: u32 = if cfg!(miri) { 20 } else { 20_000 };
-        let view = SharedView::zeroed(16);
+        let view = SharedView::zeroed(16).expect("memory");
         std::thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| {
@@ -372,7 +421,7 @@ mod tests {
         ignore = "accesses of different widths meet, which Miri's memory model has no place for"
     )]
     fn accesses_of_all_widths_meet_and_no_width_tears() {
-        let view = SharedView::zeroed(64);
+        let view = SharedView::zeroed(64).expect("memory");
         std::thread::scope(|scope| {
             scope.spawn(|| (0..20_000).for_each(|round| view.fill(0, 64, round as u8)));
             scope.spawn(|| (0..20_000).for_each(|round| view.store_u8(round % 64, 7)));
@@ -390,30 +439,30 @@ mod tests {
     #[test]
     #[should_panic(expected = "outside or misaligned")]
     fn outside_is_our_mistake() {
-        SharedView::zeroed(16).load_u32(16);
+        SharedView::zeroed(16).expect("memory").load_u32(16);
     }
 
     #[test]
     #[should_panic(expected = "outside or misaligned")]
     fn misaligned_is_our_mistake() {
-        SharedView::zeroed(16).load_u32(2);
+        SharedView::zeroed(16).expect("memory").load_u32(2);
     }
 
     #[test]
     #[should_panic(expected = "outside or misaligned")]
     fn a_misaligned_update_is_our_mistake() {
-        SharedView::zeroed(16).update_u64(4, |value| value);
+        SharedView::zeroed(16).expect("memory").update_u64(4, |value| value);
     }
 
     #[test]
     #[should_panic(expected = "slice outside the view")]
     fn a_slice_outside_is_our_mistake() {
-        SharedView::zeroed(16).slice(8, 16);
+        SharedView::zeroed(16).expect("memory").slice(8, 16);
     }
 
     #[test]
     fn copies_outside_are_our_mistake_and_touch_nothing() {
-        let view = SharedView::zeroed(16).slice(0, 12);
+        let view = SharedView::zeroed(16).expect("memory").slice(0, 12);
         let panics =
             |access: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(access)).is_err();
         for (offset, len) in [(0, 13), (8, 5), (13, 0), (usize::MAX, 1), (usize::MAX - 7, 16)] {

@@ -4,11 +4,20 @@
 //! to the world outside of Rust before the first access and taken back after the last: what [`access`](super::access) does
 //! is defined outside of Rust's allocations only. Cost: one allocation; set-up and tests.
 
+use alloc::alloc::alloc_zeroed;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::vec;
+use core::alloc::Layout;
 use core::any::Any;
 use core::ptr::NonNull;
+
+/// The allocator has no memory of a view's length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no memory for a shared view of {len} bytes: ask for fewer")]
+pub struct NoMemory {
+    /// Bytes that were asked for.
+    pub len: usize,
+}
 
 /// What came from the allocator, on loan to the world outside.
 struct Lent {
@@ -21,10 +30,21 @@ unsafe impl Send for Lent {}
 unsafe impl Sync for Lent {}
 
 /// Memory of at least `len` zero bytes and its owner.
-pub(super) fn zeroed(len: usize) -> (NonNull<u8>, Arc<dyn Any + Send + Sync>) {
-    let words: &mut [u64] = Box::leak(vec![0; len.div_ceil(8)].into_boxed_slice());
-    let words = hand_over(NonNull::from(words));
-    (words.cast(), Arc::new(Lent { words }))
+pub(super) fn zeroed(len: usize) -> Result<(NonNull<u8>, Arc<dyn Any + Send + Sync>), NoMemory> {
+    let words = hand_over(zero_words(len.div_ceil(8)).ok_or(NoMemory { len })?);
+    Ok((words.cast(), Arc::new(Lent { words })))
+}
+
+/// `count` zero words of the allocator's, which a box of them may take back. `None` where it has none, or where they are more
+/// than an allocation may have.
+fn zero_words(count: usize) -> Option<NonNull<[u64]>> {
+    let layout = Layout::array::<u64>(count).ok()?;
+    if layout.size() == 0 {
+        return Some(NonNull::from(Box::leak(Box::<[u64]>::default())));
+    }
+    // SAFETY: the layout has a size.
+    let first = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+    Some(NonNull::slice_from_raw_parts(first.cast(), count))
 }
 
 /// Passes the memory through code that the compiler sees nothing of. For all it knows that code gave the allocation back
@@ -46,8 +66,8 @@ fn hand_over(words: NonNull<[u64]>) -> NonNull<[u64]> {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        // SAFETY: the memory is that of the box which `zeroed` gave up, as words that any bytes are, and this is the only
-        // owner; views, which count it, are gone.
+        // SAFETY: the memory has the layout of a box of so many words, comes from the allocator of boxes, and holds words, as
+        // any bytes are; this is the only owner, and views, which count it, are gone.
         drop(unsafe { Box::from_raw(hand_over(self.words).as_ptr()) });
     }
 }

@@ -170,7 +170,8 @@ mod tests {
 
     #[test]
     fn each_word_goes_where_the_device_looks() {
-        let (memory, flush) = (SharedView::zeroed(64 * 64 + 64), SharedView::zeroed(4096));
+        let (memory, flush) =
+            (SharedView::zeroed(64 * 64 + 64).expect("memory"), SharedView::zeroed(4096).expect("memory"));
         memory.fill(0, memory.len(), 0xee);
         flush.store_u32(0, 0xffff_ffff);
         let mut lines = ControlLines::new(memory.clone(), AT, Some(flush.clone())).unwrap();
@@ -201,7 +202,7 @@ mod tests {
 
     #[test]
     fn pages_only_grow_while_a_request_runs() {
-        let memory = SharedView::zeroed(64 * 64);
+        let memory = SharedView::zeroed(64 * 64).expect("memory");
         let mut lines = ControlLines::new(memory.clone(), AT, None).unwrap();
         let mut line = lines.slot(1).unwrap();
         line.grant(serial(5), 3).unwrap();
@@ -217,7 +218,7 @@ mod tests {
     /// Each word goes to the dword that the caller names, whichever it is.
     #[test]
     fn words_may_lie_anywhere_in_a_line() {
-        let memory = SharedView::zeroed(2 * 64);
+        let memory = SharedView::zeroed(2 * 64).expect("memory");
         let at = ControlDwords {
             cancel_serial: 9,
             preempt_serial: 15,
@@ -238,11 +239,13 @@ mod tests {
     #[test]
     fn what_cannot_hold_the_lines_is_refused() {
         for dwords in [0, 8, 1022] {
-            let refused = ControlLines::new(SharedView::zeroed(dwords * 4), AT, None).unwrap_err();
+            let refused =
+                ControlLines::new(SharedView::zeroed(dwords * 4).expect("memory"), AT, None).unwrap_err();
             assert_eq!(refused, ControlError::Length { dwords });
         }
-        let memory = SharedView::zeroed(64 * 64);
-        let refused = ControlLines::new(memory.clone(), AT, Some(SharedView::zeroed(0))).unwrap_err();
+        let memory = SharedView::zeroed(64 * 64).expect("memory");
+        let refused =
+            ControlLines::new(memory.clone(), AT, Some(SharedView::zeroed(0).expect("memory"))).unwrap_err();
         assert_eq!(refused, ControlError::NoWord { name: "flush" });
         for at in [ControlDwords { hold_serial: 16, ..AT }, ControlDwords { hold_serial: 0, ..AT }] {
             let refused = ControlLines::new(memory.clone(), at, None).unwrap_err();

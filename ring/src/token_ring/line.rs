@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_line_is_taken_only_whole() {
-        let ring = SharedView::zeroed(128);
+        let ring = SharedView::zeroed(128).expect("memory");
         let line: Line = core::array::from_fn(|at| 100 + at as u32);
         write_line(&ring, 16, 1, &line);
         let written: Vec<u32> = (0..32).map(|dword| ring.load(dword)).collect();
