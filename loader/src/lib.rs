@@ -147,3 +147,25 @@ impl Program {
         &self.print_formats
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_kernels_and_code_with_a_length_one_for_each_place() {
+        let options = RawOptions { name: "k".into(), ..RawOptions::default() };
+        let mut program = Program::raw(&[0; 32], &options).expect("code");
+        let symbol =
+            |name: &str, offset, bytes, is_code| Symbol { name: name.into(), offset, bytes, is_code };
+        program.symbols = vec![
+            symbol("same place", 0, 4, true),
+            symbol("label", 4, 0, true),
+            symbol("f", 8, 4, true),
+            symbol("data", 12, 4, false),
+            symbol("start of nothing", 16, 0, false),
+            symbol("g", 20, 1, true),
+        ];
+        assert_eq!(program.functions(), [(0, "k"), (8, "f"), (20, "g")]);
+    }
+}
