@@ -346,6 +346,16 @@ mod tests {
         assert_eq!(found, [FindingKind::AcquireWhileRunning, FindingKind::ReleaseWithoutWriteBack]);
     }
 
+    /// What was stored before waves ran is no matter of the stream's.
+    #[test]
+    fn a_release_that_no_dispatch_came_before_needs_no_write_back() {
+        let found = recorded(|writer| {
+            let fence = release_mem::Repr::fence(0x1000, 1);
+            writer.release_mem(&release_mem::Repr { flags: ReleaseFlags::empty(), ..fence }).unwrap();
+        });
+        assert_eq!(found, []);
+    }
+
     #[test]
     fn other_findings() {
         assert_eq!(findings(&[0x8000_0000]), [FindingKind::Filler]);

@@ -344,6 +344,37 @@ mod tests {
         assert_eq!(words[38..], BARRIER);
     }
 
+    /// There are sixteen registers of user data, and each that the kernel loads has its dword.
+    #[test]
+    fn a_dispatch_has_from_what_the_kernel_loads_to_sixteen_dwords_of_user_data() {
+        let state = KernelState::new(&parameters()).unwrap();
+        for count in 0..=17 {
+            let mut words = [0; 64];
+            let mut writer = Writer::new(&mut words);
+            let recorded = writer.dispatch(&state, &[7; 17][..count], [1, 1, 1]);
+            let refused = EmitError::OutOfRange {
+                name: "user data dwords",
+                value: count as u32,
+                least: 2,
+                greatest: 16,
+            };
+            match (2..=16).contains(&count) {
+                true => assert_eq!((recorded, writer.len()), (Ok(()), 36 + count)),
+                false => assert_eq!((recorded, writer.len()), (Err(refused), 0)),
+            }
+        }
+    }
+
+    #[test]
+    fn a_copy_is_its_packet() {
+        let copy = copy_data::Repr::to_memory(copy_data::Source::GpuClock, 0x12_3456_7890);
+        let mut words = [0; 8];
+        let mut writer = Writer::new(&mut words);
+        writer.copy_data(&copy).unwrap();
+        assert_eq!((writer.len(), words[0]), (6, 0xc004_4000));
+        assert_eq!(words[..6], copy.words().unwrap());
+    }
+
     /// 64 bytes for each lane of the R9700 (hardware reference §7), at 0x10_0000_0000.
     #[test]
     fn scratch_is_two_runs_of_registers() {

@@ -95,3 +95,25 @@ fn a_scalar_write_on_one_path() {
     once(rule, &either(&young, &old, &[read]), |_| (), 18, 3);
     once(rule, &repeated(&[read, write]), |_| (), 0, 1);
 }
+
+/// An address that is computed from s_getpc_b64 at dword 2 less 8 bytes, and copied: the jump leads to dword 1, which is no
+/// instruction. One that is no multiple of 4 leads nowhere that is known.
+#[test]
+fn a_computed_address_is_followed_through_constants_and_copies() {
+    // s_branch 1; no instruction; s_getpc_b64 s[8:9]; ...
+    let code = |rest: &[u32]| [&[0xbfa0_0001, 0xffff_ffff, 0xbe88_4700], rest].concat();
+    let followed =
+        |rest: &[u32]| of(Rule::Undecodable, &code(rest), |_| ()).iter().any(|found| found.dword == 1);
+    // s_add_co_u32 s8, s8, -8; the same with -7; s_add_co_ci_u32 s9, s9, -1
+    let (less_8, less_7, carry) = (0x8008_c808, 0x8008_c708, 0x8209_c109);
+    // s_setpc_b64 s[8:9]; s_setpc_b64 s[12:13]
+    let (jump, jump_by_copy) = (0xbe80_4808, 0xbe80_480c);
+    assert!(followed(&[less_8, carry, jump]));
+    assert!(!followed(&[less_7, carry, jump]), "not at a dword");
+    // s_add_co_ci_u32 s9, s9, 0: without the borrow the high half is 1.
+    assert!(!followed(&[less_8, 0x8209_8009, jump]), "out of the code");
+    // s_mov_b64 s[12:13], s[8:9]; s_mov_b32 s12, s8; s_mov_b32 s13, s9
+    assert!(followed(&[less_8, carry, 0xbe8c_0108, jump_by_copy]));
+    assert!(followed(&[less_8, carry, 0xbe8c_0008, 0xbe8d_0009, jump_by_copy]));
+    assert!(!followed(&[less_8, carry, 0xbe8c_0008, jump_by_copy]), "half of a copy");
+}
