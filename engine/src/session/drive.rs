@@ -3,10 +3,12 @@
 //! Contract: everything is recorded or allocated before the first request; driving reads and writes mapped memory. Looking
 //! at breadcrumbs allocates, and happens after a hang or on request only.
 
-use super::{Mode, Session, SessionError, SessionOptions, Standing, tape};
+use super::error::{SessionError, Standing};
+use super::options::{Mode, SessionOptions};
+use super::tape;
 use crate::executor::resident::Resident;
 use crate::memory_plan::AllocationId;
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::IntoBytes;
 use zrt_device::{Buffer, Device, Graph, Kernel, Ticket};
 use zrt_isa::resources::{GroupNeeds, WaveSize};
 use zrt_mem::{ByteLen, Heap};
@@ -21,9 +23,9 @@ pub(super) struct Mega {
     breadcrumbs: Buffer,
     _block: Buffer,
     kernel: Kernel,
-    pub(super) graph: Graph,
+    graph: Graph,
     /// `None` until the kernel is started.
-    pub(super) ticket: Option<Ticket>,
+    ticket: Option<Ticket>,
 }
 
 /// What the megakernel reads, and the device that holds it: for tests that change it.
@@ -125,73 +127,80 @@ fn prepare_mega(resident: &mut Resident, groups: u32, units: u32) -> Result<Mega
     Ok(Mega { tape, counters, breadcrumbs, _block: parameters, kernel, graph, ticket: None })
 }
 
-impl Session {
-    /// What the megakernel reads; `None` in the other modes.
-    pub fn mega_parts(&mut self) -> Option<MegaParts<'_>> {
-        let Drive::Mega(mega) = &self.drive else { return None };
-        let (tape, counters, kernel) = (&mega.tape, &mega.counters, &mega.kernel);
-        Some(MegaParts { tape, counters, kernel, device: &mut self.resident.device })
+impl Drive {
+    /// Starts the megakernel, where it is the one that runs steps and was not started yet. Whether it was started now.
+    pub fn start(&mut self, device: &mut Device) -> Result<bool, SessionError> {
+        match self {
+            Drive::Mega(mega) if mega.ticket.is_none() => {
+                mega.ticket = Some(device.submit_resident(&mega.graph)?);
+                Ok(true)
+            }
+            Drive::Mega(_) | Drive::Host { .. } => Ok(false),
+        }
     }
 
-    /// Submits the next step where the host drives steps and there may be something to do.
-    pub(super) fn drive(&mut self) -> Result<(), SessionError> {
-        let device = &mut self.resident.device;
-        let has_work = self.slots.iter().any(Option::is_some);
-        match &mut self.drive {
-            Drive::Mega(_) => {}
-            Drive::Host { graphs, next, in_flight } => {
-                if *next == 0 {
-                    if in_flight.is_some_and(|ticket| !device.is_done(ticket)) {
-                        return Ok(());
-                    }
-                    *in_flight = None;
-                    if !has_work {
-                        return Ok(());
-                    }
-                }
-                for graph in &graphs[*next..] {
-                    *in_flight = Some(device.submit(graph)?);
-                    *next += 1;
-                }
-                *next = 0;
-                self.watch.note_submission();
+    /// Submits the next step where the host drives steps and there may be something to do. Whether one was submitted.
+    pub fn run(&mut self, device: &mut Device, has_work: bool) -> Result<bool, SessionError> {
+        let Drive::Host { graphs, next, in_flight } = self else { return Ok(false) };
+        if *next == 0 {
+            if in_flight.is_some_and(|ticket| !device.is_done(ticket)) {
+                return Ok(false);
+            }
+            *in_flight = None;
+            if !has_work {
+                return Ok(false);
             }
         }
-        Ok(())
+        for graph in &graphs[*next..] {
+            *in_flight = Some(device.submit(graph)?);
+            *next += 1;
+        }
+        *next = 0;
+        Ok(true)
     }
 
     /// The submission that is waited for, where there is one.
-    pub(super) fn ticket(&self) -> Option<Ticket> {
-        match &self.drive {
+    pub fn ticket(&self) -> Option<Ticket> {
+        match self {
             Drive::Mega(mega) => mega.ticket,
             Drive::Host { in_flight, .. } => *in_flight,
         }
     }
 
+    /// The megakernel was started: it takes commands when no step runs, and must be told to leave.
+    pub fn is_resident_kernel(&self) -> bool {
+        matches!(self, Drive::Mega(mega) if mega.ticket.is_some())
+    }
+
+    /// What the megakernel reads; `None` in the other modes.
+    pub fn parts<'a>(&'a self, device: &'a mut Device) -> Option<MegaParts<'a>> {
+        let Drive::Mega(mega) = self else { return None };
+        let (tape, counters, kernel) = (&mega.tape, &mega.counters, &mega.kernel);
+        Some(MegaParts { tape, counters, kernel, device })
+    }
+
     /// Where the megakernel's workgroups were last seen. Allocates.
-    pub fn standings(&mut self) -> Result<Vec<Standing>, SessionError> {
-        let Drive::Mega(mega) = &self.drive else { return Ok(Vec::new()) };
-        let mut bytes = vec![0; mega.breadcrumbs.len.0 as usize];
-        self.resident.device.download(&mega.breadcrumbs, ByteLen(0), &mut bytes)?;
-        let crumbs = bytes.chunks_exact(size_of::<Breadcrumb>()).enumerate();
-        let standing = |(group, bytes): (usize, &[u8])| {
-            let crumb = Breadcrumb::read_from_bytes(bytes).ok()?;
-            let task = self.resident.tasks.get(crumb.task as usize)?;
+    pub fn standings(&self, resident: &mut Resident) -> Result<Vec<Standing>, SessionError> {
+        let crumbs = self.breadcrumbs(&mut resident.device)?;
+        let standing = |(group, crumb): (usize, &Breadcrumb)| {
+            let task = resident.tasks.get(crumb.task as usize)?;
             let (epoch, task, kernel) = (crumb.epoch, crumb.task, task.kernel);
             (epoch > 0).then_some(Standing { group: group as u32, epoch, task, kernel })
         };
-        Ok(crumbs.filter_map(standing).collect())
+        Ok(crumbs.iter().enumerate().filter_map(standing).collect())
     }
 
-    /// Times that the megakernel's workgroups have looked in vain while they waited, in all.
-    pub fn spins(&mut self) -> Result<u64, SessionError> {
-        let Drive::Mega(mega) = &self.drive else { return Ok(0) };
-        let mut bytes = vec![0; mega.breadcrumbs.len.0 as usize];
-        self.resident.device.download(&mega.breadcrumbs, ByteLen(0), &mut bytes)?;
-        let crumbs = bytes.chunks_exact(size_of::<Breadcrumb>());
-        Ok(crumbs
-            .filter_map(|one| Breadcrumb::read_from_bytes(one).ok())
-            .map(|one| u64::from(one.spins))
-            .sum())
+    /// Times that the megakernel's workgroups have polled in vain while they waited, in all. Allocates.
+    pub fn spins(&self, device: &mut Device) -> Result<u64, SessionError> {
+        Ok(self.breadcrumbs(device)?.iter().map(|crumb| u64::from(crumb.spins)).sum())
+    }
+
+    /// One for each workgroup; none in the other modes.
+    fn breadcrumbs(&self, device: &mut Device) -> Result<Vec<Breadcrumb>, SessionError> {
+        let Drive::Mega(mega) = self else { return Ok(Vec::new()) };
+        let mut crumbs =
+            vec![Breadcrumb::default(); mega.breadcrumbs.len.0 as usize / size_of::<Breadcrumb>()];
+        device.download(&mega.breadcrumbs, ByteLen(0), crumbs.as_mut_bytes())?;
+        Ok(crumbs)
     }
 }

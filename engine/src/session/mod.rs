@@ -3,7 +3,11 @@
 //! [`Session::submit`] hands a request over, [`Session::poll`] takes events, [`Session::cancel`] ends one early;
 //! [`Session::drain`], [`Session::stop`] and [`Session::close`] end the session. There is no step call, no global state and
 //! no thread. The device plans its own steps from the slot table (`docs/megakernel.md`); the host admits, grants pages ahead,
-//! cancels and parks.
+//! cancels and parks. The way of one token, file by file, is `docs/token.md`.
+//!
+//! A session owns four parts that do not know it: `roster` says which requests run, with which slots and pages; `link` says
+//! it to the device and hears from it; `drive` runs steps where the host does; `watch` tells a hang from idleness. What
+//! concerns more than one of them stands here.
 //!
 //! Contract and cost: [`Session::open`] allocates everything. After it `submit`, `poll`, `cancel`, `park`, `resume` and `hold`
 //! allocate nothing, take no lock and make no system call: they read and write mapped memory
@@ -14,113 +18,101 @@
 //! Every request ends in exactly one [`Event::Finished`]. A token is delivered once. Nothing that a request is told
 //! depends on other requests, on pages, on chunks or on workgroups.
 
-mod admission;
 mod drive;
-mod ending;
 mod error;
+mod link;
 mod options;
 mod recovery;
 mod request;
+mod roster;
+mod stage;
 mod tape;
 mod watch;
 
 pub use drive::MegaParts;
-pub use ending::NotClosed;
 pub use error::{SessionError, Standing};
 pub use options::{Mode, SessionOptions};
 pub use recovery::Unfinished;
-pub use request::{Handle, Request};
+pub use request::{Event, Handle, Request};
 pub use zrt_protocol::FinishReason;
 
+use crate::executor::ExecutorError;
 use crate::executor::lowering::{Planning, task_count};
 use crate::executor::resident::{Progress, Resident};
-use crate::memory_plan::{AllocationId, Capacity};
+use crate::memory_plan::Capacity;
 use crate::model::Model;
 use crate::plan::ExecutionPlan;
-use crate::sampling::Sampling;
 use drive::{Drive, prepare_drive};
-use ending::Ending;
-use request::{Leaving, Place, Record};
-use std::mem::offset_of;
-use std::num::NonZeroU32;
+use link::{Link, Word};
+use request::Limits;
+use roster::{Newcomer, Roster};
+use stage::Stage;
+use std::fmt;
+use std::time::{Duration, Instant};
 use watch::Watch;
-use zerocopy::FromZeros;
-use zrt_device::{Buffer, Device};
-use zrt_mem::SharedView;
-use zrt_mem::pages::{Audit, Owner, PageAllocator};
-use zrt_protocol::{
-    self as protocol, Command, Control, PAGE_TOKENS, ROWS_MAX, SLOTS_MAX, STOP_TOKENS_MAX, Slot, Status,
-};
-use zrt_ring::{ControlDwords, ControlLines, InputRing, OutputRing};
+use zrt_device::{Device, DeviceError};
+use zrt_mem::pages::{Audit, PageAllocator};
+use zrt_protocol::{Command, PAGE_TOKENS, ROWS_MAX, Slot, Status};
 
-/// Events after which the device is told that they were taken.
-const PUBLISH_EVERY: u32 = 16;
+/// How long [`Session::close`] sleeps between two looks for room in the input ring.
+const ROOM_PAUSE: Duration = Duration::from_micros(50);
 
-/// Where a control line holds its words.
-const CONTROL_DWORDS: ControlDwords = ControlDwords {
-    cancel_serial: offset_of!(Control, cancel_serial) / 4,
-    preempt_serial: offset_of!(Control, preempt_serial) / 4,
-    hold_serial: offset_of!(Control, hold_serial) / 4,
-    granted_pages: offset_of!(Control, granted_pages) / 4,
-    granted_serial: offset_of!(Control, granted_serial) / 4,
-};
-
-/// What happened.
+/// How far a session has come to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A token.
-    Token {
-        /// Whose.
-        handle: Handle,
-        /// The token.
-        token: u32,
-        /// Its index in the sequence, the prompt counted.
-        index: u32,
-    },
-    /// The request has ended: the last event of every request.
-    Finished {
-        /// Whose.
-        handle: Handle,
-        /// Why.
-        reason: FinishReason,
-    },
-    /// The request is parked, as was asked.
-    Parked {
-        /// Whose.
-        handle: Handle,
-    },
-}
-
-impl Default for Event {
-    fn default() -> Event {
-        Event::Parked { handle: Handle(0) }
-    }
+enum Ending {
+    /// It takes requests.
+    No,
+    /// It takes no further ones.
+    Draining,
+    /// The device was told to leave.
+    Stopped,
 }
 
 /// A model and its requests.
 pub struct Session {
     // What holds views of the resident buffers goes before them.
-    input: InputRing<Command>,
-    output: OutputRing<protocol::Event>,
-    control: ControlLines,
-    pages: PageAllocator,
+    link: Link,
     resident: Resident,
     drive: Drive,
-    options: SessionOptions,
-    records: Vec<Record>,
-    /// Record of each slot.
-    slots: [Option<u32>; SLOTS_MAX],
-    granted: Vec<u32>,
-    next_handle: u64,
-    next_serial: u32,
-    next_age: u64,
+    roster: Roster,
     watch: Watch,
+    options: SessionOptions,
     ending: Ending,
-    /// What went wrong behind events that were told first.
+    /// What went wrong after events that were told first.
     failed: Option<SessionError>,
 }
 
+/// A session that could not be closed, and why: it can be polled, and closed again.
+pub struct NotClosed {
+    /// The session.
+    pub session: Box<Session>,
+    /// Why.
+    pub error: SessionError,
+}
+
+impl fmt::Debug for NotClosed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.error, formatter)
+    }
+}
+
+impl fmt::Display for NotClosed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.error, formatter)
+    }
+}
+
+impl std::error::Error for NotClosed {}
+
+impl From<NotClosed> for SessionError {
+    fn from(not_closed: NotClosed) -> SessionError {
+        not_closed.error
+    }
+}
+
 impl Session {
+    // ------------------------------------------------------------------------------------------ opening
+
     /// Makes the model resident and starts.
     pub fn open(
         device: Device,
@@ -147,9 +139,8 @@ impl Session {
             return Err(SessionError::ModelContext { context, trained });
         }
         let rows = (options.slots + options.chunk_rows).min(ROWS_MAX as u32);
-        let plan = ExecutionPlan::step(model, options.context, rows)
-            .map_err(crate::executor::ExecutorError::from)?;
-        let pages_per_slot = options.context.div_ceil(PAGE_TOKENS);
+        let plan = ExecutionPlan::step(model, context, rows).map_err(ExecutorError::from)?;
+        let pages_per_slot = context.div_ceil(PAGE_TOKENS);
         let capacity = Capacity {
             slots: options.slots,
             pages: options.pages.unwrap_or(options.slots * pages_per_slot),
@@ -166,106 +157,122 @@ impl Session {
             waits: options.mode == Mode::Mega,
         };
         let mut resident = Resident::new(device, model, plan, capacity, &planning, progress)?;
-        let view = |resident: &Resident, id| mapped(resident.buffer(id)).cloned();
-        let status = view(&resident, AllocationId::Status)?;
-        let input = InputRing::new(view(&resident, AllocationId::InputRing)?, status, None)?;
-        let output = OutputRing::new(
-            view(&resident, AllocationId::OutputRing)?,
-            view(&resident, AllocationId::Consumed)?,
-            None,
-            PUBLISH_EVERY.min(options.output_entries),
-        )?;
-        let control = ControlLines::new(view(&resident, AllocationId::Control)?, CONTROL_DWORDS, None)?;
+        let link = Link::new(&resident)?;
         let mut pages = PageAllocator::new(capacity.pages)?;
         if let Some(seed) = options.page_order_seed {
             pages = pages.with_order_seed(seed);
         }
-        resident.device.flush();
-        let records = options.slots + options.waiting_max;
         let drive = prepare_drive(&mut resident, options)?;
         Ok(Session {
+            link,
+            resident,
             drive,
-            input,
-            output,
-            control,
-            pages,
-            records: (0..records).map(|_| Record::new(options.context, pages_per_slot)).collect(),
-            slots: [None; SLOTS_MAX],
-            granted: Vec::with_capacity(pages_per_slot as usize),
-            next_handle: 1,
-            next_serial: 1,
-            next_age: 0,
-            watch: Watch::new(),
+            roster: Roster::new(options.slots, options.waiting_max, context, pages_per_slot, pages),
+            watch: Watch::new(options.hang_after),
+            options: options.clone(),
             ending: Ending::No,
             failed: None,
-            options: options.clone(),
-            resident,
         })
     }
 
     /// Starts the megakernel, where it is the one that runs steps and was not started yet.
     pub fn start(&mut self) -> Result<(), SessionError> {
-        if let Drive::Mega(mega) = &mut self.drive
-            && mega.ticket.is_none()
-        {
-            mega.ticket = Some(self.resident.device.submit_resident(&mega.graph)?);
-            self.watch = Watch::new();
+        if self.drive.start(&mut self.resident.device)? {
+            self.watch = Watch::new(self.options.hang_after);
         }
         Ok(())
     }
 
+    // ----------------------------------------------------------------------------------------- requests
+
     /// Hands a request over. [`SessionError::Full`] where it can neither run nor wait now.
     pub fn submit(&mut self, request: &Request<'_>) -> Result<Handle, SessionError> {
         let sampling = request.sampling.validate()?;
-        self.check_request(request)?;
-        let prompt_length = request.prompt.len();
-        let limit = (prompt_length as u32).saturating_add(request.tokens_max).min(self.options.context);
-        self.check_pages(limit)?;
-        let index = self.enqueue(request.prompt, prompt_length, limit, sampling, request.stops)?;
-        let handle = self.records[index].handle;
-        self.admit()?;
-        Ok(Handle(handle))
+        let limit = self.limits().check(request)?;
+        self.take_in(&Newcomer {
+            tokens: request.prompt,
+            prompt_length: request.prompt.len() as u32,
+            limit,
+            sampling,
+            stops: request.stops,
+            is_held: false,
+            stage: Stage::Waiting { parks: false },
+        })
     }
 
-    fn check_pages(&self, limit: u32) -> Result<(), SessionError> {
-        let (needed, pages) = (limit.div_ceil(PAGE_TOKENS), self.pages.page_count());
-        if needed > pages { Err(SessionError::Pages { needed, pages }) } else { Ok(()) }
+    /// Lets a request of a lost session go on in this one, from its last known token. Where it had come to its end and only
+    /// the [`Finished`](Event::Finished) was missing, that event is all that follows. One that was held is held again; one
+    /// that was parked is parked as soon as it has a slot, which [`Parked`](Event::Parked) tells. What no session of this
+    /// model can have left is refused. Allocates.
+    pub fn resubmit(&mut self, left: &Unfinished) -> Result<Handle, SessionError> {
+        let end = left.end();
+        let limit = self.limits().check_unfinished(left, end)?;
+        self.take_in(&Newcomer {
+            tokens: &left.tokens,
+            prompt_length: left.prompt_length as u32,
+            limit,
+            sampling: left.sampling,
+            stops: &left.stops,
+            is_held: left.is_held,
+            stage: end.map_or(Stage::Waiting { parks: left.is_parked }, Stage::Ended),
+        })
     }
 
-    /// Takes a record for a request that waits from now on; its index.
-    fn enqueue(
-        &mut self,
-        tokens: &[u32],
-        prompt_length: usize,
-        limit: u32,
-        sampling: Sampling,
-        stops: &[u32],
-    ) -> Result<usize, SessionError> {
+    fn limits(&self) -> Limits {
+        let config = &self.resident.plan.config;
+        Limits {
+            context: self.options.context,
+            trained: config.context,
+            vocabulary: config.vocabulary,
+            pages: self.roster.page_count(),
+        }
+    }
+
+    fn take_in(&mut self, newcomer: &Newcomer<'_>) -> Result<Handle, SessionError> {
         if self.ending != Ending::No {
             return Err(SessionError::Leaving);
         }
-        let free = self.records.iter().position(|record| record.place == Place::Nowhere);
-        let index = free.ok_or(SessionError::Full { waiting_max: self.options.waiting_max })?;
-        let record = &mut self.records[index];
-        record.handle = self.next_handle;
-        self.next_handle += 1;
-        record.tokens.clear();
-        record.tokens.extend_from_slice(tokens);
-        record.prompt_length = prompt_length as u32;
-        record.limit = limit;
-        record.is_held = false;
-        (record.parks_at_once, record.resumes) = (false, false);
-        record.sampling = sampling;
-        record.stops = [u32::MAX; STOP_TOKENS_MAX];
-        record.stops[..stops.len()].copy_from_slice(stops);
-        record.leaving = Leaving::No;
-        record.place = Place::Waiting;
-        record.age = self.next_age;
-        self.next_age += 1;
-        Ok(index)
+        let full = SessionError::Full { waiting_max: self.options.waiting_max };
+        let handle = self.roster.enqueue(newcomer).ok_or(full)?;
+        self.admit()?;
+        Ok(handle)
     }
 
-    /// Takes events, at most as many as fit; the answer is their number. Does not wait. An error behind events that were
+    /// Ends a request early: within one layer it takes part in no step. Its [`Event::Finished`] still comes.
+    pub fn cancel(&mut self, handle: Handle) -> Result<(), SessionError> {
+        match self.roster.cancel(handle)? {
+            Some(seat) => self.link.say(&self.resident, seat, Word::Cancel),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes a request out of the steps, within one layer. It keeps slot and pages, or gets them first where it waits;
+    /// [`Event::Parked`] tells when. One that ends before is told as ended only.
+    pub fn park(&mut self, handle: Handle) -> Result<(), SessionError> {
+        match self.roster.park(handle)? {
+            Some(seat) => self.link.say(&self.resident, seat, Word::Preempt),
+            None => Ok(()),
+        }
+    }
+
+    /// Lets a parked request go on where it stopped; one that is still to be parked goes on when it has been.
+    pub fn resume(&mut self, handle: Handle) -> Result<(), SessionError> {
+        self.roster.resume(handle)?;
+        self.resume_parked()
+    }
+
+    /// Holds a slow client's request back, or lets it go on: it keeps everything and gets no row.
+    pub fn hold(&mut self, handle: Handle, is_held: bool) -> Result<(), SessionError> {
+        let word = if is_held { Word::Hold } else { Word::Release };
+        match self.roster.hold(handle, is_held)? {
+            Some(seat) => self.link.say(&self.resident, seat, word),
+            None => Ok(()),
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------- polling
+
+    /// Takes events, at most as many as fit; the answer is their number. Does not wait. An error after events that were
     /// taken already comes with the next poll, so that no event is lost.
     pub fn poll(&mut self, events: &mut [Event]) -> Result<usize, SessionError> {
         if let Some(error) = self.failed.take() {
@@ -283,99 +290,165 @@ impl Session {
 
     fn poll_into(&mut self, events: &mut [Event], count: &mut usize) -> Result<(), SessionError> {
         while *count < events.len() {
-            let Some(told) = self.output.poll()? else { break };
-            if let Some(event) = self.take(&told)? {
+            let Some(told) = self.link.poll()? else { break };
+            if let Some(event) = self.roster.take(&told)? {
                 events[*count] = event;
                 *count += 1;
             }
         }
-        *count += self.finish_waiting(&mut events[*count..]);
-        self.output.publish_consumed();
+        *count += self.roster.tell_ended(&mut events[*count..]);
+        self.link.consumed();
         if self.ending == Ending::Stopped {
             return Ok(());
         }
         self.grant()?;
         self.resume_parked()?;
         self.admit()?;
-        self.resident.device.flush();
-        self.drive()?;
-        self.watch(*count > 0)
+        self.link.settle(&self.resident);
+        let active = self.roster.active_count();
+        if self.drive.run(&mut self.resident.device, active > 0)? {
+            self.watch.note_submission();
+        }
+        self.watch.look(&mut self.link, &self.drive, &mut self.resident, active, *count > 0)
     }
 
-    /// Ends a request early: within one layer it takes part in no step. Its [`Event::Finished`] still comes.
-    pub fn cancel(&mut self, handle: Handle) -> Result<(), SessionError> {
-        let index = self.find(handle)?;
-        let record = &mut self.records[index];
-        if matches!(record.leaving, Leaving::Complete(_)) {
-            return Ok(());
+    /// Gives every running request the pages of its known tokens and some ahead.
+    fn grant(&mut self) -> Result<(), SessionError> {
+        for slot in Slot::first(self.options.slots) {
+            if let Some(grant) = self.roster.grant(slot) {
+                self.link.grant(&mut self.resident, &grant)?;
+            }
         }
-        record.leaving = Leaving::Cancelled;
-        if let (Some(slot), Some(serial)) = (record.slot(), NonZeroU32::new(record.serial)) {
-            self.control.slot(slot)?.cancel(serial);
-            self.resident.device.flush();
+        match self.roster.evict() {
+            Some(seat) => self.link.say(&self.resident, seat, Word::Cancel),
+            None => Ok(()),
+        }
+    }
+
+    /// Lets parked requests go on that are to, as far as the device takes commands.
+    fn resume_parked(&mut self) -> Result<(), SessionError> {
+        while let Some(next) = self.roster.next_resume() {
+            if !self.link.has_room()? {
+                break;
+            }
+            self.link.resume(&self.resident, &next)?;
+            self.roster.resumed(next);
         }
         Ok(())
     }
 
-    /// Takes a request out of the steps, within one layer. It keeps slot and pages, or gets them first where it waits;
-    /// [`Event::Parked`] tells when. One that ends before is told as ended only.
-    pub fn park(&mut self, handle: Handle) -> Result<(), SessionError> {
-        let index = self.find(handle)?;
-        let record = &mut self.records[index];
-        record.resumes = false;
-        match (record.place, record.leaving, NonZeroU32::new(record.serial)) {
-            (Place::Running { slot }, Leaving::No, Some(serial)) => {
-                record.leaving = Leaving::Parking;
-                self.control.slot(slot)?.preempt(serial);
-                self.resident.device.flush();
+    /// Gives slots to waiting requests, as far as the device takes commands.
+    fn admit(&mut self) -> Result<(), SessionError> {
+        while let Some(next) = self.roster.next_admission() {
+            if !self.link.has_room()? {
+                break;
             }
-            (Place::Waiting, Leaving::No, _) | (Place::Running { .. }, Leaving::Requeued, _) => {
-                record.parks_at_once = true;
-            }
-            _ => {}
+            self.link.admit(&mut self.resident, &self.roster.admit(next))?;
         }
         Ok(())
     }
 
-    /// Lets a parked request go on where it stopped; one that is still to be parked goes on when it has been.
-    pub fn resume(&mut self, handle: Handle) -> Result<(), SessionError> {
-        let index = self.find(handle)?;
-        let record = &mut self.records[index];
-        record.parks_at_once = false;
-        record.resumes = record.leaving == Leaving::Parking || matches!(record.place, Place::Parked { .. });
-        self.resume_parked()
+    // -------------------------------------------------------------------------------------------- ending
+
+    /// Refuses requests from now on. Those that are there go on to their ends: poll until
+    /// [`unfinished_count`](Session::unfinished_count) is 0, then close.
+    pub fn drain(&mut self) {
+        if self.ending == Ending::No {
+            self.ending = Ending::Draining;
+        }
     }
 
-    /// Holds a slow client's request back, or lets it go on: it keeps everything and gets no row.
-    pub fn hold(&mut self, handle: Handle, is_held: bool) -> Result<(), SessionError> {
-        let index = self.find(handle)?;
-        let record = &mut self.records[index];
-        record.is_held = is_held;
-        if let (Some(slot), Some(serial)) = (record.slot(), NonZeroU32::new(record.serial)) {
-            let mut line = self.control.slot(slot)?;
-            if is_held {
-                line.hold(serial)
-            } else {
-                line.release()
-            }
-            self.resident.device.flush();
+    /// Lets the device leave after the current step. Poll until it [has left](Session::has_left) and there are no events;
+    /// then [`unfinished`](Session::unfinished) names what has not ended, for another session. Where the input ring is
+    /// full, nothing happens: poll, then try again.
+    pub fn stop(&mut self) -> Result<(), SessionError> {
+        if self.ending != Ending::Stopped && self.drive.is_resident_kernel() {
+            self.link.send(&self.resident, &Command::Stop)?;
         }
+        self.ending = Ending::Stopped;
         Ok(())
     }
+
+    /// No step runs, and none will unless requests are submitted.
+    pub fn has_left(&self) -> bool {
+        self.drive.ticket().is_none_or(|ticket| self.resident.device.is_done(ticket))
+    }
+
+    /// Lets the device leave, and waits for it; the device can then be used again. Every request must have ended, or the
+    /// session have been stopped. A device that stays longer than the deadline counts as hung from
+    /// [`hang_after`](SessionOptions::hang_after) on only.
+    pub fn close(mut self, deadline: Duration) -> Result<Device, NotClosed> {
+        match self.leave(deadline) {
+            Ok(()) => Ok(self.resident.device),
+            Err(error) => Err(NotClosed { session: Box::new(self), error }),
+        }
+    }
+
+    fn leave(&mut self, deadline: Duration) -> Result<(), SessionError> {
+        let live = self.unfinished_count();
+        if live > 0 && self.ending != Ending::Stopped {
+            return Err(SessionError::Live { live });
+        }
+        let start = Instant::now();
+        if self.drive.is_resident_kernel() && self.ending != Ending::Stopped {
+            while !self.link.has_room()? {
+                if start.elapsed() > deadline {
+                    return Err(SessionError::NotLeft { waited: start.elapsed() });
+                }
+                std::thread::sleep(ROOM_PAUSE);
+            }
+            self.link.send(&self.resident, &Command::Drain)?;
+        }
+        self.ending = Ending::Stopped;
+        // In the other modes the step that told the last end still runs, on memory that goes with the session.
+        let Some(ticket) = self.drive.ticket() else { return Ok(()) };
+        let device = &mut self.resident.device;
+        match device.wait(ticket, deadline.saturating_sub(start.elapsed())) {
+            // Before `hang_after` a device is slow at worst: no kernel is blamed.
+            Err(DeviceError::Stopped(_))
+                if !device.is_lost() && start.elapsed() < self.options.hang_after =>
+            {
+                Err(SessionError::NotLeft { waited: start.elapsed() })
+            }
+            result => Ok(result?),
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------- reading
 
     /// Requests that have not ended.
     pub fn unfinished_count(&self) -> usize {
-        self.records.iter().filter(|record| record.place != Place::Nowhere).count()
+        self.roster.unfinished_count()
+    }
+
+    /// Requests that have not ended, with what is needed to go on elsewhere, the oldest first. Allocates.
+    pub fn unfinished(&self) -> Vec<Unfinished> {
+        self.roster.unfinished()
     }
 
     /// Every token of a request that is known, prompt included.
     pub fn tokens(&self, handle: Handle) -> Result<&[u32], SessionError> {
-        Ok(&self.records[self.find(handle)?].tokens)
+        self.roster.tokens(handle)
     }
 
-    /// Counts all pages anew: clean unless a page has leaked.
+    /// Counts all pages anew: clean unless a page has leaked. Allocates.
     pub fn audit(&self) -> Audit {
-        self.pages.audit()
+        self.roster.audit()
+    }
+
+    /// What PLAN last told: how far the device is.
+    pub fn status(&self) -> Result<Status, SessionError> {
+        Ok(self.link.status())
+    }
+
+    /// Where the megakernel's workgroups were last seen. Allocates.
+    pub fn standings(&mut self) -> Result<Vec<Standing>, SessionError> {
+        self.drive.standings(&mut self.resident)
+    }
+
+    /// Times that the megakernel's workgroups have polled in vain while they waited, in all. Allocates.
+    pub fn spins(&mut self) -> Result<u64, SessionError> {
+        self.drive.spins(&mut self.resident.device)
     }
 
     /// The resident model and its device: for reports and tests.
@@ -383,123 +456,8 @@ impl Session {
         &mut self.resident
     }
 
-    /// What PLAN last told: how far the device is.
-    pub fn status(&self) -> Result<Status, SessionError> {
-        let view = mapped(self.resident.buffer(AllocationId::Status))?;
-        let mut status = Status::new_zeroed();
-        status.input_consumed = view.load_u32(offset_of!(Status, input_consumed));
-        status.heartbeat = view.load_u32(offset_of!(Status, heartbeat));
-        status.epoch = view.load_u32(offset_of!(Status, epoch));
-        status.flags = view.load_u32(offset_of!(Status, flags));
-        Ok(status)
+    /// What the megakernel reads; `None` in the other modes.
+    pub fn mega_parts(&mut self) -> Option<MegaParts<'_>> {
+        self.drive.parts(&mut self.resident.device)
     }
-
-    fn check_request(&self, request: &Request<'_>) -> Result<(), SessionError> {
-        if request.tokens_max == 0 {
-            return Err(SessionError::TokensMax { tokens: 0 });
-        }
-        self.check_stops(request.stops)?;
-        self.check_tokens(request.prompt)
-    }
-
-    fn check_stops(&self, stops: &[u32]) -> Result<(), SessionError> {
-        match stops.len() {
-            0..=STOP_TOKENS_MAX => self.check_vocabulary(stops),
-            count => Err(SessionError::Stops { count, max: STOP_TOKENS_MAX }),
-        }
-    }
-
-    fn check_tokens(&self, tokens: &[u32]) -> Result<(), SessionError> {
-        let max = self.options.context - 1;
-        if tokens.is_empty() || tokens.len() > max as usize {
-            return Err(SessionError::Prompt { tokens: tokens.len(), max });
-        }
-        self.check_vocabulary(tokens)
-    }
-
-    fn check_vocabulary(&self, tokens: &[u32]) -> Result<(), SessionError> {
-        let vocabulary = self.resident.plan.config.vocabulary;
-        match tokens.iter().find(|token| **token >= vocabulary) {
-            Some(token) => Err(SessionError::Token { token: *token, vocabulary }),
-            None => Ok(()),
-        }
-    }
-
-    fn find(&self, handle: Handle) -> Result<usize, SessionError> {
-        let is_it = |record: &Record| record.place != Place::Nowhere && record.handle == handle.0;
-        self.records.iter().position(is_it).ok_or(SessionError::NoSuchRequest)
-    }
-
-    /// One event of the device.
-    fn take(&mut self, told: &protocol::Event) -> Result<Option<Event>, SessionError> {
-        let (slot, serial) = told.request();
-        let unknown = SessionError::Protocol { slot: slot.number(), serial };
-        let Some(index) = self.slots[slot.index()].map(|index| index as usize) else {
-            return Err(unknown);
-        };
-        let record = &mut self.records[index];
-        if record.serial != serial {
-            return Err(unknown);
-        }
-        let handle = Handle(record.handle);
-        match *told {
-            protocol::Event::Token { token, index, .. } => {
-                if index as usize != record.tokens.len() || record.tokens.len() >= record.limit as usize {
-                    return Err(unknown);
-                }
-                record.tokens.push(token);
-                Ok(Some(Event::Token { handle, token, index }))
-            }
-            protocol::Event::Preempted { position, .. } => {
-                if let Leaving::No = record.leaving {
-                    return Err(unknown);
-                }
-                record.place = Place::Parked { slot: slot.number() };
-                record.parked_position = position;
-                let is_told = record.leaving == Leaving::Parking;
-                record.leaving = if is_told { Leaving::No } else { record.leaving };
-                Ok(is_told.then_some(Event::Parked { handle }))
-            }
-            protocol::Event::Finished { reason, .. } => Ok(self.finished(index, slot, reason)),
-        }
-    }
-
-    fn finished(&mut self, index: usize, slot: Slot, reason: FinishReason) -> Option<Event> {
-        let record = &mut self.records[index];
-        let handle = Handle(record.handle);
-        self.pages.release_all(Owner { slot: slot.number(), serial: record.serial });
-        record.pages.clear();
-        record.is_starved = false;
-        record.resumes = false;
-        self.slots[slot.index()] = None;
-        if record.leaving == Leaving::Requeued && reason == FinishReason::Cancelled {
-            record.leaving = Leaving::No;
-            record.place = Place::Waiting;
-            return None;
-        }
-        record.place = Place::Nowhere;
-        Some(Event::Finished { handle, reason })
-    }
-
-    /// Requests that ended before they got a slot: cancelled ones, and those that were already complete.
-    fn finish_waiting(&mut self, events: &mut [Event]) -> usize {
-        let mut count = 0;
-        for record in &mut self.records {
-            let reason = match record.leaving {
-                Leaving::Cancelled => FinishReason::Cancelled,
-                Leaving::Complete(reason) => reason,
-                _ => continue,
-            };
-            if count < events.len() && record.place == Place::Waiting {
-                record.place = Place::Nowhere;
-                events[count] = Event::Finished { handle: Handle(record.handle), reason };
-                count += 1;
-            }
-        }
-        count
-    }
-}
-
-fn mapped(buffer: &Buffer) -> Result<&SharedView, SessionError> {
-    Ok(buffer.view()?)
 }

@@ -1,6 +1,6 @@
 //! What a session is asked for.
 
-use super::SessionError;
+use super::error::SessionError;
 use crate::kv_format::KvFormat;
 use std::time::Duration;
 use zrt_mem::Heap;

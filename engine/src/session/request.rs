@@ -1,10 +1,11 @@
-//! What the host keeps of each request: its tokens, and where it stands.
+//! What a user asks for and is told, and what is checked of it before anything else looks at it.
 //!
-//! Contract: all memory is reserved when the table is made. Nothing here allocates afterwards, but a complete request of a
-//! session with a longer context, which is submitted again for its end only.
+//! Contract: plain values; nothing allocates. [`Limits`] are those of one session; what passed its checks needs none later.
 
-use crate::sampling::Sampling;
-use zrt_protocol::{FinishReason, STOP_TOKENS_MAX};
+use super::error::SessionError;
+use super::recovery::Unfinished;
+use crate::sampling::SamplingOptions;
+use zrt_protocol::{FinishReason, PAGE_TOKENS, STOP_TOKENS_MAX};
 
 /// What a user asks for.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +15,7 @@ pub struct Request<'a> {
     /// Tokens to generate at most; the context bounds them too.
     pub tokens_max: u32,
     /// How tokens are drawn.
-    pub sampling: crate::sampling::SamplingOptions,
+    pub sampling: SamplingOptions,
     /// Tokens of the vocabulary that end the sequence; they are delivered too. At most 8.
     pub stops: &'a [u32],
 }
@@ -23,93 +24,117 @@ pub struct Request<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Handle(pub(super) u64);
 
-/// Where a request stands.
+/// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// The record is free.
-    Nowhere,
-    /// It waits for a slot.
-    Waiting,
-    /// It holds a slot.
-    Running { slot: u32 },
-    /// It holds a slot and its pages, and takes no part.
-    Parked { slot: u32 },
+pub enum Event {
+    /// A token.
+    Token {
+        /// Whose.
+        handle: Handle,
+        /// The token.
+        token: u32,
+        /// Its index in the sequence, the prompt counted.
+        index: u32,
+    },
+    /// The request has ended: the last event of every request.
+    Finished {
+        /// Whose.
+        handle: Handle,
+        /// Why.
+        reason: FinishReason,
+    },
+    /// The request is parked, as was asked.
+    Parked {
+        /// Whose.
+        handle: Handle,
+    },
 }
 
-/// Why a running request leaves its slot before it ends.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Leaving {
-    /// It does not.
-    #[default]
-    No,
-    /// The user has cancelled it.
-    Cancelled,
-    /// It was asked to park.
-    Parking,
-    /// It gives its slot and pages back and waits again.
-    Requeued,
-    /// It had come to its end when it was submitted again.
-    Complete(FinishReason),
+impl Default for Event {
+    fn default() -> Event {
+        Event::Parked { handle: Handle(0) }
+    }
 }
 
-/// One request.
-#[derive(Debug)]
-pub(super) struct Record {
-    pub place: Place,
-    pub leaving: Leaving,
-    pub handle: u64,
-    /// The request's number on the device; another one each time that it gets a slot.
-    pub serial: u32,
-    /// Every known token.
-    pub tokens: Vec<u32>,
-    pub prompt_length: u32,
-    /// The sequence ends when this many tokens are known.
-    pub limit: u32,
-    pub sampling: Sampling,
-    pub stops: [u32; STOP_TOKENS_MAX],
-    /// Pages that it holds.
-    pub pages: Vec<u32>,
-    /// Order of admission: the youngest is the first to give its pages back.
-    pub age: u64,
-    /// No page was free for it.
-    pub is_starved: bool,
-    /// Its client is slow: it is to get no row.
-    pub is_held: bool,
-    /// It is to be parked as soon as it has a slot: it waited when this was asked, or was parked in a lost session.
-    pub parks_at_once: bool,
-    /// It is to go on as soon as it is parked and the device takes commands.
-    pub resumes: bool,
-    /// The position that the next row takes in, as the device told when the request was parked.
-    pub parked_position: u32,
+/// What requests of a session may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// Tokens of a sequence at most.
+    pub context: u32,
+    /// Tokens that the model was trained for.
+    pub trained: u32,
+    /// Tokens of the vocabulary.
+    pub vocabulary: u32,
+    /// Pages of the cache.
+    pub pages: u32,
 }
 
-impl Record {
-    pub(super) fn new(context: u32, pages_per_slot: u32) -> Record {
-        Record {
-            place: Place::Nowhere,
-            leaving: Leaving::No,
-            handle: 0,
-            serial: 0,
-            tokens: Vec::with_capacity(context as usize),
-            prompt_length: 0,
-            limit: 0,
-            sampling: Sampling::default(),
-            stops: [u32::MAX; STOP_TOKENS_MAX],
-            pages: Vec::with_capacity(pages_per_slot as usize),
-            age: 0,
-            is_starved: false,
-            is_held: false,
-            parks_at_once: false,
-            resumes: false,
-            parked_position: 0,
+impl Limits {
+    /// Checks a request; the number of known tokens at which it ends.
+    pub fn check(&self, request: &Request<'_>) -> Result<u32, SessionError> {
+        if request.tokens_max == 0 {
+            return Err(SessionError::TokensMax { tokens: 0 });
+        }
+        self.check_stops(request.stops)?;
+        self.check_tokens(request.prompt)?;
+        let limit = (request.prompt.len() as u32).saturating_add(request.tokens_max).min(self.context);
+        self.check_pages(limit)?;
+        Ok(limit)
+    }
+
+    /// Checks what is left of a request of another session; the number of known tokens at which it ends. Of one that has
+    /// come to its `end` nothing is computed: it fits every session of the model.
+    pub fn check_unfinished(
+        &self,
+        left: &Unfinished,
+        end: Option<FinishReason>,
+    ) -> Result<u32, SessionError> {
+        let (known, prompt) = (left.tokens.len(), left.prompt_length);
+        if !(1..=known).contains(&prompt) {
+            return Err(SessionError::PromptLength { prompt, tokens: known });
+        }
+        self.check_stops(&left.stops)?;
+        let limit = (known as u32).saturating_add(left.tokens_left);
+        if end.is_some() {
+            if known > self.trained as usize {
+                return Err(SessionError::Complete { tokens: known, trained: self.trained });
+            }
+            self.check_vocabulary(&left.tokens)?;
+            return Ok(limit);
+        }
+        self.check_tokens(&left.tokens)?;
+        if limit > self.context {
+            return Err(SessionError::Context { needed: limit, context: self.context });
+        }
+        self.check_pages(limit)?;
+        Ok(limit)
+    }
+
+    fn check_pages(&self, limit: u32) -> Result<(), SessionError> {
+        let (needed, pages) = (limit.div_ceil(PAGE_TOKENS), self.pages);
+        if needed > pages { Err(SessionError::Pages { needed, pages }) } else { Ok(()) }
+    }
+
+    fn check_stops(&self, stops: &[u32]) -> Result<(), SessionError> {
+        match stops.len() {
+            0..=STOP_TOKENS_MAX => self.check_vocabulary(stops),
+            count => Err(SessionError::Stops { count, max: STOP_TOKENS_MAX }),
         }
     }
 
-    /// The slot that it holds.
-    pub(super) fn slot(&self) -> Option<u32> {
-        match self.place {
-            Place::Running { slot } | Place::Parked { slot } => Some(slot),
-            Place::Nowhere | Place::Waiting => None,
+    fn check_tokens(&self, tokens: &[u32]) -> Result<(), SessionError> {
+        let max = self.context - 1;
+        if tokens.is_empty() || tokens.len() > max as usize {
+            return Err(SessionError::Prompt { tokens: tokens.len(), max });
+        }
+        self.check_vocabulary(tokens)
+    }
+
+    fn check_vocabulary(&self, tokens: &[u32]) -> Result<(), SessionError> {
+        let vocabulary = self.vocabulary;
+        match tokens.iter().find(|token| **token >= vocabulary) {
+            Some(token) => Err(SessionError::Token { token: *token, vocabulary }),
+            None => Ok(()),
         }
     }
 }

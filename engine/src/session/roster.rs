@@ -1,0 +1,449 @@
+//! Requests, slots and pages: who waits, who runs in which slot, and with how many pages.
+//!
+//! Contract: pure values. Nothing here knows a device: a call says what changed and gives what is to be said to the device,
+//! which [`Link`](super::link::Link) says. All memory is reserved when the roster is made; no call allocates afterwards, but
+//! [`Roster::unfinished`], and [`Roster::enqueue`] for a request of a session with a longer context, which comes for its end
+//! only.
+//!
+//! A request holds the pages of its known tokens and [`PAGES_AHEAD`] more, as long as there are any; one that finds none
+//! stands still alone. If every running request does, the youngest gives its pages back and waits again.
+//!
+//! Cost: each call looks at every record or every slot at most once.
+
+use super::error::SessionError;
+use super::recovery::Unfinished;
+use super::request::{Event, Handle};
+use super::stage::{Asked, Seat, Stage, Wish};
+use crate::sampling::Sampling;
+use std::num::NonZeroU32;
+use zrt_mem::pages::{Audit, Owner, PageAllocator};
+use zrt_protocol::{self as protocol, FinishReason, PAGE_TOKENS, SLOTS_MAX, STOP_TOKENS_MAX, Slot};
+
+/// Pages that a request holds beyond those that its known tokens fill.
+const PAGES_AHEAD: usize = 1;
+
+/// A request that is to wait for a slot, or to be told its end.
+pub(super) struct Newcomer<'a> {
+    /// Every known token.
+    pub tokens: &'a [u32],
+    /// How many of them are the prompt.
+    pub prompt_length: u32,
+    /// The sequence ends when this many tokens are known.
+    pub limit: u32,
+    /// How tokens are drawn.
+    pub sampling: Sampling,
+    /// Tokens that end the sequence: at most [`STOP_TOKENS_MAX`].
+    pub stops: &'a [u32],
+    /// Its client is slow.
+    pub is_held: bool,
+    /// [`Stage::Waiting`] or [`Stage::Ended`].
+    pub stage: Stage,
+}
+
+/// One request.
+#[derive(Debug)]
+struct Record {
+    stage: Stage,
+    handle: Handle,
+    tokens: Vec<u32>,
+    prompt_length: u32,
+    limit: u32,
+    sampling: Sampling,
+    stops: [u32; STOP_TOKENS_MAX],
+    pages: Vec<u32>,
+    /// Order of submission: the youngest is the first to give its pages back.
+    age: u64,
+    is_held: bool,
+}
+
+/// Who gets a slot next: see [`Roster::next_admission`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NextAdmission {
+    index: usize,
+    slot: Slot,
+}
+
+/// A request that has got a slot: what the device must be told, in the order of the fields.
+#[derive(Debug)]
+pub(super) struct Admission<'a> {
+    pub seat: Seat,
+    pub tokens: &'a [u32],
+    pub stops: &'a [u32; STOP_TOKENS_MAX],
+    pub is_held: bool,
+    /// Its first pages; none where no page is free.
+    pub grant: Option<Grant<'a>>,
+    /// It is to be parked at once.
+    pub parks: bool,
+    pub limit: u32,
+    pub sampling: &'a Sampling,
+}
+
+/// Pages that a request has got.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Grant<'a> {
+    pub seat: Seat,
+    /// Place of the first new page in the slot's table.
+    pub first: usize,
+    /// The new pages; with those before them the request has `first` + their number.
+    pub pages: &'a [u32],
+}
+
+/// A parked request that is to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NextResume {
+    index: usize,
+    pub seat: Seat,
+    /// The position that its next row takes in.
+    pub position: u32,
+}
+
+/// All requests of a session.
+#[derive(Debug)]
+pub(super) struct Roster {
+    records: Vec<Record>,
+    /// Record of each slot.
+    slots: [Option<u32>; SLOTS_MAX],
+    slot_count: u32,
+    pages: PageAllocator,
+    next_handle: u64,
+    next_serial: NonZeroU32,
+    next_age: u64,
+}
+
+impl Seat {
+    fn owner(self) -> Owner {
+        Owner { slot: self.slot.number(), serial: self.serial.get() }
+    }
+}
+
+impl Record {
+    fn new(context: u32, pages_per_slot: u32) -> Record {
+        Record {
+            stage: Stage::Free,
+            handle: Handle(0),
+            tokens: Vec::with_capacity(context as usize),
+            prompt_length: 0,
+            limit: 0,
+            sampling: Sampling::default(),
+            stops: [u32::MAX; STOP_TOKENS_MAX],
+            pages: Vec::with_capacity(pages_per_slot as usize),
+            age: 0,
+            is_held: false,
+        }
+    }
+
+    /// It cannot even take in its last known token.
+    fn is_starved(&self) -> bool {
+        self.pages.len() * (PAGE_TOKENS as usize) < self.tokens.len()
+    }
+
+    /// Pages that its known tokens fill.
+    fn known_pages(&self) -> usize {
+        self.tokens.len().div_ceil(PAGE_TOKENS as usize)
+    }
+
+    fn unfinished(&self) -> Unfinished {
+        Unfinished {
+            handle: self.handle,
+            tokens: self.tokens.clone(),
+            prompt_length: self.prompt_length as usize,
+            tokens_left: self.limit.saturating_sub(self.tokens.len() as u32),
+            sampling: self.sampling,
+            stops: self.stops.iter().copied().filter(|stop| *stop != u32::MAX).collect(),
+            is_cancelled: self.stage.is_cancelled(),
+            is_held: self.is_held,
+            is_parked: self.stage.is_parked(),
+        }
+    }
+}
+
+impl Roster {
+    /// A roster of `slots` that run and `waiting_max` that wait, each with at most `context` tokens and `pages_per_slot` of
+    /// `pages`.
+    pub fn new(
+        slots: u32,
+        waiting_max: u32,
+        context: u32,
+        pages_per_slot: u32,
+        pages: PageAllocator,
+    ) -> Roster {
+        Roster {
+            records: (0..slots + waiting_max).map(|_| Record::new(context, pages_per_slot)).collect(),
+            slots: [None; SLOTS_MAX],
+            slot_count: slots,
+            pages,
+            next_handle: 1,
+            next_serial: NonZeroU32::MIN,
+            next_age: 0,
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------- reads
+
+    /// Requests that have not ended.
+    pub fn unfinished_count(&self) -> usize {
+        self.records.iter().filter(|record| record.stage != Stage::Free).count()
+    }
+
+    /// Slots that a request holds.
+    pub fn active_count(&self) -> u32 {
+        self.slots.iter().filter(|slot| slot.is_some()).count() as u32
+    }
+
+    /// Pages of the cache.
+    pub fn page_count(&self) -> u32 {
+        self.pages.page_count()
+    }
+
+    /// Every known token of a request.
+    pub fn tokens(&self, handle: Handle) -> Result<&[u32], SessionError> {
+        Ok(&self.records[self.find(handle)?].tokens)
+    }
+
+    /// Requests that have not ended, the oldest first. Allocates.
+    pub fn unfinished(&self) -> Vec<Unfinished> {
+        let mut left: Vec<_> = self.records.iter().filter(|record| record.stage != Stage::Free).collect();
+        left.sort_by_key(|record| record.age);
+        left.into_iter().map(Record::unfinished).collect()
+    }
+
+    /// Counts all pages anew. Allocates.
+    pub fn audit(&self) -> Audit {
+        self.pages.audit()
+    }
+
+    fn find(&self, handle: Handle) -> Result<usize, SessionError> {
+        let is_it = |record: &Record| record.stage != Stage::Free && record.handle == handle;
+        self.records.iter().position(is_it).ok_or(SessionError::NoSuchRequest)
+    }
+
+    fn running(&self) -> impl Iterator<Item = (&Record, Asked)> {
+        self.records.iter().filter_map(|record| match record.stage {
+            Stage::Running { asked, .. } => Some((record, asked)),
+            _ => None,
+        })
+    }
+
+    // ------------------------------------------------------------------------------------ what the user asks
+
+    /// Takes a request in; `None` where every record is taken.
+    pub fn enqueue(&mut self, newcomer: &Newcomer<'_>) -> Option<Handle> {
+        let record = self.records.iter_mut().find(|record| record.stage == Stage::Free)?;
+        record.stage = newcomer.stage;
+        record.handle = Handle(self.next_handle);
+        record.tokens.clear();
+        record.tokens.extend_from_slice(newcomer.tokens);
+        record.prompt_length = newcomer.prompt_length;
+        record.limit = newcomer.limit;
+        record.sampling = newcomer.sampling;
+        record.stops = [u32::MAX; STOP_TOKENS_MAX];
+        record.stops.iter_mut().zip(newcomer.stops).for_each(|(place, stop)| *place = *stop);
+        record.age = self.next_age;
+        record.is_held = newcomer.is_held;
+        self.next_handle += 1;
+        self.next_age += 1;
+        Some(record.handle)
+    }
+
+    /// The user cancels a request. The seat whose request the device is to cancel.
+    pub fn cancel(&mut self, handle: Handle) -> Result<Option<Seat>, SessionError> {
+        let index = self.find(handle)?;
+        let stage = &mut self.records[index].stage;
+        *stage = stage.cancelled();
+        Ok(stage.seat())
+    }
+
+    /// The user parks a request. The seat whose request the device is to preempt.
+    pub fn park(&mut self, handle: Handle) -> Result<Option<Seat>, SessionError> {
+        let index = self.find(handle)?;
+        let stage = &mut self.records[index].stage;
+        let before = *stage;
+        *stage = before.parked();
+        Ok(match before {
+            Stage::Running { seat, asked: Asked::Nothing } => Some(seat),
+            _ => None,
+        })
+    }
+
+    /// The user lets a request go on: see [`Roster::next_resume`].
+    pub fn resume(&mut self, handle: Handle) -> Result<(), SessionError> {
+        let index = self.find(handle)?;
+        let stage = &mut self.records[index].stage;
+        *stage = stage.resumed();
+        Ok(())
+    }
+
+    /// The user holds a request back, or lets it go on. The seat that the device is to be told of.
+    pub fn hold(&mut self, handle: Handle, is_held: bool) -> Result<Option<Seat>, SessionError> {
+        let index = self.find(handle)?;
+        let record = &mut self.records[index];
+        record.is_held = is_held;
+        Ok(record.stage.seat())
+    }
+
+    // --------------------------------------------------------------------------------- slots, pages, resumes
+
+    /// Who gets a slot next: the oldest that waits, as long as a slot is free, and a page for every token that it knows. So a
+    /// request that gave its pages back does not take them again at once.
+    pub fn next_admission(&self) -> Option<NextAdmission> {
+        let slot = Slot::first(self.slot_count).find(|slot| self.slots[slot.index()].is_none())?;
+        let waits = |index: &usize| matches!(self.records[*index].stage, Stage::Waiting { .. });
+        let index = (0..self.records.len()).filter(waits).min_by_key(|index| self.records[*index].age)?;
+        let has_pages = self.pages.free_count() as usize >= self.records[index].known_pages();
+        has_pages.then_some(NextAdmission { index, slot })
+    }
+
+    /// Gives it the slot and its first pages.
+    pub fn admit(&mut self, next: NextAdmission) -> Admission<'_> {
+        let NextAdmission { index, slot } = next;
+        let seat = Seat { slot, serial: self.next_serial };
+        self.next_serial = self.next_serial.checked_add(1).unwrap_or(NonZeroU32::MIN);
+        self.slots[slot.index()] = Some(index as u32);
+        let record = &mut self.records[index];
+        let parks = record.stage.is_parked();
+        let asked = if parks { Asked::Park { resumes: false } } else { Asked::Nothing };
+        record.stage = Stage::Running { seat, asked };
+        let granted = grant_pages(&mut self.pages, record, seat);
+        let record = &self.records[index];
+        Admission {
+            seat,
+            tokens: &record.tokens,
+            stops: &record.stops,
+            is_held: record.is_held,
+            grant: granted.map(|first| Grant { seat, first, pages: &record.pages[first..] }),
+            parks,
+            limit: record.limit,
+            sampling: &record.sampling,
+        }
+    }
+
+    /// Gives the request in a slot, if one runs there and nothing is asked of it, the pages of its known tokens and some
+    /// ahead, as far as there are any.
+    pub fn grant(&mut self, slot: Slot) -> Option<Grant<'_>> {
+        let index = self.slots[slot.index()]? as usize;
+        let record = &mut self.records[index];
+        let Stage::Running { seat, asked: Asked::Nothing } = record.stage else { return None };
+        let first = grant_pages(&mut self.pages, record, seat)?;
+        Some(Grant { seat, first, pages: &self.records[index].pages[first..] })
+    }
+
+    /// Where every running request has run out of pages, the youngest is to give its own back: its seat, whose request the
+    /// device is to cancel. It waits again when that is done.
+    pub fn evict(&mut self) -> Option<Seat> {
+        // Whoever is about to leave frees pages soon: one at a time.
+        if self.running().any(|(_, asked)| asked != Asked::Nothing) {
+            return None;
+        }
+        let is_stuck = self.running().any(|(record, _)| record.is_starved())
+            && self.running().all(|(record, _)| record.is_starved() || record.is_held);
+        let has_parked = self.records.iter().any(|record| matches!(record.stage, Stage::Parked { .. }));
+        if !is_stuck || (self.running().count() == 1 && !has_parked) {
+            return None;
+        }
+        let runs = |record: &&mut Record| matches!(record.stage, Stage::Running { .. });
+        let youngest = self.records.iter_mut().filter(runs).max_by_key(|record| record.age)?;
+        let seat = youngest.stage.seat()?;
+        youngest.stage = Stage::Running { seat, asked: Asked::Requeue { parks: false } };
+        Some(seat)
+    }
+
+    /// A parked request that is to go on.
+    pub fn next_resume(&self) -> Option<NextResume> {
+        let next = |(index, record): (usize, &Record)| match record.stage {
+            Stage::Parked { seat, position, wish: Wish::Resume } => {
+                Some(NextResume { index, seat, position })
+            }
+            _ => None,
+        };
+        self.records.iter().enumerate().find_map(next)
+    }
+
+    /// The device has been told to let it go on.
+    pub fn resumed(&mut self, next: NextResume) {
+        self.records[next.index].stage = Stage::Running { seat: next.seat, asked: Asked::Nothing };
+    }
+
+    // ------------------------------------------------------------------------------- what the device tells
+
+    /// An event of the device, and what the user is told of it. One that no running request can have is an error.
+    pub fn take(&mut self, told: &protocol::Event) -> Result<Option<Event>, SessionError> {
+        let (slot, serial) = told.request();
+        let unknown = SessionError::Protocol { slot: slot.number(), serial };
+        let Some(index) = self.slots[slot.index()] else { return Err(unknown) };
+        let record = &mut self.records[index as usize];
+        let Some(seat) = record.stage.seat().filter(|seat| seat.serial.get() == serial) else {
+            return Err(unknown);
+        };
+        let handle = record.handle;
+        match *told {
+            protocol::Event::Token { token, index, .. } => {
+                if index as usize != record.tokens.len() || index >= record.limit {
+                    return Err(unknown);
+                }
+                record.tokens.push(token);
+                Ok(Some(Event::Token { handle, token, index }))
+            }
+            protocol::Event::Preempted { position, .. } => {
+                let (wish, event) = match record.stage {
+                    Stage::Running { asked: Asked::Park { resumes: true }, .. } => {
+                        (Wish::Resume, Some(Event::Parked { handle }))
+                    }
+                    Stage::Running { asked: Asked::Park { resumes: false }, .. } => {
+                        (Wish::Stay, Some(Event::Parked { handle }))
+                    }
+                    Stage::Running { asked: Asked::Cancel, .. } => (Wish::Cancel, None),
+                    _ => return Err(unknown),
+                };
+                record.stage = Stage::Parked { seat, position, wish };
+                Ok(event)
+            }
+            protocol::Event::Finished { reason, .. } => Ok(self.finished(index as usize, seat, reason)),
+        }
+    }
+
+    fn finished(&mut self, index: usize, seat: Seat, reason: FinishReason) -> Option<Event> {
+        self.pages.release_all(seat.owner());
+        self.slots[seat.slot.index()] = None;
+        let record = &mut self.records[index];
+        record.pages.clear();
+        match (record.stage, reason) {
+            (Stage::Running { asked: Asked::Requeue { parks }, .. }, FinishReason::Cancelled) => {
+                record.stage = Stage::Waiting { parks };
+                None
+            }
+            _ => {
+                record.stage = Stage::Free;
+                Some(Event::Finished { handle: record.handle, reason })
+            }
+        }
+    }
+
+    /// Tells the ends of requests that ended without a slot, as many as fit; their number.
+    pub fn tell_ended(&mut self, events: &mut [Event]) -> usize {
+        let mut places = events.iter_mut();
+        let mut count = 0;
+        for record in &mut self.records {
+            let Stage::Ended(reason) = record.stage else { continue };
+            let Some(place) = places.next() else { break };
+            *place = Event::Finished { handle: record.handle, reason };
+            record.stage = Stage::Free;
+            count += 1;
+        }
+        count
+    }
+}
+
+/// Gives a request the pages that it lacks, as many as are free; the place of the first, `None` where it got none.
+fn grant_pages(pages: &mut PageAllocator, record: &mut Record, seat: Seat) -> Option<usize> {
+    let last = (record.limit as usize).div_ceil(PAGE_TOKENS as usize);
+    let needed = (record.known_pages() + PAGES_AHEAD).min(last);
+    let first = record.pages.len();
+    let count = needed.saturating_sub(first).min(pages.free_count() as usize);
+    if count == 0 || pages.grant(seat.owner(), count as u32, &mut record.pages).is_err() {
+        return None;
+    }
+    Some(first)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! The roster without a device: single cases, and random calls against a naive model with a made-up device.
+
+use super::*;
+use proptest::prelude::*;
+use zrt_protocol::Event as Told;
+
+mod naive;
+
+use naive::{Call, World};
+
+fn roster(slots: u32, waiting_max: u32, pages: u32) -> Roster {
+    Roster::new(slots, waiting_max, 64, 4, PageAllocator::new(pages).expect("a small number"))
+}
+
+fn newcomer(tokens: &[u32], limit: u32) -> Newcomer<'_> {
+    Newcomer {
+        tokens,
+        prompt_length: tokens.len() as u32,
+        limit,
+        sampling: Sampling::default(),
+        stops: &[],
+        is_held: false,
+        stage: Stage::Waiting { parks: false },
+    }
+}
+
+fn admit(roster: &mut Roster) -> Option<(Seat, usize)> {
+    let next = roster.next_admission()?;
+    let admission = roster.admit(next);
+    Some((admission.seat, admission.grant.map_or(0, |grant| grant.pages.len())))
+}
+
+fn slot(number: u32) -> Slot {
+    Slot::new(number).expect("below 64")
+}
+
+#[test]
+fn the_oldest_is_admitted_first_and_never_without_pages_for_its_tokens() {
+    let mut roster = roster(2, 2, 5);
+    let long = [7; 40];
+    roster.enqueue(&newcomer(&long, 48)).expect("room");
+    roster.enqueue(&newcomer(&long, 48)).expect("room");
+    roster.enqueue(&newcomer(&[1], 2)).expect("room");
+    let (first, pages) = admit(&mut roster).expect("five pages are free");
+    assert_eq!((first.slot, pages), (slot(0), 3));
+    // The second needs three, and nobody overtakes it.
+    assert!(admit(&mut roster).is_none());
+    assert_eq!((roster.active_count(), roster.unfinished_count()), (1, 3));
+    let told = Told::Finished { slot: first.slot, serial: first.serial.get(), reason: FinishReason::Stop };
+    roster.take(&told).expect("it runs").expect("its end is told");
+    let (second, pages) = admit(&mut roster).expect("all pages are free");
+    assert_eq!((second.slot, second.serial.get(), pages), (slot(0), 2, 3));
+    let (third, pages) = admit(&mut roster).expect("two pages are left");
+    assert_eq!((third.slot, third.serial.get(), pages), (slot(1), 3, 1));
+}
+
+#[test]
+fn the_youngest_gives_its_pages_back_where_all_stand_still() {
+    let mut roster = roster(2, 0, 4);
+    let handles = [1, 2].map(|_| roster.enqueue(&newcomer(&[3; 16], 64)).expect("room"));
+    let seats = [1, 2].map(|_| admit(&mut roster).expect("two pages each").0);
+    assert_eq!(roster.evict(), None, "nobody lacks a page for what it knows");
+    for seat in seats {
+        for index in 16..33 {
+            let told = Told::Token { slot: seat.slot, serial: seat.serial.get(), token: 5, index };
+            roster.take(&told).expect("it runs");
+        }
+        assert_eq!(roster.grant(seat.slot), None);
+    }
+    assert_eq!(roster.evict(), Some(seats[1]));
+    assert_eq!(roster.evict(), None, "one at a time");
+    let told = Told::Finished {
+        slot: seats[1].slot,
+        serial: seats[1].serial.get(),
+        reason: FinishReason::Cancelled,
+    };
+    assert_eq!(roster.take(&told).expect("it was asked"), None, "the user is told nothing");
+    assert_eq!(roster.tokens(handles[1]).expect("it waits").len(), 33);
+    let grant = roster.grant(seats[0].slot).expect("pages are free");
+    assert_eq!((grant.first, grant.pages.len()), (2, 2));
+    assert!(admit(&mut roster).is_none(), "its three pages are not free");
+}
+
+#[test]
+fn what_no_request_can_have_done_is_refused() {
+    let mut roster = roster(2, 0, 8);
+    roster.enqueue(&newcomer(&[1, 2, 3], 5)).expect("room");
+    let Seat { slot: seat_slot, serial } = admit(&mut roster).expect("room").0;
+    let serial = serial.get();
+    let before = format!("{roster:?}");
+    for told in [
+        Told::Token { slot: seat_slot, serial: serial + 1, token: 1, index: 3 },
+        Told::Token { slot: slot(1), serial, token: 1, index: 3 },
+        Told::Token { slot: slot(63), serial, token: 1, index: 3 },
+        Told::Token { slot: seat_slot, serial, token: 1, index: 2 },
+        Told::Token { slot: seat_slot, serial, token: 1, index: 4 },
+        Told::Preempted { slot: seat_slot, serial, position: 2 },
+        Told::Finished { slot: slot(1), serial, reason: FinishReason::Stop },
+    ] {
+        let error = roster.take(&told).expect_err("nobody did that");
+        let (slot, serial) = told.request();
+        let is_it = matches!(error, SessionError::Protocol { slot: found, serial: number }
+            if (found, number) == (slot.number(), serial));
+        assert!(is_it, "{told:?}: {error}");
+        assert_eq!(format!("{roster:?}"), before, "{told:?} changed something");
+    }
+    for index in [3, 4] {
+        roster.take(&Told::Token { slot: seat_slot, serial, token: 9, index }).expect("it runs");
+    }
+    let past = Told::Token { slot: seat_slot, serial, token: 9, index: 5 };
+    roster.take(&past).expect_err("it is as long as it may be");
+}
+
+/// A cancel that was not told is not lost with the session, and neither is that of a request which was resubmitted.
+#[test]
+fn a_request_that_ended_without_a_slot_is_told_once() {
+    let mut roster = roster(1, 2, 4);
+    let ended = Newcomer { stage: Stage::Ended(FinishReason::Cancelled), ..newcomer(&[1], 2) };
+    let handles = [ended, newcomer(&[1], 2)].map(|one| roster.enqueue(&one).expect("room"));
+    roster.cancel(handles[1]).expect("it waits");
+    assert!(roster.unfinished().iter().all(|left| left.is_cancelled));
+    assert!(roster.next_admission().is_none());
+    let mut events = [Event::default(); 1];
+    for handle in handles {
+        assert_eq!(roster.tell_ended(&mut events), 1);
+        assert_eq!(events[0], Event::Finished { handle, reason: FinishReason::Cancelled });
+    }
+    assert_eq!((roster.tell_ended(&mut events), roster.unfinished_count()), (0, 0));
+    assert!(matches!(roster.cancel(handles[0]), Err(SessionError::NoSuchRequest)));
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    prop_oneof![
+        3 => (1u32..40, 1u32..24, any::<[bool; 2]>(), 0u32..8).prop_map(|(tokens, more, [holds, parks], ended)| {
+            Call::Submit { tokens, more, holds, parks: parks && ended < 4, ended: ended == 0 }
+        }),
+        1 => (0usize..6).prop_map(Call::Cancel),
+        2 => (0usize..6).prop_map(Call::Park),
+        2 => (0usize..6).prop_map(Call::Resume),
+        1 => (0usize..6, any::<bool>()).prop_map(|(which, is_held)| Call::Hold(which, is_held)),
+        12 => (0u32..4).prop_map(Call::Device),
+        6 => (0u32..4).prop_map(Call::Serve),
+        1 => (0usize..3).prop_map(Call::TellEnded),
+    ]
+}
+
+proptest! {
+    /// Whatever is called in whatever order, roster and model say and tell the same; afterwards every request comes to its
+    /// end, and no page is held.
+    #[test]
+    fn any_calls_agree_with_the_model(
+        calls in prop::collection::vec(call(), 1..200),
+        slots in 1u32..4,
+        waiting_max in 0u32..4,
+        pages in 4u32..12,
+    ) {
+        let mut world = World::new(slots, waiting_max, pages);
+        for call in calls {
+            world.call(&call);
+            world.compare();
+        }
+        world.end();
+    }
+}

@@ -1,0 +1,140 @@
+//! Where a request stands: one value, in which no wrong state can be written.
+//!
+//! ```text
+//!  Free -> Waiting -> Running <-> Parked
+//!   ^         |  ^       |           |
+//!   |         |  +-------+ requeued  |
+//!   +- Ended <+          |           |
+//!   +--------------------+-----------+  the device tells the end
+//! ```
+//!
+//! Contract: plain values. What the user asks is a function from stage to stage here; what the device tells is in
+//! [`Roster::take`](super::roster::Roster::take).
+
+use std::num::NonZeroU32;
+use zrt_protocol::{FinishReason, Slot};
+
+/// The slot that a request holds, and its number there: another one each time that it gets a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seat {
+    pub slot: Slot,
+    pub serial: NonZeroU32,
+}
+
+/// What was asked of a running request, and has not happened yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Nothing.
+    Nothing,
+    /// The user parks it; it goes on as soon as it is parked, if it `resumes`.
+    Park { resumes: bool },
+    /// The user has cancelled it.
+    Cancel,
+    /// It gives slot and pages back and waits again; it is parked as soon as it has a slot again, if it `parks`.
+    Requeue { parks: bool },
+}
+
+/// What was asked of a parked request, and has not happened yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// Nothing.
+    Stay,
+    /// It goes on as soon as the device takes commands.
+    Resume,
+    /// The user has cancelled it.
+    Cancel,
+}
+
+/// Where a request stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// There is no request.
+    Free,
+    /// It waits for a slot; it is parked as soon as it has one, if it `parks`.
+    Waiting { parks: bool },
+    /// It has ended without a slot, and the user is to be told.
+    Ended(FinishReason),
+    /// It holds a slot and takes part in steps.
+    Running { seat: Seat, asked: Asked },
+    /// It holds a slot and its pages and takes no part. Its next row takes in `position`.
+    Parked { seat: Seat, position: u32, wish: Wish },
+}
+
+impl Stage {
+    /// The slot that it holds.
+    pub fn seat(self) -> Option<Seat> {
+        match self {
+            Stage::Running { seat, .. } | Stage::Parked { seat, .. } => Some(seat),
+            Stage::Free | Stage::Waiting { .. } | Stage::Ended(_) => None,
+        }
+    }
+
+    /// It is parked, or is to be.
+    pub fn is_parked(self) -> bool {
+        match self {
+            Stage::Waiting { parks } | Stage::Running { asked: Asked::Requeue { parks }, .. } => parks,
+            Stage::Running { asked: Asked::Park { .. }, .. } | Stage::Parked { .. } => true,
+            Stage::Running { asked: Asked::Nothing | Asked::Cancel, .. } | Stage::Free | Stage::Ended(_) => {
+                false
+            }
+        }
+    }
+
+    /// The user has cancelled it, and was not told its end yet.
+    pub fn is_cancelled(self) -> bool {
+        matches!(
+            self,
+            Stage::Ended(FinishReason::Cancelled)
+                | Stage::Running { asked: Asked::Cancel, .. }
+                | Stage::Parked { wish: Wish::Cancel, .. }
+        )
+    }
+
+    /// After the user has cancelled it.
+    pub fn cancelled(self) -> Stage {
+        match self {
+            Stage::Waiting { .. } => Stage::Ended(FinishReason::Cancelled),
+            Stage::Running { seat, .. } => Stage::Running { seat, asked: Asked::Cancel },
+            Stage::Parked { seat, position, .. } => Stage::Parked { seat, position, wish: Wish::Cancel },
+            Stage::Free | Stage::Ended(_) => self,
+        }
+    }
+
+    /// After the user has parked it.
+    pub fn parked(self) -> Stage {
+        match self {
+            Stage::Waiting { .. } => Stage::Waiting { parks: true },
+            Stage::Running { seat, asked } => Stage::Running {
+                seat,
+                asked: match asked {
+                    Asked::Nothing | Asked::Park { .. } => Asked::Park { resumes: false },
+                    Asked::Requeue { .. } => Asked::Requeue { parks: true },
+                    Asked::Cancel => Asked::Cancel,
+                },
+            },
+            Stage::Parked { seat, position, wish: Wish::Resume } => {
+                Stage::Parked { seat, position, wish: Wish::Stay }
+            }
+            Stage::Parked { wish: Wish::Stay | Wish::Cancel, .. } | Stage::Free | Stage::Ended(_) => self,
+        }
+    }
+
+    /// After the user has let it go on.
+    pub fn resumed(self) -> Stage {
+        match self {
+            Stage::Waiting { .. } => Stage::Waiting { parks: false },
+            Stage::Running { seat, asked } => Stage::Running {
+                seat,
+                asked: match asked {
+                    Asked::Park { .. } => Asked::Park { resumes: true },
+                    Asked::Requeue { .. } => Asked::Requeue { parks: false },
+                    Asked::Nothing | Asked::Cancel => asked,
+                },
+            },
+            Stage::Parked { seat, position, wish: Wish::Stay } => {
+                Stage::Parked { seat, position, wish: Wish::Resume }
+            }
+            Stage::Parked { wish: Wish::Resume | Wish::Cancel, .. } | Stage::Free | Stage::Ended(_) => self,
+        }
+    }
+}
