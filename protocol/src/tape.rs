@@ -3,7 +3,7 @@
 //! | memory | written by | read by |
 //! |---|---|---|
 //! | [`TapeEntry`], [`TapeWait`] | the host, before the kernel starts | every workgroup |
-//! | counters | the host, zero, before the kernel starts; workgroup 0 resets those of tasks, every workgroup adds | every waiting workgroup |
+//! | counters | the host, zero, at first; workgroup 0 resets those of tasks, every workgroup adds | every waiting workgroup |
 //! | [`Breadcrumb`]: `epoch`, `task`, `spins` | its workgroup | the host, after a hang or on request |
 //! | every `reserved` | the host, zero, before the kernel starts | nobody |
 
