@@ -69,7 +69,9 @@ impl Source {
 
     /// Every line with its file and number.
     pub fn numbered_lines(&self) -> impl Iterator<Item = (String, &str)> {
-        self.lines.iter().map(|line| (format!("{}:{}", self.files[line.file], line.number), line.text.as_str()))
+        self.lines
+            .iter()
+            .map(|line| (format!("{}:{}", self.files[line.file], line.number), line.text.as_str()))
     }
 
     /// Fingerprint of the whole text.

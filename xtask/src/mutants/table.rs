@@ -503,8 +503,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "asm-plan-cancel-keeps-output",
         file: "asm/gfx1201/body/plan.inc",
-        find: "\tv_mov_b32_e32 v[\\b+OUTPUT_OF_STEP], 0\n\tv_mov_b32_e32 v[\\b+PENDING], 0\n\tv_mov_b32_e32 v[\\b+REASON], REASON_CANCELLED\n",
-        replace: "\tv_mov_b32_e32 v[\\b+PENDING], 0\n\tv_mov_b32_e32 v[\\b+REASON], REASON_CANCELLED\n",
+        find: "\tv_mov_b32_e32 v[\\b+OUTPUT_OF_STEP], 0\n\tv_mov_b32_e32 v[\\b+PENDING], 0\n",
+        replace: "\tv_mov_b32_e32 v[\\b+PENDING], 0\n",
         test: PLANNING,
         expected: Killed,
     },
