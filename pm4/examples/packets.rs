@@ -4,7 +4,7 @@
 
 use std::error::Error;
 use zrt_pm4::packet::release_mem;
-use zrt_pm4::registers::{ResourceLimits, Rsrc1, Rsrc2, Rsrc3, WaveSize};
+use zrt_pm4::registers::{ResourceLimits, WaveSize};
 use zrt_pm4::{KernelParameters, KernelState, Listing, Writer, lint};
 
 /// Where the code would lie: a multiple of 256.
@@ -19,9 +19,9 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let kernel = KernelState::new(&KernelParameters {
         code_address: CODE_ADDRESS,
         // The words of instruction set reference §10: 8 VGPRs, denormals kept, WGP mode; 2 user SGPRs, TGID_X.
-        rsrc1: Rsrc1::from_word(0x600F_0000)?,
-        rsrc2: Rsrc2::from_word(0x84)?,
-        rsrc3: Rsrc3::from_word(0)?,
+        rsrc1: 0x600F_0000,
+        rsrc2: 0x84,
+        rsrc3: 0,
         workgroup: [256, 1, 1],
         limits: ResourceLimits::default(),
         wave: WaveSize::Wave32,
