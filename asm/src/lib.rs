@@ -2,6 +2,7 @@
 //!
 //! Contract: data only; no `unsafe`, no allocation. Blobs are made by `cargo xtask asm` and tested for drift. What kernels
 //! share with the host is in the crate `protocol`.
+#![doc = include_str!("../README.md")]
 #![no_std]
 #![forbid(unsafe_code)]
 

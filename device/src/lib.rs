@@ -32,6 +32,7 @@
 //! device.wait(ticket, Duration::from_secs(1))?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 mod code;

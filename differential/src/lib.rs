@@ -7,6 +7,7 @@
 //!   difference is an error of the device (or of a compiler).
 //! - A seed is all that it takes to have a program, its inputs and its optimisation level again.
 //! - Needs clang-22 and lld-22. No card is used.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 pub mod alarms;

@@ -4,6 +4,7 @@
 //! [`plan::ExecutionPlan`] → an [`executor::Executor`]: [`executor::device::DeviceExecutor`] or [`oracle::Oracle`].
 //!
 //! Contract: knows no packets, rings or ioctls. The oracle knows no kernels. No `unsafe`.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 pub mod executor;

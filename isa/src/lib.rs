@@ -1,6 +1,7 @@
 //! gfx12 (gfx1201) instruction tables, decoder, disassembler, the `.zrt` kernel container, resource words, occupancy.
 //!
 //! Contract: no `unsafe`, no knowledge of PM4 or Linux. Decoding arbitrary bytes never panics, never allocates.
+#![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 

@@ -22,6 +22,7 @@
 //! let segment = kernel.pack(&[ArgumentValue::Buffer(GpuVa(0x1000)), ArgumentValue::U32(1000)], geometry)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 mod bundle;

@@ -3,6 +3,7 @@
 //!
 //! Contract: this crate knows nothing of Linux. `unsafe` exists in [`shared`] only, and each block there
 //! states its proof. Nothing here allocates after construction unless its documentation says so.
+#![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
 

@@ -5,6 +5,7 @@
 //! test harness's capture to standard error. What is absent although the environment promises it panics: a skipped case
 //! is then a failed one. For tests alone: no crate depends on it but as a dev-dependency, or is itself for tests.
 //! Cost: a program is started once in a process, to ask for its version.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, BTreeSet};

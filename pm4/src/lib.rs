@@ -18,6 +18,7 @@
 //! for writes and orders that the hardware accepts and the next submission regrets.
 //!
 //! Numbers come from the hardware reference §4 and §5; each constant names its section.
+#![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -43,8 +44,3 @@ pub use writer::{KernelParameters, KernelState, Writer};
 
 pub use packet::acquire_mem::{AcquireControl, AcquireFlags};
 pub use packet::release_mem::{DataSelect, InterruptSelect, ReleaseFlags};
-
-/// The README's example, compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

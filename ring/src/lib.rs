@@ -16,6 +16,7 @@
 //!
 //! A command ring has one producer: the methods take `&mut self`, and nothing else may write the ring, the write pointer or the
 //! doorbell.
+#![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -45,8 +46,3 @@ pub use graph::{GRAPH_DWORDS_MAX, GRAPH_PARTS_MAX, Graph, GraphRecorder};
 pub use queue_memory::QueueMemory;
 pub use token_ring::{ControlDwords, ControlLines, InputRing, OutputRing, TakeError, TokenRingError};
 pub use watchdog::{Diagnosis, Observation, ReadProgress, Watchdog};
-
-/// The README's example, compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

@@ -3,6 +3,7 @@
 //! Contract: two models and their traces are in the repository's `models` folder; the others come by the environment
 //! variable `ZRT_MODELS`. With it set, a model that is missing fails the case; without it, the case is recorded as
 //! skipped (`zrt_needs`).
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 pub mod assembly;

@@ -2,6 +2,7 @@
 //!
 //! Contract: results go to standard output, progress and remarks to standard error; an error is one sentence with its
 //! remedy, and the exit code says it too. No `unsafe`.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 pub mod bench;

@@ -3,6 +3,7 @@
 //! Contract: it implements [`zrt_kmd::Syscalls`] and nothing more; it never looks at which kernel it runs. Field
 //! constants of packets and registers are its own, written from the hardware reference, so that encoder and decoder
 //! cannot agree on an error. `unsafe` exists in [`simd`] only.
+#![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 
 pub mod check;

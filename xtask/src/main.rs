@@ -2,6 +2,7 @@
 //!
 //! Contract: every step of the project that is not `cargo build` is a subcommand here; each exits non-zero on any
 //! failure and says in one sentence what to do.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 mod asm;
