@@ -94,7 +94,8 @@ pub enum ArgumentError {
     TooLarge { kernel: String, bytes: u64, limit: u64 },
     /// Another number of LDS sizes than there are LDS pointers.
     #[error(
-        "kernel {kernel} has {pointers} LDS pointers ({list}), but {given} sizes of LDS were given: one is needed for each pointer, and one at most where there is none"
+        "kernel {kernel} has {pointers} LDS pointers ({list}), but {given} sizes of LDS were given: one is needed for each \
+         pointer, and one at most where there is none"
     )]
     LdsSizes { kernel: String, pointers: usize, list: String, given: usize },
     /// An implicit argument that nothing here can provide.

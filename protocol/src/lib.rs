@@ -1,3 +1,5 @@
+//! What host and kernels share: one description, from which the assembler's include file is generated.
+
 #![doc = include_str!("../README.md")]
 #![no_std]
 #![forbid(unsafe_code)]

@@ -5,7 +5,8 @@
 //! changes, unless the host does something; so a look begins only once somebody has said that it does not
 //! ([`Circles::silence_host`]). The proof is made twice in a row: what an invalidation of the first round brought into view,
 //! the second has seen. (A third wave that waits for what a second one does with it, and that needs an invalidation of its
-//! own for it, would need a third round.) A wave that counts its turns, reads a clock or stores is in no circle: such a wait is no finding here.
+//! own for it, would need a third round.) A wave that counts its turns, reads a clock or stores is in no circle: such a wait
+//! is no finding here.
 //! Cost: nothing between looks but an addition for each turn; a look copies the registers of every wave once, and begins after
 //! a million instructions, later ones after as many as have run.
 

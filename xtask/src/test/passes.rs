@@ -137,6 +137,7 @@ const BARE_TARGETS: &[(&str, &[&str])] = &[
     ("tools/json", &[]),
     ("tools/kernel_authors", &[]),
     ("tools/launch", &[]),
+    ("tools/lds", &[]),
     ("tools/lint", &[]),
     ("tools/pages", &[]),
     ("tools/pm4_test", &[]),
