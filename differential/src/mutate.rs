@@ -271,7 +271,7 @@ fn explain_wait(
             break;
         }
         if raises(&placed.instruction, counter, wave_size) {
-            outstanding.push(Effects::of(&placed.instruction, wave_size).writes.iter().copied().collect());
+            outstanding.push(Effects::of(&placed.instruction, wave_size).writes.to_vec());
         }
         if is_target(placed) {
             end = Some(placed.offset);
