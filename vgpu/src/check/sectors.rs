@@ -90,7 +90,8 @@ mod tests {
         // global_load_b128 v[4:7], v0, s[4:5]: 16 bytes of each lane.
         assert_eq!(sectors(&[0xEE05_C004, 4, 0], !0, |lane| 16 * lane), Some(4));
         // flat_load_b32 v2, v[0:1]: every other lane is in LDS.
-        let flat = |lane: u64| if lane % 2 == 0 { 1 << 48 | 4 * lane } else { 0x1_0000_0000 + 128 * lane };
+        let flat =
+            |lane: u64| if lane % 2 == 0 { (1 << 48) | (4 * lane) } else { 0x1_0000_0000 + 128 * lane };
         assert_eq!(sectors(&[0xEC05_007C, 2, 0], !0, flat), Some(16));
         // scratch_load_b32 v2, v0, off; global_inv scope:SCOPE_SE
         assert_eq!(sectors(&[0xED05_007C, 0x0002_0002, 0], !0, |lane| 4 * lane), None);

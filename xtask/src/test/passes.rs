@@ -141,6 +141,7 @@ const BARE_TARGETS: &[(&str, &[&str])] = &[
     ("tools/lint", &[]),
     ("tools/pages", &[]),
     ("tools/pm4_test", &[]),
+    ("tools/lds", &[]),
     ("tools/printing", &[]),
     ("tools/run", &[]),
     ("tools/step", &[]),
