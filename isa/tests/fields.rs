@@ -147,7 +147,7 @@ fn inline_constants_are_integers_or_floats() {
         assert_eq!(Inline(code).inline_integer(), Some(number), "{code}");
     }
     for other in [Inline(127), Inline(209), Inline(240), Inline(248), Scalar(128), Literal(1), Vector(130)] {
-        assert!(other.inline_integer().is_none(), "{other:?}");
+        assert_eq!(other.inline_integer(), Option::None, "{other:?}");
     }
 }
 
@@ -185,6 +185,11 @@ fn buffer_flags() {
     let load = check(&[0xc420_0008, 0x8b00_0800, 0x0000_0001]);
     assert_eq!((load.address_flags, load.soffset), (22 << 8 | 2, Scalar(8)));
     assert_eq!(load.sources, [Vector(1), None, Scalar(4)]);
+    // buffer_atomic_add_u32 v1, v2, s[4:7], s8 idxen, which gives the old value where its hint has bit 0, and there alone.
+    let destination = |hint: u32| check(&[0xc40d_4008, 0x8080_0801 | hint << 20, 2]).destination;
+    assert_eq!([0, 1, 2, 3].map(destination), [None, Vector(1), None, Vector(1)]);
+    // A load gives a value whatever its hint.
+    assert_eq!(check(&[0xc405_0008, 0x8080_0801, 2]).destination, Vector(1));
 }
 
 #[test]

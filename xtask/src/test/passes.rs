@@ -141,7 +141,6 @@ const BARE_TARGETS: &[(&str, &[&str])] = &[
     ("tools/lint", &[]),
     ("tools/pages", &[]),
     ("tools/pm4_test", &[]),
-    ("tools/lds", &[]),
     ("tools/printing", &[]),
     ("tools/run", &[]),
     ("tools/step", &[]),
