@@ -1,6 +1,9 @@
-//! What host and kernels share: one description, from which the assembler's include file is generated.
-
-#![doc = include_str!("../README.md")]
+//! What host and kernels share: slots, steps, commands, events, control lines, tape, parameter blocks, limits.
+//!
+//! Contract: plain little-endian structures and numbers, a subject a file, each with a table of who writes a field and who
+//! reads it and a golden test of its offsets. The assembler's include file is generated from [`LAYOUTS`], [`NUMBERS`],
+//! [`CONSTANTS`], [`BODIES`] and [`params::PARAMETER_BLOCKS`]. Nothing here allocates; events, which come from outside, are
+//! parsed strictly.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -64,3 +67,8 @@ pub const CONSTANTS: &[(&str, u32)] = &[
     ("STATUS_LOOKS", STATUS_LOOKS as u32),
     ("STOP_TOKENS_MAX", STOP_TOKENS_MAX as u32),
 ];
+
+/// The README's example, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
