@@ -6,6 +6,7 @@ mod every_state;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use zrt_mem::pages::{self, Exhausted, Leak, Owner, PageAllocator, PageError};
+use zrt_needs::Random;
 
 fn owner(slot: u32, serial: u32) -> Owner {
     Owner { slot, serial }
@@ -223,24 +224,11 @@ proptest! {
 
 // -------------------------------------------------------------------------------------------- long sequences
 
-/// xorshift*, so that sequences repeat.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u32) -> u32 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let high = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32;
-        ((high * u64::from(bound)) >> 32) as u32
-    }
-}
-
 /// 5000 calls over 200 pages and 64 slots, as requests come and go; one call in four is about a random page.
 /// Each call is compared by its result, everything every 100 calls.
 fn long_sequence(seed: u64) {
     let (pages, slots) = (200, 64);
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut pair = Pair::new(pages, 100, (seed % 2 == 0).then_some(seed));
     let mut serials = vec![1u32; slots];
     let (mut right, mut wrong) = (0, 0);

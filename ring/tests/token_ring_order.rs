@@ -13,6 +13,7 @@ use said::{Said, line, said};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
+use zrt_needs::Random;
 use zrt_ring::token_ring::mock::{DeviceInput, DeviceOutput};
 use zrt_ring::token_ring::{InputRing, OutputRing, RingMemory};
 
@@ -59,18 +60,6 @@ impl RingMemory for Recorded {
     }
 }
 
-/// xorshift64: which part becomes visible when.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % sides
-    }
-}
-
 /// What is planted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
@@ -97,7 +86,7 @@ struct State {
     fault: Fault,
     /// First dword of the second part of a line that travels as two.
     split: usize,
-    dice: Dice,
+    dice: Random,
     /// Not yet issued.
     operations: VecDeque<Operation>,
     /// Issued, perhaps not visible yet.
@@ -120,7 +109,7 @@ impl State {
         self.history[dword].push((self.now, value));
     }
 
-    fn issue(&mut self, count: u64) {
+    fn issue(&mut self, count: u32) {
         for _ in 0..count {
             match self.operations.pop_front() {
                 Some(Operation::Store(dword, value)) => self.pending.push((dword, value)),
@@ -139,7 +128,7 @@ impl State {
 
     /// Makes one of what is pending visible, any: the oldest of its dword.
     fn show_any(&mut self) {
-        let any = self.dice.roll(self.pending.len() as u64) as usize;
+        let any = self.dice.below(self.pending.len() as u32) as usize;
         let dword = self.pending[any].0;
         let oldest = self.pending.iter().position(|(at, _)| *at == dword).expect("it is there");
         self.show(oldest);
@@ -156,7 +145,7 @@ impl State {
                 }
             }
         }
-        let any = self.dice.roll(self.pending.len() as u64) as usize;
+        let any = self.dice.below(self.pending.len() as u32) as usize;
         let is_second = |dword: usize| dword % 16 >= self.split;
         let second = is_second(self.pending[any].0);
         self.now += 1;
@@ -169,24 +158,24 @@ impl State {
     fn load(&mut self, dword: usize) -> u32 {
         if self.fault.halves() {
             // The reader's loads are in order here; only the halves are not.
-            if self.dice.roll(8) == 0 {
+            if self.dice.one_in(8) {
                 self.show_half();
             }
             self.floor = self.now;
         } else {
-            let count = self.dice.roll(4);
+            let count = self.dice.below(4);
             self.issue(count);
-            for _ in 0..self.dice.roll(4) {
+            for _ in 0..self.dice.below(4) {
                 if !self.pending.is_empty() {
                     self.show_any();
                 }
             }
         }
         let least = if self.fault == Fault::NoLoadFence { 0 } else { self.floor }.max(self.seen[dword]);
-        let moment = match self.dice.roll(3) {
+        let moment = match self.dice.below(3) {
             0 => least,
             1 => self.now,
-            _ => least + self.dice.roll(self.now - least + 1),
+            _ => least + self.dice.bits() % (self.now - least + 1),
         };
         self.seen[dword] = moment;
         self.latest = self.latest.max(moment);
@@ -230,7 +219,7 @@ impl Replayed {
         Replayed(Rc::new(RefCell::new(State {
             fault,
             split: 8,
-            dice: Dice((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            dice: Random::new(seed),
             operations: VecDeque::new(),
             pending: Vec::new(),
             history: vec![vec![(0, 0)]; dwords],
@@ -261,7 +250,7 @@ impl Replayed {
         let quiet = state.operations.is_empty() && state.pending.is_empty();
         if quiet {
             state.floor = state.now;
-        } else if state.operations.is_empty() && !state.fault.halves() && state.dice.roll(8) == 0 {
+        } else if state.operations.is_empty() && !state.fault.halves() && state.dice.one_in(8) {
             state.show_all(); // a buffer that nothing pushes out is emptied some time
         }
         quiet
@@ -287,7 +276,7 @@ fn run(
     let (mut written, mut taken) = (0, 0);
     while written < 3 * ENTRIES as u32 {
         // A burst of all that fits, so that several entries are on the way at once.
-        let burst = 1 + replay.0.borrow_mut().dice.roll(ENTRIES as u64) as u32;
+        let burst = 1 + replay.0.borrow_mut().dice.below(ENTRIES as u32);
         for _ in 0..burst {
             write(written);
             replay.write(recorded);
