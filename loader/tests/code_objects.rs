@@ -202,7 +202,9 @@ fn lines_are_those_of_another_reader() {
         let bytes = compile(&format!("dwarf{version}"), &["-mcpu=gfx1201", &format!("-gdwarf-{version}")]);
         let program = Program::parse(&bytes).unwrap();
         let rows = program.lines().rows();
-        let expected = lines_by_gimli(&bytes);
+        let mut expected = lines_by_gimli(&bytes);
+        // The compiler's own code counts to the line before it.
+        expected.retain(|_, line| line.as_ref().is_none_or(|(_, number)| *number != 0));
         assert!(rows.len() > 20, "{}", rows.len());
         assert_eq!(rows.len(), expected.len(), "version {version}");
         for (row, (address, line)) in rows.iter().zip(&expected) {

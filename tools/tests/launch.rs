@@ -317,7 +317,7 @@ fn only_regular_files_are_replaced() {
     let code = folder.write("double.bin", &little_endian(&DOUBLE_OBJECT[DOUBLE_CODE]));
     let both = [format!("out:128:{target}"), format!("out:128:{to_target}")];
     let twice = [&code, "--grid", "1", "--block", "32", "--arg", &both[0], "--arg", &both[1]];
-    refused(&twice, &["to-target is written for two buffers"]);
+    refused(&twice, &["to-target is written twice"]);
     assert_eq!(std::fs::read(&target).unwrap(), b"of an earlier run");
     let report = launch(&[&object, "--grid", "1", "--block", "32", "--arg", &both[1]]);
     assert_eq!(report["outputs"][0]["path"], to_target.as_str());

@@ -251,7 +251,7 @@ fn a_full_printf_buffer_is_told() {
     let document = launch(&[&object, "--grid", "1", "--block", "64"], 0);
     assert_eq!(document["printed"].as_str().unwrap().lines().count(), 64 * 400);
     let document = launch(&[&object, "--grid", "16", "--block", "64"], 1);
-    let message = document["error"]["message"].as_str().unwrap();
+    let message = document["unexpected"][0].as_str().unwrap();
     assert!(message.contains("more than the 4194296 bytes of the printf buffer"), "{message}");
     // 60 bytes of a message: control word, hash, six numbers.
     assert_eq!(document["printed"].as_str().unwrap().lines().count(), 4_194_296 / 60);
@@ -298,7 +298,7 @@ fn outputs_stay_where_messages_do_not() {
             data[0] = 42;
         }}"
     );
-    let folder = Folder::new("printing-full");
+    let folder = Folder::new("printing-kept");
     let Some(object) = compile_with(&folder, &source, &["-mcpu=gfx1201", "-O2"]) else { return };
     let out = format!("out:4:{}", folder.path("data"));
     let document = launch(&[&object, "--grid", "1", "--block", "1", "--arg", &out], 1);

@@ -378,8 +378,8 @@ fn what_makes_no_sense_is_told_with_its_place() {
 #[test]
 fn launches_are_numbered_through_the_script() {
     let folder = folder("run-numbers");
-    let source =
-        "kernel void number(global ulong *out, uint at) { out[at] = __builtin_amdgcn_dispatch_id() + 1; }";
+    let source = "ulong dispatch_id(void) __asm(\"llvm.amdgcn.dispatch.id\");
+    kernel void number(global ulong *out, uint at) { out[at] = dispatch_id() + 1; }";
     if compile(&folder, source).is_none() {
         return;
     }

@@ -127,10 +127,14 @@ impl Watches {
 
     /// The instruction of this stop is about to be executed.
     pub fn execute(&mut self, stop: &Stop<'_>) {
-        let here = (stop.workgroup, stop.wave_index);
+        let wave = (stop.workgroup, stop.wave_index);
+        self.executed(&Executed { wave, pc: stop.pc, instruction: *stop.instruction });
+    }
+
+    fn executed(&mut self, one: &Executed) {
         for watch in &mut self.list {
-            if !matches!(watch.subject, Subject::Registers(wave, _) if wave != here) {
-                watch.last = Some(Executed { wave: here, pc: stop.pc, instruction: *stop.instruction });
+            if !matches!(watch.subject, Subject::Registers(wave, _) if wave != one.wave) {
+                watch.last = Some(one.clone());
             }
         }
     }
@@ -230,6 +234,33 @@ mod tests {
 
     fn registers(registers: Registers) -> Subject {
         Subject::Registers(([0; 3], 0), registers)
+    }
+
+    /// Two waves that take turns: whoever ran in between has not written the other's registers.
+    #[test]
+    fn registers_are_written_by_their_own_wave() {
+        let (first, second) = (([0; 3], 0), ([0; 3], 1));
+        let subjects = [
+            Subject::Registers(first, Registers::Vector(0, 0)),
+            Subject::Registers(second, Registers::Scc),
+            Subject::Memory(0x100, 4),
+        ];
+        let watch = |subject| Watch {
+            number: 1,
+            name: String::new(),
+            subject,
+            element: None,
+            value: Vec::new(),
+            last: None,
+        };
+        let mut watches = Watches { list: subjects.map(watch).into(), made: 3 };
+        // s_nop 0
+        let instruction = zrt_isa::decode(&[0xBF80_0000]).unwrap();
+        for (wave, pc) in [(first, 4), (second, 8), (first, 12), (second, 16)] {
+            watches.executed(&Executed { wave, pc, instruction });
+        }
+        let last: Vec<_> = watches.list.iter().map(|watch| watch.last.as_ref().unwrap().pc).collect();
+        assert_eq!(last, [12, 16, 16]);
     }
 
     #[test]
