@@ -1,6 +1,6 @@
 //! The kernels of the device's probes: plain code without a container.
 //!
-//! Contract: `device/src/probe/kernels/NAME.s` gives `NAME.bin` beside it; `.inc` files are included and give nothing. The
+//! Contract: `bringup/src/probe/kernels/NAME.s` gives `NAME.bin` beside it; `.inc` files are included and give nothing. The
 //! device's tests hold the code against the static rules.
 
 use super::{AsmError, Output, toolchain};
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 /// Sources and code, relative to the repository.
-const FOLDER: &str = "device/src/probe/kernels";
+const FOLDER: &str = "bringup/src/probe/kernels";
 
 /// Assembles all of them, in the order of their names.
 pub(super) fn build(root: &Path) -> Result<Vec<Output>, AsmError> {
