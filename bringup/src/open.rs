@@ -25,7 +25,9 @@ pub fn open(choice: DeviceChoice, options: &OpenOptions) -> Result<Device, OpenE
         DeviceChoice::Virtual => open_over(&virtual_process(options)?, options),
         DeviceChoice::Kfd => open_over(&Attachment::of_this_process()?, options),
         DeviceChoice::Auto => Ok(open_auto(options)?.device),
-        DeviceChoice::Cpu => refuse("it is the oracle of the engine, not a device"),
+        DeviceChoice::Cpu => {
+            refuse("it is the oracle of the engine, not a device; choose auto, virtual or kfd")
+        }
         DeviceChoice::Userq => refuse("user queues are not driven yet; use kfd or virtual"),
     }
 }

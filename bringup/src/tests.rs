@@ -134,7 +134,7 @@ fn choices_that_are_no_device_say_so() {
     let refused = |choice| open(choice, &OpenOptions::default()).unwrap_err().to_string();
     assert_eq!(
         refused(DeviceChoice::Cpu),
-        "the device \"cpu\" cannot be opened: it is the oracle of the engine, not a device"
+        "the device \"cpu\" cannot be opened: it is the oracle of the engine, not a device; choose auto, virtual or kfd"
     );
     assert!(refused(DeviceChoice::Userq).contains("user queues are not driven yet"));
 }

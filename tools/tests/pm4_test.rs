@@ -84,7 +84,7 @@ fn what_makes_no_sense_runs_nothing() {
     let folder = Folder::new("pm4-refused");
     let cases = [
         (&["--device", "kfd", "--seed", "3"][..], 2, "--seed says how the virtual device is built"),
-        (&["--device", "cpu"], 1, "the packet test runs on virtual or kfd"),
+        (&["--device", "cpu"], 1, "choose auto, virtual or kfd"),
         (&["--plant", "nothing"], 2, "end-of-pipe-never-writes"),
     ];
     for (arguments, code, part) in cases {
