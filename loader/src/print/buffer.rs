@@ -1,7 +1,7 @@
 //! The printf buffer: messages that the kernel leaves behind.
 //!
 //! Contract: [`BUFFER_BYTES`] long; [`initial`] is what it holds before the launch, [`read`] makes text of what it
-//! holds after it, and only counts what comes when [`Printed::is_full`]. Sources: `__printf_alloc` of AMD's device
+//! holds after it, and only counts what comes when the text is full. Sources: `__printf_alloc` of AMD's device
 //! libraries (ROCm 7.0: first dword, bytes used; second, bytes there are; then messages, each a multiple of 4);
 //! LLVM's `AMDGPUPrintfRuntimeBinding` (OpenCL: a number, then fields) and `AMDGPUEmitPrintf` (HIP: a control dword,
 //! bit 0 standard error, bit 1 a hash instead of the string, the length above).
