@@ -3,13 +3,17 @@
 //! Contract: for each register and counter, how many later instructions have raised that counter since the youngest one
 //! that delivers to the register. A wait for `n` guarantees the register when that number is at least `n` and everything
 //! of the counter returns in order; otherwise only a wait for 0 does. Overwriting a register that is still to be delivered
-//! is allowed to an instruction of the same, ordered counter alone. Legacy `s_waitcnt` is taken as no wait.
+//! is allowed to an instruction of the same, ordered counter alone. Legacy `s_waitcnt` is taken as no wait. A load or store
+//! of one half of a register waits for that half alone; every other use waits for both, since what arrives in one half may
+//! write the whole register (instruction set reference §4.1).
 //!
 //! Functions ([`super::convention`]): at the entry anything may be under way, from before the call; at the return nothing
 //! may; behind a call nothing is. Of registers that m0 selects the first is taken as used, and those behind it that are
 //! under way with it.
 
-use super::effects::{Counter, LDS, REGISTER_COUNT, Read, Registers, SCC, VCC_LO, VECTOR_FIRST, runs};
+use super::effects::{
+    Counter, LDS, Part, REGISTER_COUNT, Read, Registers, Role, SCC, VCC_LO, VECTOR_FIRST, runs,
+};
 use super::finding::{Finding, Rule};
 use super::graph::{Analysis, Call, Callee, Step};
 use crate::opcode::Opcode;
@@ -30,14 +34,15 @@ pub(super) struct Counters {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Delivery {
     /// Who asked for it; `None`: a caller.
-    dword: Option<usize>,
+    dword: Option<u32>,
     /// Instructions of the counter since.
     later: u8,
 }
 
 #[derive(Clone)]
 struct Queue {
-    deliveries: [Option<Delivery>; REGISTER_COUNT],
+    /// By register and half: the youngest.
+    deliveries: [[Option<Delivery>; 2]; REGISTER_COUNT],
     /// What this counter counts returns in any order.
     is_unordered: bool,
 }
@@ -51,21 +56,21 @@ pub(super) struct State {
 impl Queue {
     fn new(counter: Counter) -> Self {
         // SMEM and messages always return in any order.
-        Self { deliveries: [None; REGISTER_COUNT], is_unordered: counter == Counter::Km }
+        Self { deliveries: [[None; 2]; REGISTER_COUNT], is_unordered: counter == Counter::Km }
     }
 
     fn wait(&mut self, counter: Counter, count: u8) {
         if count == 0 {
             *self = Self::new(counter);
         } else if !self.is_unordered {
-            for slot in &mut self.deliveries {
+            for slot in self.deliveries.as_flattened_mut() {
                 *slot = slot.filter(|delivery| delivery.later < count);
             }
         }
     }
 
     fn raise(&mut self) {
-        for delivery in self.deliveries.iter_mut().flatten() {
+        for delivery in self.deliveries.as_flattened_mut().iter_mut().flatten() {
             delivery.later = (delivery.later + 1).min(LATER_MAX);
         }
     }
@@ -81,16 +86,25 @@ impl Queue {
         };
         let delivery = Some(Delivery { dword: None, later: 0 });
         let mut queue = Self::new(counter);
-        queue.deliveries[registers].fill(delivery);
-        queue.deliveries[LDS] = delivery.filter(|_| has_lds);
+        queue.deliveries[registers].fill([delivery; 2]);
+        queue.deliveries[LDS] = [delivery.filter(|_| has_lds); 2];
         queue
     }
 
     /// Forgets what a caller left under way.
     fn forget_caller(&mut self) {
-        for slot in &mut self.deliveries {
+        for slot in self.deliveries.as_flattened_mut() {
             *slot = slot.filter(|delivery| delivery.dword.is_some());
         }
+    }
+
+    /// The youngest delivery to a part of a register.
+    fn youngest(&self, register: usize, part: Part) -> Option<Delivery> {
+        self.deliveries[register][part.halves()]
+            .iter()
+            .flatten()
+            .min_by_key(|delivery| delivery.later)
+            .copied()
     }
 
     /// The register, and those of its file behind it that are under way with it.
@@ -100,13 +114,19 @@ impl Queue {
             VECTOR_FIRST..SCC => SCC,
             _ => first + 1,
         };
-        let count = self.deliveries[first..end].iter().take_while(|slot| slot.is_some()).count();
+        let count =
+            (first..end).take_while(|&register| self.youngest(register, Part::Whole).is_some()).count();
         Registers::new(first, count.max(1))
     }
 
-    /// The wait that register `register` needs.
-    fn needed(&self, register: usize) -> u8 {
-        match self.deliveries[register] {
+    /// Who asked for the youngest delivery to a part of a register; `None`: a caller.
+    fn cause(&self, register: usize, part: Part) -> Option<usize> {
+        self.youngest(register, part).and_then(|delivery| delivery.dword).map(|dword| dword as usize)
+    }
+
+    /// The wait that a part of a register needs.
+    fn needed(&self, register: usize, part: Part) -> u8 {
+        match self.youngest(register, part) {
             Some(delivery) if !self.is_unordered => delivery.later,
             _ => 0,
         }
@@ -137,10 +157,12 @@ impl State {
         }
     }
 
-    /// Reports what `registers` still wait for. `allowed`: a counter that the use may be ordered by.
+    /// Reports what `registers` still wait for. `part`: what of each is used. `allowed`: a counter that the use may be
+    /// ordered by.
     fn demand(
         &mut self,
         registers: Registers,
+        part: Part,
         allowed: Option<Counter>,
         use_name: &str,
         step: &Step,
@@ -154,10 +176,10 @@ impl State {
             let mut is_from_caller = false;
             runs(
                 registers,
-                |register| queue.deliveries[register].is_some(),
+                |register| queue.youngest(register, part).is_some(),
                 |hit| {
-                    let count = hit.range().map(|register| queue.needed(register)).min().unwrap_or(0);
-                    let cause = queue.deliveries[hit.range().start].and_then(|delivery| delivery.dword);
+                    let count = hit.range().map(|register| queue.needed(register, part)).min().unwrap_or(0);
+                    let cause = queue.cause(hit.range().start, part);
                     is_from_caller |= cause.is_none();
                     let remedy = needed_wait(counter, count, use_name, cause);
                     let rule = if hit.range().start == LDS { Rule::BarrierWait } else { Rule::MemoryWait };
@@ -182,8 +204,8 @@ impl State {
         let Some(first) = first else { return };
         let runs = self.queues.each_ref().map(|queue| queue.run_from(first.range().start));
         for registers in runs.into_iter().chain([first]) {
-            self.demand(registers, None, use_name, step, report);
-            self.forget(registers);
+            self.demand(registers, Part::Whole, None, use_name, step, report);
+            self.forget(registers, Part::Whole);
         }
     }
 
@@ -191,8 +213,9 @@ impl State {
     fn demand_all(&mut self, step: &Step, report: &mut dyn FnMut(Finding)) {
         for counter in Counter::ALL {
             let queue = &mut self.queues[counter as usize];
-            let Some(first) = queue.deliveries.iter().position(Option::is_some) else { continue };
-            let cause = queue.deliveries[first].and_then(|delivery| delivery.dword);
+            let is_pending = |&register: &usize| queue.youngest(register, Part::Whole).is_some();
+            let Some(first) = (0..REGISTER_COUNT).find(is_pending) else { continue };
+            let cause = queue.cause(first, Part::Whole);
             let remedy = needed_wait(counter, 0, "return", cause);
             let rule = if first == LDS { Rule::BarrierWait } else { Rule::MemoryWait };
             report(step.finding(rule, Some(queue.run_from(first)), cause, remedy));
@@ -200,9 +223,11 @@ impl State {
         }
     }
 
-    fn forget(&mut self, registers: Registers) {
+    fn forget(&mut self, registers: Registers, part: Part) {
         for queue in self.queues.iter_mut() {
-            queue.deliveries[registers.range()].fill(None);
+            for halves in &mut queue.deliveries[registers.range()] {
+                halves[part.halves()].fill(None);
+            }
         }
     }
 }
@@ -236,9 +261,10 @@ impl Analysis for Counters {
 
     fn step(&self, state: &mut State, step: &Step, report: &mut dyn FnMut(Finding)) {
         let effects = &step.effects;
-        for &Read { registers, .. } in &effects.reads {
-            state.demand(registers, None, "read", step, report);
-            state.forget(registers);
+        for &Read { registers, role } in &effects.reads {
+            let part = if role == Role::Data { effects.moved } else { Part::Whole };
+            state.demand(registers, part, None, "read", step, report);
+            state.forget(registers, part);
         }
         if let Some(relative) = effects.relative {
             state.demand_relative(relative.source, "read", step, report);
@@ -250,8 +276,8 @@ impl Analysis for Counters {
         };
         for &registers in &effects.writes {
             if registers.range().start < SCC {
-                state.demand(registers, allowed, "overwrite", step, report);
-                state.forget(registers);
+                state.demand(registers, effects.moved, allowed, "overwrite", step, report);
+                state.forget(registers, effects.moved);
             }
         }
         state.wait(step);
@@ -262,7 +288,8 @@ impl Analysis for Counters {
             let queue = state.queue(counter);
             queue.raise();
             for register in effects.writes.iter().flat_map(|registers| registers.range()) {
-                queue.deliveries[register] = Some(Delivery { dword: Some(step.dword), later: 0 });
+                queue.deliveries[register][effects.moved.halves()]
+                    .fill(Some(Delivery { dword: Some(step.dword as u32), later: 0 }));
             }
         }
     }
@@ -270,7 +297,8 @@ impl Analysis for Counters {
     fn join(&self, state: &mut State, other: &State) -> bool {
         let mut has_grown = false;
         for (queue, other) in state.queues.iter_mut().zip(other.queues.iter()) {
-            for (slot, other) in queue.deliveries.iter_mut().zip(&other.deliveries) {
+            let slots = queue.deliveries.as_flattened_mut().iter_mut();
+            for (slot, other) in slots.zip(other.deliveries.as_flattened()) {
                 let is_later = match (*slot, other) {
                     (None, Some(_)) => true,
                     (Some(known), Some(other)) => other.later < known.later,

@@ -172,6 +172,28 @@ pub enum Role {
     Data,
 }
 
+/// What of a register is moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Bits 15 to 0, or some of them.
+    Low,
+    /// Bits 31 to 16, or some of them.
+    High,
+    /// All of it.
+    Whole,
+}
+
+impl Part {
+    /// The halves that it has: 0 is the low one.
+    pub fn halves(self) -> Range<usize> {
+        match self {
+            Self::Low => 0..1,
+            Self::High => 1..2,
+            Self::Whole => 0..2,
+        }
+    }
+}
+
 /// Registers that an instruction reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
@@ -194,6 +216,8 @@ pub struct Effects {
     pub relative: Option<Relative>,
     /// Counters that the instruction raises; its writes arrive when all of them have come down.
     pub counters: Vec<Counter>,
+    /// What a load or store moves of each data register.
+    pub moved: Part,
     /// Raises STOREcnt, which guards no register.
     pub is_store: bool,
     /// False where the registers cannot be told from the words.
@@ -209,6 +233,7 @@ impl Effects {
             writes: Vec::new(),
             relative: None,
             counters: Vec::new(),
+            moved: moved(instruction),
             is_store: false,
             is_analysed: is_analysed(instruction),
         };
@@ -387,6 +412,22 @@ fn registers(operand: Operand, count: usize) -> Option<Registers> {
         Operand::Scalar(code) => Some(Registers::new(code.into(), count)),
         Operand::Vector(number) => Some(Registers::new(VECTOR_FIRST + number as usize, count)),
         _ => None,
+    }
+}
+
+/// Loads of the d16 forms keep the other half of their register; narrow stores take the low half, or the high one in
+/// their `d16_hi` forms.
+fn moved(instruction: &Instruction) -> Part {
+    let mnemonic = instruction.opcode.mnemonic();
+    let is_narrow_store =
+        mnemonic.contains("_store_") && (mnemonic.contains("_b8") || mnemonic.contains("_b16"));
+    let has_fail_flag = instruction.encoding == Encoding::Vbuffer && instruction.address_flags >> 2 & 1 != 0;
+    match mnemonic {
+        _ if has_fail_flag || !is_narrow_store && !mnemonic.contains("d16") => Part::Whole,
+        _ if mnemonic.contains("d16_hi") => Part::High,
+        // Two halves for each register.
+        _ if mnemonic.contains("_format_") && !mnemonic.ends_with("_x") => Part::Whole,
+        _ => Part::Low,
     }
 }
 

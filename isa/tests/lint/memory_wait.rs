@@ -101,6 +101,50 @@ twins! {
         0xbfb00000, // s_endpgm
     ]
 
+    a_store_waits_for_its_half: Rule::MemoryWait, "global_store_d16_hi_b16 v0, v2, s[6:7]", "v2", "s_wait_loadcnt 0x0";
+    [
+        0xee080004, 0x00000002, 0x00000000, // global_load_d16_b16 v2, v0, s[4:5]
+        0xee08c004, 0x00000002, 0x00000200, // global_load_d16_hi_b16 v2, v0, s[4:5] offset:2
+        0xbfc00001, // s_wait_loadcnt 0x1
+        0xee094006, 0x01000000, 0x00000000, // global_store_d16_hi_b16 v0, v2, s[6:7]
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xee080004, 0x00000002, 0x00000000, // global_load_d16_b16 v2, v0, s[4:5]
+        0xee08c004, 0x00000002, 0x00000200, // global_load_d16_hi_b16 v2, v0, s[4:5] offset:2
+        0xbfc00001, // s_wait_loadcnt 0x1
+        0xee064006, 0x01000000, 0x00000000, // global_store_b16 v0, v2, s[6:7]
+        0xbfb00000, // s_endpgm
+    ]
+
+    arithmetic_waits_for_both_halves: Rule::MemoryWait, "v_mov_b16_e32 v3.l, v2.l", "v2", "s_wait_loadcnt 0x0";
+    [
+        0xee080004, 0x00000002, 0x00000000, // global_load_d16_b16 v2, v0, s[4:5]
+        0xee08c004, 0x00000002, 0x00000200, // global_load_d16_hi_b16 v2, v0, s[4:5] offset:2
+        0xbfc00001, // s_wait_loadcnt 0x1
+        0x7e063902, // v_mov_b16_e32 v3.l, v2.l
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xee080004, 0x00000002, 0x00000000, // global_load_d16_b16 v2, v0, s[4:5]
+        0xee08c004, 0x00000002, 0x00000200, // global_load_d16_hi_b16 v2, v0, s[4:5] offset:2
+        0xbfc00000, // s_wait_loadcnt 0x0
+        0x7e063902, // v_mov_b16_e32 v3.l, v2.l
+        0xbfb00000, // s_endpgm
+    ]
+
+    halves_by_two_counters: Rule::MemoryWait, "global_load_d16_hi_b16 v2, v0, s[4:5] offset:2", "v2", "s_wait_dscnt 0x0";
+    [
+        0xda9c0000, 0x02000000, // ds_load_u16_d16_hi v2, v0
+        0xee08c004, 0x00000002, 0x00000200, // global_load_d16_hi_b16 v2, v0, s[4:5] offset:2
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xda9c0000, 0x02000000, // ds_load_u16_d16_hi v2, v0
+        0xee080004, 0x00000002, 0x00000000, // global_load_d16_b16 v2, v0, s[4:5]
+        0xbfb00000, // s_endpgm
+    ]
+
     atomics_that_return: Rule::MemoryWait, "v_mov_b32_e32 v3, v1", "v1", "s_wait_loadcnt 0x0";
     [
         0xee0d4004, 0x00100001, 0x00000000, // global_atomic_add_u32 v1, v0, v0, s[4:5] th:TH_ATOMIC_RETURN

@@ -20,7 +20,8 @@ use crate::shader::wave::{NULL, Wave};
 /// Instructions of the device before the first look, and most between two of them.
 const LOOK_AFTER_INSTRUCTIONS: u64 = 1_000_000;
 const LOOK_AFTER_INSTRUCTIONS_MAX: u64 = 64_000_000;
-/// Instructions of a look, and more for each wave: so long may its circle be. A turn ends where the wave was seen first.
+/// Instructions of a look, and more for each wave: so long may its circle be. A wave that is back where it was seen first,
+/// and as it was, ends its turn there.
 const LOOK_INSTRUCTIONS: u64 = 1_000_000;
 const LOOK_WAVE_INSTRUCTIONS: u64 = 20_000;
 /// Scratch that a look copies. Where waves have more, nothing is proved.
@@ -177,10 +178,18 @@ impl Circles {
         look.is_some_and(|look| std::mem::take(&mut look.has_news))
     }
 
-    /// Where a wave's circle began, if it is open: the wave's turns end there.
+    /// Where a wave's circle began, if it is open.
     pub fn start(&self, wave: u32) -> Option<Place> {
         let circle = self.look.as_ref().filter(|_| !self.is_proved)?.waves.get(&wave)?;
         circle.start.as_ref().filter(|_| !circle.is_closed).map(|start| start.place)
+    }
+
+    /// Whether a wave's registers are what they were where its circle began.
+    pub fn is_back(&self, wave: u32, registers: &Wave) -> bool {
+        let circle = self.look.as_ref().and_then(|look| look.waves.get(&wave));
+        circle
+            .and_then(|circle| circle.start.as_ref())
+            .is_some_and(|start| are_equal(&start.registers, registers))
     }
 
     /// Whether a wave's circle is closed.

@@ -228,8 +228,10 @@ pub(crate) struct WaveInspector<'a> {
     pub dispatch: &'a ActiveDispatch,
     pub workgroup: [u32; 3],
     pub index: u32,
-    /// Where the circle began that the wave may be in: its turn ends when it comes there again.
+    /// Where the circle began that the wave may be in.
     pub circle_start: Option<Place>,
+    /// The operation there as long as the wave has not come by in this turn; else `u32::MAX`.
+    pub circle_next: u32,
     /// The turn begins there.
     pub is_at_start: bool,
 }
@@ -238,10 +240,7 @@ impl Inspect for WaveInspector<'_> {
     const IS_ON: bool = true;
 
     fn before(&mut self, wave: &mut Wave, program: &Program, at: usize, machine: &mut Machine<'_>) -> bool {
-        if let Some(start) = self.circle_start
-            && start == (Place { program_va: program.base_va, next: at as u32 })
-            && !std::mem::take(&mut self.is_at_start)
-        {
+        if at as u32 == self.circle_next && self.closes_circle(wave, program, machine) {
             return false;
         }
         let Some(noted) = program.noted(at) else { return true };
@@ -331,6 +330,20 @@ impl Inspect for WaveInspector<'_> {
 }
 
 impl WaveInspector<'_> {
+    /// Whether the wave is where and as it was when its circle began, so that its turn is to end: the circle is closed then.
+    /// Asked once in a turn, since a wave that counts comes by in every round.
+    #[cold]
+    #[inline(never)]
+    fn closes_circle(&mut self, wave: &Wave, program: &Program, machine: &mut Machine<'_>) -> bool {
+        let is_there = self.circle_start.is_some_and(|start| start.program_va == program.base_va);
+        if !is_there || std::mem::take(&mut self.is_at_start) {
+            return false;
+        }
+        self.circle_next = u32::MAX;
+        let number = self.shadow.number();
+        machine.memory.watch().is_some_and(|watch| watch.progress.circles.is_back(number, wave))
+    }
+
     fn site(&self) -> Site {
         let dispatch = &self.dispatch.dispatch;
         Site {

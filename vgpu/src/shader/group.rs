@@ -419,6 +419,7 @@ impl Run<'_> {
                     inspection,
                     inspector,
                     circle_start,
+                    circle_next: circle_start.map_or(u32::MAX, |start| start.next),
                     is_at_start: circle_start == Some(begin),
                     shadow,
                     group: group.shadow.get_or_insert_with(|| Box::new(GroupShadow::new(0))),

@@ -3,7 +3,9 @@
 //! Contract: made once per instruction of a program, from the effects table that the static lint uses too; only what m0
 //! selects is resolved when it runs. Cost: about a microsecond to make; some 300 bytes and two or three allocations.
 
-use zrt_isa::effects::{Counter, Effects, LDS, Read, Registers, Relative, Role, Unit, VCC_LO, VECTOR_FIRST};
+use zrt_isa::effects::{
+    Counter, Effects, LDS, Part, Read, Registers, Relative, Role, Unit, VCC_LO, VECTOR_FIRST,
+};
 use zrt_isa::opcode::{Properties, RegisterFile};
 use zrt_isa::resources::WaveSize;
 use zrt_isa::{Encoding, Instruction, LaneSelect, Opcode, Operand};
@@ -105,6 +107,8 @@ pub struct Note {
     pub(super) is_private: bool,
     /// Low register and immediate of the address that decides whether its data goes to private memory.
     pub(super) flat_address: Option<(u8, i32)>,
+    /// What of each data register a load or store moves.
+    pub(super) moved: Part,
     /// Bits of each dword that a load writes.
     pub(super) loaded_bits: u32,
     /// Bytes that it moves.
@@ -156,9 +160,10 @@ impl Note {
                 (Encoding::Vflat, Operand::Vector(register)) => Some((register, instruction.immediate)),
                 _ => None,
             },
-            loaded_bits: loaded_bits(instruction),
+            moved: effects.moved,
+            loaded_bits: part_bits(effects.moved),
             transfer: Transfer::of(instruction).map(Box::new),
-            stored_bits: stored_bits(instruction),
+            stored_bits: stored_bits(instruction, effects.moved),
             ordered,
             waits,
             read_list: reads(instruction, &effects),
@@ -277,29 +282,19 @@ fn keeps(instruction: &Instruction, effects: &Effects) -> bool {
             || info.properties.contains(Properties::ACCUMULATES) && !is_read())
 }
 
-/// What of each dword a load writes: half of it in the forms that keep the other half.
-fn loaded_bits(instruction: &Instruction) -> u32 {
-    let mnemonic = instruction.opcode.mnemonic();
-    match mnemonic {
-        _ if !mnemonic.contains("d16") || !mnemonic.contains("_load_") => u32::MAX,
-        _ if mnemonic.contains("d16_hi") => HIGH_BITS,
-        // Two halves for each dword.
-        _ if mnemonic.contains("_format_") && !mnemonic.ends_with("_x") => u32::MAX,
-        _ => LOW_BITS,
+fn part_bits(part: Part) -> u32 {
+    match part {
+        Part::Low => LOW_BITS,
+        Part::High => HIGH_BITS,
+        Part::Whole => u32::MAX,
     }
 }
 
 /// What of each dword a store takes.
-fn stored_bits(instruction: &Instruction) -> u32 {
-    let mnemonic = instruction.opcode.mnemonic();
-    let bits = match mnemonic {
-        _ if mnemonic.contains("_store") && (mnemonic.ends_with("_b8") || mnemonic.contains("_b8_")) => 0xff,
-        _ if mnemonic.contains("_store") && (mnemonic.ends_with("_b16") || mnemonic.contains("_b16_")) => {
-            LOW_BITS
-        }
-        _ => u32::MAX,
-    };
-    if mnemonic.contains("d16_hi") { bits << 16 } else { bits }
+fn stored_bits(instruction: &Instruction, moved: Part) -> u32 {
+    let bits = part_bits(moved);
+    let is_byte = instruction.opcode.mnemonic().contains("_b8");
+    if is_byte && moved != Part::Whole { 0xff << bits.trailing_zeros() } else { bits }
 }
 
 fn hazard_class(instruction: &Instruction, unit: Unit) -> HazardClass {

@@ -4,12 +4,12 @@
 //! delivers to it. A wait for `n` completes all but the `n` youngest; of KMcnt, whose operations return in any order, only a
 //! wait for 0 completes anything. A flat load is in two counters, in the order of each. An operation beyond a counter's
 //! maximum stalls until the oldest is complete, which is modelled as just that. Memory operations have sequence numbers
-//! from 1.
+//! from 1. A load or store of one half of a register waits for that half alone; every other use waits for both.
 //! Cost: a wait visits the registers of its counter; everything else is a look at a set.
 
 use std::collections::VecDeque;
 
-use zrt_isa::effects::{Counter, REGISTER_COUNT, Registers, SCC};
+use zrt_isa::effects::{Counter, Part, REGISTER_COUNT, Registers, Role, SCC};
 
 use super::bits::{Bits, runs};
 use super::finding::{Defect, RegisterFinding, Remedy};
@@ -18,17 +18,22 @@ use super::note::{Note, QUEUES, STORE_QUEUE};
 /// Most operations that a counter can count, by queue: LOADcnt, DScnt, KMcnt, EXPcnt, STOREcnt.
 const LIMITS: [usize; QUEUES] = [63, 63, 31, 7, 63];
 
+/// What arrives in the low or the high halves of registers.
 #[derive(Clone, Debug)]
-struct Queue {
-    /// Sequence numbers, oldest first.
-    operations: VecDeque<u32>,
-    /// What this counter counts returns in any order.
-    is_unordered: bool,
+struct Deliveries {
     /// Registers to be delivered.
     pending: Bits,
-    /// By register, valid where pending: the youngest operation that delivers to it, and its address.
-    sequence: Box<[u32; REGISTER_COUNT]>,
-    cause: Box<[u64; REGISTER_COUNT]>,
+    /// By register, valid where pending: the youngest operation that delivers to it.
+    youngest: Box<[u32; REGISTER_COUNT]>,
+}
+
+#[derive(Clone, Debug)]
+struct Queue {
+    /// Sequence numbers and addresses, oldest first.
+    operations: VecDeque<(u32, u64)>,
+    /// What this counter counts returns in any order.
+    is_unordered: bool,
+    halves: [Deliveries; 2],
 }
 
 /// The counters of one wave.
@@ -42,34 +47,41 @@ pub(super) struct Outstanding {
 
 impl Queue {
     fn new(is_unordered: bool) -> Self {
-        Self {
-            operations: VecDeque::with_capacity(64),
-            is_unordered,
-            pending: Bits::default(),
-            sequence: Box::new([0; REGISTER_COUNT]),
-            cause: Box::new([0; REGISTER_COUNT]),
-        }
+        let nothing = || Deliveries { pending: Bits::default(), youngest: Box::new([0; REGISTER_COUNT]) };
+        Self { operations: VecDeque::with_capacity(64), is_unordered, halves: [nothing(), nothing()] }
     }
 
     fn clear(&mut self) {
         self.operations.clear();
-        self.pending = Bits::default();
+        self.halves.iter_mut().for_each(|half| half.pending = Bits::default());
     }
 
     /// All operations up to `sequence` are complete.
     fn complete(&mut self, sequence: u32) {
-        let sequences = &self.sequence;
-        self.pending.retain(|register| sequences[register] > sequence);
+        for Deliveries { pending, youngest } in &mut self.halves {
+            pending.retain(|register| youngest[register] > sequence);
+        }
     }
 
-    /// The wait that `register` needs.
-    fn needed(&self, register: usize) -> u8 {
+    /// The youngest operation that delivers to a part of a register.
+    fn youngest(&self, register: usize, part: Part) -> Option<u32> {
+        let halves = self.halves[part.halves()].iter().filter(|half| half.pending.contains(register));
+        halves.map(|half| half.youngest[register]).max()
+    }
+
+    /// The wait for an operation.
+    fn needed(&self, sequence: u32) -> u8 {
         if self.is_unordered {
             return 0;
         }
-        let sequence = self.sequence[register];
-        let older = self.operations.partition_point(|&one| one <= sequence);
+        let older = self.operations.partition_point(|&(one, _)| one <= sequence);
         (self.operations.len() - older) as u8
+    }
+
+    /// The address of an operation.
+    fn address(&self, sequence: u32) -> Option<u64> {
+        let found = self.operations.binary_search_by_key(&sequence, |&(one, _)| one).ok()?;
+        Some(self.operations[found].1)
     }
 }
 
@@ -97,7 +109,7 @@ impl Outstanding {
 
     /// All operations of the queue up to this number are complete.
     pub(super) fn completed(&self, queue: usize) -> u32 {
-        self.queues[queue].operations.front().map_or(self.issued, |oldest| oldest - 1)
+        self.queues[queue].operations.front().map_or(self.issued, |(oldest, _)| oldest - 1)
     }
 
     pub(super) fn count(&self, queue: usize) -> usize {
@@ -114,23 +126,25 @@ impl Outstanding {
 
     fn demand(&mut self, note: &Note, pc: u64, report: &mut dyn FnMut(RegisterFinding)) {
         for read in &note.read_list {
-            self.demand_one(read.registers, None, pc, report);
-            self.forget(read.registers);
+            let part = if read.role == Role::Data { note.moved } else { Part::Whole };
+            self.demand_one(read.registers, part, None, pc, report);
+            self.forget(read.registers, part);
         }
         for &registers in &note.write_list {
             // A flag under way is overwritten by what comes, not by a compare.
             if registers.range().start < SCC {
-                self.demand_one(registers, Some(note), pc, report);
-                self.forget(registers);
+                self.demand_one(registers, note.moved, Some(note), pc, report);
+                self.forget(registers, note.moved);
             }
         }
         self.unite();
     }
 
-    /// `writer`: who overwrites them; `None` for a read.
+    /// `part`: what of each register is used. `writer`: who overwrites them; `None` for a read.
     fn demand_one(
         &self,
         registers: Registers,
+        part: Part,
         writer: Option<&Note>,
         pc: u64,
         report: &mut dyn FnMut(RegisterFinding),
@@ -143,15 +157,16 @@ impl Outstanding {
             }
             runs(
                 registers,
-                |register| queue.pending.contains(register),
+                |register| queue.youngest(register, part).is_some(),
                 |hit| {
-                    let count = hit.range().map(|register| queue.needed(register)).min().unwrap_or(0);
+                    let operations = || hit.range().filter_map(|register| queue.youngest(register, part));
+                    let count = operations().map(|sequence| queue.needed(sequence)).min().unwrap_or(0);
                     let defect = match writer {
                         None => Defect::ReadOutstanding(counter),
                         Some(_) => Defect::OverwriteOutstanding(counter),
                     };
                     report(RegisterFinding {
-                        cause_pc: Some(queue.cause[hit.range().start]),
+                        cause_pc: operations().next().and_then(|sequence| queue.address(sequence)),
                         registers: Some(hit),
                         ..RegisterFinding::at(pc, defect, Remedy::Wait(counter, count))
                     });
@@ -160,16 +175,16 @@ impl Outstanding {
         }
     }
 
-    fn forget(&mut self, registers: Registers) {
-        for queue in &mut self.queues {
-            registers.range().for_each(|register| queue.pending.remove(register));
+    fn forget(&mut self, registers: Registers, part: Part) {
+        for half in self.queues.iter_mut().flat_map(|queue| &mut queue.halves[part.halves()]) {
+            registers.range().for_each(|register| half.pending.remove(register));
         }
     }
 
     fn unite(&mut self) {
         self.any = Bits::default();
-        for queue in &self.queues {
-            self.any.add(&queue.pending);
+        for half in self.queues.iter().flat_map(|queue| &queue.halves) {
+            self.any.add(&half.pending);
         }
     }
 
@@ -187,7 +202,7 @@ impl Outstanding {
                 queue.clear();
             } else if !queue.is_unordered && queue.operations.len() > count {
                 let done = queue.operations.len() - count;
-                let last = queue.operations[done - 1];
+                let (last, _) = queue.operations[done - 1];
                 queue.operations.drain(..done);
                 queue.complete(last);
             }
@@ -206,18 +221,19 @@ impl Outstanding {
                 if queue.is_unordered {
                     // One of them is complete, nobody knows which.
                     queue.operations.remove(1);
-                } else if let Some(oldest) = queue.operations.pop_front() {
+                } else if let Some((oldest, _)) = queue.operations.pop_front() {
                     queue.complete(oldest);
                 }
             }
-            queue.operations.push_back(self.issued);
+            queue.operations.push_back((self.issued, pc));
             if index == STORE_QUEUE {
                 continue;
             }
-            for register in note.write_list.iter().flat_map(|registers| registers.range()) {
-                queue.pending.insert(register);
-                queue.sequence[register] = self.issued;
-                queue.cause[register] = pc;
+            for half in &mut queue.halves[note.moved.halves()] {
+                for register in note.write_list.iter().flat_map(|registers| registers.range()) {
+                    half.pending.insert(register);
+                    half.youngest[register] = self.issued;
+                }
             }
             self.any.add(&note.writes);
         }

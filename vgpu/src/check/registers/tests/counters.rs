@@ -65,6 +65,44 @@ twins! {
         0x3e0c0481, // v_lshlrev_b64_e32 v[6:7], 1, v[2:3]
     ]
 
+    a_store_waits_for_its_half: ReadOutstanding(Load), "v2", "s_wait_loadcnt 0x0", 28, Some(12);
+    [
+        0xee08007c, 0x00000002, 0x00000000, // global_load_d16_b16 v2, v[0:1], off
+        0xee08c07c, 0x00000002, 0x00000200, // global_load_d16_hi_b16 v2, v[0:1], off offset:2
+        0xbfc00001, // s_wait_loadcnt 0x1
+        0xee09407c, 0x01000000, 0x00000000, // global_store_d16_hi_b16 v[0:1], v2, off
+    ]
+    [
+        0xee08007c, 0x00000002, 0x00000000, // global_load_d16_b16 v2, v[0:1], off
+        0xee08c07c, 0x00000002, 0x00000200, // global_load_d16_hi_b16 v2, v[0:1], off offset:2
+        0xbfc00001, // s_wait_loadcnt 0x1
+        0xee06407c, 0x01000000, 0x00000000, // global_store_b16 v[0:1], v2, off
+    ]
+
+    arithmetic_waits_for_both_halves: ReadOutstanding(Load), "v2", "s_wait_loadcnt 0x0", 28, Some(12);
+    [
+        0xee08007c, 0x00000002, 0x00000000, // global_load_d16_b16 v2, v[0:1], off
+        0xee08c07c, 0x00000002, 0x00000200, // global_load_d16_hi_b16 v2, v[0:1], off offset:2
+        0xbfc00001, // s_wait_loadcnt 0x1
+        0x7e063902, // v_mov_b16_e32 v3.l, v2.l
+    ]
+    [
+        0xee08007c, 0x00000002, 0x00000000, // global_load_d16_b16 v2, v[0:1], off
+        0xee08c07c, 0x00000002, 0x00000200, // global_load_d16_hi_b16 v2, v[0:1], off offset:2
+        0xbfc00000, // s_wait_loadcnt 0x0
+        0x7e063902, // v_mov_b16_e32 v3.l, v2.l
+    ]
+
+    halves_by_two_counters: OverwriteOutstanding(Ds), "v2", "s_wait_dscnt 0x0", 8, Some(0);
+    [
+        0xda9c0000, 0x02000000, // ds_load_u16_d16_hi v2, v0
+        0xee08c07c, 0x00000002, 0x00000200, // global_load_d16_hi_b16 v2, v[0:1], off offset:2
+    ]
+    [
+        0xda9c0000, 0x02000000, // ds_load_u16_d16_hi v2, v0
+        0xee08007c, 0x00000002, 0x00000000, // global_load_d16_b16 v2, v[0:1], off
+    ]
+
     the_wrong_counter: ReadOutstanding(Ds), "v2", "s_wait_dscnt 0x0", 12, Some(0);
     [
         0xd8d80000, 0x02000000, // ds_load_b32 v2, v0
