@@ -2,11 +2,12 @@
 //!
 //! Contract: runs format, tidy, lints, documentation, drift checks, the workspace's tests and the packet conformance run
 //! on the virtual device, in that order, and stops at the first failure; with `--all-passes` the further passes of
-//! [`passes`] follow. The last lines name each case and stage that did not run, and why ([`skips`]). With
+//! [`passes`] follow, and with `--long` what takes hours ([`long`]) after them. The last lines name each case and stage that did not run, and why ([`skips`]). With
 //! `ZRT_REQUIRE_LLVM` or `ZRT_MODELS` set, what they promise must be there: a skipped case is then a failed one.
 
 mod binaries;
 mod builds;
+mod long;
 pub mod passes;
 pub mod skips;
 
@@ -30,8 +31,11 @@ pub struct TestArguments {
     /// Then the further passes: parts of the suite in other surroundings.
     #[arg(long)]
     all_passes: bool,
+    /// Then the further passes and what takes hours: campaigns of random programs, planted mistakes, long fuzzing.
+    #[arg(long, conflicts_with = "only_tests")]
+    long: bool,
     /// Only this further pass.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["only_tests", "all_passes"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["only_tests", "all_passes", "long"])]
     pass: Option<String>,
 }
 
@@ -89,8 +93,11 @@ fn run_stages(arguments: &TestArguments, skips: &mut Skips) -> Result<(), Box<dy
         let conformance = [crate::pm4_test::ARGUMENTS_OF_CARGO, &["--device", "virtual"]].concat();
         run_stage(&cargo("packet conformance", &conformance), skips)?;
     }
-    if arguments.all_passes {
+    if arguments.all_passes || arguments.long {
         passes::PASSES.iter().try_for_each(|pass| further_pass(pass, &mut tests, skips))?;
+    }
+    if arguments.long {
+        long::run(compiled(&mut tests)?, skips)?;
     }
     Ok(())
 }
