@@ -7,6 +7,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+pub mod activations;
 pub mod executor;
 pub mod generate;
 pub mod gguf;
@@ -16,6 +17,7 @@ pub mod memory_plan;
 pub mod model;
 pub mod oracle;
 pub mod plan;
+pub mod quality;
 pub mod rope_table;
 pub mod sampling;
 pub mod session;

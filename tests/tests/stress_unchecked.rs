@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 use zrt_bringup::{DeviceChoice, OpenOptions, VirtualOptions};
 use zrt_device::Counters;
+use zrt_engine::activations::Activations;
 use zrt_engine::executor::Executor;
 use zrt_engine::generate::loss;
 use zrt_engine::kv_format::KvFormat;
@@ -336,7 +337,8 @@ fn bits_of_a_request_do_not_depend_on_what_goes_on_around_it() {
 fn tokens_with_rounded_keys_and_values_are_those_of_the_oracle() {
     let Some(model) = model() else { return };
     for kv_format in [KvFormat::F16, KvFormat::Q8_0] {
-        let mut oracle = Oracle::new_with(&model, CONTEXT, kv_format).expect("the oracle takes the model");
+        let mut oracle = Oracle::new_with(&model, CONTEXT, kv_format, Activations::F32)
+            .expect("the oracle takes the model");
         let mut random = Random(9);
         let shapes: Vec<Shape> = (0..4).map(|_| shape(&mut random, &mut oracle, 30, 4..=12)).collect();
         let options = SessionOptions {
@@ -358,7 +360,8 @@ fn tokens_with_rounded_keys_and_values_are_those_of_the_oracle() {
 
 /// Mean loss over the longest golden prompt and what follows it.
 fn mean_loss(model: &Model, text: &[u32], format: KvFormat) -> f64 {
-    let mut oracle = Oracle::new_with(model, text.len() as u32, format).expect("the oracle takes the model");
+    let mut oracle = Oracle::new_with(model, text.len() as u32, format, Activations::F32)
+        .expect("the oracle takes the model");
     let mut logits = vec![0f32; oracle.plan().config.vocabulary as usize];
     let mut sum = 0.0;
     oracle.begin(text).expect("it fits");

@@ -4,7 +4,8 @@
 
 use crate::VERSION;
 use crate::commands::{
-    completions, disasm, doctor, generate, launch, lint, man, measure, plan, pm4_test, run, step, validate,
+    completions, disasm, doctor, generate, launch, lint, man, measure, perplexity, plan, pm4_test, run, step,
+    validate,
 };
 use crate::error::ToolError;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
@@ -33,6 +34,7 @@ pub struct ZrtBench {
 pub enum Command {
     Generate(generate::Arguments),
     Validate(validate::Arguments),
+    Perplexity(perplexity::Arguments),
     Plan(plan::Arguments),
     Doctor(doctor::Arguments),
     Disasm(disasm::Arguments),
@@ -63,6 +65,7 @@ impl Command {
         match self {
             Command::Generate(arguments) => generate::run(arguments),
             Command::Validate(arguments) => validate::run(arguments),
+            Command::Perplexity(arguments) => perplexity::run(arguments),
             Command::Plan(arguments) => plan::run(arguments),
             Command::Doctor(arguments) => doctor::run(arguments),
             Command::Disasm(arguments) => disasm::run(arguments),

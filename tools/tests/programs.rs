@@ -244,3 +244,24 @@ fn the_virtual_device_agrees_with_the_cpu_and_counts_its_work() {
     assert!(count("packets") > count("dispatches"));
     assert!(count("wave_instructions") > 0);
 }
+
+/// The bounds are three times what was measured on the day that this was written: mean KL 3.5e-3 with a8, 2.1e-7 with a16.
+#[test]
+fn integer_activations_cost_little_and_sixteen_bits_almost_nothing() {
+    let text = std::env::temp_dir().join(format!("zrt-perplexity-{}.txt", std::process::id()));
+    std::fs::write(
+        &text,
+        "Once upon a time there was a little girl who lived in a small house near the woods.",
+    )
+    .unwrap();
+    let report = json(&zrt(&["perplexity", text.to_str().unwrap(), "--json"]));
+    std::fs::remove_file(&text).unwrap();
+    let runs = report["runs"].as_array().unwrap();
+    let names: Vec<&str> = runs.iter().map(|run| run["activations"].as_str().unwrap()).collect();
+    assert_eq!(names, ["f32", "a8", "a16"]);
+    let divergence = |run: usize| runs[run]["mean_divergence"].as_f64().unwrap();
+    assert_eq!((divergence(0), runs[0]["same_best"].as_f64()), (0.0, Some(1.0)));
+    assert!((0.0..1e-2).contains(&divergence(1)), "{report}");
+    assert!(divergence(2) < divergence(1) / 100.0, "{report}");
+    check_failure(&["perplexity", "no/such.txt"], &["no/such.txt", "check the path"]);
+}

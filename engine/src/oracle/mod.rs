@@ -1,14 +1,17 @@
 //! The CPU oracle: a second executor of the same plan, written from `docs/arithmetic.md` alone.
 //!
 //! Contract: it knows nothing of kernels, weight layouts or devices, so agreement with one is evidence. All weights
-//! are held dequantised: 4 bytes per parameter. A step allocates.
+//! are held dequantised: 4 bytes per parameter; where activations are integers also as they are stored. A step allocates.
 
 pub mod arithmetic;
+pub mod blocks;
 pub mod dequantise;
+pub mod integer;
 pub mod kv;
 pub mod operations;
 pub mod sample;
 
+use crate::activations::Activations;
 use crate::executor::{Cache, Executor, ExecutorError, StepSnapshot, check_prompt};
 use crate::graph::{Operation, ValueId};
 use crate::kv_format::KvFormat;
@@ -16,12 +19,16 @@ use crate::model::{Model, RopeLayout, WeightId};
 use crate::plan::{ExecutionPlan, Place};
 use crate::rope_table::rope_table;
 use crate::sampling::Sampling;
+use blocks::IntegerWeights;
 use std::collections::BTreeMap;
 
 /// The oracle's machine: the plan's memory as plain vectors.
 pub struct Oracle {
     plan: ExecutionPlan,
     weights: BTreeMap<WeightId, Vec<f32>>,
+    /// Those of integer types, and the largest integer of an activation, where matmuls are of integers.
+    integer_weights: BTreeMap<WeightId, IntegerWeights>,
+    integer_max: i32,
     rope: Vec<f32>,
     activations: Vec<f32>,
     logits: Vec<f32>,
@@ -34,45 +41,22 @@ pub struct Oracle {
     state: StepSnapshot,
 }
 
-type Adapter = fn(&mut Oracle, &Operation);
-
-/// Opcode → adapter. An operation without a row is refused when the oracle is made.
-const ADAPTERS: &[(&str, Adapter)] = &[
-    ("embed", Oracle::embed),
-    ("rms_norm", Oracle::rms_norm),
-    ("qk_norm", Oracle::qk_norm),
-    ("matmul", Oracle::matmul),
-    ("rope", Oracle::rope),
-    ("kv_write", Oracle::kv_write),
-    ("attention", Oracle::attention),
-    ("swiglu", Oracle::swiglu),
-    ("residual_add", Oracle::residual_add),
-    ("sample", Oracle::sample),
-];
-
-fn adapter(operation: &Operation) -> Result<Adapter, ExecutorError> {
-    ADAPTERS.iter().find(|(name, _)| *name == operation.name()).map(|(_, adapter)| *adapter).ok_or_else(
-        || ExecutorError::NoAdapter {
-            executor: "oracle",
-            operation: operation.name(),
-            detail: "any type".into(),
-        },
-    )
-}
-
 impl Oracle {
     /// Reads and dequantises every weight. Keys and values are kept as they are computed.
     pub fn new(model: &Model, context: u32) -> Result<Oracle, ExecutorError> {
-        Oracle::new_with(model, context, KvFormat::F32)
+        Oracle::new_with(model, context, KvFormat::F32, Activations::F32)
     }
 
-    /// As [`Oracle::new`], with keys and values kept in this format.
-    pub fn new_with(model: &Model, context: u32, format: KvFormat) -> Result<Oracle, ExecutorError> {
+    /// As [`Oracle::new`], with keys and values kept in this format, and activations taken as `activations` says.
+    pub fn new_with(
+        model: &Model,
+        context: u32,
+        format: KvFormat,
+        activations: Activations,
+    ) -> Result<Oracle, ExecutorError> {
         let plan = ExecutionPlan::step(model, context, 1)?;
-        for instruction in &plan.instructions {
-            adapter(&instruction.node.operation)?;
-        }
         let mut weights = BTreeMap::new();
+        let mut integer_weights = BTreeMap::new();
         for (id, weight) in model.weights() {
             let bytes = model
                 .gguf
@@ -86,11 +70,16 @@ impl Oracle {
                 }
             })?;
             weights.insert(id, values);
+            if activations.integer_max().is_some() {
+                integer_weights.extend(IntegerWeights::new(weight.tensor.kind, bytes).map(|one| (id, one)));
+            }
         }
         let config = &plan.config;
         let cache = config.layers as usize * context as usize * config.kv_elements() as usize;
         Ok(Oracle {
             weights,
+            integer_weights,
+            integer_max: activations.integer_max().unwrap_or_default(),
             rope: rope_table(context, config.rotary_dimensions, config.rope_base),
             activations: vec![0.0; plan.activations_len().0 as usize / 4],
             logits: vec![0.0; config.vocabulary as usize],
@@ -164,24 +153,36 @@ impl Oracle {
         start..start + row
     }
 
-    fn embed(&mut self, operation: &Operation) {
-        let Operation::Embed { table, output } = *operation else { return };
+    fn execute(&mut self, operation: &Operation) {
+        match *operation {
+            Operation::Embed { table, output } => self.embed(table, output),
+            Operation::RmsNorm { input, weight, output } => self.rms_norm(input, weight, output),
+            Operation::QkNorm { vector, weight, .. } => self.qk_norm(vector, weight),
+            Operation::Matmul { weight, input, output } => self.matmul(weight, input, output),
+            Operation::Rope { vector, layout, .. } => self.rope(vector, layout),
+            Operation::KvWrite { key, value, layer } => self.kv_write(key, value, layer),
+            Operation::Attention { query, output, layer } => self.attention(query, output, layer),
+            Operation::SwiGlu { gate, up, output } => self.swiglu(gate, up, output),
+            Operation::ResidualAdd { hidden, addend } => self.residual_add(hidden, addend),
+            Operation::Sample { .. } => self.sample(),
+        }
+    }
+
+    fn embed(&mut self, table: WeightId, output: ValueId) {
         let width = self.plan.config.width as usize;
         let token = self.tokens[self.state.position as usize] as usize;
         let row = self.weights[&table][token * width..][..width].to_vec();
         self.put(output, &row);
     }
 
-    fn rms_norm(&mut self, operation: &Operation) {
-        let Operation::RmsNorm { input, weight, output } = *operation else { return };
+    fn rms_norm(&mut self, input: ValueId, weight: WeightId, output: ValueId) {
         let input = self.get(input);
         let mut result = vec![0.0; input.len()];
         operations::rms_norm(&input, &self.weights[&weight], self.plan.config.rms_epsilon, &mut result);
         self.put(output, &result);
     }
 
-    fn qk_norm(&mut self, operation: &Operation) {
-        let Operation::QkNorm { vector, weight, .. } = *operation else { return };
+    fn qk_norm(&mut self, vector: ValueId, weight: WeightId) {
         let mut heads = self.get(vector);
         for head in heads.chunks_exact_mut(self.plan.config.head_size as usize) {
             operations::qk_norm(head, &self.weights[&weight], self.plan.config.rms_epsilon);
@@ -189,16 +190,17 @@ impl Oracle {
         self.put(vector, &heads);
     }
 
-    fn matmul(&mut self, operation: &Operation) {
-        let Operation::Matmul { weight, input, output } = *operation else { return };
+    fn matmul(&mut self, weight: WeightId, input: ValueId, output: ValueId) {
         let input = self.get(input);
         let mut result = vec![0.0; self.plan.value(output).elements as usize];
-        operations::matmul(&self.weights[&weight], &input, &mut result);
+        match self.integer_weights.get(&weight) {
+            Some(weights) => integer::matmul(weights, &input, self.integer_max, &mut result),
+            None => operations::matmul(&self.weights[&weight], &input, &mut result),
+        }
         self.put(output, &result);
     }
 
-    fn rope(&mut self, operation: &Operation) {
-        let Operation::Rope { vector, layout, .. } = *operation else { return };
+    fn rope(&mut self, vector: ValueId, layout: RopeLayout) {
         let rotary = self.plan.config.rotary_dimensions as usize;
         let angles = self.rope[self.state.position as usize * rotary..][..rotary].to_vec();
         let mut heads = self.get(vector);
@@ -208,8 +210,7 @@ impl Oracle {
         self.put(vector, &heads);
     }
 
-    fn kv_write(&mut self, operation: &Operation) {
-        let Operation::KvWrite { key, value, layer } = *operation else { return };
+    fn kv_write(&mut self, key: ValueId, value: ValueId, layer: u32) {
         let row = self.cache_row(layer, self.state.position);
         let as_stored =
             |elements: Vec<f32>| kv::load(self.format, &kv::store(self.format, &elements), elements.len());
@@ -218,8 +219,7 @@ impl Oracle {
         self.values[row].copy_from_slice(&value);
     }
 
-    fn attention(&mut self, operation: &Operation) {
-        let Operation::Attention { query, output, layer } = *operation else { return };
+    fn attention(&mut self, query: ValueId, output: ValueId, layer: u32) {
         let config = &self.plan.config;
         let (size, row) = (config.head_size as usize, config.kv_elements() as usize);
         let group = (config.heads / config.kv_heads) as usize;
@@ -235,23 +235,20 @@ impl Oracle {
         self.put(output, &result);
     }
 
-    fn swiglu(&mut self, operation: &Operation) {
-        let Operation::SwiGlu { gate, up, output } = *operation else { return };
+    fn swiglu(&mut self, gate: ValueId, up: ValueId, output: ValueId) {
         let (gate, up) = (self.get(gate), self.get(up));
         let mut result = vec![0.0; gate.len()];
         operations::swiglu(&gate, &up, &mut result);
         self.put(output, &result);
     }
 
-    fn residual_add(&mut self, operation: &Operation) {
-        let Operation::ResidualAdd { hidden, addend } = *operation else { return };
+    fn residual_add(&mut self, hidden: ValueId, addend: ValueId) {
         let mut sum = self.get(hidden);
         operations::residual_add(&mut sum, &self.get(addend));
         self.put(hidden, &sum);
     }
 
-    fn sample(&mut self, operation: &Operation) {
-        let Operation::Sample { .. } = *operation else { return };
+    fn sample(&mut self) {
         let choice = sample::choose(&self.logits, &[], &Sampling::default());
         let next = self.state.position + 1;
         if next >= self.prompt_length && next < self.plan.context {
@@ -294,7 +291,7 @@ impl Executor for Oracle {
     fn step_instruction(&mut self, index: usize) -> Result<(), ExecutorError> {
         self.check_position()?;
         let operation = self.plan.instructions[index].node.operation;
-        adapter(&operation)?(self, &operation);
+        self.execute(&operation);
         Ok(())
     }
 

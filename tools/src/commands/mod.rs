@@ -13,6 +13,7 @@ pub mod launch;
 pub mod lint;
 pub mod man;
 pub mod measure;
+pub mod perplexity;
 pub mod plan;
 pub mod pm4_test;
 pub mod run;

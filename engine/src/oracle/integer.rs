@@ -1,0 +1,179 @@
+//! MATMUL with activations as integers: A8 and A16 of `docs/arithmetic.md`.
+//!
+//! Contract: plain loops in the written order. Integer sums are exact; each float operation rounds once. Cost: a row's
+//! blocks are unpacked for each product.
+
+use super::arithmetic::reciprocal;
+use super::blocks::{Block, COLUMNS, IntegerWeights, Scale};
+
+/// Blocks of a segment: 256 columns.
+const SEGMENT_BLOCKS: usize = 8;
+/// Below this a block counts as zeros: the quotient of its factor would not be exact.
+const AMPLITUDE_MIN: f32 = f32::from_bits((127 - 100) << 23);
+
+/// A block of an activation vector.
+struct Activation {
+    integers: [i32; COLUMNS],
+    factor: f32,
+    /// Minus the sum of what the integers stand for.
+    negative_sum: f32,
+}
+
+/// QUANT of at most 32 elements; missing ones count as 0.
+fn quantise(elements: &[f32], integer_max: i32) -> Activation {
+    let amplitude = elements.iter().fold(0f32, |amplitude, x| amplitude.max(x.abs()));
+    if amplitude < AMPLITUDE_MIN {
+        return Activation { integers: [0; COLUMNS], factor: 0.0, negative_sum: -0.0 };
+    }
+    let factor = amplitude / integer_max as f32;
+    let inverse = reciprocal(factor);
+    let mut integers = [0; COLUMNS];
+    for (integer, x) in integers.iter_mut().zip(elements) {
+        // Rust's `round` takes halves away from zero.
+        *integer = (x * inverse).round() as i32;
+    }
+    let sum: i32 = integers.iter().sum();
+    Activation { integers, factor, negative_sum: -(factor * sum as f32) }
+}
+
+/// MATMUL with the vector of one row: weight rows of `input.len()` columns, a multiple of [`COLUMNS`].
+pub fn matmul(weights: &IntegerWeights, input: &[f32], integer_max: i32, output: &mut [f32]) {
+    let activations: Vec<Activation> =
+        input.chunks(COLUMNS).map(|elements| quantise(elements, integer_max)).collect();
+    for (row, y) in output.iter_mut().enumerate() {
+        *y = dot(weights, row * activations.len(), &activations);
+    }
+}
+
+/// The sum over the segments of a row that begins at block `first`.
+fn dot(weights: &IntegerWeights, first: usize, activations: &[Activation]) -> f32 {
+    let segments = activations.chunks(SEGMENT_BLOCKS).enumerate();
+    let mut sums = segments.map(|(segment, activations)| {
+        activations.iter().enumerate().fold(0f32, |sum, (index, activation)| {
+            add(&weights.block(first + segment * SEGMENT_BLOCKS + index), activation, sum)
+        })
+    });
+    let total = sums.next().unwrap_or(0.0);
+    sums.fold(total, |total, sum| total + sum)
+}
+
+/// The term of a block, added.
+fn add(block: &Block, activation: &Activation, sum: f32) -> f32 {
+    let product = |columns: std::ops::Range<usize>| -> i64 {
+        let pairs = block.integers[columns.clone()].iter().zip(&activation.integers[columns]);
+        pairs.map(|(w, q)| i64::from(*w) * i64::from(*q)).sum()
+    };
+    let half = COLUMNS / 2;
+    match block.scale {
+        Scale::One(scale) => {
+            let term = product(0..COLUMNS) as f32 * scale;
+            term.mul_add(activation.factor, sum)
+        }
+        Scale::WithMinimum(scale, minimum) => {
+            let term = product(0..COLUMNS) as f32 * scale;
+            minimum.mul_add(activation.negative_sum, term.mul_add(activation.factor, sum))
+        }
+        Scale::Halves(scale, [first, second]) => {
+            let both = i64::from(first) * product(0..half) + i64::from(second) * product(half..COLUMNS);
+            (both as f32 * scale).mul_add(activation.factor, sum)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gguf::TensorKind;
+    use crate::oracle::dequantise::dequantise;
+    use half::f16;
+
+    fn weights(kind: TensorKind, bytes: Vec<u8>) -> IntegerWeights {
+        IntegerWeights::new(kind, bytes).unwrap()
+    }
+
+    fn q8_0(scale: f32, integers: [i8; 32]) -> Vec<u8> {
+        let mut bytes = f16::from_f32(scale).to_le_bytes().to_vec();
+        bytes.extend(integers.map(|integer| integer as u8));
+        bytes
+    }
+
+    /// By hand: the largest element is 127 · 2^-7, so the factor is 2^-7 and integers are elements times 128.
+    #[test]
+    fn integers_are_elements_over_the_factor_halves_away_from_zero() {
+        let activation = quantise(&[127.0 / 128.0, -0.5, 2.5 / 128.0, -2.5 / 128.0, 0.0], 127);
+        assert_eq!(activation.factor, 1.0 / 128.0);
+        assert_eq!(activation.integers[..6], [127, -64, 3, -3, 0, 0]);
+        assert_eq!(activation.negative_sum, -63.0 / 128.0);
+        let wide = quantise(&[-127.0, 63.5], 127 * 256);
+        assert_eq!((wide.factor, &wide.integers[..2]), (1.0 / 256.0, &[-32512, 16256][..]));
+    }
+
+    #[test]
+    fn a_block_of_almost_nothing_is_zeros() {
+        let below = quantise(&[f32::from_bits(AMPLITUDE_MIN.to_bits() - 1)], 127);
+        assert_eq!((below.factor, below.integers[0]), (0.0, 0));
+        assert_eq!(quantise(&[AMPLITUDE_MIN], 127).integers[0], 127);
+    }
+
+    /// Integers of a block are added before they become a float: in f32 the 1 would be lost behind the first fifteen.
+    #[test]
+    fn a_blocks_sum_is_exact() {
+        let integers = std::array::from_fn(|column| match column {
+            0..15 => 127,
+            15 => 1,
+            16..31 => -127,
+            _ => 0,
+        });
+        let input: [f32; 32] = std::array::from_fn(|column| if column == 15 { 1.0 } else { 32512.0 });
+        let mut output = [0f32];
+        matmul(&weights(TensorKind::Q8_0, q8_0(1.0, integers)), &input, 127 * 256, &mut output);
+        assert_eq!(output, [1.0]);
+    }
+
+    /// The first block is 127 · 2^24, whose neighbours are 128 away. The two of 63.5 in the second segment add up to 127,
+    /// which rounds up to the neighbour; one after the other they would be lost.
+    #[test]
+    fn segments_of_256_columns_have_sums_of_their_own() {
+        let mut row = Vec::new();
+        let mut input = vec![0f32; 512];
+        for block in 0..16 {
+            let mut integers = [0i8; 32];
+            (integers[0], input[block * 32]) = match block {
+                0 => (1, 127.0 * 16_777_216.0),
+                8 | 9 => (1, 63.5),
+                _ => (0, 0.0),
+            };
+            row.extend(q8_0(1.0, integers));
+        }
+        let mut output = [0f32];
+        matmul(&weights(TensorKind::Q8_0, row), &input, 127, &mut output);
+        assert_eq!(output, [127.0 * 16_777_216.0 + 128.0]);
+    }
+
+    /// Activations that are whole multiples of their factor lose nothing: what is left is the rounding of f32.
+    #[test]
+    fn exact_activations_give_the_product_with_the_dequantised_weights() {
+        for (kind, scales) in [
+            (TensorKind::Q8_0, &[0][..]),
+            (TensorKind::Q4_0, &[0]),
+            (TensorKind::Q4_K, &[0, 2]),
+            (TensorKind::Q6_K, &[208]),
+        ] {
+            let mut row: Vec<u8> = (0..kind.block_bytes()).map(|byte| (byte * 37 + 11) as u8).collect();
+            for &offset in scales {
+                row[offset..offset + 2].copy_from_slice(&f16::from_f32(0.5).to_le_bytes());
+            }
+            // Multiples of 1/16; the largest of each block is 127/16.
+            let element = |column: u64| if column % 32 == 7 { 127.0 } else { (column % 100) as f32 - 50.0 };
+            let input: Vec<f32> = (0..kind.block_elements()).map(|column| element(column) / 16.0).collect();
+            let dequantised = dequantise(kind, &row).unwrap();
+            let products = || dequantised.iter().zip(&input).map(|(w, x)| f64::from(*w) * f64::from(*x));
+            let (exact, size): (f64, f64) = (products().sum(), products().map(f64::abs).sum());
+            for integer_max in [127, 127 * 256] {
+                let mut output = [0f32];
+                matmul(&weights(kind, row.clone()), &input, integer_max, &mut output);
+                assert!((f64::from(output[0]) - exact).abs() <= size * 1e-6, "{kind}: {output:?}, {exact}");
+            }
+        }
+    }
+}

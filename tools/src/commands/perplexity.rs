@@ -1,0 +1,150 @@
+//! `zrt perplexity`: how well a model expects a text, with each arithmetic of its matmuls.
+//!
+//! Contract: runs the oracle, which has every arithmetic; a device is not asked. Divergences are from f32 activations.
+//! Cost: a pass over the text for each arithmetic, at the oracle's speed, and the probabilities of two passes in memory.
+
+use super::{write_document, write_text};
+use crate::bounded_read::{self, ReadError};
+use crate::error::ToolError;
+use crate::loaded_model::LoadedModel;
+use crate::progress::{Progress, Unit};
+use crate::session::context_for;
+use crate::table::{Alignment, Table};
+use clap::Args;
+use serde::Serialize;
+use std::path::PathBuf;
+use zrt_engine::activations::Activations;
+use zrt_engine::kv_format::KvFormat;
+use zrt_engine::oracle::Oracle;
+use zrt_engine::quality::{Expectations, Quality};
+
+/// Longest text, in bytes.
+const TEXT_BYTES_MAX: u64 = 1 << 20;
+/// Most probabilities that are kept of a pass: 512 MiB.
+const PROBABILITIES_MAX: u64 = 1 << 27;
+
+/// Measures how well a model expects a text, and what integer arithmetic costs, on the CPU
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Model file (GGUF); without it the model inside the program
+    #[arg(short, long)]
+    pub model: Option<PathBuf>,
+    /// File with the text (UTF-8, at most 1 MiB); what goes beyond the model's context is left out
+    pub text: PathBuf,
+    /// Arithmetics of activations: f32, a8, a16
+    #[arg(long, value_delimiter = ',', default_value = "f32,a8,a16", value_parser = activations)]
+    pub activations: Vec<Activations>,
+    /// Write JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The result as JSON.
+#[derive(Debug, Serialize)]
+struct Report {
+    model_filename: String,
+    tokens: usize,
+    runs: Vec<Row>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    activations: &'static str,
+    /// Mean of minus the log-probability of each token, in nats.
+    loss: f64,
+    perplexity: f64,
+    /// Of the probabilities from those with f32 activations, in nats.
+    mean_divergence: f64,
+    p99_divergence: f64,
+    /// Share of the places where the most probable token is that of f32.
+    same_best: f64,
+}
+
+fn activations(name: &str) -> Result<Activations, String> {
+    let found = Activations::ALL.into_iter().find(|mode| mode.name() == name);
+    found.ok_or_else(|| "there are f32, a8 and a16".to_owned())
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
+    let loaded = LoadedModel::open(arguments.model.as_deref())?;
+    let mut text = loaded.tokenizer.encode(&read(&arguments.text)?);
+    let config = &loaded.model.config;
+    let tokens_max = (PROBABILITIES_MAX / u64::from(config.vocabulary).max(1)).min(u64::from(config.context));
+    text.truncate(tokens_max as usize);
+    let reference = pass(&loaded, Activations::F32, &text)?;
+    let mut runs = Vec::new();
+    for &mode in &arguments.activations {
+        let quality = match mode {
+            Activations::F32 => reference.against(&reference, &text),
+            _ => pass(&loaded, mode, &text)?.against(&reference, &text),
+        };
+        runs.push(row(mode, &quality));
+    }
+    let report =
+        Report { model_filename: loaded.filename.clone(), tokens: text.len().saturating_sub(1), runs };
+    match arguments.json {
+        true => write_document(&report)?,
+        false => write_text(&table(&loaded.description(), &report).to_string())?,
+    }
+    Ok(true)
+}
+
+fn read(path: &std::path::Path) -> Result<String, ToolError> {
+    let refuse = |source| ToolError::Read { path: path.display().to_string(), source };
+    let bytes = bounded_read::read(path, TEXT_BYTES_MAX).map_err(|error| match error {
+        ReadError::System(source) => refuse(source),
+        ReadError::TooLong => {
+            refuse(std::io::Error::other(format!("it has more than {TEXT_BYTES_MAX} bytes")))
+        }
+    })?;
+    String::from_utf8(bytes).map_err(|error| refuse(std::io::Error::other(error)))
+}
+
+/// One pass over the text.
+fn pass(loaded: &LoadedModel, mode: Activations, text: &[u32]) -> Result<Expectations, ToolError> {
+    let context = context_for(loaded, text.len(), 0)?;
+    let mut oracle = {
+        let _progress = Progress::spinner("dequantising weights");
+        Oracle::new_with(&loaded.model, context, KvFormat::F32, mode)?
+    };
+    let progress = Progress::new(mode.name(), text.len().saturating_sub(1) as u64, Unit::Tokens);
+    Ok(Expectations::of(&mut oracle, text, |done| progress.set(done))?)
+}
+
+fn row(mode: Activations, quality: &Quality) -> Row {
+    Row {
+        activations: mode.name(),
+        loss: quality.loss,
+        perplexity: quality.loss.exp(),
+        mean_divergence: quality.divergence,
+        p99_divergence: quality.divergence_p99,
+        same_best: quality.same_best,
+    }
+}
+
+fn table(model: &str, report: &Report) -> Table {
+    let mut table = Table::new(&[
+        ("model", Alignment::Left),
+        ("activations", Alignment::Left),
+        ("tokens", Alignment::Right),
+        ("perplexity", Alignment::Right),
+        ("loss", Alignment::Right),
+        ("mean KL", Alignment::Right),
+        ("p99 KL", Alignment::Right),
+        ("same top-1", Alignment::Right),
+    ]);
+    for run in &report.runs {
+        table.row(vec![
+            model.to_owned(),
+            run.activations.to_owned(),
+            report.tokens.to_string(),
+            format!("{:.4}", run.perplexity),
+            format!("{:.5}", run.loss),
+            format!("{:.2e}", run.mean_divergence),
+            format!("{:.2e}", run.p99_divergence),
+            format!("{:.2} %", 100.0 * run.same_best),
+        ]);
+    }
+    table
+}
