@@ -99,6 +99,11 @@ impl Step {
         self.flow == Flow::Call(Callee::Pointer)
     }
 
+    /// Whether it calls, or goes for good to, code that is not known: of a pointer or of another object.
+    pub(super) fn reaches_unseen(&self) -> bool {
+        matches!(self.flow, Flow::Call(Callee::Pointer | Callee::Unknown) | Flow::Leave(None))
+    }
+
     /// Dword after it.
     fn end(&self) -> usize {
         self.dword + self.instruction.dword_count as usize

@@ -138,6 +138,10 @@ impl<'a> Program<'a> {
                         },
                     );
                 }
+                if step.reaches_unseen() {
+                    // What it may return, this function returns where it leaves it alone.
+                    set.insert(convention::VECTOR_ARGUMENTS);
+                }
                 if let Some(callee) = step.callee() {
                     callers.entry(callee).or_default().push(start);
                     callees.entry(start).or_default().insert(callee);
