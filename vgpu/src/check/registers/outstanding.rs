@@ -34,6 +34,9 @@ struct Queue {
     /// What this counter counts returns in any order.
     is_unordered: bool,
     halves: [Deliveries; 2],
+    /// Where the order is not known, by register, valid where pending: the address of the youngest operation. Elsewhere
+    /// `operations` has it.
+    causes: Vec<u64>,
 }
 
 /// The counters of one wave.
@@ -48,7 +51,8 @@ pub(super) struct Outstanding {
 impl Queue {
     fn new(is_unordered: bool) -> Self {
         let nothing = || Deliveries { pending: Bits::default(), youngest: Box::new([0; REGISTER_COUNT]) };
-        Self { operations: VecDeque::with_capacity(64), is_unordered, halves: [nothing(), nothing()] }
+        let causes = vec![0; if is_unordered { REGISTER_COUNT } else { 0 }];
+        Self { operations: VecDeque::with_capacity(64), is_unordered, halves: [nothing(), nothing()], causes }
     }
 
     fn clear(&mut self) {
@@ -78,8 +82,12 @@ impl Queue {
         (self.operations.len() - older) as u8
     }
 
-    /// The address of an operation.
-    fn address(&self, sequence: u32) -> Option<u64> {
+    /// The address of the youngest operation that delivers to a part of a register.
+    fn cause(&self, register: usize, part: Part) -> Option<u64> {
+        if self.is_unordered {
+            return self.causes.get(register).copied();
+        }
+        let sequence = self.youngest(register, part)?;
         let found = self.operations.binary_search_by_key(&sequence, |&(one, _)| one).ok()?;
         Some(self.operations[found].1)
     }
@@ -166,7 +174,7 @@ impl Outstanding {
                         Some(_) => Defect::OverwriteOutstanding(counter),
                     };
                     report(RegisterFinding {
-                        cause_pc: operations().next().and_then(|sequence| queue.address(sequence)),
+                        cause_pc: queue.cause(hit.range().start, part),
                         registers: Some(hit),
                         ..RegisterFinding::at(pc, defect, Remedy::Wait(counter, count))
                     });
@@ -228,6 +236,9 @@ impl Outstanding {
             queue.operations.push_back((self.issued, pc));
             if index == STORE_QUEUE {
                 continue;
+            }
+            if queue.is_unordered {
+                note.write_list.iter().for_each(|registers| queue.causes[registers.range()].fill(pc));
             }
             for half in &mut queue.halves[note.moved.halves()] {
                 for register in note.write_list.iter().flat_map(|registers| registers.range()) {

@@ -314,6 +314,8 @@ fn too_many_scalar_loads_leave_all_of_them_open() {
         }
         walk.run(&read);
         assert_eq!(walk.ordered().is_empty(), waits);
+        let causes: Vec<u64> = walk.findings.iter().filter_map(|finding| finding.cause_pc).collect();
+        assert_eq!(causes, if waits { vec![] } else { vec![0] });
     }
 }
 
