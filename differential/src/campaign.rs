@@ -61,6 +61,9 @@ pub struct Report {
     pub alarms: BTreeMap<(Compiler, Alarm), u64>,
     /// Failures in the order of their seeds.
     pub failures: Vec<Failure>,
+    /// Wrong results that are taken for an error of the compiler ([`Alarm::OwnResults`]), in the order of their seeds. An
+    /// error of the device that this compiler's code alone meets looks the same: somebody is to look at each.
+    pub own_results: Vec<Failure>,
 }
 
 impl Campaign {
@@ -69,7 +72,9 @@ impl Campaign {
         let batches = self.batches();
         let work = |share: &Share<Report>| self.work(&batches, share, progress);
         let mut report = Share::run(self.jobs, batches.len(), work)?;
-        report.failures.sort_by_key(|failure| (failure.program.seed, failure.build));
+        for failures in [&mut report.failures, &mut report.own_results] {
+            failures.sort_by_key(|failure| (failure.program.seed, failure.build));
+        }
         self.minimise(&mut report)?;
         Ok(report)
     }
@@ -99,13 +104,21 @@ impl Campaign {
         while let Some((build, seeds)) = share.next().and_then(|place| batches.get(place)) {
             let programs: Vec<Program> = seeds.iter().map(|seed| generate::program(*seed)).collect();
             let mut judgements = comparison.run(&programs, *build)?;
+            let mut own_results = Vec::new();
             for (program, judgement) in programs.iter().zip(&mut judgements) {
                 if is_own_result(&mut comparison, program, *build, &judgement.verdict)? {
-                    judgement.verdict = Verdict::Same;
+                    let verdict = std::mem::replace(&mut judgement.verdict, Verdict::Same);
+                    own_results.push(Failure {
+                        program: program.clone(),
+                        build: *build,
+                        verdict,
+                        smaller: None,
+                    });
                     judgement.alarms.insert(Alarm::OwnResults);
                 }
             }
             share.add(|report| {
+                report.own_results.append(&mut own_results);
                 for (program, Judgement { verdict, alarms }) in programs.into_iter().zip(judgements) {
                     *report.counts.entry((*build, verdict.kind())).or_default() += 1;
                     for alarm in alarms {

@@ -1,6 +1,6 @@
 //! `zrt-differential`: a campaign from the command line.
 //!
-//! Contract: exit status 0 where all programs gave the same results, or no mutant was missed, is unexplained or was made
+//! Contract: exit status 0 where all programs gave the same results or are set aside by a row of `alarms`, or no mutant was missed, is unexplained or was made
 //! from a program that is wrong by itself; 1 where one did not, or was; 2 where the comparison could not be made. What
 //! failed stands on standard output, smallest program first.
 
@@ -104,7 +104,8 @@ fn run(options: &Options) -> Result<Report, DifferentialError> {
         print_failure(failure, shape);
     }
     if let Some(folder) = &options.keep {
-        report.failures.iter().try_for_each(|failure| keep(folder, failure))?;
+        let mut kept = report.failures.iter().chain(&report.own_results);
+        kept.try_for_each(|failure| keep(folder, failure))?;
     }
     print_summary(&report, options, shape);
     Ok(report)
@@ -216,6 +217,9 @@ fn print_summary(report: &Report, options: &Options, shape: Shape) {
     }
     for ((compiler, alarm), count) in &report.alarms {
         println!("set aside: {}, {count} programs: {alarm}", compiler.program());
+    }
+    for Failure { program, build, .. } in &report.own_results {
+        println!("set aside: seed {}, {build}: taken for an error of the compiler; look at it", program.seed);
     }
     let again = "again with: --programs 1 --seed";
     match report.failures.first() {

@@ -6,7 +6,7 @@
 
 use crate::code::Placed;
 use std::fmt;
-use zrt_isa::effects::{Counter, Effects, Registers};
+use zrt_isa::effects::{Counter, Effects, Part, Registers, Role};
 use zrt_isa::resources::WaveSize;
 use zrt_isa::{Encoding, Instruction, Opcode, decode_for};
 
@@ -256,7 +256,7 @@ fn explain_wait(
 ) -> (&'static str, u64) {
     let is_target = |placed: &Placed| targets.binary_search(&placed.offset).is_ok();
     // The registers of each operation under way, the youngest first.
-    let mut outstanding: Vec<Vec<Registers>> = Vec::new();
+    let mut outstanding: Vec<Vec<(Registers, Part)>> = Vec::new();
     let mut outstanding_max = usize::MAX;
     let mut end = None;
     for placed in code[..mutant.index].iter().rev().take(LOOK_MAX) {
@@ -271,7 +271,8 @@ fn explain_wait(
             break;
         }
         if raises(&placed.instruction, counter, wave_size) {
-            outstanding.push(Effects::of(&placed.instruction, wave_size).writes.to_vec());
+            let effects = Effects::of(&placed.instruction, wave_size);
+            outstanding.push(effects.writes.iter().map(|&registers| (registers, effects.moved)).collect());
         }
         if is_target(placed) {
             end = Some(placed.offset);
@@ -281,7 +282,7 @@ fn explain_wait(
     // What the wait was for: all but the youngest; a raised one lets one more be under way.
     let guarded = outstanding.into_iter().enumerate().skip(count as usize);
     let guarded_max = if mutant.class == Class::WaitRaised { 1 } else { usize::MAX };
-    let mut guarded: Vec<(usize, Vec<Registers>)> = guarded.take(guarded_max).collect();
+    let mut guarded: Vec<(usize, Vec<(Registers, Part)>)> = guarded.take(guarded_max).collect();
     if guarded.is_empty() {
         return end.map_or((NOTHING_OUTSTANDING, 0), |place| (UNKNOWN, place));
     }
@@ -299,13 +300,21 @@ fn explain_wait(
             return (NOBODYS, placed.offset);
         }
         let effects = Effects::of(instruction, wave_size);
-        let meets = |registers: &Registers| {
-            let range = registers.range();
+        let meets = |registers: &Registers, part: Part| {
+            let (range, halves) = (registers.range(), part.halves());
             let mut written = guarded.iter().flat_map(|(_, written)| written);
-            written.any(|one| one.range().start < range.end && range.start < one.range().end)
+            written.any(|(one, moved)| {
+                let is_same_half = moved.halves().start < halves.end && halves.start < moved.halves().end;
+                is_same_half && one.range().start < range.end && range.start < one.range().end
+            })
         };
-        let reads = effects.reads.iter().map(|read| &read.registers);
-        if reads.chain(&effects.writes).any(meets) {
+        // A load may overwrite what a load of the same counter, and of no other, is still to bring: they come in order.
+        let is_ordered =
+            counter != Waited::Km && raises(instruction, counter, wave_size) && effects.counters.len() == 1;
+        let part_of = |role| if role == Role::Data { effects.moved } else { Part::Whole };
+        if effects.reads.iter().any(|read| meets(&read.registers, part_of(read.role)))
+            || !is_ordered && effects.writes.iter().any(|registers| meets(registers, effects.moved))
+        {
             return (UNEXPLAINED, placed.offset);
         }
         younger += usize::from(raises(instruction, counter, wave_size));
