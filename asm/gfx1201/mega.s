@@ -100,10 +100,10 @@
 
 // Target of the wait in s[\wait], s[\wait+1] to s[\target]; the counter's address to s[\target+2:\target+3].
 .macro WAIT_TARGET wait, target
-	s_lshr_b32 s6, s[\wait], 28
+	s_lshr_b32 s6, s[\wait], TAPE_WAIT_OFFSET_BITS
 	ROWS_FACTOR 7, 6
 	s_mul_i32 s[\target], s[\wait+1], s7
-	s_bfe_u32 s[\target+2], s[\wait], 0x1c0000
+	s_bfe_u32 s[\target+2], s[\wait], TAPE_WAIT_OFFSET_BITS << 16
 	s_mov_b32 s[\target+3], 0
 	s_add_nc_u64 s[\target+2:\target+3], s[S_COUNTERS:S_COUNTERS+1], s[\target+2:\target+3]
 .endm

@@ -9,9 +9,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
+use zrt_protocol::HEAD_SIZE_MAX;
 
-/// Largest head size that the attention body takes (`asm/gfx1201`, attention).
-pub const HEAD_SIZE_MAX: u32 = 256;
 /// Largest number of layers accepted; a bound for loops over hostile metadata.
 pub const LAYERS_MAX: u32 = 1024;
 /// Largest row length accepted, in elements.

@@ -14,8 +14,10 @@
 use crate::layout::{layout, numbers};
 use crate::slot::{FinishReason, SLOTS_MAX, Slot};
 
-/// The first dword of a line that must be zero.
+/// Dwords that must be zero: from this one on in every line, and of these two one in each kind.
 const ZERO_DWORD: usize = core::mem::offset_of!(EventLine, zero) / 4;
+const TOKEN_DWORD: usize = core::mem::offset_of!(EventLine, token) / 4;
+const REASON_DWORD: usize = core::mem::offset_of!(EventLine, reason) / 4;
 
 layout! {
     /// A line of the output ring: 64 bytes.
@@ -75,6 +77,8 @@ pub enum Event {
         serial: u32,
         /// Why.
         reason: FinishReason,
+        /// Tokens that are known, the prompt counted.
+        known: u32,
     },
     /// The request was parked: it keeps its slot and its pages, and may be resumed.
     Preempted {
@@ -84,6 +88,8 @@ pub enum Event {
         serial: u32,
         /// The position that its next row takes in.
         position: u32,
+        /// Index of the last token that is known.
+        index: u32,
     },
 }
 
@@ -139,6 +145,13 @@ impl TryFrom<[u32; 16]> for Event {
         let (kind, number) = (kind_slot & 0xff, kind_slot >> 8);
         let kind = EventKind::from_number(kind).ok_or(EventError::Kind { kind })?;
         let slot = Slot::new(number).ok_or(EventError::Slot { slot: number })?;
+        let (dword, value) = match kind {
+            EventKind::Finished => (TOKEN_DWORD, token),
+            EventKind::Token | EventKind::Preempted => (REASON_DWORD, reason),
+        };
+        if value != 0 {
+            return Err(EventError::NotZero { dword, value });
+        }
         if let Some(place) = line.zero.iter().position(|value| *value != 0) {
             return Err(EventError::NotZero { dword: ZERO_DWORD + place, value: line.zero[place] });
         }
@@ -146,9 +159,9 @@ impl TryFrom<[u32; 16]> for Event {
             EventKind::Token => Event::Token { slot, serial, token, index },
             EventKind::Finished => {
                 let reason = FinishReason::from_number(reason).ok_or(EventError::Reason { reason })?;
-                Event::Finished { slot, serial, reason }
+                Event::Finished { slot, serial, reason, known: index }
             }
-            EventKind::Preempted => Event::Preempted { slot, serial, position: token },
+            EventKind::Preempted => Event::Preempted { slot, serial, position: token, index },
         })
     }
 }
@@ -190,17 +203,18 @@ EventLine 64
     #[test]
     fn every_event_is_read_from_the_dwords_written_down() {
         let line = |kind: u32, reason: u32| {
-            [9, 0x3f00 | kind, 102, 103, 104, reason, 106, 0, 0, 0, 0, 0, 0, 0, 0, 9]
+            let token = if kind == 2 { 0 } else { 103 };
+            [9, 0x3f00 | kind, 102, token, 104, reason, 106, 0, 0, 0, 0, 0, 0, 0, 0, 9]
         };
         let (slot, serial) = (Slot::new(63).unwrap(), 102);
         let token = Event::Token { slot, serial, token: 103, index: 104 };
         assert_eq!(Event::try_from(line(1, 0)), Ok(token));
-        let preempted = Event::Preempted { slot, serial, position: 103 };
+        let preempted = Event::Preempted { slot, serial, position: 103, index: 104 };
         assert_eq!(Event::try_from(line(3, 0)), Ok(preempted));
         for (number, reason) in
             [(1, FinishReason::Stop), (2, FinishReason::Length), (3, FinishReason::Cancelled)]
         {
-            let finished = Event::Finished { slot, serial, reason };
+            let finished = Event::Finished { slot, serial, reason, known: 104 };
             assert_eq!(Event::try_from(line(2, number)), Ok(finished));
             assert_eq!(finished.request(), (slot, serial));
         }
@@ -223,6 +237,13 @@ EventLine 64
         for dword in 7..15 {
             assert_eq!(parse(dword, 9), Err(EventError::NotZero { dword, value: 9 }));
         }
+        // A token or a park has no reason, and an end no token.
+        for kind in [1, 3] {
+            let line = [0, kind, 2, 3, 4, 1, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+            assert_eq!(Event::try_from(line), Err(EventError::NotZero { dword: 5, value: 1 }));
+        }
+        let line = [0, 2, 2, 3, 4, 1, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(Event::try_from(line), Err(EventError::NotZero { dword: 3, value: 3 }));
         for reason in [0, 4, u32::MAX] {
             let line = [0, 2, 2, 0, 4, reason, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0];
             assert_eq!(Event::try_from(line), Err(EventError::Reason { reason }));

@@ -28,8 +28,12 @@ pub use layout::{Layout, Numbers};
 pub use plan_state::{PlanState, STATUS_LOOKS, Status};
 pub use slot::{FinishReason, PAGE_TOKENS, SLOTS_MAX, STOP_TOKENS_MAX, Slot, SlotPhase, SlotState};
 pub use step::{Output, ROWS_MAX, Row, Step};
-pub use tape::{BODIES, Breadcrumb, COUNTERS_OFFSET, TAPE_END, TAPE_WAITS_MAX, TapeEntry, TapeWait};
-pub use units::{GROUP_ITEMS, GROUP_WAVES, MATMUL_ROWS_PER_LANE, kv_write_units, matmul_rows_per_unit};
+pub use tape::{
+    BODIES, Breadcrumb, COUNTERS_OFFSET, TAPE_END, TAPE_WAIT_OFFSET_BITS, TAPE_WAITS_MAX, TapeEntry, TapeWait,
+};
+pub use units::{
+    GROUP_ITEMS, GROUP_WAVES, HEAD_SIZE_MAX, MATMUL_ROWS_PER_LANE, kv_write_units, matmul_rows_per_unit,
+};
 
 /// Every structure that kernels read or write, but for the parameter blocks ([`params::PARAMETER_BLOCKS`]).
 pub const LAYOUTS: &[Layout] = &[
@@ -60,12 +64,16 @@ pub const NUMBERS: &[Numbers] = &[
 /// Every further number that kernels know.
 pub const CONSTANTS: &[(&str, u32)] = &[
     ("COUNTERS_OFFSET", COUNTERS_OFFSET),
+    ("GROUP_ITEMS", GROUP_ITEMS),
+    ("HEAD_SIZE_MAX", HEAD_SIZE_MAX),
     ("MATMUL_ROWS_PER_LANE", MATMUL_ROWS_PER_LANE),
     ("PAGE_TOKENS", PAGE_TOKENS),
     ("ROWS_MAX", ROWS_MAX as u32),
     ("SLOTS_MAX", SLOTS_MAX as u32),
+    ("SNAPSHOT_SHIFT", params::SNAPSHOT_SHIFT),
     ("STATUS_LOOKS", STATUS_LOOKS as u32),
     ("STOP_TOKENS_MAX", STOP_TOKENS_MAX as u32),
+    ("TAPE_WAIT_OFFSET_BITS", TAPE_WAIT_OFFSET_BITS),
 ];
 
 /// The README's example, compiled and run.

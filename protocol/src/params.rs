@@ -27,10 +27,14 @@ layout! {
         step_va: u64,
         /// Units of work: of each row, or of the whole operation, as `rows` says.
         units: u32,
-        /// [`RowSet`] as a number; plus 256 if the odd snapshot of [`Step::alive`](crate::Step::alive) counts.
+        /// [`RowSet`] as a number; the bit at [`SNAPSHOT_SHIFT`] if the odd snapshot of
+        /// [`Step::alive`](crate::Step::alive) counts.
         rows: u32,
     }
 }
+
+/// Where [`Header::rows`] says which snapshot counts.
+pub const SNAPSHOT_SHIFT: u32 = 8;
 
 numbers! {
     /// Over which rows of the step an operation runs, and so how many units it has.
@@ -359,7 +363,7 @@ block! {
         pages_per_slot: u32,
         /// Entries of the input ring, a power of two, less 1.
         input_mask: u32,
-        /// Entries of the output ring, a power of two above twice the slots, less 1.
+        /// Entries of the output ring, a power of two at least twice the slots, less 1.
         output_mask: u32,
         /// Rows of prompts that a step takes at most.
         chunk_rows: u32,

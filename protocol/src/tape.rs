@@ -15,6 +15,8 @@ pub const TAPE_WAITS_MAX: usize = 3;
 pub const TAPE_END: u32 = u32::MAX;
 /// Bytes from the counter of workgroups that have ended the step to the first task's counter: a line of its own.
 pub const COUNTERS_OFFSET: u32 = 256;
+/// Bits of a wait's counter field that hold its offset; the row set of the task that is waited for stands above.
+pub const TAPE_WAIT_OFFSET_BITS: u32 = 28;
 
 layout! {
     /// One task of the megakernel's tape: 64 bytes.

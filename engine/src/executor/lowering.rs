@@ -15,11 +15,9 @@ use crate::plan::{ExecutionPlan, Place};
 use std::collections::BTreeMap;
 use zerocopy::{Immutable, IntoBytes};
 use zrt_mem::{ByteLen, GpuVa};
-use zrt_protocol::params::{self, Header, RowSet};
+use zrt_protocol::params::{self, Header, RowSet, SNAPSHOT_SHIFT};
 use zrt_protocol::{GROUP_ITEMS, PAGE_TOKENS};
 
-/// Where a header says which snapshot counts.
-const SNAPSHOT_SHIFT: u32 = 8;
 /// Lanes of a wave.
 const WAVE_LANES: u32 = 32;
 /// What a lane loads at once: a piece of weights that is shorter is not fetched ahead.

@@ -383,7 +383,11 @@ impl Roster {
                 record.tokens.push(token);
                 Ok(Some(Event::Token { handle, token, index }))
             }
-            protocol::Event::Preempted { position, .. } => {
+            protocol::Event::Preempted { position, index, .. } => {
+                let known = record.tokens.len();
+                if index as usize + 1 != known || position as usize >= known {
+                    return Err(unknown);
+                }
                 let (wish, event) = match record.stage {
                     Stage::Running { asked: Asked::Park { resumes: true }, .. } => {
                         (Wish::Resume, Some(Event::Parked { handle }))
@@ -397,7 +401,13 @@ impl Roster {
                 record.stage = Stage::Parked { seat, position, wish };
                 Ok(event)
             }
-            protocol::Event::Finished { reason, .. } => Ok(self.finished(index as usize, seat, reason)),
+            protocol::Event::Finished { reason, known, .. } => {
+                let is_short = reason == FinishReason::Length && known < record.limit;
+                if known as usize != record.tokens.len() || is_short {
+                    return Err(unknown);
+                }
+                Ok(self.finished(index as usize, seat, reason))
+            }
         }
     }
 

@@ -8,10 +8,9 @@ use crate::executor::ExecutorError;
 use crate::executor::lowering::Task;
 use crate::plan::ExecutionPlan;
 use zrt_protocol::params::PARAMETER_BYTES_MAX;
-use zrt_protocol::{BODIES, COUNTERS_OFFSET, TAPE_END, TAPE_WAITS_MAX, TapeEntry, TapeWait};
-
-/// Bits of a wait's counter field that hold its offset.
-const OFFSET_BITS: u32 = 28;
+use zrt_protocol::{
+    BODIES, COUNTERS_OFFSET, TAPE_END, TAPE_WAIT_OFFSET_BITS, TAPE_WAITS_MAX, TapeEntry, TapeWait,
+};
 
 /// The tape of all tasks but PLAN, which the megakernel runs itself between two steps.
 pub fn tape(
@@ -40,7 +39,7 @@ pub fn tape(
         for (wait, earlier) in entry.wait.iter_mut().zip(&waits[index]) {
             let header = &tasks[*earlier].header;
             *wait = TapeWait {
-                counter: counter(*earlier) | (header.rows & 0xff) << OFFSET_BITS,
+                counter: counter(*earlier) | (header.rows & 0xff) << TAPE_WAIT_OFFSET_BITS,
                 units: header.units,
             };
         }

@@ -46,7 +46,8 @@ fn the_oldest_is_admitted_first_and_never_without_pages_for_its_tokens() {
     // The second needs three, and nobody overtakes it.
     assert!(admit(&mut roster).is_none());
     assert_eq!((roster.active_count(), roster.unfinished_count()), (1, 3));
-    let told = Told::Finished { slot: first.slot, serial: first.serial.get(), reason: FinishReason::Stop };
+    let (serial, reason) = (first.serial.get(), FinishReason::Stop);
+    let told = Told::Finished { slot: first.slot, serial, reason, known: 40 };
     roster.take(&told).expect("it runs").expect("its end is told");
     let (second, pages) = admit(&mut roster).expect("all pages are free");
     assert_eq!((second.slot, second.serial.get(), pages), (slot(0), 2, 3));
@@ -73,6 +74,7 @@ fn the_youngest_gives_its_pages_back_where_all_stand_still() {
         slot: seats[1].slot,
         serial: seats[1].serial.get(),
         reason: FinishReason::Cancelled,
+        known: 33,
     };
     assert_eq!(roster.take(&told).expect("it was asked"), None, "the user is told nothing");
     assert_eq!(roster.tokens(handles[1]).expect("it waits").len(), 33);
@@ -94,8 +96,12 @@ fn what_no_request_can_have_done_is_refused() {
         Told::Token { slot: slot(63), serial, token: 1, index: 3 },
         Told::Token { slot: seat_slot, serial, token: 1, index: 2 },
         Told::Token { slot: seat_slot, serial, token: 1, index: 4 },
-        Told::Preempted { slot: seat_slot, serial, position: 2 },
-        Told::Finished { slot: slot(1), serial, reason: FinishReason::Stop },
+        // Nobody asked for it.
+        Told::Preempted { slot: seat_slot, serial, position: 2, index: 2 },
+        Told::Finished { slot: slot(1), serial, reason: FinishReason::Stop, known: 3 },
+        Told::Finished { slot: seat_slot, serial, reason: FinishReason::Stop, known: 4 },
+        Told::Finished { slot: seat_slot, serial, reason: FinishReason::Cancelled, known: 2 },
+        Told::Finished { slot: seat_slot, serial, reason: FinishReason::Length, known: 3 },
     ] {
         let error = roster.take(&told).expect_err("nobody did that");
         let (slot, serial) = told.request();
@@ -109,6 +115,20 @@ fn what_no_request_can_have_done_is_refused() {
     }
     let past = Told::Token { slot: seat_slot, serial, token: 9, index: 5 };
     roster.take(&past).expect_err("it is as long as it may be");
+}
+
+#[test]
+fn a_park_at_a_place_that_the_request_has_not_is_refused() {
+    let mut roster = roster(1, 0, 8);
+    let handle = roster.enqueue(&newcomer(&[1, 2, 3], 5)).expect("room");
+    let Seat { slot, serial } = admit(&mut roster).expect("room").0;
+    roster.park(handle).expect("it runs");
+    for (position, index) in [(3, 2), (1000, 2), (2, 3), (2, 1)] {
+        let told = Told::Preempted { slot, serial: serial.get(), position, index };
+        roster.take(&told).expect_err("no row of it is there");
+    }
+    let told = Told::Preempted { slot, serial: serial.get(), position: 2, index: 2 };
+    assert_eq!(roster.take(&told).expect("it was asked"), Some(Event::Parked { handle }));
 }
 
 /// A cancel that was not told is not lost with the session, and neither is that of a request which was resubmitted.

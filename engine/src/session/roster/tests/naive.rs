@@ -339,21 +339,22 @@ impl World {
         let (slot, serial) = (slot(number), running.serial);
         // A park may have been done before the cancel comes.
         let parks_first = running.preempts && !running.is_parked && running.known % 2 == 0;
+        let known = running.known as u32;
         if running.cancels && !parks_first {
             self.device[number as usize] = None;
-            return self.finished(Told::Finished { slot, serial, reason: FinishReason::Cancelled });
+            return self.finished(Told::Finished { slot, serial, reason: FinishReason::Cancelled, known });
         }
         if running.is_parked {
             return;
         }
         if running.known == running.limit && !running.cancels {
             self.device[number as usize] = None;
-            return self.finished(Told::Finished { slot, serial, reason: FinishReason::Length });
+            return self.finished(Told::Finished { slot, serial, reason: FinishReason::Length, known });
         }
         if running.preempts {
             running.is_parked = true;
-            let position = running.known as u32 - 1;
-            return self.preempted(Told::Preempted { slot, serial, position }, position);
+            let position = known - 1;
+            return self.preempted(Told::Preempted { slot, serial, position, index: known - 1 }, position);
         }
         if running.pages * PAGE < running.known {
             return;
