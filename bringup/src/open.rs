@@ -47,7 +47,15 @@ pub struct Opened {
 /// [`KmdError::ProcessLost`]: a card that this process has lost is not one that the machine lacks. Otherwise why the
 /// virtual device could not be made.
 pub fn open_auto(options: &OpenOptions) -> Result<Opened, OpenError> {
-    match open(DeviceChoice::Kfd, options) {
+    card_or_virtual(open(DeviceChoice::Kfd, options), options)
+}
+
+/// The card if it was opened, else the virtual device.
+pub(crate) fn card_or_virtual(
+    card: Result<Device, OpenError>,
+    options: &OpenOptions,
+) -> Result<Opened, OpenError> {
+    match card {
         Ok(device) => Ok(Opened { device, no_card: None }),
         Err(error @ OpenError::Device(DeviceError::Kmd(KmdError::ProcessLost { .. }))) => Err(error),
         Err(error) => Ok(Opened { device: open(DeviceChoice::Virtual, options)?, no_card: Some(error) }),

@@ -1,5 +1,6 @@
 //! The device over the virtual R9700: every promise of `zrt-device`'s documentation and of this crate's.
 
+use crate::open::card_or_virtual;
 use crate::selftest::kernels::{ENDLESS, PATTERN, STEP, TestKernel};
 use crate::selftest::{self, Extent, Outcome};
 use crate::*;
@@ -121,12 +122,19 @@ fn a_device_opened_without_a_tier_knows_none() {
     assert!(!diagnosis.waves.is_empty() && seen.counters().unwrap().wave_instructions.is_some());
 }
 
-/// On a machine with a card that passes, the card.
+/// No case opens the machine's own card: it would run its self-test under whoever sits before the screen.
 #[test]
-fn auto_says_why_there_is_no_card() {
-    let Opened { device, no_card } = open_auto(&OpenOptions::default()).unwrap();
-    assert_eq!(device.is_virtual(), no_card.is_some());
-    assert_eq!(no_card.is_some(), open(DeviceChoice::Kfd, &OpenOptions::default()).is_err());
+fn auto_is_the_card_or_says_why_there_is_none() {
+    let options = OpenOptions::default();
+    let Opened { device, no_card } = card_or_virtual(Ok(open_virtual(&options)), &options).unwrap();
+    assert!(device.is_virtual() && no_card.is_none(), "what was opened, here a stand-in for the card");
+    let none = || OpenError::NotOpenable { choice: "kfd", reason: "there is none" };
+    let Opened { device, no_card } = card_or_virtual(Err(none()), &options).unwrap();
+    assert!(device.is_virtual());
+    assert_eq!(no_card.unwrap().to_string(), none().to_string());
+    let lost = OpenError::from(DeviceError::Kmd(KmdError::ProcessLost { loss: ProcessLoss::Reset }));
+    let refused = card_or_virtual(Err(lost), &options).unwrap_err().to_string();
+    assert!(refused.contains("reset"), "{refused}");
 }
 
 #[test]

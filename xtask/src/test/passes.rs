@@ -115,6 +115,7 @@ const BARE_ENVIRONMENT: &[(&str, Value)] = &[
 ];
 
 const BARE_TARGETS: &[(&str, &[&str])] = &[
+    ("bringup/zrt_bringup", &["selftest::kernels"]),
     ("differential/programs", &[]),
     ("engine/gguf", &[]),
     ("engine/tokenizer", &[]),
