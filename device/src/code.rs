@@ -129,10 +129,10 @@ impl LaunchKernel {
         parameters: &LaunchParameters<'_>,
     ) -> Result<LaunchKernel, DeviceError> {
         let needs = |reason| DeviceError::KernelNeeds { kernel: parameters.name.into(), reason };
-        let rsrc2 =
-            Rsrc2::parse(parameters.rsrc2).map_err(|_| needs("its RSRC2 sets bits that gfx12 reserves"))?;
-        Rsrc1::parse(parameters.rsrc1).map_err(|_| needs("its RSRC1 sets bits that gfx12 reserves"))?;
-        Rsrc3::parse(parameters.rsrc3).map_err(|_| needs("its RSRC3 sets bits that gfx12 reserves"))?;
+        let refused = |source| DeviceError::KernelResources { kernel: parameters.name.into(), source };
+        let rsrc2 = Rsrc2::parse(parameters.rsrc2).map_err(refused)?;
+        Rsrc1::parse(parameters.rsrc1).map_err(refused)?;
+        Rsrc3::parse(parameters.rsrc3).map_err(refused)?;
         let state = KernelState::with_scratch(&KernelParameters {
             code_address: parameters.entry.0,
             rsrc1: parameters.rsrc1,

@@ -3,6 +3,7 @@
 //! Contract: one sentence per error with what to do; a wait that failed carries its whole diagnosis.
 
 use crate::diagnosis::Diagnosis;
+use zrt_isa::resources::ResourceError;
 use zrt_isa::zrt::ZrtError;
 use zrt_kmd::KmdError;
 use zrt_mem::ByteLen;
@@ -21,6 +22,14 @@ pub enum DeviceError {
     /// Bytes are not a kernel for this device.
     #[error("the kernel cannot be loaded: {0}")]
     Kernel(#[from] ZrtError),
+    /// A resource word of a kernel is none that gfx12 takes.
+    #[error("kernel {kernel} cannot be loaded: {source}")]
+    KernelResources {
+        /// Its name.
+        kernel: String,
+        /// Which word, and why.
+        source: ResourceError,
+    },
     /// A kernel needs what this device layer does not set up.
     #[error("kernel {kernel} cannot be loaded: {reason}")]
     KernelNeeds {
