@@ -35,13 +35,14 @@ impl LineRow {
 
 impl LineTable {
     /// Sorts the rows. Of several rows for one offset the last counts, but an end never hides a beginning. A row of line 0 is
-    /// left out, so that the row before it goes on.
+    /// left out, so that the row before it, or the end, goes on.
     pub fn new(files: Vec<String>, mut rows: Vec<LineRow>) -> LineTable {
         // Stable, ends first: the last of equal offsets is then a beginning where there is one.
         rows.sort_by_key(|row| (row.offset, row.file != LineRow::NONE));
         rows.dedup_by(|row, last| {
             let is_same = row.offset == last.offset;
-            if is_same {
+            let hides_end = row.is_own() && last.file == LineRow::NONE;
+            if is_same && !hides_end {
                 *last = *row;
             }
             is_same
@@ -102,6 +103,16 @@ mod tests {
             let known = table.files().get(row.file as usize).filter(|_| row.line != 0);
             assert_eq!(table.lookup(row.offset), known.map(|file| (file.as_str(), row.line)), "{row:?}");
         }
+    }
+
+    /// A function's line does not go on in the next one, whose first code is the compiler's own.
+    #[test]
+    fn a_row_of_line_zero_does_not_hide_the_end_at_its_offset() {
+        let row = |offset, file, line| LineRow { offset, file, line };
+        let rows = vec![row(0, 0, 5), row(0x20, LineRow::NONE, 0), row(0x20, 1, 0), row(0x28, 1, 9)];
+        let table = LineTable::new(vec!["a.c".into(), "b.c".into()], rows);
+        assert_eq!((table.lookup(0x1f), table.lookup(0x28)), (Some(("a.c", 5)), Some(("b.c", 9))));
+        assert_eq!((table.lookup(0x20), table.lookup(0x24)), (None, None));
     }
 
     /// However many rows of the compiler's own follow each other.

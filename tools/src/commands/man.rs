@@ -1,7 +1,7 @@
 //! `zrt man`: manual pages, one for each program and each subcommand.
 //!
-//! Contract: makes the folder where there is none; pages of the same names in it are replaced, all of them or none, nothing
-//! else is touched.
+//! Contract: makes the folder where there is none; pages of the same names in it are replaced, each as a whole and none
+//! before all are written; nothing else is touched.
 
 use super::launch::outputs;
 use super::write_text;

@@ -1,6 +1,6 @@
 //! From a script to what the device does: files read, loops unrolled.
 //!
-//! Contract: every file is read once, whatever steps use it. Every action is looked over as it comes, so that a complaint
+//! Contract: a file is read once for each buffer that begins with it, and once for each tolerance of what is compared. Every action is looked over as it comes, so that a complaint
 //! names the step that it is about; so is every file that is written.
 
 use super::expression::Expression;
