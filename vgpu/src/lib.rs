@@ -15,6 +15,7 @@ pub mod kernel;
 pub mod memory;
 pub mod shader;
 pub mod simd;
+pub mod workgroups;
 
 pub use command_processor::injection::{FaultInjection, PlantedFault, READ_POINTER_NEVER_DWORDS};
 pub use config::Config;

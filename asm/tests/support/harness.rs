@@ -18,7 +18,7 @@ use zrt_vgpu::config::{Config, Inspection};
 use zrt_vgpu::counters::ShaderCounters;
 use zrt_vgpu::memory::{AddressSpace, GPU_PAGE_BYTES, Rights};
 use zrt_vgpu::shader::dispatch::{Dispatch, PacketOrigin};
-use zrt_vgpu::shader::engine::ShaderEngine;
+use zrt_vgpu::workgroups::ShaderEngine;
 
 /// Longest that a test's dispatch may take.
 const DISPATCH_TIMEOUT: Duration = Duration::from_secs(60);

@@ -14,8 +14,8 @@ use zrt_vgpu::config::{Config, Inspection, Scheduler};
 use zrt_vgpu::counters::ShaderCounters;
 use zrt_vgpu::memory::{AddressSpace, Rights};
 use zrt_vgpu::shader::dispatch::{Dispatch, PacketOrigin};
-use zrt_vgpu::shader::engine::ShaderEngine;
 use zrt_vgpu::simd::Level;
+use zrt_vgpu::workgroups::ShaderEngine;
 
 use code::*;
 

@@ -25,7 +25,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     /// The tests that must notice: of the checking mode, and of whole kernels that it judges.
-    const TESTS: &[&str] = &["check::", "shader::tests::standstill", "shader::tests::prefetch"];
+    const TESTS: &[&str] = &["check::", "workgroups::tests::standstill", "workgroups::tests::prefetch"];
 
     /// The names of an enum's variants. One that is not in the list does not compile.
     macro_rules! names {

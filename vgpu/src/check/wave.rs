@@ -26,13 +26,13 @@ use crate::memory::Rights;
 use crate::shader::address::{Target, flat_address, flat_target};
 use crate::shader::code_words::CodeWords;
 use crate::shader::fault::FAULT_WORDS;
-use crate::shader::group::ActiveDispatch;
 use crate::shader::interpreter::Inspect;
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};
 use crate::shader::prefetch::is_prefetch;
 use crate::shader::program::Program;
 use crate::shader::wave::{EXEC_LO, LANES, SCALAR_PREFETCH_EN, Wave};
+use crate::workgroups::group::ActiveDispatch;
 
 /// What is known of an instruction before it runs.
 pub(crate) struct Noted {

@@ -10,7 +10,7 @@ use crate::command_processor::launch::{LaunchError, Registers};
 use crate::command_processor::packet::PacketError;
 use crate::command_processor::stream::Worker;
 use crate::memory::{Fault, MemoryPort};
-use crate::shader::engine::DispatchTicket;
+use crate::workgroups::DispatchTicket;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use zrt_kmd::Mapping;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use super::{Shared, State};
 use crate::check::inspector::Inspection;
 use crate::shader::fault::WaveFaultKind;
-use crate::shader::group::Group;
-use crate::shader::positions::{self, POSITIONS_MAX, Rest};
+use crate::workgroups::group::Group;
+use crate::workgroups::positions::{self, POSITIONS_MAX, Rest};
 
 /// How long a look at all groups waits for workers that hold some. A run of a group takes about a millisecond.
 const PAUSE_MS_MAX: u64 = 1_000;

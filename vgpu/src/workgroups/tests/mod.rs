@@ -26,8 +26,8 @@ use crate::config::{Config, Scheduler};
 use crate::counters::ShaderCounters;
 use crate::memory::{AddressSpace, GPU_PAGE_BYTES, Rights};
 use crate::shader::dispatch::{Dispatch, PacketOrigin};
-use crate::shader::engine::{DispatchTicket, ShaderEngine};
 use crate::shader::fault::WaveFault;
+use crate::workgroups::{DispatchTicket, ShaderEngine};
 use code::Code;
 
 /// How long a test waits for anything.

@@ -17,11 +17,11 @@ use crate::config::{Config, Scheduler};
 use crate::counters::ShaderCounters;
 use crate::memory::MemoryPort;
 use crate::shader::fault::WaveFault;
-use crate::shader::group::{ActiveDispatch, Group, GroupState, Order, Services, WavePool};
 use crate::shader::launch::{Poison, mix};
 use crate::shader::machine::Clock;
 use crate::shader::program::ProgramCache;
-use crate::shader::residency::{Placement, Residency};
+use crate::workgroups::group::{ActiveDispatch, Group, GroupState, Order, Services, WavePool};
+use crate::workgroups::residency::{Placement, Residency};
 
 /// Most groups that a worker claims at once, and that a thread that helps does.
 pub(crate) const WORKER_CLAIM_GROUPS_MAX: u64 = 32;

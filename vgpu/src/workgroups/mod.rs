@@ -1,9 +1,19 @@
-//! The shader engine as the command processor sees it.
+//! Workgroups, and who runs which of them when: the shader engine as the command processor sees it.
+//!
+//! Read in this order: `group` (the waves of one group), `residency` (where a group has room), `scheduler`, then the engine
+//! below; `positions` is its list of waves for people who wait.
 //!
 //! Contract: [`ShaderEngine::submit`] returns at once; groups run on the engine's threads and on every thread that
 //! calls [`ShaderEngine::help`]. With [`Scheduler::Deterministic`](crate::config::Scheduler) there are no threads of
 //! its own: the command processor helps whenever it has nothing else to do. A dispatch with a faulty wave never
 //! completes, as on hardware; [`ShaderEngine::cancel_queue`] takes it away.
+
+pub(crate) mod group;
+pub(crate) mod positions;
+pub(crate) mod residency;
+pub(crate) mod scheduler;
+#[cfg(test)]
+mod tests;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
@@ -17,13 +27,13 @@ use crate::counters::ShaderCounters;
 use crate::memory::AddressSpace;
 use crate::shader::dispatch::{Dispatch, DispatchError, Resources};
 use crate::shader::fault::WaveFault;
-use crate::shader::group::{ActiveDispatch, ProgramHandle};
 use crate::shader::launch::Template;
 use crate::shader::program::Fetch;
-use crate::shader::residency::{Need, Residency};
-use crate::shader::scheduler::{HELPER_CLAIM_GROUPS_MAX, Shared, WORKER_CLAIM_GROUPS_MAX, Worker};
 use crate::shader::wave::LANES;
 use crate::simd::Level;
+use crate::workgroups::group::{ActiveDispatch, ProgramHandle};
+use crate::workgroups::residency::{Need, Residency};
+use crate::workgroups::scheduler::{HELPER_CLAIM_GROUPS_MAX, Shared, WORKER_CLAIM_GROUPS_MAX, Worker};
 
 /// Shader engines of the board: TMPRING_SIZE.WAVES counts the waves of one (hardware reference §5).
 const SHADER_ENGINES: u32 = 4;

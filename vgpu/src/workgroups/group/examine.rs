@@ -5,7 +5,7 @@
 use super::{Group, Slot, WaveState};
 use crate::check::circles::SeenLoad;
 use crate::shader::fault::{WaveFault, WaveFaultKind};
-use crate::shader::positions::{Position, PositionState};
+use crate::workgroups::positions::{Position, PositionState};
 
 impl Group {
     /// Tells where the first wave stands that can run, and never comes further.

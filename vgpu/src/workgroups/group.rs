@@ -22,9 +22,9 @@ use crate::shader::interpreter::{self, Code, Turn, Uninspected};
 use crate::shader::launch::{Poison, Template, mix};
 use crate::shader::machine::{Barrier, Clock, Lds, Machine, Scratch};
 use crate::shader::program::{Program, ProgramCache};
-use crate::shader::residency::{Need, Placement};
 use crate::shader::wave::{EXEC_LO, Wave};
 use crate::shader::wave64;
+use crate::workgroups::residency::{Need, Placement};
 use zrt_isa::resources::WaveSize;
 
 /// Instructions of one turn of a wave, where others are waiting.
