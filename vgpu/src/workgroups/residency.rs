@@ -245,11 +245,11 @@ mod tests {
         let mut residency = Residency::new(4);
         let kinds = [need(8, 64, 4096, true), need(3, 200, 1024, false), need(1, 256, 65_536, false)];
         let mut held = Vec::new();
-        let mut state = 7;
+        let mut random = zrt_needs::Random::new(7);
         for _ in 0..10_000 {
-            let kind = &kinds[crate::shader::launch::mix(&mut state) as usize % kinds.len()];
+            let kind = &kinds[random.below(kinds.len() as u32) as usize];
             match residency.place(kind) {
-                Some(placement) if state % 3 != 0 => held.push((kind, placement)),
+                Some(placement) if !random.one_in(3) => held.push((kind, placement)),
                 Some(placement) => residency.release(kind, &placement),
                 None => held.drain(..).for_each(|(kind, placement)| residency.release(kind, &placement)),
             }

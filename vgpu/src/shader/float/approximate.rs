@@ -416,6 +416,7 @@ fn log2_near_one_pair(m: f64) -> Pair {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zrt_needs::Random;
 
     fn exponential1(x: u32) -> u32 {
         exponential([x])[0]
@@ -427,11 +428,6 @@ mod tests {
 
     fn reciprocal_square_root1(x: u32) -> u32 {
         reciprocal_square_root([x])[0]
-    }
-
-    fn random(state: &mut u64) -> u32 {
-        *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (*state >> 32) as u32
     }
 
     /// Whether `result` is the nearest f32 of `high + low`.
@@ -456,9 +452,9 @@ mod tests {
 
     #[test]
     fn reciprocal_and_roots_are_correctly_rounded() {
-        let mut state = 1;
+        let mut random = Random::new(1);
         for _ in 0..200_000 {
-            let x = random(&mut state) & 0x7FFF_FFFF;
+            let x = random.word() & 0x7FFF_FFFF;
             let value = f64::from(f32::from_bits(x));
             if !(f32::MIN_POSITIVE as f64..=2f64.powi(126)).contains(&value) {
                 continue;
@@ -483,11 +479,10 @@ mod tests {
 
     #[test]
     fn exponential_and_logarithm_are_correctly_rounded() {
-        let mut state = 2;
+        let mut random = Random::new(2);
         for _ in 0..20_000 {
-            let x = f32::from_bits(
-                (random(&mut state) & 0x8000_0000) | (random(&mut state) % (24 << 23) + (108 << 23)),
-            );
+            let x =
+                f32::from_bits((random.word() & 0x8000_0000) | (random.word() % (24 << 23) + (108 << 23)));
             if x.abs() < 126.0 {
                 let whole = f64::from(x).round_ties_even();
                 let Pair(high, low) = two_to_the_pair(f64::from(x) - whole);
@@ -503,9 +498,9 @@ mod tests {
     #[test]
     fn the_slow_way_is_taken_and_agrees() {
         // Forcing the decision on every value must not change any.
-        let mut state = 3;
+        let mut random = Random::new(3);
         for _ in 0..2000 {
-            let x = f64::from(random(&mut state)) / 2f64.powi(32) - 0.5;
+            let x = f64::from(random.word()) / 2f64.powi(32) - 0.5;
             let x = f64::from(x as f32);
             let Pair(high, low) = two_to_the_pair(x);
             let estimate = two_to_the(x);

@@ -10,7 +10,7 @@ use crate::simd::Level;
 /// Destination s[16:17], sources s[4:5] and s[6:7]. The formula gets both as 64-bit values, the old destination and
 /// SCC, and gives the result and the new SCC.
 fn check(text: &str, words: &[u32], wide: bool, f: impl Fn(u64, u64, u64, bool) -> (u64, bool)) {
-    let mut random = Random(words[0] as u64);
+    let mut random = Random::new(words[0] as u64);
     for _ in 0..200 {
         let mut start = wave();
         for code in [4, 5, 6, 7, 16, 17] {
@@ -350,7 +350,7 @@ fn floats() {
 
 #[test]
 fn masks_of_active_lanes() {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     for _ in 0..50 {
         let mut start = wave();
         let (source, exec) = (random.bits(), random.bits());

@@ -13,13 +13,16 @@ use crate::simd::Level;
 /// MODE with denormals kept and rounding to nearest.
 pub(crate) const MODE_USUAL: u32 = 0xF0;
 
-/// Numbers that look random and are the same on every run.
-pub(crate) struct Random(pub u64);
+/// Random numbers, and operands made of them.
+pub(crate) struct Random(zrt_needs::Random);
 
 impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(zrt_needs::Random::new(seed))
+    }
+
     pub fn next(&mut self) -> u32 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) as u32 ^ (self.0 >> 13) as u32
+        self.0.word()
     }
 
     /// Bits with many boundary values of integers and of each float format among them.
@@ -69,7 +72,7 @@ impl Random {
 
 /// A wave with all lanes active and every register a different value.
 pub(crate) fn wave() -> Wave {
-    let mut random = Random(99);
+    let mut random = Random::new(99);
     let mut wave = Wave {
         other_half: None,
         is_high: false,

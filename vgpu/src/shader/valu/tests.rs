@@ -63,7 +63,7 @@ fn all_operations_are_executed() {
 /// Every operation with random sources, modifiers, lane selects and EXEC: the same at every level.
 #[test]
 fn all_levels_agree_on_every_operation() {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     for opcode in vector_opcodes() {
         for round in 0..24 {
             let mut instruction = example(opcode, opcode.encoding());
@@ -137,7 +137,7 @@ fn randomise(instruction: &mut Instruction, random: &mut Random, round: u32) {
 /// The specialised functions and the general one (reached by a lane select that changes nothing) give the same.
 #[test]
 fn plain_and_general_functions_agree() {
-    let mut random = Random(11);
+    let mut random = Random::new(11);
     for opcode in vector_opcodes() {
         let mut instruction = example(opcode, opcode.encoding());
         if !matches!(instruction.sources[0], Operand::Vector(_)) || opcode.mnemonic().contains("lane") {
@@ -181,7 +181,7 @@ fn plain_and_general_functions_agree() {
 /// The exact model is what the usual arithmetic is: flushing modes change nothing where nothing is denormal.
 #[test]
 fn exact_models_agree_with_the_usual_arithmetic() {
-    let mut random = Random(13);
+    let mut random = Random::new(13);
     // Exponents far from both ends in f32, f16 (both halves) and f64.
     let mut moderate = || random.next() & 0x83FF_83FF | 0x3C00_3C00;
     for opcode in vector_opcodes() {

@@ -14,19 +14,16 @@ const END: u32 = 0xbfb0_0000;
 const LENGTH_MAX: usize = 30;
 const PROGRAMS: usize = 3000;
 
-/// xorshift64*.
-struct Random(u64);
+/// Random numbers, and programs made of them.
+struct Random(zrt_needs::Random);
 
 impl Random {
     fn next(&mut self) -> u32 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) as u32
+        self.0.word()
     }
 
     fn below(&mut self, end: u32) -> u32 {
-        self.next() % end
+        self.0.below(end)
     }
 
     /// A scalar operand code: few registers, so that they meet.
@@ -182,7 +179,7 @@ fn has_scalar_read(program: &[u32], wave_size: WaveSize, place: usize, name: &st
 
 #[test]
 fn the_static_lint_finds_the_same_in_straight_line_code() {
-    let mut random = Random(0x5eed_0001);
+    let mut random = Random(zrt_needs::Random::new(0x5eed_0001));
     let mut count = 0;
     for index in 0..PROGRAMS {
         let wave_size = if index % 3 == 0 { WaveSize::Wave64 } else { WaveSize::Wave32 };

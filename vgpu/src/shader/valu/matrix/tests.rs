@@ -151,7 +151,7 @@ fn sign_extended(value: u32, bits: usize, is_signed: bool) -> i64 {
 
 /// `words`: A at v0, B at v8, C and D at v32; signed A unless told otherwise.
 fn integers(words: &[u32], bits: usize, inner: usize, signs: (bool, bool), clamp: bool) {
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     let mut element = || random.next() & (u32::MAX >> (32 - bits));
     let a: Vec<Vec<u32>> = SIDES.map(|_| (0..inner).map(|_| element()).collect()).collect();
     let b: Vec<Vec<u32>> = SIDES.map(|_| (0..inner).map(|_| element()).collect()).collect();
@@ -252,7 +252,7 @@ fn value_of(sum: Sum, bits: u32) -> f64 {
 fn tiles(opcode: Opcode, words: &[u32], constant: Option<f64>, key: usize) {
     let (_, shape) = SHAPES.into_iter().find(|(of, _)| *of == opcode).unwrap();
     assert_eq!(decode(words).unwrap().opcode, opcode);
-    let mut random = Random(11);
+    let mut random = Random::new(11);
     let mut number = |limit: u32| (random.next() % (2 * limit + 1)) as i32 - limit as i32;
     let limit = if shape.sum == Sum::Bf16 { 1 } else { 4 };
     let is_integer = shape.sum == Sum::I32;

@@ -13,7 +13,7 @@ fn check(text: &str, words: &[u32], expected: impl Fn(f32, f32, f32) -> f32) {
 }
 
 pub(super) fn check_bits(text: &str, words: &[u32], expected: impl Fn(u32, u32, u32) -> u32) {
-    let mut random = Random(words[0] as u64);
+    let mut random = Random::new(words[0] as u64);
     for round in 0..40 {
         let mut start = wave();
         for register in 1..4 {
@@ -337,7 +337,7 @@ fn mixed_precision() {
 
 #[test]
 fn double_arithmetic() {
-    let mut random = Random(31);
+    let mut random = Random::new(31);
     for round in 0..40 {
         let mut start = wave();
         for register in 1..8 {

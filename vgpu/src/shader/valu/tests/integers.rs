@@ -5,7 +5,7 @@ use crate::shader::wave::LANES;
 
 /// Runs `v0 = f(v1, v2, v3)` on random sources, with all lanes and with some, and compares every lane.
 fn check(text: &str, words: &[u32], expected: impl Fn(u32, u32, u32, u32) -> u32) {
-    let mut random = Random(words[0] as u64);
+    let mut random = Random::new(words[0] as u64);
     for round in 0..12 {
         let mut start = wave();
         for register in 1..4 {
@@ -382,7 +382,7 @@ fn dot_products() {
 /// Pairs of registers, masks in and out.
 #[test]
 fn wide_integers_and_carries() {
-    let mut random = Random(17);
+    let mut random = Random::new(17);
     for round in 0..12 {
         let mut start = wave();
         for register in 1..8 {

@@ -376,7 +376,7 @@ fn classes() {
 #[test]
 fn pairs_read_before_they_write() {
     let mut start = wave();
-    let mut random = Random(23);
+    let mut random = Random::new(23);
     for register in 0..8 {
         for lane in 0..LANES {
             start.vector[register].0[lane] = (random.next() as i32 as f32).to_bits();

@@ -124,7 +124,7 @@ fn the_division_sequence_divides() {
             0xD6370004, 0x041E0B04, 0xD6270000, 0x04060504,
         ],
     );
-    let mut random = Random(41);
+    let mut random = Random::new(41);
     let extremes = [
         1u32,
         0x0000_0100,
@@ -176,7 +176,7 @@ fn double_division_divides() {
             0xD6380004, 0x042A0D04, 0xD6280000, 0x04422504,
         ],
     );
-    let mut random = Random(43);
+    let mut random = Random::new(43);
     for bias in [-1, 0, 1] {
         let mut start = wave();
         start.approximation_bias = bias;
@@ -238,7 +238,7 @@ fn approximations_carry_the_configured_error() {
             0x02000B04, 0x7C221080, 0x02000D00,
         ],
     );
-    let mut random = Random(47);
+    let mut random = Random::new(47);
     for bias in [-1, 0, 1] {
         let mut start = wave();
         start.approximation_bias = bias;
