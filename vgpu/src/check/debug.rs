@@ -5,6 +5,7 @@
 //! the wave's registers and memory. The checking mode does not learn of what it changes: a register that nothing wrote stays
 //! one, and memory counts as written by the host.
 
+use crate::check::watch::WatchedPort;
 use crate::memory::{MemoryPort, Rights};
 use crate::shader::wave::Wave;
 use zrt_isa::Instruction;

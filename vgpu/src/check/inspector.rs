@@ -13,10 +13,10 @@ use crate::check::memory::{
     AllocationUse, CacheActions, MemoryChecker, MemoryFinding, MemoryRule, Path, WaveId,
 };
 use crate::check::profile::Profile;
-use crate::check::progress::Progress;
-use crate::command_processor::CacheControl;
+use crate::check::watch::{Watch, WatchedPort};
+use crate::check::wave::Noted;
 use crate::config;
-use crate::memory::{AddressSpace, Mapped, MemoryPort, Watch};
+use crate::memory::{AddressSpace, Mapped, MemoryPort};
 use crate::shader::fault::{WaveFault, WaveFaultKind};
 use crate::shader::program::Program;
 use zrt_isa::resources::WaveSize;
@@ -59,8 +59,6 @@ pub(super) struct Site {
 impl Inspection {
     /// For a device with something switched on.
     pub fn new(config: &config::Config) -> Option<Arc<Inspection>> {
-        let watch =
-            || Box::new(Watch { checker: Box::new(MemoryChecker::new()), progress: Progress::default() });
         config.inspection.is_on().then(|| {
             Arc::new(Inspection {
                 options: config.inspection,
@@ -73,7 +71,7 @@ impl Inspection {
                     declared_private: HashMap::new(),
                     lds_addresses: Vec::new(),
                     lds_before: Vec::new(),
-                    watch: config.inspection.check.then(watch),
+                    watch: config.inspection.check.then(|| Box::new(Watch::new())),
                     ordered_before: WaveId(0),
                 }),
             })
@@ -136,15 +134,15 @@ impl Inspection {
     }
 
     /// ACQUIRE_MEM.
-    pub fn acquire(&self, caches: CacheControl, space: &AddressSpace) {
+    pub fn acquire(&self, actions: CacheActions, space: &AddressSpace) {
         self.change();
-        self.with_checker(space, |checker, host| checker.acquire_mem(actions(caches), host));
+        self.with_checker(space, |checker, host| checker.acquire_mem(actions, host));
     }
 
     /// RELEASE_MEM, before it writes; `fence_va` where what it writes is a value that somebody waits for.
-    pub fn release(&self, caches: CacheControl, fence_va: Option<u64>, space: &AddressSpace) {
+    pub fn release(&self, actions: CacheActions, fence_va: Option<u64>, space: &AddressSpace) {
         self.change();
-        self.with_checker(space, |checker, host| checker.release_mem(actions(caches), fence_va, host));
+        self.with_checker(space, |checker, host| checker.release_mem(actions, fence_va, host));
     }
 
     /// The command processor writes past the caches.
@@ -178,8 +176,7 @@ impl Inspection {
     pub fn reset(&self) {
         let mut inspector = self.lock();
         if let Some(watch) = &mut inspector.watch {
-            *watch.checker = MemoryChecker::new();
-            watch.progress = Progress::default();
+            **watch = Watch::new();
         }
         inspector.declared_lds.clear();
         inspector.declared_private.clear();
@@ -187,7 +184,7 @@ impl Inspection {
     }
 
     /// Code is about to be run by a new dispatch; `is_stale`: the host has changed it since it was last looked at.
-    pub fn fetch(&self, program: &Program, wave_size: WaveSize, is_stale: bool, space: &AddressSpace) {
+    pub fn fetch(&self, program: &Program<Noted>, wave_size: WaveSize, is_stale: bool, space: &AddressSpace) {
         let text = |pc| program.code_at(pc, wave_size).to_string();
         self.with_checker_in(space, text, |checker, _| {
             program.parts().for_each(|(va, len)| checker.fetch_instructions(va, len));
@@ -390,28 +387,18 @@ impl Inspector {
 
     /// Gives the memory checker to the port of the group that runs now.
     pub fn lend_watch(&mut self, port: &mut MemoryPort) {
-        port.set_watch(self.watch.take());
+        port.lend_watch(self.watch.take());
     }
 
     /// Takes it back.
     pub fn take_watch_back(&mut self, port: &mut MemoryPort) {
-        self.watch = port.set_watch(None);
+        self.watch = port.take_watch();
     }
 }
 
 /// What the memory checker has found since the last look.
 pub(super) fn take(watch: &mut Watch) -> Vec<MemoryFinding> {
     if watch.checker.findings().is_empty() { Vec::new() } else { watch.checker.take_findings() }
-}
-
-fn actions(caches: CacheControl) -> CacheActions {
-    let mut actions = CacheActions::empty();
-    actions.set(CacheActions::VECTOR_INVALIDATE, caches.invalidates_vectors);
-    actions.set(CacheActions::SCALAR_INVALIDATE, caches.invalidates_scalars);
-    actions.set(CacheActions::INSTRUCTION_INVALIDATE, caches.invalidates_instructions);
-    actions.set(CacheActions::LEVEL_TWO_INVALIDATE, caches.invalidates_gl2);
-    actions.set(CacheActions::LEVEL_TWO_WRITE_BACK, caches.writes_gl2_back);
-    actions
 }
 
 /// The address that a fault is about, in memory or in LDS.

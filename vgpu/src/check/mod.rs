@@ -8,7 +8,7 @@
 //! | rule | looked after by |
 //! |---|---|
 //! | counters, hazards, undefined registers | `registers`, before every instruction; `trial` runs it on other bits |
-//! | races, also of lanes, visibility, waits before release, regions, LDS, undefined memory | `memory`, at every access |
+//! | races, also of lanes, visibility, waits before release, regions, LDS, undefined memory | `memory`, at every access; `watch` tells it |
 //! | faults of waves | `inspector`, from the scheduler |
 //! | waits for groups without room | `progress`, after every run of a group |
 //! | waves that do the same for ever | `circles`, after every turn of a wave |
@@ -27,6 +27,7 @@ pub(crate) mod sectors;
 pub(crate) mod switch;
 pub(crate) mod trial;
 pub(crate) mod undefined;
+pub(crate) mod watch;
 pub(crate) mod wave;
 
 pub use finding::{Finding, Rule};

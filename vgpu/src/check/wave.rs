@@ -15,24 +15,25 @@ use crate::check::finding::{Finding, Rule};
 use crate::check::inspector::{Inspection, Inspector, Site, take};
 use crate::check::lds_access::{LdsKind, LdsShape, flat_clash};
 use crate::check::memory::{
-    Access, AccessKind, CacheControl, Completed, GroupShadow, LaneElement, Scope, WaveId,
+    Access, AccessKind, CacheControl, Completed, GroupShadow, Issue, LaneElement, Scope, WaveId,
 };
 use crate::check::profile::{Counted, LdsLanes};
 use crate::check::registers::{self, Defect, LaunchState, Note, RegisterFinding, RegisterShadow, Transfer};
 use crate::check::sectors;
 use crate::check::trial::Trial;
 use crate::check::undefined::Source;
-use crate::memory::Rights;
+use crate::check::watch::WatchedPort;
+use crate::memory::{Mapped, Rights};
 use crate::shader::address::{Target, flat_address, flat_target};
 use crate::shader::code_words::CodeWords;
+use crate::shader::dispatch::Dispatch;
 use crate::shader::fault::FAULT_WORDS;
 use crate::shader::interpreter::Inspect;
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};
 use crate::shader::prefetch::is_prefetch;
-use crate::shader::program::Program;
+use crate::shader::program::{self, Program};
 use crate::shader::wave::{EXEC_LO, LANES, SCALAR_PREFETCH_EN, Wave};
-use crate::workgroups::group::ActiveDispatch;
 
 /// What is known of an instruction before it runs.
 pub(crate) struct Noted {
@@ -71,8 +72,8 @@ enum Control {
     Outside,
 }
 
-impl Noted {
-    pub fn new(instruction: &Instruction, wave_size: WaveSize) -> Noted {
+impl program::Note for Noted {
+    fn new(instruction: &Instruction, wave_size: WaveSize) -> Noted {
         let lds = if instruction.encoding == Encoding::Vds { LdsShape::of(instruction) } else { None };
         let memory = GlobalAccess::of(instruction);
         let control = Control::of(instruction.opcode);
@@ -94,8 +95,7 @@ impl Noted {
         }
     }
 
-    /// For the operation that does lanes 32 to 63 of a wave64.
-    pub fn of_high_half(instruction: &Instruction) -> Noted {
+    fn of_high_half(instruction: &Instruction) -> Noted {
         Noted { registers: None, ..Noted::new(instruction, WaveSize::Wave64) }
     }
 }
@@ -225,7 +225,9 @@ pub(crate) struct WaveInspector<'a> {
     pub inspector: &'a mut Inspector,
     pub shadow: &'a mut WaveShadow,
     pub group: &'a mut GroupShadow,
-    pub dispatch: &'a ActiveDispatch,
+    pub dispatch: &'a Dispatch,
+    /// The program of the dispatch; a wave may have jumped out of it.
+    pub main: &'a Program<Noted>,
     pub workgroup: [u32; 3],
     pub index: u32,
     /// Where the circle began that the wave may be in.
@@ -236,10 +238,16 @@ pub(crate) struct WaveInspector<'a> {
     pub is_at_start: bool,
 }
 
-impl Inspect for WaveInspector<'_> {
+impl Inspect<Noted> for WaveInspector<'_> {
     const IS_ON: bool = true;
 
-    fn before(&mut self, wave: &mut Wave, program: &Program, at: usize, machine: &mut Machine<'_>) -> bool {
+    fn before(
+        &mut self,
+        wave: &mut Wave,
+        program: &Program<Noted>,
+        at: usize,
+        machine: &mut Machine<'_>,
+    ) -> bool {
         if at as u32 == self.circle_next && self.closes_circle(wave, program, machine) {
             return false;
         }
@@ -264,8 +272,7 @@ impl Inspect for WaveInspector<'_> {
         if options.check {
             if let Some(note) = &noted.registers {
                 if !self.shadow.registers.passes(note, pc, wave.scalar_pair(EXEC_LO)) {
-                    let knows_hazard =
-                        program.knows_scalar_hazard || self.dispatch.program.0.knows_scalar_hazard;
+                    let knows_hazard = program.knows_scalar_hazard || self.main.knows_scalar_hazard;
                     let ops = &program.ops[at..];
                     self.check_registers(&mut Trial { wave, ops, machine }, note, noted, pc, knows_hazard);
                 }
@@ -282,7 +289,14 @@ impl Inspect for WaveInspector<'_> {
         true
     }
 
-    fn after(&mut self, wave: &Wave, program: &Program, at: usize, flow: Flow, machine: &mut Machine<'_>) {
+    fn after(
+        &mut self,
+        wave: &Wave,
+        program: &Program<Noted>,
+        at: usize,
+        flow: Flow,
+        machine: &mut Machine<'_>,
+    ) {
         let Some(noted) = program.noted(at) else { return };
         if noted.is_local && flow != Flow::End {
             return;
@@ -334,7 +348,7 @@ impl WaveInspector<'_> {
     /// Asked once in a turn, since a wave that counts comes by in every round.
     #[cold]
     #[inline(never)]
-    fn closes_circle(&mut self, wave: &Wave, program: &Program, machine: &mut Machine<'_>) -> bool {
+    fn closes_circle(&mut self, wave: &Wave, program: &Program<Noted>, machine: &mut Machine<'_>) -> bool {
         let is_there = self.circle_start.is_some_and(|start| start.program_va == program.base_va);
         if !is_there || std::mem::take(&mut self.is_at_start) {
             return false;
@@ -345,7 +359,7 @@ impl WaveInspector<'_> {
     }
 
     fn site(&self) -> Site {
-        let dispatch = &self.dispatch.dispatch;
+        let dispatch = self.dispatch;
         Site {
             code_va: dispatch.code_va,
             launched_at: dispatch.origin.packet_va,
@@ -355,10 +369,10 @@ impl WaveInspector<'_> {
     }
 
     /// The instruction at an address that is not the one at hand: of this program, the dispatch's, or whatever is there.
-    fn code_at(&self, pc: u64, program: &Program, machine: &mut Machine<'_>) -> CodeWords {
-        let wave_size = self.dispatch.dispatch.wave_size();
+    fn code_at(&self, pc: u64, program: &Program<Noted>, machine: &mut Machine<'_>) -> CodeWords {
+        let wave_size = self.dispatch.wave_size();
         let none = CodeWords::new(&[], wave_size);
-        let programs = [program, &*self.dispatch.program.0];
+        let programs = [program, self.main];
         let known = programs.iter().map(|program| program.code_at(pc, wave_size)).find(|code| *code != none);
         known.unwrap_or_else(|| {
             let mut bytes = [0; 4 * FAULT_WORDS];
@@ -400,7 +414,7 @@ impl WaveInspector<'_> {
         let lds_dwords = machine.lds.bytes as usize / 4;
         let action = debugger.before(&mut Stop {
             pc,
-            code_va: self.dispatch.dispatch.code_va,
+            code_va: self.dispatch.code_va,
             instruction: &noted.instruction,
             workgroup: self.workgroup,
             wave_index: self.index,
@@ -431,7 +445,7 @@ impl WaveInspector<'_> {
                 return;
             }
             if inspection.options.trusts_compilers && !knows_hazard && is_scalar_hazard(found.defect) {
-                let (program, wave_size) = (&self.dispatch.program.0, self.dispatch.dispatch.wave_size());
+                let (program, wave_size) = (self.main, self.dispatch.wave_size());
                 return inspection.log(site, |finding| Finding {
                     instruction: program.code_at(site.code_va, wave_size).to_string(),
                     ..unaware_compiler(finding)
@@ -464,7 +478,7 @@ impl WaveInspector<'_> {
             scalar: registers.completed_scalar(),
         };
         let sequence = registers.issued();
-        let Some(watch) = machine.memory.watch() else { return };
+        let Some((watch, table)) = machine.memory.watch_of_table() else { return };
         let checker = &mut watch.checker;
         let (id, cu) = (self.shadow.wave, self.shadow.compute_unit);
         if completed != self.shadow.told {
@@ -498,13 +512,8 @@ impl WaveInspector<'_> {
         match noted.control {
             Control::BarrierSignal => checker.barrier_signal(self.group, id),
             Control::Cache(control) => {
-                machine.memory.watched_cache_control(
-                    id,
-                    sequence,
-                    cu,
-                    control,
-                    scope(noted.instruction.scope),
-                );
+                let issue = Issue { wave: id, sequence, cu, scope: scope(noted.instruction.scope) };
+                checker.cache_control(issue, control, &mut Mapped::new(table));
             }
             Control::ScalarInvalidate => checker.scalar_cache_invalidate(cu),
             Control::InstructionInvalidate => checker.instruction_cache_invalidate(),

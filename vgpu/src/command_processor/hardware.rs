@@ -5,6 +5,7 @@
 //! until running waves have reached the end of their turn.
 
 use crate::check::inspector::Inspection;
+use crate::check::memory::CacheActions;
 use crate::command_processor::faults::{FaultKind, FaultLog, FaultRecord};
 use crate::command_processor::injection::{FaultInjection, Injector};
 use crate::command_processor::launch::Launch;
@@ -234,14 +235,14 @@ impl Hardware {
             self.engine.invalidate_instruction_cache();
         }
         if let Some(inspection) = self.inspection() {
-            inspection.acquire(caches, &self.memory);
+            inspection.acquire(actions(caches), &self.memory);
         }
     }
 
     /// RELEASE_MEM's cache actions, before it writes a value that somebody waits for at `fence_va`.
     pub fn release(&self, caches: CacheControl, fence_va: Option<u64>) {
         if let Some(inspection) = self.inspection() {
-            inspection.release(caches, fence_va, &self.memory);
+            inspection.release(actions(caches), fence_va, &self.memory);
         }
     }
 
@@ -341,4 +342,15 @@ impl Hardware {
             text
         })
     }
+}
+
+/// What the checking mode is told of a packet's cache actions.
+fn actions(caches: CacheControl) -> CacheActions {
+    let mut actions = CacheActions::empty();
+    actions.set(CacheActions::VECTOR_INVALIDATE, caches.invalidates_vectors);
+    actions.set(CacheActions::SCALAR_INVALIDATE, caches.invalidates_scalars);
+    actions.set(CacheActions::INSTRUCTION_INVALIDATE, caches.invalidates_instructions);
+    actions.set(CacheActions::LEVEL_TWO_INVALIDATE, caches.invalidates_gl2);
+    actions.set(CacheActions::LEVEL_TWO_WRITE_BACK, caches.writes_gl2_back);
+    actions
 }

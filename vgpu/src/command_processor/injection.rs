@@ -3,7 +3,7 @@
 //! Contract: plain settings, fixed when the board is powered up; everything off by default. A planted fault is as silent
 //! as on a card: what it does itself is not in the diary, only what follows from it.
 
-use bitflags::bitflags;
+use crate::memory::Defects;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -100,19 +100,6 @@ impl FromStr for PlantedFault {
     fn from_str(name: &str) -> Result<PlantedFault, UnknownPlantedFault> {
         let found = PlantedFault::ALL.into_iter().find(|fault| fault.name() == name);
         found.ok_or_else(|| UnknownPlantedFault(name.to_owned()))
-    }
-}
-
-bitflags! {
-    /// What is wrong with a mapped range on purpose.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    pub struct Defects: u8 {
-        /// Instruction fetch does not see its contents.
-        const HIDES_CODE = 1;
-        /// Atomics do nothing and return zero.
-        const LOSES_ATOMICS = 2;
-        /// Scalar loads give zero.
-        const ZERO_TO_SCALARS = 4;
     }
 }
 

@@ -18,7 +18,6 @@ mod queue;
 mod stream;
 
 pub use launch::LaunchError;
-pub(crate) use packet::CacheControl;
 pub use packet::PacketError;
 pub(crate) use queue::{HardwareQueue, QueueDescription};
 

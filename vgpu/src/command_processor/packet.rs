@@ -113,17 +113,6 @@ pub(crate) struct CacheControl {
     pub writes_gl2_back: bool,
 }
 
-impl CacheControl {
-    /// Every action.
-    pub const ALL: CacheControl = CacheControl {
-        invalidates_instructions: true,
-        invalidates_scalars: true,
-        invalidates_vectors: true,
-        invalidates_gl2: true,
-        writes_gl2_back: true,
-    };
-}
-
 /// Where COPY_DATA reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CopySource {
@@ -511,7 +500,14 @@ mod tests {
         );
         // Kernel's memory sync (hardware reference §4.5).
         let acquire = [0xC006_5800, 0, u32::MAX, 0xFF_FFFF, 0, 0, 10, 0xC3B1];
-        assert_eq!(parse(&acquire), Ok(Command::AcquireMem(CacheControl::ALL)));
+        let all = CacheControl {
+            invalidates_instructions: true,
+            invalidates_scalars: true,
+            invalidates_vectors: true,
+            invalidates_gl2: true,
+            writes_gl2_back: true,
+        };
+        assert_eq!(parse(&acquire), Ok(Command::AcquireMem(all)));
         // tinygrad's signal: low 32 bits, no interrupt.
         let signal = [0xC006_4900, 0x0070_F514, 0x2000_0000, 0x1004, 0, 9, 0, 0];
         let expected = ReleaseData::Low32(9);

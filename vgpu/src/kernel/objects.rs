@@ -4,14 +4,13 @@
 //! of this process: pages that nobody touched cost nothing. VRAM is not zero ([`super::fill`]). Nothing here is called on
 //! the path of a token.
 
-use crate::check::memory::MemoryType;
 use crate::command_processor::injection::Injector;
 use crate::config::{Config, KernelRelease};
 use crate::kernel::board::{self, PAGE_BYTES, page_align};
-use crate::kernel::fill::{self, Fill};
+use crate::kernel::fill;
 use crate::kernel::requests::alloc;
 use crate::kernel::user_memory::UserMemory;
-use crate::memory::{AddressSpace, Backing, Rights};
+use crate::memory::{AddressSpace, Backing, Fill, MemoryType, Rights};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

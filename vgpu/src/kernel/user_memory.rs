@@ -8,9 +8,7 @@
 //! cannot be are refused, which the diary tells. Objects may overlap, as in the kernel, where each has a notifier of its
 //! own. Cost: nothing while no object is mapped; else one read of the process's map per look.
 
-use crate::check::memory::MemoryType;
-use crate::command_processor::injection::Defects;
-use crate::memory::{AddressSpace, Backing, Rights};
+use crate::memory::{AddressSpace, Backing, Defects, MemoryType, Rights};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zrt_kmd::Errno;
 use zrt_kmd::syscalls::{Loan, ProcessMap, SharedRange};

@@ -7,8 +7,7 @@
 use zrt_isa::opcode::Properties;
 use zrt_isa::{Instruction, Operand};
 
-use crate::command_processor::injection::Defects;
-use crate::memory::Rights;
+use crate::memory::{Defects, Rights};
 use crate::shader::address::{AddressMode, Target, vector_source};
 use crate::shader::fault::WaveFaultKind;
 use crate::shader::float::{Environment, HALF, add};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::shader::fault::WaveFaultKind;
 use crate::shader::machine::{Machine, Stop};
 use crate::shader::micro::Flow;
-use crate::shader::program::{Fetch, Program, ProgramCache};
+use crate::shader::program::{Fetch, Note, Program, ProgramCache};
 use crate::shader::wave::Wave;
 
 /// Why a wave's turn ended.
@@ -28,10 +28,10 @@ pub(crate) enum Turn {
 }
 
 /// The code that a wave runs: the dispatch's program, and the one it jumped to.
-pub(crate) struct Code<'a> {
-    pub main: &'a Arc<Program>,
-    pub far: &'a mut Option<Arc<Program>>,
-    pub cache: &'a ProgramCache,
+pub(crate) struct Code<'a, N> {
+    pub main: &'a Arc<Program<N>>,
+    pub far: &'a mut Option<Arc<Program<N>>>,
+    pub cache: &'a ProgramCache<N>,
 }
 
 /// Why the inner loop was left.
@@ -41,36 +41,37 @@ enum Exit {
     Refetch(u64),
 }
 
-/// Somebody who looks at every instruction.
-pub(crate) trait Inspect {
+/// Somebody who looks at every instruction; `N` is what the programs keep for that.
+pub(crate) trait Inspect<N> {
     /// Whether there is anybody.
     const IS_ON: bool;
 
     /// Before the operation at an index; false ends the wave's turn there.
-    fn before(&mut self, wave: &mut Wave, program: &Program, at: usize, machine: &mut Machine<'_>) -> bool;
+    fn before(&mut self, wave: &mut Wave, program: &Program<N>, at: usize, machine: &mut Machine<'_>)
+    -> bool;
 
     /// After it.
-    fn after(&mut self, wave: &Wave, program: &Program, at: usize, flow: Flow, machine: &mut Machine<'_>);
+    fn after(&mut self, wave: &Wave, program: &Program<N>, at: usize, flow: Flow, machine: &mut Machine<'_>);
 }
 
 /// Nobody.
 pub(crate) struct Uninspected;
-impl Inspect for Uninspected {
+impl<N> Inspect<N> for Uninspected {
     const IS_ON: bool = false;
 
     #[inline(always)]
-    fn before(&mut self, _: &mut Wave, _: &Program, _: usize, _: &mut Machine<'_>) -> bool {
+    fn before(&mut self, _: &mut Wave, _: &Program<N>, _: usize, _: &mut Machine<'_>) -> bool {
         true
     }
 
     #[inline(always)]
-    fn after(&mut self, _: &Wave, _: &Program, _: usize, _: Flow, _: &mut Machine<'_>) {}
+    fn after(&mut self, _: &Wave, _: &Program<N>, _: usize, _: Flow, _: &mut Machine<'_>) {}
 }
 
 /// Executes the wave from `wave.next` on; the turn's end and the number of instructions.
-pub(crate) fn run<I: Inspect>(
+pub(crate) fn run<N: Note, I: Inspect<N>>(
     wave: &mut Wave,
-    code: Code<'_>,
+    code: Code<'_, N>,
     machine: &mut Machine<'_>,
     budget: u64,
     inspect: &mut I,
@@ -103,9 +104,9 @@ pub(crate) fn run<I: Inspect>(
 }
 
 #[inline(always)]
-fn run_program<I: Inspect>(
+fn run_program<N, I: Inspect<N>>(
     wave: &mut Wave,
-    program: &Program,
+    program: &Program<N>,
     machine: &mut Machine<'_>,
     budget: u64,
     executed: &mut u64,
@@ -160,7 +161,7 @@ fn run_program<I: Inspect>(
     exit
 }
 
-fn get(wave: &Wave, cache: &ProgramCache, machine: &Machine<'_>, va: u64) -> Arc<Program> {
+fn get<N: Note>(wave: &Wave, cache: &ProgramCache<N>, machine: &Machine<'_>, va: u64) -> Arc<Program<N>> {
     let fetch = Fetch {
         space_id: machine.memory.space_id(),
         table: machine.memory.table(),
@@ -171,11 +172,11 @@ fn get(wave: &Wave, cache: &ProgramCache, machine: &Machine<'_>, va: u64) -> Arc
 }
 
 /// Goes on at an address: in the program that the wave is in, in the dispatch's, or in one that starts there.
-fn jump(
+fn jump<N: Note>(
     wave: &mut Wave,
-    main: &Arc<Program>,
-    far: &mut Option<Arc<Program>>,
-    cache: &ProgramCache,
+    main: &Arc<Program<N>>,
+    far: &mut Option<Arc<Program<N>>>,
+    cache: &ProgramCache<N>,
     machine: &Machine<'_>,
     va: u64,
 ) {

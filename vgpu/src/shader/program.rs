@@ -14,9 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zrt_isa::resources::WaveSize;
 use zrt_isa::{Instruction, Opcode};
 
-use crate::check::wave::Noted;
-use crate::command_processor::injection::Defects;
-use crate::memory::{Cause, Fault, PageTable, Rights};
+use crate::memory::{Cause, Defects, Fault, PageTable, Rights};
 use crate::shader::code_words::CodeWords;
 use crate::shader::control::{self, FarBranch, KnownStop, Successors, blank};
 use crate::shader::fault::{FAULT_WORDS, WaveFaultKind};
@@ -33,13 +31,22 @@ const PROGRAMS_MAX: usize = 4096;
 /// What a fetch sees of code that is hidden on purpose: no instruction (instruction set reference §1).
 const HIDDEN_CODE: u32 = u32::MAX;
 
-/// Decoded code with one entry.
-pub(crate) struct Program {
+/// What somebody who looks at waves keeps of an instruction, made once, when it is decoded.
+pub(crate) trait Note {
+    /// Of an instruction of such waves.
+    fn new(instruction: &Instruction, wave_size: WaveSize) -> Self;
+
+    /// Of the operation that does lanes 32 to 63 of a wave64.
+    fn of_high_half(instruction: &Instruction) -> Self;
+}
+
+/// Decoded code with one entry; `N` is what is kept of its instructions for who inspects it.
+pub(crate) struct Program<N> {
     /// Address that `code_dword` counts from: the entry.
     pub base_va: u64,
     pub ops: Vec<MicroOp>,
     /// What each operation is made of, where programs are inspected: nothing is left out then.
-    pub notes: Vec<Option<Noted>>,
+    pub notes: Vec<Option<N>>,
     /// Some instruction is an `s_wait_alu`: whoever made the code knows that there is something to wait for.
     pub knows_scalar_hazard: bool,
     /// Micro operation of the entry.
@@ -72,8 +79,8 @@ struct Key {
 }
 
 /// All programs of an engine.
-pub(crate) struct ProgramCache {
-    programs: Mutex<HashMap<Key, Arc<Program>>>,
+pub(crate) struct ProgramCache<N> {
+    programs: Mutex<HashMap<Key, Arc<Program<N>>>>,
     /// Invalidations of the instruction cache.
     generation: AtomicU32,
     level: Level,
@@ -136,8 +143,8 @@ impl Fetch<'_> {
     }
 }
 
-impl ProgramCache {
-    pub fn new(level: Level, is_inspected: bool) -> ProgramCache {
+impl<N: Note> ProgramCache<N> {
+    pub fn new(level: Level, is_inspected: bool) -> ProgramCache<N> {
         ProgramCache { programs: Mutex::default(), generation: AtomicU32::new(0), level, is_inspected }
     }
 
@@ -146,13 +153,13 @@ impl ProgramCache {
         self.generation.fetch_add(1, Ordering::AcqRel);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<Program>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<Program<N>>>> {
         // Entries are inserted whole, so the map is valid after any panic.
         self.programs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The program that starts at an address, which is a multiple of 4.
-    pub fn get(&self, fetch: Fetch<'_>, entry_va: u64) -> Arc<Program> {
+    pub fn get(&self, fetch: Fetch<'_>, entry_va: u64) -> Arc<Program<N>> {
         let stamp = u64::from(self.generation.load(Ordering::Acquire)) << 32
             | fetch.table.generation() & u64::from(u32::MAX);
         let key = fetch.key(entry_va);
@@ -188,9 +195,9 @@ impl ProgramCache {
     }
 }
 
-impl Program {
+impl<N> Program<N> {
     /// What the operation at an index is made of, where programs are inspected.
-    pub fn noted(&self, at: usize) -> Option<&Noted> {
+    pub fn noted(&self, at: usize) -> Option<&N> {
         self.notes.get(at)?.as_ref()
     }
 
@@ -323,7 +330,13 @@ fn explore(fetch: Fetch<'_>, entry_va: u64) -> (BTreeMap<u64, Reached>, HashSet<
     (reached, targets)
 }
 
-fn decode(fetch: Fetch<'_>, entry_va: u64, stamp: u64, level: Level, is_inspected: bool) -> Program {
+fn decode<N: Note>(
+    fetch: Fetch<'_>,
+    entry_va: u64,
+    stamp: u64,
+    level: Level,
+    is_inspected: bool,
+) -> Program<N> {
     let (reached, targets) = explore(fetch, entry_va);
     let mut program = Program {
         base_va: entry_va,
@@ -400,7 +413,7 @@ fn runs(reached: &BTreeMap<u64, Reached>) -> Vec<Run> {
     runs
 }
 
-impl Program {
+impl<N: Note> Program<N> {
     /// Counts an instruction without effect to the operation before it, which always goes on to the next.
     fn fold(&mut self, here: &Reached) -> bool {
         let Ok(instruction) = &here.what else { return false };
@@ -452,10 +465,10 @@ impl Program {
     fn note(&mut self, op_count: usize, instruction: &Instruction, wave_size: WaveSize) {
         self.knows_scalar_hazard |= instruction.opcode == Opcode::SWaitAlu;
         self.notes.resize_with(self.ops.len(), || None);
-        self.notes.push(Some(Noted::new(instruction, wave_size)));
+        self.notes.push(Some(N::new(instruction, wave_size)));
         if op_count == wave64::OPS_OF_HALVES {
             self.notes.push(None);
-            self.notes.push(Some(Noted::of_high_half(instruction)));
+            self.notes.push(Some(N::of_high_half(instruction)));
         }
     }
 
@@ -490,6 +503,19 @@ mod tests {
 
     const CODE_VA: u64 = 0x40_0000;
 
+    /// Kept of every instruction here.
+    struct Nothing;
+
+    impl Note for Nothing {
+        fn new(_: &Instruction, _: WaveSize) -> Nothing {
+            Nothing
+        }
+
+        fn of_high_half(_: &Instruction) -> Nothing {
+            Nothing
+        }
+    }
+
     fn space() -> (AddressSpace, SharedView) {
         let mapping =
             MemoryFile::new("code", 8192).unwrap().map(0, 8192, Protection::ReadWrite, None).unwrap();
@@ -500,12 +526,12 @@ mod tests {
         (space, view)
     }
 
-    fn get(cache: &ProgramCache, space: &AddressSpace, va: u64) -> Arc<Program> {
+    fn get(cache: &ProgramCache<Nothing>, space: &AddressSpace, va: u64) -> Arc<Program<Nothing>> {
         let table = space.snapshot();
         cache.get(Fetch { space_id: space.id(), table: &table, vector_registers: 8, is_wave64: false }, va)
     }
 
-    fn cache() -> ProgramCache {
+    fn cache() -> ProgramCache<Nothing> {
         ProgramCache::new(Level::detect(), false)
     }
 

@@ -5,8 +5,7 @@
 
 use zrt_isa::{Instruction, Opcode, Operand};
 
-use crate::command_processor::injection::Defects;
-use crate::memory::{Fault, Rights};
+use crate::memory::{Defects, Fault, Rights};
 use crate::shader::control::blank;
 use crate::shader::fault::WaveFaultKind;
 use crate::shader::machine::Machine;

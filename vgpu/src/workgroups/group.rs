@@ -13,7 +13,8 @@ use crate::check::circles::Place;
 use crate::check::inspector::{Inspection, Inspector};
 use crate::check::memory::GroupShadow;
 use crate::check::registers::{LaunchState, Strictness};
-use crate::check::wave::{WaveInspector, WaveShadow};
+use crate::check::watch::WatchedPort;
+use crate::check::wave::{Noted, WaveInspector, WaveShadow};
 use crate::memory::{MemoryPort, Rights};
 use crate::shader::code_words::CodeWords;
 use crate::shader::dispatch::{Dispatch, Resources};
@@ -59,7 +60,7 @@ pub(crate) struct ActiveDispatch {
 }
 
 /// A program, printable.
-pub(crate) struct ProgramHandle(pub Arc<Program>);
+pub(crate) struct ProgramHandle(pub Arc<Program<Noted>>);
 
 impl std::fmt::Debug for ProgramHandle {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -69,7 +70,7 @@ impl std::fmt::Debug for ProgramHandle {
 
 /// What all groups share.
 pub(crate) struct Services<'a> {
-    pub programs: &'a ProgramCache,
+    pub programs: &'a ProgramCache<Noted>,
     pub poison: &'a Poison,
     pub clock: &'a Clock,
     pub inspection: Option<&'a Inspection>,
@@ -92,7 +93,7 @@ struct Slot {
     /// The registers, from the first turn to the end.
     wave: Option<Box<Wave>>,
     state: WaveState,
-    far: Option<Arc<Program>>,
+    far: Option<Arc<Program<Noted>>>,
     /// Where waves are inspected.
     shadow: Option<Box<WaveShadow>>,
 }
@@ -104,7 +105,7 @@ impl Default for Slot {
 }
 
 impl Slot {
-    fn program<'a>(&'a self, dispatch: &'a ActiveDispatch) -> &'a Program {
+    fn program<'a>(&'a self, dispatch: &'a ActiveDispatch) -> &'a Program<Noted> {
         self.far.as_deref().unwrap_or(&dispatch.program.0)
     }
 
@@ -297,11 +298,10 @@ fn tell_circles(
     wave: &Wave,
     (scratch_va, scratch_bytes): (u64, u32),
 ) {
-    memory.with_watch(|watch, memory| {
-        watch.progress.circles.turn_ended(number, place, executed, wave, || {
-            let mut bytes = vec![0; scratch_bytes as usize];
-            memory.read_unwatched(scratch_va, &mut bytes, Rights::READ).ok().map(|()| bytes)
-        });
+    let Some((watch, table)) = memory.watch_of_table() else { return };
+    watch.progress.circles.turn_ended(number, place, executed, wave, || {
+        let mut bytes = vec![0; scratch_bytes as usize];
+        table.read_bytes(scratch_va, &mut bytes, Rights::READ).ok().map(|()| bytes)
     });
 }
 
@@ -423,7 +423,8 @@ impl Run<'_> {
                     is_at_start: circle_start == Some(begin),
                     shadow,
                     group: group.shadow.get_or_insert_with(|| Box::new(GroupShadow::new(0))),
-                    dispatch: self.dispatch,
+                    dispatch: &self.dispatch.dispatch,
+                    main: &self.dispatch.program.0,
                     workgroup: group.id,
                     index: at as u32,
                 };

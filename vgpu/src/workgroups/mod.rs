@@ -21,7 +21,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::check::inspector::Inspection;
-use crate::command_processor::CacheControl;
+use crate::check::memory::CacheActions;
 use crate::config::Config;
 use crate::counters::ShaderCounters;
 use crate::memory::AddressSpace;
@@ -232,7 +232,7 @@ impl ShaderEngine {
         self.invalidate_instruction_cache();
         if let Some(inspection) = self.inspection() {
             inspection.flushed(self.first_active_wave());
-            inspection.acquire(CacheControl::ALL, space);
+            inspection.acquire(CacheActions::all(), space);
         }
     }
 

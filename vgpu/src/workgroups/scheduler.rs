@@ -13,6 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::check::inspector::Inspection;
+use crate::check::wave::Noted;
 use crate::config::{Config, Scheduler};
 use crate::counters::ShaderCounters;
 use crate::memory::MemoryPort;
@@ -39,7 +40,7 @@ const SLEEP_MS_MAX: u64 = 100;
 
 /// What the workers share.
 pub(crate) struct Shared {
-    pub programs: ProgramCache,
+    pub programs: ProgramCache<Noted>,
     pub poison: Poison,
     pub clock: Clock,
     pub counters: Arc<ShaderCounters>,

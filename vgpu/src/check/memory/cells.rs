@@ -9,8 +9,8 @@
 use super::access::{Conflict, Current, Earlier, NO_CU, NOBODY};
 use super::finding::Sites;
 use super::hash::FastMap;
-use super::level_two::LINE_DWORDS;
 use super::readers::{ReaderSets, WHOLE, worse};
+use crate::memory::LINE_DWORDS;
 
 /// The last write of a dword, or of some bytes of it.
 #[derive(Clone, Copy, Debug)]

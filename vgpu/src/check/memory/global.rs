@@ -9,12 +9,11 @@ use super::cells::{Cells, Context, Settled, Write, byte_bits};
 use super::clock::Order;
 use super::finding::{AccessKind, Defect, LaneClash, Scope};
 use super::group::piece;
-use super::level_two::{
-    CachePage, HostMemory, LINE_BYTES, LINE_DWORDS, LastLine, MemoryType, PAGE_BYTES, PAGE_DWORDS,
-};
+use super::level_two::{CachePage, LINE_BYTES, LastLine, PAGE_BYTES, PAGE_DWORDS};
 use super::readers::{WHOLE, worse};
 use super::{MemoryChecker, Page};
 use crate::check::undefined::Loaded;
+use crate::memory::{HostMemory, LINE_DWORDS, MemoryType};
 
 /// Values of undefined bits with which an atomic is tried: what it makes of them is undefined if that differs.
 const VARIANTS: [u32; 3] = [u32::MAX, 0x5a5a_a5a5, 0x8000_0001];
@@ -32,6 +31,16 @@ struct Trouble {
     /// The page has undefined bytes.
     may_be_undefined: bool,
     memory_type: MemoryType,
+}
+
+/// Bytes of one dword that a lane stores.
+#[derive(Clone, Copy, Debug)]
+struct Dword {
+    /// A multiple of 4.
+    va: u64,
+    /// A bit for each byte that is stored.
+    mask: u8,
+    value: u32,
 }
 
 impl MemoryChecker {
@@ -176,7 +185,8 @@ impl MemoryChecker {
             let first = (at & 3) as usize;
             let mut dword = [0; 4];
             dword[first..first + count].copy_from_slice(&bytes[done..done + count]);
-            self.store_dword(at & !3, mask, u32::from_le_bytes(dword), is_through, host, &mut trouble);
+            let dword = Dword { va: at & !3, mask, value: u32::from_le_bytes(dword) };
+            self.store_dword(dword, host, &mut trouble);
             done += count;
         }
         self.tell(trouble, lane, va);
@@ -245,7 +255,8 @@ impl MemoryChecker {
             let first = (at & 3) as usize;
             let mut dword = [0; 4];
             dword[first..first + count].copy_from_slice(&new[done..done + count]);
-            self.store_dword(at & !3, mask, u32::from_le_bytes(dword), is_through, host, &mut trouble);
+            let dword = Dword { va: at & !3, mask, value: u32::from_le_bytes(dword) };
+            self.store_dword(dword, host, &mut trouble);
             done += count;
         }
         if let Some((bits, origin)) = undefined {
@@ -462,15 +473,8 @@ impl MemoryChecker {
     }
 
     #[inline]
-    fn store_dword(
-        &mut self,
-        va: u64,
-        mask: u8,
-        value: u32,
-        is_through: bool,
-        host: &mut dyn HostMemory,
-        trouble: &mut Trouble,
-    ) {
+    fn store_dword(&mut self, stored: Dword, host: &mut dyn HostMemory, trouble: &mut Trouble) {
+        let Dword { va, mask, value } = stored;
         let index = self.page(va, host);
         let dword = (va % PAGE_BYTES / 4) as usize;
         let settled = self.settled();
@@ -503,7 +507,7 @@ impl MemoryChecker {
         if let Some(undefined) = &mut page.undefined {
             undefined.set(dword, mask, 0, None);
         }
-        if is_through || page.cache.memory_type().is_uncached {
+        if self.current.scope == Scope::System || page.cache.memory_type().is_uncached {
             page.cache.store_through(page.va, dword, mask, value, host);
         } else if page.cache.store(dword, mask, value) {
             self.dirty_pages.push(index as u32);

@@ -16,56 +16,16 @@
 use super::cells::byte_bits;
 use super::hash::FastMap;
 use super::readers::WHOLE;
+use crate::memory::{HostMemory, LINE_DWORDS, MemoryType};
 
 /// Bytes of a page of the checker.
 pub(super) const PAGE_BYTES: u64 = 4096;
 /// Dwords of a page.
 pub(super) const PAGE_DWORDS: usize = 1024;
 /// Bytes that a load brings in: a line of GL2 (hardware reference §1.4).
-pub(super) const LINE_BYTES: u64 = 256;
-/// Dwords of a line of GL2.
-pub const LINE_DWORDS: usize = 64;
+pub(super) const LINE_BYTES: u64 = 4 * LINE_DWORDS as u64;
 /// Lines of a page.
 const PAGE_LINES: usize = PAGE_DWORDS / LINE_DWORDS;
-
-/// How a page is mapped: what GL2 makes of it (hardware reference §6.3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MemoryType {
-    /// VRAM of this card, not system memory.
-    pub is_local: bool,
-    /// MTYPE UC, not NC: GL2 passes accesses on and keeps nothing. What the host writes while kernels run can be there.
-    pub is_uncached: bool,
-}
-
-impl MemoryType {
-    /// VRAM of which GL2 keeps lines.
-    pub(super) fn is_cached_vram(self) -> bool {
-        self.is_local && !self.is_uncached
-    }
-}
-
-/// Memory behind the caches, as the host sees it.
-///
-/// Contract: the caller has checked that what an instruction or packet touches is mapped; the rest of a touched page
-/// is then mapped too.
-pub trait HostMemory {
-    /// Copies bytes out.
-    fn read(&mut self, va: u64, destination: &mut [u8]);
-    /// Copies a line of GL2 out.
-    fn read_line(&mut self, va: u64, words: &mut [u32; LINE_DWORDS]) {
-        let mut bytes = [0; LINE_BYTES as usize];
-        self.read(va, &mut bytes);
-        for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(4)) {
-            *word = u32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]);
-        }
-    }
-    /// Copies bytes in.
-    fn write(&mut self, va: u64, source: &[u8]);
-    /// How the page of an address is mapped.
-    fn memory_type(&mut self, _va: u64) -> MemoryType {
-        MemoryType::default()
-    }
-}
 
 /// Invalidations of GL2 so far.
 #[derive(Clone, Copy, Debug, Default)]

@@ -36,10 +36,10 @@ pub use finding::{
     AccessKind, Actor, Defect, FINDINGS_MAX, LaneClash, MemoryFinding, MemoryRule, OtherSide, Scope, WaveId,
 };
 pub use group::{GroupShadow, LaneElement};
-pub use level_two::{HostMemory, LINE_DWORDS, MemoryType};
 pub use packets::{CacheActions, Path};
 
 use crate::check::undefined::{Loaded, Stored};
+use crate::memory::HostMemory;
 use access::{COMMAND_PROCESSOR, Conflict, Current, HOST, NOBODY};
 use allocations::Allocations;
 use caches::CacheTimes;
@@ -142,6 +142,19 @@ pub struct Access {
     pub scope: Scope,
     /// What it does.
     pub kind: AccessKind,
+}
+
+/// A cache instruction, as a wave issues it. The fields are those of [`Access`].
+#[derive(Clone, Copy, Debug)]
+pub struct Issue {
+    /// Who.
+    pub wave: WaveId,
+    /// Number of the operation.
+    pub sequence: u32,
+    /// Compute unit.
+    pub cu: u16,
+    /// Scope field.
+    pub scope: Scope,
 }
 
 /// A cache instruction of a wave (instruction set reference §4.3).
@@ -252,16 +265,9 @@ impl MemoryChecker {
         }
     }
 
-    /// A cache instruction of a wave; `sequence` as in [`Access`].
-    pub fn cache_control(
-        &mut self,
-        wave: WaveId,
-        sequence: u32,
-        cu: u16,
-        control: CacheControl,
-        scope: Scope,
-        host: &mut dyn HostMemory,
-    ) {
+    /// A cache instruction of a wave.
+    pub fn cache_control(&mut self, issue: Issue, control: CacheControl, host: &mut dyn HostMemory) {
+        let Issue { wave, sequence, cu, scope } = issue;
         self.now = self.now.saturating_add(1);
         let time = self.now;
         let state = self.wave(wave);

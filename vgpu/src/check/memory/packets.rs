@@ -6,8 +6,9 @@
 use super::access::COMMAND_PROCESSOR;
 use super::finding::{Actor, Defect, MemoryFinding, OtherSide};
 use super::group::piece;
-use super::level_two::{HostMemory, PAGE_BYTES, PAGE_DWORDS};
+use super::level_two::{PAGE_BYTES, PAGE_DWORDS};
 use super::{MemoryChecker, Source};
+use crate::memory::HostMemory;
 use bitflags::bitflags;
 
 /// Ranges that a finding names.

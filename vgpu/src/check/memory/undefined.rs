@@ -4,6 +4,7 @@
 //! and a look at a dword of it for each dword of an access otherwise.
 
 use crate::check::undefined::{LANE_DWORDS_MAX, LOAD_DWORDS_MAX, Loaded, Origin, Source, Stored};
+use crate::memory::{HostMemory, LINE_DWORDS};
 
 use std::collections::hash_map::Entry;
 use std::ops::Range;
@@ -11,7 +12,7 @@ use std::ops::Range;
 use super::cells::byte_bits;
 use super::group::piece;
 use super::hash::FastMap;
-use super::level_two::{HostMemory, LINE_DWORDS, PAGE_BYTES, PAGE_DWORDS};
+use super::level_two::{PAGE_BYTES, PAGE_DWORDS};
 use super::{GroupShadow, MemoryChecker};
 
 /// Undefined bits of a page.

@@ -5,6 +5,7 @@
 use super::{Noted, WaveInspector};
 use crate::check::inspector::Inspector;
 use crate::check::lds_access::LdsKind;
+use crate::check::watch::WatchedPort;
 use crate::shader::machine::Machine;
 
 impl WaveInspector<'_> {

@@ -2,9 +2,11 @@
 
 use super::rig::{BASE, Host, LEN};
 use crate::check::memory::{
-    Access, AccessKind, Completed, Defect, GroupShadow, MemoryChecker, MemoryType, Scope, WaveId,
+    Access, AccessKind, Completed, Defect, GroupShadow, MemoryChecker, Scope, WaveId,
 };
+use crate::memory::MemoryType;
 use std::collections::{BTreeMap, BTreeSet};
+use zrt_needs::Random;
 
 const WAVES: u32 = 4;
 const WAVES_OF_GROUP: u32 = 2;
@@ -13,18 +15,6 @@ const SLOTS: usize = 8;
 const DATA_SLOTS: usize = 6;
 const STEPS: usize = 100;
 const PROGRAMS: u64 = 20_000;
-
-/// A small generator, so that a failing seed can be run again.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % end
-    }
-}
 
 /// What somebody knows: numbers of accesses.
 #[derive(Clone, Default)]
@@ -192,7 +182,7 @@ impl Model {
 
 /// Runs one program on both; the first difference is an error.
 fn run(seed: u64) -> Result<[usize; 3], String> {
-    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut random = Random::new(seed);
     let mut checker = MemoryChecker::new();
     let mut host = Host(vec![0; LEN], MemoryType::default());
     checker.begin_dispatch(WAVES, WAVES_OF_GROUP, WaveId(0));
@@ -207,7 +197,7 @@ fn run(seed: u64) -> Result<[usize; 3], String> {
     let mut counts = [0; 3];
     let mut trace = String::new();
     for step in 0..STEPS {
-        let wave = random.below(u64::from(WAVES)) as usize;
+        let wave = random.below(WAVES) as usize;
         let group = wave / WAVES_OF_GROUP as usize;
         let id = WaveId(wave as u32);
         match random.below(16) {
@@ -246,9 +236,9 @@ fn run(seed: u64) -> Result<[usize; 3], String> {
             _ => {
                 let is_flag_slot = random.below(2) == 0;
                 let slot = if is_flag_slot {
-                    DATA_SLOTS + random.below((SLOTS - DATA_SLOTS) as u64) as usize
+                    DATA_SLOTS + random.below((SLOTS - DATA_SLOTS) as u32) as usize
                 } else {
-                    random.below(DATA_SLOTS as u64) as usize
+                    random.below(DATA_SLOTS as u32) as usize
                 };
                 let location = slots[slot];
                 let is_flag = random.below(8) < if is_flag_slot { 7 } else { 1 };

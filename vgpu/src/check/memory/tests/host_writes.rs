@@ -4,7 +4,8 @@
 //! with system scope. Wave 0 runs on one WGP, wave 1 on another.
 
 use super::rig::{BASE, Rig};
-use crate::check::memory::{CacheActions, CacheControl, Defect, MemoryType, Path, Scope};
+use crate::check::memory::{CacheActions, CacheControl, Defect, Path, Scope};
+use crate::memory::MemoryType;
 
 const SYSTEM: MemoryType = MemoryType { is_local: false, is_uncached: false };
 const UNCACHED_SYSTEM: MemoryType = MemoryType { is_local: false, is_uncached: true };

@@ -1,9 +1,10 @@
 //! Plays the engine: counts the operations of waves, places them on compute units, and has memory behind it.
 
 use crate::check::memory::{
-    Access, AccessKind, CacheActions, CacheControl, Completed, Defect, GroupShadow, HostMemory,
-    MemoryChecker, MemoryType, Scope, WaveId,
+    Access, AccessKind, CacheActions, CacheControl, Completed, Defect, GroupShadow, Issue, MemoryChecker,
+    Scope, WaveId,
 };
+use crate::memory::{HostMemory, MemoryType};
 use std::collections::HashMap;
 
 /// First byte of the memory of the tests.
@@ -172,7 +173,8 @@ impl Rig {
         let (sequence, cu) = self.waves.get_mut(&wave).unwrap();
         *sequence += 1;
         let (sequence, cu) = (*sequence, *cu);
-        self.checker.cache_control(WaveId(wave), sequence, cu, control, scope, &mut self.host);
+        let issue = Issue { wave: WaveId(wave), sequence, cu, scope };
+        self.checker.cache_control(issue, control, &mut self.host);
     }
 
     pub fn invalidate(&mut self, wave: u32, scope: Scope) {

@@ -1,10 +1,9 @@
 //! GL2 as a copy: what the host, the command processor and the waves read, and what is remembered of old dispatches.
 
 use super::rig::{BASE, Rig};
-use crate::check::memory::{
-    AccessKind, AllocationUse, CacheActions, Defect, MemoryType, Path, Scope, WaveId,
-};
+use crate::check::memory::{AccessKind, AllocationUse, CacheActions, Defect, Path, Scope, WaveId};
 use crate::check::undefined::{Origin, Source, Stored};
+use crate::memory::MemoryType;
 
 #[test]
 fn dirty_bytes_are_listed_and_reach_the_host_alone() {
