@@ -150,7 +150,13 @@ pub(crate) mod wait {
     pub const OPERATION_WAIT: u32 = 0;
     pub const OPERATION_WRITE_WAIT: u32 = 1;
     pub const OPERATION_PREEMPTABLE: u32 = 3;
-    pub const FUNCTION_LAST: u32 = 6;
+    pub const FUNCTION_ALWAYS: u32 = 0;
+    pub const FUNCTION_LESS: u32 = 1;
+    pub const FUNCTION_LESS_OR_EQUAL: u32 = 2;
+    pub const FUNCTION_EQUAL: u32 = 3;
+    pub const FUNCTION_NOT_EQUAL: u32 = 4;
+    pub const FUNCTION_GREATER_OR_EQUAL: u32 = 5;
+    pub const FUNCTION_GREATER: u32 = 6;
 
     pub const HDP_FLUSH_REQUEST: u32 = 0xE26;
     pub const HDP_FLUSH_DONE: u32 = 0xE27;

@@ -83,10 +83,22 @@ pub enum PacketError {
     },
 }
 
-/// Comparison of WAIT_REG_MEM (hardware reference §4.7): `(value & mask) function reference`, unsigned.
+/// How WAIT_REG_MEM compares (hardware reference §4.7), unsigned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Function {
+    Always,
+    Less,
+    LessOrEqual,
+    Equal,
+    NotEqual,
+    GreaterOrEqual,
+    Greater,
+}
+
+/// Comparison of WAIT_REG_MEM: `(value & mask) function reference`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Comparison {
-    pub function: u32,
+    pub function: Function,
     pub reference: u32,
     pub mask: u32,
 }
@@ -344,9 +356,16 @@ fn wait_reg_mem(body: [u32; 6]) -> Result<Command, PacketError> {
     let function = bits(body[0], wait::FUNCTION_HIGH, 0);
     let space = bits(body[0], wait::SPACE_HIGH, wait::SPACE_LOW);
     let operation = bits(body[0], wait::OPERATION_HIGH, wait::OPERATION_LOW);
-    if function > wait::FUNCTION_LAST {
-        return Err(bad(name, "function", function));
-    }
+    let function = match function {
+        wait::FUNCTION_ALWAYS => Function::Always,
+        wait::FUNCTION_LESS => Function::Less,
+        wait::FUNCTION_LESS_OR_EQUAL => Function::LessOrEqual,
+        wait::FUNCTION_EQUAL => Function::Equal,
+        wait::FUNCTION_NOT_EQUAL => Function::NotEqual,
+        wait::FUNCTION_GREATER_OR_EQUAL => Function::GreaterOrEqual,
+        wait::FUNCTION_GREATER => Function::Greater,
+        _ => return Err(bad(name, "function", function)),
+    };
     match (space, operation) {
         (wait::SPACE_MEMORY, wait::OPERATION_WAIT | wait::OPERATION_PREEMPTABLE) => Ok(Command::WaitMemory {
             address: aligned(name, wide(body[1], body[2]), 4)?,
@@ -438,13 +457,13 @@ impl Comparison {
     pub fn holds(self, value: u32) -> bool {
         let value = value & self.mask;
         match self.function {
-            0 => true,
-            1 => value < self.reference,
-            2 => value <= self.reference,
-            3 => value == self.reference,
-            4 => value != self.reference,
-            5 => value >= self.reference,
-            _ => value > self.reference,
+            Function::Always => true,
+            Function::Less => value < self.reference,
+            Function::LessOrEqual => value <= self.reference,
+            Function::Equal => value == self.reference,
+            Function::NotEqual => value != self.reference,
+            Function::GreaterOrEqual => value >= self.reference,
+            Function::Greater => value > self.reference,
         }
     }
 }
@@ -516,7 +535,7 @@ mod tests {
         );
         // tinygrad's fence wait: memory, ≥.
         let wait = [0xC005_3C00, 0x15, 0x2000, 0, 3, u32::MAX, 4];
-        let comparison = Comparison { function: 5, reference: 3, mask: u32::MAX };
+        let comparison = Comparison { function: Function::GreaterOrEqual, reference: 3, mask: u32::MAX };
         assert_eq!(parse(&wait), Ok(Command::WaitMemory { address: 0x2000, comparison }));
         assert!(comparison.holds(3) && comparison.holds(4) && !comparison.holds(2));
         // tinygrad's HDP flush.

@@ -97,7 +97,8 @@ pub(crate) const PAGE_TABLE_RESERVE_BYTES: u64 = 8 << 20;
 pub(crate) const AVAILABILITY_BYTES: u64 = 2 << 20;
 /// Signal page: 4096 slots of 8 bytes (hardware reference §2.8).
 pub(crate) const EVENT_SLOTS: u32 = 4096;
-pub(crate) const EVENT_PAGE_BYTES: u64 = EVENT_SLOTS as u64 * 8;
+pub(crate) const EVENT_SLOT_BYTES: usize = 8;
+pub(crate) const EVENT_PAGE_BYTES: u64 = EVENT_SLOTS as u64 * EVENT_SLOT_BYTES as u64;
 /// What a slot holds while its event is not signalled (hardware reference §2.8).
 pub(crate) const EVENT_SLOT_UNSIGNALLED: u64 = u64::MAX;
 

@@ -4,7 +4,7 @@
 //! everything else takes one short lock. At most [`EVENTS_MAX`] non-signal events and 4095 signal events (id 0 is
 //! reserved) exist.
 
-use crate::kernel::board::{EVENT_SLOT_UNSIGNALLED, EVENT_SLOTS};
+use crate::kernel::board::{EVENT_SLOT_BYTES, EVENT_SLOT_UNSIGNALLED, EVENT_SLOTS};
 use crate::kernel::requests::event::{TYPE_DEBUG, TYPE_HW_EXCEPTION, TYPE_MEMORY, TYPE_SIGNAL};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -140,7 +140,8 @@ impl Events {
         if state.page.is_some() {
             return Err(Errno::EINVAL);
         }
-        mapping.view().fill(0, mapping.len().min(EVENT_SLOTS as usize * 8), 0xFF);
+        let slots_bytes = mapping.len().min(EVENT_SLOTS as usize * EVENT_SLOT_BYTES);
+        mapping.view().fill(0, slots_bytes, EVENT_SLOT_UNSIGNALLED as u8);
         state.page = Some(SignalPage { mapping, handle });
         Ok(())
     }
@@ -290,19 +291,21 @@ impl Events {
 
 impl State {
     fn slot_count(&self) -> u32 {
-        self.page.as_ref().map_or(EVENT_SLOTS, |page| EVENT_SLOTS.min((page.mapping.len() / 8) as u32))
+        self.page
+            .as_ref()
+            .map_or(EVENT_SLOTS, |page| EVENT_SLOTS.min((page.mapping.len() / EVENT_SLOT_BYTES) as u32))
     }
 
     fn slot(&self, id: u32) -> u64 {
         match &self.page {
-            Some(page) => page.mapping.view().load_u64_acquire(id as usize * 8),
+            Some(page) => page.mapping.view().load_u64_acquire(id as usize * EVENT_SLOT_BYTES),
             None => EVENT_SLOT_UNSIGNALLED,
         }
     }
 
     fn set_slot(&self, id: u32, value: u64) {
         if let Some(page) = &self.page {
-            page.mapping.view().store_u64_release(id as usize * 8, value);
+            page.mapping.view().store_u64_release(id as usize * EVENT_SLOT_BYTES, value);
         }
     }
 

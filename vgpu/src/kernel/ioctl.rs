@@ -15,13 +15,15 @@ use crate::kernel::queues::{CreateRequest, UpdateRequest};
 use crate::kernel::requests::{
     self, acquire_vm, alloc, apertures, available_memory, clock_counters, create_queue, cu_mask,
     destroy_queue, event, free, map, memory_policy, request_number, request_size, runtime_enable,
-    scratch_backing, tile_config, trap_handler, update_queue, version, wait_events,
+    scratch_backing, tile_config, trap_handler, update_queue, version, wait_events, xnack_mode,
 };
 use std::time::Duration;
 use zrt_kmd::{Errno, UserPointer};
 
 /// Devices of one MAP or UNMAP.
 const DEVICES_MAX: usize = 1024;
+/// Frequency of the system clock, which counts nanoseconds.
+const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
 /// Dwords of a CU mask.
 const CU_MASK_DWORDS_MAX: usize = 1 << 16;
 
@@ -93,8 +95,8 @@ fn dispatch(gpu: &VirtualGpu, number: u32, arguments: &mut Arguments<'_>) -> Res
             Ok(())
         }
         requests::SET_XNACK_MODE => {
-            let mode = gpu.process().set_xnack(arguments.u32(0) as i32)?;
-            arguments.set_u32(0, mode as u32);
+            let mode = gpu.process().set_xnack(arguments.u32(xnack_mode::ENABLED_AT) as i32)?;
+            arguments.set_u32(xnack_mode::ENABLED_AT, mode as u32);
             Ok(())
         }
         requests::RUNTIME_ENABLE => {
@@ -225,10 +227,14 @@ fn create(gpu: &VirtualGpu, arguments: &mut Arguments<'_>) -> Result<(), Errno> 
 
 fn set_cu_mask(gpu: &VirtualGpu, arguments: &Arguments<'_>) -> Result<(), Errno> {
     let bit_count = arguments.u32(cu_mask::BIT_COUNT_AT) as usize;
-    if bit_count == 0 || bit_count % 32 != 0 {
+    if bit_count == 0 || bit_count % u32::BITS as usize != 0 {
         return Err(Errno::EINVAL);
     }
-    let mask = arguments.read_dwords(arguments.u64(cu_mask::MASK_AT), bit_count / 32, CU_MASK_DWORDS_MAX)?;
+    let mask = arguments.read_dwords(
+        arguments.u64(cu_mask::MASK_AT),
+        bit_count / u32::BITS as usize,
+        CU_MASK_DWORDS_MAX,
+    )?;
     gpu.process().set_cu_mask(arguments.u32(cu_mask::QUEUE_ID_AT), &mask)
 }
 
@@ -304,7 +310,7 @@ fn event_union(data: EventData) -> Vec<u8> {
         EventData::None => Vec::new(),
         EventData::Age(age) => age.to_le_bytes().to_vec(),
         EventData::Memory(exception) => {
-            let mut bytes = vec![0; 32];
+            let mut bytes = vec![0; wait_events::MEMORY_BYTES];
             for (at, value) in [
                 (wait_events::MEMORY_NOT_PRESENT_AT, u32::from(exception.not_present)),
                 (wait_events::MEMORY_READ_ONLY_AT, u32::from(exception.read_only)),
@@ -317,11 +323,10 @@ fn event_union(data: EventData) -> Vec<u8> {
             bytes
         }
         EventData::Hardware(exception) => {
-            let mut bytes = vec![0; 16];
+            let mut bytes = vec![0; wait_events::HW_BYTES];
             for (at, value) in [
-                // A reset of the whole GPU (0) because of a hang (0).
-                (wait_events::HW_RESET_TYPE_AT, 0),
-                (wait_events::HW_RESET_CAUSE_AT, 0),
+                (wait_events::HW_RESET_TYPE_AT, wait_events::HW_RESET_WHOLE_GPU),
+                (wait_events::HW_RESET_CAUSE_AT, wait_events::HW_RESET_BY_HANG),
                 (wait_events::HW_MEMORY_LOST_AT, u32::from(exception.memory_lost)),
                 (wait_events::HW_GPU_ID_AT, exception.gpu_id),
             ] {
@@ -340,5 +345,5 @@ fn get_clock_counters(gpu: &VirtualGpu, arguments: &mut Arguments<'_>) {
     arguments.set_u64(clock_counters::GPU_AT, if is_gpu { hardware.gpu_clock() } else { 0 });
     arguments.set_u64(clock_counters::CPU_AT, nanoseconds);
     arguments.set_u64(clock_counters::SYSTEM_AT, nanoseconds);
-    arguments.set_u64(clock_counters::FREQUENCY_AT, 1_000_000_000);
+    arguments.set_u64(clock_counters::FREQUENCY_AT, NANOSECONDS_PER_SECOND);
 }

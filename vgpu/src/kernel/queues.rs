@@ -17,6 +17,14 @@ use zrt_kmd::{Errno, Mapping, MemoryFile, Protection};
 const USER_SPACE_END: u64 = 0x7FFF_FFFF_F000;
 /// Largest CU mask in bits that the kernel reads; the rest is ignored.
 const CU_MASK_BITS_MAX: usize = 1024;
+/// The first bit of each pair of compute units in a dword of a CU mask.
+const FIRST_OF_PAIRS: u32 = 0x5555_5555;
+/// Of the percentage; bits 15:8 name a target XCC, and there is one.
+const PERCENTAGE_BITS: u32 = 0xFF;
+/// KFD_MAX_QUEUE_PRIORITY.
+const PRIORITY_LAST: u32 = 15;
+/// Ring pointers have this alignment.
+const POINTER_BYTES: u64 = 8;
 
 /// What CREATE_QUEUE asks for.
 #[derive(Clone, Copy, Debug)]
@@ -118,8 +126,7 @@ impl UpdateRequest {
 }
 
 fn check_scheduling(percentage: u32, priority: u32) -> Result<(), Errno> {
-    // Bits 15:8 of the percentage name a target XCC; there is one.
-    if percentage & 0xFF > 100 || priority > 15 { Err(Errno::EINVAL) } else { Ok(()) }
+    if percentage & PERCENTAGE_BITS > 100 || priority > PRIORITY_LAST { Err(Errno::EINVAL) } else { Ok(()) }
 }
 
 fn check_accessible(address: u64, len: u64) -> Result<(), Errno> {
@@ -167,7 +174,7 @@ fn acquire_buffers(
     kernel: KernelRelease,
 ) -> Result<Vec<u32>, Errno> {
     // The hardware has no bits for the rest of these addresses (hardware reference §6.4: any 8-byte aligned location).
-    if request.write_pointer % 8 != 0 || request.read_pointer % 8 != 0 {
+    if [request.write_pointer, request.read_pointer].iter().any(|va| va % POINTER_BYTES != 0) {
         return Err(Errno::EINVAL);
     }
     let write_pointer = page_object(objects, request.write_pointer)?;
@@ -240,7 +247,7 @@ impl Queues {
             },
             request.ring_base,
             request.ring_bytes,
-            request.percentage & 0xFF != 0,
+            request.percentage & PERCENTAGE_BITS != 0,
         ));
         for index in &held {
             objects.add_queue_user(*index, 1);
@@ -267,7 +274,11 @@ impl Queues {
                 queue.ring_object = Some(ring);
             }
         }
-        queue.hardware.update(request.ring_base, request.ring_bytes, request.percentage & 0xFF != 0);
+        queue.hardware.update(
+            request.ring_base,
+            request.ring_bytes,
+            request.percentage & PERCENTAGE_BITS != 0,
+        );
         Ok(())
     }
 
@@ -277,8 +288,12 @@ impl Queues {
             return Err(Errno::EFAULT);
         }
         // On gfx10 and later compute units come in pairs (WGP), and a mask may not split one (hardware reference §2.8).
-        let splits = |word: &u32| (word ^ word >> 1) & 0x5555_5555 != 0;
-        if mask.iter().take(CU_MASK_BITS_MAX / 32).any(splits) { Err(Errno::EINVAL) } else { Ok(()) }
+        let splits = |word: &u32| (word ^ word >> 1) & FIRST_OF_PAIRS != 0;
+        if mask.iter().take(CU_MASK_BITS_MAX / u32::BITS as usize).any(splits) {
+            Err(Errno::EINVAL)
+        } else {
+            Ok(())
+        }
     }
 
     /// Takes a queue away. It is gone whatever the answer: a queue that did not drain is told as such.

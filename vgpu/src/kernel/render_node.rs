@@ -7,7 +7,7 @@
 use crate::config::KernelRelease;
 use crate::kernel::arguments::{Arguments, store_u32, store_u64};
 use crate::kernel::board;
-use crate::kernel::requests::{drm, request_magic, request_number, request_size};
+use crate::kernel::requests::{device_info, drm, hw_ip, request_magic, request_number, request_size};
 use zrt_kmd::{Errno, UserPointer};
 
 /// Registers of one READ_MMR_REG (`amdgpu_kms.c`).
@@ -17,6 +17,8 @@ const DRIVER_NAME: &[u8] = b"amdgpu";
 const DRIVER_DATE: &[u8] = b"20150101";
 const DRIVER_DESCRIPTION: &[u8] = b"AMD GPU";
 const DRIVER_MAJOR: u32 = 3;
+/// Of the start and of the length.
+const INDIRECT_BUFFER_ALIGNMENT_BYTES: u32 = 32;
 
 /// Facts that change while the device runs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,7 +69,7 @@ fn version(arguments: &mut Arguments<'_>, kernel: KernelRelease) -> Result<(), E
         (drm::VERSION_DATE_AT, DRIVER_DATE),
         (drm::VERSION_DESCRIPTION_AT, DRIVER_DESCRIPTION),
     ] {
-        let (room, address) = (arguments.u64(at), arguments.u64(at + 8));
+        let (room, address) = (arguments.u64(at), arguments.u64(at + drm::VERSION_TEXT_POINTER));
         arguments.set_u64(at, text.len() as u64);
         let count = text.len().min(usize::try_from(room).unwrap_or(usize::MAX));
         if address != 0 {
@@ -132,18 +134,21 @@ fn ip_version(ip_type: u32) -> Option<(u32, u32, u32)> {
     }
 }
 
-/// `drm_amdgpu_info_hw_ip` with its appended `userq_num_slots` (40 bytes with padding): no slots, so no user queues.
+/// `drm_amdgpu_info_hw_ip`: without capabilities, and without slots, so without user queues.
 fn ip_info(ip_type: u32) -> Result<Vec<u8>, Errno> {
-    let mut bytes = vec![0; 40];
+    let mut bytes = vec![0; hw_ip::BYTES];
     if let Some((major, minor, version)) = ip_version(ip_type) {
-        store_u32(&mut bytes, 0, major);
-        store_u32(&mut bytes, 4, minor);
-        // Bytes 8..16: capability flags. Alignments of indirect buffers:
-        store_u32(&mut bytes, 16, 32);
-        store_u32(&mut bytes, 20, 32);
-        store_u32(&mut bytes, 24, if ip_type == drm::IP_COMPUTE { 0xF } else { 0x1 });
-        store_u32(&mut bytes, 28, version);
-    } else if ip_type > 9 {
+        for (at, value) in [
+            (hw_ip::VERSION_MAJOR_AT, major),
+            (hw_ip::VERSION_MINOR_AT, minor),
+            (hw_ip::IB_START_ALIGNMENT_AT, INDIRECT_BUFFER_ALIGNMENT_BYTES),
+            (hw_ip::IB_SIZE_ALIGNMENT_AT, INDIRECT_BUFFER_ALIGNMENT_BYTES),
+            (hw_ip::AVAILABLE_RINGS_AT, if ip_type == drm::IP_COMPUTE { 0xF } else { 0x1 }),
+            (hw_ip::DISCOVERY_VERSION_AT, version),
+        ] {
+            store_u32(&mut bytes, at, value);
+        }
+    } else if ip_type > drm::IP_LAST {
         return Err(Errno::EINVAL);
     }
     Ok(bytes)
@@ -151,44 +156,46 @@ fn ip_info(ip_type: u32) -> Result<Vec<u8>, Errno> {
 
 /// `drm_amdgpu_info_device` (byte offsets counted from `amdgpu_drm.h`).
 fn device_info() -> Vec<u8> {
-    let mut bytes = vec![0; 440];
+    let mut bytes = vec![0; device_info::BYTES];
     for (at, value) in [
-        (0, board::DEVICE_ID),
-        (8, 0x50),  // external revision of Navi 48
-        (12, 0xC0), // PCI revision
-        (16, 152),  // AMDGPU_FAMILY_GC_12_0_0
-        (20, board::SHADER_ENGINES),
-        (24, board::SHADER_ARRAYS_PER_ENGINE),
-        (28, (board::GPU_CLOCK_HZ / 1000) as u32),
-        (48, board::COMPUTE_UNITS),
-        (132, 5),    // PCIe generation
-        (160, 4096), // virtual address alignment
-        (164, 2 << 20),
-        (168, 4096), // GART page
-        (176, 9),    // AMDGPU_VRAM_TYPE_GDDR6
-        (180, 256),  // bus width
-        (240, board::WAVE_LANES),
-        (244, 1536), // VGPR rows of a SIMD
-        (248, board::CU_PER_ARRAY),
-        (268, 16), // PCIe lanes
-        (384, board::L0_KIB),
-        (404, board::GL2_KIB * 1024),
+        (device_info::DEVICE_ID_AT, board::DEVICE_ID),
+        (device_info::EXTERNAL_REVISION_AT, 0x50), // of Navi 48
+        (device_info::PCI_REVISION_AT, 0xC0),
+        (device_info::FAMILY_AT, 152), // AMDGPU_FAMILY_GC_12_0_0
+        (device_info::SHADER_ENGINES_AT, board::SHADER_ENGINES),
+        (device_info::SHADER_ARRAYS_AT, board::SHADER_ARRAYS_PER_ENGINE),
+        (device_info::COUNTER_FREQUENCY_AT, (board::GPU_CLOCK_HZ / 1000) as u32),
+        (device_info::ACTIVE_UNITS_AT, board::COMPUTE_UNITS),
+        (device_info::PCIE_GENERATION_AT, 5),
+        (device_info::VA_ALIGNMENT_AT, 4096),
+        (device_info::PTE_FRAGMENT_AT, 2 << 20),
+        (device_info::GART_PAGE_AT, 4096),
+        (device_info::VRAM_TYPE_AT, 9), // AMDGPU_VRAM_TYPE_GDDR6
+        (device_info::VRAM_BUS_WIDTH_AT, 256),
+        (device_info::WAVE_LANES_AT, board::WAVE_LANES),
+        (device_info::VISIBLE_VGPRS_AT, 1536), // rows of a SIMD
+        (device_info::UNITS_PER_ARRAY_AT, board::CU_PER_ARRAY),
+        (device_info::PCIE_LANES_AT, 16),
+        (device_info::VECTOR_CACHE_KIB_AT, board::L0_KIB),
+        (device_info::GL2_BYTES_AT, board::GL2_KIB * 1024),
     ] {
         store_u32(&mut bytes, at, value);
     }
     for (at, value) in [
-        (32, u64::from(board::ENGINE_CLOCK_MHZ) * 1000),
-        (40, 1_258_000),
-        (144, board::GPUVM_BASE),
-        (152, board::GPUVM_LIMIT),
-        (408, u64::from(board::MALL_KIB) * 1024),
+        (device_info::ENGINE_CLOCK_MAX_AT, u64::from(board::ENGINE_CLOCK_MHZ) * 1000),
+        (device_info::MEMORY_CLOCK_MAX_AT, 1_258_000),
+        (device_info::VA_OFFSET_AT, board::GPUVM_BASE),
+        (device_info::VA_MAX_AT, board::GPUVM_LIMIT),
+        (device_info::MALL_BYTES_AT, u64::from(board::MALL_KIB) * 1024),
     ] {
         store_u64(&mut bytes, at, value);
     }
-    // CU bitmap [engine][array] at 56; every compute unit of the eight is active. `userq_ip_mask` at the end is 0.
+    // Every compute unit of the eight is active. `userq_ip_mask` at the end is 0.
     for engine in 0..board::SHADER_ENGINES as usize {
         for array in 0..board::SHADER_ARRAYS_PER_ENGINE as usize {
-            store_u32(&mut bytes, 56 + (engine * 4 + array) * 4, (1 << board::CU_PER_ARRAY) - 1);
+            let entry = engine * device_info::UNIT_BITMAP_ARRAYS + array;
+            let at = device_info::UNIT_BITMAP_AT + entry * size_of::<u32>();
+            store_u32(&mut bytes, at, (1 << board::CU_PER_ARRAY) - 1);
         }
     }
     bytes

@@ -259,11 +259,15 @@ pub(crate) mod wait_events {
     pub const MEMORY_NO_EXECUTE_AT: usize = 8;
     pub const MEMORY_VA_AT: usize = 16;
     pub const MEMORY_GPU_ID_AT: usize = 24;
+    pub const MEMORY_BYTES: usize = 32;
 
     pub const HW_RESET_TYPE_AT: usize = 0;
     pub const HW_RESET_CAUSE_AT: usize = 4;
     pub const HW_MEMORY_LOST_AT: usize = 8;
     pub const HW_GPU_ID_AT: usize = 12;
+    pub const HW_BYTES: usize = 16;
+    pub const HW_RESET_WHOLE_GPU: u32 = 0;
+    pub const HW_RESET_BY_HANG: u32 = 0;
 
     pub const TIMEOUT_FOREVER: u32 = 0xFFFF_FFFF;
     pub const RESULT_COMPLETE: u32 = 0;
@@ -292,6 +296,11 @@ pub(crate) mod clock_counters {
 pub(crate) mod available_memory {
     pub const AVAILABLE_AT: usize = 0;
     pub const GPU_ID_AT: usize = 8;
+}
+
+/// SET_XNACK_MODE.
+pub(crate) mod xnack_mode {
+    pub const ENABLED_AT: usize = 0;
 }
 
 /// SET_TRAP_HANDLER.
@@ -346,6 +355,8 @@ pub(crate) mod drm {
     /// `drm_version`: three numbers, then length and pointer of each of three texts.
     pub const VERSION_BYTES: usize = 64;
     pub const VERSION_NUMBERS_AT: usize = 0;
+    /// The pointer of a text, from its length.
+    pub const VERSION_TEXT_POINTER: usize = 8;
     pub const VERSION_NAME_AT: usize = 16;
     pub const VERSION_DATE_AT: usize = 32;
     pub const VERSION_DESCRIPTION_AT: usize = 48;
@@ -379,6 +390,52 @@ pub(crate) mod drm {
     pub const IP_GFX: u32 = 0;
     pub const IP_COMPUTE: u32 = 1;
     pub const IP_DMA: u32 = 2;
+    /// AMDGPU_HW_IP_VPE.
+    pub const IP_LAST: u32 = 9;
+}
+
+/// `drm_amdgpu_info_hw_ip` with its appended `userq_num_slots`, of a release that has it, and padding.
+pub(crate) mod hw_ip {
+    pub const BYTES: usize = 40;
+    pub const VERSION_MAJOR_AT: usize = 0;
+    pub const VERSION_MINOR_AT: usize = 4;
+    pub const IB_START_ALIGNMENT_AT: usize = 16;
+    pub const IB_SIZE_ALIGNMENT_AT: usize = 20;
+    pub const AVAILABLE_RINGS_AT: usize = 24;
+    pub const DISCOVERY_VERSION_AT: usize = 28;
+}
+
+/// `drm_amdgpu_info_device`.
+pub(crate) mod device_info {
+    pub const BYTES: usize = 440;
+    pub const DEVICE_ID_AT: usize = 0;
+    pub const EXTERNAL_REVISION_AT: usize = 8;
+    pub const PCI_REVISION_AT: usize = 12;
+    pub const FAMILY_AT: usize = 16;
+    pub const SHADER_ENGINES_AT: usize = 20;
+    pub const SHADER_ARRAYS_AT: usize = 24;
+    pub const COUNTER_FREQUENCY_AT: usize = 28;
+    pub const ENGINE_CLOCK_MAX_AT: usize = 32;
+    pub const MEMORY_CLOCK_MAX_AT: usize = 40;
+    pub const ACTIVE_UNITS_AT: usize = 48;
+    /// A dword for each of four arrays of each of four engines.
+    pub const UNIT_BITMAP_AT: usize = 56;
+    pub const UNIT_BITMAP_ARRAYS: usize = 4;
+    pub const PCIE_GENERATION_AT: usize = 132;
+    pub const VA_OFFSET_AT: usize = 144;
+    pub const VA_MAX_AT: usize = 152;
+    pub const VA_ALIGNMENT_AT: usize = 160;
+    pub const PTE_FRAGMENT_AT: usize = 164;
+    pub const GART_PAGE_AT: usize = 168;
+    pub const VRAM_TYPE_AT: usize = 176;
+    pub const VRAM_BUS_WIDTH_AT: usize = 180;
+    pub const WAVE_LANES_AT: usize = 240;
+    pub const VISIBLE_VGPRS_AT: usize = 244;
+    pub const UNITS_PER_ARRAY_AT: usize = 248;
+    pub const PCIE_LANES_AT: usize = 268;
+    pub const VECTOR_CACHE_KIB_AT: usize = 384;
+    pub const GL2_BYTES_AT: usize = 404;
+    pub const MALL_BYTES_AT: usize = 408;
 }
 
 #[cfg(test)]
