@@ -2,12 +2,13 @@
 //!
 //! Contract: looks at files under version control's reach only (not `target`), never changes one, and names file and
 //! line of every finding. The rules are the constants below and those of [`dependencies`], [`links`], [`markdown`],
-//! [`records`], [`sections`] and [`unsafety`].
+//! [`records`], [`rooms`], [`sections`] and [`unsafety`].
 
 mod dependencies;
 mod links;
 mod markdown;
 mod records;
+mod rooms;
 mod sections;
 mod unsafety;
 
@@ -45,6 +46,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     }
     unsafety::check_architecture(&fs::read_to_string(root.join("ARCHITECTURE.md"))?, &mut findings);
     findings.extend(dependencies::check(&root)?);
+    findings.extend(rooms::check_lists(&root)?);
     findings.extend(crate::test::passes::check(&root)?);
     findings.extend(sections::check(&root, &files)?);
     findings.extend(records::check(&root)?);
@@ -98,6 +100,7 @@ fn check_rust(path: &str, text: &str, findings: &mut Vec<String>) {
         findings.push(format!("{path}: no module documentation at the top"));
     }
     unsafety::check(path, text, findings);
+    rooms::check(path, text, findings);
     for (index, line) in text.lines().enumerate() {
         let at = format!("{path}:{}", index + 1);
         if line.chars().count() > LINE_CHARACTERS_MAX && !generated && !is_test {
