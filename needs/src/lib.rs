@@ -1,6 +1,6 @@
 //! What test cases need beyond the repository, and the record of those that did not run for want of it.
 //!
-//! Contract: a case asks here for further models ([`models`]) or programs ([`programs`]). What is absent is recorded
+//! Contract: a case asks here for further models ([`models`]), kernel headers ([`headers`]) or programs ([`programs`]). What is absent is recorded
 //! once for each case: a line `case<TAB>reason` is appended to the file that [`SKIPS`] names, and a line goes past the
 //! test harness's capture to standard error. What is absent although the environment promises it panics: a skipped case
 //! is then a failed one. For tests alone: no crate depends on it but as a dev-dependency, or is itself for tests.
@@ -21,6 +21,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// Environment variable: the folder of models that are not in the repository. Where it is set, each of them must be there.
 pub const MODELS: &str = "ZRT_MODELS";
+/// Environment variable: the folder above `linux/` and `drm/` of the kernel headers that the driver's structures are from.
+pub const HEADERS: &str = "ZRT_UAPI";
 /// Environment variable: where it is set, LLVM's and clang's programs must be there.
 pub const REQUIRE_LLVM: &str = "ZRT_REQUIRE_LLVM";
 /// Environment variable: the file to which skipped cases are appended. Not set: standard error alone.
@@ -33,6 +35,15 @@ pub const SKIPS: &str = "ZRT_SKIPS";
 #[must_use]
 pub fn models() -> Option<PathBuf> {
     Given::from_environment().models(&case())
+}
+
+/// The folder of kernel headers; `None` where there is none, and the case is recorded.
+///
+/// # Panics
+/// Where [`HEADERS`] names something that is not a folder.
+#[must_use]
+pub fn headers() -> Option<PathBuf> {
+    Given::from_environment().headers(&case())
 }
 
 /// The file `name` in the folder of further models; `None` where there is no such folder, and the case is recorded.
@@ -75,8 +86,10 @@ fn nightly_sources() -> Option<PathBuf> {
 }
 
 /// The environment, as far as it promises something.
+#[derive(Default)]
 struct Given {
     models: Option<PathBuf>,
+    headers: Option<PathBuf>,
     requires_llvm: bool,
     record: Option<PathBuf>,
     /// Whether standard error is told as well.
@@ -88,6 +101,7 @@ impl Given {
         let path = |name: &str| std::env::var_os(name).filter(|value| *value != OsString::new());
         Given {
             models: path(MODELS).map(PathBuf::from),
+            headers: path(HEADERS).map(PathBuf::from),
             requires_llvm: path(REQUIRE_LLVM).is_some(),
             record: path(SKIPS).map(PathBuf::from),
             tells: true,
@@ -95,12 +109,21 @@ impl Given {
     }
 
     fn models(&self, case: &str) -> Option<PathBuf> {
-        let Some(folder) = &self.models else {
-            self.skip(case, &format!("{MODELS} names no folder of further models"));
+        self.folder(case, MODELS, self.models.as_deref(), "further models")
+    }
+
+    fn headers(&self, case: &str) -> Option<PathBuf> {
+        self.folder(case, HEADERS, self.headers.as_deref(), "kernel headers")
+    }
+
+    /// The folder that a variable names.
+    fn folder(&self, case: &str, variable: &str, folder: Option<&Path>, of: &str) -> Option<PathBuf> {
+        let Some(folder) = folder else {
+            self.skip(case, &format!("{variable} names no folder of {of}"));
             return None;
         };
-        assert!(folder.is_dir(), "{MODELS} names {}, which is no folder", folder.display());
-        Some(folder.clone())
+        assert!(folder.is_dir(), "{variable} names {}, which is no folder", folder.display());
+        Some(folder.to_owned())
     }
 
     fn model(&self, case: &str, name: &str) -> Option<PathBuf> {
@@ -180,7 +203,7 @@ mod tests {
     }
 
     fn nothing(record: &Path) -> Given {
-        Given { models: None, requires_llvm: false, record: Some(record.to_owned()), tells: false }
+        Given { record: Some(record.to_owned()), ..Given::default() }
     }
 
     #[test]
@@ -191,10 +214,12 @@ mod tests {
             assert_eq!(given.model(case, "a.gguf"), None);
         }
         assert_eq!(given.models("one"), None);
+        assert_eq!(given.headers("one"), None);
         assert!(!given.programs("one", &["here", "gone", "lost"], &|name| name == "here"));
         let expected = "one\ta.gguf is not in the repository, and ZRT_MODELS is not set\n\
                         other\ta.gguf is not in the repository, and ZRT_MODELS is not set\n\
                         one\tZRT_MODELS names no folder of further models\n\
+                        one\tZRT_UAPI names no folder of kernel headers\n\
                         one\tnot installed: gone, lost\n";
         assert_eq!(std::fs::read_to_string(record).unwrap(), expected);
     }
@@ -206,11 +231,13 @@ mod tests {
         let record = folder.join("skips");
         let given = Given {
             models: Some(folder.clone()),
+            headers: Some(folder.clone()),
             requires_llvm: true,
             record: Some(record.clone()),
             tells: false,
         };
         assert_eq!(given.models("case"), Some(folder.clone()));
+        assert_eq!(given.headers("case"), Some(folder.clone()));
         assert_eq!(given.model("case", "a.gguf"), Some(folder.join("a.gguf")));
         assert!(given.programs("case", &["here"], &|_| true));
         assert!(!record.exists());
@@ -219,27 +246,21 @@ mod tests {
     #[test]
     #[should_panic(expected = "is set, but")]
     fn a_model_that_was_promised_and_is_missing_fails_the_case() {
-        let given =
-            Given { models: Some(folder("missing")), requires_llvm: false, record: None, tells: false };
+        let given = Given { models: Some(folder("missing")), ..Given::default() };
         let _ = given.model("case", "b.gguf");
     }
 
     #[test]
     #[should_panic(expected = "which is no folder")]
     fn a_folder_that_was_promised_and_is_missing_fails_the_case() {
-        let given = Given {
-            models: Some(folder("gone").join("no")),
-            requires_llvm: false,
-            record: None,
-            tells: false,
-        };
+        let given = Given { models: Some(folder("gone").join("no")), ..Given::default() };
         let _ = given.models("case");
     }
 
     #[test]
     #[should_panic(expected = "not installed: gone, and ZRT_REQUIRE_LLVM asks for it")]
     fn a_program_that_was_promised_and_is_missing_fails_the_case() {
-        let given = Given { models: None, requires_llvm: true, record: None, tells: false };
+        let given = Given { requires_llvm: true, ..Given::default() };
         let _ = given.programs("case", &["gone"], &|_| false);
     }
 

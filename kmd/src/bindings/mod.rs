@@ -13,7 +13,7 @@ pub mod kfd;
 #[cfg(test)]
 mod tests {
     use super::{amdgpu::*, kfd::*};
-    use core::mem::offset_of;
+    use memoffset::span_of;
 
     /// Hardware reference §2.1: name, number from the header, number in the table, size of our structure.
     #[test]
@@ -135,68 +135,68 @@ mod tests {
         assert_eq!(size_of::<drm_amdgpu_gem_va>(), 64);
         assert_eq!(size_of::<drm_amdgpu_userq_mqd_compute_gfx11>(), 8);
         assert_eq!(size_of::<drm_amdgpu_userq_fence_info>(), 16);
-        assert_eq!(offset_of!(drm_amdgpu_userq_in, queue_va), 24);
-        assert_eq!(offset_of!(drm_amdgpu_userq_in, mqd_size), 64);
+        assert_eq!(span_of!(drm_amdgpu_userq_in, queue_va), 24..32);
+        assert_eq!(span_of!(drm_amdgpu_userq_in, mqd_size), 64..72);
     }
 
-    /// Hardware reference §2.3, field by field.
+    /// Hardware reference §2.3, field by field: the bytes of each.
     #[test]
-    fn offsets_are_those_of_the_reference() {
+    fn places_and_widths_are_those_of_the_reference() {
         type Queue = kfd_ioctl_create_queue_args;
         let queue = [
-            (offset_of!(Queue, ring_base_address), 0),
-            (offset_of!(Queue, write_pointer_address), 8),
-            (offset_of!(Queue, read_pointer_address), 16),
-            (offset_of!(Queue, doorbell_offset), 24),
-            (offset_of!(Queue, ring_size), 32),
-            (offset_of!(Queue, gpu_id), 36),
-            (offset_of!(Queue, queue_type), 40),
-            (offset_of!(Queue, queue_percentage), 44),
-            (offset_of!(Queue, queue_priority), 48),
-            (offset_of!(Queue, queue_id), 52),
-            (offset_of!(Queue, eop_buffer_address), 56),
-            (offset_of!(Queue, eop_buffer_size), 64),
-            (offset_of!(Queue, ctx_save_restore_address), 72),
-            (offset_of!(Queue, ctx_save_restore_size), 80),
-            (offset_of!(Queue, ctl_stack_size), 84),
-            (offset_of!(Queue, sdma_engine_id), 88),
+            (span_of!(Queue, ring_base_address), 0..8),
+            (span_of!(Queue, write_pointer_address), 8..16),
+            (span_of!(Queue, read_pointer_address), 16..24),
+            (span_of!(Queue, doorbell_offset), 24..32),
+            (span_of!(Queue, ring_size), 32..36),
+            (span_of!(Queue, gpu_id), 36..40),
+            (span_of!(Queue, queue_type), 40..44),
+            (span_of!(Queue, queue_percentage), 44..48),
+            (span_of!(Queue, queue_priority), 48..52),
+            (span_of!(Queue, queue_id), 52..56),
+            (span_of!(Queue, eop_buffer_address), 56..64),
+            (span_of!(Queue, eop_buffer_size), 64..72),
+            (span_of!(Queue, ctx_save_restore_address), 72..80),
+            (span_of!(Queue, ctx_save_restore_size), 80..84),
+            (span_of!(Queue, ctl_stack_size), 84..88),
+            (span_of!(Queue, sdma_engine_id), 88..92),
         ];
         for (ours, reference) in queue {
             assert_eq!(ours, reference);
         }
         type Allocation = kfd_ioctl_alloc_memory_of_gpu_args;
-        assert_eq!(offset_of!(Allocation, va_addr), 0);
-        assert_eq!(offset_of!(Allocation, size), 8);
-        assert_eq!(offset_of!(Allocation, handle), 16);
-        assert_eq!(offset_of!(Allocation, mmap_offset), 24);
-        assert_eq!(offset_of!(Allocation, gpu_id), 32);
-        assert_eq!(offset_of!(Allocation, flags), 36);
-        assert_eq!(offset_of!(kfd_ioctl_map_memory_to_gpu_args, device_ids_array_ptr), 8);
-        assert_eq!(offset_of!(kfd_ioctl_map_memory_to_gpu_args, n_devices), 16);
-        assert_eq!(offset_of!(kfd_ioctl_map_memory_to_gpu_args, n_success), 20);
-        assert_eq!(offset_of!(kfd_ioctl_get_process_apertures_new_args, num_of_nodes), 8);
+        assert_eq!(span_of!(Allocation, va_addr), 0..8);
+        assert_eq!(span_of!(Allocation, size), 8..16);
+        assert_eq!(span_of!(Allocation, handle), 16..24);
+        assert_eq!(span_of!(Allocation, mmap_offset), 24..32);
+        assert_eq!(span_of!(Allocation, gpu_id), 32..36);
+        assert_eq!(span_of!(Allocation, flags), 36..40);
+        assert_eq!(span_of!(kfd_ioctl_map_memory_to_gpu_args, device_ids_array_ptr), 8..16);
+        assert_eq!(span_of!(kfd_ioctl_map_memory_to_gpu_args, n_devices), 16..20);
+        assert_eq!(span_of!(kfd_ioctl_map_memory_to_gpu_args, n_success), 20..24);
+        assert_eq!(span_of!(kfd_ioctl_get_process_apertures_new_args, num_of_nodes), 8..12);
         assert_eq!(size_of::<kfd_process_device_apertures>(), 56);
-        assert_eq!(offset_of!(kfd_process_device_apertures, gpuvm_base), 32);
-        assert_eq!(offset_of!(kfd_process_device_apertures, gpu_id), 48);
+        assert_eq!(span_of!(kfd_process_device_apertures, gpuvm_base), 32..40);
+        assert_eq!(span_of!(kfd_process_device_apertures, gpu_id), 48..52);
         type Event = kfd_ioctl_create_event_args;
-        assert_eq!(offset_of!(Event, event_page_offset), 0);
-        assert_eq!(offset_of!(Event, event_trigger_data), 8);
-        assert_eq!(offset_of!(Event, event_type), 12);
-        assert_eq!(offset_of!(Event, auto_reset), 16);
-        assert_eq!(offset_of!(Event, node_id), 20);
-        assert_eq!(offset_of!(Event, event_id), 24);
-        assert_eq!(offset_of!(Event, event_slot_index), 28);
+        assert_eq!(span_of!(Event, event_page_offset), 0..8);
+        assert_eq!(span_of!(Event, event_trigger_data), 8..12);
+        assert_eq!(span_of!(Event, event_type), 12..16);
+        assert_eq!(span_of!(Event, auto_reset), 16..20);
+        assert_eq!(span_of!(Event, node_id), 20..24);
+        assert_eq!(span_of!(Event, event_id), 24..28);
+        assert_eq!(span_of!(Event, event_slot_index), 28..32);
         assert_eq!(size_of::<kfd_event_data_plain>(), 48);
-        assert_eq!(offset_of!(kfd_event_data_plain, kfd_event_data_ext), 32);
-        assert_eq!(offset_of!(kfd_event_data_plain, event_id), 40);
+        assert_eq!(span_of!(kfd_event_data_plain, kfd_event_data_ext), 32..40);
+        assert_eq!(span_of!(kfd_event_data_plain, event_id), 40..44);
         assert_eq!(size_of::<kfd_hsa_memory_exception_data>(), 32);
-        assert_eq!(offset_of!(kfd_hsa_memory_exception_data, va), 16);
-        assert_eq!(offset_of!(kfd_hsa_memory_exception_data, gpu_id), 24);
+        assert_eq!(span_of!(kfd_hsa_memory_exception_data, va), 16..24);
+        assert_eq!(span_of!(kfd_hsa_memory_exception_data, gpu_id), 24..28);
         assert_eq!(size_of::<kfd_hsa_hw_exception_data>(), 16);
-        assert_eq!(offset_of!(kfd_ioctl_wait_events_args, timeout), 16);
-        assert_eq!(offset_of!(kfd_ioctl_wait_events_args, wait_result), 20);
-        assert_eq!(offset_of!(kfd_ioctl_update_queue_args, queue_id), 8);
-        assert_eq!(offset_of!(kfd_ioctl_runtime_enable_args, capabilities_mask), 12);
+        assert_eq!(span_of!(kfd_ioctl_wait_events_args, timeout), 16..20);
+        assert_eq!(span_of!(kfd_ioctl_wait_events_args, wait_result), 20..24);
+        assert_eq!(span_of!(kfd_ioctl_update_queue_args, queue_id), 8..12);
+        assert_eq!(span_of!(kfd_ioctl_runtime_enable_args, capabilities_mask), 12..16);
         assert_eq!(size_of::<kfd_context_save_area_header>(), 40);
     }
 

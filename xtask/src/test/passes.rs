@@ -120,6 +120,7 @@ const BARE_TARGETS: &[(&str, &[&str])] = &[
     ("engine/gguf", &[]),
     ("engine/tokenizer", &[]),
     ("isa/llvm", &[]),
+    ("kmd/c_layout", &[]),
     ("loader/bundles", &[]),
     ("loader/code_objects", &[]),
     ("tests/fresh_kernel", &[]),
