@@ -158,7 +158,7 @@ pub enum GraphError {
         "operation {node} ({operation}) reads layer {layer}'s cache before this position is written to it"
     )]
     CacheOrder { node: usize, operation: &'static str, layer: u32 },
-    #[error("the graph does not end in argmax, or has more than one")]
+    #[error("the graph does not end in SAMPLE, or has more than one")]
     End,
 }
 
@@ -208,7 +208,7 @@ impl Operation {
         }
     }
 
-    /// The value that it writes, if it writes one (KV_WRITE and ARGMAX write state instead).
+    /// The value that it writes, if it writes one (KV_WRITE and SAMPLE write state instead).
     pub fn result(&self) -> Option<ValueId> {
         self.uses().into_iter().find(|(_, how)| *how != Use::Read).map(|(value, _)| value)
     }
@@ -330,8 +330,8 @@ impl Graph {
             self.check_cache(index, node, &mut cached)?;
         }
         let ends = |node: &Node| matches!(node.operation, Operation::Sample { .. });
-        let argmax_count = self.nodes.iter().filter(|node| ends(node)).count();
-        if argmax_count != 1 || !self.nodes.last().is_some_and(ends) {
+        let sample_count = self.nodes.iter().filter(|node| ends(node)).count();
+        if sample_count != 1 || !self.nodes.last().is_some_and(ends) {
             return Err(GraphError::End);
         }
         Ok(VerifiedGraph(self))
@@ -494,7 +494,7 @@ mod tests {
         let mut graph = Graph::default();
         ending(&mut graph);
         graph.nodes.pop();
-        assert_eq!(graph.verify(&config()).expect_err("no argmax"), GraphError::End);
+        assert_eq!(graph.verify(&config()).expect_err("no SAMPLE"), GraphError::End);
 
         let mut graph = Graph::default();
         graph.push(None, Operation::Sample { logits: ValueId(7) });

@@ -120,7 +120,7 @@ fn every_dependency_is_waited_for_at_some_remove() {
 #[test]
 fn a_step_has_the_expected_operations_and_barriers() {
     let plan = ExecutionPlan::step(&model("tales-qwen3-Q4_0.gguf"), 128, 1).expect("planned");
-    // Embedding, 8 layers of 18 operations, norm, output, argmax.
+    // Embedding, 8 layers of 18 operations, norm, output, SAMPLE.
     assert_eq!(plan.instructions.len(), 1 + 8 * 18 + 3);
     // Per layer 13: of query, key, value; the two norms; the two rotations; gate and up only the first waits.
     assert_eq!(plan.barrier_count(), 8 * 13 + 3);
