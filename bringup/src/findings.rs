@@ -23,7 +23,7 @@ struct Dropped {
 }
 
 /// One broken rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// `counters`, `hazard`, `uninitialised`, `race`, `visibility`, `bounds` or `progress`; `advice` where nothing is
     /// broken (see [`Finding::is_advice`]); `dropped` for the last one where there were more than are kept: it counts
@@ -104,18 +104,8 @@ fn not_kept(count: u64) -> Finding {
         rule: DROPPED.to_owned(),
         what: format!("{count} further findings were not kept"),
         remedy: "mend what is told above, and run again".to_owned(),
-        place: None,
-        launched_at: None,
-        instruction: String::new(),
-        other: None,
-        workgroup: [0; 3],
-        wave: 0,
-        lane: None,
-        register: None,
-        address: None,
-        buffer: None,
-        seed: 0,
         count,
+        ..Finding::default()
     }
 }
 

@@ -503,23 +503,7 @@ mod tests {
     }
 
     fn finding(rule: &str, at: Place) -> Finding {
-        Finding {
-            rule: rule.to_owned(),
-            what: String::new(),
-            remedy: String::new(),
-            place: Some(at),
-            launched_at: None,
-            instruction: String::new(),
-            other: None,
-            workgroup: [0; 3],
-            wave: 0,
-            lane: None,
-            register: None,
-            address: None,
-            buffer: None,
-            seed: 0,
-            count: 1,
-        }
+        Finding { rule: rule.to_owned(), place: Some(at), count: 1, ..Finding::default() }
     }
 
     /// A fault is told by a finding of its instruction, wherever the code lay on that schedule's device.
