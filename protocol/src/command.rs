@@ -27,21 +27,21 @@ layout! {
         limit: u32,
         /// 0.
         reserved_tokens: u32,
-        /// Admit: as in [`SlotState`], like the next seven.
+        /// Admit: [`Draws::seed`], low half; the next seven are of an admission too.
         seed_low: u32,
-        /// Seed, high half.
+        /// [`Draws::seed`], high half.
         seed_high: u32,
-        /// f32 bits of 1/temperature.
+        /// [`Draws::inverse_temperature`].
         inverse_temperature: u32,
-        /// Candidates kept at most.
+        /// [`Draws::top_k`].
         top_k: u32,
-        /// Share of the weight that is kept.
+        /// [`Draws::top_p`].
         top_p: u32,
-        /// f32 bits of the repetition penalty.
+        /// [`Draws::penalty`].
         penalty: u32,
-        /// f32 bits of 1/penalty.
+        /// [`Draws::inverse_penalty`].
         inverse_penalty: u32,
-        /// Last known tokens that are penalised.
+        /// [`Draws::penalty_window`].
         penalty_window: u32,
         /// 0.
         reserved_stops: u32,
@@ -74,7 +74,7 @@ numbers! {
     }
 }
 
-/// How the tokens of a request are drawn; each field as in [`SlotState`].
+/// How the tokens of a request are drawn: what a command, a slot and SAMPLE hold as dwords.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Draws {
     /// Seed of the draws.

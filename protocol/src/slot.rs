@@ -74,21 +74,21 @@ layout! {
         pending_token: u32,
         /// [`FinishReason`] as a number; 0 while the request runs.
         reason: u32,
-        /// Seed of the draws, low half.
+        /// [`Draws::seed`](crate::Draws::seed), low half.
         seed_low: u32,
-        /// Seed of the draws, high half.
+        /// [`Draws::seed`](crate::Draws::seed), high half.
         seed_high: u32,
-        /// f32 bits of 1/temperature; 0: the largest logit wins.
+        /// [`Draws::inverse_temperature`](crate::Draws::inverse_temperature).
         inverse_temperature: u32,
-        /// Candidates kept at most; 0: all.
+        /// [`Draws::top_k`](crate::Draws::top_k).
         top_k: u32,
-        /// Share of the weight that is kept, in units of 2^-32; 0: all.
+        /// [`Draws::top_p`](crate::Draws::top_p).
         top_p: u32,
-        /// f32 bits of the repetition penalty.
+        /// [`Draws::penalty`](crate::Draws::penalty).
         penalty: u32,
-        /// f32 bits of 1/penalty, rounded once.
+        /// [`Draws::inverse_penalty`](crate::Draws::inverse_penalty).
         inverse_penalty: u32,
-        /// Last known tokens that are penalised; 0: none.
+        /// [`Draws::penalty_window`](crate::Draws::penalty_window).
         penalty_window: u32,
         /// 0.
         reserved: [u32; 4],
