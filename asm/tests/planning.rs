@@ -16,8 +16,8 @@ mod support;
 use host::{Habits, Host};
 use model::{Fault, Seen, Sizes, World, look};
 use support::harness::Device;
-use support::weights::Random;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
+use zrt_needs::Random;
 use zrt_protocol::params::{self, RowSet};
 use zrt_protocol::{
     CommandKind, Control, PlanState, ROWS_MAX, Row, SLOTS_MAX, SlotPhase, SlotState, Status, Step,
@@ -551,7 +551,7 @@ fn boundary(
             *flag = [state.serial, state.serial + 1, 0, 0, 0, 0][random.below(6) as usize];
         }
         (state.step_rows, state.step_output, state.sampled) =
-            ([0, 1, 7][random.below(3) as usize], random.below(3), random.next());
+            ([0, 1, 7][random.below(3) as usize], random.below(3), random.word());
     }
     // Rows beyond the step's are left from another: their slots do not count, nor that there are none such.
     let row = std::array::from_fn(|_| Row { slot: random.below(64), ..Row::default() });

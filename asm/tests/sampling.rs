@@ -5,8 +5,9 @@ mod support;
 use support::harness::Device;
 use support::reference as cpu;
 use support::step;
-use support::weights::Random;
+use support::weights::Reals;
 use zerocopy::IntoBytes;
+use zrt_needs::Random;
 use zrt_protocol::SlotState;
 use zrt_protocol::params::{self, RowSet};
 
@@ -290,7 +291,7 @@ fn variants(logits: &[f32], random: &mut Random) -> Vec<Case> {
             top_p,
             penalty: [1.5, 0.75][random.below(2) as usize],
             window,
-            seed: u64::from(random.next()) << 32 | u64::from(random.next()),
+            seed: u64::from(random.word()) << 32 | u64::from(random.word()),
         });
     }
     cases
@@ -458,10 +459,10 @@ fn random_parameters() {
                 tokens: (0..random.below(CONTEXT as u32)).map(|_| random.below(count)).collect(),
                 temperature: 2f32.powi(random.below(6) as i32 - 3) * (1.0 + random.real() / 2.0),
                 top_k: random.below(2) * random.below(count + 9),
-                top_p: random.below(2) * random.next(),
+                top_p: random.below(2) * random.word(),
                 penalty: 1.0 + random.real().abs(),
                 window: random.below(2) * random.below(60),
-                seed: u64::from(random.next()) << 32 | u64::from(random.next()),
+                seed: u64::from(random.word()) << 32 | u64::from(random.word()),
                 ..Case::greedy(shape.clone())
             })
             .collect();

@@ -1,6 +1,7 @@
 //! A small generator of pseudo-random numbers: the same sequence everywhere, for ever.
 //!
-//! Contract: xoshiro256** seeded by splitmix64; a seed names one program and its inputs. Not for secrets.
+//! Contract: xoshiro256** seeded by SplitMix64; a seed names one program and its inputs in reports, which is why this is not
+//! `zrt_mem`'s generator: its numbers would make other programs. Not for secrets.
 
 /// The generator.
 #[derive(Clone, Debug)]
@@ -11,15 +12,8 @@ pub struct Random {
 impl Random {
     /// The sequence of a seed.
     pub fn new(seed: u64) -> Random {
-        let mut mixed = seed;
-        let state = [(); 4].map(|()| {
-            mixed = mixed.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            let mut value = mixed;
-            value = (value ^ value >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-            value = (value ^ value >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-            value ^ value >> 31
-        });
-        Random { state }
+        let mut filling = zrt_mem::Random::new(seed);
+        Random { state: [(); 4].map(|()| filling.bits()) }
     }
 
     /// 64 bits.

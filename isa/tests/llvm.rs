@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use std::process::{Command, Stdio};
 use zrt_isa::resources::WaveSize::{self, Wave32, Wave64};
 use zrt_isa::{DecodeError, Encoding, Instruction, Operand, decode_for, decode_like_llvm};
+use zrt_needs::Random;
 
 /// Ends every block of the input, so that outputs can be told apart: `s_nop 0x1234`.
 const END_OF_BLOCK: u32 = 0xbf80_1234;
@@ -20,28 +21,20 @@ const AFTER_TEXT: &str = "s_nop 0x2bad";
 /// Column of the first byte of a block in llvm-mc's warnings.
 const FIRST_BYTE_COLUMN: &str = "2";
 
-/// SplitMix64.
-struct Random(u64);
+/// Fields of instructions at random.
+struct Fields(Random);
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
+impl Fields {
+    fn below(&mut self, limit: u32) -> u32 {
+        self.0.below(limit)
     }
 
-    fn below(&mut self, limit: u32) -> u32 {
-        (self.next() % u64::from(limit)) as u32
+    fn one_in(&mut self, count: u32) -> bool {
+        self.0.one_in(count)
     }
 
     fn bits(&mut self, count: u32) -> u32 {
         self.below(1 << count)
-    }
-
-    fn one_in(&mut self, count: u32) -> bool {
-        self.below(count) == 0
     }
 
     /// Zero most of the time, anything now and then.
@@ -84,13 +77,13 @@ impl Random {
             1 => self.below(200).wrapping_sub(100),
             // A lane-select dword without source modifiers.
             2 => self.bits(16) << 16 & !0x00f0_0000 | self.bits(16) & 0xff7f,
-            _ => self.next() as u32,
+            _ => self.0.word(),
         }
     }
 }
 
 /// Words of class `name` for every opcode number, `rounds` times.
-fn systematic(random: &mut Random, rounds: u32) -> Vec<Vec<u32>> {
+fn systematic(random: &mut Fields, rounds: u32) -> Vec<Vec<u32>> {
     let mut corpus = Vec::new();
     for _ in 0..rounds {
         for number in 0..256 {
@@ -158,7 +151,7 @@ fn systematic(random: &mut Random, rounds: u32) -> Vec<Vec<u32>> {
 }
 
 /// VOP3 and VOP3P: mostly without modifiers, mostly with the number of sources that most operations have.
-fn long(random: &mut Random, class: u32, selects: u32, op_sel_hi_off: bool) -> [u32; 3] {
+fn long(random: &mut Fields, class: u32, selects: u32, op_sel_hi_off: bool) -> [u32; 3] {
     let mut first = class | random.bits(8);
     if random.one_in(3) {
         first = first & !0xff | random.scalar_register();
@@ -178,7 +171,7 @@ fn long(random: &mut Random, class: u32, selects: u32, op_sel_hi_off: bool) -> [
     [first, second, 0]
 }
 
-fn local(random: &mut Random, number: u32) -> [u32; 3] {
+fn local(random: &mut Fields, number: u32) -> [u32; 3] {
     let mut second = 0;
     for shift in [0, 8, 16, 24] {
         second |= random.seldom(8, 2) << shift;
@@ -186,7 +179,7 @@ fn local(random: &mut Random, number: u32) -> [u32; 3] {
     [0xd800_0000 | number << 18 | random.seldom(2, 8) << 16 | random.seldom(16, 2), second, 0]
 }
 
-fn flat(random: &mut Random, class: u32, number: u32) -> [u32; 3] {
+fn flat(random: &mut Fields, class: u32, number: u32) -> [u32; 3] {
     let base = if random.one_in(2) { 124 } else { random.scalar_register() };
     [
         class | random.seldom(2, 30) << 22 | number << 14 | random.seldom(7, 8) << 7 | base,
@@ -197,7 +190,7 @@ fn flat(random: &mut Random, class: u32, number: u32) -> [u32; 3] {
     ]
 }
 
-fn buffer(random: &mut Random, number: u32) -> [u32; 3] {
+fn buffer(random: &mut Fields, number: u32) -> [u32; 3] {
     let offset = random.scalar_register();
     let resource = random.scalar_register() | random.seldom(2, 20) << 7;
     [
@@ -414,7 +407,7 @@ fn every_opcode_number_agrees_with_llvm_in_wave64() {
 }
 
 fn check_systematic(wave_size: WaveSize, name: &str) {
-    let corpus = systematic(&mut Random(seed() ^ u64::from(wave_size.lanes())), rounds());
+    let corpus = systematic(&mut Fields(Random::new(seed() ^ u64::from(wave_size.lanes()))), rounds());
     assert!(corpus.len() >= 4_000 * rounds() as usize, "only {} words", corpus.len());
     if let Some(instructions) = check(&corpus, wave_size, name) {
         assert!(instructions * 6 > corpus.len(), "only {instructions} of {} are instructions", corpus.len());
@@ -452,9 +445,9 @@ fn random_words_agree_with_llvm_in_wave64() {
 }
 
 fn check_random(wave_size: WaveSize, name: &str) {
-    let mut random = Random(seed() ^ 0xabcd ^ u64::from(wave_size.lanes()));
+    let mut random = Random::new(seed() ^ 0xabcd ^ u64::from(wave_size.lanes()));
     let corpus: Vec<Vec<u32>> = (0..rounds() * 1_000)
-        .map(|_| (0..4).map(|_| random.next() as u32).collect::<Vec<u32>>())
+        .map(|_| (0..4).map(|_| random.word()).collect::<Vec<u32>>())
         .filter(|words| !is_graphics(words[0]))
         .collect();
     check(&corpus, wave_size, name);

@@ -11,33 +11,11 @@ use zrt_engine::memory_plan::AllocationId;
 use zrt_engine::oracle::Oracle;
 use zrt_engine::sampling::SamplingOptions;
 use zrt_engine::session::{Event, Handle, Request, Session, SessionError};
+use zrt_needs::Random;
 use zrt_protocol::{Control, FinishReason};
 
 /// How long a client waits when there is nothing for it: the virtual device needs the host's cores.
 const PAUSE: Duration = Duration::from_micros(100);
-
-/// Random numbers: SplitMix64.
-pub struct Random(pub u64);
-
-impl Random {
-    /// The next number.
-    pub fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ mixed >> 31
-    }
-
-    /// A number from `low` to `high`, both possible.
-    pub fn range(&mut self, low: u32, high: u32) -> u32 {
-        low + (self.draw() % u64::from(high - low + 1)) as u32
-    }
-
-    /// True once in `count` times.
-    pub fn one_in(&mut self, count: u32) -> bool {
-        self.range(1, count) == 1
-    }
-}
 
 /// A request, and what it must give.
 #[derive(Clone, Debug)]
@@ -74,7 +52,7 @@ pub fn shape(
             top_p: random.range(5, 10) as f32 / 10.0,
             repetition_penalty: random.range(8, 14) as f32 / 10.0,
             penalty_window: random.range(0, 32),
-            seed: random.draw(),
+            seed: random.bits(),
         },
     };
     let checked = sampling.validate().expect("options are in range");
@@ -178,7 +156,7 @@ impl Quiet {
 
 /// Runs requests of these shapes until all have ended.
 pub fn drive(session: &mut Session, shapes: &[Shape], clients: Clients, seed: u64) -> Report {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut live: BTreeMap<Handle, Client> = BTreeMap::new();
     let mut report = Report::default();
     // Time is counted in PLAN's looks for work: about the same as steps while there are any.

@@ -13,7 +13,8 @@ use zrt_engine::model::Model;
 use zrt_engine::oracle::Oracle;
 use zrt_engine::sampling::SamplingOptions;
 use zrt_engine::session::{Event, Mode, Request, Session, SessionOptions};
-use zrt_tests::workload::{Clients, Random, Report, Shape, admissions, drive, shape};
+use zrt_needs::Random;
+use zrt_tests::workload::{Clients, Report, Shape, admissions, drive, shape};
 use zrt_tests::{find_model, golden, load};
 
 /// The smallest model: 5 layers of width 64.
@@ -76,7 +77,7 @@ fn shapes(
 
 /// One seed: everything about the session but the model is drawn too.
 fn stress(model: &Model, seed: u64, requests: usize) -> Report {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     // In turn: a crowd; few pages, for which requests wait; so few, for so long requests, that all stand still at
     // times and one has to go back to the queue. The largest request takes 4 pages.
     let (pages, prompt_max, tokens, whim_looks) = match seed % 3 {
@@ -94,16 +95,16 @@ fn stress(model: &Model, seed: u64, requests: usize) -> Report {
         waiting_max: random.range(0, 16),
         input_entries: 2 << random.range(0, 4),
         output_entries: 128,
-        page_order_seed: Some(random.draw()),
+        page_order_seed: Some(random.bits()),
         ..SessionOptions::default()
     };
     // The parallel scheduler, or one thread that interleaves the waves as a seed says.
-    let scheduler_seed = random.one_in(2).then(|| random.draw());
+    let scheduler_seed = random.one_in(2).then(|| random.bits());
     let mut session =
         open_on(model, &options, VirtualOptions { scheduler_seed, ..VirtualOptions::default() });
     let deadline = Duration::from_secs(60 + requests as u64);
     let clients = Clients { requests, at_once: 80, whim_looks, deadline };
-    let report = drive(&mut session, &shapes, clients, random.draw());
+    let report = drive(&mut session, &shapes, clients, random.bits());
     session.close(CLOSE_DEADLINE).expect("the device leaves");
     let SessionOptions { chunk_rows, groups, waiting_max, input_entries, .. } = options;
     eprintln!(
@@ -150,7 +151,7 @@ fn a_random_workload_gives_everyone_the_tokens_of_the_oracle() {
 fn no_doorbell_after_the_first() {
     let Some(model) = model() else { return };
     let tokens = environment("ZRT_STRESS_TOKENS").unwrap_or(TOKENS);
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     let mut shapes = shapes(&model, &mut random, 6, 2, 61..=61);
     shapes.retain(|shape| shape.expected.len() == 61);
     let options = SessionOptions {
@@ -339,7 +340,7 @@ fn tokens_with_rounded_keys_and_values_are_those_of_the_oracle() {
     for kv_format in [KvFormat::F16, KvFormat::Q8_0] {
         let mut oracle = Oracle::new_with(&model, CONTEXT, kv_format, Activations::F32)
             .expect("the oracle takes the model");
-        let mut random = Random(9);
+        let mut random = Random::new(9);
         let shapes: Vec<Shape> = (0..4).map(|_| shape(&mut random, &mut oracle, 30, 4..=12)).collect();
         let options = SessionOptions {
             context: CONTEXT,

@@ -17,6 +17,7 @@ use ledger::{Entry, Ledger};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use zrt_mem::Random;
 
 /// Arguments of `cargo xtask storm`.
 #[derive(clap::Args)]
@@ -91,11 +92,12 @@ fn storm(
     if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {elapsed} of {len} s") {
         bar.set_style(style);
     }
+    let mut seeds = Random::new(seed);
     // A short storm does not always get to the same jobs.
     let first = (seed % chosen.len() as u64) as usize;
     for (number, job) in chosen.iter().cycle().skip(first).enumerate() {
         let Some(left) = lasts.checked_sub(started.elapsed()).filter(|left| !left.is_zero()) else { break };
-        let job_seed = draw(seed, number as u64);
+        let job_seed = next_seed(&mut seeds);
         bar.set_message(format!("{} from {job_seed}", job.name()));
         bar.set_position(started.elapsed().as_secs());
         let began = Instant::now();
@@ -116,12 +118,9 @@ fn storm(
     Ok(ledger)
 }
 
-/// Seed number `number` of a storm, from 1 to 2^32 - 1: one step of SplitMix64 (Steele, Lea, Flood 2014), its upper half.
-fn draw(seed: u64, number: u64) -> u32 {
-    let mut state = seed.wrapping_add(number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (((state ^ (state >> 31)) >> 32) as u32).max(1)
+/// The next seed of a storm, from 1 to 2^32 - 1.
+fn next_seed(seeds: &mut Random) -> u32 {
+    seeds.word().max(1)
 }
 
 #[cfg(test)]
@@ -131,10 +130,13 @@ mod tests {
 
     #[test]
     fn seeds_repeat_and_differ() {
-        // The first two values of the generator from 1234567, as published with it; here their upper halves.
-        assert_eq!(draw(1_234_567, 0), (6_457_827_717_110_365_317u64 >> 32) as u32);
-        assert_eq!(draw(1_234_567, 1), (3_203_168_211_198_807_973u64 >> 32) as u32);
-        let seeds: BTreeSet<u32> = (0..1000).map(|number| draw(7, number)).collect();
+        let of = |seed| {
+            let mut seeds = Random::new(seed);
+            (0..1000).map(|_| next_seed(&mut seeds)).collect::<Vec<u32>>()
+        };
+        assert_eq!(of(7), of(7));
+        assert_ne!(of(7), of(8));
+        let seeds: BTreeSet<u32> = of(7).into_iter().collect();
         assert_eq!(seeds.len(), 1000);
         assert!(!seeds.contains(&0));
     }

@@ -4,7 +4,7 @@
 //! has taken the end of the request before, however many other entries wait to be taken.
 
 use super::model::{Entry, Seen, World, next_tag};
-use crate::support::weights::Random;
+use zrt_needs::Random;
 use zrt_protocol::{CommandKind, EventKind, SLOTS_MAX, SlotPhase};
 
 /// Tokens that the sampler chooses from.
@@ -147,7 +147,7 @@ impl Host {
         if !self.has_input_room(world) {
             return;
         }
-        let mut entry: Entry = std::array::from_fn(|_| self.random.next());
+        let mut entry: Entry = std::array::from_fn(|_| self.random.word());
         entry[..5].copy_from_slice(&[self.input_tag, kind | slot << 8, serial, known, limit]);
         entry[15] = !self.input_tag;
         world.input[(self.input_index % world.sizes.input_entries) as usize] = entry;
@@ -178,7 +178,7 @@ impl Host {
         let limit = known + 1 + self.random.below((context - known).min(most));
         let first = slot * context as usize;
         for token in &mut world.tokens[first..first + known as usize] {
-            *token = self.random.next();
+            *token = self.random.word();
         }
         world.stops[slot] = [u32::MAX; 8];
         for _ in 0..self.random.below(self.habits.stops + 1) {
@@ -195,7 +195,7 @@ impl Host {
     fn new_pages(&mut self, world: &mut World, slot: usize) {
         let per_slot = world.sizes.pages_per_slot;
         for page in &mut world.host_pages[slot * per_slot as usize..][..per_slot as usize] {
-            *page = self.random.next();
+            *page = self.random.word();
         }
         world.control[slot].granted_serial = self.held[slot].serial;
         world.control[slot].granted_pages = self.random.below(per_slot + 1);

@@ -1,34 +1,23 @@
 //! Random weight matrices: their values by `docs/arithmetic.md`, their planes by `docs/kernels.md`.
 
 use half::{bf16, f16};
+use zrt_needs::Random;
 
-/// A small generator, so that runs repeat (xorshift*).
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    pub fn next(&mut self) -> u32 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) as u32
-    }
-
-    pub fn below(&mut self, bound: u32) -> u32 {
-        ((u64::from(self.next()) * u64::from(bound)) >> 32) as u32
-    }
-
+/// Real numbers at random.
+pub trait Reals {
     /// -1..1 with many different exponents.
-    pub fn real(&mut self) -> f32 {
-        let mantissa = self.next() as i32 as f32 / 2f32.powi(31);
-        mantissa / (1u32 << self.below(8)) as f32
-    }
+    fn real(&mut self) -> f32;
 
-    pub fn reals(&mut self, count: usize) -> Vec<f32> {
+    /// So many of them.
+    fn reals(&mut self, count: usize) -> Vec<f32> {
         (0..count).map(|_| self.real()).collect()
+    }
+}
+
+impl Reals for Random {
+    fn real(&mut self) -> f32 {
+        let mantissa = self.word() as i32 as f32 / 2f32.powi(31);
+        mantissa / (1u32 << self.below(8)) as f32
     }
 }
 
@@ -129,7 +118,7 @@ fn scale(random: &mut Random) -> f16 {
 
 fn simple_block(format: Format, random: &mut Random, weights: &mut Weights) {
     let d = scale(random);
-    let q: Vec<u32> = (0..32).map(|_| random.next()).collect();
+    let q: Vec<u32> = (0..32).map(|_| random.word()).collect();
     if format == Format::Q8_0 {
         weights.planes[0].extend(q.iter().map(|q| *q as u8));
         weights.values.extend(q.iter().map(|q| d.to_f32() * f32::from(*q as i8)));
@@ -160,7 +149,7 @@ fn superblock(format: Format, random: &mut Random, weights: &mut Weights) {
     } else {
         for _ in 0..8 {
             let q: Vec<u32> = (0..32).map(|_| random.below(64)).collect();
-            let scales = [random.next() as i8, random.next() as i8];
+            let scales = [random.word() as i8, random.word() as i8];
             pack_nibbles(&q, &mut weights.planes[0]);
             for h in 0..2 {
                 for b in 0..4 {

@@ -5,8 +5,9 @@
 //! denormal or not finite are left out of the histogram, and what happens to denormals is told apart.
 
 use super::Finding;
-use super::bench::{Bench, Random, Stop};
+use super::bench::{Bench, Stop};
 use super::kernels::APPROXIMATE;
+use zrt_mem::Random;
 
 /// Fractions per exponent and sign: the two extremes and random ones.
 const FRACTIONS: usize = 24;
@@ -104,7 +105,7 @@ pub(super) fn errors(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
 
 /// A multiple of 32 numbers: every finite exponent, denormals too.
 fn inputs() -> Vec<u32> {
-    let mut random = Random(24);
+    let mut random = Random::new(24);
     let mut inputs = Vec::new();
     for exponent in 0..255u32 {
         for sign in [0, 1 << 31] {
@@ -112,14 +113,14 @@ fn inputs() -> Vec<u32> {
                 let fraction = match at {
                     0 => 0,
                     1 => 0x7f_ffff,
-                    _ => random.next() & 0x7f_ffff,
+                    _ => random.word() & 0x7f_ffff,
                 };
                 inputs.push(sign | exponent << 23 | fraction);
             }
         }
     }
     // Around 1, where exponents and logarithms are dense.
-    inputs.extend((0..960).map(|_| (random.next() & 0x81ff_ffff) + 0x3e80_0000));
+    inputs.extend((0..960).map(|_| (random.word() & 0x81ff_ffff) + 0x3e80_0000));
     inputs.truncate(inputs.len() / 32 * 32);
     inputs
 }

@@ -180,20 +180,3 @@ impl<'a> Bench<'a> {
         self.download(&output, count)
     }
 }
-
-/// The step of a 64-bit mixing generator (splitmix64, Steele, Lea and Flood, 2014): inputs that repeat from run to run.
-pub(super) struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u32 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let value = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (value ^ (value >> 31)) as u32
-    }
-
-    /// Below `limit`.
-    pub fn below(&mut self, limit: u32) -> u32 {
-        ((u64::from(self.next()) * u64::from(limit)) >> 32) as u32
-    }
-}

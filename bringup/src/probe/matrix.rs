@@ -4,10 +4,11 @@
 //! survives, and whether the project's model (docs/arithmetic.md) does.
 
 use super::Finding;
-use super::bench::{Bench, Random, Stop};
+use super::bench::{Bench, Stop};
 use super::kernels::{BYTES, DOT, MATRIX_BF16, MATRIX_F16, MATRIX_FP8, MATRIX_I8, MATRIX_U8, ProbeKernel};
 use super::sums::{Case, Model, PROJECT, Product, family, survivors};
 use super::tile::{Format, RESULT_DWORDS, SIDE, TILE_DWORDS, pack, result_place};
+use zrt_mem::Random;
 
 /// Tiles of a float question: ordinary ones, then small ones, then such with denormal factors.
 const TILES: usize = 16;
@@ -59,7 +60,7 @@ fn sizes(at: usize, count: usize, small_count: usize) -> [Size; 3] {
 
 impl Draw {
     fn factor(self, random: &mut Random, size: Size) -> u32 {
-        let (negative, fraction) = (random.below(2) == 1, random.next());
+        let (negative, fraction) = (random.below(2) == 1, random.word());
         let format = self.format;
         let denormal = || format.bits_of(negative, 0, fraction) & !format.bits_of(false, 0, 0);
         match (size, random.below(4)) {
@@ -74,7 +75,7 @@ impl Draw {
     }
 
     fn addend(self, random: &mut Random, size: Size) -> f32 {
-        let fraction = random.next() & 0x807f_ffff;
+        let fraction = random.word() & 0x807f_ffff;
         if size != Size::Ordinary {
             // A denormal, or a number near the products.
             let field = if random.below(2) == 0 { 0 } else { (2 * self.small + 127).max(1) as u32 };
@@ -109,17 +110,17 @@ fn run_tiles(
 }
 
 pub(super) fn integers(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
-    let mut random = Random(8);
+    let mut random = Random::new(8);
     let tiles: Vec<[Lines; 3]> = (0..INTEGER_TILES)
         .map(|number| {
             // The first tile is all extremes; the last one's addend makes sums wrap.
             let byte = |random: &mut Random| match number {
                 0 => [0x80, 0x7f, 0xff][random.below(3) as usize],
-                _ => random.next() & 0xff,
+                _ => random.word() & 0xff,
             };
             let [a, b] = [(); 2].map(|()| lines(|| byte(&mut random)));
             let wraps = number == INTEGER_TILES - 1;
-            [a, b, lines(|| if wraps { 0x7fff_ffff } else { random.next() >> 8 })]
+            [a, b, lines(|| if wraps { 0x7fff_ffff } else { random.word() >> 8 })]
         })
         .collect();
     let signed = run_tiles(bench, &MATRIX_I8, Format::Byte, &tiles)?;
@@ -171,7 +172,7 @@ pub(super) fn tiles(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
     for (name, kernel, draw) in
         [("wmma_f16", MATRIX_F16, F16), ("wmma_bf16", MATRIX_BF16, BF16), ("wmma_fp8", MATRIX_FP8, FP8)]
     {
-        let mut random = Random(16);
+        let mut random = Random::new(16);
         let tiles: Vec<[Lines; 3]> = (0..TILES)
             .map(|number| {
                 let [a_size, b_size, c_size] = sizes(number, TILES, SMALL_TILES);
@@ -201,7 +202,7 @@ pub(super) fn dots(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
     let operations = [("dot2_f16", 0, F16, 2), ("dot2_bf16", 1, BF16, 2), ("dot4_fp8", 2, FP8, 4)];
     for (name, column, draw, terms) in operations {
         let bits = draw.format.bits();
-        let mut random = Random(2);
+        let mut random = Random::new(2);
         let mut input = Vec::with_capacity(4 * DOTS);
         for number in 0..DOTS {
             let [a_size, b_size, c_size] = sizes(number, DOTS, SMALL_DOTS);

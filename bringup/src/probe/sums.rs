@@ -277,7 +277,7 @@ fn power_of_two(exponent: i32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::bench::Random;
+    use zrt_mem::Random;
 
     fn products(values: &[f64]) -> Vec<Product> {
         values.iter().map(|value| Product { value: *value, has_denormal: false }).collect()
@@ -295,7 +295,7 @@ mod tests {
 
     /// Cases of a device that adds as `device` says, which is written with the host's floats and shares nothing with the fit.
     fn cases(terms: usize, device: impl Fn(&[f64], f32) -> f32) -> Vec<Case> {
-        let mut random = Random(1);
+        let mut random = Random::new(1);
         (0..2000)
             .map(|_| {
                 let values = values(&mut random, terms);

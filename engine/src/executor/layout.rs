@@ -162,16 +162,13 @@ mod tests {
 
     #[test]
     fn packed_weights_are_the_files_weights() {
-        let mut seed = 1u32;
-        let mut random = || {
-            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (seed >> 24) as u8
-        };
+        let mut random = zrt_needs::Random::new(1);
         for kind in [TensorKind::Q8_0, TensorKind::Q4_0, TensorKind::Q4_K, TensorKind::Q6_K] {
             let elements = 256 * 5;
             let block_bytes = kind.block_bytes() as usize;
-            let mut file: Vec<u8> =
-                (0..elements / kind.block_elements() as usize * block_bytes).map(|_| random()).collect();
+            let mut file: Vec<u8> = (0..elements / kind.block_elements() as usize * block_bytes)
+                .map(|_| random.word() as u8)
+                .collect();
             // Scales must be finite: clear the top exponent bit of each f16.
             let scale_bytes: &[usize] = match kind {
                 TensorKind::Q4_K => &[1, 3],

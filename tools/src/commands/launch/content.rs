@@ -5,6 +5,7 @@
 
 use super::size::Size;
 use crate::element::ElementType;
+use zrt_mem::Random;
 
 /// A buffer that repeats a pattern; the last repetition may be cut.
 pub(super) fn pattern(size: Size, pattern: &[u8]) -> Vec<u8> {
@@ -13,10 +14,10 @@ pub(super) fn pattern(size: Size, pattern: &[u8]) -> Vec<u8> {
 
 /// A buffer of numbers at random.
 pub(super) fn random(size: Size, seed: u64) -> Vec<u8> {
-    let mut state = seed;
+    let mut random = Random::new(seed);
     let mut bytes = Vec::with_capacity(size.bytes as usize + 8);
     while (bytes.len() as u64) < size.bytes {
-        let bits = next(&mut state);
+        let bits = random.bits();
         match size.element.filter(|element| element.is_float()) {
             Some(element) => bytes.extend(element.encode_float(fraction(bits)).unwrap_or_default()),
             None => bytes.extend_from_slice(&bits.to_le_bytes()),
@@ -40,15 +41,6 @@ pub(super) fn hexadecimal(text: &str) -> Option<Vec<u8>> {
         return None;
     }
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
-}
-
-/// A step of SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut value = *state;
-    value = (value ^ value >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    value = (value ^ value >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    value ^ value >> 31
 }
 
 /// From -1 up to 1, by the upper 53 bits.
