@@ -6,9 +6,8 @@ use support::BIASES;
 use support::harness::Device;
 use support::kv::{self, Cache, KvFormat};
 use support::reference as cpu;
-use support::weights::Reals;
+use support::weights::Random;
 use zerocopy::IntoBytes;
-use zrt_needs::Random;
 use zrt_protocol::params::{self, RowSet};
 
 /// What a fresh buffer of the device is full of.

@@ -7,10 +7,9 @@ mod support;
 
 use support::harness::Device;
 use support::reference as cpu;
-use support::weights::Reals;
+use support::weights::Random;
 use support::{BIASES, assert_same};
 use zerocopy::IntoBytes;
-use zrt_needs::Random;
 use zrt_protocol::params::{self, Header, RowSet};
 use zrt_protocol::{Output, Row, Step};
 

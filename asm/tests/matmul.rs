@@ -6,9 +6,8 @@ mod support;
 use support::harness::Device;
 use support::planes;
 use support::reference as cpu;
-use support::weights::{self, Format, Reals, Weights};
+use support::weights::{self, Format, Random, Weights};
 use zerocopy::IntoBytes;
-use zrt_needs::Random;
 use zrt_protocol::params::{self, RowSet};
 use zrt_protocol::{Output, ROWS_MAX, Row, Step};
 

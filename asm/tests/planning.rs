@@ -16,8 +16,8 @@ mod support;
 use host::{Habits, Host};
 use model::{Fault, Seen, Sizes, World, look};
 use support::harness::Device;
+use support::weights::Random;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
-use zrt_needs::Random;
 use zrt_protocol::params::{self, RowSet};
 use zrt_protocol::{
     CommandKind, Control, PlanState, ROWS_MAX, Row, SLOTS_MAX, SlotPhase, SlotState, Status, Step,

@@ -5,9 +5,8 @@ mod support;
 use support::harness::Device;
 use support::reference as cpu;
 use support::step;
-use support::weights::Reals;
+use support::weights::Random;
 use zerocopy::IntoBytes;
-use zrt_needs::Random;
 use zrt_protocol::SlotState;
 use zrt_protocol::params::{self, RowSet};
 

@@ -10,7 +10,7 @@
 
 mod random;
 
-pub use random::Random;
+pub use random::{Random, RandomXorshift};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;

@@ -1,9 +1,10 @@
 //! Pseudo-random numbers for test cases: the same sequence of a seed everywhere, so that a failing case can be run again.
 //!
-//! Contract: SplitMix64 (Steele, Lea and Flood, 2014, section 4); any seed is a good one. Not for secrets, and not for what
-//! is delivered.
+//! Contract: any seed is a good one. Not for secrets, and not for what is delivered. [`Random`] is for new cases.
+//! [`RandomXorshift`] is the kernels': which planted faults and mutants their cases see, and what a choice costs in
+//! `docs/kernels.md`, was found with its numbers.
 
-/// A sequence.
+/// A sequence of SplitMix64 (Steele, Lea and Flood, 2014, section 4).
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
@@ -42,9 +43,70 @@ impl Random {
     }
 }
 
+/// A sequence of xorshift64* (Vigna, 2016, "An experimental exploration of Marsaglia's xorshift generators, scrambled").
+#[derive(Clone, Debug)]
+pub struct RandomXorshift(u64);
+
+impl RandomXorshift {
+    /// The sequence of a seed.
+    pub const fn new(seed: u64) -> RandomXorshift {
+        RandomXorshift(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// 64 bits.
+    fn bits(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// 32 bits.
+    pub fn word(&mut self) -> u32 {
+        (self.bits() >> 32) as u32
+    }
+
+    /// A number below `limit`, which is not 0.
+    pub fn below(&mut self, limit: u32) -> u32 {
+        ((u64::from(self.word()) * u64::from(limit)) >> 32) as u32
+    }
+
+    /// -1..1 with many different exponents.
+    pub fn real(&mut self) -> f32 {
+        let mantissa = self.word() as i32 as f32 / 2f32.powi(31);
+        mantissa / (1u32 << self.below(8)) as f32
+    }
+
+    /// So many of them.
+    pub fn reals(&mut self, count: usize) -> Vec<f32> {
+        (0..count).map(|_| self.real()).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// From state 1 the first step leaves 2^25 + 1, which is multiplied by the published constant (computed
+    /// elsewhere, with integers of any length).
+    #[test]
+    fn the_sequence_of_xorshift_is_the_published_one() {
+        let mut random = RandomXorshift(1);
+        assert_eq!(random.bits(), 5_180_492_295_206_395_165);
+        assert_eq!(random.0, (1 << 25) + 1);
+    }
+
+    #[test]
+    fn reals_lie_around_zero_with_many_exponents() {
+        let reals = RandomXorshift::new(1).reals(1000);
+        assert!(reals.iter().all(|real| real.abs() <= 1.0));
+        let mean = reals.iter().sum::<f32>() / 1000.0;
+        // Four deviations of such a mean: of the squares, 1/3, times the mean of 4^-k for k below 8, 1/6.
+        assert!(mean.abs() < 4.0 * (1.0f32 / 3.0 / 6.0 / 1000.0).sqrt(), "{mean}");
+        // Expected: a thousand times the mean of 2^k / 64, at most 1, for k below 8, which is 373.
+        let tiny = reals.iter().filter(|real| real.abs() < 1.0 / 64.0).count();
+        assert!((320..430).contains(&tiny), "{tiny}");
+    }
 
     /// The first numbers of seed 1234567, as the authors' program prints them (Vigna, splitmix64.c; the published check
     /// of Rosetta Code's task "Pseudo-random numbers/Splitmix64").

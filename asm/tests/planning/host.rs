@@ -4,7 +4,7 @@
 //! has taken the end of the request before, however many other entries wait to be taken.
 
 use super::model::{Entry, Seen, World, next_tag};
-use zrt_needs::Random;
+use crate::support::weights::Random;
 use zrt_protocol::{CommandKind, EventKind, SLOTS_MAX, SlotPhase};
 
 /// Tokens that the sampler chooses from.

@@ -2,7 +2,7 @@
 //! Written from `docs/kernels.md` and `docs/arithmetic.md` for these tests alone.
 
 use super::harness::Device;
-use zrt_needs::Random;
+use super::weights::Random;
 use zrt_protocol::{Row, Step};
 
 /// Tokens of a page.

@@ -1,25 +1,7 @@
 //! Random weight matrices: their values by `docs/arithmetic.md`, their planes by `docs/kernels.md`.
 
 use half::{bf16, f16};
-use zrt_needs::Random;
-
-/// Real numbers at random.
-pub trait Reals {
-    /// -1..1 with many different exponents.
-    fn real(&mut self) -> f32;
-
-    /// So many of them.
-    fn reals(&mut self, count: usize) -> Vec<f32> {
-        (0..count).map(|_| self.real()).collect()
-    }
-}
-
-impl Reals for Random {
-    fn real(&mut self) -> f32 {
-        let mantissa = self.word() as i32 as f32 / 2f32.powi(31);
-        mantissa / (1u32 << self.below(8)) as f32
-    }
-}
+pub use zrt_needs::RandomXorshift as Random;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(non_camel_case_types)]
