@@ -96,7 +96,7 @@ pub fn not_executed(opcode: Opcode) -> Option<NotExecuted> {
 
 /// A plain instruction of an operation: registers for all operands, no modifiers, and an immediate that it has a use
 /// for.
-fn representative(opcode: Opcode) -> Instruction {
+pub(crate) fn representative(opcode: Opcode) -> Instruction {
     use Opcode::*;
     let info = opcode.operands();
     let mut sources = [Operand::None; 3];

@@ -7,6 +7,8 @@
 
 pub(crate) mod address;
 pub(crate) mod atomics;
+#[cfg(test)]
+mod binding;
 pub mod code_words;
 pub(crate) mod control;
 pub mod dispatch;

@@ -36,9 +36,24 @@ pub fn translate(instruction: &Instruction, level: Level) -> Option<MicroOp> {
 
 fn function(opcode: Opcode, parts: &Parts, level: Level) -> Option<Executor> {
     let special = parts.reads_special();
-    bits::bind(opcode, special)
-        .or_else(|| mask::bind(opcode, special))
-        .or_else(|| float::bind(opcode, special, level))
+    TABLES.iter().find_map(|(_, bind)| bind(opcode, special, level))
+}
+
+/// A table of functions: the one of an operation, `None` for those of other tables.
+type Table = fn(Opcode, bool, Level) -> Option<Executor>;
+
+/// All of them with their names. An operation is in one (`shader::tests::binding`), so their order means nothing.
+const TABLES: &[(&str, Table)] = &[
+    ("bits", |opcode, special, _| bits::bind(opcode, special)),
+    ("mask", |opcode, special, _| mask::bind(opcode, special)),
+    ("float", float::bind),
+];
+
+/// The tables that have the operation.
+#[cfg(test)]
+pub(crate) fn tables_with(opcode: Opcode) -> Vec<&'static str> {
+    let has = |bind: &Table| bind(opcode, false, Level::BASELINE).is_some();
+    TABLES.iter().filter(|(_, bind)| has(bind)).map(|(name, _)| *name).collect()
 }
 
 /// A source. `SPECIAL`: it may be a code whose value is computed when read.

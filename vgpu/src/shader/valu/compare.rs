@@ -50,44 +50,38 @@ comparisons! {
     Unsigned64 true None, |bits| bits;
 }
 
-/// Which of ten classes the value is in: bits 0 signalling NaN, 1 quiet NaN, 2 -inf, 3 -normal, 4 -denormal, 5 -0,
-/// 6 +0, 7 +denormal, 8 +normal, 9 +inf.
-pub(crate) fn class(bits: u64, exponent_bits: u32, fraction_bits: u32) -> u32 {
+/// The classes of values; the number of one is its bit in the mask of v_cmp_class.
+#[derive(Clone, Copy)]
+#[repr(u32)]
+enum Class {
+    SignallingNan = 0,
+    QuietNan = 1,
+    NegativeInfinity = 2,
+    NegativeNormal = 3,
+    NegativeDenormal = 4,
+    NegativeZero = 5,
+    Zero = 6,
+    Denormal = 7,
+    Normal = 8,
+    Infinity = 9,
+}
+
+/// The class of a value.
+fn class(bits: u64, exponent_bits: u32, fraction_bits: u32) -> Class {
     let fraction = bits & ((1 << fraction_bits) - 1);
     let exponent = bits >> fraction_bits & ((1 << exponent_bits) - 1);
-    let negative = bits >> (exponent_bits + fraction_bits) & 1 != 0;
+    let is_negative = bits >> (exponent_bits + fraction_bits) & 1 != 0;
     let top = (1 << exponent_bits) - 1;
-    match (exponent, fraction) {
-        (field, 1..) if field == top => (fraction >> (fraction_bits - 1)) as u32,
-        (field, 0) if field == top => {
-            if negative {
-                2
-            } else {
-                9
-            }
-        }
-        (0, 0) => {
-            if negative {
-                5
-            } else {
-                6
-            }
-        }
-        (0, _) => {
-            if negative {
-                4
-            } else {
-                7
-            }
-        }
-        _ => {
-            if negative {
-                3
-            } else {
-                8
-            }
-        }
-    }
+    let is_quiet = fraction >> (fraction_bits - 1) != 0;
+    let (positive, negative) = match (exponent, fraction) {
+        (field, 1..) if field == top && is_quiet => (Class::QuietNan, Class::QuietNan),
+        (field, 1..) if field == top => (Class::SignallingNan, Class::SignallingNan),
+        (field, 0) if field == top => (Class::Infinity, Class::NegativeInfinity),
+        (0, 0) => (Class::Zero, Class::NegativeZero),
+        (0, _) => (Class::Denormal, Class::NegativeDenormal),
+        _ => (Class::Normal, Class::NegativeNormal),
+    };
+    if is_negative { negative } else { positive }
 }
 
 macro_rules! classes {
@@ -99,7 +93,7 @@ macro_rules! classes {
             const FORMAT: Option<Format> = None;
             #[inline(always)]
             fn test(a: u64, b: u64) -> bool {
-                b >> class(a, $exponent, $fraction) & 1 != 0
+                b >> class(a, $exponent, $fraction) as u32 & 1 != 0
             }
         }
     )*};

@@ -69,26 +69,44 @@ pub fn translate(instruction: &Instruction, level: Level) -> Option<MicroOp> {
 }
 
 fn function(opcode: Opcode, parts: &mut Parts, level: Level) -> Option<Executor> {
-    let clamped = parts.modifiers.clamp();
-    lanes::bind(opcode, parts, level)
-        .or_else(|| special::bind(opcode, parts, level))
-        .or_else(|| if clamped { integer::saturating::bind(opcode, parts, level) } else { None })
-        .or_else(|| integer::bind(opcode, parts, level))
-        .or_else(|| single::arithmetic::bind(opcode, parts, level))
-        .or_else(|| single::selection::bind(opcode, parts, level))
-        .or_else(|| single::mixed::bind(opcode, parts, level))
-        .or_else(|| convert::bind(opcode, parts, level))
-        .or_else(|| convert::bind_from_bytes(opcode, level))
-        .or_else(|| compare::bind(opcode, parts, level))
-        .or_else(|| half::arithmetic::bind(opcode, parts, level))
-        .or_else(|| half::selection::bind(opcode, parts, level))
-        .or_else(|| double::bind(opcode, parts, level))
-        .or_else(|| bind_packed(opcode, parts, level))
-        .or_else(|| bind_approximate(opcode, parts, level))
-        .or_else(|| dot::bind(opcode, parts, level))
-        .or_else(|| difference::bind(opcode, parts, level))
-        .or_else(|| rare::bind(opcode, parts, level))
-        .or_else(|| rare::bind_stochastic(opcode, level))
+    // Some operations have a second function for clamped results.
+    let saturated =
+        if parts.modifiers.clamp() { integer::saturating::bind(opcode, parts, level) } else { None };
+    saturated.or_else(|| TABLES.iter().find_map(|(_, bind)| bind(opcode, parts, level)))
+}
+
+/// A table of lane functions: the one of an operation, `None` for those of other tables.
+type Table = fn(Opcode, &mut Parts, Level) -> Option<Executor>;
+
+/// All of them with their names. An operation is in one (`shader::tests::binding`), so their order means nothing.
+const TABLES: &[(&str, Table)] = &[
+    ("lanes", lanes::bind),
+    ("special", |opcode, parts, level| special::bind(opcode, parts, level)),
+    ("integer", |opcode, parts, level| integer::bind(opcode, parts, level)),
+    ("single::arithmetic", |opcode, parts, level| single::arithmetic::bind(opcode, parts, level)),
+    ("single::selection", |opcode, parts, level| single::selection::bind(opcode, parts, level)),
+    ("single::mixed", |opcode, parts, level| single::mixed::bind(opcode, parts, level)),
+    ("convert", |opcode, parts, level| convert::bind(opcode, parts, level)),
+    ("convert::from_bytes", |opcode, _, level| convert::bind_from_bytes(opcode, level)),
+    ("compare", |opcode, parts, level| compare::bind(opcode, parts, level)),
+    ("half::arithmetic", |opcode, parts, level| half::arithmetic::bind(opcode, parts, level)),
+    ("half::selection", |opcode, parts, level| half::selection::bind(opcode, parts, level)),
+    ("double", |opcode, parts, level| double::bind(opcode, parts, level)),
+    ("packed", |opcode, parts, level| bind_packed(opcode, parts, level)),
+    ("approximate", |opcode, parts, level| bind_approximate(opcode, parts, level)),
+    ("dot", |opcode, parts, level| dot::bind(opcode, parts, level)),
+    ("difference", |opcode, parts, level| difference::bind(opcode, parts, level)),
+    ("rare", |opcode, parts, level| rare::bind(opcode, parts, level)),
+    ("rare::stochastic", |opcode, _, level| rare::bind_stochastic(opcode, level)),
+];
+
+/// The tables that have the instruction's operation, matrix shapes by a name for each row.
+#[cfg(test)]
+pub(crate) fn tables_with(instruction: &Instruction) -> Vec<&'static str> {
+    let opcode = instruction.opcode;
+    let has = |bind: &Table| bind(opcode, &mut Parts::new(instruction), Level::BASELINE).is_some();
+    let tables = TABLES.iter().filter(|(_, bind)| has(bind)).map(|(name, _)| *name);
+    tables.chain(matrix::rows_of(opcode).map(|_| "matrix")).collect()
 }
 
 /// Packed forms of the 16-bit operations.

@@ -28,7 +28,7 @@ pub(super) fn bind(opcode: Opcode, parts: &Parts, level: Level) -> Option<Execut
     use Opcode::*;
     let clamp = parts.modifiers.clamp();
     let executor = match opcode {
-        VNop | VPipeflush => Level::BASELINE.bind::<Nothing>(),
+        VPipeflush => Level::BASELINE.bind::<Nothing>(),
         VCndmaskB32 if parts.modifiers.is_plain() => level.bind::<Select<true>>(),
         VCndmaskB32 | VCndmaskB16 => level.bind::<Select<false>>(),
         VAddCoU32 if !clamp => level.bind::<Carry<Add, false>>(),
@@ -52,9 +52,9 @@ pub(super) fn bind(opcode: Opcode, parts: &Parts, level: Level) -> Option<Execut
         VDot4U32U8 => level.bind::<Dot<8, false>>(),
         VDot8I32Iu4 => level.bind::<Dot<4, true>>(),
         VDot8U32U4 => level.bind::<Dot<4, false>>(),
-        VRcpF64 => level.bind::<Seed<0>>(),
-        VRsqF64 => level.bind::<Seed<1>>(),
-        VSqrtF64 => level.bind::<Seed<2>>(),
+        VRcpF64 => level.bind::<Seed<RECIPROCAL>>(),
+        VRsqF64 => level.bind::<Seed<RECIPROCAL_SQUARE_ROOT>>(),
+        VSqrtF64 => level.bind::<Seed<SQUARE_ROOT>>(),
         _ => return None,
     };
     Some(executor)
@@ -411,9 +411,13 @@ impl Operation for DivisionFmasWide {
     }
 }
 
-/// v_rcp_f64, v_rsq_f64, v_sqrt_f64: seeds.
-struct Seed<const KIND: u8>;
-impl<const KIND: u8> Operation for Seed<KIND> {
+const RECIPROCAL: u8 = 0;
+const RECIPROCAL_SQUARE_ROOT: u8 = 1;
+const SQUARE_ROOT: u8 = 2;
+
+/// v_rcp_f64, v_rsq_f64, v_sqrt_f64: seeds of one of these functions.
+struct Seed<const FUNCTION: u8>;
+impl<const FUNCTION: u8> Operation for Seed<FUNCTION> {
     #[inline(always)]
     fn execute(wave: &mut Wave, op: &MicroOp, _machine: &mut Machine<'_>) -> Flow {
         let x = fetch_wide(wave, op, 0);
@@ -421,9 +425,9 @@ impl<const KIND: u8> Operation for Seed<KIND> {
         let mut result = [Row([0; LANES]); 2];
         for lane in 0..LANES {
             let x = join(&x, lane);
-            let value = match KIND {
-                0 => approximate::double::reciprocal(x),
-                1 => approximate::double::reciprocal_square_root(x),
+            let value = match FUNCTION {
+                RECIPROCAL => approximate::double::reciprocal(x),
+                RECIPROCAL_SQUARE_ROOT => approximate::double::reciprocal_square_root(x),
                 _ => approximate::double::square_root(x),
             };
             let value = approximate::biased_double(value, bias);

@@ -49,6 +49,12 @@ pub(super) fn bind(instruction: &Instruction, parts: &mut Parts, level: Level) -
     Some(level.bind::<Multiply>())
 }
 
+/// The rows of the table of shapes that an operation has.
+#[cfg(test)]
+pub(super) fn rows_of(opcode: zrt_isa::Opcode) -> impl Iterator<Item = Shape> {
+    SHAPES.into_iter().filter(move |(of, _)| *of == opcode).map(|(_, shape)| shape)
+}
+
 /// The function of a matrix operation for 64 lanes.
 pub(crate) fn bind_wave64(level: Level) -> Executor {
     level.bind::<MultiplyWave64>()
