@@ -3,6 +3,7 @@
 #[path = "model/said.rs"]
 mod said;
 
+use crossbeam_utils::Backoff;
 use proptest::prelude::*;
 use said::{NONSENSE, Nonsense, Said, line, said};
 use std::cell::{Cell, RefCell};
@@ -349,19 +350,22 @@ fn two_threads_lose_nothing() {
     // The device sends back what it is sent.
     let echo = std::thread::spawn(move || {
         for _ in 0..ENTRIES {
+            let backoff = Backoff::new();
             let came = loop {
                 match device_in.take() {
                     Some(came) => break came,
-                    None => std::thread::yield_now(),
+                    None => backoff.snooze(),
                 }
             };
             device_in.tell();
             let entry = line(came[2]);
+            backoff.reset();
             while !device.put(&entry, 0) {
-                std::thread::yield_now();
+                backoff.snooze();
             }
         }
     });
+    let backoff = Backoff::new();
     let (mut pushed, mut taken) = (0, 0);
     while taken < ENTRIES {
         if pushed < ENTRIES && host_in.push(&said(pushed)).is_ok() {
@@ -371,8 +375,9 @@ fn two_threads_lose_nothing() {
             Some(entry) => {
                 assert_eq!(entry, said(taken));
                 taken += 1;
+                backoff.reset();
             }
-            None => std::thread::yield_now(),
+            None => backoff.snooze(),
         }
     }
     echo.join().expect("the device's side ends");
