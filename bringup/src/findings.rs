@@ -103,7 +103,7 @@ fn not_kept(count: u64) -> Finding {
     Finding {
         rule: DROPPED.to_owned(),
         what: format!("{count} further findings were not kept"),
-        remedy: "mend what is told above, and run again".to_owned(),
+        remedy: "fix the findings above, and run again".to_owned(),
         count,
         ..Finding::default()
     }

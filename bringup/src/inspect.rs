@@ -1,7 +1,7 @@
-//! What the virtual device tells of itself, asked of an opened device.
+//! The virtual device's reports about itself, read from an opened device.
 //!
 //! Contract: five files of the virtual driver, read through the seam when asked: findings, faults, waves, profile, kernel.
-//! Of a card all of it is empty. Files and allocations: never on the path of a token. Nothing is told to the device.
+//! For a card all of it is empty. Files and allocations: never on the path of a token. Nothing is sent to the device.
 
 use crate::faults::{self, DeviceFault};
 use crate::findings::{self, Finding};

@@ -1,4 +1,4 @@
-//! Which device: a card or the virtual R9700, chosen, tested, and asked about.
+//! The choice of a device, a card or the virtual R9700, its self-test, its probe, and its reports.
 //!
 //! This crate stands above [`zrt_device`] and links the simulator. A server that has a card and wants neither the choice
 //! nor the self-test links `zrt-device` alone.
@@ -6,9 +6,9 @@
 //! # Contract
 //! - [`open`] and [`open_over`] run the short self-test unless [`OpenOptions::self_test`] says not to; a device that fails
 //!   is refused by the name of the failing case.
-//! - What a device is told of its tier is its [`zrt_device::DeviceOptions`], once. Everything else that the virtual device
-//!   tells of itself is read from its driver's files, by [`Inspect`], and is empty for a card.
-//! - Nothing here tells the virtual device anything that a card would not be told.
+//! - A device learns of its tier once, through its [`zrt_device::DeviceOptions`]. Everything else that the virtual
+//!   device reports about itself is read from its driver's files, by [`Inspect`], and is empty for a card.
+//! - Nothing here sends the virtual device anything that a card would not receive.
 //!
 //! ```no_run
 //! use std::time::Duration;

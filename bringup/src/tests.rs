@@ -524,7 +524,7 @@ fn after_a_reset_or_a_page_fault_the_process_has_to_be_replaced() {
     assert_eq!(cause, StopCause::Deadline, "no event tells of it");
     let error = device.close().unwrap_err();
     assert!(error.to_string().contains("DESTROY_QUEUE failed with ETIME"), "{error}");
-    refused(&process, "the GPU was reset, its memory is lost, and the driver serves this process no more");
+    refused(&process, "the GPU was reset, its memory is lost, and the driver no longer serves this process");
     // The other device of the process is lost with it.
     let ticket = other.submit_words(&[]).unwrap();
     let cause = stopped(other.wait(ticket, PATIENCE)).cause;
@@ -540,7 +540,7 @@ fn after_a_reset_or_a_page_fault_the_process_has_to_be_replaced() {
     let ticket = device.submit(&graph).unwrap();
     let cause = stopped(device.wait(ticket, PATIENCE)).cause;
     assert!(matches!(cause, StopCause::MemoryFault(_)), "{cause:?}");
-    refused(&process, "after a page fault the driver runs no queue of this process any more");
+    refused(&process, "after a page fault the driver runs no further queue of this process");
     gpu.replace_process();
     let process = Attachment::over(gpu.clone()).unwrap();
     use_up(&mut open_over(&process, &small_ring()).unwrap());

@@ -1,6 +1,6 @@
-//! The files in which the virtual driver tells of its device: one reader for all of them.
+//! The files in which the virtual driver reports on its device: one reader for all of them.
 //!
-//! Contract: read through the seam. A driver of a card has none of them; that is no error.
+//! Contract: read through the seam. A card's driver has none of them; that is not an error.
 
 use zrt_device::DeviceError;
 use zrt_kmd::{Errno, Syscalls};

@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(
             waves.to_string(),
             "4 waves have not ended: wave 1 of workgroup 2,0,0 waits at the barrier (1 of 4 waves have signalled) at \
-             0x1010: s_barrier_wait 0xffff; 9 workgroups have no room yet"
+             0x1010: s_barrier_wait 0xffff; 9 workgroups are not resident yet"
         );
         assert_eq!(waves.list[0].loads[0].to_string(), "LDS byte 64 = 0x7");
         assert!(parse("{}", &Registry::default()).is_err());

@@ -88,7 +88,7 @@ pub enum DeviceError {
     #[error("the graph is empty: record at least one dispatch")]
     EmptyGraph,
     /// A recorder for more dispatches than a graph has.
-    #[error("a recorder for {capacity} dispatches: a graph has at most {most}")]
+    #[error("a recorder cannot have {capacity} dispatches: a graph has at most {most}")]
     RecorderCapacity {
         /// What was asked.
         capacity: usize,
@@ -96,7 +96,7 @@ pub enum DeviceError {
         most: usize,
     },
     /// The recorder's capacity is used up.
-    #[error("the recorder was made for {capacity} dispatches: ask for more room")]
+    #[error("the recorder holds {capacity} dispatches: make a larger one")]
     RecorderFull {
         /// What was asked.
         capacity: usize,

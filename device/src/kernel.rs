@@ -100,7 +100,7 @@ impl Kernel {
             return Err(needs(container, "it uses scratch memory, which the queue does not set up"));
         }
         if container.user_sgprs > USER_DATA_DWORDS as u8 {
-            return Err(needs(container, "it wants more user SGPRs than the address of its parameter block"));
+            return Err(needs(container, "it needs more user SGPRs than the address of its parameter block"));
         }
         Ok(Kernel {
             state: KernelState::new(&parameters)?,

@@ -1,6 +1,6 @@
 //! How a device is opened, and what only its opener knows of it.
 //!
-//! Contract: the default is what a card wants.
+//! Contract: the default is right for a card.
 
 use crate::witness::Witness;
 use core::fmt;

@@ -1,4 +1,4 @@
-//! Where waves are: what a debugger's list of threads says.
+//! Where waves are, like a debugger's list of threads.
 //!
 //! Contract: data, filled in by a [`Witness`](crate::Witness), and its text. For waits that took too long, never on the
 //! path of a token. A card keeps all of it to itself.
@@ -36,7 +36,7 @@ pub struct WavePosition {
     pub place: Place,
     /// That instruction as the assembler writes it.
     pub instruction: String,
-    /// What it looks at again and again, where the checking mode has seen that it goes in circles.
+    /// What it polls, where the checking mode has seen that it loops forever.
     pub loads: Vec<WaveLoad>,
 }
 
@@ -96,7 +96,7 @@ impl fmt::Display for Waves {
             write!(formatter, "; and {} more", count - NAMED_MAX as u64)?;
         }
         if self.waiting_groups > 0 {
-            write!(formatter, "; {} workgroups have no room yet", self.waiting_groups)?;
+            write!(formatter, "; {} workgroups are not resident yet", self.waiting_groups)?;
         }
         if self.held_groups > 0 {
             write!(formatter, "; {} workgroups were running and are not listed", self.held_groups)?;

@@ -1,7 +1,7 @@
 //! Someone below the seam who sees more of a device than its driver reports.
 //!
 //! Contract: whoever opens a device knows whether there is one ([`DeviceOptions::witness`](crate::DeviceOptions)); the
-//! device asks it for evidence and for the reasons of a wait that ended badly, and tells it nothing. A card has none.
+//! device asks it for evidence and for the reasons of a wait that ended badly, and sends it nothing. A card has none.
 //! Answers may cost files and allocations: never on the path of a token.
 
 use crate::counters::Counters;

@@ -1,7 +1,7 @@
 //! Findings on correct programs that are no failures, each with its reason.
 //!
-//! Contract: a row is about one rule and one circumstance; what it sets aside is counted and told ([`Alarm`]). Findings
-//! on a mutant are not looked up here, but held against those of the program that it was made from.
+//! Contract: a row is about one rule and one circumstance; what it sets aside is counted and reported ([`Alarm`]).
+//! Findings on a mutant are not looked up here, but held against those of the program that it was made from.
 
 use crate::toolchain::Compiler;
 use std::fmt;

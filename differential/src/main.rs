@@ -30,31 +30,31 @@ struct Options {
     /// Seed of the first program; program i has seed + i
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Inputs of a program, a power of two from 64
+    /// Inputs of each program, a power of two from 64
     #[arg(long, default_value_t = 1024)]
     inputs: u32,
-    /// Folder for the sources of failing programs
+    /// Folder that receives the sources of failing programs
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
-    /// Lanes of a wave
+    /// Wave size
     #[arg(long, default_value = "32", value_parser = ["32", "64"])]
     wave: String,
-    /// Threads
+    /// Number of threads
     #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, |count| count.get()))]
     jobs: usize,
-    /// Failing programs that are made smaller
+    /// Most failing programs to minimise
     #[arg(long, default_value_t = 3)]
     minimise: usize,
-    /// Compiler of the device's side
+    /// clang release that compiles for the device
     #[arg(long, default_value = "22", value_parser = ["19", "22", "both"])]
     clang: String,
-    /// Run under the checking mode: a finding is a failure
+    /// Run under the checking mode, where a finding is a failure
     #[arg(long)]
     check: bool,
-    /// Schedules of a program under the checking mode
+    /// Schedules of each program under the checking mode
     #[arg(long, default_value_t = 2, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     schedules: u64,
-    /// Run so many mutants of programs under the checking mode, each of which it has to find
+    /// Run this many mutants of programs under the checking mode, which must report each
     #[arg(long, value_name = "COUNT", conflicts_with_all = ["check", "programs", "clang", "inputs", "keep", "minimise"])]
     mutants: Option<u64>,
 }

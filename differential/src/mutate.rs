@@ -236,7 +236,7 @@ pub fn explain(
 
 const NOTHING_OUTSTANDING: &str = "wait with nothing outstanding on this path";
 const LATER_WAIT: &str = "a later wait comes before the first use";
-const NO_SIGNAL: &str = "stores that no signal, flag or end of this path tells of";
+const NO_SIGNAL: &str = "stores that no signal, flag or end of this path publishes";
 const UNKNOWN: &str = "wait at a branch or call: path unknown";
 const NOBODYS: &str = "operations before a signal, which nobody meets behind it";
 const SHADOWED: &str = "its program has a finding at the same place";

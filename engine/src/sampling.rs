@@ -1,4 +1,4 @@
-//! How the next token is chosen: what a user says, checked and turned into the fields that SAMPLE reads.
+//! How the next token is chosen: a user's options, checked and turned into the fields that SAMPLE reads.
 //!
 //! Contract: [`SamplingOptions::validate`] is the only way from numbers to [`Sampling`], whose fields nobody else sets, so
 //! what reaches a slot is in range. The conversion is exact as written at each field and the same on every host.

@@ -354,11 +354,11 @@ fn a_process_that_the_driver_gave_up_is_told_why_and_what_to_do() {
     // An engine's reset takes that engine's queues alone.
     let engine_reset = [1, u64::from(GPU_ID) << 32, 0, 0];
     for (memory, hardware, text) in [
-        (FAULT, [0; 4], Some("after a page fault the driver runs no queue of this process any more")),
+        (FAULT, [0; 4], Some("after a page fault the driver runs no further queue of this process")),
         (
             [0; 4],
             RESET,
-            Some("the GPU was reset, its memory is lost, and the driver serves this process no more"),
+            Some("the GPU was reset, its memory is lost, and the driver no longer serves this process"),
         ),
         ([0; 4], engine_reset, None),
     ] {

@@ -1,9 +1,9 @@
-//! Events: how the driver tells of an interrupt, a bad access or a reset.
+//! Events: how the driver reports an interrupt, a bad access or a reset.
 //!
 //! Contract: hardware reference §2.2 steps 9 and 10, §2.3, §8. One [`Events`] per opened device, made by
 //! [`Attachment::events`](crate::Attachment::events): a signal event on the process's page, and the two exception events,
-//! which stay signalled once they are. What they tell of the process is noted in it. Waiting is one system call and is done
-//! only after a fence did not come; nothing here is on the path of a token.
+//! which stay signalled once they are. What they report about the process is noted in it. Waiting is one system call
+//! and is done only after a fence did not come; nothing here is on the path of a token.
 
 use crate::bindings::kfd::{kfd_hsa_hw_exception_data, kfd_hsa_memory_exception_data};
 use crate::errno::Errno;

@@ -148,10 +148,10 @@ impl fmt::Display for ProcessLoss {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             ProcessLoss::PageFault => {
-                "after a page fault the driver runs no queue of this process any more: end it and start a new one"
+                "after a page fault the driver runs no further queue of this process: end it and start a new one"
             }
             ProcessLoss::Reset => {
-                "the GPU was reset, its memory is lost, and the driver serves this process no more: end it and start a \
+                "the GPU was reset, its memory is lost, and the driver no longer serves this process: end it and start a \
                  new one"
             }
         })

@@ -1,4 +1,4 @@
-//! A kernel: where it begins, which resources it needs and what it wants to be told.
+//! A kernel: its entry, its resources and its arguments.
 //!
 //! Contract: plain values. The resource words are those of the file, checked against gfx12's reserved bits;
 //! [`Kernel::resource_words`] adds what only a launch knows. Resource words: hardware reference §5.2; user SGPRs:

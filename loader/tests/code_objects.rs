@@ -321,7 +321,7 @@ fn other_targets_are_refused_by_name() {
     };
     assert_eq!(changed(48, 0x48), "gfx1200 (e_flags 0x48)");
     assert_eq!(changed(48, 0x41), "gfx1100 (e_flags 0x41)");
-    assert_eq!(changed(18, 62), "machine 62, which is no AMD GPU");
+    assert_eq!(changed(18, 62), "machine 62, which is not an AMD GPU");
     assert_eq!(changed(7, 0), "OS ABI 0, which is not HSA");
     assert_eq!(changed(4, 1), "a machine that is not 64-bit little-endian");
     assert!(matches!(Program::parse(b"\x7fELF"), Err(LoadError::Damaged { .. })));

@@ -122,7 +122,7 @@ impl Given {
             self.skip(case, &format!("{variable} names no folder of {of}"));
             return None;
         };
-        assert!(folder.is_dir(), "{variable} names {}, which is no folder", folder.display());
+        assert!(folder.is_dir(), "{variable} names {}, which is not a folder", folder.display());
         Some(folder.to_owned())
     }
 
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "which is no folder")]
+    #[should_panic(expected = "which is not a folder")]
     fn a_folder_that_was_promised_and_is_missing_fails_the_case() {
         let given = Given { models: Some(folder("gone").join("no")), ..Given::default() };
         let _ = given.models("case");

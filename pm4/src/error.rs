@@ -188,7 +188,7 @@ impl fmt::Display for ParseError {
                 write!(formatter, "body dword {dword} of {opcode} has reserved bits {bits:#x} set")
             }
             ParseError::Value { field, value } => {
-                write!(formatter, "field {} has the value {value:#x}, which means nothing", field.name)
+                write!(formatter, "field {} has the value {value:#x}, which has no meaning", field.name)
             }
             ParseError::Misaligned { address, alignment } => {
                 write!(formatter, "address {address:#x} is not a multiple of {alignment}")

@@ -212,7 +212,7 @@ impl fmt::Display for Finding {
         };
         match self.kind {
             FindingKind::Broken(error) => write!(formatter, "the stream breaks off: {error}"),
-            FindingKind::Malformed(error) => write!(formatter, "the packet means nothing: {error}"),
+            FindingKind::Malformed(error) => write!(formatter, "the packet has no meaning: {error}"),
             FindingKind::UnknownOpcode(opcode) => write!(formatter, "{opcode} is not a packet of ours"),
             FindingKind::Filler => write!(formatter, "a type 2 filler, which a compute ring does not take"),
             FindingKind::NotOwned { register, class } => {
@@ -225,14 +225,14 @@ impl fmt::Display for Finding {
                 write!(formatter, "register {register:#x} is written by a packet that checks no owner")
             }
             FindingKind::MissingRegister(register) => {
-                write!(formatter, "a dispatch although {register} was never written")
+                write!(formatter, "a dispatch before {register} was ever written")
             }
             FindingKind::MissingInitiator(flags) => {
                 write!(formatter, "a dispatch whose initiator lacks {:#x}", flags.bits())
             }
             FindingKind::DispatchBeforeAcquire => write!(formatter, "a dispatch before any ACQUIRE_MEM"),
             FindingKind::AcquireWhileRunning => {
-                write!(formatter, "an ACQUIRE_MEM while waves may still run, for which it does not wait")
+                write!(formatter, "an ACQUIRE_MEM that does not wait for the waves that may still run")
             }
             FindingKind::ReleaseWithoutWriteBack => {
                 write!(formatter, "a value is released without GL2 written back")

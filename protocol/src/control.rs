@@ -1,4 +1,4 @@
-//! A control line: what the host tells the device about a slot while its request runs.
+//! A control line: the host's flags for a slot while its request runs.
 //!
 //! | field of [`Control`] | written by | read by |
 //! |---|---|---|

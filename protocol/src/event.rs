@@ -1,10 +1,10 @@
-//! An event: what the device tells of a request, one line of the output ring.
+//! An event: what the device reports about a request, one line of the output ring.
 //!
 //! | field of [`EventLine`] | written by | read by |
 //! |---|---|---|
 //! | `tag`, `trailer` | PLAN, the tag last, with system scope | the host's ring |
 //! | `kind_slot`, `serial`, `token`, `index`, `reason` | PLAN | the host |
-//! | `epoch` | PLAN | nobody; in a dump of the ring it tells the step |
+//! | `epoch` | PLAN | nobody; in a dump of the ring it shows the step |
 //! | `zero` | PLAN, zero | the host, which refuses anything else |
 //!
 //! Contract: lines come from outside, so parsing is strict: a kind or a reason that does not exist, a slot that no session

@@ -1,4 +1,4 @@
-//! How a shared structure or a shared list of numbers is told to the assembler: names, offsets, values.
+//! How a shared structure or a shared list of numbers reaches the assembler: names, offsets, values.
 //!
 //! Contract: the macros here are the only way in which this crate defines what kernels read. A structure that is made by
 //! [`layout!`] has no padding and a [`Layout`]; an enumeration that is made by [`numbers!`] has its [`Numbers`]. The

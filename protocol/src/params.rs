@@ -1,4 +1,4 @@
-//! Parameter blocks: what each kernel is told. Layout and meaning are in `docs/kernels.md`.
+//! Parameter blocks: the arguments of each kernel. Layout and meaning are in `docs/kernels.md`.
 //!
 //! Contract: plain little-endian structures, at most [`PARAMETER_BYTES_MAX`] bytes, no padding bytes. Every `*_va` is
 //! a GPU virtual address. Written by the host when a plan is lowered, before the first step, and validated there; read by

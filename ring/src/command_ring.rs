@@ -3,8 +3,8 @@
 //! Pointers count dwords in 64 bits and never wrap (hardware reference §0, fact 2); a slot is the pointer modulo the
 //! ring. free = size − (wptr − rptr), and one dword always stays free, so that wptr − rptr never reaches the size
 //! (hardware reference §6.4). Packets may straddle the end of the ring. The device advances the read pointer lazily,
-//! and no source says how lazily for a queue of this kind: room is reckoned from the further one of what it tells and
-//! what reached fences prove ([`CommandRing::note_fence`], [`CommandRing::fence_reached`]).
+//! and no source says how lazily for a queue of this kind: the free space is computed from the further of what it
+//! reports and what reached fences prove ([`CommandRing::note_fence`], [`CommandRing::fence_reached`]).
 //!
 //! Cost: one store per dword, one store fence, one doorbell store; the read pointer is loaded only when the room known
 //! to be free does not suffice. `benches/submissions.rs` measures it.

@@ -37,7 +37,7 @@ pub enum RingError {
         capacity: usize,
     },
     /// There is no room now.
-    #[error("the ring has room for {free} dwords and the submission needs {needed}")]
+    #[error("the ring has {free} dwords free, but the submission needs {needed}")]
     Full {
         /// Dwords of the submission.
         needed: usize,
@@ -46,7 +46,7 @@ pub enum RingError {
     },
     /// There was no room in time.
     #[error(
-        "after {waited_ns} ns the ring still has room for only {free} of {needed} dwords: the device stopped reading it"
+        "after {waited_ns} ns the ring has only {free} of {needed} dwords free: the device stopped reading it"
     )]
     Timeout {
         /// Dwords of the submission.
@@ -127,7 +127,7 @@ pub enum GraphError {
     #[error("a packet of the graph cannot be recorded: {0}")]
     Emit(#[from] EmitError),
     /// No graph is as long as what room was asked for.
-    #[error("a recorder for {dwords} dwords: a graph has at most {most}")]
+    #[error("a recorder cannot have {dwords} dwords: a graph has at most {most}")]
     Capacity {
         /// What was asked.
         dwords: u32,

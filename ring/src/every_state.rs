@@ -1,7 +1,7 @@
 //! Small command rings in every state, and every call in each of them.
 //!
 //! What a submission does depends on the write pointer modulo the ring, on how far the reader is known to be behind, on
-//! what it tells now and on the length: all of it is tried, for rings of 4, 8 and 16 dwords, twice round the ring, at
+//! what it reports now and on the length: all of it is tried, for rings of 4, 8 and 16 dwords, twice round the ring, at
 //! pointers that begin at 0, pass 2^32 and come near 2^63. A ring of another length differs in its mask alone. A call leaves
 //! a state of the same kind, so what holds after each call holds after any number of them.
 

@@ -2,7 +2,7 @@
 //!
 //! - [`CommandRing`] writes packets into a mapped ring and rings the doorbell: bodies, then the first header, then the
 //!   write pointer, then one 64-bit doorbell store (hardware reference §6.4).
-//! - [`Fence`] and [`Timeline`] tell by a 64-bit value in shared memory, written by RELEASE_MEM, how far the device came.
+//! - [`Fence`] and [`Timeline`] show how far the device is, by a 64-bit value in shared memory that RELEASE_MEM writes.
 //! - [`GraphRecorder`] records dispatches into an indirect buffer once; [`CommandRing::submit_graph`] replays the
 //!   [`Graph`] with one submission and one doorbell.
 //! - [`Watchdog`] turns pointers and fence seen over time into a diagnosis.

@@ -1,9 +1,9 @@
 //! The other side of a command ring, as a model of the command processor's rules, for tests here and in crates above.
 //!
 //! It reads the ring as a command processor does (hardware reference §6.4, §2.7): it wakes
-//! on the doorbell, reads up to the write pointer and not beyond, takes packets that straddle the ring's end, and tells
-//! its read pointer lazily. Whatever the producer does against the rules is a [`Violation`]. It executes no kernel: a
-//! caller looks at the packets.
+//! on the doorbell, reads up to the write pointer and not beyond, takes packets that straddle the ring's end, and
+//! reports its read pointer lazily. Whatever the producer does against the rules is a [`Violation`]. It executes no
+//! kernel: a caller looks at the packets.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -252,7 +252,7 @@ impl fmt::Display for Violation {
                 )
             }
             Violation::NotPackets(error) => write!(formatter, "the ring holds no packets: {error}"),
-            Violation::Malformed(error) => write!(formatter, "a packet means nothing: {error}"),
+            Violation::Malformed(error) => write!(formatter, "a packet has no meaning: {error}"),
             Violation::Unmapped(address) => write!(formatter, "a packet names unmapped memory at {address}"),
             Violation::TooDeep => write!(formatter, "indirect buffers call each other too deeply"),
         }

@@ -1,7 +1,8 @@
 //! What pointers and a fence, seen over time, say about the device.
 //!
-//! Nothing in the kernel driver times out a running compute queue (hardware reference §8): whoever waits must tell a long
-//! computation from a dead queue. Contract: pure arithmetic on what the caller observed; no clock, no memory access.
+//! Nothing in the kernel driver times out a running compute queue (hardware reference §8): whoever waits must
+//! distinguish a long computation from a dead queue. Contract: pure arithmetic on what the caller observed; no clock,
+//! no memory access.
 
 use core::fmt;
 

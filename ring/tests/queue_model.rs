@@ -6,7 +6,7 @@
 //!
 //! The ring has its least length, 1024 dwords, of which the model holds the slots around its start; the others take
 //! stores and are never read. The checker does not let a load be overtaken by a store that comes after it. So that the
-//! device has loaded a packet before it tells of it, and the host has loaded what it was told before it stores, is
+//! device has loaded a packet before it reports it, and the host has loaded that report before it stores, is
 //! looked at by their order in the program alone.
 
 mod model;

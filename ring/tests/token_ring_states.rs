@@ -1,7 +1,7 @@
-//! Small token rings: every sequence of calls up to a length, every count that can be told, every tag near a wrap.
+//! Small token rings: every sequence of calls up to a length, every count that can be published, every tag near a wrap.
 //!
 //! A ring of N lines with a count of its own is in one of few states: how many entries wait (0 to N), how many were
-//! taken and not told of (0 to N), and where the next line is (modulo N). Each is reached within 3 N calls, so for
+//! taken and not published (0 to N), and where the next line is (modulo N). Each is reached within 3 N calls, so for
 //! rings of two lines sequences of nine calls reach each and go on from it, for those of four a part of the states.
 
 #[path = "model/said.rs"]

@@ -13,13 +13,13 @@ pub const BYTES_PER_LINE_MAX: usize = 4096;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LineError {
     /// Something else than a byte.
-    #[error("{found:?} is no byte: write bytes as 0x00 to 0xff with commas between them")]
+    #[error("{found:?} is not a byte: write bytes as 0x00 to 0xff with commas between them")]
     Byte {
         /// What stands there.
         found: String,
     },
     /// Not even a word.
-    #[error("{bytes} bytes make no whole words: instructions are words of 4 bytes")]
+    #[error("{bytes} bytes are not whole words: instructions are words of 4 bytes")]
     Length {
         /// Bytes of the line.
         bytes: usize,

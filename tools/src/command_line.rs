@@ -19,7 +19,7 @@ pub struct Zrt {
     pub command: Command,
 }
 
-/// Writes a text with a model and measures how fast it reads and writes
+/// Generates text with a model, and measures the speed of prompts, generation and sessions
 #[derive(Debug, Parser)]
 #[command(name = "zrt-bench", version = VERSION)]
 pub struct ZrtBench {

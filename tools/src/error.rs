@@ -40,7 +40,7 @@ pub enum ToolError {
         source: TokenizerError,
     },
     /// No device, or not the one asked for.
-    #[error("--device {device} gives none")]
+    #[error("--device {device} failed")]
     Device {
         /// The name asked for.
         device: &'static str,
@@ -63,7 +63,7 @@ pub enum ToolError {
     #[error("the prompt is empty")]
     EmptyPrompt,
     /// Prompt and tokens do not fit the model.
-    #[error("{needed} tokens are needed, but the model has room for {context}")]
+    #[error("{needed} tokens are needed, but the model's context is {context}")]
     Context {
         /// Tokens of the prompt and of the answer together.
         needed: u64,
@@ -193,7 +193,7 @@ impl ToolError {
             ToolError::Told(_) => "",
             ToolError::Gguf { .. } => "give a whole GGUF file with --model",
             ToolError::Model { .. } | ToolError::Tokenizer { .. } => "give another model with --model",
-            ToolError::Device { .. } => "`zrt doctor` says what this machine has",
+            ToolError::Device { .. } => "run `zrt doctor` to see what this machine has",
             ToolError::NothingToCompare => "use --device virtual or kfd",
             ToolError::EmptyPrompt => "give some text with --prompt",
             ToolError::Context { .. } => "shorten the prompt or ask for fewer tokens",

@@ -1,8 +1,9 @@
 //! Machine code out of a file: a `.zrt` container, an ELF code object or object file, alone or in a bundle of clang's, or raw
 //! words.
 //!
-//! Contract: the format is told by the first bytes; what has neither magic is raw code. Never panics on any bytes; allocates
-//! in proportion to the file. Descriptor fields: hardware reference §5 (the kernel descriptor of code object version 5).
+//! Contract: the first bytes decide the format; what has neither magic is raw code. Never panics on any bytes;
+//! allocates in proportion to the file. Descriptor fields: hardware reference §5 (the kernel descriptor of code object
+//! version 5).
 
 use crate::bounded_read::{self, ReadError};
 use object::read::elf::{ElfFile64, FileHeader};
@@ -56,10 +57,10 @@ pub enum CodeError {
     #[error("{0}")]
     Bundle(LoadError),
     /// A damaged container.
-    #[error("it is no whole .zrt container: {0}; make it anew")]
+    #[error("it is not a complete .zrt container: {0}; assemble it again")]
     Container(ZrtError),
     /// A damaged ELF file.
-    #[error("it is no whole ELF file: {0}; compile or copy it again")]
+    #[error("it is not a complete ELF file: {0}; compile or copy it again")]
     Elf(object::read::Error),
     /// Another architecture.
     #[error(

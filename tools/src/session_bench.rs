@@ -411,7 +411,7 @@ fn remarks(records: &[SessionRecord]) -> String {
         );
     }
     if records.iter().any(|one| one.workload == Workload::W3.name()) {
-        text.push_str("W3: what the prompts share is computed for each request in this version.\n");
+        text.push_str("W3: this version computes the shared part of the prompts for each request.\n");
     }
     text
 }

@@ -376,7 +376,7 @@ fn a_card_cannot_be_looked_into() {
         assert_eq!(output.status.code(), Some(2), "{flag:?}: {text}");
         assert!(output.stdout.is_empty(), "{flag:?} wrote to standard output");
         assert_eq!(text.trim_end().lines().count(), 1, "{text}");
-        assert!(text.contains("--device kfd cannot be looked into"), "{text}");
+        assert!(text.contains("--device kfd cannot be inspected"), "{text}");
     }
     assert_eq!(read_words(&buffer), data(), "the file was not touched");
 }

@@ -39,7 +39,7 @@ fn zrt(command: &str, file: &str, rest: &[&str]) -> Output {
     zrt.args([command, file]).args(rest).env("ZRT_DEVICE", "virtual").output().unwrap()
 }
 
-/// Launches one group of a kernel, one wave unless told, that must end with exit code 1; what it wrote to both streams.
+/// Launches one group of a kernel, by default of one wave, that must end with exit code 1; what it wrote to both streams.
 #[track_caller]
 fn wrong(file: &str, rest: &[&str]) -> (String, String) {
     let block = if rest.contains(&"--block") { &[][..] } else { &["--block", "32"] };

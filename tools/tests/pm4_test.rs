@@ -83,7 +83,7 @@ fn the_report_has_cases_and_answers() {
 fn what_makes_no_sense_runs_nothing() {
     let folder = Folder::new("pm4-refused");
     let cases = [
-        (&["--device", "kfd", "--seed", "3"][..], 2, "--seed says how the virtual device is built"),
+        (&["--device", "kfd", "--seed", "3"][..], 2, "--seed configures the virtual device"),
         (&["--device", "cpu"], 1, "choose auto, virtual or kfd"),
         (&["--plant", "nothing"], 2, "end-of-pipe-never-writes"),
     ];

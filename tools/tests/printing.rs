@@ -208,7 +208,9 @@ fn a_failed_assertion_ends_the_run_and_says_where() {
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(1));
         assert!(String::from_utf8(output.stdout).unwrap().contains(&format!("{said}\n")));
-        assert!(String::from_utf8(output.stderr).unwrap().contains("the kernel said before: kernel.hip:4"));
+        assert!(
+            String::from_utf8(output.stderr).unwrap().contains("the kernel printed before: kernel.hip:4")
+        );
     }
 }
 
@@ -219,8 +221,8 @@ fn what_is_not_served_is_refused_by_name() {
         ("hostcall(1, 0x1234, 0, 0, 0, 0, 0, 0, 0);", "the host function at 0x1234"),
         ("hostcall(3, 0, 4096, 0, 0, 0, 0, 0, 0);", "asks for 4096 bytes of device memory"),
         ("hostcall(4, 0, 0, 0, 0, 0, 0, 0, 0);", "address sanitizer"),
-        ("hostcall(77, 0, 0, 0, 0, 0, 0, 0, 0);", "unknown service 77"),
-        ("hostcall(2, 9ul << 8, 0, 0, 0, 0, 0, 0, 0);", "message 9, which is not begun"),
+        ("hostcall(77, 0, 0, 0, 0, 0, 0, 0, 0);", "unknown host service 77"),
+        ("hostcall(2, 9ul << 8, 0, 0, 0, 0, 0, 0, 0);", "message 9, which it has not begun"),
         ("printf(\"%d%n\\n\", 1, (int *)0);", "%n, which would write into the kernel's memory"),
         ("printf(\"%9999d\\n\", 1);", "a width or precision of more than 4096"),
         (
@@ -252,7 +254,7 @@ fn a_full_printf_buffer_is_told() {
     assert_eq!(document["printed"].as_str().unwrap().lines().count(), 64 * 400);
     let document = launch(&[&object, "--grid", "16", "--block", "64"], 1);
     let message = document["unexpected"][0].as_str().unwrap();
-    assert!(message.contains("more than the 4194296 bytes of the printf buffer"), "{message}");
+    assert!(message.contains("more than the 4194296 bytes that the printf buffer holds"), "{message}");
     // 60 bytes of a message: control word, hash, six numbers.
     assert_eq!(document["printed"].as_str().unwrap().lines().count(), 4_194_296 / 60);
 }

@@ -339,7 +339,7 @@ fn what_makes_no_sense_is_told_with_its_place() {
         ("check = { buffer = \"data\", expect = \"double.o\" }", &["and buffer data 128"]),
         (
             "copy = { from = \"data+64\", to = \"data\", bytes = 65 }",
-            &["65 byte(s) from 64 on", "buffer data"],
+            &["65 byte(s) from offset 64 on", "buffer data"],
         ),
         ("write = { buffer = \"data+127\", value = \"u16:1\" }", &["2 byte(s) from 127 on"]),
         ("dump = { buffer = \"data\", file = \"nowhere/x\" }", &[":3:1: ", "cannot be written"]),
@@ -348,8 +348,11 @@ fn what_makes_no_sense_is_told_with_its_place() {
             "repeat.times = 2\n[[step.repeat.steps]]\ndump = { buffer = \"data\", file = \"x\" }",
             &[":5:1: step 1.1 turn 1 (line 5): ", "x is written twice", "by its variable"],
         ),
-        ("write = { buffer = \"data\", value = \"u8:256\" }", &["\"u8:256\" is 256, which is no u8"]),
-        ("copy = = 1", &[":4:8: this is no TOML"]),
+        (
+            "write = { buffer = \"data\", value = \"u8:256\" }",
+            &["\"u8:256\" is 256, which is not of type u8"],
+        ),
+        ("copy = = 1", &[":4:8: this is not TOML"]),
     ] {
         refused(&folder, &with(step), parts);
     }
@@ -359,7 +362,7 @@ fn what_makes_no_sense_is_told_with_its_place() {
         "[buffers]\ndata = \"out:0:x\"\n[[step]]\n",
         &[":2:8: data is \"out:0:x\", but must be out:SIZE"],
     );
-    refused(&folder, "[buffers]\nd-a = \"zero:4\"\n[[step]]\n", &[":2:1: \"d-a\" is no name"]);
+    refused(&folder, "[buffers]\nd-a = \"zero:4\"\n[[step]]\n", &[":2:1: \"d-a\" is not a name"]);
     refused(&folder, "[buffers]\nd = \"u32:4\"\n[[step]]\n", &[":2:5: d must be a buffer"]);
     // Sixteen thousand turns of two steps are more than are executed; the file is not read that often before.
     let large = "repeat = { times = 65536, steps = [{ write = { buffer = \"data\", value = \"u8:1\" } }] }";
@@ -369,8 +372,12 @@ fn what_makes_no_sense_is_told_with_its_place() {
     let deep = "repeat = { times = 1, steps = [{ ".repeat(9) + &DOUBLE.replace('\n', "") + &"}] }".repeat(9);
     refused(&folder, &with(&deep), &["more than 8 loops are inside of each other"]);
     let deepest = "repeat = { times = 1, steps = [{ ".repeat(200);
-    refused(&folder, &with(&deepest), &["this is no TOML"]);
-    refused(&folder, &format!("#{}", "x".repeat(256 << 10)), &["has more bytes than a script may have"]);
+    refused(&folder, &with(&deepest), &["this is not TOML"]);
+    refused(
+        &folder,
+        &format!("#{}", "x".repeat(256 << 10)),
+        &["has more than the 262144 bytes that a script may have"],
+    );
     assert_eq!(read_words(&folder.path("data")), data(), "nothing ran");
 }
 

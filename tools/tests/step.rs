@@ -171,30 +171,30 @@ fn what_is_not_understood_is_answered_and_changes_nothing() {
     let (mut session, _) = Session::start(&folder, &file);
     for (command, parts) in [
         ("jump", &["there is no command \"jump\"", "help"][..]),
-        ("print q7", &["\"q7\" is no register", "v[0:3]"]),
-        ("print s106", &["\"s106\" is no register"]),
-        ("break", &["break wants something after it"]),
-        ("break +x", &["\"x\" is no number"]),
-        ("step two", &["\"two\" is no number"]),
+        ("print q7", &["\"q7\" is not a register", "v[0:3]"]),
+        ("print s106", &["\"s106\" is not a register"]),
+        ("break", &["break needs an operand"]),
+        ("break +x", &["\"x\" is not a number"]),
+        ("step two", &["\"two\" is not a number"]),
         ("memory 0x10 4", &["0x10 is not mapped"]),
         ("lds 64", &["the workgroup has 0 bytes of LDS"]),
         ("break +0x34", &["kernel double has 0x34 bytes of code"]),
         ("break doubel+4", &["there is no function \"doubel\""]),
         ("break 12", &["no line table", "-g"]),
-        ("memory other 4", &["\"other\" is no argument with a buffer"]),
+        ("memory other 4", &["\"other\" is not an argument with a buffer"]),
         ("memory data+0x80", &["data has 128 bytes"]),
         ("wave 1", &["there are 1,1,1 workgroups of 1 wave(s), each counted from 0"]),
         ("wave 0 1", &["there are 1,1,1 workgroups"]),
         ("lane 32", &["a wave has 32 lanes"]),
-        ("print v0 f8", &["\"f8\" is no type", "bf16"]),
-        ("print v[0:2] f64", &["a number of 64 bits is in two registers"]),
+        ("print v0 f8", &["\"f8\" is not a type", "bf16"]),
+        ("print v[0:2] f64", &["a 64-bit number takes two registers"]),
         ("finish", &["this is the kernel itself", "continue runs to its end"]),
-        ("watch other", &["\"other\" is no argument with a buffer"]),
+        ("watch other", &["\"other\" is not an argument with a buffer"]),
         ("watch 0x10 4", &["0x10 is not mapped"]),
         ("watch data+0x7e", &["data has 128 bytes"]),
-        ("unwatch 1", &["there is no watchpoint of that number"]),
+        ("unwatch 1", &["there is no watchpoint with that number"]),
         ("set v200 1", &["the wave has "]),
-        ("set v1 0x100000000", &["a number of 64 bits is in two registers"]),
+        ("set v1 0x100000000", &["a 64-bit number takes two registers"]),
         ("set scc 2", &["scc is 0 or 1"]),
         ("set data+0x80 1", &["data has 128 bytes"]),
         ("set 0x10 1", &["0x10 is not mapped for writing"]),
@@ -434,7 +434,7 @@ fn registers_and_memory_are_set() {
     assert!(session.ask("registers all").contains(&format!("v0\n{}", rows(&(0..32).collect::<Vec<_>>()))));
     // Setting what is watched is no change.
     session.ask("watch v1");
-    assert_eq!(session.ask("set v1 v"), "\"v\" is no number that fits\n");
+    assert_eq!(session.ask("set v1 v"), "\"v\" is not a number that fits\n");
     session.end();
     let mut expected = doubled();
     (expected[0], expected[1], expected[3]) = (500, 1007, 1.5f32.to_bits());

@@ -135,7 +135,7 @@ fn what_is_no_byte_stops_with_the_line_number() {
     let output = zrt_with(&["disasm", "-"], "0x00,0x00,0xb0,0xbf\ns_endpgm\n");
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(text(&output, 2), "s_endpgm\n");
-    assert!(message.contains("line 2") && message.contains("\"s_endpgm\" is no byte"), "{message}");
+    assert!(message.contains("line 2") && message.contains("\"s_endpgm\" is not a byte"), "{message}");
     let output = zrt_with(&["disasm", "-"], "0x00,0x00,0xb0\n");
     assert_eq!(output.status.code(), Some(2));
 }
@@ -181,8 +181,8 @@ fn damaged_files_are_refused_in_a_sentence() {
             &[command, &file("cut.bin", &bytes(&[END, 0xf400_4100]))],
             "inside of its last instruction",
         );
-        check_refusal(&[command, &file("cut.zrt", b"ZRT\0")], "no whole .zrt container");
-        check_refusal(&[command, &file("cut.elf", b"\x7fELF\x02\x01\x01")], "no whole ELF file");
+        check_refusal(&[command, &file("cut.zrt", b"ZRT\0")], "not a complete .zrt container");
+        check_refusal(&[command, &file("cut.elf", b"\x7fELF\x02\x01\x01")], "not a complete ELF file");
     }
     check_refusal(&["lint", "no/such.bin"], "cannot be read");
     let raw = file("named.bin", &bytes(&[END]));
@@ -231,7 +231,7 @@ fn elf_files_have_names_and_their_own_wave_size() {
         }
         let whole = std::fs::read(&path).unwrap();
         for length in [20, 64, whole.len() / 2, whole.len() - 1] {
-            check_refusal(&["disasm", &file("part.o", &whole[..length])], "no whole ELF file");
+            check_refusal(&["disasm", &file("part.o", &whole[..length])], "not a complete ELF file");
         }
         let mut other = whole.clone();
         // The low byte of the flags is the chip.

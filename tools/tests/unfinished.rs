@@ -1,4 +1,5 @@
-//! Kernels that never end, as users of `zrt launch` and `zrt step` meet them: told soon, by name, with what others gave.
+//! Kernels that never end, as users of `zrt launch` and `zrt step` meet them: reported soon, by name, with the results
+//! of the others.
 //!
 //! Every program here has [`PATIENCE`] of real time. Words of llvm-mc 19.
 
@@ -12,7 +13,7 @@ use std::io::{Read, Write};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Far less than the time that a kernel may run unless told otherwise.
+/// Far less than the time that a kernel may run by default.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A wait at a barrier that nobody signals.
@@ -150,7 +151,7 @@ fn a_spin_for_a_group_without_room_is_told() {
     let report = report(&[&[code.as_str()], &shape[..], &["--arg", &flag, "--check"]].concat());
     let findings = report["findings"].as_array().unwrap();
     assert!(findings.iter().any(|finding| finding["rule"] == "progress"), "{report}");
-    assert!(report["failure"].as_str().unwrap().contains("have no room to begin"), "{report}");
+    assert!(report["failure"].as_str().unwrap().contains("cannot become resident"), "{report}");
 }
 
 /// Everything is resident, and no wave ever does anything else: told long before the time is over, with what each looks at.
@@ -165,7 +166,7 @@ fn waves_that_wait_for_each_other_for_ever_are_told_at_once() {
     let findings = report["findings"].as_array().unwrap();
     let told: Vec<&Json> = findings.iter().filter(|finding| finding["rule"] == "progress").collect();
     let [finding] = told[..] else { panic!("{report}") };
-    assert!(finding["what"].as_str().unwrap().starts_with("4 waves go in circles"), "{finding}");
+    assert!(finding["what"].as_str().unwrap().starts_with("4 waves loop forever"), "{finding}");
     let waves = report["error"]["waves"]["list"].as_array().unwrap();
     assert_eq!(waves.len(), 4, "{report}");
     for wave in waves {

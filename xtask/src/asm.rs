@@ -181,11 +181,7 @@ pub fn run(arguments: &AsmArguments) -> Result<(), AsmError> {
         compare(&root, &outputs)?;
         compare(&root, &probes)?;
         refuse_strangers(&root, &outputs)?;
-        println!(
-            "asm: {} kernels and {} of the probe are what the sources give",
-            outputs.len() - 1,
-            probes.len()
-        );
+        println!("asm: {} kernels and {} of the probe match the sources", outputs.len() - 1, probes.len());
     } else {
         outputs.iter().chain(&probes).try_for_each(write)?;
         if arguments.kernels.is_empty() {

@@ -55,13 +55,13 @@ const SHOWN_LINES: usize = 40;
 /// Arguments of `cargo xtask fuzz`.
 #[derive(clap::Args)]
 pub struct FuzzArguments {
-    /// Seconds for each target
+    /// Seconds to run each target
     #[arg(long, default_value_t = 60)]
     seconds: u32,
-    /// Only this target
+    /// Run only this target
     #[arg(long)]
     target: Option<String>,
-    /// Seed of the changes that are tried
+    /// Seed of the mutations
     #[arg(long, default_value_t = 1)]
     seed: u32,
 }
@@ -95,7 +95,7 @@ pub fn run(arguments: &FuzzArguments) -> Result<(), Box<dyn Error>> {
         .filter(|target| arguments.target.as_deref().is_none_or(|name| target.name == name))
         .collect();
     if chosen.is_empty() {
-        return Err(format!("there is no such target; there is: {}", names().join(", ")).into());
+        return Err(format!("there is no such target; the targets are: {}", names().join(", ")).into());
     }
     let mut skips = Skips::default();
     let outcome = match build(&mut skips)? {

@@ -33,15 +33,15 @@ enum Task {
     Asm(asm::AsmArguments),
     /// Build the fuzz targets and run them.
     Fuzz(fuzz::FuzzArguments),
-    /// Make the inputs from which the fuzz targets start, or check the committed ones.
+    /// Write the seeds of the fuzz targets, or check the committed ones for drift.
     FuzzSeeds(fuzz::seeds::SeedArguments),
     /// Run the tests that need no system calls under Miri. Needs nightly Rust with Miri.
     Miri(miri::MiriArguments),
-    /// Plant mistakes into a copy of the repository, and say which of them a test notices.
+    /// Plant mistakes in a copy of the repository, and report which of them the tests notice.
     Mutants(mutants::MutantsArguments),
-    /// Run every packet that we use on a device, virtual or real, and say what was observed.
+    /// Send every packet that zrt uses to a device, virtual or real, and report what it observes.
     Pm4Test(pm4_test::Pm4TestArguments),
-    /// Run everything that draws at random, each time from a new seed, for hours.
+    /// Run all randomised tests for hours, each time from a new seed.
     Storm(storm::StormArguments),
     /// Run everything that must hold: format, tidy, lints, drift, tests, packet conformance.
     Test(test::TestArguments),

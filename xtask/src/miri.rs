@@ -15,7 +15,7 @@ use std::time::Instant;
 /// Options of `xtask miri`.
 #[derive(Args)]
 pub struct MiriArguments {
-    /// Only what is quick and near `unsafe`: what every change can afford.
+    /// Run only the quick tests beside `unsafe` code.
     #[arg(long)]
     subset: bool,
 }

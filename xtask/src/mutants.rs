@@ -21,10 +21,10 @@ use tree::Tree;
 /// Options of `xtask mutants`.
 #[derive(clap::Args)]
 pub struct MutantsArguments {
-    /// Only rows whose name or file begins so; all of them where none is given.
+    /// Plant only the rows whose name or file begins with this [default: all rows].
     #[arg(value_name = "BEGINNING")]
     beginnings: Vec<String>,
-    /// Print the rows and plant nothing.
+    /// List the rows, and plant nothing.
     #[arg(long)]
     list: bool,
 }
@@ -41,7 +41,7 @@ pub fn run(arguments: &MutantsArguments) -> Result<(), Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let chosen: Vec<&Mutant> = MUTANTS.iter().filter(|mutant| arguments.take(mutant)).collect();
     if chosen.is_empty() {
-        return Err("no row begins so; `cargo xtask mutants --list` prints them".into());
+        return Err("no row begins with that; `cargo xtask mutants --list` prints them".into());
     }
     for mutant in &chosen {
         tree::planted(&std::fs::read_to_string(root.join(mutant.file))?, mutant)?;
@@ -102,7 +102,7 @@ fn judge(outcome: &Outcome, expected: &Expected) -> (String, bool) {
         (Outcome::Survived, Expected::Equivalent(reason)) => (format!("equivalent: {reason}"), true),
         (Outcome::Survived, Expected::Killed) => (outcome.to_string(), false),
         (_, Expected::Killed) => (outcome.to_string(), true),
-        (_, Expected::Equivalent(_)) => (format!("{outcome}, though it is said to be equivalent"), false),
+        (_, Expected::Equivalent(_)) => (format!("{outcome}, though the table calls it equivalent"), false),
     }
 }
 

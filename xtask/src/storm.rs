@@ -22,16 +22,16 @@ use zrt_mem::Random;
 /// Arguments of `cargo xtask storm`.
 #[derive(clap::Args)]
 pub struct StormArguments {
-    /// How long, in hours
+    /// Duration in hours
     #[arg(long, conflicts_with = "minutes", required_unless_present = "minutes")]
     hours: Option<f64>,
-    /// How long, in minutes
+    /// Duration in minutes
     #[arg(long)]
     minutes: Option<f64>,
-    /// From which all seeds are drawn; the clock's second where it is left out
+    /// Seed that all other seeds are drawn from [default: the clock's second]
     #[arg(long)]
     seed: Option<u64>,
-    /// Only jobs whose names begin so: fuzz, stress, differential, faults, conformance, plant
+    /// Run only jobs whose names begin with this: fuzz, stress, differential, faults, conformance, plant
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
 }
@@ -53,7 +53,7 @@ pub fn run(arguments: &StormArguments) -> Result<(), Box<dyn Error>> {
         .filter(|job| arguments.only.as_deref().is_none_or(|name| job.name().starts_with(name)))
         .collect();
     if chosen.is_empty() {
-        return Err("no job has a name that begins so".into());
+        return Err("no job has a name that begins with that".into());
     }
     println!("== storm from seed {seed}: compiling");
     let mut skips = Skips::default();

@@ -25,16 +25,16 @@ use std::time::Instant;
 /// Options of `xtask test`.
 #[derive(Args)]
 pub struct TestArguments {
-    /// Only the workspace's tests: no format, lint, drift or conformance run.
+    /// Run only the workspace's tests: no format, lint, drift or conformance run.
     #[arg(long)]
     only_tests: bool,
-    /// Then the further passes: parts of the suite in other surroundings.
+    /// Also run the further passes: parts of the suite in other environments.
     #[arg(long)]
     all_passes: bool,
-    /// Then the further passes and what takes hours: campaigns of random programs, planted mistakes, long fuzzing.
+    /// Then run the further passes and what takes hours: campaigns of random programs, planted mistakes, long fuzzing.
     #[arg(long, conflicts_with = "only_tests")]
     long: bool,
-    /// Only this further pass.
+    /// Run only this further pass.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["only_tests", "all_passes", "long"])]
     pass: Option<String>,
 }

@@ -2,7 +2,7 @@
 //!
 //! Contract: inputs are stratified: every exponent, both signs, extreme and random fractions. The reference is computed in
 //! binary64 and rounded once, which is the correctly rounded result but for about one input in 2^28. Results that are zero,
-//! denormal or not finite are left out of the histogram, and what happens to denormals is told apart.
+//! denormal or not finite are left out of the histogram, and what happens to denormals is reported separately.
 
 use super::Finding;
 use super::bench::{Bench, Stop};

@@ -1,7 +1,7 @@
 //! Where the answers come from: driver, firmware, the board as the driver describes it.
 //!
 //! Contract: read through the seam, like everything the driver says; a file that is not there is left out. Names the model
-//! of the machine's parts and versions, nothing that tells this machine from its like: no serial, no address on the bus, no
+//! of the machine's parts and versions, nothing that identifies this machine: no serial, no address on the bus, no
 //! path. Set-up only.
 
 use crate::inspect::Inspect;

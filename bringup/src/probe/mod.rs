@@ -132,7 +132,7 @@ pub const QUESTIONS: [Question; 18] = [
     Question {
         name: "read-pointer",
         asks: "how far the reported read pointer lags behind what a fence proves to be consumed",
-        model: "it is told after each 64 dwords and whenever the ring is empty",
+        model: "the device reports it after each 64 dwords and whenever the ring is empty",
         ask: queue::read_pointer,
     },
     Question {

@@ -34,30 +34,28 @@ pub enum SessionError {
     Groups { groups: u32, resident: u32, per_unit: u32, units: u32 },
     #[error("every slot and all {waiting_max} places in the queue are taken; poll, then try again")]
     Full { waiting_max: u32 },
-    #[error("the session is leaving: it takes no request any more")]
+    #[error("the session is draining or stopped: it accepts no further requests")]
     Leaving,
     #[error("{live} requests have not ended; poll until they have, or stop the session first")]
     Live { live: usize },
-    #[error("the device has not left after {waited:?}")]
+    #[error("the megakernel has not ended after {waited:?}")]
     NotLeft { waited: Duration },
-    #[error("the request goes on to {needed} tokens and the context of this session is {context}")]
+    #[error("the request needs {needed} tokens, but the session's context is {context}")]
     Context { needed: u32, context: u32 },
     #[error("there is no such request: it has ended, or it is another session's")]
     NoSuchRequest,
-    #[error("a request with {tokens} tokens does not fit: 1 to {max} and room for one more are possible")]
+    #[error("the request has {tokens} tokens, but must have 1 to {max}: the context must hold one more")]
     Prompt { tokens: usize, max: u32 },
     #[error(
-        "the request may come to need {needed} pages and the cache has {pages}; ask for fewer tokens, or \
+        "the request may need {needed} pages, but the cache has {pages}; ask for fewer tokens, or \
          open the session with more pages"
     )]
     Pages { needed: u32, pages: u32 },
     #[error("the context of {context} tokens is more than the {trained} that the model was trained for")]
     ModelContext { context: u32, trained: u32 },
-    #[error(
-        "{prompt} of the request's {tokens} tokens are said to be its prompt; 1 to all of them are possible"
-    )]
+    #[error("the prompt length is {prompt}, but must be from 1 to the request's {tokens} tokens")]
     PromptLength { prompt: usize, tokens: usize },
-    #[error("a complete request of {tokens} tokens is none of this model, whose context is {trained}")]
+    #[error("a complete request of {tokens} tokens cannot come from this model, whose context is {trained}")]
     Complete { tokens: usize, trained: u32 },
     #[error("{tokens} tokens to generate: at least 1 is needed")]
     TokensMax { tokens: u32 },
@@ -65,7 +63,7 @@ pub enum SessionError {
     Stops { count: usize, max: usize },
     #[error("token {token} is outside the vocabulary of {vocabulary}")]
     Token { token: u32, vocabulary: u32 },
-    #[error("the device told of slot {slot} and request {serial}, which the host does not have")]
+    #[error("the device reported slot {slot} and request {serial}, which the host does not have")]
     Protocol { slot: u32, serial: u32 },
     #[error("no progress for {waited:?} with {active} requests running: {}", standings(groups))]
     Hang { waited: Duration, active: u32, groups: Vec<Standing> },

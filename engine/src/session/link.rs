@@ -1,8 +1,9 @@
-//! What the host says to the device and what it hears: rings, control lines, status.
+//! The link between host and device: rings, control lines, status.
 //!
-//! Contract: every flush of a session is here. What a command or a control word speaks of (tokens, stop tokens, page numbers)
-//! is written before it. A call that sends or says something has flushed it when it returns; [`Link::grant`] and
-//! [`Link::consumed`] are flushed by [`Link::settle`], once for all of a poll. Nothing allocates, locks or makes a system call.
+//! Contract: every flush of a session is here. What a command or a control word refers to (tokens, stop tokens, page
+//! numbers) is written before it. A call that sends a command or a control word has flushed it when it returns;
+//! [`Link::grant`] and [`Link::consumed`] are flushed by [`Link::settle`], once for all of a poll. Nothing allocates,
+//! locks or makes a system call.
 //!
 //! Cost: stores to mapped memory; a flush is a store and a read across PCIe.
 

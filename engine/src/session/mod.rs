@@ -5,9 +5,9 @@
 //! no thread. The device plans its own steps from the slot table (`docs/megakernel.md`); the host admits, grants pages ahead,
 //! cancels and parks. The way of one token, file by file, is `docs/token.md`.
 //!
-//! A session owns four parts that do not know it: `roster` says which requests run, with which slots and pages; `link` says
-//! it to the device and hears from it; `drive` runs steps where the host does; `watch` tells a hang from idleness. What
-//! concerns more than one of them stands here.
+//! A session owns four parts that do not know it: `roster` decides which requests run, with which slots and pages;
+//! `link` sends that to the device and receives events; `drive` runs steps where the host does; `watch` detects hangs.
+//! What concerns more than one of them stands here.
 //!
 //! Contract and cost: [`Session::open`] allocates everything. After it `submit`, `poll`, `cancel`, `park`, `resume` and `hold`
 //! allocate nothing, take no lock and make no system call: they read and write mapped memory
@@ -15,7 +15,7 @@
 //! is mapped memory too unless the ring is full.) `poll` does not wait. Errors allocate. A session is driven by one thread
 //! at a time.
 //!
-//! Every request ends in exactly one [`Event::Finished`]. A token is delivered once. Nothing that a request is told
+//! Every request ends in exactly one [`Event::Finished`]. A token is delivered once. Nothing that a request receives
 //! depends on other requests, on pages, on chunks or on workgroups.
 
 mod drive;

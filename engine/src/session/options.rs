@@ -1,4 +1,4 @@
-//! What a session is asked for.
+//! The options of a session.
 
 use super::error::SessionError;
 use crate::kv_format::KvFormat;

@@ -1,7 +1,7 @@
 //! What is left of a request when its session is lost: what to submit to the next one.
 //!
-//! Contract: plain values. With every token that is known nothing is told again and nothing is left out; draws are keyed by
-//! (seed, index of the token), so the rest is what the lost session would have told.
+//! Contract: plain values. It holds every known token, so no token is reported twice or left out; draws are keyed by
+//! (seed, index of the token), so the rest is what the lost session would have reported.
 
 use super::request::Handle;
 use crate::sampling::Sampling;

@@ -1,4 +1,4 @@
-//! What a user asks for and is told, and what is checked of it before anything else looks at it.
+//! A user's request, the events that answer it, and the checks that a request passes before anything else reads it.
 //!
 //! Contract: plain values; nothing allocates. [`Limits`] are those of one session; what passed its checks needs none later.
 

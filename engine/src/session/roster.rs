@@ -1,9 +1,9 @@
 //! Requests, slots and pages: who waits, who runs in which slot, and with how many pages.
 //!
-//! Contract: pure values. Nothing here knows a device: a call says what changed and gives what is to be said to the device,
-//! which [`Link`](super::link::Link) says. All memory is reserved when the roster is made; no call allocates afterwards, but
-//! [`Roster::unfinished`], and [`Roster::enqueue`] for a request of a session with a longer context, which comes for its end
-//! only.
+//! Contract: pure values. Nothing here knows a device: a call takes what changed and returns what the device must
+//! learn, which [`Link`](super::link::Link) sends. All memory is reserved when the roster is made; no call allocates
+//! afterwards, but [`Roster::unfinished`], and [`Roster::enqueue`] for a request of a session with a longer context,
+//! which comes for its end only.
 //!
 //! A request holds the pages of its known tokens and [`PAGES_AHEAD`] more, as long as there are any; one that finds none
 //! stands still alone. If every running request does, the youngest gives its pages back and waits again.

@@ -5,10 +5,10 @@
 //!   ^         |  ^       |           |
 //!   |         |  +-------+ requeued  |
 //!   +- Ended <+          |           |
-//!   +--------------------+-----------+  the device tells the end
+//!   +--------------------+-----------+  the device reports the end
 //! ```
 //!
-//! Contract: plain values. What the user asks is a function from stage to stage here; what the device tells is in
+//! Contract: plain values. What the user asks is a function from stage to stage here; what the device reports is in
 //! [`Roster::take`](super::roster::Roster::take).
 
 use std::num::NonZeroU32;

@@ -1,7 +1,7 @@
-//! The watchdog: tells a hang from idleness, and a ring that is broken from one that is empty.
+//! The watchdog: distinguishes a hang from idleness, and a broken ring from an empty one.
 //!
-//! Contract: looks at mapped memory, and allocates only where something has stood still for `hang_after`. A step that takes
-//! long is no hang as long as a workgroup comes from task to task.
+//! Contract: reads mapped memory, and allocates only if nothing has moved for `hang_after`. A step that takes
+//! long is not a hang as long as a workgroup goes from task to task.
 
 use super::drive::Drive;
 use super::error::{SessionError, Standing};

@@ -1,9 +1,10 @@
-//! Where computed jumps and calls lead, where that can be told from the code.
+//! Where computed jumps and calls lead, as far as the code shows it.
 //!
 //! Contract: numbers are followed through scalar registers as far as compilers use them for addresses of code: `s_getpc`,
 //! copies, sums with carry, the sign of 16 bits. Anything else is unknown, and so is what differs where paths meet. Code
 //! begins at address 0, which is right for differences, the only ones that there are. Calls change nothing here: a register
-//! that a caller jumps by after a call is one that the callee keeps, or else its use is a mistake that another rule tells.
+//! that a caller jumps by after a call is one that the callee keeps, or else its use is a mistake that another rule
+//! reports.
 
 use super::effects::{SCC, TRACKED_REGISTERS};
 use super::finding::Finding;

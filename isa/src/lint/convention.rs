@@ -1,4 +1,4 @@
-//! The calling convention of LLVM's AMDGPU functions, as far as it tells what registers hold.
+//! The calling convention of LLVM's AMDGPU functions, as far as it determines what registers hold.
 //!
 //! Contract: register numbers are those of [`super::effects::Registers`]. Sources: LLVM `AMDGPUUsage.rst`, "Non-Kernel
 //! Functions"; `AMDGPUCallingConv.td` (`CC_AMDGPU_Func`, `RetCC_AMDGPU_Func`, `CSR_AMDGPU`); `SIInsertWaitcnts.cpp`: a

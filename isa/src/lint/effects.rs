@@ -1,4 +1,4 @@
-//! Which registers an instruction reads and writes, on which unit, and which counter tells that a result is there.
+//! Which registers an instruction reads and writes, on which unit, and which counter covers its result.
 //!
 //! Contract: derived from the decoded form and the operand tables; implicit registers (vcc, scc, m0) included, exec and
 //! null left out (exec is outside every rule here). A register that m0 selects is in [`Effects::relative`] alone. A

@@ -49,7 +49,7 @@ impl Analysis for MatrixOverlap {
                 state.iter().find(|(_, written)| written.range().start < end && first < written.range().end)
             {
                 let remedy =
-                    "needs a VALU instruction, which v_nop is, between the two matrix operations".into();
+                    "needs a VALU instruction, such as v_nop, between the two matrix operations".into();
                 report(step.finding(Rule::MatrixOverlap, Some(read), Some(*cause), remedy));
             }
         }

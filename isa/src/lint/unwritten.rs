@@ -149,15 +149,15 @@ fn first(read: Read, origins: &Origins) -> Option<Origin> {
 fn remedy(hit: Registers, origin: Option<Origin>) -> String {
     let Some(origin) = origin else { return String::new() };
     let why = match origin.call {
-        Some(_) => "a call may have changed, and which is no result: keep it elsewhere over the call",
+        Some(_) => "a call may have changed, and which is not a result: keep it elsewhere across the call",
         None => "nothing on any path has written",
     };
     if usize::from(origin.register) != hit.range().start {
-        return format!("it is made of {}, which {why}", Registers::new(origin.register.into(), 1));
+        return format!("it is computed from {}, which {why}", Registers::new(origin.register.into(), 1));
     }
     match origin.call {
         Some(_) => {
-            "the call may have changed it, and it is no result: keep it elsewhere over the call".into()
+            "the call may have changed it, and it is not a result: keep it elsewhere across the call".into()
         }
         None => "nothing on any path has written it".into(),
     }

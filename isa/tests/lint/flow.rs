@@ -1,4 +1,4 @@
-//! Where code goes, what cannot be told, and that any words end.
+//! Where code goes, what cannot be known of it, and that the lint ends on any words.
 
 use super::{check, compare};
 use proptest::prelude::*;

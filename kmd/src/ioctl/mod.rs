@@ -84,8 +84,8 @@ fn common_remedy(errno: Errno) -> &'static str {
         Errno::EPERM | Errno::EACCES => "not permitted; check the render group and the device cgroup",
         Errno::ENODEV => "the VM is not acquired or the device is gone; open it again",
         Errno::EIO => {
-            "the GPU was reset or does not answer, and the driver serves this process no more: end it and start a new \
-             one (the kernel log tells more)"
+            "the GPU was reset or does not answer, and the driver no longer serves this process: end it and start a new \
+             one (see the kernel log)"
         }
         Errno::EINVAL => "the driver refused an argument; this is a bug of zrt",
         _ => "see the kernel log",

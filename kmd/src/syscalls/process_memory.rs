@@ -5,7 +5,7 @@
 //! see [`Loan`](super::private_memory::Loan). Nor is it seen twice unless its owner has offered it
 //! ([`lending`](super::lending)): a second view of memory to which somebody holds a reference would be undefined behaviour,
 //! and an address proves nothing. The second mapping is ours: it stays readable when the process unmaps its
-//! own, so no access through it meets a hole. [`ProcessMap`] tells afterwards whether the process still maps the same
+//! own, so no access through it meets a hole. [`ProcessMap`] shows afterwards whether the process still maps the same
 //! bytes there. Where the bytes are a file's, a file that is shortened raises `SIGBUS`, as for the process itself. Cost:
 //! [`ProcessMap::read`] reads `/proc/self/maps`, some microseconds per hundred mappings; set-up and doorbells of the
 //! virtual device only.

@@ -1,4 +1,4 @@
-//! The NT_AMDGPU_METADATA note: what each kernel is told, as the compiler laid it out.
+//! The NT_AMDGPU_METADATA note: the arguments of each kernel, as the compiler laid them out.
 //!
 //! Contract: pure; arguments that reach beyond the segment are refused here, so that packing need not look again.
 //! Source: LLVM's "User Guide for AMDGPU Backend", code object metadata of versions 3 to 6.
@@ -61,7 +61,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<(Vec<KernelMetadata>, PrintFormats),
         let (bytes, limit) = (bytes.len() as u64, METADATA_BYTES_MAX as u64);
         return Err(LoadError::TooLarge { what: "the metadata note", bytes, limit });
     }
-    let root = Value::parse(bytes).ok_or_else(|| wrong("it is cut off or no MessagePack".into()))?;
+    let root = Value::parse(bytes).ok_or_else(|| wrong("it is cut off or not MessagePack".into()))?;
     if !matches!(root, Value::Map(_)) {
         return Err(wrong("it is no map".into()));
     }

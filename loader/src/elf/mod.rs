@@ -139,7 +139,7 @@ fn open(bytes: &[u8]) -> Result<File<'_>, LoadError> {
     let target = |found: String| Err(LoadError::Target { found });
     let machine = header.e_machine(ENDIAN);
     if machine != EM_AMDGPU {
-        return target(format!("machine {machine}, which is no AMD GPU"));
+        return target(format!("machine {machine}, which is not an AMD GPU"));
     }
     let flags = header.e_flags(ENDIAN);
     let is_generic = flags & !FLAGS_GENERIC_VERSION == MACHINE_GFX12_GENERIC

@@ -78,7 +78,7 @@ pub(crate) fn parse(root: &Value<'_>) -> Result<PrintFormats, LoadError> {
     let mut formats = PrintFormats::default();
     for (index, entry) in list.enumerate() {
         let wrong = |why: &str| LoadError::Metadata { what: format!("its format string {index} {why}") };
-        let Value::Text(entry) = entry else { return Err(wrong("is no text")) };
+        let Value::Text(entry) = entry else { return Err(wrong("is not text")) };
         let is_new = match read(entry).map_err(wrong)? {
             Entry::Numbered(number, format) => formats.by_number.insert(number, format).is_none(),
             Entry::Hashed(hash, text) => formats.by_hash.insert(hash, text).is_none_or(|other| {

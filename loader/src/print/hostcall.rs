@@ -60,7 +60,7 @@ const PAYLOAD_ALIGNMENT: usize = 64;
 #[non_exhaustive]
 pub enum HostcallError {
     /// Service 1.
-    #[error("the kernel asks for a call of the host function at {address:#x}, which is not done here")]
+    #[error("the kernel requests a call of the host function at {address:#x}, which is not supported")]
     FunctionCall {
         /// As the kernel gave it.
         address: u64,
@@ -76,17 +76,17 @@ pub enum HostcallError {
     },
     /// Service 4.
     #[error(
-        "the kernel reports to the address sanitizer, which is not there: compile without -fsanitize=address"
+        "the kernel reports to the address sanitizer, which is not supported: compile without -fsanitize=address"
     )]
     Sanitizer,
     /// Any other.
-    #[error("the kernel asks for the unknown service {service} of the host")]
+    #[error("the kernel requests the unknown host service {service}")]
     Service {
         /// Its number.
         service: u32,
     },
     /// A part of a message that nobody has begun.
-    #[error("the kernel goes on with the message {message}, which is not begun")]
+    #[error("the kernel continues the message {message}, which it has not begun")]
     Message {
         /// Its number.
         message: u64,

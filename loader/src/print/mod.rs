@@ -1,4 +1,4 @@
-//! What device code says to the host: text of `printf` and of failed assertions.
+//! What device code prints: text of `printf` and of failed assertions.
 //!
 //! Contract: bytes in, text out. Everything that a kernel wrote is hostile: nothing panics, text and messages are bounded
 //! ([`PRINTED_BYTES_MAX`] and the limits beside), and what has no meaning is an error that says so. Set-up and service only,
@@ -52,7 +52,7 @@ pub enum PrintError {
     },
     /// The buffer was too small.
     #[error(
-        "the kernel printed more than the {bytes} bytes of the printf buffer hold: print less, or of fewer work-items"
+        "the kernel printed more than the {bytes} bytes that the printf buffer holds: print less, or of fewer work-items"
     )]
     Full {
         /// Room for messages.

@@ -6,7 +6,7 @@
 
 /// Largest width and precision.
 pub(super) const AMOUNT_MAX: usize = 4096;
-/// Digits behind the point unless told otherwise.
+/// Digits after the point by default.
 const PRECISION_DEFAULT: usize = 6;
 /// Bits of a double behind its leading one, and hexadecimal digits of them.
 const FRACTION_BITS: u32 = 52;

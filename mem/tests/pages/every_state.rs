@@ -1,6 +1,6 @@
 //! The page allocator in every state that a few pages can be in, and every call in each of them, against the model.
 //!
-//! States are what the allocator holds, to the last index, so that they are all told apart; they are followed until no
+//! States are what the allocator holds, to the last index, so that they are all distinct; they are followed until no
 //! call leads to a new one. That covers sequences of any length. More pages bring no new case: a call looks at one page,
 //! at one chain of its holders and at one list of its slot. The sizes here have each chain and each list with none, one,
 //! a first, a middle and a last, one list with two slots and one slot with two requests; and a grant that takes none,

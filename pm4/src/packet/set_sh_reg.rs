@@ -1,6 +1,6 @@
 //! SET_SH_REG: writes consecutive shader registers (hardware reference §4.3).
 //!
-//! The run must stay inside 0x2C00..0x3000; which of those registers a dispatch may write is told by
+//! The run must stay inside 0x2C00..0x3000; which of those registers a dispatch may write is given by
 //! [`Register::class`](crate::Register::class).
 
 use super::{emit_words, print_header};

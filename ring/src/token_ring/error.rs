@@ -6,7 +6,7 @@ use super::FIRST_ENTRY_MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenRingError {
     /// The memory is not that of a ring.
-    #[error("{dwords} dwords are no ring: it has a power of two of entries, 2 to 4096, of 16 dwords each")]
+    #[error("{dwords} dwords are not a ring: it has a power of two of entries, 2 to 4096, of 16 dwords each")]
     Length {
         /// Dwords of the memory.
         dwords: usize,
@@ -24,7 +24,9 @@ pub enum TokenRingError {
         first: u64,
     },
     /// The consumer would never, or always, tell how far it came.
-    #[error("telling every {every} entries what was consumed: a ring of {capacity} needs 1 to {capacity}")]
+    #[error(
+        "the consumed count cannot be published every {every} entries: a ring of {capacity} entries needs 1 to {capacity}"
+    )]
     PublishEvery {
         /// What was asked.
         every: u32,
@@ -117,13 +119,13 @@ pub enum TakeError<X> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ControlError {
     /// The memory is not one line a slot.
-    #[error("{dwords} dwords are no control lines: each slot has one of 16 dwords")]
+    #[error("{dwords} dwords are not control lines: each slot has one of 16 dwords")]
     Length {
         /// Dwords of the memory.
         dwords: usize,
     },
     /// Two words of a line would lie in one dword, or one outside it.
-    #[error("dword {dword} of a control line is a word's already, or is not one of 16")]
+    #[error("dword {dword} of a control line is in use already, or is not one of its 16")]
     Dword {
         /// The dword.
         dword: usize,

@@ -13,7 +13,7 @@
 //! complement. A line is taken only where both are right. The writer stores the tag last; a reader never
 //! takes a line that is half there.
 //!
-//! The reader tells how many entries it took (low 32 bits) in a dword of its own, which the writer reads. The
+//! The reader publishes how many entries it consumed (low 32 bits) in a dword of its own, which the writer reads. The
 //! writer never stores into a line whose entry was not taken. So nothing is lost and nothing comes twice.
 //!
 //! # Contract

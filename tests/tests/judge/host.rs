@@ -1,6 +1,6 @@
 //! Handing data to the host while the kernel runs: what the host is given where the release is missing.
 //!
-//! The host's own reads cannot be watched: a missing write-back is not told here, the host just gets the old value.
+//! The host's own reads cannot be watched: a missing write-back is not reported here; the host gets the old value.
 
 use crate::case::{Case, WAVE};
 use crate::launch::{DEADLINE, Launch, code_of};

@@ -1,7 +1,7 @@
 //! What the host writes while a kernel runs: where it must lie, and how it is read.
 //!
-//! The kernel reads dwords of `output` and looks at `other`, tells the host so in `flag`, and waits until the host has written them anew and
-//! then `other`. It stores what it reads then to `other`.
+//! The kernel reads dwords of `output` and looks at `other`, signals the host in `flag`, and waits until the host has
+//! written them anew and then `other`. It stores what it reads then to `other`.
 
 use crate::case::{Case, PAIR, WAVE};
 use crate::launch::{DEADLINE, Launch, Outcome, code_of, source_of};

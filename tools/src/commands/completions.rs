@@ -8,12 +8,12 @@ use crate::error::ToolError;
 use clap::Args;
 use clap_complete::Shell;
 
-/// Prints a script with which a shell completes our command lines
+/// Prints a shell completion script
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The shell
+    /// Shell to print it for
     pub shell: Shell,
-    /// The program whose command line it is
+    /// Program to complete
     #[arg(long, value_enum, default_value_t = Program::Zrt)]
     pub program: Program,
 }

@@ -16,13 +16,13 @@ use zrt_isa::zrt::Kernel;
 /// What stands for standard input.
 const STANDARD_INPUT: &str = "-";
 
-/// Shows machine code as assembly, or lists the kernels
+/// Disassembles gfx1201 machine code, or lists the embedded kernels
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// A kernel inside the program, a file (.zrt, ELF code object, raw code), or - for lines of bytes from standard input
-    /// as llvm-mc takes them (0x00,0x00,0xb0,0xbf); without it the kernels are listed
+    /// Embedded kernel, file (.zrt, ELF code object, raw code), or - to read lines of bytes from standard input as
+    /// llvm-mc does (0x00,0x00,0xb0,0xbf); lists the embedded kernels if omitted
     pub kernel: Option<String>,
-    /// Lanes of a wave: 32, or 64; without it what the file says, and 32 where it says nothing
+    /// Wave size [default: what the file states, else 32]
     #[arg(long)]
     pub wave: Option<WaveChoice>,
     /// Write JSON

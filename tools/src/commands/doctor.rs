@@ -6,13 +6,13 @@ use crate::error::ToolError;
 use clap::Args;
 use zrt_kmd::LinuxSyscalls;
 
-/// Shows what this machine has for running models, and what to do about what is missing
+/// Reports what this machine has for running models, and how to get what is missing
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Write JSON
     #[arg(long)]
     pub json: bool,
-    /// The instruction set instead: what is decoded, what the virtual card executes
+    /// Report the instruction set instead: which operations are decoded, and which the virtual card executes
     #[arg(long)]
     pub isa: bool,
 }

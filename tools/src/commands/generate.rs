@@ -9,25 +9,25 @@ use crate::session::{Session, context_for};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Continues a text greedily
+/// Continues a text by greedy decoding
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Model file (GGUF); without it the model inside the program
+    /// Model file (GGUF) [default: the embedded model]
     #[arg(short, long)]
     pub model: Option<PathBuf>,
     /// Text to continue
     #[arg(short, long)]
     pub prompt: String,
-    /// Tokens to generate at most
+    /// Most tokens to generate
     #[arg(short = 'n', long, default_value_t = 128)]
     pub max_tokens: usize,
-    /// Go on after an end-of-text token
+    /// Continue after an end-of-text token
     #[arg(long)]
     pub ignore_eos: bool,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub device: DeviceOption,
-    /// Write JSON: tokens, text, the prompt's mean loss and the device's counts
+    /// Write JSON: tokens, text, the prompt's mean loss and the device's counters
     #[arg(long)]
     pub json: bool,
 }

@@ -11,10 +11,10 @@ use clap::Args;
 use clap_mangen::Man;
 use std::path::{Path, PathBuf};
 
-/// Writes manual pages of both programs and all subcommands into a folder
+/// Writes the manual pages of both programs and all subcommands to a folder
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The folder, made where there is none; `man` reads it if it is called man1
+    /// Folder, created if missing; `man` searches folders named man1
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
 }

@@ -21,50 +21,50 @@ use zrt_engine::session::Mode;
 /// Writes a text with a model and measures how fast it reads and writes
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Model file (GGUF); without it the model inside the program
+    /// Model file (GGUF) [default: the embedded model]
     #[arg(short, long)]
     pub model: Option<PathBuf>,
     /// Prompt lengths to measure, in tokens; 0 for none
     #[arg(short = 'p', long, value_delimiter = ',', default_values_t = [64])]
     pub n_prompt: Vec<u32>,
-    /// Numbers of generated tokens to measure; 0 for none
+    /// Generation lengths to measure, in tokens; 0 for none
     #[arg(short = 'n', long, value_delimiter = ',', default_values_t = [64])]
     pub n_gen: Vec<u32>,
-    /// Times to run each test
+    /// Repetitions of each test
     #[arg(short, long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repetitions: u32,
     /// Text to continue before measuring
     #[arg(long, default_value = "Once upon a time there was a")]
     pub prompt: String,
-    /// Tokens of that text
+    /// Tokens to generate for that text
     #[arg(long, default_value_t = 128)]
     pub text_tokens: usize,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub device: DeviceOption,
-    /// Measure sessions that run steps in these ways: dispatch, graph, mega; all with one slot, else mega
+    /// Measure sessions in these modes: dispatch, graph, mega [default: all three with one slot, mega with more]
     #[arg(long, value_delimiter = ',', value_parser = mode)]
     pub mode: Vec<Mode>,
-    /// Measure sessions with so many requests at once, 1 to 64
+    /// Measure sessions with this many slots, 1 to 64
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64))]
     pub slots: Vec<u32>,
-    /// Measure sessions with these requests: W1 (256 + 256 tokens in each slot), W2 (16 of mixed lengths), W3 (16 that
-    /// share a long prompt)
+    /// Measure sessions under this workload: W1 (256 + 256 tokens in each slot), W2 (16 requests of mixed lengths), W3
+    /// (16 requests that share a long prompt)
     #[arg(long, value_parser = Workload::parse)]
     pub workload: Option<Workload>,
-    /// Factor of the workload's lengths; on the virtual device 1/16 where it is not given
+    /// Factor on the workload's lengths [default: 1, on the virtual device 1/16]
     #[arg(long, value_parser = scale)]
     pub scale: Option<f64>,
-    /// How a session stores keys and values: f32 (where it is not given), f16, q8_0
+    /// Format of a session's keys and values: f32, f16 or q8_0 [default: f32]
     #[arg(long, value_parser = kv_format)]
     pub kv: Option<KvFormat>,
-    /// Workgroups of a session; one for each compute unit where it is not given, on the virtual device 16
+    /// Workgroups of a session [default: one for each compute unit, on the virtual device 16]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub groups: Option<u32>,
-    /// Rows of prompts that a session's step takes at most
+    /// Most prompt rows in a step of a session
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=127))]
     pub chunk: Option<u32>,
-    /// Write a JSON array of records with llama-bench's field names instead of text and table
+    /// Write a JSON array of records with llama-bench's field names instead of text and tables
     #[arg(long)]
     pub json: bool,
 }
@@ -193,5 +193,5 @@ fn remarks(session: &Session) -> String {
     } else {
         format!("{}: measured on the card.", session.device())
     };
-    format!("\n{device}\npp: prompt tokens are taken in one at a time in this version.\n")
+    format!("\n{device}\npp: this version consumes prompt tokens one at a time.\n")
 }

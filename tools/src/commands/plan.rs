@@ -18,10 +18,10 @@ use zrt_mem::Heap;
 /// Shows what a session allocates and launches, without opening a device
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Model file (GGUF); without it the model inside the program
+    /// Model file (GGUF) [default: the embedded model]
     #[arg(short, long)]
     pub model: Option<PathBuf>,
-    /// Positions of the caches; without it as many as the model was trained for
+    /// Context length in tokens [default: the length that the model was trained for]
     #[arg(short, long)]
     pub context: Option<u32>,
     /// Write JSON, with every region of every allocation and every instruction

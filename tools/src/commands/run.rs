@@ -14,13 +14,13 @@ use std::path::PathBuf;
 /// Runs a script: kernels over shared buffers, with loops and checks
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The script, in TOML
+    /// Script, in TOML
     pub script: PathBuf,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub look: LookArguments,
-    /// Seconds that all its kernels may run together, 600 unless told; a kernel that the virtual device knows never to end is
-    /// stopped at once
+    /// Most seconds that all kernels may run together [default: 600]; the virtual device stops a kernel at once where
+    /// it can show that it never ends
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub timeout: Option<String>,
 }
@@ -34,10 +34,10 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let bytes = bounded_read::read(path, SCRIPT_BYTES_MAX).map_err(|error| match error {
         ReadError::System(error) => bad(format!(" cannot be read: {error}")),
         ReadError::TooLong => {
-            bad(format!(" has more bytes than a script may have, which are {SCRIPT_BYTES_MAX}"))
+            bad(format!(" has more than the {SCRIPT_BYTES_MAX} bytes that a script may have"))
         }
     })?;
-    let text = String::from_utf8(bytes).map_err(|error| bad(format!(" is no text: {error}")))?;
+    let text = String::from_utf8(bytes).map_err(|error| bad(format!(" is not text: {error}")))?;
     let script = Script::parse(&text).map_err(|error| bad(format!(":{error}")))?;
     let task = expand(&script, path, deadline).map_err(|error| bad(format!(":{error}")))?;
     explore(&task, &arguments.look, schedules)

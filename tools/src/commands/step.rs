@@ -2,8 +2,8 @@
 //!
 //! Contract: commands come from standard input, answers go to standard output; at the end of the input the kernel runs
 //! to its end. No time passes at the prompt; between two stops the kernel has that of `--timeout`. A kernel that the
-//! device knows never to end is told as `zrt launch` tells it, and outputs are written as there. On the way to a finding the
-//! kernel runs twice.
+//! device knows never to end is reported as by `zrt launch`, and outputs are written as there. On the way to a finding
+//! the kernel runs twice.
 
 use super::launch::printed::Live;
 use super::launch::{KernelArguments, Prepared, Task, waves};
@@ -20,17 +20,17 @@ use zrt_bringup::{DeviceChoice, OpenError, OpenOptions, VirtualOptions, virtual_
 use zrt_vgpu::VirtualGpu;
 use zrt_vgpu::check::debug::Debugger;
 
-/// Walks a wave of a kernel instruction by instruction; `help` lists its commands
+/// Steps through a wave of a kernel, instruction by instruction; type `help` for its commands
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub kernel: KernelArguments,
-    /// Schedule of the waves
+    /// Seed of the schedule of the waves
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     pub seed: u64,
-    /// Run under the rules of docs/checking.md, and stop first at the instruction of a finding of this seed: the first, or the
-    /// one of a number
+    /// Check the rules of docs/checking.md, and stop first at the instruction of this seed's finding NUMBER [default:
+    /// 1]
     #[arg(long, value_name = "NUMBER", num_args = 0..=1, default_missing_value = "1")]
     pub finding: Option<u32>,
 }
@@ -114,7 +114,7 @@ fn find(
     let Some(located) = index.and_then(|index| findings.get(index)) else {
         return Err(ToolError::BadInput {
             what: format!(
-                "--finding is {number}, but seed {} shows {} finding(s); zrt launch --seeds COUNT looks for other seeds",
+                "--finding is {number}, but seed {} shows {} finding(s); zrt launch --seeds COUNT tries other seeds",
                 arguments.seed,
                 findings.len()
             ),

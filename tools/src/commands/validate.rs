@@ -16,13 +16,13 @@ use zrt_engine::validate::{Agreement, Difference, ValidateError, validate};
 /// Compares a device with the CPU, every intermediate value bit for bit
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Model file (GGUF); without it the model inside the program
+    /// Model file (GGUF) [default: the embedded model]
     #[arg(short, long)]
     pub model: Option<PathBuf>,
-    /// Text to run
+    /// Prompt
     #[arg(short, long)]
     pub prompt: String,
-    /// Tokens to generate after it
+    /// Tokens to generate after the prompt
     #[arg(short = 'n', long, default_value_t = 8)]
     pub max_tokens: usize,
     #[command(flatten)]
@@ -134,7 +134,7 @@ fn sentence(device: &str, outcome: &Result<Agreement, Difference>) -> String {
             "{device} and the CPU agree bit for bit: {} steps, {} instructions, {} elements\n",
             agreement.steps, agreement.instructions, agreement.elements
         ),
-        Err(difference) => format!("{device} and the CPU part first at {difference}\n"),
+        Err(difference) => format!("{device} and the CPU first differ at {difference}\n"),
     }
 }
 

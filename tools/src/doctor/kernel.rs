@@ -50,7 +50,7 @@ pub(super) fn examine(syscalls: &dyn Syscalls) -> Finding {
     match KernelVersion::parse(&release) {
         Some(parsed) if parsed >= KERNEL_MIN => Finding::ok(SUBJECT, format!("Linux {release}")),
         Some(_) => Finding::warn(SUBJECT, format!("Linux {release}"), remedy),
-        None => Finding::warn(SUBJECT, format!("release {release:?} is of an unknown form"), remedy),
+        None => Finding::warn(SUBJECT, format!("release {release:?} has an unknown form"), remedy),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `zrt doctor`: what this machine has for running models, and what to do about what is missing.
+//! `zrt doctor`: what this machine has for running models, and how to get what is missing.
 //!
 //! Contract: reads files and opens devices through [`Syscalls`], so that a machine can be made up in tests; changes
 //! nothing, allocates no device memory, and never fails: what cannot be read is itself a finding.

@@ -1,4 +1,4 @@
-//! The public record: kernels and firmware of which gfx12 owners and driver authors have told harm.
+//! The public record: kernels and firmware with which gfx12 owners and driver authors have reported harm.
 //!
 //! Contract: as [`super`]. Each row is a pure function of the versions, with its source. What is not known matches
 //! nothing: a row warns of what was read, never of what could not be. A distribution may have taken a fix without

@@ -1,8 +1,8 @@
 //! Kernels on a device: what `zrt launch` and `zrt run` do, with byte buffers instead of files.
 //!
 //! Contract: a [`Sequence`] says what is done, `execute` does it; one kernel, run once, is a [`LaunchRequest`] and a sequence of
-//! one launch. Bad input is refused before the device is touched ([`check`]), and [`LaunchError::is_bad_input`] tells it
-//! apart from what went wrong while kernels ran. Buffers that are outputs begin as zeros.
+//! one launch. Bad input is refused before the device is touched ([`check`]), and [`LaunchError::is_bad_input`]
+//! distinguishes it apart from what went wrong while kernels ran. Buffers that are outputs begin as zeros.
 
 mod execute;
 mod labels;
@@ -141,7 +141,7 @@ pub enum LaunchError {
         bytes: u64,
     },
     /// An address or an access of the host is outside of its buffer.
-    #[error("{bytes} byte(s) from {offset} on are not inside of {buffer}, which has {length} bytes")]
+    #[error("{bytes} byte(s) from offset {offset} on are outside of {buffer}, which has {length} bytes")]
     Range {
         /// What it is called.
         buffer: String,
@@ -153,7 +153,7 @@ pub enum LaunchError {
         bytes: u64,
     },
     /// More launches than one graph takes.
-    #[error("{launches} launches are asked for, and {LAUNCHES_MAX} are possible: repeat less")]
+    #[error("{launches} launches are requested, but at most {LAUNCHES_MAX} are possible: repeat less")]
     Launches {
         /// Launches.
         launches: usize,
@@ -170,7 +170,7 @@ pub enum LaunchError {
     #[error("the launch cannot be expressed: {0}")]
     Resources(#[from] ResourceError),
     /// The device could not be opened.
-    #[error("--device {choice} gives none: {source}")]
+    #[error("--device {choice} failed: {source}")]
     Open {
         /// What was asked.
         choice: &'static str,
@@ -193,7 +193,7 @@ pub enum LaunchError {
     },
     /// Only the virtual device can be looked into.
     #[error(
-        "--check, --seeds, --profile and step look into the virtual device; --device {choice} cannot be looked into"
+        "--check, --seeds, --profile and step inspect the virtual device; --device {choice} cannot be inspected"
     )]
     NotVirtual {
         /// What was asked.

@@ -1,6 +1,6 @@
 //! Where the buffers of a launch lie, for whoever looks into the kernel while it runs.
 //!
-//! Contract: told once, before the kernel runs; shared by the thread that launches and the one that executes waves.
+//! Contract: set once, before the kernel runs; shared by the thread that launches and the one that executes waves.
 
 use std::sync::OnceLock;
 

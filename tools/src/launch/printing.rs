@@ -1,4 +1,4 @@
-//! What a kernel says while it runs and when it has ended: the memory for it, and the host's side of hostcalls.
+//! What a kernel prints while it runs and when it has ended: the memory for it, and the host's side of hostcalls.
 //!
 //! Contract: a kernel that does not ask for a service costs nothing. [`Printing::serve`] looks once, without waiting: a load
 //! where nothing is asked. It takes at most as many packets at a time as there are, and gives each back to its wave. The
@@ -64,7 +64,7 @@ impl Printing {
             let compute_units = u64::from(device.info().compute_units);
             let layout = layout(waves, compute_units).ok_or_else(|| DeviceError::KernelNeeds {
                 kernel: kernel.name.clone(),
-                reason: "the device has more waves than the hostcall buffer has room for",
+                reason: "the device runs more waves than the hostcall buffer holds",
             })?;
             let memory =
                 device.allocate(Heap::Host, ByteLen(layout.bytes() as u64), "the hostcall buffer")?;

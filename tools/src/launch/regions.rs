@@ -1,4 +1,4 @@
-//! What kernels may touch, as the checking mode is told before they run.
+//! What kernels may touch, as the checking mode learns it before they run.
 //!
 //! Contract: shared buffers, those for text, and what a program itself calls writable, may be read and written; outputs count
 //! as unwritten until a kernel writes them, unless the host does; scratch is reached as private memory only; buffers for

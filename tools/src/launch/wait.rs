@@ -2,7 +2,7 @@
 //!
 //! Contract: the virtual device says at once that a wave has stopped for good (a barrier that cannot complete, a trap, an
 //! access that is refused), and where. A card says of bad addresses only, and of the rest nothing: there the time ends the
-//! wait, and what is told is what the host sees of the queue. Neither ends it while
+//! wait, and the error says what the host sees of the queue. Neither ends it while
 //! somebody looks at a wave that stands still ([`Pauses`]). Costs a look at the virtual device's diary every [`SLICE`],
 //! and nothing for a kernel that is done before.
 
@@ -79,7 +79,7 @@ impl KernelFault {
         // A failed assertion says why, and traps.
         let remark = null_remark.or_else(|| {
             let complaint = String::from_utf8_lossy(complaint.filter(|_| fault.address.is_none())?);
-            Some(format!("the kernel said before: {}", complaint.trim_end()))
+            Some(format!("the kernel printed before: {}", complaint.trim_end()))
         });
         KernelFault { fault, remark }
     }

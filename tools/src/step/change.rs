@@ -20,9 +20,9 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
         let (low, high) = (words[0], words.get(1).copied());
         let wave = &mut *stop.wave;
         let single = |count: usize| match (count, high) {
-            (1, Some(_)) => Err("a number of 64 bits is in two registers, as v[0:1]"),
+            (1, Some(_)) => Err("a 64-bit number takes two registers, as v[0:1]"),
             (1 | 2, _) => Ok(()),
-            _ => Err("one register is set, or two for a number of 64 bits"),
+            _ => Err("set takes one register, or two for a 64-bit number"),
         };
         let mut pair = |code: usize| {
             wave.scalar[code] = low;

@@ -83,7 +83,7 @@ impl CodeMap {
     fn at(&self, offset: u64) -> Result<(Vec<u64>, String), String> {
         if offset >= self.image_bytes {
             return Err(format!(
-                "the program has {:#x} bytes, and {offset:#x} is behind them",
+                "the program has {:#x} bytes, and {offset:#x} is past their end",
                 self.image_bytes
             ));
         }

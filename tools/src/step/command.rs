@@ -7,32 +7,32 @@ use crate::element::ElementType;
 /// What `help` prints.
 pub const HELP: &str = "\
 step [N]                 execute N instructions of this wave (s, empty line)
-next                     one instruction; a call with all that it does (n)
+next                     execute one instruction; run a call until it returns (n)
 finish                   run until this function has returned to its caller
-continue                 run to a breakpoint, or to a change of what is watched (c)
+continue                 run to a breakpoint or a watchpoint (c)
 break PLACE              stop at +OFFSET of the kernel, FUNCTION+OFFSET, LINE or FILE:LINE (b)
 delete                   remove all breakpoints
 watch WHAT [BYTES] [TYPE]  stop when memory (data, data+0x40, an address) or a register of this wave changes; without WHAT: list
 unwatch [NUMBER]         remove a watchpoint, or all
-follow                   run, and follow the wave that comes to a breakpoint first
-wave X,Y,Z [WAVE]        run to the next instruction of another wave, and follow that one
-lane N | lane all        print and set this lane of vector registers only, or all
-where                    this instruction, wave and source line (w)
-backtrace                the calls that this wave is inside of (bt)
-list                     the instructions from here on (l)
-print REGISTER [TYPE]    s4, s[4:7], v3, v[0:3], exec, vcc, scc, m0, mode; registers as f32, bf16, i8, f64 ... (p)
-registers [all]          exec, vcc, scc, m0, mode and the scalar registers; all: the vector registers too
-set WHAT [TYPE] VALUE    a register, or memory: set v3 1.5f32, set s4 = 0x10, set data+0x40 f32 2.0
-arguments                the buffers of the arguments
-memory PLACE [N] [TYPE]  N dwords, or numbers of a type, at an address or an argument: data, data+0x40, arg0+0x40 (m)
-lds OFFSET [N] [TYPE]    the same of LDS
+follow                   run, and follow the wave that reaches a breakpoint first
+wave X,Y,Z [WAVE]        run to the next instruction of another wave, and follow that wave
+lane N | lane all        print and set only this lane of vector registers, or all of them
+where                    print this instruction, wave and source line (w)
+backtrace                print the calls that this wave is in (bt)
+list                     print the instructions from here on (l)
+print REGISTER [TYPE]    print s4, s[4:7], v3, v[0:3], exec, vcc, scc, m0, mode; registers as f32, bf16, i8, f64 ... (p)
+registers [all]          print exec, vcc, scc, m0, mode and the scalar registers; all: the vector registers too
+set WHAT [TYPE] VALUE    set a register or memory: set v3 1.5f32, set s4 = 0x10, set data+0x40 f32 2.0
+arguments                print the buffers of the arguments
+memory PLACE [N] [TYPE]  print N dwords, or numbers of a type, at an address or in an argument: data, data+0x40, arg0+0x40 (m)
+lds OFFSET [N] [TYPE]    the same for LDS
 detach                   run to the end (quit, q)";
 
 /// Most dwords or numbers that a command prints.
 const COUNT_MAX: u32 = 1024;
 /// Most bytes of memory that a watchpoint has.
 const WATCHED_BYTES_MAX: u32 = 256;
-/// What `memory` and `lds` print unless told.
+/// What `memory` and `lds` print by default.
 const COUNT_DEFAULT: u32 = 16;
 
 /// Where to stop.
@@ -140,10 +140,10 @@ impl Command {
             _ => 1,
         };
         if rest.len() > most {
-            return Err(format!("{verb} has too many words after it; try help"));
+            return Err(format!("{verb} has too many operands; try help"));
         }
         let first = rest.first().copied();
-        let need = || first.ok_or_else(|| format!("{verb} wants something after it; try help"));
+        let need = || first.ok_or_else(|| format!("{verb} needs an operand; try help"));
         Ok(match verb {
             "s" | "step" => Command::Step(first.map_or(Ok(1), number)?.max(1)),
             "c" | "continue" => Command::Continue,
@@ -162,7 +162,7 @@ impl Command {
             "l" | "list" => Command::List,
             "registers" if first.is_none_or(|word| word == "all") => Command::Registers(first.is_some()),
             "registers" => {
-                return Err("registers has nothing but all after it; print shows single ones".to_owned());
+                return Err("registers takes no operand but all; print shows single registers".to_owned());
             }
             "set" => Command::Set(target(need()?)?, value(&rest[1..])?),
             "p" | "print" => {
@@ -213,12 +213,12 @@ fn watch(name: &str, words: &[&str]) -> Result<Command, String> {
     let bytes = match bytes {
         Some(_) if !is_memory => return Err(format!("{name} is a register, which has no bytes to choose")),
         Some(bytes) if bytes == 0 || bytes > WATCHED_BYTES_MAX || bytes % width != 0 => {
-            return Err(format!("1 to {WATCHED_BYTES_MAX} bytes are watched, whole numbers of the type"));
+            return Err(format!("1 to {WATCHED_BYTES_MAX} bytes can be watched, a whole number of elements"));
         }
         bytes => bytes.unwrap_or(width.max(4)),
     };
     if !is_memory && width == 8 {
-        return Err("registers are told in dwords: a type of 8 to 32 bits".to_owned());
+        return Err("registers are printed in dwords: give a type of 8 to 32 bits".to_owned());
     }
     Ok(Command::Watch(name.to_owned(), target, bytes, element))
 }
@@ -228,9 +228,9 @@ fn value(words: &[&str]) -> Result<Number, String> {
     let (name, text) = match *words {
         [text] => (None, text),
         [name, text] => (Some(name), text),
-        _ => return Err("set wants what to set and a value; try help".to_owned()),
+        _ => return Err("set needs a target and a value; try help".to_owned()),
     };
-    let wrong = || format!("{text:?} is no number that fits");
+    let wrong = || format!("{text:?} is not a number that fits");
     if let Some(name) = name {
         return element(name)?.encode(text).map(Number).ok_or_else(wrong);
     }
@@ -248,7 +248,7 @@ fn number(text: &str) -> Result<u64, String> {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
     };
-    parsed.map_err(|_| format!("{text:?} is no number"))
+    parsed.map_err(|_| format!("{text:?} is not a number"))
 }
 
 fn small(text: &str) -> Result<u32, String> {
@@ -258,7 +258,7 @@ fn small(text: &str) -> Result<u32, String> {
 fn element(name: &str) -> Result<ElementType, String> {
     ElementType::named(name).ok_or_else(|| {
         let names: Vec<&str> = ElementType::ALL.iter().map(|element| element.name()).collect();
-        format!("{name:?} is no type: {}", names.join(", "))
+        format!("{name:?} is not a type: {}", names.join(", "))
     })
 }
 
@@ -277,7 +277,7 @@ fn format(words: &[&str]) -> Result<Format, String> {
 }
 
 fn group(text: &str) -> Result<[u32; 3], String> {
-    let wrong = || format!("{text:?} is no workgroup, as 2 or 2,0,1");
+    let wrong = || format!("{text:?} is not a workgroup: write 2 or 2,0,1");
     let mut ids = [0; 3];
     let parts: Vec<&str> = text.split(',').collect();
     if parts.len() > ids.len() {
@@ -314,7 +314,7 @@ fn memory_place(text: &str) -> Result<MemoryPlace, String> {
 }
 
 fn registers(text: &str) -> Result<Registers, String> {
-    let wrong = || format!("{text:?} is no register: s4, s[4:7], v3, v[0:3], exec, vcc, scc, m0, mode");
+    let wrong = || format!("{text:?} is not a register: s4, s[4:7], v3, v[0:3], exec, vcc, scc, m0, mode");
     match text {
         "exec" => return Ok(Registers::Exec),
         "vcc" => return Ok(Registers::Vcc),

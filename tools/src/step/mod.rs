@@ -3,9 +3,10 @@
 //! Contract: [`Stepper`] is a [`Debugger`] over any reader and writer. It stops one wave (the first that comes to a
 //! breakpoint, or to its first instruction) and then follows that wave; other waves run on between its stops. Where the
 //! wave ends it says so, and follows the next one that stops. At the end of the input it detaches and the kernel runs to
-//! its end. A change of what is watched stops the wave that is at work then, and that one is followed. [`Attention`] tells
-//! others what it is at. Commands are in `command`, what is known of the code in `code_map`, what is printed in `show` and
-//! `registers`, the way to a finding in `finding`, watchpoints in `watch`, calls in `calls`, `set` in `change`.
+//! its end. A change of what is watched stops the wave that is at work then, and that one is followed. [`Attention`]
+//! says others what it is at. Commands are in `command`, what is known of the code in `code_map`, what is printed in
+//! `show` and `registers`, the way to a finding in `finding`, watchpoints in `watch`, calls in `calls`, `set` in
+//! `change`.
 
 mod calls;
 mod change;
@@ -173,9 +174,9 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
             Command::Finish => {
                 return Ok(match self.depth(stop).checked_sub(1) {
                     Some(depth) => self.go(Mode::Return(depth)),
-                    None => complain(
-                        "this is the kernel itself, which nobody has called; continue runs to its end",
-                    ),
+                    None => {
+                        complain("this is the kernel itself, which has no caller; continue runs to its end")
+                    }
                 });
             }
             Command::Continue => return Ok(self.go(Mode::Run)),
@@ -194,7 +195,7 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
             Command::Watches => self.show_watches()?,
             Command::Unwatch(number) if self.watches.remove(number) => {}
             Command::Unwatch(_) => {
-                return Ok(complain("there is no watchpoint of that number; watch lists them"));
+                return Ok(complain("there is no watchpoint with that number; watch lists them"));
             }
             Command::Follow => {
                 // The wave that comes to a breakpoint first is followed from there.
@@ -274,7 +275,7 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
             MemoryPlace::Address(va) => Ok((*va, None)),
             MemoryPlace::Argument(name, offset) => {
                 let Some(buffer) = self.attention.placement.find(name) else {
-                    return Err(format!("{name:?} is no argument with a buffer; `arguments` lists them"));
+                    return Err(format!("{name:?} is not an argument with a buffer; `arguments` lists them"));
                 };
                 let left = buffer.bytes.checked_sub(*offset).filter(|left| *left >= bytes);
                 let left = left.ok_or_else(|| format!("{name} has {} bytes", buffer.bytes))?;

@@ -108,7 +108,7 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
         };
         let width = registers_of(element);
         if (last + 1 - first) % width != 0 {
-            return Ok(Outcome::Complain("a number of 64 bits is in two registers, as v[0:1]".to_owned()));
+            return Ok(Outcome::Complain("a 64-bit number takes two registers, as v[0:1]".to_owned()));
         }
         for register in (first..=last).step_by(width) {
             let label = match (is_vector, width) {

@@ -1,9 +1,10 @@
 //! Findings that are known: suppression files and baselines, for `zrt lint` and `zrt launch --check` alike.
 //!
-//! Contract: a suppression names a rule, a function and a place, and says why; one that covers nothing is told. A baseline
-//! is what was found at some time: the same findings again are silent, further ones are not. What is not a rule that a line
-//! could name, such as `dropped`, is told in any case. Both are text, read within named limits; an error names file and line,
-//! and no baseline is written that would not be read. Cost: each finding is held against every suppression.
+//! Contract: a suppression names a rule, a function and a place, and says why; one that covers nothing is reported. A
+//! baseline is what was found at some time: the same findings again are silent, further ones are not. What is not a
+//! rule that a line could name, such as `dropped`, is reported in any case. Both are text, read within named limits; an
+//! error names file and line, and no baseline is written that would not be read. Cost: each finding is held against
+//! every suppression.
 
 mod baseline;
 mod rules;
@@ -30,13 +31,13 @@ const ENTRIES_MAX: usize = 4096;
 /// What is to be silent.
 #[derive(Clone, Debug, Default, Args)]
 pub struct SilenceOptions {
-    /// Silence the findings that a file names, in lines of RULE FUNCTION PLACE -- REASON (several times)
+    /// Silence the findings that a file lists, in lines of RULE FUNCTION PLACE -- REASON (may be repeated)
     #[arg(long, value_name = "FILE")]
     pub suppress: Vec<PathBuf>,
-    /// Silence the findings that were there when the file was written
+    /// Silence the findings that a baseline file records
     #[arg(long, value_name = "FILE", conflicts_with = "write_baseline")]
     pub baseline: Option<PathBuf>,
-    /// Write the findings to a file for --baseline; they do not count then
+    /// Write the findings to a baseline file, and do not fail for them
     #[arg(long, value_name = "FILE")]
     pub write_baseline: Option<PathBuf>,
 }
@@ -106,7 +107,7 @@ impl fmt::Display for Silenced {
         }
         if self.gone_from_baseline > 0 {
             let gone = self.gone_from_baseline;
-            writeln!(formatter, "{gone} of the baseline there no more: write it anew with --write-baseline")?;
+            writeln!(formatter, "{gone} of the baseline gone: write it again with --write-baseline")?;
         }
         for Unused { file, line, text } in &self.unused_suppressions {
             writeln!(formatter, "{file}:{line}: this suppression covers nothing, remove it: {text}")?;
@@ -145,7 +146,7 @@ pub enum SilenceError {
     /// The findings do not fit into a baseline.
     #[error(
         "the findings do not make a baseline that can be read, {why}; silence some of them with --suppress, where one \
-         pattern covers many, or look at fewer kernels at a time"
+         pattern covers many, or check fewer kernels at a time"
     )]
     Baseline {
         /// What its reader would say.
@@ -250,7 +251,7 @@ fn lines<'a>(file: &str, bytes: &'a [u8]) -> Result<Vec<(usize, &'a str)>, Silen
             return Err(wrong(what));
         }
         let text =
-            std::str::from_utf8(bytes).map_err(|_| wrong("it is no UTF-8: write it as UTF-8".into()))?;
+            std::str::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8: save it as UTF-8".into()))?;
         let text = text.trim();
         if text.is_empty() || text.starts_with('#') {
             continue;

@@ -90,9 +90,11 @@ impl PlacePattern {
                 Some(digits) => u64::from_str_radix(digits, 16),
                 None => offset.parse(),
             };
-            return number.map(PlacePattern::Offset).map_err(|_| format!("{text:?} is no offset: {FORM}"));
+            return number
+                .map(PlacePattern::Offset)
+                .map_err(|_| format!("{text:?} is not an offset: {FORM}"));
         }
-        let wrong = || format!("{text:?} is no place, which are *, +0x48 and FILE:LINE: {FORM}");
+        let wrong = || format!("{text:?} is not a place (*, +0x48 or FILE:LINE): {FORM}");
         let (file, line) = text.rsplit_once(':').filter(|(file, _)| !file.is_empty()).ok_or_else(wrong)?;
         let line = match line {
             "*" => None,

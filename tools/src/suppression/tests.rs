@@ -70,8 +70,8 @@ fn wrong_lines_are_named_with_what_to_do() {
         ("\nrase k * -- r", 2, "there is no rule \"rase\""),
         ("# a\n# b\nrace k * -- ", 3, "it gives no reason"),
         ("race k * because", 1, "it gives no reason"),
-        ("race k kernel.c -- r", 1, "is no place"),
-        ("race k +x -- r", 1, "is no offset"),
+        ("race k kernel.c -- r", 1, "is not a place"),
+        ("race k +x -- r", 1, "is not an offset"),
         ("dropped * * -- r", 1, "there is no rule"),
     ] {
         let message = refusal(Suppressions::parse("s.txt", text.as_bytes()).unwrap_err());
@@ -99,7 +99,7 @@ fn limits_hold() {
     assert_eq!(suppressions(&most).unused().len(), ENTRIES_MAX);
     let message = refusal(Suppressions::parse("s", (most + "race k * -- r").as_bytes()).unwrap_err());
     assert!(message.contains(&format!("s:{}: there are more than", ENTRIES_MAX + 1)), "{message}");
-    assert!(refusal(Suppressions::parse("s", b"ok\xff").unwrap_err()).contains("no UTF-8"));
+    assert!(refusal(Suppressions::parse("s", b"ok\xff").unwrap_err()).contains("not UTF-8"));
     assert!(matches!(read(Path::new("/dev/zero")), Err(SilenceError::Size { .. })));
     assert!(matches!(read(Path::new("no/such/file")), Err(SilenceError::Read { .. })));
 }

@@ -1,4 +1,4 @@
-//! Who looks at waves: puts the parts of the inspection together and gives their findings a place.
+//! The inspection of waves: combines its parts, and gives their findings a place.
 //!
 //! Contract: one per device, used by one thread at a time. [`Inspection`] is what the engine, the command processor
 //! and the driver's files share; [`WaveInspector`](super::wave::WaveInspector) looks at one wave's turn.
@@ -338,7 +338,8 @@ impl Inspection {
         let mut what = memory.defect.what().to_owned();
         if let Some(other) = &memory.other {
             let kind = other.kind.map_or("write", |kind| kind.name());
-            what.push_str(&format!("; the other is a {kind} by {}", other.actor));
+            let article = if kind.starts_with(['L', 'a']) { "an" } else { "a" };
+            what.push_str(&format!("; the other is {article} {kind} by {}", other.actor));
         }
         if !memory.detail.is_empty() {
             what.push_str(&format!("; {}", memory.detail));
@@ -431,11 +432,11 @@ fn blame(kind: &WaveFaultKind) -> Option<(Rule, &'static str)> {
             (Rule::Progress, "every wave of the group signals the barrier as often as any waits for it")
         }
         WaveFaultKind::GoesInCircles { .. } => {
-            (Rule::Progress, "a store, by a wave that comes so far, of what the loop looks at")
+            (Rule::Progress, "some wave that can still run must store what the loop polls")
         }
         WaveFaultKind::SpinsForever { .. } => (
             Rule::Progress,
-            "no more groups than fit the chip together, or no waiting for groups that come later",
+            "launch no more groups than fit the chip together, or do not wait for groups that come later",
         ),
         WaveFaultKind::NotExecuted { .. }
         | WaveFaultKind::DualInWave64(_)

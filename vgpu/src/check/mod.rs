@@ -5,13 +5,13 @@
 //! runs on one thread; the values that waves compute are the same, except that under the checking mode a wave that
 //! reads a stale copy gets the stale value.
 //!
-//! | rule | looked after by |
+//! | rule | checked by |
 //! |---|---|
 //! | counters, hazards, undefined registers | `registers`, before every instruction; `trial` runs it on other bits |
 //! | races, also of lanes, visibility, waits before release, regions, LDS, undefined memory | `memory`, at every access; `watch` tells it |
 //! | faults of waves | `inspector`, from the scheduler |
-//! | waits for groups without room | `progress`, after every run of a group |
-//! | waves that do the same for ever | `circles`, after every turn of a wave |
+//! | waits for groups that cannot become resident | `progress`, after every run of a group |
+//! | livelocks: waves that repeat the same states forever | `circles`, after every turn of a wave |
 
 pub(crate) mod circles;
 pub mod debug;

@@ -1,13 +1,13 @@
 //! Whether waves wait for something that can never come.
 //!
-//! Contract: told of every change that a wave may wait for, and of every load; asked after each run of a group. Waves
-//! are taken to wait for ever when groups have no room to begin and the resident ones execute for long and load often,
+//! Contract: receives every change that a wave may wait for, and every load; is asked after each run of a group. Waves
+//! count as waiting forever when groups cannot become resident and the resident ones execute for long and load often,
 //! but nothing changes and no wave loads from a line that it has not loaded from since: that is what polling is, by
 //! whatever load. Work on data goes on to new lines. A loop that computes for so long from the same few lines, without
 //! a store, would be taken for a wait.
 //! Cost: a test of one flag per lane that loads; a hash look-up only where nothing has changed for long.
 //!
-//! The circles that waves go in ([`Circles`]) are told of the same changes and loads.
+//! The proof of livelocks ([`Circles`]) receives the same changes and loads.
 
 use std::collections::HashSet;
 

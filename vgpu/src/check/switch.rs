@@ -1,4 +1,4 @@
-//! Switching off one thing that the checking mode tells, for the proof that its tests would notice.
+//! Switching off one thing that the checking mode reports, to prove that its tests would notice.
 //!
 //! Contract: in test builds only. The environment variable [`VARIABLE`] names a defect as its type does; what is reported
 //! under that name is not reported then.

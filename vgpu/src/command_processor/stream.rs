@@ -2,7 +2,7 @@
 //!
 //! Contract: a slice of service executes at most [`PACKETS_PER_SLICE`] packets and never waits for anything: a packet
 //! that has to wait leaves the queue where it is and is looked at again in the next slice, so queues do not hold
-//! each other up. Nothing is read beyond the write pointer that the doorbell told. All memory goes through the
+//! each other up. Nothing is read beyond the write pointer in the doorbell. All memory goes through the
 //! device's address space. No allocation after the first packets.
 
 use crate::command_processor::bits::opcode;

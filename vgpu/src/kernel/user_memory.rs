@@ -5,8 +5,8 @@
 //! looked at instead: at every request and at every doorbell, before packets run. A dispatch that is already running
 //! reaches the old pages to its end. Each object is a second mapping of the process's shared pages, so that nothing
 //! the process does leaves a hole; private pages are shared for as long as the object lives ([`Loan`]), and those that
-//! cannot be are refused, which the diary tells. Objects may overlap, as in the kernel, where each has a notifier of its
-//! own. Cost: nothing while no object is mapped; else one read of the process's map per look.
+//! cannot be are refused, and the diary reports that. Objects may overlap, as in the kernel, where each has a notifier
+//! of its own. Cost: nothing while no object is mapped; else one read of the process's map per look.
 
 use crate::memory::{AddressSpace, Backing, Defects, MemoryType, Rights};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

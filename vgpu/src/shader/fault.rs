@@ -126,7 +126,7 @@ impl fmt::Display for WaveFaultKind {
                 write!(formatter, "LDS access of {width} bytes at {address}, of {allocated} allocated")
             }
             WaveFaultKind::VectorRegister { register, allocated } => {
-                write!(formatter, "v{register} is used, {allocated} vector registers are allocated")
+                write!(formatter, "v{register} is used, but only {allocated} vector registers are allocated")
             }
             WaveFaultKind::Misaligned { va, width } => {
                 write!(formatter, "atomic of {width} bytes at {va:#x}, which is not a multiple of it")
@@ -142,10 +142,10 @@ impl fmt::Display for WaveFaultKind {
                 formatter.write_str("the waves left wait at a barrier that cannot complete")
             }
             WaveFaultKind::GoesInCircles { circling_waves, waiting_waves } => {
-                let (waves, go) = if circling_waves == 1 { ("wave", "goes") } else { ("waves", "go") };
+                let (waves, go) = if circling_waves == 1 { ("wave", "loops") } else { ("waves", "loop") };
                 write!(
                     formatter,
-                    "{circling_waves} {waves} {go} in circles: nothing that they look at ever changes"
+                    "{circling_waves} {waves} {go} forever: nothing that they poll ever changes"
                 )?;
                 match waiting_waves {
                     0 => Ok(()),
@@ -156,7 +156,7 @@ impl fmt::Display for WaveFaultKind {
             WaveFaultKind::SpinsForever { waiting_groups } => write!(
                 formatter,
                 "the resident waves wait for something that none of them does, and {waiting_groups} groups of the \
-                 dispatch have no room to begin"
+                 dispatch cannot become resident"
             ),
         }
     }

@@ -3,10 +3,10 @@
 //!
 //! Contract: with MODE.SCALAR_PREFETCH_EN clear such an instruction is an `s_nop`. With it set, it asks for 1 to 32 lines
 //! of 128 bytes, which the scalar cache (or the instruction cache) takes in, by way of GL2. No register changes and no
-//! counter moves. A line that is not mapped is a page fault, as for a load: on the card nothing tells the wave, but the
-//! driver may end the process ("S_PREFETCH_* instructions may cause host to terminate process in case of the invalid
-//! address", LLVM pull request 130050).
-//! Cost: one test of a bit where it is clear; a look into the page table where it is set.
+//! counter moves. A line that is not mapped is a page fault, as for a load: on the card the wave does not learn of it,
+//! but the driver may end the process ("S_PREFETCH_* instructions may cause host to terminate process in case of the
+//! invalid address", LLVM pull request 130050). Cost: one test of a bit where it is clear; a look into the page table
+//! where it is set.
 
 use zrt_isa::{Instruction, Opcode, Operand};
 

@@ -1,4 +1,4 @@
-//! Where waves are, for people who wait for them: what a debugger's list of threads says.
+//! Where waves are, like a debugger's list of threads, for whoever waits for them.
 //!
 //! Contract: taken while no worker holds a group, so all are of one moment. A JSON object each line, groups in the order of
 //! the scheduler's lists, at most [`POSITIONS_MAX`] waves; last a count of what is not in the list.

@@ -31,7 +31,7 @@ const KERNELS: [&str; 2] = ["copy", "residual_add"];
 /// Arguments of `cargo xtask fuzz-seeds`.
 #[derive(clap::Args)]
 pub struct SeedArguments {
-    /// Write nothing: fail where a committed seed differs from what is made
+    /// Compare with the committed seeds instead of writing them
     #[arg(long)]
     check: bool,
 }

@@ -75,7 +75,7 @@ pub fn build(what: &[&str]) -> Result<Vec<TestBinary>, Box<dyn Error>> {
     let text = String::from_utf8(output.stdout)?;
     let mut binaries: Vec<TestBinary> = text.lines().filter_map(parse_message).collect();
     if binaries.is_empty() {
-        return Err("cargo named no test binary: its messages have another form now".into());
+        return Err("cargo named no test binary: the form of its messages has changed".into());
     }
     binaries.sort_by(|one, other| (&one.folder, &one.target).cmp(&(&other.folder, &other.target)));
     Ok(binaries)

@@ -36,7 +36,7 @@ pub fn benches(skips: &mut Skips) -> Result<(), Box<dyn Error>> {
     let all: Vec<(&TestBinary, &[&str])> =
         built.iter().filter(|one| one.is_bench).map(|one| (one, ["--test"].as_slice())).collect();
     if all.is_empty() {
-        return Err("cargo named no benchmark: its messages have another form now".into());
+        return Err("cargo named no benchmark: the form of its messages has changed".into());
     }
     skips.pass("benches", &binaries::run(&all, &surroundings("benches"))?);
     Ok(())

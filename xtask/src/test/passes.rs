@@ -198,7 +198,7 @@ const SKIPPED: &[&str] = &["target", ".git", "xtask"];
 pub fn named(name: &str) -> Result<&'static Pass, Box<dyn Error>> {
     let names: Vec<&str> = PASSES.iter().map(|pass| pass.name).collect();
     let found = PASSES.iter().find(|pass| pass.name == name);
-    found.ok_or_else(|| format!("no pass is called {name}; there is: {}", names.join(", ")).into())
+    found.ok_or_else(|| format!("no pass is called {name}; the passes are: {}", names.join(", ")).into())
 }
 
 /// The environment of a pass, with folders made where it needs them, below `scratch`.

@@ -169,7 +169,7 @@ pub fn check(root: &Path) -> Result<Vec<String>, Box<dyn Error>> {
 
 /// The workspace from cargo's description of it.
 fn read(metadata: &Value) -> Result<Workspace, String> {
-    let form = || "cargo metadata has another form now".to_owned();
+    let form = || "the form of cargo metadata has changed".to_owned();
     let mut workspace = Workspace::new();
     for package in metadata["packages"].as_array().ok_or_else(form)? {
         let manifest = Path::new(package["manifest_path"].as_str().ok_or_else(form)?);

@@ -234,7 +234,9 @@ impl Contents {
         let Contents { bytes, element, .. } = self;
         if tolerance.is_some() && element.is_none() {
             let name = path.display();
-            return Err(bad(format!("{name} is no .npy, so that its numbers have no type and no tolerance")));
+            return Err(bad(format!(
+                "{name} is not a .npy file: its numbers have no type, and so no tolerance"
+            )));
         }
         Ok(Expectation { bytes: bytes.into(), element, tolerance })
     }

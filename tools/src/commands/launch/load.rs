@@ -60,7 +60,7 @@ impl ProgramFile {
                 _ => "a code object",
             };
             return Err(bad(format!(
-                "{flag} is for raw code (.bin), but {name} is {what}, which says it itself"
+                "{flag} is for raw code (.bin), but {name} is {what}, which states it itself"
             )));
         }
         Ok(program)
@@ -77,6 +77,6 @@ pub(super) fn read(path: &Path, limit: u64, what: &str) -> Result<Vec<u8>, ToolE
     let name = path.display();
     bounded_read::read(path, limit).map_err(|error| match error {
         ReadError::System(error) => bad(format!("{name} cannot be read: {error}")),
-        ReadError::TooLong => bad(format!("{name} has more bytes than {what} may have, which are {limit}")),
+        ReadError::TooLong => bad(format!("{name} has more than the {limit} bytes that {what} may have")),
     })
 }

@@ -60,36 +60,39 @@ pub struct Arguments {
 pub struct KernelArguments {
     /// ELF code object for gfx1201, .zrt, or raw machine code (.bin)
     pub file: PathBuf,
-    /// Name of the kernel; not needed where there is only one
+    /// Name of the kernel (optional if there is only one)
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
     /// Workgroups in x, y, z
     #[arg(long, value_name = "X,Y,Z", allow_hyphen_values = true)]
     pub grid: String,
-    /// Work-items of a workgroup in x, y, z; a kernel that requires a size needs none
+    /// Work-items of a workgroup in x, y, z (optional if the kernel requires a size)
     #[arg(long, value_name = "X,Y,Z", allow_hyphen_values = true)]
     pub block: Option<String>,
-    /// Argument of the kernel, in its order. Buffers: in:FILE, out:SIZE:FILE (zeros, which for --check nobody has written),
-    /// inout:FILE, expect:FILE or expect:FILE,TOLERANCE, zero:SIZE, fill:SIZE:VALUE, rand:SIZE:SEED; a FILE.npy as NumPy has
-    /// it; a SIZE as 4096, 4k or 1024*f32. Values: i8 to u64, f16, bf16, f32 and f64 as in u32:7, bytes:HEX, value:FILE
+    /// Argument of the kernel; repeat it in the kernel's order. Buffers: in:FILE, out:SIZE:FILE (zeros that --check
+    /// takes as unwritten), inout:FILE, expect:FILE or expect:FILE,TOLERANCE, zero:SIZE, fill:SIZE:VALUE,
+    /// rand:SIZE:SEED. A FILE.npy has NumPy's format; a SIZE is 4096, 4k or 1024*f32. Values: i8 to u64, f16, bf16, f32
+    /// and f64 as in u32:7, bytes:HEX, value:FILE
     #[arg(long = "arg", value_name = "ARGUMENT", allow_hyphen_values = true)]
     pub arguments: Vec<String>,
-    /// Write the buffer of an argument, given by its number or its name, to a file when the kernel has ended
+    /// Write an argument's buffer to a file after the kernel has ended; ARGUMENT is its number or its name
     #[arg(long = "dump", value_name = "ARGUMENT=FILE")]
     pub dumps: Vec<String>,
-    /// LDS in bytes beyond what the kernel declares; with several LDS pointers a size for each, in their order, as in 256,64
+    /// LDS bytes beyond what the kernel declares; with several LDS pointers one size for each, in their order, as in
+    /// 256,64
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     pub lds: Option<String>,
-    /// Lanes of a wave: 32 or 64 (raw code; checked for others)
+    /// Wave size of raw code, 32 or 64; other files must agree with it
     #[arg(long, value_name = "LANES", allow_negative_numbers = true)]
     pub wave: Option<String>,
     /// Vector registers of raw code, 1 to 256
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub vgprs: Option<String>,
-    /// User SGPRs of raw code, 2 to 16; s0 and s1 are the address of the arguments
+    /// User SGPRs of raw code, 2 to 16; s0 and s1 hold the address of the arguments
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub user_sgprs: Option<String>,
-    /// Seconds that the kernel may run, 600 unless told; one that the virtual device knows never to end is stopped at once
+    /// Most seconds that the kernel may run [default: 600]; the virtual device stops it at once where it can show that
+    /// it never ends
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub timeout: Option<String>,
 }

@@ -35,17 +35,16 @@ impl Array {
             Some(2 | 3) => {
                 (12, length(8..12)?.iter().rev().fold(0, |sum, byte| sum << 8 | usize::from(*byte)))
             }
-            Some(other) => return Err(format!("its version is {other}, and 1 to 3 are known")),
+            Some(other) => return Err(format!("its version is {other}, but only 1 to 3 are supported")),
             None => return Err(cut()),
         };
         let text = file.get(start..start + length).ok_or_else(cut)?;
-        let text = std::str::from_utf8(text).map_err(|_| "its header is no text".to_owned())?;
+        let text = std::str::from_utf8(text).map_err(|_| "its header is not text".to_owned())?;
         let description = quoted(field(text, "descr")?).ok_or("its type has fields")?;
-        let element = element_of(description).ok_or_else(|| {
-            format!("its type is {description:?}, which a kernel's buffer cannot have here")
-        })?;
+        let element =
+            element_of(description).ok_or_else(|| format!("its type {description:?} is not supported"))?;
         if !field(text, "fortran_order")?.starts_with("False") {
-            return Err("it is in Fortran's order: save it with np.ascontiguousarray".to_owned());
+            return Err("it is in Fortran order: save it with np.ascontiguousarray".to_owned());
         }
         let count = shape(field(text, "shape")?).ok_or("its shape cannot be read")?;
         let header_bytes = start + length;

@@ -78,18 +78,18 @@ fn target(path: &Path) -> Result<PathBuf, ToolError> {
     match fs::symlink_metadata(path) {
         Ok(_) => {
             let target = fs::canonicalize(path).map_err(|error| match error.kind() {
-                ErrorKind::NotFound => refuse("it is a link that leads nowhere"),
+                ErrorKind::NotFound => refuse("it is a dangling link"),
                 _ => system(error),
             })?;
             let kind = fs::metadata(&target).map_err(system)?.file_type();
             match (kind.is_file(), kind.is_dir()) {
                 (true, _) => Ok(target),
                 (_, true) => Err(refuse("it is a folder")),
-                _ => Err(refuse("it is no regular file, and only such are replaced")),
+                _ => Err(refuse("it is not a regular file, and only regular files are replaced")),
             }
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            let name = path.file_name().ok_or_else(|| refuse("it is no name of a file"))?;
+            let name = path.file_name().ok_or_else(|| refuse("it is not a file name"))?;
             let folder = match path.parent() {
                 Some(folder) if !folder.as_os_str().is_empty() => folder,
                 _ => Path::new("."),

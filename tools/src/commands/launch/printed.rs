@@ -1,6 +1,6 @@
 //! What a kernel printed, as the commands show it.
 //!
-//! Contract: bytes that are no UTF-8 become U+FFFD; both of a kernel's streams go to standard output, in the order of
+//! Contract: bytes that are not UTF-8 become U+FFFD; both of a kernel's streams go to standard output, in the order of
 //! arrival. Text of hostcalls is written while the kernel runs, each piece as soon as the host has it; a printf buffer is read
 //! when the kernel has ended.
 
@@ -101,11 +101,11 @@ fn note(printed: &Printed) -> String {
     let mut note = String::new();
     if printed.dropped_bytes() > 0 {
         let dropped = printed.dropped_bytes();
-        note.push_str(&format!("\n[{dropped} bytes more were printed; {PRINTED_BYTES_MAX} are kept]\n"));
+        note.push_str(&format!("\n[{dropped} more bytes were printed; {PRINTED_BYTES_MAX} are kept]\n"));
     }
     if printed.dropped_messages() > 0 {
         let dropped = printed.dropped_messages();
-        note.push_str(&format!("\n[{dropped} messages more were printed, and are counted only]\n"));
+        note.push_str(&format!("\n[{dropped} more messages were printed, and only counted]\n"));
     }
     note
 }

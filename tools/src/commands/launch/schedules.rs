@@ -16,28 +16,28 @@ use crate::suppression::{SilenceOptions, Subject};
 use clap::Args;
 use zrt_bringup::{DeviceChoice, OpenOptions, VirtualOptions};
 
-/// Schedules that the checking mode explores unless told.
+/// Schedules that the checking mode explores by default.
 const SEEDS_DEFAULT: u32 = 1;
 
 /// How kernels are looked at while they run, and how that is told.
 #[derive(Debug, Args)]
 pub struct LookArguments {
-    /// Hold every access and instruction against the rules of docs/checking.md (virtual device)
+    /// Check every instruction and access against the rules of docs/checking.md (virtual device)
     #[arg(long)]
     pub check: bool,
-    /// Explore so many schedules; implies --check
+    /// Explore this many schedules; implies --check
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     pub seeds: Option<String>,
-    /// First schedule, implies --check: the seed that a finding names repeats it
+    /// Seed of the first schedule; the seed in a finding repeats it; implies --check
     #[arg(long, value_name = "SEED")]
     pub seed: Option<u64>,
-    /// Fail for advice too; implies --check
+    /// Fail on advice too; implies --check
     #[arg(long)]
     pub strict: bool,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub silence: SilenceOptions,
-    /// Print what it did and where that would be on the card's roofline (virtual device)
+    /// Count instructions and memory traffic, and predict a bound from the card's roofline (virtual device)
     #[arg(long)]
     pub profile: bool,
     #[command(flatten)]
@@ -64,7 +64,7 @@ impl LookArguments {
         let first = self.seed.unwrap_or(0);
         if first.checked_add(u64::from(seeds.unwrap_or(SEEDS_DEFAULT)) - 1).is_none() {
             return Err(bad(format!(
-                "--seed {first} leaves no room for so many schedules: begin with a smaller one"
+                "--seed {first} is too large for that many schedules: start with a smaller one"
             )));
         }
         Ok(Schedules { check, first, count: seeds.unwrap_or(SEEDS_DEFAULT).into() })

@@ -1,6 +1,6 @@
-//! What `zrt launch` and `zrt run` tell: outputs, findings, profile; as text or as one JSON document.
+//! The report of `zrt launch` and `zrt run`: outputs, findings, profile; as text or as one JSON document.
 //!
-//! Contract: findings of several schedules are told once each, with the first seed that shows them.
+//! Contract: findings of several schedules are reported once each, with the first seed that shows them.
 
 use super::task::{Left, Of, Origin, Subject, Task};
 use super::{printed, waves};
@@ -389,8 +389,8 @@ fn verdict(task: &Task<'_>, outcome: &Outcome, strict: bool) -> String {
         broken => text.push_str(&format!("\n{broken} finding(s)\n")),
     }
     if advice > 0 {
-        let end = if strict { ", which --strict counts" } else { "; nothing is broken by it" };
-        text.push_str(&format!("\n{advice} time(s) advice{end}\n"));
+        let end = if strict { ", which --strict counts" } else { "; no rule is broken" };
+        text.push_str(&format!("\n{advice} advice finding(s){end}\n"));
     }
     text.push_str(&outcome.silenced.to_string());
     text

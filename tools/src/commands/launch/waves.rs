@@ -33,7 +33,7 @@ pub(super) fn text(waves: &Waves) -> String {
     for (count, what) in [
         (more, "more waves"),
         (waves.waiting_groups, "workgroups without room yet"),
-        (waves.held_groups, "workgroups that could not be looked at"),
+        (waves.held_groups, "workgroups that could not be inspected"),
     ] {
         if count > 0 {
             rest.push(format!("{count} {what}"));

@@ -1,7 +1,7 @@
 //! `zrt lint`: the static check of machine code, before it ever runs.
 //!
-//! Contract: every file is looked at, also behind one that cannot be read: that one ends the command with exit code 2, when
-//! the others have been told. A file is read, checked and let go before the next one.
+//! Contract: every file is checked, even after one that cannot be read: that one ends the command with exit code 2, when
+//! the others have been reported. A file is read, checked and let go before the next one.
 
 mod report;
 
@@ -19,22 +19,22 @@ use zrt_isa::lint::{self, Function, Rule};
 use zrt_isa::resources::WaveSize;
 use zrt_isa::{Opcode, decode_for};
 
-/// Checks machine code for missing waits and other broken rules of the hardware, without running it
+/// Checks machine code for missing waits, hazards, unwritten registers and broken control flow, without running it
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Kernels inside the program, or files: .zrt, ELF code object, raw code
+    /// Embedded kernels, or files: .zrt, ELF code object, raw code
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<String>,
-    /// Only the kernel or function of this name, with the functions that it calls
+    /// Check only this kernel or function, and the functions that it calls
     #[arg(long)]
     pub kernel: Option<String>,
-    /// Lanes of a wave: 32, or 64; without it what the file says, and 32 where it says nothing
+    /// Wave size [default: what the file states, else 32]
     #[arg(long)]
     pub wave: Option<WaveChoice>,
-    /// Every finding, also where the compiler as a whole does not know a rule
+    /// Report every finding, even of a rule that the file's compiler never follows
     #[arg(long)]
     pub all: bool,
-    /// The scalar hazard: trust nothing that only one compiler relies on (always so for .zrt)
+    /// Judge the scalar hazard without the assumptions of a single compiler (always on for .zrt)
     #[arg(long)]
     pub strict: bool,
     #[command(flatten)]
@@ -132,7 +132,7 @@ fn no_file(error: ToolError) -> ToolError {
             path: name,
             source: crate::machine_code::CodeError::Read(std::io::Error::new(
                 std::io::ErrorKind::NotFound,
-                "there is no such file, and no kernel of the program has this name",
+                "there is no such file, and no embedded kernel has this name",
             )),
         },
         error => error,

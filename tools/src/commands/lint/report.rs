@@ -1,4 +1,4 @@
-//! What `zrt lint` tells, as text or as one JSON document (`docs/lint.schema.json`).
+//! The report of `zrt lint`, as text or as one JSON document (`docs/lint.schema.json`).
 
 use crate::commands::error_document::ErrorReport;
 use crate::machine_code::{CodePlace, Entry, Section};

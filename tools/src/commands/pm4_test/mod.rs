@@ -22,32 +22,32 @@ use zrt_bringup::{DeviceChoice, Inspect, OpenError, OpenOptions, PlantedFault, V
 use zrt_device::{Device, DeviceError, RING_BYTES_DEFAULT};
 use zrt_mem::ByteLen;
 
-/// Sends every packet that we use to a device, and says what was observed
+/// Sends every packet that zrt uses to a device, and reports what it observes
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// Device to test: virtual or kfd
     #[arg(long, default_value = "virtual")]
     pub device: DeviceChoice,
-    /// Ask besides what no document says, and print the answers (docs/probes.md)
+    /// Also ask the device what no document says, and print the answers (docs/probes.md)
     #[arg(long)]
     pub probe: bool,
-    /// Write everything as one Markdown file, to be attached to an issue; with --probe it is written in any case, under a
-    /// name by device
+    /// Write a Markdown report to attach to an issue; --probe always writes one [default with --probe: a name made from
+    /// the device]
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Length of the command ring in bytes
     #[arg(long, value_name = "BYTES", default_value_t = RING_BYTES_DEFAULT.0)]
     pub ring_bytes: u64,
-    /// Everything in system memory: no code, packets, parameters or data in VRAM
+    /// Keep everything in system memory: no code, packets, parameters or data in VRAM
     #[arg(long)]
     pub gtt_only: bool,
-    /// Virtual device: only a small part of VRAM is CPU-visible
+    /// Virtual device: make only a small part of VRAM visible to the CPU
     #[arg(long)]
     pub small_bar: bool,
-    /// Virtual device: run waves one after another in the order that this seed gives
+    /// Virtual device: run waves one after another, in an order drawn from this seed
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Virtual device: a part of it does not work; a wrong name lists them all
+    /// Virtual device: break one part of it; an unknown name lists all parts
     #[arg(long, value_name = "NAME")]
     pub plant: Option<PlantedFault>,
     /// Write one JSON document
@@ -60,7 +60,7 @@ pub struct Arguments {
 pub enum Pm4TestError {
     /// An option that only the virtual device has.
     #[error(
-        "{option} says how the virtual device is built; on \"{device}\" it would do nothing: leave it out, or use --device \
+        "{option} configures the virtual device and has no effect on \"{device}\": leave it out, or use --device \
          virtual"
     )]
     VirtualOnly {
@@ -77,7 +77,7 @@ pub enum Pm4TestError {
     Device(#[from] DeviceError),
     /// Cases failed; the rest may not have run.
     #[error(
-        "{failed} of {all} cases failed and {not_run} were not run; first \"{first}\", in which this is new: {suspect}"
+        "{failed} of {all} cases failed and {not_run} were not run; first \"{first}\"; new in that case: {suspect}"
     )]
     Cases {
         /// How many failed.

@@ -1,6 +1,6 @@
 //! What is known of each dword: who wrote it last, when, over which value, and who has read it since.
 //!
-//! Contract: writes of different bytes of a dword by different instructions are told apart; a dword is then four
+//! Contract: writes of different bytes of a dword by different instructions are distinguished; a dword is then four
 //! records until it is written whole again, or until all four are settled. Records of a plain write replace those
 //! before it; flag writes ([`super::flags`]) change only what is seen, not who must be ordered.
 //! A line of dwords of which all writes are settled for the reader is recognised as such without a look at them.

@@ -1,4 +1,4 @@
-//! What the memory checker says: rules, defects, findings, and the table of code sites behind them.
+//! What the memory checker reports: rules, defects, findings, and the table of code sites behind them.
 //!
 //! Contract: one finding per defect, code address and code address of the other side; repetitions are counted.
 //! Nothing is formatted for a repetition. Cost: one hash look-up per reported event, none without.
@@ -334,35 +334,39 @@ impl Defect {
         match self {
             Defect::Race => "two waves access the same bytes and nothing orders them",
             Defect::LanesClash => {
-                "two lanes of one instruction store different values to the same bytes, and which stays is open"
+                "two lanes of one instruction store different values to the same bytes; which one remains is undefined"
             }
             Defect::UnwaitedLoad => "the other wave signalled before its load had completed",
             Defect::UnwaitedStore => "the other wave signalled before its store had completed",
             Defect::UnwaitedLds => "the other wave signalled before its LDS operation had completed",
             Defect::UnwaitedScalarLoad => "the other wave signalled before its scalar load had completed",
             Defect::UnwaitedWriteBack => "a flag of system scope is written before global_wb has completed",
-            Defect::UninitialisedLds => "LDS is read that no wave of the group has written",
+            Defect::UninitialisedLds => "the access reads LDS that no wave of the group has written",
             Defect::StaleVectorCache => "the vector cache may hold an older value, which this load returns",
             Defect::StaleScalarCache => "the scalar cache may hold an older value, which this load returns",
             Defect::StaleInstructionCache => "the instruction cache may hold the code that was here before",
-            Defect::StaleLevelTwo => "the host wrote after GL2 had cached the line; the older value is read",
+            Defect::StaleLevelTwo => {
+                "the host wrote after GL2 had cached the line; the load returns the older value"
+            }
             Defect::StaleVram => {
-                "the host wrote to VRAM after GL2 had cached the line; the older value is read, at any scope"
+                "the host wrote to VRAM after GL2 had cached the line; a load of any scope returns the older value"
             }
             Defect::HostWriteBelowSystem => {
-                "what the host wrote while the dispatch runs is loaded below system scope; the older value is read"
+                "a load below system scope reads what the host wrote while the dispatch runs; it returns the older value"
             }
-            Defect::FenceWithoutWriteBack => "a fence is written while GL2 holds data the host cannot see",
+            Defect::FenceWithoutWriteBack => {
+                "a fence is written while GL2 holds data that the host cannot see"
+            }
             Defect::UnreleasedLine => {
-                "a write of system scope tells of a line of which GL2 holds older stores that the host cannot see"
+                "a write of system scope goes to a line of which GL2 holds older stores that the host cannot see"
             }
             Defect::ScalarLoadOfStoredData => "a scalar load reads data that the same dispatch stores",
             Defect::OutsideAllocations => "the access is not inside an allocation",
             Defect::PrefetchOutsideAllocations => "the prefetch leaves the pages of all allocations",
             Defect::PrivateByAddress => {
-                "private memory is reached by a global address, where it may be that of another lane"
+                "a global address reaches private memory, which may be that of another lane"
             }
-            Defect::WriteToReadOnly => "memory is written that a kernel may only read",
+            Defect::WriteToReadOnly => "the kernel writes to memory that it may only read",
             Defect::MisalignedGlobal => {
                 "the address is not a multiple of the element, at most 4 bytes: the access is split"
             }
@@ -412,7 +416,7 @@ impl Defect {
             Defect::ScalarLoadOfStoredData => "use a vector load, or move the load to a later dispatch",
             Defect::OutsideAllocations => "check the address computation and the guard of the last group",
             Defect::PrefetchOutsideAllocations => {
-                "ask for no line behind the end: elsewhere it is not mapped, and the process may be ended for it"
+                "prefetch no line past the end: where it is not mapped, the fault may end the process"
             }
             Defect::PrivateByAddress => "use scratch instructions, or flat ones with the private aperture",
             Defect::WriteToReadOnly => {

@@ -1,10 +1,10 @@
 //! The memory half of the checking mode: races, visibility, missing waits between waves, bounds.
 //!
-//! Contract: a pure component. The engine tells what each wave does, in the order in which it happens (checking mode
+//! Contract: a pure component. The engine reports what each wave does, in the order in which it happens (checking mode
 //! runs on one thread), and takes loaded values from here: a consumer that skipped its acquire, or whose producer
 //! skipped its release, gets the old value and a finding. Nothing here knows the page table or the instruction set.
 //!
-//! * Each wave has a global number and counts its memory operations; the register half tells which are complete.
+//! * Each wave has a global number and counts its memory operations; the register half reports which are complete.
 //! * Order between waves is happens-before (`clock`): barrier, flags (`flags`), dispatch boundaries.
 //! * Per dword, last write and readers since (`cells`, `readers`).
 //! * Caches are logical times (`caches`); GL2 is a copy of its own (`level_two`).

@@ -6,9 +6,9 @@
 //! stored in part only is advice: the tail of a padded vector or structure is like that. The launch writes the user SGPRs,
 //! ttmp8, ttmp9 and ttmp7 where RSRC2 enables workgroup ids in them, and v0 in the lanes that it starts. A result counts
 //! from when its instruction runs: that it is still under way is another rule. Private memory is kept here as registers are
-//! ([`super::private`]); of memory and LDS, the caller tells what is undefined that was loaded ([`Defined::load`]). What is
-//! reported is taken as defined, so it is said once; in memory it stays what it is.
-//! Cost: two tests of sets where everything is defined; some microseconds for an instruction that reads what is not.
+//! ([`super::private`]); of memory and LDS, the caller passes what is undefined in what was loaded ([`Defined::load`]).
+//! What is reported is taken as defined, so it is said once; in memory it stays what it is. Cost: two tests of sets
+//! where everything is defined; some microseconds for an instruction that reads what is not.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

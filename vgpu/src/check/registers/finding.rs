@@ -1,4 +1,4 @@
-//! What the register checker says.
+//! What the register checker reports.
 //!
 //! Contract: plain values, nothing formatted until somebody prints. Sections are those of the instruction set reference.
 
@@ -195,13 +195,13 @@ impl fmt::Display for Defect {
             Self::ReadOutstanding(_) => "is read while its result may still be under way",
             Self::OverwriteOutstanding(_) => "is overwritten while an earlier result may still arrive",
             Self::PartialScalarWait => {
-                "a wait for some of several scalar loads, which return in any order: nothing is known after it"
+                "the wait covers only some of several scalar loads, which return in any order: it guarantees none of them"
             }
             Self::ScalarWrite => {
-                "was read by the VALU before, written by the SALU, and may be read as it was"
+                "was read by the VALU, then written by the SALU; this read may return the old value"
             }
             Self::VectorWrite => {
-                "was read by the VALU before, written by the VALU, and may be read as it was"
+                "was read by the VALU, then written by the VALU; this read may return the old value"
             }
             Self::OpenAtJump => "has a write open at a jump to other code",
             Self::MatrixChain => "is the result of a matrix operation and input A, B or index of the next",
@@ -212,9 +212,9 @@ impl fmt::Display for Defect {
             Self::DualScalars => "a dual operation reads more than two scalar values",
             Self::Unwritten => "is read, but nothing has written it",
             Self::Undefined(origin) => {
-                return write!(out, "is used, but was made of {origin}, which nothing has written");
+                return write!(out, "is used, but was computed from {origin}, which nothing has written");
             }
-            Self::PartlyUndefined => "is stored, and nothing has written part of it: padding?",
+            Self::PartlyUndefined => "is stored, but nothing has written part of it: is that padding?",
             Self::MatrixLanes => "a matrix operation with lanes off",
             Self::PrivateBounds { offset, len, declared } => {
                 return write!(

@@ -1,4 +1,4 @@
-//! Waves that never come further: told in the checking mode, and where they are in every mode.
+//! Waves that never make progress: the checking mode reports them, and every mode reports where they are.
 
 use super::code;
 use super::*;

@@ -139,7 +139,7 @@ impl Expander {
                 LaunchArgument::In(bytes) | LaunchArgument::Work(bytes) | LaunchArgument::InOut(bytes) => {
                     Content::Bytes(Cow::Owned(bytes))
                 }
-                LaunchArgument::Value(_) => return Err(refuse("a value is no buffer".to_owned())),
+                LaunchArgument::Value(_) => return Err(refuse("a value is not a buffer".to_owned())),
             };
             bytes += content.len();
             if content.is_empty() || bytes > BUFFERS_BYTES_MAX {
@@ -294,14 +294,15 @@ impl Expander {
                 let value = value.value(turn.turns).map(|value| value.to_string());
                 let bytes = value.as_ref().and_then(|value| element.encode(value));
                 let told = value.unwrap_or_else(|| "more than 128 bits".to_owned());
-                let wrong = || turn.refuse(format!("{text:?} is {told}, which is no {}", element.name()));
+                let wrong =
+                    || turn.refuse(format!("{text:?} is {told}, which is not of type {}", element.name()));
                 bytes.map(Arc::new).ok_or_else(wrong)
             }
             Number::Fixed(ArgumentSpec::Number(_, bytes) | ArgumentSpec::Bytes(bytes)) => Ok(bytes.clone()),
             Number::Fixed(ArgumentSpec::ValueFile(path)) => {
                 self.held.value(path).map_err(|error| turn.bad(&error))
             }
-            Number::Fixed(_) => Err(turn.refuse("a buffer is no value")),
+            Number::Fixed(_) => Err(turn.refuse("a buffer is not a value")),
         }
     }
 
@@ -343,7 +344,9 @@ impl Expander {
                 let bytes = self.bytes(number, turn)?;
                 if bytes.is_empty() || length % bytes.len() as u64 != 0 {
                     let width = bytes.len();
-                    return Err(turn.refuse(format!("{length} bytes are no multiple of the value's {width}")));
+                    return Err(
+                        turn.refuse(format!("{length} bytes are not a multiple of the value's {width}"))
+                    );
                 }
                 if tolerance.is_some() && element.is_none() {
                     return Err(turn.refuse("bytes have no type, and so no tolerance"));

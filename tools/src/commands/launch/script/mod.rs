@@ -1,8 +1,8 @@
 //! Scripts of `zrt run`: launches over shared buffers, loops, and what the host does between them.
 //!
 //! Contract: [`Script::parse`] takes any text, touches no file, and costs time and memory in proportion to the text's length, of which
-//! [`SCRIPT_BYTES_MAX`] are taken; what it refuses it tells with line and column. `expand` reads the files and unrolls the
-//! loops. What a script may say is in the tools' README.
+//! [`SCRIPT_BYTES_MAX`] are taken; it reports what it refuses with line and column. `expand` reads the files and
+//! unrolls the loops. What a script may say is in the tools' README.
 
 mod expand;
 mod expression;
@@ -204,8 +204,8 @@ mod tests {
             "1+".repeat(100_000)
         );
         for (text, part) in [
-            (format!("step = {brackets}"), "no TOML"),
-            (format!("step = {}", "{a=".repeat(50_000)), "no TOML"),
+            (format!("step = {brackets}"), "not TOML"),
+            (format!("step = {}", "{a=".repeat(50_000)), "not TOML"),
             (steps, "at most 4096"),
             (buffers, "at most 256 buffers"),
             (" ".repeat(SCRIPT_BYTES_MAX as usize + 1), "may have 262144"),

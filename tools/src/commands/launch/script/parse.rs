@@ -28,13 +28,14 @@ impl Script {
     /// What is no TOML, unknown keys, names, sizes and counts, and more than the limits of [`super`].
     pub fn parse(text: &str) -> Result<Script, ScriptError> {
         if text.len() as u64 > SCRIPT_BYTES_MAX {
-            let what = format!("the script has {} bytes, and may have {SCRIPT_BYTES_MAX}", text.len());
+            let what =
+                format!("the script has {} bytes, but may have at most {SCRIPT_BYTES_MAX}", text.len());
             return Err(ScriptError { at: Position { line: 1, column: 1 }, what });
         }
         let source = &Source::new(text);
         let table = DeTable::parse(text).map_err(|error| ScriptError {
             at: source.position(error.span().map_or(text.len(), |span| span.start)),
-            what: format!("this is no TOML: {}", one_line(error.message())),
+            what: format!("this is not TOML: {}", one_line(error.message())),
         })?;
         let mut fields = Fields::new(source, table.get_ref(), source.position(0));
         let buffers = fields.take("buffers").map_or(Ok(Vec::new()), |field| buffers(&field, source))?;
@@ -69,7 +70,7 @@ fn buffers(field: &Field<'_>, source: &Source<'_>) -> Result<Vec<ScriptBuffer>, 
     let rest = field.fields(source)?.rest();
     let buffer = |(at, field): (Position, Field<'_>)| {
         if !is_name(&field.key) {
-            let what = format!("{:?} is no name: letters, digits and _, a letter first", field.key);
+            let what = format!("{:?} is not a name: letters, digits and _, a letter first", field.key);
             return Err(ScriptError { at, what });
         }
         let spec = form(&field.key, field.text()?, field.at)?;
@@ -260,7 +261,7 @@ impl<'a> Parser<'a> {
     fn place_of(&mut self, text: &str, at: Position) -> Result<(usize, Expression), ScriptError> {
         let (name, offset) = text.split_once('+').unwrap_or((text, "0"));
         let offset = Expression::parse(offset, &self.variables)
-            .map_err(|why| ScriptError { at, what: format!("{text:?} is no place in a buffer: {why}") })?;
+            .map_err(|why| ScriptError { at, what: format!("{text:?} is not a place in a buffer: {why}") })?;
         Ok((self.buffer_named(name, at)?, offset))
     }
 

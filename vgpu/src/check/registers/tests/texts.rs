@@ -17,7 +17,7 @@ fn a_finding_is_one_line() {
         "counters: pc 0xc: v3 is read while its result may still be under way, from pc 0x0; needs \
          s_wait_loadcnt 0x0 before it",
         "uninitialised: pc 0x10: v6 (lane 0) is read, but nothing has written it; write it first",
-        "uninitialised: pc 0x20: v5 (lane 0) is used, but was made of v7, which nothing has written, from pc 0x1c; \
+        "uninitialised: pc 0x20: v5 (lane 0) is used, but was computed from v7, which nothing has written, from pc 0x1c; \
          write it first",
     ];
     assert_eq!(texts, expected);
