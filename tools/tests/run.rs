@@ -341,7 +341,7 @@ fn what_makes_no_sense_is_told_with_its_place() {
             "copy = { from = \"data+64\", to = \"data\", bytes = 65 }",
             &["65 byte(s) from offset 64 on", "buffer data"],
         ),
-        ("write = { buffer = \"data+127\", value = \"u16:1\" }", &["2 byte(s) from 127 on"]),
+        ("write = { buffer = \"data+127\", value = \"u16:1\" }", &["2 byte(s) from offset 127 on"]),
         ("dump = { buffer = \"data\", file = \"nowhere/x\" }", &[":3:1: ", "cannot be written"]),
         ("dump = { buffer = \"data\", file = \"{turn}\" }", &["only variables of loops"]),
         (

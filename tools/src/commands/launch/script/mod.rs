@@ -208,7 +208,7 @@ mod tests {
             (format!("step = {}", "{a=".repeat(50_000)), "not TOML"),
             (steps, "at most 4096"),
             (buffers, "at most 256 buffers"),
-            (" ".repeat(SCRIPT_BYTES_MAX as usize + 1), "may have 262144"),
+            (" ".repeat(SCRIPT_BYTES_MAX as usize + 1), "may have at most 262144"),
         ] {
             let error = Script::parse(&text).unwrap_err();
             assert!(error.what.contains(part), "{error}");
