@@ -273,3 +273,55 @@ pub const ATOMIC: &[u32] = &[
     0x0002_0002, 0xEE0D_4000, 0x0000_0000, 0x0002_8002, 0xEE0D_4000, 0x0000_0000, 0x0003_0002, 0xEE0D_4000,
     0x0000_0000, 0x0003_8002, 0x8182_8102, 0xBF07_8002, 0xBFA2_FFE5, 0xBFB0_0000,
 ];
+
+
+/// Matrix and dot operations, with v_fma_f32 to compare them with: A at v0, B at v8, C and D at v16, index at v7.
+pub const OPERATIONS: [(&str, [u32; 2]); 23] = [
+    ("v_fma_f32 v16, v0, v8, v16", [0xD613_0010, 0x0442_1100]),
+    ("v_dot4_i32_iu8 v16, v0, v8, v16 neg_lo:[1,1,0]", [0xCC16_4010, 0x7C42_1100]),
+    ("v_dot4_u32_u8 v16, v0, v8, v16", [0xCC17_4010, 0x1C42_1100]),
+    ("v_dot8_i32_iu4 v16, v0, v8, v16", [0xCC18_4010, 0x1C42_1100]),
+    ("v_dot2_f32_f16 v16, v0, v8, v16", [0xCC13_4010, 0x1C42_1100]),
+    ("v_dot2_f32_bf16 v16, v0, v8, v16", [0xCC1A_4010, 0x1C42_1100]),
+    ("v_dot2_f16_f16 v16, v0, v8, v16", [0xD666_0010, 0x0442_1100]),
+    ("v_dot2_bf16_bf16 v16, v0, v8, v16", [0xD667_0010, 0x0442_1100]),
+    ("v_dot4_f32_fp8_bf8 v16, v0, v8, v16", [0xCC24_4010, 0x1C42_1100]),
+    ("v_wmma_i32_16x16x16_iu8 v[16:23], v[0:1], v[8:9], v[16:23] neg_lo:[1,1,0]", [0xCC44_4010, 0x7C42_1100]),
+    ("v_wmma_i32_16x16x16_iu8 v[16:23], v[0:1], v[8:9], v[16:23] neg_lo:[1,0,0] clamp", [0xCC44_C010, 0x3C42_1100]),
+    ("v_wmma_i32_16x16x16_iu4 v[16:23], v0, v8, v[16:23]", [0xCC45_4010, 0x1C42_1100]),
+    ("v_wmma_i32_16x16x32_iu4 v[16:23], v[0:1], v[8:9], v[16:23]", [0xCC4A_4010, 0x1C42_1100]),
+    ("v_swmmac_i32_16x16x32_iu8 v[16:23], v[0:1], v[8:11], v7", [0xCC54_4010, 0x1C1E_1100]),
+    ("v_swmmac_i32_16x16x64_iu4 v[16:23], v[0:1], v[8:11], v7", [0xCC56_4010, 0x1C1E_1100]),
+    ("v_wmma_f32_16x16x16_f16 v[16:23], v[0:3], v[8:11], v[16:23]", [0xCC40_4010, 0x1C42_1100]),
+    ("v_wmma_f32_16x16x16_bf16 v[16:23], v[0:3], v[8:11], v[16:23]", [0xCC41_4010, 0x1C42_1100]),
+    ("v_wmma_f16_16x16x16_f16 v[16:19], v[0:3], v[8:11], v[16:19]", [0xCC42_4010, 0x1C42_1100]),
+    ("v_wmma_bf16_16x16x16_bf16 v[16:19], v[0:3], v[8:11], v[16:19]", [0xCC43_4010, 0x1C42_1100]),
+    ("v_wmma_f32_16x16x16_fp8_fp8 v[16:23], v[0:1], v[8:9], v[16:23]", [0xCC46_4010, 0x1C42_1100]),
+    ("v_wmma_f32_16x16x16_bf8_bf8 v[16:23], v[0:1], v[8:9], v[16:23]", [0xCC49_4010, 0x1C42_1100]),
+    ("v_swmmac_f32_16x16x32_f16 v[16:23], v[0:3], v[8:15], v7", [0xCC50_4010, 0x1C1E_1100]),
+    ("v_swmmac_f32_16x16x32_fp8_bf8 v[16:23], v[0:1], v[8:11], v7", [0xCC58_4010, 0x1C1E_1100]),
+];
+
+/// 8 times one of [`OPERATIONS`] and 3 SALU instructions.
+///
+/// ```text
+/// v_mov_b32_e32 v0, 0x3c3a3e38 ; v1 to v15 likewise: numbers of moderate size in every format
+/// v_mov_b32_e32 v16, 0 ; v17 to v23 likewise
+/// v_mov_b32_e32 v7, 0x4e4e4e4e ; elements 2 and 3, 0 and 1
+/// loop:
+/// ; 8 times the operation
+/// s_sub_co_i32 s2, s2, 1
+/// s_cmp_lg_u32 s2, 0
+/// s_cbranch_scc1 loop
+/// s_endpgm
+/// ```
+pub fn repeated(operation: [u32; 2]) -> Vec<u32> {
+    let mut words = Vec::new();
+    (0..16).for_each(|register| words.extend([0x7E00_02FF + (register << 17), 0x3C3A_3E38]));
+    (16..24).for_each(|register| words.push(0x7E00_0280 + (register << 17)));
+    words.extend([0x7E0E_02FF, 0x4E4E_4E4E]);
+    (0..8).for_each(|_| words.extend(operation));
+    // 16 words of operations and 3 of the loop's own back.
+    words.extend([0x8182_8102, 0xBF07_8002, 0xBFA2_0000 | (-19i16 as u16 as u32), 0xBFB0_0000]);
+    words
+}

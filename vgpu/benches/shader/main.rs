@@ -160,6 +160,32 @@ fn memory() {
     }
 }
 
+/// Matrix and dot operations, each alone in a loop. Where it is checked, its results are defined.
+fn products() {
+    println!("matrix and dot operations, one wave, one thread (loop overhead of 3 SALU per 8 subtracted):");
+    let inspection = Inspection { check: true, ..Inspection::default() };
+    let plain = Device::new(0, Level::detect());
+    let checked = Device::with_config(&Config { inspection, ..Config::default() }, Level::detect());
+    let time_ns = |device: &Device, is_wave64: bool, iterations: u32, words: &[u32], count: f64| {
+        device.load(words);
+        let lanes = if is_wave64 { 64 } else { 32 };
+        count * 1e9 / device.rate(&Dispatch { is_wave64, ..device.dispatch(1, lanes, iterations) })
+    };
+    let ways = [(&plain, false, 2000), (&plain, true, 2000), (&checked, false, 500)];
+    println!("  {:>10} {:>10} {:>10} {:>10}", "wave32", "per second", "wave64", "checked");
+    let loops_ns =
+        ways.map(|(device, is_wave64, iterations)| time_ns(device, is_wave64, iterations, SCALAR, 3.0));
+    for (name, operation) in OPERATIONS {
+        let words = repeated(operation);
+        let [wave32, wave64, checked] = [0, 1, 2].map(|way: usize| {
+            let (device, is_wave64, iterations) = ways[way];
+            (time_ns(device, is_wave64, iterations, &words, 11.0) - loops_ns[way]) / 8.0
+        });
+        let rate = 1e3 / wave32;
+        println!("  {wave32:>7.1} ns {rate:>8.2} M {wave64:>7.1} ns {checked:>7.1} ns  {name}");
+    }
+}
+
 /// The checking mode beside the same device without it.
 fn checked() {
     println!("the same, checked (one thread):");
@@ -215,9 +241,18 @@ fn dispatches() {
     println!("  150 dispatches of 256 waves, {instructions} wave instructions: {step_ms:.2} ms");
 }
 
+/// The name that the host's processor gives itself.
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    name.map_or("an unknown processor".into(), |(_, name)| name.trim().into())
+}
+
 fn main() {
+    println!("Host: {}. Rates are those of one core.", processor());
     instructions();
     memory();
+    products();
     checked();
     dispatches();
 }
