@@ -398,14 +398,13 @@ pub fn single_to_fp8(bits: u32, saturate: bool) -> u32 {
 }
 
 /// f32 from fp8 (E4M3).
+#[inline(always)]
 pub fn fp8_to_single(bits: u32) -> u32 {
     let sign = (bits & 0x80) << 24;
     let magnitude = bits & 0x7F;
-    if magnitude == 0x7F {
-        return SINGLE_NAN;
-    }
     // The fields are moved into place and the bias corrected by an exact multiplication, which also fits denormals.
-    sign | (f32::from_bits(magnitude << 20) * f32::from_bits((127 + 120) << 23)).to_bits()
+    let number = (f32::from_bits(magnitude << 20) * f32::from_bits((127 + 120) << 23)).to_bits();
+    if magnitude == 0x7F { SINGLE_NAN } else { sign | number }
 }
 
 /// bf8 (E5M2) from f32 to nearest even.
@@ -415,6 +414,7 @@ pub fn single_to_bf8(bits: u32, saturate: bool) -> u32 {
 }
 
 /// f32 from bf8 (E5M2), which is the upper byte of an f16.
+#[inline(always)]
 pub fn bf8_to_single(bits: u32) -> u32 {
     half_to_single((bits & 0xFF) << 8)
 }

@@ -24,7 +24,6 @@ use crate::shader::control;
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp, Source};
 use crate::shader::translate::translate as translate_wave32;
-use crate::shader::valu::matrix::bind_wave64;
 use crate::shader::valu::operand::{EXECZ, EXECZ_WAVE64, VCCZ, VCCZ_WAVE64};
 use crate::shader::wave::{EXEC_LO, LANES, NULL, NULL_SINK, Wave};
 use crate::simd::{Level, Operation};
@@ -67,7 +66,8 @@ pub(crate) fn translate(instruction: &Instruction, level: Level) -> Option<Vec<M
             Some(vec![op])
         }
         Passes::Whole => Some(vec![whole::translate(instruction, level)?]),
-        Passes::Matrix => Some(vec![matrix(instruction, level)?]),
+        // They see by the wave how many lanes there are (instruction set reference §7.4).
+        Passes::Matrix => Some(vec![translate_wave32(instruction, level)?]),
         Passes::Halves => halves(instruction, level),
         Passes::NotModelled => None,
     }
@@ -76,13 +76,6 @@ pub(crate) fn translate(instruction: &Instruction, level: Level) -> Option<Vec<M
 /// Whether the instruction exists in wave32 only: VOPD (instruction set reference §6).
 pub(crate) fn is_wave32_only(instruction: &Instruction) -> bool {
     instruction.encoding == Encoding::Vopd
-}
-
-/// The micro operation of a matrix instruction for 64 lanes (instruction set reference §7.4).
-fn matrix(instruction: &Instruction, level: Level) -> Option<MicroOp> {
-    let mut op = translate_wave32(instruction, level)?;
-    op.executor = bind_wave64(level);
-    Some(op)
 }
 
 fn passes(instruction: &Instruction) -> Passes {

@@ -14,8 +14,6 @@ use zrt_isa::opcode::DataType;
 
 /// Rows of A, C and D; columns of B, C and D.
 pub(crate) const SIDE: usize = 16;
-/// Most inner elements of an operation (4-bit sparse).
-pub(super) const DEPTH_MAX: usize = 64;
 /// Bits of a register in one lane.
 const DWORD_BITS: usize = 32;
 
@@ -92,6 +90,12 @@ impl Shape {
     /// Stored elements of a row of A.
     pub const fn depth(self) -> usize {
         if self.is_sparse { self.inner / 2 } else { self.inner }
+    }
+
+    /// Whether f32 has every product of two elements. It has but for bfloat16: the significands of the other formats
+    /// have at most 11 bits, and their products are between 2^-48 and 2^32.
+    pub const fn has_exact_products(self) -> bool {
+        !matches!((self.a, self.b), (Element::Bf16, _) | (_, Element::Bf16))
     }
 }
 

@@ -1,7 +1,11 @@
 //! The layouts are written down here a second time, in the form of the reference's tables (register, element → k).
 
+mod definition;
+
+use super::shape::{operand_place, sum_place};
 use super::*;
-use crate::shader::valu::testing::{Random, code, run_all, translate, wave};
+use crate::shader::valu::testing::{MODE_USUAL, Random, code, run_all, run_one, translate, wave};
+use crate::shader::wave::{EXEC_LO, Row};
 use zrt_isa::{Opcode, decode};
 
 const SIDES: std::ops::Range<usize> = 0..16;
@@ -23,11 +27,15 @@ fn table(bits: usize, inner: usize, is_wave64: bool, g: usize, e: usize, h: usiz
         // reference §7.4.
         (16, 32, true) => 16 * q + 8 * h + 2 * g + e,
         (8, 32, true) => 8 * q + 16 * h + 4 * g + e,
+        // The reference's rule for 4-bit operands goes on.
+        (4, 64, false) => 32 * h + 8 * g + e,
+        (4, 64, true) => 16 * q + 32 * h + 8 * g + e,
         other => panic!("no table for {other:?}"),
     }
 }
 
 /// Registers of 64 lanes: bank 0 and bank 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Banks([Box<[Row; 256]>; 2]);
 
 impl Banks {
@@ -55,10 +63,8 @@ impl Banks {
         is_wave64: bool,
         value: impl Fn(usize, usize) -> u32,
     ) {
-        let all = inner / 2 * bits / 32;
-        let (registers, parts) = if is_wave64 && all > 1 { (all / 2, 2) } else { (all, 1) };
         for line in SIDES {
-            for (g, e, h, q) in places(registers, 32 / bits, parts) {
+            for (g, e, h, q) in operand_places(bits, inner, is_wave64) {
                 let k = table(bits, inner, is_wave64, g, e, h, q);
                 self.set(first + g, 32 * q + 16 * h + line, bits, e, value(line, k));
             }
@@ -67,14 +73,32 @@ impl Banks {
 
     /// Runs one instruction, assembled for wave32, on 32 or 64 lanes.
     fn run(&mut self, words: &[u32], is_wave64: bool) {
-        let op = translate(&decode(words).unwrap(), Level::BASELINE).unwrap();
-        let [low, high] = &mut self.0;
-        if is_wave64 {
-            multiply(&op, [low, high], [u32::MAX; 2]);
-        } else {
-            multiply(&op, [low], [u32::MAX]);
+        self.run_with(words, is_wave64, u64::MAX, MODE_USUAL);
+    }
+
+    /// Runs it at every level and asserts that they agree.
+    fn run_with(&mut self, words: &[u32], is_wave64: bool, exec: u64, mode: u32) {
+        let instruction = decode(words).unwrap();
+        let start = self.0.clone();
+        for (number, level) in Level::supported().into_iter().enumerate() {
+            let op = translate(&instruction, level).unwrap();
+            let [low, high] = start.clone();
+            let other_half = is_wave64.then(|| high.clone());
+            let mut wave = Wave { vector: low, other_half, mode, ..Wave::new() };
+            wave.set_scalar_pair(EXEC_LO, exec);
+            run_one(&mut wave, &op);
+            let end = [wave.vector, wave.other_half.unwrap_or(high)];
+            assert!(number == 0 || end == self.0, "{} differs", level.name());
+            self.0 = end;
         }
     }
+}
+
+/// Register, element, half and part of all elements of a line of A or B.
+fn operand_places(bits: usize, inner: usize, is_wave64: bool) -> Vec<(usize, usize, usize, usize)> {
+    let all = inner / 2 * bits / 32;
+    let (registers, parts) = if is_wave64 && all > 1 { (all / 2, 2) } else { (all, 1) };
+    places(registers, 32 / bits, parts)
 }
 
 fn places(registers: usize, elements: usize, parts: usize) -> Vec<(usize, usize, usize, usize)> {
@@ -268,11 +292,7 @@ fn tiles(opcode: Opcode, words: &[u32], constant: Option<f64>, key: usize) {
         let mut banks = Banks::new();
         let bits = shape.a.bits();
         banks.fill(0, bits, depth, is_wave64, |row, k| small(shape.a, a[row][k]));
-        if shape.inner == 64 {
-            fill_deepest(&mut banks, is_wave64, |column, k| small(shape.b, b[column][k]));
-        } else {
-            banks.fill(8, bits, shape.inner, is_wave64, |column, k| small(shape.b, b[column][k]));
-        }
+        banks.fill(8, bits, shape.inner, is_wave64, |column, k| small(shape.b, b[column][k]));
         let sum_bits = shape.sum.bits();
         let zero_or = |i: usize, j: usize| if (i + j) % 3 == 0 { 2 } else { 0 };
         for i in SIDES {
@@ -308,17 +328,7 @@ fn tiles(opcode: Opcode, words: &[u32], constant: Option<f64>, key: usize) {
     }
 }
 
-/// B of the deepest operation, for which the reference's rule for 4-bit operands goes on: k = 32·h + 8·g + e.
-fn fill_deepest(banks: &mut Banks, is_wave64: bool, value: impl Fn(usize, usize) -> u32) {
-    for line in SIDES {
-        for (g, e, h, _) in places(4, 8, 1) {
-            let (q, register) = if is_wave64 { (g / 2, g % 2) } else { (0, g) };
-            banks.set(8 + register, 32 * q + 16 * h + line, 4, e, value(line, 32 * h + 8 * g + e));
-        }
-    }
-}
-
-/// Writes the index of a row: for 16-bit data by the reference's formula, else four bits per group in order.
+/// Writes the index of a row.
 fn set_index(
     banks: &mut Banks,
     row: usize,
@@ -329,22 +339,32 @@ fn set_index(
     key: usize,
 ) {
     for (group, (first, second)) in kept.iter().enumerate() {
-        let nibble = (first | second << 2) as u32;
-        let base = 4 * group;
-        let (h, offset) = if bits == 16 {
-            // base = 16·b8 + 8·h + 4·b4, offset = 8·b8 + 4·b4.
-            (base / 8 % 2, 8 * (base / 16) + 4 * (base / 4 % 2))
-        } else {
-            (base / depth, base % depth)
-        };
-        // A wave64 has the upper half of a lane's groups in lanes 32 to 63, if A has.
-        let lane_bits = depth;
-        let is_split = is_wave64 && depth / 2 * bits > 32;
-        let (q, offset) =
-            if is_split { (offset / (lane_bits / 2), offset % (lane_bits / 2)) } else { (0, offset) };
-        let field = if is_split { lane_bits / 2 } else { lane_bits };
-        banks.set(24, 32 * q + 16 * h + row, 4, (key * field + offset) / 4, nibble);
+        let (lane, nibble) = index_place(row, group, bits, depth, is_wave64, key);
+        banks.set(24, lane, 4, nibble, (first | second << 2) as u32);
     }
+}
+
+/// Lane and nibble of a group's index: for 16-bit data by the reference's formula, else four bits per group in order.
+fn index_place(
+    row: usize,
+    group: usize,
+    bits: usize,
+    depth: usize,
+    is_wave64: bool,
+    key: usize,
+) -> (usize, usize) {
+    let base = 4 * group;
+    let (h, offset) = if bits == 16 {
+        // base = 16·b8 + 8·h + 4·b4, offset = 8·b8 + 4·b4.
+        (base / 8 % 2, 8 * (base / 16) + 4 * (base / 4 % 2))
+    } else {
+        (base / depth, base % depth)
+    };
+    // A wave64 has the upper half of a lane's groups in lanes 32 to 63, if A has.
+    let is_split = is_wave64 && depth / 2 * bits > 32;
+    let field = if is_split { depth / 2 } else { depth };
+    let (q, offset) = if is_split { (offset / field, offset % field) } else { (0, offset) };
+    (32 * q + 16 * h + row, (key * field + offset) / 4)
 }
 
 #[test]
