@@ -195,6 +195,63 @@ fn permute_avx512(row: &Row, source: &[u8; LANES], result: &mut Row) {
     }
 }
 
+/// Adds for each lane the products of four bytes of either row, which are signed or not. Integers, so every way gives
+/// the same.
+#[inline(always)]
+pub fn add_byte_products(left: &Row, right: &Row, is_signed: [bool; 2], sums: &mut [i32; LANES]) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the feature that the function is compiled with was just detected.
+        return unsafe { add_byte_products_avx2(left, right, is_signed, sums) };
+    }
+    add_byte_products_anywhere(left, right, is_signed, sums);
+}
+
+#[inline(always)]
+fn add_byte_products_anywhere(left: &Row, right: &Row, is_signed: [bool; 2], sums: &mut [i32; LANES]) {
+    let byte = |dword: u32, shift: u32, is_signed: bool| {
+        let byte = dword >> shift & 0xFF;
+        if is_signed { i32::from(byte as i8) } else { byte as i32 }
+    };
+    for shift in [0, 8, 16, 24] {
+        for (lane, sum) in sums.iter_mut().enumerate() {
+            let (x, y) = (byte(left.0[lane], shift, is_signed[0]), byte(right.0[lane], shift, is_signed[1]));
+            *sum = sum.wrapping_add(x * y);
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn add_byte_products_avx2(left: &Row, right: &Row, is_signed: [bool; 2], sums: &mut [i32; LANES]) {
+    use core::arch::x86_64::*;
+    /// The even and the odd bytes as 16-bit integers.
+    #[target_feature(enable = "avx2")]
+    fn pairs(bytes: __m256i, is_signed: bool) -> [__m256i; 2] {
+        let even = _mm256_slli_epi16::<8>(bytes);
+        if is_signed {
+            [_mm256_srai_epi16::<8>(even), _mm256_srai_epi16::<8>(bytes)]
+        } else {
+            [_mm256_srli_epi16::<8>(even), _mm256_srli_epi16::<8>(bytes)]
+        }
+    }
+    for first in [0, 8, 16, 24] {
+        // SAFETY: both rows and the sums are 32 dwords, of which 8 from `first` on are read and written; unaligned
+        // access is allowed.
+        unsafe {
+            let [even_left, odd_left] =
+                pairs(_mm256_loadu_si256(left.0.as_ptr().add(first).cast()), is_signed[0]);
+            let [even_right, odd_right] =
+                pairs(_mm256_loadu_si256(right.0.as_ptr().add(first).cast()), is_signed[1]);
+            let even = _mm256_madd_epi16(even_left, even_right);
+            let odd = _mm256_madd_epi16(odd_left, odd_right);
+            let target = sums.as_mut_ptr().add(first).cast();
+            let sum = _mm256_add_epi32(_mm256_loadu_si256(target), _mm256_add_epi32(even, odd));
+            _mm256_storeu_si256(target, sum);
+        }
+    }
+}
+
 /// Truncates to a signed integer; saturates; NaN gives 0. In vector code it is shorter than `as`.
 #[inline(always)]
 pub fn truncate_to_i32(value: f32) -> i32 {
@@ -241,6 +298,33 @@ mod tests {
         permute(&row, &source, &mut moved);
         for lane in 0..LANES {
             assert_eq!(moved.0[lane], 100 + (lane as u32 * 7 + 3) % 32);
+        }
+    }
+
+    #[test]
+    fn products_of_bytes_are_the_same_every_way() {
+        // Every pair of bytes, four a lane.
+        for is_signed in [[false, false], [false, true], [true, false], [true, true]] {
+            let value =
+                |byte: u32, is_signed: bool| if is_signed { i32::from(byte as i8) } else { byte as i32 };
+            for start in (0..0x1_0000).step_by(4 * LANES) {
+                let (mut left, mut right, mut expected) = (Row([0; LANES]), Row([0; LANES]), [-7; LANES]);
+                for (lane, expected) in expected.iter_mut().enumerate() {
+                    for place in 0..4 {
+                        let pair = (start + 4 * lane + place) as u32;
+                        // Neighbours differ in both bytes.
+                        let (x, y) = (pair >> 8, (pair ^ pair >> 8) & 0xFF);
+                        left.0[lane] |= x << (8 * place);
+                        right.0[lane] |= y << (8 * place);
+                        *expected += value(x, is_signed[0]) * value(y, is_signed[1]);
+                    }
+                }
+                for add in [add_byte_products, add_byte_products_anywhere] {
+                    let mut sums = [-7; LANES];
+                    add(&left, &right, is_signed, &mut sums);
+                    assert_eq!(sums, expected, "from {start:#x}, signed {is_signed:?}");
+                }
+            }
         }
     }
 

@@ -22,8 +22,7 @@ use crate::shader::wave::{LANES, Row, Wave};
 use crate::simd::{Executor, Level, Operation};
 
 const SIGN: u32 = 1 << 31;
-/// Sign bits of two halves.
-const HALF_SIGNS: u32 = 0x8000_8000;
+const EXPONENT: u32 = 0x7F80_0000;
 
 /// The functions of this file.
 pub(super) fn bind(opcode: Opcode, _parts: &Parts, level: Level) -> Option<Executor> {
@@ -40,15 +39,53 @@ pub(super) fn bind(opcode: Opcode, _parts: &Parts, level: Level) -> Option<Execu
     })
 }
 
+/// A value of each lane. Loops over these are short, so that the compiler makes vector code of each.
+type Singles = [f32; LANES];
+
+/// The elements `shift` bits up in each lane, with the sign bits in `clear` cleared, then those in `flip` flipped.
 #[inline(always)]
-fn half(bits: u32, is_bfloat: bool) -> f32 {
-    f32::from_bits(widen(if is_bfloat { Element::Bf16 } else { Element::F16 }, bits & 0xFFFF))
+fn elements(row: &Row, element: Element, shift: u32, clear: u32, flip: u32) -> Singles {
+    let mask = u32::MAX >> (u32::BITS - element.bits() as u32);
+    let mut values = [0.0; LANES];
+    for (value, bits) in values.iter_mut().zip(&row.0) {
+        *value = f32::from_bits(widen(element, bits >> shift & mask) & !clear ^ flip);
+    }
+    values
 }
 
-/// A denormal becomes zero of its sign.
 #[inline(always)]
-fn flushed(value: f32) -> f32 {
-    if value.is_subnormal() { f32::from_bits(value.to_bits() & SIGN) } else { value }
+fn add_products(sums: &mut Singles, left: &Singles, right: &Singles) {
+    for lane in 0..LANES {
+        sums[lane] = left[lane].mul_add(right[lane], sums[lane]);
+    }
+}
+
+/// Denormals become zeros of their sign.
+#[inline(always)]
+fn flush(values: &mut Singles) {
+    for value in values {
+        let bits = value.to_bits();
+        *value = f32::from_bits(if bits & EXPONENT == 0 { bits & SIGN } else { bits });
+    }
+}
+
+#[inline(always)]
+fn results(sums: &Singles, bits: impl Fn(f32) -> u32) -> Row {
+    let mut row = Row([0; LANES]);
+    for (result, sum) in row.0.iter_mut().zip(sums) {
+        *result = bits(*sum);
+    }
+    row
+}
+
+#[inline(always)]
+const fn sign_if(is_set: bool) -> u32 {
+    if is_set { SIGN } else { 0 }
+}
+
+#[inline(always)]
+const fn half(is_bfloat: bool) -> Element {
+    if is_bfloat { Element::Bf16 } else { Element::F16 }
 }
 
 /// v_dot2_f32_f16 and v_dot2_f32_bf16.
@@ -57,33 +94,36 @@ impl<const BFLOAT: bool> Operation for PairDot<BFLOAT> {
     #[inline(always)]
     fn execute(wave: &mut Wave, op: &MicroOp, _machine: &mut Machine<'_>) -> Flow {
         let modifiers = Packed(op.modifiers);
-        let mut result = Row([0; LANES]);
+        let mut sums = [0.0; LANES];
         {
             let wave = &*wave;
             let [mut room_a, mut room_b, mut room_c] = [Row([0; LANES]); 3];
             let a = raw_source(wave, op, 0, &mut room_a);
             let b = raw_source(wave, op, 1, &mut room_b);
             let c = raw_source(wave, op, 2, &mut room_c);
-            let factor = |row: &Row, source: usize, lane: usize, is_second: bool| {
+            let factor = |row: &Row, source: usize, is_second: bool| {
                 let (high, negated) = if is_second {
                     (modifiers.high_selects_high(source), modifiers.absolute(source))
                 } else {
                     (modifiers.selects_high(source), modifiers.negate(source))
                 };
-                let value = half(row.0[lane] >> if high { 16 } else { 0 }, BFLOAT);
-                if negated { -value } else { value }
+                elements(row, half(BFLOAT), if high { 16 } else { 0 }, 0, sign_if(negated))
             };
-            let keep = |value: f32| if BFLOAT { value } else { flushed(value) };
-            let flip = if modifiers.negate(2) { SIGN } else { 0 };
-            for lane in 0..LANES {
-                let mut sum = keep(f32::from_bits(c.0[lane] ^ flip));
-                for is_second in [false, true] {
-                    sum = keep(factor(a, 0, lane, is_second).mul_add(factor(b, 1, lane, is_second), sum));
+            let flip = sign_if(modifiers.negate(2));
+            for (sum, addend) in sums.iter_mut().zip(&c.0) {
+                *sum = f32::from_bits(addend ^ flip);
+            }
+            if !BFLOAT {
+                flush(&mut sums);
+            }
+            for is_second in [false, true] {
+                add_products(&mut sums, &factor(a, 0, is_second), &factor(b, 1, is_second));
+                if !BFLOAT {
+                    flush(&mut sums);
                 }
-                result.0[lane] = canonical(sum);
             }
         }
-        finish(wave, op, result, ResultKind::Single)
+        finish(wave, op, results(&sums, canonical), ResultKind::Single)
     }
 }
 
@@ -92,27 +132,24 @@ struct ByteDot<const LEFT_BF8: bool, const RIGHT_BF8: bool>;
 impl<const LEFT_BF8: bool, const RIGHT_BF8: bool> Operation for ByteDot<LEFT_BF8, RIGHT_BF8> {
     #[inline(always)]
     fn execute(wave: &mut Wave, op: &MicroOp, _machine: &mut Machine<'_>) -> Flow {
-        let mut result = Row([0; LANES]);
+        let mut sums = [0.0; LANES];
         {
             let wave = &*wave;
             let [mut room_a, mut room_b, mut room_c] = [Row([0; LANES]); 3];
             let a = raw_source(wave, op, 0, &mut room_a);
             let b = raw_source(wave, op, 1, &mut room_b);
             let c = View::new(wave, op, 2, &mut room_c);
-            let byte = |bits: u32, place: u32, is_bf8: bool| {
-                let element = if is_bf8 { Element::Bf8 } else { Element::Fp8 };
-                f32::from_bits(widen(element, bits >> (8 * place) & 0xFF))
-            };
-            for lane in 0..LANES {
-                let mut sum = f32::from_bits(c.get(lane));
-                for place in 0..4 {
-                    let (x, y) = (byte(a.0[lane], place, LEFT_BF8), byte(b.0[lane], place, RIGHT_BF8));
-                    sum = x.mul_add(y, sum);
-                }
-                result.0[lane] = canonical(sum);
+            let byte = |is_bf8: bool| if is_bf8 { Element::Bf8 } else { Element::Fp8 };
+            for (lane, sum) in sums.iter_mut().enumerate() {
+                *sum = f32::from_bits(c.get(lane));
+            }
+            for shift in [0, 8, 16, 24] {
+                let (left, right) =
+                    (elements(a, byte(LEFT_BF8), shift, 0, 0), elements(b, byte(RIGHT_BF8), shift, 0, 0));
+                add_products(&mut sums, &left, &right);
             }
         }
-        finish(wave, op, result, ResultKind::Single)
+        finish(wave, op, results(&sums, canonical), ResultKind::Single)
     }
 }
 
@@ -122,25 +159,28 @@ impl<const BFLOAT: bool> Operation for HalfDot<BFLOAT> {
     #[inline(always)]
     fn execute(wave: &mut Wave, op: &MicroOp, _machine: &mut Machine<'_>) -> Flow {
         let modifiers = Packed(op.modifiers);
-        let mut result = Row([0; LANES]);
+        let mut sums = [0.0; LANES];
         {
             let wave = &*wave;
             let [mut room_a, mut room_b, mut room_c] = [Row([0; LANES]); 3];
             let a = raw_source(wave, op, 0, &mut room_a);
             let b = raw_source(wave, op, 1, &mut room_b);
             let c = View::new(wave, op, 2, &mut room_c);
-            let adjusted = |row: &Row, source: usize, lane: usize| {
-                let keep = if modifiers.absolute(source) { !HALF_SIGNS } else { u32::MAX };
-                row.0[lane] & keep ^ if modifiers.negate(source) { HALF_SIGNS } else { 0 }
+            let factor = |row: &Row, source: usize, shift: u32| {
+                let (clear, flip) = (sign_if(modifiers.absolute(source)), sign_if(modifiers.negate(source)));
+                elements(row, half(BFLOAT), shift, clear, flip)
             };
-            for lane in 0..LANES {
-                let (x, y) = (adjusted(a, 0, lane), adjusted(b, 1, lane));
-                let low = half(x, BFLOAT).mul_add(half(y, BFLOAT), half(c.get(lane), BFLOAT));
-                let sum = half(x >> 16, BFLOAT).mul_add(half(y >> 16, BFLOAT), low).to_bits();
-                result.0[lane] = if BFLOAT { single_to_bfloat(sum) } else { single_to_half(sum) };
+            for (lane, sum) in sums.iter_mut().enumerate() {
+                *sum = f32::from_bits(widen(half(BFLOAT), c.get(lane)));
+            }
+            for shift in [0, 16] {
+                add_products(&mut sums, &factor(a, 0, shift), &factor(b, 1, shift));
             }
         }
-        finish(wave, op, result, ResultKind::Half)
+        let bits = |sum: f32| {
+            if BFLOAT { single_to_bfloat(sum.to_bits()) } else { single_to_half(sum.to_bits()) }
+        };
+        finish(wave, op, results(&sums, bits), ResultKind::Half)
     }
 }
 

@@ -21,7 +21,7 @@ use crate::shader::lanes::writable;
 use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};
 use crate::shader::wave::{LANES, Row, Wave};
-use crate::simd::{Executor, Level, Operation, blend, collect, spread};
+use crate::simd::{Executor, Level, Operation, add_byte_products, blend, collect, spread};
 
 /// The functions of this file.
 pub(super) fn bind(opcode: Opcode, parts: &Parts, level: Level) -> Option<Executor> {
@@ -553,25 +553,20 @@ impl<const BITS: u32, const MIXED: bool> Operation for Dot<BITS, MIXED> {
     #[inline(always)]
     fn execute(wave: &mut Wave, op: &MicroOp, _machine: &mut Machine<'_>) -> Flow {
         let modifiers = Packed(op.modifiers);
-        let (signed_a, signed_b) = (MIXED && modifiers.negate(0), MIXED && modifiers.negate(1));
-        // Unsigned fields are made signed by flipping their top bit: u = (u - 2^(n-1)) + 2^(n-1). Sign extension of
-        // all fields is then the same for both, and the offset is a uniform addend.
-        let (offset_a, offset_b) =
-            (if signed_a { 0 } else { 1i32 << (BITS - 1) }, if signed_b { 0 } else { 1i32 << (BITS - 1) });
+        let is_signed = [0, 1].map(|source: usize| MIXED && modifiers.negate(source));
         let result = {
             let wave = &*wave;
             let [mut room_a, mut room_b, mut room_c] = [Row([0; LANES]); 3];
             let a = raw_source(wave, op, 0, &mut room_a);
             let b = raw_source(wave, op, 1, &mut room_b);
             let c = raw_source(wave, op, 2, &mut room_c);
-            let mut sums = [0i32; LANES];
-            for field in 0..32 / BITS {
-                let up = 32 - BITS - field * BITS;
-                for (lane, sum) in sums.iter_mut().enumerate() {
-                    let flip = |offset: i32| if offset != 0 { 1u32 << 31 } else { 0 };
-                    let x = (((a.0[lane] << up) ^ flip(offset_a)) as i32 >> (32 - BITS)) + offset_a;
-                    let y = (((b.0[lane] << up) ^ flip(offset_b)) as i32 >> (32 - BITS)) + offset_b;
-                    *sum += x * y;
+            let mut sums = [0; LANES];
+            if BITS == 8 {
+                add_byte_products(a, b, is_signed, &mut sums);
+            } else {
+                for shift in [0, 4] {
+                    let (a, b) = (nibbles(a, shift, is_signed[0]), nibbles(b, shift, is_signed[1]));
+                    add_byte_products(&a, &b, is_signed, &mut sums);
                 }
             }
             let mut result = Row([0; LANES]);
@@ -589,4 +584,17 @@ impl<const BITS: u32, const MIXED: bool> Operation for Dot<BITS, MIXED> {
         commit(wave, op, &result);
         Flow::Next
     }
+}
+
+/// The nibbles `shift` bits up in every byte as bytes.
+#[inline(always)]
+fn nibbles(row: &Row, shift: u32, is_signed: bool) -> Row {
+    let signs = if is_signed { 0x0808_0808 } else { 0 };
+    let mut bytes = Row([0; LANES]);
+    for (bytes, nibbles) in bytes.0.iter_mut().zip(&row.0) {
+        let nibbles = nibbles >> shift & 0x0F0F_0F0F;
+        // 0xF0 is 30 times the sign bit.
+        *bytes = nibbles | ((nibbles & signs) * 30);
+    }
+    bytes
 }
