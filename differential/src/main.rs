@@ -1,8 +1,8 @@
 //! `zrt-differential`: a campaign from the command line.
 //!
-//! Contract: exit status 0 where all programs gave the same results or are set aside by a row of `alarms`, or no mutant was missed, is unexplained or was made
-//! from a program that is wrong by itself; 1 where one did not, or was; 2 where the comparison could not be made. What
-//! failed stands on standard output, smallest program first.
+//! Contract: exit status 0 where all programs gave the same results or are set aside by a row of `alarms`, or no mutant
+//! was missed, is unexplained or was made from a program that is wrong by itself; 1 where one did not, or was; 2 where
+//! the comparison could not be made. What failed stands on standard output, smallest program first.
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};

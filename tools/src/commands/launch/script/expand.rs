@@ -1,7 +1,8 @@
 //! From a script to what the device does: files read, loops unrolled.
 //!
-//! Contract: a file is read once for each buffer that begins with it, and once for each tolerance of what is compared. Every action is looked over as it comes, so that a complaint
-//! names the step that it is about; so is every file that is written.
+//! Contract: a file is read once for each buffer that begins with it, and once for each tolerance of what is compared.
+//! Every action is looked over as it comes, so that a complaint names the step that it is about; so is every file that
+//! is written.
 
 use super::expression::Expression;
 use super::held::Held;

@@ -116,7 +116,7 @@ impl Case {
 
     fn start(&self) -> Banks {
         let shape = self.shape();
-        let mut random = Random(self.seed);
+        let mut random = Random::new(self.seed);
         let mut banks = Banks::new();
         banks.0.iter_mut().flat_map(|bank| bank.iter_mut()).for_each(|row| *row = random.row());
         for (first, element, inner) in [(A, shape.a, shape.depth()), (B, shape.b, shape.inner)] {
