@@ -45,7 +45,8 @@ pub enum OpenError {
     },
     /// The device failed its self-test.
     #[error(
-        "{device} failed the self-test case \"{case}\" (new in it: {suspect}) and is refused: {observed}"
+        "{device} failed the self-test case \"{case}\" (new in it: {suspect}) and is refused: {observed}; `zrt \
+         pm4-test` on this device runs every case"
     )]
     SelfTest {
         /// The device.

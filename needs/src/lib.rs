@@ -68,11 +68,25 @@ pub fn programs(names: &[&str]) -> bool {
 /// promises it.
 #[must_use]
 pub fn nightly_core() -> bool {
-    let is_there = nightly_sources().is_some_and(|sources| sources.join("core/src/lib.rs").is_file());
-    if !is_there {
-        Given::from_environment().skip(&case(), "not installed: a nightly Rust with rust-src");
-    }
-    is_there
+    let missing = match nightly_sources().filter(|sources| sources.join("core/src/lib.rs").is_file()) {
+        Some(sources) if fetches(&sources) => return true,
+        Some(_) => "cargo cannot fetch what the nightly's sources of `core` depend on",
+        None => "not installed: a nightly Rust with rust-src",
+    };
+    Given::from_environment().skip(&case(), missing);
+    false
+}
+
+/// Fetches what the libraries in a folder depend on, where it is not there yet: whether it is there now.
+fn fetches(sources: &Path) -> bool {
+    let mut command = Command::new("cargo");
+    command
+        .args(["+nightly", "fetch", "--locked", "--quiet", "--manifest-path"])
+        .arg(sources.join("Cargo.toml"));
+    // Those of the cargo that runs the tests.
+    command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC");
+    let status = command.stdin(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
 }
 
 /// Where the sources of the nightly's libraries are, if they are.

@@ -101,6 +101,32 @@ fn functions_are_checked_each_by_itself() {
     }
 }
 
+/// What a pointer's callee returns passes through a function that does not touch it: somebody has written it.
+#[test]
+fn what_a_pointers_callee_returns_is_written() {
+    let source = |behind: &str| {
+        format!(
+            "#pragma OPENCL EXTENSION __cl_clang_function_pointers : enable
+            typedef int int4v __attribute__((ext_vector_type(4)));
+            typedef int4v (*fn)(void);
+            __attribute__((noinline)) int4v f(global ulong *table) {{
+                int4v r = ((fn)table[1])(); {behind} return r;
+            }}
+            kernel void k(global int *out, global ulong *table) {{ int4v r = f(table); *out = r.z; }}"
+        )
+    };
+    let folder = Folder::new("lint-pointers");
+    // A call, and a jump for good.
+    for behind in ["*table = 1;", ""] {
+        for level in ["-O1", "-O2", "-O3"] {
+            let object = compile_with(&folder, &source(behind), &["-mcpu=gfx1201", level]);
+            let Some(object) = object else { return };
+            let clean = report(&[&object], 0);
+            assert_eq!(clean["findings"], json!([]), "{level} {behind}");
+        }
+    }
+}
+
 /// `--kernel` takes what is called along, and nothing else: a wait that is taken out is missed where, and only where, the
 /// kernel or function that is named leads to it.
 #[test]

@@ -145,6 +145,7 @@ fn the_short_extent_stops_at_any_failure_and_its_refusal_names_the_suspect() {
         ),
         "{text}"
     );
+    assert!(text.ends_with("; `zrt pm4-test` on this device runs every case"), "{text}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! GPU memory as shaders, packets and the driver reach it.
 //!
 //! Contract: the lowest room of the crate: it knows who maps, reads and writes by what it is given, and nothing of waves,
-//! packets or findings. A [`Watcher`] is told of every access by way of a port it is put on, and says what loads return;
+//! packets or findings. A `Watcher` is told of every access by way of a port it is put on, and says what loads return;
 //! who that is, memory does not know.
 //!
 //! | part | subject |
