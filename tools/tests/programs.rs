@@ -245,7 +245,7 @@ fn the_virtual_device_agrees_with_the_cpu_and_counts_its_work() {
     assert!(count("wave_instructions") > 0);
 }
 
-/// The bounds are three times what was measured on the day that this was written: mean KL 3.5e-3 with a8, 2.1e-7 with a16.
+/// The bounds are three times what was measured: a mean divergence of 2.96e-4 with a8, of 2.39e-8 with a16.
 #[test]
 fn integer_activations_cost_little_and_sixteen_bits_almost_nothing() {
     let text = std::env::temp_dir().join(format!("zrt-perplexity-{}.txt", std::process::id()));
@@ -261,7 +261,7 @@ fn integer_activations_cost_little_and_sixteen_bits_almost_nothing() {
     assert_eq!(names, ["f32", "a8", "a16"]);
     let divergence = |run: usize| runs[run]["mean_divergence"].as_f64().unwrap();
     assert_eq!((divergence(0), runs[0]["same_best"].as_f64()), (0.0, Some(1.0)));
-    assert!((0.0..1e-2).contains(&divergence(1)), "{report}");
-    assert!(divergence(2) < divergence(1) / 100.0, "{report}");
+    assert!(divergence(1) > 0.0 && divergence(1) < 9e-4, "{report}");
+    assert!(divergence(2) > 0.0 && divergence(2) < 7.2e-8, "{report}");
     check_failure(&["perplexity", "no/such.txt"], &["no/such.txt", "check the path"]);
 }
