@@ -247,7 +247,8 @@ impl Session {
     }
 
     /// Takes a request out of the steps, within one layer. It keeps slot and pages, or gets them first where it waits;
-    /// [`Event::Parked`] tells when. One that ends before is told as ended only.
+    /// [`Event::Parked`] tells when. One that ends before is told as ended only. A request that was parked and has not gone on
+    /// since its resume, for want of room in the ring, stays parked without a further event.
     pub fn park(&mut self, handle: Handle) -> Result<(), SessionError> {
         match self.roster.park(handle)? {
             Some(seat) => self.link.say(&self.resident, seat, Word::Preempt),
