@@ -18,6 +18,8 @@ const BYTES_MORE: u64 = 16 << 20;
 const TIME_MIN: Duration = Duration::from_millis(150);
 
 const MIB: usize = 1 << 20;
+/// Times that a file is opened at most until its time is in bounds, and once more.
+const TRIES: usize = 3;
 
 /// GGUF's numbers of types.
 const U8: u32 = 0;
@@ -50,28 +52,33 @@ fn open(bytes: Arc<[u8]>) -> String {
     }
 }
 
-/// Opens a file of `size` bytes or so, and one twice as large; what came of the larger one.
+/// Opens a file of `size` bytes or so, and one twice as large; what came of the larger one. Time is measured up to
+/// [`TRIES`] times: what else runs on the machine takes caches away, but does not make a quadratic of a line each time.
 fn bounded(name: &str, size: usize, make: impl Fn(usize) -> Vec<u8>) -> String {
-    let mut times = Vec::new();
+    let files: [Arc<[u8]>; 2] = [size, 2 * size].map(|size| make(size).into());
+    let mut tries = (0..TRIES).map(|_| opened(name, &files));
+    let last = tries.find(Result::is_ok).unwrap_or_else(|| opened(name, &files));
+    last.unwrap_or_else(|times| panic!("{name}: {times:?} for twice the file"))
+}
+
+/// Opens both; the times where the second took more than three times the first.
+fn opened(name: &str, files: &[Arc<[u8]>; 2]) -> Result<String, [Duration; 2]> {
     let mut outcome = String::new();
-    for size in [size, 2 * size] {
-        let bytes: Arc<[u8]> = make(size).into();
-        let file_bytes = bytes.len();
+    let times = files.each_ref().map(|bytes| {
         let start = thread_time();
-        let counted = allocation_counter::measure(|| outcome = open(bytes));
+        let counted = allocation_counter::measure(|| outcome = open(bytes.clone()));
         let time = thread_time() - start;
         println!(
             "{name}: {:.1} MiB of file, {:.1} MiB of memory, {time:.1?}: {outcome:.100}",
-            file_bytes as f64 / MIB as f64,
+            bytes.len() as f64 / MIB as f64,
             counted.bytes_max as f64 / MIB as f64,
         );
-        let limit = BYTES_PER_BYTE * file_bytes as u64 + BYTES_MORE;
+        let limit = BYTES_PER_BYTE * bytes.len() as u64 + BYTES_MORE;
         let peak = counted.bytes_max;
-        assert!(peak <= limit, "{name}: {peak} bytes for a file of {file_bytes}, at most {limit}");
-        times.push(time);
-    }
-    assert!(times[1] <= 3 * times[0] + TIME_MIN, "{name}: {times:?} for twice the file");
-    outcome
+        assert!(peak <= limit, "{name}: {peak} bytes for a file of {}, at most {limit}", bytes.len());
+        time
+    });
+    if times[1] <= 3 * times[0] + TIME_MIN { Ok(outcome) } else { Err(times) }
 }
 
 /// Writes a header.
