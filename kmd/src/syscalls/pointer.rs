@@ -190,8 +190,9 @@ mod tests {
     fn what_was_not_lent_is_a_bad_address() {
         let neighbour = [1u8; 64];
         let beside = neighbour.as_ptr().expose_provenance() as u64;
-        let mut table = [2u8; 16];
-        let (mut argument, nested) = ([3u8; 16], &mut [Nested { field_offset: 0, bytes: &mut table }]);
+        // Each lies among bytes that are not lent, wherever the compiler puts the two.
+        let (mut tables, mut arguments) = ([2u8; 48], [3u8; 48]);
+        let nested = &mut [Nested { field_offset: 0, bytes: &mut tables[16..32] }];
         let driver = |pointer: UserPointer<'_>| {
             let mut bytes = [0; 16];
             for address in [0, 8, beside, u64::MAX - 7, 0xffff_8000_0000_0000] {
@@ -213,7 +214,7 @@ mod tests {
             assert_eq!(UserPointer::invalid().read(&mut []), Ok(()));
             Ok(0)
         };
-        assert_eq!(call(&mut argument, nested, driver), Ok(0));
-        assert_eq!((neighbour, table, &argument[8..]), ([1; 64], [2; 16], [3u8; 8].as_slice()));
+        assert_eq!(call(&mut arguments[16..32], nested, driver), Ok(0));
+        assert_eq!((neighbour, tables, &arguments[24..]), ([1; 64], [2; 48], [3u8; 24].as_slice()));
     }
 }
