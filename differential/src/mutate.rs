@@ -308,9 +308,7 @@ fn explain_wait(
                 is_same_half && one.range().start < range.end && range.start < one.range().end
             })
         };
-        // A load may overwrite what a load of the same counter, and of no other, is still to bring: they come in order.
-        let is_ordered =
-            counter != Waited::Km && raises(instruction, counter, wave_size) && effects.counters.len() == 1;
+        let is_ordered = counter == Waited::Ds && effects.in_order_counter().is_some();
         let part_of = |role| if role == Role::Data { effects.moved } else { Part::Whole };
         if effects.reads.iter().any(|read| meets(&read.registers, part_of(read.role)))
             || !is_ordered && effects.writes.iter().any(|registers| meets(registers, effects.moved))

@@ -108,7 +108,7 @@ impl Text<'_> {
     /// What tells the encoding of an operation that has several.
     fn suffix(&self) -> &'static str {
         let crosses_lanes = self.instruction.lanes != LaneSelect::None;
-        let has_long_form = self.operands().form.is_some() || self.instruction.opcode == Opcode::VMovB16;
+        let has_long_form = self.operands().form.is_some();
         if matches!(self.instruction.opcode, Opcode::VNop | Opcode::VPipeflush) {
             return "";
         }
@@ -125,7 +125,8 @@ impl Text<'_> {
     /// Whether 16-bit registers are written with their half: where the encoding says it by register number.
     fn shows_halves(&self) -> bool {
         let is_short = matches!(self.instruction.encoding, Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc);
-        is_short && (self.instruction.modifiers.op_sel != 0 || self.instruction.opcode == Opcode::VMovB16)
+        let is_half_move = matches!(self.instruction.opcode, Opcode::VMovB16 | Opcode::VSwapB16);
+        is_short && (self.instruction.modifiers.op_sel != 0 || is_half_move)
     }
 
     /// A register, with its half (bit `half` of op_sel) where halves are shown.
@@ -219,7 +220,7 @@ impl Text<'_> {
                     }
                 }
             }
-            Encoding::Vop3 => self.write_half_selects(out, modifiers.op_sel & form.op_sel, source_count)?,
+            Encoding::Vop3 => self.write_half_selects(out, modifiers.op_sel, source_count)?,
             _ => {}
         }
         if modifiers.clamp {

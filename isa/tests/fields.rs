@@ -82,6 +82,22 @@ fn halves_come_from_register_numbers_in_short_encodings() {
     assert_eq!(convert.modifiers.op_sel, 0b0001);
 }
 
+/// Encodings of llvm-mc 22 with `real-true16`.
+#[test]
+fn halves_are_moved_exchanged_and_selected() {
+    let cases: [(&[u32], u8, &str); 5] = [
+        (&[0x7e00_3981], 0b0001, "v_mov_b16_e32 v0.l, v1.h"),
+        (&[0xd59c_4000, 0x0000_0101], 0b1000, "v_mov_b16_e64 v0, v1 op_sel:[0,1]"),
+        (&[0xd59c_40c8, 0x0000_00ff, 0x1234], 0b1000, "v_mov_b16_e64 v200, 0x1234 op_sel:[0,1]"),
+        (&[0x7e00_cd81], 0b0001, "v_swap_b16 v0.l, v1.h"),
+        (&[0xd65d_5000, 0x000e_0501], 0b1010, "v_cndmask_b16 v0, v1, v2, s3 op_sel:[0,1,0,1]"),
+    ];
+    for (words, op_sel, text) in cases {
+        let instruction = check(words);
+        assert_eq!((instruction.modifiers.op_sel, instruction.to_string().as_str()), (op_sel, text));
+    }
+}
+
 #[test]
 fn the_half_of_a_multiplicand_follows_it() {
     // v_fmamk_f16 v1.h, v2.l, 0x1234, v3.h: vsrc1 is the addend.

@@ -13,6 +13,8 @@ const DPP16: u32 = 250;
 
 pub(super) fn vop1(stream: &Words<'_>) -> Result<Instruction> {
     let opcode = lookup::VOP1.get(stream.field(16, 9)).ok_or_else(|| stream.unknown(Reason::Opcode))?;
+    // llvm-mc 19 does not know it.
+    stream.require(stream.dialect == Dialect::Hardware || opcode != Opcode::VSwapB16, Reason::Opcode)?;
     short(stream, Encoding::Vop1, opcode, Some(stream.field(24, 17)), None)
 }
 
@@ -103,7 +105,7 @@ fn half_register(
     if code < 256 || kind.bits() != 16 {
         return Ok(code);
     }
-    // llvm-mc 19 knows the halves of one operation.
+    // llvm-mc 19 knows the halves of one operation in its 32-bit form.
     let is_known = stream.dialect == Dialect::Hardware || instruction.opcode == Opcode::VMovB16;
     stream.require(code & 0x80 == 0 || is_known, Reason::Operand)?;
     instruction.modifiers.op_sel |= ((code >> 7 & 1) << bit) as u8;
@@ -143,7 +145,6 @@ fn lane_modifiers(
     let (mut may_negate, mut may_absolute, mut inert) = match (&info.form, instruction.opcode) {
         (Some(form), _) => (form.negate, form.absolute, form.inert),
         (None, Opcode::VPkFmacF16) => (0b11, 0b11, 0),
-        (None, Opcode::VMovB16) => (0, 0, 0b01),
         (None, _) => (0, 0, 0),
     };
     // The exponent of v_ldexp_f16 is an integer: its bits are there without effect.
@@ -163,7 +164,8 @@ pub(super) fn vop3(stream: &Words<'_>) -> Result<Instruction> {
     let second = stream.dword(1)?;
     let opcode = lookup::VOP3.get(stream.field(25, 16)).ok_or_else(|| stream.unknown(Reason::Opcode))?;
     let info = stream.operands(opcode);
-    let Some(form) = &info.form else {
+    let is_known = stream.dialect == Dialect::Hardware || opcode != Opcode::VMovB16;
+    let Some(form) = info.form.as_ref().filter(|_| is_known) else {
         return Err(stream.unknown(Reason::Opcode));
     };
     let has_mask_result = info.destination2.is_present();
@@ -199,10 +201,13 @@ fn vop3_selects(
     let op_sel = stream.field(14, 11) as u8;
     stream.require(op_sel & !(form.op_sel | form.op_sel_inert) == 0, Reason::Modifier)?;
     let mut meaningful = form.op_sel;
-    for (index, kind) in info.sources.iter().enumerate() {
-        meaningful |= u8::from(kind.bits() == 16) << index;
+    // llvm-mc 19 does not show the halves of most operations.
+    if stream.dialect == Dialect::Hardware {
+        for (index, kind) in info.sources.iter().enumerate() {
+            meaningful |= u8::from(kind.bits() == 16) << index;
+        }
+        meaningful |= u8::from(info.destination.bits() == 16) << 3;
     }
-    meaningful |= u8::from(info.destination.bits() == 16) << 3;
     instruction.modifiers.op_sel = op_sel & meaningful;
     Ok(())
 }

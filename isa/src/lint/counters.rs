@@ -3,9 +3,9 @@
 //! Contract: for each register and counter, how many later instructions have raised that counter since the youngest one
 //! that delivers to the register. A wait for `n` guarantees the register when that number is at least `n` and everything
 //! of the counter returns in order; otherwise only a wait for 0 does. Overwriting a register that is still to be delivered
-//! is allowed to an instruction of the same, ordered counter alone. Legacy `s_waitcnt` is taken as no wait. A load or store
-//! of one half of a register waits for that half alone; every other use waits for both, since what arrives in one half may
-//! write the whole register (instruction set reference §4.1).
+//! is allowed to LDS over LDS alone ([`super::effects::Effects::in_order_counter`]). Legacy `s_waitcnt` is taken as no
+//! wait. A load or store of one half of a register waits for that half alone; every other use waits for both, since what
+//! arrives in one half may write the whole register (instruction set reference §4.1).
 //!
 //! Functions ([`super::convention`]): at the entry anything may be under way, from before the call; at the return nothing
 //! may; behind a call nothing is. Of registers that m0 selects the first is taken as used, and those behind it that are
@@ -170,7 +170,7 @@ impl State {
     ) {
         for counter in Counter::ALL {
             let queue = &mut self.queues[counter as usize];
-            if allowed == Some(counter) && !queue.is_unordered {
+            if allowed == Some(counter) {
                 continue;
             }
             let mut is_from_caller = false;
@@ -270,10 +270,7 @@ impl Analysis for Counters {
             state.demand_relative(relative.source, "read", step, report);
             state.demand_relative(relative.destination, "overwrite", step, report);
         }
-        let allowed = match effects.counters[..] {
-            [counter] => Some(counter),
-            _ => None,
-        };
+        let allowed = effects.in_order_counter();
         for &registers in &effects.writes {
             if registers.range().start < SCC {
                 state.demand(registers, effects.moved, allowed, "overwrite", step, report);

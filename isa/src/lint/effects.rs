@@ -247,6 +247,13 @@ impl Effects {
         effects
     }
 
+    /// The counter whose results under way the writes may overwrite without a wait. Only LDS writes its registers in the
+    /// order of its counter: on gfx12 loads of memory write theirs in any order, though the counter comes down in order
+    /// (instruction set reference §4.1).
+    pub fn in_order_counter(&self) -> Option<Counter> {
+        (self.counters == [Counter::Ds]).then_some(Counter::Ds)
+    }
+
     /// The operands of a relative move, whether it is one.
     fn is_relative(&mut self, instruction: &Instruction) -> bool {
         use Opcode::*;
@@ -321,7 +328,7 @@ impl Effects {
             SCbranchVccz | SCbranchVccnz => {
                 self.read_implicit(VCC_LO, wave_size.lanes() as usize / 32, Role::Control);
             }
-            VSwapB32 => self.write(instruction.sources[0], 1),
+            VSwapB32 | VSwapB16 => self.write(instruction.sources[0], 1),
             // Sparse operations add to the destination.
             _ if opcode.mnemonic().starts_with("v_swmmac") => {
                 let count = opcode.operands_for(wave_size).destination.data.dwords() as usize;

@@ -80,6 +80,8 @@ pub(super) const DIVIDE_SCALE: ModifierForm = CONVERT.negate(0b111);
 pub(super) const FLOAT1_TO_INTEGER: ModifierForm = SATURATE.float(0b001);
 pub(super) const COMPARE: ModifierForm = SATURATE.float(0b011);
 pub(super) const CLASSIFY: ModifierForm = PLAIN.float(0b001);
+/// The 64-bit form is LLVM 22's (`real-true16`): version 19 does not know it.
+pub(super) const MOVE_HALF: ModifierForm = NOTHING.inert(0b001).op_sel(0b1001, 0);
 pub(super) const SELECT: ModifierForm = PLAIN.float(0b011);
 pub(super) const SCALE: ModifierForm = CONVERT.float(0b001).inert(0b010);
 pub(super) const BYTE_TO_FLOAT: ModifierForm = NOTHING.op_sel(0b0011, 0);

@@ -30,7 +30,7 @@ macro_rules! vector_operations {
         VRndneF64 "v_rndne_f64" Vop1 25 [vector(F64)] [any(F64)] FLOAT1 [];
         VFloorF64 "v_floor_f64" Vop1 26 [vector(F64)] [any(F64)] FLOAT1 [];
         VPipeflush "v_pipeflush" Vop1 27 [] [] PLAIN [];
-        VMovB16 "v_mov_b16" Vop1 28 [vector(B16)] [any(B16)] [DPP];
+        VMovB16 "v_mov_b16" Vop1 28 [vector(B16)] [any(B16)] MOVE_HALF [DPP];
         VFractF32 "v_fract_f32" Vop1 32 [vector(F32)] [any(F32)] FLOAT1 [DPP];
         VTruncF32 "v_trunc_f32" Vop1 33 [vector(F32)] [any(F32)] FLOAT1 [DPP];
         VCeilF32 "v_ceil_f32" Vop1 34 [vector(F32)] [any(F32)] FLOAT1 [DPP];
@@ -83,6 +83,7 @@ macro_rules! vector_operations {
         VCvtNormI16F16 "v_cvt_norm_i16_f16" Vop1 99 [vector(I16)] [any(F16)] FLOAT1 [DPP];
         VCvtNormU16F16 "v_cvt_norm_u16_f16" Vop1 100 [vector(U16)] [any(F16)] FLOAT1 [DPP];
         VSwapB32 "v_swap_b32" Vop1 101 [vector(B32)] [vector(B32)] [ACCUMULATES];
+        VSwapB16 "v_swap_b16" Vop1 102 [vector(B16)] [vector(B16)] [ACCUMULATES];
         VPermlane64B32 "v_permlane64_b32" Vop1 103 [vector(B32)] [vector(B32)] [];
         VSwaprelB32 "v_swaprel_b32" Vop1 104 [vector(B32)] [vector(B32)] [ACCUMULATES];
         VNotB16 "v_not_b16" Vop1 105 [vector(B16)] [any(B16)] PLAIN [DPP];

@@ -95,9 +95,35 @@ twins! {
     ]
     [
         0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
-        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
         0xbfc00000, // s_wait_loadcnt 0x0
         0xd8d80000, 0x01000000, // ds_load_b32 v1, v0
+        0xbfb00000, // s_endpgm
+    ]
+
+    loads_of_memory_write_in_any_order: Rule::MemoryWait, "global_load_b32 v1, v0, s[6:7]", "v1", "s_wait_loadcnt 0x1";
+    [
+        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
+        0xee050004, 0x00000002, 0x00000000, // global_load_b32 v2, v0, s[4:5]
+        0xee050006, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[6:7]
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
+        0xee050004, 0x00000002, 0x00000000, // global_load_b32 v2, v0, s[4:5]
+        0xbfc00001, // s_wait_loadcnt 0x1
+        0xee050006, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[6:7]
+        0xbfb00000, // s_endpgm
+    ]
+
+    loads_of_lds_write_in_order: Rule::MemoryWait, "global_load_b32 v1, v0, s[4:5]", "v1", "s_wait_dscnt 0x0";
+    [
+        0xd8d80000, 0x01000000, // ds_load_b32 v1, v0
+        0xee050004, 0x00000001, 0x00000000, // global_load_b32 v1, v0, s[4:5]
+        0xbfb00000, // s_endpgm
+    ]
+    [
+        0xd8d80000, 0x01000000, // ds_load_b32 v1, v0
+        0xd8d80004, 0x01000000, // ds_load_b32 v1, v0 offset:4
         0xbfb00000, // s_endpgm
     ]
 

@@ -18,6 +18,7 @@ use zrt_mem::{ByteLen, GpuVa, SharedView};
 pub const GPU_PAGE_BYTES: u64 = 4096;
 /// Most ranges of one address space.
 pub const RANGES_MAX: usize = 1 << 16;
+
 bitflags! {
     /// What a range permits, or an access needs.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -401,18 +402,19 @@ impl AddressSpace {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use zrt_kmd::{MemoryFile, Protection};
 
     const PAGE: u64 = GPU_PAGE_BYTES;
 
-    fn mapping(pages: u64) -> Arc<Mapping> {
+    pub(in crate::memory) fn mapping(pages: u64) -> Arc<Mapping> {
         let len = (pages * PAGE) as usize;
         Arc::new(MemoryFile::new("test", len).unwrap().map(0, len, Protection::ReadWrite, None).unwrap())
     }
 
-    fn space() -> AddressSpace {
+    /// Two pages to read and write, one to read and execute.
+    pub(in crate::memory) fn space() -> AddressSpace {
         let space = AddressSpace::default();
         space.map(GpuVa(0x10_0000), ByteLen(2 * PAGE), Rights::READ | Rights::WRITE, mapping(2)).unwrap();
         space.map(GpuVa(0x10_2000), ByteLen(PAGE), Rights::READ | Rights::EXECUTE, mapping(1)).unwrap();

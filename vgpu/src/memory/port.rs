@@ -140,24 +140,12 @@ impl MemoryPort {
 
 #[cfg(test)]
 mod tests {
+    use super::super::page_table::tests::{mapping, space};
     use super::super::{Cause, GPU_PAGE_BYTES};
     use super::*;
-    use zrt_kmd::{Mapping, MemoryFile, Protection};
     use zrt_mem::{ByteLen, GpuVa};
 
     const PAGE: u64 = GPU_PAGE_BYTES;
-
-    fn mapping(pages: u64) -> Arc<Mapping> {
-        let len = (pages * PAGE) as usize;
-        Arc::new(MemoryFile::new("test", len).unwrap().map(0, len, Protection::ReadWrite, None).unwrap())
-    }
-
-    fn space() -> AddressSpace {
-        let space = AddressSpace::default();
-        space.map(GpuVa(0x10_0000), ByteLen(2 * PAGE), Rights::READ | Rights::WRITE, mapping(2)).unwrap();
-        space.map(GpuVa(0x10_2000), ByteLen(PAGE), Rights::READ | Rights::EXECUTE, mapping(1)).unwrap();
-        space
-    }
 
     #[test]
     fn a_port_sees_changes_after_a_refresh_and_keeps_memory_alive_until_then() {

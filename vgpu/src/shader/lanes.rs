@@ -7,6 +7,7 @@ use zrt_isa::Opcode;
 
 use super::machine::Machine;
 use super::micro::{Flow, MicroOp, Source};
+use super::valu::access::merge_half;
 use super::valu::operand::{LANES_DPP8, LANES_DPP16, Packed, Parts, read_scalar};
 use super::wave::{LANES, M0, Row, Wave};
 use crate::simd::{Executor, Level, Operation, blend, collect, permute, spread};
@@ -142,6 +143,7 @@ pub(crate) fn bind(opcode: Opcode, parts: &mut Parts, level: Level) -> Option<Ex
         // Exchanges the halves of a wave64; nothing in wave32.
         Opcode::VPermlane64B32 => Level::BASELINE.bind::<Nothing>(),
         Opcode::VSwapB32 => level.bind::<Swap>(),
+        Opcode::VSwapB16 => level.bind::<SwapHalves>(),
         Opcode::VSwaprelB32 => level.bind::<SwapRelative>(),
         Opcode::VMovreldB32 => level.bind::<MoveRelative<false, true, false>>(),
         Opcode::VMovrelsB32 => level.bind::<MoveRelative<true, false, false>>(),
@@ -267,6 +269,31 @@ impl Operation for Swap {
         exchange(wave, op.destination, vector_source(op));
         Flow::Next
     }
+}
+
+/// v_swap_b16: the halves that op_sel names; the others stay. Both may be of one register.
+struct SwapHalves;
+impl Operation for SwapHalves {
+    #[inline(always)]
+    fn execute(wave: &mut Wave, op: &MicroOp, _machine: &mut Machine<'_>) -> Flow {
+        let modifiers = Packed(op.modifiers);
+        let lanes = wave.exec();
+        let places =
+            [(op.destination, modifiers.result_high()), (vector_source(op), modifiers.selects_high(0))];
+        let [left, right] = places.map(|(register, is_high)| half(&wave.vector[register as usize], is_high));
+        for ((register, is_high), value) in places.into_iter().zip([right, left]) {
+            let merged = merge_half(&value, &wave.vector[register as usize], is_high);
+            store(wave, register, &merged, lanes);
+        }
+        Flow::Next
+    }
+}
+
+/// One half of every lane, in the low half.
+#[inline(always)]
+fn half(row: &Row, is_high: bool) -> Row {
+    let shift = if is_high { 16 } else { 0 };
+    Row(row.0.map(|value| value >> shift & 0xFFFF))
 }
 
 /// A register number moved by an offset; `None` beyond the wave's allocation.

@@ -115,7 +115,7 @@ pub struct Note {
     pub(super) transfer: Option<Box<Transfer>>,
     /// Bits of each dword that a store takes.
     pub(super) stored_bits: u32,
-    /// The one counter that orders its writes.
+    /// The counter whose results under way it may overwrite.
     pub(super) ordered: Option<Counter>,
     pub(super) waits: [u8; QUEUES],
     pub(super) read_list: Box<[Read]>,
@@ -133,10 +133,6 @@ impl Note {
         let matrix = matrix(instruction, &effects);
         let raises = effects.counters.iter().fold(0, |raises, &counter| raises | 1 << counter as u8)
             | u8::from(effects.is_store) << STORE_QUEUE;
-        let ordered = match effects.counters[..] {
-            [counter] => Some(counter),
-            _ => None,
-        };
         let waits = waits(instruction);
         let mut note = Self {
             reads: Bits::default(),
@@ -164,7 +160,7 @@ impl Note {
             loaded_bits: part_bits(effects.moved),
             transfer: Transfer::of(instruction).map(Box::new),
             stored_bits: stored_bits(instruction, effects.moved),
-            ordered,
+            ordered: effects.in_order_counter(),
             waits,
             read_list: reads(instruction, &effects),
             write_list: effects.writes.iter().filter(|writes| writes.range().start != LDS).copied().collect(),

@@ -159,8 +159,8 @@ impl Outstanding {
     ) {
         for counter in Counter::ALL {
             let queue = &self.queues[counter as usize];
-            // One class returns in order, so its later result is the one that stays.
-            if writer.is_some_and(|note| note.ordered == Some(counter)) && !queue.is_unordered {
+            // Results in order: the later one is what stays.
+            if writer.is_some_and(|note| note.ordered == Some(counter)) {
                 continue;
             }
             runs(

@@ -203,7 +203,7 @@ pub(super) fn commit(wave: &mut Wave, op: &MicroOp, result: &Row) {
 
 /// The old row with one half of every lane replaced.
 #[inline(always)]
-pub(super) fn merge_half(result: &Row, old: &Row, high: bool) -> Row {
+pub(crate) fn merge_half(result: &Row, old: &Row, high: bool) -> Row {
     let (shift, keep) = if high { (16, 0xFFFF) } else { (0, 0xFFFF_0000) };
     let mut new = Row([0; LANES]);
     for lane in 0..LANES {

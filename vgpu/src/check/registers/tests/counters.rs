@@ -179,10 +179,21 @@ twins! {
         0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
         0xd8d80000, 0x02000000, // ds_load_b32 v2, v0
     ]
-    // The same class delivers in order.
+    [
+        0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
+        0xbfc00000, // s_wait_loadcnt 0x0
+        0xd8d80000, 0x02000000, // ds_load_b32 v2, v0
+    ]
+
+    // Memory writes registers in any order, LDS in its own.
+    overwritten_by_the_same_class: OverwriteOutstanding(Load), "v2", "s_wait_loadcnt 0x0", 12, Some(0);
     [
         0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
         0xee05007c, 0x00000002, 0x00000400, // global_load_b32 v2, v[0:1], off offset:4
+    ]
+    [
+        0xd8d80000, 0x02000000, // ds_load_b32 v2, v0
+        0xd8d80004, 0x02000000, // ds_load_b32 v2, v0 offset:4
     ]
 
     an_address_is_read_too: ReadOutstanding(Km), "s[4:5]", "s_wait_kmcnt 0x0", 8, Some(0);
@@ -274,16 +285,19 @@ fn the_sixty_fourth_load_stalls_until_the_first_is_complete() {
     let first = [
         0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
     ];
-    let other = [
-        0xee05007c, 0x00000003, 0x00000000, // global_load_b32 v3, v[0:1], off
-    ];
     let read = [
-        0x7e080302, // v_mov_b32_e32 v4, v2
+        0x7e900302, // v_mov_b32_e32 v72, v2
     ];
     for (others, count) in [(62, 1), (63, 0)] {
         let mut walk = Walk::new(&launch(WaveSize::Wave32));
         walk.run(&first);
-        (0..others).for_each(|_| walk.run(&other));
+        for destination in 3..3 + others {
+            walk.run(&[
+                0xee05007c,
+                destination,
+                0x00000000, // global_load_b32 v3, v[0:1], off
+            ]);
+        }
         walk.run(&read);
         assert_eq!(walk.ordered().len(), count);
     }

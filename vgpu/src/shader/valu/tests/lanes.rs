@@ -460,6 +460,19 @@ fn swaps_and_relative_moves() {
         let swapped = if lane < 16 { (3 * lane, 100 + lane) } else { (100 + lane, 3 * lane) };
         assert_eq!((end.vector[1].0[lane as usize], end.vector[2].0[lane as usize]), swapped);
     }
+    start.vector[1].0[3] = 0x1111_2222;
+    start.vector[2].0[3] = 0x3333_4444;
+    start.vector[2].0[20] = 0x3333_4444;
+    for (word, left, right) in [
+        (0x7F02_CD02_u32, 0x4444_2222, 0x3333_1111), // v_swap_b16 v1.h, v2.l
+        (0x7E02_CD82, 0x1111_3333, 0x2222_4444),     // v_swap_b16 v1.l, v2.h
+        (0x7E02_CD81, 0x2222_1111, 0x3333_4444),     // v_swap_b16 v1.l, v1.h
+    ] {
+        let end = run_all(&start, &[word]);
+        assert_eq!((end.vector[1].0[3], end.vector[2].0[3]), (left, right), "{word:#x}");
+        assert_eq!(end.vector[2].0[20], 0x3333_4444);
+    }
+    start = numbered();
     start.scalar[126] = ALL;
     start.scalar[125] = 3;
     assert_eq!(run_all(&start, code("v_movrels_b32_e32 v10, v1", &[0x7E148701])).vector[10], start.vector[4]);
