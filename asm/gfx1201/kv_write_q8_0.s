@@ -9,6 +9,7 @@
 .include "include/protocol.inc"
 .include "include/machine.inc"
 .include "include/math.inc"
+.include "include/block.inc"
 .include "body/kv_write.inc"
 
 	DISPATCH_BEGIN

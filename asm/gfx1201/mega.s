@@ -17,6 +17,7 @@
 .include "include/machine.inc"
 .include "include/math.inc"
 .include "include/quant.inc"
+.include "include/block.inc"
 .include "body/plan.inc"
 .include "body/plan_rings.inc"
 .include "body/plan_rows.inc"
@@ -25,6 +26,8 @@
 .include "body/matmul.inc"
 .include "body/matmul_dense.inc"
 .include "body/matmul_quant.inc"
+.include "body/matmul_integer.inc"
+.include "body/quantise.inc"
 .include "body/norm.inc"
 .include "body/rope.inc"
 .include "body/attention_formats.inc"
@@ -414,4 +417,24 @@
 	BODY RESIDUAL_ADD_BODY
 .Lsample:
 	BODY SAMPLE_BODY
+.Lquantise_a8:
+	BODY QUANTISE_BODY 1
+.Lquantise_a16:
+	BODY QUANTISE_BODY 2
+.Lmatmul_q8_0_a8:
+	BODY MATMUL_INTEGER_Q8_0_BODY 1
+.Lmatmul_q8_0_a16:
+	BODY MATMUL_INTEGER_Q8_0_BODY 2
+.Lmatmul_q4_0_a8:
+	BODY MATMUL_INTEGER_Q4_0_BODY 1
+.Lmatmul_q4_0_a16:
+	BODY MATMUL_INTEGER_Q4_0_BODY 2
+.Lmatmul_q4_k_a8:
+	BODY MATMUL_INTEGER_Q4_K_BODY 1
+.Lmatmul_q4_k_a16:
+	BODY MATMUL_INTEGER_Q4_K_BODY 2
+.Lmatmul_q6_k_a8:
+	BODY MATMUL_INTEGER_Q6_K_BODY 1
+.Lmatmul_q6_k_a16:
+	BODY MATMUL_INTEGER_Q6_K_BODY 2
 	.fill 64, 4, 0xbf9f0000

@@ -141,6 +141,8 @@ impl Product {
             lanes_per_row_log2,
             input_stride: input_stride as u32,
             output_stride: output_stride as u32,
+            factors_offset: 0,
+            reserved: 0,
         };
         Run { device, block, groups: case.groups.unwrap_or(units), output_va, expected }
     }

@@ -32,7 +32,9 @@ pub use tape::{
     BODIES, Breadcrumb, COUNTERS_OFFSET, TAPE_END, TAPE_WAIT_OFFSET_BITS, TAPE_WAITS_MAX, TapeEntry, TapeWait,
 };
 pub use units::{
-    GROUP_ITEMS, GROUP_WAVES, HEAD_SIZE_MAX, MATMUL_ROWS_PER_LANE, kv_write_units, matmul_rows_per_unit,
+    CHUNK_COLUMNS, GROUP_ITEMS, GROUP_WAVES, HEAD_SIZE_MAX, MATMUL_ROWS_PER_LANE, SEGMENT_BLOCKS,
+    integer_lanes_per_row_log2, kv_write_units, matmul_rows_per_unit, quantised_factors_offset,
+    quantised_row_bytes, quantised_segments,
 };
 
 /// Every structure that kernels read or write, but for the parameter blocks ([`params::PARAMETER_BLOCKS`]).

@@ -71,6 +71,7 @@ pub enum KernelOpcode {
     Plan = 12,
     Boundary = 13,
     Mega = 14,
+    Quantise = 15,
 }
 
 macro_rules! block {
@@ -188,6 +189,29 @@ block! {
         input_stride: u32,
         /// Bytes from one output row to the next.
         output_stride: u32,
+        /// Bytes from an input row of integers to its factors; 0 for `f32`.
+        factors_offset: u32,
+        /// 0.
+        reserved: u32,
+    }
+}
+
+block! {
+    /// A row of f32 as blocks of 32 integers with a factor and a sum. Units: segments of the result, 256 elements each
+    /// ([`crate::quantised_segments`]).
+    Quantise = Quantise {
+        /// `f32[count]` for each row.
+        input_va: u64,
+        /// For each row the integers of its segments, then their factors (`docs/kernels.md`).
+        output_va: u64,
+        /// Elements.
+        count: u32,
+        /// Bytes from one input row to the next.
+        input_stride: u32,
+        /// Bytes from one output row to the next.
+        output_stride: u32,
+        /// Bytes from an output row to its factors.
+        factors_offset: u32,
     }
 }
 
@@ -440,6 +464,7 @@ blocks!(
     Plan = Plan,
     Boundary = Boundary,
     Mega = Mega,
+    Quantise = Quantise,
 );
 
 #[cfg(test)]
@@ -498,7 +523,7 @@ QkNorm 64
   52 epsilon
   56 stride
   60 reserved
-Matmul 104
+Matmul 112
   24 plane_va
   56 input_va
   64 output_va
@@ -509,6 +534,8 @@ Matmul 104
   92 lanes_per_row_log2
   96 input_stride
  100 output_stride
+ 104 factors_offset
+ 108 reserved
 Rope 56
   24 vector_va
   32 table_va
@@ -594,5 +621,12 @@ Mega 64
   48 plan_va
   56 tasks
   60 reserved
+Quantise 56
+  24 input_va
+  32 output_va
+  40 count
+  44 input_stride
+  48 output_stride
+  52 factors_offset
 ";
 }

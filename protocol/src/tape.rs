@@ -97,6 +97,16 @@ pub const BODIES: &[&str] = &[
     "swiglu",
     "residual_add",
     "sample",
+    "quantise_a8",
+    "quantise_a16",
+    "matmul_q8_0_a8",
+    "matmul_q8_0_a16",
+    "matmul_q4_0_a8",
+    "matmul_q4_0_a16",
+    "matmul_q4_k_a8",
+    "matmul_q4_k_a16",
+    "matmul_q6_k_a8",
+    "matmul_q6_k_a16",
 ];
 
 #[cfg(test)]
@@ -129,8 +139,13 @@ TapeEntry 64
     fn bodies_have_the_numbers_written_down() {
         let places =
             [(0, "boundary"), (1, "embed_f32"), (8, "matmul_f32"), (12, "matmul_q4_0"), (15, "rms_norm")];
-        let places = places.into_iter().chain([(19, "kv_write_f32"), (22, "attention_f32"), (27, "sample")]);
+        let places = places.into_iter().chain([
+            (19, "kv_write_f32"),
+            (22, "attention_f32"),
+            (27, "sample"),
+            (37, "matmul_q6_k_a16"),
+        ]);
         assert!(places.into_iter().all(|(number, name)| BODIES[number] == name));
-        assert_eq!((BODIES.len(), TAPE_END, COUNTERS_OFFSET), (28, 0xffff_ffff, 256));
+        assert_eq!((BODIES.len(), TAPE_END, COUNTERS_OFFSET), (38, 0xffff_ffff, 256));
     }
 }

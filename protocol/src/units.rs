@@ -17,6 +17,37 @@ pub const fn matmul_rows_per_unit(lanes_per_row_log2: u32) -> u32 {
     GROUP_WAVES * (32 >> lanes_per_row_log2) * MATMUL_ROWS_PER_LANE
 }
 
+/// Columns of a chunk of a weight row, and of a block of activations as integers.
+pub const CHUNK_COLUMNS: u32 = 32;
+/// Blocks of a segment, whose terms are added up before other segments'.
+pub const SEGMENT_BLOCKS: u32 = 8;
+
+/// log2 of the lanes that share a weight row of `columns` columns, where activations are integers: a segment's at least.
+pub const fn integer_lanes_per_row_log2(columns: u32) -> u32 {
+    let chunks = columns.div_ceil(CHUNK_COLUMNS);
+    match chunks {
+        0..=8 => 3,
+        9..=16 => 4,
+        _ => 5,
+    }
+}
+
+/// Segments of a row of activations as integers: those of whole stretches, since all lanes of one read factors.
+pub const fn quantised_segments(columns: u32) -> u32 {
+    let lanes = 1 << integer_lanes_per_row_log2(columns);
+    columns.div_ceil(CHUNK_COLUMNS).div_ceil(lanes) * (lanes / SEGMENT_BLOCKS)
+}
+
+/// Bytes from such a row, of `limbs` bytes for each element, to its factors.
+pub const fn quantised_factors_offset(columns: u32, limbs: u32) -> u32 {
+    quantised_segments(columns) * SEGMENT_BLOCKS * CHUNK_COLUMNS * limbs
+}
+
+/// Bytes of such a row: the integers, and for each block a factor and a sum.
+pub const fn quantised_row_bytes(columns: u32, limbs: u32) -> u32 {
+    quantised_factors_offset(columns, limbs) + quantised_segments(columns) * SEGMENT_BLOCKS * 8
+}
+
 /// Units of KV_WRITE for each row: one for every 256 elements of the row.
 pub const fn kv_write_units(row_elements: u32) -> u32 {
     row_elements.div_ceil(GROUP_ITEMS)
@@ -31,5 +62,9 @@ mod tests {
         let rows = [0, 1, 2, 3, 4, 5].map(matmul_rows_per_unit);
         assert_eq!(rows, [1024, 512, 256, 128, 64, 32]);
         assert_eq!([1, 256, 257, 1024].map(kv_write_units), [1, 1, 2, 4]);
+        let columns = [32, 256, 288, 512, 544, 1024, 1056, 4096];
+        assert_eq!(columns.map(integer_lanes_per_row_log2), [3, 3, 4, 4, 5, 5, 5, 5]);
+        assert_eq!(columns.map(quantised_segments), [1, 1, 2, 2, 4, 4, 8, 16]);
+        assert_eq!((quantised_factors_offset(288, 2), quantised_row_bytes(4096, 1)), (1024, 5120));
     }
 }

@@ -1,5 +1,7 @@
 //! The arithmetic of `docs/arithmetic.md` on the CPU, as plain as can be. Written from that page for these tests alone.
 
+use super::weights::{Block, Scale};
+
 /// v[l] = v[l] + v[l xor m] for m = 1, 2, 4, ... below the number of values, a power of two.
 pub fn tree(values: &[f32]) -> f32 {
     let mut values = values.to_vec();
@@ -41,6 +43,59 @@ pub fn dot(weights: &[f32], x: &[f32]) -> f32 {
     };
     let sums = weights.chunks(32 * lanes).zip(x.chunks(32 * lanes)).map(stretch);
     sums.reduce(|y, p| y + p).expect("a column")
+}
+
+/// A block of 32 activations as integers.
+pub struct Activation {
+    pub integers: Vec<i64>,
+    pub factor: f32,
+    pub negative_sum: f32,
+}
+
+/// QUANT of at most 32 elements to `limbs` bytes. The quotients are made in f64, which has room enough for them to be
+/// rounded to f32 once (2 * 24 + 2 bits).
+pub fn quantise(x: &[f32], limbs: u32) -> Activation {
+    let largest = if limbs == 1 { 127.0 } else { 32512.0 };
+    let amplitude = x.iter().fold(0.0f32, |amplitude, x| amplitude.max(x.abs()));
+    let mut integers = vec![0; 32];
+    if amplitude < 2f32.powi(-100) {
+        return Activation { integers, factor: 0.0, negative_sum: -0.0 };
+    }
+    let factor = (f64::from(amplitude) / largest) as f32;
+    let inverse = (1.0 / f64::from(factor)) as f32;
+    for (integer, x) in integers.iter_mut().zip(x) {
+        let product = x * inverse;
+        let whole = f64::from(product.abs());
+        let rounded = (whole + 0.5).floor() as i64;
+        *integer = if product < 0.0 { -rounded } else { rounded };
+    }
+    let sum: i64 = integers.iter().sum();
+    Activation { integers, factor, negative_sum: -(factor * sum as f32) }
+}
+
+/// dot(w, x) in the order of MATMUL of integers.
+pub fn integer_dot(weights: &[Block], x: &[f32], limbs: u32) -> f32 {
+    let activations: Vec<Activation> = x.chunks(32).map(|block| quantise(block, limbs)).collect();
+    let segments = weights.chunks(8).zip(activations.chunks(8));
+    let sums = segments.map(|(weights, activations)| {
+        weights.iter().zip(activations).fold(0.0f32, |sum, (block, activation)| {
+            let part = |from: usize, to: usize| -> i64 {
+                (from..to).map(|at| block.integers[at] * activation.integers[at]).sum()
+            };
+            match block.scale {
+                Scale::One(d) => (part(0, 32) as f32 * d).mul_add(activation.factor, sum),
+                Scale::WithMinimum(d, minimum) => {
+                    let sum = (part(0, 32) as f32 * d).mul_add(activation.factor, sum);
+                    minimum.mul_add(activation.negative_sum, sum)
+                }
+                Scale::Halves(d, [low, high]) => {
+                    let exact = low * part(0, 16) + high * part(16, 32);
+                    (exact as f32 * d).mul_add(activation.factor, sum)
+                }
+            }
+        })
+    });
+    sums.reduce(|y, p| y + p).expect("a block")
 }
 
 /// Sum of squares of `x` by `threads` work-items: each strided and ascending, trees of 32, then waves ascending.

@@ -35,17 +35,35 @@ impl Format {
 }
 
 /// A matrix.
+#[derive(Default)]
 pub struct Weights {
     /// Bytes of each plane.
     pub planes: [Vec<u8>; 4],
     /// Values, row by row.
     pub values: Vec<f32>,
+    /// Quantised formats: the same as integers and scales, row by row.
+    pub blocks: Vec<Block>,
+}
+
+/// 32 columns of a weight row as integers, and what makes values of them.
+pub struct Block {
+    pub integers: Vec<i64>,
+    pub scale: Scale,
+}
+
+pub enum Scale {
+    /// d.
+    One(f32),
+    /// d · sc and dmin · m.
+    WithMinimum(f32, f32),
+    /// d, and the scales of the two halves.
+    Halves(f32, [i64; 2]),
 }
 
 /// A random matrix of `rows` × `columns`.
 pub fn random(format: Format, rows: usize, columns: usize, random: &mut Random) -> Weights {
     assert!(columns.is_multiple_of(format.block()));
-    let mut weights = Weights { planes: Default::default(), values: Vec::new() };
+    let mut weights = Weights::default();
     match format {
         Format::F32 | Format::F16 | Format::BF16 => {
             for _ in 0..rows * columns {
@@ -104,9 +122,13 @@ fn simple_block(format: Format, random: &mut Random, weights: &mut Weights) {
     if format == Format::Q8_0 {
         weights.planes[0].extend(q.iter().map(|q| *q as u8));
         weights.values.extend(q.iter().map(|q| d.to_f32() * f32::from(*q as i8)));
+        let integers = q.iter().map(|q| i64::from(*q as i8)).collect();
+        weights.blocks.push(Block { integers, scale: Scale::One(d.to_f32()) });
     } else {
         pack_nibbles(&q, &mut weights.planes[0]);
         weights.values.extend(q.iter().map(|q| d.to_f32() * ((q & 15) as f32 - 8.0)));
+        let integers = q.iter().map(|q| i64::from(q & 15) - 8).collect();
+        weights.blocks.push(Block { integers, scale: Scale::One(d.to_f32()) });
     }
     weights.planes[1].extend(d.to_le_bytes());
 }
@@ -124,11 +146,14 @@ fn superblock(format: Format, random: &mut Random, weights: &mut Weights) {
             high |= (sc >> 4 | (m >> 4) << 2) << (4 * chunk);
             let (factor, base) = (d.to_f32() * sc as f32, dmin.to_f32() * m as f32);
             weights.values.extend(q.iter().map(|q| factor.mul_add(*q as f32, -base)));
+            let integers = q.iter().map(|q| i64::from(*q)).collect();
+            weights.blocks.push(Block { integers, scale: Scale::WithMinimum(factor, base) });
         }
         weights.planes[1].extend(d.to_le_bytes());
         weights.planes[1].extend(dmin.to_le_bytes());
         weights.planes[3].extend(high.to_le_bytes());
     } else {
+        let mut blocks = Vec::new();
         for _ in 0..8 {
             let q: Vec<u32> = (0..32).map(|_| random.below(64)).collect();
             let scales = [random.word() as i8, random.word() as i8];
@@ -144,7 +169,14 @@ fn superblock(format: Format, random: &mut Random, weights: &mut Weights) {
                 let factor = d.to_f32() * f32::from(scales[i / 16]);
                 weights.values.push(factor * (*q as f32 - 32.0));
             }
+            let integers = q.iter().map(|q| i64::from(*q) - 32).collect();
+            blocks.push((integers, scales.map(i64::from)));
         }
         weights.planes[3].extend(d.to_le_bytes());
+        let d = d.to_f32();
+        let blocks = blocks.into_iter();
+        weights
+            .blocks
+            .extend(blocks.map(|(integers, scales)| Block { integers, scale: Scale::Halves(d, scales) }));
     }
 }

@@ -1,0 +1,19 @@
+// MATMUL of Q8_0 with activations as A8 on the dispatch path.
+//
+//! parameters Matmul
+//! workgroup 256 1 1
+//! vgprs 130
+//! sgprs 98
+//! lds 20480
+
+.include "include/protocol.inc"
+.include "include/machine.inc"
+.include "include/math.inc"
+.include "body/matmul.inc"
+.include "include/quant.inc"
+.include "body/matmul_quant.inc"
+.include "body/matmul_integer.inc"
+
+	DISPATCH_BEGIN
+	MATMUL_INTEGER_Q8_0_BODY 1
+	DISPATCH_END

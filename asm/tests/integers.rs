@@ -1,0 +1,259 @@
+//! QUANTISE, and matrix products with activations as integers, on the virtual device's shader engine against a separate
+//! computation, bit for bit: every format, shape and mode, alone and among other rows, by any number of workgroups.
+
+mod support;
+
+use support::harness::Device;
+use support::planes;
+use support::reference as cpu;
+use support::reference::Activation;
+use support::weights::{self, Format, Random, Weights};
+use zerocopy::IntoBytes;
+use zrt_protocol::params::{self, RowSet};
+use zrt_protocol::{
+    ROWS_MAX, Row, Step, integer_lanes_per_row_log2, matmul_rows_per_unit, quantised_factors_offset,
+    quantised_row_bytes, quantised_segments,
+};
+
+const FORMATS: [Format; 4] = [Format::Q8_0, Format::Q4_0, Format::Q4_K, Format::Q6_K];
+
+/// A step with this many rows, of which the ones in `alive` count.
+fn step_of(rows: usize, alive: u128) -> Step {
+    let mut step = Step { epoch: 1, rows: rows as u32, ..Step::default() };
+    step.row[..rows].fill(Row { output: u32::MAX, ..Row::default() });
+    step.alive = [[0, 32, 64, 96].map(|shift| (alive >> shift) as u32); 2];
+    step
+}
+
+fn mode(limbs: u32) -> &'static str {
+    ["a8", "a16"][limbs as usize - 1]
+}
+
+/// Rows of activations that cover what may be special: zeros, blocks of almost nothing, large ones, halves.
+fn activations(columns: usize, random: &mut Random) -> Vec<f32> {
+    let mut x = random.reals(columns);
+    for block in x.chunks_mut(32) {
+        let scale = match random.below(12) {
+            0 => 0.0,
+            1 => f32::from_bits(0x0D80_0000),
+            2 => f32::from_bits(0x0D7F_FFFF),
+            3 => 1e30,
+            4 => 1e-6,
+            _ => 1.0,
+        };
+        block.iter_mut().for_each(|x| *x *= scale);
+        if random.below(4) == 0 {
+            // Multiples of a half of the factor: ties.
+            block.iter_mut().enumerate().for_each(|(at, x)| *x = (at as f32 - 15.5) * 0.5);
+            block[0] = 127.0;
+        }
+    }
+    x
+}
+
+/// A quantised row as it lies in memory, by docs/kernels.md.
+fn stored(x: &[f32], limbs: u32) -> Vec<u8> {
+    let blocks: Vec<Activation> = x.chunks(32).map(|block| cpu::quantise(block, limbs)).collect();
+    let columns = x.len() as u32;
+    let factors_offset = quantised_factors_offset(columns, limbs) as usize;
+    let mut bytes = vec![0; quantised_row_bytes(columns, limbs) as usize];
+    for index in 0..quantised_segments(columns) as usize * 8 {
+        let empty = cpu::quantise(&[], limbs);
+        let block = blocks.get(index).unwrap_or(&empty);
+        for (at, integer) in block.integers.iter().enumerate() {
+            let low = index * 32 * limbs as usize + at;
+            if limbs == 2 {
+                bytes[low] = (integer + 128 >> 8) as u8;
+                bytes[low + 32] = *integer as u8;
+            } else {
+                bytes[low] = *integer as u8;
+            }
+        }
+        let at = factors_offset + index / 8 * 64 + index % 8 * 4;
+        bytes[at..at + 4].copy_from_slice(&block.factor.to_le_bytes());
+        bytes[at + 32..at + 36].copy_from_slice(&block.negative_sum.to_le_bytes());
+    }
+    bytes
+}
+
+struct Product {
+    format: Format,
+    weight_rows: usize,
+    columns: usize,
+    limbs: u32,
+    matrix: Weights,
+    x: Vec<Vec<f32>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    rows: usize,
+    alive: u128,
+    has_addend: bool,
+    groups: u32,
+}
+
+impl Case {
+    fn active(rows: usize) -> Case {
+        Case { rows, alive: u128::MAX >> (ROWS_MAX - rows), has_addend: false, groups: 2 }
+    }
+}
+
+impl Product {
+    fn new(format: Format, limbs: u32, weight_rows: usize, columns: usize, rows: usize) -> Product {
+        let mut random = Random::new((weight_rows * 7919 + columns) as u64);
+        let matrix = weights::random(format, weight_rows, columns, &mut random);
+        let x = (0..rows).map(|_| activations(columns, &mut random)).collect();
+        Product { format, weight_rows, columns, limbs, matrix, x }
+    }
+
+    fn kernel(&self) -> String {
+        format!("matmul_{}_{}", self.format.name(), mode(self.limbs))
+    }
+
+    /// Runs QUANTISE and the product, compares both, and gives the wave instructions of the product. `change`: a word of the
+    /// product's code and what stands there instead. Whether the output is as expected.
+    fn run(&self, case: Case, change: Option<[u32; 2]>) -> (bool, u64) {
+        let mut device = Device::new(0);
+        let (columns, limbs) = (self.columns as u32, self.limbs);
+        let input_stride = self.columns * 4 + 256;
+        let row_bytes = quantised_row_bytes(columns, limbs) as usize;
+        let (stride, output_stride) = (row_bytes.next_multiple_of(256) + 256, self.weight_rows * 4 + 260);
+        let mut input = vec![f32::NAN; case.rows * input_stride / 4];
+        let output_words = case.rows * output_stride / 4;
+        let addend = Random::new(output_words as u64).reals(output_words);
+        for (row, x) in self.x[..case.rows].iter().enumerate() {
+            input[row * input_stride / 4..][..self.columns].copy_from_slice(x);
+        }
+        let step_va = device.upload(&[step_of(case.rows, case.alive)]);
+        let quantise = params::Quantise {
+            header: params::Quantise::header(step_va, quantised_segments(columns), RowSet::EachActive),
+            input_va: device.upload(&input),
+            output_va: device.allocate(case.rows * stride),
+            count: columns,
+            input_stride: input_stride as u32,
+            output_stride: stride as u32,
+            factors_offset: quantised_factors_offset(columns, limbs),
+        };
+        device.run(&format!("quantise_{}", mode(limbs)), quantise.as_bytes(), case.groups);
+        let output_va = device.upload(&addend);
+        let mut expected: Vec<u32> = addend.iter().map(|value| value.to_bits()).collect();
+        for row in (0..case.rows).filter(|row| case.alive >> row & 1 == 1) {
+            let va = quantise.output_va + (row * stride) as u64;
+            assert!(device.bytes_at(va, row_bytes) == stored(&self.x[row], limbs), "quantised row {row}");
+            let at = row * output_stride / 4;
+            for (number, blocks) in self.matrix.blocks.chunks(self.columns / 32).enumerate() {
+                let product = cpu::integer_dot(blocks, &self.x[row], limbs);
+                let sum = if case.has_addend { addend[at + number] + product } else { product };
+                expected[at + number] = sum.to_bits();
+            }
+        }
+        let lanes_per_row_log2 = integer_lanes_per_row_log2(columns);
+        let units = (self.weight_rows as u32).div_ceil(matmul_rows_per_unit(lanes_per_row_log2));
+        let block = params::Matmul {
+            header: params::Matmul::header(step_va, units, RowSet::AllActive),
+            plane_va: planes(&mut device, &self.matrix),
+            input_va: quantise.output_va,
+            output_va,
+            addend_va: if case.has_addend { output_va } else { 0 },
+            weight_rows: self.weight_rows as u32,
+            columns,
+            chunks: columns.div_ceil(32),
+            lanes_per_row_log2,
+            input_stride: stride as u32,
+            output_stride: output_stride as u32,
+            factors_offset: quantise.factors_offset,
+            reserved: 0,
+        };
+        let before = device.wave_instructions();
+        match change {
+            None => device.run(&self.kernel(), block.as_bytes(), case.groups),
+            Some(change) => device.run_changed(&self.kernel(), change, block.as_bytes(), case.groups),
+        }
+        let is_expected = device.words(output_va, output_words) == expected;
+        (is_expected, device.wave_instructions() - before)
+    }
+
+    fn check(&self, case: Case) -> u64 {
+        let (is_expected, instructions) = self.run(case, None);
+        assert!(is_expected, "{} {} x {}, {case:?}", self.kernel(), self.weight_rows, self.columns);
+        instructions
+    }
+
+    fn weight_bytes(&self) -> usize {
+        self.matrix.planes.iter().map(Vec::len).sum()
+    }
+}
+
+/// One, two and four segments to a stretch, whole and cut short, several stretches; weight rows of less than a unit and of
+/// more.
+#[test]
+fn products_of_every_format_shape_and_mode() {
+    for columns in [32_usize, 64, 256, 288, 512, 544, 768, 1024, 1056, 2304] {
+        for format in FORMATS.into_iter().filter(|format| columns.is_multiple_of(format.block())) {
+            for (limbs, weight_rows) in [(1, 1), (1, 131), (2, 37)] {
+                let product = Product::new(format, limbs, weight_rows, columns, 3);
+                product.check(Case::active(1));
+                product.check(Case { alive: 0b101, has_addend: true, ..Case::active(3) });
+            }
+        }
+    }
+}
+
+/// The same bits for a row, whichever rows are beside it.
+#[test]
+fn products_of_any_rows_by_any_workgroups() {
+    for (format, limbs, columns) in
+        [(Format::Q4_K, 1, 1280), (Format::Q8_0, 2, 96), (Format::Q6_K, 2, 512), (Format::Q4_0, 1, 1056)]
+    {
+        let product = Product::new(format, limbs, 70, columns, ROWS_MAX);
+        for (index, (rows, alive)) in
+            [(128, u128::MAX), (128, 1 << 127 | 1 << 64 | 1 << 63 | 1), (5, 0b10110), (3, 0)]
+                .into_iter()
+                .enumerate()
+        {
+            product.check(Case { rows, alive, has_addend: index % 2 == 1, groups: [1, 3, 9][index % 3] });
+        }
+    }
+}
+
+/// Faults planted in the code are differences: the comparison sees them.
+#[test]
+fn a_fault_in_the_product_is_seen() {
+    /// `v_mov_b32_e32 v30, v30`
+    const KEEP: u32 = 0x7E3C_031E;
+    for (what, format, fault) in [
+        // The second dword of v_dot4_i32_iu8 v2, v66, v114, 0 neg_lo:[1,1,0].
+        ("weights of one dot product without sign", Format::Q8_0, [0x7A02_E542, 0x5A02_E542]),
+        // v_fmac_f32_e32 v30, v52, v130
+        ("a minimum left out", Format::Q4_K, [0x563D_0534, KEEP]),
+        // The second dword of v_add_f32_dpp v31, v31, v30 row_shr:4 row_mask:0xf bank_mask:0xe
+        ("segments of another order", Format::Q4_0, [0xFE01_141F, 0xFE01_181F]),
+    ] {
+        let product = Product::new(format, 1, 40, 2048, 3);
+        assert!(!product.run(Case::active(3), Some(fault)).0, "{what}");
+    }
+}
+
+/// The table of docs/kernels.md, and the budget of 0.08 wave instructions per byte of weights (Q4_K, one row, A8).
+#[test]
+fn products_stay_within_their_budget() {
+    let expected = [
+        (Format::Q8_0, [[0.044, 0.026], [0.053, 0.035]]),
+        (Format::Q4_0, [[0.11, 0.053], [0.127, 0.07]]),
+        (Format::Q4_K, [[0.128, 0.061], [0.147, 0.079]]),
+        (Format::Q6_K, [[0.114, 0.044], [0.129, 0.058]]),
+    ];
+    let (mut table, mut expected_table) = (String::new(), String::new());
+    for (format, ratios) in expected {
+        for (limbs, expected) in [1, 2].into_iter().zip(ratios) {
+            let product = Product::new(format, limbs, 64, 4096, 8);
+            let ratio =
+                |rows| product.check(Case::active(rows)) as f64 / (rows * product.weight_bytes()) as f64;
+            let line = |[one, eight]: [f64; 2]| format!("{format:?} {}: {one:.3} {eight:.3}\n", mode(limbs));
+            table += &line([1, 8].map(ratio));
+            expected_table += &line(expected);
+        }
+    }
+    assert!(table == expected_table, "found\n{table}expected\n{expected_table}");
+}
