@@ -1,7 +1,9 @@
 //! How a matmul takes its activations: the modes of MATMUL in `docs/arithmetic.md`.
 //!
-//! Contract: names and nothing else; what a mode computes is the executor's. The CPU oracle has all of them, a device
-//! [`Activations::F32`].
+//! Contract: names and sizes; what a mode computes is the executor's.
+
+use crate::gguf::TensorKind;
+use zrt_protocol::quantised_row_bytes;
 
 /// Activations of a matmul whose weights are of an integer type; others take them as they are in every mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -25,6 +27,35 @@ impl Activations {
             Activations::F32 => "f32",
             Activations::A8 => "a8",
             Activations::A16 => "a16",
+        }
+    }
+
+    /// The mode of this name.
+    pub fn parse(name: &str) -> Option<Activations> {
+        Activations::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+
+    /// Whether a matmul with weights of this type takes its activations as integers.
+    pub const fn apply_to(self, kind: TensorKind) -> bool {
+        let is_integer =
+            matches!(kind, TensorKind::Q8_0 | TensorKind::Q4_0 | TensorKind::Q4_K | TensorKind::Q6_K);
+        is_integer && !matches!(self, Activations::F32)
+    }
+
+    /// Bytes of an integer; 0 where there are none.
+    pub const fn integer_bytes(self) -> u32 {
+        match self {
+            Activations::F32 => 0,
+            Activations::A8 => 1,
+            Activations::A16 => 2,
+        }
+    }
+
+    /// Words of 4 bytes of a row of `columns` activations: f32, or a quantised row (`docs/kernels.md`).
+    pub const fn row_words(self, columns: u32) -> u32 {
+        match self {
+            Activations::F32 => columns,
+            Activations::A8 | Activations::A16 => quantised_row_bytes(columns, self.integer_bytes()) / 4,
         }
     }
 

@@ -5,6 +5,7 @@
 //! updated in place. Only [`Graph::verify`] makes a [`VerifiedGraph`], so a plan cannot be built from an unchecked
 //! one. Allocates; not for the path of a token.
 
+use crate::activations::Activations;
 use crate::model::{Model, ModelConfig, RopeLayout, WeightClass, WeightId};
 use std::fmt;
 use thiserror::Error;
@@ -13,12 +14,12 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ValueId(pub u32);
 
-/// A logical register: f32 elements.
+/// A logical register: f32 elements, or the words of a quantised row (`docs/kernels.md`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value {
     /// What it is, for reports.
     pub name: &'static str,
-    /// Length in f32 elements.
+    /// Length in elements of 4 bytes.
     pub elements: u32,
 }
 
@@ -50,12 +51,23 @@ pub enum Operation {
         /// Heads in the vector.
         heads: u32,
     },
+    /// A vector as integers.
+    Quantise {
+        /// Read.
+        input: ValueId,
+        /// A8 or A16.
+        activations: Activations,
+        /// Defined here: a quantised row.
+        output: ValueId,
+    },
     /// Matrix times vector.
     Matmul {
         /// Matrix.
         weight: WeightId,
-        /// Read.
+        /// Read: a vector, or a quantised row.
         input: ValueId,
+        /// What the input is.
+        activations: Activations,
         /// Defined here.
         output: ValueId,
     },
@@ -169,6 +181,7 @@ impl Operation {
             Operation::Embed { .. } => "embed",
             Operation::RmsNorm { .. } => "rms_norm",
             Operation::QkNorm { .. } => "qk_norm",
+            Operation::Quantise { .. } => "quantise",
             Operation::Matmul { .. } => "matmul",
             Operation::Rope { .. } => "rope",
             Operation::KvWrite { .. } => "kv_write",
@@ -194,7 +207,9 @@ impl Operation {
     pub fn uses(&self) -> Vec<(ValueId, Use)> {
         match *self {
             Operation::Embed { output, .. } => vec![(output, Use::Define)],
-            Operation::RmsNorm { input, output, .. } | Operation::Matmul { input, output, .. } => {
+            Operation::RmsNorm { input, output, .. }
+            | Operation::Quantise { input, output, .. }
+            | Operation::Matmul { input, output, .. } => {
                 vec![(input, Use::Read), (output, Use::Define)]
             }
             Operation::QkNorm { vector, .. } | Operation::Rope { vector, .. } => vec![(vector, Use::Update)],
@@ -226,21 +241,48 @@ impl fmt::Display for Node {
     }
 }
 
+/// A vector that matmuls read: as it is, and as integers if one of them takes these.
+#[derive(Clone, Copy)]
+struct MatmulInput {
+    exact: ValueId,
+    integers: Option<(ValueId, Activations)>,
+}
+
+/// What the step is made of.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    model: &'a Model,
+    activations: Activations,
+}
+
+impl Source<'_> {
+    fn config(&self) -> &ModelConfig {
+        &self.model.config
+    }
+
+    /// Whether activations of a matmul with this weight are integers.
+    fn takes_integers(&self, weight: WeightId) -> bool {
+        self.activations.apply_to(self.model.weight(weight).tensor.kind)
+    }
+}
+
 impl Graph {
     /// One decode step of a model.
-    pub fn decode_step(model: &Model) -> Graph {
+    pub fn decode_step(model: &Model, activations: Activations) -> Graph {
+        let source = Source { model, activations };
         let config = &model.config;
         let mut graph = Graph::default();
         let hidden = graph.value("hidden", config.width);
         let table = WeightId::new(WeightClass::Embedding, 0);
         graph.push(None, Operation::Embed { table, output: hidden });
         for layer in 0..config.layers {
-            graph.attention_block(config, hidden, layer);
-            graph.feed_forward_block(config, hidden, layer);
+            graph.attention_block(source, hidden, layer);
+            graph.feed_forward_block(source, hidden, layer);
         }
         let normed = graph.norm(config, hidden, WeightClass::OutputNorm, None);
+        let normed = graph.matmul_input(source, normed, &[model.output()], None);
         let logits = graph.value("logits", config.vocabulary);
-        graph.push(None, Operation::Matmul { weight: model.output(), input: normed, output: logits });
+        graph.matmul(source, model.output(), normed, logits, None);
         graph.push(None, Operation::Sample { logits });
         graph
     }
@@ -269,54 +311,87 @@ impl Graph {
         output
     }
 
+    /// What these matmuls read of `exact`.
+    fn matmul_input(
+        &mut self,
+        source: Source<'_>,
+        exact: ValueId,
+        weights: &[WeightId],
+        layer: Option<u32>,
+    ) -> MatmulInput {
+        let activations = source.activations;
+        let is_needed = weights.iter().any(|weight| source.takes_integers(*weight));
+        let integers = is_needed.then(|| {
+            let columns = self.values[exact.0 as usize].elements;
+            let output = self.value("quantised", activations.row_words(columns));
+            self.push(layer, Operation::Quantise { input: exact, activations, output });
+            (output, activations)
+        });
+        MatmulInput { exact, integers }
+    }
+
+    fn matmul(
+        &mut self,
+        source: Source<'_>,
+        weight: WeightId,
+        input: MatmulInput,
+        output: ValueId,
+        layer: Option<u32>,
+    ) {
+        let integers = input.integers.filter(|_| source.takes_integers(weight));
+        let (input, activations) = integers.unwrap_or((input.exact, Activations::F32));
+        self.push(layer, Operation::Matmul { weight, input, activations, output });
+    }
+
     fn project(
         &mut self,
-        config: &ModelConfig,
+        source: Source<'_>,
         name: &'static str,
-        class: WeightClass,
-        layer: u32,
-        input: ValueId,
+        weight: WeightId,
+        input: MatmulInput,
     ) -> ValueId {
-        let output = self.value(name, config.shape(class).0);
-        self.push(Some(layer), Operation::Matmul { weight: WeightId::new(class, layer), input, output });
+        let output = self.value(name, source.config().shape(weight.class).0);
+        self.matmul(source, weight, input, output, Some(weight.layer));
         output
     }
 
-    fn attention_block(&mut self, config: &ModelConfig, hidden: ValueId, layer: u32) {
-        let at = Some(layer);
+    fn attention_block(&mut self, source: Source<'_>, hidden: ValueId, layer: u32) {
+        let (config, at) = (source.config(), Some(layer));
+        let of = |class| WeightId::new(class, layer);
         let normed = self.norm(config, hidden, WeightClass::AttentionNorm, at);
-        let query = self.project(config, "query", WeightClass::Query, layer, normed);
-        let key = self.project(config, "key", WeightClass::Key, layer, normed);
-        let value = self.project(config, "value", WeightClass::Value, layer, normed);
+        let read = [WeightClass::Query, WeightClass::Key, WeightClass::Value].map(of);
+        let normed = self.matmul_input(source, normed, &read, at);
+        let query = self.project(source, "query", of(WeightClass::Query), normed);
+        let key = self.project(source, "key", of(WeightClass::Key), normed);
+        let value = self.project(source, "value", of(WeightClass::Value), normed);
         let (heads, kv_heads, layout) = (config.heads, config.kv_heads, config.rope_layout);
         if config.has_qk_norm() {
-            let (query_norm, key_norm) = (WeightClass::QueryNorm, WeightClass::KeyNorm);
-            self.push(
-                at,
-                Operation::QkNorm { vector: query, weight: WeightId::new(query_norm, layer), heads },
-            );
-            self.push(
-                at,
-                Operation::QkNorm { vector: key, weight: WeightId::new(key_norm, layer), heads: kv_heads },
-            );
+            let (query_norm, key_norm) = (of(WeightClass::QueryNorm), of(WeightClass::KeyNorm));
+            self.push(at, Operation::QkNorm { vector: query, weight: query_norm, heads });
+            self.push(at, Operation::QkNorm { vector: key, weight: key_norm, heads: kv_heads });
         }
         self.push(at, Operation::Rope { vector: query, heads, layout });
         self.push(at, Operation::Rope { vector: key, heads: kv_heads, layout });
         self.push(at, Operation::KvWrite { key, value, layer });
         let attended = self.value("attended", config.query_elements());
         self.push(at, Operation::Attention { query, output: attended, layer });
-        let addend = self.project(config, "attention_output", WeightClass::AttentionOutput, layer, attended);
+        let weight = of(WeightClass::AttentionOutput);
+        let attended = self.matmul_input(source, attended, &[weight], at);
+        let addend = self.project(source, "attention_output", weight, attended);
         self.push(at, Operation::ResidualAdd { hidden, addend });
     }
 
-    fn feed_forward_block(&mut self, config: &ModelConfig, hidden: ValueId, layer: u32) {
-        let at = Some(layer);
+    fn feed_forward_block(&mut self, source: Source<'_>, hidden: ValueId, layer: u32) {
+        let (config, at) = (source.config(), Some(layer));
+        let of = |class| WeightId::new(class, layer);
         let normed = self.norm(config, hidden, WeightClass::FeedForwardNorm, at);
-        let gate = self.project(config, "gate", WeightClass::Gate, layer, normed);
-        let up = self.project(config, "up", WeightClass::Up, layer, normed);
+        let normed = self.matmul_input(source, normed, &[of(WeightClass::Gate), of(WeightClass::Up)], at);
+        let gate = self.project(source, "gate", of(WeightClass::Gate), normed);
+        let up = self.project(source, "up", of(WeightClass::Up), normed);
         let output = self.value("gated", config.feed_forward);
         self.push(at, Operation::SwiGlu { gate, up, output });
-        let addend = self.project(config, "down", WeightClass::Down, layer, output);
+        let gated = self.matmul_input(source, output, &[of(WeightClass::Down)], at);
+        let addend = self.project(source, "down", of(WeightClass::Down), gated);
         self.push(at, Operation::ResidualAdd { hidden, addend });
     }
 
@@ -375,9 +450,12 @@ impl Graph {
             Operation::QkNorm { vector, heads, .. } | Operation::Rope { vector, heads, .. } => {
                 expect(vector, heads * config.head_size)
             }
-            Operation::Matmul { weight, input, output } => {
+            Operation::Quantise { input, activations, output } => {
+                expect(output, activations.row_words(elements(input)))
+            }
+            Operation::Matmul { weight, input, activations, output } => {
                 let (rows, columns) = config.shape(weight.class);
-                expect(input, columns).and(expect(output, rows))
+                expect(input, activations.row_words(columns)).and(expect(output, rows))
             }
             Operation::KvWrite { key, value, .. } => {
                 expect(key, config.kv_elements()).and(expect(value, config.kv_elements()))
@@ -444,7 +522,15 @@ mod tests {
         let hidden = graph.value("hidden", 8);
         let embedding = WeightId::new(WeightClass::Embedding, 0);
         graph.push(None, Operation::Embed { table: embedding, output: hidden });
-        graph.push(None, Operation::Matmul { weight: embedding, input: hidden, output: logits });
+        graph.push(
+            None,
+            Operation::Matmul {
+                weight: embedding,
+                input: hidden,
+                activations: Activations::F32,
+                output: logits,
+            },
+        );
         graph.push(None, Operation::Sample { logits });
     }
 

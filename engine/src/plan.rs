@@ -5,6 +5,7 @@
 //! one of the same stretch wrote, or overwrites what it reads, carries a barrier. The plan is the single input of
 //! every executor. Allocates at construction only.
 
+use crate::activations::Activations;
 use crate::graph::{GraphError, Node, Operation, Use, Value, ValueId, VerifiedGraph};
 use crate::model::{Model, ModelConfig};
 use std::collections::BTreeSet;
@@ -61,9 +62,15 @@ enum Resource {
 }
 
 impl ExecutionPlan {
-    /// Plans a step of a model over at most `rows` rows of sequences of at most `context` positions.
-    pub fn step(model: &Model, context: u32, rows: u32) -> Result<ExecutionPlan, GraphError> {
-        let graph = crate::graph::Graph::decode_step(model).verify(&model.config)?;
+    /// Plans a step of a model over at most `rows` rows of sequences of at most `context` positions. Matmuls take their
+    /// activations as `activations` says.
+    pub fn step(
+        model: &Model,
+        context: u32,
+        rows: u32,
+        activations: Activations,
+    ) -> Result<ExecutionPlan, GraphError> {
+        let graph = crate::graph::Graph::decode_step(model, activations).verify(&model.config)?;
         Ok(ExecutionPlan::new(&graph, model.config.clone(), context, rows))
     }
 

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
+use zrt_engine::activations::Activations;
 use zrt_engine::executor::layout::WeightLayout;
 use zrt_engine::gguf::{Gguf, TensorKind};
 use zrt_engine::kv_format::KvFormat;
@@ -133,11 +134,12 @@ proptest! {
     fn memory_plans_count_without_overflow(
         (slots, pages, tasks, context, rows) in (number(), number(), number(), number(), 1u32..129),
         kv_format in prop::sample::select(KvFormat::ALL.to_vec()),
+        activations in prop::sample::select(Activations::ALL.to_vec()),
         (input_entries, output_entries) in (number(), number()),
     ) {
         let output_heap = Heap::Host;
         let capacity = Capacity { slots, pages, kv_format, tasks, input_entries, output_entries, output_heap };
-        let plan = ExecutionPlan::step(&MODEL, context, rows).unwrap();
+        let plan = ExecutionPlan::step(&MODEL, context, rows, activations).unwrap();
         let Ok(memory) = MemoryPlan::new(&MODEL, &plan, &capacity) else {
             prop_assert!(!(1..=64).contains(&slots), "{:?}", capacity);
             return Ok(());

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use zrt_engine::activations::Activations;
 use zrt_engine::executor::device::DeviceExecutor;
 use zrt_engine::gguf::Gguf;
 use zrt_engine::graph::{Operation, Use};
@@ -66,7 +67,7 @@ fn meet(one: &[(u64, u64)], other: &[(u64, u64)]) -> bool {
 #[test]
 fn no_stretch_between_barriers_has_a_dependency() {
     for name in ["tales-qwen3-Q4_0.gguf", "tales-llama-Q4_K_M.gguf"] {
-        let plan = ExecutionPlan::step(&model(name), 128, 1).expect("planned");
+        let plan = ExecutionPlan::step(&model(name), 128, 1, Activations::F32).expect("planned");
         let mut stretch: Vec<(usize, Operation)> = Vec::new();
         for (index, instruction) in plan.instructions.iter().enumerate() {
             if instruction.barrier_before {
@@ -94,7 +95,7 @@ fn no_stretch_between_barriers_has_a_dependency() {
 #[test]
 fn every_dependency_is_waited_for_at_some_remove() {
     for name in ["tales-qwen3-Q4_0.gguf", "tales-llama-Q4_K_M.gguf"] {
-        let plan = ExecutionPlan::step(&model(name), 128, 4).expect("planned");
+        let plan = ExecutionPlan::step(&model(name), 128, 4, Activations::F32).expect("planned");
         let waits = plan.dependencies();
         let mut reached: Vec<Vec<bool>> = Vec::new();
         for (index, direct) in waits.iter().enumerate() {
@@ -119,19 +120,21 @@ fn every_dependency_is_waited_for_at_some_remove() {
 
 #[test]
 fn a_step_has_the_expected_operations_and_barriers() {
-    let plan = ExecutionPlan::step(&model("tales-qwen3-Q4_0.gguf"), 128, 1).expect("planned");
+    let plan =
+        ExecutionPlan::step(&model("tales-qwen3-Q4_0.gguf"), 128, 1, Activations::F32).expect("planned");
     // Embedding, 8 layers of 18 operations, norm, output, SAMPLE.
     assert_eq!(plan.instructions.len(), 1 + 8 * 18 + 3);
     // Per layer 13: of query, key, value; the two norms; the two rotations; gate and up only the first waits.
     assert_eq!(plan.barrier_count(), 8 * 13 + 3);
-    let llama = ExecutionPlan::step(&model("tales-llama-Q4_K_M.gguf"), 128, 1).expect("planned");
+    let llama =
+        ExecutionPlan::step(&model("tales-llama-Q4_K_M.gguf"), 128, 1, Activations::F32).expect("planned");
     assert_eq!(llama.instructions.len(), 1 + 8 * 16 + 3);
 }
 
 #[test]
 fn weights_of_a_class_share_one_allocation() {
     let model = model("tales-qwen3-Q4_0.gguf");
-    let plan = ExecutionPlan::step(&model, 128, 1).expect("planned");
+    let plan = ExecutionPlan::step(&model, 128, 1, Activations::F32).expect("planned");
     let memory =
         MemoryPlan::new(&model, &plan, &DeviceExecutor::capacity(&plan, KvFormat::F32)).expect("planned");
     let gate = AllocationId::Weights(WeightClass::Gate);

@@ -16,6 +16,7 @@ pub use golden::{Golden, Trace};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zrt_bringup::{DeviceChoice, OpenOptions};
+use zrt_engine::activations::Activations;
 use zrt_engine::executor::device::DeviceExecutor;
 use zrt_engine::gguf::Gguf;
 use zrt_engine::model::Model;
@@ -55,8 +56,19 @@ pub fn load(path: &Path) -> Model {
     Model::load(Arc::new(gguf)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A model resident on a fresh virtual device.
+/// A model resident on a fresh virtual device, with activations as they are.
 pub fn virtual_executor(model: &Model, context: u32, options: &OpenOptions) -> DeviceExecutor {
+    virtual_executor_with(model, context, Activations::F32, options)
+}
+
+/// A model resident on a fresh virtual device.
+pub fn virtual_executor_with(
+    model: &Model,
+    context: u32,
+    activations: Activations,
+    options: &OpenOptions,
+) -> DeviceExecutor {
     let device = zrt_bringup::open(DeviceChoice::Virtual, options).expect("the virtual device opens");
-    DeviceExecutor::new(device, model, context, &mut |_, _| {}).expect("the model becomes resident")
+    DeviceExecutor::new(device, model, context, activations, &mut |_, _| {})
+        .expect("the model becomes resident")
 }

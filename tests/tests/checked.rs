@@ -4,8 +4,10 @@
 use std::time::{Duration, Instant};
 use zrt_bringup::{Inspect, OpenOptions, VirtualOptions, virtual_config};
 use zrt_device::Attachment;
+use zrt_engine::activations::Activations;
 use zrt_engine::executor::Executor;
 use zrt_engine::executor::device::DeviceExecutor;
+use zrt_engine::kv_format::KvFormat;
 use zrt_engine::model::Model;
 use zrt_engine::oracle::Oracle;
 use zrt_tests::{load, repository_model};
@@ -27,14 +29,15 @@ fn logits(executor: &mut dyn Executor, model: &Model) -> Vec<f32> {
 }
 
 /// A model on a device that checks, and that knows every allocation: an access outside of all is a finding.
-fn checked_executor(model: &Model, seed: u64) -> DeviceExecutor {
+fn checked_executor(model: &Model, activations: Activations, seed: u64) -> DeviceExecutor {
     let virtual_device =
         VirtualOptions { check: true, scheduler_seed: Some(seed), ..VirtualOptions::default() };
     let options = OpenOptions { virtual_device, ..OpenOptions::default() };
     let gpu = VirtualGpu::new(virtual_config(&options)).expect("powers up");
     let process = Attachment::over(gpu.clone()).expect("the board's one process");
     let device = zrt_bringup::open_over(&process, &options).expect("opens");
-    let mut executor = DeviceExecutor::new(device, model, CONTEXT, &mut |_, _| {}).expect("resident");
+    let mut executor =
+        DeviceExecutor::new(device, model, CONTEXT, activations, &mut |_, _| {}).expect("resident");
     for (name, va, len) in executor.device().allocations() {
         gpu.watch_region(&name, va.0, len.0);
     }
@@ -42,14 +45,16 @@ fn checked_executor(model: &Model, seed: u64) -> DeviceExecutor {
 }
 
 /// A decode step on [`SEEDS`] schedules.
-fn check(name: &str) {
+fn check(name: &str, activations: Activations) {
+    let mode = activations.name();
     let path = repository_model(&format!("{name}.gguf"));
     let model = load(&path);
-    let mut oracle = Oracle::new(&model, CONTEXT).expect("the oracle takes the model");
+    let mut oracle =
+        Oracle::new_with(&model, CONTEXT, KvFormat::F32, activations).expect("the oracle takes it");
     let expected = logits(&mut oracle, &model);
     let (mut instructions, mut elapsed) = (0, Duration::ZERO);
     for seed in 0..SEEDS {
-        let mut executor = checked_executor(&model, seed);
+        let mut executor = checked_executor(&model, activations, seed);
         let before = executor.counters().expect("readable").wave_instructions.unwrap_or(0);
         let started = Instant::now();
         let bits = logits(&mut executor, &model);
@@ -58,22 +63,32 @@ fn check(name: &str) {
         let findings = executor.device().findings().expect("readable");
         assert!(
             findings.is_empty(),
-            "{name}, seed {seed}: {} findings, first:\n{}",
+            "{name} {mode}, seed {seed}: {} findings, first:\n{}",
             findings.len(),
             findings[0]
         );
-        assert_eq!(bits, expected, "{name}, seed {seed}");
+        assert_eq!(bits, expected, "{name} {mode}, seed {seed}");
     }
     let rate = instructions as f64 / elapsed.as_secs_f64() / 1e6;
-    eprintln!("{name}: {instructions} wave instructions checked at {rate:.1} M/s");
+    eprintln!("{name} {mode}: {instructions} wave instructions checked at {rate:.1} M/s");
 }
 
 #[test]
 fn a_decode_step_of_a_qwen_model_is_clean_on_every_schedule() {
-    check("tales-qwen3-Q4_0");
+    check("tales-qwen3-Q4_0", Activations::F32);
 }
 
 #[test]
 fn a_decode_step_of_a_llama_model_is_clean_on_every_schedule() {
-    check("tales-llama-Q4_K_M");
+    check("tales-llama-Q4_K_M", Activations::F32);
+}
+
+#[test]
+fn a_decode_step_with_a8_is_clean_on_every_schedule() {
+    check("tales-qwen3-Q4_0", Activations::A8);
+}
+
+#[test]
+fn a_decode_step_with_a16_is_clean_on_every_schedule() {
+    check("tales-llama-Q4_K_M", Activations::A16);
 }

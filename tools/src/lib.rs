@@ -5,6 +5,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+pub mod activations_option;
 pub mod bench;
 mod bounded_read;
 pub mod byte_lines;

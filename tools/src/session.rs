@@ -9,9 +9,11 @@ use crate::open_device::{OpenedDevice, open_device};
 use crate::progress::{Progress, Unit};
 use serde::Serialize;
 use zrt_bringup::DeviceChoice;
+use zrt_engine::activations::Activations;
 use zrt_engine::executor::device::DeviceExecutor;
 use zrt_engine::executor::{Cache, Executor, ExecutorError, StepSnapshot};
 use zrt_engine::graph::ValueId;
+use zrt_engine::kv_format::KvFormat;
 use zrt_engine::oracle::Oracle;
 use zrt_engine::plan::ExecutionPlan;
 
@@ -56,14 +58,19 @@ pub struct Evidence {
 
 impl Session {
     /// Opens the device and makes the model resident, with caches of `context` positions.
-    pub fn open(loaded: &LoadedModel, choice: DeviceChoice, context: u32) -> Result<Session, ToolError> {
+    pub fn open(
+        loaded: &LoadedModel,
+        choice: DeviceChoice,
+        context: u32,
+        activations: Activations,
+    ) -> Result<Session, ToolError> {
         if choice == DeviceChoice::Cpu {
             let _progress = Progress::spinner("dequantising weights");
-            let oracle = Oracle::new(&loaded.model, context)?;
+            let oracle = Oracle::new_with(&loaded.model, context, KvFormat::F32, activations)?;
             let executor = Chosen::Oracle(Box::new(oracle));
             return Ok(Session { executor, device: choice.name().to_owned(), is_virtual: false });
         }
-        let OnDevice { executor, name, is_virtual } = open_executor(loaded, choice, context)?;
+        let OnDevice { executor, name, is_virtual } = open_executor(loaded, choice, context, activations)?;
         Ok(Session { executor: Chosen::Device(Box::new(executor)), device: name, is_virtual })
     }
 
@@ -109,11 +116,12 @@ pub fn open_executor(
     loaded: &LoadedModel,
     choice: DeviceChoice,
     context: u32,
+    activations: Activations,
 ) -> Result<OnDevice, ToolError> {
     let OpenedDevice { device, name, is_virtual } = open_device(choice)?;
     let progress = Progress::new("uploading weights", loaded.model.weight_bytes(), Unit::Bytes);
     let mut report = |done: u64, total: u64| progress.set_of(done, total);
-    let executor = DeviceExecutor::new(device, &loaded.model, context, &mut report)?;
+    let executor = DeviceExecutor::new(device, &loaded.model, context, activations, &mut report)?;
     Ok(OnDevice { executor, name, is_virtual })
 }
 

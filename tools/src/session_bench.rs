@@ -16,6 +16,7 @@ use serde::Serialize;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use zrt_bringup::DeviceChoice;
+use zrt_engine::activations::Activations;
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::sampling::SamplingOptions;
 use zrt_engine::session::{Event, Handle, Mode, Request, Session, SessionOptions};
@@ -49,6 +50,8 @@ pub struct Choices {
     pub scale: Option<f64>,
     /// Format of keys and values.
     pub kv_format: KvFormat,
+    /// Arithmetic of activations.
+    pub activations: Activations,
     /// Workgroups; `None`: one for each compute unit, on the virtual device fewer.
     pub groups: Option<u32>,
     /// Rows of prompts that a step takes at most; `None`: the session's default.
@@ -69,6 +72,7 @@ pub struct SessionRecord {
     pub model_n_params: u64,
     pub type_k: &'static str,
     pub type_v: &'static str,
+    pub activations: &'static str,
     pub test_time: String,
     /// Time from the first request's hand-over to the last event.
     pub avg_ns: u64,
@@ -145,6 +149,7 @@ pub fn runs(modes: &[Mode], slots: &[u32]) -> Vec<Run> {
 pub fn overview(
     loaded: &LoadedModel,
     device: DeviceChoice,
+    activations: Activations,
     is_virtual: bool,
 ) -> Result<Vec<SessionRecord>, ToolError> {
     let choices = Choices {
@@ -152,6 +157,7 @@ pub fn overview(
         workload: Workload::W1,
         scale: is_virtual.then_some(VIRTUAL_OVERVIEW_SCALE),
         kv_format: KvFormat::default(),
+        activations,
         groups: None,
         chunk_rows: None,
     };
@@ -202,6 +208,7 @@ fn run(
         context: context(loaded, &requests)?,
         chunk_rows: choices.chunk_rows.unwrap_or(defaults.chunk_rows),
         kv_format: choices.kv_format,
+        activations: choices.activations,
         groups: Some(groups),
         ..defaults
     };
@@ -235,6 +242,7 @@ fn run(
         model_n_params: loaded.model.parameter_count(),
         type_k: choices.kv_format.name(),
         type_v: choices.kv_format.name(),
+        activations: choices.activations.name(),
         test_time,
         avg_ns: nanoseconds(times.elapsed),
         avg_ts: tokens as f64 / times.elapsed.as_secs_f64(),

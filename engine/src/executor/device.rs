@@ -8,6 +8,7 @@
 use super::lowering::{Planning, task_count};
 use super::resident::{Progress, Resident};
 use super::{Cache, Executor, ExecutorError, StepSnapshot, check_prompt};
+use crate::activations::Activations;
 use crate::graph::ValueId;
 use crate::kv_format::KvFormat;
 use crate::memory_plan::{AllocationId, Capacity, MemoryPlan};
@@ -45,9 +46,10 @@ impl DeviceExecutor {
         device: Device,
         model: &Model,
         context: u32,
+        activations: Activations,
         progress: Progress<'_>,
     ) -> Result<DeviceExecutor, ExecutorError> {
-        let plan = ExecutionPlan::step(model, context, 1)?;
+        let plan = ExecutionPlan::step(model, context, 1, activations)?;
         let capacity = DeviceExecutor::capacity(&plan, KvFormat::F32);
         let planning = Planning {
             input_entries: RING_ENTRIES,

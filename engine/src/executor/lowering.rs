@@ -6,6 +6,7 @@
 
 use super::ExecutorError;
 use super::layout::{CHUNK_COLUMNS, PLANES_MAX};
+use crate::activations::Activations;
 use crate::gguf::TensorKind;
 use crate::graph::{Node, Operation, ValueId};
 use crate::kv_format::KvFormat;
@@ -91,16 +92,41 @@ struct Lowered {
 /// The constructor of a block type's header.
 type HeaderOf = fn(u64, u32, RowSet) -> Header;
 
-/// Kernel names by weight type: (type, embed, matmul).
-const WEIGHT_KERNELS: &[(TensorKind, &str, &str)] = &[
-    (TensorKind::F32, "embed_f32", "matmul_f32"),
-    (TensorKind::F16, "embed_f16", "matmul_f16"),
-    (TensorKind::BF16, "embed_bf16", "matmul_bf16"),
-    (TensorKind::Q8_0, "embed_q8_0", "matmul_q8_0"),
-    (TensorKind::Q4_0, "embed_q4_0", "matmul_q4_0"),
-    (TensorKind::Q4_K, "embed_q4_k", "matmul_q4_k"),
-    (TensorKind::Q6_K, "embed_q6_k", "matmul_q6_k"),
-];
+/// The kernels of a weight type.
+struct WeightKernels {
+    kind: TensorKind,
+    embed: &'static str,
+    matmul: &'static str,
+    /// MATMUL with activations as A8 and as A16; none for weights that are no integers.
+    matmul_integers: Option<[&'static str; 2]>,
+}
+
+macro_rules! weight_kernels {
+    ($($kind:ident $name:literal $($integers:ident)?),* $(,)?) => {
+        const WEIGHT_KERNELS: &[WeightKernels] = &[$(WeightKernels {
+            kind: TensorKind::$kind,
+            embed: concat!("embed_", $name),
+            matmul: concat!("matmul_", $name),
+            matmul_integers: weight_kernels!(@ $name $($integers)?),
+        }),*];
+    };
+    (@ $name:literal integers) => {
+        Some([concat!("matmul_", $name, "_a8"), concat!("matmul_", $name, "_a16")])
+    };
+    (@ $name:literal) => {
+        None
+    };
+}
+
+weight_kernels!(
+    F32 "f32",
+    F16 "f16",
+    BF16 "bf16",
+    Q8_0 "q8_0" integers,
+    Q4_0 "q4_0" integers,
+    Q4_K "q4_k" integers,
+    Q6_K "q6_k" integers,
+);
 
 /// Lowers a plan: PLAN, then its instructions, and behind the first of each layer the BOUNDARY of the next layer.
 pub fn lower(addresses: &Addresses<'_>, planning: &Planning) -> Result<Vec<Task>, ExecutorError> {
@@ -159,7 +185,12 @@ fn lower_node(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, Executo
         Operation::Embed { table, output } => embed(addresses, node, table, output),
         Operation::RmsNorm { input, weight, output } => rms_norm(addresses, node, input, weight, output),
         Operation::QkNorm { vector, weight, heads } => qk_norm(addresses, node, vector, weight, heads),
-        Operation::Matmul { weight, input, output } => matmul(addresses, node, weight, input, output),
+        Operation::Quantise { input, activations, output } => {
+            quantise(addresses, node, input, activations, output)
+        }
+        Operation::Matmul { weight, input, activations, output } => {
+            matmul(addresses, node, weight, input, activations, output)
+        }
         Operation::Rope { vector, heads, layout } => rope(addresses, node, vector, heads, layout),
         Operation::KvWrite { key, value, layer } => kv_write(addresses, node, key, value, layer),
         Operation::Attention { query, output, layer } => attention(addresses, node, query, output, layer),
@@ -238,13 +269,13 @@ impl Addresses<'_> {
 
     /// The first plane of a product's weights; `None` where no piece of it is whole.
     fn weight_pieces(&self, node: &Node) -> Option<WeightPieces> {
-        let Operation::Matmul { weight, input, output } = node.operation else { return None };
-        let (rows, columns) = (self.elements(output), self.elements(input));
+        let Operation::Matmul { weight, activations, .. } = node.operation else { return None };
+        let (rows, columns) = self.plan.config.shape(weight.class);
         let (offset, layout) = &self.memory.weights[&weight];
         let plane = layout.planes[0]?;
         let plane_va =
             self.at(AllocationId::Weights(weight.class), ByteLen(offset.0 + plane.offset.0)).ok()?;
-        let piece_rows = WAVE_LANES >> lanes_per_row_log2(columns);
+        let piece_rows = WAVE_LANES >> lanes_per_row_log2(columns, activations);
         let row_bytes = plane.len.0.checked_div(rows.into())?;
         let bytes = u32::try_from(row_bytes.checked_mul(piece_rows.into())?).ok()?;
         let count = rows / piece_rows;
@@ -273,10 +304,10 @@ fn weight_kernels(
     addresses: &Addresses<'_>,
     id: WeightId,
     operation: &Operation,
-) -> Result<(&'static str, &'static str), ExecutorError> {
+) -> Result<&'static WeightKernels, ExecutorError> {
     let kind = addresses.kind(id);
-    let row = WEIGHT_KERNELS.iter().find(|(known, ..)| *known == kind);
-    row.map(|(_, embed, matmul)| (*embed, *matmul)).ok_or_else(|| no_adapter(operation, kind.name()))
+    let row = WEIGHT_KERNELS.iter().find(|row| row.kind == kind);
+    row.ok_or_else(|| no_adapter(operation, kind.name()))
 }
 
 fn plan(addresses: &Addresses<'_>, planning: &Planning) -> Result<Task, ExecutorError> {
@@ -332,7 +363,7 @@ fn embed(
         vocabulary: addresses.plan.config.vocabulary,
         output_stride: addresses.stride(output),
     };
-    lowered(weight_kernels(addresses, table, &node.operation)?.0, parameters.header, parameters)
+    lowered(weight_kernels(addresses, table, &node.operation)?.embed, parameters.header, parameters)
 }
 
 fn rms_norm(
@@ -380,8 +411,39 @@ fn qk_norm(
 }
 
 /// Lanes that share a weight row of a product, as a power of two.
-fn lanes_per_row_log2(columns: u32) -> u32 {
-    columns.div_ceil(CHUNK_COLUMNS as u32).next_power_of_two().min(WAVE_LANES).ilog2()
+fn lanes_per_row_log2(columns: u32, activations: Activations) -> u32 {
+    match activations {
+        Activations::F32 => {
+            columns.div_ceil(CHUNK_COLUMNS as u32).next_power_of_two().min(WAVE_LANES).ilog2()
+        }
+        Activations::A8 | Activations::A16 => zrt_protocol::integer_lanes_per_row_log2(columns),
+    }
+}
+
+fn quantise(
+    addresses: &Addresses<'_>,
+    node: &Node,
+    input: ValueId,
+    activations: Activations,
+    output: ValueId,
+) -> Result<Lowered, ExecutorError> {
+    let count = addresses.elements(input);
+    let kernel = match activations {
+        Activations::F32 => return Err(no_adapter(&node.operation, activations.name())),
+        Activations::A8 => "quantise_a8",
+        Activations::A16 => "quantise_a16",
+    };
+    let units = zrt_protocol::quantised_segments(count);
+    let parameters = params::Quantise {
+        header: addresses.header(node, units, addresses.each(node), params::Quantise::header)?,
+        input_va: addresses.value(input)?,
+        output_va: addresses.value(output)?,
+        count,
+        input_stride: addresses.stride(input),
+        output_stride: addresses.stride(output),
+        factors_offset: zrt_protocol::quantised_factors_offset(count, activations.integer_bytes()),
+    };
+    lowered(kernel, parameters.header, parameters)
 }
 
 fn matmul(
@@ -389,11 +451,21 @@ fn matmul(
     node: &Node,
     weight: WeightId,
     input: ValueId,
+    activations: Activations,
     output: ValueId,
 ) -> Result<Lowered, ExecutorError> {
-    let (weight_rows, columns) = (addresses.elements(output), addresses.elements(input));
-    let chunks = columns.div_ceil(CHUNK_COLUMNS as u32);
-    let lanes_per_row_log2 = lanes_per_row_log2(columns);
+    let (weight_rows, columns) = addresses.plan.config.shape(weight.class);
+    let kernels = weight_kernels(addresses, weight, &node.operation)?;
+    let of_integers = |index: usize| {
+        let kernel = kernels.matmul_integers.map(|kernels| kernels[index]);
+        kernel.ok_or_else(|| no_adapter(&node.operation, activations.name()))
+    };
+    let kernel = match activations {
+        Activations::F32 => kernels.matmul,
+        Activations::A8 => of_integers(0)?,
+        Activations::A16 => of_integers(1)?,
+    };
+    let lanes_per_row_log2 = lanes_per_row_log2(columns, activations);
     let units = weight_rows.div_ceil(zrt_protocol::matmul_rows_per_unit(lanes_per_row_log2));
     let parameters = params::Matmul {
         header: addresses.header(node, units, addresses.all(node), params::Matmul::header)?,
@@ -403,12 +475,19 @@ fn matmul(
         addend_va: 0,
         weight_rows,
         columns,
-        chunks,
+        chunks: columns.div_ceil(CHUNK_COLUMNS as u32),
         lanes_per_row_log2,
         input_stride: addresses.stride(input),
         output_stride: addresses.stride(output),
+        factors_offset: match activations {
+            Activations::F32 => 0,
+            Activations::A8 | Activations::A16 => {
+                zrt_protocol::quantised_factors_offset(columns, activations.integer_bytes())
+            }
+        },
+        reserved: 0,
     };
-    lowered(weight_kernels(addresses, weight, &node.operation)?.1, parameters.header, parameters)
+    lowered(kernel, parameters.header, parameters)
 }
 
 fn rope(

@@ -5,6 +5,7 @@
 
 use super::arithmetic::reciprocal;
 use super::blocks::{Block, COLUMNS, IntegerWeights, Scale};
+use crate::activations::Activations;
 
 /// Blocks of a segment: 256 columns.
 const SEGMENT_BLOCKS: usize = 8;
@@ -36,12 +37,83 @@ fn quantise(elements: &[f32], integer_max: i32) -> Activation {
     Activation { integers, factor, negative_sum: -(factor * sum as f32) }
 }
 
-/// MATMUL with the vector of one row: weight rows of `input.len()` columns, a multiple of [`COLUMNS`].
-pub fn matmul(weights: &IntegerWeights, input: &[f32], integer_max: i32, output: &mut [f32]) {
-    let activations: Vec<Activation> =
-        input.chunks(COLUMNS).map(|elements| quantise(elements, integer_max)).collect();
+/// The activations of one row.
+pub struct QuantisedRow {
+    blocks: Vec<Activation>,
+    activations: Activations,
+}
+
+impl QuantisedRow {
+    /// QUANT of a vector.
+    pub fn new(input: &[f32], activations: Activations) -> QuantisedRow {
+        let integer_max = activations.integer_max().unwrap_or_default();
+        let blocks = input.chunks(COLUMNS).map(|elements| quantise(elements, integer_max)).collect();
+        QuantisedRow { blocks, activations }
+    }
+
+    /// As it lies in memory (`docs/kernels.md`), as bit patterns of words.
+    pub fn words(&self) -> Vec<f32> {
+        let columns = (self.blocks.len() * COLUMNS) as u32;
+        let word_count = self.activations.row_words(columns) as usize;
+        let factors = word_count / (self.integer_words() + 2) * self.integer_words();
+        let mut words = vec![0; word_count];
+        let none = quantise(&[], 1);
+        for index in 0..factors / self.integer_words() {
+            let block = self.blocks.get(index).unwrap_or(&none);
+            let [factor, sum] = places(factors, index);
+            (words[factor], words[sum]) = (block.factor.to_bits(), block.negative_sum.to_bits());
+            for (column, integer) in block.integers.iter().enumerate() {
+                for (limb, byte) in self.bytes(*integer).enumerate() {
+                    let at = index * self.integer_words() + limb * COLUMNS / 4 + column / 4;
+                    words[at] |= u32::from(byte) << (column % 4 * 8);
+                }
+            }
+        }
+        words.into_iter().map(f32::from_bits).collect()
+    }
+
+    /// The reverse, of a row of `columns`.
+    pub fn from_words(words: &[f32], columns: u32, activations: Activations) -> QuantisedRow {
+        let mut row = QuantisedRow { blocks: Vec::new(), activations };
+        let word = |at: usize| words[at].to_bits();
+        let factors = words.len() / (row.integer_words() + 2) * row.integer_words();
+        for index in 0..columns as usize / COLUMNS {
+            let integers = std::array::from_fn(|column| {
+                let limb = |limb: usize| {
+                    let at = index * row.integer_words() + limb * COLUMNS / 4 + column / 4;
+                    i32::from((word(at) >> (column % 4 * 8)) as i8)
+                };
+                (0..activations.integer_bytes() as usize).fold(0, |value, byte| value * 256 + limb(byte))
+            });
+            let [factor, sum] = places(factors, index).map(|at| words[at]);
+            row.blocks.push(Activation { integers, factor, negative_sum: sum });
+        }
+        row
+    }
+
+    /// Words of a block's integers.
+    fn integer_words(&self) -> usize {
+        COLUMNS / 4 * self.activations.integer_bytes() as usize
+    }
+
+    /// The signed bytes of an integer, high byte first: 256 * h + l.
+    fn bytes(&self, integer: i32) -> impl Iterator<Item = u8> {
+        let high = (integer + 128) >> 8;
+        let both = [high as u8, integer as u8];
+        both.into_iter().skip(2 - self.activations.integer_bytes() as usize)
+    }
+}
+
+/// Words of a block's factor and sum: of each segment first the factors, then the sums.
+fn places(factors: usize, index: usize) -> [usize; 2] {
+    let factor = factors + index / SEGMENT_BLOCKS * 2 * SEGMENT_BLOCKS + index % SEGMENT_BLOCKS;
+    [factor, factor + SEGMENT_BLOCKS]
+}
+
+/// MATMUL with the activations of one row: weight rows of as many blocks.
+pub fn matmul(weights: &IntegerWeights, input: &QuantisedRow, output: &mut [f32]) {
     for (row, y) in output.iter_mut().enumerate() {
-        *y = dot(weights, row * activations.len(), &activations);
+        *y = dot(weights, row * input.blocks.len(), &input.blocks);
     }
 }
 
@@ -87,6 +159,14 @@ mod tests {
     use crate::oracle::dequantise::dequantise;
     use half::f16;
 
+    fn product(weights: &IntegerWeights, input: &[f32], activations: Activations, output: &mut [f32]) {
+        let row = QuantisedRow::new(input, activations);
+        let words = row.words();
+        assert_eq!(words.len(), activations.row_words(input.len() as u32) as usize);
+        let read = QuantisedRow::from_words(&words, input.len() as u32, activations);
+        matmul(weights, &read, output);
+    }
+
     fn weights(kind: TensorKind, bytes: Vec<u8>) -> IntegerWeights {
         IntegerWeights::new(kind, bytes).unwrap()
     }
@@ -115,6 +195,18 @@ mod tests {
         assert_eq!(quantise(&[AMPLITUDE_MIN], 127).integers[0], 127);
     }
 
+    /// By hand: h and l of -32512, 255 and -129 are (-127, 0), (1, -1) and (-1, 127).
+    #[test]
+    fn integers_of_two_bytes_are_signed_halves() {
+        let row = QuantisedRow::new(&[-32512.0, 255.0, -129.0], Activations::A16);
+        let words: Vec<u32> = row.words().into_iter().map(f32::to_bits).collect();
+        assert_eq!((words[0], words[8]), (0x00ff_0181, 0x007f_ff00));
+        // Eight blocks of 16 words, then factors, then sums.
+        assert_eq!((words[128], words[136]), (1f32.to_bits(), 32386f32.to_bits()));
+        let read = QuantisedRow::from_words(&row.words(), 32, Activations::A16);
+        assert_eq!(read.blocks[0].integers[..4], [-32512, 255, -129, 0]);
+    }
+
     /// Integers of a block are added before they become a float: in f32 the 1 would be lost behind the first fifteen.
     #[test]
     fn a_blocks_sum_is_exact() {
@@ -126,7 +218,7 @@ mod tests {
         });
         let input: [f32; 32] = std::array::from_fn(|column| if column == 15 { 1.0 } else { 32512.0 });
         let mut output = [0f32];
-        matmul(&weights(TensorKind::Q8_0, q8_0(1.0, integers)), &input, 127 * 256, &mut output);
+        product(&weights(TensorKind::Q8_0, q8_0(1.0, integers)), &input, Activations::A16, &mut output);
         assert_eq!(output, [1.0]);
     }
 
@@ -146,7 +238,7 @@ mod tests {
             row.extend(q8_0(1.0, integers));
         }
         let mut output = [0f32];
-        matmul(&weights(TensorKind::Q8_0, row), &input, 127, &mut output);
+        product(&weights(TensorKind::Q8_0, row), &input, Activations::A8, &mut output);
         assert_eq!(output, [127.0 * 16_777_216.0 + 128.0]);
     }
 
@@ -169,9 +261,9 @@ mod tests {
             let dequantised = dequantise(kind, &row).unwrap();
             let products = || dequantised.iter().zip(&input).map(|(w, x)| f64::from(*w) * f64::from(*x));
             let (exact, size): (f64, f64) = (products().sum(), products().map(f64::abs).sum());
-            for integer_max in [127, 127 * 256] {
+            for mode in [Activations::A8, Activations::A16] {
                 let mut output = [0f32];
-                matmul(&weights(kind, row.clone()), &input, integer_max, &mut output);
+                product(&weights(kind, row.clone()), &input, mode, &mut output);
                 assert!((f64::from(output[0]) - exact).abs() <= size * 1e-6, "{kind}: {output:?}, {exact}");
             }
         }

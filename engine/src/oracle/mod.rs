@@ -20,6 +20,7 @@ use crate::plan::{ExecutionPlan, Place};
 use crate::rope_table::rope_table;
 use crate::sampling::Sampling;
 use blocks::IntegerWeights;
+use integer::QuantisedRow;
 use std::collections::BTreeMap;
 
 /// The oracle's machine: the plan's memory as plain vectors.
@@ -28,7 +29,6 @@ pub struct Oracle {
     weights: BTreeMap<WeightId, Vec<f32>>,
     /// Those of integer types, and the largest integer of an activation, where matmuls are of integers.
     integer_weights: BTreeMap<WeightId, IntegerWeights>,
-    integer_max: i32,
     rope: Vec<f32>,
     activations: Vec<f32>,
     logits: Vec<f32>,
@@ -54,7 +54,7 @@ impl Oracle {
         format: KvFormat,
         activations: Activations,
     ) -> Result<Oracle, ExecutorError> {
-        let plan = ExecutionPlan::step(model, context, 1)?;
+        let plan = ExecutionPlan::step(model, context, 1, activations)?;
         let mut weights = BTreeMap::new();
         let mut integer_weights = BTreeMap::new();
         for (id, weight) in model.weights() {
@@ -70,7 +70,7 @@ impl Oracle {
                 }
             })?;
             weights.insert(id, values);
-            if activations.integer_max().is_some() {
+            if activations != Activations::F32 {
                 integer_weights.extend(IntegerWeights::new(weight.tensor.kind, bytes).map(|one| (id, one)));
             }
         }
@@ -79,7 +79,6 @@ impl Oracle {
         Ok(Oracle {
             weights,
             integer_weights,
-            integer_max: activations.integer_max().unwrap_or_default(),
             rope: rope_table(context, config.rotary_dimensions, config.rope_base),
             activations: vec![0.0; plan.activations_len().0 as usize / 4],
             logits: vec![0.0; config.vocabulary as usize],
@@ -158,7 +157,10 @@ impl Oracle {
             Operation::Embed { table, output } => self.embed(table, output),
             Operation::RmsNorm { input, weight, output } => self.rms_norm(input, weight, output),
             Operation::QkNorm { vector, weight, .. } => self.qk_norm(vector, weight),
-            Operation::Matmul { weight, input, output } => self.matmul(weight, input, output),
+            Operation::Quantise { input, activations, output } => self.quantise(input, activations, output),
+            Operation::Matmul { weight, input, activations, output } => {
+                self.matmul(weight, input, activations, output);
+            }
             Operation::Rope { vector, layout, .. } => self.rope(vector, layout),
             Operation::KvWrite { key, value, layer } => self.kv_write(key, value, layer),
             Operation::Attention { query, output, layer } => self.attention(query, output, layer),
@@ -190,12 +192,21 @@ impl Oracle {
         self.put(vector, &heads);
     }
 
-    fn matmul(&mut self, weight: WeightId, input: ValueId, output: ValueId) {
+    fn quantise(&mut self, input: ValueId, activations: Activations, output: ValueId) {
+        let row = QuantisedRow::new(&self.get(input), activations);
+        self.put(output, &row.words());
+    }
+
+    fn matmul(&mut self, weight: WeightId, input: ValueId, activations: Activations, output: ValueId) {
         let input = self.get(input);
         let mut result = vec![0.0; self.plan.value(output).elements as usize];
         match self.integer_weights.get(&weight) {
-            Some(weights) => integer::matmul(weights, &input, self.integer_max, &mut result),
-            None => operations::matmul(&self.weights[&weight], &input, &mut result),
+            Some(weights) if activations != Activations::F32 => {
+                let columns = self.plan.config.shape(weight.class).1;
+                let row = QuantisedRow::from_words(&input, columns, activations);
+                integer::matmul(weights, &row, &mut result);
+            }
+            _ => operations::matmul(&self.weights[&weight], &input, &mut result),
         }
         self.put(output, &result);
     }

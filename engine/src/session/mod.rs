@@ -139,7 +139,8 @@ impl Session {
             return Err(SessionError::ModelContext { context, trained });
         }
         let rows = (options.slots + options.chunk_rows).min(ROWS_MAX as u32);
-        let plan = ExecutionPlan::step(model, context, rows).map_err(ExecutorError::from)?;
+        let plan =
+            ExecutionPlan::step(model, context, rows, options.activations).map_err(ExecutorError::from)?;
         let pages_per_slot = context.div_ceil(PAGE_TOKENS);
         let capacity = Capacity {
             slots: options.slots,

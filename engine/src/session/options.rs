@@ -1,6 +1,7 @@
 //! The options of a session.
 
 use super::error::SessionError;
+use crate::activations::Activations;
 use crate::kv_format::KvFormat;
 use std::time::Duration;
 use zrt_mem::Heap;
@@ -62,6 +63,8 @@ pub struct SessionOptions {
     pub chunk_rows: u32,
     /// How keys and values are stored.
     pub kv_format: KvFormat,
+    /// How matmuls take their activations.
+    pub activations: Activations,
     /// Workgroups of the megakernel, and of each dispatch at most; `None`: one for each compute unit.
     pub groups: Option<u32>,
     /// Entries of the input ring, a power of two.
@@ -86,6 +89,7 @@ impl Default for SessionOptions {
             pages: None,
             chunk_rows: (ROWS_MAX - SLOTS_MAX) as u32,
             kv_format: KvFormat::F32,
+            activations: Activations::F32,
             groups: None,
             input_entries: 256,
             output_entries: 512,

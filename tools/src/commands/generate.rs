@@ -1,6 +1,7 @@
 //! `zrt generate`.
 
 use super::{write_document, write_text};
+use crate::activations_option::ActivationsOption;
 use crate::device_choice::DeviceOption;
 use crate::error::ToolError;
 use crate::generation::{self, Outcome, Request};
@@ -27,6 +28,9 @@ pub struct Arguments {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub device: DeviceOption,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub activations: ActivationsOption,
     /// Write JSON: tokens, text, the prompt's mean loss and the device's counters
     #[arg(long)]
     pub json: bool,
@@ -37,7 +41,8 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let loaded = LoadedModel::open(arguments.model.as_deref())?;
     let prompt_token_ids = loaded.tokenizer.encode(&arguments.prompt);
     let context = context_for(&loaded, prompt_token_ids.len(), arguments.max_tokens)?;
-    let mut session = Session::open(&loaded, arguments.device.device, context)?;
+    let mut session =
+        Session::open(&loaded, arguments.device.device, context, arguments.activations.activations)?;
     let request = Request {
         prompt: &arguments.prompt,
         max_tokens: arguments.max_tokens,

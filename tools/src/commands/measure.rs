@@ -3,6 +3,7 @@
 //! Contract: as [`super`]; `--json` is an array of records, or nothing where nothing came of it.
 
 use super::{generate, write_json, write_text};
+use crate::activations_option::ActivationsOption;
 use crate::bench::{self, Record, Test};
 use crate::device_choice::DeviceOption;
 use crate::error::ToolError;
@@ -42,6 +43,9 @@ pub struct Arguments {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub device: DeviceOption,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub activations: ActivationsOption,
     /// Measure sessions in these modes: dispatch, graph, mega [default: all three with one slot, mega with more]
     #[arg(long, value_delimiter = ',', value_parser = mode)]
     pub mode: Vec<Mode>,
@@ -111,7 +115,8 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let longest = tests.iter().map(|test| test.tokens()).max().unwrap_or(0);
     let for_tests = context_for(&loaded, 1, longest.saturating_sub(1) as usize)?;
     let context = context_for(&loaded, prompt.len(), arguments.text_tokens)?.max(for_tests);
-    let mut session = Session::open(&loaded, arguments.device.device, context)?;
+    let mut session =
+        Session::open(&loaded, arguments.device.device, context, arguments.activations.activations)?;
 
     write_story(arguments, &loaded, &mut session, &prompt)?;
     let mut records: Vec<Record> = Vec::with_capacity(tests.len());
@@ -126,7 +131,11 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     drop(session);
     // `auto` has looked for a card already.
     let device = if is_virtual { DeviceChoice::Virtual } else { arguments.device.device };
-    let sessions = if is_cpu { Vec::new() } else { session_bench::overview(&loaded, device, is_virtual)? };
+    let sessions = if is_cpu {
+        Vec::new()
+    } else {
+        session_bench::overview(&loaded, device, arguments.activations.activations, is_virtual)?
+    };
     if arguments.json {
         let steps = records.iter().map(AnyRecord::Steps);
         write_json(&steps.chain(sessions.iter().map(AnyRecord::Session)).collect::<Vec<_>>())?;
@@ -143,6 +152,7 @@ fn run_sessions(arguments: &Arguments, loaded: &LoadedModel) -> Result<bool, Too
         workload: arguments.workload.unwrap_or(Workload::W1),
         scale: arguments.scale,
         kv_format: arguments.kv.unwrap_or_default(),
+        activations: arguments.activations.activations,
         groups: arguments.groups,
         chunk_rows: arguments.chunk,
     };

@@ -32,7 +32,7 @@ pub struct Arguments {
     /// File with the text (UTF-8, at most 1 MiB); what goes beyond the model's context is left out
     pub text: PathBuf,
     /// Arithmetics of activations: f32, a8, a16
-    #[arg(long, value_delimiter = ',', default_value = "f32,a8,a16", value_parser = activations)]
+    #[arg(long, value_delimiter = ',', default_value = "f32,a8,a16", value_parser = crate::activations_option::parse)]
     pub activations: Vec<Activations>,
     /// Write JSON
     #[arg(long)]
@@ -58,11 +58,6 @@ struct Row {
     p99_divergence: f64,
     /// Share of the places where the most probable token is that of f32.
     same_best: f64,
-}
-
-fn activations(name: &str) -> Result<Activations, String> {
-    let found = Activations::ALL.into_iter().find(|mode| mode.name() == name);
-    found.ok_or_else(|| "there are f32, a8 and a16".to_owned())
 }
 
 /// Runs the command.

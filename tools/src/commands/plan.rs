@@ -8,6 +8,7 @@ use crate::units;
 use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
+use zrt_engine::activations::Activations;
 use zrt_engine::executor::ExecutorError;
 use zrt_engine::executor::device::DeviceExecutor;
 use zrt_engine::kv_format::KvFormat;
@@ -91,7 +92,8 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
 }
 
 fn describe(loaded: &LoadedModel, context: u32) -> Result<Plan, ToolError> {
-    let execution = ExecutionPlan::step(&loaded.model, context, 1).map_err(ExecutorError::from)?;
+    let execution =
+        ExecutionPlan::step(&loaded.model, context, 1, Activations::F32).map_err(ExecutorError::from)?;
     let memory =
         MemoryPlan::new(&loaded.model, &execution, &DeviceExecutor::capacity(&execution, KvFormat::F32))?;
     let region = |(name, region): &(String, zrt_mem::heap::Region)| RegionEntry {

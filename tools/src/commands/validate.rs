@@ -1,6 +1,7 @@
 //! `zrt validate`: CPU oracle and device in lockstep, every buffer bit for bit.
 
 use super::{write_document, write_text};
+use crate::activations_option::ActivationsOption;
 use crate::device_choice::DeviceOption;
 use crate::error::ToolError;
 use crate::loaded_model::LoadedModel;
@@ -10,6 +11,7 @@ use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
 use zrt_bringup::DeviceChoice;
+use zrt_engine::kv_format::KvFormat;
 use zrt_engine::oracle::Oracle;
 use zrt_engine::validate::{Agreement, Difference, ValidateError, validate};
 
@@ -28,6 +30,9 @@ pub struct Arguments {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub device: DeviceOption,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub activations: ActivationsOption,
     /// Write JSON
     #[arg(long)]
     pub json: bool,
@@ -70,11 +75,12 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let loaded = LoadedModel::open(arguments.model.as_deref())?;
     let prompt = loaded.tokenizer.encode(&arguments.prompt);
     let context = context_for(&loaded, prompt.len(), arguments.max_tokens)?;
+    let activations = arguments.activations.activations;
     let OnDevice { executor: mut candidate, name: device, .. } =
-        open_executor(&loaded, arguments.device.device, context)?;
+        open_executor(&loaded, arguments.device.device, context, activations)?;
     let mut reference = {
         let _progress = Progress::spinner("dequantising weights");
-        Oracle::new(&loaded.model, context)?
+        Oracle::new_with(&loaded.model, context, KvFormat::F32, activations)?
     };
     let steps = prompt.len() + arguments.max_tokens.saturating_sub(1);
     let progress = Progress::new("comparing", steps as u64, Unit::Tokens);
