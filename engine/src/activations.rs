@@ -1,12 +1,12 @@
 //! How a matmul takes its activations: the modes of MATMUL in `docs/arithmetic.md`.
 //!
-//! Contract: names and nothing else; what a mode computes is the executor's. The CPU oracle has all of them, a device
+//! Contract: names only; the executor computes a mode. The CPU oracle implements all of them, a device only
 //! [`Activations::F32`].
 
-/// Activations of a matmul whose weights are of an integer type; others take them as they are in every mode.
+/// Activation mode of a matmul with integer weights; other matmuls use the activations unchanged in every mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Activations {
-    /// As they are computed.
+    /// As computed.
     #[default]
     F32,
     /// Blocks of 32 integers of at most 127 with a common factor.
@@ -28,7 +28,7 @@ impl Activations {
         }
     }
 
-    /// The largest integer of a block; `None` where there are none.
+    /// The largest integer of a block; `None` if the mode has no integers.
     pub const fn integer_max(self) -> Option<i32> {
         match self {
             Activations::F32 => None,
