@@ -1,9 +1,9 @@
 //! Puts the commit that is checked out, and its date, into the environment of the build: for `--version`, for reports
 //! and for the records of `zrt-bench`.
 //!
-//! Contract: building needs nothing but Rust. The commit is read from the version-control files; its date, which they hold
-//! compressed, is what git says where git is installed, and is left out where not. Where there are no such files (a source
-//! archive) the commit is `unknown`, also inside of another repository.
+//! Contract: building needs nothing but Rust. The commit is read from the version-control files; its date, which they
+//! hold compressed, comes from git if git is installed, and is left out otherwise. If there are no such files (a source
+//! archive) the commit is `unknown`, even inside another repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use std::process::Command;
 
 /// Characters of a commit, as llama-bench shows it.
 const COMMIT_CHARACTERS: usize = 8;
-/// What a commit is called that nobody knows.
+/// The name of an unknown commit.
 const UNKNOWN: &str = "unknown";
 
 /// Version-control files.
 pub struct Repository {
     /// Those of this checkout.
     own: PathBuf,
-    /// Those that several checkouts share; the same folder where there is one checkout.
+    /// Those that several checkouts share; the same folder if there is only one checkout.
     shared: PathBuf,
 }
 
@@ -35,7 +35,7 @@ fn main() {
     }
 }
 
-/// What stands behind the version's number.
+/// The text after the version's number.
 pub fn build_text(commit: Option<&str>, date: Option<&str>) -> String {
     match (commit, date) {
         (None, _) => UNKNOWN.to_owned(),
@@ -45,8 +45,8 @@ pub fn build_text(commit: Option<&str>, date: Option<&str>) -> String {
 }
 
 impl Repository {
-    /// That of a folder, if it is the root of a checkout. A further checkout of a repository has a file that names a folder,
-    /// where another file names the shared one.
+    /// The repository of a folder, if the folder is the root of a checkout. A further checkout of a repository has a
+    /// file that names a folder, in which another file names the shared one.
     pub fn of(checkout: &Path) -> Option<Repository> {
         let place = checkout.join(".git");
         if place.is_dir() {
@@ -80,8 +80,8 @@ impl Repository {
         packed.lines().find_map(|line| line.strip_suffix(reference)?.strip_suffix(' ').map(str::to_owned))
     }
 
-    /// Files of which one changes when another commit is checked out. Only those that exist: cargo takes a missing one for
-    /// changed.
+    /// Files of which one changes when another commit is checked out. Only those that exist: cargo treats a missing one
+    /// as changed.
     fn files_of_head(&self) -> Vec<PathBuf> {
         let head = fs::read_to_string(self.own.join("HEAD")).unwrap_or_default();
         let reference = head.trim().strip_prefix("ref: ").map(|reference| self.shared.join(reference));
@@ -90,7 +90,7 @@ impl Repository {
     }
 }
 
-/// The day of the commit, in UTC, as git says it.
+/// The day of the commit, in UTC, according to git.
 fn date_of_head(checkout: &Path) -> Option<String> {
     let mut git = Command::new("git");
     // Set inside of git's hooks, where it may name another repository.

@@ -1,7 +1,7 @@
 //! The fingerprint that ties a blob to the source text it was assembled from.
 //!
-//! Contract: a pure function of the bytes. It finds forgotten assembly runs where no assembler is installed; it is no
-//! protection against anybody.
+//! Contract: a pure function of the bytes. It finds forgotten assembly runs where no assembler is installed; it does
+//! not protect against tampering.
 
 /// FNV-1a, 64 bits, over the source text with its includes in place.
 pub const fn fingerprint(text: &[u8]) -> u64 {

@@ -1,5 +1,5 @@
 //! The repair sequences of `gfx1201/include/math.inc`, step by step on the CPU: whatever the approximate instruction
-//! gives within one unit in the last place, the result is correctly rounded.
+//! returns within one unit in the last place, the result is correctly rounded.
 
 /// RECIP with a seed `error` units away from the best.
 fn repaired_reciprocal(d: f32, error: i32) -> f32 {

@@ -10,14 +10,14 @@ use support::weights::Random;
 use zerocopy::IntoBytes;
 use zrt_protocol::params::{self, RowSet};
 
-/// What a fresh buffer of the device is full of.
+/// The contents of a fresh buffer of the device.
 const FRESH: u32 = 0x7FC5_A5A5;
 /// Bytes between the end of a row and the start of the next.
 const GAP_BYTES: usize = 32;
 /// Bit of a header's `rows` for the odd snapshot.
 const ODD_SNAPSHOT: u32 = 256;
 
-/// Rows `elements` long, with the stride's gap behind each.
+/// Rows `elements` long, each followed by the stride's gap.
 fn strided(rows: &[Vec<f32>]) -> Vec<u32> {
     let words =
         |row: &Vec<f32>| row.iter().map(|x| x.to_bits()).chain([FRESH; GAP_BYTES / 4]).collect::<Vec<u32>>();
@@ -202,7 +202,7 @@ fn attention_over_shapes() {
     let group_sizes = [[1, 1], [3, 3], [6, 2], [14, 2], [21, 3]];
     for (shift, format) in KvFormat::ALL.into_iter().enumerate() {
         for (number, head_size) in head_sizes.into_iter().enumerate() {
-            // Key heads other than the first start within a block where the size is no multiple of 32.
+            // Key heads other than the first start within a block if the size is not a multiple of 32.
             let case = AttentionCase::new(format, [4, 2, head_size], &[(0, 44, true), (1, 18, true)]);
             case.check(&format!("heads of {head_size}"), BIASES[(number + shift) % 3], 0, 3);
         }
@@ -247,7 +247,7 @@ fn attention_with_scores_far_apart() {
     }
 }
 
-/// Pages longer than 4 GiB: the high half of their length counts.
+/// Pages longer than 4 GiB: the high half of their length matters.
 #[test]
 fn attention_and_kv_write_with_long_pages() {
     for format in KvFormat::ALL {
@@ -260,7 +260,7 @@ fn attention_and_kv_write_with_long_pages() {
     }
 }
 
-/// Changes that cost a page, a wave, a lane and the query its effect show in the result.
+/// Changes that remove the effect of a page, a wave, a lane and the query show in the result.
 #[test]
 fn faults_in_attention_are_seen() {
     for format in KvFormat::ALL {

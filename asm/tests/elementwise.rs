@@ -1,7 +1,6 @@
-//! Norms, rotary embedding, gate, addition, copy on the virtual device's shader engine against a separate
-//! computation, bit for bit: over several rows of a step, of which some do not count, with rows further apart
-//! than they are long, and on grids smaller and larger than the work. What lies between rows, and rows that
-//! do not count, stays.
+//! Norms, rotary embedding, gate, addition, copy on the virtual device's shader engine against a separate computation,
+//! bit for bit: over several rows of a step, of which some do not count, with rows further apart than they are long,
+//! and on grids smaller and larger than the work. What lies between rows, and rows that do not count, stays unchanged.
 
 mod support;
 
@@ -13,9 +12,9 @@ use zerocopy::IntoBytes;
 use zrt_protocol::params::{self, Header, RowSet};
 use zrt_protocol::{Output, Row, Step};
 
-/// What lies between rows and in results before the run: a quiet NaN that no kernel gives.
+/// What lies between rows and in results before the run: a quiet NaN that no kernel produces.
 const PADDING: f32 = f32::from_bits(0x7FC1_2345);
-/// The flag of a header's `rows` that takes the odd snapshot.
+/// The flag of a header's `rows` that selects the odd snapshot.
 const ODD_SNAPSHOT: u32 = 256;
 
 // ------------------------------------------------------------------------------------------------------ rows
@@ -77,12 +76,12 @@ impl Scene {
         device.upload(&[step])
     }
 
-    /// The header that takes this scene's snapshot.
+    /// The header that selects this scene's snapshot.
     fn header(&self, header: Header) -> Header {
         Header { rows: header.rows | if self.is_odd { ODD_SNAPSHOT } else { 0 }, ..header }
     }
 
-    /// `old` with the rows that count made anew.
+    /// `old` with the rows that count recomputed.
     fn expected(&self, old: &[Vec<f32>], new: impl Fn(usize) -> Vec<f32>) -> Vec<Vec<f32>> {
         old.iter()
             .enumerate()
@@ -91,7 +90,7 @@ impl Scene {
     }
 }
 
-/// Rows in memory, `stride` elements apart; nothing behind the last, so that the page ends there. No row:
+/// Rows in memory, `stride` elements apart; nothing after the last, so that the page ends there. If there is no row:
 /// some padding.
 fn lay_out(rows: &[Vec<f32>], stride: usize) -> Vec<f32> {
     if rows.is_empty() {
@@ -504,7 +503,7 @@ fn differs((found, expected): (Vec<f32>, Vec<f32>)) -> bool {
     found.iter().map(|value| value.to_bits()).ne(expected.iter().map(|value| value.to_bits()))
 }
 
-/// The comparisons see faults of the arithmetic: one constant wrong in its fifth digit, and an approximate
+/// The comparisons detect faults of the arithmetic: one constant wrong in its fifth digit, and an approximate
 /// instruction that is not repaired.
 #[test]
 fn planted_faults_of_the_arithmetic_are_seen() {
@@ -522,8 +521,7 @@ fn planted_faults_of_the_arithmetic_are_seen() {
     }
 }
 
-/// The comparisons see a row taken that does not count, a row of another number, and a position of another
-/// row.
+/// The comparisons detect the use of a row that does not count, a row of another number, and a position of another row.
 #[test]
 fn planted_faults_of_the_rows_are_seen() {
     const S_CMP_EQ_U32_S3_S3: u32 = 0xBF06_0303;

@@ -60,7 +60,7 @@ impl Case {
     }
 }
 
-/// A matrix, and the products that it should give.
+/// A matrix, and the products that it should produce.
 struct Product {
     format: Format,
     weight_rows: usize,
@@ -147,7 +147,7 @@ impl Product {
         Run { device, block, groups: case.groups.unwrap_or(units), output_va, expected }
     }
 
-    /// Runs the kernel, compares the whole output buffer, and gives the wave instructions that it took.
+    /// Runs the kernel, compares the whole output buffer, and returns the wave instructions that it took.
     fn check(&self, case: Case) -> u64 {
         let mut run = self.prepare(case);
         run.device.run(&self.kernel(), run.block.as_bytes(), run.groups);
@@ -268,7 +268,7 @@ fn matmul_takes_the_snapshot_that_it_is_told() {
     run.assert_expected("odd snapshot");
 }
 
-/// Faults planted in the code are differences: the comparison sees them.
+/// Faults planted in the code are differences: the comparison detects them.
 #[test]
 fn a_fault_in_the_product_is_seen() {
     /// `v_mov_b32_e32 v2, v2`

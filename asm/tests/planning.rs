@@ -30,7 +30,7 @@ const GARBAGE: u32 = 0x5EED_0BAD;
 struct Memory {
     device: Device,
     block: params::Plan,
-    /// A dword of the kernel, and what stands there instead.
+    /// A dword of the kernel, and its replacement.
     change: Option<[u32; 2]>,
     groups: u32,
 }
@@ -188,7 +188,7 @@ const WIDE: Workload = Workload {
     groups: 1,
 };
 
-/// Runs it; gives the first difference, and at which look.
+/// Runs it; returns the first difference, and at which look.
 fn run(workload: &Workload, change: Option<[u32; 2]>, fault: Fault, seen: &mut Seen) -> Result<(), String> {
     let mut world = fresh(workload.sizes, workload.turns, workload.tag);
     let mut memory = Memory::new(&world);
@@ -296,7 +296,7 @@ fn random_hosts_see_what_the_model_says() {
     );
 }
 
-/// Tags go on from 1 behind 2^32 - 1, indices and numbers of steps from 0 behind the same.
+/// After 2^32 - 1 tags continue from 1, and indices and numbers of steps from 0.
 #[test]
 fn tags_wrap() {
     let mut seen = Seen::default();
@@ -315,8 +315,8 @@ fn running(serial: u32) -> SlotState {
     slot
 }
 
-/// One request fills the ring of a host that takes nothing; then the other slots are filled, and all requests
-/// cancelled. Every end has room, and no entry is written over that the host has not taken.
+/// One request fills the ring of a host that consumes nothing; then the other slots are filled, and all requests
+/// cancelled. Every end has room, and no entry is overwritten that the host has not consumed.
 #[test]
 fn ends_always_have_room() {
     let mut world = fresh(WIDE.sizes, 5, 6);
@@ -342,7 +342,7 @@ fn ends_always_have_room() {
     assert_eq!(step(&mut world), 256);
 }
 
-/// What the workloads that are right without a fault show of one.
+/// The first difference that a fault causes in the workloads that are right without it.
 fn first_difference(change: Option<[u32; 2]>, fault: Fault) -> String {
     let workloads = (1..4).flat_map(|seed| [narrow(seed), small(seed)]);
     let mut differences =
@@ -380,7 +380,7 @@ fn faults_of_the_kernel_are_seen() {
     }
 }
 
-/// A world that waits for work, with `count` commands of no meaning in the ring and room for more.
+/// A world that waits for work, with `count` meaningless commands in the ring and room for more.
 fn waiting(count: u32) -> World {
     let mut world = fresh(Sizes { waits: true, ..WIDE.sizes }, 0, 1);
     for number in 0..count {
@@ -417,7 +417,7 @@ fn put_prompt(world: &mut World) {
 
 const ADMIT_5: [u32; 4] = [CommandKind::Admit as u32 | 5 << 8, 9, 3, 10];
 
-/// The ninth command is for the second look, which PLAN takes by itself.
+/// The ninth command is for the second look, which PLAN makes by itself.
 #[test]
 fn waiting_ends_with_work_or_a_command() {
     for (count, looks) in [(0, 1), (7, 1), (8, 2), (17, 3)] {
@@ -438,8 +438,8 @@ fn waiting_ends_with_work_or_a_command() {
     }
 }
 
-/// PLAN waits in `before`. After `passes` pauses of its the host stores what it writes in `after`: the first
-/// dword of the input ring, which makes the command count, `gap` pauses behind the rest.
+/// PLAN waits in `before`. After `passes` of its pauses the host stores what it writes in `after`: the first dword of
+/// the input ring, which makes the command count, `gap` pauses after the rest.
 fn check_beside(before: &World, mut after: World, passes: u32, gap: u32) {
     let mut memory = Memory::new(before);
     let block = memory.block;
@@ -457,7 +457,7 @@ fn check_beside(before: &World, mut after: World, passes: u32, gap: u32) {
         }
     });
     let heartbeat = memory.device.read::<Status>(block.status_va).heartbeat;
-    // Looks in vain, each of which begins one slot further.
+    // Looks that find nothing, each of which begins one slot further.
     after.plan.heartbeat = heartbeat - 1;
     after.plan.first_slot = (heartbeat - 1) % SLOTS_MAX as u32;
     assert!(look(&mut after, Fault::None, &mut Seen::default()));
@@ -476,8 +476,8 @@ fn waiting_sees_what_the_host_writes() {
     }
 }
 
-/// The host holds a request, admits it, and later stops the device. Whenever PLAN looks, the request gets no row, even where
-/// the flag came after the look had begun.
+/// The host holds a request, admits it, and later stops the device. Whenever PLAN looks, the request gets no row, even
+/// if the flag came after the look had begun.
 #[test]
 fn a_request_that_is_admitted_held_gets_no_row() {
     for passes in 1..60 {
@@ -509,8 +509,8 @@ fn a_request_that_is_admitted_held_gets_no_row() {
     }
 }
 
-/// A request that is resumed from its start has new pages, under the serial that had the old ones: whenever
-/// PLAN looks, none of the old is taken again.
+/// A request that is resumed from its start has new pages, under the serial that had the old ones: whenever PLAN looks,
+/// none of the old pages is accepted again.
 #[test]
 fn old_pages_are_not_granted_again() {
     let mut before = waiting(0);
@@ -531,8 +531,8 @@ fn old_pages_are_not_granted_again() {
 /// The two snapshots, and the slots.
 type Boundaries = ([[u32; 4]; 2], Vec<SlotState>);
 
-/// A random step of `rows` rows; gives the snapshot that BOUNDARY makes of it, and what it left of the other. A fault of
-/// the expectation is planted where `forgets` names a flag: 0 cancel, 1 preempt, 2 hold, 3 dropped before.
+/// A random step of `rows` rows; returns the snapshot that BOUNDARY makes of it, and what it left of the other. A fault
+/// of the expectation is planted if `forgets` names a flag: 0 cancel, 1 preempt, 2 hold, 3 dropped before.
 fn boundary(
     rows: u32,
     snapshot: u32,

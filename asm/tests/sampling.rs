@@ -10,12 +10,12 @@ use zerocopy::IntoBytes;
 use zrt_protocol::SlotState;
 use zrt_protocol::params::{self, RowSet};
 
-/// Tokens of a slot at most, in these tests.
+/// Maximum number of tokens of a slot, in these tests.
 const CONTEXT: usize = 48;
-/// Bytes of logits behind each row that are not the row's.
+/// Bytes of logits after each row that are not the row's.
 const ROW_GAP_BYTES: usize = 52;
 
-/// What one output row is sampled by.
+/// The parameters and logits by which one output row is sampled.
 #[derive(Clone, Debug)]
 struct Case {
     logits: Vec<f32>,
@@ -46,7 +46,7 @@ impl Case {
         if self.temperature == 0.0 { 0.0 } else { 1.0 / self.temperature }
     }
 
-    /// Every field that SAMPLE has no business with is a number that would show.
+    /// Every field that SAMPLE must not use has a number that would show in the result.
     fn slot(&self, number: u32) -> SlotState {
         SlotState {
             phase: 1,
@@ -114,7 +114,7 @@ fn expected(case: &Case) -> u32 {
     if case.top_k > 0 {
         order.truncate(case.top_k as usize);
     }
-    // Scores are f32 values, whatever they are held in: the difference is one of f32.
+    // Scores are f32 values, whatever type holds them: the difference is one of f32.
     let weight = |score: f64| {
         let e = f64::from(cpu::exp(score as f32 - largest as f32));
         (e * 2f64.powi(40)).floor() as u128
@@ -171,7 +171,7 @@ fn prepare(device: &mut Device, cases: &[Case]) -> Launch {
         rows.push([2 * number as u32, 0, 0]);
         rows.push([slot as u32, 77, 0]);
     }
-    // The last row ends with its elements: behind it nothing is mapped.
+    // The last row ends with its elements: beyond it nothing is mapped.
     logits.truncate(logits.len() - ROW_GAP_BYTES / 4);
     let outputs: Vec<u32> = (0..cases.len() as u32).map(|number| 2 * number + 1).collect();
     let step_va = step(device, &rows, &outputs);
@@ -226,7 +226,7 @@ fn coarse(count: usize, random: &mut Random) -> Vec<f32> {
     (0..count).map(|_| random.below(4) as f32 - 1.0).collect()
 }
 
-/// What makes trouble at each length: with the name of the trouble.
+/// Troublesome logits of each length, with the name of the trouble.
 fn shapes(count: usize, random: &mut Random) -> Vec<(&'static str, Vec<f32>)> {
     let plain = logits(count, random);
     let with = |place: usize, value: f32| {
@@ -489,7 +489,7 @@ fn check_changed(what: &str, change: [u32; 2], cases: &[Case]) {
     check_slots(&device, &launch, cases, what);
 }
 
-/// A kernel whose first Philox multiplier is another one draws other tokens, and this comparison sees it.
+/// A kernel with another first Philox multiplier draws other tokens, and this comparison detects it.
 #[test]
 #[should_panic(expected = "another multiplier")]
 fn a_wrong_multiplier_is_seen() {
@@ -501,8 +501,7 @@ fn a_wrong_multiplier_is_seen() {
     check_changed("another multiplier", [0xD251_1F53, 0xD251_1F55], &cases);
 }
 
-/// `v_add_f32 v18, 0, v18`, which makes +0 of -0, becomes `v_mov_b32 v18, v18`: zeros of both signs are no
-/// ties any more.
+/// `v_add_f32 v18, 0, v18`, which makes +0 of -0, becomes `v_mov_b32 v18, v18`: zeros of both signs are no longer ties.
 #[test]
 #[should_panic(expected = "zeros apart")]
 fn zeros_that_differ_by_sign_are_seen() {
@@ -510,8 +509,8 @@ fn zeros_that_differ_by_sign_are_seen() {
     check_changed("zeros apart", [0x0624_2480, 0x7E24_0312], &[case]);
 }
 
-/// `s_cselect_b32 s4, -1, 0`, which takes 1 off `need` where it was not rounded up, becomes `s_cselect_b32
-/// s4, 0, 0`: one token too many is kept where a share is met exactly.
+/// `s_cselect_b32 s4, -1, 0`, which takes 1 off `need` if it was not rounded up, becomes `s_cselect_b32 s4, 0, 0`: one
+/// token too many is kept if a share is met exactly.
 #[test]
 #[should_panic(expected = "one too many")]
 fn a_share_that_is_missed_by_one_unit_is_seen() {

@@ -1,7 +1,8 @@
 //! What a submission costs the host, and how long a round trip takes, on the virtual device.
 //!
 //! The host's part (packets into the ring, write pointer, doorbell) is the same code and the same kind of memory on a
-//! card, except that a card's doorbell is uncached; the round trip is the virtual device's and says nothing of a card.
+//! card, except that a card's doorbell is uncached; the round trip is the virtual device's and says nothing about a
+//! card.
 
 #![allow(missing_docs)] // The macro of the harness makes a public function.
 
@@ -13,7 +14,7 @@ use zrt_device::{Buffer, Device, Graph, Heap, Kernel};
 use zrt_mem::ByteLen;
 use zrt_protocol::params::Copy;
 
-/// Submissions that are measured together: fewer than the ring takes.
+/// Submissions that are measured together: fewer than the ring can hold.
 const BATCH: u64 = 256;
 const DEADLINE: Duration = Duration::from_secs(10);
 

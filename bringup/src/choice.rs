@@ -36,8 +36,8 @@ pub struct OpenOptions {
     pub ring_bytes: ByteLen,
     /// Everything lies in system memory: see [`zrt_device::DeviceOptions::gtt_only`].
     pub gtt_only: bool,
-    /// Whether the device must pass the short self-test; false for whoever runs the whole of it, or opens device after
-    /// device over a board that has passed.
+    /// Whether the device must pass the short self-test; false for callers that run the whole self-test, or that open
+    /// one device after another over a board that has passed.
     pub self_test: bool,
     /// How the virtual device is built; ignored by cards.
     pub virtual_device: VirtualOptions,
@@ -64,13 +64,14 @@ pub struct VirtualOptions {
     pub vram_fill: Option<u32>,
     /// Counts what waves do, see [`Inspect::profile`](crate::Inspect::profile). Makes the scheduling deterministic.
     pub profile: bool,
-    /// Which kernel's rules its driver plays; `None`: as `ZRT_VIRTUAL_KERNEL` says, the newest where that is not set.
+    /// The kernel release whose rules its driver follows; `None`: as `ZRT_VIRTUAL_KERNEL` says, or the newest if that
+    /// is not set.
     pub kernel: Option<KernelRelease>,
-    /// A part of it does not work, so that one sees what a client says of such a card.
+    /// A part of it that does not work, to see how a client reports such a card.
     pub planted: Option<PlantedFault>,
 }
 
-/// Most worker threads of a virtual device: those of the largest hosts.
+/// Maximum number of worker threads of a virtual device: those of the largest hosts.
 pub const VIRTUAL_THREADS_MAX: usize = 1024;
 
 impl Default for OpenOptions {
@@ -105,7 +106,7 @@ impl DeviceChoice {
         }
     }
 
-    /// What `ZRT_DEVICE` says, or [`DeviceChoice::Auto`] where it is not set.
+    /// What `ZRT_DEVICE` says, or [`DeviceChoice::Auto`] if it is not set.
     pub fn from_environment() -> Result<DeviceChoice, OpenError> {
         match std::env::var_os(DEVICE_VARIABLE) {
             None => Ok(DeviceChoice::Auto),

@@ -1,12 +1,12 @@
 //! The virtual device's own counts of what it has done.
 //!
-//! Contract: a name and a number in each line of its driver's file; lines that are not asked for may follow.
+//! Contract: each line of its driver's file has a name and a number; lines that are not needed may follow.
 
 use crate::virtual_files::{self, COUNTERS_PATH};
 use zrt_device::{Counters, DeviceError};
 use zrt_kmd::Syscalls;
 
-/// The counts now.
+/// The current counts.
 pub(crate) fn read(syscalls: &dyn Syscalls) -> Result<Counters, DeviceError> {
     let text = virtual_files::read(syscalls, COUNTERS_PATH)?.unwrap_or_default();
     parse(&text).map_err(|reason| DeviceError::Evidence { path: COUNTERS_PATH, reason })

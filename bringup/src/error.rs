@@ -9,16 +9,16 @@ use zrt_vgpu::config::UnknownRelease;
 /// Everything that can go wrong before a device is handed over.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// No device of that name.
+    /// No device has that name.
     #[error("there is no device {name:?}: choose auto, cpu, virtual, kfd or userq (--device, or ZRT_DEVICE)")]
     UnknownChoice {
-        /// What was asked.
+        /// The requested name.
         name: String,
     },
     /// The choice is not something that this crate opens.
     #[error("the device \"{choice}\" cannot be opened: {reason}")]
     NotOpenable {
-        /// What was asked.
+        /// The requested choice.
         choice: &'static str,
         /// Why, and what to do.
         reason: &'static str,
@@ -38,9 +38,9 @@ pub enum OpenError {
     /// More worker threads than the virtual device starts.
     #[error("the virtual device is asked for {threads} worker threads; it takes at most {most}")]
     Threads {
-        /// What was asked.
+        /// The requested number.
         threads: usize,
-        /// Most threads.
+        /// The maximum.
         most: usize,
     },
     /// The device failed its self-test.
@@ -55,7 +55,7 @@ pub enum OpenError {
         case: &'static str,
         /// What is new in it compared with the cases before.
         suspect: &'static str,
-        /// What was seen.
+        /// What was observed.
         observed: String,
     },
     /// The device layer, or the kernel's side below it, failed.

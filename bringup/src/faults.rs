@@ -1,7 +1,7 @@
 //! The virtual device's diary of faults: which of its lines mean that work will never end, and what they say.
 //!
-//! Contract: lines as `FaultRecord` of the virtual device prints them; an unknown kind is one that work survives. A file
-//! of the virtual driver and allocations: for waits that take long, never on the path of a token.
+//! Contract: lines as `FaultRecord` of the virtual device prints them; work survives a fault of an unknown kind. It
+//! reads a file of the virtual driver and allocates: for waits that take long, never on the path of a token.
 
 use crate::virtual_files::{self, FAULTS_PATH};
 use core::fmt;
@@ -10,11 +10,11 @@ use zrt_kmd::Syscalls;
 use zrt_mem::GpuVa;
 use zrt_vgpu::command_processor::faults::FaultKind;
 
-/// Kinds after which the queue, and with it the submission, comes to no end. After the others the ring goes on.
+/// Kinds after which the queue, and with it the submission, never completes. After the others the ring continues.
 const FINAL: [FaultKind; 5] =
     [FaultKind::PageFault, FaultKind::Wave, FaultKind::Packet, FaultKind::Launch, FaultKind::Reset];
 
-/// What stands between the parts of a line: place, what went wrong, instruction.
+/// Separator between the parts of a line: place, what went wrong, instruction.
 const SEPARATOR: &str = " : ";
 
 /// One line of the diary.
@@ -22,20 +22,20 @@ const SEPARATOR: &str = " : ";
 pub struct DeviceFault {
     /// What went wrong, in words, addresses named.
     pub what: String,
-    /// The address that was refused, where that is what went wrong.
+    /// The address that was refused, if that is what went wrong.
     pub address: Option<u64>,
-    /// The wave that met it, where one did.
+    /// The wave that hit the fault, if one did.
     pub wave: Option<FaultedWave>,
-    /// Everything before what went wrong, as the line has it: queue, packet, addresses, these named.
+    /// The start of the line, before what went wrong: queue, packet and addresses, these named.
     pub place: String,
-    /// The submission that met it never ends.
+    /// True if the submission that hit it never ends.
     pub is_final: bool,
 }
 
 /// A wave that stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultedWave {
-    /// Where.
+    /// The place where it stopped.
     pub place: Place,
     /// The instruction as the assembler writes it.
     pub instruction: String,
@@ -43,7 +43,7 @@ pub struct FaultedWave {
     pub workgroup: [u32; 3],
     /// Wave in the workgroup.
     pub wave: u32,
-    /// First lane concerned, where it is a matter of lanes.
+    /// First affected lane, if the fault is one of lanes.
     pub lane: Option<u32>,
     /// Address of the packet that launched it.
     pub launched_at: Option<GpuVa>,
@@ -54,7 +54,7 @@ pub(crate) fn read(syscalls: &dyn Syscalls, registry: &Registry) -> Vec<DeviceFa
     lines(syscalls).iter().map(|line| parse(line, registry)).collect()
 }
 
-/// The lines as they stand in the file. One that cannot be read tells nothing: whoever asks is telling of a failure.
+/// The lines as in the file. None if it cannot be read: the caller is already reporting a failure.
 pub(crate) fn lines(syscalls: &dyn Syscalls) -> Vec<String> {
     let text = virtual_files::read(syscalls, FAULTS_PATH).ok().flatten().unwrap_or_default();
     text.lines().map(str::to_owned).collect()

@@ -1,7 +1,7 @@
 //! What the virtual device's checking mode found, with kernels, source lines and buffers named.
 //!
-//! Contract: read after the work whose findings are wanted has ended. A lock, a file of the virtual driver and
-//! allocations: never on the path of a token.
+//! Contract: read after the work whose findings are wanted has ended. It takes a lock, reads a file of the virtual
+//! driver and allocates: never on the path of a token.
 
 use crate::virtual_files::{self, FINDINGS_PATH};
 use core::fmt;
@@ -10,13 +10,13 @@ use zrt_device::{DeviceError, Place, Registry};
 use zrt_kmd::Syscalls;
 use zrt_mem::GpuVa;
 
-/// The rule of what only counts the findings that were not kept.
+/// The rule of the entry that only counts the findings that were not kept.
 const DROPPED: &str = "dropped";
 
-/// The rule of what breaks nothing.
+/// The rule of findings that break nothing.
 const ADVICE: &str = "advice";
 
-/// The last line of the file, where some findings were not kept.
+/// The last line of the file, if some findings were not kept.
 #[derive(Deserialize)]
 struct Dropped {
     dropped: u64,
@@ -25,21 +25,21 @@ struct Dropped {
 /// One broken rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// `counters`, `hazard`, `uninitialised`, `race`, `visibility`, `bounds` or `progress`; `advice` where nothing is
-    /// broken (see [`Finding::is_advice`]); `dropped` for the last one where there were more than are kept: it counts
-    /// the others.
+    /// `counters`, `hazard`, `uninitialised`, `race`, `visibility`, `bounds` or `progress`; `advice` if nothing is
+    /// broken (see [`Finding::is_advice`]); `dropped` for the last one if there were more than are kept: it counts the
+    /// others.
     pub rule: String,
     /// What happened.
     pub what: String,
     /// What would satisfy the rule.
     pub remedy: String,
-    /// Where; `None` for a packet or the host.
+    /// The place in code; `None` for a packet or the host.
     pub place: Option<Place>,
-    /// Address of the packet that launched the wave, where one did: [`Graph`](zrt_device::Graph) has a place for each launch. For
-    /// whoever recorded it; nothing in a report.
+    /// Address of the packet that launched the wave, if one did: [`Graph`](zrt_device::Graph) has a place for each
+    /// launch. It is for whoever recorded the graph and does not appear in a report.
     #[serde(skip)]
     pub launched_at: Option<GpuVa>,
-    /// The instruction as the assembler writes it; empty where there is no place.
+    /// The instruction as the assembler writes it; empty if there is no place.
     pub instruction: String,
     /// The other instruction concerned.
     pub other: Option<Place>,
@@ -80,7 +80,7 @@ struct Raw {
     count: u64,
 }
 
-/// All findings so far; none where the checking mode is off, and on a card.
+/// All findings so far; none if the checking mode is off, and on a card.
 pub(crate) fn read(syscalls: &dyn Syscalls, registry: &Registry) -> Result<Vec<Finding>, DeviceError> {
     parse(&virtual_files::read(syscalls, FINDINGS_PATH)?.unwrap_or_default(), registry)
 }
@@ -131,7 +131,7 @@ fn name(raw: Raw, registry: &Registry) -> Finding {
 }
 
 impl Finding {
-    /// Whether nothing is broken: what is written down just does not happen, and no result depends on it.
+    /// Whether nothing is broken: what the code asks for just does not happen, and no result depends on it.
     pub fn is_advice(&self) -> bool {
         self.rule == ADVICE
     }
@@ -156,7 +156,7 @@ impl fmt::Display for Finding {
         }
         if let Some(address) = self.address {
             write!(formatter, ", address {address:#x}")?;
-            // Out of bounds means: where.
+            // A finding out of bounds already says where.
             if let Some(buffer) = self.buffer.as_ref().filter(|buffer| !self.what.contains(*buffer)) {
                 write!(formatter, " ({buffer})")?;
             }

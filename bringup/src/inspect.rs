@@ -1,7 +1,8 @@
 //! The virtual device's reports about itself, read from an opened device.
 //!
-//! Contract: five files of the virtual driver, read through the seam when asked: findings, faults, waves, profile, kernel.
-//! For a card all of it is empty. Files and allocations: never on the path of a token. Nothing is sent to the device.
+//! Contract: five files of the virtual driver, read through the seam on request: findings, faults, waves, profile,
+//! kernel. For a card all of it is empty. It reads files and allocates: never on the path of a token. Nothing is sent
+//! to the device.
 
 use crate::faults::{self, DeviceFault};
 use crate::findings::{self, Finding};
@@ -10,31 +11,32 @@ use crate::{counters, waves};
 use zrt_device::{Counters, Device, DeviceError, Registry, Waves, Witness};
 use zrt_kmd::Syscalls;
 
-/// Questions to a device that may be the virtual one.
+/// Questions for a device that may be the virtual one.
 pub trait Inspect {
-    /// True for the virtual device: nothing it does is a speed of a card.
+    /// True for the virtual device, whose times say nothing about the speed of a card.
     fn is_virtual(&self) -> bool;
 
-    /// Which kernel's rules the virtual device's driver plays; `None` on a card.
+    /// The kernel release whose rules the virtual device's driver follows; `None` on a card.
     fn virtual_kernel(&self) -> Option<String>;
 
-    /// What the checking mode found so far; empty where it is off, and on a card.
+    /// What the checking mode found so far; empty if it is off, and on a card.
     ///
     /// # Errors
-    /// [`DeviceError::Evidence`] where the file does not have the form that this expects.
+    /// [`DeviceError::Evidence`] if the file does not have the expected form.
     fn findings(&self) -> Result<Vec<Finding>, DeviceError>;
 
-    /// What the virtual device knows to have gone wrong so far, oldest first; empty on a card. A wave that stops for good
-    /// is here at once, while a wait learns of it by its deadline only, as on a card.
+    /// What the virtual device knows to have gone wrong so far, oldest first; empty on a card. A wave that stops for
+    /// good is listed at once, while a wait learns of it only at its deadline, as on a card.
     fn faults(&self) -> Vec<DeviceFault>;
 
-    /// Where the waves are that have not ended; the virtual device stands still meanwhile. Nothing is known of a card's.
+    /// The positions of the waves that have not ended; the virtual device is paused meanwhile. Nothing is known about a
+    /// card's waves.
     ///
     /// # Errors
-    /// [`DeviceError::Evidence`] where the file does not have the form that this expects.
+    /// [`DeviceError::Evidence`] if the file does not have the expected form.
     fn waves(&self) -> Result<Waves, DeviceError>;
 
-    /// What waves did, as a JSON object; `None` where it is not counted, and on a card.
+    /// What waves did, as a JSON object; `None` if it is not counted, and on a card.
     fn profile(&self) -> Option<String>;
 }
 
@@ -65,7 +67,7 @@ impl Inspect for Device {
     }
 }
 
-/// Whether the virtual driver answers below a seam: it says of itself what it plays.
+/// Whether the virtual driver answers below a seam: it names the kernel release that it follows.
 pub(crate) fn is_virtual(syscalls: &dyn Syscalls) -> bool {
     kernel(syscalls).is_some()
 }

@@ -4,8 +4,8 @@
 //! nor the self-test links `zrt-device` alone.
 //!
 //! # Contract
-//! - [`open`] and [`open_over`] run the short self-test unless [`OpenOptions::self_test`] says not to; a device that fails
-//!   is refused by the name of the failing case.
+//! - [`open`] and [`open_over`] run the short self-test unless [`OpenOptions::self_test`] says not to; a device that
+//!   fails is refused with the name of the failing case.
 //! - A device learns of its tier once, through its [`zrt_device::DeviceOptions`]. Everything else that the virtual
 //!   device reports about itself is read from its driver's files, by [`Inspect`], and is empty for a card.
 //! - Nothing here sends the virtual device anything that a card would not receive.

@@ -1,8 +1,8 @@
 //! From a choice to an opened device.
 //!
-//! Contract: [`open_over`] is the one way in: a device over an attachment, tested unless the options say not to. Which
-//! tier lies below shows by the files of its driver and is asked once, here; the device itself does not know it. Blocks
-//! while the self-test runs (milliseconds).
+//! Contract: [`open_over`] is the only entry point: a device over an attachment, tested unless the options say not to.
+//! The files of its driver show which tier lies below; this is checked once, here, and the device itself does not know
+//! it. Blocks while the self-test runs (milliseconds).
 
 use crate::choice::{DeviceChoice, OpenOptions};
 use crate::error::OpenError;
@@ -15,7 +15,7 @@ use zrt_kmd::{KmdError, Syscalls};
 
 /// How long a wait spins over the virtual device, which needs the host's cores for itself.
 const SPIN_US_VIRTUAL: u64 = 3;
-/// What the virtual device is called before its board's name.
+/// What precedes the board's name of the virtual device.
 const BRAND_VIRTUAL: &str = "Virtual";
 
 /// Opens the device of a choice. [`DeviceChoice::Auto`] is [`open_auto`].
@@ -44,8 +44,8 @@ pub struct Opened {
 /// Opens a card that passes its self-test, else the virtual device.
 ///
 /// # Errors
-/// [`KmdError::ProcessLost`]: a card that this process has lost is not one that the machine lacks. Otherwise why the
-/// virtual device could not be made.
+/// [`KmdError::ProcessLost`] if this process has lost its card, which is not the same as a machine without one.
+/// Otherwise the reason why the virtual device could not be made.
 pub fn open_auto(options: &OpenOptions) -> Result<Opened, OpenError> {
     card_or_virtual(open(DeviceChoice::Kfd, options), options)
 }
@@ -63,7 +63,7 @@ pub(crate) fn card_or_virtual(
 }
 
 /// Opens the first gfx1201 over an attachment: a further device of this process, or one over a virtual board that the
-/// caller keeps. Any number may be open at a time and one after the other.
+/// caller keeps. Any number may be open, at the same time or one after the other.
 ///
 /// # Errors
 /// [`OpenError::SelfTest`] names the case that a device failed; [`KmdError::ProcessLost`] follows a page fault or a reset,
@@ -78,7 +78,7 @@ pub fn open_over(attachment: &Arc<Attachment>, options: &OpenOptions) -> Result<
     selftest::refusal(&device, &reports).map_or(Ok(device), Err)
 }
 
-/// What a device is told of the tier below a seam.
+/// The options for a device, according to the tier below the seam.
 fn device_options(syscalls: &dyn Syscalls, options: &OpenOptions) -> DeviceOptions {
     let OpenOptions { ring_bytes, gtt_only, virtual_device: asked, .. } = *options;
     let card = DeviceOptions { ring_bytes, gtt_only, ..DeviceOptions::default() };

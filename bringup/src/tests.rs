@@ -18,7 +18,7 @@ use zrt_vgpu::kernel::OBJECTS_PATH;
 use zrt_vgpu::{Config, FaultInjection, READ_POINTER_NEVER_DWORDS, VirtualGpu};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// For work that must finish on a loaded host.
+/// Deadline of work that must finish on a loaded host.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn open_virtual(options: &OpenOptions) -> Device {
@@ -98,7 +98,8 @@ fn a_device_says_what_it_is() {
     assert!(info.has_large_bar);
 }
 
-/// What comes from the tier comes in with the options: without them the same driver's device is like any card's.
+/// Everything from the tier is passed in with the options: without them a device over the same driver is like any
+/// card's.
 #[test]
 fn a_device_opened_without_a_tier_knows_none() {
     let process = Attachment::over(VirtualGpu::new(Config::default()).unwrap()).unwrap();
@@ -111,9 +112,9 @@ fn a_device_opened_without_a_tier_knows_none() {
     assert!(diagnosis.to_string().contains("no event was reported"), "{diagnosis}");
     let counters = device.counters().unwrap();
     assert_eq!((counters.submissions, counters.wave_instructions), (1, None));
-    // Asked through the seam, the same driver tells.
+    // Asked through the seam, the same driver reports it.
     assert_eq!(device.waves().unwrap().list.len(), 1);
-    // A witness is asked where the opener names one.
+    // A witness is asked if the opener names one.
     let mut seen = open_over(&process, &small_ring()).unwrap();
     assert_eq!(seen.name(), "Virtual R9700 (gfx1201)");
     let (graph, _kernel, _parameters) = one_dispatch(&mut seen, ENDLESS, GpuVa(0), 1);
@@ -122,7 +123,7 @@ fn a_device_opened_without_a_tier_knows_none() {
     assert!(!diagnosis.waves.is_empty() && seen.counters().unwrap().wave_instructions.is_some());
 }
 
-/// No case opens the machine's own card: it would run its self-test under whoever sits before the screen.
+/// No case opens the machine's own card: its self-test would run on the card that drives somebody's screen.
 #[test]
 fn auto_is_the_card_or_says_why_there_is_none() {
     let options = OpenOptions::default();
@@ -179,7 +180,7 @@ fn a_view_outlives_its_buffer_and_its_device() {
     }
 }
 
-/// VRAM holds anything at first: a pattern on the virtual device. System memory of the kernel's is zero.
+/// VRAM holds anything at first: a pattern on the virtual device. System memory from the kernel is zero.
 #[test]
 fn vram_is_not_zero_before_it_is_written() {
     let first = |options: &OpenOptions, heap| {
@@ -258,7 +259,7 @@ fn a_page_of_ring_takes_thousands_of_submissions() {
     let expected = (0..SUBMISSIONS).fold(0u32, |value, _| value.wrapping_mul(5).wrapping_add(1));
     assert_eq!(u32::from_le_bytes(bytes), expected);
     let after = device.counters().unwrap();
-    // The device polls its doorbells: of several stores between two looks it sees the last.
+    // The device polls its doorbells: of several stores between two polls it sees the last.
     assert!(after.doorbells - before.doorbells <= u64::from(SUBMISSIONS));
     assert_eq!(after.dispatches - before.dispatches, u64::from(SUBMISSIONS));
     assert_eq!(after.submissions - before.submissions, u64::from(SUBMISSIONS));
@@ -267,7 +268,7 @@ fn a_page_of_ring_takes_thousands_of_submissions() {
     assert_eq!(waves, 14 * u64::from(SUBMISSIONS));
 }
 
-/// The command processor tells its read pointer late, by more than a ring, or never: the fences tell enough.
+/// The command processor reports its read pointer late, by more than a ring, or never: the fences are enough.
 #[test]
 fn a_read_pointer_that_is_told_late_or_never_does_not_stall_the_ring() {
     const SUBMISSIONS: u32 = 1000;
@@ -298,7 +299,7 @@ fn a_read_pointer_that_is_told_late_or_never_does_not_stall_the_ring() {
     }
 }
 
-/// A changed instruction in device memory changes the result: the code that runs is the code that lies there.
+/// A changed instruction in device memory changes the result: the code in memory is the code that runs.
 #[test]
 fn code_in_memory_is_what_runs() {
     let mut device = open_virtual(&small_ring());
@@ -374,7 +375,7 @@ fn a_deadline_is_honoured_and_a_hang_is_told() {
     }
 }
 
-/// On a small BAR copies go by the queue, and behind a kernel that does not end they would go nowhere.
+/// On a small BAR copies go through the queue, and after a kernel that does not end they would never run.
 #[test]
 fn a_copy_behind_a_resident_kernel_is_refused_at_once() {
     let small_bar = VirtualOptions { small_bar: true, ..VirtualOptions::default() };
@@ -384,7 +385,7 @@ fn a_copy_behind_a_resident_kernel_is_refused_at_once() {
     device.upload(&hidden, ByteLen(0), &[7; 64]).unwrap();
     let (short, _kernel, _parameters) = one_dispatch(&mut device, PATTERN, seen.va, 1);
     let (graph, _endless, _block) = one_dispatch(&mut device, ENDLESS, GpuVa(0), 1);
-    // One that has ended is in nobody's way.
+    // One that has ended blocks nothing.
     let ticket = device.submit_resident(&short).unwrap();
     device.wait(ticket, PATIENCE).unwrap();
     let mut bytes = [0; 64];
@@ -399,7 +400,7 @@ fn a_copy_behind_a_resident_kernel_is_refused_at_once() {
         assert!(matches!(&error, DeviceError::Occupied { label } if label == "hidden"), "{error}");
         assert!(error.to_string().contains("behind the resident kernel on this queue"), "{error}");
     }
-    // What the host sees goes on.
+    // Access to what the host can map still works.
     device.upload(&seen, ByteLen(0), &[1]).unwrap();
     device.download(&seen, ByteLen(0), &mut bytes).unwrap();
     assert!(start.elapsed() < SECOND * 5, "{:?}", start.elapsed());
@@ -445,7 +446,7 @@ fn use_up(device: &mut Device) -> (Buffer, Graph, Kernel, Buffer) {
     (data, graph, kernel, parameters)
 }
 
-/// The driver frees nothing before the process ends, so what is gone was given back by call.
+/// The driver frees nothing before the process ends, so what is gone was released by call.
 #[test]
 fn everything_that_a_device_made_is_freed_by_call() {
     for small_bar in [false, true] {
@@ -458,12 +459,12 @@ fn everything_that_a_device_made_is_freed_by_call() {
         device.close().unwrap();
         assert!(!has_queue(&gpu) && objects(&gpu).lines().count() > 5, "buffers outlive it");
         drop(made);
-        // By nature the process's: the signal page, and the mappings of it, of the doorbells and of the remap page.
+        // These belong to the process: the signal page, and the mappings of it, of the doorbells and of the remap page.
         let stays = objects(&gpu);
         let lines: Vec<&str> = stays.lines().collect();
         assert!(lines[0].starts_with("object 0 ") && lines[0].contains("bytes 32768 "), "{stays}");
         assert_eq!(lines[1..], ["client_mappings 3", "gpu_mappings 1"]);
-        // Others open again and again, and two at a time, and add nothing to it.
+        // Further devices, opened again and again and two at a time, add nothing to it.
         for _ in 0..3 {
             let mut pair = [(); 2].map(|()| open_over(&process, &small_ring()).unwrap());
             let made = pair.each_mut().map(use_up);
@@ -473,7 +474,7 @@ fn everything_that_a_device_made_is_freed_by_call() {
             }
             assert_eq!(objects(&gpu), stays);
         }
-        // Closing the files gives nothing back, and a process that attaches a second time is refused.
+        // Closing the files releases nothing, and a process that attaches a second time is refused.
         drop(process);
         assert_eq!(objects(&gpu).lines().next(), Some(lines[0]));
         let again = Attachment::over(gpu.clone()).unwrap();
@@ -485,7 +486,7 @@ fn everything_that_a_device_made_is_freed_by_call() {
     }
 }
 
-/// A kernel that does not end holds its own queue up. The next device of the process runs.
+/// A kernel that does not end blocks its own queue. The next device of the process runs.
 #[test]
 fn after_a_hang_the_process_opens_another_device() {
     let gpu = VirtualGpu::new(Config::default()).unwrap();
@@ -546,7 +547,7 @@ fn after_a_reset_or_a_page_fault_the_process_has_to_be_replaced() {
     use_up(&mut open_over(&process, &small_ring()).unwrap());
 }
 
-/// A seam that refuses one path, and shows another text in place of one in the files that it reads.
+/// A seam that refuses one path, and replaces one text by another in the files that it reads.
 struct Refusing {
     inner: Arc<VirtualGpu>,
     path: &'static str,
@@ -603,7 +604,7 @@ fn a_render_node_without_permission_says_what_to_do() {
     assert_eq!(inner.read_file(OBJECTS_PATH).unwrap(), b"");
 }
 
-/// The node exports another control stack than its driver compares with. Older kernels export none.
+/// The node exports a control stack that differs from the one its driver compares with. Older kernels export none.
 #[test]
 fn a_queue_that_is_refused_as_invalid_says_what_was_sent_and_what_is_exported() {
     let inner = VirtualGpu::new(Config { kernel: Some(KernelRelease::Newest), ..Config::default() }).unwrap();
@@ -637,7 +638,7 @@ fn a_queue_that_is_refused_as_invalid_says_what_was_sent_and_what_is_exported() 
     ] {
         assert!(text.contains(part), "{part:?} in {text}");
     }
-    // What was allocated for it is given back; the signal page is the process's.
+    // What was allocated for it is released; the signal page belongs to the process.
     assert_eq!(objects(&inner).lines().filter(|line| line.starts_with("object ")).count(), 1);
 }
 

@@ -9,11 +9,11 @@ pub(crate) use zrt_vgpu::kernel::{
     COUNTERS_PATH, FAULTS_PATH, FINDINGS_PATH, KERNEL_PATH, PROFILE_PATH, WAVES_PATH,
 };
 
-/// The text of a file; `None` where the driver has no such file.
+/// The text of a file; `None` if the driver has no such file.
 pub(crate) fn read(syscalls: &dyn Syscalls, path: &'static str) -> Result<Option<String>, DeviceError> {
     match syscalls.read_file(path) {
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
-        // The directory belongs to root on most systems, and below it is nothing of ours on a card.
+        // The directory belongs to root on most systems, and on a card it holds nothing of ours.
         Err(Errno::ENOENT | Errno::EACCES) => Ok(None),
         Err(errno) => Err(DeviceError::Evidence { path, reason: errno.to_string() }),
     }

@@ -20,8 +20,8 @@ pub(crate) fn virtual_process(options: &OpenOptions) -> Result<Arc<Attachment>, 
     Ok(Attachment::over(gpu)?)
 }
 
-/// How a virtual board is built that these options ask for: for those that keep the board itself, and open a device over
-/// it with [`open_over`](crate::open_over).
+/// The configuration of the virtual board that these options describe: for callers that keep the board itself, and open
+/// a device over it with [`open_over`](crate::open_over).
 pub fn virtual_config(options: &OpenOptions) -> Config {
     let asked = &options.virtual_device;
     let defaults = Config::default();

@@ -1,7 +1,7 @@
 //! Where the virtual device's waves are, from its driver's file.
 //!
-//! Contract: a JSON object for each wave that has not ended, at most 256 of them. The device stands still while it is
-//! read: for waits that took too long, never on the path of a token.
+//! Contract: a JSON object for each wave that has not ended, at most 256 of them. The device is paused while the file
+//! is read: for waits that took too long, never on the path of a token.
 
 use crate::virtual_files::{self, WAVES_PATH};
 use serde::Deserialize;
@@ -28,7 +28,7 @@ struct RawLoad {
     value: u32,
 }
 
-/// The last line, where something is not in the list.
+/// The last line, if something is not in the list.
 #[derive(Deserialize)]
 struct RawRest {
     more_waves: u64,
@@ -36,7 +36,7 @@ struct RawRest {
     held_groups: u64,
 }
 
-/// All of them now; none on a card.
+/// All current positions; none on a card.
 pub(crate) fn read(syscalls: &dyn Syscalls, registry: &Registry) -> Result<Waves, DeviceError> {
     parse(&virtual_files::read(syscalls, WAVES_PATH)?.unwrap_or_default(), registry)
 }

@@ -1,5 +1,5 @@
-//! Whatever a caller passes to the device's constructors: a value or a typed error with the value in it, never a panic, a
-//! wrap, a wait without end or more memory than the named limit. Over the virtual device.
+//! Whatever a caller passes to the device's constructors, the result is a value or a typed error with the value in it,
+//! never a panic, a wrap, an endless wait or more memory than the named limit. Over the virtual device.
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 
 use proptest::prelude::*;
@@ -148,7 +148,7 @@ fn launches_of_any_words_are_recorded_or_refused() {
             name: "any", entry: GpuVa(entry), rsrc1, rsrc2, rsrc3, wave_size, workgroup, scratch_bytes,
         };
         if likely {
-            // Registers that gfx12 has, so that the rest is looked at.
+            // Registers that gfx12 has, so that the rest is tested.
             let workgroup = [workgroup[0] % 40, 1, 1];
             parameters = LaunchParameters {
                 entry: GpuVa(entry << 16 >> 8), rsrc1: 0, rsrc2: rsrc2 & 0x3f, rsrc3: 0, workgroup, ..parameters

@@ -1,4 +1,5 @@
-//! The device under the rules of every kernel that the virtual driver plays: it opens, passes its self-test and closes.
+//! The device under the rules of every kernel release that the virtual driver follows: it opens, passes its self-test
+//! and closes.
 // Helpers of tests too fail by panicking.
 #![allow(clippy::unwrap_used)]
 

@@ -1,8 +1,8 @@
-//! Code that is no container of ours: any image with any entry, resource words and scratch.
+//! Code that is not in a container of ours: any image with any entry, resource words and scratch.
 //!
-//! Contract: what [`Kernel`](crate::Kernel) promises, with the registers given by the caller: `zrt-pm4` refuses what
-//! does not fit gfx12. Scratch memory belongs to the kernel and is shared by its dispatches, so two of them may not
-//! overlap. Set-up only. Scratch sizes: hardware reference §7.
+//! Contract: as for [`Kernel`](crate::Kernel), but the caller provides the registers: `zrt-pm4` refuses what does not
+//! fit gfx12. Scratch memory belongs to the kernel and is shared by its dispatches, so two of them may not overlap.
+//! Set-up only. Scratch sizes: hardware reference §7.
 
 use crate::error::DeviceError;
 use crate::info::DeviceInfo;
@@ -17,23 +17,24 @@ use zrt_pm4::{KernelParameters, KernelState};
 const SCRATCH_LANES: u64 = 64;
 /// Unit of TMPRING_SIZE.WAVESIZE in bytes.
 const SCRATCH_UNIT_BYTES: u64 = 256;
-/// Waves of one compute unit that can be resident.
+/// Waves that can be resident on one compute unit.
 const WAVES_PER_CU: u64 = 32;
-/// Waves of the largest workgroup, 1024 work-items in wave32: fewer with scratch at once could not start.
+/// Waves of the largest workgroup, 1024 work-items in wave32: with scratch for fewer waves it could not start.
 const WAVES_PER_GROUP_MAX: u64 = 32;
-/// Most scratch memory that is allocated: past it fewer waves run at once.
+/// Scratch memory to stay within, if possible: beyond it, fewer waves run at once.
 const SCRATCH_BUFFER_BYTES_AIM: u64 = 256 << 20;
 
-/// Most bytes of code that are loaded as one piece, as of a container (`zrt_isa::zrt::FILE_BYTES_MAX`).
+/// Maximum size of code, in bytes, that can be loaded as one piece, as for a container
+/// (`zrt_isa::zrt::FILE_BYTES_MAX`).
 pub const CODE_BYTES_MAX: ByteLen = ByteLen(64 << 20);
 
-/// What a report calls code, and how it finds source lines.
+/// How reports name code and find its source lines.
 #[derive(Clone, Copy, Debug)]
 pub struct CodeLabel<'a> {
     /// Name.
     pub name: &'a str,
-    /// Functions: offset of the first instruction in bytes, name; ascending. Offsets in reports count from the last one
-    /// that begins at or before the place, as those of disassemblers do.
+    /// Functions: offset of the first instruction in bytes, name; ascending. Offsets in reports count from the last
+    /// function that begins at or before the place, as in disassemblers.
     pub functions: &'a [(u64, &'a str)],
     /// Source files.
     pub files: &'a [String],
@@ -48,7 +49,7 @@ pub struct Code {
     len: ByteLen,
 }
 
-/// What a launch needs to know of its kernel.
+/// What a launch needs to know about its kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchParameters<'a> {
     /// Name, for reports.
@@ -57,7 +58,7 @@ pub struct LaunchParameters<'a> {
     pub entry: GpuVa,
     /// PGM_RSRC1.
     pub rsrc1: u32,
-    /// PGM_RSRC2. Where SCRATCH_EN is set, scratch is allocated.
+    /// PGM_RSRC2. If SCRATCH_EN is set, scratch is allocated.
     pub rsrc2: u32,
     /// PGM_RSRC3.
     pub rsrc3: u32,
@@ -96,7 +97,7 @@ impl Code {
         Ok(Code { buffer, len })
     }
 
-    /// The bytes with the padding that the prefetcher may run into; what the image lacks is padding too.
+    /// The bytes, then the padding that the prefetcher may run into; if the image is too short, padding fills the rest.
     pub(crate) fn padded(&self, image: &[u8]) -> Vec<u8> {
         padded(image, self.len.0 as usize)
     }
@@ -170,7 +171,7 @@ impl LaunchKernel {
     }
 }
 
-/// TMPRING_SIZE and the memory that it needs, for so many bytes of a lane.
+/// TMPRING_SIZE and the memory that it needs, for this many bytes per lane.
 fn scratch_size(compute_units: u32, shader_engines: u32, lane_bytes: u32) -> Option<(TmpringSize, ByteLen)> {
     let lane_bytes = u64::from(lane_bytes).max(4).next_multiple_of(4);
     let wave_bytes = (lane_bytes * SCRATCH_LANES).next_multiple_of(SCRATCH_UNIT_BYTES);

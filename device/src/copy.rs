@@ -1,9 +1,9 @@
-//! Copies to and from memory that the host does not see.
+//! Copies to and from memory that the host cannot access.
 //!
 //! Contract: the copy kernel moves whole 16-byte units between a staging buffer in system memory and the buffer; a
-//! range that begins or ends inside a unit is read, changed and written back. Set-up only: each piece is one
-//! submission that is waited for. No submission in flight may use the bytes. Behind a resident kernel nothing is
-//! submitted: that is an error at once.
+//! range that begins or ends inside a unit is read, changed and written back. Set-up only: each piece is one submission
+//! that is waited for. No submission in flight may use the bytes. While a resident kernel holds the queue, nothing is
+//! submitted: the copy fails at once.
 
 use crate::device::{Device, SETUP_DEADLINE};
 use crate::error::DeviceError;
@@ -21,9 +21,9 @@ const COPY_KERNEL: &str = "copy";
 const UNIT_BYTES: usize = 16;
 /// Units that one workgroup copies: 256 threads, one each (`zrt_protocol::params::Copy`).
 const UNITS_PER_GROUP: u32 = 256;
-/// Bytes that one submission moves at most.
+/// Maximum number of bytes that one submission moves.
 const STAGING_BYTES: usize = 1 << 20;
-/// The parameter block stands in front of the staged bytes.
+/// The parameter block precedes the staged bytes.
 const STAGED_OFFSET: usize = params::PARAMETER_BYTES_MAX;
 /// Dwords of a dispatch with its acquire.
 const COPY_DWORDS: usize = 64;
@@ -159,7 +159,7 @@ enum Direction {
 /// A part of a range that one submission moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Piece {
-    /// The bytes wanted.
+    /// The requested bytes.
     start: usize,
     end: usize,
     /// The units that hold them.

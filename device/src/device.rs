@@ -2,7 +2,7 @@
 //!
 //! Contract: see the crate's documentation. [`Device::submit`] and the spinning part of [`Device::wait`] touch mapped
 //! memory only. After [`DeviceOptions::spin_us`] a wait sleeps in short steps, and after [`EVENT_POLL_US`] it asks the
-//! driver for faults now and then; both are system calls, and neither is reached by a token on a card.
+//! driver for faults now and then; both are system calls, and on a card the wait for a token reaches neither.
 
 use crate::copy::CopyEngine;
 use crate::counters::Counters;
@@ -26,9 +26,9 @@ use zrt_kmd::{Attachment, EventReport, Events, KmdError, Queue, Syscalls, Topolo
 use zrt_mem::{ByteLen, GpuVa, Heap};
 use zrt_ring::{RingError, Watchdog};
 
-/// How often a wait that takes long asks the driver for faults.
+/// How often a long wait asks the driver for faults.
 const EVENT_POLL_US: u64 = 50_000;
-/// Time without any movement after which a queue is called stuck in a diagnosis.
+/// Time without progress after which a diagnosis calls a queue stuck.
 const WATCHDOG_QUIET_NS: u64 = 20_000_000;
 /// How long a submission waits for room in the ring.
 const RING_ROOM_MS_MAX: u64 = 30_000;
@@ -44,7 +44,7 @@ pub struct Ticket {
     pub(crate) fence_value: u64,
 }
 
-/// A wait that did not end well.
+/// A wait that failed.
 struct Stop {
     fence_value: u64,
     waited: Duration,
@@ -54,9 +54,9 @@ struct Stop {
 
 /// An opened GPU.
 pub struct Device {
-    // Fields drop in this order: the queue goes before the memory that its packets name.
+    // Fields are dropped in this order: the queue before the memory that its packets name.
     queue: SubmissionQueue,
-    /// What work may still touch that was not waited for to its end.
+    /// What unfinished work may still touch.
     kept: Vec<Box<dyn Any + Send>>,
     copy: Option<CopyEngine>,
     events: Events,
@@ -69,13 +69,14 @@ pub struct Device {
     resident: Option<Ticket>,
     pace: Pace,
     space: Space,
-    /// Outlives the device: on a card it is the process's, and others may be open over it.
+    /// Outlives the device: on a card it belongs to the process, and other devices may be open over it.
     attachment: Arc<Attachment>,
 }
 
 impl Device {
-    /// Opens the first gfx1201 that a process sees: the only one of this process, a further one, or one over whatever else
-    /// answers below the attachment. Any number may be open at a time and one after the other. Nothing is run on it.
+    /// Opens the first gfx1201 that the process sees: as the only device of this process or as a further one, on a card
+    /// or on whatever else answers below the attachment. Any number may be open, at the same time or one after the
+    /// other. Opening runs nothing on it.
     ///
     /// # Errors
     /// [`KmdError::ProcessLost`] after a page fault or a reset: no device of this process will ever run again.
@@ -103,17 +104,17 @@ impl Device {
         })
     }
 
-    /// What it is called, for example `Virtual R9700 (gfx1201)`.
+    /// Its name, for example `Virtual R9700 (gfx1201)`.
     pub fn name(&self) -> &str {
         &self.info.name
     }
 
-    /// What further devices of the same process are opened over, this one's successor too.
+    /// The attachment over which further devices of the same process are opened, this one's successor too.
     pub fn attachment(&self) -> &Arc<Attachment> {
         &self.attachment
     }
 
-    /// What is known of it.
+    /// What is known about it.
     pub fn info(&self) -> &DeviceInfo {
         &self.info
     }
@@ -123,7 +124,7 @@ impl Device {
         self.space.allocate(heap, len, label, false)
     }
 
-    /// The same for what the GPU fetches: instructions, or packets of an indirect buffer.
+    /// The same for memory that the GPU fetches from: instructions, or packets of an indirect buffer.
     pub fn allocate_executable(
         &mut self,
         heap: Heap,
@@ -133,16 +134,16 @@ impl Device {
         self.space.allocate(heap, len, label, true)
     }
 
-    /// Whether the host reaches VRAM: through a large BAR, and only where its writes can be flushed to the GPU.
+    /// Whether the host can access VRAM: only through a large BAR, and only if its writes can be flushed to the GPU.
     pub fn has_visible_vram(&self) -> bool {
         self.space.has_visible_vram()
     }
 
-    /// Writes into a buffer: through its mapping, else by staging copies on the GPU. Blocks until the bytes are
-    /// where the next submission sees them. No submission in flight may use them.
+    /// Writes into a buffer, through its mapping or else by staging copies on the GPU. Blocks until the bytes are where
+    /// the next submission sees them. No submission in flight may use them.
     ///
     /// # Errors
-    /// [`DeviceError::Occupied`] where the host does not see the buffer and a resident kernel holds the queue.
+    /// [`DeviceError::Occupied`] if the host cannot access the buffer and a resident kernel holds the queue.
     pub fn upload(&mut self, buffer: &Buffer, offset: ByteLen, bytes: &[u8]) -> Result<(), DeviceError> {
         let start = buffer.check_range(offset, bytes.len())?;
         if !self.space.write_mapped(buffer, start, bytes) {
@@ -151,7 +152,7 @@ impl Device {
         Ok(())
     }
 
-    /// Reads from a buffer what finished submissions left there. Errors as [`Device::upload`].
+    /// Reads from a buffer what finished submissions left there. Errors are those of [`Device::upload`].
     pub fn download(
         &mut self,
         buffer: &Buffer,
@@ -170,7 +171,7 @@ impl Device {
         self.load_kernel_into(&zrt::Kernel::parse(container)?, Heap::DeviceLocal)
     }
 
-    /// Loads a kernel from its container, which must keep the container's rules, with the code in `heap`.
+    /// Loads a kernel from its container, which must obey the container's rules, with the code in `heap`.
     pub fn load_parsed_kernel(
         &mut self,
         container: &zrt::Kernel<'_>,
@@ -186,8 +187,8 @@ impl Device {
         Ok(kernel)
     }
 
-    /// Puts code from elsewhere into executable memory: see [`crate::Code`]. `image` is asked for the bytes once their
-    /// address is known, and must give `len` of them, at most [`CODE_BYTES_MAX`](crate::CODE_BYTES_MAX).
+    /// Puts foreign code into executable memory: see [`crate::Code`]. `image` is called for the bytes once their
+    /// address is known, and must return `len` of them, at most [`CODE_BYTES_MAX`](crate::CODE_BYTES_MAX).
     pub fn load_code<'b>(
         &mut self,
         label: &crate::CodeLabel<'_>,
@@ -199,7 +200,7 @@ impl Device {
         Ok(code)
     }
 
-    /// Makes a kernel of explicit resource words ready to be dispatched; scratch memory is allocated where it needs it.
+    /// Makes a kernel of explicit resource words ready to be dispatched; allocates scratch memory if it needs any.
     pub fn prepare_launch(
         &mut self,
         parameters: &crate::LaunchParameters<'_>,
@@ -212,20 +213,20 @@ impl Device {
         Recorder::new(self.space.clone(), capacity)
     }
 
-    /// Submits a graph: one indirect buffer, one fence, one doorbell. Waits only where the ring is full.
+    /// Submits a graph: one indirect buffer, one fence, one doorbell. Waits only if the ring is full.
     pub fn submit(&mut self, graph: &Graph) -> Result<Ticket, DeviceError> {
         self.submit_with(|queue| queue.submit_graph(graph))
     }
 
-    /// Submits a graph whose kernel runs until the host tells it by memory to end. As long as it does, whatever is submitted
-    /// behind it waits; uploads and downloads that need the queue are [`DeviceError::Occupied`].
+    /// Submits a graph whose kernel runs until the host tells it, through memory, to end. While it runs, later
+    /// submissions wait; uploads and downloads that need the queue fail with [`DeviceError::Occupied`].
     pub fn submit_resident(&mut self, graph: &Graph) -> Result<Ticket, DeviceError> {
         let ticket = self.submit(graph)?;
         self.resident = Some(ticket);
         Ok(ticket)
     }
 
-    /// An error where a copy of `buffer` by the queue would stand behind a resident kernel.
+    /// Returns an error if a copy of `buffer` by the queue would wait for a resident kernel.
     pub(crate) fn check_queue_is_free(&self, buffer: &Buffer) -> Result<(), DeviceError> {
         match self.resident {
             Some(ticket) if !self.is_done(ticket) => {
@@ -235,7 +236,8 @@ impl Device {
         }
     }
 
-    /// Submits packets as they stand, at most [`WORDS_MAX`](crate::WORDS_MAX) dwords with those of the fence that follows.
+    /// Submits packets as they are, at most [`WORDS_MAX`](crate::WORDS_MAX) dwords including those of the fence that
+    /// follows.
     pub fn submit_words(&mut self, words: &[u32]) -> Result<Ticket, DeviceError> {
         self.submit_with(|queue| queue.submit_words(words))
     }
@@ -257,7 +259,7 @@ impl Device {
         Ok(Ticket { fence_value })
     }
 
-    /// True where the submission has finished; its stores are visible to the host.
+    /// True if the submission has finished; its stores are visible to the host.
     pub fn is_done(&self, ticket: Ticket) -> bool {
         self.queue.is_done(ticket.fence_value)
     }
@@ -276,7 +278,8 @@ impl Device {
         }
     }
 
-    /// The same for a wait in slices: whether it is done. A time that is over is no failure, and costs no diagnosis.
+    /// The same for a wait in slices: returns whether the submission is done. The end of a slice is not a failure and
+    /// costs no diagnosis.
     pub fn wait_at_most(&mut self, ticket: Ticket, slice: Duration) -> Result<bool, DeviceError> {
         match self.wait_for(ticket, slice)? {
             None => Ok(true),
@@ -292,13 +295,14 @@ impl Device {
     /// What the device has done since it was opened: counted by its witness, else what was submitted.
     ///
     /// # Errors
-    /// [`DeviceError::Evidence`] where the witness cannot be understood.
+    /// [`DeviceError::Evidence`] if the witness cannot be understood.
     pub fn counters(&self) -> Result<Counters, DeviceError> {
         self.witness.map_or_else(|| Ok(self.queue.counters()), |witness| witness.counters(self.syscalls()))
     }
 
-    /// Gives back by call what the device made (queue, events, memory of its own) and says what of this process could not
-    /// be given back so far. Buffers, kernels and graphs that are still alive give their memory back when they are dropped.
+    /// Releases by call what the device made (queue, events, memory of its own) and reports what of this process could
+    /// not be released so far. Buffers, kernels and graphs that are still alive release their memory when they are
+    /// dropped.
     pub fn close(self) -> Result<(), DeviceError> {
         let attachment = self.attachment.clone();
         drop(self);
@@ -308,8 +312,8 @@ impl Device {
         }
     }
 
-    /// Makes what was written through the views of VRAM buffers visible to the device: a store to mapped memory
-    /// and a read across PCIe.
+    /// Makes writes through the views of VRAM buffers visible to the device: a store to mapped memory and a read across
+    /// PCIe.
     pub fn flush(&self) {
         self.space.flush();
     }
@@ -319,12 +323,12 @@ impl Device {
         self.lost
     }
 
-    /// Pointers and fence as they are now.
+    /// The current pointers and fence.
     pub fn observe(&self) -> zrt_ring::Observation {
         self.queue.observe(0)
     }
 
-    /// Drops these when the queue is gone, and not before: what work may still touch that did not end.
+    /// Keeps these until the queue is gone, because unfinished work may still touch them.
     pub fn keep(&mut self, what: Vec<Box<dyn Any + Send>>) {
         self.kept.extend(what);
     }
@@ -338,7 +342,7 @@ impl Device {
         self.attachment.process().syscalls()
     }
 
-    /// Why nothing can be submitted any more: where the whole process is lost, that.
+    /// Why nothing can be submitted any more: the loss of the whole process, if that is the reason.
     fn lost_error(&self) -> DeviceError {
         match self.attachment.process().loss() {
             Some(loss) => DeviceError::Kmd(KmdError::ProcessLost { loss }),
@@ -406,7 +410,8 @@ impl Device {
                 let progress = watchdog.observe(self.queue.observe(waited.as_nanos() as u64));
                 let report = self.events.wait(Duration::ZERO)?;
                 if report.has_fault() {
-                    // The fence may have come in between; a fault still means that memory is not what it should be.
+                    // The fence may have been signalled in between; a fault still means that memory is not what it
+                    // should be.
                     return Err(self.stop(Stop { fence_value, waited, report, progress }));
                 }
             }
@@ -448,7 +453,7 @@ impl Device {
         }))
     }
 
-    /// The function, and the line where it is known, of an address in code.
+    /// The function of an address in code, and the line if it is known.
     pub fn place(&self, va: GpuVa) -> Place {
         self.space.registry.place(va)
     }

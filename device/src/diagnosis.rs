@@ -1,4 +1,4 @@
-//! Why a wait did not end well.
+//! Why a wait failed.
 //!
 //! Contract: made after a fault or a deadline only; it reads what the host can see (fence, pointers, the ring, events) and
 //! what a witness says, and names kernels and buffers by address. Its text is one line.
@@ -13,7 +13,7 @@ use zrt_ring::Observation;
 /// What ended a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopCause {
-    /// The time was over.
+    /// The time was up.
     Deadline,
     /// The driver reported a bad access.
     MemoryFault(MemoryFault),
@@ -29,11 +29,12 @@ pub const RING_EXCERPT_DWORDS: usize = 16;
 pub struct RingExcerpt {
     /// Position of the first, in dwords since the queue was made.
     pub position: u64,
-    /// The device has told that it read everything; then this is the start of what is waited for, else the read pointer.
+    /// The device has reported that it read everything; then this is the start of what is waited for, else the read
+    /// pointer.
     pub is_all_read: bool,
     /// As they are in memory.
     pub words: [u32; RING_EXCERPT_DWORDS],
-    /// How many of them lie before the write pointer. The others are what the ring held one round ago.
+    /// How many of them lie before the write pointer. The others are left over from one round ago.
     pub published: usize,
 }
 
@@ -44,21 +45,21 @@ pub struct Diagnosis {
     pub cause: StopCause,
     /// How long the wait was.
     pub waited: Duration,
-    /// What was to be done before the fence: the submission's own words.
+    /// The work that comes before the fence, as the submission describes it.
     pub work: String,
     /// The fence's value that was waited for.
     pub fence_expected: u64,
     /// Fence and pointers when the wait ended.
     pub observation: Observation,
-    /// What the ring holds where the device stopped.
+    /// What the ring holds at the point where the device stopped.
     pub ring: RingExcerpt,
     /// What the pointers and the fence did during the wait.
     pub progress: zrt_ring::Diagnosis,
-    /// What lies at the faulty address, where there is one and it is ours.
+    /// What is at the faulty address, if there is one and it is ours.
     pub place: Option<String>,
     /// The witness's log, addresses named; empty without one.
     pub device_log: Vec<String>,
-    /// Where the waves are, where the time was over and a witness knows.
+    /// Where the waves are, if the time was up and a witness knows.
     pub waves: Waves,
 }
 
@@ -83,7 +84,7 @@ impl fmt::Display for Diagnosis {
             "; work: {}; fence {fence_value} of {}; ring read to {read_pointer} of {write_pointer} dwords",
             self.work, self.fence_expected
         )?;
-        // What pointers and silence may mean is for devices of which nothing else is known.
+        // What pointers and silence may mean is only for devices about which nothing else is known.
         let is_known = !self.waves.is_empty();
         match is_known {
             true => write!(formatter, "; {}", self.waves)?,
@@ -97,7 +98,7 @@ impl fmt::Display for Diagnosis {
         }
         let hung = self.cause == StopCause::Deadline && self.device_log.is_empty() && !is_known;
         if hung {
-            // What a card keeps to itself: hardware reference §8.
+            // What a card does not reveal: hardware reference §8.
             formatter.write_str(
                 "; no event was reported: a kernel in an endless loop, an illegal instruction or a bad packet",
             )?;
@@ -118,7 +119,7 @@ impl fmt::Display for RingExcerpt {
         for word in &self.words {
             write!(formatter, " {word:08x}")?;
         }
-        // A read pointer is taken for the start of a packet; the last one may go on behind what is shown.
+        // The read pointer is taken for the start of a packet; the last packet may continue beyond what is shown.
         for line in Listing(&self.words[..self.published]).to_string().lines() {
             write!(formatter, " | {}", line.trim_start())?;
         }

@@ -22,7 +22,7 @@ pub enum DeviceError {
     /// Bytes are not a kernel for this device.
     #[error("the kernel cannot be loaded: {0}")]
     Kernel(#[from] ZrtError),
-    /// A resource word of a kernel is none that gfx12 takes.
+    /// A resource word of a kernel is not valid on gfx12.
     #[error("kernel {kernel} cannot be loaded: {source}")]
     KernelResources {
         /// Its name.
@@ -30,7 +30,7 @@ pub enum DeviceError {
         /// Which word, and why.
         source: ResourceError,
     },
-    /// A kernel needs what this device layer does not set up.
+    /// A kernel needs something that this device layer does not set up.
     #[error("kernel {kernel} cannot be loaded: {reason}")]
     KernelNeeds {
         /// Its name.
@@ -38,14 +38,14 @@ pub enum DeviceError {
         /// What it needs.
         reason: &'static str,
     },
-    /// More code than is loaded as one piece.
+    /// More code than can be loaded as one piece.
     #[error("{name} has {len:?} of code, and at most {most:?} are loaded")]
     CodeLength {
-        /// What it is called.
+        /// Its name.
         name: String,
         /// Its length.
         len: ByteLen,
-        /// Most bytes.
+        /// The maximum.
         most: ByteLen,
     },
     /// A range outside a buffer.
@@ -60,7 +60,7 @@ pub enum DeviceError {
         /// The buffer's length.
         buffer_len: ByteLen,
     },
-    /// The host does not see the buffer.
+    /// The host cannot access the buffer.
     #[error("the buffer {label} is not mapped on the host: allocate it from the heap host_visible or host")]
     NotMapped {
         /// The buffer.
@@ -84,21 +84,21 @@ pub enum DeviceError {
     /// A graph could not be recorded.
     #[error("cannot record a graph: {0}")]
     Graph(#[from] GraphError),
-    /// A graph has nothing in it.
+    /// A graph is empty.
     #[error("the graph is empty: record at least one dispatch")]
     EmptyGraph,
-    /// A recorder for more dispatches than a graph has.
+    /// A recorder for more dispatches than a graph can hold.
     #[error("a recorder cannot have {capacity} dispatches: a graph has at most {most}")]
     RecorderCapacity {
-        /// What was asked.
+        /// The requested capacity.
         capacity: usize,
-        /// Most dispatches, as a recorder counts them.
+        /// Maximum number of dispatches, as a recorder counts them.
         most: usize,
     },
     /// The recorder's capacity is used up.
     #[error("the recorder holds {capacity} dispatches: make a larger one")]
     RecorderFull {
-        /// What was asked.
+        /// The requested capacity.
         capacity: usize,
     },
     /// Work did not end in time, or the device reported a fault.
@@ -107,7 +107,7 @@ pub enum DeviceError {
     /// An earlier failure left the queue unusable, and the process has not lost the GPU.
     #[error("the device stopped earlier and takes no more work: open it again")]
     Lost,
-    /// What a witness wrote down is not what we know.
+    /// What a witness wrote cannot be understood.
     #[error("cannot read the device's own account from {path}: {reason}")]
     Evidence {
         /// The file.
@@ -115,7 +115,7 @@ pub enum DeviceError {
         /// Why.
         reason: String,
     },
-    /// Something was not given back.
+    /// Something was not released.
     #[error("closing the device failed: {0}")]
     Teardown(KmdError),
 }

@@ -2,8 +2,8 @@
 //!
 //! Contract: recording is set-up; a finished [`Graph`] is replayed any number of times and is never changed. It names
 //! kernels and parameter blocks by address: keep both alive as long as it is submitted. Inside a graph, a dispatch may
-//! overlap with the ones before it; one that reads what an earlier one wrote needs [`Recorder::barrier`] between them.
-//! A replay begins with a full acquire, so it sees what the host wrote before it was submitted.
+//! overlap with earlier ones; one that reads what an earlier one wrote needs [`Recorder::barrier`] between them. A
+//! replay begins with a full acquire, so it sees what the host wrote before it was submitted.
 
 use crate::code::LaunchKernel;
 use crate::error::DeviceError;
@@ -19,7 +19,7 @@ const DWORDS_PER_DISPATCH: usize = 49;
 const LABEL_NAMES_MAX: usize = 12;
 /// Dwords of the start of a recording.
 const DWORDS_OF_START: usize = 10;
-/// Most dispatches that a recorder is made for.
+/// Maximum number of dispatches that a recorder can be made for.
 const CAPACITY_MAX: usize = (GRAPH_DWORDS_MAX as usize - DWORDS_OF_START) / DWORDS_PER_DISPATCH;
 
 /// Collects a graph. Made by [`crate::Device::recorder`].
@@ -85,18 +85,18 @@ impl Recorder {
         Ok(())
     }
 
-    /// Length of what is recorded so far: the packets of the next launch begin so far from the graph's first one, and all
-    /// graphs are one piece of memory.
+    /// Length of what is recorded so far. The packets of the next launch begin at this distance from the graph's first
+    /// one; every graph is one piece of memory.
     pub fn len(&self) -> DwordLen {
         self.recorder.len()
     }
 
-    /// True where no dispatch is recorded.
+    /// True if no dispatch is recorded.
     pub fn is_empty(&self) -> bool {
         self.recorder.is_empty()
     }
 
-    /// What follows sees what every dispatch so far wrote, and starts after they have ended.
+    /// Later dispatches start after all earlier ones have ended, and see what they wrote.
     pub fn barrier(&mut self) -> Result<(), DeviceError> {
         let outcome = self.recorder.barrier();
         self.check(outcome)
@@ -111,7 +111,7 @@ impl Recorder {
         }
     }
 
-    /// What the buffer is called in reports: its kernels, as far as they fit a line.
+    /// The buffer's name in reports: its kernels, as many as fit on a line.
     fn label(&self) -> String {
         let told: Vec<&str> = self.names.iter().take(LABEL_NAMES_MAX).map(String::as_str).collect();
         let more = if self.names.len() > LABEL_NAMES_MAX { " and others" } else { "" };

@@ -1,4 +1,4 @@
-//! What is known of an opened device.
+//! What is known about an opened device.
 
 use crate::options::DeviceOptions;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use zrt_mem::ByteLen;
 const DEVICE_R9700: u32 = 0x7551;
 const DEVICE_RX9070: u32 = 0x7550;
 
-/// What is known of an opened device.
+/// What is known about an opened device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceInfo {
-    /// What it is called, for example `Radeon R9700 (gfx1201)`.
+    /// Its name, for example `Radeon R9700 (gfx1201)`.
     pub name: String,
-    /// The driver's number of it.
+    /// The driver's number for it.
     pub gpu_id: u32,
     /// PCI vendor and device.
     pub pci_id: (u32, u32),
@@ -24,9 +24,9 @@ pub struct DeviceInfo {
     pub compute_units: u32,
     /// Shader engines: the unit in which scratch is counted.
     pub shader_engines: u32,
-    /// VRAM in all.
+    /// Total VRAM.
     pub vram: ByteLen,
-    /// True where all VRAM is CPU-visible.
+    /// True if all VRAM is CPU-visible.
     pub has_large_bar: bool,
     /// Interface version of the driver.
     pub kfd_version: (u32, u32),
@@ -36,9 +36,9 @@ pub struct DeviceInfo {
     pub engine_clock_mhz: u32,
     /// Length of the command ring.
     pub ring_bytes: ByteLen,
-    /// True where everything was asked to lie in system memory.
+    /// True if everything was requested to lie in system memory.
     pub gtt_only: bool,
-    /// False where the GPU's clock counts the device's own work instead of time.
+    /// False if the GPU's clock counts the device's own work instead of time.
     pub has_real_clock: bool,
 }
 

@@ -16,8 +16,8 @@ use zrt_pm4::{KernelParameters, KernelState};
 const CODE_END: [u8; 4] = 0xbf9f_0000_u32.to_le_bytes();
 /// A line of the instruction cache on gfx11 and later (`EmitCodeEnd` of LLVM's AMDGPU backend).
 const CODE_LINE_BYTES: u64 = 128;
-/// Least padding behind code: the rest of its last line and three lines more, which is as far as compilers let the
-/// prefetcher run (`EmitCodeEnd` again: three lines behind the aligned end, at most 511 bytes).
+/// Least padding after code: the rest of its last line and three lines more, which is as far as compilers let the
+/// prefetcher run (`EmitCodeEnd` again: three lines after the aligned end, at most 511 bytes).
 const CODE_PADDING_BYTES: u64 = 512;
 
 /// Bytes of memory for `code_bytes` of code: whole lines, the padding included.
@@ -76,7 +76,7 @@ impl Kernel {
     /// Allocates executable memory for the container's code and puts the kernel together. The code itself,
     /// [`image`], is written by the caller.
     ///
-    /// `heap` is [`Heap::DeviceLocal`] but for the kernel that copies to device-local memory.
+    /// `heap` is [`Heap::DeviceLocal`] except for the kernel that copies to device-local memory.
     pub(crate) fn new(space: &Space, container: &zrt::Kernel<'_>, heap: Heap) -> Result<Kernel, DeviceError> {
         let len = ByteLen(padded_len(container.code.len() as u64));
         let code = space.allocate(heap, len, container.name, true)?;
@@ -122,7 +122,7 @@ pub(crate) fn image(container: &zrt::Kernel<'_>) -> Vec<u8> {
     padded(container.code, container.code.len())
 }
 
-/// `code_bytes` of code, and padding behind them; what `code` lacks of them is padding too.
+/// `code_bytes` of code, then padding; if `code` is shorter than that, padding fills the rest too.
 pub(crate) fn padded(code: &[u8], code_bytes: usize) -> Vec<u8> {
     let whole = padded_len(code_bytes as u64) as usize;
     let mut image = Vec::with_capacity(whole);
@@ -139,7 +139,7 @@ fn needs(container: &zrt::Kernel<'_>, reason: &'static str) -> DeviceError {
 mod tests {
     use super::*;
 
-    /// What LLVM puts behind code: the end aligned to a line, and three lines.
+    /// What LLVM puts after code: the end aligned to a line, and three lines.
     #[test]
     fn padding_holds_three_lines_behind_the_line_of_the_last_instruction() {
         for code_bytes in [4, 124, 128, 132, 3584, 3840, 4092, 4096] {

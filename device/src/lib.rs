@@ -1,20 +1,21 @@
 //! One opened GPU: heaps, kernels, graphs, a queue and fences, over the kernel driver.
 //!
-//! This is what an engine, or another server, links against. It is opened over an [`Attachment`], whatever answers below
-//! it: a card's driver or another. Which of them it is, and what is to be tried before it is trusted, is the business of
-//! whoever opens it (`zrt-bringup`).
+//! This is what an engine, or another server, links against. It is opened over an [`Attachment`], below which a card's
+//! driver or something else answers. Which of them it is, and what to test before trusting it, is up to whoever opens
+//! it (`zrt-bringup`).
 //!
 //! # Contract
-//! - What the device cannot know of itself comes in with [`DeviceOptions`], once; no code here branches on a tier.
+//! - What the device cannot know about itself is passed in once, with [`DeviceOptions`]; no code here branches on a
+//!   tier.
 //! - Set-up (allocate, load, record, upload) makes system calls and allocates. [`Device::submit`] and a
 //!   [`Device::wait`] that finds its fence while spinning touch mapped memory only: no lock, no allocation, no
 //!   system call.
-//! - Every wait has a deadline, and one that ends badly says why ([`Diagnosis`]), naming kernels and buffers.
-//! - Buffers, kernels and graphs own their memory and may outlive the device; dropping gives everything back by call, in
-//!   the driver's order. Closing files gives nothing back: the driver's state is the process's.
-//! - Any number of devices may be open in a process, at a time and one after the other. They share what a process has
-//!   once, an [`Attachment`]. After a page fault or a reset of the GPU the driver is done with the process, and opening
-//!   says so.
+//! - Every wait has a deadline, and one that fails says why ([`Diagnosis`]), naming kernels and buffers.
+//! - Buffers, kernels and graphs own their memory and may outlive the device; dropping them releases everything by
+//!   call, in the driver's order. Closing files releases nothing: the driver's state belongs to the process.
+//! - Any number of devices may be open in a process, at the same time or one after the other. They share what exists
+//!   once per process, an [`Attachment`]. After a page fault or a reset of the GPU the driver no longer serves the
+//!   process, and opening says so.
 //! - It knows nothing of models and tokens.
 //!
 //! ```no_run

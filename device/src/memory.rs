@@ -1,7 +1,7 @@
 //! Buffers of a device.
 //!
-//! Contract: a [`Buffer`] owns device memory and gives it back when dropped; it may outlive the
-//! [`crate::Device`] it came from. Set-up only: allocation makes system calls.
+//! Contract: a [`Buffer`] owns device memory and releases it when dropped; it may outlive the [`crate::Device`] it came
+//! from. Set-up only: allocation makes system calls.
 
 use crate::error::DeviceError;
 use crate::registry::{EntryId, Registry};
@@ -15,11 +15,11 @@ use zrt_mem::{ByteLen, GpuVa, Heap, SharedView};
 pub struct Buffer {
     /// Address on the GPU.
     pub va: GpuVa,
-    /// Length that was asked for.
+    /// The requested length.
     pub len: ByteLen,
-    /// The heap that was asked for.
+    /// The requested heap.
     pub heap: Heap,
-    /// The bytes, where the processor sees them. A clone keeps them mapped when the buffer is gone.
+    /// The bytes, if the host can access them. A clone keeps them mapped after the buffer is gone.
     pub view: Option<SharedView>,
     label: String,
     entry: EntryId,
@@ -32,14 +32,14 @@ pub struct Buffer {
 pub(crate) struct Space {
     pub(crate) vm: Arc<Vm>,
     pub(crate) registry: Arc<Registry>,
-    /// Every heap is system memory.
+    /// True if every heap is system memory.
     gtt_only: bool,
-    /// VRAM behind the BAR for the read that ends a flush; absent where nothing is written through the BAR.
+    /// VRAM behind the BAR for the read that ends a flush; absent if nothing is written through the BAR.
     behind_bar: Option<Arc<zrt_kmd::Buffer>>,
 }
 
 impl Space {
-    /// The space over `vm`, which no other device shares names with; `gtt_only` where every heap is system memory.
+    /// The space over `vm`, whose names no other device shares; `gtt_only` if every heap is system memory.
     pub(crate) fn new(vm: &Arc<Vm>, gtt_only: bool) -> Result<Space, DeviceError> {
         let registry = Arc::new(Registry::default());
         let mut space = Space { vm: vm.clone(), registry, behind_bar: None, gtt_only };
@@ -51,7 +51,7 @@ impl Space {
         Ok(space)
     }
 
-    /// Allocates from a heap; `executable` where the GPU fetches instructions or packets from it.
+    /// Allocates from a heap; `executable` if the GPU fetches instructions or packets from it.
     pub(crate) fn allocate(
         &self,
         heap: Heap,
@@ -60,7 +60,7 @@ impl Space {
         executable: bool,
     ) -> Result<Buffer, DeviceError> {
         let kind = match heap {
-            // Where the BAR covers all VRAM, visible memory costs nothing and spares the staging copies.
+            // If the BAR covers all VRAM, visible memory costs nothing and saves the staging copies.
             Heap::DeviceLocal | Heap::HostVisible if self.has_visible_vram() => MemoryKind::VramPublic,
             Heap::HostShared if self.has_visible_vram() => MemoryKind::VramShared,
             Heap::DeviceLocal if !self.gtt_only => MemoryKind::Vram,
@@ -73,13 +73,13 @@ impl Space {
         Ok(Buffer { va, len, heap, view, label: label.into(), entry, registry, memory })
     }
 
-    /// Whether the host reaches VRAM, and may: through a large BAR, and only where its writes can be flushed to the GPU
+    /// Whether the host can access VRAM: only through a large BAR, and only if its writes can be flushed to the GPU
     /// (hardware reference §6.4).
     pub(crate) fn has_visible_vram(&self) -> bool {
         !self.gtt_only && self.vm.node().has_large_bar() && self.vm.has_hdp_flush()
     }
 
-    /// Writes through the mapping. False where the buffer has none.
+    /// Writes through the mapping. Returns false if the buffer has none.
     pub(crate) fn write_mapped(&self, buffer: &Buffer, offset: usize, bytes: &[u8]) -> bool {
         let Some(view) = &buffer.view else { return false };
         view.write_bytes(offset, bytes);
@@ -87,7 +87,7 @@ impl Space {
         true
     }
 
-    /// Makes all writes through mappings visible to the GPU: those of VRAM by a flush of the host data path.
+    /// Makes all writes through mappings visible to the GPU; writes to VRAM need a flush of the host data path.
     pub(crate) fn flush(&self) {
         match self.behind_bar.as_ref().and_then(|buffer| buffer.view()) {
             Some(behind_bar) => self.vm.flush_hdp(behind_bar),
@@ -102,7 +102,7 @@ impl Space {
         }
     }
 
-    /// Reads through the mapping. False where the buffer has none.
+    /// Reads through the mapping. Returns false if the buffer has none.
     pub(crate) fn read_mapped(&self, buffer: &Buffer, offset: usize, bytes: &mut [u8]) -> bool {
         let Some(view) = &buffer.view else { return false };
         if buffer.kind().is_behind_bar() {
@@ -119,14 +119,14 @@ impl Buffer {
         &self.label
     }
 
-    /// Where it really lies: a [`Heap::HostVisible`] or [`Heap::HostShared`] buffer is VRAM or, on a small BAR, system
+    /// Where it really is: a [`Heap::HostVisible`] or [`Heap::HostShared`] buffer is VRAM or, on a small BAR, system
     /// memory.
     pub fn kind(&self) -> MemoryKind {
         self.memory.kind()
     }
 
-    /// The host's view of a buffer in a heap that it sees. After writing through it, and before the device is to see what
-    /// was written, call [`crate::Device::flush`].
+    /// The host's view of a buffer in a heap that it can access. After writing through it, call
+    /// [`crate::Device::flush`] before the device is to see what was written.
     pub fn view(&self) -> Result<&SharedView, DeviceError> {
         self.view.as_ref().ok_or_else(|| DeviceError::NotMapped { label: self.label.clone() })
     }
@@ -135,7 +135,7 @@ impl Buffer {
         self.entry
     }
 
-    /// Checks that a range lies inside and gives its start.
+    /// Checks that a range lies inside and returns its start.
     pub(crate) fn check_range(&self, offset: ByteLen, len: usize) -> Result<usize, DeviceError> {
         let len = ByteLen(len as u64);
         match offset.0.checked_add(len.0) {

@@ -1,4 +1,4 @@
-//! How a device is opened, and what only its opener knows of it.
+//! How a device is opened, and what only its opener knows about it.
 //!
 //! Contract: the default is right for a card.
 
@@ -6,11 +6,11 @@ use crate::witness::Witness;
 use core::fmt;
 use zrt_mem::ByteLen;
 
-/// Length of the ring unless said otherwise: room for hundreds of submissions, and one page of the host's L2 cache.
+/// Default length of the ring: room for hundreds of submissions, and one page of the host's L2 cache.
 pub const RING_BYTES_DEFAULT: ByteLen = ByteLen(64 << 10);
-/// How long a wait spins before it sleeps, unless said otherwise: about the shortest step of a small model.
+/// Default time that a wait spins before it sleeps: about the shortest step of a small model.
 pub const SPIN_US_DEFAULT: u64 = 200;
-/// What a card is called before its board's name.
+/// What precedes a card's board name.
 const BRAND_DEFAULT: &str = "Radeon";
 
 /// How to open a device.
@@ -24,11 +24,11 @@ pub struct DeviceOptions {
     pub gtt_only: bool,
     /// How long a wait spins before it sleeps.
     pub spin_us: u64,
-    /// What stands before the board's name.
+    /// What precedes the board's name.
     pub brand: &'static str,
-    /// False where the GPU's clock counts the device's own work instead of time.
+    /// False if the GPU's clock counts the device's own work instead of time.
     pub has_real_clock: bool,
-    /// Who sees more of the device than its driver reports.
+    /// An observer that sees more of the device than its driver reports.
     pub witness: Option<&'static dyn Witness>,
 }
 

@@ -1,7 +1,7 @@
 //! How a wait spends its time: spin, one long nap, then short naps.
 //!
 //! Contract: pure arithmetic on durations; the caller sleeps. A decode loop waits for steps of nearly the same length,
-//! so the first nap goes to seven eighths of what the last wait took, and a host core is free meanwhile. A nap that
+//! so the first nap lasts until seven eighths of the last wait's time, and a host core is free meanwhile. A nap that
 //! turns out too long halves the expectation, so a shorter kind of work is not made to wait twice.
 
 use std::time::Duration;
@@ -10,10 +10,10 @@ use std::time::Duration;
 const NAP_FIRST: Duration = Duration::from_micros(20);
 /// Longest short nap.
 const NAP_MAX: Duration = Duration::from_micros(100);
-/// Longest first nap: faults are looked for after it.
+/// Longest first nap: the driver is asked for faults after it.
 const LONG_NAP_MAX: Duration = Duration::from_millis(50);
 
-/// What the waits so far have taught.
+/// What was learned from earlier waits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pace {
     expected: Duration,
@@ -24,7 +24,7 @@ pub(crate) struct Pace {
 pub(crate) struct Naps {
     long: Option<Duration>,
     next: Duration,
-    /// The last nap was the long one.
+    /// True if the last nap was the long one.
     after_long: bool,
 }
 
@@ -63,7 +63,7 @@ mod tests {
         Duration::from_micros(count)
     }
 
-    /// A wait for work of `length`, sleeping exactly; gives how long it took and how often it slept.
+    /// A wait for work of `length`, sleeping exactly; returns how long it took and how often it slept.
     fn wait(pace: &mut Pace, length: Duration) -> (Duration, usize) {
         let (mut waited, mut sleeps) = (us(3), 0);
         let mut naps = pace.naps(waited);

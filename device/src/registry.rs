@@ -1,7 +1,7 @@
 //! What lies where in device memory, for reports: buffers and kernels by address.
 //!
-//! Contract: entries come with buffers and kernels and go with them. Lookups happen after a fault only. A lock and
-//! allocations; never on the path of a token.
+//! Contract: entries come and go with buffers and kernels. Lookups happen only after a fault. It locks and allocates;
+//! never on the path of a token.
 
 use crate::code::CodeLabel;
 use core::fmt;
@@ -10,11 +10,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use zrt_isa::zrt;
 use zrt_mem::{ByteLen, GpuVa};
 
-/// How far from a buffer an address is still told by it: the largest distance that an index of 32 bits makes with elements
-/// of 16 bytes. What is further away has another cause than an index.
+/// How far from a buffer an address is still described relative to it: the largest distance that a 32-bit index of
+/// 16-byte elements can make. An address further away has another cause than an index.
 const NEAR_BYTES_MAX: u64 = 64 << 30;
 
-/// What stands before the active lanes in a line of the log: a number that is no address.
+/// What precedes the active lanes in a line of the log: a number that is not an address.
 const LANES_KEY: &str = "exec=";
 
 /// A place in code.
@@ -22,13 +22,13 @@ const LANES_KEY: &str = "exec=";
 pub struct Place {
     /// Address of the instruction.
     pub pc: u64,
-    /// Kernel or function, where it is one that this device loaded.
+    /// Kernel or function, if this device loaded it.
     pub kernel: Option<String>,
-    /// Offset from the first instruction of the function that it is in, in bytes: disassemblers count so.
+    /// Offset in bytes from the first instruction of its function, as disassemblers count.
     pub offset: Option<u64>,
-    /// Source file and line, where the kernel's line table has them.
+    /// Source file and line, if the kernel's line table has them.
     pub source: Option<(String, u32)>,
-    /// The text of that line, where somebody who reads files has filled it in; nobody here does.
+    /// The text of that line, if a caller that reads files has filled it in; nothing here does.
     pub source_text: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub struct Registry {
     entries: Mutex<Vec<Entry>>,
 }
 
-/// Identifies an entry, so that it can be taken out.
+/// Identifies an entry, so that it can be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryId(GpuVa);
 
@@ -104,7 +104,7 @@ impl Entry {
         self.start <= va && va.0 - self.start.0 < self.len.0
     }
 
-    /// Bytes from its beginning down to an address, or from its end up to it.
+    /// Bytes from its beginning down to an address, or from its end up to the address.
     fn distance(&self, va: GpuVa) -> u64 {
         match self.start.0.checked_sub(va.0) {
             Some(before) if before > 0 => before,
@@ -125,7 +125,7 @@ impl Entry {
 }
 
 impl Place {
-    /// An address that is nowhere in code of ours.
+    /// An address that is in none of our code.
     fn unknown(pc: u64) -> Place {
         Place { pc, kernel: None, offset: None, source: None, source_text: None }
     }
@@ -173,7 +173,7 @@ impl Registry {
         }
     }
 
-    /// The same for code that is no container's.
+    /// The same for code that is not from a container.
     pub(crate) fn name_code(&self, id: EntryId, label: &CodeLabel<'_>) {
         if let Some(entry) = self.entries().iter_mut().find(|entry| entry.start == id.0) {
             let functions = label.functions.iter().map(|(start, name)| (*start, String::from(*name)));
@@ -186,8 +186,8 @@ impl Registry {
         self.entries().retain(|entry| entry.start != id.0);
     }
 
-    /// What is at an address, or which buffer is the nearest to it on either side, in words; `None` where nothing of ours is
-    /// near.
+    /// What is at an address, or which buffer is the nearest to it on either side, in words; `None` if nothing of ours
+    /// is near.
     pub fn describe(&self, va: GpuVa) -> Option<String> {
         let entries = self.entries();
         if let Some(entry) = entries.iter().find(|entry| entry.holds(va)) {

@@ -1,7 +1,7 @@
-//! The queue, its ring and its timeline as one thing, and what is in flight.
+//! The queue, its ring and its timeline as one unit, and what is in flight.
 //!
-//! Contract: submitting and looking at the fence touch mapped memory only: no lock, no allocation, no system call.
-//! Waiting for room or for a fence is the device's, with a deadline.
+//! Contract: submitting and reading the fence touch mapped memory only: no lock, no allocation, no system call. It is
+//! the device that waits for room or for a fence, with a deadline.
 
 use crate::counters::Counters;
 use crate::diagnosis::{RING_EXCERPT_DWORDS, RingExcerpt};
@@ -18,7 +18,7 @@ use zrt_ring::{CommandRing, Fence, FenceSignal, Observation, RingError, Timeline
 const HISTORY: usize = 64;
 /// The fence's line: GL2 lines are 256 bytes (hardware reference §1.4).
 const FENCE_BYTES: u64 = 256;
-/// Most dwords of [`Device::submit_words`](crate::Device::submit_words), its fence included.
+/// Maximum number of dwords of [`Device::submit_words`](crate::Device::submit_words), its fence included.
 pub const WORDS_MAX: usize = 256;
 
 /// One queue with its producer.
@@ -26,25 +26,25 @@ pub(crate) struct SubmissionQueue {
     ring: CommandRing,
     timeline: Timeline,
     history: [Submission; HISTORY],
-    // The queue goes before the fence that its packets name.
+    // The queue is dropped before the fence that its packets name.
     _queue: Queue,
     fence: Buffer,
 }
 
-/// What is remembered of a submission.
+/// What is remembered about a submission.
 #[derive(Clone, Copy, Debug, Default)]
 struct Submission {
     fence_value: u64,
     /// Its first dword in the ring, counted as the pointers are.
     ring_position: u64,
-    /// Its indirect buffer; 0 where the packets stand in the ring.
+    /// Its indirect buffer; 0 if the packets are in the ring.
     indirect_va: u64,
     dispatches: u64,
     packets: u64,
 }
 
 impl SubmissionQueue {
-    /// Takes a new queue.
+    /// Takes over a new queue.
     pub(crate) fn new(space: &Space, queue: Queue) -> Result<SubmissionQueue, DeviceError> {
         let fence = space.allocate(Heap::Host, ByteLen(FENCE_BYTES), "fence", false)?;
         space.registry.set_own(fence.entry());
@@ -62,8 +62,8 @@ impl SubmissionQueue {
         })
     }
 
-    /// Submits a graph with a fence; the answer is the fence's value after it. [`RingError::Full`] without effect
-    /// where there is no room.
+    /// Submits a graph with a fence and returns the fence's value after it. If there is no room, returns
+    /// [`RingError::Full`] and has no effect.
     pub(crate) fn submit_graph(&mut self, graph: &Graph) -> Result<u64, DeviceError> {
         let (Some(recorded), Some(buffer)) = (&graph.recorded, &graph.buffer) else {
             return Err(DeviceError::EmptyGraph);
@@ -81,7 +81,7 @@ impl SubmissionQueue {
         })
     }
 
-    /// Submits packets as they stand, then a fence, as one submission of at most [`WORDS_MAX`] dwords.
+    /// Submits packets as they are, then a fence, as one submission of at most [`WORDS_MAX`] dwords.
     pub(crate) fn submit_words(&mut self, words: &[u32]) -> Result<u64, DeviceError> {
         let fence_value = self.next_value();
         let mut all = [0; WORDS_MAX];
@@ -105,7 +105,7 @@ impl SubmissionQueue {
         self.timeline.last() + 1
     }
 
-    /// Hands the value out for good, now that its packet is in the ring.
+    /// Commits the fence value, now that its packet is in the ring.
     fn submitted(&mut self, submission: Submission) -> Result<u64, DeviceError> {
         let value = self.timeline.advance()?;
         assert_eq!(value, submission.fence_value, "a fence value is handed out once");
@@ -114,7 +114,7 @@ impl SubmissionQueue {
         Ok(value)
     }
 
-    /// Submits, looking at the fence where the reported read pointer leaves no room.
+    /// Submits; reads the fence if the reported read pointer leaves no room.
     fn with_room(
         &mut self,
         submit: impl Fn(&mut CommandRing) -> Result<zrt_ring::Submission, RingError>,
@@ -128,13 +128,13 @@ impl SubmissionQueue {
         }
     }
 
-    /// True where `dwords` fit now.
+    /// True if `dwords` fit now.
     pub(crate) fn has_room(&mut self, dwords: usize) -> Result<bool, DeviceError> {
         self.ring.fence_reached(self.timeline.completed()?);
         Ok(self.ring.free_dwords()? >= dwords)
     }
 
-    /// True where the submission with this fence value has finished.
+    /// True if the submission with this fence value has finished.
     #[inline]
     pub(crate) fn is_done(&self, fence_value: u64) -> bool {
         self.progress() >= fence_value
@@ -149,13 +149,13 @@ impl SubmissionQueue {
         self.timeline.last()
     }
 
-    /// Pointers and fence as they are now.
+    /// The current pointers and fence.
     pub(crate) fn observe(&self, time_ns: u64) -> Observation {
         self.ring.observe(time_ns, self.timeline.fence(), self.timeline.last())
     }
 
-    /// What the ring holds where the device stopped: at the read pointer, or where everything was read, from the start of
-    /// the submission that is waited for.
+    /// What the ring holds at the point where the device stopped: at the read pointer or, if everything was read, from
+    /// the start of the submission that is waited for.
     pub(crate) fn excerpt(&self, fence_value: u64) -> RingExcerpt {
         let Observation { read_pointer, write_pointer, .. } = self.observe(0);
         let kept = self.history[(fence_value % HISTORY as u64) as usize];

@@ -1,7 +1,7 @@
 //! Where waves are, like a debugger's list of threads.
 //!
 //! Contract: data, filled in by a [`Witness`](crate::Witness), and its text. For waits that took too long, never on the
-//! path of a token. A card keeps all of it to itself.
+//! path of a token. A card reveals none of it.
 
 use crate::registry::Place;
 use core::fmt;
@@ -15,11 +15,11 @@ const NAMED_MAX: usize = 4;
 pub struct Waves {
     /// Those that are listed.
     pub list: Vec<WavePosition>,
-    /// Waves that are resident too.
+    /// Further waves that are resident.
     pub more_waves: u64,
     /// Workgroups that have no room yet.
     pub waiting_groups: u64,
-    /// Workgroups that were running all the time, so that nobody could look at them.
+    /// Workgroups that were running all the time, so that they could not be inspected.
     pub held_groups: u64,
 }
 
@@ -32,11 +32,11 @@ pub struct WavePosition {
     pub wave: u32,
     /// What it does.
     pub state: WaveState,
-    /// Where: its next instruction, or the one that stopped it.
+    /// Its position: its next instruction, or the one that stopped it.
     pub place: Place,
     /// That instruction as the assembler writes it.
     pub instruction: String,
-    /// What it polls, where the checking mode has seen that it loops forever.
+    /// What it polls, if the checking mode has seen that it loops forever.
     pub loads: Vec<WaveLoad>,
 }
 
@@ -66,9 +66,9 @@ pub struct WaveLoad {
     pub place: Place,
     /// What its first lane loads from: an address in memory, or in LDS.
     pub address: u64,
-    /// It is LDS.
+    /// True for LDS.
     pub is_lds: bool,
-    /// What it gets, cut off after four bytes.
+    /// What it returns, cut off after four bytes.
     pub value: u32,
     /// The buffer at the address, in words; `None` for LDS.
     pub buffer: Option<String>,

@@ -1,7 +1,7 @@
 //! A server's loop over a session: prompts in, text out, several at once. Only the session's public calls are used.
 //!
-//! `cargo run --release -p zrt-engine --example server_loop [MODEL] < prompts`: one prompt per line; each line of the output starts
-//! with the prompt's number. Without input two prompts of its own are run.
+//! `cargo run --release -p zrt-engine --example server_loop [MODEL] < prompts`: one prompt per line; each line of the
+//! output starts with the prompt's number. Without input it runs two prompts of its own.
 
 use std::error::Error;
 use std::io::{BufRead, IsTerminal, Write};
@@ -17,7 +17,7 @@ use zrt_engine::tokenizer::Tokenizer;
 
 const TOKENS_MAX: u32 = 24;
 const CONTEXT: u32 = 256;
-/// Events taken with one call.
+/// Maximum number of events taken with one call.
 const EVENTS: usize = 32;
 const CLOSE_DEADLINE: Duration = Duration::from_secs(30);
 
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut events = [Event::default(); EVENTS];
     let mut out = std::io::stdout().lock();
     while waiting.peek().is_some() || !running.is_empty() {
-        // Hand over as many as the session takes.
+        // Submit as many as the session accepts.
         while let Some((number, prompt)) = waiting.peek() {
             let sampling = SamplingOptions {
                 temperature: 0.7,

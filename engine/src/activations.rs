@@ -5,10 +5,10 @@
 use crate::gguf::TensorKind;
 use zrt_protocol::quantised_row_bytes;
 
-/// Activations of a matmul whose weights are of an integer type; others take them as they are in every mode.
+/// Activation mode of a matmul with integer weights; other matmuls use the activations unchanged in every mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Activations {
-    /// As they are computed.
+    /// As computed.
     #[default]
     F32,
     /// Blocks of 32 integers of at most 127 with a common factor.
@@ -59,7 +59,7 @@ impl Activations {
         }
     }
 
-    /// The largest integer of a block; `None` where there are none.
+    /// The largest integer of a block; `None` if the mode has no integers.
     pub const fn integer_max(self) -> Option<i32> {
         match self {
             Activations::F32 => None,

@@ -1,8 +1,8 @@
 //! Greedy generation over any executor, with the prompt's loss.
 //!
-//! Contract: prefill is token by token: one step per prompt token. The loss is natural-log, summed in f64 on the host
-//! from read-back logits, over the prompt's tokens after the first. Generic over the executor: no trait object is on
-//! the path of a token.
+//! Contract: prefill takes one step per prompt token. The loss uses the natural logarithm; it is summed in f64 on the
+//! host, from logits read back, over the prompt's tokens after the first. Generic over the executor: no trait object is
+//! on the path of a token.
 
 use crate::executor::{Executor, ExecutorError};
 
@@ -11,7 +11,7 @@ use crate::executor::{Executor, ExecutorError};
 pub struct GenerateOptions {
     /// Tokens to generate after the prompt.
     pub tokens_max: usize,
-    /// Stop after this token where given.
+    /// Stop after this token, if given.
     pub end_token: Option<u32>,
     /// Read the logits of each prompt position and compute the loss.
     pub with_loss: bool,
@@ -20,13 +20,13 @@ pub struct GenerateOptions {
 /// What was generated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generation {
-    /// Greedy tokens, the end token included where it was reached.
+    /// Greedy tokens, including the end token if it was reached.
     pub tokens: Vec<u32>,
-    /// Mean loss of the prompt's tokens after the first; `None` where not asked or the prompt has one token.
+    /// Mean loss of the prompt's tokens after the first; `None` if it was not requested or the prompt has one token.
     pub prompt_loss_mean: Option<f64>,
 }
 
-/// Runs a prompt and generates. `on_token` hears of every step: prompt tokens done, or a generated token.
+/// Runs a prompt and generates. Calls `on_step` after every step, with the prompt tokens done or the generated token.
 pub fn generate<E: Executor>(
     executor: &mut E,
     prompt: &[u32],
@@ -63,7 +63,7 @@ pub fn generate<E: Executor>(
 /// Progress of a generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A prompt token was taken in.
+    /// A prompt token was consumed.
     Prompt {
         /// Tokens done.
         done: usize,

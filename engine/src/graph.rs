@@ -77,7 +77,7 @@ pub enum Operation {
         vector: ValueId,
         /// Heads in the vector.
         heads: u32,
-        /// Pairing.
+        /// How elements are paired.
         layout: RopeLayout,
     },
     /// Stores key and value at the current position of the layer's cache.
@@ -86,7 +86,7 @@ pub enum Operation {
         key: ValueId,
         /// Read.
         value: ValueId,
-        /// Whose cache.
+        /// The layer whose cache is written.
         layer: u32,
     },
     /// Attention over positions up to the current one.
@@ -95,7 +95,7 @@ pub enum Operation {
         query: ValueId,
         /// Defined here.
         output: ValueId,
-        /// Whose cache.
+        /// The layer whose cache is read.
         layer: u32,
     },
     /// silu(gate) × up.
@@ -148,7 +148,7 @@ pub struct VerifiedGraph(Graph);
 pub enum Use {
     /// Reads it.
     Read,
-    /// Gives it its first contents.
+    /// Writes its first contents.
     Define,
     /// Reads and writes it in place.
     Update,
@@ -223,7 +223,7 @@ impl Operation {
         }
     }
 
-    /// The value that it writes, if it writes one (KV_WRITE and SAMPLE write state instead).
+    /// The value that it writes, if any (KV_WRITE and SAMPLE write state instead).
     pub fn result(&self) -> Option<ValueId> {
         self.uses().into_iter().find(|(_, how)| *how != Use::Read).map(|(value, _)| value)
     }
@@ -395,7 +395,7 @@ impl Graph {
         self.push(at, Operation::ResidualAdd { hidden, addend });
     }
 
-    /// Checks definitions, lengths, cache order and the end; the result can be planned.
+    /// Checks definitions, lengths, cache order and the final SAMPLE; the result can be planned.
     pub fn verify(self, config: &ModelConfig) -> Result<VerifiedGraph, GraphError> {
         let mut defined = vec![false; self.values.len()];
         let mut cached = vec![false; config.layers as usize];

@@ -1,10 +1,10 @@
-//! Formats in which keys and values are kept: lengths of rows and pages, kernels that write and read them.
+//! Storage formats of keys and values: lengths of rows and pages, and the kernels that write and read them.
 //!
 //! Contract: pure numbers of the layout that `docs/kernels.md` defines; nothing is stored or read here.
 
 use zrt_protocol::PAGE_TOKENS;
 
-/// Rows are as long as a multiple of this, so that each one starts where 128-bit loads like it.
+/// Row lengths are a multiple of this, so that each row is aligned for 128-bit loads.
 const ROW_ALIGNMENT_BYTES: u32 = 16;
 /// Elements of a Q8_0 block.
 const BLOCK_ELEMENTS: u32 = 32;
@@ -15,7 +15,7 @@ const BLOCK_BYTES: u32 = BLOCK_ELEMENTS + 2;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(non_camel_case_types)]
 pub enum KvFormat {
-    /// Elements as they are computed.
+    /// Elements as computed.
     #[default]
     F32,
     /// Elements rounded to f16.

@@ -1,6 +1,6 @@
 //! GGUF models to verified plans, executed by the device or by the CPU oracle.
 //!
-//! The way of a model: [`gguf`] file → [`model::Model`] → [`graph::Graph`] → [`graph::VerifiedGraph`] →
+//! The path of a model: [`gguf`] file → [`model::Model`] → [`graph::Graph`] → [`graph::VerifiedGraph`] →
 //! [`plan::ExecutionPlan`] → an [`executor::Executor`]: [`executor::device::DeviceExecutor`] or [`oracle::Oracle`].
 //!
 //! Contract: knows no packets, rings or ioctls. The oracle knows no kernels. No `unsafe`.

@@ -17,7 +17,7 @@ use zrt_protocol::{
 };
 use zrt_ring::token_ring::LINE_BYTES;
 
-/// Bytes of the line in which the host counts the events that it took.
+/// Size of the cache line in which the host counts the events that it has consumed.
 const CONSUMED_BYTES: u64 = LINE_BYTES as u64;
 
 /// An allocation's role; the key by which executors find its address.
@@ -33,13 +33,13 @@ pub enum AllocationId {
     KvPool,
     /// One parameter block per task.
     Parameters,
-    /// What the step at hand works on.
+    /// Working data of the current step.
     Step,
     /// Logits of each output row.
     Logits,
-    /// The slot table, as the device keeps it.
+    /// The slot table, which the device keeps.
     Slots,
-    /// What the host tells the device about slots.
+    /// What the host tells the device about each slot.
     Control,
     /// Prompt and choices of each slot.
     Tokens,
@@ -49,15 +49,15 @@ pub enum AllocationId {
     HostPages,
     /// Page numbers of each slot, the device's copy.
     Pages,
-    /// PLAN's memory between steps.
+    /// PLAN's state between steps.
     PlanState,
     /// Commands to the device.
     InputRing,
     /// Events from the device.
     OutputRing,
-    /// How many events the host has taken.
+    /// How many events the host has consumed.
     Consumed,
-    /// How far the device is.
+    /// How far the device has come.
     Status,
 }
 
@@ -68,7 +68,7 @@ pub struct Allocation {
     pub id: AllocationId,
     /// Where it lives.
     pub heap: Heap,
-    /// Length of the whole.
+    /// Total length.
     pub len: ByteLen,
     /// Parts in ascending order.
     pub regions: Vec<(String, Region)>,
@@ -83,7 +83,7 @@ pub struct Capacity {
     pub pages: u32,
     /// How keys and values are stored.
     pub kv_format: KvFormat,
-    /// Tasks of a step at most.
+    /// Maximum number of tasks of a step.
     pub tasks: u32,
     /// Entries of the input ring.
     pub input_entries: u32,

@@ -1,8 +1,8 @@
-//! A model: the configuration that its GGUF metadata gives, and its tensors by role.
+//! A model: the configuration from its GGUF metadata, and its tensors by role.
 //!
-//! Contract: [`Model::load`] accepts a file only when every tensor in it has a role and every role has a tensor of the
-//! shape that the configuration asks for; nothing is guessed or ignored. It reads metadata only: weights are read
-//! when an executor takes them. Allocates; not for the path of a token.
+//! Contract: [`Model::load`] accepts a file only if every tensor in it has a role and every role has a tensor of the
+//! shape that the configuration requires; nothing is guessed or ignored. It reads metadata only: weights are read when
+//! an executor loads them. Allocates; not for the path of a token.
 
 use crate::gguf::{Gguf, GgufError, TensorInfo, TensorKind};
 use std::collections::BTreeMap;
@@ -59,7 +59,7 @@ pub struct ModelConfig {
     pub rope_base: f64,
     /// Rotated elements per head, even.
     pub rotary_dimensions: u32,
-    /// Pairing.
+    /// How elements are paired.
     pub rope_layout: RopeLayout,
     /// RMS norm epsilon.
     pub rms_epsilon: f32,
@@ -68,7 +68,7 @@ pub struct ModelConfig {
 /// What a tensor is for. Tensors of one class lie in one device allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WeightClass {
-    /// Token embedding; also the output matrix where the file has none.
+    /// Token embedding; also the output matrix if the file has none.
     Embedding,
     /// RMS norm before attention.
     AttentionNorm,
@@ -213,7 +213,7 @@ impl WeightClass {
         }
     }
 
-    /// True for classes that every layer has one of.
+    /// True for classes of which every layer has one.
     pub const fn is_per_layer(self) -> bool {
         !matches!(self, WeightClass::Embedding | WeightClass::OutputNorm | WeightClass::Output)
     }
@@ -353,7 +353,7 @@ impl ModelConfig {
         self.kv_heads * self.head_size
     }
 
-    /// True where each head is normed before the rotary embedding.
+    /// True if each head is normalised before the rotary embedding.
     pub const fn has_qk_norm(&self) -> bool {
         matches!(self.architecture, Architecture::Qwen3)
     }
@@ -380,7 +380,7 @@ impl ModelConfig {
 }
 
 impl Model {
-    /// Checks a file and names its tensors.
+    /// Checks a file and assigns a role to each tensor.
     pub fn load(gguf: Arc<Gguf>) -> Result<Model, ModelError> {
         let config = ModelConfig::read(&gguf)?;
         check_vocabulary(&gguf, &config)?;
@@ -407,7 +407,7 @@ impl Model {
         Ok(Model { gguf, config, weights })
     }
 
-    /// A weight that the configuration has. Panics for one that it has not (our mistake).
+    /// A weight of the configuration. Panics if the configuration has no such weight (a bug of ours).
     pub fn weight(&self, id: WeightId) -> &Weight {
         &self.weights[&id]
     }
@@ -423,7 +423,7 @@ impl Model {
         if self.weights.contains_key(&own) { own } else { WeightId::new(WeightClass::Embedding, 0) }
     }
 
-    /// Parameters, ties counted once.
+    /// Number of parameters; tied weights count once.
     pub fn parameter_count(&self) -> u64 {
         self.weights.values().map(|weight| u64::from(weight.rows) * u64::from(weight.columns)).sum()
     }
@@ -433,7 +433,7 @@ impl Model {
         self.weights.values().map(|weight| weight.tensor.bytes).sum()
     }
 
-    /// Weight bytes that one decode step reads: every matrix once, of an untied embedding one row only.
+    /// Weight bytes that one decode step reads: every matrix once, but only one row of an untied embedding.
     pub fn step_weight_bytes(&self) -> u64 {
         let output = self.output();
         let embedding = WeightId::new(WeightClass::Embedding, 0);
@@ -449,7 +449,8 @@ impl Model {
     }
 }
 
-/// A row for each token, where the file has its tokens: what a tokenizer gives is then always in the embedding.
+/// If the file lists its tokens, the embedding must have a row for each: whatever a tokenizer returns is then in the
+/// embedding.
 fn check_vocabulary(gguf: &Gguf, config: &ModelConfig) -> Result<(), ModelError> {
     const KEY: &str = "tokenizer.ggml.tokens";
     if gguf.metadata.get(KEY).is_none() {

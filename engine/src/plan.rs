@@ -1,9 +1,9 @@
 //! Verified graph → execution plan: each value gets a place in the activation allocation by its last use, and each
 //! operation a flag that says whether it must wait for the operations before it.
 //!
-//! Contract: values whose lifetimes overlap never share a byte; an operation that reads or overwrites what an earlier
-//! one of the same stretch wrote, or overwrites what it reads, carries a barrier. The plan is the single input of
-//! every executor. Allocates at construction only.
+//! Contract: values whose lifetimes overlap never share a byte; an operation carries a barrier if it reads or
+//! overwrites what an earlier one has written since the last barrier, or overwrites what an earlier one has read since
+//! then. The plan is the single input of every executor. Allocates at construction only.
 
 use crate::activations::Activations;
 use crate::graph::{GraphError, Node, Operation, Use, Value, ValueId, VerifiedGraph};
@@ -17,7 +17,7 @@ use zrt_mem::heap::{REGION_ALIGNMENT, Region};
 pub struct Instruction {
     /// The operation and its layer.
     pub node: Node,
-    /// Everything before must be complete and visible first.
+    /// All earlier operations must be complete and visible first.
     pub barrier_before: bool,
 }
 
@@ -35,9 +35,9 @@ pub enum Place {
 pub struct ExecutionPlan {
     /// The model's dimensions.
     pub config: ModelConfig,
-    /// Positions that a sequence has at most.
+    /// Maximum number of positions of a sequence.
     pub context: u32,
-    /// Rows that a step has at most; every value has its elements once for each.
+    /// Maximum number of rows of a step; every value has its elements once for each row.
     pub rows: u32,
     /// Operations in order.
     pub instructions: Vec<Instruction>,
@@ -115,8 +115,8 @@ impl ExecutionPlan {
         row_stride(self.value(id))
     }
 
-    /// For each instruction the earlier ones that it must wait for: whose results it reads, and who still reads or wrote
-    /// what it writes. Those that another one of them waits for already are left out.
+    /// For each instruction, the earlier ones that it must wait for: those whose results it reads, and those that read
+    /// or wrote what it writes. One that another of them already waits for is left out.
     pub fn dependencies(&self) -> Vec<Vec<usize>> {
         let touched: Vec<_> =
             self.instructions.iter().map(|one| resources(&one.node, &self.values)).collect();
@@ -151,7 +151,7 @@ impl ExecutionPlan {
     }
 }
 
-/// Bytes of one row: rows start on a line of their own, so that no two workgroups write to one.
+/// Bytes of one row: each row starts on its own cache line, so that no two workgroups write to the same line.
 fn row_stride(value: &Value) -> ByteLen {
     ByteLen((u64::from(value.elements) * 4).next_multiple_of(REGION_ALIGNMENT))
 }

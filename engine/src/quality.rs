@@ -1,4 +1,4 @@
-//! What an arithmetic costs in quality: two runs over the same text, compared by what they expect next.
+//! What an arithmetic mode costs in quality: two runs over the same text, compared by their predictions.
 //!
 //! Contract: every token of the text but the first is predicted from those before it. Probabilities are of the whole
 //! vocabulary, in f64 from the logits. Costs: a step and two passes over the vocabulary for each token.
@@ -11,23 +11,23 @@ pub struct Expectations {
     log_probabilities: Vec<f32>,
 }
 
-/// One run over a text, against another one over the same text.
+/// One run over a text, compared with another run over the same text.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Quality {
     /// Tokens that were predicted.
     pub tokens: usize,
-    /// Mean of minus the log-probability of the token that came (nats).
+    /// Mean negative log-probability of the actual token (nats).
     pub loss: f64,
     /// Mean Kullback-Leibler divergence from the other run to this one (nats).
     pub divergence: f64,
     /// The divergence that one token in a hundred exceeds.
     pub divergence_p99: f64,
-    /// Share of the places where both expect the same token most.
+    /// Share of the places where both runs find the same token the most likely.
     pub same_best: f64,
 }
 
 impl Expectations {
-    /// Runs a text. `on_token` hears of each token.
+    /// Runs a text. Calls `on_token` for each token.
     pub fn of<E: Executor>(
         executor: &mut E,
         text: &[u32],
@@ -46,7 +46,7 @@ impl Expectations {
         Ok(Expectations { vocabulary, log_probabilities })
     }
 
-    /// This run, of `text`, against `reference`, a run over the same text.
+    /// Compares this run over `text` with `reference`, a run over the same text.
     pub fn against(&self, reference: &Expectations, text: &[u32]) -> Quality {
         let places = || self.log_probabilities.chunks_exact(self.vocabulary);
         let pairs = || places().zip(reference.log_probabilities.chunks_exact(self.vocabulary));
@@ -73,13 +73,13 @@ fn log_softmax(logits: &[f32]) -> impl Iterator<Item = f32> + '_ {
     logits.iter().map(move |logit| (f64::from(*logit) - offset) as f32)
 }
 
-/// Sum of `p · (ln p - ln q)`; p is the first. Rounding of the two may leave it a little below 0.
+/// Sum of `p · (ln p - ln q)`, from log-probabilities. Rounding may bring the sum slightly below 0, so it is clamped.
 fn divergence(p: &[f32], q: &[f32]) -> f64 {
     let term = |(p, q): (&f32, &f32)| f64::from(*p).exp() * (f64::from(*p) - f64::from(*q));
     p.iter().zip(q).map(term).sum::<f64>().max(0.0)
 }
 
-/// The first of the largest.
+/// Index of the largest; the first of equals.
 fn best(place: &[f32]) -> usize {
     place.iter().enumerate().fold(0, |best, (index, value)| if *value > place[best] { index } else { best })
 }

@@ -1,8 +1,7 @@
 //! The rotary table: (cos, sin) of position × base^(-2j/R), made once on the host in f64 by our own series and rounded
 //! once to f32.
-//!
 //! Contract: uses only IEEE operations in a fixed order, never the system's libm, so the table is the same bits on
-//! every machine. It is an input to every executor. Error of each series is below 1e-15 relative, far under half a
+//! every machine. It is an input to every executor. The relative error of each series is below 1e-15, far under half a
 //! unit of f32. Allocates the table: context × R/2 × 8 bytes.
 
 /// π/2 in three parts of 33, 33 and 53 bits, so that products with a small integer are exact (Cody and Waite).

@@ -1,34 +1,33 @@
 //! How the next token is chosen: a user's options, checked and turned into the fields that SAMPLE reads.
 //!
-//! Contract: [`SamplingOptions::validate`] is the only way from numbers to [`Sampling`], whose fields nobody else sets, so
-//! what reaches a slot is in range. The conversion is exact as written at each field and the same on every host.
-//! What the fields do is SAMPLE in `docs/arithmetic.md`.
+//! Contract: [`SamplingOptions::validate`] is the only way to make a [`Sampling`] from numbers, and nothing else sets
+//! its fields, so what reaches a slot is in range. The conversion is exactly as documented at each field, and the same
+//! on every host. SAMPLE in `docs/arithmetic.md` defines what the fields do.
 
 use thiserror::Error;
 use zrt_protocol::Draws;
 
-/// Least temperature above 0: at a thousandth the second logit has to be within 0.03 of the first to be drawn
-/// at all.
+/// Minimum temperature above 0: at a thousandth the second logit has to be within 0.03 of the first to be drawn at all.
 pub const TEMPERATURE_MIN: f32 = 0.001;
-/// Highest temperature: logits that differ by 10 get weights that differ by 1%.
+/// Maximum temperature: logits that differ by 10 get weights that differ by 1%.
 pub const TEMPERATURE_MAX: f32 = 1000.0;
-/// Least repetition penalty.
+/// Minimum repetition penalty.
 pub const PENALTY_MIN: f32 = 0.01;
-/// Highest repetition penalty.
+/// Maximum repetition penalty.
 pub const PENALTY_MAX: f32 = 100.0;
 /// Units of `top_p` in 1.
 const TOP_P_UNITS: f64 = 4_294_967_296.0;
 
-/// What a user says.
+/// Options as the user gives them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SamplingOptions {
-    /// 0: the most likely token, always. Else [`TEMPERATURE_MIN`]..=[`TEMPERATURE_MAX`].
+    /// 0 always chooses the most likely token; otherwise [`TEMPERATURE_MIN`]..=[`TEMPERATURE_MAX`].
     pub temperature: f32,
-    /// Tokens that may be drawn at most; 0: all.
+    /// Only this many of the most likely tokens may be drawn; 0: all.
     pub top_k: u32,
     /// Share of the probability that is kept, above 0 and at most 1 (all).
     pub top_p: f32,
-    /// [`PENALTY_MIN`]..=[`PENALTY_MAX`]; 1: none. Above 1, tokens that occurred lately become less likely.
+    /// [`PENALTY_MIN`]..=[`PENALTY_MAX`]; 1: none. Above 1, recent tokens become less likely.
     pub repetition_penalty: f32,
     /// How many of the last tokens, prompt included, are penalised.
     pub penalty_window: u32,
@@ -50,7 +49,7 @@ impl Default for SamplingOptions {
     }
 }
 
-/// What is out of range.
+/// An option that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[allow(missing_docs)]
 pub enum SamplingError {
@@ -67,7 +66,7 @@ pub enum SamplingError {
 pub struct Sampling {
     /// 1/temperature, rounded once; 0: greedy.
     pub(crate) inverse_temperature: f32,
-    /// Tokens kept at most; 0: all.
+    /// Maximum number of tokens kept; 0: all.
     pub(crate) top_k: u32,
     /// Share kept in units of 2^-32; 0: all.
     pub(crate) top_p: u32,
@@ -134,7 +133,7 @@ fn top_p_units(top_p: f32) -> u32 {
 }
 
 impl Sampling {
-    /// The same as a command and a slot hold it.
+    /// The same parameters, in the form that a command and a slot hold.
     pub fn draws(&self) -> Draws {
         Draws {
             seed: self.seed,

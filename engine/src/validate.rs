@@ -18,7 +18,7 @@ pub struct Agreement {
     pub elements: u64,
 }
 
-/// The first place where the two part.
+/// The first place where the two differ.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     /// Operation and layer.
@@ -68,7 +68,7 @@ impl std::fmt::Display for Difference {
     }
 }
 
-/// Runs the prompt and `tokens` generated tokens on both and compares everything. `on_step` hears of each position.
+/// Runs the prompt and `tokens` generated tokens on both and compares everything. Calls `on_step` for each position.
 pub fn validate<R: Executor, C: Executor>(
     reference: &mut R,
     candidate: &mut C,

@@ -1,4 +1,4 @@
-//! What hostile model files cost: memory at most eight times the file and 16 MiB, work in proportion to the file.
+//! What hostile model files cost: memory at most eight times the file plus 16 MiB, work in proportion to the file.
 //!
 //! Every count, length and nesting that a header can state has a case, made in two sizes. Memory is the peak of a counting
 //! allocator over opening the file, naming its tensors and building its tokenizer. Work is the processor time of the
@@ -11,14 +11,14 @@ use zrt_engine::gguf::Gguf;
 use zrt_engine::model::Model;
 use zrt_engine::tokenizer::Tokenizer;
 
-/// Bytes of memory for each byte of file, and beside them.
+/// Bytes of memory for each byte of file, and in addition to that.
 const BYTES_PER_BYTE: u64 = 8;
 const BYTES_MORE: u64 = 16 << 20;
-/// Times of two sizes of one file that are too short to compare.
+/// Allowance on the time of the larger file: shorter times are too short to compare.
 const TIME_MIN: Duration = Duration::from_millis(150);
 
 const MIB: usize = 1 << 20;
-/// Times that a file is opened at most until its time is in bounds, and once more.
+/// Attempts to get the time in bounds, before the last one.
 const TRIES: usize = 3;
 
 /// GGUF's numbers of types.
@@ -29,13 +29,13 @@ const BOOL: u32 = 7;
 const STRING: u32 = 8;
 const ARRAY: u32 = 9;
 
-/// Processor time of this thread so far, where the kernel tells it.
+/// Processor time of this thread so far, if the kernel reports it.
 fn thread_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     Duration::from_nanos(text.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0))
 }
 
-/// Opens a model as a program does; what came of it in words.
+/// Opens a model as a program does; returns the outcome in words.
 fn open(bytes: Arc<[u8]>) -> String {
     let gguf = match Gguf::from_bytes(bytes) {
         Ok(gguf) => gguf,
@@ -52,8 +52,9 @@ fn open(bytes: Arc<[u8]>) -> String {
     }
 }
 
-/// Opens a file of `size` bytes or so, and one twice as large; what came of the larger one. Time is measured up to
-/// [`TRIES`] times: what else runs on the machine takes caches away, but does not make a quadratic of a line each time.
+/// Opens a file of about `size` bytes and one twice as large; returns the outcome of the larger one. Time is measured
+/// up to [`TRIES`] times: other load on the machine disturbs the caches, but does not make linear time look quadratic
+/// every time.
 fn bounded(name: &str, size: usize, make: impl Fn(usize) -> Vec<u8>) -> String {
     let files: [Arc<[u8]>; 2] = [size, 2 * size].map(|size| make(size).into());
     let mut tries = (0..TRIES).map(|_| opened(name, &files));
@@ -61,7 +62,7 @@ fn bounded(name: &str, size: usize, make: impl Fn(usize) -> Vec<u8>) -> String {
     last.unwrap_or_else(|times| panic!("{name}: {times:?} for twice the file"))
 }
 
-/// Opens both; the times where the second took more than three times the first.
+/// Opens both; returns the times as an error if the second took more than three times the first.
 fn opened(name: &str, files: &[Arc<[u8]>; 2]) -> Result<String, [Duration; 2]> {
     let mut outcome = String::new();
     let times = files.each_ref().map(|bytes| {
@@ -238,7 +239,7 @@ fn vocabulary(kind: &str, count: usize, text: impl Fn(usize) -> String, token_ty
         .pair("tokenizer.ggml.scores", ARRAY, &array(F32, count, &vec![0; 4 * count]))
 }
 
-/// Texts of few bytes that differ.
+/// Short texts that all differ.
 fn short(one: usize) -> String {
     let digit = |power: u32| char::from(b'!' + (one / 90usize.pow(power) % 90) as u8);
     (0..4).map(digit).collect()

@@ -1,4 +1,4 @@
-//! The GGUF reader against real files, hand-built files, and files made to hurt it.
+//! The GGUF reader against real files, hand-built files, and hostile files.
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 
 use proptest::prelude::*;
@@ -168,7 +168,7 @@ fn getters_convert_what_fits_and_name_what_does_not() {
     assert_eq!(metadata.str_or("absent", "fallback").unwrap(), "fallback");
     assert!(matches!(metadata.u32("absent"), Err(GgufError::MissingKey { .. })));
     assert!(matches!(metadata.u32("negative"), Err(GgufError::WrongType { .. })));
-    // A default stands for an absent key, not for a wrong type.
+    // A default replaces an absent key, not a wrong type.
     let error = metadata.f32_or("text", 1.0).unwrap_err();
     assert_eq!(error.to_string(), "metadata key \"text\" holds a string, but a float is needed");
 }
@@ -327,7 +327,7 @@ fn header_len() -> usize {
     *LEN
 }
 
-/// What a caller does with any file that opens: looks at everything.
+/// Does what a caller does with any file that opens: reads everything.
 fn read_all(gguf: &Gguf) {
     for tensor in gguf.tensors() {
         assert!(tensor.offset + tensor.bytes <= gguf.file_bytes());

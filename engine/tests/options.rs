@@ -1,4 +1,4 @@
-//! Every public way in: whatever numbers come, there is a typed error or a value that keeps its promises.
+//! Every public entry point: any numbers give a typed error or a value that keeps its promises.
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ fn repository_model() -> Vec<u8> {
 static MODEL: LazyLock<Model> =
     LazyLock::new(|| Model::load(Arc::new(Gguf::from_bytes(repository_model()).unwrap())).unwrap());
 
-/// Numbers as users mistake them: small, at the edges of powers of two, and any.
+/// Numbers that users give by mistake: small, at the edges of powers of two, and any.
 fn number() -> impl Strategy<Value = u32> {
     prop_oneof![
         0u32..300,
@@ -57,7 +57,7 @@ prop_compose! {
         hang_after in any::<u64>(),
         is_usual in any::<u32>(),
     ) -> SessionOptions {
-        // Some numbers at a time, so that each is looked at.
+        // A few numbers at a time, so that each is tested.
         let usual = SessionOptions::default();
         let pick = |bit: u32, value, default| if is_usual >> bit & 1 == 1 { default } else { value };
         SessionOptions {

@@ -1,4 +1,4 @@
-//! README.md's table of GGUF files is what the code does: each cell is tried with a file that this test makes.
+//! README.md's table of GGUF files matches the code: each cell is tested with a file that this test makes.
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 
 use std::collections::BTreeSet;
@@ -86,7 +86,7 @@ fn model(architecture: &str, kind: TensorKind) -> Result<Model, ModelError> {
     Model::load(Arc::new(Gguf::from_bytes(file).unwrap()))
 }
 
-/// `runs`, or `refused` where the type or the architecture is the reason.
+/// `runs`, or `refused` if the type or the architecture is the reason.
 fn verdict(architecture: &str, kind: TensorKind) -> &'static str {
     match model(architecture, kind) {
         Ok(_) => RUNS,

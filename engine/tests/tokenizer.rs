@@ -88,7 +88,7 @@ fn check_vectors(folder: &Path, name: &str, gzipped: bool) -> usize {
         let expected: Vec<u32> = output.split_whitespace().map(|id| id.parse().unwrap()).collect();
         let found = tokenizer.encode_plain(input);
         assert_eq!(found, expected, "{name}: {input:?}");
-        // A byte-level vocabulary gives back every byte; SentencePiece gives its space in front besides.
+        // A byte-level vocabulary returns every byte; SentencePiece also returns its space in front.
         let text = tokenizer.decode(&found);
         assert_eq!(text.strip_prefix(' ').filter(|_| name.ends_with("spm")).unwrap_or(&text), *input);
         cases += 1;
@@ -287,9 +287,9 @@ fn merges_apply_by_rank_and_then_from_the_left() {
     assert_eq!(encode(&["a b", "b c"], "abc"), [3, 2]);
     assert_eq!(encode(&["b c", "a b"], "abc"), [0, 4]);
     assert_eq!(encode(&["a b"], "abab b"), [3, 3, 7, 1]);
-    // "abc" is reached by merging but is no token: it falls apart into bytes.
+    // "abc" is reached by merging but is not a token: it is split into bytes.
     assert_eq!(encode(&["a b", "ab c"], "abc"), [0, 1, 2]);
-    // A byte without a token is left out where there is no unknown token either.
+    // A byte without a token is left out if there is no unknown token either.
     assert_eq!(encode(&[], "azb"), [0, 1]);
 }
 

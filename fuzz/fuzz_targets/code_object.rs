@@ -1,5 +1,5 @@
-//! Arbitrary bytes as the metadata, the line program and the strings of a code object that is right otherwise: what a file of
-//! arbitrary bytes seldom reaches.
+//! Arbitrary bytes as the metadata, the line program and the strings of an otherwise valid code object: a file of
+//! arbitrary bytes seldom gets that far.
 #![no_main]
 
 #[allow(dead_code)]

@@ -1,8 +1,8 @@
 //! Arbitrary files as the driver's folder in sysfs: walking it ends in a topology or an error, and the nodes of a topology can
 //! be used.
 //!
-//! The input is pairs of a path below the folder and what the file holds, with a zero byte behind each. A file that is there
-//! several times changes from one look to the next.
+//! The input is pairs of a path below the folder and what the file holds, each followed by a zero byte. A file that
+//! occurs several times changes from one read to the next.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -13,10 +13,10 @@ use zrt_kmd::{
     Errno, Fd, Mapping, Protection, QueueBufferSizes, Reservation, Syscalls, Topology, UserPointer,
 };
 
-/// A file that holds this cannot be opened, as where a device cgroup hides a node.
+/// A file that holds this cannot be opened, as if a device cgroup hides a node.
 const HIDDEN: &[u8] = b"EPERM";
 
-/// Files by their paths: what is still to be seen, the next look last.
+/// Files by their paths: the contents still to be read, the next one last.
 struct Files(Mutex<BTreeMap<String, Vec<Vec<u8>>>>);
 
 impl Files {

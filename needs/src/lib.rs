@@ -3,7 +3,7 @@
 //! Contract: a case asks here for further models ([`models`]), kernel headers ([`headers`]) or programs ([`programs`]).
 //! What is absent is recorded once for each case: a line `case<TAB>reason` is appended to the file that [`SKIPS`]
 //! names, and a line goes past the test harness's capture to standard error. What is absent although the environment
-//! promises it panics: a skipped case is then a failed one. For tests alone: no crate depends on it but as a
+//! promises it panics: a skipped case is then a failed one. For tests only: any crate that depends on it does so as a
 //! dev-dependency, or is itself for tests. Cost: a program is started once in a process, to ask for its version.
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
@@ -19,52 +19,52 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-/// Environment variable: the folder of models that are not in the repository. Where it is set, each of them must be there.
+/// Environment variable: the folder of models that are not in the repository. If it is set, each of them must be there.
 pub const MODELS: &str = "ZRT_MODELS";
 /// Environment variable: the folder above `linux/` and `drm/` of the kernel headers that the driver's structures are from.
 pub const HEADERS: &str = "ZRT_UAPI";
-/// Environment variable: where it is set, LLVM's and clang's programs must be there.
+/// Environment variable: if it is set, LLVM's and clang's programs must be there.
 pub const REQUIRE_LLVM: &str = "ZRT_REQUIRE_LLVM";
 /// Environment variable: the file to which skipped cases are appended. Not set: standard error alone.
 pub const SKIPS: &str = "ZRT_SKIPS";
 
-/// The folder of further models; `None` where there is none, and the case is recorded.
+/// The folder of further models; `None` if there is none, and the case is recorded.
 ///
 /// # Panics
-/// Where [`MODELS`] names something that is not a folder.
+/// If [`MODELS`] names something that is not a folder.
 #[must_use]
 pub fn models() -> Option<PathBuf> {
     Given::from_environment().models(&case())
 }
 
-/// The folder of kernel headers; `None` where there is none, and the case is recorded.
+/// The folder of kernel headers; `None` if there is none, and the case is recorded.
 ///
 /// # Panics
-/// Where [`HEADERS`] names something that is not a folder.
+/// If [`HEADERS`] names something that is not a folder.
 #[must_use]
 pub fn headers() -> Option<PathBuf> {
     Given::from_environment().headers(&case())
 }
 
-/// The file `name` in the folder of further models; `None` where there is no such folder, and the case is recorded.
+/// The file `name` in the folder of further models; `None` if there is no such folder, and the case is recorded.
 ///
 /// # Panics
-/// Where [`MODELS`] is set and the file is missing.
+/// If [`MODELS`] is set and the file is missing.
 #[must_use]
 pub fn model(name: &str) -> Option<PathBuf> {
     Given::from_environment().model(&case(), name)
 }
 
-/// Whether all of these programs can be started; where not, the case is recorded.
+/// Whether all of these programs can be started; if not, the case is recorded.
 ///
 /// # Panics
-/// Where [`REQUIRE_LLVM`] is set and one of them cannot be started.
+/// If [`REQUIRE_LLVM`] is set and one of them cannot be started.
 #[must_use]
 pub fn programs(names: &[&str]) -> bool {
     Given::from_environment().programs(&case(), names, &starts)
 }
 
-/// Whether a nightly Rust can build `core` from its sources, for kernels in Rust; where not, the case is recorded. Nothing
+/// Whether a nightly Rust can build `core` from its sources, for kernels in Rust; if not, the case is recorded. Nothing
 /// promises it.
 #[must_use]
 pub fn nightly_core() -> bool {
@@ -77,13 +77,13 @@ pub fn nightly_core() -> bool {
     false
 }
 
-/// Fetches what the libraries in a folder depend on, where it is not there yet: whether it is there now.
+/// Fetches the dependencies of the libraries in a folder if they are missing; returns whether they are there now.
 fn fetches(sources: &Path) -> bool {
     let mut command = Command::new("cargo");
     command
         .args(["+nightly", "fetch", "--locked", "--quiet", "--manifest-path"])
         .arg(sources.join("Cargo.toml"));
-    // Those of the cargo that runs the tests.
+    // The variables of the cargo that runs the tests.
     command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC");
     let status = command.stdin(Stdio::null()).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
@@ -106,7 +106,7 @@ struct Given {
     headers: Option<PathBuf>,
     requires_llvm: bool,
     record: Option<PathBuf>,
-    /// Whether standard error is told as well.
+    /// Whether standard error gets the line as well.
     tells: bool,
 }
 
@@ -190,7 +190,7 @@ fn case() -> String {
     std::thread::current().name().unwrap_or("a thread without a name").to_owned()
 }
 
-/// Whether a program tells its version.
+/// Whether a program reports its version.
 fn starts(name: &str) -> bool {
     static KNOWN: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,9 @@
-//! Pseudo-random numbers for test cases: the same sequence of a seed everywhere, so that a failing case can be run again.
+//! Pseudo-random numbers for test cases: a seed gives the same sequence everywhere, so that a failing case can be run
+//! again.
 //!
 //! Contract: any seed is a good one. Not for secrets, and not for what is delivered. [`Random`] is for new cases.
-//! [`RandomXorshift`] is the kernels': which planted faults and mutants their cases see, and what a choice costs in
-//! `docs/kernels.md`, was found with its numbers.
+//! [`RandomXorshift`] is for the kernels' cases: the planted faults and mutants that they detect, and the cost of a
+//! choice in `docs/kernels.md`, were found with its numbers.
 
 /// A sequence of SplitMix64 (Steele, Lea and Flood, 2014, section 4).
 #[derive(Clone, Debug)]
@@ -77,7 +78,7 @@ impl RandomXorshift {
         mantissa / (1u32 << self.below(8)) as f32
     }
 
-    /// So many of them.
+    /// This many of them.
     pub fn reals(&mut self, count: usize) -> Vec<f32> {
         (0..count).map(|_| self.real()).collect()
     }

@@ -6,7 +6,7 @@
 //! | `kind_slot` to `limit`, `seed_low` to `penalty_window` | the host | PLAN; SAMPLE what PLAN copies into the slot |
 //! | `reserved_stops`, `reserved_tokens` | the host, zero | nobody |
 //!
-//! PLAN takes at most 8 commands between two steps, in their order. What it does with each is said at [`Command`].
+//! PLAN consumes at most 8 commands between two steps, in their order. [`Command`] says what it does with each.
 
 use crate::layout::{layout, numbers};
 use crate::slot::{Slot, SlotState};
@@ -15,19 +15,19 @@ use core::mem::offset_of;
 layout! {
     /// A line of the input ring: 64 bytes.
     CommandLine {
-        /// The ring's.
+        /// Belongs to the ring.
         tag: u32,
-        /// [`CommandKind`] in bits 7:0, the slot's number above; 0 where the kind has no slot.
+        /// [`CommandKind`] in bits 7:0, the slot's number above; 0 if the kind has no slot.
         kind_slot: u32,
         /// Number of the request.
         serial: u32,
-        /// Admit: tokens of the request. Resume: the position that its next row takes in.
+        /// Admit: tokens of the request. Resume: the position that its next row consumes.
         known: u32,
         /// Admit: the sequence ends when this many tokens are known.
         limit: u32,
         /// 0.
         reserved_tokens: u32,
-        /// Admit: [`Draws::seed`], low half; the next seven are of an admission too.
+        /// Admit: [`Draws::seed`], low half. The next seven fields are for Admit, too.
         seed_low: u32,
         /// [`Draws::seed`], high half.
         seed_high: u32,
@@ -45,7 +45,7 @@ layout! {
         penalty_window: u32,
         /// 0.
         reserved_stops: u32,
-        /// The ring's.
+        /// Belongs to the ring.
         trailer: u32,
     }
 }
@@ -81,7 +81,7 @@ pub struct Draws {
     pub seed: u64,
     /// f32 bits of 1/temperature; 0: the largest logit wins.
     pub inverse_temperature: u32,
-    /// Candidates kept at most; 0: all.
+    /// Maximum number of candidates kept; 0: all.
     pub top_k: u32,
     /// Share of the weight that is kept, in units of 2^-32; 0: all.
     pub top_p: u32,
@@ -93,10 +93,10 @@ pub struct Draws {
     pub penalty_window: u32,
 }
 
-/// What the host asks.
+/// What the host asks of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Put a request into a free slot, with tokens and stop tokens that were written before. Ignored where the slot is
+    /// Put a request into a free slot, with tokens and stop tokens that were written before. Ignored if the slot is
     /// taken, and after [`Command::Drain`].
     Admit {
         /// The slot.
@@ -110,19 +110,19 @@ pub enum Command {
         /// How tokens are drawn.
         draws: Draws,
     },
-    /// Let a parked request go on from a position. From position 0 its pages are granted anew; from any other it keeps
-    /// those that it has. Ignored where the slot holds no parked request of this number.
+    /// Resume a parked request at a position. At position 0 its pages are granted anew; at any other it keeps those
+    /// that it has. Ignored if the slot holds no parked request with this number.
     Resume {
         /// The slot.
         slot: Slot,
         /// The request's number.
         serial: u32,
-        /// The position that its next row takes in.
+        /// The position that its next row consumes.
         position: u32,
     },
-    /// Admit nothing any more, and leave when no slot holds a request; a parked one holds its slot.
+    /// Admit nothing more, and leave when no slot holds a request; a parked request holds its slot.
     Drain,
-    /// Leave now: the step before is ended and its events are sent as far as there is room; no further step runs.
+    /// Leave now: the previous step is ended and its events are sent as far as there is room; no further step runs.
     Stop,
 }
 

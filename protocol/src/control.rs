@@ -6,8 +6,8 @@
 //! | `granted_pages`, `granted_serial` | the host, pages before the serial | PLAN, the serial before the pages |
 //! | `reserved` | the host, zero, before the kernel starts | nobody |
 //!
-//! A request is named by its serial number, so a word that comes late, when another request has the slot, means nothing to
-//! that one. 0 names none.
+//! A request is named by its serial number, so a word that arrives late, when another request has the slot, does not
+//! affect that one. 0 names no request.
 
 use crate::layout::layout;
 
@@ -22,7 +22,7 @@ layout! {
         hold_serial: u32,
         /// Entries of the host's page table that are valid, for the request `granted_serial`.
         granted_pages: u32,
-        /// Whose pages they are.
+        /// The request that these pages belong to.
         granted_serial: u32,
         /// 0.
         reserved: [u32; 11],

@@ -7,14 +7,14 @@
 //! | `epoch` | PLAN | nobody; in a dump of the ring it shows the step |
 //! | `zero` | PLAN, zero | the host, which refuses anything else |
 //!
-//! Contract: lines come from outside, so parsing is strict: a kind or a reason that does not exist, a slot that no session
-//! has or a dword that must be zero and is not gives an [`EventError`]. Whether request and index are those that the host
-//! expects, the session judges.
+//! Contract: lines come from outside, so parsing is strict: a kind or a reason that does not exist, a slot that no
+//! session has, or a nonzero dword that must be zero is an [`EventError`]. The session checks that request and index
+//! are the expected ones.
 
 use crate::layout::{layout, numbers};
 use crate::slot::{FinishReason, SLOTS_MAX, Slot};
 
-/// Dwords that must be zero: from this one on in every line, and of these two one in each kind.
+/// Dwords that must be zero: all from this one on in every line, and one of the other two in each kind.
 const ZERO_DWORD: usize = core::mem::offset_of!(EventLine, zero) / 4;
 const TOKEN_DWORD: usize = core::mem::offset_of!(EventLine, token) / 4;
 const REASON_DWORD: usize = core::mem::offset_of!(EventLine, reason) / 4;
@@ -22,13 +22,13 @@ const REASON_DWORD: usize = core::mem::offset_of!(EventLine, reason) / 4;
 layout! {
     /// A line of the output ring: 64 bytes.
     EventLine {
-        /// The ring's.
+        /// Belongs to the ring.
         tag: u32,
         /// [`EventKind`] in bits 7:0, the slot's number above.
         kind_slot: u32,
         /// Number of the request.
         serial: u32,
-        /// Token: the token. Preempted: the position that the next row takes in. Finished: 0.
+        /// Token: the token. Preempted: the position that the next row consumes. Finished: 0.
         token: u32,
         /// Token and Preempted: tokens that are known, less 1. Finished: tokens that are known.
         index: u32,
@@ -38,7 +38,7 @@ layout! {
         epoch: u32,
         /// 0.
         zero: [u32; 8],
-        /// The ring's.
+        /// Belongs to the ring.
         trailer: u32,
     }
 }
@@ -66,7 +66,7 @@ pub enum Event {
         serial: u32,
         /// The token.
         token: u32,
-        /// Its index in the sequence, the prompt counted.
+        /// Its index in the sequence, prompt included.
         index: u32,
     },
     /// The request has ended; its slot is free.
@@ -75,9 +75,9 @@ pub enum Event {
         slot: Slot,
         /// The request's number.
         serial: u32,
-        /// Why.
+        /// Why it has ended.
         reason: FinishReason,
-        /// Tokens that are known, the prompt counted.
+        /// Tokens that are known, prompt included.
         known: u32,
     },
     /// The request was parked: it keeps its slot and its pages, and may be resumed.
@@ -86,14 +86,14 @@ pub enum Event {
         slot: Slot,
         /// The request's number.
         serial: u32,
-        /// The position that its next row takes in.
+        /// The position that its next row consumes.
         position: u32,
         /// Index of the last token that is known.
         index: u32,
     },
 }
 
-/// Why a line is no event.
+/// Why a line is not an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventError {
     /// No event is of this kind.
@@ -113,7 +113,7 @@ pub enum EventError {
     },
     /// A dword that must be zero is not.
     NotZero {
-        /// Which.
+        /// Index of the dword.
         dword: usize,
         /// What it holds.
         value: u32,
@@ -138,7 +138,7 @@ impl core::error::Error for EventError {}
 impl TryFrom<[u32; 16]> for Event {
     type Error = EventError;
 
-    /// The event in a line. Tag and trailer are not looked at.
+    /// The event in a line. Tag and trailer are ignored.
     fn try_from(dwords: [u32; 16]) -> Result<Event, EventError> {
         let line: EventLine = zerocopy::transmute!(dwords);
         let EventLine { kind_slot, serial, token, index, reason, .. } = line;
@@ -167,7 +167,7 @@ impl TryFrom<[u32; 16]> for Event {
 }
 
 impl Event {
-    /// The slot and the number of the request that it tells of.
+    /// The slot and the number of the request that the event is about.
     pub const fn request(&self) -> (Slot, u32) {
         match *self {
             Event::Token { slot, serial, .. }

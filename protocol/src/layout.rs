@@ -9,7 +9,7 @@
 pub struct Layout {
     /// The type's name.
     pub name: &'static str,
-    /// Bytes of the whole.
+    /// Total size in bytes.
     pub bytes: usize,
     /// Field names with byte offset and size in bytes.
     pub fields: &'static [(&'static str, usize, usize)],
@@ -18,7 +18,7 @@ pub struct Layout {
 /// The numbers of one enumeration that host and kernels share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
-    /// What the assembler's names begin with.
+    /// Prefix of the assembler's names.
     pub prefix: &'static str,
     /// Names of the variants with their numbers.
     pub values: &'static [(&'static str, u32)],
@@ -82,7 +82,7 @@ macro_rules! numbers {
 
 pub(crate) use {layout, numbers};
 
-/// A layout as the tests write it down: a line with name and bytes, then a line for each field with its offset.
+/// A layout in the form that the tests compare: a line with name and bytes, then a line for each field with its offset.
 #[cfg(test)]
 pub(crate) fn written(layout: &Layout) -> std::string::String {
     let field = |(name, offset, _): &(&str, usize, usize)| std::format!("{offset:4} {name}\n");

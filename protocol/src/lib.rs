@@ -1,9 +1,9 @@
 //! What host and kernels share: slots, steps, commands, events, control lines, tape, parameter blocks, limits.
 //!
-//! Contract: plain little-endian structures and numbers, a subject a file, each with a table of who writes a field and who
-//! reads it and a golden test of its offsets. The assembler's include file is generated from [`LAYOUTS`], [`NUMBERS`],
-//! [`CONSTANTS`], [`BODIES`] and [`params::PARAMETER_BLOCKS`]. Nothing here allocates; events, which come from outside, are
-//! parsed strictly.
+//! Contract: plain little-endian structures and numbers, one subject per file, each with a table of who writes a field
+//! and who reads it and a golden test of its offsets. The assembler's include file is generated from [`LAYOUTS`],
+//! [`NUMBERS`], [`CONSTANTS`], [`BODIES`] and [`params::PARAMETER_BLOCKS`]. Nothing here allocates; events, which come
+//! from outside, are parsed strictly.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -37,7 +37,7 @@ pub use units::{
     quantised_row_bytes, quantised_segments,
 };
 
-/// Every structure that kernels read or write, but for the parameter blocks ([`params::PARAMETER_BLOCKS`]).
+/// Every structure that kernels read or write, except the parameter blocks ([`params::PARAMETER_BLOCKS`]).
 pub const LAYOUTS: &[Layout] = &[
     params::Header::LAYOUT,
     Row::LAYOUT,

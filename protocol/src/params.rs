@@ -1,9 +1,10 @@
 //! Parameter blocks: the arguments of each kernel. Layout and meaning are in `docs/kernels.md`.
 //!
-//! Contract: plain little-endian structures, at most [`PARAMETER_BYTES_MAX`] bytes, no padding bytes. Every `*_va` is
-//! a GPU virtual address. Written by the host when a plan is lowered, before the first step, and validated there; read by
-//! the caller of a body (the header) and by the body (the rest). Fields called `reserved` are 0 and read by nobody, and so
-//! are `version`, `opcode` and `block_bytes` of the header in a kernel: they are for whoever looks at device memory.
+//! Contract: plain little-endian structures, at most [`PARAMETER_BYTES_MAX`] bytes, no padding bytes. Every `*_va` is a
+//! GPU virtual address. Written by the host when a plan is lowered, before the first step, and validated there; read by
+//! the caller of a body (the header) and by the body (the rest). Fields called `reserved` are 0 and nobody reads them.
+//! Kernels do not read `version`, `opcode` and `block_bytes` of the header either: they are for whoever inspects device
+//! memory.
 
 use crate::layout::{Layout, layout, numbers};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -14,8 +15,8 @@ pub const PARAMETER_BYTES_MAX: usize = 256;
 pub const PARAMETER_VERSION: u16 = 2;
 
 layout! {
-    /// The common header of every block. The caller of a body (dispatch wrapper or megakernel) reads it to find out which
-    /// units of work there are in this step; the body reads what follows it.
+    /// The common header of every block. The caller of a body (dispatch wrapper or megakernel) reads it to find the
+    /// units of work of this step; the body reads what follows it.
     Header {
         /// [`PARAMETER_VERSION`].
         version: u16,
@@ -27,17 +28,17 @@ layout! {
         step_va: u64,
         /// Units of work: of each row, or of the whole operation, as `rows` says.
         units: u32,
-        /// [`RowSet`] as a number; the bit at [`SNAPSHOT_SHIFT`] if the odd snapshot of
-        /// [`Step::alive`](crate::Step::alive) counts.
+        /// [`RowSet`] as a number; the bit at [`SNAPSHOT_SHIFT`] is set if the odd snapshot of
+        /// [`Step::alive`](crate::Step::alive) applies.
         rows: u32,
     }
 }
 
-/// Where [`Header::rows`] says which snapshot counts.
+/// The bit of [`Header::rows`] that says which snapshot applies.
 pub const SNAPSHOT_SHIFT: u32 = 8;
 
 numbers! {
-    /// Over which rows of the step an operation runs, and so how many units it has.
+    /// Which rows of the step an operation runs over, and so how many units it has.
     RowSet as "ROW_SET" {
         /// `units` in all; the operation knows nothing of rows.
         Once = 0,
@@ -377,7 +378,7 @@ block! {
         output_va: u64,
         /// `u32[slots][8]`: stop tokens as the host wrote them, `u32::MAX` in unused places.
         stops_va: u64,
-        /// u32: entries that the host has taken from the output ring, modulo 2^32.
+        /// u32: entries that the host has consumed from the output ring, modulo 2^32.
         consumed_va: u64,
         /// [`crate::Status`].
         status_va: u64,
@@ -389,9 +390,9 @@ block! {
         input_mask: u32,
         /// Entries of the output ring, a power of two at least twice the slots, less 1.
         output_mask: u32,
-        /// Rows of prompts that a step takes at most.
+        /// Maximum number of prompt rows of a step.
         chunk_rows: u32,
-        /// 1: look again until there is a row or the end; 0: a step may have no row.
+        /// 1: poll until there is a row or the end; 0: a step may have no row.
         waits: u32,
     }
 }
@@ -412,7 +413,7 @@ block! {
 
 block! {
     /// The megakernel: runs the tape once for every step until PLAN says leave. Any number of workgroups from 1 to the
-    /// number that is resident.
+    /// number that can be resident.
     Mega = Mega {
         /// [`crate::TapeEntry`] for each task, then one with the body [`crate::TAPE_END`].
         tape_va: u64,

@@ -1,4 +1,4 @@
-//! PLAN's memory between steps, and the status by which the host sees how far the device is.
+//! PLAN's state between steps, and the status that shows the host how far the device has come.
 //!
 //! | structure | written by | read by |
 //! |---|---|---|
@@ -9,16 +9,16 @@
 
 use crate::layout::layout;
 
-/// Polls of an idle PLAN between two stores of its status, where nothing else changes: a power of two. The heartbeat is
+/// Polls of an idle PLAN between two stores of its status, if nothing else changes: a power of two. The heartbeat is
 /// late by less than this.
 pub const STATUS_LOOKS: usize = 32;
 
 layout! {
-    /// PLAN's own memory between steps: 48 bytes.
+    /// PLAN's own state between steps: 48 bytes.
     PlanState {
         /// The newest step.
         epoch: u32,
-        /// Entries taken from the input ring, modulo 2^32.
+        /// Entries consumed from the input ring, modulo 2^32.
         input_index: u32,
         /// Tag of the next entry of the input ring.
         input_tag: u32,
@@ -40,9 +40,9 @@ layout! {
 }
 
 layout! {
-    /// What PLAN tells the host: 16 bytes.
+    /// What PLAN reports to the host: 16 bytes.
     Status {
-        /// Entries taken from the input ring, modulo 2^32.
+        /// Entries consumed from the input ring, modulo 2^32.
         input_consumed: u32,
         /// Times that PLAN has looked for work: grows while the device is alive, idle or not.
         heartbeat: u32,

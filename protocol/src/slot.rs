@@ -14,9 +14,9 @@
 
 use crate::layout::{layout, numbers};
 
-/// Slots of a session at most.
+/// Maximum number of slots of a session.
 pub const SLOTS_MAX: usize = 64;
-/// Stop tokens of a request at most.
+/// Maximum number of stop tokens of a request.
 pub const STOP_TOKENS_MAX: usize = 8;
 /// Tokens of a page of the key-value cache.
 pub const PAGE_TOKENS: u32 = 16;
@@ -26,7 +26,7 @@ pub const PAGE_TOKENS: u32 = 16;
 pub struct Slot(u8);
 
 impl Slot {
-    /// The slot with this number; `None` where no session has it.
+    /// The slot with this number; `None` if no session has such a slot.
     pub const fn new(number: u32) -> Option<Slot> {
         if number < SLOTS_MAX as u32 { Some(Slot(number as u8)) } else { None }
     }
@@ -54,7 +54,7 @@ layout! {
         phase: u32,
         /// Number of the request that holds the slot; never 0 while one does.
         serial: u32,
-        /// The position that the next row takes in.
+        /// The position that the next row consumes.
         position: u32,
         /// Tokens of the sequence that are known: prompt and choices.
         known: u32,
@@ -62,7 +62,7 @@ layout! {
         limit: u32,
         /// Pages in the device's page table.
         pages: u32,
-        /// Rows that the current step takes from this slot. BOUNDARY sets it to 0 when it drops them.
+        /// Rows of the current step that come from this slot. BOUNDARY sets it to 0 when it drops them.
         step_rows: u32,
         /// 1 + the number of the output that the current step makes for this slot; 0: none, or dropped.
         step_output: u32,
@@ -70,7 +70,7 @@ layout! {
         sampled: u32,
         /// [`EventKind`](crate::EventKind) of the event that waits for room in the output ring; 0: none.
         pending: u32,
-        /// The token of that event, or the position of one that was preempted.
+        /// The token of that event, or the position of a preempted request.
         pending_token: u32,
         /// [`FinishReason`] as a number; 0 while the request runs.
         reason: u32,
@@ -114,7 +114,7 @@ numbers! {
     FinishReason as "REASON" {
         /// A stop token was chosen.
         Stop = 1,
-        /// As many tokens are known as were allowed.
+        /// The limit of known tokens was reached.
         Length = 2,
         /// The host cancelled it.
         Cancelled = 3,

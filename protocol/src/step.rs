@@ -10,7 +10,7 @@
 use crate::layout::layout;
 use crate::slot::SLOTS_MAX;
 
-/// Rows of a step at most: a decoding row of every slot, and as many of prompts.
+/// Maximum number of rows of a step: a decoding row of every slot, and as many prompt rows.
 pub const ROWS_MAX: usize = 128;
 
 layout! {
@@ -28,7 +28,7 @@ layout! {
 }
 
 layout! {
-    /// A row whose logits are wanted.
+    /// A row whose logits are needed.
     Output {
         /// Number of the active row.
         row: u32,

@@ -9,19 +9,19 @@
 
 use crate::layout::layout;
 
-/// Waits of a task at most.
+/// Maximum number of waits of a task.
 pub const TAPE_WAITS_MAX: usize = 3;
 /// The body number of the entry after the last task.
 pub const TAPE_END: u32 = u32::MAX;
-/// Bytes from the counter of workgroups that have ended the step to the first task's counter: a line of its own.
+/// Bytes from the counter of workgroups that have ended the step to the first task's counter: a cache line of its own.
 pub const COUNTERS_OFFSET: u32 = 256;
-/// Bits of a wait's counter field that hold its offset; the row set of the task that is waited for stands above.
+/// Bits of a wait's counter field that hold its offset; the bits above hold the row set of the task that is waited for.
 pub const TAPE_WAIT_OFFSET_BITS: u32 = 28;
 
 layout! {
     /// One task of the megakernel's tape: 64 bytes.
     TapeEntry {
-        /// Which body: its place in [`BODIES`]; [`TAPE_END`] after the last task.
+        /// The body, as an index into [`BODIES`]; [`TAPE_END`] after the last task.
         body: u32,
         /// Number of the task, for breadcrumbs.
         task: u32,
@@ -31,12 +31,12 @@ layout! {
         signal: u32,
         /// What must be done first.
         wait: [TapeWait; TAPE_WAITS_MAX],
-        /// Bytes of a piece of the first weight plane: of the weight rows that the lanes of a wave work on at once. At
+        /// Bytes of a piece of the first weight plane: the weight rows that the lanes of a wave work on at once. At
         /// least 16.
         piece_bytes: u32,
         /// The plane.
         plane_va: u64,
-        /// Whole pieces of the plane; 0: nothing is fetched ahead.
+        /// Whole pieces of the plane; 0: nothing is prefetched.
         pieces: u32,
         /// 0.
         reserved: u32,
@@ -54,13 +54,13 @@ layout! {
 }
 
 layout! {
-    /// Where a workgroup of the megakernel stands: 64 bytes.
+    /// Where a workgroup of the megakernel is: 64 bytes.
     Breadcrumb {
         /// The step.
         epoch: u32,
         /// The task.
         task: u32,
-        /// Times that the group has polled in vain while it waited.
+        /// Unsuccessful polls while the group waited.
         spins: u32,
         /// 0.
         reserved: [u32; 13],

@@ -6,7 +6,7 @@
 pub const GROUP_ITEMS: u32 = 256;
 /// Waves of every kernel's workgroup.
 pub const GROUP_WAVES: u32 = GROUP_ITEMS / 32;
-/// Columns of an attention head at most.
+/// Maximum number of columns of an attention head.
 pub const HEAD_SIZE_MAX: u32 = 256;
 /// Weight rows that one lane of a MATMUL kernel works on at once, so that each loaded input value is used for all of
 /// them.

@@ -8,7 +8,7 @@ use std::process::Command;
 use zrt_isa::resources::WaveSize;
 use zrt_isa::zrt;
 
-/// What a launch of assembled code needs to know.
+/// What a launch of assembled code needs to know about it.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Name in reports.
@@ -22,7 +22,7 @@ pub struct Shape {
 /// Vector registers that [`container`] asks for.
 const VECTOR_REGISTERS: u16 = 64;
 
-/// Whether LLVM's tools are there; panics where they have to be.
+/// Whether LLVM's tools are installed; panics if they are required.
 pub fn has_tools() -> bool {
     zrt_needs::programs(&["llvm-mc-19", "llvm-objcopy-19"])
 }

@@ -1,13 +1,13 @@
-//! Golden traces: what another engine, or exact arithmetic, said of a model.
+//! Golden traces: what another engine, or exact arithmetic, computed for a model.
 //!
-//! Contract: a file is bytes from outside. [`Golden::parse`] ends in a value or an error, takes memory in proportion to the
-//! bytes, and what it gives agrees with itself: a margin for each token, and every number finite. Keys that are not named
-//! here are passed over.
+//! Contract: a file is untrusted bytes. [`Golden::parse`] returns a value or an error, takes memory in proportion to
+//! the bytes, and what it returns is consistent: a margin for each token, and every number finite. Keys that are not
+//! named here are skipped.
 
 use serde::Deserialize;
 use thiserror::Error;
 
-/// Most bytes of a file: twenty times the largest that there is.
+/// Maximum size of a file in bytes: twenty times the largest existing one.
 pub const GOLDEN_BYTES_MAX: usize = 1 << 20;
 
 /// One golden trace file.
@@ -29,7 +29,7 @@ pub struct Trace {
     pub reference_f64: Option<Reference>,
 }
 
-/// Exact arithmetic on the same weights, where the engine of the trace rounded activations.
+/// Exact arithmetic on the same weights, if the engine of the trace rounded activations.
 #[derive(Debug, Deserialize)]
 #[allow(missing_docs)]
 pub struct Reference {
@@ -39,7 +39,7 @@ pub struct Reference {
     pub top5_after_prompt: Vec<(u32, f64)>,
 }
 
-/// Why bytes are no golden trace file.
+/// Why bytes are not a golden trace file.
 #[derive(Debug, Error)]
 pub enum GoldenError {
     /// It is too long.
@@ -48,10 +48,10 @@ pub enum GoldenError {
         /// Its length.
         bytes: usize,
     },
-    /// It is no JSON of this shape.
+    /// It is not JSON of this shape.
     #[error("not a golden trace file: {0}")]
     Json(#[from] serde_json::Error),
-    /// A trace has another number of margins than of tokens.
+    /// A trace's number of margins is not its number of tokens.
     #[error("trace {trace} has {margins} margins for {tokens} greedy tokens")]
     Margins {
         /// Its number, from 0.
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn what_does_not_agree_with_itself_is_refused() {
         let refusal = |text: &str| Golden::parse(text.as_bytes()).unwrap_err().to_string();
-        // A small margin behind the last token: no token stands there to stop at.
+        // A small margin after the last token: there is no token to stop at.
         assert_eq!(refusal(&file("[4]", "[1.0, 1.0, 0.01]")), "trace 0 has 3 margins for 1 greedy tokens");
         assert_eq!(refusal(&file("[4, 5]", "[1.0]")), "trace 0 has 1 margins for 2 greedy tokens");
         for (tokens, margins) in

@@ -1,8 +1,8 @@
 //! What the cross-crate cases share: finding models and golden traces, opening executors.
 //!
-//! Contract: two models and their traces are in the repository's `models` folder; the others come by the environment
-//! variable `ZRT_MODELS`. With it set, a model that is missing fails the case; without it, the case is recorded as
-//! skipped (`zrt_needs`).
+//! Contract: two models and their traces are in the repository's `models` folder; the others come through the
+//! environment variable `ZRT_MODELS`. With it set, a model that is missing fails the case; without it, the case is
+//! recorded as skipped (`zrt_needs`).
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
@@ -33,7 +33,7 @@ pub fn repository_model(name: &str) -> PathBuf {
     path
 }
 
-/// A file of the repository's models or of `ZRT_MODELS`. `None` where it is in neither and `ZRT_MODELS` is not set.
+/// A file of the repository's models or of `ZRT_MODELS`. `None` if it is in neither and `ZRT_MODELS` is not set.
 pub fn find_model(name: &str) -> Option<PathBuf> {
     let own = repository_models().join(name);
     if own.exists() {
@@ -42,7 +42,7 @@ pub fn find_model(name: &str) -> Option<PathBuf> {
     zrt_needs::model(name)
 }
 
-/// A model with its golden traces, by name without ending.
+/// A model with its golden traces, by name without extension.
 pub fn golden(name: &str) -> Option<(Model, Golden)> {
     let model = find_model(&format!("{name}.gguf"))?;
     let trace = find_model(&format!("golden/{name}.golden.json"))?;

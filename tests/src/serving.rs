@@ -1,7 +1,8 @@
-//! What cases of sessions share: requests with what the oracle gives them, running them, sessions on a device that checks.
+//! What cases of sessions share: requests with the oracle's tokens for them, running them, sessions on a device that
+//! checks.
 //!
-//! Contract: expected tokens come from the oracle alone. [`Told::run`] fails the case where an event is not one that a
-//! request may get; an error of the session is the caller's.
+//! Contract: expected tokens come from the oracle alone. [`Told::run`] fails the case if an event is not one that a
+//! request may get; an error of the session is left to the caller.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,7 +24,7 @@ const NAP: Duration = Duration::from_micros(50);
 pub struct Asked {
     /// The prompt.
     pub prompt: Vec<u32>,
-    /// Tokens at most.
+    /// Maximum number of tokens.
     pub tokens_max: u32,
     /// How tokens are drawn.
     pub sampling: SamplingOptions,
@@ -48,34 +49,34 @@ impl Asked {
         Asked { prompt: prompt.into_iter().collect(), tokens_max, sampling }
     }
 
-    /// Hands it over.
+    /// Submits it.
     pub fn submit(&self, session: &mut Session) -> Handle {
         let Asked { prompt, tokens_max, sampling } = self;
         let request = Request { prompt, tokens_max: *tokens_max, sampling: *sampling, stops: &[] };
         session.submit(&request).expect("there is room")
     }
 
-    /// What the oracle gives it.
+    /// The oracle's tokens for it.
     pub fn expected(&self, oracle: &mut Oracle) -> Vec<u32> {
         let sampling = self.sampling.validate().expect("in range");
         oracle.complete(&self.prompt, self.tokens_max, &sampling, &[]).expect("the oracle runs")
     }
 }
 
-/// What the oracle gives each.
+/// The oracle's tokens for each.
 pub fn expected(model: &Model, context: u32, asked: &[Asked]) -> Vec<Vec<u32>> {
     let mut oracle = Oracle::new(model, context).expect("the oracle takes the model");
     asked.iter().map(|one| one.expected(&mut oracle)).collect()
 }
 
-/// What the requests of a case were told, by their order.
+/// What the requests of a case received, in their order.
 #[derive(Clone, Debug, Default)]
 pub struct Told {
     /// Tokens of each.
     pub tokens: Vec<Vec<u32>>,
     /// Ends of each.
     pub ends: Vec<u32>,
-    /// Events in all.
+    /// Total number of events.
     pub events: usize,
 }
 
@@ -85,7 +86,7 @@ impl Told {
         Told { tokens: vec![Vec::new(); count], ends: vec![0; count], events: 0 }
     }
 
-    /// Polls once, where nobody was asked to park; true where something came.
+    /// Polls once, if no request was asked to park; returns true if something came.
     pub fn poll(&mut self, session: &mut Session, handles: &[Handle]) -> Result<bool, SessionError> {
         let before = self.events;
         let parked = self.poll_parked(session, handles)?;
@@ -93,7 +94,7 @@ impl Told {
         Ok(self.events > before)
     }
 
-    /// Polls once; the last that was parked.
+    /// Polls once; returns the last that was parked.
     pub fn poll_parked(
         &mut self,
         session: &mut Session,
@@ -130,7 +131,7 @@ impl Told {
 }
 
 /// A session whose steps are not started, on a device that checks and that knows every allocation: an access outside of
-/// all is a finding.
+/// all of them is a finding.
 pub fn checked_session(model: &Model, options: &SessionOptions, seed: u64) -> Session {
     checked_session_on(model, options, seed).0
 }
@@ -147,7 +148,7 @@ pub fn checked_config(seed: u64) -> Config {
     virtual_config(&OpenOptions { virtual_device, ..OpenOptions::default() })
 }
 
-/// As [`checked_session_on`], on a device of that configuration.
+/// As [`checked_session_on`], on a device with that configuration.
 pub fn checked_session_over(
     model: &Model,
     options: &SessionOptions,

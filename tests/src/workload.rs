@@ -17,7 +17,7 @@ use zrt_protocol::{Control, FinishReason};
 /// How long a client waits when there is nothing for it: the virtual device needs the host's cores.
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// A request, and what it must give.
+/// A request, and what it must produce.
 #[derive(Clone, Debug)]
 pub struct Shape {
     /// Known tokens.
@@ -26,7 +26,7 @@ pub struct Shape {
     pub tokens_max: u32,
     /// How they are drawn.
     pub sampling: SamplingOptions,
-    /// What ends it early.
+    /// The tokens that end it early.
     pub stops: Vec<u32>,
     /// The oracle's answer.
     pub expected: Vec<u32>,
@@ -74,9 +74,9 @@ pub fn shape(
 /// How clients behave.
 #[derive(Clone, Copy, Debug)]
 pub struct Clients {
-    /// Requests in all.
+    /// Total number of requests.
     pub requests: usize,
-    /// Requests that have not ended at a time, at most.
+    /// Maximum number of requests that have not ended at a time.
     pub at_once: usize,
     /// Mean number of PLAN's looks after which one of them cancels, parks or holds; with any, they take their events
     /// slowly, too. 0: none does.
@@ -90,7 +90,7 @@ pub struct Clients {
 pub struct Report {
     /// Requests that have ended.
     pub requests: usize,
-    /// Tokens that were told.
+    /// Tokens that were delivered.
     pub tokens: u64,
     /// Ends by a stop token.
     pub stopped: u64,
@@ -102,15 +102,15 @@ pub struct Report {
     pub parked: u64,
     /// Holds.
     pub held: u64,
-    /// Holds that lasted until nothing of the request could come any more.
+    /// Holds that lasted until nothing more of the request could come.
     pub quiet: u64,
     /// Times that no place was free.
     pub refused: u64,
-    /// Requests that at least were put into a slot once more.
+    /// Requests that were put into a slot once more, at least.
     pub requeued: u64,
     /// Steps.
     pub steps: u32,
-    /// Times that workgroups looked in vain.
+    /// Unsuccessful polls by workgroups.
     pub spins: u64,
     /// How long it took.
     pub took: Duration,
@@ -122,26 +122,27 @@ struct Client {
     shape: usize,
     told: usize,
     is_parked: bool,
-    /// Round in which it is let go on.
+    /// Round in which it is resumed.
     parked_until: Option<u64>,
     held_until: Option<u64>,
     cancelled: Option<Quiet>,
     held: Option<Quiet>,
 }
 
-/// What must not come any more since something was asked for. PLAN may be in the middle of a look and the ring full of
-/// tokens: it counts from the second empty ring on, each found [`LOOKS`] looks after the asking or the other.
+/// What must no longer come after something was asked for. PLAN may be in the middle of a look and the ring full of
+/// tokens, so this counts only from the second empty ring on, each found [`LOOKS`] looks after the asking or after the
+/// other.
 #[derive(Clone, Copy, Debug)]
 enum Quiet {
     /// Asked for in this round.
     Asked(u64),
-    /// The ring was empty in this round, [`LOOKS`] looks or more behind.
+    /// The ring was empty in this round, at least [`LOOKS`] looks later.
     Empty(u64),
     /// It counts.
     Yes,
 }
 
-/// Looks of PLAN after which what was asked for before the first is seen, and what that look gave is in the ring.
+/// Looks of PLAN after which what was asked for before the first is seen, and what that look produced is in the ring.
 const LOOKS: u64 = 3;
 
 impl Quiet {
@@ -280,7 +281,8 @@ fn act(
     let chosen = random.range(0, live.len() as u32 - 1) as usize;
     let Some((handle, client)) = live.iter_mut().nth(chosen) else { return };
     match random.range(0, 9) {
-        // Where whims are rare it is counted who goes back to the queue: everyone shall have had a slot.
+        // If whims are rare, requests that go back to the queue are counted: nobody is cancelled before it has had a
+        // slot.
         0 if whim_looks <= 2 || client.told > 0 => {
             session.cancel(*handle).expect("a live request is cancelled");
             client.cancelled.get_or_insert(Quiet::Asked(round));
@@ -296,7 +298,7 @@ fn act(
     }
 }
 
-/// What a client is told.
+/// A client receives an event.
 fn hear(
     event: Event,
     shapes: &[Shape],

@@ -28,7 +28,7 @@ fn logits(executor: &mut dyn Executor, model: &Model) -> Vec<f32> {
     logits
 }
 
-/// A model on a device that checks, and that knows every allocation: an access outside of all is a finding.
+/// A model on a device that checks, and that knows every allocation: an access outside of all of them is a finding.
 fn checked_executor(model: &Model, activations: Activations, seed: u64) -> DeviceExecutor {
     let virtual_device =
         VirtualOptions { check: true, scheduler_seed: Some(seed), ..VirtualOptions::default() };

@@ -1,4 +1,4 @@
-//! Planted faults of sessions, each of which is seen; hangs, and requests that go on after one.
+//! Planted faults of sessions, each of which is detected; hangs, and requests that continue after one.
 //!
 //! Two more faults are planted where their parts are tested: an entry that is published header first
 //! (`each_fault_is_seen_in_both_directions` in ring/tests/token_ring_order.rs), and a sampler that misses the share of top-p
@@ -133,7 +133,7 @@ fn every_request_of_a_hung_session_goes_on_in_the_next_one() {
     while told.tokens[..2].iter().any(|tokens| tokens.len() < 2) {
         told.poll(&mut session, &handles).expect("the session runs");
     }
-    // The attention of layer 1 signals to nobody any more.
+    // The attention of layer 1 no longer signals to anybody.
     let task = task_of(&mut session, "attention_f32", 1);
     change_tape(&mut session, task, offset_of!(TapeEntry, signal), &SPARE.to_le_bytes());
     let error = told.run(&mut session, &handles).expect_err("a signal is missing");
@@ -153,7 +153,7 @@ fn every_request_of_a_hung_session_goes_on_in_the_next_one() {
     let mut session =
         Session::prepare(device, &model, &options(), &mut |_, _| {}).expect("the model becomes resident");
     session.start().expect("starts");
-    // In the place of the old handles, so that what is told goes on where it stopped.
+    // In the place of the old handles, so that the events continue where they stopped.
     let mut places: Vec<Option<Handle>> = vec![None; 3];
     for one in &left {
         let at = handles.iter().position(|handle| *handle == one.handle).expect("a known handle");
@@ -172,8 +172,8 @@ fn every_request_of_a_hung_session_goes_on_in_the_next_one() {
     session.close(LEAVE).expect("the device leaves");
 }
 
-/// Waves that cannot be stopped cost a reset when the session goes, and with it the process: its requests can go on in
-/// another one only, and opening says so.
+/// Waves that cannot be stopped cost a reset when the session goes, and with it the process: its requests can continue
+/// only in another one, and opening says so.
 #[test]
 fn after_a_reset_no_session_opens_in_the_process() {
     let model = model();
@@ -203,7 +203,7 @@ fn after_a_reset_no_session_opens_in_the_process() {
     session.close(LEAVE).expect("the device leaves");
 }
 
-/// On a small BAR the host reaches the weights by the queue, which the megakernel holds.
+/// On a small BAR the host reaches the weights through the queue, which the megakernel holds.
 #[test]
 fn what_the_host_does_not_see_is_out_of_reach_while_the_megakernel_runs() {
     let model = model();
@@ -220,7 +220,7 @@ fn what_the_host_does_not_see_is_out_of_reach_while_the_megakernel_runs() {
     session.close(LEAVE).expect("the device leaves");
 }
 
-/// One request is held, one parked, and the session lost: in the next one they stand still until they are let go.
+/// One request is held, one parked, and the session lost: in the next one they stay stopped until they are released.
 #[test]
 fn held_and_parked_requests_of_a_lost_session_stay_so() {
     let model = model();
@@ -245,7 +245,7 @@ fn held_and_parked_requests_of_a_lost_session_stay_so() {
         assert!(start.elapsed() < LEAVE, "it is not parked");
     }
     assert_eq!(events[..count], [Event::Parked { handle: handles[1] }]);
-    // Both slots are taken by requests that stand still: the third gets none.
+    // Both slots are taken by requests that are stopped: the third gets none.
     while start.elapsed() < HANG_AFTER {
         assert_eq!(session.poll(&mut events).expect("the session runs"), 0, "{events:?}");
     }
@@ -259,7 +259,7 @@ fn held_and_parked_requests_of_a_lost_session_stay_so() {
     session.close(LEAVE).expect("the device leaves");
 }
 
-/// A token, and behind it an entry of a request that there is not: the token is told, and then the error.
+/// A token, followed by an entry of a request that does not exist: the token is reported, and then the error.
 #[test]
 fn events_before_an_error_are_told() {
     let model = model();
@@ -281,7 +281,7 @@ fn events_before_an_error_are_told() {
     assert!(matches!(error, SessionError::Protocol { slot: 0, serial: 99 }), "{error}");
 }
 
-/// The session was lost between the last token and the end: the next one tells the end, and no token.
+/// The session was lost between the last token and the end: the next one reports the end, and no token.
 #[test]
 fn requests_that_were_complete_get_their_end() {
     let model = model();

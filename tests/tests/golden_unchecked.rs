@@ -17,7 +17,7 @@ const MARGIN: f64 = 0.002;
 /// Traces of exact f64 arithmetic state their smallest margin only; ours is about 1e-5 from it.
 const REFERENCE_MARGIN: f64 = 0.0002;
 
-/// Runs a trace on one executor, giving the mean loss, the greedy tokens and every step's logits to `seen`.
+/// Runs a trace on one executor; passes the mean loss, the greedy tokens and every step's logits to `seen`.
 fn run<E: Executor>(
     executor: &mut E,
     trace: &Trace,

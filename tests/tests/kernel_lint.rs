@@ -62,8 +62,8 @@ fn waits(code: &[u32], entry: usize) -> Vec<(usize, Instruction)> {
 fn a_missing_wait_is_found() {
     let (mut all, mut unmissed) = (0, Vec::new());
     for_each_kernel(|kernel| {
-        // The megakernel's bodies are behind a computed jump; they are looked at in kernels of their own. Half of PLAN's waits
-        // are for what the host sees, which the lint does not judge: the checking mode does.
+        // The megakernel's bodies are reached by a computed jump; they are checked in kernels of their own. Half of
+        // PLAN's waits are for what the host sees, which the lint does not judge: the checking mode does.
         if ["mega", "plan"].contains(&kernel.name) {
             return;
         }

@@ -1,5 +1,5 @@
 //! The megakernel under the checking mode (no finding and the oracle's tokens on every schedule), its number of
-//! workgroups, and how soon a cancel counts.
+//! workgroups, and how soon a cancel takes effect.
 
 use std::mem::offset_of;
 use std::ops::Range;
@@ -74,8 +74,8 @@ fn one_workgroup_is_clean() {
     check(SMALL, Mode::Mega, 1, 0..2, &three());
 }
 
-/// More than two for each slot: SAMPLE of the second workgroup looks back at prompts that the host wrote over older ones
-/// while the kernel ran.
+/// More than two for each slot: SAMPLE of the second workgroup reads prompts that the host wrote over older ones while
+/// the kernel ran.
 #[test]
 fn prompts_of_slots_that_are_used_again_are_clean() {
     let asked = [
@@ -102,8 +102,8 @@ fn one_submission_for_each_step_is_clean() {
     check(SMALL, Mode::Graph, 3, 0..2, &three());
 }
 
-/// A matrix of floats ends where its allocation does, and the last rows of these are no whole piece: nothing behind is
-/// asked for ahead.
+/// A matrix of floats ends where its allocation does, and the last rows of these are not a whole piece: nothing beyond
+/// is prefetched.
 #[test]
 fn weights_that_end_an_allocation_are_clean() {
     for name in ["stories260K-F32", "stories260K-F16"] {
@@ -111,8 +111,8 @@ fn weights_that_end_an_allocation_are_clean() {
     }
 }
 
-/// What MODE.SCALAR_PREFETCH_EN is when a wave begins is not known. Set, a prefetch of a line that is not mapped may end
-/// the process: there is none. The weights of most classes end at the end of their allocation.
+/// The value of MODE.SCALAR_PREFETCH_EN when a wave begins is not known. If it is set, a prefetch of a line that is not
+/// mapped may end the process: there is none. The weights of most classes end at the end of their allocation.
 #[test]
 fn a_launch_with_prefetches_armed_is_clean() {
     let armed = Config { scalar_prefetch_at_launch: true, ..checked_config(3) };
@@ -179,7 +179,7 @@ fn a_workgroup_for_each_compute_unit_runs() {
     session.close(LEAVE).expect("the device leaves");
 }
 
-/// What the host says of a request in the middle of a step.
+/// What the host says about a request in the middle of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Said {
     Cancel,
@@ -187,9 +187,9 @@ enum Said {
     Park,
 }
 
-/// The step is stopped in layer 1, before the flags for layer 2 are looked at: the first task of layer 1 signals where
-/// nobody looks. Then something is said of one of two requests, and the step goes on. Layers 0 and 1 have stored its keys,
-/// the layers behind have not. One that is let go later gets all its tokens.
+/// The step is stopped in layer 1, before the flags for layer 2 are read: the first task of layer 1 signals where
+/// nobody looks. Then something is said about one of two requests, and the step continues. Layers 0 and 1 have stored
+/// its keys, the later layers have not. One that is released later gets all its tokens.
 fn check_said(said: Said) {
     let model = load(&repository_model("tales-qwen3-Q4_0.gguf"));
     let asked = [Asked::greedy(1..12, 3), Asked::greedy(20..29, 3)];

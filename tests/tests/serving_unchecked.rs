@@ -1,4 +1,4 @@
-//! Sessions: every request gets what the oracle gives it alone, in every mode, and nothing is lost.
+//! Sessions: every request gets the tokens that the oracle produces for it alone, in every mode, and nothing is lost.
 
 use std::time::Duration;
 use zrt_bringup::{DeviceChoice, OpenOptions, VirtualOptions};
@@ -84,7 +84,7 @@ fn requests_run_in_the_megakernel() {
     }
 }
 
-/// The output ring in VRAM, and every host-written structure in system memory where the BAR is small.
+/// The output ring in VRAM, and every host-written structure in system memory if the BAR is small.
 #[test]
 fn rings_lie_where_they_are_asked_for_and_where_the_bar_allows() {
     check_on(Mode::Mega, Some(2), Heap::HostShared, &OpenOptions::default());

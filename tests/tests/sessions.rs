@@ -1,5 +1,5 @@
-//! What a session promises its caller beside tokens: parking in any order, draining and stopping, and an error where a ring
-//! is broken instead of a wait for ever. On a device that checks, where nothing depends on time.
+//! What a session promises its caller besides tokens: parking in any order, draining and stopping, and an error instead
+//! of an endless wait if a ring is broken. On a device that checks, where nothing depends on time.
 
 use std::mem::size_of;
 use std::time::{Duration, Instant};
@@ -49,7 +49,7 @@ fn close_clean(session: Session) {
     assert_eq!(device.findings().expect("readable"), []);
 }
 
-/// Polls until this error comes.
+/// Polls until this error occurs.
 fn error_of(session: &mut Session) -> SessionError {
     let start = Instant::now();
     let mut events = [Event::default(); 4];
@@ -124,7 +124,8 @@ fn a_view_of_a_resident_buffer_outlives_the_session() {
     assert_eq!(view.load_u32(0), !kept, "nobody else writes there any more");
 }
 
-/// In each mode: the device leaves in the middle of two requests, and they go on in another session on the same device.
+/// In each mode: the device leaves in the middle of two requests, and they continue in another session on the same
+/// device.
 #[test]
 fn requests_of_a_stopped_session_go_on_in_the_next_one() {
     let model = model();
@@ -171,7 +172,8 @@ fn requests_of_a_stopped_session_go_on_in_the_next_one() {
     }
 }
 
-/// No step runs while there is no request, and the heartbeat of a host-driven session stands still: that is no hang.
+/// No step runs while there is no request, and the heartbeat of a host-driven session does not move: that is not a
+/// hang.
 #[test]
 fn a_session_that_was_idle_for_long_serves_again() {
     let model = model();
@@ -229,7 +231,7 @@ fn a_request_that_a_smaller_session_cannot_hold_is_refused() {
     let mut session = unchecked(&model, &SessionOptions { pages: Some(2), ..options(Mode::Mega, 1) });
     let refused = session.resubmit(&left);
     assert!(matches!(refused, Err(SessionError::Pages { needed: 3, pages: 2 })), "{refused:?}");
-    // Of one that owes its end only nothing is computed.
+    // Nothing is computed of one whose end alone is missing.
     let complete = Unfinished { tokens: vec![1; 100], tokens_left: 0, ..left };
     let handle = session.resubmit(&complete).expect("there is room");
     assert_eq!(session.unfinished()[0].tokens_left, 0);
@@ -238,7 +240,7 @@ fn a_request_that_a_smaller_session_cannot_hold_is_refused() {
     assert!(matches!(events[0], Event::Finished { handle: of, .. } if of == handle));
 }
 
-/// What no session of this model can have left.
+/// What no session of this model can have left behind.
 #[test]
 fn a_request_that_was_never_left_is_refused() {
     let model = model();
@@ -295,7 +297,7 @@ fn no_kernel_is_blamed_for_a_deadline_of_nothing() {
     session.close(DEADLINE).expect("the device leaves");
 }
 
-/// PLAN looks and looks, and never finds the trailer of the request's entry.
+/// PLAN polls again and again, and never finds the trailer of the request's entry.
 #[test]
 fn an_entry_that_never_comes_whole_is_told() {
     let model = model();

@@ -19,7 +19,7 @@ use zrt_tests::{find_model, golden, load};
 
 /// The smallest model: 5 layers of width 64.
 const MODEL: &str = "stories260K-ff192-Q4_0.gguf";
-/// Tokens of a sequence at most: prompts of 40 and 12 more fit.
+/// Maximum number of tokens of a sequence: prompts of 40 and 12 more fit.
 const CONTEXT: u32 = 64;
 /// Requests of the random workload, over all its seeds.
 const REQUESTS: usize = 200;
@@ -78,8 +78,8 @@ fn shapes(
 /// One seed: everything about the session but the model is drawn too.
 fn stress(model: &Model, seed: u64, requests: usize) -> Report {
     let mut random = Random::new(seed);
-    // In turn: a crowd; few pages, for which requests wait; so few, for so long requests, that all stand still at
-    // times and one has to go back to the queue. The largest request takes 4 pages.
+    // In turn: a crowd; few pages, for which requests wait; so few, for so long requests, that all stall at times and
+    // one has to go back to the queue. The largest request takes 4 pages.
     let (pages, prompt_max, tokens, whim_looks) = match seed % 3 {
         1 => (random.range(100, 150), 40, 1..=12, 2),
         2 => (random.range(8, 30), 40, 1..=12, 2),
@@ -188,7 +188,7 @@ fn no_doorbell_after_the_first() {
     session.close(CLOSE_DEADLINE).expect("the device leaves");
 }
 
-/// What goes on around the request whose bits are looked at.
+/// What goes on around the request whose bits are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Around {
     /// Nothing.
@@ -201,7 +201,7 @@ enum Around {
     Requeued,
 }
 
-/// The request: 20 tokens known and 14 to come, so that its third page is wanted before its end.
+/// The request: 20 tokens known and 14 to come, so that its third page is needed before its end.
 fn probe(model: &Model) -> (Shape, Vec<u32>) {
     let mut oracle = Oracle::new(model, CONTEXT).expect("the oracle takes the model");
     let prompt: Vec<u32> = (0..20).map(|index| 3 + index * 17 % 500).collect();

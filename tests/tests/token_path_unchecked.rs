@@ -42,8 +42,8 @@ fn sessions() -> Vec<Session> {
     Mode::ALL.into_iter().map(open).collect()
 }
 
-/// Everything that a server does while requests run; the number of tokens that were told. Three requests share two slots;
-/// one is parked and resumed, one held and released, one cancelled.
+/// Everything that a server does while requests run; returns the number of tokens that were delivered. Three requests
+/// share two slots; one is parked and resumed, one held and released, one cancelled.
 fn serve(session: &mut Session) -> u32 {
     let submit = |session: &mut Session, first: u32| {
         let sampling = SamplingOptions { temperature: 0.8, top_k: 20, ..SamplingOptions::default() };
@@ -81,7 +81,7 @@ fn filter() -> BpfProgram {
     filter.expect("a filter").try_into().expect("it compiles")
 }
 
-/// What the watched thread tells: stages that it has passed, and allocations that it has made in them.
+/// What the watched thread reports: stages that it has passed, and allocations that it has made in them.
 #[derive(Clone, Default)]
 struct Stages {
     passed: Arc<AtomicU32>,
@@ -93,7 +93,7 @@ impl Stages {
         self.passed.fetch_add(1, Ordering::Release);
     }
 
-    /// Waits until this many were passed, at most `longest`; how many were.
+    /// Waits until this many were passed, at most `longest`; returns how many were.
     fn wait(&self, wanted: u32, longest: Duration) -> u32 {
         let start = Instant::now();
         loop {
@@ -106,7 +106,7 @@ impl Stages {
     }
 }
 
-/// Runs `work` on a thread that may not enter the kernel; the stages that it passes, one more at its end.
+/// Runs `work` on a thread that may not enter the kernel; returns the stages that it passes, one more at its end.
 fn without_system_calls(work: impl FnOnce(&Stages) + Send + 'static) -> Stages {
     let stages = Stages::default();
     let told = stages.clone();

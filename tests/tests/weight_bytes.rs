@@ -1,7 +1,7 @@
-//! Bytes of weights that a step loads, counted by the device under the checking mode: they do not grow with the number of
-//! requests, because a product takes all rows of the step through the weights that it holds in registers. What workgroups
-//! ask for ahead is loaded twice, the second time out of GL2; it is counted as often as it is loaded, and depends on the
-//! matrix and the number of workgroups alone.
+//! Bytes of weights that a step loads, counted by the device under the checking mode: they do not grow with the number
+//! of requests, because a product takes all rows of the step through the weights that it holds in registers. What
+//! workgroups prefetch is loaded twice, the second time out of GL2; it is counted as often as it is loaded, and depends
+//! on the matrix and the number of workgroups alone.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -51,8 +51,8 @@ fn loads(model: &Model, slots: u32) -> (u64, BTreeMap<String, u64>) {
     (u64::from(steps), bytes)
 }
 
-/// Bytes of a Q4_0 matrix that the workgroups ask for ahead: of the first unit of each, for 8 waves and 4 rows of each
-/// lane, the first 512 bytes of the weight rows that 32 lanes share (`docs/megakernel.md`).
+/// Bytes of a Q4_0 matrix that the workgroups prefetch: of the first unit of each, for 8 waves and 4 rows of each lane,
+/// the first 512 bytes of the weight rows that 32 lanes share (`docs/megakernel.md`).
 fn ahead(rows: u32, columns: u32) -> u64 {
     let chunks = columns.div_ceil(32);
     let rows_of_piece = 32 / chunks.next_power_of_two().min(32);

@@ -1,6 +1,6 @@
 //! The tests of `zrt-bench` and their records.
 //!
-//! Contract: the fields that llama-bench has keep its names and meanings; ours stand beside them. A speed measured on
+//! Contract: the fields that llama-bench has keep its names and meanings; ours are added to them. A speed measured on
 //! the virtual device is that of this host's processor and is never shown as the card's. Prefill is token by token in
 //! this version, so `pp N` measures N decode steps whose choices are not used.
 
@@ -55,7 +55,7 @@ pub struct Record {
     pub samples_ts: Vec<f64>,
     /// Ours from here on: the version of zrt.
     pub zrt_version: &'static str,
-    /// What the timed repetitions made the device do, all together.
+    /// What all timed repetitions together made the device do.
     #[serde(flatten)]
     pub evidence: Evidence,
     /// Tokens of the timed repetitions together: what to divide the counts by.

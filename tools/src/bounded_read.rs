@@ -1,16 +1,16 @@
 //! Files that are read whole, but never without a limit.
 //!
-//! Contract: at most one byte more than the limit is read, whatever length the system names: a device node or a pipe has
-//! none. A file that says itself that it is too long is not read at all.
+//! Contract: at most one byte more than the limit is read, whatever length the system reports: a device node or a pipe
+//! has none. A file whose reported length is beyond the limit is not read at all.
 
 use std::fs::File;
 use std::io::{Error, Read};
 use std::path::Path;
 
-/// Why a file's bytes are not there.
+/// Why a file was not read.
 #[derive(Debug)]
 pub enum ReadError {
-    /// The system does not give them.
+    /// The system could not read it.
     System(Error),
     /// There are more than the limit.
     TooLong,

@@ -1,24 +1,25 @@
-//! Bytes as llvm-mc takes them: `0x00,0x00,0xb0,0xbf`, one instruction a line.
+//! Bytes as llvm-mc accepts them: `0x00,0x00,0xb0,0xbf`, one instruction a line.
 //!
-//! Contract: brackets, spaces and comments (`#`, `//`, `;`) are tolerated, lines without bytes give nothing. Never panics.
+//! Contract: brackets, spaces and comments (`#`, `//`, `;`) are tolerated, lines without bytes yield nothing. Never
+//! panics.
 
 use thiserror::Error;
 
-/// Longest instruction in bytes; further bytes of a line are read and not used.
+/// Bytes of a word; a line has whole words.
 const BYTES_PER_WORD: usize = 4;
-/// Most bytes of one line.
+/// Maximum number of bytes of one line.
 pub const BYTES_PER_LINE_MAX: usize = 4096;
 
 /// Why a line is not bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LineError {
-    /// Something else than a byte.
+    /// Something other than a byte.
     #[error("{found:?} is not a byte: write bytes as 0x00 to 0xff with commas between them")]
     Byte {
-        /// What stands there.
+        /// What was found instead.
         found: String,
     },
-    /// Not even a word.
+    /// Not whole words.
     #[error("{bytes} bytes are not whole words: instructions are words of 4 bytes")]
     Length {
         /// Bytes of the line.
@@ -29,7 +30,7 @@ pub enum LineError {
     TooLong,
 }
 
-/// The words of a line, `None` where it has none.
+/// The words of a line, `None` if it has none.
 pub fn words(line: &str) -> Result<Option<Vec<u32>>, LineError> {
     let mut bytes = Vec::new();
     let items = without_comment(line)
@@ -58,7 +59,7 @@ fn without_comment(line: &str) -> &str {
     &line[..end.unwrap_or(line.len())]
 }
 
-/// A number in the way of C: hexadecimal with `0x`, else decimal.
+/// A number in C notation: hexadecimal with `0x`, else decimal.
 fn byte(text: &str) -> Option<u8> {
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) if !digits.starts_with('+') => u8::from_str_radix(digits, 16).ok(),

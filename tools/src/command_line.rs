@@ -1,6 +1,6 @@
 //! The command lines of both programs, for the programs themselves, for completions and for manual pages.
 //!
-//! Contract: what clap knows of them is all in [`Program::command`].
+//! Contract: everything that clap knows about them is in [`Program::command`].
 
 use crate::VERSION;
 use crate::commands::{

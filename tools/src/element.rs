@@ -47,7 +47,7 @@ impl ElementType {
         }
     }
 
-    /// The type of a name.
+    /// The type with this name.
     pub fn named(name: &str) -> Option<ElementType> {
         ElementType::ALL.into_iter().find(|element| element.name() == name)
     }
@@ -67,7 +67,7 @@ impl ElementType {
         matches!(self, F16 | Bf16 | F32 | F64)
     }
 
-    /// A number as it stands in memory: decimal, hexadecimal behind `0x` for integers. `None` where it does not fit.
+    /// A number as it is in memory: decimal, or for integers hexadecimal after `0x`. `None` if it does not fit.
     pub fn encode(self, text: &str) -> Option<Vec<u8>> {
         if self.is_float() {
             return self.encode_float(text.parse().ok()?);
@@ -100,7 +100,7 @@ impl ElementType {
         })
     }
 
-    /// The number in [`ElementType::bytes`] bytes, where the type has no fraction; exact.
+    /// The number in [`ElementType::bytes`] bytes, if the type has no fraction; exact.
     pub fn integer(self, bytes: &[u8]) -> Option<i128> {
         let mut wide = [0; 8];
         let count = self.bytes().min(bytes.len());
@@ -115,8 +115,8 @@ impl ElementType {
         }
     }
 
-    /// The number in [`ElementType::bytes`] bytes as it is written: exact for integers, floats with as many digits as tell
-    /// them from their neighbours, with an exponent where they are very small or large.
+    /// The number in [`ElementType::bytes`] bytes as text: exact for integers; floats with as many digits as
+    /// distinguish them from their neighbours, and with an exponent if they are very small or large.
     pub fn text(self, bytes: &[u8]) -> String {
         let mut wide = [0; 8];
         let count = self.bytes().min(bytes.len());
@@ -183,7 +183,7 @@ mod tests {
             (I64, "-9223372036854775808", &[0, 0, 0, 0, 0, 0, 0, 0x80]),
             (U64, "18446744073709551615", &[0xFF; 8]),
             (F16, "1.5", &[0x00, 0x3E]),
-            // Half way between two neighbours: the even one.
+            // Halfway between two neighbours: the even one.
             (F16, "2049", &[0x00, 0x68]),
             (Bf16, "-2", &[0x00, 0xC0]),
             (F32, "1e-45", &[1, 0, 0, 0]),

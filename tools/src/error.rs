@@ -1,6 +1,6 @@
 //! What goes wrong on a command line, said in one sentence with the remedy.
 //!
-//! Contract: [`sentence`] joins an error with its causes and what to do; text that comes from below is not repeated.
+//! Contract: [`sentence`] joins an error with its causes and what to do; text from lower layers is not repeated.
 
 use std::error::Error;
 use thiserror::Error;
@@ -39,12 +39,12 @@ pub enum ToolError {
         /// What it lacks.
         source: TokenizerError,
     },
-    /// No device, or not the one asked for.
+    /// No device, or not the requested one.
     #[error("--device {device} failed")]
     Device {
-        /// The name asked for.
+        /// The requested name.
         device: &'static str,
-        /// What the device layer said.
+        /// The device layer's error.
         source: zrt_bringup::OpenError,
     },
     /// Validation needs a device to compare with the CPU.
@@ -56,10 +56,10 @@ pub enum ToolError {
     /// A session failed.
     #[error("the session stopped")]
     Session(#[from] SessionError),
-    /// Oracle and device part, or one of them failed.
+    /// Oracle and device differ, or one of them failed.
     #[error("validation failed")]
     Validate(#[from] ValidateError),
-    /// The prompt gives no token.
+    /// The prompt has no token.
     #[error("the prompt is empty")]
     EmptyPrompt,
     /// Prompt and tokens do not fit the model.
@@ -88,10 +88,10 @@ pub enum ToolError {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// No kernel of that name.
+    /// No kernel has that name.
     #[error("there is no kernel {name:?} and no such file")]
     Kernel {
-        /// The name asked for.
+        /// The requested name.
         name: String,
     },
     /// A kernel container is malformed.
@@ -123,12 +123,12 @@ pub enum ToolError {
     NoKernel {
         /// The path.
         path: String,
-        /// The name asked for; `None` where any would do.
+        /// The requested name; `None` if any would do.
         name: Option<String>,
         /// Names of those that it has.
         kernels: String,
     },
-    /// Something on the command line, or in a file that it names, makes no sense; told in full.
+    /// Something on the command line, or in a file that it names, makes no sense; reported in full.
     #[error("{what}")]
     BadInput {
         /// What, and what to do.
@@ -148,7 +148,7 @@ pub enum ToolError {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// An error that the document on standard output has told.
+    /// An error that the document on standard output has reported.
     #[error(transparent)]
     Told(Box<ToolError>),
     /// The output cannot be written.
@@ -160,7 +160,7 @@ pub enum ToolError {
 }
 
 impl ToolError {
-    /// True where the reader of our output went away, which is no failure of ours.
+    /// True if the reader of our output went away, which is not a failure of ours.
     pub fn is_closed_pipe(&self) -> bool {
         match self {
             ToolError::Output(source) => source.kind() == std::io::ErrorKind::BrokenPipe,
@@ -169,7 +169,7 @@ impl ToolError {
         }
     }
 
-    /// The program's exit code: 2 where input cannot be understood and nothing ran, so that 1 can mean what the command
+    /// The program's exit code: 2 if input cannot be understood and nothing ran, so that 1 can mean what the command
     /// looks for.
     pub fn exit_code(&self) -> u8 {
         let is_bad_input = match self.untold() {
@@ -182,12 +182,12 @@ impl ToolError {
         if is_bad_input { 2 } else { 1 }
     }
 
-    /// The error itself.
+    /// The error itself, without [`ToolError::Told`].
     pub(crate) fn untold(&self) -> &ToolError {
         if let ToolError::Told(error) = self { error.untold() } else { self }
     }
 
-    /// What to do about it; empty where the causes say it themselves.
+    /// What to do about it; empty if the causes say it themselves.
     fn remedy(&self) -> &'static str {
         match self.untold() {
             ToolError::Told(_) => "",

@@ -1,7 +1,6 @@
 //! Text from a model: what `zrt generate` does and the first part of `zrt-bench`.
 //!
-//! Contract: greedy. Text is written as soon as its characters are complete; nothing is written where no sink is
-//! given.
+//! Contract: greedy. Text is written as soon as its characters are complete; nothing is written if no sink is given.
 
 use crate::error::ToolError;
 use crate::loaded_model::LoadedModel;
@@ -18,15 +17,15 @@ use zrt_engine::tokenizer::StreamDecoder;
 pub struct Request<'a> {
     /// Prompt as text.
     pub prompt: &'a str,
-    /// Tokens to generate at most.
+    /// Maximum number of tokens to generate.
     pub max_tokens: usize,
-    /// Go on after an end token.
+    /// Continue after an end token.
     pub ignore_end: bool,
     /// Compute the prompt's loss.
     pub with_loss: bool,
 }
 
-/// What came of it; the fields of `zrt generate --json`.
+/// The result; the fields of `zrt generate --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// The model's file.
@@ -39,7 +38,7 @@ pub struct Outcome {
     pub token_ids: Vec<u32>,
     /// Their text.
     pub text: String,
-    /// Mean natural-log loss of the prompt's tokens after the first; null where not asked or there are none.
+    /// Mean natural-log loss of the prompt's tokens after the first; null if not requested or there are none.
     pub prompt_nll_mean: Option<f64>,
     /// Time of the prompt in nanoseconds; reading logits back is included.
     pub prompt_ns: u64,
@@ -50,7 +49,7 @@ pub struct Outcome {
     pub evidence: Evidence,
 }
 
-/// Runs one request. `sink` hears the text while it is made; errors in writing end the generation.
+/// Runs one request. `sink` receives the text as it is generated; an error in writing ends the generation.
 pub fn run(
     loaded: &LoadedModel,
     session: &mut Session,

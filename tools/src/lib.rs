@@ -35,5 +35,5 @@ pub mod timestamp;
 pub mod units;
 pub mod workload;
 
-/// What `--version` says behind the program's name: version, commit and its date, as in `0.1.0 (1a2b3c4d 2026-11-22)`.
+/// What `--version` says after the program's name: version, commit and its date, as in `0.1.0 (1a2b3c4d 2026-11-22)`.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("ZRT_BUILD"), ")");

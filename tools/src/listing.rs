@@ -1,7 +1,7 @@
 //! Machine code as lines of text, with labels where code jumps to.
 //!
-//! Contract: [`list`] goes through a section in one piece, each word once; a word that begins no instruction takes 4 bytes.
-//! The text is that of llvm-mc 19.
+//! Contract: [`list`] goes through a section in one pass, each word once; a word that does not begin an instruction
+//! takes 4 bytes. The text is that of llvm-mc 19.
 
 use crate::machine_code::Section;
 use serde::Serialize;
@@ -20,7 +20,7 @@ const WORDS_WIDTH: usize = 3 * 9 - 1;
 pub struct Line {
     /// Address in the file's counting, in bytes.
     pub offset: u64,
-    /// Names of the place: the file's, or a local one where only this code refers to it.
+    /// Names of the place: the file's, or a local one if only this code refers to it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
     /// The instruction's words in hexadecimal.
@@ -30,13 +30,13 @@ pub struct Line {
     /// The label that it jumps to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// Source file and line, where known.
+    /// Source file and line, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<(String, u32)>,
 }
 
-/// The text of what `words` begin with, as `decoded`, and how many of them it takes. What is no instruction is one word of
-/// data.
+/// The text of what `words` begin with, as `decoded`, and how many of them it takes. A word that is not an instruction
+/// is one word of data.
 pub fn instruction_text(
     words: &[u32],
     decoded: &Result<Instruction, DecodeError>,
@@ -86,7 +86,7 @@ pub fn list(section: &Section) -> Vec<Line> {
     places.into_iter().map(line).collect()
 }
 
-/// The dword that a branch or call at `dword` goes to; `None` where it is before the code or not in the instruction.
+/// The dword that a branch or call at `dword` goes to; `None` if it is before the code or not in the instruction.
 fn target(instruction: &Instruction, dword: usize) -> Option<usize> {
     use Opcode::*;
     let jumps = matches!(

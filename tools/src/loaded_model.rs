@@ -1,6 +1,6 @@
 //! The model of a command: a file given by `--model`, or the one inside the program.
 //!
-//! Contract: reads metadata only; weights are read when a session takes them.
+//! Contract: reads metadata only; weights are read when a session loads them.
 
 use crate::error::ToolError;
 use std::path::Path;
@@ -45,7 +45,7 @@ impl LoadedModel {
         format!("{architecture} {} {}", crate::units::count(self.model.parameter_count()), self.storage())
     }
 
-    /// The file's own word for how it is quantised, else the type of most of its bytes.
+    /// The file's own name for its quantisation, else the type of most of its bytes.
     fn storage(&self) -> String {
         let declared = self.model.gguf.metadata.u32("general.file_type").ok().and_then(file_type_name);
         declared

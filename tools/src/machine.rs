@@ -1,4 +1,4 @@
-//! What of this machine goes into records.
+//! What is recorded about this machine.
 //!
 //! Contract: reads files and the scheduler's mask; never fails.
 

@@ -1,7 +1,7 @@
-//! Machine code out of a file: a `.zrt` container, an ELF code object or object file, alone or in a bundle of clang's, or raw
+//! Machine code from a file: a `.zrt` container, an ELF code object or object file, alone or in a clang bundle, or raw
 //! words.
 //!
-//! Contract: the first bytes decide the format; what has neither magic is raw code. Never panics on any bytes;
+//! Contract: the first bytes decide the format; a file with neither magic is raw code. Never panics on any bytes;
 //! allocates in proportion to the file. Descriptor fields: hardware reference §5 (the kernel descriptor of code object
 //! version 5).
 
@@ -31,7 +31,7 @@ const DESCRIPTOR_RSRC2: usize = 52;
 const DESCRIPTOR_PROPERTIES: usize = 56;
 /// Bit of the code properties: wave32.
 const PROPERTY_WAVE32: u16 = 1 << 10;
-/// Name of a kernel's descriptor: the kernel's with this behind it.
+/// Suffix of the name of a kernel's descriptor, after the kernel's name.
 const DESCRIPTOR_SUFFIX: &str = ".kd";
 /// User SGPRs of a kernel whose descriptor cannot be read: all that a launch can have.
 const USER_SGPRS_MAX: u8 = 16;
@@ -44,16 +44,16 @@ const TARGET_MASK: u32 = 0xff;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CodeError {
-    /// The system does not give it.
+    /// The system could not read it.
     #[error("it cannot be read: {0}; check the path and its permissions")]
     Read(std::io::Error),
     /// Too large to be a kernel.
     #[error("it has more than the {FILE_BYTES_MAX} bytes that are read; give a single code object")]
     Size,
-    /// Nothing in it.
+    /// It is empty.
     #[error("it is empty; give a .zrt file, an ELF code object or raw gfx1201 code")]
     Empty,
-    /// A bundle of clang's that has nothing for us, or is damaged.
+    /// A clang bundle that has nothing for us, or is damaged.
     #[error("{0}")]
     Bundle(LoadError),
     /// A damaged container.
@@ -89,7 +89,7 @@ pub enum CodeError {
         /// Its length.
         bytes: usize,
     },
-    /// Raw code that begins with no instruction.
+    /// Raw code that does not begin with an instruction.
     #[error("it is neither .zrt nor ELF nor raw gfx1201 code: {0}")]
     RawStart(DecodeError),
     /// Raw code whose last instruction is not whole.
@@ -121,7 +121,7 @@ pub struct Entry {
     pub name: String,
     /// Dword of its first instruction in the section.
     pub dword: usize,
-    /// Dword behind its last one, where the file says; else the section's end.
+    /// Dword after its last one, if the file says; else the section's end.
     pub end: usize,
     /// Lanes of a wave.
     pub wave_size: WaveSize,
@@ -129,14 +129,14 @@ pub struct Entry {
     pub user_sgprs: u8,
 }
 
-/// Code that lies together.
+/// Contiguous code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
     /// Name; empty for raw code.
     pub name: String,
     /// Address of the first word in the file's own counting, in bytes.
     pub address: u64,
-    /// The code; bytes behind the last whole word are left out.
+    /// The code; bytes after the last whole word are left out.
     pub words: Vec<u32>,
     /// Names by dword.
     pub symbols: BTreeMap<usize, Vec<String>>,
@@ -144,7 +144,7 @@ pub struct Section {
     pub entries: Vec<Entry>,
     /// Functions that others call, in the order of their code; their waves are those of the kernel that they follow.
     pub called: Vec<Entry>,
-    /// Whether a linker has put in the distances between functions.
+    /// Whether a linker has filled in the distances between functions.
     pub is_linked: bool,
     /// Kernels and functions by dword: what offsets count from.
     pub functions: BTreeMap<usize, String>,
@@ -190,7 +190,7 @@ impl Section {
     pub fn place(&self, dword: usize) -> CodePlace {
         let function = self.functions.range(..=dword).next_back();
         let (start, function) = function.map_or((0, &self.name), |(start, name)| (*start, name));
-        // Raw code is called so when it is launched too.
+        // Raw code has this name when it is launched, too.
         let function = if function.is_empty() { RawOptions::default().name } else { function.clone() };
         let offset = (dword - start) as u64 * 4;
         CodePlace { function, offset, address: self.address + dword as u64 * 4 }
@@ -213,7 +213,7 @@ impl MachineCode {
         MachineCode::parse(&bytes, raw_wave_size)
     }
 
-    /// Takes the code out of the bytes of a file.
+    /// Extracts the code from the bytes of a file.
     pub fn parse(bytes: &[u8], raw_wave_size: WaveSize) -> Result<MachineCode, CodeError> {
         let bytes = zrt_loader::code_object(bytes).map_err(CodeError::Bundle)?;
         match bytes.first_chunk::<4>() {
@@ -322,7 +322,7 @@ fn elf_file(bytes: &[u8]) -> Result<MachineCode, CodeError> {
         (one.section.0, one.address, &one.name).cmp(&(other.section.0, other.address, &other.name))
     });
     names.dedup();
-    // What cannot be launched can be looked at: it has no lines then.
+    // A program that cannot be launched can still be listed; it has no lines then.
     let program = Program::parse(bytes).ok();
     let mut sections = Vec::new();
     for section in file.sections() {
@@ -358,7 +358,7 @@ fn elf_file(bytes: &[u8]) -> Result<MachineCode, CodeError> {
             }
         }
         entries.sort_by_key(|entry| entry.dword);
-        // The name of a kernel goes before others of its place.
+        // The name of a kernel goes before other names of its place.
         functions.extend(entries.iter().map(|entry: &Entry| (entry.dword, entry.name.clone())));
         let lines = program.as_ref().map_or_else(Vec::new, |program| lines(program, &entries, words.len()));
         entries.iter().for_each(|entry| drop(called.remove(&entry.dword)));

@@ -1,6 +1,6 @@
 //! From a choice on the command line to an opened device.
 //!
-//! Contract: blocks while the device passes its self-test. Choices that are no device are errors.
+//! Contract: blocks while the device passes its self-test. Choices that are not a device are errors.
 
 use crate::error::ToolError;
 use zrt_bringup::{DeviceChoice, Inspect, OpenOptions, Opened};
@@ -16,7 +16,7 @@ pub struct OpenedDevice {
     pub is_virtual: bool,
 }
 
-/// Opens the device. Where `auto` takes the virtual one, standard error says why.
+/// Opens the device. If `auto` takes the virtual one, standard error says why.
 pub fn open_device(choice: DeviceChoice) -> Result<OpenedDevice, ToolError> {
     let options = OpenOptions::default();
     let opened = match choice {

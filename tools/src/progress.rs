@@ -1,7 +1,7 @@
 //! Progress of long steps, on a terminal only.
 //!
-//! Contract: writes to standard error, never to standard output; nothing at all where standard error is no terminal
-//! or the steps are quick. Dropping a bar removes it from the screen.
+//! Contract: writes to standard error, never to standard output; nothing at all if standard error is not a terminal or
+//! the steps are quick. Dropping a bar removes it from the screen.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Duration;
@@ -27,7 +27,7 @@ impl Progress {
             Unit::Bytes => "{msg} {wide_bar} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec}",
             Unit::Tokens => "{msg} {wide_bar} {pos}/{len} tokens {per_sec}",
         };
-        // indicatif draws nothing where standard error is no terminal.
+        // indicatif draws nothing if standard error is not a terminal.
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10));
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
@@ -49,7 +49,7 @@ impl Progress {
         self.bar.set_position(done);
     }
 
-    /// Sets how much is done of how much.
+    /// Sets how much is done, and the total.
     pub fn set_of(&self, done: u64, total: u64) {
         self.bar.set_length(total);
         self.bar.set_position(done);

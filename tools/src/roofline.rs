@@ -27,7 +27,7 @@ pub struct Profile {
     pub wave_instructions: u64,
     /// By mnemonic.
     pub opcodes: BTreeMap<String, u64>,
-    /// By place: those executed most, the most first.
+    /// By place: those executed most, in descending order.
     #[serde(rename(serialize = "instructions"))]
     pub places: Vec<PlaceCounts>,
     /// By class of memory.
@@ -47,15 +47,15 @@ pub struct PlaceCounts {
     pub place: Option<Place>,
     /// As the assembler writes it.
     pub instruction: String,
-    /// Waves that executed it, each as often as it did.
+    /// How many times waves executed it.
     pub count: u64,
-    /// Their lanes that EXEC had on, together.
+    /// Total of the lanes that EXEC had enabled.
     pub lanes: u64,
-    /// Sectors of memory, 128 bytes each, that they touched; none where they are not counted.
+    /// Sectors of memory, 128 bytes each, that they touched; none if they are not counted.
     pub sectors: Option<u64>,
-    /// Cycles of LDS in the model of the virtual device's profile; none where it was not accessed.
+    /// Cycles of LDS in the model of the virtual device's profile; none if it was not accessed.
     pub lds_passes: Option<u64>,
-    /// How many of them are there because lanes met in a bank.
+    /// How many of them are due to lanes that met in a bank.
     pub lds_conflicts: Option<u64>,
 }
 
@@ -64,11 +64,11 @@ pub struct PlaceCounts {
 pub struct LineCounts {
     /// File and line.
     pub source: (String, u32),
-    /// Its text, where the file can be read.
+    /// Its text, if the file can be read.
     pub source_text: Option<String>,
     /// Wave instructions.
     pub count: u64,
-    /// Their lanes that EXEC had on, together.
+    /// Total of the lanes that EXEC had enabled.
     pub lanes: u64,
     /// Those of them that went to memory by lanes, and the sectors that they touched.
     pub memory: Option<MemoryCounts>,
@@ -92,7 +92,7 @@ pub struct LdsPasses {
     pub instructions: u64,
     /// Cycles.
     pub passes: u64,
-    /// Cycles that are there because lanes met in a bank.
+    /// Cycles that are due to lanes that met in a bank.
     pub conflicts: u64,
 }
 
@@ -132,13 +132,13 @@ pub struct Prediction {
 }
 
 impl Profile {
-    /// Bytes that go to memory, were there no cache.
+    /// Bytes that would go to memory if there were no cache.
     pub fn memory_bytes(&self) -> u64 {
         let bytes = &self.bytes;
         bytes.vector_load + bytes.vector_store + bytes.atomic + bytes.scalar_load + bytes.scratch
     }
 
-    /// The source lines of [`Profile::places`], the one that took most instructions first.
+    /// The source lines of [`Profile::places`], in descending order of instructions.
     pub fn lines(&self) -> Vec<LineCounts> {
         let mut lines: BTreeMap<&(String, u32), LineCounts> = BTreeMap::new();
         for place in &self.places {

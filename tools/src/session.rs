@@ -1,4 +1,4 @@
-//! A model on the device that was asked for: the one place where tools choose an executor.
+//! A model on the requested device: the one place where tools choose an executor.
 //!
 //! Contract: the choice is made once, at opening; a step then goes to its executor by a match. Opening uploads or
 //! dequantises all weights and shows progress on a terminal.
@@ -52,7 +52,7 @@ pub struct Evidence {
     pub dispatches: u64,
     /// Submissions.
     pub submissions: u64,
-    /// Wave instructions executed, where the device counts them (the virtual one).
+    /// Wave instructions executed, if the device counts them (the virtual one).
     pub wave_instructions: Option<u64>,
 }
 
@@ -79,12 +79,12 @@ impl Session {
         &self.device
     }
 
-    /// True where the CPU oracle runs it.
+    /// True if the CPU oracle runs it.
     pub fn is_cpu(&self) -> bool {
         matches!(self.executor, Chosen::Oracle(_))
     }
 
-    /// True where the virtual device runs it.
+    /// True if the virtual device runs it.
     pub fn is_virtual(&self) -> bool {
         self.is_virtual
     }
@@ -125,7 +125,7 @@ pub fn open_executor(
     Ok(OnDevice { executor, name, is_virtual })
 }
 
-/// Checks that prompt and answer fit what the model was trained for; the answer is the context to open.
+/// Checks that prompt and answer fit what the model was trained for; returns the context to open.
 pub fn context_for(
     loaded: &LoadedModel,
     prompt_tokens: usize,

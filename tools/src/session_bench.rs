@@ -1,9 +1,9 @@
 //! `zrt-bench` of sessions: many requests at once, in the three ways that a session runs its steps.
 //!
-//! Contract: every run opens a device and a session of its own; the clock runs from the first request's hand-over
-//! to the last event. Counts are the device's own, from the opened session to the one that has left, so the
-//! megakernel's only submission, which opening makes, is not in them. A speed measured on the virtual device is that
-//! of this host's processor and is never shown as the card's.
+//! Contract: every run opens a device and a session of its own; the clock runs from the first request's submission to
+//! the last event. Counts are the device's own, from the opened session to the one that has left, so the megakernel's
+//! only submission, which opening makes, is not in them. A speed measured on the virtual device is that of this host's
+//! processor and is never shown as the card's.
 
 use crate::error::ToolError;
 use crate::loaded_model::LoadedModel;
@@ -23,20 +23,20 @@ use zrt_engine::session::{Event, Handle, Mode, Request, Session, SessionOptions}
 
 /// Scale of lengths on the virtual device.
 pub const VIRTUAL_SCALE: f64 = 1.0 / 16.0;
-/// Scale of lengths on the virtual device where the overview runs 8 and 64 slots too.
+/// Scale of lengths on the virtual device if the overview also runs 8 and 64 slots.
 const VIRTUAL_OVERVIEW_SCALE: f64 = 1.0 / 32.0;
 /// Slots of the overview's runs that are compared with one slot.
 const OVERVIEW_SLOTS: [u32; 2] = [8, 64];
 /// Workgroups on the virtual device: more only make its few host threads change between them more often.
 const VIRTUAL_GROUPS: u32 = 16;
-/// Wave instructions of one look in vain: the loops of `mega.s`, counted. `POLL`, which waits for a task, has 9; the
-/// one that waits for the step's number has 13. Only the group's first wave looks; the others wait in a barrier.
+/// Wave instructions of one unsuccessful poll: the loops of `mega.s`, counted. `POLL`, which waits for a task, has 9;
+/// the one that waits for the step's number has 13. Only the group's first wave polls; the others wait in a barrier.
 const LOOK_INSTRUCTIONS: [u64; 2] = [9, 13];
-/// How often the host looks for events of the virtual device, which needs the host's processor itself.
+/// How often the host polls for events of the virtual device, which needs the host's processor itself.
 const VIRTUAL_POLL_EVERY: Duration = Duration::from_micros(100);
 /// How long a session may take to leave.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(60);
-/// How long the megakernel may take to look for work first.
+/// How long the megakernel may take until it first looks for work.
 const START_DEADLINE: Duration = Duration::from_secs(30);
 
 /// What is the same in all runs of a command.
@@ -44,7 +44,7 @@ const START_DEADLINE: Duration = Duration::from_secs(30);
 pub struct Choices {
     /// Device.
     pub device: DeviceChoice,
-    /// What is asked for.
+    /// The requested workload.
     pub workload: Workload,
     /// Factor of the lengths; `None`: 1 on a card, less on the virtual device.
     pub scale: Option<f64>,
@@ -54,7 +54,7 @@ pub struct Choices {
     pub activations: Activations,
     /// Workgroups; `None`: one for each compute unit, on the virtual device fewer.
     pub groups: Option<u32>,
-    /// Rows of prompts that a step takes at most; `None`: the session's default.
+    /// Maximum number of prompt rows of a step; `None`: the session's default.
     pub chunk_rows: Option<u32>,
 }
 
@@ -74,7 +74,7 @@ pub struct SessionRecord {
     pub type_v: &'static str,
     pub activations: &'static str,
     pub test_time: String,
-    /// Time from the first request's hand-over to the last event.
+    /// Time from the first request's submission to the last event.
     pub avg_ns: u64,
     /// Generated tokens of all requests together, per second.
     pub avg_ts: f64,
@@ -82,15 +82,15 @@ pub struct SessionRecord {
     pub zrt_version: &'static str,
     /// The device's name.
     pub device: String,
-    /// True where a simulated card ran it.
+    /// True if a simulated card ran it.
     pub is_virtual: bool,
-    /// Who walks through the tasks of a step.
+    /// What runs the tasks of a step.
     pub mode: &'static str,
     /// Requests that run at once.
     pub slots: u32,
     /// Workgroups.
     pub groups: u32,
-    /// Rows of prompts that a step takes at most.
+    /// Maximum number of prompt rows of a step.
     pub chunk_rows: u32,
     /// What was asked for.
     pub workload: &'static str,
@@ -104,7 +104,7 @@ pub struct SessionRecord {
     pub tokens: u64,
     /// Steps: with `dispatch` and `graph` some of them had no row.
     pub steps: u64,
-    /// Hand-over to first token, of all requests; half of them took at most this.
+    /// Submission to first token, of all requests; half of them took at most this.
     pub first_token_p50_ns: u64,
     /// The same; 95 of 100 took at most this.
     pub first_token_p95_ns: u64,
@@ -122,13 +122,13 @@ pub struct SessionRecord {
     pub step_weight_bytes: u64,
     /// `step_weight_bytes` × `steps` / `tokens`.
     pub weight_bytes_per_token: u64,
-    /// Wave instructions, where the device counts them (the virtual one).
+    /// Wave instructions, if the device counts them (the virtual one).
     pub wave_instructions: Option<u64>,
-    /// Looks in vain of the megakernel's workgroups, each up to the end of its last step.
+    /// Unsuccessful polls of the megakernel's workgroups, each up to the end of its last step.
     pub spins: u64,
-    /// `spins` × 13 / `wave_instructions`: the longer of the two waiting loops for every look, so an upper bound.
+    /// `spins` × 13 / `wave_instructions`: the longer of the two waiting loops for every poll, so an upper bound.
     pub spin_share_max: Option<f64>,
-    /// `spins` × 9 / `wave_instructions`: the shorter loop for every look.
+    /// `spins` × 9 / `wave_instructions`: the shorter loop for every poll.
     pub spin_share_min: Option<f64>,
 }
 
@@ -294,7 +294,7 @@ fn await_start(session: &Session, mode: Mode) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// What the clock said. The two lists are sorted, in nanoseconds.
+/// Measured times. The two lists are sorted, in nanoseconds.
 struct Times {
     elapsed: Duration,
     first_token: Vec<u64>,
@@ -306,7 +306,7 @@ fn measure(session: &mut Session, requests: &[Sequence], is_virtual: bool) -> Re
     let progress = Progress::new("measuring", tokens, Unit::Tokens);
     let mut first_token = Vec::with_capacity(requests.len());
     let mut inter_token = Vec::with_capacity(tokens as usize);
-    // When a request was handed over or had its last token; true after the first one.
+    // When a request was submitted or had its last token; true after the first one.
     let mut last: HashMap<Handle, (Instant, bool)> = HashMap::with_capacity(requests.len());
     let started = Instant::now();
     for one in requests {

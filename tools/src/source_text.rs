@@ -1,8 +1,9 @@
 //! Lines of source files, by the names that line tables have for them.
 //!
-//! Contract: a name is looked for from the current folder, then from the folder of the code. Only regular files are read, at
-//! most `FILES_MAX` of them and none of more than `FILE_BYTES_MAX` bytes: names come from outside. A line is given without
-//! the blanks around it and without control characters, and cut behind `LINE_CHARACTERS_MAX`. Each file is read once.
+//! Contract: a name is looked for from the current folder, then from the folder of the code. Only regular files are
+//! read, at most `FILES_MAX` of them and none of more than `FILE_BYTES_MAX` bytes: names come from outside. A line is
+//! returned without surrounding blanks and control characters, and cut after `LINE_CHARACTERS_MAX`. Each file is read
+//! once.
 
 use crate::bounded_read;
 use crate::launch::{LaunchError, Unfinished};
@@ -13,27 +14,27 @@ use zrt_device::Place;
 
 /// Largest source file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 4 << 20;
-/// Most source files that are read.
+/// Maximum number of source files that are read.
 const FILES_MAX: usize = 64;
-/// Longest line that is given, in characters.
+/// Longest line that is returned, in characters.
 const LINE_CHARACTERS_MAX: usize = 160;
 
-/// Source files, as far as they were asked for.
+/// Source files, as far as they were requested.
 #[derive(Debug, Default)]
 pub struct SourceText {
-    /// Where the code lies.
+    /// The folder of the code.
     folder: PathBuf,
-    /// Each file that was asked for; `None` where it cannot be read.
+    /// Each requested file; `None` if it cannot be read.
     files: HashMap<String, Option<String>>,
 }
 
 impl SourceText {
-    /// Of the code in a file.
+    /// The sources of the code in a file.
     pub fn of(code: &Path) -> SourceText {
         SourceText { folder: code.parent().unwrap_or(Path::new("")).to_owned(), files: HashMap::new() }
     }
 
-    /// A line, counted from 1; `None` where the file cannot be read, has no such line, or the line is blank.
+    /// A line, counted from 1; `None` if the file cannot be read, has no such line, or the line is blank.
     pub fn line(&mut self, file: &str, line: u32) -> Option<String> {
         if !self.files.contains_key(file) {
             if self.files.len() == FILES_MAX {
@@ -72,7 +73,7 @@ impl SourceText {
     }
 }
 
-/// The text of a regular file; what is no UTF-8 is replaced.
+/// The text of a regular file; bytes that are not UTF-8 are replaced.
 fn read(path: &Path) -> Option<String> {
     // A pipe would wait for its writer.
     std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;

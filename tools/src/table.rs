@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-/// Which side of its column a cell stands on.
+/// The side of its column that a cell is aligned to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alignment {
     /// Text.

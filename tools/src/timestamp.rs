@@ -4,7 +4,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The present.
+/// The current time.
 pub fn now() -> String {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
     iso8601(since_epoch.map_or(0, |duration| duration.as_secs()))

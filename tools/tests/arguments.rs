@@ -1,4 +1,5 @@
-//! `--arg` in all its forms, on the virtual device: files of NumPy, contents that come from no file, expectations.
+//! `--arg` in all its forms, on the virtual device: files of NumPy, contents that do not come from a file,
+//! expectations.
 
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 
@@ -88,7 +89,7 @@ fn files_that_are_no_arrays_are_refused() {
     }
 }
 
-/// Any buffer, by number or by name, with a header where the file is one of NumPy's; outputs stay as they are.
+/// Any buffer, by number or by name, with a header if the file is one of NumPy's; outputs stay as they are.
 #[test]
 fn buffers_are_dumped_when_the_kernel_has_ended() {
     let folder = Folder::new("arguments-dump");
@@ -127,7 +128,7 @@ fn buffers_are_dumped_when_the_kernel_has_ended() {
     assert!(String::from_utf8(output.stderr).unwrap().contains("argument 0 is a value"));
 }
 
-/// A load from an odd address breaks nothing; whoever is strict fails for it.
+/// A load from an odd address breaks nothing; under `--strict` it fails.
 #[test]
 fn advice_fails_where_somebody_is_strict() {
     let folder = Folder::new("arguments-strict");

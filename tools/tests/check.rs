@@ -153,7 +153,7 @@ fn code_and_arguments_are_not_written() {
     }
 }
 
-/// What a program itself holds is read, and written where it says that it may be.
+/// A program may read its own memory, and write it where it declares it writable.
 #[test]
 fn a_program_uses_its_own_constants_and_variables() {
     let folder = Folder::new("check-program");
@@ -189,7 +189,7 @@ fn lds_ends_where_the_kernel_says() {
     assert_eq!((&findings[0]["lane"], &findings[0]["address"]), (&json!(31), &json!(128)), "{report}");
 }
 
-/// Who takes `in:` for `out:` is told.
+/// A user who takes `in:` for `out:` gets a finding.
 #[test]
 fn inputs_are_not_written() {
     let folder = Folder::new("check-inputs");
@@ -212,7 +212,7 @@ fn inputs_are_not_written() {
     );
 }
 
-/// Without the mode the same kernel runs, and nothing is said of it.
+/// Without the mode the same kernel runs, and nothing is reported.
 #[test]
 fn nothing_is_found_unless_asked() {
     let folder = Folder::new("check-off");
@@ -232,7 +232,7 @@ fn every_seed_is_a_schedule() {
     assert_eq!((&clean["schedules"], &clean["findings"]), (&json!(3), &json!([])));
     assert_eq!(read_words(&buffer), doubled(), "each schedule begins with the file's bytes");
 
-    // A finding is told once, with the first seed that shows it, and counted on every schedule.
+    // A finding is reported once, with the first seed that shows it, and counted on every schedule.
     let once = report(&wrong, &buffer, &["--check", "--seed", "5"], 1);
     let thrice = report(&wrong, &buffer, &["--seeds", "3", "--seed", "5"], 1);
     assert_eq!(thrice["schedules"], 3);
@@ -259,7 +259,7 @@ fn the_profile_counts_what_waves_did() {
             "s_wait_loadcnt": 2, "global_store_b32": 2, "s_endpgm": 2,
         })
     );
-    // Eight instructions, each by two waves of 32 lanes; what is executed equally often stands in its order.
+    // Eight instructions, each by two waves of 32 lanes; those executed equally often are in code order.
     let instructions = profile["instructions"].as_array().unwrap();
     let told = |index: usize| {
         let of = &instructions[index];
@@ -282,7 +282,7 @@ fn the_profile_counts_what_waves_did() {
     assert_eq!(report["findings"], json!([]));
 }
 
-/// A loop that fewer and fewer lanes are in: lane i comes by i times.
+/// A loop with fewer and fewer lanes: lane i runs it i times.
 const TRIANGLE: &str = "
 kernel void triangle(global uint *data) {
     uint i = __builtin_amdgcn_workitem_id_x(), x = 0;
@@ -316,7 +316,7 @@ fn the_profile_counts_lines_and_their_lanes() {
     assert!(text.contains("| place ") && text.contains("kernel.cl:5"), "{text}");
 }
 
-/// Three ways over memory, and two over LDS, each on a line of its own.
+/// Three access patterns in memory, and two in LDS, each on a line of its own.
 const WAYS: &str = "
 kernel void ways(global uint *data) {
     volatile local uint places[64];

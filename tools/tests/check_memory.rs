@@ -1,5 +1,5 @@
-//! `zrt launch --check` on what compilers make of memory: lanes that store to one place, what nobody has written, private
-//! memory and its end.
+//! `zrt launch --check` on what compilers make of memory: lanes that store to one place, memory that nobody has
+//! written, private memory and its end.
 //!
 //! Each case is OpenCL C, wrong and right, compiled at the levels of `kernel_files::checked`.
 
@@ -82,7 +82,7 @@ fn what_is_undefined_stays_so_in_memory() {
     }
 }
 
-/// Reads of a buffer: before it is written, after, and of bytes beside those that are, without and with use.
+/// Reads of a buffer: before it is written, after, and of bytes beside the written ones, without and with use.
 const READS: &str = "
 kernel void read(global uint *data, global uint *result) {
     uint i = __builtin_amdgcn_workitem_id_x();

@@ -17,7 +17,7 @@ const IMPLICIT: &str = "kernel void copy(global uint *to) {
     if (__builtin_amdgcn_workitem_id_y() == 0 && i < 17) to[i] = from[i];
 }";
 
-/// Runs `zrt`; standard output and error.
+/// Runs `zrt`; returns standard output and error.
 #[track_caller]
 fn zrt(arguments: &[&str], code: i32) -> (String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_zrt"));

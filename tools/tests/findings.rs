@@ -1,5 +1,5 @@
-//! What `zrt launch`, `zrt lint` and `zrt step` say of a kernel that is wrong: where, in which line, next to which buffer,
-//! and each thing once.
+//! What `zrt launch`, `zrt lint` and `zrt step` say about a kernel that is wrong: where, in which line, next to which
+//! buffer, and each thing once.
 
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 
@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 /// `double` without its wait for the load, and with loads from 4 bytes before its buffer: words of the object that change.
 const NO_WAIT: (usize, u32) = (0x47, 0xBF80_0000); // s_nop 0
 const BEFORE: (usize, u32) = (0x46, 0xFFFF_FC01); // global_load_b32 v2, v1, s[0:1] offset:-4
-/// What stands there then, as llvm-mc 19 writes it.
+/// The changed instruction, as llvm-mc 19 writes it.
 const BEFORE_TEXT: &str = "global_load_b32 v2, v1, s[0:1] offset:-4";
 
 /// Raw kernels, words of llvm-mc 19: a wait at a barrier that nobody signals.
@@ -21,12 +21,12 @@ const DEADLOCK: [u32; 2] = [0xBF94_FFFF, 0xBFB0_0000];
 const LDS: [u32; 4] = [0x7E02_0280, 0xD8D8_FFFC, 0x0200_0001, 0xBFB0_0000];
 /// A scratch load in a kernel that has none.
 const SCRATCH: [u32; 4] = [0xED05_007C, 0x0000_0002, 0x0000_4000, 0xBFB0_0000];
-/// A word that begins no instruction.
+/// A word that does not begin an instruction.
 const UNKNOWN: [u32; 2] = [0xBF80_0000, 0xFFFF_FFFF];
-/// Words about the host's side of a queue: a virtual device has nothing of the kind to be in doubt about.
+/// Words about the host's side of a queue, about which nothing is in doubt on a virtual device.
 const GUESSES: [&str; 6] = ["doorbell", "fence", "ring ", "queue", "cable", "packet"];
 
-/// Two kernels, so that offsets in the second are not those in the image; the second reads behind its buffer.
+/// Two kernels, so that offsets in the second are not those in the image; the second reads past the end of its buffer.
 const TWO: &str = "kernel void first(global uint *a) { a[__builtin_amdgcn_workitem_id_x()] = 1; }
 kernel void second(global uint *from, global uint *to) {
     uint i = __builtin_amdgcn_workitem_id_x();
@@ -39,7 +39,8 @@ fn zrt(command: &str, file: &str, rest: &[&str]) -> Output {
     zrt.args([command, file]).args(rest).env("ZRT_DEVICE", "virtual").output().unwrap()
 }
 
-/// Launches one group of a kernel, by default of one wave, that must end with exit code 1; what it wrote to both streams.
+/// Launches one group of a kernel, by default of one wave, that must end with exit code 1; returns what it wrote to
+/// both streams.
 #[track_caller]
 fn wrong(file: &str, rest: &[&str]) -> (String, String) {
     let block = if rest.contains(&"--block") { &[][..] } else { &["--block", "32"] };
@@ -127,7 +128,7 @@ fn a_kernel_behind_another_has_its_own_offsets_and_lines() {
     assert_eq!((&place["source"][1], &place["source_text"]), (&json!(4), &Json::Null));
 }
 
-/// A fault is told once, by its code and the nearest buffer on either side; without the checking mode, and with it.
+/// A fault is reported once, by its code and the nearest buffer on either side; without the checking mode, and with it.
 #[test]
 fn a_fault_is_one_sentence_about_the_kernel() {
     let folder = Folder::new("findings-fault");
@@ -189,7 +190,8 @@ fn every_fault_has_its_instruction() {
     }
 }
 
-/// A compiler that is not asked to optimise lists services that do not exist; only who meets their null is told.
+/// Without optimisation a compiler lists services that do not exist; they are named only for a kernel that runs into
+/// their null.
 #[test]
 fn a_null_pointer_names_the_services_that_are_not_there() {
     let folder = Folder::new("findings-null");

@@ -55,7 +55,7 @@ fn launch(arguments: &[&str]) {
     assert_eq!(output.status.code(), Some(0), "{}{}", text(output.stdout), text(output.stderr));
 }
 
-/// Compiles `source` behind the prelude at every level, and runs `case` with each.
+/// Compiles `source` after the prelude at every level, and runs `case` with each.
 fn at_every_level(name: &str, source: &str, case: impl Fn(&Folder, &str)) {
     for level in LEVELS {
         let folder = Folder::new(&format!("hip-{name}{level}"));
@@ -186,7 +186,7 @@ fn shared_memory_is_of_both_kinds() {
             let (t, base) = (at as u32 % 64, at as u32 / 64 * 64);
             assert_eq!(*word, base + 63 - t + 1000 * (t ^ 1), "element {at}");
         }
-        // hidden_dynamic_lds_size stands 120 bytes behind the first implicit argument.
+        // hidden_dynamic_lds_size is 120 bytes after the first implicit argument.
         assert_eq!(words[128..], [256, 256]);
     });
 }

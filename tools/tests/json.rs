@@ -14,13 +14,13 @@ use std::process::Command;
 const SCHEMA: &str = include_str!("../../docs/launch.schema.json");
 const RUN_SCHEMA: &str = include_str!("../../docs/run.schema.json");
 
-/// Runs `zrt launch` with `--json`; its document, which must fit the schema.
+/// Runs `zrt launch` with `--json`; returns its document, which must fit the schema.
 #[track_caller]
 fn document(arguments: &[&str], code: i32) -> Json {
     document_of(&["launch"], SCHEMA, arguments, code)
 }
 
-/// The same of any subcommand.
+/// The same for any subcommand.
 #[track_caller]
 fn document_of(subcommand: &[&str], schema: &str, arguments: &[&str], code: i32) -> Json {
     let mut command = Command::new(env!("CARGO_BIN_EXE_zrt"));
@@ -121,7 +121,7 @@ fn files_that_cannot_be_written_are_told_in_the_document() {
     assert_eq!(report["kernel"], "double");
 }
 
-/// The judge finds what is wrong: a form that everything fits would show nothing.
+/// The judge finds what is wrong: a schema that everything fits would show nothing.
 #[test]
 fn the_schema_refuses_other_forms() {
     let folder = Folder::new("json-judge");

@@ -24,7 +24,7 @@ struct Block {
     /// Line of its opening fence, from 1.
     line: usize,
     language: &'static str,
-    /// `key=value` behind the language.
+    /// `key=value` after the language.
     options: Vec<(&'static str, &'static str)>,
     text: String,
 }
@@ -67,7 +67,7 @@ fn blocks() -> Vec<Block> {
     blocks
 }
 
-/// Commands with the answer that the document quotes, which is empty where it quotes none.
+/// Commands with the answer that the document quotes, which is empty if it quotes none.
 fn dialogues(blocks: &[Block]) -> Vec<(&Block, &str)> {
     let answer = |index: usize| match blocks.get(index + 1) {
         Some(next) if next.language == "text" => next.text.as_str(),
@@ -86,14 +86,14 @@ fn write_files(folder: &Folder, blocks: &[Block]) {
     }
 }
 
-/// Runs commands in a folder; their code and what they wrote, errors too.
+/// Runs commands in a folder; returns their code and what they wrote, errors too.
 fn run(folder: &Folder, block: &Block) -> (Option<i32>, String) {
     let programs = std::path::Path::new(env!("CARGO_BIN_EXE_zrt")).parent().unwrap();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths([programs.to_owned()].into_iter().chain(std::env::split_paths(&path)));
     let mut shell = Command::new("sh");
     shell.args(["-e", "-c", &format!("exec 2>&1\n{}", block.text)]).current_dir(folder.path("."));
-    // What cargo says to a test is not for the cargo of a command.
+    // What cargo sets for a test must not reach the cargo of a command.
     let of_cargo = std::env::vars_os().map(|(name, _)| name).filter(|name| {
         let name = name.to_string_lossy();
         name.starts_with("CARGO") && name != "CARGO_HOME" || name == "RUSTUP_TOOLCHAIN" || name == "RUSTFLAGS"
@@ -119,13 +119,13 @@ fn is_quoted(quoted: &str, line: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// The first quoted line that does not come, in order, among the lines of an answer.
+/// The first quoted line that does not occur, in order, among the lines of an answer.
 fn missing<'a>(quoted: &'a str, answer: &str) -> Option<&'a str> {
     let mut lines = answer.lines();
     quoted.lines().find(|quoted| !lines.any(|line| is_quoted(quoted, line)))
 }
 
-/// Holds commands against the document.
+/// Compares commands with the document.
 fn check(folder: &Folder, (block, quoted): (&Block, &str)) {
     let (code, answer) = run(folder, block);
     let at = format!("docs/kernel-authors.md:{}\n{}", block.line, block.text);

@@ -1,6 +1,6 @@
 //! `zrt launch` as its users run it, on the virtual device: code objects, `.zrt`, raw code, and every bad input.
 //!
-//! clang-22 is asked for where it is installed; `ZRT_REQUIRE_LLVM` makes its absence a failure.
+//! clang-22 is used if it is installed; `ZRT_REQUIRE_LLVM` makes its absence a failure.
 
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 
@@ -35,7 +35,7 @@ fn zrt(arguments: &[&str]) -> Output {
     command.arg("launch").args(arguments).env("ZRT_DEVICE", "virtual").output().unwrap()
 }
 
-/// Runs a launch that must succeed; its JSON.
+/// Runs a launch that must succeed; returns its JSON.
 fn launch(arguments: &[&str]) -> Json {
     let output = zrt(&[arguments, &["--json"]].concat());
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -266,7 +266,7 @@ fn bad_input_is_one_sentence() {
     }
 }
 
-/// What has no length, or a false one, is read as far as its limit.
+/// A file that has no length, or a false one, is read as far as its limit.
 #[test]
 fn files_without_an_end_are_refused() {
     let folder = Folder::new("launch-endless");
@@ -303,7 +303,7 @@ fn only_regular_files_are_replaced() {
         symlink(target, folder.path(name)).unwrap();
         folder.path(name)
     };
-    // No node of /dev: where the guard is missing, whoever runs tests as root would lose it.
+    // Not a node of /dev: if the guard were missing, running the tests as root would destroy it.
     let pipe = folder.path("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     refuse(&pipe, &["pipe cannot be written: it is not a regular file"]);
@@ -312,7 +312,7 @@ fn only_regular_files_are_replaced() {
     refuse(&folder.path(""), &["it is a folder"]);
     refuse(&link("to-nothing", "absent"), &["to-nothing cannot be written: it is a dangling link"]);
 
-    // A link stays, and what it leads to is written; two names of one file are one file.
+    // A link stays, and the file that it leads to is written; two names of one file are one file.
     let to_target = link("to-target", "target");
     let code = folder.write("double.bin", &little_endian(&DOUBLE_OBJECT[DOUBLE_CODE]));
     let both = [format!("out:128:{target}"), format!("out:128:{to_target}")];

@@ -1,6 +1,7 @@
 //! LDS beyond what a kernel declares, as users of `zrt launch` and `zrt run` give it: a size for each LDS pointer.
 //!
-//! Where the pieces lie is computed here, as AMD's runtime does: behind the kernel's own LDS, each where its type may stand.
+//! The positions of the pieces are computed here as AMD's runtime does: after the kernel's own LDS, each aligned for
+//! its type.
 
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 
@@ -10,7 +11,7 @@ use kernel_files::{DOUBLE_OBJECT, Folder, compile, read_words};
 use serde_json::{Value as Json, json};
 use std::process::{Command, Output};
 
-/// Three pieces behind 6 bytes. The kernel writes where they are, then what one work-item stored for another.
+/// Three pieces after 6 bytes. The kernel writes where they are, then what one work-item stored for another.
 const PIECES: &str = "
 typedef unsigned int u32;
 __attribute__((reqd_work_group_size(32, 1, 1)))

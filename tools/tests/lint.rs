@@ -13,7 +13,7 @@ use std::process::{Command, Output};
 
 const SCHEMA: &str = include_str!("../../docs/lint.schema.json");
 
-/// A kernel, two functions behind it, and a jump from one of them to the other.
+/// A kernel, two functions after it, and a jump from one of them to the other.
 const CALLS: &str = "#define APART __attribute__((noinline))
 APART static uint leaf(uint x, global const uint *from) { return from[x & 255] + x; }
 APART static uint twice(uint x, global const uint *from) { return leaf(x, from) * 3 + leaf(x + 1, from); }
@@ -27,7 +27,7 @@ kernel void calls(global const uint *from, global uint *to) {
 /// s_wait_loadcnt 0x0, s_wait_loadcnt_dscnt 0x0, s_wait_kmcnt 0x0; s_nop 0.
 const WAITS: [u32; 3] = [0xBFC0_0000, 0xBFC8_0000, 0xBFC7_0000];
 const NOP: u32 = 0xBF80_0000;
-/// Where the wait for its load stands in `double`, word of the object.
+/// Index of the word of the object that is the wait for the load in `double`.
 const WAIT_WORD: usize = 0x47;
 /// `double`'s finding without it, as a suppression names it and as a baseline has it.
 const FINDING: &str = "memory-wait double +0x20";
@@ -73,7 +73,7 @@ fn without_wait(folder: &Folder, name: &str) -> String {
     folder.words(name, &object)
 }
 
-/// Functions are clean as compilers make them, and a wait that is taken out of any of them is missed in it.
+/// Functions are clean as compilers make them, and a wait that is removed from any of them is reported missing there.
 #[test]
 fn functions_are_checked_each_by_itself() {
     let folder = Folder::new("lint-functions");
@@ -127,8 +127,8 @@ fn what_a_pointers_callee_returns_is_written() {
     }
 }
 
-/// `--kernel` takes what is called along, and nothing else: a wait that is taken out is missed where, and only where, the
-/// kernel or function that is named leads to it.
+/// `--kernel` includes what is called, and nothing else: a wait that is removed is reported if, and only if, the named
+/// kernel or function leads to it.
 #[test]
 fn a_name_stands_for_all_that_it_calls() {
     let source = format!(
@@ -146,7 +146,7 @@ fn a_name_stands_for_all_that_it_calls() {
             let path = folder.words("without.co", &without);
             let findings = report(&[&path], 1)["findings"].as_array().unwrap().clone();
             let function = findings[0]["function"].as_str().unwrap();
-            // Where a kernel's body was put into the kernel it is there once more, and nobody calls it.
+            // If a kernel's body was inlined into the kernel, a second copy of it exists that nobody calls.
             if function.contains("__clang_ocl_kern_imp_") {
                 continue;
             }
@@ -250,7 +250,7 @@ fn suppressions_silence_what_they_name() {
     let told = text(&[&wrong, "--suppress", &file], 0);
     assert!(told.contains(&format!("{file}:3: this suppression covers nothing")), "{told}");
     assert!(told.contains("1 suppressed\n") && told.ends_with("1 kernel, 0 findings\n"), "{told}");
-    // Another place, and a file that is none.
+    // Another place, and a file that is not a suppression file.
     let other = folder.write("other.txt", b"memory-wait double +0x24 -- elsewhere");
     assert_eq!(report(&[&wrong, "--suppress", &other], 1)["findings"].as_array().unwrap().len(), 1);
     let bad = folder.write("bad.txt", b"memory-wait double");
@@ -268,7 +268,7 @@ fn a_baseline_lets_new_findings_through() {
     assert_eq!((&made["findings"], &made["silenced"]["in_baseline"]), (&json!([]), &json!(1)), "{made}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), IN_BASELINE);
     assert_eq!(report(&[&wrong, "--baseline", &file], 0)["silenced"]["in_baseline"], 1);
-    // The same finding a second time is a further one; one that is gone is told.
+    // The same finding a second time is a new one; one that is gone is reported.
     let again = without_wait(&folder, "again.o");
     assert_eq!(report(&[&wrong, &again, "--baseline", &file], 1)["findings"][0]["file"], json!(again));
     assert_eq!(report(&[&right, "--baseline", &file], 0)["silenced"]["gone_from_baseline"], 1);
@@ -280,7 +280,7 @@ fn a_baseline_lets_new_findings_through() {
     moved[WAIT_WORD + 1] = NOP;
     let moved = report(&[&folder.words("moved.o", &moved), "--baseline", &file], 0);
     assert_eq!(moved["silenced"]["in_baseline"], 1, "{moved}");
-    // Both at once make no sense, and a baseline is no suppression file.
+    // Both at once make no sense, and a baseline is not a suppression file.
     assert_eq!(zrt(&["lint", &wrong, "--baseline", &file, "--write-baseline", &file]).status.code(), Some(2));
     assert_eq!(zrt(&["lint", &wrong, "--suppress", &file]).status.code(), Some(2));
 }

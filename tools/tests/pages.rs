@@ -34,7 +34,7 @@ fn subcommands() -> Vec<String> {
     names
 }
 
-/// The long options that a help text lists. Two blanks end a line's options, behind them is what they do.
+/// The long options that a help text lists. Two blanks end a line's options; the description follows them.
 fn options(help: &str) -> BTreeSet<String> {
     let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
     let words = lines.filter_map(|line| line.split("  ").next()).flat_map(|line| line.split([' ', ',']));

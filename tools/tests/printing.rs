@@ -1,7 +1,7 @@
 //! What device code prints and asserts, as users of `zrt launch` see it.
 //!
-//! The kernels bring the device's side along (`kernel_files/device_text.hip`), so that nothing but clang 22 is needed. They
-//! run under the checking mode, which must find nothing: what host and waves say to each other is ordered.
+//! The kernels include the device's side (`kernel_files/device_text.hip`), so that nothing but clang 22 is needed. They
+//! run under the checking mode, which must find nothing: the communication between host and waves is ordered.
 
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 
@@ -23,7 +23,7 @@ const ALLOCATE: &str = "__attribute__((used)) global char *__printf_alloc(uint b
 /// Ways to compile; each must give the same.
 const LEVELS: [&str; 2] = ["-O0", "-O2"];
 
-/// Runs `zrt launch`; its document.
+/// Runs `zrt launch`; returns its document.
 #[track_caller]
 fn launch(arguments: &[&str], code: i32) -> Json {
     let mut command = Command::new(env!("CARGO_BIN_EXE_zrt"));
@@ -34,7 +34,7 @@ fn launch(arguments: &[&str], code: i32) -> Json {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The same of a kernel that ends and breaks no rule; its lines.
+/// The same for a kernel that ends and breaks no rule; returns its lines.
 #[track_caller]
 fn lines(arguments: &[&str]) -> Vec<String> {
     let document = launch(&[arguments, &["--check"]].concat(), 0);
@@ -43,7 +43,7 @@ fn lines(arguments: &[&str]) -> Vec<String> {
     printed.lines().map(str::to_owned).collect()
 }
 
-/// HIP behind the device's side of printf.
+/// HIP after the device's side of printf.
 fn compile(folder: &Folder, source: &str, flags: &[&str]) -> Option<String> {
     // Line 1 of the source is line 1 of the file for messages.
     let whole = format!("{DEVICE_TEXT}\n#line 1 \"kernel.hip\"\n{source}");
@@ -129,7 +129,7 @@ fn many_waves_are_answered() {
     assert_eq!(document["printed"].as_str().unwrap().lines().count(), expected.len());
 }
 
-/// A kernel that says where it is and goes on for ever: the text is there while it runs.
+/// A kernel that says where it is and runs forever: the text is there while it runs.
 #[test]
 fn text_comes_while_the_kernel_runs() {
     let source = "KERNEL void print(u32 volatile *data) {
@@ -151,7 +151,7 @@ fn text_comes_while_the_kernel_runs() {
     assert!(came_after < Duration::from_secs(90), "after {came_after:?}: when the time was over");
 }
 
-/// As text too every line is there once, those of a wave in its order, and before all else.
+/// In text output, too, every line occurs once, those of a wave in order, and before everything else.
 #[test]
 fn lines_of_a_wave_stay_in_order() {
     let source = "KERNEL void print(u32 *data) {

@@ -33,7 +33,7 @@ fn zrt(folder: &Folder, script: &str, flags: &[&str]) -> Output {
     command.args(["run", &path]).args(flags).env("ZRT_DEVICE", "virtual").output().unwrap()
 }
 
-/// Runs a script that must end with `code`; its document.
+/// Runs a script that must end with `code`; returns its document.
 #[track_caller]
 fn run(folder: &Folder, script: &str, flags: &[&str], code: i32) -> Json {
     let output = zrt(folder, script, &[flags, &["--json"]].concat());
@@ -96,7 +96,7 @@ fn launches_that_do_not_wait_race() {
 #[test]
 fn loops_turn_and_their_variables_are_numbers() {
     let folder = folder("run-loop");
-    // Three turns, in each of which the host writes a dword for the kernel to double, and looks at what it gave.
+    // Three turns, in each of which the host writes a dword for the kernel to double, and checks the result.
     let script = r#"
 [buffers]
 data = "zero:32*u32"
@@ -122,7 +122,7 @@ copy = { from = "data", to = "all+4", bytes = 12 }
     assert_eq!(first("after-0.raw"), [2, 0, 0]);
     assert_eq!(first("after-1.raw"), [4, 202, 0]);
     assert_eq!(first("after-2.raw"), [8, 404, 402]);
-    // Behind the header of 128 bytes.
+    // After the header of 128 bytes.
     assert_eq!(read_words(&folder.path("all.npy"))[32..37], [0, 8, 404, 402, 0]);
     assert_eq!(report["outputs"][1]["step"], json!({"step": "1.3", "line": 14, "turns": [1]}));
 }
@@ -194,7 +194,7 @@ kernel void consume(global const uint *data, global uint *sum) {
     sum[i] = data[255 - i] + 1;
 }";
 
-/// Two buffers that change places: in one turn from `a` to `b` and back.
+/// Two buffers that are swapped: in one turn from `a` to `b` and back.
 #[test]
 fn buffers_change_places_in_a_loop() {
     let folder = folder("run-ping-pong");
@@ -232,7 +232,7 @@ fn buffers_change_places_in_a_loop() {
     assert!(races.iter().all(|(_, step)| step["step"].as_str().unwrap().starts_with("1.")), "{report}");
 }
 
-/// What one kernel stores another one loads: behind the graph's wait, and without it.
+/// What one kernel stores another one loads: after the graph's wait, and without it.
 #[test]
 fn a_consumer_waits_for_its_producer() {
     let folder = folder("run-producer");
@@ -274,7 +274,7 @@ wait = {wait}
     assert!(race["buffer"].as_str().unwrap().starts_with("buffer data"), "{race}");
 }
 
-/// A kernel that faults is told with its step and turn.
+/// A kernel that faults is reported with its step and turn.
 #[test]
 fn a_fault_is_told_with_its_step() {
     let folder = folder("run-fault");
@@ -402,7 +402,7 @@ fn launches_are_numbered_through_the_script() {
     assert_eq!(read_words(&folder.path("o")), [1, 0, 2, 0, 3, 0, 9, 0]);
 }
 
-/// All submissions share the time, and what is told is all of it.
+/// All submissions share the time limit, and the reported time is that of all of them.
 #[test]
 fn the_time_of_all_launches_is_told() {
     let folder = folder("run-time");

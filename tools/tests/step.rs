@@ -12,7 +12,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 const PROMPT: &str = "(zrt) ";
-/// Where its instructions stand, and what llvm-mc 19 writes for them.
+/// Its instructions' places, and what llvm-mc 19 writes for them.
 const LISTING: [&str; 8] = [
     "double+0x0  s_load_b64 s[0:1], s[0:1], 0x0",
     "double+0x8  v_lshlrev_b32_e32 v1, 2, v0",
@@ -232,7 +232,7 @@ fn after_the_last_breakpoint_the_kernel_runs_to_its_end() {
     assert_eq!(read_words(&file), doubled());
 }
 
-/// Commands that are left are for the wave that comes next, and whoever has more than there are waves is told.
+/// Remaining commands are for the next wave, and a user with more commands than waves is told so.
 #[test]
 fn after_the_end_of_a_wave_the_next_one_is_followed() {
     let folder = Folder::new("step-next");
@@ -305,7 +305,7 @@ fn values_are_printed_as_what_they_are() {
     session.end();
 }
 
-/// Whichever wave somebody wants to see; the others run on, or have not begun.
+/// Any wave can be followed; the others run on, or have not begun.
 #[test]
 fn another_wave_is_followed_by_its_number() {
     let folder = Folder::new("step-wave");
@@ -326,7 +326,7 @@ fn another_wave_is_followed_by_its_number() {
     }
 }
 
-/// A change stops the wave behind the instruction that made it.
+/// A change stops the wave after the instruction that made it.
 #[test]
 fn what_is_watched_stops_the_wave_when_it_changes() {
     let folder = Folder::new("step-watch");
@@ -354,7 +354,7 @@ fn what_is_watched_stops_the_wave_when_it_changes() {
     assert_eq!(read_words(&file), doubled());
 }
 
-/// Memory that another wave writes: its name is told, and the wave that stands there is followed.
+/// Memory that another wave writes: the wave's name is reported, and the wave that has stopped is followed.
 #[test]
 fn a_write_of_another_wave_is_told() {
     let folder = Folder::new("step-watch-other");
@@ -375,7 +375,7 @@ fn a_write_of_another_wave_is_told() {
     assert_eq!(read_words(&file), [2; 64]);
 }
 
-/// What is set in one wave is no change of what is watched in another, which waits at a barrier meanwhile.
+/// What is set in one wave is not a change of what is watched in another, which waits at a barrier meanwhile.
 #[test]
 fn setting_one_wave_changes_nothing_in_others() {
     let folder = Folder::new("step-watch-set");
@@ -404,7 +404,7 @@ fn setting_one_wave_changes_nothing_in_others() {
     }
 }
 
-/// What is set is what the kernel goes on with.
+/// The kernel continues with what was set.
 #[test]
 fn registers_and_memory_are_set() {
     let folder = Folder::new("step-set");
@@ -432,7 +432,7 @@ fn registers_and_memory_are_set() {
     assert!(row.contains(" fffffffe 00000000 3ff00000 "), "{row}");
     assert!(state.trim_end().lines().last().unwrap().contains(" vector registers: "), "{state}");
     assert!(session.ask("registers all").contains(&format!("v0\n{}", rows(&(0..32).collect::<Vec<_>>()))));
-    // Setting what is watched is no change.
+    // Setting what is watched is not a change.
     session.ask("watch v1");
     assert_eq!(session.ask("set v1 v"), "\"v\" is not a number that fits\n");
     session.end();
@@ -471,14 +471,14 @@ fn calls_are_followed_to_their_return() {
     assert_eq!(functions, ["inner", "outer", "one"], "{trace}");
     assert!(trace.lines().nth(1).unwrap().ends_with("kernel.cl:7  uint y = inner(x);"), "{trace}");
     session.ask("delete");
-    // Behind the call of `inner`, then of `outer`; a call is 4 bytes.
+    // After the call of `inner`, then of `outer`; a call is 4 bytes.
     let behind = |frame: &str| {
         let (function, offset) = frame.split_once("+0x").unwrap();
         format!("  {function}+{:#x}  ", u64::from_str_radix(offset, 16).unwrap() + 4)
     };
     let stop = session.ask("finish");
     assert!(stop.contains(&behind(frames[1])), "{stop}");
-    // `next` comes over the second call of `inner`, and never into it, as far as the return.
+    // `next` steps over the second call of `inner`, never into it, up to the return.
     let mut called = false;
     loop {
         let stop = session.ask("next");
@@ -543,7 +543,7 @@ fn lines_and_functions_are_places_to_stop() {
     let stop = session.ask("continue");
     assert!(stop.contains("  twice+0x0  "), "{stop}");
     session.end();
-    // Four times it ran over the same file.
+    // It ran over the same file four times.
     assert_eq!(read_words(&folder.path("data")), [21 * 2 * 2 * 2 * 2; 32]);
 }
 

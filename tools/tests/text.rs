@@ -1,6 +1,6 @@
 //! `zrt disasm`, `zrt lint` and `zrt doctor --isa` as their users run them.
 //!
-//! ELF files are made by llvm-mc 19 where it is installed; `ZRT_REQUIRE_LLVM` makes its absence a failure.
+//! ELF files are made by llvm-mc 19 if it is installed; `ZRT_REQUIRE_LLVM` makes its absence a failure.
 
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 

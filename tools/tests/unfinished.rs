@@ -21,7 +21,7 @@ const DEADLOCK: [u32; 2] = [
     0xBF94_FFFF, // s_barrier_wait -1
     0xBFB0_0000, // s_endpgm
 ];
-/// A trap behind one instruction.
+/// A trap after one instruction.
 const TRAP: [u32; 3] = [
     0xBF80_0000, // s_nop 0
     0xBF90_0002, // s_trap 2
@@ -45,7 +45,7 @@ const SPIN: [u32; 13] = [
     0xBFB0_0000, // s_endpgm
     0xBF9F_0000, // s_code_end
 ];
-/// Two waves count up; both count for ever unless wave 0 meets an even number, and so wave 1 an odd one.
+/// Two waves count up; both count forever unless wave 0 meets an even number, and so wave 1 an odd one.
 const ORDER: [u32; 19] = [
     0xF400_2000,
     0xF800_0000, // s_load_b64 s[0:1], s[0:1], 0x0
@@ -68,7 +68,7 @@ const ORDER: [u32; 19] = [
     0xBFB0_0000, // s_endpgm
 ];
 
-/// Runs `zrt` with this input, and fails where it takes longer than [`PATIENCE`].
+/// Runs `zrt` with this input, and fails if it takes longer than [`PATIENCE`].
 #[track_caller]
 fn zrt(arguments: &[&str], input: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_zrt"));
@@ -76,7 +76,7 @@ fn zrt(arguments: &[&str], input: &str) -> Output {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let start = Instant::now();
     let mut child = command.spawn().unwrap();
-    // Input stays in the pipe where nobody reads it.
+    // Input stays in the pipe if nobody reads it.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     while child.try_wait().unwrap().is_none() {
         if start.elapsed() > PATIENCE {
@@ -90,7 +90,7 @@ fn zrt(arguments: &[&str], input: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// Runs a launch that must end with exit code 1 and give a JSON document.
+/// Runs a launch that must end with exit code 1 and write a JSON document.
 #[track_caller]
 fn report(arguments: &[&str]) -> Json {
     let output = zrt(&[&["launch"], arguments, &["--json"]].concat(), "");
@@ -99,7 +99,8 @@ fn report(arguments: &[&str]) -> Json {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Runs a command that must end with exit code 1 and one sentence that has all `parts`; what it wrote before.
+/// Runs a command that must end with exit code 1 and one sentence that has all `parts`; returns what it wrote before
+/// that.
 #[track_caller]
 fn fails(arguments: &[&str], input: &str, parts: &[&str]) -> String {
     let output = zrt(arguments, input);
@@ -154,7 +155,8 @@ fn a_spin_for_a_group_without_room_is_told() {
     assert!(report["failure"].as_str().unwrap().contains("cannot become resident"), "{report}");
 }
 
-/// Everything is resident, and no wave ever does anything else: told long before the time is over, with what each looks at.
+/// Everything is resident, and no wave ever does anything else: reported long before the time is up, with what each
+/// polls.
 #[test]
 fn waves_that_wait_for_each_other_for_ever_are_told_at_once() {
     let folder = Folder::new("unfinished-circles");
@@ -208,7 +210,7 @@ fn a_loop_ends_with_the_time_that_it_was_given() {
     }
 }
 
-/// Schedules that fail without a finding: the seed and the reason are told, and the outputs of the first are kept.
+/// Schedules that fail without a finding: the seed and the reason are reported, and the outputs of the first are kept.
 #[test]
 fn a_schedule_that_fails_leaves_what_others_gave() {
     let folder = Folder::new("unfinished-order");

@@ -20,7 +20,7 @@ fn version(program: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What git says of the checkout that this test was built from.
+/// What git says about the checkout that this test was built from.
 fn git(arguments: &[&str]) -> String {
     let mut git = Command::new("git");
     git.args(["-C", concat!(env!("CARGO_MANIFEST_DIR"), "/..")]).args(arguments).env("TZ", "UTC0");

@@ -1,9 +1,10 @@
 //! `cargo xtask asm`: gfx1201 sources to `.zrt` blobs.
 //!
 //! Contract: reads `asm/gfx1201`, writes `asm/gfx1201/include/protocol.inc`, `asm/blobs/*.zrt` and
-//! `asm/blobs/manifest.json`; from the sources of the device's probes, their code beside them. All are committed; `--check`
-//! writes nothing and fails on any difference. The assembler is llvm-mc of LLVM 19 and no other: the version is checked, and
-//! one encoding is probed, because an older llvm-mc takes gfx1201 with a warning and emits other code.
+//! `asm/blobs/manifest.json`; from the sources of the device's probes, their code beside them. All are committed;
+//! `--check` writes nothing and fails on any difference. The assembler is llvm-mc of LLVM 19 and no other: the version
+//! is checked, and one encoding is probed, because an older llvm-mc accepts gfx1201 with a warning and emits other
+//! code.
 
 mod check;
 mod include;
@@ -44,7 +45,7 @@ pub enum AsmError {
         #[source]
         source: std::io::Error,
     },
-    /// A tool is not there.
+    /// A tool is missing.
     #[error("{tool} could not be started; install LLVM 19 (packages llvm-19 and lld-19)")]
     ToolMissing {
         /// The program.
@@ -53,7 +54,7 @@ pub enum AsmError {
         #[source]
         source: std::io::Error,
     },
-    /// A tool is of another version.
+    /// A tool has another version.
     #[error("{tool} does not report LLVM version 19: {found:?}")]
     ToolVersion {
         /// The program.
@@ -61,16 +62,16 @@ pub enum AsmError {
         /// Its version line.
         found: String,
     },
-    /// The assembler encodes something else than gfx1201.
+    /// The assembler does not encode for gfx1201.
     #[error("{tool} encodes `{instruction}` as {found}, not as {expected}: it does not know gfx1201")]
     Encoding {
         /// The program.
         tool: &'static str,
         /// The probe.
         instruction: &'static str,
-        /// What it gave.
+        /// Its encoding.
         found: String,
-        /// What gfx1201 needs (instruction set reference §1, §4).
+        /// The encoding of gfx1201 (instruction set reference §1, §4).
         expected: &'static str,
     },
     /// A tool failed.
@@ -103,7 +104,7 @@ pub enum AsmError {
     /// The manifest cannot be read.
     #[error("asm/blobs/manifest.json cannot be read")]
     Manifest(#[from] serde_json::Error),
-    /// Committed files are not what the sources give.
+    /// Committed files differ from what the sources produce.
     #[error("{} differ from what the sources give: run `cargo xtask asm`", .0.join(", "))]
     Drift(Vec<String>),
 }
@@ -132,7 +133,7 @@ struct ManifestEntry {
     vgprs: u16,
     sgprs: u16,
     lds_bytes: u32,
-    /// Workgroups that a compute unit holds at once.
+    /// Workgroups that a compute unit can hold at once.
     groups_per_cu: u32,
 }
 
@@ -170,7 +171,7 @@ pub fn run(arguments: &AsmArguments) -> Result<(), AsmError> {
     }
     kernels.sort_by(|one, other| one.name.cmp(&other.name));
     let assembler = match arguments.check {
-        // Another patch release of LLVM 19 is no drift as long as the bytes are the same.
+        // Another patch release of LLVM 19 is not drift as long as the bytes are the same.
         true => serde_json::from_slice::<Manifest>(&read(&path)?)?.assembler,
         false => assembler,
     };
@@ -318,7 +319,7 @@ fn compare(root: &Path, outputs: &[Output]) -> Result<(), AsmError> {
     if different.is_empty() { Ok(()) } else { Err(AsmError::Drift(different)) }
 }
 
-/// Every file in `asm/blobs` is one that the sources give, and every blob is in the crate's list.
+/// Checks that every file in `asm/blobs` comes from the sources, and that every blob is in the crate's list.
 fn refuse_strangers(root: &Path, outputs: &[Output]) -> Result<(), AsmError> {
     let folder = root.join("asm/blobs");
     let failed = |source| AsmError::File { path: folder.clone(), source };
@@ -350,7 +351,7 @@ fn relative(root: &Path, path: &Path) -> String {
 mod tests {
     use super::*;
 
-    /// Needs no assembler: sources that were changed without a new assembly run are found by their fingerprint.
+    /// Needs no assembler: sources that were changed without a new assembly run show by their fingerprint.
     #[test]
     fn blobs_were_made_from_these_sources() {
         let root = repository();

@@ -1,10 +1,10 @@
 //! `cargo xtask fuzz`: builds the fuzz targets and runs them.
 //!
 //! Contract: the targets of `fuzz/` are compiled `--locked` as plain programs with coverage, so that cargo-fuzz is not
-//! needed: by a nightly toolchain with AddressSanitizer where rustup has one, else by the default one without. What is
-//! missing is entered among the suite's [`Skips`]. A run starts from the committed seeds and from what earlier runs found
-//! in `target/fuzz/corpus`; an input that breaks a target lies under `target/fuzz/artifacts`, and the command that
-//! repeats it is in the error.
+//! needed: by a nightly toolchain with AddressSanitizer if rustup has one, else by the default one without it. What is
+//! missing is recorded in the suite's [`Skips`]. A run starts from the committed seeds and from what earlier runs found
+//! in `target/fuzz/corpus`; an input that breaks a target is kept under `target/fuzz/artifacts`, and the error has the
+//! command that repeats it.
 
 pub mod seeds;
 
@@ -19,7 +19,7 @@ use std::time::Duration;
 pub struct Target {
     /// Its program.
     pub name: &'static str,
-    /// Longest input that is tried: all seeds and some more.
+    /// Longest input that is tried: more than every seed has.
     pub input_bytes_max: usize,
 }
 
@@ -43,11 +43,11 @@ const COVERAGE_FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-
      -Cllvm-args=-sanitizer-coverage-trace-compares";
 /// Longest that one input may take, in seconds.
 const INPUT_SECONDS_MAX: u32 = 10;
-/// Most memory that a target may have, in MiB. With AddressSanitizer `gguf` had 462 after ten seconds.
+/// Maximum memory that a target may use, in MiB. With AddressSanitizer `gguf` used 462 after ten seconds.
 const MEMORY_MIB_MAX: u32 = 2048;
-/// How much longer than asked a run may take before it is ended: reading the corpus, and one slow input.
+/// How much longer than requested a run may take before it is ended: reading the corpus, and one slow input.
 const RUN_GRACE: Duration = Duration::from_secs(120);
-/// Targets that run at a time.
+/// Targets that run at the same time.
 const AT_A_TIME: usize = 2;
 /// Lines of a failed run that are shown.
 const SHOWN_LINES: usize = 40;
@@ -74,7 +74,7 @@ pub struct Fuzzers {
 /// One run of a target.
 pub struct Run<'a> {
     pub target: &'a Target,
-    /// Seconds of trying.
+    /// Seconds to run.
     pub seconds: u32,
     /// Seed of the changes; not 0, for which libFuzzer takes the clock.
     pub seed: u32,
@@ -120,7 +120,7 @@ fn output_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/fuzz")
 }
 
-/// Builds the targets; `None` where something without which that cannot be is missing.
+/// Builds the targets; `None` if something that the build needs is missing.
 pub fn build(skips: &mut Skips) -> Result<Option<Fuzzers>, Box<dyn Error>> {
     if !is_present(Command::new("c++").arg("--version")) {
         skips.stage("fuzz", "no C++ compiler (c++), which libFuzzer is built with");
@@ -141,7 +141,7 @@ pub fn build(skips: &mut Skips) -> Result<Option<Fuzzers>, Box<dyn Error>> {
     let output = output_folder();
     command.args(["build", "--release", "--locked", "--quiet", "--manifest-path"]);
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/Cargo.toml"));
-    // Named, so that the flags are not those of build scripts.
+    // The target is named, so that build scripts do not get the flags.
     command.args(["--target", &host, "--target-dir"]).arg(&output).env("RUSTFLAGS", flags);
     let status = command.status()?;
     if !status.success() {
@@ -159,7 +159,7 @@ fn is_present(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// The machine that the compiler runs on, in its words.
+/// The host triple, as the compiler reports it.
 fn host_triple() -> Result<String, Box<dyn Error>> {
     let output =
         Command::new(std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into())).arg("-vV").output()?;
@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    /// A program in the place of a target.
+    /// A program in place of a target.
     fn stand_in(name: &str, script: &str) -> Outcome {
         use std::os::unix::fs::PermissionsExt;
         let folder = std::env::temp_dir().join(format!("zrt-fuzz-{name}-{}", std::process::id()));

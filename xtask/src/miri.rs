@@ -1,10 +1,10 @@
 //! `cargo xtask miri`: the tests that need no system calls, run by Miri, which sees undefined behaviour that they reach.
 //!
-//! Contract: runs the rows of [`RUNS`], or what the subset takes of them, and stops at the first that fails; a row that runs no
-//! test is a failure too. Miri comes with nightly Rust. Where it is absent the command says what to install and does nothing,
-//! and the pass of the suite enters that among its [`Skips`]; with `ZRT_REQUIRE_MIRI` set both fail instead. Cases that make
-//! system calls say so where they stand (`cfg_attr(miri, ignore = …)`). What Miri does not see is in docs/decisions, "Shared
-//! memory is not Rust's". Cost: minutes a row; the subset is measured at its rows.
+//! Contract: runs the rows of [`RUNS`], or their subsets, and stops at the first that fails; a row that runs no test is
+//! a failure too. Miri comes with nightly Rust. If it is absent the command says what to install and does nothing, and
+//! the pass of the suite records that in its [`Skips`]; with `ZRT_REQUIRE_MIRI` set both fail instead. Cases that make
+//! system calls are marked in place (`cfg_attr(miri, ignore = …)`). What Miri does not see is in docs/decisions,
+//! "Shared memory is not Rust's". Cost: minutes a row; the subset is measured at its rows.
 
 use crate::test::skips::Skips;
 use clap::Args;
@@ -23,9 +23,9 @@ pub struct MiriArguments {
 /// Tests of one crate's library.
 struct Run {
     package: &'static str,
-    /// Arguments of the harness; all tests where there are none.
+    /// Arguments of the harness; all tests if there are none.
     harness: &'static [&'static str],
-    /// The same in the subset, where it takes any.
+    /// The same in the subset, if it includes any.
     subset: Option<&'static [&'static str]>,
 }
 
@@ -38,10 +38,10 @@ const RUNS: &[Run] = &[
     Run { package: "zrt-pm4", harness: &[], subset: None },
 ];
 
-/// All of shared views but what panics dozens of times: a panic takes Miri a second.
+/// All tests of shared views except those that panic dozens of times: a panic takes Miri a second.
 const MEM_SUBSET: &[&str] =
     &["shared::", "hdp::", "--skip", "held_against", "--skip", "one_misaligned", "--skip", "copies_outside"];
-/// What reads bytes that a driver, a request or the kernel's text files give.
+/// Tests that read bytes from a driver, a request or the kernel's text files.
 const KMD_SUBSET: &[&str] =
     &["syscalls::", "ioctl::", "queue_size::", "topology::tests::an_r9700", "topology::tests::arbitrary"];
 
@@ -49,9 +49,9 @@ const KMD_SUBSET: &[&str] =
 const TOOLCHAIN: &str = "nightly";
 /// Environment variable that turns an absent Miri into a failure.
 const REQUIRE_MIRI: &str = "ZRT_REQUIRE_MIRI";
-/// What the tests need of Miri: files of the repository, and addresses that come back from numbers. Its store buffers have no
-/// place for bytes that are stored in one width and loaded in another, and the interpreter panics on them (Rust 1.97,
-/// `weak_memory.rs`); races are looked for all the same.
+/// What the tests need from Miri: files of the repository, and addresses that are made from numbers. Its store buffers
+/// have no place for bytes that are stored in one width and loaded in another, and the interpreter panics on them (Rust
+/// 1.97, `weak_memory.rs`); it still looks for races.
 const FLAGS: &str =
     "-Zmiri-disable-isolation -Zmiri-permissive-provenance -Zmiri-disable-weak-memory-emulation";
 /// Random cases of each property: Miri is some hundred times slower than the processor.
@@ -101,7 +101,7 @@ fn run_one(package: &str, harness: &[&str]) -> Result<(), Box<dyn Error>> {
     let mut command = cargo();
     command.args(["miri", "test", "--quiet", "--locked", "--package", package, "--lib", "--"]).args(harness);
     command.env("MIRIFLAGS", FLAGS).env("PROPTEST_CASES", RANDOM_CASES);
-    // A failure's shortest form would take hours, and its backtrace minutes.
+    // Shrinking a failure would take hours, and its backtrace minutes.
     command.env("PROPTEST_MAX_SHRINK_ITERS", "0").env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true");
     let output = command.env("RUST_BACKTRACE", "0").stderr(Stdio::inherit()).output()?;
     let said = String::from_utf8_lossy(&output.stdout);
@@ -114,7 +114,7 @@ fn run_one(package: &str, harness: &[&str]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// How many tests passed, as the harness says it.
+/// How many tests passed, as the harness reports it.
 fn passed(said: &str) -> Option<u32> {
     let summary = said.lines().find_map(|line| line.strip_prefix("test result: ok. "))?;
     summary.split(' ').next()?.parse().ok()
@@ -124,7 +124,7 @@ fn is_required() -> bool {
     std::env::var_os(REQUIRE_MIRI).is_some()
 }
 
-/// The toolchain's cargo. What the one that runs us has set would lead it astray.
+/// The toolchain's cargo, without the variables that the cargo that runs us has set.
 fn cargo() -> Command {
     let mut command = Command::new("rustup");
     for inherited in ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN"] {

@@ -1,10 +1,10 @@
 //! `cargo xtask mutants`: mistakes planted by hand, each of which a named test must notice.
 //!
-//! They are of the kinds that a tool which mutates Rust cannot make: orders, assembly, packets, rules of the checking
-//! mode. Contract: the rows of [`table::MUTANTS`] are planted one at a time into a copy of the repository under
-//! `target/mutants`, which has build outputs of its own; no file outside that folder is written. A row whose text is not
-//! found exactly once, or whose mutant does not compile, is an error. Every test passes first without a mutant. Cost: a
-//! build of what the tests need, then for each row a build of what it touches.
+//! They are of kinds that a tool which mutates Rust cannot make: orders, assembly, packets, rules of the checking mode.
+//! Contract: the rows of [`table::MUTANTS`] are planted one at a time into a copy of the repository under
+//! `target/mutants`, which has its own build outputs; no file outside that folder is written. A row whose text is not
+//! found exactly once, or whose mutant does not compile, is an error. Every test must first pass without a mutant.
+//! Cost: a build of what the tests need, then for each row a build of what it touches.
 
 mod runs;
 mod table;
@@ -36,7 +36,7 @@ impl MutantsArguments {
     }
 }
 
-/// Plants and runs, and prints what became of each.
+/// Plants and runs, and prints the outcome of each.
 pub fn run(arguments: &MutantsArguments) -> Result<(), Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let chosen: Vec<&Mutant> = MUTANTS.iter().filter(|mutant| arguments.take(mutant)).collect();
@@ -106,7 +106,7 @@ fn judge(outcome: &Outcome, expected: &Expected) -> (String, bool) {
     }
 }
 
-/// Where the copy, its build outputs and what the tests printed lie.
+/// The folder of the copy, its build outputs and what the tests printed.
 fn scratch_folder(root: &Path) -> PathBuf {
     root.join("target/mutants")
 }

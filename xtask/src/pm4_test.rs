@@ -1,6 +1,6 @@
 //! `cargo xtask pm4-test`: builds `zrt` and runs its `pm4-test`.
 //!
-//! Contract: the test itself is `zrt_tools::commands::pm4_test`; arguments are handed on as they are.
+//! Contract: the test itself is `zrt_tools::commands::pm4_test`; arguments are passed on as they are.
 
 use clap::Args;
 use std::error::Error;

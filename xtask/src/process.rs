@@ -1,9 +1,9 @@
-//! Programs that are ended when they take too long.
+//! Programs that are killed if they take too long.
 
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// How often a running program is looked at.
+/// How often a running program is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How a program ended.
@@ -11,7 +11,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 pub enum Ended {
     /// By itself.
     Itself(ExitStatus),
-    /// It was ended after so long.
+    /// It was killed after this long.
     TookTooLong(Duration),
 }
 
@@ -25,7 +25,7 @@ impl Ended {
     }
 }
 
-/// Starts a program and waits for its end; after `limit` it is ended.
+/// Starts a program and waits for its end; after `limit` it is killed.
 pub fn wait(command: &mut Command, limit: Duration) -> std::io::Result<Ended> {
     let mut child = command.spawn()?;
     let started = Instant::now();

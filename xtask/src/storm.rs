@@ -1,11 +1,11 @@
 //! `cargo xtask storm`: everything that draws at random, in turn, each time from a new seed.
 //!
-//! Contract: takes the jobs of [`jobs`] one after the other until the time is over; a failure stops nothing, only
-//! [`FAILURES_MAX`] of them do. The ledger lies under `target/storm/seed-S`: a line of JSON for each job when it has ended,
-//! and the output of each job that failed. At the end a table says what ran, and how to repeat what failed. The same seed
-//! gives the same jobs with the same seeds; what they find depends on time too where they run threads. A job that was begun
-//! is ended, so a storm may last longer than asked, at most by [`jobs::JOB_LIMIT`]. Fails where a job failed. A job that
-//! cannot run here is entered as skipped, with its reason.
+//! Contract: runs the jobs of [`jobs`] one after the other until the time is up; a failure does not stop the storm,
+//! only [`FAILURES_MAX`] of them do. The ledger is under `target/storm/seed-S`: a line of JSON for each job when it has
+//! ended, and the output of each job that failed. At the end a table says what ran, and how to repeat what failed. The
+//! same seed gives the same jobs with the same seeds; if they run threads, what they find depends on time too. A job
+//! that was begun is finished, so a storm may last longer than requested, at most by [`jobs::JOB_LIMIT`]. Fails if a
+//! job failed. A job that cannot run here is recorded as skipped, with its reason.
 
 mod jobs;
 mod ledger;
@@ -77,7 +77,7 @@ fn folder(seed: u64) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/storm").join(format!("seed-{seed}"))
 }
 
-/// Runs jobs until the time is over; `folder` takes the ledger.
+/// Runs jobs until the time is up; the ledger goes to `folder`.
 fn storm(
     chosen: &[Job],
     programs: &Programs,
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_storm_goes_on_after_a_failure_and_says_how_to_repeat_it() {
-        // No program is there: each job fails at once.
+        // The programs do not exist: each job fails at once.
         let programs = Programs::nowhere();
         let chosen: Vec<Job> =
             Job::all().into_iter().filter(|job| job.name().starts_with("differential")).collect();

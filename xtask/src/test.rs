@@ -40,14 +40,14 @@ pub struct TestArguments {
     pass: Option<String>,
 }
 
-/// One step: what it is called and the command line.
+/// One step: its name and the command line.
 struct Stage {
     name: &'static str,
     program: String,
     arguments: Vec<String>,
     /// Variables that are set.
     environment: &'static [(&'static str, &'static str)],
-    /// A program without which the stage cannot run, where that is allowed.
+    /// A program without which the stage cannot run, if that is allowed.
     needs: Option<&'static str>,
 }
 
@@ -147,7 +147,7 @@ fn whole_suite(tests: &[TestBinary], skips: &mut Skips) -> Result<(), Box<dyn Er
     run_binaries("tests", &all, &Environment::new(), skips)
 }
 
-/// A further pass; `tests` are compiled where it needs them and they are not.
+/// A further pass; `tests` are compiled if it needs them and they are not compiled yet.
 fn further_pass(
     pass: &Pass,
     tests: &mut Option<Vec<TestBinary>>,
@@ -185,7 +185,7 @@ fn find<'a>(
     found.collect()
 }
 
-/// Runs binaries and enters what they skip.
+/// Runs binaries and records what they skip.
 fn run_binaries(
     pass: &str,
     chosen: &[(&TestBinary, &[&str])],

@@ -1,7 +1,7 @@
 //! `cargo xtask tidy`: reads the sources and refuses what reviewers should not have to look for.
 //!
-//! Contract: looks at files under version control's reach only (not `target`), never changes one, and names file and
-//! line of every finding. The rules are the constants below and those of [`dependencies`], [`links`], [`markdown`],
+//! Contract: reads only files that version control covers (not `target`), never changes one, and names file and line of
+//! every finding. The rules are the constants below and those of [`dependencies`], [`links`], [`markdown`],
 //! [`records`], [`rooms`], [`sections`] and [`unsafety`].
 
 mod dependencies;
@@ -16,11 +16,11 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Longest file, in lines; past it a second subject is hiding.
+/// Longest file, in lines; a longer one hides a second subject.
 const FILE_LINES_MAX: usize = 900;
 /// The same for test files, which are tables of cases.
 const TEST_FILE_LINES_MAX: usize = 1000;
-/// Longest line of source, in characters. Test files may hold a case a line, however long.
+/// Longest line of source, in characters. Test files may hold one case per line, however long.
 const LINE_CHARACTERS_MAX: usize = 140;
 /// Folders that are not sources of ours.
 const SKIPPED: &[&str] = &["target", ".git", "models", "corpus", "artifacts"];

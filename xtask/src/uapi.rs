@@ -33,7 +33,7 @@ pub enum UapiError {
     Generator {
         /// The header's path below the folder.
         header: &'static str,
-        /// What bindgen says.
+        /// The error of bindgen.
         reason: String,
     },
     /// A committed file could not be read or written.
@@ -44,7 +44,7 @@ pub enum UapiError {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// The committed file is not what the headers give.
+    /// The committed file differs from what the headers produce.
     #[error(
         "{} differs from the headers, first at line {line}: run `cargo xtask uapi` and look at the difference",
         path.display()
@@ -55,7 +55,7 @@ pub enum UapiError {
         /// The first line that differs, from 1.
         line: usize,
     },
-    /// The run with the feature switched on failed; it has said why.
+    /// The run with the feature switched on failed; it has reported why.
     #[error("`cargo run --package xtask --features uapi` failed")]
     Rerun,
 }

@@ -1,7 +1,7 @@
 //! A host and a sampler that do as they please, within what a host may do: they drive the tests of PLAN.
 //!
-//! Contract: a pure function of the seed and of what the device wrote. The host admits into a slot when it
-//! has taken the end of the request before, however many other entries wait to be taken.
+//! Contract: a pure function of the seed and of what the device wrote. The host admits into a slot after it has
+//! consumed the end of the previous request, however many other entries wait to be consumed.
 
 use super::model::{Entry, Seen, World, next_tag};
 use crate::support::weights::Random;
@@ -15,11 +15,11 @@ const VOCABULARY: u32 = 100;
 pub struct Habits {
     /// Slots that it uses.
     pub slots: u32,
-    /// Of 100 looks, those before which it takes entries of the output ring.
+    /// Of 100 looks, those before which it consumes entries of the output ring.
     pub takes_percent: u32,
     /// Of 100 prompts, the long ones.
     pub long_percent: u32,
-    /// Stop tokens of a request at most.
+    /// Maximum number of stop tokens of a request.
     pub stops: u32,
     /// Of 100 looks and slots, those with a whim: cancel, preempt, hold, a change of grants.
     pub whim_percent: u32,
@@ -29,7 +29,7 @@ pub struct Habits {
     pub stops_at: u32,
 }
 
-/// What the host knows of a slot.
+/// What the host knows about a slot.
 #[derive(Clone, Copy, Default)]
 struct Held {
     /// Its request; 0: none.
@@ -116,7 +116,7 @@ impl Host {
         }
     }
 
-    /// Takes entries of the output ring as a host finds them: by tag and trailer alone.
+    /// Consumes entries of the output ring as a host finds them: by tag and trailer alone.
     fn take(&mut self, world: &mut World, most: u32, seen: &mut Seen) {
         for _ in 0..most {
             let entry = world.output[(world.consumed % world.sizes.output_entries) as usize];
@@ -155,7 +155,7 @@ impl Host {
         self.input_tag = next_tag(self.input_tag);
     }
 
-    /// Writes an entry that nobody knows, but for its trailer.
+    /// Writes an entry that nobody knows, except for its trailer.
     fn begin_entry(&mut self, world: &mut World) {
         if self.has_input_room(world) {
             let place = (self.input_index % world.sizes.input_entries) as usize;
@@ -201,7 +201,7 @@ impl Host {
         world.control[slot].granted_pages = self.random.below(per_slot + 1);
     }
 
-    /// Into a slot that is in use, or that there is not.
+    /// Admits into a slot that is in use, or that does not exist.
     fn admit_wrongly(&mut self, world: &mut World, slot: usize) {
         let is_used = world.slots[slot].phase != SlotPhase::Free as u32;
         let draining = world.plan.draining == 1;
@@ -236,7 +236,7 @@ impl Host {
         self.push(world, CommandKind::Resume as u32, slot as u32, [serial, known], 0);
     }
 
-    /// Another request, or one that is not parked.
+    /// Resumes another request, or one that is not parked.
     fn resume_wrongly(&mut self, world: &mut World, slot: usize) {
         let serial = self.held[slot].serial;
         let wrong = if self.chance(50) || world.slots[slot].phase != SlotPhase::Active as u32 {
@@ -250,7 +250,7 @@ impl Host {
         }
     }
 
-    /// What the host may change of a slot at any time.
+    /// Changes what the host may change of a slot at any time.
     fn whims(&mut self, world: &mut World, slot: usize) {
         let per_slot = world.sizes.pages_per_slot;
         let serial = self.held[slot].serial;

@@ -14,7 +14,7 @@ use zrt_protocol::{
 /// An entry of a ring.
 pub type Entry = [u32; 16];
 
-/// Commands that one look takes at most.
+/// Maximum number of commands that one look consumes.
 const COMMANDS_MAX: usize = 8;
 
 /// Sizes that the parameter block carries.
@@ -25,7 +25,7 @@ pub struct Sizes {
     pub input_entries: u32,
     pub output_entries: u32,
     pub chunk_rows: u32,
-    /// PLAN looks again where there is nothing to do; such a look makes no step of a number of its own.
+    /// PLAN looks again if there is nothing to do; such a look does not make a step with a number of its own.
     pub waits: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct World {
     pub step: Step,
 }
 
-/// A mistake that the model makes on purpose, so that a test sees that it would be found.
+/// A mistake that the model makes on purpose, so that a test shows that it would be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     None,
@@ -55,7 +55,7 @@ pub enum Fault {
     NoTrailer,
     /// Token events take the entries that are kept for the ends.
     NoReserve,
-    /// Pages that were granted to another request are taken.
+    /// Pages that were granted to another request are accepted.
     ForeignGrant,
     /// A cancelled request's last choice is delivered.
     CancelKeepsOutput,
@@ -83,12 +83,12 @@ impl Seen {
     }
 }
 
-/// The tag after this one: 1 to 2^32 - 1, over and over.
+/// The tag after this one: 1 to 2^32 - 1, then 1 again.
 pub fn next_tag(tag: u32) -> u32 {
     tag.checked_add(1).unwrap_or(1)
 }
 
-/// One look, which makes the next step. Gives whether PLAN is done with it: false where it looks again.
+/// One look, which makes the next step. Returns whether PLAN is done with it: false if it looks again.
 pub fn look(world: &mut World, fault: Fault, seen: &mut Seen) -> bool {
     let epoch = world.plan.epoch;
     let order: Vec<usize> = (0..64).map(|i| ((world.plan.first_slot + i) % 64) as usize).collect();
@@ -280,7 +280,7 @@ fn grant(world: &mut World, slot: usize, fault: Fault, seen: &mut Seen) {
     }
 }
 
-/// The entries that the host has not taken yet are never written over.
+/// Entries that the host has not consumed yet are never overwritten.
 fn put(
     world: &mut World,
     slot: usize,
@@ -341,7 +341,7 @@ fn events(world: &mut World, order: &[usize], fault: Fault, seen: &mut Seen) {
     }
 }
 
-/// Tokens that a slot could take in: (all that are known, those for which there are pages). None: it may not.
+/// Tokens that a slot could consume: (all that are known, those for which there are pages). `None`: it may not.
 fn eligible(world: &World, slot: usize, seen: &mut Seen) -> Option<(u32, u32)> {
     let state = &world.slots[slot];
     if state.phase != SlotPhase::Active as u32 || state.pending != 0 || state.reason != 0 {

@@ -1,8 +1,8 @@
 //! A piece of virtual device: memory, and the shader engine without command processor.
 //!
-//! Every buffer ends at the end of a page, as far as its alignment of 256 bytes permits, and the page behind it is not
-//! mapped: a load or store past the end is a page fault, and any fault fails the test. Fresh memory is full of
-//! numbers that no kernel writes.
+//! Every buffer ends at the end of a page, as far as its alignment of 256 bytes permits, and the page after it is not
+//! mapped: a load or store past the end is a page fault, and any fault fails the test. Fresh memory is full of numbers
+//! that no kernel writes.
 //!
 //! Every run is checked (`docs/checking.md`), and some runs of each kernel are repeated on [`SCHEDULES`] schedules: no
 //! finding, and the same bytes in every buffer.
@@ -23,7 +23,7 @@ use zrt_vgpu::workgroups::ShaderEngine;
 /// Longest that a test's dispatch may take.
 const DISPATCH_TIMEOUT: Duration = Duration::from_secs(60);
 const ALIGNMENT_BYTES: usize = 256;
-/// A quiet NaN with a payload: no kernel gives it.
+/// A quiet NaN with a payload: no kernel produces it.
 const FRESH: u32 = 0x7FC5_A5A5;
 
 /// Schedules of the runs of a kernel that are repeated.
@@ -85,7 +85,7 @@ impl Device {
         self.counters.snapshot().wave_instructions
     }
 
-    /// A fresh buffer. Gives its address.
+    /// A fresh buffer. Returns its address.
     pub fn allocate(&mut self, len: usize) -> u64 {
         self.map(len, Rights::READ | Rights::WRITE)
     }

@@ -1,8 +1,9 @@
 //! Errors of the operations whose exact bits are not documented (instruction set reference §8.2).
 //!
-//! Contract: inputs are stratified: every exponent, both signs, extreme and random fractions. The reference is computed in
-//! binary64 and rounded once, which is the correctly rounded result but for about one input in 2^28. Results that are zero,
-//! denormal or not finite are left out of the histogram, and what happens to denormals is reported separately.
+//! Contract: inputs are stratified: every exponent, both signs, extreme and random fractions. The reference is computed
+//! in binary64 and rounded once, which is the correctly rounded result except for about one input in 2^28. Results that
+//! are zero, denormal or not finite are left out of the histogram, and what happens to denormals is reported
+//! separately.
 
 use super::Finding;
 use super::bench::{Bench, Stop};
@@ -13,16 +14,16 @@ use zrt_mem::Random;
 const FRACTIONS: usize = 24;
 /// Dwords that the kernel stores per input.
 const RESULTS: usize = 8;
-/// Errors of so many units are counted one by one; larger ones together.
+/// Errors of up to this many units are counted one by one; larger ones together.
 const ERROR_COUNTED_MAX: i64 = 3;
-/// Largest input in turns at which sine and cosine are looked at.
+/// Largest input, in turns, for which sine and cosine are tested.
 const TURNS_MAX: f64 = 256.0;
 
 /// One operation.
 struct Operation {
     name: &'static str,
     exact: fn(f64) -> f64,
-    /// Units in the last place that are documented at most.
+    /// Largest documented error in units in the last place.
     error_max: Option<i64>,
 }
 
@@ -36,7 +37,8 @@ const OPERATIONS: [Operation; 7] = [
     Operation { name: "cos", exact: |x| turns(x, 0.25), error_max: None },
 ];
 
-/// sin(2π(x + phase)); NaN, so left out, where the result of another x than 0 is exact, or x is beyond [`TURNS_MAX`].
+/// sin(2π(x + phase)); NaN, and so left out, if the result is exact for an x other than 0, or if x is beyond
+/// [`TURNS_MAX`].
 fn turns(x: f64, phase: f64) -> f64 {
     if x.abs() > TURNS_MAX || (x != 0.0 && (4.0 * x).fract() == 0.0) {
         return f64::NAN;
@@ -48,7 +50,7 @@ fn turns(x: f64, phase: f64) -> f64 {
     (std::f64::consts::TAU * part).sin()
 }
 
-/// What was seen of one operation.
+/// What was observed of one operation.
 #[derive(Default)]
 struct Tally {
     counts: [u64; 2 * ERROR_COUNTED_MAX as usize + 1],

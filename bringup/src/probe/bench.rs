@@ -1,8 +1,8 @@
 //! What the questions share: memory, launches, waiting.
 //!
-//! Contract: every wait ends by the bench's deadline. A device that stopped, or that work is still running on, ends the
-//! probe ([`Stop::Device`]); anything else ends the question only. What a question allocates lives as long as the question;
-//! where work may still run on it, as long as the queue.
+//! Contract: every wait ends by the bench's deadline. A device that has stopped, or on which work is still running,
+//! ends the probe ([`Stop::Device`]); anything else ends only the question. What a question allocates lives as long as
+//! the question or, if work may still run on it, as long as the queue.
 
 use super::kernels::ProbeKernel;
 use std::any::Any;
@@ -25,7 +25,7 @@ pub(super) const TICK_NS: f64 = 10.0;
 pub(super) enum Stop {
     /// This question has none.
     Question(String),
-    /// The device takes no more work.
+    /// The device accepts no more work.
     Device(String),
 }
 
@@ -114,7 +114,7 @@ impl<'a> Bench<'a> {
         Ok(bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect())
     }
 
-    /// Records `count` dispatches of a kernel, with a barrier after each where asked.
+    /// Records `count` dispatches of a kernel, with a barrier after each if requested.
     pub fn record(
         &mut self,
         kernel: &ProbeKernel,
@@ -152,7 +152,7 @@ impl<'a> Bench<'a> {
         Ok(self.device.wait(ticket, self.deadline)?)
     }
 
-    /// Submits a launch and waits; how long both took by the host's clock.
+    /// Submits a launch and waits; returns how long both took by the host's clock.
     pub fn time(&mut self, launch: &Launch) -> Result<Duration, Stop> {
         let start = Instant::now();
         let ticket = self.submit(launch)?;
@@ -166,7 +166,7 @@ impl<'a> Bench<'a> {
         self.time(&launch).map(|_| ())
     }
 
-    /// Runs a kernel over input words; the first `count` words of its output. Groups are as many as given.
+    /// Runs this many groups of a kernel over input words; returns the first `count` words of its output.
     pub fn map(
         &mut self,
         kernel: &ProbeKernel,

@@ -1,8 +1,8 @@
 //! Where the answers come from: driver, firmware, the board as the driver describes it.
 //!
-//! Contract: read through the seam, like everything the driver says; a file that is not there is left out. Names the model
-//! of the machine's parts and versions, nothing that identifies this machine: no serial, no address on the bus, no
-//! path. Set-up only.
+//! Contract: read through the seam, like everything from the driver; a file that does not exist is left out. Names the
+//! model of the machine's parts and versions, nothing that identifies this machine: no serial, no address on the bus,
+//! no path. Set-up only.
 
 use crate::inspect::Inspect;
 use serde::{Deserialize, Serialize};
@@ -11,9 +11,9 @@ use zrt_device::Device;
 
 /// The kernel's release.
 const RELEASE_PATH: &str = "/proc/sys/kernel/osrelease";
-/// The driver's options as they are in force.
+/// The driver's options that are in effect.
 const OPTIONS_FOLDER: &str = "/sys/module/amdgpu/parameters";
-/// Those that bear on compute queues.
+/// Those that affect compute queues.
 const OPTIONS: [&str; 8] = [
     "cwsr_enable",
     "gpu_recovery",
@@ -41,14 +41,14 @@ const FIRMWARE: [&str; 11] = [
 /// Longest word that is taken from a file, in bytes.
 const WORD_BYTES_MAX: usize = 64;
 
-/// What is known of the machine, by topic.
+/// What is known about the machine, by topic.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Environment {
     /// Name of the device.
     pub device: String,
     /// True for the virtual device: its times mean nothing.
     pub is_virtual: bool,
-    /// Kernel release; empty where the seam shows none.
+    /// Kernel release; empty if the seam shows none.
     pub kernel: String,
     /// Firmware versions by file name, as the driver writes them.
     pub firmware: BTreeMap<String, String>,
@@ -58,7 +58,7 @@ pub struct Environment {
     pub topology: BTreeMap<String, u64>,
 }
 
-/// Reads it.
+/// Reads the environment.
 pub fn environment(device: &Device) -> Environment {
     let read = |path: &str| {
         let bytes = device.syscalls().read_file(path).ok()?;

@@ -1,6 +1,6 @@
 //! The probes' kernels: `kernels/*.s`, assembled by `cargo xtask asm` to `kernels/*.bin`, both committed.
 //!
-//! Contract: data only. Registers and LDS stand in the table; tests hold the code against the static rules.
+//! Contract: data only. The table lists registers and LDS; tests check the code against the static rules.
 
 use zrt_device::{Device, DeviceError, Kernel};
 use zrt_isa::resources::{Rsrc1, Rsrc2, Rsrc3, WaveSize, instruction_prefetch_field, lds_field, vgpr_field};

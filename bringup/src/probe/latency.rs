@@ -1,7 +1,7 @@
 //! Times inside a kernel: loads by footprint, copies, flags, barriers, clocks.
 //!
-//! Contract: numbers to know, no model. A kernel's own clock is read around many repetitions; the host checks that the work
-//! was really done.
+//! Contract: numbers to know, without a model. A kernel's own clock is read around many repetitions; the host checks
+//! that the work was really done.
 
 use super::bench::{Bench, PATIENCE_TICKS, POISON, Parameters, Stop, TICK_NS};
 use super::kernels::{BARRIER, CHAIN, CHASE, COPY, HANDOVER, SPIN};
@@ -11,11 +11,11 @@ use zrt_mem::{ByteLen, Heap};
 /// Footprints of the pointer chase: within L0 (32 KiB), GL2 (8 MiB), MALL (64 MiB), and beyond (hardware reference §1.4).
 const FOOTPRINTS: [(&str, u32); 4] =
     [("16_kib", 16 << 10), ("2_mib", 2 << 20), ("32_mib", 32 << 20), ("256_mib", 256 << 20)];
-/// Distance of two nodes.
+/// Distance between two nodes.
 const NODE_BYTES: u32 = 128;
 /// Nodes that one workgroup of the kernel that makes the chain writes.
 const CHAIN_GROUP_NODES: u32 = 256;
-/// Most steps of a chase, before the clock starts and while it runs.
+/// Maximum number of steps of a chase, before the clock starts and while it runs.
 const STEPS_MAX: u32 = 16_384;
 /// The chain's step, as the kernel has it: Knuth's multiplier of full period with an odd addend (Numerical Recipes'
 /// "quick" generator).
@@ -40,7 +40,7 @@ pub(super) fn pointer_chase(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
     for (name, bytes) in FOOTPRINTS {
         let nodes = bytes / NODE_BYTES;
         let groups = nodes.div_ceil(CHAIN_GROUP_NODES);
-        // A group writes all its nodes: those behind the last lie on nobody's way.
+        // A group writes all its nodes: those after the last are never visited.
         let written = ByteLen(u64::from(groups * CHAIN_GROUP_NODES) * u64::from(NODE_BYTES));
         let chain = bench.allocate(Heap::DeviceLocal, written, "probe chain")?;
         let numbers = [nodes - 1, 0];

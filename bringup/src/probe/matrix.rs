@@ -1,7 +1,7 @@
 //! Matrix and dot operations: integers against the host, and the order and rounding of float sums.
 //!
-//! Contract: inputs repeat from run to run. Float results are fitted against [`super::sums::family`]; the answer is what
-//! survives, and whether the project's model (docs/arithmetic.md) does.
+//! Contract: inputs repeat from run to run. Float results are fitted against [`super::sums::family`]; the answer is
+//! which models survive, and whether the project's (docs/arithmetic.md) is one of them.
 
 use super::Finding;
 use super::bench::{Bench, Stop};
@@ -10,10 +10,10 @@ use super::sums::{Case, Model, PROJECT, Product, family, survivors};
 use super::tile::{Format, RESULT_DWORDS, SIDE, TILE_DWORDS, pack, result_place};
 use zrt_mem::Random;
 
-/// Tiles of a float question: ordinary ones, then small ones, then such with denormal factors.
+/// Tiles of a float question: ordinary ones, then small ones, then ones with denormal factors.
 const TILES: usize = 16;
 const SMALL_TILES: usize = 4;
-/// Rows of A in those that are zero, so that the addend stays as it is.
+/// Zero rows of A in the small tiles, so that the addend stays unchanged.
 const ZERO_ROWS: usize = 4;
 /// Tiles of the integer question.
 const INTEGER_TILES: usize = 8;
@@ -21,7 +21,7 @@ const INTEGER_TILES: usize = 8;
 const DOTS: usize = 4096;
 /// Of these, the last ones are small, the last half of them with denormal factors.
 const SMALL_DOTS: usize = 512;
-/// Survivors that are told by name.
+/// Survivors that are reported by name.
 const NAMES_MAX: usize = 12;
 
 type Lines = [[u32; SIDE]; SIDE];
@@ -32,7 +32,7 @@ struct Draw {
     format: Format,
     /// Exponents of ordinary factors are in -spread..=spread.
     spread: i32,
-    /// Exponent of small factors: their products are denormals of binary32 where the format reaches that far.
+    /// Exponent of small factors: their products are denormals of binary32 if the format reaches that far.
     small: i32,
 }
 

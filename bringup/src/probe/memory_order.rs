@@ -11,7 +11,7 @@ use zrt_mem::{ByteLen, Heap};
 
 /// The ways, in the kernel's order.
 const WAYS: [&str; 4] = ["cu", "cu_after_inv_dev", "sys", "cu_after_inv_sys"];
-/// Those that the project relies on where it relies on the memory: positions in [`WAYS`].
+/// Those that the project relies on in memory that it relies on: positions in [`WAYS`].
 const RELIED_ON: [usize; 2] = [2, 3];
 /// Bytes from line to line: GL2 lines are 256 bytes (hardware reference §1.4).
 const LINE_BYTES: usize = 256;
@@ -22,10 +22,10 @@ const AFTER: u32 = 0x0af7_0000;
 const READY: usize = 0;
 const GO: usize = 256;
 const RESULTS: usize = 512;
-/// How often the host looks for the kernel's word.
+/// How often the host polls for the kernel's word.
 const LOOK_US: u64 = 20;
 
-/// The kinds of memory, and whether kernels of the project read in them what the host writes while they run.
+/// The kinds of memory, and whether kernels of the project read there what the host writes while they run.
 const KINDS: [(Heap, bool); 3] = [(Heap::HostShared, true), (Heap::Host, true), (Heap::HostVisible, false)];
 
 pub(super) fn host_writes(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
@@ -48,7 +48,7 @@ pub(super) fn host_writes(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
     Ok(finding)
 }
 
-/// Where the lines lay, and which ways saw the new word.
+/// Where the lines were, and which ways saw the new word.
 fn ask(bench: &mut Bench<'_>, heap: Heap) -> Result<(String, [bool; 4]), Stop> {
     let lines = bench.allocate(heap, ByteLen((WAYS.len() * LINE_BYTES) as u64), "probe lines")?;
     let page = bench.page(4096, "probe page")?;

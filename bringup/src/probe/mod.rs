@@ -1,11 +1,11 @@
-//! Questions to silicon: what no document says, each in one small kernel with a printed answer.
+//! Questions to silicon about what no document says, each in one small kernel with a printed answer.
 //!
-//! Contract: [`run`] asks [`QUESTIONS`] in order and never fails: an answer says what was measured and whether it confirms
-//! or contradicts the model that the project works with ([`Question::model`]). Every wait has a deadline; once the device
-//! has stopped, the questions behind are *not run* and say so, and the memory of the one that stopped it stays until the
-//! queue is destroyed. Answers are data with units ([`Measure`]), so that other
-//! programs can read them. Nothing here knows whether the device is a card; on the virtual one the answers are those of its
-//! model, and its times mean nothing. `docs/probes.md` says what each answer changes. Cost: seconds; 400 MiB of VRAM.
+//! Contract: [`run`] asks [`QUESTIONS`] in order and never fails: an answer says what was measured and whether it
+//! confirms or contradicts the model that the project works with ([`Question::model`]). Every wait has a deadline; once
+//! the device has stopped, the remaining questions are *not run* and say so, and the memory of the one that stopped it
+//! stays until the queue is destroyed. Answers are data with units ([`Measure`]), so that other programs can read them.
+//! Nothing here knows whether the device is a card; on the virtual one the answers are those of its model, and its
+//! times mean nothing. `docs/probes.md` says what each answer changes. Cost: seconds; 400 MiB of VRAM.
 
 mod approximation;
 mod bench;
@@ -109,13 +109,13 @@ pub struct Answer {
     pub asks: String,
     /// [`Question::model`].
     pub model: String,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Outcome,
     /// How long it took, in microseconds.
     pub duration_us: u64,
 }
 
-/// All questions, in the order in which they are asked: what stops a device most easily comes last.
+/// All questions, in the order in which they are asked: those most likely to stop a device come last.
 pub const QUESTIONS: [Question; 18] = [
     Question {
         name: "mode-at-launch",
@@ -233,7 +233,7 @@ pub fn run(device: &mut Device) -> Vec<Answer> {
     run_questions(device, &QUESTIONS, QUESTION_DEADLINE)
 }
 
-/// Asks these questions with a deadline of every wait.
+/// Asks these questions with a deadline for every wait.
 fn run_questions(device: &mut Device, questions: &[Question], deadline: Duration) -> Vec<Answer> {
     let mut stopped_in = None;
     let mut answers = Vec::with_capacity(questions.len());
@@ -270,12 +270,12 @@ impl Finding {
         Finding { verdict, summary, measures: Vec::new() }
     }
 
-    /// One whose verdict is whether the model holds.
+    /// A finding whose verdict is whether the model holds.
     fn of_model(holds: bool, summary: String) -> Finding {
         Finding::new(if holds { Verdict::Confirms } else { Verdict::Contradicts }, summary)
     }
 
-    /// A number to six digits: what follows is noise, and would not survive a way through text.
+    /// Adds a number to six digits: further digits are noise, and would not survive a conversion to text.
     fn number(&mut self, name: impl Into<String>, value: f64, unit: &str) {
         let value = match format!("{value:.5e}").parse() {
             Ok(rounded) if f64::is_finite(rounded) => Quantity::Number(rounded),
@@ -290,7 +290,7 @@ impl Finding {
 }
 
 impl Answer {
-    /// The finding, where there is one.
+    /// The finding, if there is one.
     pub fn finding(&self) -> Option<&Finding> {
         match &self.outcome {
             Outcome::Answered(finding) => Some(finding),

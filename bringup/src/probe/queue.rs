@@ -9,17 +9,17 @@ use zrt_pm4::packet::release_mem;
 
 /// Round trips measured.
 const ROUND_TRIPS: usize = 200;
-/// Submissions whose read pointer is looked at.
+/// Submissions whose read pointer is checked.
 const SUBMISSIONS: usize = 64;
-/// Dwords of the NOP of each: with the fence's 8 no divisor of a report's block.
+/// Dwords of the NOP of each: with the fence's 8, not a divisor of a report's block.
 const NOP_DWORDS: usize = 15;
-/// How long a late report is waited for.
+/// How long to wait for a late report.
 const REPORT_WAIT: Duration = Duration::from_millis(5);
 /// Block of the model in dwords: the MQD's RPTR_BLOCK_SIZE 5 (hardware reference §2.6).
 const BLOCK_DWORDS: u64 = 64;
-/// Between the two timestamps of the reference clock.
+/// Time between the two timestamps of the reference clock.
 const CLOCK_WINDOW: Duration = Duration::from_millis(50);
-/// The model's rate (hardware reference §4.9) and what it may be off.
+/// The model's rate (hardware reference §4.9) and its tolerance.
 const CLOCK_MHZ: f64 = 100.0;
 const CLOCK_ERROR_MAX: f64 = 0.01;
 /// Dispatches of one recorded buffer.
@@ -101,7 +101,7 @@ pub(super) fn read_pointer(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
 pub(super) fn reference_clock(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
     let page = bench.page(4096, "probe timestamps")?;
     let view = page.view()?;
-    // A timestamp, and between which times of the host it was taken.
+    // A timestamp, and the host's times before and after it.
     let mut stamp = |offset: usize| -> Result<(u64, [Instant; 2]), Stop> {
         let mut words = [0; 8];
         let mut writer = Writer::new(&mut words);

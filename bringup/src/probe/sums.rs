@@ -1,13 +1,13 @@
 //! Models of how a matrix or dot operation adds up, and which of them survive what a device returned.
 //!
-//! Contract: a model is a choice of order, grouping, width, rounding and denormals ([`Model`]); [`family`] lists all that are
-//! tried. [`Case`] is one sum of products with the bits that came back. A model survives where it gives those bits in every
-//! case. Host arithmetic here is exact in integers: no float operation of the host rounds. Products must be exact in binary64;
-//! of terms further than 2^120 apart the smaller is cut off.
+//! Contract: a model is a choice of order, grouping, width, rounding and denormals ([`Model`]); [`family`] lists all
+//! that are tried. [`Case`] is one sum of products with the bits that came back. A model survives if it produces those
+//! bits in every case. Host arithmetic here is exact in integers: no float operation of the host rounds. Products must
+//! be exact in binary64; of terms further than 2^120 apart the smaller is cut off.
 
-/// Most products of a case.
+/// Maximum number of products of a case.
 pub(super) const TERMS_MAX: usize = 16;
-/// Widest distance of a case's terms in bits that the exact sum has room for.
+/// Largest distance of a case's terms, in bits, for which the exact sum has room.
 const SPAN_BITS_MAX: i32 = 120;
 
 /// One product.
@@ -19,7 +19,7 @@ pub(super) struct Product {
     pub has_denormal: bool,
 }
 
-/// One sum: the products in ascending k, the addend, and what came back.
+/// One sum: the products in ascending k, the addend, and the result that came back.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     pub products: Vec<Product>,
@@ -38,14 +38,14 @@ pub(super) enum Order {
     Halves,
 }
 
-/// How the members of a group come together.
+/// How the members of a group are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Inside {
-    /// With what is carried, exactly; one rounding.
+    /// Exactly, together with the carried sum; one rounding.
     Exact,
-    /// In pairs, each sum rounded; the group's sum is then added to what is carried.
+    /// In pairs, each sum rounded; the group's sum is then added to the carried sum.
     Pairs,
-    /// Aligned to the largest with so many bits below its last place, the rest cut off; one rounding.
+    /// Aligned to the largest with this many bits below its last place, the rest cut off; one rounding.
     Aligned(u32),
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Model {
     pub order: Order,
     pub inside: Inside,
     pub rounding: Rounding,
-    /// The addend is what is carried at first; otherwise it is added last.
+    /// The addend is the first carried sum; otherwise it is added last.
     pub addend_first: bool,
     /// Denormals of binary32 count as zero, in the addend and in each sum.
     pub flushes_sums: bool,
@@ -82,7 +82,7 @@ pub(super) const PROJECT: Model = Model {
     flushes_factors: false,
 };
 
-/// Every model that is tried for sums of `terms` products, without those that only have another name.
+/// Every model that is tried for sums of `terms` products, without those that differ only in name.
 pub(super) fn family(terms: usize) -> Vec<Model> {
     use Inside::{Aligned, Exact, Pairs};
     let groups = [1, 2, 4, 8, 16].into_iter().filter(|group| *group <= terms);
@@ -121,7 +121,7 @@ pub(super) fn family(terms: usize) -> Vec<Model> {
     models
 }
 
-/// The models that give what was seen in every case.
+/// The models that produce the observed bits in every case.
 pub(super) fn survivors(models: Vec<Model>, cases: &[Case]) -> Vec<Model> {
     models.into_iter().filter(|model| cases.iter().all(|case| model.sum(case) == case.seen)).collect()
 }
@@ -150,7 +150,7 @@ impl Model {
         )
     }
 
-    /// The bits that this model gives.
+    /// The bits that this model produces.
     pub fn sum(&self, case: &Case) -> u32 {
         let mut terms = [0.0; TERMS_MAX];
         let count = case.products.len().min(TERMS_MAX);
@@ -203,7 +203,7 @@ impl Model {
     fn round(&self, terms: &[f64], aligned: Option<u32>) -> f32 {
         let parts = || terms.iter().filter(|term| **term != 0.0).map(|term| split(*term));
         let Some(top) = parts().map(|(mantissa, exponent)| exponent + bits_of(mantissa) as i32).max() else {
-            // A sum of zeros is -0 only where all are.
+            // A sum of zeros is -0 only if all are.
             let negative = terms.iter().all(|term| term.is_sign_negative());
             return if negative { -0.0 } else { 0.0 };
         };
@@ -222,7 +222,7 @@ impl Model {
     }
 }
 
-/// The group's terms and what is carried.
+/// The group's terms and the carried sum.
 fn with(group: &[f64], carried: f32) -> Vec<f64> {
     group.iter().copied().chain([f64::from(carried)]).collect()
 }
@@ -262,7 +262,7 @@ fn round_to_single(sum: i128, unit: i32, rounding: Rounding) -> f32 {
         let up = rounding == Rounding::Nearest && (rest > half || rest == half && kept & 1 == 1);
         (kept + u128::from(up), quantum)
     };
-    // At most 24 bits times a power of two: exact in binary64, and in binary32 but for overflow.
+    // At most 24 bits times a power of two: exact in binary64, and in binary32 except for overflow.
     let value = kept as f64 * power_of_two(quantum);
     if sum < 0 { -value as f32 } else { value as f32 }
 }
@@ -359,7 +359,7 @@ mod tests {
             let unit = 2f64.powi(largest.log2().floor() as i32 + 1 - 25);
             let sum: f64 = all.iter().map(|value| (value / unit).trunc() * unit).sum();
             let single = sum as f32;
-            // Back towards zero where the conversion went beyond.
+            // Back towards zero if the conversion went beyond.
             if f64::from(single).abs() > sum.abs() { f32::from_bits(single.to_bits() - 1) } else { single }
         };
         let found = survivors(family(2), &cases(2, device));

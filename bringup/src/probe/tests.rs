@@ -1,4 +1,4 @@
-//! The probe on the virtual device: its answers are those of its model, and change where another model is planted.
+//! The probe on the virtual device: its answers are those of its model, and change if another model is planted.
 //!
 //! Expected values here come from the model's definition (docs/arithmetic.md, `vgpu::config`), not from the probe's fit.
 
@@ -230,14 +230,14 @@ fn a_hang_is_survived_and_what_was_not_asked_says_so() {
     for answer in &answers[2..] {
         assert_eq!(answer.outcome, Outcome::NotRun("the device stopped in endless".into()));
     }
-    // What the first question had is gone; what the kernel may still touch is there until the queue is not.
+    // The first question's memory is gone; what the kernel may still touch stays until the queue is gone.
     let labels: Vec<String> = device.allocations().into_iter().map(|(label, ..)| label).collect();
     assert!(!labels.iter().any(|label| label == "probe mode"), "{labels:?}");
     assert!(labels.iter().any(|label| label == "page of the endless kernel"), "{labels:?}");
     assert!(labels.iter().any(|label| label.contains("endless") && !label.contains("page")), "{labels:?}");
 }
 
-/// Of the checking mode's rules the probe's kernels break none, but that host-writes reads stale copies on purpose.
+/// The probe's kernels break no rule of the checking mode, except that host-writes reads stale copies on purpose.
 #[test]
 fn the_kernels_keep_the_rules() {
     let options = OpenOptions {

@@ -13,10 +13,10 @@ pub(super) const POISON: u32 = 0xdead_beef;
 /// Length of the shared page.
 const PAGE_BYTES: u64 = 64 << 10;
 
-/// What was seen instead of what should be.
+/// What was observed instead of what should be.
 pub(super) struct Failure {
     pub(super) text: String,
-    /// A wait ended at its deadline, or the device is lost: nothing behind it can pass.
+    /// True if a wait ended at its deadline or the device is lost: no later case can pass.
     pub(super) is_stop: bool,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Bench<'a> {
     pub(super) page: Buffer,
     view: SharedView,
     timings: &'a mut Vec<Timing>,
-    /// Of every wait.
+    /// The deadline of every wait.
     pub(super) deadline: Duration,
 }
 
@@ -115,7 +115,7 @@ impl<'a> Bench<'a> {
         equal(what, self.get(offset), expected)
     }
 
-    /// Keeps a measured time.
+    /// Records a measured time.
     pub(super) fn time(&mut self, name: &'static str, total: Duration, count: u64) {
         let nanoseconds = total.as_nanos() as f64 / count.max(1) as f64;
         self.timings.push(Timing { name, nanoseconds });

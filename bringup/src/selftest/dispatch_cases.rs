@@ -7,7 +7,7 @@ use zrt_mem::{ByteLen, GpuVa, Heap};
 use zrt_pm4::packet::copy_data::{self, Source};
 use zrt_pm4::packet::event_write;
 
-/// Where the parameter block stands in the page; results start at 0.
+/// Offset of the parameter block in the page; results start at 0.
 const PARAMETERS: usize = 60 << 10;
 /// Lanes of a wave.
 const LANES: u32 = 32;
@@ -99,7 +99,7 @@ pub(super) fn partial_flush(bench: &mut Bench<'_>) -> Result<String, Failure> {
     Ok("a copy behind the flush saw the last wave's store".into())
 }
 
-/// Caches must be invalidated between submissions: the scalar cache holds what the host has changed since.
+/// Caches must be invalidated between submissions: the scalar cache still holds what the host has changed since.
 pub(super) fn acquire(bench: &mut Bench<'_>) -> Result<String, Failure> {
     const ROUNDS: u32 = 8;
     let kernel = SCALAR.load(bench.device)?;
@@ -116,7 +116,7 @@ pub(super) fn acquire(bench: &mut Bench<'_>) -> Result<String, Failure> {
     Ok(format!("{ROUNDS} changed values were seen through the scalar cache"))
 }
 
-/// Every dispatch reads what the one before wrote.
+/// Every dispatch reads what the previous one wrote.
 pub(super) fn chain(bench: &mut Bench<'_>) -> Result<String, Failure> {
     const KEY: u32 = 0x9e37_79b9;
     let kernel = STEP.load(bench.device)?;
@@ -186,7 +186,8 @@ pub(super) fn reverse(bench: &mut Bench<'_>) -> Result<String, Failure> {
     Ok(format!("{REVERSE_GROUPS} workgroups of 8 waves exchanged {REVERSE_ITEMS} dwords through LDS"))
 }
 
-/// A counter where those of the layers above lie; the command processor copies it to where the host sees it.
+/// A counter in the same memory as those of the layers above; the command processor copies it to where the host can
+/// read it.
 pub(super) fn atomics(bench: &mut Bench<'_>) -> Result<String, Failure> {
     let counter = bench.device.allocate(Heap::DeviceLocal, ByteLen(256), "counter")?;
     bench.device.upload(&counter, ByteLen(0), &[0; 4])?;

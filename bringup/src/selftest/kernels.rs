@@ -1,5 +1,5 @@
-//! The machine code of the self-test's kernels. Sources: `kernels/*.s`, assembled by llvm-mc of LLVM 19 for gfx1201;
-//! a test compares where it is installed.
+//! The machine code of the self-test's kernels. Sources: `kernels/*.s`, assembled by llvm-mc of LLVM 19 for gfx1201; a
+//! test compares the two if llvm-mc is installed.
 //!
 //! Contract: data only. The code is small enough to be read, and is ours, so the self-test needs no file.
 

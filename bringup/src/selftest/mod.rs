@@ -1,7 +1,7 @@
 //! The self-test: does this device do what its packets say?
 //!
-//! Contract: the cases stand in the order of a first boot (`order`): each adds one thing to what the cases before it have
-//! shown to work, its suspect, and its report says which. A queue is in order, so behind a wait that ended at its
+//! Contract: the cases are in the order of a first boot (`order`): each adds one thing, its suspect, to what the cases
+//! before it have shown to work, and its report names it. A queue is in order, so after a wait that ended at its
 //! deadline everything else would wait too: the run stops there, and the rest is reported as not run. [`Extent::Short`]
 //! is what every open does (a few milliseconds): a selection in the same order, which stops at the first failure.
 //! [`Extent::Full`] is `zrt pm4-test`. Expected values are computed here, never by the device. Every wait has a
@@ -33,18 +33,18 @@ pub enum Extent {
     Full,
 }
 
-/// What became of a case.
+/// The outcome of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It passed; what was observed.
     Passed(String),
     /// The device does not do what it should; what was observed.
     Failed(String),
-    /// Worth knowing of this machine, and nothing that runs needs it; what was observed.
+    /// Worth knowing about this machine, but nothing that runs needs it; what was observed.
     Noted(String),
-    /// This machine, or the way it was opened, has not what the case is about; why.
+    /// This machine, or the way it was opened, lacks what the case is about; why.
     Skipped(&'static str),
-    /// A case before it stopped the run.
+    /// An earlier case stopped the run.
     NotRun,
 }
 
@@ -55,11 +55,11 @@ pub struct CaseReport {
     pub case: &'static str,
     /// What is new in it compared with the cases before: where to look when it is the first that failed.
     pub suspect: &'static str,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
     /// How long the case took.
     pub duration: Duration,
-    /// What was measured, where a time means something.
+    /// What was measured, if a time means something.
     pub timings: Vec<Timing>,
 }
 
@@ -73,7 +73,7 @@ pub struct Timing {
 }
 
 impl Outcome {
-    /// What was seen instead of what should be, where the device failed the case.
+    /// What was observed instead of what should be, if the device failed the case.
     pub fn failure(&self) -> Option<&str> {
         match self {
             Outcome::Failed(observed) => Some(observed),
@@ -102,13 +102,13 @@ impl Outcome {
     }
 }
 
-/// Runs the cases in order, and stops behind the first whose wait ended at its deadline, or where the device is lost;
-/// the short extent behind any failure. There is a report for every case of the extent.
+/// Runs the cases in order, and stops after the first whose wait ended at its deadline, or when the device is lost; the
+/// short extent stops after any failure. There is a report for every case of the extent.
 pub fn run(device: &mut Device, extent: Extent) -> Vec<CaseReport> {
     run_each(device, extent, &mut |_| {})
 }
 
-/// The same, and tells each report as soon as there is one: a case may take the machine with it.
+/// The same, but passes on each report as soon as there is one: a case may bring down the machine.
 pub fn run_each(device: &mut Device, extent: Extent, tell: &mut dyn FnMut(&CaseReport)) -> Vec<CaseReport> {
     run_within(device, extent, CASE_DEADLINE, tell)
 }
@@ -155,7 +155,7 @@ impl Case {
 }
 
 impl Needs {
-    /// Why a device has not what a case needs.
+    /// Why a device lacks what a case needs.
     fn lacking(self, device: &Device) -> Option<&'static str> {
         match self {
             Needs::Vram | Needs::VisibleVram if device.info().gtt_only => {

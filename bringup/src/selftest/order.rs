@@ -1,8 +1,8 @@
 //! The cases in the order of a first boot.
 //!
-//! Contract: data only. Each case needs what the ones before it showed, and one thing more, which `suspect` names; so the
-//! first line that is not `passed` says what to look at. What may end the queue's life without being needed by anything
-//! else stands late, the end of the ring last.
+//! Contract: data only. Each case needs what the ones before it have shown to work, and one thing more, which `suspect`
+//! names; so the first line that is not `passed` says where to look. Cases that may end the queue's life and that
+//! nothing else needs come late, the end of the ring last.
 
 use super::bench::{Bench, Failure};
 use super::{dispatch_cases, first_dispatch_cases, indirect_cases, packet_cases, queue_cases};
@@ -14,7 +14,7 @@ pub(super) struct Case {
     pub(super) suspect: &'static str,
     pub(super) needs: Needs,
     pub(super) verdict: Verdict,
-    /// Every open runs it.
+    /// True if every open runs it.
     pub(super) at_open: bool,
     pub(super) test: fn(&mut Bench<'_>) -> Result<String, Failure>,
 }
@@ -25,7 +25,7 @@ pub(super) enum Needs {
     Nothing,
     /// Buffers in VRAM.
     Vram,
-    /// VRAM that the host sees.
+    /// VRAM that the host can access.
     VisibleVram,
 }
 

@@ -43,7 +43,8 @@ pub(super) fn fence(bench: &mut Bench<'_>) -> Result<String, Failure> {
     Ok(format!("a 64-bit fence arrived after {} µs", round_trip.as_micros()))
 }
 
-/// A length that is counted wrong takes the payload for packets, or the fence for payload: the fence does not come.
+/// If a length is counted wrong, the payload is taken for packets or the fence for payload, and the fence does not
+/// come.
 pub(super) fn nop(bench: &mut Bench<'_>) -> Result<String, Failure> {
     for dwords in [1, 2, 33, 200] {
         bench.submit(|writer| writer.nop(dwords))?;
@@ -248,7 +249,7 @@ pub(super) fn wait_reg_mem(bench: &mut Bench<'_>) -> Result<String, Failure> {
     Ok("all seven comparisons let a value pass that satisfies them".into())
 }
 
-/// A wait that does not hold must hold the queue; it goes on when the host writes the value.
+/// A wait whose condition is false must hold the queue, which continues when the host writes the value.
 pub(super) fn wait_reg_mem_host(bench: &mut Bench<'_>) -> Result<String, Failure> {
     bench.set(0, 5);
     bench.set(64, 0);

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use zrt_mem::{ByteLen, Heap};
 use zrt_pm4::packet::write_data;
 
-/// How often the ring goes round.
+/// How often the ring wraps.
 const WRAPS: u64 = 3;
-/// Most submissions of the ring case: a long ring is then not wrapped as often.
+/// Maximum number of submissions of the ring case: a long ring is then not wrapped as often.
 const WRAP_SUBMISSIONS_MAX: u64 = 4000;
 /// Dwords of a submission of the ring case: WRITE_DATA (5), NOP (7), fence (8). Not a divisor of any ring.
 const WRAP_DWORDS: u64 = 20;

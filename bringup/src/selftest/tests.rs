@@ -66,14 +66,14 @@ fn run_planted(planted: PlantedFault) -> Vec<CaseReport> {
     let mut device = open(Some(planted));
     let start = Instant::now();
     let reports = run(&mut device, Extent::Full);
-    // A queue that hangs may be told as such when it is destroyed.
+    // A queue that hangs may be reported as such when it is destroyed.
     let _ = device.close();
     assert!(start.elapsed() < Duration::from_secs(RUN_SECONDS_MAX), "{planted}: {:?}", start.elapsed());
     assert_eq!(reports.len(), case_count(Extent::Full));
     reports
 }
 
-/// The run of a planted fault: which case fails first, and that nothing is run behind a hang.
+/// The run of a planted fault: checks which case fails first, and that nothing is run after a hang.
 fn check_planted(planted: PlantedFault, first: &str, says: &[&str]) {
     let reports = run_planted(planted);
     assert_eq!(failures(&reports).first(), Some(&first), "{planted}");

@@ -1,9 +1,9 @@
-//! One sequence on a device, step by step: for validation, and wherever every position's logits are wanted.
+//! One sequence on a device, step by step: for validation, and wherever every position's logits are needed.
 //!
 //! Contract: the same resident model, tasks and kernels as a session; a step is one submission of the recorded step.
-//! Before each step the host sets slot 0 so that the token at hand is the last one known, so every step has one row and
-//! one output. [`Executor::step_instruction`] records one more graph per instruction on first use. Requests of many
-//! users, sampling and batching are [`crate::session`]'s.
+//! Before each step the host sets slot 0 so that the current token is the last known one; every step therefore has one
+//! row and one output. [`Executor::step_instruction`] records one more graph per instruction on first use. Many users'
+//! requests, sampling and batching belong to [`crate::session`].
 
 use super::lowering::{Planning, task_count};
 use super::resident::{Progress, Resident};
@@ -32,10 +32,10 @@ pub struct DeviceExecutor {
     choice: u32,
 }
 
-/// Longest that one step may take before it counts as hung. Generous, because a virtual device on a loaded host is
+/// Longest time that one step may take before it counts as hung. Generous, because a virtual device on a loaded host is
 /// slow; a fault is reported at once, not at the deadline.
 const STEP_DEADLINE: Duration = Duration::from_secs(60);
-/// Entries of rings that nobody uses here.
+/// Entries of the rings, which are unused here.
 const RING_ENTRIES: u32 = 4;
 /// The request that holds slot 0.
 const SERIAL: u32 = 1;
@@ -86,7 +86,7 @@ impl DeviceExecutor {
         }
     }
 
-    /// The device's own counts since it was opened.
+    /// The device's own counters since it was opened.
     pub fn counters(&self) -> Result<Counters, ExecutorError> {
         Ok(self.resident.device.counters()?)
     }
@@ -101,7 +101,7 @@ impl DeviceExecutor {
         &self.resident.memory
     }
 
-    /// The buffer of an allocation: for tests that look at or change device memory.
+    /// The buffer of an allocation: for tests that read or change device memory.
     pub fn buffer(&self, id: AllocationId) -> &Buffer {
         self.resident.buffer(id)
     }
@@ -111,12 +111,12 @@ impl DeviceExecutor {
         self.resident.kernel(name)
     }
 
-    /// Kernels of this plan, by task.
+    /// The kernel name of each task of this plan.
     pub fn kernel_names(&self) -> impl Iterator<Item = &'static str> {
         self.resident.tasks.iter().map(|task| task.kernel)
     }
 
-    /// Kernel and number of each instruction of the plan.
+    /// The kernel name and index of each instruction of the plan.
     pub fn kernels_of_instructions(&self) -> impl Iterator<Item = (&'static str, usize)> {
         self.resident.tasks.iter().filter_map(|task| Some((task.kernel, task.instruction?)))
     }
@@ -126,7 +126,7 @@ impl DeviceExecutor {
         self.resident.tasks.len()
     }
 
-    /// The tasks of an instruction: itself, the boundary behind it, and before the first one PLAN.
+    /// The tasks of an instruction: its own, the BOUNDARY after it if any, and PLAN before the first instruction.
     fn tasks_of(&self, index: usize) -> Range<usize> {
         let tasks = &self.resident.tasks;
         let is = |wanted: usize| move |task: &super::lowering::Task| task.instruction == Some(wanted);
@@ -149,7 +149,7 @@ impl DeviceExecutor {
         Ok(self.resident.device.wait(ticket, STEP_DEADLINE)?)
     }
 
-    /// Sets slot 0 so that the token at the position is the last one known.
+    /// Sets slot 0 so that the token at the current position is the last known one.
     fn set_slot(&mut self) -> Result<(), ExecutorError> {
         let state = SlotState {
             phase: SlotPhase::Active as u32,
@@ -163,7 +163,7 @@ impl DeviceExecutor {
         self.resident.upload(AllocationId::Slots, 0, state.as_bytes())
     }
 
-    /// Takes the step's choice over.
+    /// Fetches the step's choice and advances the position.
     fn finish_step(&mut self) -> Result<(), ExecutorError> {
         let mut bytes = [0; 4];
         let offset = std::mem::offset_of!(SlotState, sampled) as u64;

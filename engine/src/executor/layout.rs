@@ -1,18 +1,18 @@
-//! How weights lie in device memory, and the repacking from GGUF blocks into it (`docs/kernels.md`, weight layouts).
+//! Layout of weights in device memory, and the repacking of GGUF blocks into it (`docs/kernels.md`, weight layouts).
 //!
-//! Contract: bytes are moved, never computed with: the device sees the same scales and quants as the file. Planes
-//! start on 256-byte boundaries. Repacking runs once at load and allocates the packed tensor.
+//! Contract: bytes are moved, never computed with: the device sees the same scales and quants as the file. Planes start
+//! on 256-byte boundaries. Repacking runs once at load and allocates the packed tensor.
 
 use crate::gguf::TensorKind;
 use zrt_mem::ByteLen;
 use zrt_mem::heap::{Region, RegionPlanner};
 
-/// Planes of a weight at most.
+/// Maximum number of planes of a weight.
 pub const PLANES_MAX: usize = 4;
 /// Columns of a chunk.
 pub const CHUNK_COLUMNS: u64 = 32;
 
-/// Where a weight's planes lie, from the start of the weight.
+/// Offsets of a weight's planes from the start of the weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WeightLayout {
     /// Used planes first; unused ones are `None`.

@@ -1,8 +1,8 @@
 //! Plan → tasks: which kernel runs each operation, with which parameter block and how many units of work.
 //!
-//! Contract: every operation has an adapter, which the compiler sees to; a weight type without a row is an error when the
-//! plan is lowered, never a run-time fall-back. Nothing here depends on a token or a request: rows, positions and tokens
-//! are read by the kernels from the step that PLAN makes.
+//! Contract: every operation has an adapter, which the compiler enforces; a weight type without a row in the table is
+//! an error when the plan is lowered, never a run-time fallback. Nothing here depends on a token or a request: the
+//! kernels read rows, positions and tokens from the step that PLAN makes.
 
 use super::ExecutorError;
 use super::layout::{CHUNK_COLUMNS, PLANES_MAX};
@@ -21,7 +21,7 @@ use zrt_protocol::{GROUP_ITEMS, PAGE_TOKENS};
 
 /// Lanes of a wave.
 const WAVE_LANES: u32 = 32;
-/// What a lane loads at once: a piece of weights that is shorter is not fetched ahead.
+/// Bytes that a lane loads at once; a shorter piece of weights is not prefetched.
 const PIECE_BYTES_MIN: u32 = 16;
 
 /// One operation over the rows of a step, addresses resolved.
@@ -33,25 +33,25 @@ pub struct Task {
     pub parameters: Vec<u8>,
     /// The block's header.
     pub header: Header,
-    /// The first weight plane of a product, to be fetched ahead.
+    /// The first weight plane of a product, to be prefetched.
     pub weight_pieces: Option<WeightPieces>,
-    /// Units of work of a step with this many rows and outputs at most, of which workgroups take their share.
+    /// Maximum units of work that a step can have; workgroups share them out.
     pub units_max: u32,
-    /// Everything before must be complete and visible first.
+    /// All earlier work must be complete and visible first.
     pub barrier_before: bool,
     /// The plan's instruction; `None` for PLAN and BOUNDARY.
     pub instruction: Option<usize>,
 }
 
-/// A product's first weight plane in pieces: each the weight rows that the lanes of a wave work on at once. A unit begins
-/// with piece `unit * GROUP_WAVES * MATMUL_ROWS_PER_LANE`.
+/// A product's first weight plane in pieces. A piece is the weight rows that the lanes of a wave work on at once. A
+/// unit begins with piece `unit * GROUP_WAVES * MATMUL_ROWS_PER_LANE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WeightPieces {
     /// The plane.
     pub plane_va: u64,
     /// Bytes of a piece, at least 16.
     pub bytes: u32,
-    /// Whole pieces: no byte of theirs lies behind the plane.
+    /// Number of whole pieces; none extends beyond the plane.
     pub count: u32,
 }
 
@@ -76,13 +76,13 @@ pub struct Planning {
     pub input_entries: u32,
     /// Entries of the output ring, a power of two, more than twice the slots.
     pub output_entries: u32,
-    /// Rows of prompts that a step takes at most.
+    /// Maximum number of prompt rows of a step.
     pub chunk_rows: u32,
-    /// PLAN waits for work inside the kernel.
+    /// True if PLAN waits for work inside the kernel.
     pub waits: bool,
 }
 
-/// What an adapter gives: a kernel, and its parameter block with the header once more.
+/// What an adapter returns: a kernel, and its parameter block with a second copy of the block's header.
 struct Lowered {
     kernel: &'static str,
     header: Header,
@@ -128,7 +128,8 @@ weight_kernels!(
     Q6_K "q6_k" integers,
 );
 
-/// Lowers a plan: PLAN, then its instructions, and behind the first of each layer the BOUNDARY of the next layer.
+/// Lowers a plan: PLAN, then its instructions; the first instruction of each layer is followed by the BOUNDARY of the
+/// next layer.
 pub fn lower(addresses: &Addresses<'_>, planning: &Planning) -> Result<Vec<Task>, ExecutorError> {
     let mut tasks = vec![plan(addresses, planning)?];
     let instructions = &addresses.plan.instructions;
@@ -145,7 +146,7 @@ pub fn lower(addresses: &Addresses<'_>, planning: &Planning) -> Result<Vec<Task>
     Ok(tasks)
 }
 
-/// Tasks of a lowered plan: PLAN, the instructions, and a BOUNDARY between two layers.
+/// Number of tasks of a lowered plan: PLAN, the instructions, and a BOUNDARY between two layers.
 pub fn task_count(plan: &ExecutionPlan) -> u32 {
     plan.instructions.len() as u32 + plan.config.layers.max(1)
 }
@@ -225,7 +226,7 @@ impl Addresses<'_> {
         self.plan.stride(id).0 as u32
     }
 
-    /// The rows of an operation over each active row, or over each output row behind the last layer.
+    /// The rows of an operation: each active row, or each output row after the last layer.
     fn each(&self, node: &Node) -> RowSet {
         if self.is_output(node) { RowSet::EachOutput } else { RowSet::EachActive }
     }
@@ -260,14 +261,14 @@ impl Addresses<'_> {
         Ok(planes)
     }
 
-    /// The first page, plus what lies before a layer's keys in every page.
+    /// Address of a layer's keys in the first page.
     fn layer_of_pool(&self, layer: u32) -> Result<u64, ExecutorError> {
         let side =
             u64::from(self.kv_format.row_bytes(self.plan.config.kv_elements())) * u64::from(PAGE_TOKENS);
         self.at(AllocationId::KvPool, ByteLen(2 * side * u64::from(layer)))
     }
 
-    /// The first plane of a product's weights; `None` where no piece of it is whole.
+    /// The first plane of a product's weights; `None` if it is not prefetched.
     fn weight_pieces(&self, node: &Node) -> Option<WeightPieces> {
         let Operation::Matmul { weight, activations, .. } = node.operation else { return None };
         let (rows, columns) = self.plan.config.shape(weight.class);

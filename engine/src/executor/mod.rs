@@ -1,8 +1,8 @@
 //! What runs a plan: the device, or the CPU oracle. Both are driven through [`Executor`].
 //!
-//! Contract: an executor keeps one sequence. [`Executor::begin`] sets the prompt; every [`Executor::step`] takes the
-//! token at the current position in, and from the prompt's last token on it appends its choice. The trait is used
-//! with static dispatch: no trait object is on the path of a token.
+//! Contract: an executor keeps one sequence. [`Executor::begin`] sets the prompt; every [`Executor::step`] consumes the
+//! token at the current position and, from the prompt's last token on, appends its choice. The trait is used with
+//! static dispatch: no trait object is on the path of a token.
 
 pub mod device;
 pub mod layout;
@@ -17,7 +17,7 @@ use thiserror::Error;
 /// The step state as an executor sees it after a step (`docs/kernels.md`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepSnapshot {
-    /// Position that the next step takes in.
+    /// Position that the next step consumes.
     pub position: u32,
     /// The last step's choice.
     pub last_token: u32,
@@ -43,13 +43,13 @@ pub trait Executor {
     /// the sequence has not written.
     fn begin(&mut self, prompt: &[u32]) -> Result<(), ExecutorError>;
 
-    /// Runs one whole step; the answer is its choice.
+    /// Runs one whole step and returns its choice.
     fn step(&mut self) -> Result<u32, ExecutorError>;
 
-    /// Runs one instruction of the step alone and waits for it: for validation.
+    /// Runs a single instruction of the step and waits for it: for validation.
     fn step_instruction(&mut self, index: usize) -> Result<(), ExecutorError>;
 
-    /// Copies a value's elements. Its place may have been reused by later instructions of the step.
+    /// Copies a value's elements. Later instructions of the step may have reused its memory.
     fn read_value(&mut self, id: ValueId) -> Result<Vec<f32>, ExecutorError>;
 
     /// Copies the last step's logits into `logits` (vocabulary elements).
@@ -91,7 +91,7 @@ pub enum ExecutorError {
     Overflow { what: &'static str },
 }
 
-/// Checks a prompt against a plan: what every executor's [`Executor::begin`] refuses.
+/// Checks a prompt against a plan, as every executor's [`Executor::begin`] does.
 pub fn check_prompt(plan: &ExecutionPlan, prompt: &[u32]) -> Result<(), ExecutorError> {
     if prompt.is_empty() {
         return Err(ExecutorError::EmptyPrompt);

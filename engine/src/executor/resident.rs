@@ -1,7 +1,7 @@
 //! A model on a device: memory by the plan, weights uploaded, tasks with their parameter blocks, kernels loaded.
 //!
-//! Contract: everything is allocated and uploaded by [`Resident::new`]; [`Resident::record`] allocates an indirect buffer.
-//! Shared by whoever drives steps; it drives none itself.
+//! Contract: [`Resident::new`] allocates and uploads everything; [`Resident::record`] allocates an indirect buffer. All
+//! drivers of steps share this; it drives none itself.
 
 use super::ExecutorError;
 use super::layout::WeightLayout;
@@ -18,7 +18,7 @@ use zrt_mem::ByteLen;
 use zrt_protocol::PlanState;
 use zrt_protocol::params::PARAMETER_BYTES_MAX;
 
-/// Called while weights are uploaded: bytes done, bytes in all.
+/// Called while weights are uploaded, with the bytes done and the total.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
 
 /// A model resident on a device.
@@ -76,8 +76,8 @@ impl Resident {
         Ok(resident)
     }
 
-    /// Puts everything that steps change back to the start: no request, no step, empty rings. The caches keep what is in
-    /// them, which nothing reads before it is written again.
+    /// Resets everything that steps change: no request, no step, empty rings. The caches keep their contents, which are
+    /// never read before they are written again.
     pub fn reset(&mut self) -> Result<(), ExecutorError> {
         use AllocationId::{Consumed, Control, HostPages, InputRing, OutputRing, Pages, Slots, Status, Step};
         for id in [Step, Slots, Control, Pages, HostPages, InputRing, OutputRing, Consumed, Status] {
@@ -94,7 +94,7 @@ impl Resident {
         let mut recorder = self.device.recorder(range.len())?;
         for index in range.clone() {
             let task = &self.tasks[index];
-            // What comes before the range may still be running, whatever it is.
+            // Earlier work may still be running, whatever it is.
             let waits = if index == range.start { index > 0 } else { task.barrier_before };
             if waits {
                 recorder.barrier()?;

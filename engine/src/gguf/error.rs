@@ -1,6 +1,6 @@
-//! Everything that can be wrong with a model file, each with where it is.
+//! Everything that can be wrong with a model file, with its location.
 //!
-//! Contract: texts are one sentence fragment; names that come from the file are quoted and escaped.
+//! Contract: each text is a sentence fragment; names from the file are quoted and escaped.
 
 use std::path::PathBuf;
 use thiserror::Error;
@@ -12,9 +12,9 @@ pub enum GgufError {
     /// The file could not be opened or mapped.
     #[error("{} cannot be opened as a model file", path.display())]
     Open {
-        /// The path asked for.
+        /// The requested path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The first four bytes are not `GGUF`.
@@ -35,7 +35,7 @@ pub enum GgufError {
         /// The version found.
         found: u32,
     },
-    /// The file, or its header's budget, ends inside something.
+    /// The file, or the byte limit of its header, ends inside an item.
     #[error("the file ends inside {what} at byte {offset}: {wanted} bytes wanted, {available} left")]
     Truncated {
         /// What was being read.
@@ -47,12 +47,12 @@ pub enum GgufError {
         /// Bytes that remain.
         available: u64,
     },
-    /// The system has no memory for a part of the header.
+    /// There is no memory for a part of the header.
     #[error("there is no memory for {what}, which takes {bytes} bytes")]
     Memory {
         /// The part.
         what: &'static str,
-        /// What it takes.
+        /// Bytes it needs.
         bytes: u64,
     },
     /// A count or length above the limit of [`super::limits`].
@@ -60,7 +60,7 @@ pub enum GgufError {
     Limit {
         /// What was counted.
         what: &'static str,
-        /// Where the number stands.
+        /// Offset of the number.
         offset: u64,
         /// The number.
         found: u64,
@@ -90,7 +90,7 @@ pub enum GgufError {
         key: Box<str>,
         /// The type number.
         found: u32,
-        /// Where it stands.
+        /// Its offset.
         offset: u64,
     },
     /// A boolean that is neither 0 nor 1.
@@ -100,10 +100,10 @@ pub enum GgufError {
         key: Box<str>,
         /// The byte found.
         found: u8,
-        /// Where it stands.
+        /// Its offset.
         offset: u64,
     },
-    /// Two metadata pairs with one key.
+    /// Two metadata pairs with the same key.
     #[error("metadata key {key:?} occurs twice, the second time at byte {offset}")]
     DuplicateKey {
         /// The key.
@@ -117,7 +117,7 @@ pub enum GgufError {
         /// The value.
         found: u32,
     },
-    /// Two tensors with one name.
+    /// Two tensors with the same name.
     #[error("tensor {name:?} occurs twice, the second time at byte {offset}")]
     DuplicateTensor {
         /// The name.
@@ -125,7 +125,7 @@ pub enum GgufError {
         /// Where the second entry starts.
         offset: u64,
     },
-    /// No dimension, too many, or a zero among them; or the product overflows.
+    /// No dimensions, too many, a zero among them, or a product that overflows.
     #[error("tensor {name:?} has impossible dimensions {dimensions:?} (entry at byte {offset})")]
     Dimensions {
         /// The tensor.
@@ -135,14 +135,14 @@ pub enum GgufError {
         /// Where the entry starts.
         offset: u64,
     },
-    /// A tensor type that is not known here.
+    /// An unknown tensor type.
     #[error("tensor {name:?} has the unknown type {found} at byte {offset}")]
     TensorKind {
         /// The tensor.
         name: Box<str>,
         /// The type number.
         found: u32,
-        /// Where it stands.
+        /// Its offset.
         offset: u64,
     },
     /// A row is not a whole number of blocks.
@@ -193,36 +193,36 @@ pub enum GgufError {
         /// Start of the second.
         offset: u64,
     },
-    /// A key that is needed is absent.
+    /// A required key is absent.
     #[error("the model has no metadata key {key:?}")]
     MissingKey {
         /// The key.
         key: Box<str>,
     },
-    /// A key holds another type, or a value outside the range asked for.
+    /// A key's value has the wrong type or is outside the expected range.
     #[error("metadata key {key:?} holds {found}, but {wanted} is needed")]
     WrongType {
         /// The key.
         key: Box<str>,
-        /// What is there.
+        /// What the file has.
         found: &'static str,
-        /// What was asked for.
+        /// What was expected.
         wanted: &'static str,
     },
-    /// A tensor that is needed is absent.
+    /// A required tensor is absent.
     #[error("the model has no tensor {name:?}")]
     MissingTensor {
         /// The name.
         name: Box<str>,
     },
-    /// A range of bytes that the tensor does not have.
+    /// A byte range that is not inside the tensor.
     #[error("bytes {begin}..{end} of tensor {name:?} do not exist: it has {bytes}")]
     RangeOutsideTensor {
         /// The tensor.
         name: Box<str>,
-        /// First byte asked for.
+        /// First requested byte.
         begin: u64,
-        /// End of the range asked for.
+        /// End of the requested range.
         end: u64,
         /// Length of the tensor.
         bytes: u64,

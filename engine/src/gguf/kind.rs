@@ -1,7 +1,7 @@
 //! The storage types of tensors: identifier, block length, block size.
 //!
-//! Contract: constants only. Numbers are those of ggml's `ggml_type` enumeration and block structures
-//! (`ggml.h`, `ggml-common.h`); a type known here by size need not be one that a kernel can read.
+//! Contract: constants only. Numbers are those of ggml's `ggml_type` enumeration and block structures (`ggml.h`,
+//! `ggml-common.h`); not every type in this list can be read by a kernel.
 
 use std::fmt;
 
@@ -107,7 +107,7 @@ mod tests {
         for kind in TensorKind::ALL {
             assert_eq!(TensorKind::from_id(kind.id()), Some(*kind));
         }
-        // 4 and 5 were withdrawn, 31 to 33 and 36 to 38 are layouts that files never hold.
+        // 4 and 5 were withdrawn; 31 to 33 and 36 to 38 are layouts that never occur in files.
         for id in [4, 5, 31, 32, 33, 36, 37, 38, 1000, u32::MAX] {
             assert_eq!(TensorKind::from_id(id), None);
         }

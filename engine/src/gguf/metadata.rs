@@ -1,7 +1,7 @@
-//! Metadata values and the typed ways to ask for them.
+//! Metadata values and their typed getters.
 //!
-//! Contract: getters never panic; a missing key or another type is an error naming the key, and the `_or` forms
-//! replace a missing key (never a wrong type) by a default. Integers are converted where the value fits.
+//! Contract: getters never panic; a missing key or another type is an error naming the key, and the `_or` forms return
+//! a default for a missing key (never for a wrong type). Integers are converted if the value fits.
 
 use super::{GgufError, vec_of};
 use std::collections::HashMap;
@@ -44,8 +44,8 @@ pub enum Array {
     F64(Vec<f64>),
 }
 
-/// Many strings in one piece of memory (a vocabulary has hundreds of thousands), of fewer than 2^32 bytes together: a header
-/// has at most 2^30.
+/// Many strings (a vocabulary has hundreds of thousands) in one allocation of fewer than 2^32 bytes: a header has at
+/// most 2^30.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StringList {
     text: String,
@@ -61,7 +61,7 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// Nothing yet, with room for so many pairs.
+    /// Empty metadata with room for `count` pairs.
     pub(super) fn with_capacity(count: u64) -> Result<Metadata, GgufError> {
         let pairs = vec_of("the metadata", count)?;
         Ok(Metadata { pairs, index: HashMap::with_capacity(count as usize) }) // At most METADATA_PAIRS_MAX.
@@ -72,7 +72,7 @@ impl Metadata {
         self.pairs.len()
     }
 
-    /// True where there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }
@@ -87,7 +87,7 @@ impl Metadata {
         self.index.get(key).map(|index| &self.pairs[*index].1)
     }
 
-    /// Appends a pair; false where the key is there already.
+    /// Appends a pair; returns false if the key already exists.
     #[must_use]
     pub(super) fn insert(&mut self, key: Box<str>, value: Value) -> bool {
         if self.index.contains_key(&key) {
@@ -167,27 +167,27 @@ impl Metadata {
         })
     }
 
-    /// [`Metadata::u32`], or `default` where the key is absent.
+    /// [`Metadata::u32`], or `default` if the key is absent.
     pub fn u32_or(&self, key: &str, default: u32) -> Result<u32, GgufError> {
         or(self.u32(key), default)
     }
 
-    /// [`Metadata::u64`], or `default` where the key is absent.
+    /// [`Metadata::u64`], or `default` if the key is absent.
     pub fn u64_or(&self, key: &str, default: u64) -> Result<u64, GgufError> {
         or(self.u64(key), default)
     }
 
-    /// [`Metadata::f32`], or `default` where the key is absent.
+    /// [`Metadata::f32`], or `default` if the key is absent.
     pub fn f32_or(&self, key: &str, default: f32) -> Result<f32, GgufError> {
         or(self.f32(key), default)
     }
 
-    /// [`Metadata::bool`], or `default` where the key is absent.
+    /// [`Metadata::bool`], or `default` if the key is absent.
     pub fn bool_or(&self, key: &str, default: bool) -> Result<bool, GgufError> {
         or(self.bool(key), default)
     }
 
-    /// [`Metadata::str`], or `default` where the key is absent.
+    /// [`Metadata::str`], or `default` if the key is absent.
     pub fn str_or<'a>(&'a self, key: &str, default: &'a str) -> Result<&'a str, GgufError> {
         or(self.str(key), default)
     }
@@ -201,7 +201,7 @@ fn or<T>(result: Result<T, GgufError>, default: T) -> Result<T, GgufError> {
 }
 
 impl Value {
-    /// The value where it is an integer of any width.
+    /// The value, if it is an integer of any width.
     pub fn integer(&self) -> Option<i128> {
         Some(match self {
             Value::U8(value) => i128::from(*value),
@@ -216,7 +216,7 @@ impl Value {
         })
     }
 
-    /// The type's name as messages show it.
+    /// The type's name, as in messages.
     pub fn type_name(&self) -> &'static str {
         match self {
             Value::U8(_) => "a U8",
@@ -256,7 +256,7 @@ impl Array {
         }
     }
 
-    /// True where there are no elements.
+    /// True if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -268,7 +268,7 @@ impl StringList {
         self.ends.len()
     }
 
-    /// True where there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -290,7 +290,7 @@ impl StringList {
         self.text.len()
     }
 
-    /// No string yet, with room for so many short ones.
+    /// An empty list with room for `count` short strings.
     pub(crate) fn with_capacity(count: u64) -> Result<StringList, GgufError> {
         Ok(StringList { text: String::new(), ends: vec_of("a list of strings", count)? })
     }
@@ -305,7 +305,7 @@ impl StringList {
         Ok(())
     }
 
-    /// Gives back what was reserved beyond the strings.
+    /// Frees the memory that was reserved beyond the strings.
     pub(super) fn shrink_to_fit(&mut self) {
         self.text.shrink_to_fit();
     }

@@ -1,18 +1,18 @@
 //! GGUF files, versions 2 and 3, little endian: metadata, tensor directory, tensor bytes.
 //!
-//! Contract: the bytes are outside bytes. Whatever they hold, opening ends in a value or in a [`GgufError`] that says
-//! what is wrong and where; it never panics, its time follows the length of the file, and its memory, with the tokenizer's,
-//! is at most eight times the file and 16 MiB (every count is checked against the bytes that are really there first;
-//! `tests/bounded.rs`). After opening,
-//! every tensor's range is known to lie inside the file, aligned, of the exact size its type and dimensions give, and
-//! disjoint from every other.
+//! Contract: the bytes are untrusted. Whatever they hold, opening returns a value or a [`GgufError`] that says what is
+//! wrong and where; it never panics. Its time is proportional to the length of the file, and its memory, together with
+//! the tokenizer's, is at most eight times the file plus 16 MiB: every count is first checked against the bytes that
+//! are really there (`tests/bounded.rs`). After opening, every tensor's range is known to lie inside the file, to be
+//! aligned and of the exact size that its type and dimensions require, and to be disjoint from every other.
 //!
-//! Files are mapped read-only (`zrt_kmd::MappedFile`); a model inside the program is read in place. Cost of opening:
-//! one pass over the header (a 150,000-token vocabulary takes tens of milliseconds), no tensor byte is touched.
+//! Files are mapped read-only (`zrt_kmd::MappedFile`); a model embedded in the program is read in place. Cost of
+//! opening: one pass over the header (a 150,000-token vocabulary takes tens of milliseconds); no tensor byte is
+//! touched.
 //!
 //! Layout, from the GGUF specification of the ggml project: magic, version u32, tensor count u64, metadata count u64;
 //! metadata pairs (key, value type u32, value); tensor infos (name, dimension count u32, dimensions u64, type u32,
-//! offset u64); padding to `general.alignment` (32 where absent); tensor data.
+//! offset u64); padding to `general.alignment` (32 if absent); tensor data.
 
 mod error;
 mod kind;
@@ -31,7 +31,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 
-/// Upper limits of what a header may hold. Each is far above any model known; each keeps a hostile file cheap.
+/// Upper limits on the contents of a header. Each is far above any known model and bounds the cost of a hostile file.
 pub mod limits {
     /// Header bytes (metadata and tensor infos together).
     pub const HEADER_BYTES_MAX: u64 = 1 << 30;
@@ -43,11 +43,11 @@ pub mod limits {
     pub const KEY_BYTES_MAX: u64 = (1 << 16) - 1;
     /// Bytes of a tensor's name (the specification says 64; longer ones exist in the field).
     pub const NAME_BYTES_MAX: u64 = 256;
-    /// Bytes of one string value (chat templates are the long ones).
+    /// Bytes of one string value (chat templates are the longest).
     pub const STRING_BYTES_MAX: u64 = 1 << 24;
-    /// Elements of one array (vocabularies are the long ones).
+    /// Elements of one array (vocabularies are the longest).
     pub const ARRAY_ELEMENTS_MAX: u64 = 1 << 26;
-    /// Arrays inside arrays.
+    /// Nesting depth of arrays.
     pub const ARRAY_NESTING_MAX: u32 = 4;
     /// Dimensions of a tensor (`GGML_MAX_DIMS`).
     pub const DIMENSIONS_MAX: u32 = 4;
@@ -83,7 +83,7 @@ pub struct TensorInfo {
     pub bytes: u64,
 }
 
-/// An empty vector with room for so many values, which are part of `what`.
+/// An empty vector with room for `count` values, which are part of `what`.
 pub(crate) fn vec_of<T>(what: &'static str, count: u64) -> Result<Vec<T>, GgufError> {
     let memory = || GgufError::Memory { what, bytes: count.saturating_mul(size_of::<T>() as u64) };
     let mut values = Vec::new();
@@ -113,7 +113,7 @@ impl Gguf {
         &self.tensors
     }
 
-    /// The tensor of that name.
+    /// The tensor with this name.
     pub fn tensor(&self, name: &str) -> Option<&TensorInfo> {
         self.tensor_index.get(name).map(|index| &self.tensors[*index])
     }

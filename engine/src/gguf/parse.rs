@@ -11,15 +11,15 @@ use std::collections::HashMap;
 
 /// Bytes read from the source at a time.
 const WINDOW_BYTES: usize = 1 << 16;
-/// Bytes that a string takes at least: its length.
+/// Minimum size of a string in bytes: its length field.
 const STRING_BYTES_MIN: u64 = 8;
-/// Bytes that an array takes at least: element type and count.
+/// Minimum size of an array in bytes: element type and count.
 const ARRAY_BYTES_MIN: u64 = 12;
-/// Bytes that a metadata pair takes at least: key length, one byte of key, value type, one byte of value.
+/// Minimum size of a metadata pair in bytes: key length, one byte of key, value type, one byte of value.
 const PAIR_BYTES_MIN: u64 = 8 + 1 + 4 + 1;
-/// Bytes that a tensor entry takes at least: name length, one byte of name, count, one dimension, type, offset.
+/// Minimum size of a tensor entry in bytes: name length, one byte of name, count, one dimension, type, offset.
 const TENSOR_ENTRY_BYTES_MIN: u64 = 8 + 1 + 4 + 8 + 4 + 8;
-/// Alignment of tensor data where the file names none (GGUF specification).
+/// Alignment of tensor data if the file specifies none (GGUF specification).
 const ALIGNMENT_DEFAULT: u32 = 32;
 
 /// A position in the header, and the part of the source around it.
@@ -31,11 +31,11 @@ struct Cursor<'a> {
     end: u64,
     window: Vec<u8>,
     window_start: u64,
-    /// The string at hand.
+    /// The current string.
     scratch: Vec<u8>,
 }
 
-/// A tensor entry as it stands in the file, before its offset can be checked.
+/// A tensor entry as in the file, before its offset can be checked.
 struct TensorEntry {
     info: TensorInfo,
     /// Where the entry starts in the header.
@@ -211,7 +211,7 @@ fn read_tensor_entry(cursor: &mut Cursor<'_>) -> Result<TensorEntry, GgufError> 
     Ok(TensorEntry { info: TensorInfo { name, dimensions, kind, offset, bytes }, entry_offset })
 }
 
-/// The product of all dimensions, or `None` where there is none, one is zero, or the product overflows.
+/// The product of all dimensions, or `None` if there are none, one is zero, or the product overflows.
 fn element_product(dimensions: &[u64]) -> Option<u64> {
     if dimensions.is_empty() || dimensions.contains(&0) {
         return None;
@@ -219,7 +219,7 @@ fn element_product(dimensions: &[u64]) -> Option<u64> {
     dimensions.iter().try_fold(1u64, |product, dimension| product.checked_mul(*dimension))
 }
 
-/// Turns offsets into file positions and checks that the data is where it may be.
+/// Converts offsets to file positions and checks the placement of the data.
 fn place_tensors(
     mut entries: Vec<TensorEntry>,
     data_start: u64,
@@ -276,7 +276,7 @@ impl<'a> Cursor<'a> {
         Err(GgufError::Truncated { what, offset: self.position, wanted, available: self.remaining() })
     }
 
-    /// Checks a count that stands at `offset` against its limit and against the bytes that are left.
+    /// Checks a count that was read at `offset` against its limit and the remaining bytes.
     fn check_count(
         &self,
         what: &'static str,

@@ -37,7 +37,7 @@ impl Source {
         }
     }
 
-    /// Fills `destination` from byte `offset` on; false where the source is too short.
+    /// Fills `destination` from byte `offset` on; returns false if the source is too short.
     #[must_use]
     pub(super) fn read_at(&self, offset: u64, destination: &mut [u8]) -> bool {
         match self {

@@ -1,6 +1,6 @@
 //! The building blocks of `docs/arithmetic.md` in scalar f32.
 //!
-//! Contract: each function gives the bits that the page defines, for every finite input in its range. IEEE operations
+//! Contract: each function returns the bits that the page defines, for every finite input in its range. IEEE operations
 //! only; `mul_add` is fused on every platform that Rust supports.
 
 /// Lanes of a wave32, over which reductions are defined.
@@ -13,8 +13,8 @@ const LN_2_LOW: f32 = f32::from_bits(0x35BF_BE8E);
 const EXP_COEFFICIENTS: [u32; 7] =
     [0x3AB6_0B61, 0x3C08_8889, 0x3D2A_AAAB, 0x3E2A_AAAB, 0x3F00_0000, 0x3F80_0000, 0x3F80_0000];
 
-/// tree(L): pairwise sums at distances 1, 2, 4, ... below `lanes` (a power of two, at most 32). Every lane ends
-/// equal; lane 0's value is returned.
+/// tree(L): pairwise sums at distances 1, 2, 4, ... below `lanes` (a power of two, at most 32). All lanes end with the
+/// same value; lane 0's is returned.
 pub fn tree(mut values: [f32; LANES], lanes: usize) -> f32 {
     let mut distance = 1;
     while distance < lanes {
@@ -37,7 +37,7 @@ pub fn square_root(value: f32) -> f32 {
     value.sqrt()
 }
 
-/// e^x by the polynomial of the definition; x is held to -87..=80.
+/// e^x by the polynomial of the definition; x is clamped to -87..=80.
 pub fn exponential(x: f32) -> f32 {
     let x = x.clamp(-87.0, 80.0);
     let exponent = (x * LOG2_E).round_ties_even();

@@ -1,4 +1,4 @@
-//! Weights of integer types as they are stored: small integers and what they are multiplied by.
+//! Weights of integer types as stored: small integers and their scales.
 //!
 //! Contract: straight from the file's layout, 32 columns at a time, independent of the device's weight layout and of the
 //! kernels. The caller has checked that a row's bytes are whole blocks of the file.
@@ -13,7 +13,7 @@ pub const COLUMNS: usize = 32;
 pub struct Block {
     /// The integers.
     pub integers: [i32; COLUMNS],
-    /// What makes weights of them.
+    /// What turns the integers into weights.
     pub scale: Scale,
 }
 
@@ -29,14 +29,14 @@ pub enum Scale {
 
 /// A tensor of an integer type.
 pub struct IntegerWeights {
-    /// Block `part` of a block of the file.
+    /// Unpacks block `part` of a block of the file.
     unpack: fn(&[u8], usize) -> Block,
     kind: TensorKind,
     bytes: Vec<u8>,
 }
 
 impl IntegerWeights {
-    /// The tensor of these bytes; `None` for a type that is no integer type.
+    /// A tensor from these bytes; `None` if the type is not an integer type.
     pub fn new(kind: TensorKind, bytes: Vec<u8>) -> Option<IntegerWeights> {
         let unpack = match kind {
             TensorKind::Q8_0 => q8_0,
@@ -59,7 +59,7 @@ impl IntegerWeights {
         (self.unpack)(&self.bytes[index / self.parts() * bytes..][..bytes], index % self.parts())
     }
 
-    /// Blocks of ours in one of the file.
+    /// Number of our blocks in one block of the file.
     fn parts(&self) -> usize {
         self.kind.block_elements() as usize / COLUMNS
     }

@@ -9,14 +9,14 @@ use crate::activations::Activations;
 
 /// Blocks of a segment: 256 columns.
 const SEGMENT_BLOCKS: usize = 8;
-/// Below this a block counts as zeros: the quotient of its factor would not be exact.
+/// A block whose amplitude is below this counts as zeros: the quotient of its factor would not be exact.
 const AMPLITUDE_MIN: f32 = f32::from_bits((127 - 100) << 23);
 
 /// A block of an activation vector.
 struct Activation {
     integers: [i32; COLUMNS],
     factor: f32,
-    /// Minus the sum of what the integers stand for.
+    /// Minus the sum of the values that the integers represent.
     negative_sum: f32,
 }
 
@@ -129,7 +129,7 @@ fn dot(weights: &IntegerWeights, first: usize, activations: &[Activation]) -> f3
     sums.fold(total, |total, sum| total + sum)
 }
 
-/// The term of a block, added.
+/// Adds the term of a block to `sum`.
 fn add(block: &Block, activation: &Activation, sum: f32) -> f32 {
     let product = |columns: std::ops::Range<usize>| -> i64 {
         let pairs = block.integers[columns.clone()].iter().zip(&activation.integers[columns]);
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(read.blocks[0].integers[..4], [-32512, 255, -129, 0]);
     }
 
-    /// Integers of a block are added before they become a float: in f32 the 1 would be lost behind the first fifteen.
+    /// Integers of a block are added before they become a float: in f32 the 1 would be lost after the first 15.
     #[test]
     fn a_blocks_sum_is_exact() {
         let integers = std::array::from_fn(|column| match column {
@@ -222,8 +222,8 @@ mod tests {
         assert_eq!(output, [1.0]);
     }
 
-    /// The first block is 127 · 2^24, whose neighbours are 128 away. The two of 63.5 in the second segment add up to 127,
-    /// which rounds up to the neighbour; one after the other they would be lost.
+    /// The first block is 127 · 2^24, whose neighbours are 128 away. The two of 63.5 in the second segment add up to
+    /// 127, which rounds up to the neighbour; added one after the other, they would be lost.
     #[test]
     fn segments_of_256_columns_have_sums_of_their_own() {
         let mut row = Vec::new();
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(output, [127.0 * 16_777_216.0 + 128.0]);
     }
 
-    /// Activations that are whole multiples of their factor lose nothing: what is left is the rounding of f32.
+    /// Activations that are whole multiples of their factor lose nothing: the only error left is the rounding of f32.
     #[test]
     fn exact_activations_give_the_product_with_the_dequantised_weights() {
         for (kind, scales) in [

@@ -1,8 +1,7 @@
-//! What the key-value cache holds of a row, and what is read back: KV_WRITE of `docs/arithmetic.md`, with the
-//! layout of `docs/kernels.md`.
+//! What the key-value cache holds for a row, and what is read back: KV_WRITE of `docs/arithmetic.md`, with the layout
+//! of `docs/kernels.md`.
 //!
-//! Contract: scalar code from the two pages alone. [`store`] gives a whole row, its padding 0; [`load`] takes
-//! one.
+//! Contract: scalar code from the two pages alone. [`store`] returns a whole row with zero padding; [`load`] takes one.
 
 use crate::kv_format::KvFormat;
 use half::f16;
@@ -91,7 +90,8 @@ mod tests {
 
     #[test]
     fn a_block_whose_factor_is_stored_as_zero_is_all_zero() {
-        // 127 × 2^-25 gives d = 2^-25, half of f16's smallest number: to even, 0. Two steps more give 2^-24.
+        // 127 × 2^-25 gives d = 2^-25, half of f16's smallest number, which rounds to even: 0. Two steps more give
+        // 2^-24.
         let limit = 127.0 * 2f32.powi(-25);
         assert!(store(KvFormat::Q8_0, &[limit, -limit]).iter().all(|byte| *byte == 0));
         let bytes = store(KvFormat::Q8_0, &[limit.next_up().next_up(), 0.0]);

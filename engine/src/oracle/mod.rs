@@ -1,7 +1,7 @@
 //! The CPU oracle: a second executor of the same plan, written from `docs/arithmetic.md` alone.
 //!
-//! Contract: it knows nothing of kernels, weight layouts or devices, so agreement with one is evidence. All weights
-//! are held dequantised: 4 bytes per parameter; where activations are integers also as they are stored. A step allocates.
+//! Contract: it knows nothing of kernels, weight layouts or devices, so agreement with one is evidence. All weights are
+//! held dequantised, at 4 bytes per parameter; if activations are integers, also as stored. A step allocates.
 
 pub mod arithmetic;
 pub mod blocks;
@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 pub struct Oracle {
     plan: ExecutionPlan,
     weights: BTreeMap<WeightId, Vec<f32>>,
-    /// Those of integer types, and the largest integer of an activation, where matmuls are of integers.
+    /// Weights of integer types, and the largest integer of an activation, if matmuls use integers.
     integer_weights: BTreeMap<WeightId, IntegerWeights>,
     rope: Vec<f32>,
     activations: Vec<f32>,
@@ -42,12 +42,12 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// Reads and dequantises every weight. Keys and values are kept as they are computed.
+    /// Reads and dequantises every weight. Keys and values are kept as computed.
     pub fn new(model: &Model, context: u32) -> Result<Oracle, ExecutorError> {
         Oracle::new_with(model, context, KvFormat::F32, Activations::F32)
     }
 
-    /// As [`Oracle::new`], with keys and values kept in this format, and activations taken as `activations` says.
+    /// As [`Oracle::new`], with keys and values kept in this format, and with this activation mode.
     pub fn new_with(
         model: &Model,
         context: u32,
@@ -92,13 +92,13 @@ impl Oracle {
         })
     }
 
-    /// Changes one element of a dequantised weight: for tests that plant a fault.
+    /// The elements of a dequantised weight, to change: for tests that plant a fault.
     pub fn weight_mut(&mut self, id: WeightId) -> Option<&mut [f32]> {
         self.weights.get_mut(&id).map(Vec::as_mut_slice)
     }
 
-    /// Continues a sequence alone: what a request with this prompt must give, token by token. Stops after
-    /// `tokens_max` tokens, after a stop token, or where the context is full.
+    /// Continues a sequence alone: returns the tokens that a request with this prompt must produce. Stops after
+    /// `tokens_max` tokens, after a stop token, or when the context is full.
     pub fn complete(
         &mut self,
         prompt: &[u32],

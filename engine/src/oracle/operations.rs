@@ -10,7 +10,7 @@ use super::arithmetic::{LANES, exponential, reciprocal, square_root, tree};
 const NORM_THREADS: usize = 256;
 /// Positions of an attention tile.
 const TILE: usize = 32;
-/// Waves over which attention tiles are dealt.
+/// Waves among which attention tiles are distributed.
 const ATTENTION_WAVES: usize = 8;
 /// Columns of a chunk of MATMUL.
 const CHUNK: usize = 32;
@@ -198,7 +198,7 @@ mod tests {
         let mut output = [0f32];
         matmul(&row, &vec![1.0; 96], &mut output);
         assert_eq!(output[0], 1.0);
-        // Within a lane the order is ascending: two small ones first survive.
+        // Within a lane the order is ascending: two small values that come first survive.
         row[0] = 2f32.powi(-24);
         row[1] = 2f32.powi(-24);
         row[2] = 1.0;
@@ -262,8 +262,8 @@ mod tests {
 
     #[test]
     fn attention_deals_tiles_to_eight_waves() {
-        // All weights are 1 and the result is the sum of the values times 1/512. Beside 1, one 2^-24 after the
-        // other is lost, but two of the same wave add up first.
+        // All weights are 1 and the result is the sum of the values times 1/512. Added to 1 one after the other, 2^-24
+        // and 2^-24 are lost, but two of the same wave add up first.
         let (size, positions) = (4usize, 512usize);
         let small = 2f32.powi(-24);
         let mut values = vec![0f32; positions * size];

@@ -10,7 +10,7 @@ pub use crate::sampling::Sampling;
 const PHILOX_ROUNDS: u32 = 10;
 /// Multipliers of its first and third counter word (Salmon et al. 2011, table 2).
 const PHILOX_MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
-/// What its key grows by from round to round.
+/// Increments of its key from round to round.
 const PHILOX_KEY_STEPS: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 /// 2^32: weights are whole numbers of 2^-40, made in two steps that are exact in f32.
 const TWO_TO_32: f32 = 4_294_967_296.0;
@@ -48,7 +48,7 @@ fn penalise(logits: &[f32], known_tokens: &[u32], sampling: &Sampling) -> Vec<f3
     let mut penalised = logits.to_vec();
     let window = (sampling.penalty_window as usize).min(known_tokens.len());
     for token in &known_tokens[known_tokens.len() - window..] {
-        // From the logit as it was: once, however often the token occurs.
+        // Computed from the original logit: the penalty applies once, however often the token occurs.
         if let Some(logit) = logits.get(*token as usize) {
             let factor = if *logit > 0.0 { sampling.inverse_penalty } else { sampling.penalty };
             penalised[*token as usize] = logit * factor;
@@ -57,7 +57,7 @@ fn penalise(logits: &[f32], known_tokens: &[u32], sampling: &Sampling) -> Vec<f3
     penalised
 }
 
-/// The first of the largest logits; 0 where nothing is above -inf.
+/// The first of the largest logits; 0 if none is above -inf.
 fn largest(logits: &[f32]) -> u32 {
     let above =
         |best: (f32, u32), (logit, id): (&f32, u32)| if *logit > best.0 { (*logit, id) } else { best };
@@ -85,7 +85,7 @@ fn weight(difference: f32) -> u64 {
     u64::from(high as u32) << 32 | u64::from(low as u32)
 }
 
-/// How many of the first weights sum up to `need` or more.
+/// Length of the shortest prefix of the weights that sums to `need` or more.
 fn prefix(weights: &[u64], need: u128) -> usize {
     let mut sum = 0u128;
     let reaches = weights.iter().position(|weight| {

@@ -1,7 +1,7 @@
-//! Who runs a session's steps: the host, submission by submission, or the megakernel; and what is seen of it.
+//! What runs a session's steps: the host, one submission after another, or the megakernel; and how it is observed.
 //!
-//! Contract: everything is recorded or allocated before the first request; driving reads and writes mapped memory. Looking
-//! at breadcrumbs allocates, and happens after a hang or on request only.
+//! Contract: everything is recorded or allocated before the first request; driving reads and writes mapped memory.
+//! Reading breadcrumbs allocates, and happens only after a hang or on request.
 
 use super::error::{SessionError, Standing};
 use super::options::{Mode, SessionOptions};
@@ -32,7 +32,7 @@ pub(super) struct Mega {
 pub struct MegaParts<'a> {
     /// The tape: a [`TapeEntry`] for each task but PLAN, in the order of [`Resident::tasks`] from the second on.
     pub tape: &'a Buffer,
-    /// Workgroups that have ended steps, then, from [`COUNTERS_OFFSET`], a counter for each task.
+    /// The count of workgroups that have ended steps; from [`COUNTERS_OFFSET`] on, a counter for each task.
     pub counters: &'a Buffer,
     /// The kernel.
     pub kernel: &'a Kernel,
@@ -42,14 +42,14 @@ pub struct MegaParts<'a> {
 
 /// How steps are run.
 pub(super) enum Drive {
-    /// By the host: one submission for each graph of a step, in order, from `next` on. A step that could not be submitted
-    /// whole goes on where it stopped.
+    /// By the host: one submission for each graph of a step, in order, from `next` on. A step that was submitted only
+    /// in part continues where it stopped.
     Host { graphs: Vec<Graph>, next: usize, in_flight: Option<Ticket> },
     /// By the megakernel.
     Mega(Box<Mega>),
 }
 
-/// Records or prepares what runs steps in the mode that is asked for.
+/// Records or prepares whatever runs steps in the requested mode.
 pub(super) fn prepare_drive(
     resident: &mut Resident,
     options: &SessionOptions,
@@ -74,7 +74,7 @@ pub(super) fn prepare_drive(
     }
 }
 
-/// Refuses more workgroups than are resident at once: they wait for each other.
+/// Refuses more workgroups than can be resident at once, because they wait for each other.
 fn check_groups(needs: &GroupNeeds, groups: u32, units: u32) -> Result<(), SessionError> {
     let per_unit = needs.occupancy().map_or(0, |occupancy| occupancy.groups_per_cu);
     let resident = per_unit.saturating_mul(units);
@@ -128,7 +128,7 @@ fn prepare_mega(resident: &mut Resident, groups: u32, units: u32) -> Result<Mega
 }
 
 impl Drive {
-    /// Starts the megakernel, where it is the one that runs steps and was not started yet. Whether it was started now.
+    /// Starts the megakernel if it runs the steps and was not started yet. Returns whether it was started now.
     pub fn start(&mut self, device: &mut Device) -> Result<bool, SessionError> {
         match self {
             Drive::Mega(mega) if mega.ticket.is_none() => {
@@ -139,7 +139,8 @@ impl Drive {
         }
     }
 
-    /// Submits the next step where the host drives steps and there may be something to do. Whether one was submitted.
+    /// Submits the next step if the host drives steps and there may be something to do. Returns whether a step was
+    /// submitted.
     pub fn run(&mut self, device: &mut Device, has_work: bool) -> Result<bool, SessionError> {
         let Drive::Host { graphs, next, in_flight } = self else { return Ok(false) };
         if *next == 0 {
@@ -159,7 +160,7 @@ impl Drive {
         Ok(true)
     }
 
-    /// The submission that is waited for, where there is one.
+    /// The submission to wait for, if any.
     pub fn ticket(&self) -> Option<Ticket> {
         match self {
             Drive::Mega(mega) => mega.ticket,
@@ -167,7 +168,7 @@ impl Drive {
         }
     }
 
-    /// The megakernel was started: it takes commands when no step runs, and must be told to leave.
+    /// True if the megakernel was started: it takes commands while no step runs, and must be told to leave.
     pub fn is_resident_kernel(&self) -> bool {
         matches!(self, Drive::Mega(mega) if mega.ticket.is_some())
     }
@@ -190,12 +191,12 @@ impl Drive {
         Ok(crumbs.iter().enumerate().filter_map(standing).collect())
     }
 
-    /// Times that the megakernel's workgroups have polled in vain while they waited, in all. Allocates.
+    /// Total number of unsuccessful polls by waiting workgroups of the megakernel. Allocates.
     pub fn spins(&self, device: &mut Device) -> Result<u64, SessionError> {
         Ok(self.breadcrumbs(device)?.iter().map(|crumb| u64::from(crumb.spins)).sum())
     }
 
-    /// One for each workgroup; none in the other modes.
+    /// The breadcrumbs, one for each workgroup; none in the other modes.
     fn breadcrumbs(&self, device: &mut Device) -> Result<Vec<Breadcrumb>, SessionError> {
         let Drive::Mega(mega) = self else { return Ok(Vec::new()) };
         let mut crumbs =

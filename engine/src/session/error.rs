@@ -1,4 +1,4 @@
-//! Why a session cannot do what it is asked for.
+//! Why a session cannot do what is asked of it.
 
 use crate::executor::ExecutorError;
 use crate::sampling::SamplingError;
@@ -8,7 +8,7 @@ use zrt_mem::pages::CountError;
 use zrt_protocol::EventError;
 use zrt_ring::token_ring::{ControlError, TakeError, TokenRingError};
 
-/// Where a workgroup of the megakernel stood when it was last seen.
+/// Where a workgroup of the megakernel was last seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// The workgroup.
@@ -21,7 +21,7 @@ pub struct Standing {
     pub kernel: &'static str,
 }
 
-/// Why a session cannot do what it is asked for.
+/// Why a session cannot do what is asked of it.
 #[derive(Debug, Error)]
 #[allow(missing_docs)]
 pub enum SessionError {

@@ -2,8 +2,8 @@
 //!
 //! Contract: every flush of a session is here. What a command or a control word refers to (tokens, stop tokens, page
 //! numbers) is written before it. A call that sends a command or a control word has flushed it when it returns;
-//! [`Link::grant`] and [`Link::consumed`] are flushed by [`Link::settle`], once for all of a poll. Nothing allocates,
-//! locks or makes a system call.
+//! [`Link::settle`] flushes [`Link::grant`] and [`Link::consumed`], once per poll. Nothing allocates, locks or makes a
+//! system call.
 //!
 //! Cost: stores to mapped memory; a flush is a store and a read across PCIe.
 
@@ -19,7 +19,7 @@ use zrt_protocol::{self as protocol, Command, Control, STOP_TOKENS_MAX, Status};
 use zrt_ring::token_ring::TokenRingError;
 use zrt_ring::{ControlDwords, ControlLines, InputRing, OutputRing};
 
-/// Events after which the device is told that they were taken.
+/// Number of consumed events after which the device is notified.
 const PUBLISH_EVERY: u32 = 16;
 
 /// Where a control line holds its words.
@@ -31,7 +31,7 @@ const CONTROL_DWORDS: ControlDwords = ControlDwords {
     granted_serial: offset_of!(Control, granted_serial) / 4,
 };
 
-/// What is said to a request that holds a slot.
+/// A control word for a request that holds a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     /// End, within a layer.
@@ -54,7 +54,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Clears rings and control lines: before the device looks at them.
+    /// Clears rings and control lines, before the device reads them.
     pub fn new(resident: &Resident) -> Result<Link, SessionError> {
         let view = |id| resident.buffer(id).view().cloned();
         let status = view(AllocationId::Status)?;
@@ -70,18 +70,18 @@ impl Link {
         Ok(link)
     }
 
-    /// The next event that has come.
+    /// The next event, if one is available.
     #[inline]
     pub fn poll(&mut self) -> Result<Option<protocol::Event>, SessionError> {
         Ok(self.output.poll()?)
     }
 
-    /// Counts the events that were taken, for the device.
+    /// Publishes the count of consumed events to the device.
     pub fn consumed(&mut self) {
         self.output.publish_consumed();
     }
 
-    /// Makes everything that was written before visible to the device.
+    /// Makes all earlier writes visible to the device.
     pub fn settle(&self, resident: &Resident) {
         resident.device.flush();
     }
@@ -98,7 +98,7 @@ impl Link {
         Ok(())
     }
 
-    /// Says a word to the request in a slot.
+    /// Sends a control word to the request in a slot.
     pub fn say(&mut self, resident: &Resident, seat: Seat, word: Word) -> Result<(), SessionError> {
         let mut line = self.control.slot(seat.slot.number())?;
         match word {
@@ -111,7 +111,8 @@ impl Link {
         Ok(())
     }
 
-    /// Hands a request to the device: its tokens and its stop tokens, what was asked of it before, its pages, the command.
+    /// Hands a request to the device: its tokens and stop tokens, what was already asked of it, its pages, then the
+    /// command.
     pub fn admit(&mut self, resident: &mut Resident, admission: &Admission<'_>) -> Result<(), SessionError> {
         let Seat { slot, serial } = admission.seat;
         let first_token = u64::from(slot.number()) * u64::from(resident.plan.context);
@@ -148,7 +149,7 @@ impl Link {
         Ok(self.control.slot(slot.number())?.grant(serial, pages as u32)?)
     }
 
-    /// Lets a parked request go on.
+    /// Lets a parked request continue.
     pub fn resume(&mut self, resident: &Resident, next: &NextResume) -> Result<(), SessionError> {
         let Seat { slot, serial } = next.seat;
         self.control.slot(slot.number())?.run();
@@ -156,7 +157,7 @@ impl Link {
         self.send(resident, &command)
     }
 
-    /// What PLAN last told: how far the device is.
+    /// The status that PLAN last reported: how far the device has come.
     pub fn status(&self) -> Status {
         Status {
             input_consumed: self.status.load_u32(offset_of!(Status, input_consumed)),
@@ -166,12 +167,12 @@ impl Link {
         }
     }
 
-    /// The oldest command that the device has not taken, and the number of the next event.
+    /// The oldest command that the device has not consumed, and the number of the next event.
     pub fn standing(&mut self) -> Result<(Option<u64>, u64), SessionError> {
         Ok((self.input.oldest_waiting()?, self.output.taken()))
     }
 
-    /// Why the next event will not come, for who has waited `waited_ns`.
+    /// Why the next event will not come, after a wait of `waited_ns`.
     pub fn broken(&self, waited_ns: u64) -> Option<TokenRingError> {
         self.output.broken(waited_ns)
     }

@@ -1,19 +1,19 @@
 //! Many requests at once on one device: what a server calls.
 //!
-//! [`Session::submit`] hands a request over, [`Session::poll`] takes events, [`Session::cancel`] ends one early;
-//! [`Session::drain`], [`Session::stop`] and [`Session::close`] end the session. There is no step call, no global state and
-//! no thread. The device plans its own steps from the slot table (`docs/megakernel.md`); the host admits, grants pages ahead,
-//! cancels and parks. The way of one token, file by file, is `docs/token.md`.
+//! [`Session::submit`] submits a request, [`Session::poll`] returns events, [`Session::cancel`] ends a request early;
+//! [`Session::drain`], [`Session::stop`] and [`Session::close`] end the session. There is no step call, no global state
+//! and no thread. The device plans its own steps from the slot table (`docs/megakernel.md`); the host admits, grants
+//! pages ahead, cancels and parks. `docs/token.md` follows one token through the files.
 //!
 //! A session owns four parts that do not know it: `roster` decides which requests run, with which slots and pages;
-//! `link` sends that to the device and receives events; `drive` runs steps where the host does; `watch` detects hangs.
-//! What concerns more than one of them stands here.
+//! `link` sends that to the device and receives events; `drive` runs steps if the host runs them; `watch` detects
+//! hangs. This file holds what concerns more than one of them.
 //!
-//! Contract and cost: [`Session::open`] allocates everything. After it `submit`, `poll`, `cancel`, `park`, `resume` and `hold`
-//! allocate nothing, take no lock and make no system call: they read and write mapped memory
-//! (`tests/tests/token_path_unchecked.rs` counts). (With [`Mode::Dispatch`] and [`Mode::Graph`] `poll` also submits, which
-//! is mapped memory too unless the ring is full.) `poll` does not wait. Errors allocate. A session is driven by one thread
-//! at a time.
+//! Contract and cost: [`Session::open`] allocates everything. After it `submit`, `poll`, `cancel`, `park`, `resume` and
+//! `hold` allocate nothing, take no lock and make no system call: they read and write mapped memory
+//! (`tests/tests/token_path_unchecked.rs` counts). With [`Mode::Dispatch`] and [`Mode::Graph`], `poll` also submits,
+//! which touches only mapped memory too unless the ring is full. `poll` does not wait. Errors allocate. A session is
+//! driven by one thread at a time.
 //!
 //! Every request ends in exactly one [`Event::Finished`]. A token is delivered once. Nothing that a request receives
 //! depends on other requests, on pages, on chunks or on workgroups.
@@ -54,15 +54,15 @@ use zrt_device::{Device, DeviceError};
 use zrt_mem::pages::{Audit, PageAllocator};
 use zrt_protocol::{Command, PAGE_TOKENS, ROWS_MAX, Slot, Status};
 
-/// How long [`Session::close`] sleeps between two looks for room in the input ring.
+/// How long [`Session::close`] sleeps between two checks for room in the input ring.
 const ROOM_PAUSE: Duration = Duration::from_micros(50);
 
-/// How far a session has come to its end.
+/// How far the end of a session has progressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// It takes requests.
+    /// It accepts requests.
     No,
-    /// It takes no further ones.
+    /// It accepts no more requests.
     Draining,
     /// The device was told to leave.
     Stopped,
@@ -78,7 +78,7 @@ pub struct Session {
     watch: Watch,
     options: SessionOptions,
     ending: Ending,
-    /// What went wrong after events that were told first.
+    /// An error that is reported after the events that preceded it.
     failed: Option<SessionError>,
 }
 
@@ -86,7 +86,7 @@ pub struct Session {
 pub struct NotClosed {
     /// The session.
     pub session: Box<Session>,
-    /// Why.
+    /// Why it could not be closed.
     pub error: SessionError,
 }
 
@@ -176,7 +176,7 @@ impl Session {
         })
     }
 
-    /// Starts the megakernel, where it is the one that runs steps and was not started yet.
+    /// Starts the megakernel if it runs the steps and was not started yet.
     pub fn start(&mut self) -> Result<(), SessionError> {
         if self.drive.start(&mut self.resident.device)? {
             self.watch = Watch::new(self.options.hang_after);
@@ -186,7 +186,7 @@ impl Session {
 
     // ----------------------------------------------------------------------------------------- requests
 
-    /// Hands a request over. [`SessionError::Full`] where it can neither run nor wait now.
+    /// Submits a request. Returns [`SessionError::Full`] if it can neither run nor wait now.
     pub fn submit(&mut self, request: &Request<'_>) -> Result<Handle, SessionError> {
         let sampling = request.sampling.validate()?;
         let limit = self.limits().check(request)?;
@@ -201,10 +201,10 @@ impl Session {
         })
     }
 
-    /// Lets a request of a lost session go on in this one, from its last known token. Where it had come to its end and only
-    /// the [`Finished`](Event::Finished) was missing, that event is all that follows. One that was held is held again; one
-    /// that was parked is parked as soon as it has a slot, which [`Parked`](Event::Parked) tells. What no session of this
-    /// model can have left is refused. Allocates.
+    /// Continues a request of a lost session in this one, from its last known token. If it had ended and only the
+    /// [`Finished`](Event::Finished) was missing, that event is all that follows. A request that was held is held
+    /// again; one that was parked is parked as soon as it has a slot, which [`Parked`](Event::Parked) reports. A
+    /// request that no session of this model can have left is refused. Allocates.
     pub fn resubmit(&mut self, left: &Unfinished) -> Result<Handle, SessionError> {
         let end = left.end();
         let limit = self.limits().check_unfinished(left, end)?;
@@ -239,7 +239,7 @@ impl Session {
         Ok(handle)
     }
 
-    /// Ends a request early: within one layer it takes part in no step. Its [`Event::Finished`] still comes.
+    /// Ends a request early: within one layer it drops out of the steps. Its [`Event::Finished`] still comes.
     pub fn cancel(&mut self, handle: Handle) -> Result<(), SessionError> {
         match self.roster.cancel(handle)? {
             Some(seat) => self.link.say(&self.resident, seat, Word::Cancel),
@@ -247,9 +247,10 @@ impl Session {
         }
     }
 
-    /// Takes a request out of the steps, within one layer. It keeps slot and pages, or gets them first where it waits;
-    /// [`Event::Parked`] tells when. One that ends before is told as ended only. A request that was parked and has not gone on
-    /// since its resume, for want of room in the ring, stays parked without a further event.
+    /// Takes a request out of the steps, within one layer. It keeps its slot and pages; a waiting request gets them
+    /// first. [`Event::Parked`] reports when it is parked. A request that ends before that reports only its end. A
+    /// parked request that was resumed but has not continued, for want of room in the ring, stays parked without a
+    /// further event.
     pub fn park(&mut self, handle: Handle) -> Result<(), SessionError> {
         match self.roster.park(handle)? {
             Some(seat) => self.link.say(&self.resident, seat, Word::Preempt),
@@ -257,13 +258,14 @@ impl Session {
         }
     }
 
-    /// Lets a parked request go on where it stopped; one that is still to be parked goes on when it has been.
+    /// Lets a parked request continue where it stopped; one that is still to be parked continues as soon as it is
+    /// parked.
     pub fn resume(&mut self, handle: Handle) -> Result<(), SessionError> {
         self.roster.resume(handle)?;
         self.resume_parked()
     }
 
-    /// Holds a slow client's request back, or lets it go on: it keeps everything and gets no row.
+    /// Holds back a slow client's request, or releases it: a held request keeps everything and gets no row.
     pub fn hold(&mut self, handle: Handle, is_held: bool) -> Result<(), SessionError> {
         let word = if is_held { Word::Hold } else { Word::Release };
         match self.roster.hold(handle, is_held)? {
@@ -274,8 +276,8 @@ impl Session {
 
     // ------------------------------------------------------------------------------------------- polling
 
-    /// Takes events, at most as many as fit; the answer is their number. Does not wait. An error after events that were
-    /// taken already comes with the next poll, so that no event is lost.
+    /// Writes events to `events`, as many as fit, and returns their number. Does not wait. An error that occurs after
+    /// some events is returned by the next poll, so that no event is lost.
     pub fn poll(&mut self, events: &mut [Event]) -> Result<usize, SessionError> {
         if let Some(error) = self.failed.take() {
             return Err(error);
@@ -314,7 +316,7 @@ impl Session {
         self.watch.look(&mut self.link, &self.drive, &mut self.resident, active, *count > 0)
     }
 
-    /// Gives every running request the pages of its known tokens and some ahead.
+    /// Gives every running request the pages for its known tokens and some ahead.
     fn grant(&mut self) -> Result<(), SessionError> {
         for slot in Slot::first(self.options.slots) {
             if let Some(grant) = self.roster.grant(slot) {
@@ -327,7 +329,7 @@ impl Session {
         }
     }
 
-    /// Lets parked requests go on that are to, as far as the device takes commands.
+    /// Resumes the parked requests that are to continue, as far as the device accepts commands.
     fn resume_parked(&mut self) -> Result<(), SessionError> {
         while let Some(next) = self.roster.next_resume() {
             if !self.link.has_room()? {
@@ -339,7 +341,7 @@ impl Session {
         Ok(())
     }
 
-    /// Gives slots to waiting requests, as far as the device takes commands.
+    /// Gives slots to waiting requests, as far as the device accepts commands.
     fn admit(&mut self) -> Result<(), SessionError> {
         while let Some(next) = self.roster.next_admission() {
             if !self.link.has_room()? {
@@ -352,7 +354,7 @@ impl Session {
 
     // -------------------------------------------------------------------------------------------- ending
 
-    /// Refuses requests from now on. Those that are there go on to their ends: poll until
+    /// Refuses new requests from now on. Existing ones run to their ends: poll until
     /// [`unfinished_count`](Session::unfinished_count) is 0, then close.
     pub fn drain(&mut self) {
         if self.ending == Ending::No {
@@ -360,9 +362,9 @@ impl Session {
         }
     }
 
-    /// Lets the device leave after the current step. Poll until it [has left](Session::has_left) and there are no events;
-    /// then [`unfinished`](Session::unfinished) names what has not ended, for another session. Where the input ring is
-    /// full, nothing happens: poll, then try again.
+    /// Tells the device to leave after the current step. Poll until it [has left](Session::has_left) and there are no
+    /// events; then [`unfinished`](Session::unfinished) lists what has not ended, for another session. If the input
+    /// ring is full, nothing happens: poll, then try again.
     pub fn stop(&mut self) -> Result<(), SessionError> {
         if self.ending != Ending::Stopped && self.drive.is_resident_kernel() {
             self.link.send(&self.resident, &Command::Stop)?;
@@ -371,14 +373,14 @@ impl Session {
         Ok(())
     }
 
-    /// No step runs, and none will unless requests are submitted.
+    /// True if no step runs and none will unless requests are submitted.
     pub fn has_left(&self) -> bool {
         self.drive.ticket().is_none_or(|ticket| self.resident.device.is_done(ticket))
     }
 
-    /// Lets the device leave, and waits for it; the device can then be used again. Every request must have ended, or the
-    /// session have been stopped. A device that stays longer than the deadline counts as hung from
-    /// [`hang_after`](SessionOptions::hang_after) on only.
+    /// Tells the device to leave and waits for it; the device can then be used again. Every request must have ended, or
+    /// the session must have been stopped. A device that stays longer than the deadline counts as hung only after
+    /// [`hang_after`](SessionOptions::hang_after).
     pub fn close(mut self, deadline: Duration) -> Result<Device, NotClosed> {
         match self.leave(deadline) {
             Ok(()) => Ok(self.resident.device),
@@ -402,7 +404,8 @@ impl Session {
             self.link.send(&self.resident, &Command::Drain)?;
         }
         self.ending = Ending::Stopped;
-        // In the other modes the step that told the last end still runs, on memory that goes with the session.
+        // In the other modes the step that reported the last end is still running, on memory that is freed with the
+        // session.
         let Some(ticket) = self.drive.ticket() else { return Ok(()) };
         let device = &mut self.resident.device;
         match device.wait(ticket, deadline.saturating_sub(start.elapsed())) {
@@ -423,7 +426,7 @@ impl Session {
         self.roster.unfinished_count()
     }
 
-    /// Requests that have not ended, with what is needed to go on elsewhere, the oldest first. Allocates.
+    /// Requests that have not ended, with what is needed to continue them elsewhere, the oldest first. Allocates.
     pub fn unfinished(&self) -> Vec<Unfinished> {
         self.roster.unfinished()
     }
@@ -433,12 +436,12 @@ impl Session {
         self.roster.tokens(handle)
     }
 
-    /// Counts all pages anew: clean unless a page has leaked. Allocates.
+    /// Recounts all pages: clean unless a page has leaked. Allocates.
     pub fn audit(&self) -> Audit {
         self.roster.audit()
     }
 
-    /// What PLAN last told: how far the device is.
+    /// The status that PLAN last reported: how far the device has come.
     pub fn status(&self) -> Result<Status, SessionError> {
         Ok(self.link.status())
     }
@@ -448,7 +451,7 @@ impl Session {
         self.drive.standings(&mut self.resident)
     }
 
-    /// Times that the megakernel's workgroups have polled in vain while they waited, in all. Allocates.
+    /// Total number of unsuccessful polls by waiting workgroups of the megakernel. Allocates.
     pub fn spins(&mut self) -> Result<u64, SessionError> {
         self.drive.spins(&mut self.resident.device)
     }

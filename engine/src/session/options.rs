@@ -7,14 +7,14 @@ use std::time::Duration;
 use zrt_mem::Heap;
 use zrt_protocol::{ROWS_MAX, SLOTS_MAX};
 
-/// Entries of the output ring at least: PLAN keeps one for the end of every slot's request.
+/// Minimum number of entries of the output ring: PLAN keeps one for the end of every slot's request.
 const OUTPUT_ENTRIES_MIN: u32 = 2 * SLOTS_MAX as u32;
-/// Requests that may wait at most: each poll looks at a record of each.
+/// Maximum number of requests that may wait: each poll reads a record of each.
 const WAITING_MAX: u32 = 1 << 16;
-/// Tokens that all records together have room for at most: 1 GiB of host memory.
+/// Maximum number of tokens that all records together have room for: 1 GiB of host memory.
 const RECORD_TOKENS_MAX: u64 = 1 << 28;
 
-/// Who walks through the tasks of a step.
+/// What runs the tasks of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// The command processor, one submission for each task.
@@ -48,24 +48,25 @@ impl Mode {
 /// Sizes and choices of a session.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
-    /// Who runs steps.
+    /// What runs steps.
     pub mode: Mode,
     /// Requests that run at once, 1..=64.
     pub slots: u32,
-    /// Requests that may wait for a slot, at most 2^16. A record of each, as of each slot, has room for a whole context; all
-    /// have room for 2^28 tokens at most.
+    /// Requests that may wait for a slot, at most 2^16. Each of them, like each slot, has a record with room for a
+    /// whole context; all records together have room for at most 2^28 tokens.
     pub waiting_max: u32,
-    /// Tokens of a sequence at most, prompt included: 2 to the model's own context. Slots × context is below 2^32.
+    /// Maximum number of tokens of a sequence, prompt included: from 2 to the model's own context. Slots × context is
+    /// below 2^32.
     pub context: u32,
     /// Pages of the key-value cache; `None`: enough for every slot's whole context.
     pub pages: Option<u32>,
-    /// Rows of prompts that a step takes at most; a step has at most 128 rows.
+    /// Maximum number of prompt rows of a step; a step has at most 128 rows.
     pub chunk_rows: u32,
     /// How keys and values are stored.
     pub kv_format: KvFormat,
     /// How matmuls take their activations.
     pub activations: Activations,
-    /// Workgroups of the megakernel, and of each dispatch at most; `None`: one for each compute unit.
+    /// Workgroups of the megakernel, and the maximum of each dispatch; `None`: one for each compute unit.
     pub groups: Option<u32>,
     /// Entries of the input ring, a power of two.
     pub input_entries: u32,
@@ -73,7 +74,8 @@ pub struct SessionOptions {
     pub output_entries: u32,
     /// Where the output ring lies: [`Heap::Host`], or [`Heap::HostShared`] for VRAM.
     pub output_heap: Heap,
-    /// How long nothing may move while requests run before the session counts as hung; it is told before twice that time.
+    /// How long a session may make no progress while requests run before it counts as hung; a hang is reported within
+    /// twice that time.
     pub hang_after: Duration,
     /// Shuffles the pages of the cache with this seed; no result depends on it.
     pub page_order_seed: Option<u64>,
@@ -115,7 +117,7 @@ impl SessionOptions {
         check("waiting requests", waiting.into(), waiting <= WAITING_MAX, "at most 65536")?;
         check("context", options.context.into(), options.context >= 2, "at least 2")?;
         let context = u64::from(options.context);
-        // PLAN computes in 32 bits where a slot's tokens lie.
+        // PLAN computes the position of a slot's tokens in 32 bits.
         let tokens = u64::from(slots) * context;
         check("slots × context", tokens, u32::try_from(tokens).is_ok(), "at most 4294967295")?;
         let record_tokens = u64::from(slots + waiting) * context;

@@ -12,7 +12,7 @@ use zrt_protocol::FinishReason;
 pub struct Unfinished {
     /// Its handle in the lost session.
     pub handle: Handle,
-    /// Every token that was known: the prompt, and what was told.
+    /// Every known token: the prompt, and what was reported.
     pub tokens: Vec<u32>,
     /// Tokens of the prompt: 1 to all.
     pub prompt_length: usize,
@@ -22,7 +22,7 @@ pub struct Unfinished {
     pub sampling: Sampling,
     /// Tokens that end the sequence.
     pub stops: Vec<u32>,
-    /// The user has cancelled it, and was not told its end yet.
+    /// The user has cancelled it, and its end has not been reported yet.
     pub is_cancelled: bool,
     /// It was held back.
     pub is_held: bool,
@@ -31,7 +31,8 @@ pub struct Unfinished {
 }
 
 impl Unfinished {
-    /// Why nothing is left to generate; `None` where something is. The lost session owes the user the end only.
+    /// Why nothing is left to generate, so that the lost session owes the user only the end; `None` if something is
+    /// left.
     pub(super) fn end(&self) -> Option<FinishReason> {
         let generated = &self.tokens[self.prompt_length.min(self.tokens.len())..];
         if generated.last().is_some_and(|last| self.stops.contains(last)) {

@@ -1,6 +1,7 @@
 //! A user's request, the events that answer it, and the checks that a request passes before anything else reads it.
 //!
-//! Contract: plain values; nothing allocates. [`Limits`] are those of one session; what passed its checks needs none later.
+//! Contract: plain values; nothing allocates. [`Limits`] are those of one session; what has passed their checks needs
+//! no later ones.
 
 use super::error::SessionError;
 use super::recovery::Unfinished;
@@ -10,9 +11,9 @@ use zrt_protocol::{FinishReason, PAGE_TOKENS, STOP_TOKENS_MAX};
 /// What a user asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// Tokens that are known: 1 up to the context less 1.
+    /// The known tokens: from 1 up to the context less 1.
     pub prompt: &'a [u32],
-    /// Tokens to generate at most; the context bounds them too.
+    /// Maximum number of tokens to generate; the context is a limit too.
     pub tokens_max: u32,
     /// How tokens are drawn.
     pub sampling: SamplingOptions,
@@ -29,23 +30,23 @@ pub struct Handle(pub(super) u64);
 pub enum Event {
     /// A token.
     Token {
-        /// Whose.
+        /// The request.
         handle: Handle,
         /// The token.
         token: u32,
-        /// Its index in the sequence, the prompt counted.
+        /// Its index in the sequence, prompt included.
         index: u32,
     },
     /// The request has ended: the last event of every request.
     Finished {
-        /// Whose.
+        /// The request.
         handle: Handle,
-        /// Why.
+        /// Why it has ended.
         reason: FinishReason,
     },
-    /// The request is parked, as was asked.
+    /// The request is parked, as requested.
     Parked {
-        /// Whose.
+        /// The request.
         handle: Handle,
     },
 }
@@ -56,10 +57,10 @@ impl Default for Event {
     }
 }
 
-/// What requests of a session may be.
+/// Limits of a session's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
-    /// Tokens of a sequence at most.
+    /// Maximum number of tokens of a sequence.
     pub context: u32,
     /// Tokens that the model was trained for.
     pub trained: u32,
@@ -70,7 +71,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Checks a request; the number of known tokens at which it ends.
+    /// Checks a request; returns the number of known tokens at which it ends.
     pub fn check(&self, request: &Request<'_>) -> Result<u32, SessionError> {
         if request.tokens_max == 0 {
             return Err(SessionError::TokensMax { tokens: 0 });
@@ -82,8 +83,8 @@ impl Limits {
         Ok(limit)
     }
 
-    /// Checks what is left of a request of another session; the number of known tokens at which it ends. Of one that has
-    /// come to its `end` nothing is computed: it fits every session of the model.
+    /// Checks what is left of a request of another session; returns the number of known tokens at which it ends. A
+    /// request that has come to its `end` needs no computation: it fits every session of the model.
     pub fn check_unfinished(
         &self,
         left: &Unfinished,

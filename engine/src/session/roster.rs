@@ -1,14 +1,14 @@
 //! Requests, slots and pages: who waits, who runs in which slot, and with how many pages.
 //!
 //! Contract: pure values. Nothing here knows a device: a call takes what changed and returns what the device must
-//! learn, which [`Link`](super::link::Link) sends. All memory is reserved when the roster is made; no call allocates
-//! afterwards, but [`Roster::unfinished`], and [`Roster::enqueue`] for a request of a session with a longer context,
-//! which comes for its end only.
+//! learn, which [`Link`](super::link::Link) sends. All memory is reserved when the roster is made; no later call
+//! allocates, except [`Roster::unfinished`], and [`Roster::enqueue`] for a request of a session with a longer context,
+//! of which only the end is left to report.
 //!
-//! A request holds the pages of its known tokens and [`PAGES_AHEAD`] more, as long as there are any; one that finds none
-//! stands still alone. If every running request does, the youngest gives its pages back and waits again.
+//! A request holds the pages of its known tokens and [`PAGES_AHEAD`] more, as long as any are free. A request that
+//! finds none stalls alone; if every running request stalls, the youngest gives back its pages and waits again.
 //!
-//! Cost: each call looks at every record or every slot at most once.
+//! Cost: each call visits every record or every slot at most once.
 
 use super::error::SessionError;
 use super::recovery::Unfinished;
@@ -22,7 +22,7 @@ use zrt_protocol::{self as protocol, FinishReason, PAGE_TOKENS, SLOTS_MAX, STOP_
 /// Pages that a request holds beyond those that its known tokens fill.
 const PAGES_AHEAD: usize = 1;
 
-/// A request that is to wait for a slot, or to be told its end.
+/// A request that is to wait for a slot, or whose end is to be reported.
 pub(super) struct Newcomer<'a> {
     /// Every known token.
     pub tokens: &'a [u32],
@@ -56,21 +56,21 @@ struct Record {
     is_held: bool,
 }
 
-/// Who gets a slot next: see [`Roster::next_admission`].
+/// The request that gets a slot next: see [`Roster::next_admission`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NextAdmission {
     index: usize,
     slot: Slot,
 }
 
-/// A request that has got a slot: what the device must be told, in the order of the fields.
+/// A request that has received a slot: what to tell the device, in the order of the fields.
 #[derive(Debug)]
 pub(super) struct Admission<'a> {
     pub seat: Seat,
     pub tokens: &'a [u32],
     pub stops: &'a [u32; STOP_TOKENS_MAX],
     pub is_held: bool,
-    /// Its first pages; none where no page is free.
+    /// Its first pages; none if no page is free.
     pub grant: Option<Grant<'a>>,
     /// It is to be parked at once.
     pub parks: bool,
@@ -78,22 +78,22 @@ pub(super) struct Admission<'a> {
     pub sampling: &'a Sampling,
 }
 
-/// Pages that a request has got.
+/// Pages granted to a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Grant<'a> {
     pub seat: Seat,
-    /// Place of the first new page in the slot's table.
+    /// Index of the first new page in the slot's table.
     pub first: usize,
-    /// The new pages; with those before them the request has `first` + their number.
+    /// The new pages; with those before them, the request has `first` + their number.
     pub pages: &'a [u32],
 }
 
-/// A parked request that is to go on.
+/// A parked request that is to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NextResume {
     index: usize,
     pub seat: Seat,
-    /// The position that its next row takes in.
+    /// The position that its next row consumes.
     pub position: u32,
 }
 
@@ -132,7 +132,7 @@ impl Record {
         }
     }
 
-    /// It cannot even take in its last known token.
+    /// True if it has no page for its last known token.
     fn is_starved(&self) -> bool {
         self.pages.len() * (PAGE_TOKENS as usize) < self.tokens.len()
     }
@@ -207,7 +207,7 @@ impl Roster {
         left.into_iter().map(Record::unfinished).collect()
     }
 
-    /// Counts all pages anew. Allocates.
+    /// Recounts all pages. Allocates.
     pub fn audit(&self) -> Audit {
         self.pages.audit()
     }
@@ -226,7 +226,7 @@ impl Roster {
 
     // ------------------------------------------------------------------------------------ what the user asks
 
-    /// Takes a request in; `None` where every record is taken.
+    /// Adds a request; `None` if every record is in use.
     pub fn enqueue(&mut self, newcomer: &Newcomer<'_>) -> Option<Handle> {
         let record = self.records.iter_mut().find(|record| record.stage == Stage::Free)?;
         record.stage = newcomer.stage;
@@ -245,7 +245,7 @@ impl Roster {
         Some(record.handle)
     }
 
-    /// The user cancels a request. The seat whose request the device is to cancel.
+    /// The user cancels a request. Returns the seat whose request the device is to cancel.
     pub fn cancel(&mut self, handle: Handle) -> Result<Option<Seat>, SessionError> {
         let index = self.find(handle)?;
         let stage = &mut self.records[index].stage;
@@ -253,7 +253,7 @@ impl Roster {
         Ok(stage.seat())
     }
 
-    /// The user parks a request. The seat whose request the device is to preempt.
+    /// The user parks a request. Returns the seat whose request the device is to preempt.
     pub fn park(&mut self, handle: Handle) -> Result<Option<Seat>, SessionError> {
         let index = self.find(handle)?;
         let stage = &mut self.records[index].stage;
@@ -265,7 +265,7 @@ impl Roster {
         })
     }
 
-    /// The user lets a request go on: see [`Roster::next_resume`].
+    /// The user lets a request continue: see [`Roster::next_resume`].
     pub fn resume(&mut self, handle: Handle) -> Result<(), SessionError> {
         let index = self.find(handle)?;
         let stage = &mut self.records[index].stage;
@@ -273,7 +273,7 @@ impl Roster {
         Ok(())
     }
 
-    /// The user holds a request back, or lets it go on. The seat that the device is to be told of.
+    /// The user holds a request back, or releases it. Returns the seat to notify the device of.
     pub fn hold(&mut self, handle: Handle, is_held: bool) -> Result<Option<Seat>, SessionError> {
         let index = self.find(handle)?;
         let record = &mut self.records[index];
@@ -283,8 +283,8 @@ impl Roster {
 
     // --------------------------------------------------------------------------------- slots, pages, resumes
 
-    /// Who gets a slot next: the oldest that waits, as long as a slot is free, and a page for every token that it knows. So a
-    /// request that gave its pages back does not take them again at once.
+    /// The request that gets a slot next: the oldest waiting one, if a slot is free and there are pages for all its
+    /// known tokens. So a request that gave back its pages does not take them again at once.
     pub fn next_admission(&self) -> Option<NextAdmission> {
         let slot = Slot::first(self.slot_count).find(|slot| self.slots[slot.index()].is_none())?;
         let waits = |index: &usize| matches!(self.records[*index].stage, Stage::Waiting { .. });
@@ -317,8 +317,8 @@ impl Roster {
         }
     }
 
-    /// Gives the request in a slot, if one runs there and nothing is asked of it, the pages of its known tokens and some
-    /// ahead, as far as there are any.
+    /// Gives the request in a slot, if one runs there and nothing is asked of it, the pages of its known tokens and
+    /// some ahead, as long as any are free.
     pub fn grant(&mut self, slot: Slot) -> Option<Grant<'_>> {
         let index = self.slots[slot.index()]? as usize;
         let record = &mut self.records[index];
@@ -327,10 +327,10 @@ impl Roster {
         Some(Grant { seat, first, pages: &self.records[index].pages[first..] })
     }
 
-    /// Where every running request has run out of pages, the youngest is to give its own back: its seat, whose request the
-    /// device is to cancel. It waits again when that is done.
+    /// If every running request has run out of pages, the youngest is to give back its own. Returns its seat, whose
+    /// request the device is to cancel; it waits again when that is done.
     pub fn evict(&mut self) -> Option<Seat> {
-        // Whoever is about to leave frees pages soon: one at a time.
+        // A request that is about to leave frees pages soon: one at a time.
         if self.running().any(|(_, asked)| asked != Asked::Nothing) {
             return None;
         }
@@ -347,7 +347,7 @@ impl Roster {
         Some(seat)
     }
 
-    /// A parked request that is to go on.
+    /// A parked request that is to continue.
     pub fn next_resume(&self) -> Option<NextResume> {
         let next = |(index, record): (usize, &Record)| match record.stage {
             Stage::Parked { seat, position, wish: Wish::Resume } => {
@@ -358,14 +358,15 @@ impl Roster {
         self.records.iter().enumerate().find_map(next)
     }
 
-    /// The device has been told to let it go on.
+    /// The device has been told to let it continue.
     pub fn resumed(&mut self, next: NextResume) {
         self.records[next.index].stage = Stage::Running { seat: next.seat, asked: Asked::Nothing };
     }
 
     // ------------------------------------------------------------------------------- what the device tells
 
-    /// An event of the device, and what the user is told of it. One that no running request can have is an error.
+    /// Takes an event of the device and returns the user's event, if any. An event that no running request can have is
+    /// an error.
     pub fn take(&mut self, told: &protocol::Event) -> Result<Option<Event>, SessionError> {
         let (slot, serial) = told.request();
         let unknown = SessionError::Protocol { slot: slot.number(), serial };
@@ -428,7 +429,7 @@ impl Roster {
         }
     }
 
-    /// Tells the ends of requests that ended without a slot, as many as fit; their number.
+    /// Reports the ends of requests that ended without a slot, as many as fit; returns their number.
     pub fn tell_ended(&mut self, events: &mut [Event]) -> usize {
         let mut places = events.iter_mut();
         let mut count = 0;
@@ -443,7 +444,8 @@ impl Roster {
     }
 }
 
-/// Gives a request the pages that it lacks, as many as are free; the place of the first, `None` where it got none.
+/// Gives a request the pages that it lacks, as many as are free; returns the index of the first, or `None` if it got
+/// none.
 fn grant_pages(pages: &mut PageAllocator, record: &mut Record, seat: Seat) -> Option<usize> {
     let last = (record.limit as usize).div_ceil(PAGE_TOKENS as usize);
     let needed = (record.known_pages() + PAGES_AHEAD).min(last);

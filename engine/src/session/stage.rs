@@ -1,4 +1,4 @@
-//! Where a request stands: one value, in which no wrong state can be written.
+//! The stage of a request: one value that cannot express an invalid state.
 //!
 //! ```text
 //!  Free -> Waiting -> Running <-> Parked
@@ -14,7 +14,7 @@
 use std::num::NonZeroU32;
 use zrt_protocol::{FinishReason, Slot};
 
-/// The slot that a request holds, and its number there: another one each time that it gets a slot.
+/// The slot that a request holds, and its serial number there: a new one each time it gets a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seat {
     pub slot: Slot,
@@ -26,11 +26,11 @@ pub(super) struct Seat {
 pub(super) enum Asked {
     /// Nothing.
     Nothing,
-    /// The user parks it; it goes on as soon as it is parked, if it `resumes`.
+    /// The user parks it; if it `resumes`, it continues as soon as it is parked.
     Park { resumes: bool },
     /// The user has cancelled it.
     Cancel,
-    /// It gives slot and pages back and waits again; it is parked as soon as it has a slot again, if it `parks`.
+    /// It gives back slot and pages and waits again; if it `parks`, it is parked as soon as it has a slot again.
     Requeue { parks: bool },
 }
 
@@ -39,24 +39,24 @@ pub(super) enum Asked {
 pub(super) enum Wish {
     /// Nothing.
     Stay,
-    /// It goes on as soon as the device takes commands.
+    /// It continues as soon as the device accepts commands.
     Resume,
     /// The user has cancelled it.
     Cancel,
 }
 
-/// Where a request stands.
+/// The stage of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// There is no request.
     Free,
-    /// It waits for a slot; it is parked as soon as it has one, if it `parks`.
+    /// It waits for a slot; if it `parks`, it is parked as soon as it has one.
     Waiting { parks: bool },
-    /// It has ended without a slot, and the user is to be told.
+    /// It has ended without a slot, and the end is still to be reported.
     Ended(FinishReason),
     /// It holds a slot and takes part in steps.
     Running { seat: Seat, asked: Asked },
-    /// It holds a slot and its pages and takes no part. Its next row takes in `position`.
+    /// It holds a slot and its pages and takes no part in steps. Its next row consumes `position`.
     Parked { seat: Seat, position: u32, wish: Wish },
 }
 
@@ -69,7 +69,7 @@ impl Stage {
         }
     }
 
-    /// It is parked, or is to be.
+    /// True if it is parked or is to be.
     pub fn is_parked(self) -> bool {
         match self {
             Stage::Waiting { parks } | Stage::Running { asked: Asked::Requeue { parks }, .. } => parks,
@@ -80,7 +80,7 @@ impl Stage {
         }
     }
 
-    /// The user has cancelled it, and was not told its end yet.
+    /// True if the user has cancelled it and its end has not been reported yet.
     pub fn is_cancelled(self) -> bool {
         matches!(
             self,
@@ -90,7 +90,7 @@ impl Stage {
         )
     }
 
-    /// After the user has cancelled it.
+    /// The stage after the user has cancelled it.
     pub fn cancelled(self) -> Stage {
         match self {
             Stage::Waiting { .. } => Stage::Ended(FinishReason::Cancelled),
@@ -100,7 +100,7 @@ impl Stage {
         }
     }
 
-    /// After the user has parked it.
+    /// The stage after the user has parked it.
     pub fn parked(self) -> Stage {
         match self {
             Stage::Waiting { .. } => Stage::Waiting { parks: true },
@@ -119,7 +119,7 @@ impl Stage {
         }
     }
 
-    /// After the user has let it go on.
+    /// The stage after the user has let it continue.
     pub fn resumed(self) -> Stage {
         match self {
             Stage::Waiting { .. } => Stage::Waiting { parks: false },

@@ -1,8 +1,8 @@
 //! Tasks → the megakernel's tape: what each task waits for, and which counter it raises.
 //!
-//! Contract: a task waits for the tasks whose results it reads or whose memory it takes over, less those that another of
-//! its waits implies; a task's counter counts units, and its target follows from the step's rows. A task with more waits
-//! than an entry holds is an error when the session is opened.
+//! Contract: a task waits for the tasks whose results it reads or whose memory it reuses, except those that another of
+//! its waits implies; a task's counter counts units, and its target follows from the step's rows. A task with more
+//! waits than an entry holds is an error when the session is opened.
 
 use crate::executor::ExecutorError;
 use crate::executor::lowering::Task;
@@ -57,8 +57,8 @@ fn counter(task: usize) -> u32 {
     COUNTERS_OFFSET + task as u32 * 4
 }
 
-/// What each task waits for, by task number. A boundary follows the first task of the layer before the one that it is
-/// for; that layer's first task waits for it.
+/// What each task waits for, by task number. A layer's boundary follows the first task of the layer before; the first
+/// task of the layer itself waits for it.
 fn waits(plan: &ExecutionPlan, tasks: &[Task]) -> Vec<Vec<usize>> {
     let mut task_of = vec![0; plan.instructions.len()];
     for (index, task) in tasks.iter().enumerate() {

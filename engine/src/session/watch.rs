@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use zrt_protocol::STATUS_LOOKS;
 use zrt_ring::token_ring::TokenRingError;
 
-/// How long a hung or faulted device is asked for what the driver knows.
+/// How long to wait for the driver's report on a hung or faulted device.
 const DIAGNOSIS_DEADLINE: Duration = Duration::from_millis(10);
 /// PLAN polls that may miss a fresh entry of the input ring: one poll may have started before the entry was written, and
 /// the heartbeat may be reported late.
@@ -38,18 +38,18 @@ pub(super) struct Watch {
     ring: Option<RingWait>,
 }
 
-/// A ring with something in it that was not taken.
+/// A ring that holds an entry that was not consumed.
 #[derive(Clone, Copy, Debug)]
 struct RingWait {
     since: Instant,
-    /// The oldest entry that the device has not taken, and the next that the host takes.
+    /// The oldest entry that the device has not consumed, and the next that the host will consume.
     entries: (Option<u64>, u64),
-    /// PLAN's heartbeat then.
+    /// PLAN's heartbeat at that time.
     heartbeat: u32,
 }
 
 impl Watch {
-    /// A watch that begins now. What stands still for `hang_after` is an error.
+    /// A watch that begins now. No progress for `hang_after` is an error.
     pub fn new(hang_after: Duration) -> Watch {
         Watch {
             hang_after,
@@ -65,7 +65,7 @@ impl Watch {
         self.steps_moved = Instant::now();
     }
 
-    /// Looks at both. `active`: slots that a request holds. `has_events`: this poll took some.
+    /// Checks rings and steps. `active`: slots that a request holds. `has_events`: this poll returned some.
     pub fn look(
         &mut self,
         link: &mut Link,
@@ -89,7 +89,7 @@ impl Watch {
         self.diagnose(link, drive, resident, active)
     }
 
-    /// A ring stands still though PLAN polls it.
+    /// Detects a ring that does not move although PLAN polls it.
     fn look_at_rings(&mut self, link: &mut Link, heartbeat: u32) -> Result<(), SessionError> {
         let entries = link.standing()?;
         let is_quiet = entries.0.is_none() && link.broken(0).is_none();
@@ -129,7 +129,7 @@ impl Watch {
         {
             return Err(error.into());
         }
-        // A long step is no hang: its workgroups come from task to task.
+        // A long step is not a hang: its workgroups move from task to task.
         let groups = drive.standings(resident)?;
         if groups != self.standings || seen(link, resident) != self.steps_seen {
             self.standings = groups;

@@ -1,9 +1,9 @@
 //! Byte-level byte-pair encoding: GGUF's tokenizer kind `gpt2`.
 //!
-//! Text is cut into words ([`super::split`]); every byte of a word becomes one printable character (GPT-2's
-//! alphabet); the ranked merges of the file join them. A symbol that ends as no token of the vocabulary falls apart
-//! into its bytes; a byte that has no token either becomes the unknown token, or nothing where there is none (only
-//! vocabularies without all 256 bytes lose text so).
+//! Text is cut into words ([`super::split`]); every byte of a word becomes one printable character (GPT-2's alphabet);
+//! the ranked merges of the file join them. A final symbol that is not in the vocabulary is split into its bytes; a
+//! byte without a token becomes the unknown token, or nothing if there is none (only a vocabulary without all 256 bytes
+//! loses text this way).
 //!
 //! Contract: any text encodes; memory and time are as [`super::merge`] states them.
 
@@ -16,7 +16,8 @@ use crate::gguf::{GgufError, Metadata, StringList};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Most symbols that are no tokens: the published vocabularies have none, and one with a token for each byte needs none.
+/// Maximum number of symbols that are not tokens: the published vocabularies have none, and one with a token for each
+/// byte needs none.
 const EXTRA_SYMBOLS_MAX: usize = 1 << 14;
 
 pub(super) struct BytePair {
@@ -24,7 +25,7 @@ pub(super) struct BytePair {
     rules: MergeTable,
     /// Symbol of each single byte.
     byte_symbols: [u32; 256],
-    /// Texts of the symbols beyond the vocabulary: results of merges, and bytes, that are no tokens.
+    /// Texts of the symbols beyond the vocabulary: results of merges, and bytes, that are not tokens.
     extra_symbols: StringList,
 }
 
@@ -33,7 +34,7 @@ struct MergeTable {
     pairs: HashMap<(u32, u32), (u32, u32)>,
 }
 
-/// Gives numbers to symbols while the tables are built.
+/// Assigns numbers to symbols while the tables are built.
 struct Symbols<'a> {
     vocabulary: &'a Vocabulary,
     extra_ids: TextIndex,
@@ -73,7 +74,7 @@ impl BytePair {
             text.push_str(right);
             let pair = (symbols.number(left)?, symbols.number(right)?);
             let joined = symbols.number(&text)?;
-            pairs.entry(pair).or_insert((index as u32, joined)); // The reader limits arrays below 2^32 elements.
+            pairs.entry(pair).or_insert((index as u32, joined)); // Arrays have fewer than 2^32 elements.
         }
         let extra_symbols = symbols.extra;
         Ok(BytePair { splitter, rules: MergeTable { pairs }, byte_symbols, extra_symbols })
@@ -157,7 +158,7 @@ const fn is_visible(byte: u8) -> bool {
     matches!(byte, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff)
 }
 
-/// The alphabet's character for each byte: itself where visible, else the next of U+0100 on.
+/// The alphabet's character for each byte: itself if visible, else the next one from U+0100 on.
 const ALPHABET: [char; 256] = {
     let mut alphabet = ['\0'; 256];
     let mut byte = 0;
@@ -198,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_alphabet_is_gpt2s() {
-        // Characters as they stand in GPT-2's published vocabulary: space Ġ, line feed Ċ, tab ĉ, soft hyphen Ń.
+        // Characters as in GPT-2's published vocabulary: space Ġ, line feed Ċ, tab ĉ, soft hyphen Ń.
         assert_eq!([b' ', b'\n', b'\t', 0xad, b'A', 0xc3].map(byte_to_char), ['Ġ', 'Ċ', 'ĉ', 'Ń', 'A', 'Ã']);
         for byte in 0..=255 {
             assert_eq!(char_to_byte(byte_to_char(byte)), Some(byte));

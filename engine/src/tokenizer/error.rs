@@ -10,24 +10,24 @@ pub enum TokenizerError {
     /// A key is missing or holds another type.
     #[error(transparent)]
     Metadata(#[from] GgufError),
-    /// `tokenizer.ggml.model` is of a kind not known here.
+    /// `tokenizer.ggml.model` is of an unknown kind.
     #[error("the tokenizer kind {found:?} is not supported; \"gpt2\" and \"llama\" are")]
     Kind {
         /// The value of the key.
         found: Box<str>,
     },
-    /// `tokenizer.ggml.pre` is of a kind not known here.
+    /// `tokenizer.ggml.pre` is of an unknown kind.
     #[error("the pre-tokenizer {found:?} is not supported; known are {known}")]
     PreTokenizer {
         /// The value of the key.
         found: Box<str>,
-        /// The names that are known.
+        /// The known names.
         known: &'static str,
     },
     /// The vocabulary has no token.
     #[error("the vocabulary is empty")]
     Empty,
-    /// A list that goes with the vocabulary has another length.
+    /// A list that goes with the vocabulary has a different length.
     #[error("{key} has {found} entries for a vocabulary of {tokens}")]
     Length {
         /// The metadata key.
@@ -45,20 +45,20 @@ pub enum TokenizerError {
         /// Its text.
         text: Box<str>,
     },
-    /// The merge rules name too many symbols that are no tokens.
+    /// The merge rules name too many symbols that are not tokens.
     #[error("more than {limit} symbols of the merge rules are no tokens of the vocabulary")]
     Symbols {
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
-    /// A special token is longer than what is searched for in texts.
+    /// A special token is too long to be searched for in texts.
     #[error("special token {id} has a text of {bytes} bytes, and at most {limit} are accepted")]
     SpecialLength {
         /// Its id.
         id: u32,
         /// Bytes of its text.
         bytes: usize,
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
     /// A special token's number is outside the vocabulary.

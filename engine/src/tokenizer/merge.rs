@@ -1,19 +1,20 @@
-//! Merging neighbours, the part that both tokenizers share: a word is a row of symbols; again and again the best
-//! pair of neighbours becomes one symbol, until no pair can be merged. Of equally good pairs the leftmost goes first.
+//! Merging neighbours, the part that both tokenizers share: a word is a row of symbols; the best pair of neighbours
+//! becomes one symbol, again and again, until no pair can be merged. Of equally good pairs the leftmost is merged
+//! first.
 //!
 //! Contract: at most n − 1 merges and 3n queue entries for n symbols; O(n log n). The work lists are kept from word
 //! to word, so a long text does not allocate once they have grown.
 
 use std::collections::BinaryHeap;
 
-/// What joins to what, and how urgently.
+/// Which symbols join, and how urgently.
 pub(super) trait Rules {
     /// One symbol of the row.
     type Symbol: Copy + PartialEq;
     /// Urgency of a merge; the greatest goes first.
     type Urgency: Ord;
 
-    /// The symbol that `left` and `right` join to, and how urgently; `None` where they stay apart.
+    /// The symbol that `left` and `right` join to, and how urgently; `None` if they stay apart.
     fn join(&self, left: Self::Symbol, right: Self::Symbol) -> Option<(Self::Urgency, Self::Symbol)>;
 }
 
@@ -23,13 +24,13 @@ struct Link<S> {
     /// Index of the neighbours; `NONE` at the ends.
     previous: usize,
     next: usize,
-    /// Joined to the one before it.
+    /// True if joined to the one before it.
     gone: bool,
 }
 
 const NONE: usize = usize::MAX;
 
-/// A possible merge. It is stale where either symbol has changed since.
+/// A possible merge. It is stale if either symbol has changed since.
 struct Candidate<S, U> {
     urgency: U,
     left: usize,
@@ -85,7 +86,7 @@ impl<R: Rules> Merger<R> {
     fn apply(&mut self, rules: &R, candidate: &Candidate<R::Symbol, R::Urgency>) {
         let (left, right) = (candidate.left, candidate.right);
         let unchanged = |index: usize, symbol| !self.row[index].gone && self.row[index].symbol == symbol;
-        // Both unchanged means still neighbours: what stood between them would have to have joined one of them.
+        // If both are unchanged, they are still neighbours: anything between them would have had to join one of them.
         if !unchanged(left, candidate.left_symbol) || !unchanged(right, candidate.right_symbol) {
             return;
         }

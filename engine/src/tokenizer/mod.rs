@@ -78,12 +78,12 @@ impl Tokenizer {
         self.vocabulary.special
     }
 
-    /// True where [`Tokenizer::encode`] puts the beginning-of-text token in front.
+    /// True if [`Tokenizer::encode`] puts the beginning-of-text token in front.
     pub fn adds_bos(&self) -> bool {
         self.add_bos && self.vocabulary.special.bos.is_some()
     }
 
-    /// True where generation ends with `id`: end of text, of a turn or of a message.
+    /// True if generation ends with `id`: end of text, of a turn or of a message.
     pub fn is_end(&self, id: u32) -> bool {
         let SpecialIds { eos, eot, eom, .. } = self.vocabulary.special;
         [eos, eot, eom].contains(&Some(id))
@@ -104,8 +104,8 @@ impl Tokenizer {
         self.vocabulary.piece(id)
     }
 
-    /// A prompt as the model wants it: the beginning-of-text token in front where it asks for one, and special tokens
-    /// such as `<|im_start|>` recognised in the text.
+    /// A prompt as the model expects it: with the beginning-of-text token in front if it asks for one, and with special
+    /// tokens such as `<|im_start|>` recognised in the text.
     pub fn encode(&self, text: &str) -> Vec<u32> {
         let mut tokens: Vec<u32> = self.vocabulary.special.bos.filter(|_| self.add_bos).into_iter().collect();
         self.append(text, true, &mut tokens);
@@ -135,7 +135,7 @@ impl Tokenizer {
         }
     }
 
-    /// The text of `ids`: the pieces one after another, control tokens left out. Bytes that are no UTF-8, and ids
+    /// The text of `ids`: the pieces one after another, without control tokens. Bytes that are not UTF-8, and ids
     /// outside the vocabulary, become U+FFFD.
     pub fn decode(&self, ids: &[u32]) -> String {
         let mut decoder = StreamDecoder::new();

@@ -1,8 +1,8 @@
 //! SentencePiece with scores: GGUF's tokenizer kind `llama`.
 //!
-//! Spaces are written `▁` (U+2581); a text that follows no ordinary text gets one in front where the model says so;
-//! neighbours whose joined text is a token are joined, the best score first; what remains and is no token becomes
-//! its bytes `<0xNN>`, and where the vocabulary has no such byte, the unknown token.
+//! Spaces are written `▁` (U+2581); a text that does not follow ordinary text gets one in front if the model says so;
+//! neighbours whose joined text is a token are joined, the best score first; what remains and is not a token becomes
+//! its bytes `<0xNN>`, or the unknown token if the vocabulary has no such byte.
 //!
 //! Contract: any text encodes; memory and time are as [`super::merge`] states them.
 
@@ -44,7 +44,7 @@ impl SentencePiece {
         Ok(SentencePiece { scores, byte_tokens, add_space_prefix })
     }
 
-    /// Appends the tokens of `text`, which is not empty; `leads` where nothing or a special token stands before it.
+    /// Appends the tokens of `text`, which is not empty; `leads` if nothing or a special token precedes it.
     pub(super) fn encode(&self, vocabulary: &Vocabulary, text: &str, leads: bool, tokens: &mut Vec<u32>) {
         let mut escaped = String::with_capacity(text.len() + SPACE.len());
         if leads && self.add_space_prefix {
@@ -95,7 +95,7 @@ pub(super) fn piece(text: &str, kind: TokenKind, bytes: &mut Vec<u8>) {
 
 impl Ord for Score {
     fn cmp(&self, other: &Score) -> Ordering {
-        // -0 and +0 are one score, so that position decides between them.
+        // -0 and +0 are the same score, so that position decides between them.
         if self.0 == other.0 { Ordering::Equal } else { self.0.total_cmp(&other.0) }
     }
 }

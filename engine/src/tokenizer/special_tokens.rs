@@ -1,28 +1,28 @@
-//! Special tokens found in a text: the longest wins wherever two compete, then the one with the lower id, then the one that
-//! stands further left.
+//! Special tokens found in a text: where two compete, the longest wins, then the one with the lower id, then the
+//! leftmost.
 //!
-//! Contract: one pass over the text, whatever the number of tokens. From each byte that begins a token on the text is looked
-//! at for as long as some token goes on like it, [`SPECIAL_BYTES_MAX`] bytes at most; where two tokens compete, a shorter one
-//! is looked for where the one that lost begins. Memory: a number for each token, and an entry for each place where a token
-//! begins while a text is searched.
+//! Contract: one pass over the text, whatever the number of tokens. From each byte that begins a token, the text is
+//! read for as long as some token continues the same way, at most [`SPECIAL_BYTES_MAX`] bytes. If two tokens compete, a
+//! shorter one is searched for where the loser begins. Memory: a number for each token and, during a search, an entry
+//! for each place where a token begins.
 
 use super::TokenizerError;
 use crate::gguf::{StringList, vec_of};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// Longest text of a special token in bytes. Llama 3's have 30, the longest of the vocabularies that are tested.
+/// Longest text of a special token in bytes. Llama 3's have 30, the longest of the tested vocabularies.
 const SPECIAL_BYTES_MAX: usize = 256;
 
 /// The tokens that are searched for.
 pub(super) struct SpecialTokens {
-    /// Their ids by their texts, ascending byte by byte; of equal texts those alone that can be chosen.
+    /// Their ids in bytewise order of their texts; of equal texts, only those that can be chosen.
     ids: Vec<u32>,
-    /// Where those that begin with each byte stand, and the end.
+    /// Index in `ids` of the first text that begins with each byte, and the end.
     starts: Box<[u32; 257]>,
 }
 
-/// A token in a text. The greatest is to be taken first.
+/// A token in a text. The greatest is taken first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Found {
     bytes: usize,
@@ -33,13 +33,13 @@ struct Found {
 /// The tokens of a text that do not overlap: where each begins, and its id, in order.
 pub(super) struct Occurrences {
     pub tokens: Vec<(usize, u32)>,
-    /// Bytes of the text that were looked at, each as often as it was.
+    /// Bytes of the text that were read, counted each time.
     #[cfg_attr(not(test), expect(dead_code, reason = "what the search costs is tested, not used"))]
     bytes_read: usize,
 }
 
 impl SpecialTokens {
-    /// Those of `ids`, ascending numbers of texts that are not empty. `is_always` says which are taken in every text.
+    /// The tokens `ids`, in ascending order; none has an empty text. `is_always` says which are taken in every text.
     pub(super) fn new(
         texts: &StringList,
         mut ids: Vec<u32>,
@@ -52,7 +52,7 @@ impl SpecialTokens {
             }
         }
         ids.sort_unstable_by_key(|id| (text_of(texts, *id), *id));
-        // Of equal texts the first is taken, or where that is not always the first that is.
+        // Of equal texts the first is kept and, if that one is not always taken, also the first that is.
         let mut last: Option<u32> = None;
         let mut is_last_always = false;
         ids.retain(|id| {
@@ -73,13 +73,13 @@ impl SpecialTokens {
         Ok(SpecialTokens { ids: kept, starts })
     }
 
-    /// Those in `text` for which `is_taken`.
+    /// The tokens in `text` for which `is_taken` holds.
     pub(super) fn find(&self, texts: &StringList, text: &str, is_taken: impl Fn(u32) -> bool) -> Occurrences {
         let bytes = text.as_bytes();
         let mut search = Search { special: self, texts, is_taken, bytes_read: 0 };
         let mut queue: BinaryHeap<Found> =
             (0..bytes.len()).filter_map(|at| search.longest(bytes, at, bytes.len())).collect();
-        // Beginnings and ends of what is taken.
+        // Beginnings and ends of the tokens that are taken.
         let mut taken: BTreeMap<usize, (usize, u32)> = BTreeMap::new();
         while let Some(found) = queue.pop() {
             let (at, end) = (found.at.0, found.at.0 + found.bytes);
@@ -113,11 +113,11 @@ impl<F: Fn(u32) -> bool> Search<'_, F> {
         let first = usize::from(*rest.first()?);
         self.bytes_read += 1;
         let [low, high] = [first, first + 1].map(|byte| self.special.starts[byte] as usize);
-        // Tokens that have the first `depth` bytes of the rest.
+        // Tokens that begin with the first `depth` bytes of the rest.
         let mut alike = &self.special.ids[low..high];
         let (mut found, mut depth) = (None, 1);
         while !alike.is_empty() {
-            // Those that end here stand in front, the lower id first.
+            // Those that end here come first, by ascending id.
             let ended = alike.partition_point(|id| text_of(self.texts, *id).len() == depth);
             if let Some(id) = alike[..ended].iter().find(|id| (self.is_taken)(**id)) {
                 found = Some(Found { bytes: depth, id: Reverse(*id), at: Reverse(at) });
@@ -221,14 +221,15 @@ mod tests {
         let places = |found: &Occurrences| found.tokens.iter().map(|(at, _)| *at).collect::<Vec<_>>();
         assert_eq!((few.tokens.len(), places(&few)), (200, places(&many)));
         assert!(many.bytes_read <= 2 * text.len(), "{} of {}", many.bytes_read, text.len());
-        // Text in which no token begins is looked at once, byte by byte.
+        // Text in which no token begins is read once, byte by byte.
         let plain = "no-token-here.".repeat(1000);
         assert_eq!(find(&usual(10_000), &plain, true).bytes_read, plain.len());
     }
 
     #[test]
     fn the_work_grows_as_the_text_does() {
-        // What these vocabularies make most work of: beginnings of tokens, runs of all lengths, tokens that compete.
+        // The most expensive texts for these vocabularies: beginnings of tokens, runs of all lengths, tokens that
+        // compete.
         let nested: Vec<(String, bool)> = (1..=64).map(|bytes| ("a".repeat(bytes), true)).collect();
         let competing: Vec<(String, bool)> = (2..=64)
             .map(|bytes| (format!("{}b", "a".repeat(bytes - 1)), true))

@@ -1,12 +1,12 @@
 //! Pre-tokenizers: how text is cut into words before merging.
 //!
 //! Each is published as a regular expression with look-ahead; here each is a hand-written matcher for exactly that
-//! expression, written beside it, so that no backtracking engine runs over outside text. Contract: pieces cover the
+//! expression, written beside it, so that no backtracking engine runs over untrusted text. Contract: pieces cover the
 //! text without gap or overlap, in order; linear time in the text for every pattern; eight bytes per character of
 //! working memory.
 //!
-//! A pre-tokenizer is a list of stages; each stage cuts every piece of the stage before, and looks at nothing outside
-//! the piece. Where a pattern matches nowhere, the text up to its next match is a piece of its own.
+//! A pre-tokenizer is a list of stages; each stage cuts every piece of the previous stage and sees nothing outside the
+//! piece. Text between two matches of a pattern is a piece of its own.
 
 use super::TokenizerError;
 use super::unicode::Class;
@@ -36,7 +36,7 @@ pub(super) struct Splitter {
     stages: &'static [Pattern],
     /// A word that is a token as a whole is that token, whatever the merges say.
     pub(super) whole_words_first: bool,
-    /// What `tokenizer.ggml.add_bos_token` means where it is absent.
+    /// What `tokenizer.ggml.add_bos_token` means if it is absent.
     pub(super) add_bos_default: bool,
 }
 
@@ -46,7 +46,7 @@ struct Characters<'a> {
     entries: Vec<(char, Class, usize)>,
 }
 
-/// Part of the characters, in which one match is looked for.
+/// Part of the characters, in which one match is searched for.
 #[derive(Clone, Copy)]
 struct Piece<'a> {
     entries: &'a [(char, Class, usize)],
@@ -79,7 +79,7 @@ impl Splitter {
         self.split_stage(&characters, 0..characters.entries.len(), 0, &mut word);
     }
 
-    /// Cuts `range` by stage `number`, and what comes out by the following ones.
+    /// Cuts `range` by stage `number`, and the results by the following stages.
     fn split_stage(
         &self,
         characters: &Characters<'_>,
@@ -124,7 +124,7 @@ impl Characters<'_> {
 const LETTER_OR_NUMBER: Class = Class::LETTER.or(Class::NUMBER);
 
 impl Pattern {
-    /// Characters that the pattern matches at the very start of `piece`; 0 where it does not match.
+    /// Characters that the pattern matches at the very start of `piece`; 0 if it does not match.
     fn match_len(self, piece: Piece<'_>) -> usize {
         match self {
             Pattern::Gpt2 => gpt2(piece),

@@ -1,6 +1,6 @@
 //! Decoding token by token: text comes out as soon as its characters are complete.
 //!
-//! Contract: the texts of all calls together are exactly what [`Tokenizer::decode`] gives for all ids; at most three
+//! Contract: the texts of all calls together are exactly what [`Tokenizer::decode`] returns for all ids; at most three
 //! bytes are held back.
 
 use super::{TokenKind, Tokenizer};
@@ -53,7 +53,7 @@ impl StreamDecoder {
     }
 }
 
-/// True where `bytes` could become a character with more bytes behind them.
+/// True if `bytes` could become a character when more bytes follow.
 fn is_incomplete(bytes: &[u8]) -> bool {
     matches!(std::str::from_utf8(bytes), Err(error) if error.valid_up_to() == 0 && error.error_len().is_none())
 }

@@ -1,7 +1,8 @@
-//! Texts of a list, found by what they say: a hash table that holds numbers only.
+//! Texts of a list, found by content: a hash table that holds only their numbers.
 //!
-//! Contract: the texts lie in a [`StringList`] that the caller passes each time. A look-up allocates nothing and compares
-//! two texts on average, whatever the texts are: the hash has a key that no file knows. Memory: 5 to 12 bytes for each text.
+//! Contract: the texts lie in a [`StringList`] that the caller passes each time. A look-up allocates nothing and
+//! compares two texts on average, whatever the texts are: the hash has a key that no file can know. Memory: 5 to 12
+//! bytes for each text.
 
 use crate::gguf::{GgufError, StringList, vec_of};
 use std::hash::{BuildHasher, RandomState};
@@ -13,13 +14,13 @@ const SLOTS_MIN: usize = 8;
 
 /// Numbers of texts by their hash.
 pub(super) struct TextIndex {
-    /// As many as a power of two, a quarter of them empty at least.
+    /// Their number is a power of two, and at least a quarter of them are empty.
     slots: Vec<u32>,
     hasher: RandomState,
 }
 
 impl TextIndex {
-    /// An empty index with room for so many texts.
+    /// An empty index with room for `count` texts.
     pub(super) fn with_capacity(count: usize) -> Result<TextIndex, GgufError> {
         let slot_count = (count + count / 3 + 1).next_power_of_two().max(SLOTS_MIN);
         let mut slots = vec_of("the index of a vocabulary", slot_count as u64)?;
@@ -27,8 +28,8 @@ impl TextIndex {
         Ok(TextIndex { slots, hasher: RandomState::new() })
     }
 
-    /// Adds text number `number` of the list; an equal text's number is replaced. More texts than there is room for must
-    /// not be added.
+    /// Adds text number `number` of the list; an equal text's number is replaced. The caller must not add more texts
+    /// than there is room for.
     pub(super) fn insert(&mut self, texts: &StringList, number: u32) {
         let slot = self.slot(texts, texts.get(number as usize).unwrap_or_default());
         self.slots[slot] = number;

@@ -1,4 +1,4 @@
-//! Unicode general categories, as far as pre-tokenizers ask for them.
+//! Unicode general categories, as far as pre-tokenizers need them.
 //!
 //! Contract: the tables are `regex-syntax`'s, unpacked once per process on first use (a few kilobytes). A lookup is
 //! a table access for ASCII and two binary searches otherwise; it never allocates.
@@ -21,12 +21,12 @@ impl Class {
     /// `\p{P}`
     pub(super) const PUNCTUATION: Class = Class(16);
 
-    /// The class of `character`; no bit set where it is none of the above.
+    /// The class of `character`; no bit is set if it is none of the above.
     pub(super) fn of(character: char) -> Class {
         if character.is_ascii() { TABLES.ascii[character as usize] } else { TABLES.find(character) }
     }
 
-    /// True where this class has a bit of `others`.
+    /// True if this class has a bit of `others`.
     pub(super) const fn is(self, others: Class) -> bool {
         self.0 & others.0 != 0
     }

@@ -12,7 +12,7 @@ use crate::gguf::{Metadata, StringList, vec_of};
 pub enum TokenKind {
     /// Ordinary text.
     Normal,
-    /// Stands for what cannot be expressed.
+    /// Stands for text that cannot be expressed.
     Unknown,
     /// Steers the model and has no text of its own.
     Control,
@@ -47,7 +47,7 @@ pub struct SpecialIds {
     pub eot: Option<u32>,
     /// End of a message.
     pub eom: Option<u32>,
-    /// What cannot be expressed.
+    /// Stands for text that cannot be expressed.
     pub unknown: Option<u32>,
 }
 
@@ -59,7 +59,7 @@ pub(super) enum Fragment<'a> {
 }
 
 impl Vocabulary {
-    /// Reads the list. `piece` gives the bytes that a token of some text and kind stands for; `defaults` are used for
+    /// Reads the list. `piece` appends the bytes that a token of some text and kind stands for; `defaults` are used for
     /// special ids that the file does not name.
     pub(super) fn from_metadata(
         metadata: &Metadata,
@@ -115,7 +115,7 @@ impl Vocabulary {
         Some(&self.pieces[begin as usize..end as usize])
     }
 
-    /// Takes special tokens out of `text`: user-defined ones always, others with `parse_special` only. A longer token
+    /// Cuts special tokens out of `text`: user-defined ones always, others with `parse_special` only. A longer token
     /// wins over a shorter one wherever they compete.
     pub(super) fn fragments<'a>(&self, text: &'a str, parse_special: bool) -> Vec<Fragment<'a>> {
         let is_taken = |id| parse_special || self.kind(id) == Some(TokenKind::UserDefined);

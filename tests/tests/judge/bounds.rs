@@ -2,7 +2,7 @@
 
 use crate::case::{Case, GROUP, PAIR, WAVE};
 
-/// A dword before or behind a buffer of whole pages, with other buffers on both sides; the right twin's is the first or
+/// A dword before or after a buffer of whole pages, with other buffers on both sides; the right twin's is the first or
 /// last one.
 macro_rules! beside {
     ($name:literal, $bytes:literal, $wrong:literal, $right:literal, $place:literal) => {

@@ -1,7 +1,7 @@
 //! What a case is: one rule broken once, and the right twin.
 //!
 //! Contract: every line of the wrong kernel on which a finding is expected ends with a mark (`mark.rs`) that says the
-//! rest of the finding. The right twin's marks are not looked at.
+//! rest of the finding. The right twin's marks are ignored.
 
 /// One rule broken once.
 #[derive(Clone, Copy)]
@@ -15,7 +15,7 @@ pub struct Case {
     pub compute_units: u32,
     /// Bytes of each of the four buffers.
     pub buffer_bytes: u64,
-    /// What dword 1 of the buffer `other` holds afterwards, wrong and right: what a reader was given.
+    /// What dword 1 of the buffer `other` holds afterwards, wrong and right: what a reader received.
     pub received: Option<[u32; 2]>,
     /// Buffers that the host writes, or waits for, while the kernel runs.
     pub shared: &'static [&'static str],
@@ -43,8 +43,8 @@ pub const GROUP: Case = Case { work_items: 64, lds_bytes: 1024, ..WAVE };
 /// Two groups of one wave.
 pub const PAIR: Case = Case { groups: 2, ..WAVE };
 
-/// A producer and a consumer. The producer's data is `complete` before its flag, or still `under_way`; what stands between
-/// flag and data at the consumer is the case's. The marked load is that of the data.
+/// A producer and a consumer. The producer's data is `complete` before its flag, or still `under_way`; what comes
+/// between flag and data at the consumer is up to the case. The marked load is that of the data.
 macro_rules! handover {
     (complete, $acquire:literal) => {
         handover!(@ "\n    s_wait_storecnt 0x0", $acquire)

@@ -1,4 +1,4 @@
-//! Handing data to the host while the kernel runs: what the host is given where the release is missing.
+//! Handing data to the host while the kernel runs: what the host gets if the release is missing.
 //!
 //! The host's own reads cannot be watched: a missing write-back is not reported here; the host gets the old value.
 

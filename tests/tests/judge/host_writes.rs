@@ -1,7 +1,7 @@
-//! What the host writes while a kernel runs: where it must lie, and how it is read.
+//! What the host writes while a kernel runs: where it must be, and how it is read.
 //!
-//! The kernel reads dwords of `output` and looks at `other`, signals the host in `flag`, and waits until the host has
-//! written them anew and then `other`. It stores what it reads then to `other`.
+//! The kernel reads dwords of `output` and `other`, signals the host in `flag`, and waits until the host has written
+//! them anew and then `other`. What it then reads it stores to `other`.
 
 use crate::case::{Case, PAIR, WAVE};
 use crate::launch::{DEADLINE, Launch, Outcome, code_of, source_of};
@@ -14,7 +14,7 @@ use zrt_tests::assembly::has_tools;
 /// What the host writes to dword 1 of `output`.
 const WRITTEN: u32 = 101;
 
-/// One look, the host's turn, then what is the case's.
+/// One read, the host's turn, then the case's own code.
 macro_rules! handed {
     ($acquire:literal, $load:literal) => {
         concat!(
@@ -42,7 +42,7 @@ macro_rules! handed {
     };
 }
 
-/// The same with a second group, which looks too, and which the first tells through dword 32 of `flag`.
+/// The same with a second group, which reads too, and which the first notifies through dword 32 of `flag`.
 macro_rules! told {
     ($acquire:literal, $load:literal) => {
         concat!(

@@ -37,7 +37,7 @@ pub fn code_of(body: &str) -> Code {
     assemble(&source_of(body))
 }
 
-/// A launch on its way.
+/// A launch in progress.
 pub struct Launch {
     pub device: Device,
     /// Input, output, flag, other.
@@ -47,7 +47,7 @@ pub struct Launch {
     _kept: (Buffer, zrt_device::Kernel, zrt_device::Graph),
 }
 
-/// What a launch came to.
+/// The outcome of a launch.
 pub struct Outcome {
     pub findings: Vec<Finding>,
     pub has_ended: bool,

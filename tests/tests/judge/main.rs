@@ -24,7 +24,8 @@ use zrt_tests::assembly::has_tools;
 /// Schedules of a case.
 const SEEDS: u64 = 8;
 
-/// The wrong kernel's findings are of its rule, and where and what the marks say. Gives the marked lines that were caught.
+/// Checks that the wrong kernel's findings are of its rule, and where and what the marks say. Returns the marked lines
+/// that were caught.
 fn judge(case: &Case, marks: &[Mark<'_>], wrong: &Outcome, seed: u64) -> Vec<u32> {
     let told = |finding: &Finding| format!("{}, wrong, seed {seed}: {finding}", case.name);
     let mut lines = Vec::new();

@@ -1,9 +1,9 @@
 //! Marks: what a case expects of the findings on a line of its source.
 //!
-//! A mark is a comment `// caught` with words behind it, in pairs: `group` and `wave` (0 where they are not said),
-//! `lane`, `register`, and `at` for the address, in terms of LDS or of the nearest buffer. Where several values are
-//! right on one schedule or another, they stand with `|` between. A finding has what its mark says, and no more. Of marks
-//! with the same name behind `among`, one has to be met.
+//! A mark is a comment `// caught` followed by words, in pairs: `group` and `wave` (0 if not given), `lane`,
+//! `register`, and `at` for the address, in terms of LDS or of the nearest buffer. If several values are right on one
+//! schedule or another, they are separated by `|`. A finding has what its mark says, and no more. Of marks with the
+//! same name after `among`, one has to be met.
 
 use zrt_bringup::Finding;
 use zrt_device::Buffer;
@@ -12,7 +12,7 @@ const BEGIN: &str = "// caught";
 const AMONG: &str = "among";
 /// Addresses below are offsets in LDS.
 const LDS_BYTES: u64 = 1 << 16;
-/// How far from a buffer an address is still told in terms of it.
+/// How far from a buffer an address is still described in terms of it.
 const NEAR_BYTES: u64 = 1 << 16;
 const ELSEWHERE: &str = "elsewhere";
 
@@ -37,7 +37,7 @@ impl<'a> Mark<'a> {
             .collect()
     }
 
-    /// The mark is met by a finding on this or another line of its set.
+    /// Whether the mark is met by a finding on this or another line of its set.
     pub fn is_met(&self, marks: &[Mark<'_>], caught: &[u32]) -> bool {
         let set = |mark: &Mark<'_>| {
             mark.words.iter().find(|(word, _)| *word == AMONG).map(|(_, set)| set.to_string())
@@ -47,7 +47,7 @@ impl<'a> Mark<'a> {
         marks.iter().filter(is_same).any(|mark| caught.contains(&mark.line))
     }
 
-    /// What of the finding is not as it is said here.
+    /// What in the finding differs from the mark.
     pub fn differences(&self, finding: &Finding, buffers: &[Buffer]) -> Vec<String> {
         let facts = facts(finding, buffers);
         let mut differences = Vec::new();
@@ -69,7 +69,7 @@ impl<'a> Mark<'a> {
     }
 }
 
-/// What a mark may speak of.
+/// What a mark can state.
 fn facts(finding: &Finding, buffers: &[Buffer]) -> [(&'static str, Option<String>); 5] {
     let [x, y, z] = finding.workgroup;
     assert_eq!([y, z], [0, 0], "grids of cases have one dimension");
@@ -82,7 +82,7 @@ fn facts(finding: &Finding, buffers: &[Buffer]) -> [(&'static str, Option<String
     ]
 }
 
-/// An address as a mark says it.
+/// An address in the form of a mark.
 fn place(address: u64, buffers: &[Buffer]) -> String {
     if address < LDS_BYTES {
         return format!("lds+{address:#x}");

@@ -1,4 +1,4 @@
-//! Cases of waves that wait for ever.
+//! Cases of waves that wait forever.
 
 use crate::case::{Case, GROUP, PAIR};
 
@@ -42,7 +42,7 @@ const LONG_WORK: &str = "
     s_cmp_lt_u32 s20, 0x2f00
     s_cbranch_scc1 .Lnext";
 
-/// Right where the other group comes first; the other ways to poll are wrong then too.
+/// Right if the other group comes first; the other ways to poll are wrong then too.
 const WAITS_FOR_THE_FIRST: &str = waiting_group!(
     "1",
     "

@@ -2,7 +2,7 @@
 
 use crate::case::{Case, GROUP, PAIR, WAVE, handover};
 
-/// The dword at 0 is written, then both waves count in it; what stands between that and reading it is the case's.
+/// The dword at 0 is written, then both waves count in it; what comes between that and reading it is up to the case.
 macro_rules! counted {
     ($wait:literal) => {
         concat!(

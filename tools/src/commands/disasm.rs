@@ -13,7 +13,7 @@ use zrt_isa::decode_like_llvm;
 use zrt_isa::resources::WaveSize;
 use zrt_isa::zrt::Kernel;
 
-/// What stands for standard input.
+/// The argument that means standard input.
 const STANDARD_INPUT: &str = "-";
 
 /// Disassembles gfx1201 machine code, or lists the embedded kernels
@@ -43,7 +43,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     Ok(true)
 }
 
-/// One instruction a line in, one line of text each out.
+/// Reads one instruction a line, and writes one line of text for each.
 fn lines(input: impl BufRead, wave_size: WaveSize, json: bool) -> Result<(), ToolError> {
     let mut output = std::io::BufWriter::new(std::io::stdout().lock());
     let mut all = Vec::new();
@@ -54,7 +54,7 @@ fn lines(input: impl BufRead, wave_size: WaveSize, json: bool) -> Result<(), Too
             Ok(Some(words)) => words,
             Ok(None) => continue,
             Err(source) => {
-                // What was good is there, as with any filter.
+                // The lines before the error are written, as with any filter.
                 output.flush()?;
                 return Err(ToolError::Bytes { line: index + 1, source });
             }
@@ -107,8 +107,8 @@ fn file(name: &str, wave_size: Option<WaveSize>, json: bool) -> Result<(), ToolE
     write_text(&text)
 }
 
-/// The code of a kernel inside the program, or of a file. `wave_size`, where given, is instead of what is said there.
-/// `see` gets the container, where it is one.
+/// The code of a kernel inside the program, or of a file. `wave_size`, if given, overrides what is said there. `see`
+/// gets the container of a kernel inside the program.
 pub(super) fn read(
     name: &str,
     wave_size: Option<WaveSize>,

@@ -1,7 +1,7 @@
-//! What went wrong, as the JSON documents say it.
+//! Errors, as the JSON documents report them.
 //!
-//! Contract: the message is the sentence of standard error; `docs/launch.schema.json` has the form. With `--json` standard
-//! output is one document whatever happens, also where the command line is not understood.
+//! Contract: the message is the sentence of standard error; `docs/launch.schema.json` defines the form. With `--json`
+//! standard output is one document whatever happens, even if the command line is not understood.
 
 use crate::error::{ToolError, sentence};
 use crate::launch::{LaunchError, Unfinished};
@@ -15,7 +15,7 @@ pub struct ErrorReport {
     message: String,
     exit_code: u8,
     fault: Option<FaultReport>,
-    /// Where the virtual device's waves were; null where nothing is known of any.
+    /// Where the virtual device's waves were; null if nothing is known about any.
     waves: Option<Waves>,
 }
 
@@ -41,7 +41,7 @@ struct FaultReport {
 }
 
 impl ErrorReport {
-    /// Of a command that ended with an error.
+    /// The report of a command that ended with an error.
     pub fn of(error: &ToolError) -> ErrorReport {
         let report = ErrorReport::new(error.exit_code(), sentence(error));
         match error.untold() {
@@ -50,17 +50,17 @@ impl ErrorReport {
         }
     }
 
-    /// The sentence.
+    /// The error's sentence.
     pub(super) fn message(&self) -> &str {
         &self.message
     }
 
-    /// Of a schedule that did not end, told as `message`.
+    /// The report of a schedule that did not end, described by `message`.
     pub(super) fn of_schedule(message: String, unfinished: &Unfinished, waves: &Waves) -> ErrorReport {
         ErrorReport::new(1, message).with(unfinished, waves)
     }
 
-    /// Of a command line that is not understood: the first paragraph of the complaint.
+    /// The report of a command line that is not understood: the first paragraph of the complaint.
     pub(super) fn of_command_line(complaint: &str) -> ErrorReport {
         let lines: Vec<&str> = complaint.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
         let text = lines.join(" ");
@@ -72,7 +72,7 @@ impl ErrorReport {
         ErrorReport { kind, message, exit_code, fault: None, waves: None }
     }
 
-    /// The same of a kernel that did not end.
+    /// The same for a kernel that did not end.
     fn with(self, unfinished: &Unfinished, waves: &Waves) -> ErrorReport {
         let waves = Some(waves.clone()).filter(|waves| !waves.is_empty());
         ErrorReport { fault: FaultReport::of(unfinished), waves, ..self }

@@ -1,6 +1,6 @@
 //! `zrt man`: manual pages, one for each program and each subcommand.
 //!
-//! Contract: makes the folder where there is none; pages of the same names in it are replaced, each as a whole and none
+//! Contract: creates the folder if it is missing; pages of the same names in it are replaced, each as a whole and none
 //! before all are written; nothing else is touched.
 
 use super::launch::outputs;

@@ -1,6 +1,6 @@
-//! The command line of `zrt-bench`: a text and the speed it came at; then, or alone, sessions of many requests.
+//! The command line of `zrt-bench`: a text and its speed; then, or alone, sessions of many requests.
 //!
-//! Contract: as [`super`]; `--json` is an array of records, or nothing where nothing came of it.
+//! Contract: as [`super`]; `--json` is an array of records, or nothing if there is no result.
 
 use super::{generate, write_json, write_text};
 use crate::activations_option::ActivationsOption;
@@ -74,7 +74,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// True where sessions alone are asked for.
+    /// True if only sessions are requested.
     fn is_of_sessions(&self) -> bool {
         let is_sized = self.scale.is_some() || self.groups.is_some() || self.chunk.is_some();
         let is_chosen = !self.mode.is_empty() || !self.slots.is_empty() || self.workload.is_some();
@@ -127,7 +127,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         write_text(&format!("{}{}", bench::table(&records), remarks(&session)))?;
     }
     let (is_cpu, is_virtual) = (session.is_cpu(), session.is_virtual());
-    // Its device is given back before sessions open theirs.
+    // Its device is released before sessions open theirs.
     drop(session);
     // `auto` has looked for a card already.
     let device = if is_virtual { DeviceChoice::Virtual } else { arguments.device.device };
@@ -145,7 +145,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     Ok(true)
 }
 
-/// Only the sessions that are asked for.
+/// Only the sessions that were requested.
 fn run_sessions(arguments: &Arguments, loaded: &LoadedModel) -> Result<bool, ToolError> {
     let choices = Choices {
         device: arguments.device.device,

@@ -1,8 +1,8 @@
 //! The subcommands of `zrt`, one file or folder each, and `zrt-bench` (`measure`).
 //!
-//! Contract: a command writes its result to standard output and nothing else there; progress and remarks go to
-//! standard error. It returns whether it succeeded in the sense of its purpose (`validate`: the two agree). With `--json`
-//! standard output is one document, whatever happens.
+//! Contract: a command writes its result to standard output and nothing else there; progress and remarks go to standard
+//! error. It returns whether it achieved its purpose (`validate`: the two agree). With `--json` standard output is one
+//! document, whatever happens.
 
 pub mod completions;
 pub mod disasm;
@@ -27,10 +27,10 @@ use serde::Serialize;
 use std::io::Write;
 use zrt_isa::resources::WaveSize;
 
-/// Version of the documents: a field that goes, or that means something else, makes a new one; further fields do not.
+/// Version of the documents: removing a field or changing its meaning makes a new one; adding fields does not.
 const DOCUMENT_VERSION: u32 = 1;
 
-/// An object with its version before it.
+/// An object, preceded by its version.
 #[derive(Serialize)]
 struct Document<'a, T: Serialize> {
     version: u32,
@@ -78,7 +78,7 @@ pub fn write_text(text: &str) -> Result<(), ToolError> {
     Ok(output.flush()?)
 }
 
-/// Prints a failure and turns it into the exit code: 0 also where the reader of a pipe went away. `json`: with a document
+/// Prints a failure and turns it into the exit code: also 0 if the reader of a pipe went away. `json`: with a document
 /// of its own on standard output.
 pub fn finish(result: Result<bool, ToolError>, json: bool) -> std::process::ExitCode {
     match result {
@@ -86,7 +86,7 @@ pub fn finish(result: Result<bool, ToolError>, json: bool) -> std::process::Exit
         Ok(false) => std::process::ExitCode::FAILURE,
         Err(error) if error.is_closed_pipe() => std::process::ExitCode::SUCCESS,
         Err(error) => {
-            // Where even this cannot be written the exit code still tells.
+            // If even this cannot be written, the exit code still reports it.
             if json && !matches!(error, ToolError::Told(_)) {
                 let _ = write_document(&ErrorDocument {
                     error: ErrorReport::of(&error),
@@ -104,11 +104,11 @@ pub fn wants_json() -> bool {
     std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json")
 }
 
-/// Ends a program whose command line is not understood, or asks for help: as clap does, and with a document where one was
-/// asked for.
+/// Ends a program whose command line is not understood, or asks for help: as clap does, and with a document if one was
+/// requested.
 pub fn refuse(error: &clap::Error) -> std::process::ExitCode {
     if error.use_stderr() && wants_json() {
-        // Where it cannot be written the exit code still tells.
+        // If it cannot be written, the exit code still reports it.
         let _ = write_document(&ErrorDocument {
             error: ErrorReport::of_command_line(&error.render().to_string()),
             printed: None,

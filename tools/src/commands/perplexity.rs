@@ -1,7 +1,8 @@
 //! `zrt perplexity`: how well a model expects a text, with each arithmetic of its matmuls.
 //!
-//! Contract: runs the oracle, which has every arithmetic; a device is not asked. Divergences are from f32 activations.
-//! Cost: a pass over the text for each arithmetic, at the oracle's speed, and the probabilities of two passes in memory.
+//! Contract: runs the oracle, which has every arithmetic; no device is used. Divergences are relative to f32
+//! activations. Cost: a pass over the text for each arithmetic, at the oracle's speed, and the probabilities of two
+//! passes in memory.
 
 use super::{write_document, write_text};
 use crate::bounded_read::{self, ReadError};
@@ -20,7 +21,7 @@ use zrt_engine::quality::{Expectations, Quality};
 
 /// Longest text, in bytes.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
-/// Most probabilities that are kept of a pass: 512 MiB.
+/// Maximum number of probabilities that are kept of a pass: 512 MiB.
 const PROBABILITIES_MAX: u64 = 1 << 27;
 
 /// Measures how well a model expects a text, and what integer arithmetic costs, on the CPU
@@ -50,10 +51,10 @@ struct Report {
 #[derive(Debug, Serialize)]
 struct Row {
     activations: &'static str,
-    /// Mean of minus the log-probability of each token, in nats.
+    /// Mean negative log-probability of each token, in nats.
     loss: f64,
     perplexity: f64,
-    /// Of the probabilities from those with f32 activations, in nats.
+    /// Divergence of the probabilities from those with f32 activations, in nats.
     mean_divergence: f64,
     p99_divergence: f64,
     /// Share of the places where the most probable token is that of f32.

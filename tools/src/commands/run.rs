@@ -1,8 +1,8 @@
 //! `zrt run`: a script of launches over shared buffers.
 //!
-//! Contract: that of `zrt launch`, for several kernels: everything about the script is looked at before the device is opened, files are
-//! written whole or not at all when all has ended, bad input is one sentence with line and column and exit code 2. Relative
-//! paths in a script are from the script's folder.
+//! Contract: that of `zrt launch`, for several kernels: everything about the script is checked before the device is
+//! opened, files are written whole or not at all when all has ended, bad input is one sentence with line and column and
+//! exit code 2. Relative paths in a script are relative to the script's folder.
 
 use super::launch::script::{SCRIPT_BYTES_MAX, Script, expand};
 use super::launch::{LookArguments, deadline, explore};
@@ -25,7 +25,7 @@ pub struct Arguments {
     pub timeout: Option<String>,
 }
 
-/// Runs the command; false where a rule was broken, or a buffer does not hold what the script says.
+/// Runs the command; returns false if a rule was broken, or if a buffer does not hold what the script says.
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let schedules = arguments.look.validate()?;
     let deadline = deadline(arguments.timeout.as_deref())?;

@@ -68,14 +68,14 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let shown = live.finish(&result);
     result.map_err(|mut error| {
         SourceText::of(file).fill_error(&mut error);
-        // The error is the news, if these cannot be written.
+        // If these cannot be written, the error itself is more important.
         let _ = waves::show_before(&error);
         error
     })?;
     shown?;
     task.write_files(&left)?;
     if !attention.is_detached.load(Ordering::Acquire) {
-        // Whoever still has commands is told why nobody reads them.
+        // A user who still has commands must learn why nobody reads them.
         write_text("no wave is left to follow: the kernel has ended\n")?;
     }
     left.unexpected.iter().try_for_each(|line| write_text(&format!("{line}\n")))?;
@@ -91,7 +91,8 @@ fn board(options: &OpenOptions, debugger: Box<dyn Debugger>) -> Result<Arc<Virtu
     Ok(gpu)
 }
 
-/// Runs the kernel to its end and tells the finding of a number, counted from 1; the number of its instruction.
+/// Runs the kernel to its end and reports the finding of this number, counted from 1; returns the number of its
+/// instruction.
 fn find(
     task: &Task<'_>,
     arguments: &Arguments,

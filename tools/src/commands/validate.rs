@@ -45,11 +45,11 @@ struct Verdict<'a> {
     device: &'a str,
     prompt_token_ids: &'a [u32],
     identical: bool,
-    /// What was compared, where nothing parted.
+    /// What was compared, if nothing differed.
     steps: Option<u64>,
     instructions: Option<u64>,
     elements: Option<u64>,
-    /// Where the two part first.
+    /// Where the two first differ.
     difference: Option<Parting>,
 }
 
@@ -67,7 +67,7 @@ struct Parting {
     found_bits: u32,
 }
 
-/// Runs the command; false where the two part.
+/// Runs the command; returns false if the two differ.
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     if arguments.device.device == DeviceChoice::Cpu {
         return Err(ToolError::NothingToCompare);

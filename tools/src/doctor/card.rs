@@ -45,7 +45,7 @@ fn of_gpu(syscalls: &dyn Syscalls, node: &GpuNode) -> Vec<Finding> {
     findings
 }
 
-/// Options of the driver that would harm.
+/// Options of the driver that cause harm.
 fn options(syscalls: &dyn Syscalls) -> Vec<Finding> {
     let value = |name: &str| read_text(syscalls, &format!("/sys/module/amdgpu/parameters/{name}"));
     let mut findings = Vec::new();
@@ -67,7 +67,7 @@ fn driver(syscalls: &dyn Syscalls) -> Finding {
     const SUBJECT: &str = "amdgpu driver";
     match read_text(syscalls, "/sys/module/amdgpu/initstate") {
         Some(state) => Finding::ok(SUBJECT, state),
-        // A driver that is part of the kernel has no state file, but its parameters show.
+        // A driver that is part of the kernel has no state file, but its parameters are visible.
         None if syscalls.read_directory("/sys/module/amdgpu/parameters").is_ok() => {
             Finding::ok(SUBJECT, "built into the kernel")
         }

@@ -1,4 +1,4 @@
-//! Firmware versions, as the driver's `fw_version` folder gives them.
+//! Firmware versions, as the driver's `fw_version` folder reports them.
 //!
 //! Contract: as [`super`]. The files are readable by everybody (amdgpu_ucode.c, FW_VERSION_ATTR, mode 0444), so no
 //! device has to be opened for them; the same numbers come from AMDGPU_INFO. A file is `0x` and eight hexadecimal
@@ -10,7 +10,7 @@ use zrt_kmd::Syscalls;
 /// MEC firmware from which user queues exist on gfx12 (hardware reference §3.2).
 const USER_QUEUE_FIRMWARE_MIN: u32 = 3050;
 
-/// What runs on the card's own processors. `None` where the driver does not tell.
+/// What runs on the card's own processors. `None` if the driver does not report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Firmware {
     /// Graphics command processor, and its prefetcher.

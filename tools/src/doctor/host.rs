@@ -24,7 +24,7 @@ pub(super) fn examine(syscalls: &dyn Syscalls) -> Vec<Finding> {
     findings.into_iter().flatten().collect()
 }
 
-/// The processor's name as `/proc/cpuinfo` gives it, or the architecture.
+/// The processor's name from `/proc/cpuinfo`, or the architecture.
 pub fn processor_name(syscalls: &dyn Syscalls) -> String {
     let cpuinfo = read_text(syscalls, "/proc/cpuinfo").unwrap_or_default();
     let name = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
@@ -80,7 +80,7 @@ fn memory(syscalls: &dyn Syscalls) -> Option<Finding> {
     })
 }
 
-/// Soft limit of the process in bytes from `/proc/self/limits`; `None` where unknown, `u64::MAX` where unlimited.
+/// Soft limit of the process in bytes from `/proc/self/limits`; `None` if unknown, `u64::MAX` if unlimited.
 fn limit(syscalls: &dyn Syscalls, name: &str) -> Option<u64> {
     let limits = read_text(syscalls, "/proc/self/limits")?;
     let values = limits.lines().find_map(|line| line.strip_prefix(name))?;

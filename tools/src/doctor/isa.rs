@@ -1,8 +1,8 @@
-//! `zrt doctor --isa`: what of the instruction set is decoded, and what the virtual card executes.
+//! `zrt doctor --isa`: which instructions are decoded, and which the virtual card executes.
 //!
-//! Contract: a pure account of the tables of `zrt_isa` and of what the shader engine says of itself. The second column comes
-//! from neither: it is what llvm-mc 19 disassembled for gfx1201, opcode number by opcode number, and a test repeats the
-//! comparison of the texts.
+//! Contract: a pure account of the tables of `zrt_isa` and of what the shader engine says about itself. The second
+//! column comes from neither: it is what llvm-mc 19 disassembled for gfx1201, opcode number by opcode number, and a
+//! test repeats the comparison of the texts.
 
 use crate::table::{Alignment, Table};
 use serde::Serialize;
@@ -63,7 +63,7 @@ pub struct ClassCoverage {
     pub decoded: usize,
     /// Those that the virtual card executes.
     pub executed: usize,
-    /// True where the class is recognised by its leading bits and length only.
+    /// True if the class is recognised by its leading bits and length only.
     pub by_class_only: bool,
 }
 
@@ -72,11 +72,11 @@ pub struct ClassCoverage {
 pub struct NotExecuted {
     /// Why.
     pub reason: String,
-    /// Their mnemonics. Classes that are not decoded stand as one.
+    /// Their mnemonics. A class that is not decoded counts as one.
     pub names: Vec<&'static str>,
 }
 
-/// What of the instruction set is there.
+/// Which parts of the instruction set are supported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct IsaReport {
     /// By encoding.

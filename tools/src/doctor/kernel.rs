@@ -1,4 +1,4 @@
-//! The kernel's version: parsed, and held against what the card needs; and the release that the virtual driver plays.
+//! The kernel's version, parsed and compared with what the card needs; and the release that the virtual driver follows.
 //!
 //! Contract: as [`super`]. A distribution's kernel may carry fixes that its number does not show, so nothing here is
 //! more than a warning.
@@ -7,8 +7,9 @@ use super::{Finding, read_text};
 use zrt_kmd::Syscalls;
 use zrt_vgpu::config::{Config, KERNEL_VARIABLE, KernelRelease, UnknownRelease};
 
-/// First kernel of which the patch number does not matter: what was mended for gfx12 came with the first releases of 6.14
-/// (trap handler, see [`super::record`]) and 6.15 (HDP flush, Linux commit 5a11a2767731), and one more is for safety.
+/// First kernel of which the patch number does not matter: what was fixed for gfx12 came with the first releases of
+/// 6.14 (trap handler, see [`super::record`]) and 6.15 (HDP flush, Linux commit 5a11a2767731), and one more is for
+/// safety.
 const KERNEL_MIN: KernelVersion = KernelVersion { major: 6, minor: 16, patch: 0 };
 
 /// `major.minor.patch`; what follows is the distribution's.
@@ -35,7 +36,7 @@ impl KernelVersion {
     }
 }
 
-/// The version as the kernel tells it.
+/// The version as the kernel reports it.
 pub(super) fn release(syscalls: &dyn Syscalls) -> Option<String> {
     read_text(syscalls, "/proc/sys/kernel/osrelease")
 }
@@ -54,7 +55,7 @@ pub(super) fn examine(syscalls: &dyn Syscalls) -> Finding {
     }
 }
 
-/// Whose rules the virtual driver plays in this environment.
+/// The kernel whose rules the virtual driver follows in this environment.
 pub(super) fn examine_virtual() -> Finding {
     let is_chosen = std::env::var_os(KERNEL_VARIABLE).is_some();
     virtual_driver(Config::default().effective_kernel(), is_chosen)

@@ -1,7 +1,7 @@
 //! `zrt doctor`: what this machine has for running models, and how to get what is missing.
 //!
-//! Contract: reads files and opens devices through [`Syscalls`], so that a machine can be made up in tests; changes
-//! nothing, allocates no device memory, and never fails: what cannot be read is itself a finding.
+//! Contract: reads files and opens devices through [`Syscalls`], so that tests can simulate a machine; changes nothing,
+//! allocates no device memory, and never fails: what cannot be read is itself a finding.
 
 mod card;
 mod firmware;
@@ -23,31 +23,31 @@ use zrt_kmd::Syscalls;
 pub enum Verdict {
     /// As it should be.
     Ok,
-    /// Works, but not as well as it could, or with a known risk; or cannot be told.
+    /// Works, but not as well as it could, or with a known risk; or cannot be determined.
     Warn,
-    /// The card cannot be used until this is mended.
+    /// The card cannot be used until this is fixed.
     Bad,
 }
 
-/// One thing that was looked at.
+/// One thing that was examined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was looked at.
+    /// What was examined.
     pub subject: &'static str,
     /// What was found.
     pub found: String,
     /// What it means.
     pub verdict: Verdict,
-    /// What to do about it, where something should be done.
+    /// What to do about it, if something should be done.
     pub remedy: Option<String>,
 }
 
-/// Everything that was looked at.
+/// Everything that was examined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// In the order of looking.
+    /// In the order of examination.
     pub findings: Vec<Finding>,
-    /// True where nothing is bad.
+    /// True if nothing is bad.
     pub card_is_usable: bool,
 }
 
@@ -65,7 +65,7 @@ impl Finding {
     }
 }
 
-/// Looks at the machine.
+/// Examines the machine.
 pub fn examine(syscalls: &dyn Syscalls) -> Report {
     let mut findings = host::examine(syscalls);
     findings.extend(card::examine(syscalls));
@@ -73,7 +73,7 @@ pub fn examine(syscalls: &dyn Syscalls) -> Report {
     Report { findings, card_is_usable }
 }
 
-/// A small text file, without what surrounds the text; `None` where it cannot be read.
+/// The trimmed text of a small file; `None` if it cannot be read.
 fn read_text(syscalls: &dyn Syscalls, path: &str) -> Option<String> {
     let bytes = syscalls.read_file(path).ok()?;
     Some(String::from_utf8_lossy(&bytes).trim().to_owned())

@@ -8,7 +8,7 @@ use super::Finding;
 use super::firmware::Firmware;
 use super::kernel::KernelVersion;
 
-/// What the rows look at.
+/// What the rows check.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Versions {
     pub kernel: Option<KernelVersion>,
@@ -19,11 +19,11 @@ pub(super) struct Versions {
 struct Entry {
     /// Whether it concerns these versions.
     concerns: fn(&Versions) -> bool,
-    /// What was told, and what it harms.
+    /// What was reported, and what it harms.
     harm: &'static str,
     /// What to do.
     remedy: &'static str,
-    /// Where it was told.
+    /// Where it was reported.
     source: &'static str,
 }
 

@@ -1,18 +1,18 @@
 //! Who else uses the card: other compute processes, and displays.
 //!
-//! Contract: as [`super`]. What a container or missing rights hide is said to be unknown, not absent. Lists of outside
-//! length are shown up to [`SHOWN_MAX`] entries.
+//! Contract: as [`super`]. What a container or missing rights hide is reported as unknown, not as absent. Lists whose
+//! length comes from outside are shown up to [`SHOWN_MAX`] entries.
 
 use super::{Finding, read_text};
 use zrt_kmd::{Errno, Syscalls};
 
 /// Where KFD lists the processes that opened it, by number (kfd_process.c, kfd_procfs_init).
 const PROCESSES: &str = "/sys/class/kfd/kfd/proc";
-/// Processes or connectors that are named; of further ones only the number is told.
+/// Processes or connectors that are named; of further ones only the number is given.
 const SHOWN_MAX: usize = 4;
 
-/// Other processes that have KFD open. To be asked before this process opens it: its own entry stays until it exits,
-/// and in a container bears another number.
+/// Other processes that have KFD open. Call this before this process opens it: its own entry stays until it exits, and
+/// has another number in a container.
 pub(super) fn other_processes(syscalls: &dyn Syscalls) -> Finding {
     const SUBJECT: &str = "other compute clients";
     let names = match syscalls.read_directory(PROCESSES) {

@@ -10,7 +10,7 @@ use zrt_vgpu::config::Config;
 const NODE: &str = "/sys/class/kfd/kfd/topology/nodes/1/properties";
 const LINK: &str = "/sys/class/kfd/kfd/topology/nodes/1/io_links/0/properties";
 const DEVICE: &str = "/sys/class/drm/renderD128/device";
-/// Everything that the doctor reads of a card.
+/// Everything that the doctor reads about a card.
 const CARD_FILES: &[&str] = &[
     "/sys/class/kfd/kfd/topology/generation_id",
     "/sys/class/kfd/kfd/topology/nodes/1/gpu_id",
@@ -33,7 +33,7 @@ const CARD_FILES: &[&str] = &[
     "/etc/group",
 ];
 
-/// A machine: the virtual card, where there is one, under planted files and answers.
+/// A machine: the virtual card, if there is one, under planted files and answers.
 #[derive(Default)]
 struct Machine {
     card: Option<Arc<VirtualGpu>>,
@@ -141,7 +141,7 @@ fn verdict(report: &Report, subject: &str) -> Verdict {
 fn a_machine_with_everything_is_ready_and_nothing_is_warned_of() {
     let report = examine(&machine_with_card());
     assert!(report.card_is_usable, "{report}");
-    // Of the host's own processor and memory nothing is known here.
+    // About the host's own processor and memory nothing is known here.
     let of_host = ["processor", "host memory"];
     for finding in report.findings.iter().filter(|finding| !of_host.contains(&finding.subject)) {
         assert_eq!(finding.verdict, Verdict::Ok, "{report}");

@@ -1,8 +1,8 @@
-//! Carries a sequence out on an opened device.
+//! Executes a sequence on an opened device.
 //!
 //! Contract: the ordinary path of a device: allocate, upload, load, record, submit, wait, download. Everything that was
-//! allocated lives until the findings are read, so that an address in them is one thing's only. Set-up, packets and
-//! arguments cost some hundred bytes for each launch.
+//! allocated lives until the findings are read, so that an address in them belongs to one thing only. Set-up, packets
+//! and arguments cost some hundred bytes for each launch.
 
 use super::labels::null_services;
 use super::placement::PlacedBuffer;
@@ -23,12 +23,12 @@ use zrt_loader::{DISPATCH_PACKET_BYTES, Geometry, Hidden, Kernel, LaunchAddresse
 use zrt_mem::{ByteLen, GpuVa};
 use zrt_vgpu::VirtualGpu;
 
-/// Alignment of an AQL dispatch packet, which stands behind the arguments, and of the arguments of the next launch.
+/// Alignment of an AQL dispatch packet, which follows the arguments, and of the arguments of the next launch.
 const DISPATCH_PACKET_ALIGNMENT: usize = 64;
 /// Dispatches for which a recorder needs room for each launch: [`zrt_device::Recorder::launch`] takes that of two.
 const RECORDER_CAPACITY: usize = 2;
 
-/// What a sequence came to.
+/// The result of a sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// Name of the device.
@@ -43,7 +43,7 @@ pub struct Report {
     pub profile: Option<Profile>,
     /// What the kernels printed.
     pub printed: Printed,
-    /// Why that is not all of it, though every kernel ran to its end.
+    /// Why that text is incomplete, although every kernel ran to its end.
     pub unprinted: Option<PrintError>,
 }
 
@@ -54,11 +54,12 @@ pub struct Located {
     pub finding: Finding,
     /// Index of the action; `None` for what no wave did.
     pub action: Option<usize>,
-    /// Its number in the device's list, counted from 0 in the order of discovery, those that are not told among them.
+    /// Its number in the device's list, counted from 0 in the order of discovery, including those that are not
+    /// reported.
     pub number: usize,
 }
 
-/// What comes of a sequence while it is carried out.
+/// What a sequence produces while it is executed.
 #[derive(Debug)]
 pub enum Seen<'a> {
     /// What an [`Action::Read`] read.
@@ -72,15 +73,15 @@ pub enum Seen<'a> {
     Printed(&'a [u8]),
 }
 
-/// Runs `sequence`, which [`Sequence::check`] has looked over. `gpu`: the virtual board below the device, which is told what
-/// kernels may touch. `observe` gets what comes of it, as it comes.
+/// Runs `sequence`, which [`Sequence::check`] has checked. `gpu`: the virtual board below the device, which is told
+/// what kernels may touch. `observe` gets what the sequence produces, as it arrives.
 pub(super) fn run(
     device: &mut Device,
     sequence: &Sequence<'_>,
     gpu: Option<&VirtualGpu>,
     observe: &mut dyn FnMut(Seen<'_>),
 ) -> Result<Report, LaunchError> {
-    // Findings are named by what is still there when they are read.
+    // Names in findings come from what still exists when they are read.
     let mut resident = Resident::default();
     let outcome = carry_out(device, sequence, gpu, &mut resident, observe);
     let findings = match (device.findings(), &outcome) {
@@ -88,7 +89,7 @@ pub(super) fn run(
             let told = numbered(findings, |finding| !resident.printing.permits(finding));
             told.map(|(number, finding)| resident.locate(number, finding)).collect()
         }
-        // The failure itself is the news.
+        // The failure itself is more important.
         (Err(_), Err(_)) => Vec::new(),
         (Err(source), Ok(_)) => {
             let work = resident.work(sequence, None);
@@ -111,7 +112,7 @@ pub(super) fn run(
             let wave = source.fault().and_then(|fault| fault.fault.wave.as_ref());
             let action = wave.and_then(|wave| resident.launched_at(wave.launched_at?));
             let work = resident.work(sequence, action);
-            // Where the list cannot be had, the failure itself is told all the same.
+            // If the list is not available, the failure itself is still reported.
             let waves = Box::new(device.waves().unwrap_or_default());
             let printed = Box::new(resident.printing.into_printed());
             Err(LaunchError::Device { work, source, findings, printed, waves })
@@ -125,13 +126,13 @@ pub(super) fn run(
 pub(super) struct Resident {
     /// The shared buffers.
     pub buffers: Vec<Buffer>,
-    /// Code by program; `None` where no kernel of it is launched.
+    /// Code by program; `None` if no kernel of it is launched.
     pub codes: Vec<Option<Code>>,
     /// Kernels that are ready to be launched, each with the launch that it was made for.
     pub kernels: Vec<(Dispatch, LaunchKernel)>,
     /// Arguments and graphs of what was submitted.
     submitted: Vec<(Buffer, zrt_device::Graph)>,
-    /// Where the packets of launches lie, and the numbers of their actions.
+    /// Address ranges of the launches' packets, and the numbers of their actions.
     packets: Vec<(Range<u64>, usize)>,
     /// Actions of the last submission.
     last: Range<usize>,
@@ -158,7 +159,7 @@ impl Resident {
         Located { finding, action, number }
     }
 
-    /// What reports call the launch of an action, or the ones that were submitted last.
+    /// The name in reports of an action's launch, or of the launches that were submitted last.
     fn work(&self, sequence: &Sequence<'_>, action: Option<usize>) -> String {
         let first = action.unwrap_or(self.last.start);
         let label = match sequence.actions.get(first) {
@@ -172,7 +173,7 @@ impl Resident {
     }
 }
 
-/// The findings that are told, each with its number among all.
+/// The findings that are reported, each with its number among all.
 fn numbered<T>(findings: Vec<T>, is_told: impl Fn(&T) -> bool) -> impl Iterator<Item = (usize, T)> {
     findings.into_iter().enumerate().filter(move |(_, finding)| is_told(finding))
 }
@@ -298,7 +299,7 @@ pub(super) fn dispatches<'s>(sequence: &'s Sequence<'_>) -> impl Iterator<Item =
     })
 }
 
-/// A launch of what is not there: its sequence was not looked over.
+/// The error for a launch of something that does not exist: its sequence was not checked.
 fn no_kernel(dispatch: &Dispatch) -> Failure {
     let asked = format!("{} has no kernel that was loaded", dispatch.label);
     Failure::Refused(Box::new(LaunchError::Kernel { asked, names: String::new() }))
@@ -330,7 +331,7 @@ struct Recorded {
     /// Segments and dispatch packets.
     arguments: Buffer,
     graph: zrt_device::Graph,
-    /// Where the packets of each launch lie, and the number of its action.
+    /// Address range of each launch's packets, and the number of its action.
     packets: Vec<(Range<u64>, usize)>,
 }
 
@@ -383,7 +384,7 @@ fn record(
     Ok(Recorded { arguments, packets: packets.collect(), graph })
 }
 
-/// Submits launches that follow each other and waits; what the device counted in between.
+/// Submits launches that follow each other and waits; returns what the device counted in between.
 fn submit(
     device: &mut Device,
     sequence: &Sequence<'_>,
@@ -475,7 +476,7 @@ fn add(sum: &mut Counters, part: &Counters) {
 mod tests {
     use super::*;
 
-    /// The number is that of the device's list: a recorder of instructions counts those that are not told too.
+    /// The number is that of the device's list: a recorder of instructions also counts those that are not reported.
     #[test]
     fn findings_keep_their_numbers_in_the_list() {
         let told: Vec<(usize, char)> = numbered(vec!['r', 'a', 'r', 'b'], |one| *one != 'r').collect();

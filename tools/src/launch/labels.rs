@@ -1,10 +1,10 @@
-//! What is said of a kernel's arguments: names for reports, and services that are not there.
+//! Labels for a kernel's arguments: names for reports, and services that do not exist.
 //!
-//! Contract: pure. Names are those of the code object's metadata, where it has them.
+//! Contract: pure. Names are those of the code object's metadata, if it has them.
 
 use zrt_loader::{Argument, Arguments, Hidden, Kernel, ValueKind};
 
-/// What reports call an argument: its number, and its name where the kernel has one.
+/// The name of an argument in reports: its number, and its name if the kernel has one.
 pub fn argument_label(kernel: &Kernel, index: usize) -> String {
     match argument_name(kernel, index) {
         Some(name) => format!("argument {index} ({name})"),
@@ -12,7 +12,7 @@ pub fn argument_label(kernel: &Kernel, index: usize) -> String {
     }
 }
 
-/// The name of a given argument, where the file has it.
+/// The name of a given argument, if the file has it.
 pub fn argument_name(kernel: &Kernel, index: usize) -> Option<&str> {
     let Arguments::Described { list, .. } = &kernel.arguments else { return None };
     list.iter().filter(|argument| argument.is_given()).nth(index)?.name.as_deref()

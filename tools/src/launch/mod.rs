@@ -1,8 +1,9 @@
 //! Kernels on a device: what `zrt launch` and `zrt run` do, with byte buffers instead of files.
 //!
-//! Contract: a [`Sequence`] says what is done, `execute` does it; one kernel, run once, is a [`LaunchRequest`] and a sequence of
-//! one launch. Bad input is refused before the device is touched ([`check`]), and [`LaunchError::is_bad_input`]
-//! distinguishes it apart from what went wrong while kernels ran. Buffers that are outputs begin as zeros.
+//! Contract: a [`Sequence`] says what is done, `execute` does it; one kernel, run once, is a [`LaunchRequest`] and a
+//! sequence of one launch. Bad input is refused before the device is touched ([`check`]), and
+//! [`LaunchError::is_bad_input`] distinguishes it from what went wrong while kernels ran. Buffers that are outputs
+//! begin as zeros.
 
 mod execute;
 mod labels;
@@ -30,9 +31,9 @@ use zrt_loader::print::{PrintError, Printed};
 use zrt_loader::{ArgumentError, ArgumentValue, Geometry, Kernel, Program};
 use zrt_vgpu::VirtualGpu;
 
-/// Most bytes of one buffer.
+/// Maximum size of one buffer in bytes.
 pub const BUFFER_BYTES_MAX: u64 = 4 << 30;
-/// How long a kernel may run unless said otherwise: the virtual device is slow.
+/// Default for how long a kernel may run: the virtual device is slow.
 pub const DEADLINE_DEFAULT: Duration = Duration::from_secs(600);
 
 /// One launch.
@@ -40,11 +41,11 @@ pub const DEADLINE_DEFAULT: Duration = Duration::from_secs(600);
 pub struct LaunchRequest<'a> {
     /// The program.
     pub program: &'a Program,
-    /// Name of the kernel; may be absent where there is only one.
+    /// Name of the kernel; may be absent if there is only one.
     pub kernel: Option<&'a str>,
     /// Shape of the launch.
     pub geometry: Geometry,
-    /// Lanes of a wave that the caller expects; another of the kernel is an error.
+    /// Lanes of a wave that the caller expects; it is an error if the kernel has another number.
     pub wave_size: Option<WaveSize>,
     /// Arguments in the kernel's order.
     pub arguments: &'a [LaunchArgument],
@@ -52,9 +53,9 @@ pub struct LaunchRequest<'a> {
     pub dumped: &'a [usize],
     /// How long it may run.
     pub deadline: Duration,
-    /// Times that do not count: a debugger holds the waves.
+    /// Times that do not count, because a debugger holds the waves.
     pub pauses: Option<&'a Pauses>,
-    /// Told where the buffers lie before the kernel runs.
+    /// Receives the addresses of the buffers before the kernel runs.
     pub placement: Option<&'a Placement>,
 }
 
@@ -65,7 +66,7 @@ pub enum LaunchArgument {
     In(Vec<u8>),
     /// A buffer with these bytes, which the kernel may change and nobody reads back.
     Work(Vec<u8>),
-    /// A buffer of zeros, so many bytes, read back.
+    /// A buffer of this many zero bytes, read back.
     Out(u64),
     /// A buffer with these bytes, read back.
     InOut(Vec<u8>),
@@ -86,7 +87,7 @@ pub struct LaunchReport {
     pub counters: Counters,
     /// Buffers read back, in the order of the arguments.
     pub outputs: Vec<LaunchOutput>,
-    /// Buffers that are no outputs and were read back because somebody asked, in the order of the arguments.
+    /// Buffers that are not outputs and were read back on request, in the order of the arguments.
     pub dumps: Vec<LaunchOutput>,
     /// Broken rules; empty without checking mode.
     pub findings: Vec<Finding>,
@@ -94,7 +95,7 @@ pub struct LaunchReport {
     pub profile: Option<Profile>,
     /// What the kernel printed.
     pub printed: Printed,
-    /// Why that is not all of it, though the kernel ran to its end.
+    /// Why that text is incomplete, although the kernel ran to its end.
     pub unprinted: Option<PrintError>,
 }
 
@@ -111,12 +112,12 @@ pub struct LaunchOutput {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LaunchError {
-    /// No kernel of that name, or no name where there are several.
+    /// No kernel of that name, or no name although there are several.
     #[error("{asked}; the kernels are {names}")]
     Kernel {
-        /// What was asked, in words.
+        /// What was requested, in words.
         asked: String,
-        /// Those that are there.
+        /// The kernels that exist.
         names: String,
     },
     /// Arguments or shape do not fit the kernel.
@@ -129,13 +130,13 @@ pub enum LaunchError {
         kernel: String,
         /// Its lanes.
         actual: u32,
-        /// The lanes asked for.
+        /// The requested lanes.
         asked: u32,
     },
     /// A buffer is empty or too large.
     #[error("{buffer} is a buffer of {bytes} bytes, but must have 1 to {BUFFER_BYTES_MAX}")]
     BufferLength {
-        /// What it is called.
+        /// Its name.
         buffer: String,
         /// Its length.
         bytes: u64,
@@ -143,16 +144,16 @@ pub enum LaunchError {
     /// An address or an access of the host is outside of its buffer.
     #[error("{bytes} byte(s) from offset {offset} on are outside of {buffer}, which has {length} bytes")]
     Range {
-        /// What it is called.
+        /// Its name.
         buffer: String,
         /// Its length.
         length: u64,
-        /// The first byte asked for.
+        /// The first requested byte.
         offset: u64,
         /// How many.
         bytes: u64,
     },
-    /// More launches than one graph takes.
+    /// More launches than one graph can hold.
     #[error("{launches} launches are requested, but at most {LAUNCHES_MAX} are possible: repeat less")]
     Launches {
         /// Launches.
@@ -172,7 +173,7 @@ pub enum LaunchError {
     /// The device could not be opened.
     #[error("--device {choice} failed: {source}")]
     Open {
-        /// What was asked.
+        /// The requested device.
         choice: &'static str,
         /// Why.
         source: Box<OpenError>,
@@ -191,25 +192,25 @@ pub enum LaunchError {
         /// Where the virtual device's waves were then.
         waves: Box<Waves>,
     },
-    /// Only the virtual device can be looked into.
+    /// Only the virtual device can be inspected.
     #[error(
         "--check, --seeds, --profile and step inspect the virtual device; --device {choice} cannot be inspected"
     )]
     NotVirtual {
-        /// What was asked.
+        /// The requested device.
         choice: &'static str,
     },
 }
 
 impl LaunchError {
-    /// True where the request is at fault, and nothing ran.
+    /// True if the request is at fault, and nothing ran.
     pub fn is_bad_input(&self) -> bool {
         !matches!(self, LaunchError::Open { .. } | LaunchError::Device { .. })
     }
 }
 
 impl LaunchReport {
-    /// The bytes of an argument's buffer at the end, where it was read back.
+    /// The bytes of an argument's buffer at the end, if it was read back.
     pub fn buffer(&self, argument: usize) -> Option<&[u8]> {
         let mut all = self.outputs.iter().chain(&self.dumps);
         all.find(|output| output.argument == argument).map(|output| output.bytes.as_slice())
@@ -224,7 +225,7 @@ impl LaunchArgument {
 }
 
 impl<'a> LaunchRequest<'a> {
-    /// A launch of the program's only kernel without arguments, checks or hurry.
+    /// A launch of the program's only kernel, without arguments and with the default deadline.
     pub fn new(program: &'a Program, geometry: Geometry) -> LaunchRequest<'a> {
         LaunchRequest {
             program,
@@ -239,7 +240,7 @@ impl<'a> LaunchRequest<'a> {
         }
     }
 
-    /// The kernel that is meant.
+    /// The requested kernel.
     pub fn find_kernel(&self) -> Result<&'a Kernel, LaunchError> {
         let names = || {
             let names: Vec<&str> = self.program.kernels().iter().map(|kernel| kernel.name.as_str()).collect();
@@ -272,7 +273,7 @@ impl<'a> LaunchRequest<'a> {
     /// The launch as a sequence of one; then the buffers that are read back, in the order of the arguments.
     ///
     /// # Errors
-    /// [`LaunchError::Kernel`] and [`LaunchError::WaveSize`]; [`Sequence::check`] looks over the rest.
+    /// [`LaunchError::Kernel`] and [`LaunchError::WaveSize`]; [`Sequence::check`] checks the rest.
     pub fn sequence(&self) -> Result<Sequence<'a>, LaunchError> {
         let kernel = self.find_kernel()?;
         self.check_wave_size(kernel)?;
@@ -321,7 +322,7 @@ impl<'a> LaunchRequest<'a> {
         })
     }
 
-    /// Runs the sequence by `run`, and sorts what was read back.
+    /// Runs the sequence with `run`, and sorts what was read back.
     fn run_by(
         &self,
         run: impl FnOnce(&Sequence<'a>, &mut dyn FnMut(Seen<'_>)) -> Result<Report, LaunchError>,
@@ -353,7 +354,7 @@ impl<'a> LaunchRequest<'a> {
     }
 }
 
-/// Looks the request over without a device: the kernel, its arguments, the launch's shape.
+/// Checks the request without a device: the kernel, its arguments, the launch's shape.
 pub fn check<'a>(request: &LaunchRequest<'a>) -> Result<&'a Kernel, LaunchError> {
     request.sequence()?.check()?;
     request.find_kernel()
@@ -380,7 +381,7 @@ pub fn run_on(
     })
 }
 
-/// Opens a device and carries a sequence out. `observe` gets what comes of it, as it comes.
+/// Opens a device and executes a sequence. `observe` gets what the sequence produces, as it arrives.
 pub fn run_sequence(
     sequence: &Sequence<'_>,
     choice: DeviceChoice,
@@ -398,7 +399,7 @@ pub fn run_sequence(
     execute::run(&mut device, sequence, None, observe)
 }
 
-/// The same on a virtual board that the caller keeps, to look into it.
+/// The same on a virtual board that the caller keeps, to inspect it.
 pub fn run_sequence_over(
     sequence: &Sequence<'_>,
     choice: DeviceChoice,
@@ -420,7 +421,7 @@ fn run_checked_over(
     if !matches!(choice, DeviceChoice::Auto | DeviceChoice::Virtual) {
         return Err(LaunchError::NotVirtual { choice: choice.name() });
     }
-    // The self-test runs kernels of its own, which are nothing to whoever looks into the board.
+    // The self-test runs kernels of its own, which are of no interest to whoever inspects the board.
     let options = OpenOptions { self_test: false, ..options.clone() };
     let opened = Attachment::over(gpu.clone())
         .map_err(OpenError::from)
@@ -430,7 +431,7 @@ fn run_checked_over(
     execute::run(&mut device, sequence, Some(&gpu), observe)
 }
 
-/// Scratch of a lane: what the kernel says, and room for calls whose need the compiler could not know.
+/// Scratch of a lane: what the kernel states, and room for calls whose need the compiler could not know.
 fn scratch_bytes(kernel: &Kernel) -> u32 {
     /// What compilers assume of such calls (LLVM's `amdgpu-assume-dynamic-stack-object-size` and
     /// `amdgpu-assume-external-call-stack-size`).

@@ -1,4 +1,4 @@
-//! Where the buffers of a launch lie, for whoever looks into the kernel while it runs.
+//! The addresses of a launch's buffers, for whoever inspects the kernel while it runs.
 //!
 //! Contract: set once, before the kernel runs; shared by the thread that launches and the one that executes waves.
 
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 pub struct PlacedBuffer {
     /// Index of the argument.
     pub argument: usize,
-    /// Its name, where the kernel has one.
+    /// Its name, if the kernel has one.
     pub name: Option<String>,
     /// Address in device memory.
     pub va: u64,
@@ -35,9 +35,9 @@ impl Placement {
         by_name.or_else(|| buffers.iter().find(|buffer| Some(buffer.argument) == number))
     }
 
-    /// Takes down where they are; a second sequence changes nothing.
+    /// Records where they are; a second sequence changes nothing.
     pub(super) fn tell(&self, placed: Vec<PlacedBuffer>) {
-        // Only the first sequence of a board can be looked into.
+        // Only the first sequence of a board can be inspected.
         let _ = self.0.set(placed);
     }
 }

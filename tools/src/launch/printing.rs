@@ -1,9 +1,9 @@
 //! What a kernel prints while it runs and when it has ended: the memory for it, and the host's side of hostcalls.
 //!
-//! Contract: a kernel that does not ask for a service costs nothing. [`Printing::serve`] looks once, without waiting: a load
-//! where nothing is asked. It takes at most as many packets at a time as there are, and gives each back to its wave. The
-//! host stores into packets that wait for it and nowhere else: it leaves the ready stack as it is, and knows from the tags of
-//! its pointers what has been answered. So no atomic of the host meets one of the card. All of it is system memory
+//! Contract: a kernel that does not ask for a service costs nothing. [`Printing::serve`] polls once, without waiting: a
+//! load if nothing is asked. It takes at most as many packets at a time as there are, and returns each to its wave. The
+//! host stores only into packets that wait for it: it leaves the ready stack as it is, and knows from the tags of its
+//! pointers what has been answered. So no atomic of the host meets one of the card. All of it is system memory
 //! (`Heap::Host`), and on a card the kernel's atomics go over the bus. Not run on a card.
 
 use super::execute::Seen;
@@ -17,7 +17,7 @@ use zrt_loader::print::{PrintError, PrintFormats, Printed, buffer};
 use zrt_loader::{Geometry, Hidden, Kernel, ServiceAddresses};
 use zrt_mem::{ByteLen, SharedView};
 
-/// Waves that a compute unit holds: 16 of each of its two vector units (hardware reference §1.2).
+/// Waves that a compute unit can hold: 16 on each of its two vector units (hardware reference §1.2).
 const WAVES_PER_COMPUTE_UNIT: u64 = 32;
 
 /// Memory and state of what a launch may print.
@@ -27,7 +27,7 @@ pub(super) struct Printing {
     left: Option<Buffer>,
     calls: Option<Calls>,
     printed: Printed,
-    /// Bytes of the text that have been told.
+    /// Bytes of the text that have been reported.
     told: usize,
 }
 
@@ -37,12 +37,13 @@ struct Calls {
     view: SharedView,
     layout: HostcallLayout,
     services: Services,
-    /// The top of the ready stack at the last look. What lies below it has been answered, and its links are others' now.
+    /// The top of the ready stack at the last poll. Packets below it have been answered, and their links now belong to
+    /// others.
     taken: u64,
 }
 
 impl Printing {
-    /// Makes what any of the kernels that are launched asks for.
+    /// Makes what the kernels that are launched ask for.
     pub fn new<'k>(
         device: &mut Device,
         launches: impl Iterator<Item = (&'k Kernel, &'k Geometry)>,
@@ -101,7 +102,7 @@ impl Printing {
         self.calls.is_some()
     }
 
-    /// Answers what is asked now; whether something was.
+    /// Answers what is asked now; returns whether anything was.
     pub fn serve(&mut self) -> Result<bool, HostcallError> {
         match &mut self.calls {
             Some(calls) => calls.serve(&mut self.printed),
@@ -109,7 +110,7 @@ impl Printing {
         }
     }
 
-    /// Whether a finding is a race that the protocol of hostcalls stands ([`HostcallLayout::is_link`]).
+    /// Whether a finding is a race that the protocol of hostcalls tolerates ([`HostcallLayout::is_link`]).
     pub fn permits(&self, finding: &Finding) -> bool {
         let offset = |calls: &Calls| finding.address?.checked_sub(calls.memory.va.0);
         finding.rule == "race"
@@ -119,7 +120,7 @@ impl Printing {
                 .is_some_and(|calls| offset(calls).is_some_and(|at| calls.layout.is_link(at)))
     }
 
-    /// Reads what the kernel left in the printf buffer, as far as it can be read; inside, why no further.
+    /// Reads what the kernel left in the printf buffer, as far as it can be read; the inner result says why no further.
     pub fn finish(&mut self, formats: &PrintFormats) -> Result<Result<(), PrintError>, DeviceError> {
         let Some(memory) = &self.left else { return Ok(Ok(())) };
         let mut bytes = vec![0; buffer::BUFFER_BYTES];
@@ -127,7 +128,7 @@ impl Printing {
         Ok(buffer::read(&bytes, formats, &mut self.printed))
     }
 
-    /// Tells what was printed since the last time.
+    /// Reports what was printed since the last time.
     pub fn tell_news(&mut self, observe: &mut dyn FnMut(Seen<'_>)) {
         let news = self.printed.text().get(self.told..).unwrap_or_default();
         if !news.is_empty() {
@@ -162,7 +163,7 @@ impl Calls {
         }
         self.taken = top;
         let is_asked = !packets.is_empty();
-        // The last one to come is on top.
+        // The last one to arrive is on top.
         for pointer in packets.into_iter().rev() {
             self.packet(pointer, printed)?;
         }
@@ -193,7 +194,8 @@ fn waves(kernel: &Kernel, geometry: &Geometry) -> u64 {
     waves_per_group.saturating_mul(groups)
 }
 
-/// Room for those of so many waves that can run at a time; `None` where the layout has not that many packets.
+/// Room for the packets of as many of these waves as can run at a time; `None` if the layout cannot have that many
+/// packets.
 fn layout(waves: u64, compute_units: u64) -> Option<HostcallLayout> {
     HostcallLayout::for_waves(waves.min(compute_units.saturating_mul(WAVES_PER_COMPUTE_UNIT)))
 }

@@ -30,7 +30,7 @@ pub(super) fn name(gpu: &VirtualGpu, sequence: &Sequence<'_>, resident: &Residen
     for buffer in resident.printing.buffers() {
         gpu.watch_region(buffer.label(), buffer.va.0, buffer.len.0);
     }
-    // What kernels ask for while they run, the host answers; else it waits.
+    // The host answers what kernels ask for while they run; if they ask for nothing, it only waits.
     gpu.silence_host(!resident.printing.has_calls());
     for (dispatch, ready) in &resident.kernels {
         let (Some(kernel), Some(code)) = (sequence.kernel(dispatch), &resident.codes[dispatch.program])
@@ -40,7 +40,7 @@ pub(super) fn name(gpu: &VirtualGpu, sequence: &Sequence<'_>, resident: &Residen
         if let Some(scratch) = ready.scratch() {
             gpu.watch_private_region(&format!("the scratch of {}", kernel.name), scratch.va.0, scratch.len.0);
         }
-        // Where a kernel is launched with several lengths the longest counts.
+        // If a kernel is launched with several lengths, the longest counts.
         let of_kernel = dispatches(sequence)
             .filter(|other| (other.program, other.kernel) == (dispatch.program, dispatch.kernel));
         let dynamic =
@@ -51,7 +51,7 @@ pub(super) fn name(gpu: &VirtualGpu, sequence: &Sequence<'_>, resident: &Residen
             dynamic => kernel.lds_bytes.next_multiple_of(DYNAMIC_LDS_ALIGNMENT).saturating_add(dynamic),
         };
         gpu.watch_lds(code.va().0 + kernel.entry_offset, lds_bytes);
-        // What calls need that the compiler could not know, nobody has declared.
+        // If calls need what the compiler could not know, nobody has declared it.
         if !kernel.dynamic_stack {
             gpu.watch_private(code.va().0 + kernel.entry_offset, kernel.scratch_bytes);
         }

@@ -1,9 +1,9 @@
 //! What a device is asked to do: launches over shared buffers, and what the host does between them.
 //!
-//! Contract: plain data, looked over by [`Sequence::check`] without a device; [`super::execute`] carries it out. A launch of
-//! one kernel is a sequence of one launch. Launches that follow each other are one graph and one submission: each waits for
-//! those before it and sees what they wrote, as in a recorded graph, unless [`Dispatch::waits`] is off. Whatever the host
-//! does waits for all launches before it.
+//! Contract: plain data, checked by [`Sequence::check`] without a device; [`super::execute`] executes it. A launch of
+//! one kernel is a sequence of one launch. Launches that follow each other are one graph and one submission: each waits
+//! for those before it and sees what they wrote, as in a recorded graph, unless [`Dispatch::waits`] is off. Whatever
+//! the host does waits for all launches before it.
 
 use super::{BUFFER_BYTES_MAX, LaunchError, Pauses, Placement, scratch_bytes};
 use std::borrow::Cow;
@@ -12,7 +12,8 @@ use std::time::Duration;
 use zrt_loader::{ArgumentValue, Geometry, Kernel, Program};
 use zrt_mem::GpuVa;
 
-/// Most launches of a sequence: those of one graph, and each of them keeps its arguments and packets until the end.
+/// Maximum number of launches of a sequence: those of one graph, and each of them keeps its arguments and packets until
+/// the end.
 pub const LAUNCHES_MAX: usize = 4096;
 
 /// What is to be done, in order.
@@ -20,39 +21,39 @@ pub const LAUNCHES_MAX: usize = 4096;
 pub struct Sequence<'a> {
     /// Programs with the kernels that are launched.
     pub programs: Vec<Cow<'a, Program>>,
-    /// Buffers, all there from the beginning.
+    /// Buffers, all of which exist from the beginning.
     pub buffers: Vec<SharedBuffer<'a>>,
     /// The actions.
     pub actions: Vec<Action>,
     /// How long all launches together may run.
     pub deadline: Duration,
-    /// Times that do not count: a debugger holds the waves.
+    /// Times that do not count, because a debugger holds the waves.
     pub pauses: Option<&'a Pauses>,
-    /// Told where the buffers lie before the first kernel runs.
+    /// Receives the addresses of the buffers before the first kernel runs.
     pub placement: Option<&'a Placement>,
 }
 
 /// A buffer that kernels share.
 #[derive(Clone, Debug)]
 pub struct SharedBuffer<'a> {
-    /// What reports call it.
+    /// Its name in reports.
     pub label: String,
-    /// Its name, where it has one.
+    /// Its name, if it has one.
     pub name: Option<String>,
-    /// Its number for whoever asks by number: that of its argument.
+    /// Its number, for look-ups by number: that of its argument.
     pub number: usize,
-    /// What it begins with.
+    /// Its initial contents.
     pub content: Content<'a>,
     /// A store to it is a finding.
     pub is_read_only: bool,
 }
 
-/// What a buffer begins with.
+/// The initial contents of a buffer.
 #[derive(Clone, Debug)]
 pub enum Content<'a> {
     /// These bytes.
     Bytes(Cow<'a, [u8]>),
-    /// So many bytes of zeros.
+    /// This many zero bytes.
     Zeros(u64),
 }
 
@@ -65,9 +66,9 @@ pub enum Action {
     Write {
         /// The buffer.
         buffer: usize,
-        /// Where in it, in bytes.
+        /// Offset in the buffer, in bytes.
         offset: u64,
-        /// What.
+        /// The bytes.
         bytes: Arc<Vec<u8>>,
     },
     /// The host copies from one buffer into another.
@@ -79,7 +80,7 @@ pub enum Action {
         /// How many bytes.
         bytes: u64,
     },
-    /// The host reads a whole buffer, and whoever runs the sequence gets it.
+    /// The host reads a whole buffer, and the caller of the sequence gets it.
     Read {
         /// The buffer.
         buffer: usize,
@@ -89,7 +90,7 @@ pub enum Action {
 /// A launch of a kernel.
 #[derive(Clone, Debug)]
 pub struct Dispatch {
-    /// What reports call it, such as `kernel add`.
+    /// Its name in reports, such as `kernel add`.
     pub label: String,
     /// Index of the program.
     pub program: usize,
@@ -126,7 +127,7 @@ impl Content<'_> {
         }
     }
 
-    /// True for none.
+    /// True if it has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -146,12 +147,12 @@ impl Dispatch {
 }
 
 impl Sequence<'_> {
-    /// The kernel of a launch; `None` where indices are wrong.
+    /// The kernel of a launch; `None` if indices are wrong.
     pub fn kernel(&self, dispatch: &Dispatch) -> Option<&Kernel> {
         self.programs.get(dispatch.program)?.kernels().get(dispatch.kernel)
     }
 
-    /// Looks it over without a device.
+    /// Checks it without a device.
     ///
     /// # Errors
     /// Lengths of buffers, ranges outside of them, arguments and shapes that do not fit their kernels, too many launches.
@@ -169,7 +170,7 @@ impl Sequence<'_> {
         self.actions.iter().try_for_each(|action| self.check_action(action))
     }
 
-    /// Looks over one action, in the sequence or not yet.
+    /// Checks one action, in the sequence or not yet.
     pub fn check_action(&self, action: &Action) -> Result<(), LaunchError> {
         match action {
             Action::Dispatch(dispatch) => self.check_dispatch(dispatch),

@@ -1,10 +1,10 @@
 //! Waiting for a kernel: until it has ended, the device knows that it never will, or its time is up.
 //!
-//! Contract: the virtual device says at once that a wave has stopped for good (a barrier that cannot complete, a trap, an
-//! access that is refused), and where. A card says of bad addresses only, and of the rest nothing: there the time ends the
-//! wait, and the error says what the host sees of the queue. Neither ends it while
-//! somebody looks at a wave that stands still ([`Pauses`]). Costs a look at the virtual device's diary every [`SLICE`],
-//! and nothing for a kernel that is done before.
+//! Contract: the virtual device says at once that a wave has stopped for good (a barrier that cannot complete, a trap,
+//! an access that is refused), and where. A card reports bad addresses only: for everything else the deadline ends the
+//! wait, and the error says what the host sees of the queue. Neither ends it while somebody inspects a stopped wave
+//! ([`Pauses`]). Costs one read of the virtual device's diary every [`SLICE`], and nothing for a kernel that ends
+//! sooner.
 
 use super::execute::Seen;
 use super::printing::Printing;
@@ -16,9 +16,9 @@ use zrt_bringup::{DeviceFault, Inspect};
 use zrt_device::{Device, DeviceError, Diagnosis, Ticket};
 use zrt_loader::print::hostcall::HostcallError;
 
-/// How long the device's own wait lasts before its diary is looked at.
+/// How long the device's own wait lasts before its diary is read.
 const SLICE: Duration = Duration::from_millis(50);
-/// Pause between two looks at a hostcall buffer where nothing was asked: waves wait for the answer.
+/// Pause between two polls of a hostcall buffer if nothing was asked: waves wait for the answer.
 const CALL_PAUSE: Duration = Duration::from_micros(20);
 
 /// Why a kernel did not run to its end.
@@ -28,16 +28,17 @@ pub enum Unfinished {
     /// The device knows of a fault after which it never ends.
     #[error("{0}")]
     Fault(Box<KernelFault>),
-    /// The time was over on the virtual device, which knows of no fault: the kernel computes. What all kernels took together.
+    /// The time was up on the virtual device, which knows of no fault: the kernel computes. What all kernels took
+    /// together.
     #[error("the device did not finish within {} ms; --timeout gives it more time", .0.as_millis())]
     Endless(Duration),
-    /// The time was over on a card.
+    /// The time was up on a card.
     #[error("{0}; --timeout gives it more time")]
     Timeout(Box<Diagnosis>),
     /// The device failed, or the driver reported a fault.
     #[error(transparent)]
     Device(Box<DeviceError>),
-    /// The kernel asked the host for what it does not do, or printed what has no text.
+    /// The kernel asked the host for something that it does not do, or printed something that has no text.
     #[error(transparent)]
     Hostcall(Box<HostcallError>),
 }
@@ -47,24 +48,24 @@ pub enum Unfinished {
 pub struct KernelFault {
     /// What the device says.
     pub fault: DeviceFault,
-    /// What may have led to it, where that is known.
+    /// What may have led to it, if that is known.
     pub remark: Option<String>,
 }
 
 impl Unfinished {
-    /// Whether the time was over.
+    /// Whether the time was up.
     pub fn is_timeout(&self) -> bool {
         matches!(self, Unfinished::Endless(_) | Unfinished::Timeout(_))
     }
 
-    /// The fault, where the device knows of one.
+    /// The fault, if the device knows of one.
     pub fn fault(&self) -> Option<&KernelFault> {
         if let Unfinished::Fault(fault) = self { Some(fault) } else { None }
     }
 }
 
 impl KernelFault {
-    /// A fault of a kernel that was given null for some services. `complaint`: what it said last of what goes wrong.
+    /// A fault of a kernel that was given null for some services. `complaint`: its last message about what went wrong.
     pub(super) fn new(fault: DeviceFault, services: &[&str], complaint: Option<&[u8]>) -> KernelFault {
         /// Addresses below this one are null pointers with an offset.
         const NULL_BYTES_MAX: u64 = 64 << 10;
@@ -100,7 +101,7 @@ pub struct Pauses {
 }
 
 impl Pauses {
-    /// The waves stand still until `work` is done.
+    /// The waves are stopped until `work` is done.
     pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
         self.changes.fetch_add(1, Ordering::AcqRel);
         let result = work();
@@ -108,7 +109,7 @@ impl Pauses {
         result
     }
 
-    /// Whether the waves have stood still since `seen`, which is brought up to date.
+    /// Whether the waves have been stopped since `seen`, which is brought up to date.
     fn is_new(&self, seen: &mut u64) -> bool {
         let changes = self.changes.load(Ordering::Acquire);
         std::mem::replace(seen, changes) != changes || changes % 2 == 1
@@ -143,19 +144,19 @@ impl<'a> Limits<'a> {
         Limits { total, left: total, pauses }
     }
 
-    /// A submission took so long.
+    /// Subtracts the time of a submission.
     fn take(&mut self, waited: Duration) {
         self.left = self.left.saturating_sub(waited);
     }
 
-    /// What all submissions took, the last one so long.
+    /// The time of all submissions, the last of which took `waited`.
     fn taken(&self, waited: Duration) -> Duration {
         self.total - self.left + waited
     }
 }
 
-/// Waits for a submission, and takes its time off what is left. `faults_before`: lines that the diary had before it;
-/// `tell` makes one of them a fault of its kernel; `observe` gets what it prints meanwhile.
+/// Waits for a submission, and subtracts its time from what is left. `faults_before`: lines that the diary had before
+/// it; `tell` makes one of them a fault of its kernel; `observe` gets what it prints meanwhile.
 pub(super) fn wait(
     device: &mut Device,
     ticket: Ticket,
@@ -204,7 +205,7 @@ pub(super) fn wait(
         match device.wait(ticket, Duration::ZERO) {
             Ok(()) => return Ok(()),
             Err(DeviceError::Stopped(mut diagnosis)) => {
-                // The device knows of its last look only.
+                // The device knows only of its last slice.
                 diagnosis.waited = taken;
                 return Err(Unfinished::Timeout(diagnosis));
             }
@@ -213,8 +214,8 @@ pub(super) fn wait(
     }
 }
 
-/// Answers the kernel for `slice`, or until it has ended, where it may ask, and tells what it prints; what is left of the slice
-/// to wait.
+/// Answers the kernel, if it may ask, for `slice` or until it has ended, and reports what it prints; returns what is
+/// left of the slice to wait.
 fn serve(
     device: &Device,
     ticket: Ticket,

@@ -1,14 +1,14 @@
 //! Who has called whom, in every wave.
 //!
-//! Contract: watches calls and returns from a wave's first instruction on, so it knows where each function that is at work goes
-//! back to; no stack is read, and no convention is trusted. A jump to where a call goes back to is a return, any other jump stays in
-//! its function. Costs a look at the opcode; memory for waves inside of calls only.
+//! Contract: watches calls and returns from a wave's first instruction on, so it knows the return address of each
+//! function that is active; no stack is read, and no convention is trusted. A jump to a call's return address is a
+//! return, any other jump stays in its function. Costs a check of the opcode; memory only for waves inside calls.
 
 use std::collections::HashMap;
 use zrt_isa::{Opcode, Operand};
 use zrt_vgpu::check::debug::Stop;
 
-/// Calls inside of each other that are followed.
+/// Maximum number of nested calls that are followed.
 pub(super) const DEPTH_MAX: usize = 4096;
 
 /// A wave: workgroup and number in it.
@@ -19,7 +19,7 @@ pub(super) type WaveName = ([u32; 3], u32);
 pub(super) struct Call {
     /// Address of the call.
     pub pc: u64,
-    /// Address that it goes back to.
+    /// Address that it returns to.
     pub return_pc: u64,
 }
 
@@ -40,7 +40,7 @@ impl Calls {
             Opcode::SSwappcB64 | Opcode::SCallB64 => {
                 let calls = self.0.entry(wave).or_default();
                 let return_pc = stop.pc + 4 * u64::from(stop.instruction.dword_count);
-                // Deeper ones are taken for jumps: what is told then is of the outer ones.
+                // Deeper ones are taken for jumps: reports then show the outer ones.
                 if calls.len() < DEPTH_MAX {
                     calls.push(Call { pc: stop.pc, return_pc });
                 }

@@ -1,4 +1,4 @@
-//! What is known of the code that is stepped through: functions, lines, the texts of the lines.
+//! What is known about the code that is stepped through: functions, lines, the texts of the lines.
 //!
 //! Contract: places are those of findings and of disassemblers: a function and bytes from its first instruction. Offsets here
 //! count from the image's start. Made once per run.
@@ -22,7 +22,7 @@ pub struct CodeMap {
 }
 
 impl CodeMap {
-    /// Of a kernel of a program that lies in a file, launched in a shape.
+    /// The map of a kernel, launched in this shape, of a program in a file.
     pub fn new(program: &Program, kernel: &Kernel, geometry: &Geometry, file: &Path) -> CodeMap {
         let functions = program.functions().into_iter().map(|(offset, name)| (offset, name.to_owned()));
         let waves = geometry.group_items().div_ceil(kernel.wave_size.lanes().into());
@@ -52,14 +52,14 @@ impl CodeMap {
         }
     }
 
-    /// File, line and, where the file can be read, the text of the line.
+    /// File, line and, if the file can be read, the text of the line.
     pub(super) fn source(&mut self, offset: u64) -> Option<String> {
         let (file, line) = self.lines.lookup(offset)?;
         let text = self.sources.line(file, line).map(|text| format!("  {text}")).unwrap_or_default();
         Some(format!("{file}:{line}{text}"))
     }
 
-    /// The offsets that a location stands for, and what it is called; a complaint where there are none.
+    /// The offsets that a location stands for, and its name; a complaint if there are none.
     pub(super) fn find(&self, location: &Location) -> Result<(Vec<u64>, String), String> {
         match location {
             Location::Offset(offset) => {

@@ -28,9 +28,9 @@ memory PLACE [N] [TYPE]  print N dwords, or numbers of a type, at an address or 
 lds OFFSET [N] [TYPE]    the same for LDS
 detach                   run to the end (quit, q)";
 
-/// Most dwords or numbers that a command prints.
+/// Maximum number of dwords or numbers that a command prints.
 const COUNT_MAX: u32 = 1024;
-/// Most bytes of memory that a watchpoint has.
+/// Maximum number of bytes of memory that a watchpoint has.
 const WATCHED_BYTES_MAX: u32 = 256;
 /// What `memory` and `lds` print by default.
 const COUNT_DEFAULT: u32 = 16;
@@ -42,7 +42,7 @@ pub enum Location {
     Offset(u64),
     /// Offset from a function's first instruction, in bytes.
     Function(String, u64),
-    /// Line of the source; of any file, or of those whose path ends so.
+    /// Line of the source; of any file, or of those whose path ends like this.
     Line(Option<String>, u32),
 }
 
@@ -87,7 +87,7 @@ pub enum Target {
     Memory(MemoryPlace),
 }
 
-/// A number as it stands in memory, of 1, 2, 4 or 8 bytes.
+/// A number as it is in memory, of 1, 2, 4 or 8 bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Number(Vec<u8>);
 
@@ -101,7 +101,7 @@ pub enum Command {
     Continue,
     Break(Location),
     Delete,
-    /// The target as its user writes it, its bytes (memory) and how it is told.
+    /// The target as its user writes it, its bytes (memory) and how it is printed.
     Watch(String, Target, u32, Option<ElementType>),
     Watches,
     Unwatch(Option<u32>),
@@ -123,7 +123,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// From a line of input.
+    /// Parses a line of input.
     pub fn parse(line: &str) -> Result<Command, String> {
         let line = line.trim_end_matches(['\r', '\n']);
         let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
@@ -184,7 +184,7 @@ impl Number {
         &self.0
     }
 
-    /// One dword, or two where it has 64 bits; what is narrower is filled up with zeros.
+    /// One dword, or two if it has 64 bits; narrower numbers are padded with zeros.
     pub fn words(&self) -> Vec<u32> {
         let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
         self.0.chunks(4).map(word).collect()
@@ -223,7 +223,7 @@ fn watch(name: &str, words: &[&str]) -> Result<Command, String> {
     Ok(Command::Watch(name.to_owned(), target, bytes, element))
 }
 
-/// `VALUE`, `TYPE VALUE`; a value may have its type behind it: `1.5f32`.
+/// `VALUE`, `TYPE VALUE`; a value may be followed by its type: `1.5f32`.
 fn value(words: &[&str]) -> Result<Number, String> {
     let (name, text) = match *words {
         [text] => (None, text),
@@ -262,7 +262,7 @@ fn element(name: &str) -> Result<ElementType, String> {
     })
 }
 
-/// The words behind a place: a count, a type, or both.
+/// The words after a place: a count, a type, or both.
 fn format(words: &[&str]) -> Result<Format, String> {
     let (count, name) = match *words {
         [] => (None, None),

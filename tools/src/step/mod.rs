@@ -1,12 +1,12 @@
 //! Walking a wave: the terminal side of `zrt step`.
 //!
-//! Contract: [`Stepper`] is a [`Debugger`] over any reader and writer. It stops one wave (the first that comes to a
-//! breakpoint, or to its first instruction) and then follows that wave; other waves run on between its stops. Where the
-//! wave ends it says so, and follows the next one that stops. At the end of the input it detaches and the kernel runs to
-//! its end. A change of what is watched stops the wave that is at work then, and that one is followed. [`Attention`]
-//! says others what it is at. Commands are in `command`, what is known of the code in `code_map`, what is printed in
-//! `show` and `registers`, the way to a finding in `finding`, watchpoints in `watch`, calls in `calls`, `set` in
-//! `change`.
+//! Contract: [`Stepper`] is a [`Debugger`] over any reader and writer. It stops one wave (the first that reaches a
+//! breakpoint, or its first instruction) and then follows that wave; other waves run on between its stops. When the
+//! wave ends it says so, and follows the next one that stops. At the end of the input it detaches and the kernel runs
+//! to its end. A change of what is watched stops the wave that is running then, and that one is followed. [`Attention`]
+//! shows others what it is doing. Commands are in `command`, what is known about the code in `code_map`, what is
+//! printed in `show` and `registers`, the way to a finding in `finding`, watchpoints in `watch`, calls in `calls`,
+//! `set` in `change`.
 
 mod calls;
 mod change;
@@ -46,19 +46,19 @@ pub struct Stepper<R, W> {
     /// The wave that was followed has ended, and none has stopped since.
     has_ended: bool,
     mode: Mode,
-    /// The lane of vector registers that is printed; all without one.
+    /// The lane of vector registers that is printed; all if `None`.
     lane: Option<u32>,
-    /// Instructions that all waves came to so far.
+    /// Instructions that all waves have reached so far.
     instructions: u64,
     attention: Arc<Attention>,
 }
 
-/// What the debugger is at, for the thread that waits for the kernel.
+/// What the debugger is doing, for the thread that waits for the kernel.
 #[derive(Debug, Default)]
 pub struct Attention {
-    /// It stands at its prompt, and waits for its user.
+    /// The times at its prompt, when it waits for its user.
     pub prompts: Pauses,
-    /// It will never stop a wave again.
+    /// True if it will never stop a wave again.
     pub is_detached: AtomicBool,
     /// Where the buffers lie.
     pub placement: Placement,
@@ -67,13 +67,13 @@ pub struct Attention {
 /// When to stop next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// After so many instructions of the followed wave.
+    /// After this many instructions of the followed wave.
     Step(u64),
-    /// When the followed wave is inside of no more calls than these.
+    /// When the followed wave is inside at most this many calls.
     Return(usize),
     /// At a breakpoint.
     Run,
-    /// At the instruction of this number among those of all waves, counted from 1.
+    /// At the instruction with this number among those of all waves, counted from 1.
     At(u64),
 }
 
@@ -90,7 +90,7 @@ enum Outcome {
 }
 
 impl<R: BufRead, W: Write> Stepper<R, W> {
-    /// Stops before the first instruction of the first wave, or before the one of a number (see [`Record`]).
+    /// Stops before the first instruction of the first wave, or before the one with this number (see [`Record`]).
     pub fn new(input: R, output: W, code: CodeMap, instruction: Option<u64>) -> Stepper<R, W> {
         Stepper {
             input,
@@ -108,7 +108,7 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
         }
     }
 
-    /// What it is at.
+    /// What it is doing.
     pub fn attention(&self) -> Arc<Attention> {
         self.attention.clone()
     }
@@ -232,7 +232,7 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
         Outcome::Go
     }
 
-    /// Calls that the wave is inside of.
+    /// How many calls the wave is inside.
     fn depth(&self, stop: &Stop<'_>) -> usize {
         self.calls.of((stop.workgroup, stop.wave_index)).len()
     }
@@ -257,7 +257,7 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
         }
     }
 
-    /// Goes on to where a wave is.
+    /// Follows another wave, up to its next instruction.
     fn follow(&mut self, group: [u32; 3], wave: u32) -> Outcome {
         let (groups @ [x, y, z], waves) = (self.code.groups, self.code.waves);
         if group.iter().zip(groups).any(|(id, count)| *id >= count) || wave >= waves {
@@ -269,7 +269,7 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
         self.go(Mode::Step(0))
     }
 
-    /// The address of a place in memory with room for `bytes`, and how many bytes there are from it on, where that is known.
+    /// The address of a place in memory with room for `bytes`, and how many bytes follow from there, if that is known.
     fn address(&self, place: &MemoryPlace, bytes: u64) -> Result<(u64, Option<u64>), String> {
         match place {
             MemoryPlace::Address(va) => Ok((*va, None)),
@@ -294,14 +294,14 @@ fn is_last(stop: &Stop<'_>) -> bool {
     matches!(stop.instruction.opcode, Opcode::SEndpgm | Opcode::SEndpgmSaved)
 }
 
-/// A wave as it is called in what is printed.
+/// The name of a wave in the output.
 fn name(stop: &Stop<'_>) -> String {
     let [x, y, z] = stop.workgroup;
     format!("workgroup {x},{y},{z} wave {}", stop.wave_index)
 }
 
 impl<R: BufRead, W: Write> Stepper<R, W> {
-    /// Stops or goes on before one instruction.
+    /// Stops or continues before one instruction.
     fn look(&mut self, stop: &mut Stop<'_>) -> std::io::Result<Action> {
         let changes = self.watches.changes(stop);
         if self.is_to_stop(stop) || !changes.is_empty() {
@@ -322,7 +322,7 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
             self.output.flush()?;
             self.followed = None;
             self.has_ended = true;
-            // Steps that are left were for this wave: the next one stops where it is met.
+            // Remaining steps were for this wave: the next one stops where it is met.
             if matches!(self.mode, Mode::Step(_)) {
                 self.mode = Mode::Step(0);
             }
@@ -333,7 +333,7 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
 
 impl<R: BufRead + Send, W: Write + Send> Debugger for Stepper<R, W> {
     fn before(&mut self, stop: &mut Stop<'_>) -> Action {
-        // A terminal that is gone has nobody to tell: the kernel runs on.
+        // If the terminal is gone, there is nobody to report to: the kernel runs on.
         let action = self.look(stop).unwrap_or(Action::Detach);
         self.attention.is_detached.store(action == Action::Detach, Ordering::Release);
         action

@@ -55,7 +55,7 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
         Ok(())
     }
 
-    /// What has changed, and by whom: the wave has a name where it is not the one that was followed.
+    /// What has changed, and by whom: the wave is named if it is not the one that was followed.
     pub(super) fn show_change(&mut self, stop: &Stop<'_>, change: &Change) -> Result<()> {
         let by = match &change.by {
             Some(by) => {

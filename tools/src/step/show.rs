@@ -26,7 +26,7 @@ pub(super) fn wave_size(stop: &Stop<'_>) -> WaveSize {
     if stop.wave.is_wave64() { WaveSize::Wave64 } else { WaveSize::Wave32 }
 }
 
-/// Dwords as numbers of a type, one behind the other; in hexadecimal without one.
+/// Dwords as numbers of a type, one after the other; in hexadecimal without a type.
 fn numbers(words: &[u32], element: Option<ElementType>) -> String {
     let Some(element) = element else {
         return words.iter().map(|word| format!("{word:08x}")).collect::<Vec<_>>().join(" ");
@@ -199,7 +199,7 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
     pub(super) fn show_lds(&mut self, stop: &Stop<'_>, offset: u32, format: Format) -> Result<Outcome> {
         let width = format.element.map_or(4, ElementType::bytes);
         let bytes: Vec<u8> = stop.lds.iter().flat_map(|word| word.to_le_bytes()).collect();
-        // Dwords stand at multiples of their size.
+        // Dwords are at multiples of their size.
         let first = offset as usize / width.min(4) * width.min(4);
         let end = bytes.len().min(first.saturating_add(width * format.count as usize));
         let Some(wanted) = bytes.get(first..end).filter(|wanted| wanted.len() >= width || bytes.is_empty())
@@ -211,7 +211,7 @@ impl<R: BufRead, W: Write> Stepper<R, W> {
         Ok(Outcome::Stay)
     }
 
-    /// Values in rows, each behind the label of its number.
+    /// Values in rows, each after the label of its number.
     pub(super) fn show_rows(&mut self, values: &[String], label: impl Fn(usize) -> String) -> Result<()> {
         for (index, row) in values.chunks(COLUMNS).enumerate() {
             writeln!(self.output, "{} {}", label(index), row.join(" "))?;

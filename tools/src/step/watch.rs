@@ -1,9 +1,10 @@
 //! Watchpoints: what stops the waves when it changes.
 //!
-//! Contract: a change of memory is seen before the next instruction of whatever wave, and was made by the instruction executed
-//! last: waves run one at a time. A change of registers is seen before the next instruction of their wave, and was made by the
-//! one that this wave executed last. Registers are those of the wave that was followed when the watchpoint was set, and are
-//! watched until it ends. Costs a comparison for each instruction while there are any.
+//! Contract: a change of memory is seen before the next instruction of any wave, and was made by the instruction
+//! executed last: waves run one at a time. A change of registers is seen before the next instruction of their wave, and
+//! was made by the one that this wave executed last. Registers are those of the wave that was followed when the
+//! watchpoint was set, and are watched until it ends. Costs a comparison for each instruction while there are any
+//! watchpoints.
 
 use super::calls::WaveName;
 use super::command::Registers;
@@ -12,7 +13,7 @@ use crate::element::ElementType;
 use zrt_isa::{Encoding, Instruction};
 use zrt_vgpu::check::debug::Stop;
 
-/// Most watchpoints.
+/// Maximum number of watchpoints.
 pub(super) const WATCHES_MAX: usize = 16;
 
 /// Bytes of a lane of a vector register, and of a scalar register.
@@ -21,7 +22,7 @@ const DWORD_BYTES: usize = 4;
 /// What is watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
-    /// So many bytes at an address.
+    /// This many bytes at an address.
     Memory(u64, usize),
     /// Registers of a wave.
     Registers(WaveName, Registers),
@@ -35,7 +36,7 @@ pub(super) struct Watch {
     /// What its user calls it.
     pub name: String,
     pub subject: Subject,
-    /// How it is told.
+    /// How it is printed.
     pub element: Option<ElementType>,
     /// The last value.
     value: Vec<u8>,
@@ -58,7 +59,7 @@ pub(super) struct Change {
     pub name: String,
     /// Old and new value.
     pub text: String,
-    /// Who made it; `None` where no instruction did: the last one stores nothing, so the host or a packet has.
+    /// The instruction that made it; `None` if none did: the last one stores nothing, so it was the host or a packet.
     pub by: Option<Executed>,
 }
 
@@ -70,7 +71,7 @@ pub(super) struct Watches {
 }
 
 impl Watches {
-    /// Begins to watch; the number, or a complaint.
+    /// Begins to watch; returns the number, or a complaint.
     pub fn add(
         &mut self,
         name: String,
@@ -88,7 +89,7 @@ impl Watches {
         Ok(self.made)
     }
 
-    /// Removes one, or all; false where there is none of that number.
+    /// Removes one, or all; returns false if there is none with that number.
     pub fn remove(&mut self, number: Option<u32>) -> bool {
         let before = self.list.len();
         self.list.retain(|watch| number.is_some_and(|number| watch.number != number));
@@ -100,7 +101,7 @@ impl Watches {
         &self.list
     }
 
-    /// What has changed since the last look.
+    /// What has changed since the last call.
     pub fn changes(&mut self, stop: &mut Stop<'_>) -> Vec<Change> {
         let mut changes = Vec::new();
         for watch in &mut self.list {
@@ -116,7 +117,7 @@ impl Watches {
         changes
     }
 
-    /// The user changed something: that is no news. What cannot be read here was not changed here.
+    /// The user changed something, which is not reported as a change. What cannot be read here was not changed here.
     pub fn refresh(&mut self, stop: &mut Stop<'_>) {
         for watch in &mut self.list {
             if let Some(value) = read(&watch.subject, stop) {
@@ -139,7 +140,7 @@ impl Watches {
         }
     }
 
-    /// A wave ends: what was watched of it is removed, and returned.
+    /// A wave ends: its watchpoints are removed and returned.
     pub fn end(&mut self, wave: WaveName) -> Vec<Watch> {
         let is_over = |watch: &Watch| matches!(watch.subject, Subject::Registers(of, _) if of == wave);
         let over = self.list.iter().filter(|watch| is_over(watch)).cloned().collect();
@@ -148,7 +149,7 @@ impl Watches {
     }
 }
 
-/// The value; `None` where it cannot be read at this stop.
+/// The value; `None` if it cannot be read at this stop.
 fn read(subject: &Subject, stop: &mut Stop<'_>) -> Option<Vec<u8>> {
     match subject {
         Subject::Memory(va, bytes) => {
@@ -224,7 +225,7 @@ fn difference(watch: &Watch, value: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// What is told where these bytes of a watchpoint become others.
+    /// What is printed if these bytes of a watchpoint change.
     fn told(subject: Subject, element: Option<ElementType>, bytes: usize, changed: &[usize]) -> String {
         let value = vec![0; bytes];
         let mut new = value.clone();

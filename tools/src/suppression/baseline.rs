@@ -1,9 +1,9 @@
 //! Baselines: how often each finding was there.
 //!
-//! Contract: a finding is its rule, its function and its instruction's text, so that edits elsewhere do not stir it; of
-//! several that are the same the last ones in the code are the further ones. The file begins with a line of its own, then
-//! has a line `COUNT RULE FUNCTION INSTRUCTION` for each, in order. In a function's name blanks, control characters and `%`
-//! are written `%XX`, the bytes of UTF-8 in hexadecimal digits; where there is no function stands `-`. What is written has been
+//! Contract: a finding is its rule, its function and its instruction's text, so that edits elsewhere do not affect it;
+//! of several equal ones, the last ones in the code count as new. The file begins with a line of its own, then has a
+//! line `COUNT RULE FUNCTION INSTRUCTION` for each, in order. In a function's name blanks, control characters and `%`
+//! are written `%XX`, the bytes of UTF-8 in hexadecimal digits; `-` stands for no function. What is written has been
 //! read back.
 
 use super::{FILE_BYTES_MAX, SilenceError, Subject, lines, rule};
@@ -12,7 +12,7 @@ use std::fmt;
 
 /// The first line.
 const HEADER: &str = "zrt-baseline 1";
-/// What stands for no function.
+/// Placeholder for no function.
 const NO_FUNCTION: &str = "-";
 
 /// Findings with their counts.
@@ -24,7 +24,7 @@ pub(super) struct Baseline {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     rule: String,
-    /// As it is written.
+    /// In its written form.
     function: String,
     instruction: String,
 }
@@ -71,7 +71,7 @@ impl Baseline {
         Ok(baseline)
     }
 
-    /// Adds a finding; false, and nothing added, where its rule is none that a baseline has.
+    /// Adds a finding; returns false, and adds nothing, if a baseline cannot hold its rule.
     pub fn add(&mut self, subject: &Subject<'_>) -> bool {
         if rule(subject.rule).is_none() {
             return false;
@@ -84,7 +84,7 @@ impl Baseline {
     /// The text of a file that [`Baseline::parse`] reads.
     ///
     /// # Errors
-    /// [`SilenceError::Baseline`] where there are too many findings for one, or one of them is too long.
+    /// [`SilenceError::Baseline`] if there are too many findings for one, or one of them is too long.
     pub fn to_text(&self) -> Result<String, SilenceError> {
         const NAME: &str = "the baseline";
         let text = self.to_string();
@@ -99,7 +99,7 @@ impl Baseline {
         }
     }
 
-    /// Whether a finding is one of the baseline's, which has it once less then.
+    /// Whether a finding is one of the baseline's, which then has one less of it.
     pub fn take(&mut self, subject: &Subject<'_>) -> bool {
         match self.counts.get_mut(&Key::of(subject)) {
             Some(count @ 1..) => {

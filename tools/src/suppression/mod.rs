@@ -1,9 +1,9 @@
 //! Findings that are known: suppression files and baselines, for `zrt lint` and `zrt launch --check` alike.
 //!
 //! Contract: a suppression names a rule, a function and a place, and says why; one that covers nothing is reported. A
-//! baseline is what was found at some time: the same findings again are silent, further ones are not. What is not a
-//! rule that a line could name, such as `dropped`, is reported in any case. Both are text, read within named limits; an
-//! error names file and line, and no baseline is written that would not be read. Cost: each finding is held against
+//! baseline is what was found at some time: the same findings again are silent, new ones are not. What is not a rule
+//! that a line could name, such as `dropped`, is reported in any case. Both are text, read within named limits; an
+//! error names file and line, and no baseline is written that could not be read. Cost: each finding is compared with
 //! every suppression.
 
 mod baseline;
@@ -25,7 +25,7 @@ use zrt_device::Place;
 const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Longest line, in bytes.
 const LINE_BYTES_MAX: usize = 4096;
-/// Most entries of a file.
+/// Maximum number of entries of a file.
 const ENTRIES_MAX: usize = 4096;
 
 /// What is to be silent.
@@ -42,7 +42,7 @@ pub struct SilenceOptions {
     pub write_baseline: Option<PathBuf>,
 }
 
-/// What a finding is known by.
+/// What identifies a finding.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     /// The rule's name.
@@ -58,7 +58,7 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// Of a finding of the checking mode.
+    /// The subject of a finding of the checking mode.
     pub fn of(finding: &'a zrt_bringup::Finding) -> Subject<'a> {
         let place = finding.place.as_ref();
         let source = place.and_then(|place: &Place| place.source.as_ref());
@@ -79,25 +79,25 @@ pub struct Unused {
     pub file: String,
     /// Its line.
     pub line: usize,
-    /// What stands there.
+    /// Its text.
     pub text: String,
 }
 
-/// What came of the findings that are known.
+/// The counts of known findings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Silenced {
     /// Findings that suppressions cover.
     pub suppressed: u64,
     /// Findings that the baseline has, or that were written to one.
     pub in_baseline: u64,
-    /// Findings of the baseline that are there no more.
+    /// Findings of the baseline that no longer occur.
     pub gone_from_baseline: u64,
     /// Suppressions that cover nothing.
     pub unused_suppressions: Vec<Unused>,
 }
 
 impl fmt::Display for Silenced {
-    /// Lines, each with its end; nothing where nothing is to be said.
+    /// Lines, each with its line end; nothing if there is nothing to say.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.suppressed > 0 {
             writeln!(formatter, "{} suppressed", self.suppressed)?;
@@ -119,12 +119,12 @@ impl fmt::Display for Silenced {
 /// Why a suppression file or baseline cannot be used.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub enum SilenceError {
-    /// The system does not give it.
+    /// The system could not read it.
     #[error("{file} cannot be read: {why}; check the path and its permissions")]
     Read {
         /// The file.
         file: String,
-        /// The system's words.
+        /// The system's error.
         why: String,
     },
     /// It is too long.
@@ -172,12 +172,12 @@ pub struct Filter {
 }
 
 impl SilenceOptions {
-    /// Whether any of it is asked for.
+    /// Whether any option is given.
     pub fn is_given(&self) -> bool {
         !self.suppress.is_empty() || self.baseline.is_some() || self.write_baseline.is_some()
     }
 
-    /// Reads the files, and looks at the one that will be written.
+    /// Reads the files, and checks the one that will be written.
     pub fn open(&self) -> Result<Filter, ToolError> {
         let mut filter = Filter::default();
         for path in &self.suppress {
@@ -196,7 +196,7 @@ impl SilenceOptions {
 }
 
 impl Filter {
-    /// Whether a finding is to be told. Each finding is asked for once.
+    /// Whether a finding is to be reported. Call it once for each finding.
     pub fn keeps(&mut self, subject: &Subject<'_>) -> bool {
         let mut is_covered = false;
         // Every one that covers it is used.
@@ -217,7 +217,7 @@ impl Filter {
         !is_known
     }
 
-    /// Writes the baseline where one is made; what came of it all.
+    /// Writes the baseline if one is made; returns the counts.
     pub fn finish(self) -> Result<Silenced, ToolError> {
         if let Some((made, files)) = &self.made {
             let text = made.to_text()?;

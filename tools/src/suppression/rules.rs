@@ -7,7 +7,7 @@
 
 use super::{SilenceError, Subject, Unused, lines, rule};
 
-/// What stands between a place and its reason.
+/// Separator between a place and its reason.
 const REASON_MARK: &str = "--";
 const FORM: &str =
     "a line is RULE FUNCTION PLACE -- REASON, as in: memory-wait leaf* kernel.c:12 -- its caller waits";
@@ -33,7 +33,7 @@ struct Suppression {
 enum PlacePattern {
     Any,
     Offset(u64),
-    /// A file's pattern, and a line where it is not any.
+    /// A file's pattern, and a line unless any will do.
     Source(String, Option<u32>),
 }
 
@@ -71,7 +71,7 @@ impl Suppressions {
         is_covered
     }
 
-    /// Those that have covered nothing.
+    /// Those that have not covered anything.
     pub fn unused(&self) -> Vec<Unused> {
         let unused = self.entries.iter().filter(|entry| !entry.is_used);
         unused
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    /// The same, by definition: what a `*` takes is tried in every length.
+    /// The same, by definition: every length is tried for a `*`.
     fn covers(pattern: &[char], text: &[char]) -> bool {
         match (pattern, text) {
             ([], []) => true,

@@ -43,7 +43,7 @@ fn a_suppression_covers_what_it_names() {
     assert!(!suppressions("memory-wait * *:* -- r").covers(&nowhere));
 }
 
-/// Every rule of the checking mode, by the name that its findings have when they are told.
+/// Every rule of the checking mode, by the name that its findings have in reports.
 #[test]
 fn findings_of_every_rule_can_be_silenced() {
     assert!(zrt_vgpu::check::Rule::ALL.len() >= 8);
@@ -128,8 +128,8 @@ fn writing(name: &str) -> (Filter, PathBuf) {
     (options.open().unwrap(), path)
 }
 
-/// Findings beyond the limit of a run (`dropped`) are of no rule that a baseline has: they are told, and what is written is
-/// read.
+/// Findings beyond the limit of a run (`dropped`) have no rule that a baseline can hold: they are reported, and what is
+/// written can be read.
 #[test]
 fn a_baseline_is_written_of_what_it_can_hold() {
     let (mut filter, path) = writing("dropped");
@@ -177,7 +177,7 @@ fn a_rule_of_each_kind_is_known() {
 }
 
 proptest! {
-    /// Any bytes end, in entries or in an error with the number of a line that is there.
+    /// Any bytes give entries, or an error with the number of an existing line.
     #[test]
     fn any_bytes_end(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let lines = bytes.split(|byte| *byte == b'\n').count();

@@ -1,9 +1,9 @@
-//! A judge of JSON documents by their schemas: it knows the part of JSON Schema that the schemas of docs use, and refuses any
-//! other keyword.
+//! Validates JSON documents against their schemas: it knows the part of JSON Schema that the schemas of docs use, and
+//! refuses any other keyword.
 
 use serde_json::{Map, Value as Json, json};
 
-/// Why a value does not have the form that a schema asks for; `None` where it does.
+/// Why a value does not have the form that a schema asks for; `None` if it does.
 pub fn trouble(root: &Json, schema: &Json, value: &Json, at: &str) -> Option<String> {
     let is_of = |kind: &str| match kind {
         "object" => value.is_object(),

@@ -4,11 +4,11 @@ use super::{Folder, compile_with};
 use serde_json::Value as Json;
 use std::process::Command;
 
-/// Levels of optimisation at which compilers write code that differs most: all in memory, all in registers, unrolled.
+/// Levels of optimisation at which compilers write the most different code: all in memory, all in registers, unrolled.
 pub const LEVELS: [&str; 3] = ["-O0", "-O2", "-O3"];
 
 /// What compilers of one source make of a rule: for each level, the findings of `rule` of a launch of one group of 32
-/// with these arguments; `None` where clang-22 is not installed. `flags` are the compiler's.
+/// with these arguments; `None` if clang-22 is not installed. `flags` are the compiler's.
 pub fn findings_by_level(
     name: &str,
     source: &str,

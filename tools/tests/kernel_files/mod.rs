@@ -1,5 +1,5 @@
-//! Files of kernels and buffers for tests of the `zrt` program. Only [`compile`] needs another tool, clang-22: it says so
-//! where that is not installed, and fails where `ZRT_REQUIRE_LLVM` asks for it.
+//! Files of kernels and buffers for tests of the `zrt` program. Only [`compile`] needs another tool, clang-22: it says
+//! so if that is not installed, and fails if `ZRT_REQUIRE_LLVM` requires it.
 
 #![allow(dead_code)] // Each test program uses a part.
 
@@ -25,7 +25,7 @@ impl Folder {
         Folder(path)
     }
 
-    /// One that is there.
+    /// An existing folder.
     pub fn at(path: &str) -> Folder {
         Folder(path.into())
     }
@@ -35,13 +35,13 @@ impl Folder {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 
-    /// Writes a file; its path.
+    /// Writes a file; returns its path.
     pub fn write(&self, name: &str, bytes: &[u8]) -> String {
         std::fs::write(self.path(name), bytes).unwrap();
         self.path(name)
     }
 
-    /// Writes a file of little-endian words; its path.
+    /// Writes a file of little-endian words; returns its path.
     pub fn words(&self, name: &str, words: &[u32]) -> String {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         self.write(name, &bytes)
@@ -57,7 +57,7 @@ impl Folder {
     }
 }
 
-/// A source of OpenCL C as a code object in the folder; `None` where clang-22 is not installed.
+/// A source of OpenCL C as a code object in the folder; `None` if clang-22 is not installed.
 pub fn compile(folder: &Folder, source: &str) -> Option<String> {
     compile_with(folder, source, &["-mcpu=gfx1201", "-O2"])
 }
@@ -75,8 +75,8 @@ pub fn compile_with(folder: &Folder, source: &str, flags: &[&str]) -> Option<Str
     Some(object)
 }
 
-/// A source of HIP as a code object in the folder, without AMD's headers and libraries; `None` where clang-22 is not
-/// installed. Bundles would need a program more.
+/// A source of HIP as a code object in the folder, without AMD's headers and libraries; `None` if clang-22 is not
+/// installed. Bundles would need one more program.
 pub fn compile_hip(folder: &Folder, source: &str, flags: &[&str]) -> Option<String> {
     if !zrt_needs::programs(&["clang-22"]) {
         return None;

@@ -1,4 +1,4 @@
-//! Rules that assembled kernels keep: stated registers, the SGPR hazard of gfx1201, padding.
+//! Rules that assembled kernels obey: stated registers, the SGPR hazard of gfx1201, padding.
 //!
 //! Contract: works on the disassembly, in the order of the code. The hazard rule is the convention of
 //! `include/machine.inc`, which is stricter than the hardware needs (instruction set reference §5.1): what the vector

@@ -1,12 +1,12 @@
 //! The assembler's include file of everything that host and kernels share, made from the crate `protocol`.
 //!
-//! Contract: a pure function of that crate. Every name stands once; [`text`] is in the repository at [`PATH`], and a test
-//! here fails where it is stale.
+//! Contract: a pure function of that crate. Every name occurs once; [`text`] is in the repository at [`PATH`], and a
+//! test here fails if it is stale.
 
 use zrt_protocol::params::PARAMETER_BLOCKS;
 use zrt_protocol::{BODIES, CONSTANTS, LAYOUTS, Layout, NUMBERS, Numbers};
 
-/// Where the file lies in the repository.
+/// The file's path in the repository.
 pub const PATH: &str = "asm/gfx1201/include/protocol.inc";
 
 /// The text of the file.
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(different.len(), names.len(), "a name stands twice");
     }
 
-    /// A number that kernels share with the host stands in the generated file alone.
+    /// A number that kernels share with the host is set in the generated file only.
     #[test]
     fn no_source_sets_a_shared_name() {
         let generated = text();

@@ -1,6 +1,6 @@
 //! Reads what `llvm-objdump-19 -d` and `llvm-dwarfdump-19 --debug-line` print.
 //!
-//! Contract: lines in another form are passed over; the callers refuse an empty result.
+//! Contract: lines in another form are skipped; the callers refuse an empty result.
 
 use zrt_isa::zrt::Line;
 

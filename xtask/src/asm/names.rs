@@ -1,8 +1,8 @@
 //! Names of registers in the sources: `S_NAME` is a scalar register, `V_NAME` a vector register (asm/README.md).
 //!
-//! Contract: looks at the text before macros are expanded. In an instruction an `S_` name stands in `s[...]` only and a `V_`
-//! name in `v[...]` only, and what stands there begins with such a name, a number or a macro's argument. A name that is set
-//! outside of macros is set once: the macro of one body does not change what another file means by it.
+//! Contract: reads the text before macros are expanded. In an instruction an `S_` name may occur in `s[...]` only and a
+//! `V_` name in `v[...]` only, and what is inside begins with such a name, a number or a macro's argument. A name that
+//! is set outside of macros is set once: the macro of one body does not change what another file means by it.
 
 use super::AsmError;
 use super::source::Source;
@@ -37,7 +37,7 @@ fn set_once<'a>(set: &mut BTreeMap<&'a str, bool>, name: &'a str, is_global: boo
     }
 }
 
-/// Checks one line without its comment; lines that are no instructions pass.
+/// Checks one line without its comment; lines that are not instructions pass.
 fn instruction(code: &str) -> Result<(), String> {
     if !code.starts_with(|first: char| first.is_ascii_lowercase()) {
         return Ok(());
@@ -59,7 +59,7 @@ fn instruction(code: &str) -> Result<(), String> {
     outside(rest)
 }
 
-/// Text of an instruction that is not in a register's brackets names no register.
+/// Checks that text outside a register's brackets names no register.
 fn outside(text: &str) -> Result<(), String> {
     match words(text).find(|word| word.starts_with("S_") || word.starts_with("V_")) {
         Some(word) => Err(format!("{word} stands outside of s[...] and v[...]")),
@@ -67,7 +67,7 @@ fn outside(text: &str) -> Result<(), String> {
     }
 }
 
-/// What stands in a register's brackets: first and perhaps last register.
+/// Checks the text inside a register's brackets: first and perhaps last register.
 fn inside(text: &str, right: &str, wrong: &str) -> Result<(), String> {
     if let Some(word) = words(text).find(|word| word.starts_with(wrong)) {
         return Err(format!("{word} is of the other kind"));
@@ -81,7 +81,7 @@ fn inside(text: &str, right: &str, wrong: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The symbols of an expression; arguments of macros (`\name`) are none.
+/// The symbols of an expression, without arguments of macros (`\name`).
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '\\');
     text.split(move |letter: char| !is_part(letter)).filter(|word| !word.starts_with('\\'))

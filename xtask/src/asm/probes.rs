@@ -1,7 +1,7 @@
 //! The kernels of the device's probes: plain code without a container.
 //!
-//! Contract: `bringup/src/probe/kernels/NAME.s` gives `NAME.bin` beside it; `.inc` files are included and give nothing. The
-//! device's tests hold the code against the static rules.
+//! Contract: `bringup/src/probe/kernels/NAME.s` becomes `NAME.bin` beside it; `.inc` files are only included. The
+//! device's tests check the code against the static rules.
 
 use super::{AsmError, Output, toolchain};
 use std::fs;

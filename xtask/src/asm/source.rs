@@ -80,8 +80,8 @@ impl Source {
         zrt_asm::source::fingerprint(text.as_bytes())
     }
 
-    /// The text for the assembler: every instruction is preceded by a `.loc` that names where it stands, so that the
-    /// line table points into the body and not at the macro's use.
+    /// The text for the assembler: every instruction is preceded by a `.loc` that names its place, so that the line
+    /// table points into the body and not at the macro's use.
     pub fn with_locations(&self) -> String {
         let mut text = String::new();
         for (index, file) in self.files.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! LLVM 19's tools: the probe, and one assembly run.
 //!
-//! Contract: starts `llvm-*-19` only, never an unversioned name. Intermediate files lie in `target/asm`.
+//! Contract: starts `llvm-*-19` only, never an unversioned name. Intermediate files are in `target/asm`.
 
 use super::listing::{self, ListedInstruction};
 use super::source::Source;
@@ -16,7 +16,7 @@ const OBJECT_DUMP: &str = "llvm-objdump-19";
 const DWARF_DUMP: &str = "llvm-dwarfdump-19";
 const TARGET: [&str; 2] = ["-triple=amdgcn-amd-amdhsa", "-mcpu=gfx1201"];
 
-/// Instructions with the encodings of instruction set reference §1 and LLVM's own gfx12 tests. LLVM 14 gives others.
+/// Instructions with the encodings of instruction set reference §1 and LLVM's own gfx12 tests. LLVM 14 has others.
 const PROBES: [(&str, &str); 2] =
     [("s_wait_loadcnt 0x0", "0000c0bf"), ("global_load_b32 v1, v0, s[4:5]", "040005ee0100000000000000")];
 
@@ -30,7 +30,7 @@ pub struct Assembled {
     pub listing: Vec<ListedInstruction>,
 }
 
-/// Makes sure that the tools are LLVM 19 and encode gfx1201. Gives the assembler's version.
+/// Makes sure that the tools are LLVM 19 and encode gfx1201. Returns the assembler's version.
 pub fn probe(root: &Path) -> Result<String, AsmError> {
     let mut assembler_version = String::new();
     for tool in [OBJECT_COPY, OBJECT_DUMP, DWARF_DUMP, ASSEMBLER] {
@@ -74,7 +74,7 @@ pub fn assemble(root: &Path, name: &str, source: &Source) -> Result<Assembled, A
     Ok(Assembled { code, lines, listing })
 }
 
-/// The `.text` of a source that stands alone but for includes from `includes`.
+/// The `.text` of a source that is complete except for includes from `includes`.
 pub fn assemble_plain(root: &Path, includes: &Path, source: &Path) -> Result<Vec<u8>, AsmError> {
     let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let input = folder(root)?.join(format!("plain-{name}.s"));

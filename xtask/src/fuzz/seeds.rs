@@ -1,6 +1,6 @@
 //! `cargo xtask fuzz-seeds`: the inputs from which the fuzzers start.
 //!
-//! Contract: every seed is small, is made here from numbers of its own and goes past its reader's first checks; they are
+//! Contract: every seed is small, is made here from numbers of its own and passes its reader's first checks; they are
 //! committed under `fuzz/seeds/TARGET`, and `--check` says which differ. Two models of one layer, packets of each kind,
 //! the instructions of the golden corpus, an assembled object and two of our kernels; what is a file by itself is in
 //! [`files`], what kernels print in [`printed`].
@@ -113,7 +113,7 @@ fn bytes_of(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// A bundle of clang's with one code object: magic, count, offset, length, length of the name, name, content.
+/// A clang bundle with one code object: magic, count, offset, length, length of the name, name, content.
 fn bundle(object: &[u8]) -> Vec<u8> {
     let (magic, name) = (b"__CLANG_OFFLOAD_BUNDLE__", b"hipv4-amdgcn-amd-amdhsa--gfx1201");
     let offset = magic.len() + 4 * 8 + name.len();
@@ -121,14 +121,14 @@ fn bundle(object: &[u8]) -> Vec<u8> {
     [magic, &numbers.concat()[..], name, object].concat()
 }
 
-/// Metadata with a version and no kernel, behind the byte that chooses it.
+/// Metadata with a version and no kernel, after the byte that selects it.
 fn metadata() -> Vec<u8> {
     // MessagePack: a map of two, strings of 14 bytes, two small numbers, an empty list.
     [&[0, 0x82, 0xAE][..], b"amdhsa.version", &[0x92, 1, 2, 0xAE], b"amdhsa.kernels", &[0x90]].concat()
 }
 
-/// A line program of DWARF 4 §6.2 with one file and two rows, then strings of the same length, behind the byte that
-/// chooses it.
+/// A line program of DWARF 4 §6.2 with one file and two rows, then strings of the same length, after the byte that
+/// selects it.
 fn lines() -> Vec<u8> {
     // Advances that the standard opcodes take, by opcode from 1.
     const OPERAND_COUNTS: [u8; 12] = [0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1];
@@ -151,7 +151,7 @@ fn golden_words() -> Result<Vec<u32>, Box<dyn Error>> {
     Ok(words.map(|word| u32::from_str_radix(word, 16)).collect::<Result<_, _>>()?)
 }
 
-/// What a recorded kernel takes: its registers, a launch, the barrier behind it.
+/// The packets of a recorded kernel: its registers, a launch, the barrier after it.
 fn dispatch() -> Result<Vec<u32>, EmitError> {
     let state = KernelState::new(&KernelParameters {
         code_address: 0x7f00_1234_5600,
@@ -322,7 +322,7 @@ impl ModelFile {
     }
 }
 
-/// Alignment of tensors where a file names none.
+/// Alignment of tensors if a file specifies none.
 const ALIGNMENT: usize = 32;
 
 fn push_text(bytes: &mut Vec<u8>, text: &str) {

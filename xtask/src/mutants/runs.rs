@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 /// Longest that one command may take; a mutant that hangs is noticed by that.
 const COMMAND_LIMIT: Duration = Duration::from_secs(15 * 60);
-/// How often a running command is looked at.
+/// How often a running command is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Names of failed tests that are told.
+/// Names of failed tests that are reported.
 const NAMES_MAX: usize = 3;
 
-/// What became of a mutant.
+/// The outcome of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// These tests failed, or the binary ended without saying which.
@@ -26,7 +26,7 @@ pub enum Outcome {
     Refused,
     /// Every test passed.
     Survived,
-    /// It is no mutant.
+    /// It is not a valid mutant.
     DoesNotCompile,
 }
 
@@ -74,8 +74,8 @@ pub fn read(printed: &str, passed: bool) -> Run {
     Run { outcome: if passed { Outcome::Survived } else { Outcome::Killed(failed) }, tests }
 }
 
-/// Runs `command` with its output in `output`. `None` where it did not end in time; it is ended then, with all that it
-/// has started.
+/// Runs `command` with its output in `output`. `None` if it did not end in time; it is killed then, with everything
+/// that it has started.
 pub fn run(command: &mut Command, output: &Path) -> Result<Option<ExitStatus>, Box<dyn Error>> {
     let file = File::create(output)?;
     let mut child = command.process_group(0).stdout(file.try_clone()?).stderr(file).spawn()?;

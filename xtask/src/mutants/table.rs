@@ -14,15 +14,15 @@ pub struct Mutant {
     pub replace: &'static str,
     /// Arguments of `cargo test`.
     pub test: &'static [&'static str],
-    /// What must become of it.
+    /// The required outcome.
     pub expected: Expected,
 }
 
-/// What must become of a mutant.
+/// The required outcome of a mutant.
 pub enum Expected {
     /// A test fails.
     Killed,
-    /// None can, for this reason.
+    /// No test can fail, for this reason.
     Equivalent(&'static str),
 }
 

@@ -22,7 +22,7 @@ pub struct Tree {
     output: PathBuf,
 }
 
-/// `text` with the mutant in it; an error where its text is not there exactly once.
+/// `text` with the mutant in it; an error if the mutant's text is not there exactly once.
 pub fn planted(text: &str, mutant: &Mutant) -> Result<String, String> {
     match text.matches(mutant.find).count() {
         1 => Ok(text.replacen(mutant.find, mutant.replace, 1)),
@@ -31,7 +31,7 @@ pub fn planted(text: &str, mutant: &Mutant) -> Result<String, String> {
 }
 
 impl Tree {
-    /// Makes the copy, or brings the one that is there up to date.
+    /// Makes the copy, or brings an existing one up to date.
     pub fn new(root: &Path) -> Result<Tree, Box<dyn Error>> {
         let root = root.canonicalize()?;
         let scratch = scratch_folder(&root);
@@ -47,7 +47,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Makes the copy what the repository is. Files that are the same keep their times, so that little is built anew.
+    /// Makes the copy equal to the repository. Files that are the same keep their times, so that little is rebuilt.
     pub fn restore(&self) -> Result<(), Box<dyn Error>> {
         self.mirror(Path::new(""))
     }
@@ -93,7 +93,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Assembles the copy's kernels; false where the sources are refused.
+    /// Assembles the copy's kernels; returns false if the sources are refused.
     pub fn assemble(&self, name: &str) -> Result<bool, Box<dyn Error>> {
         let output = self.output.join(format!("{name}.asm.txt"));
         let status = runs::run(&mut self.cargo(&["xtask", "asm"]), &output)?;
@@ -103,7 +103,7 @@ impl Tree {
     /// Compiles and runs `cargo test` with these arguments in the copy.
     pub fn test(&self, name: &str, arguments: &[&str]) -> Result<Run, Box<dyn Error>> {
         let output = self.output.join(format!("{name}.txt"));
-        // What is behind `--` is for the harness.
+        // What follows `--` is for the harness.
         let ours = arguments.split(|argument| *argument == "--").next().unwrap_or_default();
         let build = runs::run(self.cargo(&["test", "--no-run"]).args(ours), &output)?;
         if !build.is_some_and(|status| status.success()) {
@@ -118,7 +118,7 @@ impl Tree {
     fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
         command.args(arguments).current_dir(&self.copy).env("CARGO_TARGET_DIR", &self.target);
-        // A failure is wanted: its shortest form and its trace are not.
+        // A failure is wanted: shrinking it and its backtrace are not.
         command.env("RUST_BACKTRACE", "0").env("PROPTEST_MAX_SHRINK_ITERS", "0");
         command.env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
         command

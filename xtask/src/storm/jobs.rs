@@ -1,7 +1,7 @@
 //! The jobs of a storm: how each is run from a seed, and what it says.
 //!
-//! Contract: a job is a program with a seed, a deadline and a file for its output. It passes, fails, or is skipped where
-//! it says that it needs what is not there. A planted fault passes where the conformance run sees it.
+//! Contract: a job is a program with a seed, a deadline and a file for its output. It passes, fails, or is skipped if
+//! it says that something it needs is missing. A planted fault passes if the conformance run detects it.
 
 use crate::fuzz::{self, Fuzzers, Target};
 use crate::process::{self, Ended};
@@ -29,7 +29,7 @@ const STRESS_BINARY: &str = "tests/stress_unchecked";
 const FAULTS_BINARY: &str = "tests/faults";
 /// Arguments of `cargo test` that build both.
 const TEST_TARGETS: &[&str] = &["--package", "zrt-tests", "--test", "stress_unchecked", "--test", "faults"];
-/// Exit status of `zrt-differential` where the comparison could not be made.
+/// Exit status of `zrt-differential` if the comparison could not be made.
 const NOT_COMPARED: i32 = 2;
 
 /// One kind of job.
@@ -42,7 +42,7 @@ pub enum Job {
     Differential,
     /// Sessions with planted faults, each of which must be seen. Has no seed: real time passes in it.
     Faults,
-    /// The packet conformance run, waves interleaved as the seed says.
+    /// The packet conformance run, with waves interleaved by the seed.
     Conformance,
     /// The same on a device of which a part does not work.
     Plant(PlantedFault),
@@ -85,7 +85,7 @@ impl Verdict {
     }
 }
 
-/// What the jobs start.
+/// The programs that the jobs start.
 pub struct Programs {
     fuzzers: Option<Fuzzers>,
     tests: Vec<TestBinary>,
@@ -262,7 +262,7 @@ fn start(command: &mut Command, log_path: &Path) -> Result<Left, Box<dyn Error>>
     Ok(Left { ended, said: String::from_utf8_lossy(&std::fs::read(log_path)?).into_owned(), skips })
 }
 
-/// A binary of cases, of which `cases` ran where none was skipped.
+/// Judges a binary of cases, of which `cases` ran if none was skipped.
 fn judge_cases(left: &Left, cases: u64) -> (u64, Verdict) {
     if let Some(reason) = left.ended.failure() {
         return (cases, Verdict::Failed(reason));
@@ -275,7 +275,7 @@ fn judge_cases(left: &Left, cases: u64) -> (u64, Verdict) {
 
 fn judge_differential(left: &Left) -> (u64, Verdict) {
     match left.ended {
-        // The compiler is not there: nothing was compared, and nothing differs.
+        // The compiler is missing: nothing was compared, and nothing differs.
         Ended::Itself(status)
             if status.code() == Some(NOT_COMPARED) && left.said.contains("could not be started") =>
         {
@@ -285,7 +285,7 @@ fn judge_differential(left: &Left) -> (u64, Verdict) {
     }
 }
 
-/// A conformance run, which has to fail in words where a fault is planted.
+/// Judges a conformance run, which must report a failure if a fault is planted.
 fn judge_conformance(left: &Left, must_fail: bool) -> (u64, Verdict) {
     let (failure, sees) = (left.ended.failure(), left.said.contains(" cases failed and "));
     let cases = number_before(&left.said, " cases ");
@@ -299,7 +299,7 @@ fn judge_conformance(left: &Left, must_fail: bool) -> (u64, Verdict) {
     (cases, verdict)
 }
 
-/// The last number that stands directly before `mark`; 0 where there is none.
+/// The last number directly before `mark`; 0 if there is none.
 fn number_before(text: &str, mark: &str) -> u64 {
     let numbers = text.match_indices(mark).filter_map(|(at, _)| {
         let digits = text[..at].bytes().rev().take_while(u8::is_ascii_digit).count();

@@ -34,7 +34,7 @@ impl Entry {
         matches!(self.report.verdict, Verdict::Failed(_))
     }
 
-    /// The line of the file: `job`, `seed`, `seconds`, `cases`, `result`, `reason` (null where it passed), `again`.
+    /// The line of the file: `job`, `seed`, `seconds`, `cases`, `result`, `reason` (null if it passed), `again`.
     fn to_json(&self) -> serde_json::Value {
         json!({
             "job": self.job,
@@ -65,7 +65,7 @@ impl fmt::Display for Entry {
 }
 
 impl Ledger {
-    /// An empty one, whose file is made anew.
+    /// An empty ledger, with a new file.
     pub fn create(path: &Path) -> std::io::Result<Ledger> {
         Ok(Ledger { file: File::create(path)?, entries: Vec::new() })
     }

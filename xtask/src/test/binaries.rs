@@ -1,8 +1,8 @@
 //! Test binaries: building them, and running them with the time that each took.
 //!
-//! Contract: [`build`] compiles the workspace's tests and says where they lie; [`run`] runs some of them, two at a
-//! time, each in its crate's folder as `cargo test` does, and prints a line for each; what they skipped is given back.
-//! Output is shown where a binary failed. A binary that runs longer than [`BINARY_LIMIT`] is ended and has failed.
+//! Contract: [`build`] compiles the workspace's tests and says where they are; [`run`] runs some of them, two at a
+//! time, each in its crate's folder as `cargo test` does, and prints a line for each; it returns what they skipped.
+//! Output is shown if a binary failed. A binary that runs longer than [`BINARY_LIMIT`] is killed and has failed.
 
 use super::skips::{self, RanBinary};
 use crate::process;
@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 
 /// Longest that a test binary may take.
 const BINARY_LIMIT: Duration = Duration::from_secs(30 * 60);
-/// Binaries that run at a time. Half of the cases wait for one thread, so one binary leaves cores idle; the threads of
-/// all of them together are as many as cores.
+/// Binaries that run at the same time. Half of the cases wait for one thread, so one binary leaves cores idle; the
+/// threads of all of them together are as many as cores.
 const BINARIES_AT_A_TIME: usize = 2;
-/// Environment variable by which the test harness is told its number of threads.
+/// Environment variable that sets the test harness's number of threads.
 const TEST_THREADS: &str = "RUST_TEST_THREADS";
 
 /// Arguments of [`build`] for all tests of the workspace.
@@ -34,18 +34,18 @@ pub struct TestBinary {
     pub folder: String,
     /// The target: a file or folder of `tests/`, or the library or program whose unit tests these are.
     pub target: String,
-    /// A benchmark, which is no part of the tests.
+    /// A benchmark, which is not part of the tests.
     pub is_bench: bool,
     executable: PathBuf,
     /// Where it runs.
     directory: PathBuf,
 }
 
-/// What one run of binaries is given.
+/// The environment of one run of binaries.
 pub struct Surroundings<'a> {
-    /// Variables that are set, or removed where there is no value.
+    /// Variables that are set, or removed if there is no value.
     pub environment: &'a [(&'static str, Option<OsString>)],
-    /// Where output goes until it is known whether anybody wants it.
+    /// Where output is kept until it is known whether it is needed.
     pub output_folder: PathBuf,
 }
 
@@ -159,7 +159,7 @@ fn run_one(
     }
 }
 
-/// `None` where the binary succeeded, else why not.
+/// `None` if the binary succeeded, else why not.
 fn wait_for(
     binary: &TestBinary,
     arguments: &[&str],

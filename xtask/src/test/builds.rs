@@ -1,6 +1,6 @@
 //! Passes that compile in another way than the suite.
 //!
-//! Contract: each builds `--locked` and enters what it cannot do for want of a toolchain.
+//! Contract: each builds `--locked` and records what it cannot do for lack of a toolchain.
 
 use super::binaries::{self, Surroundings, TestBinary, build};
 use super::scratch_folder;
@@ -9,10 +9,10 @@ use std::error::Error;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Crates whose unit tests run as they are delivered: those that compute or read formats. `vgpu` is not among them: it is
+/// Crates whose unit tests run as delivered: those that compute or read formats. `vgpu` is not among them: it is
 /// optimised in the first pass too, and its tests take 148 seconds of processor time to compile for release.
 const RELEASE_CRATES: &[&str] = &["zrt-isa", "zrt-mem", "zrt-pm4", "zrt-loader", "zrt-engine"];
-/// Linked because the engine is, and called by no unit test of these: compiled quickly.
+/// Linked only because the engine is, and not called by these unit tests: compiled quickly.
 const UNUSED: &[&str] = &[
     "profile.release.package.zrt-vgpu.opt-level=0",
     "profile.release.package.zrt-bringup.opt-level=0",
@@ -52,7 +52,7 @@ fn oldest_toolchain() -> String {
     if version.split('.').count() == 2 { format!("{version}.0") } else { version.to_owned() }
 }
 
-/// All that is delivered is checked by the oldest compiler; what only tests use is not.
+/// Everything that is delivered is checked by the oldest compiler; what only tests use is not.
 pub fn minimum_rust(skips: &mut Skips) -> Result<(), Box<dyn Error>> {
     let toolchain = oldest_toolchain();
     let mut version = Command::new("rustup");
@@ -66,7 +66,7 @@ pub fn minimum_rust(skips: &mut Skips) -> Result<(), Box<dyn Error>> {
     }
     let mut check = Command::new("rustup");
     check.args(["run", &toolchain, "cargo", "check", "--locked", "--workspace", "--quiet"]);
-    // Of what is compiled, macros alone run.
+    // Of the compiled code only macros run.
     check.args(["--config", "profile.dev.package.\"*\".opt-level=0", "--target-dir"]);
     check.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/minimum-rust"));
     // Set by the cargo that started us, and of another version.

@@ -1,4 +1,4 @@
-//! The passes of the suite: all of it once, then small parts of it in other surroundings or compiled in another way.
+//! The passes of the suite: all of it once, then small parts of it in other environments or compiled in another way.
 //!
 //! Contract: a pass is a row of [`PASSES`]: its name, and its environment with the test targets in which the environment
 //! can make a difference, or something else that it does. [`check`] reads the sources and refuses a table that does not
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// One pass.
 pub struct Pass {
-    /// What `--pass` calls it.
+    /// Its name for `--pass`.
     pub name: &'static str,
     /// What it shows.
     pub about: &'static str,
@@ -31,11 +31,11 @@ pub enum Does {
         /// The targets, as `folder/target`, and arguments of their harness.
         targets: &'static [(&'static str, &'static [&'static str])],
     },
-    /// Something else, which enters what it cannot do.
+    /// Something else, which records what it cannot do.
     Else(fn(&mut Skips) -> Result<(), Box<dyn Error>>),
 }
 
-/// Variables that a pass sets, or removes where there is no value.
+/// Variables that a pass sets, or removes if there is no value.
 pub type Environment = Vec<(&'static str, Option<OsString>)>;
 
 /// What becomes of a variable.
@@ -48,7 +48,7 @@ pub enum Value {
     OrdinaryPrograms,
 }
 
-/// Programs of every machine that cases start.
+/// Programs that every machine has and that cases start.
 const ORDINARY_PROGRAMS: &[&str] = &["mkfifo"];
 
 /// The pass on a machine with nothing but the repository.
@@ -169,7 +169,7 @@ const KERNEL_6_8_PASS: Pass = kernel_pass("kernel-6.8", &[("ZRT_VIRTUAL_KERNEL",
 const KERNEL_6_12_PASS: Pass = kernel_pass("kernel-6.12", &[("ZRT_VIRTUAL_KERNEL", Value::Is("6.12"))]);
 const KERNEL_6_17_PASS: Pass = kernel_pass("kernel-6.17", &[("ZRT_VIRTUAL_KERNEL", Value::Is("6.17"))]);
 
-/// The suites that meet the driver, by the rules of an older kernel than the default.
+/// The suites that use the driver, under the rules of an older kernel than the default.
 const fn kernel_pass(name: &'static str, environment: &'static [(&'static str, Value)]) -> Pass {
     let targets: &[(&str, &[&str])] =
         &[("vgpu/driver", &[]), ("kmd/zrt_kmd", &[]), ("bringup/zrt_bringup", &[]), ("tests/sessions", &[])];
@@ -177,7 +177,7 @@ const fn kernel_pass(name: &'static str, environment: &'static [(&'static str, V
     Pass { name, about, does: Does::Again { environment, targets } }
 }
 
-/// The file in which variables of [`BARE`] are read, for all that ask for what they promise.
+/// The file that reads the variables of [`BARE`], for everything that asks for what they promise.
 const READER: &str = "needs/src/lib.rs";
 /// How sources ask it.
 const ASKS: &str = "zrt_needs::";
@@ -201,7 +201,7 @@ pub fn named(name: &str) -> Result<&'static Pass, Box<dyn Error>> {
     found.ok_or_else(|| format!("no pass is called {name}; the passes are: {}", names.join(", ")).into())
 }
 
-/// The environment of a pass, with folders made where it needs them, below `scratch`.
+/// The environment of a pass, with folders made if it needs them, below `scratch`.
 pub fn surroundings(
     environment: &[(&'static str, Value)],
     scratch: &Path,

@@ -1,9 +1,9 @@
 //! What did not run, and why.
 //!
 //! Contract: a binary of cases appends a line `case<TAB>reason` to the file that [`VARIABLE`] names (`zrt_needs` does);
-//! a stage of the suite that cannot run is entered here by itself. Printed, it is a line for each case that ran in no
-//! pass, and their number, also where that is 0. A case that only a further pass skipped, because the pass takes away
-//! what it needs, is counted for the pass.
+//! a stage of the suite that cannot run is recorded here directly. Printed, it is a line for each case that ran in no
+//! pass, and their number, even if that is 0. A case that only a further pass skipped, because the pass takes away what
+//! it needs, is counted for the pass.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -25,7 +25,7 @@ pub struct Skips {
 pub struct RanBinary {
     /// `folder/target`.
     pub name: String,
-    /// No argument chose among its cases.
+    /// True if no argument selected among its cases.
     pub is_whole: bool,
     /// The text of its file.
     pub skips: String,
@@ -41,12 +41,12 @@ struct Recorded {
 }
 
 impl Skips {
-    /// Enters a stage that did not run.
+    /// Records a stage that did not run.
     pub fn stage(&mut self, name: &str, reason: &str) {
         self.stages.push((name.to_owned(), reason.to_owned()));
     }
 
-    /// Enters what a pass ran.
+    /// Records what a pass ran.
     pub fn pass(&mut self, name: &str, binaries: &[RanBinary]) {
         let cases = binaries.iter().flat_map(|ran| {
             ran.skips.lines().map(|line| {

@@ -1,7 +1,7 @@
-//! A relative link of a Markdown file leads to something.
+//! Relative links of Markdown files lead to something.
 //!
-//! Contract: a link is `](target)` outside of code. A target with a scheme, and one that is an anchor alone, is not
-//! followed; of another the path is looked up beside the file, without its anchor. Reads, never writes.
+//! Contract: a link is `](target)` outside of code. Targets with a scheme, and anchors alone, are not followed; of any
+//! other target the path, without its anchor, is looked up beside the file. Reads, never writes.
 
 use std::path::Path;
 

@@ -34,7 +34,7 @@ fn is_too_long(line: &str) -> bool {
     line.chars().count() > COLUMNS_MAX && !is_table_or_code && breaks(line) > 0
 }
 
-/// Places where a line can be broken: spaces between words, none of them in a code span or behind a list's mark.
+/// Places where a line can be broken: spaces between words, none of them in a code span or after a list's mark.
 fn breaks(line: &str) -> usize {
     let content = line.trim_start();
     let mark = content.find(' ').filter(|at| is_mark(&content[..*at]));

@@ -18,10 +18,10 @@ const INDEX: &str = "README.md";
 const DOCUMENTS: &[&str] = &["docs", "docs/reference"];
 /// What a record has, in this order.
 const HEADINGS: &[&str] = &["## Context", "## Decision", "## Consequences"];
-/// What a status may be; `superseded by N` besides.
+/// What a status may be, or `superseded by N`.
 const STATUSES: &[&str] = &["proposed", "accepted"];
 
-/// What the index says of a record.
+/// What the index says about a record.
 #[derive(Debug, PartialEq, Eq)]
 struct Entry {
     number: u32,
@@ -91,7 +91,7 @@ fn check_records(records: &BTreeMap<String, String>, index: &str, findings: &mut
     }
 }
 
-/// A row of the index: the file and what is said of it.
+/// A row of the index: the file and what is said about it.
 fn row(line: &str) -> Option<(String, Entry)> {
     let cells: Vec<&str> = line.strip_prefix("| [")?.strip_suffix(" |")?.split(" | ").collect();
     let [link, title, date, status] = cells[..] else { return None };
@@ -100,7 +100,7 @@ fn row(line: &str) -> Option<(String, Entry)> {
     Some((name.into(), Entry { number, title: title.into(), date: date.into(), status: status.into() }))
 }
 
-/// What a record says of itself, or what is wrong with it.
+/// What a record says about itself, or what is wrong with it.
 fn record(name: &str, text: &str) -> Result<Entry, String> {
     let lines: Vec<&str> = text.lines().collect();
     let [heading, "", status, date, "", ..] = lines[..] else {

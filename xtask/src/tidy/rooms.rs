@@ -1,8 +1,8 @@
 //! Which room of the virtual card may name which.
 //!
-//! Contract: the rooms of [`ROOMS`] lie on one another, the lowest first, and every module of `vgpu` is in one. A file names
-//! (`crate::…`) modules of its own room and of lower ones, in its tests too. What a comment names does not count. The list
-//! of ARCHITECTURE.md is the same.
+//! Contract: the rooms of [`ROOMS`] are layers, the lowest first, and every module of `vgpu` is in one. A file names
+//! (`crate::…`) modules of its own room and of lower ones only, in its tests too. What a comment names does not count.
+//! The list of ARCHITECTURE.md is the same.
 
 use std::error::Error;
 use std::path::Path;

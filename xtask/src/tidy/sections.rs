@@ -19,9 +19,9 @@ const DOCUMENTS: &[(&str, Option<&str>)] = &[
 ];
 /// Kinds of files that are read.
 const EXTENSIONS: &[&str] = &["rs", "md", "s", "inc", "toml", "c", "h", "cl", "hip", "yml"];
-/// What stands before a comment's text, the longest first.
+/// What precedes a comment's text, the longest first.
 const COMMENT_MARKS: &[&str] = &["//!", "///", "//", "#"];
-/// What may stand between two sections of one document, in this order, each part once.
+/// What may occur between two sections of one document, in this order, each part once.
 const BETWEEN: &[&[&str]] = &[&[",", ";", "/"], &["and ", "or ", "to "]];
 /// What names a place within a section; a number or a range of numbers follows.
 const PLACES: &[&str] = &[", facts ", ", fact ", " facts ", " fact ", " steps ", " step "];
@@ -103,7 +103,7 @@ fn check_file(path: &str, text: &str, headings: &Headings, findings: &mut Vec<St
     }
 }
 
-/// The number at the beginning of a text, `4.6`; empty where there is none.
+/// The number at the beginning of a text, `4.6`; empty if there is none.
 fn number_at(text: &str) -> &str {
     let end = text.find(|one: char| !one.is_ascii_digit() && one != '.').unwrap_or(text.len());
     text[..end].trim_end_matches('.')
@@ -153,14 +153,14 @@ impl Paragraph {
         self.text.push(' ');
     }
 
-    /// The number of the line that has a place of the text.
+    /// The number of the line that contains a place of the text.
     fn line(&self, place: usize) -> usize {
         let after = self.lines.partition_point(|(_, start)| *start <= place);
         self.lines[after.saturating_sub(1)].0
     }
 }
 
-/// Comments of one block are a paragraph, and so are lines of text; a line of Rust with code in it stands by itself.
+/// Comments of one block are a paragraph, and so are lines of text; a line of Rust with code in it is one by itself.
 fn paragraphs(text: &str, is_rust: bool) -> Vec<Paragraph> {
     let mut paragraphs = vec![Paragraph::default()];
     let mut was_code = false;

@@ -1,7 +1,7 @@
-//! Where `unsafe` may stand, and what has to be written beside it.
+//! Where `unsafe` may occur, and which comment it needs.
 //!
-//! Contract: reads a file as the compiler's lexer does, so that text in strings and comments is none and a brace on the
-//! next line is one; the bodies of macros are read too, which a syntax tree leaves out. Outside [`PLACES`] the keyword
+//! Contract: reads a file as the compiler's lexer does: text in strings and comments does not count, and a brace on the
+//! next line does; the bodies of macros, which a syntax tree leaves out, are read too. Outside [`PLACES`] the keyword
 //! may not occur. Each block and each `unsafe impl` has a comment that begins with `SAFETY:` directly above the
 //! statement or the keyword.
 
@@ -53,11 +53,11 @@ struct Use {
     line: usize,
     /// Line on which its statement begins.
     statement_line: usize,
-    /// A block or an implementation: something is claimed here.
+    /// True for a block or an implementation, where something is claimed.
     wants_comment: bool,
 }
 
-/// All occurrences in a stream and the groups in it. A statement begins behind `;`, `,`, `=>` and braces; what is in
+/// All occurrences in a stream and the groups in it. A statement begins after `;`, `,`, `=>` and braces; what is in
 /// parentheses or brackets belongs to the statement around them, which began on line `around`.
 fn collect(tokens: TokenStream, around: Option<usize>, uses: &mut Vec<Use>) {
     let mut statement_line = around;
@@ -97,8 +97,8 @@ fn collect(tokens: TokenStream, around: Option<usize>, uses: &mut Vec<Use>) {
     }
 }
 
-/// Whether a `SAFETY:` comment stands directly above one of two lines (attributes may be between), or from the one to
-/// the other.
+/// Whether a `SAFETY:` comment is directly above one of two lines (attributes may be between), or anywhere from the one
+/// to the other.
 fn is_explained(lines: &[&str], statement_line: usize, line: usize) -> bool {
     let is_safety =
         |index: usize| lines.get(index).is_some_and(|line| line.trim_start().starts_with("// SAFETY:"));

@@ -86,7 +86,7 @@ fn nothing_and_everything_to_choose() {
     assert_eq!(choose(&[f32::NAN, f32::NEG_INFINITY], &[], &drawing(1.0, 7)), 0);
     // The product overflows: nothing is above -inf.
     assert_eq!(choose(&[f32::NEG_INFINITY, -3e38], &[], &drawing(100.0, 7)), 0);
-    // Both become the largest finite number: equals. Everything else has weight 0.
+    // Both become the largest finite number and are equal. Everything else has weight 0.
     let choices: Vec<u32> =
         (0..64).map(|seed| choose(&[0.0, f32::INFINITY, 1.0, 3e38], &[], &drawing(100.0, seed))).collect();
     assert!(choices.contains(&1) && choices.contains(&3) && !choices.contains(&0) && !choices.contains(&2));
@@ -99,12 +99,12 @@ const DRAWS: usize = 6000;
 /// Tokens.
 const VOCABULARY: usize = 48;
 
-/// A distribution of its own making, so that neither ties nor an order by id help anyone.
+/// Irregular logits: neither ties nor an order by id can make a wrong sampler pass.
 fn logits() -> Vec<f32> {
     (0..VOCABULARY).map(|id| (id as f32 * 2.399).sin() * 2.5 + (id % 7) as f32 * 0.21).collect()
 }
 
-/// Probabilities of the textbook in f64: softmax with temperature, top-k, then top-p of what is left.
+/// Textbook probabilities in f64: softmax with temperature, top-k, then top-p of what is left.
 fn textbook(logits: &[f32], temperature: f64, top_k: usize, top_p: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..logits.len()).collect();
     order.sort_by(|a, b| logits[*b].total_cmp(&logits[*a]));
@@ -127,8 +127,8 @@ fn textbook(logits: &[f32], temperature: f64, top_k: usize, top_p: f64) -> Vec<f
     probabilities
 }
 
-/// Pearson's statistic of the choices against the probabilities, and its degrees of freedom. Infinite where
-/// something was chosen that cannot be. Tokens with less than 5 expected draws are one class together.
+/// Pearson's statistic of the choices against the probabilities, and its degrees of freedom. Infinite if an impossible
+/// token was chosen. Tokens with fewer than 5 expected draws form one class.
 fn chi_square(sampling: &Sampling, probabilities: &[f64]) -> (f64, f64) {
     let logits = logits();
     let known_tokens = vec![0; DRAWS];
@@ -196,7 +196,7 @@ fn choices_follow_the_softmax() {
     }
 }
 
-/// What the statistic above is worth: each way of being wrong exceeds the bound.
+/// Checks the power of the statistic above: each way of being wrong exceeds the bound.
 #[test]
 fn a_sampler_that_ignores_a_parameter_exceeds_the_bound() {
     let right = Sampling { top_k: 20, top_p: units(0.9), ..drawing(1.0 / 1.5, 0xC0FF_EE05) };

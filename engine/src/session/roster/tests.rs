@@ -131,7 +131,7 @@ fn a_park_at_a_place_that_the_request_has_not_is_refused() {
     assert_eq!(roster.take(&told).expect("it was asked"), Some(Event::Parked { handle }));
 }
 
-/// A cancel that was not told is not lost with the session, and neither is that of a request which was resubmitted.
+/// A cancel whose end was not reported is not lost with the session; nor is that of a resubmitted request.
 #[test]
 fn a_request_that_ended_without_a_slot_is_told_once() {
     let mut roster = roster(1, 2, 4);
@@ -165,8 +165,8 @@ fn call() -> impl Strategy<Value = Call> {
 }
 
 proptest! {
-    /// Whatever is called in whatever order, roster and model say and tell the same; afterwards every request comes to its
-    /// end, and no page is held.
+    /// Whatever is called in whatever order, roster and model agree; afterwards every request comes to its end, and no
+    /// page is held.
     #[test]
     fn any_calls_agree_with_the_model(
         calls in prop::collection::vec(call(), 1..200),

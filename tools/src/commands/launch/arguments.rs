@@ -34,7 +34,7 @@ pub(super) enum ArgumentSpec {
     Pattern(Size, Vec<u8>),
     /// `rand:SIZE:SEED`
     Random(Size, u64),
-    /// A number of a type, as it stands in memory
+    /// A number of a type, as it is in memory
     Number(ElementType, Arc<Vec<u8>>),
     /// `bytes:HEX`
     Bytes(Arc<Vec<u8>>),
@@ -47,9 +47,9 @@ pub(super) enum ArgumentSpec {
 pub(super) struct LoadedArgument {
     /// What the kernel gets.
     pub argument: LaunchArgument,
-    /// What a file with its buffer begins with, where that is a `.npy`; empty for values.
+    /// What a file with its buffer begins with, if that is a `.npy`; empty for values.
     pub header: Vec<u8>,
-    /// What its buffer is compared with.
+    /// What its buffer is compared with, if anything.
     pub expectation: Option<Expectation>,
 }
 
@@ -132,7 +132,7 @@ impl ArgumentSpec {
         })
     }
 
-    /// The argument with its file's bytes; a relative path is one from `folder`.
+    /// The argument with its file's bytes; a relative path is relative to `folder`.
     pub fn load(&self, folder: &Path) -> Result<LoadedArgument, ToolError> {
         let with = |header, argument| LoadedArgument { argument, header, expectation: None };
         let sized = |size: &Size, argument| {
@@ -186,7 +186,7 @@ impl ArgumentSpec {
     }
 }
 
-/// A path, and the tolerance behind its last comma where that is one.
+/// A path, and the tolerance after its last comma, if there is one.
 fn expectation(text: &str) -> (&str, Option<f64>) {
     let tolerance = text.rsplit_once(',').and_then(|(path, tolerance)| Some((path, tolerance.parse().ok()?)));
     match tolerance {
@@ -195,7 +195,7 @@ fn expectation(text: &str) -> (&str, Option<f64>) {
     }
 }
 
-/// A number as the loader takes it: aligned to its size where a kernel does not say where it goes.
+/// A number as the loader takes it: aligned to its size if the kernel does not say where it goes.
 pub(super) fn value_of(bytes: &[u8]) -> ArgumentValue {
     match *bytes {
         [byte] => ArgumentValue::U8(byte),
@@ -206,7 +206,7 @@ pub(super) fn value_of(bytes: &[u8]) -> ArgumentValue {
     }
 }
 
-/// What a file gives a buffer.
+/// What a file provides for a buffer.
 pub(super) struct Contents {
     pub bytes: Vec<u8>,
     pub header: Vec<u8>,
@@ -214,7 +214,7 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// Reads it.
+    /// Reads a file.
     pub fn read(path: &Path) -> Result<Contents, ToolError> {
         let mut bytes = load::read(path, BUFFER_BYTES_MAX, "a buffer")?;
         if !is_npy(path) {
@@ -229,7 +229,7 @@ impl Contents {
 }
 
 impl Contents {
-    /// What a buffer must hold that is to be the file at `path`.
+    /// What a buffer must hold in order to equal the file at `path`.
     pub fn expected(self, path: &Path, tolerance: Option<f64>) -> Result<Expectation, ToolError> {
         let Contents { bytes, element, .. } = self;
         if tolerance.is_some() && element.is_none() {

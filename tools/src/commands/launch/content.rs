@@ -1,6 +1,6 @@
-//! Contents of buffers that come from no file: zeros, a pattern, numbers at random.
+//! Contents of buffers that do not come from a file: zeros, a pattern, random numbers.
 //!
-//! Contract: pure, and the same for ever: a seed gives the same bytes in every version. Numbers with a fraction are
+//! Contract: pure, and the same forever: a seed gives the same bytes in every version. Numbers with a fraction are
 //! uniform from -1 up to 1, others and bytes without a type uniform over all bits.
 
 use super::size::Size;
@@ -12,7 +12,7 @@ pub(super) fn pattern(size: Size, pattern: &[u8]) -> Vec<u8> {
     pattern.iter().copied().cycle().take(size.bytes as usize).collect()
 }
 
-/// A buffer of numbers at random.
+/// A buffer of random numbers.
 pub(super) fn random(size: Size, seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut bytes = Vec::with_capacity(size.bytes as usize + 8);

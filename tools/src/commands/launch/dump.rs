@@ -1,6 +1,6 @@
-//! `--dump ARGUMENT=FILE`: any buffer, as it is when the kernel has ended.
+//! `--dump ARGUMENT=FILE`: any buffer, as it is after the kernel has ended.
 //!
-//! Contract: parsing is pure; an argument is given by its number, or by its name where the kernel has one.
+//! Contract: parsing is pure; an argument is given by its number, or by its name if the kernel has one.
 
 use super::arguments::bad;
 use crate::error::ToolError;

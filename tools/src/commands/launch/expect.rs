@@ -1,7 +1,8 @@
 //! What a buffer is expected to hold.
 //!
-//! Contract: without a tolerance every bit counts. With one, two numbers are equal where they differ by no more, or both
-//! are NaN; the type comes from the `.npy`. Integers are compared and shown exactly, those of 64 bits too. Pure.
+//! Contract: without a tolerance every bit counts. With one, two numbers are equal if they differ by no more than it,
+//! or if both are NaN; the type comes from the `.npy`. Integers are compared and shown exactly, including those of 64
+//! bits. Pure.
 
 use crate::element::ElementType;
 use std::fmt;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 pub(in crate::commands) struct Expectation {
     /// The numbers, repeated as far as the buffer goes.
     pub bytes: Arc<Vec<u8>>,
-    /// The type of the numbers, where the file says it.
+    /// The type of the numbers, if the file states it.
     pub element: Option<ElementType>,
     /// Largest difference of two numbers that count as equal.
     pub tolerance: Option<f64>,
@@ -21,7 +22,7 @@ pub(in crate::commands) struct Expectation {
 /// Where a buffer differs.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::commands) struct Difference {
-    /// Elements that differ, or bytes where there is no type.
+    /// Elements that differ, or bytes if there is no type.
     pub count: usize,
     /// Elements, or bytes.
     pub of: usize,
@@ -34,7 +35,7 @@ pub(in crate::commands) struct Difference {
 }
 
 impl Expectation {
-    /// Where `actual` differs; `None` where it does not.
+    /// Where `actual` differs; `None` if it does not.
     pub fn compare(&self, actual: &[u8]) -> Option<Difference> {
         let width = self.element.map_or(1, ElementType::bytes);
         let pairs = || actual.chunks(width).zip(self.bytes.chunks(width).cycle());
@@ -53,7 +54,7 @@ impl Expectation {
             return actual == expected;
         };
         if let (Some(actual), Some(expected)) = (element.integer(actual), element.integer(expected)) {
-            // Whole numbers differ by no more than a fraction where they differ by no more than what is whole of it.
+            // Whole numbers differ by no more than a tolerance exactly if they differ by no more than its whole part.
             return (actual - expected).abs() <= tolerance.floor() as i128;
         }
         let (actual, expected) = (element.decode(actual), element.decode(expected));

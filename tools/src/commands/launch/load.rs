@@ -1,6 +1,6 @@
-//! Programs out of files.
+//! Programs read from files.
 //!
-//! Contract: raw code takes what it cannot say itself from its user; for other programs that is refused. At most
+//! Contract: for raw code the user states what the file cannot; for other programs that is refused. At most
 //! `FILE_BYTES_MAX` bytes are read.
 
 use super::arguments::bad;
@@ -11,19 +11,19 @@ use std::path::{Path, PathBuf};
 use zrt_isa::resources::WaveSize;
 use zrt_loader::{Format, Program, RawOptions};
 
-/// What raw code ends in; everything else says itself what it is.
+/// The extension of raw code; every other file identifies itself.
 const RAW_EXTENSION: &str = "bin";
-/// Least and most vector registers of raw code.
+/// Minimum and maximum number of vector registers of raw code.
 pub(super) const VGPRS: [u32; 2] = [1, 256];
-/// Least and most user SGPRs of raw code.
+/// Minimum and maximum number of user SGPRs of raw code.
 pub(super) const USER_SGPRS: [u32; 2] = [2, 16];
 
-/// A file with a program, and what its user says of it.
+/// A file with a program, and what its user states about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ProgramFile {
     /// The file.
     pub path: PathBuf,
-    /// Name of the kernel; not needed where there is only one.
+    /// Name of the kernel; not needed if there is only one.
     pub kernel: Option<String>,
     /// Lanes of a wave: of raw code, or expected of others.
     pub wave_size: Option<WaveSize>,
@@ -34,8 +34,8 @@ pub(super) struct ProgramFile {
 }
 
 impl ProgramFile {
-    /// Reads the program; a relative path is one from `folder`. `names`: what the user calls the number of vector registers and
-    /// of user SGPRs.
+    /// Reads the program; a relative path is relative to `folder`. `names`: what the user calls the number of vector
+    /// registers and of user SGPRs.
     pub fn load(&self, folder: &Path, names: [&str; 2]) -> Result<Program, ToolError> {
         let path = folder.join(&self.path);
         let bytes = read(&path, FILE_BYTES_MAX, "a program")?;
@@ -67,7 +67,7 @@ impl ProgramFile {
     }
 }
 
-/// Whether what one compiler takes for granted is taken for granted in a program.
+/// Whether the assumptions of a single compiler are accepted for a program.
 pub(super) fn trusts_compilers(program: &Program) -> bool {
     matches!(program.format(), Format::CodeObject | Format::Object)
 }

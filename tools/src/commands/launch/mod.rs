@@ -1,8 +1,8 @@
 //! `zrt launch`: any kernel, once, with files for its buffers.
 //!
-//! Contract: everything about the request is looked at before the device is opened. Outputs are written behind
-//! temporary names and renamed when all of them are complete and the kernel has succeeded; of several schedules they are
-//! those of the first that ended. Bad input is one sentence and exit code 2.
+//! Contract: everything about the request is checked before the device is opened. Outputs are written under temporary
+//! names and renamed when all of them are complete and the kernel has succeeded; with several schedules they are those
+//! of the first that ended. Bad input is one sentence and exit code 2.
 
 mod arguments;
 mod content;
@@ -38,10 +38,10 @@ use task::{Of, Purpose, Subject};
 use zrt_isa::resources::WaveSize;
 use zrt_loader::{DynamicLds, Geometry, LDS_SIZES_MAX, Program};
 
-/// What raw code is told, as flags.
+/// What the user states about raw code, as flags.
 const RAW_FLAGS: [&str; 2] = ["--vgprs", "--user-sgprs"];
 
-/// Longest time that can be asked for: a week.
+/// Longest time that can be requested: a week.
 const TIMEOUT_SECONDS_MAX: u32 = 7 * 24 * 3600;
 
 /// Runs one kernel of an ELF code object, a .zrt or a raw .bin
@@ -104,11 +104,11 @@ pub(super) struct Prepared {
     wave_size: Option<WaveSize>,
     geometry: Geometry,
     arguments: Vec<LaunchArgument>,
-    /// Arguments of which the buffer is written though it is no output.
+    /// Arguments whose buffer is written although it is not an output.
     dumped: Vec<usize>,
     /// What buffers are to hold at the end: indices of arguments, names of files, numbers.
     expectations: Vec<(usize, String, Arc<Expectation>)>,
-    /// The files with what they begin with, and the argument of each.
+    /// The files with their headers, and the argument of each.
     files: Vec<(OutputFile, Vec<u8>)>,
     file_arguments: Vec<usize>,
     deadline: Duration,
@@ -201,7 +201,7 @@ impl Prepared {
         request
     }
 
-    /// The launch as a task, which is looked over when it is carried out, before the device is opened.
+    /// The launch as a task, which is checked when it is carried out, before the device is opened.
     pub fn task(&self) -> Result<Task<'_>, ToolError> {
         let request = self.request();
         let sequence = request.sequence()?;
@@ -236,7 +236,7 @@ impl Prepared {
     }
 }
 
-/// Runs the command; false where a rule was broken.
+/// Runs the command; returns false if a rule was broken.
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let schedules = arguments.look.validate()?;
     let prepared = Prepared::new(&arguments.kernel)?;

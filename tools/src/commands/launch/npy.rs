@@ -6,7 +6,7 @@
 
 use crate::element::ElementType;
 
-/// What a file begins with.
+/// The first bytes of a file.
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Bytes of magic, version and, in version 1, header length.
 const PREFIX_BYTES: usize = 10;
@@ -18,12 +18,12 @@ const ALIGNMENT: usize = 64;
 pub(super) struct Array {
     /// Type of each.
     pub element: ElementType,
-    /// Everything before the numbers, as it stands in the file.
+    /// Everything before the numbers, as it is in the file.
     pub header: Vec<u8>,
 }
 
 impl Array {
-    /// Reads the header of a file. The numbers are the bytes behind [`Array::header`].
+    /// Reads the header of a file. The numbers are the bytes after [`Array::header`].
     pub fn parse(file: &[u8]) -> Result<Array, String> {
         let cut = || "it ends within its header".to_owned();
         if !file.starts_with(MAGIC) {
@@ -64,7 +64,7 @@ impl Array {
 pub(super) fn header(element: ElementType, count: u64) -> Vec<u8> {
     let mut text =
         format!("{{'descr': '{}', 'fortran_order': False, 'shape': ({count},), }}", description(element));
-    // Blanks and a line's end up to the alignment.
+    // Blanks and a line end up to the alignment.
     let padding = ALIGNMENT - (PREFIX_BYTES + text.len() + 1) % ALIGNMENT;
     text.extend(std::iter::repeat_n(' ', padding));
     text.push('\n');
@@ -98,7 +98,7 @@ fn element_of(name: &str) -> Option<ElementType> {
     ElementType::ALL.into_iter().find(|element| description(*element) == name)
 }
 
-/// What stands behind a key of the header's dictionary.
+/// What follows a key of the header's dictionary.
 fn field<'a>(text: &'a str, key: &str) -> Result<&'a str, String> {
     let behind = text.split_once(&format!("'{key}'")).map(|(_, rest)| rest.trim_start());
     let value = behind.and_then(|rest| rest.strip_prefix(':')).map(str::trim_start);

@@ -1,9 +1,9 @@
 //! Files that are written at the end: all of them or none.
 //!
-//! Contract: [`plan`] looks at the folders, and at what is there already, before anything runs: only regular files are
-//! replaced, never a device node, a pipe or a socket, and where a link stands the file that it leads to. [`write`] puts
-//! every file behind a temporary name in its own folder first; what is there already is replaced only when all are
-//! complete. Where a rename fails afterwards, the files renamed before it stay, each of them whole.
+//! Contract: [`plan`] checks the folders, and what is there already, before anything runs: only regular files are
+//! replaced, never a device node, a pipe or a socket; in place of a link, the file that it leads to is replaced.
+//! [`write`] first writes every file under a temporary name in its own folder; existing files are replaced only when
+//! all are complete. If a rename fails afterwards, the files renamed before it stay, each of them whole.
 
 use super::arguments::bad;
 use crate::error::ToolError;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// One file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OutputFile {
-    /// What it was called.
+    /// The path as given.
     pub path: PathBuf,
     /// Where it goes: links resolved.
     target: PathBuf,
@@ -30,7 +30,7 @@ struct Pending<'a>(Vec<&'a Path>);
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
         for path in &self.0 {
-            // Best effort: the error that led here is what is told.
+            // Best effort: the error that led here is the one that is reported.
             let _ = fs::remove_file(path);
         }
     }
@@ -71,7 +71,7 @@ pub(crate) fn plan<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<Vec<Outp
     Ok(files)
 }
 
-/// The whole path of the file that is written for `path`. Where something is there already, it is a regular file.
+/// The whole path of the file that is written for `path`. If something is there already, it is a regular file.
 fn target(path: &Path) -> Result<PathBuf, ToolError> {
     let refuse = |why: &str| bad(format!("{} cannot be written: {why}", path.display()));
     let system = |error: Error| refuse(&error.to_string());

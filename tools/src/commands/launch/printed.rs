@@ -1,8 +1,8 @@
 //! What a kernel printed, as the commands show it.
 //!
 //! Contract: bytes that are not UTF-8 become U+FFFD; both of a kernel's streams go to standard output, in the order of
-//! arrival. Text of hostcalls is written while the kernel runs, each piece as soon as the host has it; a printf buffer is read
-//! when the kernel has ended.
+//! arrival. Text of hostcalls is written while the kernel runs, each piece as soon as the host has it; a printf buffer
+//! is read after the kernel has ended.
 
 use crate::commands::write_text;
 use crate::error::ToolError;
@@ -13,21 +13,21 @@ use zrt_loader::print::{PRINTED_BYTES_MAX, Printed};
 #[derive(Debug, Default)]
 pub(in crate::commands) struct Live {
     is_on: bool,
-    /// The beginning of a character whose other bytes have not come.
+    /// The beginning of a character whose other bytes have not arrived.
     held: Vec<u8>,
-    /// The text so far does not end with its line.
+    /// True if the text so far ends within a line.
     is_within_line: bool,
     /// Why nothing can be written any more.
     trouble: Option<ToolError>,
 }
 
 impl Live {
-    /// Text that is shown, or, where it is not `is_on`, forgotten.
+    /// The text is shown if `is_on`, and dropped otherwise.
     pub fn new(is_on: bool) -> Live {
         Live { is_on, ..Live::default() }
     }
 
-    /// Writes a piece, but for a character of which only a part is there. Trouble is told at the end.
+    /// Writes a piece, except for an incomplete character at its end. Errors are reported at the end.
     pub fn write(&mut self, piece: &[u8]) {
         if self.is_on && self.trouble.is_none() {
             let text = self.whole_characters(piece);
@@ -35,10 +35,10 @@ impl Live {
         }
     }
 
-    /// Ends the last line, behind a word on what was printed beyond the limit.
+    /// Ends the last line, after a note on what was printed beyond the limit.
     ///
     /// # Errors
-    /// What could not be written, of all of it.
+    /// The error of whatever could not be written, earlier text included.
     pub fn finish(mut self, result: &Result<Report, LaunchError>) -> Result<(), ToolError> {
         let printed = match result {
             Ok(report) => Some(&report.printed),
@@ -96,7 +96,7 @@ pub(in crate::commands) fn text(printed: &Printed) -> String {
     String::from_utf8_lossy(printed.text()).into_owned() + &note(printed)
 }
 
-/// What is said where more was printed than is kept.
+/// The note that more was printed than is kept, if so.
 fn note(printed: &Printed) -> String {
     let mut note = String::new();
     if printed.dropped_bytes() > 0 {
@@ -110,7 +110,7 @@ fn note(printed: &Printed) -> String {
     note
 }
 
-/// What was printed before an error, as its document has it; `None` where no kernel printed.
+/// What was printed before an error, as its document has it; `None` if no kernel printed.
 pub(in crate::commands) fn before(error: &ToolError) -> Option<String> {
     match error.untold() {
         ToolError::Launch(LaunchError::Device { printed, .. }) => {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     proptest! {
-        /// Pieces change nothing.
+        /// Cutting the text into pieces changes nothing.
         #[test]
         fn pieces_are_shown_as_the_whole(bytes in proptest::collection::vec(prop_oneof![
             any::<u8>(), Just(b'a'), Just(0xE2), Just(0x82), Just(0xAC), Just(0xF0), Just(0x9F)

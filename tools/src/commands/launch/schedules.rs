@@ -1,7 +1,7 @@
-//! A task on one schedule after the other, and what all of them came to.
+//! A task on one schedule after another, and the result of all of them.
 //!
-//! Contract: each schedule has a device of its own. One that does not end is a result as others are: those before it keep
-//! what they gave; after one that took all its time no more are run.
+//! Contract: each schedule has a device of its own. A schedule that does not end is a result like any other: the
+//! results of earlier ones are kept; after one that took all its time, no more are run.
 
 use super::printed::Live;
 use super::show::{self, Failure, Format, Outcome};
@@ -49,10 +49,10 @@ pub struct LookArguments {
 }
 
 impl LookArguments {
-    /// How many schedules, where somebody says so.
+    /// The schedules that are asked for.
     ///
     /// # Errors
-    /// What is no number, and what cannot be looked into.
+    /// What is not a number, and a device that cannot be inspected.
     pub(in crate::commands) fn validate(&self) -> Result<Schedules, ToolError> {
         let seeds = number(self.seeds.as_deref(), "--seeds", 1, u32::MAX)?;
         let check = self.check || seeds.is_some() || self.seed.is_some() || self.strict;
@@ -79,7 +79,7 @@ pub(in crate::commands) struct Schedules {
     count: u64,
 }
 
-/// Runs a task, tells what came of it and writes its files; false where a rule was broken.
+/// Runs a task, reports the outcome and writes its files; returns false if a rule was broken.
 pub(in crate::commands) fn explore(
     task: &Task<'_>,
     look: &LookArguments,
@@ -99,7 +99,7 @@ pub(in crate::commands) fn explore(
             ..VirtualOptions::default()
         };
         let options = OpenOptions { virtual_device, ..OpenOptions::default() };
-        // A document has the text; else that of the first schedule is shown while it comes.
+        // A document contains the text; otherwise the text of the first schedule is shown as it arrives.
         let mut live = Live::new(!look.json && index == 0);
         let (mut result, left) = task.carry_out(
             |text| live.write(text),
@@ -136,7 +136,7 @@ pub(in crate::commands) fn explore(
     }
     outcome.filter(|finding| filter.keeps(&Subject::of(finding)));
     outcome.silenced = filter.finish()?;
-    // What was found is told even where the outputs cannot be written.
+    // Findings are reported even if the outputs cannot be written.
     let written = outcome.report.as_ref().map_or(Ok(()), |(_, left)| task.write_files(left));
     let refused = written.as_ref().err().map(ErrorReport::of);
     show::show(task, &outcome, Format { json: look.json, strict: look.strict }, refused.as_ref())?;

@@ -22,7 +22,7 @@ const OPCODES_SHOWN: usize = 20;
 /// Instructions and source lines, likewise.
 const PLACES_SHOWN: usize = 20;
 
-/// How it is told.
+/// The format of the report.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Format {
     /// As one JSON document.
@@ -31,13 +31,13 @@ pub(super) struct Format {
     pub strict: bool,
 }
 
-/// What all schedules came to.
+/// The result of all schedules.
 #[derive(Default)]
 pub(super) struct Outcome {
     /// The first schedule that ended, and what it left.
     pub report: Option<(Report, Left)>,
     pub findings: Vec<Located>,
-    /// Where each of them is, until some are taken out.
+    /// The index of each of them, until some are removed.
     known: HashMap<Key, usize>,
     /// Findings that are known and not among these.
     pub silenced: Silenced,
@@ -83,11 +83,11 @@ pub(super) struct Failure {
     /// Why, in a sentence.
     text: String,
     error: ErrorReport,
-    /// The place of the fault, where it was one, and what may have led to it.
+    /// The place of the fault, if it was one, and what may have led to it.
     fault: Option<(Place, Option<String>)>,
     /// What was printed until then.
     printed: String,
-    /// No other schedule was run before.
+    /// True if no other schedule was run before.
     is_first: bool,
     /// Where the waves were.
     waves: Waves,
@@ -122,7 +122,7 @@ struct Summary<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum SubjectSummary<'a> {
-    /// null where no schedule ended.
+    /// null if no schedule ended.
     Kernel(Option<&'a str>),
     Script(&'a str),
 }
@@ -135,7 +135,7 @@ enum OutputSummary<'a> {
     Buffer { buffer: &'a str, step: Option<&'a Origin>, path: String, bytes: usize },
 }
 
-/// A finding; of a script with its step.
+/// A finding; for a script, with its step.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum FindingSummary<'a> {
@@ -158,7 +158,7 @@ struct ProfileSummary<'a> {
 }
 
 impl Failure {
-    /// Of a task on a schedule: what was running, and why it did not end.
+    /// The failure of a task on a schedule: what was running, and why it did not end.
     pub fn new(
         task: &Task<'_>,
         seed: u64,
@@ -178,7 +178,7 @@ impl Failure {
 }
 
 impl Outcome {
-    /// A schedule that ended.
+    /// Adds a schedule that ended.
     pub fn add(&mut self, task: &Task<'_>, mut report: Report, mut left: Left, seed: Option<u64>) {
         self.ended += 1;
         self.add_findings(std::mem::take(&mut report.findings));
@@ -192,7 +192,7 @@ impl Outcome {
         }
     }
 
-    /// A schedule that did not end; of several the first is told, and `failure` is made of that one only.
+    /// Adds a schedule that did not end; of several the first is reported, and `failure` is made for that one only.
     pub fn add_failed(
         &mut self,
         seed: u64,
@@ -216,7 +216,7 @@ impl Outcome {
         }
     }
 
-    /// Whether every schedule ended, without a finding (advice counts where that is `strict`), with the same outputs and as
+    /// Whether every schedule ended, without a finding (advice counts if `strict`), with the same outputs and as
     /// expected.
     pub fn is_clean(&self, strict: bool) -> bool {
         self.findings.iter().all(|located| located.finding.is_advice() && !strict)
@@ -225,7 +225,7 @@ impl Outcome {
             && self.unexpected.is_empty()
     }
 
-    /// What a schedule left that is not expected; of several schedules the first is told.
+    /// Adds what a schedule left that is not as expected; of several schedules the first is reported.
     fn add_unexpected(&mut self, lines: Vec<String>, seed: Option<u64>) {
         if self.unexpected.is_empty() {
             let with_seed = |line| match seed {
@@ -246,14 +246,14 @@ impl Outcome {
         }
     }
 
-    /// Takes out what `keeps` does not keep, when all schedules have run.
+    /// Removes what `keeps` does not keep, after all schedules have run.
     pub fn filter(&mut self, mut keeps: impl FnMut(&Finding) -> bool) {
         self.known.clear();
         self.findings.retain(|located| keeps(&located.finding));
     }
 }
 
-/// Prints it. `refused`: why the files could not be written.
+/// Prints the report. `refused`: why the files could not be written.
 pub(super) fn show(
     task: &Task<'_>,
     outcome: &Outcome,
@@ -362,7 +362,7 @@ fn verdict(task: &Task<'_>, outcome: &Outcome, strict: bool) -> String {
         }
     }
     if let Some(Failure { seed, text: why, fault, waves, .. }) = &outcome.failure {
-        // A fault that is among the findings was told with them.
+        // A fault that is among the findings was reported with them.
         let told = |(at, remark): &(Place, Option<String>)| {
             let finding =
                 outcome.findings.iter().map(|located| &located.finding).find(|one| tells(one, at))?;
@@ -396,7 +396,7 @@ fn verdict(task: &Task<'_>, outcome: &Outcome, strict: bool) -> String {
     text
 }
 
-/// Whether a finding tells of the fault at a place. Advice tells of no fault.
+/// Whether a finding reports the fault at a place. Advice reports no fault.
 fn tells(finding: &Finding, fault: &Place) -> bool {
     !finding.is_advice() && finding.place.as_ref().is_some_and(|place| is_same_place(place, fault))
 }
@@ -489,7 +489,7 @@ fn profile_text(profile: &Profile) -> String {
     )
 }
 
-/// What a wave instruction has of something, on average.
+/// The average per wave instruction.
 fn mean(total: u64, count: u64) -> String {
     format!("{:.1}", total as f64 / count.max(1) as f64)
 }
@@ -506,7 +506,7 @@ mod tests {
         Finding { rule: rule.to_owned(), place: Some(at), count: 1, ..Finding::default() }
     }
 
-    /// A fault is told by a finding of its instruction, wherever the code lay on that schedule's device.
+    /// A fault is reported by a finding of its instruction, wherever the code was on that schedule's device.
     #[test]
     fn a_fault_is_told_by_the_finding_of_its_instruction() {
         let fault = place(0x1008, Some("k"), Some(8));

@@ -14,12 +14,12 @@ pub(super) const SIZE_FORMS: &str = "a size such as 4096, 4k, 2M or 1024*f32";
 pub(super) struct Size {
     /// Length in bytes.
     pub bytes: u64,
-    /// The type, where it counts elements.
+    /// The type, if it counts elements.
     pub element: Option<ElementType>,
 }
 
 impl Size {
-    /// Reads one; `None` where it is none, or too large.
+    /// Parses a size; `None` if it is not one, or is too large.
     pub fn parse(text: &str) -> Option<Size> {
         let (count, element) = match text.split_once('*') {
             Some((count, name)) => (count, Some(ElementType::named(name)?)),

@@ -1,7 +1,7 @@
 //! A sequence, and what becomes of the buffers that are read back: files, comparisons, expectations.
 //!
-//! Contract: what `zrt launch`, `zrt run` and `zrt step` do is one of these. A [`Task`] can be carried out any number of times.
-//! Bytes of a read are kept only where a file or the comparison of schedules needs them.
+//! Contract: what `zrt launch`, `zrt run` and `zrt step` do is one of these. A [`Task`] can be carried out any number
+//! of times. Bytes of a read are kept only if a file or the comparison of schedules needs them.
 
 use super::expect::Expectation;
 use super::outputs::{self, OutputFile};
@@ -21,17 +21,17 @@ pub(in crate::commands) struct Task<'a> {
     pub subject: Subject,
     /// Why buffers are read.
     pub purposes: Vec<Purpose>,
-    /// The files that are written, and what each of them begins with.
+    /// The files that are written, and their headers.
     pub files: Vec<(OutputFile, Vec<u8>)>,
-    /// Where the code lies, for source files.
+    /// The path of the code, to find source files.
     pub code: PathBuf,
-    /// What one compiler takes for granted is taken for granted.
+    /// True if the assumptions of a single compiler are accepted.
     pub trusts_compilers: bool,
 }
 
 /// What a task is to its user.
 pub(in crate::commands) enum Subject {
-    /// A launch of the kernel of that name.
+    /// A launch of the kernel with that name.
     Launch(String),
     /// A script: its name, and for each action the step that it comes from.
     Script(String, Vec<Option<Origin>>),
@@ -40,7 +40,7 @@ pub(in crate::commands) enum Subject {
 /// A step of a script, in a turn of its loops.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(in crate::commands) struct Origin {
-    /// Its number from 1, behind those of the loops that it is in: `2.1`.
+    /// Its number from 1, after those of the loops that it is in: `2.1`.
     pub step: String,
     /// The line that it begins on.
     pub line: usize,
@@ -56,7 +56,7 @@ pub(in crate::commands) struct Purpose {
     pub of: Of,
     /// Index of the file that it is written to.
     pub file: Option<usize>,
-    /// It is the same in every schedule, or that is told.
+    /// True if it must be the same in every schedule, or a difference is reported.
     pub is_compared: bool,
     /// What it must hold, and what that is called.
     pub expectation: Option<(String, Arc<Expectation>)>,
@@ -76,12 +76,13 @@ pub(in crate::commands) enum Of {
 pub(in crate::commands) struct Left {
     /// Bytes that were read, by action.
     bytes: BTreeMap<usize, Vec<u8>>,
-    /// A line for each buffer that does not hold what is expected, and for text that is not whole.
+    /// A line for each buffer that does not hold what is expected, and for text that is incomplete.
     pub unexpected: Vec<String>,
 }
 
 impl Task<'_> {
-    /// Carries it out by `run`, which is given the sequence and takes what is seen of it. `print` gets text as it is printed.
+    /// Carries the task out with `run`, which gets the sequence and a function for what is seen of it. `print` gets
+    /// text as it is printed.
     pub fn carry_out(
         &self,
         mut print: impl FnMut(&[u8]),
@@ -110,13 +111,13 @@ impl Task<'_> {
         (result, left)
     }
 
-    /// Whether two schedules left the same where that is asked for.
+    /// Whether two schedules left the same in the buffers that are compared.
     pub fn is_same(&self, one: &Left, other: &Left) -> bool {
         let mut compared = self.purposes.iter().filter(|purpose| purpose.is_compared);
         compared.all(|purpose| one.bytes.get(&purpose.action) == other.bytes.get(&purpose.action))
     }
 
-    /// The bytes for each purpose with a file that there are bytes for.
+    /// The bytes for each purpose that has a file and bytes.
     pub fn written<'t>(
         &'t self,
         left: &'t Left,

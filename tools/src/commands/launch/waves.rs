@@ -1,6 +1,6 @@
 //! Where waves were when a kernel was stopped, as a table: what debuggers call a list of threads.
 //!
-//! Contract: the virtual device's waves, those first that it listed first; nothing where none is known.
+//! Contract: the virtual device's waves, in the order in which it listed them; nothing if none is known.
 
 use crate::commands::write_text;
 use crate::error::ToolError;
@@ -11,7 +11,7 @@ use zrt_device::{WavePosition, Waves};
 /// Waves that are shown.
 const SHOWN_MAX: usize = 32;
 
-/// The table, and a line about what is not in it; empty where nothing is known.
+/// The table, and a line about what is not in it; empty if nothing is known.
 pub(super) fn text(waves: &Waves) -> String {
     if waves.list.is_empty() {
         return String::new();
@@ -56,7 +56,7 @@ fn row(wave: &WavePosition) -> Vec<String> {
     ]
 }
 
-/// Writes it for an error of a kernel.
+/// Writes the table for an error of a kernel.
 pub(in crate::commands) fn show_before(error: &LaunchError) -> Result<(), ToolError> {
     match error {
         LaunchError::Device { waves, .. } => write_text(&text(waves)),

@@ -1,7 +1,7 @@
 //! `zrt lint`: the static check of machine code, before it ever runs.
 //!
-//! Contract: every file is checked, even after one that cannot be read: that one ends the command with exit code 2, when
-//! the others have been reported. A file is read, checked and let go before the next one.
+//! Contract: every file is checked, even after one that cannot be read: that one ends the command with exit code 2,
+//! after the others have been reported. A file is read, checked and released before the next one.
 
 mod report;
 
@@ -45,7 +45,7 @@ pub struct Arguments {
     pub json: bool,
 }
 
-/// Runs the command. False where something was found.
+/// Runs the command. Returns false if something was found.
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let mut filter = arguments.silence.open()?;
     let mut report = Report::default();
@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     for file in arguments.files.iter().filter(|file| seen.insert(*file)) {
         match examine(file, arguments, &mut filter, &mut report) {
             Ok(row) => report.files.push(row),
-            // Of a single file nothing else is to be told.
+            // With a single file there is nothing else to report.
             Err(error) if arguments.files.len() == 1 => return Err(error),
             Err(error) => {
                 report.files.push(FileReport::failed(file, ErrorReport::of(&error)));
@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     }
 }
 
-/// Checks a file: its findings go into the report, and its row comes back.
+/// Checks a file: adds its findings to the report, and returns its row.
 fn examine(
     file: &str,
     arguments: &Arguments,
@@ -86,7 +86,7 @@ fn examine(
     let mut row = FileReport::new(file);
     let mut findings = Vec::new();
     for section in &code.sections {
-        // What is no ELF file has no functions, and calls of its own kind.
+        // A file that is not ELF has no functions, and calls of its own kind.
         let program = (code.format == Format::Elf).then(|| program(section, is_strict));
         let wanted = arguments.kernel.as_ref().map(|name| {
             let all = section.entries.iter().chain(&section.called);

@@ -24,7 +24,7 @@ pub(super) struct Finding {
     cause: Option<CodePlace>,
     remedy: String,
     source: Option<(String, u32)>,
-    /// The text of that line, where the file can be read.
+    /// The text of that line, if the file can be read.
     source_text: Option<String>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct FileReport {
     file: String,
     pub(super) kernels: usize,
     pub(super) functions: usize,
-    /// Findings that are told, a summary as one.
+    /// Findings that are reported; a summary counts as one.
     findings: usize,
     /// Why it was not checked.
     error: Option<ErrorReport>,
@@ -52,7 +52,7 @@ pub(super) struct FileReport {
 /// What was found.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Report {
-    /// The only file; nothing where there are several.
+    /// The only file; nothing if there are several.
     file: Option<String>,
     kernels: usize,
     /// Functions that they call.
@@ -64,7 +64,7 @@ pub(super) struct Report {
 }
 
 impl Finding {
-    /// Of what the lint found in the function `entry` of a section.
+    /// A finding of the lint in the function `entry` of a section.
     pub(super) fn new(
         file: &str,
         section: &Section,
@@ -87,7 +87,7 @@ impl Finding {
         }
     }
 
-    /// What it is known by.
+    /// What identifies it.
     pub(super) fn subject(&self) -> Subject<'_> {
         Subject {
             rule: self.rule,
@@ -124,14 +124,14 @@ impl FileReport {
         FileReport { error: Some(error), ..FileReport::new(file) }
     }
 
-    /// Counts what is told of it.
+    /// Counts what is reported about it.
     pub(super) fn count(&mut self, findings: &[Finding], summaries: usize) {
         self.findings = findings.len() + summaries;
     }
 }
 
 impl Report {
-    /// Adds up what the files came to.
+    /// Adds up the results of the files.
     pub(super) fn finish(&mut self, silenced: Silenced) {
         self.file = match &self.files[..] {
             [only] => Some(only.file.clone()),
@@ -147,7 +147,7 @@ impl Report {
         self.findings.is_empty() && self.summaries.is_empty()
     }
 
-    /// The rows of the files, where there are several.
+    /// The rows of the files, if there are several.
     fn overview(&self) -> Option<Table> {
         if self.files.len() < 2 {
             return None;

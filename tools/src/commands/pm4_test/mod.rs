@@ -1,9 +1,9 @@
 //! `zrt pm4-test`: every packet that we use, on a card or on the virtual device.
 //!
-//! Contract: opens the device without its self-test, runs the whole of it in the order of a first boot, prints what each
-//! case observed and, of one that failed, what is new in it; fails where any case failed or was not run, or something
-//! could not be given back. What a queue that hangs leaves behind does not hide the case. This is what someone with a
-//! card runs first. A reader of the output that goes away ends nothing.
+//! Contract: opens the device without its self-test, runs the whole of it in the order of a first boot, prints what
+//! each case observed and, for one that failed, what is new in it; fails if any case failed or was not run, or if
+//! something could not be released. What a hung queue leaves behind does not hide the case. This is what someone with a
+//! card runs first. If the reader of the output goes away, the test continues.
 
 mod probe;
 mod report;
@@ -66,7 +66,7 @@ pub enum Pm4TestError {
     VirtualOnly {
         /// Its name on the command line.
         option: &'static str,
-        /// What was to be tested.
+        /// The device that was to be tested.
         device: DeviceChoice,
     },
     /// The device did not open.
@@ -97,7 +97,7 @@ pub enum Pm4TestError {
 }
 
 impl Pm4TestError {
-    /// Whether nothing ran, since what was asked for makes no sense.
+    /// Whether nothing ran because the request makes no sense.
     pub fn is_bad_input(&self) -> bool {
         matches!(self, Pm4TestError::VirtualOnly { .. })
     }
@@ -113,8 +113,8 @@ struct Summary<'a> {
     report: Option<&'a PathBuf>,
 }
 
-/// Where text goes: to standard output as it comes, or nowhere where a document follows. The first error is kept, so that
-/// the test goes on.
+/// Where text goes: to standard output as it comes, or nowhere if a document follows. The first error is kept, so that
+/// the test continues.
 struct Telling {
     is_silent: bool,
     outcome: Result<(), ToolError>,
@@ -129,7 +129,7 @@ impl Telling {
 }
 
 impl Arguments {
-    /// Refuses what the device would silently not do.
+    /// Refuses options that the device would silently ignore.
     fn check(&self) -> Result<(), Pm4TestError> {
         let virtual_only = [
             ("--small-bar", self.small_bar),
@@ -148,7 +148,7 @@ impl Arguments {
         OpenOptions {
             ring_bytes: ByteLen(self.ring_bytes),
             gtt_only: self.gtt_only,
-            // The whole of it follows.
+            // The whole self-test follows.
             self_test: false,
             virtual_device: VirtualOptions {
                 small_bar: self.small_bar,
@@ -160,7 +160,7 @@ impl Arguments {
     }
 }
 
-/// The files that a report may go to, and whether each is for the virtual device; none where there is no report.
+/// The files that a report may go to, and whether each is for the virtual device; none if there is no report.
 fn planned(arguments: &Arguments) -> Result<Vec<(bool, OutputFile)>, ToolError> {
     let (virtual_path, card_path) = match (&arguments.report, arguments.probe) {
         (None, false) => return Ok(Vec::new()),
@@ -216,7 +216,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     if let Ok(text) = &judged {
         telling.text(text);
     }
-    // What failed first, before what is wrong with the telling of it.
+    // What failed first, before what went wrong while reporting it.
     let failed = judged.err().map(ToolError::from);
     let failure = failed.or(written.err()).or(closed.err().map(|error| Pm4TestError::from(error).into()));
     if arguments.json {
@@ -231,7 +231,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     }
 }
 
-/// Asks all questions, and tells each answer under its model.
+/// Asks all questions, and prints each answer under its model.
 fn ask(device: &mut Device, telling: &mut Telling) -> Vec<Answer> {
     telling.text(&probe::headline(device.is_virtual()));
     let answers = zrt_bringup::probe::run(device);
@@ -244,7 +244,7 @@ fn count(reports: &[CaseReport], word: &str) -> usize {
     reports.iter().filter(|report| report.outcome.word() == word).count()
 }
 
-/// The last line, where no case failed.
+/// The last line, if no case failed.
 fn judge(reports: &[CaseReport]) -> Result<String, Pm4TestError> {
     let (all, not_run) = (reports.len(), count(reports, Outcome::NotRun.word()));
     let failed: Vec<&CaseReport> =

@@ -4,13 +4,13 @@
 
 use zrt_bringup::probe::{Answer, Outcome, QUESTIONS, Verdict};
 
-/// What stands above the answers.
+/// The heading of the answers.
 pub(super) fn headline(is_virtual: bool) -> String {
     let times = if is_virtual { "(virtual device: its times say nothing about a card)\n" } else { "" };
     format!("asking {} questions\n{times}", QUESTIONS.len())
 }
 
-/// An answer, and where it contradicts the model, the model.
+/// An answer, and the model if the answer contradicts it.
 pub(super) fn answer_text(answer: &Answer) -> String {
     let (word, text) = in_words(&answer.outcome);
     let model = match word {

@@ -1,8 +1,8 @@
 //! The report of a packet test: one Markdown file for people, with the same as JSON inside for programs.
 //!
-//! Contract: [`Report::to_markdown`] and [`Report::parse`] are each other's inverse. Names of this machine and its user, and
-//! paths below their home, are taken out of every text of the whole report, and of the names of what was found, before it is
-//! written ([`Secrets`]). Parsing takes outside bytes: it gives an error, never a panic.
+//! Contract: [`Report::to_markdown`] and [`Report::parse`] are inverses. Names of this machine and its user, and paths
+//! below their home, are removed from every text of the whole report, and from the names of what was found, before it
+//! is written ([`Secrets`]). Parsing takes untrusted bytes: it returns an error, never a panic.
 
 use super::probe::in_words;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ const FORMAT_VERSION: u32 = 1;
 /// What opens and closes the JSON.
 const FENCE_OPEN: &str = "```json\n";
 const FENCE_CLOSE: &str = "\n```\n";
-/// What stands where a name was.
+/// The replacement of a name.
 const REMOVED: &str = "(removed)";
 /// Fields whose keys are names of things on the machine; all other keys are words of the form.
 const KEYED_BY_NAME: [&str; 4] = ["firmware", "driver_options", "topology", "timings_ns"];
@@ -33,7 +33,7 @@ pub struct Report {
     pub environment: Environment,
     /// The packet test, in the form of `--json`.
     pub conformance: Value,
-    /// The probe's answers; empty where it was not asked for.
+    /// The probe's answers; empty if it was not requested.
     pub probes: Vec<Answer>,
 }
 
@@ -49,7 +49,7 @@ pub enum ReportError {
     /// Another version's report.
     #[error("the report has format {found}, this program reads {FORMAT_VERSION}")]
     Version {
-        /// What it says.
+        /// The version that it states.
         found: u32,
     },
 }
@@ -76,7 +76,7 @@ impl Secrets {
         Secrets(names)
     }
 
-    /// Takes them out, where they are not a part of a longer word.
+    /// Removes them, unless they are a part of a longer word.
     fn scrub(&self, text: &str) -> String {
         self.0.iter().fold(text.to_owned(), |text, name| replace_word(&text, name))
     }
@@ -122,10 +122,10 @@ fn replace_word(text: &str, word: &str) -> String {
 }
 
 impl Report {
-    /// A report without the secrets: they are taken out of the whole of it, in its form as JSON.
+    /// A report without the secrets: they are removed from the whole of it, in its form as JSON.
     ///
     /// # Errors
-    /// Where a number cannot be written as JSON, or one of the secrets is a word that the form has for a value.
+    /// If a number cannot be written as JSON, or one of the secrets is a word that the form has for a value.
     pub fn new(
         environment: Environment,
         conformance: Value,
@@ -142,7 +142,7 @@ impl Report {
     /// The file's text.
     ///
     /// # Errors
-    /// Where a number cannot be written as JSON.
+    /// If a number cannot be written as JSON.
     pub fn to_markdown(&self) -> Result<String, ReportError> {
         let environment = &self.environment;
         let mut text = format!("# zrt on {}\n\nzrt {}", environment.device, self.zrt);
@@ -176,7 +176,7 @@ impl Report {
     /// The file's text, which has been read back.
     ///
     /// # Errors
-    /// Where it does not read back.
+    /// If it does not read back.
     pub fn checked_text(&self) -> Result<String, ReportError> {
         let text = self.to_markdown()?;
         Report::parse(&text)?;
@@ -203,7 +203,7 @@ impl Report {
     /// Reads a report back.
     ///
     /// # Errors
-    /// [`ReportError`] where the text is none.
+    /// [`ReportError`] if the text is not a report.
     pub fn parse(text: &str) -> Result<Report, ReportError> {
         let text = text.replace("\r\n", "\n");
         let (_, rest) = text.split_once(FENCE_OPEN).ok_or(ReportError::NoBlock)?;
@@ -224,7 +224,7 @@ fn row(cells: &[&str]) -> String {
     format!("| {} |\n", cells.iter().map(clean).collect::<Vec<_>>().join(" | "))
 }
 
-/// Where the report goes unless said otherwise: a name by device, in the working folder.
+/// The default path of the report: a name by device, in the working folder.
 pub fn default_path(is_virtual: bool) -> PathBuf {
     PathBuf::from(if is_virtual { "zrt-report-virtual.md" } else { "zrt-report-kfd.md" })
 }

@@ -140,7 +140,7 @@ const CARD: [(&str, &str); 4] = [
     ("nodes/1/mem_banks/0/properties", "heap_type 1\nsize_in_bytes 34208743424\nflags 0\n"),
 ];
 
-/// Paths and contents, a zero byte behind each.
+/// Paths and contents, each followed by a zero byte.
 fn folder(files: &[(&str, &str)]) -> Vec<u8> {
     files
         .iter()

@@ -28,7 +28,7 @@ pub fn hostcalls() -> Vec<u8> {
     [&[0][..], &begins, &format, &request(2 | 2 << 5, &arguments)].concat()
 }
 
-/// A printf buffer of HIP: its format stands in the message.
+/// A printf buffer of HIP: its format is in the message.
 pub fn buffered() -> Vec<u8> {
     let content = [&b"%s %#x\n\0"[..], b"text\0\0\0\0", &255_u64.to_le_bytes()].concat();
     [&[1][..], &buffer(&controlled(0, &content))].concat()
@@ -47,13 +47,13 @@ pub fn numbered() -> Vec<u8> {
     with_formats(b"1:2:4:4:%d %s\\n\x002:1:8:%v2hlf\\n", &[first, second].concat())
 }
 
-/// Messages behind the header of a buffer: bytes used, bytes there are.
+/// Messages after the header of a buffer: bytes used, bytes available.
 fn buffer(messages: &[u8]) -> Vec<u8> {
     let length = (messages.len() as u32).to_le_bytes();
     [&length[..], &length, messages].concat()
 }
 
-/// A message behind its control word: flags, and the length with the word from bit 2 on.
+/// A message after its control word: flags, and the length with the word from bit 2 on.
 fn controlled(flags: u32, content: &[u8]) -> Vec<u8> {
     let control = (content.len() as u32 + 4) << 2 | flags;
     [&control.to_le_bytes()[..], content].concat()

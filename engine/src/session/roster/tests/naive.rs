@@ -1,7 +1,7 @@
 //! A naive model of the roster, and a made-up device between the two.
 //!
-//! Contract: written with a flag for each thing that can be asked, and lists that are searched; it shares nothing with the
-//! roster but the types of what is told. The device is honest: it does what was said to it, at a time of its own.
+//! Contract: written with a flag for each thing that can be asked, and with lists that are searched; it shares nothing
+//! with the roster but the types of the events. The device is honest: it does what it is told, at a time of its own.
 
 use super::{newcomer, roster, slot};
 use crate::session::request::{Event, Handle};
@@ -12,7 +12,7 @@ use zrt_protocol::{Event as Told, FinishReason};
 /// Tokens that a slot's pages hold.
 const PAGE: usize = 16;
 
-/// Rounds in which every request comes to its end: each has 64 tokens at most, and one of them goes on in each round.
+/// Rounds within which every request ends: each has at most 64 tokens, and one of the requests advances in each round.
 const ROUNDS_MAX: usize = 2000;
 
 /// A call of the user, a turn of the device, or a turn of the session.
@@ -29,9 +29,9 @@ pub enum Call {
     Park(usize),
     Resume(usize),
     Hold(usize, bool),
-    /// The device goes on with this slot.
+    /// The device advances this slot.
     Device(u32),
-    /// What a poll does: pages, resumes, admissions, with room for so many commands.
+    /// What a poll does: pages, resumes, admissions, with room for this many commands.
     Serve(u32),
     TellEnded(usize),
 }
@@ -217,7 +217,7 @@ impl World {
 
     // ------------------------------------------------------------------------------------------- the session
 
-    /// What is said reaches the request in the slot, if it is still that one.
+    /// A control word reaches the request in the slot, if the slot still holds that request.
     fn say(&mut self, seat: Option<(u32, u32)>, word: impl Fn(&mut Running)) {
         let Some((slot, serial)) = seat else { return };
         self.device[slot as usize].iter_mut().filter(|running| running.serial == serial).for_each(word);
@@ -396,7 +396,7 @@ impl World {
 
     // ------------------------------------------------------------------------------------------- comparison
 
-    /// Everything that can be seen of the roster is what the model says.
+    /// Checks that everything visible of the roster is as in the model.
     pub fn compare(&self) {
         let mut expected: Vec<&One> = self.all.iter().collect();
         expected.sort_by_key(|one| one.age);
@@ -425,7 +425,8 @@ impl World {
         assert_eq!(self.roster.active_count() as usize, seats);
     }
 
-    /// The user lets go, and device and session go on: every request is told its end once, and no page is held.
+    /// The user steps back, and device and session carry on: the end of every request is reported once, and no page is
+    /// held.
     pub fn end(mut self) {
         for _ in 0..ROUNDS_MAX {
             if self.all.is_empty() {

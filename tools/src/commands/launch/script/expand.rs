@@ -1,8 +1,7 @@
 //! From a script to what the device does: files read, loops unrolled.
 //!
 //! Contract: a file is read once for each buffer that begins with it, and once for each tolerance of what is compared.
-//! Every action is looked over as it comes, so that a complaint names the step that it is about; so is every file that
-//! is written.
+//! Every action is checked as it is made, so that a complaint names its step; so is every file that is written.
 
 use super::expression::Expression;
 use super::held::Held;
@@ -24,11 +23,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use zrt_loader::{ArgumentValue, Geometry};
 
-/// Most bytes of all buffers together.
+/// Maximum number of bytes of all buffers together.
 const BUFFERS_BYTES_MAX: u64 = 8 << 30;
-/// Most bytes of all dumps together, which are kept until the end.
+/// Maximum number of bytes of all dumps together, which are kept until the end.
 const DUMPS_BYTES_MAX: u64 = 4 << 30;
-/// What raw code is told, as keys.
+/// What the user states about raw code, as keys.
 const RAW_KEYS: [&str; 2] = ["vgprs", "user_sgprs"];
 
 /// Reads the files of the script at `path`, and unrolls its loops.
@@ -53,7 +52,7 @@ struct Expander {
     origins: Vec<Option<Origin>>,
     purposes: Vec<Purpose>,
     written: Vec<Written>,
-    /// What a `.npy` of each buffer begins with.
+    /// The `.npy` header of each buffer.
     headers: Vec<Vec<u8>>,
     held: Held,
     launches: usize,
@@ -63,7 +62,7 @@ struct Expander {
 /// Where a buffer is written to.
 struct Written {
     path: PathBuf,
-    /// What the file begins with.
+    /// The header of the file.
     header: Vec<u8>,
     /// The place in the script.
     at: Position,
@@ -71,7 +70,7 @@ struct Written {
     origin: Option<Origin>,
 }
 
-/// Where a step stands while loops turn.
+/// The position of a step while loops are unrolled.
 #[derive(Clone, Copy)]
 struct Turn<'a> {
     at: Position,
@@ -207,7 +206,7 @@ impl Expander {
                 self.dump(*buffer, file, turn)?;
                 Action::Read { buffer: *buffer }
             }
-            // Unrolled by whoever calls.
+            // Unrolled by the caller.
             Work::Repeat { .. } => return Ok(()),
         };
         self.sequence.check_action(&action).map_err(|error| turn.launch_error(&error))?;
@@ -225,7 +224,7 @@ impl Expander {
         self.sequence.buffers.get(buffer).map_or(0, |buffer| buffer.content.len())
     }
 
-    /// Notes that the action that comes next reads a buffer.
+    /// Notes that the next action reads a buffer.
     fn read(
         &mut self,
         buffer: usize,
@@ -288,7 +287,7 @@ impl Expander {
         })
     }
 
-    /// A value as it stands in memory; turns share what is the same in all of them.
+    /// A value as it is in memory; turns share what is the same in all of them.
     fn bytes(&mut self, number: &Number, turn: Turn<'_>) -> Result<Arc<Vec<u8>>, ScriptError> {
         match number {
             Number::Moving { element, value, text } => {
@@ -315,7 +314,7 @@ impl Expander {
         })
     }
 
-    /// What a buffer is checked against, and what that is called.
+    /// What a buffer is checked against, and its name.
     fn expectation(
         &mut self,
         buffer: usize,
@@ -377,7 +376,7 @@ impl Expander {
         Ok(())
     }
 
-    /// Adds what is read at the end, and looks at the files that are written.
+    /// Adds what is read at the end, and checks the files that are written.
     fn finish(mut self, script: &Script, path: &Path) -> Result<Task<'static>, ScriptError> {
         for (number, buffer) in script.buffers.iter().enumerate() {
             let expectation = match &buffer.spec {

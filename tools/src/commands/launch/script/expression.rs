@@ -7,7 +7,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Expression(Vec<Product>);
 
-/// Factors, and whether they are taken away.
+/// Factors, and whether they are subtracted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Product {
     is_negative: bool,
@@ -17,7 +17,7 @@ struct Product {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Factor {
     Number(u64),
-    /// The variable of so many loops from the outside.
+    /// The variable of a loop, by depth from the outermost.
     Variable(usize),
 }
 
@@ -28,7 +28,8 @@ pub(super) fn is_name(text: &str) -> bool {
 }
 
 impl Expression {
-    /// Reads one; `variables` are those of the loops around it, from the outside. The complaint says what is wrong.
+    /// Parses an expression; `variables` are those of the loops around it, from the outside. The complaint says what is
+    /// wrong.
     pub fn parse(text: &str, variables: &[Option<String>]) -> Result<Expression, String> {
         let mut products = Vec::new();
         let mut rest = text.trim();
@@ -47,7 +48,7 @@ impl Expression {
         }
     }
 
-    /// Its value in a turn of each loop; `None` where it does not fit.
+    /// Its value in a turn of each loop; `None` if it does not fit.
     pub fn value(&self, turns: &[u64]) -> Option<i128> {
         self.0.iter().try_fold(0i128, |sum, product| {
             let factors = product.factors.iter().map(|factor| match factor {
@@ -63,7 +64,7 @@ impl Expression {
 
 fn factor(text: &str, variables: &[Option<String>]) -> Result<Factor, String> {
     if is_name(text) {
-        // The innermost one, where several have the name.
+        // The innermost one, if several have the name.
         let index = variables.iter().rposition(|variable| variable.as_deref() == Some(text));
         return index
             .map(Factor::Variable)

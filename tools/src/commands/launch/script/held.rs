@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zrt_loader::ARGUMENT_BYTES_MAX;
 
-/// Most bytes of all files together.
+/// Maximum number of bytes of all files together.
 const HELD_BYTES_MAX: u64 = 4 << 30;
 
 /// The files of a script.
@@ -25,12 +25,12 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// None yet; relative paths are from `folder`.
+    /// No files yet; relative paths are relative to `folder`.
     pub fn new(folder: PathBuf) -> Held {
         Held { folder, expectations: HashMap::new(), values: HashMap::new(), bytes: 0 }
     }
 
-    /// What a buffer is to hold that is compared with a file.
+    /// What a buffer must hold that is compared with a file.
     pub fn expectation(
         &mut self,
         path: &Path,
@@ -95,7 +95,7 @@ mod tests {
         folder
     }
 
-    /// A loop of checks with two tolerances reads the file once for each, and every turn shares what it gave.
+    /// A loop of checks with two tolerances reads the file once for each, and all turns share the result.
     #[test]
     fn files_are_read_once_for_each_tolerance() {
         let folder = folder("once");

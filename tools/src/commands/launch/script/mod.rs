@@ -1,8 +1,8 @@
 //! Scripts of `zrt run`: launches over shared buffers, loops, and what the host does between them.
 //!
-//! Contract: [`Script::parse`] takes any text, touches no file, and costs time and memory in proportion to the text's length, of which
-//! [`SCRIPT_BYTES_MAX`] are taken; it reports what it refuses with line and column. `expand` reads the files and
-//! unrolls the loops. What a script may say is in the tools' README.
+//! Contract: [`Script::parse`] takes any text, touches no file, and costs time and memory in proportion to the text's
+//! length, of which [`SCRIPT_BYTES_MAX`] bytes are accepted; it reports what it refuses with line and column. `expand`
+//! reads the files and unrolls the loops. The tools' README says what a script may contain.
 
 mod expand;
 mod expression;
@@ -23,17 +23,17 @@ use zrt_loader::DynamicLds;
 
 /// Longest script.
 pub const SCRIPT_BYTES_MAX: u64 = 256 << 10;
-/// Most buffers.
+/// Maximum number of buffers.
 pub const BUFFERS_MAX: usize = 256;
-/// Most steps as they are written, those of loops once.
+/// Maximum number of steps as written; those of loops count once.
 pub const STEPS_MAX: usize = 4096;
-/// Most steps as they are executed.
+/// Maximum number of steps as executed.
 pub const EXECUTED_STEPS_MAX: usize = 16_384;
-/// Most turns of a loop.
+/// Maximum number of turns of a loop.
 pub const TIMES_MAX: u64 = 65_536;
-/// Most loops inside of each other.
+/// Maximum number of nested loops.
 pub const NESTING_MAX: usize = 8;
-/// Most arguments of a launch.
+/// Maximum number of arguments of a launch.
 const ARGUMENTS_MAX: usize = 256;
 
 /// A script as it is written.
@@ -90,9 +90,9 @@ enum LaunchedWith {
 /// A number or another value.
 #[derive(Clone, Debug, PartialEq)]
 enum Number {
-    /// As `--arg` has it.
+    /// As in `--arg`.
     Fixed(ArgumentSpec),
-    /// Another one in each turn.
+    /// A different one in each turn.
     Moving { element: ElementType, value: Expression, text: String },
 }
 
@@ -108,7 +108,7 @@ enum Wanted {
 #[derive(Clone, Debug, PartialEq)]
 enum Piece {
     Text(String),
-    /// The turn of so many loops from the outside.
+    /// The turn of a loop, by depth from the outermost.
     Turn(usize),
 }
 
@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    /// A line of as many keys as a script has room for: none of them costs a look at all before it.
+    /// A line of as many keys as a script has room for: reading a key does not scan everything before it.
     #[test]
     fn a_long_line_is_read_in_time_that_follows_its_length() {
         let keys: String = (0..25_000).map(|index| format!("k{index}=0,")).collect();
@@ -186,12 +186,12 @@ mod tests {
         assert!((200_000..SCRIPT_BYTES_MAX as usize).contains(&text.len()), "{}", text.len());
         let start = std::time::Instant::now();
         let error = Script::parse(&text).unwrap_err();
-        // Some milliseconds; a look at all that is before each key takes seconds.
+        // Some milliseconds; scanning everything before each key would take seconds.
         assert!(start.elapsed() < std::time::Duration::from_secs(1), "{:?}", start.elapsed());
         assert_eq!((error.at.line, error.at.column), (1, 11), "{error}");
     }
 
-    /// Deep and long texts end soon: the limits are met before the memory is.
+    /// Deep and long texts end soon: the limits are reached before memory is exhausted.
     #[test]
     fn large_scripts_are_refused_in_a_line() {
         let brackets = "[".repeat(100_000);

@@ -25,7 +25,7 @@ impl Script {
     /// Reads a script.
     ///
     /// # Errors
-    /// What is no TOML, unknown keys, names, sizes and counts, and more than the limits of [`super`].
+    /// Text that is not TOML, unknown keys, names, sizes and counts, and more than the limits of [`super`].
     pub fn parse(text: &str) -> Result<Script, ScriptError> {
         if text.len() as u64 > SCRIPT_BYTES_MAX {
             let what =
@@ -57,7 +57,7 @@ struct Parser<'a> {
     buffers: Vec<ScriptBuffer>,
     /// Steps so far.
     steps: usize,
-    /// Variables of the loops around, from the outside.
+    /// Variables of the enclosing loops, from the outside.
     variables: Vec<Option<String>>,
 }
 
@@ -87,7 +87,7 @@ fn form(what: &str, text: &str, at: Position) -> Result<ArgumentSpec, ScriptErro
     ArgumentSpec::parse(what, text).map_err(|error| complaint(&error, at))
 }
 
-/// What a part that is shared with the command line says, at a place.
+/// A complaint of code that is shared with the command line, at a place.
 fn complaint(error: &ToolError, at: Position) -> ScriptError {
     ScriptError { at, what: sentence(error) }
 }

@@ -1,7 +1,7 @@
 //! Tables of TOML, read key by key, with the place of everything that is wrong.
 //!
-//! Contract: whoever has read what it knows calls [`Fields::end`], which refuses the keys that are left. Complaints name line and column
-//! of the key or value, from 1. Pure; costs a look at each key.
+//! Contract: a caller that has read the keys it knows calls [`Fields::end`], which refuses the keys that are left.
+//! Complaints name line and column of the key or value, from 1. Pure; each key is visited once.
 
 use std::fmt;
 use toml::Spanned;
@@ -19,9 +19,9 @@ pub struct Position {
 /// What is wrong with a script, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptError {
-    /// Where.
+    /// The place.
     pub at: Position,
-    /// What, and what to do.
+    /// What is wrong, and what to do.
     pub what: String,
 }
 
@@ -34,8 +34,8 @@ impl fmt::Display for ScriptError {
 /// Bytes of the script between two of the places at which its characters are counted.
 const STRIDE_BYTES: usize = 64;
 
-/// The script's text, for the places of bytes in it. Made in one pass over the text; a place then costs a binary search and a
-/// look at [`STRIDE_BYTES`] bytes.
+/// The script's text, for the places of bytes in it. Made in one pass over the text; a place then costs a binary search
+/// and a scan of [`STRIDE_BYTES`] bytes.
 pub(super) struct Source<'t> {
     text: &'t [u8],
     /// Where each line begins.
@@ -44,7 +44,7 @@ pub(super) struct Source<'t> {
     characters: Vec<usize>,
 }
 
-/// A value and where it stands.
+/// A value and its place.
 pub(super) struct Field<'a> {
     pub value: &'a DeValue<'a>,
     pub at: Position,
@@ -54,14 +54,14 @@ pub(super) struct Field<'a> {
 
 /// The keys of a table that are not read yet.
 pub(super) struct Fields<'a> {
-    /// Each with where its key stands.
+    /// Each with the place of its key.
     left: Vec<(Position, Field<'a>)>,
     known: Vec<&'static str>,
     at: Position,
 }
 
 impl<'t> Source<'t> {
-    /// Of a text.
+    /// The source of a text.
     pub fn new(text: &'t str) -> Source<'t> {
         let text = text.as_bytes();
         let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
@@ -73,7 +73,7 @@ impl<'t> Source<'t> {
         Source { text, lines: std::iter::once(0).chain(ends).collect(), characters: counts.collect() }
     }
 
-    /// The place of a byte; of the end, where there is none.
+    /// The place of a byte, or of the end if there is no such byte.
     pub fn position(&self, byte: usize) -> Position {
         let byte = byte.min(self.text.len());
         let line = self.lines.partition_point(|start| *start <= byte);
@@ -82,7 +82,7 @@ impl<'t> Source<'t> {
     }
 
     fn characters_before(&self, byte: usize) -> usize {
-        // Behind the last byte there may be no stride.
+        // After the last byte there may be no stride.
         let stride = (byte / STRIDE_BYTES).min(self.characters.len().saturating_sub(1));
         let before = self.characters.get(stride).copied().unwrap_or_default();
         before + characters(&self.text[stride * STRIDE_BYTES..byte])
@@ -95,7 +95,7 @@ fn characters(bytes: &[u8]) -> usize {
 }
 
 impl<'a> Fields<'a> {
-    /// Those of a table.
+    /// The keys of a table.
     pub fn new(source: &Source<'_>, table: &'a DeTable<'a>, at: Position) -> Fields<'a> {
         let field = |(key, value): (&'a Spanned<_>, &'a Spanned<DeValue<'a>>)| {
             let key_at = source.position(key.span().start);
@@ -110,12 +110,12 @@ impl<'a> Fields<'a> {
         Fields { left: table.iter().map(field).collect(), known: Vec::new(), at }
     }
 
-    /// Where the table stands.
+    /// The place of the table.
     pub fn at(&self) -> Position {
         self.at
     }
 
-    /// The value of a key, where it is there.
+    /// The value of a key, if it is present.
     pub fn take(&mut self, key: &'static str) -> Option<Field<'a>> {
         self.known.push(key);
         let index = self.left.iter().position(|(_, field)| field.key == key)?;
@@ -128,14 +128,14 @@ impl<'a> Fields<'a> {
         self.take(key).ok_or_else(|| ScriptError { at, what: format!("{key} is missing") })
     }
 
-    /// All that are left, with where their keys stand, in the order of the script.
+    /// All that are left, with the places of their keys, in the order of the script.
     pub fn rest(&mut self) -> Vec<(Position, Field<'a>)> {
         let mut rest = std::mem::take(&mut self.left);
         rest.sort_by_key(|(at, _)| (at.line, at.column));
         rest
     }
 
-    /// Refuses keys that nobody has asked for.
+    /// Refuses keys that were not read.
     pub fn end(self) -> Result<(), ScriptError> {
         let first = self.left.iter().min_by_key(|(at, _)| (at.line, at.column));
         first.map_or(Ok(()), |(at, field)| {
@@ -149,7 +149,7 @@ impl<'a> Fields<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// A complaint about it.
+    /// A complaint about the field.
     pub fn refuse(&self, wanted: &str) -> ScriptError {
         ScriptError { at: self.at, what: format!("{} must be {wanted}", self.key) }
     }
