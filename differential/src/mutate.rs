@@ -279,9 +279,11 @@ fn explain_wait(
             break;
         }
     }
-    // What the wait was for: all but the youngest; a raised one lets one more be under way.
-    let guarded = outstanding.into_iter().enumerate().skip(count as usize);
-    let guarded_max = if mutant.class == Class::WaitRaised { 1 } else { usize::MAX };
+    // What the wait was for: all but the youngest; a raised one lets one more be under way. Scalar loads return in any
+    // order: it may be any of them.
+    let is_in_order = counter != Waited::Km;
+    let guarded = outstanding.into_iter().enumerate().skip(if is_in_order { count as usize } else { 0 });
+    let guarded_max = if mutant.class == Class::WaitRaised && is_in_order { 1 } else { usize::MAX };
     let mut guarded: Vec<(usize, Vec<(Registers, Part)>)> = guarded.take(guarded_max).collect();
     if guarded.is_empty() {
         return end.map_or((NOTHING_OUTSTANDING, 0), |place| (UNKNOWN, place));
@@ -323,8 +325,13 @@ fn explain_wait(
     (if counter == Waited::Store { NO_SIGNAL } else { UNKNOWN }, 0)
 }
 
-/// Operations of a counter that may be under way after an instruction, where it waits for some.
+/// Operations of a counter that may be under way after an instruction, where it waits for some. A wait for some of several
+/// scalar loads says nothing about any of them.
 fn left_by(instruction: &Instruction, counter: Waited) -> Option<u32> {
+    waited_down_to(instruction, counter).filter(|left| counter != Waited::Km || *left == 0)
+}
+
+fn waited_down_to(instruction: &Instruction, counter: Waited) -> Option<u32> {
     if instruction.opcode == Opcode::SWaitIdle {
         return Some(0);
     }

@@ -249,14 +249,11 @@ impl Look {
 
 /// Whether two states of one wave are the same to its program.
 fn are_equal(one: &Wave, other: &Wave) -> bool {
-    let scalars = |wave: &Wave| {
-        let mut scalars: [u32; SCALAR_REGISTERS] = [0; SCALAR_REGISTERS];
-        scalars.copy_from_slice(&wave.scalar[..SCALAR_REGISTERS]);
-        scalars[usize::from(NULL)] = 0;
-        scalars
-    };
-    (one.scc, one.mode, one.is_high) == (other.scc, other.mode, other.is_high)
-        && scalars(one) == scalars(other)
+    let null = usize::from(NULL);
+    let are_scalars_equal = one.scalar[..null] == other.scalar[..null]
+        && one.scalar[null + 1..SCALAR_REGISTERS] == other.scalar[null + 1..SCALAR_REGISTERS];
+    are_scalars_equal
+        && (one.scc, one.mode, one.is_high) == (other.scc, other.mode, other.is_high)
         && one.vector == other.vector
         && one.other_half == other.other_half
 }

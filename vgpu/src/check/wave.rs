@@ -345,7 +345,7 @@ impl Inspect<Noted> for WaveInspector<'_> {
 
 impl WaveInspector<'_> {
     /// Whether the wave is where and as it was when its circle began, so that its turn is to end: the circle is closed then.
-    /// Asked once in a turn, since a wave that counts comes by in every round.
+    /// A wave that counts is there in every round of its loop, so this is asked at most once for every instruction of a turn.
     #[cold]
     #[inline(never)]
     fn closes_circle(&mut self, wave: &Wave, program: &Program<Noted>, machine: &mut Machine<'_>) -> bool {
@@ -353,9 +353,13 @@ impl WaveInspector<'_> {
         if !is_there || std::mem::take(&mut self.is_at_start) {
             return false;
         }
-        self.circle_next = u32::MAX;
         let number = self.shadow.number();
-        machine.memory.watch().is_some_and(|watch| watch.progress.circles.is_back(number, wave))
+        let is_back =
+            machine.memory.watch().is_some_and(|watch| watch.progress.circles.is_back(number, wave));
+        if is_back {
+            self.circle_next = u32::MAX;
+        }
+        is_back
     }
 
     fn site(&self) -> Site {

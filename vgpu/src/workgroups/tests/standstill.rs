@@ -75,6 +75,28 @@ fn many_waves_in_a_long_loop_are_told_at_once() {
     assert!(instructions < 3_000_000, "{instructions}");
 }
 
+/// A wave comes by the place where its circle began in every round of the delay, but only once as it was.
+#[test]
+fn many_waves_with_a_delay_in_their_loop_are_told_at_once() {
+    let mut device = silent(checked(2));
+    let [loop_words, rest] = code::WAIT_FOR_WORD.words.split_at(8).into();
+    let delay = [
+        0xB008_03E8, // s_movk_i32 s8, 1000
+        0x8188_8108, // s_sub_co_i32 s8, s8, 1
+        0xBF07_8008, // s_cmp_lg_u32 s8, 0
+        0xBFA2_FFFD, // s_cbranch_scc1, back to the subtraction
+    ];
+    let rest = [rest[0] - delay.len() as u32, rest[1]];
+    let words = [&delay, loop_words, &rest].concat();
+    let code = device.code_words(&words);
+    let word = device.buffer(4096);
+    device.submit(device.dispatch(&code, 32, 32, &[word.va]));
+    let kind = WaveFaultKind::GoesInCircles { circling_waves: 32, waiting_waves: 0 };
+    assert_eq!(fault_of(&device).kind, kind);
+    let instructions = device.counters.snapshot().wave_instructions;
+    assert!(instructions < 4_000_000, "{instructions}");
+}
+
 /// The waves count, so they are in no circle; others might store the word, if there were room for them.
 #[test]
 fn a_wait_for_groups_that_have_no_room_is_told() {

@@ -6,7 +6,8 @@ use super::shape::{operand_place, sum_place};
 use super::*;
 use crate::shader::valu::testing::{MODE_USUAL, Random, code, run_all, run_one, translate, wave};
 use crate::shader::wave::{EXEC_LO, Row};
-use zrt_isa::{Opcode, decode};
+use zrt_isa::resources::WaveSize;
+use zrt_isa::{Opcode, decode, decode_for};
 
 const SIDES: std::ops::Range<usize> = 0..16;
 
@@ -78,7 +79,8 @@ impl Banks {
 
     /// Runs it at every level and asserts that they agree.
     fn run_with(&mut self, words: &[u32], is_wave64: bool, exec: u64, mode: u32) {
-        let instruction = decode(words).unwrap();
+        let wave_size = if is_wave64 { WaveSize::Wave64 } else { WaveSize::Wave32 };
+        let instruction = decode_for(words, wave_size).unwrap();
         let start = self.0.clone();
         for (number, level) in Level::supported().into_iter().enumerate() {
             let op = translate(&instruction, level).unwrap();

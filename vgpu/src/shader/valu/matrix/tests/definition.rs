@@ -53,7 +53,7 @@ fn cases() -> impl Strategy<Value = Case> {
     let destination = prop::sample::select(vec![C, C, C, A, 1, 5, B, 20]);
     let constant = prop_oneof![3 => Just(None), 1 => prop::sample::select(CONSTANTS.to_vec()).prop_map(Some)];
     let exec = prop_oneof![3 => Just(u64::MAX), 2 => any::<u64>(), 1 => Just(0)];
-    let modifiers = (0..8u32, 0..8u32, any::<bool>(), 0..2usize);
+    let modifiers = (0..8u32, 0..8u32, any::<bool>(), 0..4usize);
     (opcode, numbers, destination, constant, modifiers, any::<bool>(), exec, any::<u8>(), any::<u64>())
         .prop_map(|(opcode, numbers, destination, constant, modifiers, is_wave64, exec, mode, seed)| {
             let (neg_lo, neg_hi, clamp, key) = modifiers;
@@ -77,9 +77,11 @@ fn cases() -> impl Strategy<Value = Case> {
                 // The source is the index, and C the destination.
                 case.constant = None;
             }
-            if !shape.is_sparse || shape.inner == 64 {
-                case.key = 0;
-            }
+            // A key names a part of the index register that holds one lane's pairs.
+            let depth = shape.depth();
+            let is_split = is_wave64 && depth / 2 * shape.a.bits() > 32;
+            let keys = 32 / if is_split { depth / 2 } else { depth };
+            case.key = if shape.is_sparse { key % keys } else { 0 };
             // Signs of A and B, and of C; the other modifiers have no encoding.
             let signs =
                 if shape.a.bits() == 16 { 0b011 } else { 0 } | if shape.is_sparse { 0 } else { 0b100 };
