@@ -1,29 +1,29 @@
-//! Findings on correct programs that are no failures, each with its reason.
+//! Findings on correct programs that are not failures, each with its reason.
 //!
-//! Contract: a row is about one rule and one circumstance; what it sets aside is counted and reported ([`Alarm`]).
-//! Findings on a mutant are not looked up here, but held against those of the program that it was made from.
+//! Contract: a row covers one rule and one circumstance; the findings that it sets aside are counted and reported
+//! ([`Alarm`]). Findings on a mutant are not looked up here but compared with those of its original program.
 
 use crate::toolchain::Compiler;
 use std::fmt;
 use zrt_bringup::Finding;
 
-/// How the finding begins that code without a single `s_wait_alu` has, where compilers are trusted.
+/// The start of the finding for code without a single `s_wait_alu`, in the mode that trusts compilers.
 const UNAWARE_COMPILER: &str = "the compiler does not know the scalar hazard";
 
-/// Why a finding on a correct program is no failure.
+/// Why a finding on a correct program is not a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Alarm {
-    /// Nothing is broken.
+    /// No rule is broken.
     Advice,
     /// clang 19 places no `s_wait_alu`.
     UnawareCompiler,
-    /// clang 19 drops the wait between `global_wb` and an atomic of system scope: its error.
+    /// clang 19 omits the wait between `global_wb` and an atomic of system scope: a compiler bug.
     UnwaitedWriteBack,
-    /// clang 19 moves a matrix operation, which the source has all lanes do, under a condition: its error. What it
-    /// computes may be wrong.
+    /// clang 19 moves a matrix operation, which all lanes execute in the source, under a condition: a compiler bug.
+    /// Its results may be wrong.
     ConditionalMatrix,
-    /// No finding: wrong results of clang 19 at one level of optimisation, where its own code without optimisation and
-    /// clang 22's give the host's.
+    /// Not a finding: wrong results of clang 19 at one optimisation level, while its own unoptimised code and clang
+    /// 22's agree with the host.
     OwnResults,
 }
 
@@ -33,7 +33,7 @@ impl Alarm {
         matches!(self, Alarm::ConditionalMatrix | Alarm::OwnResults)
     }
 
-    /// The row of a finding in a correct program of a compiler.
+    /// The row for a finding in a compiler's correct program.
     pub fn of(finding: &Finding, compiler: Compiler) -> Option<Alarm> {
         let says = |words: &str| finding.what.contains(words);
         if finding.is_advice() {

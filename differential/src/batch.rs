@@ -1,8 +1,8 @@
-//! Programs on both sides, and what differs.
+//! Runs programs on both sides and compares them.
 //!
-//! Contract: a verdict per program, in their order. Results are compared byte by byte; NaNs are canonical in them
-//! already (`support/differential.h`). Under the checking mode a program runs under several schedules, and a finding
-//! goes before a difference: it says why. Findings of [`Alarm`]'s rows are no failures.
+//! Contract: a verdict per program, in order. Results are compared byte by byte; their NaNs are already canonical
+//! (`support/differential.h`). Under the checking mode a program runs under several schedules, and a finding takes
+//! precedence over a difference because it says why. Findings in [`Alarm`]'s rows are not failures.
 
 use crate::alarms::Alarm;
 use crate::error::DifferentialError;
@@ -15,31 +15,31 @@ use std::collections::BTreeSet;
 use std::fmt;
 use zrt_bringup::Finding;
 
-/// Where device and host differ first.
+/// The first difference between device and host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The input, from 0; `None` in what all items change together.
+    /// The input, from 0; `None` in the part that all items change together.
     pub item: Option<usize>,
-    /// What differs.
+    /// The result that differs.
     pub what: String,
     /// The device's value, up to eight bytes.
     pub device: u64,
     /// The host's.
     pub host: u64,
-    /// Results of eight bytes that differ.
+    /// Number of eight-byte results that differ.
     pub count: usize,
 }
 
-/// What came of a program.
+/// The result of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// All results are equal.
     Same,
-    /// They are not.
+    /// Some results differ.
     Differs(Difference),
-    /// The device did not end; its words.
+    /// The device did not finish; its message.
     Fault(String),
-    /// A rule of the checking mode is broken.
+    /// The program broke a rule of the checking mode.
     Breaks(Box<Breach>),
 }
 
@@ -48,23 +48,23 @@ pub enum Verdict {
 pub struct Breach {
     /// The first finding on the first schedule that has one.
     pub finding: Finding,
-    /// Findings of that schedule.
+    /// Number of findings on that schedule.
     pub count: usize,
-    /// Whether the results are wrong too, on that schedule.
+    /// Whether the results on that schedule are wrong too.
     pub is_wrong: bool,
 }
 
-/// A verdict and what was found beside it.
+/// A verdict and the findings set aside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
-    /// Findings that were set aside, by their reason.
+    /// The reasons of the findings that were set aside.
     pub alarms: BTreeSet<Alarm>,
 }
 
 impl Verdict {
-    /// What is counted together: faults by their kind.
+    /// A key for counting failures: faults by their kind.
     pub fn kind(&self) -> String {
         match self {
             Verdict::Same => "same results".into(),
@@ -79,19 +79,19 @@ impl Verdict {
     }
 }
 
-/// What a finding says without its register and its other side.
+/// A finding's text without its register and its other side.
 fn what_of(finding: &Finding) -> &str {
     let register = finding.register.as_deref().unwrap_or_default();
     let what = finding.what.strip_prefix(register).unwrap_or(&finding.what).trim_start();
     what.split_once("; ").map_or(what, |(first, _)| first)
 }
 
-/// What was found, as the kind of a failure says it.
+/// The kind of failure that a finding stands for.
 pub fn kind_of(finding: &Finding) -> String {
     format!("finding: {}: {}", finding.rule, what_of(finding))
 }
 
-/// A word of a report that differs from fault to fault: a number or words of an instruction.
+/// Whether a word of a report differs from fault to fault: a number or words of an instruction.
 fn is_number(word: &str) -> bool {
     let digits = word.trim_matches(['[', ']', ',', ';', '.']).trim_start_matches("0x");
     !digits.is_empty() && digits.chars().all(|digit| digit.is_ascii_hexdigit())
@@ -123,7 +123,7 @@ impl fmt::Display for Difference {
 pub struct Comparison {
     toolchain: Toolchain,
     runner: Runner,
-    /// Schedules of a program under the checking mode; 0 for no checking.
+    /// Schedules per program under the checking mode; 0 for no checking.
     schedules: u64,
 }
 
@@ -133,7 +133,7 @@ impl Comparison {
         Ok(Comparison { toolchain: Toolchain::new(shape)?, runner: Runner::new(shape, plant), schedules })
     }
 
-    /// Runs programs, all compiled in one way.
+    /// Runs programs, all compiled by the same build.
     pub fn run(&mut self, programs: &[Program], build: Build) -> Result<Vec<Judgement>, DifferentialError> {
         let inputs = self.inputs(programs);
         let host = self.toolchain.run_on_host(programs, &inputs)?;

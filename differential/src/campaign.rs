@@ -1,8 +1,8 @@
 //! Many programs on several threads.
 //!
-//! Contract: program `i` has the seed `first_seed + i`, which decides its text, its inputs, its optimisation level and
-//! whether it has a line table; each compiler compiles all. The result does not depend on the number of threads. Failing
-//! programs are made smaller afterwards, one by one.
+//! Contract: program `i` has the seed `first_seed + i`, which decides its text, its inputs, its optimisation level
+//! and whether it has a line table; each compiler compiles all programs. The result does not depend on the number
+//! of threads. Failing programs are minimised afterwards, one by one.
 
 use crate::alarms::Alarm;
 use crate::batch::{Comparison, Judgement, Verdict};
@@ -18,22 +18,22 @@ use std::collections::BTreeMap;
 /// Programs that are compiled together.
 const BATCH_PROGRAMS: usize = 16;
 
-/// What to run.
+/// The parameters of a campaign.
 #[derive(Clone, Copy, Debug)]
 pub struct Campaign {
     /// Number of programs.
     pub programs: u64,
-    /// Seed of the first.
+    /// Seed of the first program.
     pub first_seed: u64,
     /// Inputs and lanes.
     pub shape: Shape,
     /// Compilers of the device's side.
     pub compilers: &'static [Compiler],
-    /// Schedules of a program under the checking mode; 0 for no checking.
+    /// Schedules per program under the checking mode; 0 for no checking.
     pub schedules: u64,
     /// Threads.
     pub jobs: usize,
-    /// Failing programs that are made smaller, each kind of fault and finding once.
+    /// Most failing programs to minimise, one per kind of fault and finding.
     pub minimised_max: usize,
     /// Planted error, for tests.
     pub plant: Option<Plant>,
@@ -48,11 +48,11 @@ pub struct Failure {
     pub build: Build,
     /// How it failed.
     pub verdict: Verdict,
-    /// A smaller one that fails too, and how, where it was looked for.
+    /// A smaller program that also fails, and its verdict, if one was searched for.
     pub smaller: Option<(Program, Verdict)>,
 }
 
-/// What came of a campaign.
+/// The result of a campaign.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// Programs by build and kind of verdict.
@@ -61,13 +61,13 @@ pub struct Report {
     pub alarms: BTreeMap<(Compiler, Alarm), u64>,
     /// Failures in the order of their seeds.
     pub failures: Vec<Failure>,
-    /// Wrong results that are taken for an error of the compiler ([`Alarm::OwnResults`]), in the order of their seeds. An
-    /// error of the device that this compiler's code alone meets looks the same: somebody is to look at each.
+    /// Wrong results attributed to a compiler bug ([`Alarm::OwnResults`]), in the order of their seeds. A device
+    /// bug that only this compiler's code triggers looks the same, so each one needs review.
     pub own_results: Vec<Failure>,
 }
 
 impl Campaign {
-    /// Runs it; `progress` is told the number of programs that are done, from any thread.
+    /// Runs the campaign. `progress` is called with the number of finished programs, from any thread.
     pub fn run(&self, progress: &(dyn Fn(u64) + Sync)) -> Result<Report, DifferentialError> {
         let batches = self.batches();
         let work = |share: &Share<Report>| self.work(&batches, share, progress);
@@ -79,7 +79,7 @@ impl Campaign {
         Ok(report)
     }
 
-    /// Seeds that are compiled in one way each.
+    /// Groups of seeds with the same build.
     fn batches(&self) -> Vec<(Build, Vec<u64>)> {
         let mut by_build = BTreeMap::<Build, Vec<u64>>::new();
         for index in 0..self.programs {
@@ -161,7 +161,7 @@ impl Campaign {
     }
 }
 
-/// Whether wrong results are an error of clang 19 ([`Alarm::OwnResults`]).
+/// Whether wrong results are a bug of clang 19 ([`Alarm::OwnResults`]).
 fn is_own_result(
     comparison: &mut Comparison,
     program: &Program,

@@ -1,14 +1,14 @@
-//! The machine code of a program: its instructions in their order.
+//! The machine code of a program: its instructions in order.
 //!
-//! Contract: what does not decode is passed over a word at a time; offsets count from the image's start. Cost: a
-//! decoding of each executable segment.
+//! Contract: undecodable words are skipped one at a time; offsets count from the image's start. Cost: decodes each
+//! executable segment once.
 
 use crate::session::words_of;
 use zrt_isa::resources::WaveSize;
 use zrt_isa::{Instruction, decode_for};
 use zrt_loader::Program;
 
-/// An instruction and where it stands.
+/// An instruction and its position.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Placed {
     /// Bytes from the image's start.

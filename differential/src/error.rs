@@ -1,4 +1,4 @@
-//! What can keep a comparison from being made.
+//! Reasons why a comparison could not be made.
 //!
 //! Contract: a difference between device and host is a result ([`crate::batch::Verdict`]), not an error.
 

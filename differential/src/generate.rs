@@ -1,7 +1,8 @@
 //! Programs and inputs from seeds.
 //!
-//! Contract: the same seed gives the same program and the same inputs everywhere. A program is bounded: at most
-//! [`STEPS_MAX`] steps, [`STATEMENTS_MAX`] statements of a phase, loops of at most 7 turns nested at most twice.
+//! Contract: the same seed produces the same program and the same inputs everywhere. A program is bounded: at most
+//! [`STEPS_MAX`] steps, [`STATEMENTS_MAX`] statements per phase, loops of at most 7 iterations nested at most
+//! twice.
 
 use crate::operators::{
     ATOMIC_TYPES, ATOMICS, CROSSES, GATHERINGS, GROUP_ORDERS, MEETINGS, ORDERS, operators_of,
@@ -9,21 +10,21 @@ use crate::operators::{
 use crate::program::{Call, Expression, Phase, Place, Program, Statement, Step, Type, VARIABLES};
 use crate::random::Random;
 
-/// Most steps of a program between its first phase and its last; the header has room for [`toolchain::STEPS_MAX`] in all.
+/// Most steps of a program between its first phase and its last; the header allows [`toolchain::STEPS_MAX`] in all.
 ///
 /// [`toolchain::STEPS_MAX`]: crate::toolchain::STEPS_MAX
 pub const STEPS_MAX: u32 = 8;
 const _: () = assert!(STEPS_MAX as usize + 2 <= crate::toolchain::STEPS_MAX);
-/// Most statements of a phase, those inside others not counted.
+/// Most statements of a phase, nested ones not counted.
 pub const STATEMENTS_MAX: u32 = 6;
 /// Deepest expression.
 const EXPRESSION_DEPTH_MAX: u32 = 4;
 /// Deepest nesting of statements.
 const BLOCK_DEPTH_MAX: u32 = 2;
-/// Words of a private array, most of the time and else.
+/// Words of a private array: the usual size and the other one.
 const PRIVATE_WORDS: u32 = 16;
 const PRIVATE_WORDS_MAX: u32 = 128;
-/// Variables that are u32: exchanges are of these.
+/// Number of u32 variables; exchanges use these.
 const U32_VARIABLES: u32 = 4;
 
 /// The program of a seed.
@@ -46,7 +47,7 @@ pub fn program(seed: u64) -> Program {
     Program { seed, steps }
 }
 
-/// The input buffer of a seed: `bytes` bytes, with the values that break things more often than chance has them.
+/// The input buffer of a seed: `bytes` bytes, in which edge-case values are more frequent than by chance.
 pub fn inputs(seed: u64, bytes: usize) -> Vec<u8> {
     let mut random = Random::new(!seed);
     let mut buffer = Vec::with_capacity(bytes + 8);
@@ -64,7 +65,7 @@ pub fn inputs(seed: u64, bytes: usize) -> Vec<u8> {
     buffer
 }
 
-/// A value of a type as bits, half of the time one at an edge.
+/// A value of a type as bits; half of the time an edge case.
 fn constant(random: &mut Random, kind: Type) -> u64 {
     let width = kind.width_bits();
     let mask = u64::MAX >> (64 - width);
@@ -110,9 +111,9 @@ fn constant(random: &mut Random, kind: Type) -> u64 {
 
 struct Generator {
     random: Random,
-    /// Loops around the present place.
+    /// Loops around the current position.
     loops: usize,
-    /// Operations that the present statement may still have.
+    /// Operations that the current statement may still use.
     budget: u32,
 }
 
@@ -292,7 +293,7 @@ mod tests {
         assert_eq!(inputs(1, 1001).len(), 1001);
     }
 
-    /// Every operation of the table and every kind of statement occurs, with the types that it says.
+    /// Every operation of the table and every kind of statement occurs, with its declared types.
     #[test]
     fn everything_is_generated_and_well_typed() {
         let mut names = std::collections::BTreeSet::new();

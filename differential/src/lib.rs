@@ -1,11 +1,11 @@
-//! Independent evidence for the semantics of the virtual device: random programs, compiled for gfx1201 and for the host
-//! by a compiler that knows nothing of either, run on many inputs, compared bit for bit.
+//! Independent evidence for the semantics of the virtual device: random programs, compiled for gfx1201 and for the
+//! host by a compiler that knows nothing about either, run on many inputs, and compared bit for bit.
 //!
 //! # Contract
 //! - The host's side is compiled C; nothing interprets the trees of [`program`].
-//! - Programs are free of undefined behaviour, and of results that two correct machines may have differently: every
-//!   difference is an error of the device (or of a compiler).
-//! - A seed is all that it takes to have a program, its inputs and its optimisation level again.
+//! - Programs are free of undefined behaviour, and of results on which two correct machines may differ: every
+//!   difference is a bug of the device (or of a compiler).
+//! - A seed is enough to reproduce a program, its inputs and its optimisation level.
 //! - Needs clang-22 and lld-22. No card is used.
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]

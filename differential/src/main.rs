@@ -1,8 +1,8 @@
 //! `zrt-differential`: a campaign from the command line.
 //!
-//! Contract: exit status 0 where all programs gave the same results or are set aside by a row of `alarms`, or no mutant
-//! was missed, is unexplained or was made from a program that is wrong by itself; 1 where one did not, or was; 2 where
-//! the comparison could not be made. What failed stands on standard output, smallest program first.
+//! Contract: exit status 0 if all programs had the same results or are set aside by a row of `alarms`; for mutants,
+//! if no mutant was missed or is unexplained and every original program was correct. Exit status 1 otherwise; 2 if
+//! the comparison could not be made. Failures are listed on standard output, smallest program first.
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -18,7 +18,7 @@ use zrt_differential::program::Program;
 use zrt_differential::text::{HEADER, HEADER_NAME, source};
 use zrt_differential::toolchain::{Compiler, IN_BYTES_PER_ITEM, Shape};
 
-/// Failures that are printed.
+/// Most failures that are printed.
 const PRINTED_MAX: usize = 20;
 
 /// Runs random programs on the virtual R9700 and on the host, and compares.

@@ -1,13 +1,14 @@
-//! Makes a program smaller as long as it fails.
+//! Makes a program smaller while it still fails.
 //!
-//! Contract: every candidate is a valid program of the same seed, so of the same inputs; the answer fails, and no
-//! single candidate of it does unless the rounds ran out. Candidates are tried in groups, since compiling costs most.
+//! Contract: every candidate is a valid program with the same seed and so the same inputs. The result fails, and no
+//! single candidate derived from it does, unless the rounds ran out. Candidates are tried in groups, since
+//! compiling costs most.
 
 use crate::program::{Call, Expression, Phase, Program, Statement, Step, Type};
 
-/// Candidates that are tried together.
+/// Candidates tried together.
 const GROUP_CANDIDATES: usize = 16;
-/// Parts of an expression that are tried in its place.
+/// Most parts of an expression that are tried in its place.
 const PARTS_MAX: usize = 6;
 /// Rounds over all kinds of changes.
 const ROUNDS_MAX: usize = 6;
@@ -25,10 +26,10 @@ enum Change {
 const CHANGES: [Change; 5] =
     [Change::RemoveStep, Change::RemoveHalf, Change::RemoveStatement, Change::Unwrap, Change::Simplify];
 
-/// Answers for each program of a list whether it fails.
+/// For each program of a list, returns whether it fails.
 pub type Fails<'a, E> = dyn FnMut(&[Program]) -> Result<Vec<bool>, E> + 'a;
 
-/// The smallest program found for which `fails` is true. `fails` answers for each program of a list.
+/// The smallest program found for which `fails` returns true. `fails` answers for each program of a list.
 pub fn minimise<E>(program: &Program, fails: &mut Fails<'_, E>) -> Result<Program, E> {
     let mut best = program.clone();
     for _ in 0..ROUNDS_MAX {
@@ -58,7 +59,7 @@ pub fn minimise<E>(program: &Program, fails: &mut Fails<'_, E>) -> Result<Progra
     Ok(best)
 }
 
-/// Every program that is `program` with one change.
+/// Every program that differs from `program` by one change.
 fn candidates(program: &Program, change: Change) -> Vec<Program> {
     match change {
         Change::RemoveStep => (0..program.steps.len())
@@ -114,7 +115,7 @@ fn candidates(program: &Program, change: Change) -> Vec<Program> {
     }
 }
 
-/// Programs in which one list of statements is another.
+/// Programs in which one list of statements is replaced.
 fn blocks(program: &Program, others: impl Fn(&[Statement]) -> Vec<Vec<Statement>>) -> Vec<Program> {
     let mut all = Vec::new();
     program.clone().visit_blocks(&mut |block| all.push(others(block)));
@@ -122,7 +123,7 @@ fn blocks(program: &Program, others: impl Fn(&[Statement]) -> Vec<Vec<Statement>
     for (index, others) in all.into_iter().enumerate() {
         for other in others {
             let mut candidate = program.clone();
-            // A replaced list is not walked into twice: lists after it keep their numbers only until then.
+            // A replaced list is not visited again: the lists after it keep their numbers only until then.
             let (mut at, mut other) = (0, Some(other));
             candidate.visit_blocks(&mut |block| {
                 if at == index
@@ -138,7 +139,7 @@ fn blocks(program: &Program, others: impl Fn(&[Statement]) -> Vec<Vec<Statement>
     list
 }
 
-/// What may stand in the place of a statement with others inside.
+/// Replacements for a statement that contains others.
 fn unwrapped(statement: &Statement) -> Vec<Vec<Statement>> {
     match statement {
         Statement::If(_, then, otherwise) => vec![then.clone(), otherwise.clone()],
@@ -216,7 +217,7 @@ mod tests {
     use crate::generate::program;
     use crate::text::source;
 
-    /// "Fails" where a multiplication high occurs: what remains is that and the conversions to its place.
+    /// "Fails" if a multiply-high occurs: only that and the conversions to its place remain.
     #[test]
     fn what_does_not_matter_goes() {
         let occurs = |program: &Program| source(std::slice::from_ref(program)).contains("mulhi_u32(");

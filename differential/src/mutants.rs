@@ -1,9 +1,10 @@
-//! A campaign against the checking mode: mutants of correct programs that synchronise, each of which it has to find.
+//! A campaign against the checking mode: mutants of correct synchronising programs, each of which it has to find.
 //!
-//! Contract: programs are those of the generator in which waves or workgroups meet, from a first seed on; clang 22
-//! compiles them, with a line table. A mutant that has a finding which its program has not is caught. One without, whose
-//! results differ on some schedule, is missed: a failure of the checking mode. Of the others is told why nothing came of
-//! them, as far as that can be said. The same seeds give the same mutants and verdicts, however many threads.
+//! Contract: the programs are those of the generator in which waves or workgroups meet, from a first seed on; clang
+//! 22 compiles them, with a line table. A mutant is caught if it has a finding that its program does not have. A
+//! mutant without one whose results differ on some schedule is missed: a failure of the checking mode. For the
+//! others, a reason why the change had no effect is reported if one can be determined. The same seeds produce the
+//! same mutants and verdicts, whatever the number of threads.
 
 use crate::alarms::Alarm;
 use crate::batch::compare;
@@ -22,38 +23,38 @@ use std::collections::{BTreeMap, BTreeSet};
 use zrt_bringup::Finding;
 use zrt_loader::Kernel;
 
-/// Programs that are compiled together.
+/// Programs compiled together.
 const BATCH_PROGRAMS: usize = 8;
-/// Mutants of a program.
+/// Mutants per program.
 const MUTANTS_PER_PROGRAM: u64 = 8;
-/// `s_trap 2`: where a mutant's place is executed, a wave stops.
+/// `s_trap 2`: stops a wave that executes the mutant's instruction.
 const TRAP: u32 = 0xBF90_0002;
 
-/// What to run.
+/// The parameters of a campaign.
 #[derive(Clone, Copy, Debug)]
 pub struct MutantCampaign {
     /// Number of mutants.
     pub mutants: u64,
     /// Seed of the first program.
     pub first_seed: u64,
-    /// Compiles for waves of 64 lanes.
+    /// Whether to compile for waves of 64 lanes.
     pub is_wave64: bool,
-    /// Schedules of a mutant.
+    /// Schedules per mutant.
     pub schedules: u64,
     /// Threads.
     pub jobs: usize,
-    /// A further change of every mutant that breaks no rule, for tests: what it makes wrong is missed.
+    /// A further change of every mutant that breaks no rule, for tests: the wrong results it causes are missed.
     pub plant: Option<Plant>,
 }
 
-/// What came of a mutant.
+/// The fate of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// The first finding's rule.
     Caught(String),
-    /// No finding, and other results, or none: what is wrong.
+    /// No finding, but different results or none: what is wrong.
     Missed(String),
-    /// No finding and the same results: why, as far as that can be said.
+    /// No finding and the same results: the reason, as far as it can be determined.
     Benign(&'static str),
 }
 
@@ -64,9 +65,9 @@ pub struct Judged {
     pub seed: u64,
     /// How it was compiled.
     pub build: Build,
-    /// What was taken.
+    /// The kind of change.
     pub class: Class,
-    /// Place and instruction, source line included.
+    /// Position and instruction, source line included.
     pub place: String,
     /// Its fate.
     pub fate: Fate,
@@ -75,22 +76,22 @@ pub struct Judged {
 /// Counts of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// All.
+    /// All mutants.
     pub mutants: u64,
-    /// With a finding.
+    /// Mutants with a finding.
     pub caught: u64,
-    /// Without, and wrong.
+    /// Mutants without a finding and with wrong results.
     pub missed: u64,
-    /// Without, and right.
+    /// Mutants without a finding and with correct results.
     pub benign: u64,
 }
 
-/// What came of all mutants.
+/// The result of all mutants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MutantReport {
     /// All mutants, by seed and class.
     pub judged: Vec<Judged>,
-    /// Programs that were not correct to begin with: seed and what was found.
+    /// Programs that were not correct to begin with: seed and finding.
     pub unfit: Vec<(u64, String)>,
 }
 
@@ -121,12 +122,12 @@ impl MutantReport {
         reasons
     }
 
-    /// Whether every program was correct, no mutant was missed, and none uses a result under way unseen.
+    /// True if every program was correct, no mutant was missed, and no benign mutant is unexplained.
     pub fn is_clean(&self) -> bool {
         self.unfit.is_empty() && self.missed().next().is_none() && self.unexplained().next().is_none()
     }
 
-    /// Mutants of which nothing came, though a result is used that the changed wait was for.
+    /// Benign mutants that use a result for which the changed wait was needed.
     pub fn unexplained(&self) -> impl Iterator<Item = &Judged> {
         self.judged.iter().filter(|judged| judged.fate == Fate::Benign(UNEXPLAINED))
     }
@@ -137,7 +138,7 @@ impl MutantReport {
     }
 }
 
-/// A program with what is known of it before it is changed.
+/// A program and what is known about it before it is changed.
 struct Subject<'a> {
     program: &'a Program,
     index: usize,
@@ -147,15 +148,15 @@ struct Subject<'a> {
     code: Vec<Placed>,
     input: Vec<u8>,
     host: &'a [u8],
-    /// Its own findings.
+    /// Findings of the unchanged program.
     known: BTreeSet<Key>,
 }
 
-/// What makes two findings the same.
+/// The identity of a finding.
 type Key = (String, Option<u64>, Option<String>);
 
 impl MutantCampaign {
-    /// Runs it; `progress` is told the number of mutants that are done, from any thread.
+    /// Runs the campaign. `progress` is called with the number of finished mutants, from any thread.
     pub fn run(&self, progress: &(dyn Fn(u64) + Sync)) -> Result<MutantReport, DifferentialError> {
         let batches = self.batches();
         let work = |share: &Share<MutantReport>| self.work(&batches, share, progress);
@@ -171,7 +172,7 @@ impl MutantCampaign {
         Shape::of_mutants(self.is_wave64)
     }
 
-    /// Programs in which waves meet, each with the number of its mutants, compiled in one way each.
+    /// Programs in which waves meet, each with the number of its mutants, grouped by build.
     fn batches(&self) -> Vec<(Build, Vec<(Program, u64)>)> {
         let mut by_build = BTreeMap::<Build, Vec<(Program, u64)>>::new();
         let mut left = self.mutants;
@@ -241,7 +242,7 @@ impl MutantCampaign {
         Ok(Subject { program, index, build, loaded, kernel, code, input, host, known: BTreeSet::new() })
     }
 
-    /// The fates of a program's mutants; or what is wrong with the program.
+    /// The fates of a program's mutants, or what is wrong with the program.
     fn judge(
         &self,
         runner: &Runner,
@@ -266,7 +267,7 @@ impl MutantCampaign {
         Ok(MutantReport { judged, unfit: Vec::new() })
     }
 
-    /// Mutants of a program: of one class after the other, as long as there are any.
+    /// Mutants of a program, taken from the classes in turn, as long as there are any.
     fn choose(&self, subject: &Subject<'_>, count: u64) -> Vec<Mutant> {
         let mut random = Random::new(subject.program.seed ^ 0x006D_7574_616E_7473);
         let buffer_bytes = self.shape().out_bytes() as u64;
@@ -316,7 +317,7 @@ impl MutantCampaign {
         Ok(Judged { seed: subject.program.seed, build: subject.build, class: mutant.class, place, fate })
     }
 
-    /// Whether a wave comes to the changed instruction: a trap in its place stops it.
+    /// Whether a wave reaches the changed instruction: a trap in its place stops the wave.
     fn is_executed(
         &self,
         runner: &Runner,
@@ -348,7 +349,7 @@ impl MutantCampaign {
         runner.check(subject.loaded, place, &subject.input, 0..self.schedules, Some(&change), is_enough)
     }
 
-    /// What is wrong with the results of a launch.
+    /// What is wrong with the results of a launch, if anything.
     fn difference(&self, checked: &Checked, host: &[u8]) -> Option<String> {
         let what = match &checked.outcome {
             Outcome::Fault(text) => format!("it does not end: {text}"),

@@ -1,8 +1,8 @@
-//! Mutants: machine code from which one thing that orders or bounds accesses was taken.
+//! Mutants: machine code with one ordering or bound of its accesses removed.
 //!
-//! Contract: a mutant has the instructions of its program at the same offsets; what was removed is `s_nop`. Every change
-//! is decoded again and differs from the original in what its class says and nothing else. Encodings: instruction set
-//! reference §1, §4.
+//! Contract: a mutant has the instructions of its program at the same offsets; a removed instruction becomes
+//! `s_nop`. Every change is decoded again and differs from the original only in what its class says. Encodings:
+//! instruction set reference §1, §4.
 
 use crate::code::Placed;
 use std::fmt;
@@ -14,35 +14,35 @@ use zrt_isa::{Encoding, Instruction, Opcode, decode_for};
 const NOP: u32 = 0xBF80_0000;
 /// Most instructions between a barrier's signal and its wait.
 const BARRIER_DISTANCE_MAX: usize = 64;
-/// Instructions that are looked at on either side of a wait.
+/// Instructions examined on either side of a wait.
 const LOOK_MAX: usize = 400;
 /// Scope field of the second word of a vector memory instruction.
 const SCOPE_SHIFT: u32 = 18;
 const SCOPE_MASK: u32 = 3 << SCOPE_SHIFT;
-/// Highest count of a wait.
+/// Highest count that a wait can name.
 const WAIT_MAX: u32 = 63;
 /// The largest offset of vector and scalar memory instructions, signed 24 bits.
 const OFFSET_MAX: i64 = (1 << 23) - 1;
 const LDS_OFFSET_MAX: i64 = 0xFFFF;
 
-/// What was taken.
+/// The kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// A wait for a memory counter.
+    /// A removed wait for a memory counter.
     WaitRemoved,
-    /// One operation of a wait for a memory counter.
+    /// A wait for a memory counter that lets one more operation be outstanding.
     WaitRaised,
-    /// `s_wait_alu`.
+    /// A removed `s_wait_alu`.
     AluWaitRemoved,
-    /// A barrier's signal and wait.
+    /// A removed barrier: both signal and wait.
     BarrierRemoved,
-    /// The scope of a load, store or atomic.
+    /// A narrower scope on a load, store or atomic.
     ScopeLowered,
-    /// `global_inv`.
+    /// A removed `global_inv`.
     InvalidateRemoved,
-    /// `global_wb`.
+    /// A removed `global_wb`.
     WriteBackRemoved,
-    /// The bounds of an access: its offset is larger by all of the memory that it may touch.
+    /// An access out of bounds: its offset is increased by the size of all the memory that it may access.
     OffsetMoved,
 }
 
@@ -53,7 +53,7 @@ pub struct Mutant {
     pub class: Class,
     /// Index of the changed instruction.
     pub index: usize,
-    /// Offsets of words from the image's start, and what they become.
+    /// Offsets of words from the image's start, and their new values.
     pub edits: Vec<(u64, u32)>,
 }
 
@@ -86,7 +86,7 @@ impl fmt::Display for Class {
     }
 }
 
-/// Every mutant of a class; `buffer_bytes` and `lds_bytes` are the largest of what accesses may touch.
+/// Every mutant of a class. `buffer_bytes` and `lds_bytes` are the largest sizes that accesses may use.
 pub fn mutants(
     code: &[Placed],
     class: Class,
@@ -110,7 +110,7 @@ pub fn mutants(
     code.iter().enumerate().filter_map(mutant).collect()
 }
 
-/// The counters that a wait is for, each with the count that it waits down to.
+/// The counters of a wait, each with the count it waits down to.
 fn memory_wait(instruction: &Instruction) -> Option<Vec<(Waited, u32)>> {
     let immediate = instruction.immediate as u32;
     let (high, low) = (immediate >> 8 & WAIT_MAX, immediate & WAIT_MAX);
@@ -193,7 +193,7 @@ fn moved(placed: &Placed, wave_size: WaveSize, buffer_bytes: u64, lds_bytes: u64
     is_instruction(&words, wave_size, &expected).then(|| vec![(placed.offset + 4 * word as u64, words[word])])
 }
 
-/// Accesses of LDS with one offset.
+/// Whether it is an LDS access with one offset.
 fn is_lds_access(instruction: &Instruction) -> bool {
     let name = instruction.opcode.mnemonic();
     let is_access =
@@ -207,8 +207,8 @@ fn is_instruction(words: &[u32; 4], wave_size: WaveSize, expected: &Instruction)
     decode_for(words, wave_size).as_ref() == Ok(expected)
 }
 
-/// Why a mutant that changes nothing may have changed nothing, as far as the instructions around it tell. `is_known`: the
-/// program has a finding of its own at an offset.
+/// Why a mutant may have had no effect, as far as the surrounding instructions show. `is_known`: the program has a
+/// finding of its own at an offset.
 pub fn explain(
     code: &[Placed],
     mutant: &Mutant,
@@ -230,7 +230,7 @@ pub fn explain(
         let (reason, place) = explain_wait(code, mutant, *wait, &targets, wave_size);
         if reason == UNEXPLAINED && is_known(place) { SHADOWED } else { reason }
     });
-    // The gravest reason is the last of the list.
+    // The most serious reason is the last in the list.
     reasons.max_by_key(|reason| WAIT_REASONS.iter().position(|known| known == reason)).unwrap_or(UNKNOWN)
 }
 
@@ -240,13 +240,13 @@ const NO_SIGNAL: &str = "stores that no signal, flag or end of this path publish
 const UNKNOWN: &str = "wait at a branch or call: path unknown";
 const NOBODYS: &str = "operations before a signal, which nobody meets behind it";
 const SHADOWED: &str = "its program has a finding at the same place";
-/// The reason that is none: the device has no delay that would show a missing wait, and so a rule must have seen it.
+/// Not a reason: the device has no delay that would show a missing wait, so a rule must have detected it.
 pub const UNEXPLAINED: &str = "a result under way is used";
 const WAIT_REASONS: [&str; 7] =
     [NOTHING_OUTSTANDING, LATER_WAIT, NO_SIGNAL, UNKNOWN, NOBODYS, SHADOWED, UNEXPLAINED];
 
-/// The reason for one counter of a wait, with the count that it waits down to, and the offset of the instruction that it
-/// is about.
+/// The reason for one counter of a wait, given the count it waits down to, and the offset of the instruction
+/// concerned.
 fn explain_wait(
     code: &[Placed],
     mutant: &Mutant,
@@ -255,7 +255,7 @@ fn explain_wait(
     wave_size: WaveSize,
 ) -> (&'static str, u64) {
     let is_target = |placed: &Placed| targets.binary_search(&placed.offset).is_ok();
-    // The registers of each operation under way, the youngest first.
+    // The registers of each outstanding operation, the youngest first.
     let mut outstanding: Vec<Vec<(Registers, Part)>> = Vec::new();
     let mut outstanding_max = usize::MAX;
     let mut end = None;
@@ -279,8 +279,8 @@ fn explain_wait(
             break;
         }
     }
-    // What the wait was for: all but the youngest; a raised one lets one more be under way. Scalar loads return in any
-    // order: it may be any of them.
+    // The operations guarded by the wait: all but the youngest; a raised wait lets one more be outstanding. Scalar loads
+    // return in any order, so it may be any of them.
     let is_in_order = counter != Waited::Km;
     let guarded = outstanding.into_iter().enumerate().skip(if is_in_order { count as usize } else { 0 });
     let guarded_max = if mutant.class == Class::WaitRaised && is_in_order { 1 } else { usize::MAX };
@@ -325,8 +325,8 @@ fn explain_wait(
     (if counter == Waited::Store { NO_SIGNAL } else { UNKNOWN }, 0)
 }
 
-/// Operations of a counter that may be under way after an instruction, where it waits for some. A wait for some of several
-/// scalar loads says nothing about any of them.
+/// Operations of a counter that may be outstanding after an instruction, if it waits for that counter. A wait that leaves
+/// some of several scalar loads open guards none of them.
 fn left_by(instruction: &Instruction, counter: Waited) -> Option<u32> {
     waited_down_to(instruction, counter).filter(|left| counter != Waited::Km || *left == 0)
 }
@@ -349,7 +349,7 @@ fn raises(instruction: &Instruction, counter: Waited, wave_size: WaveSize) -> bo
     }
 }
 
-/// Branches, calls and ends.
+/// Branches, calls and program ends.
 fn leaves(instruction: &Instruction) -> bool {
     let name = instruction.opcode.mnemonic();
     ["s_branch", "s_cbranch", "s_swappc", "s_setpc", "s_call", "s_endpgm"]
@@ -357,7 +357,7 @@ fn leaves(instruction: &Instruction) -> bool {
         .any(|start| name.starts_with(start))
 }
 
-/// Offsets that branches go to, ascending.
+/// Targets of branches, ascending.
 fn branch_targets(code: &[Placed]) -> Vec<u64> {
     let branches = code.iter().filter(|placed| placed.instruction.opcode.mnemonic().contains("branch"));
     let target = |placed: &Placed| {
@@ -424,7 +424,7 @@ mod tests {
         assert!(edits(Class::WriteBackRemoved).is_empty() && edits(Class::AluWaitRemoved).is_empty());
     }
 
-    /// Three loads, and a wait for the oldest two: raised, it is about the second; removed, about the first two.
+    /// Three loads, and a wait for the oldest two: raising it concerns the second, removing it the first two.
     #[test]
     fn a_wait_with_a_count_is_about_the_older_operations() {
         let load = |register: u32| [0xEE05_0004, register, 0x0000_0000]; // global_load_b32 vN, v0, s[4:5]
@@ -442,8 +442,8 @@ mod tests {
         assert_eq!([1, 2, 3].map(|used| reason(Class::WaitRaised, used)), [UNKNOWN, UNEXPLAINED, UNKNOWN]);
     }
 
-    /// The last wait of the program has nothing to wait for; the others guard what comes right behind them: an address, the
-    /// value of a store, what the signal of a barrier tells of.
+    /// The last wait of the program has nothing to wait for. The others guard what directly follows them: an
+    /// address, the value of a store, or data announced by a barrier signal.
     #[test]
     fn waits_are_explained_by_what_stands_around_them() {
         let code = program();

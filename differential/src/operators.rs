@@ -1,6 +1,6 @@
 //! The operations of `support/differential.h` with their types.
 //!
-//! Contract: constant once made; every name is a function of the header that is defined for all operands.
+//! Contract: constant once initialised; every name is a function of the header that is defined for all operands.
 
 use crate::program::Type;
 use std::sync::LazyLock;
@@ -22,12 +22,12 @@ use Type::{F16, F32, F64, I32, I64, U8, U16, U32, U64};
 const INTEGERS: [Type; 6] = [U8, U16, I32, U32, I64, U64];
 /// Floating-point types.
 const FLOATS: [Type; 3] = [F16, F32, F64];
-/// What the header makes for each integer type, two operands of it.
+/// Binary operations that the header defines for each integer type.
 const INTEGER_BINARY: &[&str] = &["add", "sub", "mul", "and", "or", "xor", "min", "max", "div", "rem"];
-/// Saturating ones, of types up to 32 bits: clang 22 takes the carry of a saturating 64-bit addition from a sum that
-/// holds the last addition of a 64-bit product too (README, "Errors of the compiler").
+/// Saturating operations, for types up to 32 bits only: clang 22 takes the carry of a saturating 64-bit addition
+/// from a sum that also contains the last addition of a 64-bit product (README, "Errors of the compiler").
 const SATURATING: &[&str] = &["addsat", "subsat"];
-/// The same for each floating-point type.
+/// Binary operations for each floating-point type.
 const FLOAT_BINARY: &[&str] = &["add", "sub", "mul", "div", "min", "max", "copysign"];
 const FLOAT_UNARY: &[&str] = &["neg", "abs", "sqrt", "floor", "ceil", "trunc", "rint"];
 const FLOAT_COMPARE: &[&str] = &["eq", "lt", "le", "nge", "unordered"];
@@ -159,7 +159,7 @@ fn all() -> Vec<Operator> {
     list
 }
 
-/// The operations that make a type.
+/// The operations that return a type.
 pub fn operators_of(result: Type) -> &'static [&'static Operator] {
     static BY_RESULT: LazyLock<Vec<Vec<&'static Operator>>> = LazyLock::new(|| {
         Type::ALL.map(|kind| OPERATORS.iter().filter(|operator| operator.result == kind).collect()).into()
@@ -194,14 +194,14 @@ pub const CROSSES: &[&str] = &[
     "mbcnt",
 ];
 
-/// What waves and workgroups do together by atomics: macros of the header.
+/// What waves and workgroups do together through atomics: macros of the header.
 pub const MEETINGS: &[&str] = &["HANDOVER", "LANES", "LAST", "LOCK", "TICKET"];
-/// Ways and scopes of those atomics. [`MEETINGS`] of one group alone may have the scope of a workgroup.
+/// Ways to order those atomics, and their scopes. A [`MEETINGS`] macro within one group may use workgroup scope.
 pub const ORDERS: &[&str] =
     &["direct_device", "fence_device", "swap_device", "direct_system", "fence_system", "swap_system"];
-/// The same with the scope of a workgroup.
+/// The same with workgroup scope.
 pub const GROUP_ORDERS: &[&str] = &["direct_workgroup", "fence_workgroup", "swap_workgroup"];
-/// What the waves of a workgroup do together by barriers, and each wave as one: macros of the header.
+/// What the waves of a workgroup do together through barriers, and each wave as a unit: macros of the header.
 pub const GATHERINGS: &[&str] = &[
     "DOUBLE_BUFFER",
     "SOME_STORE",
@@ -215,5 +215,5 @@ pub const GATHERINGS: &[&str] = &[
 
 /// Global atomics, by type.
 pub const ATOMICS: &[&str] = &["add", "sub", "and", "or", "xor", "min", "max"];
-/// Types that `min` and `max` know, and those of the others.
+/// Types that `min` and `max` support, and types of the others.
 pub const ATOMIC_TYPES: [Type; 4] = [U32, U64, I32, I64];

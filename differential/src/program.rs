@@ -1,8 +1,8 @@
 //! Programs as trees: typed expressions, statements, and the steps of a workgroup.
 //!
-//! Contract: every tree has a meaning for every input: indices are taken modulo what there is, loops are bounded, no
-//! operation has an undefined case (`support/differential.h`). What needs all lanes (exchange between lanes, LDS
-//! stores, barriers) is a [`Step`], outside any condition. The walks visit nodes in one fixed order.
+//! Contract: every tree is defined for every input: indices are taken modulo the size, loops are bounded, no
+//! operation has an undefined case (`support/differential.h`). Anything that needs all lanes (exchange between
+//! lanes, LDS stores, barriers) is a [`Step`], outside any condition. The walks visit nodes in one fixed order.
 
 use crate::operators::Operator;
 
@@ -52,7 +52,7 @@ impl Type {
     }
 }
 
-/// Variables of a program, one of each entry's type, in the order in which the results are stored.
+/// Variables of a program: one of each listed type, in the order in which the results are stored.
 pub const VARIABLES: [Type; 16] = [
     Type::U32,
     Type::U32,
@@ -86,11 +86,11 @@ pub enum Place {
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
-    /// A number of a type, as bits.
+    /// A constant of a type, as bits.
     Constant(Type, u64),
     /// One of [`VARIABLES`].
     Variable(usize),
-    /// The counter of the enclosing loop of this depth, a u32.
+    /// The counter of the enclosing loop at this depth, a u32.
     Counter(usize),
     /// The number of the item, a u32.
     Item,
@@ -98,58 +98,58 @@ pub enum Expression {
     Operation(&'static Operator, Vec<Expression>),
     /// A value in memory; the index is a u32.
     Load(Place, Type, Box<Expression>),
-    /// Two or four words of a 16-byte load, a u32; the index and the choice are u32.
+    /// Two or four words of a 16-byte load, a u32; the index and the selector are u32.
     LoadQuad(Box<[Expression; 2]>),
-    /// A word of the input or of LDS through a pointer that may be either, a u32; index and choice are u32.
+    /// A word of the input or of LDS through a pointer that may refer to either, a u32; index and selector are u32.
     LoadEither(Box<[Expression; 2]>),
     /// A word of the phase's private array.
     Private(Box<Expression>),
 }
 
-/// What changes something.
+/// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
     /// `variable = value`.
     Assign(usize, Expression),
-    /// On bit 0 of the condition.
+    /// Depends on bit 0 of the condition.
     If(Expression, Vec<Statement>, Vec<Statement>),
-    /// As many turns as the value modulo 8 says; the depth names the counter.
+    /// Iterates as often as the value modulo 8; the depth names the counter.
     Loop(usize, Expression, Vec<Statement>),
-    /// On the value modulo the number of arms.
+    /// Selects an arm by the value modulo the number of arms.
     Switch(Expression, Vec<Vec<Statement>>),
-    /// Into the item's own part of the output.
+    /// Stores into the item's own part of the output.
     Store(Type, Expression, Expression),
-    /// 16 bytes made of two values.
+    /// Stores 16 bytes made of two values.
     StoreQuad(Expression, [Expression; 2]),
-    /// A word of the private array.
+    /// Stores a word of the private array.
     StorePrivate(Expression, Expression),
-    /// A global atomic by name (`add`), type, index and value; its result is not looked at.
+    /// A global atomic by name (`add`), type, index and value; its result is ignored.
     Atomic(&'static str, Type, Expression, Expression),
 }
 
-/// How the code of a phase is reached.
+/// How the code of a phase is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// It stands in the kernel.
+    /// Inline in the kernel.
     Inline,
-    /// A function of its own.
+    /// As a separate function.
     Function,
-    /// A function that each item takes by an address, or another in its place: on bit 0 of this u32 variable.
+    /// Through a pointer that each item selects between two functions, by bit 0 of this u32 variable.
     Pointer(usize),
 }
 
 /// Code of one item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
-    /// How it is reached.
+    /// How it is called.
     pub call: Call,
-    /// Length of its private array, where it has one.
+    /// Length of its private array, if it has one.
     pub private_words: u32,
     /// Statements.
     pub body: Vec<Statement>,
 }
 
-/// What a workgroup does, all lanes together.
+/// An action of a workgroup, by all lanes together.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Every item by itself.
@@ -158,25 +158,25 @@ pub enum Step {
     Cross {
         /// Name of the operation.
         operation: &'static str,
-        /// Variable.
+        /// Destination variable.
         to: usize,
-        /// Variable.
+        /// Source variable.
         from: usize,
-        /// Variable.
+        /// Variable with the index.
         index: usize,
         /// Constant operand.
         immediate: u32,
     },
     /// Every item stores a variable to an LDS slot of its own, between barriers.
     Share {
-        /// Variable.
+        /// The variable.
         variable: usize,
         /// Odd: slot = lane * factor + offset.
         factor: u32,
-        /// Slots.
+        /// Added to the slot number.
         offset: u32,
     },
-    /// Every item adds (or the like) a u32 variable to a word of LDS, between barriers.
+    /// Every item applies an atomic (`add` or similar) with a u32 variable to a word of LDS, between barriers.
     ShareAtomic {
         /// Name of the operation.
         operation: &'static str,
@@ -185,15 +185,15 @@ pub enum Step {
         /// Variable with the index.
         index: usize,
     },
-    /// What waves or workgroups do together, by the name of the header's macro; all variables are u32.
+    /// An action by several waves or workgroups together, by the name of the header's macro; all variables are u32.
     Together {
         /// Name of the macro.
         operation: &'static str,
-        /// Variable.
+        /// Destination variable.
         to: usize,
-        /// Variable.
+        /// Source variable.
         from: usize,
-        /// Orders and scope of its atomics, where it has any.
+        /// Order and scope of its atomics, if it has any.
         order: &'static str,
         /// Constant operand.
         number: u32,
@@ -203,7 +203,7 @@ pub enum Step {
 /// A program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
-    /// What it and its inputs were made from.
+    /// The seed from which it and its inputs were generated.
     pub seed: u64,
     /// Steps in order.
     pub steps: Vec<Step>,
@@ -243,7 +243,7 @@ impl Expression {
         }
     }
 
-    /// Visits it and everything below it, itself first.
+    /// Visits it and everything below it, parents first.
     pub fn visit_mut(&mut self, visit: &mut dyn FnMut(&mut Expression)) {
         visit(self);
         self.operands_mut().iter_mut().for_each(|operand| operand.visit_mut(visit));
@@ -251,7 +251,7 @@ impl Expression {
 }
 
 impl Statement {
-    /// Its own expressions, not those of the statements inside it.
+    /// Its own expressions, without those of nested statements.
     fn expressions_mut(&mut self) -> Vec<&mut Expression> {
         match self {
             Statement::Assign(_, value) => vec![value],
@@ -265,7 +265,7 @@ impl Statement {
         }
     }
 
-    /// The lists of statements inside it.
+    /// The nested lists of statements.
     pub fn blocks_mut(&mut self) -> Vec<&mut Vec<Statement>> {
         match self {
             Statement::If(_, then, otherwise) => vec![then, otherwise],
@@ -302,7 +302,7 @@ impl Program {
         });
     }
 
-    /// Nodes of its trees and steps: what a minimiser makes smaller.
+    /// Number of nodes in its trees and steps: the measure that a minimiser reduces.
     pub fn size(&self) -> usize {
         let mut copy = self.clone();
         let (mut statements, mut expressions) = (0, 0);

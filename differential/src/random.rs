@@ -1,7 +1,7 @@
-//! A small generator of pseudo-random numbers: the same sequence everywhere, for ever.
+//! A small generator of pseudo-random numbers: the same sequence everywhere, forever.
 //!
-//! Contract: xoshiro256** seeded by SplitMix64; a seed names one program and its inputs in reports, which is why this is not
-//! `zrt_mem`'s generator: its numbers would make other programs. Not for secrets.
+//! Contract: xoshiro256** seeded by SplitMix64. A seed identifies one program and its inputs in reports. That is
+//! why this is not `zrt_mem`'s generator, whose numbers would produce other programs. Not for secrets.
 
 /// The generator.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ impl Random {
         Random { state: [(); 4].map(|()| filling.bits()) }
     }
 
-    /// 64 bits.
+    /// The next 64 bits.
     pub fn bits(&mut self) -> u64 {
         let [a, b, c, d] = self.state;
         let result = b.wrapping_mul(5).rotate_left(7).wrapping_mul(9);
@@ -24,17 +24,17 @@ impl Random {
         result
     }
 
-    /// A number below `limit`, which is not 0.
+    /// A random number below `limit`, which is not 0.
     pub fn below(&mut self, limit: u32) -> u32 {
         (((self.bits() >> 32) * u64::from(limit)) >> 32) as u32
     }
 
-    /// True once in `times`.
+    /// True once in `times`, on average.
     pub fn one_in(&mut self, times: u32) -> bool {
         self.below(times) == 0
     }
 
-    /// One of a list that is not empty.
+    /// A random element of a nonempty list.
     pub fn choose<'a, T>(&mut self, list: &'a [T]) -> &'a T {
         &list[self.below(list.len() as u32) as usize]
     }

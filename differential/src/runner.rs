@@ -1,6 +1,6 @@
 //! The device's side: a code object loaded and its kernels launched one after the other.
 //!
-//! Contract: a kernel that faults or hangs costs its own result only: the device is opened again for the next one.
+//! Contract: a kernel that faults or hangs loses only its own result: the device is reopened for the next one.
 //! Under the checking mode every launch has a device of its own. Results are bytes in the host's layout
 //! (`Shape::result_bytes`).
 
@@ -12,17 +12,17 @@ use crate::toolchain::{Shape, seeds};
 use zrt_bringup::Finding;
 use zrt_loader::Kernel;
 
-/// Changes machine code before it is run: a planted error, as if the device executed another instruction.
+/// Changes machine code before it runs: a planted error, as if the device executed another instruction.
 pub type Plant = fn(&mut [u32]);
 
-/// What one launch under the checking mode came to.
+/// The result of one launch under the checking mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
     /// Seed of the schedule.
     pub schedule: u64,
     /// Its results.
     pub outcome: Outcome,
-    /// Broken rules and remarks.
+    /// Broken rules and advice.
     pub findings: Vec<Finding>,
 }
 
@@ -34,7 +34,7 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// A runner; the device is opened when it is needed.
+    /// A runner; the device is opened when it is first needed.
     pub fn new(shape: Shape, plant: Option<Plant>) -> Runner {
         Runner { shape, plant, session: None }
     }

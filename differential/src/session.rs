@@ -1,10 +1,11 @@
-//! One opened virtual device with buffers for one kernel at a time.
+//! One opened virtual device with the buffers of one kernel at a time.
 //!
-//! Contract: a session without a schedule runs as fast as it can. One with a schedule is under the checking mode as
-//! `zrt launch --check` switches it on: waves are interleaved by that seed, and the device knows what the kernel was given
-//! (input, arguments and code to read; output and accumulator to write; LDS and scratch as declared), and that the host is
-//! silent. Output and accumulator count as written: what they hold is a part of the results. It is opened for one launch, so
-//! that its findings depend on the program and the seed alone. What a kernel did wrong is an [`Outcome`], not an error.
+//! Contract: a session without a schedule runs as fast as it can. A session with a schedule uses the checking mode
+//! in the same way as `zrt launch --check`: waves are interleaved by that seed, and the device knows what the
+//! kernel may access (input, arguments and code to read; output and accumulator to write; LDS and scratch as
+//! declared), and that the host is silent. Output and accumulator count as written, because their contents are part
+//! of the results. It is opened for one launch, so that its findings depend on the program and the seed alone. A
+//! kernel's error is an [`Outcome`], not an error.
 
 use crate::error::DifferentialError;
 use crate::toolchain::{ACCUMULATOR_FILL, GROUP, Shape};
@@ -17,29 +18,30 @@ use zrt_loader::{ARGUMENT_BYTES_MAX, ArgumentValue, DISPATCH_PACKET_BYTES, Geome
 use zrt_mem::{ByteLen, GpuVa};
 use zrt_vgpu::VirtualGpu;
 
-/// How long a kernel may run. The slowest that is generated takes a small part of it; what waits for ever is told before.
+/// Time limit of a kernel. The slowest generated kernel takes a small part of it; an endless wait is reported
+/// earlier.
 const KERNEL_MS_MAX: u64 = 60_000;
-/// After each such time the device's log is looked at: a wave that faulted never ends.
+/// Interval at which the device's log is polled: a wave that faulted never ends.
 const POLL_MS: u64 = 20;
-/// Bytes of scratch for functions that are called, where the compiler did not count them.
+/// Bytes of scratch for called functions, if the compiler did not count them.
 const CALL_SCRATCH_BYTES: u32 = 4096;
 
-/// What became of a kernel.
+/// The result of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It ended; these are its results.
     Ran(Vec<u8>),
-    /// It faulted or did not end; the device's words.
+    /// It faulted or did not finish; the device's message.
     Fault(String),
 }
 
-/// Changes machine code before it is run; called for each executable segment with its offset in the image.
+/// Changes machine code before it runs; called for each executable segment with its offset in the image.
 pub type Change<'a> = &'a dyn Fn(u64, &mut [u32]);
 
 /// An opened device.
 pub struct Session {
     device: Device,
-    /// The board below it, where it checks.
+    /// The board below it, if it is checking.
     board: Option<std::sync::Arc<VirtualGpu>>,
     input: Buffer,
     output: Buffer,
@@ -48,7 +50,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens a device; `schedule` is the seed of the schedule where it checks.
+    /// Opens a device; `schedule` is the seed of the schedule if it is checking.
     pub fn open(shape: Shape, schedule: Option<u64>) -> Result<Session, DifferentialError> {
         let (mut device, board) = match schedule {
             None => (open_unchecked()?, None),
@@ -66,7 +68,7 @@ impl Session {
         Ok(Session { device, board, input, output, accumulator, arguments })
     }
 
-    /// Places the image of a program, changed where that is asked for.
+    /// Places the image of a program, with the requested changes if there are any.
     pub fn load(
         &mut self,
         loaded: &zrt_loader::Program,
@@ -96,7 +98,7 @@ impl Session {
         Ok(code)
     }
 
-    /// Runs a kernel of the program of `seed` on an input.
+    /// Runs a kernel of the program with `seed` on an input.
     pub fn launch(
         &mut self,
         shape: Shape,
@@ -136,7 +138,7 @@ impl Session {
             dispatch_packet_va: arguments_va + packet_at,
             ..LaunchAddresses::default()
         };
-        // A launch takes the room of two dispatches.
+        // A launch takes the space of two dispatches.
         let mut recorder = device.recorder(2)?;
         recorder.launch(&launch, &kernel.user_data(&addresses), geometry.groups)?;
         let graph = recorder.finish()?;
@@ -153,7 +155,7 @@ impl Session {
         Ok(self.device.findings()?)
     }
 
-    /// Tells a checking device what the kernel may touch.
+    /// Tells a checking device what memory the kernel may access.
     fn name_regions(&self, kernel: &zrt_loader::Kernel, code: &Code, scratch: Option<&Buffer>) {
         let Some(board) = &self.board else { return };
         let entry_va = code.va().0 + kernel.entry_offset;
@@ -173,7 +175,7 @@ impl Session {
         }
     }
 
-    /// Waits for the end; the device's words where it does not come.
+    /// Waits for the end. Returns the device's message if it does not arrive.
     fn wait(&mut self, ticket: zrt_device::Ticket) -> Result<Option<String>, DifferentialError> {
         let start = Instant::now();
         loop {
@@ -209,7 +211,7 @@ pub(crate) fn words_of(bytes: &[u8]) -> Vec<u32> {
 }
 
 fn open_unchecked() -> Result<Device, DifferentialError> {
-    // No worker besides the command processor's thread: several runners share the host's cores.
+    // No worker threads besides the command processor's: several runners share the host's cores.
     let virtual_device = VirtualOptions { threads: Some(0), ..VirtualOptions::default() };
     let options = OpenOptions { virtual_device, ..OpenOptions::default() };
     Ok(zrt_bringup::open(DeviceChoice::Virtual, &options)?)
@@ -220,11 +222,12 @@ fn open_checking(seed: u64) -> Result<(Device, std::sync::Arc<VirtualGpu>), Diff
         check: true,
         trusts_compilers: true,
         scheduler_seed: Some(seed),
-        // Every buffer is written before a launch, and scratch is large: what it holds before is the other mode's subject.
+        // Every buffer is written before a launch, and scratch is large; its initial content is tested by the other
+        // mode.
         vram_fill: Some(0),
         ..VirtualOptions::default()
     };
-    // The self-test runs kernels of its own: they are none of the schedule's.
+    // The self-test runs kernels of its own, which are not part of the schedule.
     let options = OpenOptions { virtual_device, self_test: false, ..OpenOptions::default() };
     let board =
         VirtualGpu::new(virtual_config(&options)).map_err(|errno| OpenError::VirtualDevice { errno })?;

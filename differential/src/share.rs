@@ -1,13 +1,13 @@
-//! Work that several threads take from one list, and the report that they write together.
+//! A list of work shared by several threads, and the report that they write together.
 //!
-//! Contract: the first error is the outcome, and ends the work of the other threads.
+//! Contract: the first error is the result, and ends the work of the other threads.
 
 use crate::error::DifferentialError;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What the threads share.
+/// The state that the threads share.
 pub(crate) struct Share<T> {
     places: Range<usize>,
     taken: AtomicUsize,
@@ -15,8 +15,8 @@ pub(crate) struct Share<T> {
 }
 
 impl<T: Default + Send> Share<T> {
-    /// Does the work of a list of that length by `jobs` threads (one at least). `work` takes places with [`Share::next`] until
-    /// there are none.
+    /// Does the work of a list of that length on `jobs` threads (at least one). `work` takes indices with
+    /// [`Share::next`] until none are left.
     pub fn run(
         jobs: usize,
         len: usize,
@@ -36,7 +36,7 @@ impl<T: Default + Send> Share<T> {
         share.report.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next place of the list that nobody has taken.
+    /// The next index of the list that no thread has taken.
     pub fn next(&self) -> Option<usize> {
         let place = self.taken.fetch_add(1, Ordering::Relaxed);
         self.places.contains(&place).then_some(place)

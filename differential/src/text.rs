@@ -1,7 +1,7 @@
 //! Programs as C.
 //!
-//! Contract: the text is the same for the device and for the host; it is complete with `differential.h` beside it. One
-//! kernel per program, named by its place in the list.
+//! Contract: the text is the same for the device and for the host, and needs only `differential.h` in addition. One
+//! kernel per program, named by its index in the list.
 
 use crate::program::{Call, Expression, Phase, Place, Program, Statement, Step, Type, VARIABLES};
 use std::fmt::{self, Write};
@@ -13,7 +13,7 @@ pub const HEADER_NAME: &str = "differential.h";
 /// Words of an item's own inputs: its variables begin with them.
 const WORDS_PER_ITEM: u32 = 16;
 
-/// The kernel's name of the program at an index.
+/// Name of the kernel for the program at an index.
 pub fn kernel_name(index: usize) -> String {
     format!("p{index}")
 }

@@ -1,10 +1,9 @@
 //! The compiler for both sides, and the host's side.
 //!
-//! Contract: starts the clang that a [`Build`] names, `clang-22` for the host's side, and nothing else but what they have
-//! linked (`lld-22`). Floating point is strict: no contraction, no fast mathematics, denormals kept; in C, division and
-//! square root are correctly rounded on gfx1201 without flags.
-//! The folder of a toolchain is its own and removed when it is dropped. A process start costs about
-//! 50 ms, hence batches.
+//! Contract: starts the clang that a [`Build`] names, `clang-22` for the host's side, and nothing else except the
+//! linker that these start (`lld-22`). Floating point is strict: no contraction, no fast mathematics, denormals
+//! kept; in C, division and square root are correctly rounded on gfx1201 without flags. A toolchain has a folder of
+//! its own, which is removed when it is dropped. Starting a process costs about 50 ms, hence the batches.
 
 use crate::error::DifferentialError;
 use crate::program::Program;
@@ -19,18 +18,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const HOST_COMPILER: Compiler = Compiler::Clang22;
 /// Optimisation levels, 0 to 3.
 const OPTIMISATION_LEVELS: u64 = 4;
-/// Work-items of a workgroup, as the header has it.
+/// Work-items of a workgroup, as defined in the header.
 pub const GROUP: u32 = 64;
-/// Bytes of input for an item.
+/// Bytes of input per item.
 pub const IN_BYTES_PER_ITEM: usize = 64;
-/// Bytes of output of an item, as the header has it.
+/// Bytes of output per item, as defined in the header.
 pub const OUT_BYTES_PER_ITEM: usize = 256;
-/// Most steps of a program, as the header has it.
+/// Most steps of a program, as defined in the header.
 pub const STEPS_MAX: usize = 10;
-/// Bytes that all items change together and that are compared, as the header has it: by atomics, 9 kinds of 16 words of 8 and
-/// of 4 bytes; and 64 words that each step of the whole grid makes.
+/// Bytes that all items change together and that are compared, as defined in the header: for atomics, 9 kinds of 16
+/// words each of 8 and of 4 bytes; and 64 words that each step of the whole grid writes.
 pub const ACCUMULATOR_BYTES: usize = 9 * 16 * 12 + STEPS_MAX * 64 * 4;
-/// What each of those bytes is before.
+/// Initial value of each of those bytes.
 pub const ACCUMULATOR_FILL: u8 = 0x5A;
 /// Most inputs of a program.
 pub const INPUTS_MAX: u32 = 1 << 16;
@@ -49,9 +48,9 @@ const HOST_FLAGS: &[&str] = &["-O1", "-fno-math-errno"];
 /// Compilers of the device's side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Compiler {
-    /// Knows gfx1201, and places no `s_wait_alu`.
+    /// Supports gfx1201, but places no `s_wait_alu`.
     Clang19,
-    /// The one that the virtual device is measured by.
+    /// The reference compiler for the virtual device.
     Clang22,
 }
 
@@ -59,7 +58,7 @@ impl Compiler {
     /// Every compiler.
     pub const ALL: [Compiler; 2] = [Compiler::Clang19, Compiler::Clang22];
 
-    /// The program that is started.
+    /// The executable that is started.
     pub const fn program(self) -> &'static str {
         match self {
             Compiler::Clang19 => "clang-19",
@@ -71,16 +70,16 @@ impl Compiler {
 /// How the device's side of a program is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Build {
-    /// By which compiler.
+    /// The compiler.
     pub compiler: Compiler,
-    /// Level, 0 to 3.
+    /// Optimisation level, 0 to 3.
     pub optimisation: u8,
-    /// With a line table (`-g`).
+    /// Whether it has a line table (`-g`).
     pub has_lines: bool,
 }
 
 impl Build {
-    /// How the program of a seed is compiled: level and line table are the seed's.
+    /// The build for the program of a seed: the seed decides level and line table.
     pub fn of_seed(compiler: Compiler, seed: u64) -> Build {
         let optimisation = (seed % OPTIMISATION_LEVELS) as u8;
         Build { compiler, optimisation, has_lines: seed / OPTIMISATION_LEVELS % 2 == 1 }
@@ -110,8 +109,8 @@ impl Shape {
         Ok(Shape { items: inputs, wave_lanes: if is_wave64 { 64 } else { 32 } })
     }
 
-    /// That of mutants: so many inputs that no buffer is longer than the output, and none longer than what lies unmapped
-    /// behind each.
+    /// The shape for mutants. The number of inputs is such that no buffer is longer than the output, and none is
+    /// longer than the unmapped space after each.
     pub const fn of_mutants(is_wave64: bool) -> Shape {
         Shape { items: 256, wave_lanes: if is_wave64 { 64 } else { 32 } }
     }
@@ -136,19 +135,19 @@ impl Shape {
         self.items as usize * OUT_BYTES_PER_ITEM
     }
 
-    /// Bytes that all items change together: those that are compared, then for each step 64 words, a flag for each item,
-    /// and 16 bytes for each item.
+    /// Bytes that all items change together: those that are compared; then for each step 64 words, a flag for each
+    /// item, and 16 bytes for each item.
     pub fn accumulator_bytes(&self) -> usize {
         ACCUMULATOR_BYTES + STEPS_MAX * (64 * 4 + self.items as usize * (4 + 16))
     }
 
-    /// Bytes of all results of a program: output, then what atomics changed.
+    /// Bytes of all results of a program: output, then the data changed by atomics.
     pub fn result_bytes(&self) -> usize {
         self.out_bytes() + ACCUMULATOR_BYTES
     }
 }
 
-/// The compilers with a folder to work in.
+/// The compilers with a working folder.
 #[derive(Debug)]
 pub struct Toolchain {
     folder: PathBuf,
@@ -169,12 +168,12 @@ impl Toolchain {
         Ok(toolchain)
     }
 
-    /// What programs are compiled for.
+    /// The shape that programs are compiled for.
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// Compiles programs for the device: a linked code object.
+    /// Compiles programs for the device. Returns a linked code object.
     pub fn code_object(&self, programs: &[Program], build: Build) -> Result<Vec<u8>, DifferentialError> {
         let mut command = self.command(build.compiler, "device", DEVICE_FLAGS);
         command.arg(format!("-O{}", build.optimisation));
@@ -188,7 +187,7 @@ impl Toolchain {
         std::fs::read(&path).map_err(|source| DifferentialError::File { path, source })
     }
 
-    /// Compiles programs for the host and runs them; the answer is the results of each program.
+    /// Compiles programs for the host and runs them. Returns the results of each program.
     pub fn run_on_host(
         &self,
         programs: &[Program],
@@ -203,7 +202,7 @@ impl Toolchain {
         let mut output = Vec::new();
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         std::thread::scope(|scope| {
-            // A program that ends early breaks the pipe: its status says more.
+            // A program that ends early breaks the pipe: its exit status is more informative.
             scope.spawn(move || {
                 stdin.map(|mut stdin| inputs.iter().try_for_each(|input| stdin.write_all(input)))
             });
@@ -250,7 +249,7 @@ impl Toolchain {
 
 impl Drop for Toolchain {
     fn drop(&mut self) {
-        // What cannot be removed stays in the folder for temporary files.
+        // Anything that cannot be removed stays in the folder for temporary files.
         std::fs::remove_dir_all(&self.folder).unwrap_or_default();
     }
 }

@@ -1,7 +1,7 @@
-//! A few programs on both sides, without and with the checking mode, a few mutants, and errors planted into the device's code
-//! that must be found.
+//! A few programs on both sides, with and without the checking mode, a few mutants, and errors planted into the
+//! device's code that must be found.
 //!
-//! Needs clang-22, and clang-19 where both compile; without them the cases are recorded as skipped, or fail where
+//! Needs clang-22, and clang-19 where both compile. Without them the cases are recorded as skipped, or fail if
 //! ZRT_REQUIRE_LLVM is set.
 
 use zrt_differential::alarms::Alarm;
@@ -11,10 +11,10 @@ use zrt_differential::mutants::{Fate, MutantCampaign, MutantReport};
 use zrt_differential::text::source;
 use zrt_differential::toolchain::{Compiler, Shape};
 
-/// Inputs of a program here.
+/// Inputs per program here.
 const INPUTS: u32 = 256;
 
-/// Programs of clang 22, without the checking mode.
+/// Programs compiled by clang 22, without the checking mode.
 fn compared() -> Campaign {
     Campaign {
         programs: 24,
@@ -33,7 +33,7 @@ fn run(campaign: Campaign) -> Option<Report> {
     zrt_needs::programs(&compilers).then(|| campaign.run(&|_| {}).expect("the campaign runs"))
 }
 
-/// What failed, in full.
+/// All failures, in full.
 fn told(report: &Report) -> Vec<String> {
     let tell = |failure: &Failure| {
         let smaller = failure.smaller.as_ref().map(|(program, _)| source(std::slice::from_ref(program)));
@@ -52,7 +52,7 @@ fn device_and_host_agree() {
     assert_eq!(report.counts.len(), 8);
 }
 
-/// The device takes v_xor_b32 for v_or_b32 where it is a VOP2 word (instruction set reference §6).
+/// The device executes v_xor_b32 in place of v_or_b32 in VOP2 words (instruction set reference §6).
 fn or_for_xor(words: &mut [u32]) {
     let mut at = 0;
     while at < words.len() {
@@ -81,7 +81,7 @@ fn a_planted_error_is_found_and_made_small() {
     assert!(smaller.size() <= 12, "{} of {}:\n{smaller:?}", smaller.size(), failure.program.size());
 }
 
-/// Nothing is found in correct programs but what has its row, and clang 19's code is known as such.
+/// Correct programs have no findings except those with a row, and clang 19's code is recognised as such.
 #[test]
 fn correct_programs_break_no_rule() {
     let checked =
@@ -93,7 +93,7 @@ fn correct_programs_break_no_rule() {
     assert_eq!(Compiler::ALL.map(unaware), [Some(20), None]);
 }
 
-/// No wave waits for others.
+/// Removes every barrier, so that no wave waits for others.
 fn no_barriers(words: &mut [u32]) {
     for word in words.iter_mut().filter(|word| matches!(**word, BARRIER_SIGNAL | BARRIER_WAIT)) {
         *word = NOP;
@@ -105,8 +105,8 @@ const BARRIER_SIGNAL: u32 = 0xBE80_4EC1;
 const BARRIER_WAIT: u32 = 0xBF94_FFFF;
 const NOP: u32 = 0xBF80_0000;
 
-/// Every program begins with LDS that all waves store and a barrier; without it those race that read another's, or come
-/// before the store.
+/// Every program begins with an LDS store by all waves and a barrier. Without the barrier, waves that read
+/// another's data race with its store, or read before it.
 #[test]
 fn a_broken_rule_is_a_failure_of_its_own_and_made_small() {
     let planted =
@@ -141,7 +141,7 @@ fn no_mutant_is_missed() {
     assert!(caught >= 12, "{:#?}", report.judged);
 }
 
-/// What makes a mutant wrong and breaks no rule is a miss, told with its place.
+/// A mutant with wrong results that breaks no rule is a miss, reported with its position.
 #[test]
 fn a_difference_without_a_finding_is_missed() {
     let planted = MutantCampaign { mutants: 16, plant: Some(or_for_xor), ..few_mutants() };

@@ -1,8 +1,8 @@
 //! From dwords to [`Instruction`].
 //!
-//! Contract: [`decode`] looks at the start of `words`, never panics, never allocates, and reads at most four dwords. It
-//! accepts what llvm-mc 19 disassembles for gfx1201, without the operands that only its printer calls invalid;
-//! see the crate's README for the handful of further differences. Cost: some 25 ns.
+//! Contract: [`decode`] reads at most four dwords from the start of `words`, never panics and never allocates. It
+//! accepts what llvm-mc 19 disassembles for gfx1201, except for operands that llvm-mc's own printer calls invalid;
+//! see the crate's README for the few further differences. Cost: some 25 ns.
 //! Encodings: instruction set reference §1; register and constant codes: instruction set reference §2.
 
 mod lookup;
@@ -22,9 +22,9 @@ pub enum DecodeError {
     /// The words end before the instruction does.
     #[error("the instruction needs {needed} dwords and {available} are left")]
     Truncated {
-        /// Dwords the instruction has at least.
+        /// Least dwords that the instruction has.
         needed: u8,
-        /// Dwords that are there.
+        /// Dwords available.
         available: u8,
     },
     /// No gfx1201 instruction looks like this.
@@ -32,21 +32,21 @@ pub enum DecodeError {
     Unknown {
         /// The first dword.
         word: u32,
-        /// What is wrong with it or its followers.
+        /// What is wrong with it or the dwords after it.
         reason: Reason,
     },
 }
 
-/// What makes words not an instruction.
+/// Why words are not an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Reason {
     /// No encoding class has these leading bits.
     #[error("no encoding class")]
     Class,
-    /// The class has no operation of this number.
+    /// The class has no operation with this number.
     #[error("no such operation")]
     Opcode,
-    /// An operand code does not exist, is too wide for its place, or is of the wrong kind.
+    /// An operand code does not exist, is too wide for its position, or is of the wrong kind.
     #[error("impossible operand")]
     Operand,
     /// A modifier bit that the operation does not have.
@@ -62,34 +62,34 @@ pub enum Reason {
 
 type Result<T> = core::result::Result<T, DecodeError>;
 
-/// Decodes the instruction at the start of `words` for wave32; the rest is ignored.
+/// Decodes the instruction at the start of `words` for wave32; further words are ignored.
 ///
 /// # Errors
-/// [`DecodeError::Truncated`] when the words end early, [`DecodeError::Unknown`] when they are no instruction.
+/// [`DecodeError::Truncated`] if the words end early, [`DecodeError::Unknown`] if they are no instruction.
 pub fn decode(words: &[u32]) -> Result<Instruction> {
     decode_for(words, WaveSize::Wave32)
 }
 
-/// Decodes the instruction at the start of `words` as a wave of `wave_size` executes it. In wave64 masks are pairs of
-/// scalar registers, matrix operands are half as wide, and there are no dual operations.
+/// Decodes the instruction at the start of `words` as a wave of `wave_size` executes it. In wave64, masks are pairs
+/// of scalar registers, matrix operands are half as wide, and there are no dual operations.
 ///
 /// # Errors
-/// As [`decode`].
+/// Same as for [`decode`].
 pub fn decode_for(words: &[u32], wave_size: WaveSize) -> Result<Instruction> {
     decode_in(words, wave_size, Dialect::Hardware)
 }
 
-/// Decodes as llvm-mc 19 does by default, for comparing texts with it: 16-bit operands in the upper half of a register (by
-/// register number) are refused, and so are unused source fields that are not zero; two scalar sources are known that gfx1201
-/// does not have. Not for executing.
+/// Decodes as llvm-mc 19 does by default, for comparing texts with it. 16-bit operands in the upper half of a
+/// register (by register number) and nonzero unused source fields are refused; two scalar sources that gfx1201 does
+/// not have are accepted. Not for executing.
 ///
 /// # Errors
-/// As [`decode`].
+/// Same as for [`decode`].
 pub fn decode_like_llvm(words: &[u32], wave_size: WaveSize) -> Result<Instruction> {
     decode_in(words, wave_size, Dialect::Llvm)
 }
 
-/// Whose idea of an instruction counts.
+/// Whose definition of an instruction applies.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Dialect {
     Hardware,
@@ -152,7 +152,7 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
-    /// Dword `index`, or the error that the instruction needs it.
+    /// Dword `index`, or an error that states how many the instruction needs.
     #[inline]
     fn dword(&self, index: usize) -> Result<u32> {
         match self.words.get(index) {
@@ -186,7 +186,7 @@ impl Words<'_> {
         DecodeError::Unknown { word: self.word, reason }
     }
 
-    /// An error with `reason` unless `condition` holds.
+    /// Returns an error with `reason` unless `condition` is true.
     #[inline]
     fn require(&self, condition: bool, reason: Reason) -> Result<()> {
         if condition { Ok(()) } else { Err(self.unknown(reason)) }

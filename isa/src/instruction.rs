@@ -1,11 +1,11 @@
-//! The decoded form of one gfx12 instruction: what the executor, the printer and the lints work from.
+//! The decoded form of one gfx12 instruction, used by the executor, the printer and the lints.
 //!
 //! Contract: a plain value, `Copy`, no allocation. Field meanings follow the instruction set reference §1, §2 and §6.
 //! The decoder fills every field; a field that the encoding does not have is `Operand::None`, zero or `false`.
 
 use crate::opcode::Opcode;
 
-/// Which encoding the words use. `e32`, `e64` and DPP forms of one operation share the [`Opcode`].
+/// The encoding that the words use. `e32`, `e64` and DPP forms of one operation share the [`Opcode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Encoding {
@@ -43,7 +43,7 @@ pub enum Operand {
     #[default]
     None,
     /// Scalar register code 0..=127: s0..s105, vcc_lo 106, vcc_hi 107, ttmp0..15 108..=123, null 124, m0 125,
-    /// exec_lo 126, exec_hi 127. Wider operands start here.
+    /// exec_lo 126, exec_hi 127. The first register of wider operands.
     Scalar(u8),
     /// 235..=238 (apertures), 251 vccz, 252 execz, 253 scc.
     Special(u8),
@@ -51,7 +51,7 @@ pub enum Operand {
     Inline(u8),
     /// The 32-bit literal.
     Literal(u32),
-    /// Vector register 0..=255. Wider operands start here.
+    /// Vector register 0..=255. The first register of wider operands.
     Vector(u8),
 }
 
@@ -76,7 +76,7 @@ pub struct Modifiers {
     /// Half select: bits 0..=2 sources, bit 3 destination. For e32 encodings of 16-bit operands the decoder moves
     /// register bit 7 here (instruction set reference §6, 16-bit).
     pub op_sel: u8,
-    /// VOP3P: half of each source that feeds the high result.
+    /// VOP3P: the half of each source that feeds the high result.
     pub op_sel_hi: u8,
     /// Clamp the result.
     pub clamp: bool,
@@ -84,7 +84,7 @@ pub struct Modifiers {
     pub omod: u8,
 }
 
-/// Data-parallel primitives: which lane source 0 is fetched from.
+/// Data-parallel primitives: the lane from which source 0 is fetched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LaneSelect {
     /// Lane i reads lane i.
@@ -119,7 +119,7 @@ pub struct DualHalf {
     pub opcode: Opcode,
     /// Destination vector register.
     pub destination: Operand,
-    /// `src0`, `vsrc1`, and for fmaak/fmamk the literal in the position the operation has it.
+    /// `src0`, `vsrc1`, and for fmaak/fmamk the literal in the operation's own position.
     pub sources: [Operand; 3],
 }
 
@@ -134,7 +134,7 @@ pub struct Instruction {
     pub dword_count: u8,
     /// `sdst`, `vdst`, `vdata` of loads. VOPC: the mask destination (vcc in e32; exec for cmpx).
     pub destination: Operand,
-    /// VOP3SD's and `v_add_co`'s mask destination (e32 carry forms: vcc).
+    /// The mask destination of VOP3SD and `v_add_co` (e32 carry forms: vcc).
     pub destination2: Operand,
     /// ALU sources in assembler order. Implicit vcc of e32 carry and cndmask forms is source 2, as in e64. fmaak and
     /// fmamk carry the literal in the assembler's position. SMEM: `[sbase, soffset, None]`. Memory: `[vaddr, data,

@@ -1,26 +1,27 @@
-//! Static checks of gfx1201 code: the waits and order that the hardware needs and no assembler asks for.
+//! Static checks of gfx1201 code: the waits and the order that the hardware needs and that no assembler enforces.
 //!
-//! Contract: [`check`] follows every path from the entry (branches and loops to a fixed point; where paths meet, whatever
-//! may have happened on one of them is assumed) and never panics, whatever the words. It knows registers, not values: a
-//! path that the data never takes counts. Results are in code order, each once. Cost: some microseconds per instruction.
+//! Contract: [`check`] follows every path from the entry (branches and loops to a fixed point; at a join, anything
+//! that may have happened on one of the paths is assumed) and never panics, whatever the words. It knows registers,
+//! not values: paths that the data never takes count too. Results are in code order, each once. Cost: some
+//! microseconds per instruction.
 //!
 //! | rule | source |
 //! |---|---|
-//! | [`Rule::ScalarHazard`] | instruction set reference §5.1, with its expiry; SOPP lets no write age |
+//! | [`Rule::ScalarHazard`] | instruction set reference §5.1, with its expiry; SOPP instructions do not age a write |
 //! | [`Rule::MemoryWait`] | instruction set reference §4.1: results of loads, returning atomics, LDS, SMEM, messages, by counter |
 //! | [`Rule::BarrierWait`] | instruction set reference §4.2: LDS stores before a barrier signal |
 //! | [`Rule::LaneExchange`] | instruction set reference §5.2: v_cmpx, then v_permlane |
-//! | [`Rule::MatrixOverlap`] | instruction set reference §5.2: the result of a matrix operation as factor or index of the next |
+//! | [`Rule::MatrixOverlap`] | instruction set reference §5.2: a matrix result used as factor or index of the next |
 //! | [`Rule::Unwritten`] | instruction set reference §3: what the launch state leaves undefined |
 //! | [`Rule::End`], [`Rule::Target`], [`Rule::Undecodable`] | instruction set reference §1, §4.2 |
 //!
-//! Functions that call each other are a [`Program`]: each is checked by itself, by the convention of compilers' functions.
-//! Without one, code is followed from its entry alone ([`check_entry`]); what follows a call is then taken as reached with
-//! every register written and every scalar pair read by a VALU.
+//! Functions that call each other are a [`Program`]: each is checked by itself, by the convention of compiled
+//! functions. Without one, code is followed from its entry alone ([`check_entry`]). The code after a call is then
+//! assumed to be reached with every register written and every scalar pair read by a VALU.
 //!
-//! Computed jumps (`s_setpc`, `s_swappc`) are followed where the address is made of `s_getpc` and constants. Of registers
-//! that m0 selects only the first is surely used: a wait that only the others need is not missed. Out of reach, and said so
-//! where met ([`Rule::NotAnalysed`]): graphics instructions.
+//! Computed jumps (`s_setpc`, `s_swappc`) are followed if the address is made of `s_getpc` and constants. Of the
+//! registers that m0 selects, only the first is certainly used: a wait that only the others need is not reported as
+//! missing. Graphics instructions cannot be analysed and are reported as such ([`Rule::NotAnalysed`]).
 
 mod addresses;
 mod convention;
@@ -51,17 +52,18 @@ const USER_SGPRS_MAX: u8 = 16;
 pub struct Entry {
     /// Dword of the first instruction.
     pub dword: usize,
-    /// Scalar registers from s0 that the launch writes.
+    /// Scalar registers, from s0, that the launch writes.
     pub user_sgprs: u8,
-    /// Whether it is entered by a call, not by a launch: as a function of LLVM's AMDGPU convention.
+    /// Whether it is entered by a call rather than a launch: as a function under LLVM's AMDGPU convention.
     pub is_called: bool,
     /// Lanes of a wave.
     pub wave_size: WaveSize,
-    /// Whether the same wave may run the code again after its end, as a program made of several bodies does: the hazards
-    /// that the end leaves then meet the beginning.
+    /// Whether the same wave may run the code again after its end, as a program made of several bodies does.
+    /// Hazards left at the end then apply to the beginning.
     pub runs_again: bool,
-    /// The scalar hazard: trust nothing that only one compiler relies on. If false, a SALU write expires by itself, and a
-    /// SALU read resolves VALU writes of other registers, and of vcc; if true, they do not.
+    /// Strictness for the scalar hazard: trust nothing that only one compiler relies on. If false, a SALU write
+    /// expires by itself, and a SALU read resolves VALU writes of other registers, and of vcc; if true, they do
+    /// not.
     pub is_strict: bool,
 }
 
@@ -79,7 +81,8 @@ impl Entry {
     }
 }
 
-/// Checks `code` as entered once at `entry_dword` with all user SGPRs: [`Entry::at`]. Offsets of findings are dwords of `code`.
+/// Checks `code` as entered once at `entry_dword` with all user SGPRs: [`Entry::at`]. Offsets of findings are
+/// dwords of `code`.
 pub fn check(code: &[u32], entry_dword: usize) -> Vec<Finding> {
     check_entry(code, &Entry::at(entry_dword))
 }
@@ -89,7 +92,7 @@ pub fn check_entry(code: &[u32], entry: &Entry) -> Vec<Finding> {
     program::check_alone(code, entry)
 }
 
-/// Checks a kernel by what its container says, with source lines where its line table has them. `runs_again`: see
+/// Checks a kernel as its container describes it, with source lines if its line table has them. `runs_again`: see
 /// [`Entry::runs_again`]. Kernels are checked strictly ([`Entry::is_strict`]).
 pub fn check_kernel(kernel: &Kernel<'_>, runs_again: bool) -> Vec<Finding> {
     let code: Vec<u32> = kernel.code_dwords().collect();

@@ -1,13 +1,15 @@
 //! Every operation of gfx1201 that LLVM 19 knows: name, encoding, opcode number, operands.
 //!
-//! Contract: one [`Opcode`] variant per operation, named after the mnemonic in camel case. The promoted forms (`_e64`,
-//! `_dpp`, `v_dual_`) share the variant of the plain operation; flat, scratch and global are separate operations.
-//! The numbers come from disassembling every opcode number of every encoding with llvm-mc 19 (gfx1201); the encodings
-//! are those of the instruction set reference §1. Operand types beyond their width follow the mnemonic.
+//! Contract: one [`Opcode`] variant per operation, named after the mnemonic in camel case. The promoted forms
+//! (`_e64`, `_dpp`, `v_dual_`) share the variant of the plain operation; flat, scratch and global are separate
+//! operations. The numbers come from disassembling every opcode number of every encoding with llvm-mc 19 (gfx1201);
+//! the encodings are those of the instruction set reference §1. Operand types beyond their width follow the
+//! mnemonic.
 //!
-//! Row format: `Variant "mnemonic" Encoding number [destinations] [sources] FORM [properties];` with operands by position as
-//! in [`crate::Instruction`]. `any` is a VALU source: vector, scalar, inline constant or literal; `register` a scalar register
-//! and nothing else. FORM is there when the operation has a 64-bit VALU encoding, and says which modifiers that has.
+//! Row format: `Variant "mnemonic" Encoding number [destinations] [sources] FORM [properties];` with operands by
+//! position as in [`crate::Instruction`]. `any` is a VALU source: vector, scalar, inline constant or literal.
+//! `register` is a scalar register and nothing else. FORM is present if the operation has a 64-bit VALU encoding,
+//! and says which modifiers that encoding has.
 
 #[macro_use]
 mod scalar;
@@ -28,12 +30,12 @@ use DataType::*;
 use form::*;
 use operand::{EXEC, MASK, NONE, any, matrix, register, scalar, vector};
 
-/// What the tables say about one operation.
+/// The table entry of one operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
     /// Assembler name, without encoding suffix.
     pub mnemonic: &'static str,
-    /// The shortest encoding that has it.
+    /// The shortest encoding of the operation.
     pub encoding: Encoding,
     /// Opcode number in that encoding.
     pub number: u16,
@@ -83,7 +85,7 @@ impl Opcode {
         self.operation().mnemonic
     }
 
-    /// The shortest encoding that has the operation. VOP1, VOP2 and VOPC operations may also come as VOP3, DPP, VOPD.
+    /// The shortest encoding of the operation. VOP1, VOP2 and VOPC operations also exist as VOP3, DPP or VOPD.
     #[inline]
     pub fn encoding(self) -> Encoding {
         self.operation().encoding
@@ -101,8 +103,8 @@ impl Opcode {
         &self.operation().operands
     }
 
-    /// Types of the operands in a wave of `wave_size`. Matrix operations and transposing loads spread the same matrix
-    /// over twice the lanes in wave64, and so have narrower operands; every other operation has those of
+    /// Types of the operands in a wave of `wave_size`. Matrix operations and transposing loads spread the same
+    /// matrix over twice the lanes in wave64, and so have narrower operands; every other operation has the types of
     /// [`Opcode::operands`].
     #[inline]
     pub fn operands_for(self, wave_size: WaveSize) -> &'static OperandInfo {

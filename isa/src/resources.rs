@@ -1,6 +1,6 @@
 //! Resource words of a compute program (PGM_RSRC1, 2, 3), allocation granules and occupancy of gfx1201.
 //!
-//! Contract: plain values, no allocation. A field that does not fit its bits is an error, never a mask. Bit positions:
+//! Contract: plain values, no allocation. A field value that does not fit is an error, never masked. Bit positions:
 //! hardware reference §5.2; limits and granules: hardware reference §7, instruction set reference §2.
 
 use thiserror::Error;
@@ -27,7 +27,7 @@ pub const SIMDS_PER_CU: u32 = 2;
 pub const WAVES_PER_CU_MAX: u32 = 32;
 /// Work-items of one workgroup.
 pub const WORKGROUP_ITEMS_MAX: u32 = 1024;
-/// Bytes of LDS that one workgroup may ask for.
+/// Bytes of LDS that one workgroup may request.
 pub const LDS_BYTES_PER_GROUP_MAX: u32 = 64 * 1024;
 /// Physical LDS of a pair of compute units (a WGP).
 pub const LDS_BYTES_PER_WGP: u32 = 128 * 1024;
@@ -53,7 +53,7 @@ pub enum ResourceError {
         /// Largest value.
         max: u32,
     },
-    /// A count that must not be zero is.
+    /// A count that must not be zero is zero.
     #[error("{field} is 0, but at least 1 is needed")]
     FieldZero {
         /// Field by its name in the hardware reference.
@@ -64,7 +64,7 @@ pub enum ResourceError {
     ReservedBits {
         /// The word's name.
         word: &'static str,
-        /// Those of its bits that must be zero.
+        /// The bits set that must be zero.
         bits: u32,
     },
 }
@@ -118,7 +118,7 @@ pub enum DenormalMode {
     Keep,
 }
 
-/// PGM_RSRC1 by field. The default is what our kernels run with: nearest-even, denormals kept, CU mode, ordered memory.
+/// PGM_RSRC1 by field. The default matches our kernels: nearest-even, denormals kept, CU mode, ordered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rsrc1 {
     /// Field 5:0: VGPR blocks minus one, 0..=63 (see [`vgpr_field`]).
@@ -133,7 +133,7 @@ pub struct Rsrc1 {
     pub denormal_f32: DenormalMode,
     /// f16 and f64 denormals.
     pub denormal_f16_f64: DenormalMode,
-    /// PRIV: not for user code.
+    /// PRIV: not allowed for user code.
     pub privileged: bool,
     /// WG_RR_EN.
     pub workgroup_round_robin: bool,
@@ -145,14 +145,15 @@ pub struct Rsrc1 {
     pub bulky: bool,
     /// CDBG_USER.
     pub debug_user: bool,
-    /// FP16_OVFL: an f16 overflow gives the largest number instead of infinity.
+    /// FP16_OVFL: an f16 overflow returns the largest number instead of infinity.
     pub f16_overflow_clamps: bool,
     /// WGP_MODE: a workgroup may span both compute units of a WGP.
     pub wgp_mode: bool,
     /// MEM_ORDERED.
     pub memory_ordered: bool,
-    /// FWD_PROGRESS: waves of a SIMD come to their turn whatever their age. Set as compilers do
-    /// (`.amdhsa_forward_progress`, default 1 from gfx10 on): a wave that spins must not keep back whom it waits for.
+    /// FWD_PROGRESS: waves of a SIMD get their turn whatever their age. Set as compilers do
+    /// (`.amdhsa_forward_progress`, default 1 from gfx10 on): a wave that spins must not starve the wave it waits
+    /// for.
     pub forward_progress: bool,
 }
 
@@ -240,7 +241,7 @@ pub const fn lds_field(bytes: u32) -> Result<u32, ResourceError> {
     Ok(bytes.div_ceil(LDS_FIELD_GRANULE_BYTES))
 }
 
-/// RSRC3's prefetch field for code of `bytes`: the whole code, or the largest amount the field can say.
+/// RSRC3's prefetch field for code of `bytes`: the whole code, or the largest amount that the field can express.
 pub const fn instruction_prefetch_field(bytes: u32) -> u32 {
     let lines = bytes.div_ceil(INSTRUCTION_PREFETCH_GRANULE_BYTES);
     if lines > 255 { 255 } else { lines }
@@ -250,7 +251,7 @@ impl Rsrc1 {
     /// Bits that are reserved or always zero on gfx12: 9:6 (SGPRs) and 28:27.
     const RESERVED: u32 = 0x3C0 | 0x1800_0000;
 
-    /// The register's word.
+    /// The register's word, encoded.
     pub fn word(&self) -> Result<u32, ResourceError> {
         let flag = |set: bool, bit: u32| (set as u32) << bit;
         Ok(field("VGPRs", self.vgpr_blocks_minus_one, 0, 6)?
@@ -295,7 +296,7 @@ impl Rsrc1 {
         })
     }
 
-    /// Vector registers that the wave gets a right to name.
+    /// Vector registers that the wave may name.
     pub const fn vgprs(&self, wave_size: WaveSize) -> u32 {
         (self.vgpr_blocks_minus_one + 1) * wave_size.vgpr_field_granule()
     }
@@ -351,7 +352,7 @@ impl Rsrc2 {
         parsed.word().map(|_| parsed)
     }
 
-    /// Bytes of LDS that the group gets.
+    /// Bytes of LDS that the group is allocated.
     pub const fn lds_bytes(&self) -> u32 {
         self.lds_blocks * LDS_FIELD_GRANULE_BYTES
     }
@@ -381,7 +382,7 @@ impl Rsrc3 {
     }
 }
 
-/// What one workgroup takes from a compute unit.
+/// The resources that one workgroup takes from a compute unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GroupNeeds {
     /// Lanes of a wave.
@@ -397,7 +398,7 @@ pub struct GroupNeeds {
 /// How many waves and groups of a kernel can be resident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Occupancy {
-    /// Waves of one SIMD, as far as vector registers go.
+    /// Waves of one SIMD, as limited by vector registers.
     pub waves_per_simd: u32,
     /// Waves of one workgroup.
     pub waves_per_group: u32,
@@ -432,7 +433,7 @@ impl GroupNeeds {
     }
 }
 
-/// Waves of one SIMD that find vector registers: min(16, file / allocation). `vgprs` is 1..=256.
+/// Waves of one SIMD for which there are vector registers: min(16, file / allocation). `vgprs` is 1..=256.
 pub const fn waves_per_simd(vgprs: u32, wave_size: WaveSize) -> u32 {
     let (file, granule) = match wave_size {
         WaveSize::Wave32 => (VGPR_FILE_WAVE32, VGPR_ALLOCATION_GRANULE_WAVE32),
@@ -526,7 +527,7 @@ mod tests {
         assert!(vgpr_field(257, WaveSize::Wave32).is_err());
     }
 
-    /// Fields of several bits at the places of instruction set reference §10.
+    /// Fields of several bits, at the positions of instruction set reference §10.
     #[test]
     fn fields_are_where_the_reference_has_them() {
         use DenormalMode::{FlushInputs, FlushInputsAndOutputs, FlushOutputs, Keep};
@@ -588,7 +589,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is in the bits that have a meaning is kept; RSRC2 has counts that do not go as far as their bits.
+        /// Any value in the defined bits survives; RSRC2 has counts whose range is smaller than their bits allow.
         #[test]
         fn words_survive_parsing(word: u32) {
             let words = [word & !0x1800_03C0, word, word & !0x7FFF_D000];

@@ -1,8 +1,9 @@
 //! Assembly text of an instruction, as llvm-mc 19 disassembles it for gfx1201.
 //!
-//! Contract: `Display` of [`Instruction`]; no allocation. For everything [`crate::decode()`] accepts outside the graphics
-//! classes the text equals llvm-mc's, except that 16-bit operands in the upper half of a register are written `v1.h`,
-//! which llvm-mc 19 cannot show by default. Graphics classes print their name and opcode number only.
+//! Contract: `Display` of [`Instruction`]; no allocation. For everything that [`crate::decode()`] accepts outside
+//! the graphics classes, the text equals llvm-mc's, except that 16-bit operands in the upper half of a register are
+//! written `v1.h`, which llvm-mc 19 cannot print by default. Graphics classes print only their name and opcode
+//! number.
 
 mod hint;
 mod immediate;
@@ -105,7 +106,7 @@ impl Text<'_> {
         self.write_lanes(out)
     }
 
-    /// What tells the encoding of an operation that has several.
+    /// The suffix that distinguishes the encodings of an operation that has several.
     fn suffix(&self) -> &'static str {
         let crosses_lanes = self.instruction.lanes != LaneSelect::None;
         let has_long_form = self.operands().form.is_some();
@@ -122,14 +123,14 @@ impl Text<'_> {
         }
     }
 
-    /// Whether 16-bit registers are written with their half: where the encoding says it by register number.
+    /// Whether 16-bit registers are written with their half: if the encoding selects the half by register number.
     fn shows_halves(&self) -> bool {
         let is_short = matches!(self.instruction.encoding, Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc);
         let is_half_move = matches!(self.instruction.opcode, Opcode::VMovB16 | Opcode::VSwapB16);
         is_short && (self.instruction.modifiers.op_sel != 0 || is_half_move)
     }
 
-    /// A register, with its half (bit `half` of op_sel) where halves are shown.
+    /// A register, with its half (bit `half` of op_sel) if halves are shown.
     fn write_register(
         &self,
         out: &mut Formatter<'_>,
@@ -157,7 +158,7 @@ impl Text<'_> {
         let negate = !is_packed && self.instruction.modifiers.negate >> index & 1 != 0;
         let absolute = !is_packed && self.instruction.modifiers.absolute >> index & 1 != 0;
         let is_constant = matches!(operand, Operand::Inline(_) | Operand::Literal(_));
-        // "-1" is another constant than the negation of 1.
+        // "-1" is a different constant from the negation of 1.
         let spelled_out = negate && !absolute && is_constant;
         if negate {
             out.write_str(if spelled_out { "neg(" } else { "-" })?;
@@ -175,7 +176,7 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// The type that llvm-mc writes a constant for, where it is not the operand's own.
+    /// The type for which llvm-mc writes a constant, if it is not the operand's own.
     fn spelling(&self, index: usize, data: DataType) -> DataType {
         match (self.instruction.encoding, self.instruction.opcode, data) {
             (Encoding::Sopc, _, DataType::F16) => DataType::B16,
@@ -187,7 +188,8 @@ impl Text<'_> {
         }
     }
 
-    /// The mixed-precision fma operations: VOP3P whose neg_hi is an absolute value, and whose op_sel_hi is off by default.
+    /// The mixed-precision fma operations: VOP3P in which neg_hi is an absolute value and op_sel_hi is off by
+    /// default.
     fn is_mixed(&self) -> bool {
         matches!(self.instruction.opcode, Opcode::VFmaMixF32 | Opcode::VFmaMixloF16 | Opcode::VFmaMixhiF16)
     }
@@ -229,7 +231,7 @@ impl Text<'_> {
         out.write_str(["", " mul:2", " mul:4", " div:2"][usize::from(modifiers.omod & 3)])
     }
 
-    /// op_sel of VOP3: halves of the sources and the destination, or a byte, or the flags of permlane.
+    /// op_sel of VOP3: halves of the sources and the destination, a byte, or the flags of permlane.
     fn write_half_selects(&self, out: &mut Formatter<'_>, op_sel: u8, source_count: u32) -> Result {
         if op_sel == 0 {
             return Ok(());

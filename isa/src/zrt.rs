@@ -1,9 +1,9 @@
 //! The `.zrt` version 2 container: one kernel's machine code with everything a loader must know. Byte layout:
 //! `docs/zrt-format.md`.
 //!
-//! Contract: [`Kernel::parse`] never panics on any bytes and allocates less than three times their length;
-//! what it accepts is consistent (code inside the file, resource words that agree with the stated needs, sorted line
-//! table, patch sites inside the code). [`Kernel::write`] checks the same rules, so `parse(write(k)) == k`.
+//! Contract: [`Kernel::parse`] never panics on any bytes and allocates less than three times their length. What it
+//! accepts is consistent: code inside the file, resource words that agree with the stated needs, a sorted line
+//! table, patch sites inside the code. [`Kernel::write`] checks the same rules, so `parse(write(k)) == k`.
 
 use crate::resources::{
     LDS_BYTES_PER_GROUP_MAX, ResourceError, Rsrc1, Rsrc2, Rsrc3, SGPRS_PER_WAVE_MAX, VGPRS_PER_WAVE_MAX,
@@ -68,22 +68,22 @@ mod field {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[allow(missing_docs)]
 pub enum ZrtError {
-    /// The bytes end early or go on after the stated length.
+    /// The bytes end early or continue past the stated length.
     #[error("the container has {actual_bytes} bytes, but {needed_bytes} are needed")]
     Length { actual_bytes: usize, needed_bytes: usize },
     /// The first four bytes are not `ZRT\0`.
     #[error("the container starts with {found:02x?} instead of \"ZRT\\0\"")]
     Magic { found: [u8; 4] },
-    /// Another version.
+    /// The version is not supported.
     #[error("the container has version {found}, but only version 2 is understood")]
     Version { found: u16 },
-    /// Code for another chip.
+    /// The code is for another chip.
     #[error("the code is for gfx target {found:?}, but this is for gfx1201 ([12, 0, 1, 0])")]
     Target { found: [u8; 4] },
-    /// A part of the file lies outside of it or of the place for its kind.
+    /// A part of the file lies outside the file, or outside the region for its kind.
     #[error("{part} at offset {offset} with {bytes} bytes lies outside of its {limit} bytes")]
     OutOfBounds { part: &'static str, offset: u64, bytes: u64, limit: u64 },
-    /// An offset or a length is not a multiple of what it must be.
+    /// An offset or a length is not a multiple of its alignment.
     #[error("{part} is {value}, which is not a multiple of {alignment}")]
     Misaligned { part: &'static str, value: u64, alignment: u64 },
     /// A count is zero or too large.
@@ -95,16 +95,16 @@ pub enum ZrtError {
     /// A resource word is malformed.
     #[error("a resource word is wrong")]
     Resource(#[from] ResourceError),
-    /// A resource word says something else than the stated needs.
+    /// A resource word disagrees with the stated needs.
     #[error("{word} grants {granted} {what}, but the kernel states {stated}")]
     Disagreement { word: &'static str, what: &'static str, granted: u32, stated: u32 },
     /// A name is empty or not UTF-8.
     #[error("{part} is not a name in UTF-8")]
     Name { part: &'static str },
-    /// A path is absolute or climbs out of the tree.
+    /// A path is absolute or leaves the tree.
     #[error("the path {path:?} in the line table is not relative")]
     Path { path: String },
-    /// The line table is not in ascending order of code, or names a file that is not there.
+    /// The line table is not in ascending code order, or refers to a missing file.
     #[error("entry {index} of the line table is out of order or names no file")]
     Line { index: usize },
     /// A reserved byte is not zero.
@@ -112,7 +112,7 @@ pub enum ZrtError {
     Reserved { offset: usize },
 }
 
-/// From `code_offset` on, until the next entry, the code comes from this source line.
+/// From `code_offset` up to the next entry, the code comes from this source line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Line {
     /// Bytes from the start of the code; a multiple of 4.
@@ -219,7 +219,7 @@ impl<'a> Kernel<'a> {
         Ok(kernel)
     }
 
-    /// The source file and line that the instruction at `code_offset` came from, where the line table knows.
+    /// The source file and line of the instruction at `code_offset`, if the line table has one.
     pub fn source_line(&self, code_offset: u32) -> Option<(&'a str, u32)> {
         let after = self.lines.partition_point(|line| line.code_offset <= code_offset);
         let line = self.lines.get(after.checked_sub(1)?)?;
@@ -236,7 +236,7 @@ impl<'a> Kernel<'a> {
         self.workgroup.iter().fold(1u32, |product, &size| product.saturating_mul(size.into()))
     }
 
-    /// The container's bytes. Nothing is allocated for one that would be longer than [`FILE_BYTES_MAX`].
+    /// The container's bytes. If they would exceed [`FILE_BYTES_MAX`], nothing is allocated.
     pub fn write(&self) -> Result<Vec<u8>, ZrtError> {
         self.check()?;
         let tables_bytes = self.files.len() * FILE_RECORD_BYTES
@@ -292,14 +292,14 @@ impl<'a> Kernel<'a> {
         Ok(bytes)
     }
 
-    /// Bytes of all names. After [`Kernel::check`] there are few enough, and short enough ones, for the sum to fit.
+    /// Bytes of all names. After [`Kernel::check`] their number and lengths are small enough for the sum to fit.
     fn strings_bytes(&self) -> usize {
         let files = self.files.iter().map(|path| path.len());
         let constants = self.constants.iter().map(|constant| constant.name.len());
         self.name.len() + files.chain(constants).sum::<usize>()
     }
 
-    /// The rules that both directions keep: for whoever has put a kernel together.
+    /// Checks the rules that reading and writing share, for code that has assembled a kernel.
     pub fn check(&self) -> Result<(), ZrtError> {
         self.check_needs()?;
         self.check_words()?;
@@ -368,7 +368,7 @@ impl<'a> Kernel<'a> {
     }
 }
 
-/// The string area being written.
+/// The string area while it is written.
 struct Strings {
     bytes: Vec<u8>,
 }
@@ -378,7 +378,7 @@ impl Strings {
         Strings { bytes: Vec::with_capacity(bytes) }
     }
 
-    /// Appends a string and gives its file offset and length. Lengths were checked: they fit.
+    /// Appends a string and returns its file offset and length. Lengths were checked before: they fit.
     fn place(&mut self, text: &str, area_offset: usize) -> [u32; 2] {
         let offset = area_offset + self.bytes.len();
         self.bytes.extend_from_slice(text.as_bytes());
@@ -434,14 +434,14 @@ fn read_files(bytes: &[u8]) -> Result<Vec<&str>, ZrtError> {
     })
 }
 
-/// A dword of the code has one line at most.
+/// A dword of the code has at most one line.
 fn read_lines(bytes: &[u8], code: &[u8]) -> Result<Vec<Line>, ZrtError> {
     records(bytes, "line table", field::LINES, code.len() / 4, |record: &[u8; LINE_RECORD_BYTES]| {
         Ok(Line { code_offset: dword(record, 0)?, file: dword(record, 4)?, line: dword(record, 8)? })
     })
 }
 
-/// A dword of the code is one constant at most.
+/// A dword of the code belongs to at most one constant.
 fn read_constants<'a>(bytes: &'a [u8], code: &[u8]) -> Result<Vec<Constant<'a>>, ZrtError> {
     const PART: &str = "constant table";
     records(bytes, PART, field::CONSTANTS, code.len() / 4, |record: &[u8; CONSTANT_RECORD_BYTES]| {

@@ -1,5 +1,5 @@
-//! Registers that instructions read and write, where the words do not say it plainly. Words are llvm-mc 19's for the text
-//! beside them.
+//! Registers that instructions read and write, in cases that the words do not show plainly. Words are llvm-mc 19's
+//! for the text next to them.
 
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
@@ -307,7 +307,7 @@ fn wave64_masks_and_matrices() {
     assert_eq!(of(&[0xcc404008, 0x1c120500]), ("v[0:1] v[2:3] v[4:7]".into(), "v[8:11]".into()));
 }
 
-/// What m0 selects is neither read nor written by its base.
+/// A register that m0 selects does not count as a read or write of the base register.
 #[test]
 fn relative_moves() {
     let of = |words: &[u32]| {

@@ -1,4 +1,4 @@
-//! The decoded form, field by field, against encodings assembled with llvm-mc 19 and read by the reference's tables.
+//! The decoded form, field by field, for encodings assembled with llvm-mc 19 and read by the reference's tables.
 
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
@@ -36,7 +36,7 @@ fn global_address_depends_on_the_scalar_base() {
     let store = check(&[0xee06_807c, 0x013c_0000, 0x0000_0000]);
     assert_eq!((store.destination, store.sources), (None, [Vector(0), Vector(2), None]));
     assert_eq!((store.scope, store.temporal_hint), (3, 3));
-    // Atomics have a destination only when the hint asks for the old value.
+    // Atomics have a destination only if the hint requests the old value.
     let atomic = check(&[0xee0d_4002, 0x0088_0000, 0]);
     assert_eq!((atomic.opcode, atomic.destination, atomic.scope), (Opcode::GlobalAtomicAddU32, None, 2));
     assert!(atomic.opcode.operands().properties.contains(Properties::ATOMIC));
@@ -110,7 +110,7 @@ fn the_half_of_a_multiplicand_follows_it() {
     assert_eq!(fused.modifiers.op_sel, 0b0001);
 }
 
-/// VINTERP, VIMAGE, VSAMPLE and VEXPORT have a length and a number; what their registers are is not looked at.
+/// VINTERP, VIMAGE, VSAMPLE and VEXPORT have a length and a number; their registers are not decoded.
 #[test]
 fn graphics_have_a_length_and_a_number() {
     for (word, encoding, length, number) in [
@@ -201,10 +201,10 @@ fn buffer_flags() {
     let load = check(&[0xc420_0008, 0x8b00_0800, 0x0000_0001]);
     assert_eq!((load.address_flags, load.soffset), (22 << 8 | 2, Scalar(8)));
     assert_eq!(load.sources, [Vector(1), None, Scalar(4)]);
-    // buffer_atomic_add_u32 v1, v2, s[4:7], s8 idxen, which gives the old value where its hint has bit 0, and there alone.
+    // buffer_atomic_add_u32 v1, v2, s[4:7], s8 idxen, which returns the old value only if its hint has bit 0.
     let destination = |hint: u32| check(&[0xc40d_4008, 0x8080_0801 | hint << 20, 2]).destination;
     assert_eq!([0, 1, 2, 3].map(destination), [None, Vector(1), None, Vector(1)]);
-    // A load gives a value whatever its hint.
+    // A load returns a value whatever its hint.
     assert_eq!(check(&[0xc405_0008, 0x8080_0801, 2]).destination, Vector(1));
 }
 
@@ -222,7 +222,7 @@ fn types_of_operands() {
     assert_eq!(Opcode::VWmmaF3216x16x16F16.mnemonic(), "v_wmma_f32_16x16x16_f16");
 }
 
-/// The variant's name is the mnemonic in camel case: the rule that other crates rely on.
+/// The variant's name is the mnemonic in camel case: other crates rely on this rule.
 #[test]
 fn names_follow_mnemonics() {
     for opcode in OPCODES {
@@ -251,7 +251,7 @@ fn errors_say_what_and_where() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
 
-    /// Any words: no panic, a length of at most four dwords that are there, and text.
+    /// Any words: no panic, a length of at most four available dwords, and text.
     #[test]
     fn arbitrary_words_do_no_harm(words in proptest::collection::vec(any::<u32>(), 0..6)) {
         if let Ok(instruction) = decode(&words) {
@@ -260,7 +260,7 @@ proptest! {
         }
     }
 
-    /// The same with leading bits of the classes that random words seldom meet.
+    /// The same with the leading bits of classes that random words rarely hit.
     #[test]
     fn arbitrary_fields_do_no_harm(class in 0_u32..64, mut words in proptest::collection::vec(any::<u32>(), 1..6)) {
         words[0] = words[0] & 0x03ff_ffff | class << 26;

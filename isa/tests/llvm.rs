@@ -1,7 +1,8 @@
 //! Decoder and printer against llvm-mc 19: which words are instructions, how long they are, how they read.
 //!
-//! Both wave sizes. The corpus is every opcode number of every encoding class with seeded random fields, and plain random words.
-//! `ZRT_REQUIRE_LLVM` makes a missing llvm-mc-19 a failure; `ZRT_ISA_ROUNDS` enlarges the corpus (default 20).
+//! Both wave sizes. The corpus is every opcode number of every encoding class with seeded random fields, and plain
+//! random words. `ZRT_REQUIRE_LLVM` makes a missing llvm-mc-19 a failure; `ZRT_ISA_ROUNDS` enlarges the corpus
+//! (default 20).
 
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
@@ -13,15 +14,15 @@ use zrt_isa::resources::WaveSize::{self, Wave32, Wave64};
 use zrt_isa::{DecodeError, Encoding, Instruction, Opcode, Operand, decode_for, decode_like_llvm};
 use zrt_needs::Random;
 
-/// Ends every block of the input, so that outputs can be told apart: `s_nop 0x1234`.
+/// Ends every block of the input, so that outputs can be separated: `s_nop 0x1234`.
 const END_OF_BLOCK: u32 = 0xbf80_1234;
-/// Follows the words of an instruction; swallowed when llvm-mc thinks the instruction longer: `s_nop 0x2bad`.
+/// Follows the words of an instruction; swallowed if llvm-mc considers the instruction longer: `s_nop 0x2bad`.
 const AFTER: u32 = 0xbf80_2bad;
 const AFTER_TEXT: &str = "s_nop 0x2bad";
 /// Column of the first byte of a block in llvm-mc's warnings.
 const FIRST_BYTE_COLUMN: &str = "2";
 
-/// Fields of instructions at random.
+/// Random instruction fields.
 struct Fields(Random);
 
 impl Fields {
@@ -37,7 +38,7 @@ impl Fields {
         self.below(1 << count)
     }
 
-    /// Zero most of the time, anything now and then.
+    /// Zero most of the time, occasionally anything.
     fn seldom(&mut self, count: u32, chance: u32) -> u32 {
         if self.one_in(chance) { self.bits(count) } else { 0 }
     }
@@ -250,14 +251,14 @@ fn llvm(blocks: &[Vec<u32>], wave_size: WaveSize, name: &str) -> Option<Vec<Verd
     Some(verdicts)
 }
 
-/// Whether llvm-mc itself marks the text as no valid instruction. Its notes on `s_delay_alu` hints do not count.
+/// Whether llvm-mc itself marks the text as an invalid instruction. Its notes on `s_delay_alu` hints do not count.
 fn marked_invalid(text: &str) -> bool {
     text == "v_illegal" || text.contains("/*") && !text.contains("/* invalid inst")
 }
 
-/// Operands that llvm-mc lets pass and we do not (README, "Where we differ").
+/// Operands that llvm-mc accepts and we do not (README, "Where we differ").
 fn stricter(words: &[u32], text: &str) -> bool {
-    /// Operations with register-only places.
+    /// Operations with register-only positions.
     const REGISTERS_ONLY: [&str; 14] = [
         "v_movrel",
         "s_movrel",
@@ -281,7 +282,7 @@ fn stricter(words: &[u32], text: &str) -> bool {
     // The addend of a matrix operation is a register or an inline constant.
     let addend = words.get(1).map_or(0, |word| word >> 18 & 0x1ff);
     let matrix = name.starts_with("v_wmma") && (addend < 128 || matches!(addend, 235..=239 | 251..=255));
-    // llvm-mc reads a literal behind a lane-select dword, and its own assembler refuses to write one.
+    // llvm-mc reads a literal after a lane-select dword, but its own assembler refuses to write one.
     let literal_and_lanes = name.ends_with("_e64_dpp")
         && words.get(1).is_some_and(|word| word >> 9 & 0x1ff == 255 || word >> 18 & 0x1ff == 255);
     // The byte number has bits that only the cross-lane form leaves open.
@@ -289,7 +290,7 @@ fn stricter(words: &[u32], text: &str) -> bool {
     special_destination || special_register || matrix || literal_and_lanes || open_bits
 }
 
-/// Two oddities of llvm-mc taken out: a sign extension for negate bits of integer sources, which have no effect, and
+/// Removes two oddities of llvm-mc: a sign extension for negate bits of integer sources, which have no effect, and
 /// an absolute value around two operands.
 fn sober(text: &str) -> String {
     let mut text = text.replace(", vcc_lo|", "|, vcc_lo").replace(", vcc|", "|, vcc");
@@ -305,7 +306,7 @@ fn uses_upper_half(instruction: &Instruction) -> bool {
     is_short && instruction.modifiers.op_sel != 0
 }
 
-/// As llvm-mc 19 knows it, which has no half selects in most long forms.
+/// The instruction as llvm-mc 19 knows it, without half selects in most long forms.
 fn without_halves(mut instruction: Instruction) -> Instruction {
     if let (Encoding::Vop3, Some(form)) = (instruction.encoding, &instruction.opcode.operands().form) {
         instruction.modifiers.op_sel &= form.op_sel;
@@ -313,7 +314,7 @@ fn without_halves(mut instruction: Instruction) -> Instruction {
     instruction
 }
 
-/// Something in a source field that the operation does not use: llvm-mc 19 refuses it.
+/// A nonzero source field that the operation does not use: llvm-mc 19 refuses it.
 fn fills_unused_source(words: &[u32], instruction: &Instruction) -> bool {
     let is_long = matches!(instruction.encoding, Encoding::Vop3 | Encoding::Vop3sd | Encoding::Vop3p);
     let codes = [0, 9, 18].map(|low| words.get(1).map_or(0, |word| word >> low & 511));
@@ -321,8 +322,8 @@ fn fills_unused_source(words: &[u32], instruction: &Instruction) -> bool {
     is_long && codes.iter().zip(kinds).any(|(code, kind)| *code != 0 && !kind.is_present())
 }
 
-/// What executes and what llvm-mc knows are the same instructions, but for upper halves, two operations that it does not
-/// know, unused source fields and sources of other chips.
+/// The executor and llvm-mc accept the same instructions, except for upper halves, two operations that llvm-mc does
+/// not know, unused source fields, and sources of other chips.
 fn check_dialects(words: &[u32], like_llvm: &Result<Instruction, DecodeError>, wave_size: WaveSize) {
     let is_foreign = |operand: &Operand| matches!(operand, Operand::Special(239 | 254));
     match (decode_for(words, wave_size), like_llvm) {
@@ -427,7 +428,7 @@ fn check_systematic(wave_size: WaveSize, name: &str) {
     }
 }
 
-/// The golden corpus is what llvm-mc says.
+/// The golden corpus equals llvm-mc's output.
 #[test]
 fn golden_corpus_is_from_llvm() {
     let lines = corpus::lines();

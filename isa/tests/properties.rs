@@ -1,4 +1,4 @@
-//! Properties of the opcode table that no assembler can be asked about.
+//! Properties of the opcode table that cannot be tested with an assembler.
 
 use zrt_isa::opcode::{OPCODES, Properties};
 

@@ -1,7 +1,8 @@
-//! Source fields that an operation of VOP3, VOP3SD or VOP3P does not use: whatever is in them, it is the same instruction.
+//! Source fields that an operation of VOP3, VOP3SD or VOP3P does not use: their contents do not change the
+//! instruction.
 //!
-//! `unused_sources.txt` says which words LLVM 22 takes, and how it writes them. LLVM 22 itself assembles 128 into such
-//! fields, the code of an inline 0, so that they do not look like reads of s0.
+//! `unused_sources.txt` lists which words LLVM 22 accepts, and how it writes them. LLVM 22 itself assembles 128,
+//! the code of an inline 0, into such fields, so that they do not look like reads of s0.
 
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
@@ -24,7 +25,7 @@ fn corpus() -> Vec<(Vec<u32>, &'static str)> {
         .collect()
 }
 
-/// Whether the operation has a 64-bit encoding with a source field that it does not use.
+/// Whether the operation has a 64-bit encoding with an unused source field.
 fn leaves_one_open(opcode: Opcode) -> bool {
     opcode.operands().form.is_some() && opcode.operands().sources.iter().any(|kind| !kind.is_present())
 }
@@ -43,7 +44,7 @@ fn text_and_length_are_those_of_llvm_22() {
     assert!(missing.is_empty(), "no line for {missing:?}");
 }
 
-/// llvm-mc 19 takes none of them, so its dialect does not.
+/// llvm-mc 19 accepts none of them, so its dialect does not either.
 #[test]
 fn the_dialect_of_llvm_19_refuses_them() {
     for (words, text) in corpus() {
@@ -55,7 +56,8 @@ fn the_dialect_of_llvm_19_refuses_them() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_000))]
 
-    /// Any codes in the unused fields: the same instruction, in both wave sizes; a used field's code still counts.
+    /// Any codes in the unused fields: the same instruction, in both wave sizes; the code of a used field still
+    /// matters.
     #[test]
     fn unused_fields_do_not_matter(
         line in 0..corpus().len(),
@@ -71,7 +73,7 @@ proptest! {
             }
         }
         prop_assert_eq!(decode_for(&other, wave_size), Ok(expected), "{:08x?} is {}", other, text);
-        // Code 209 is nothing: where a source is read it is refused.
+        // Code 209 is undefined: it is refused in any source that is read.
         let mut broken = words;
         broken[1] = broken[1] & !(511 << FIELDS[0]) | 209;
         let is_read = expected.opcode.operands().sources[0].is_present();

@@ -1,13 +1,13 @@
-//! What a process has at the driver once: its file, the address space of each GPU, the signal page.
+//! What a process has exactly once per driver: its file, the address space of each GPU, the signal page.
 //!
-//! Contract: KFD keeps its state by the process's memory map, not by the file. Closing `/dev/kfd` takes nothing down; the
-//! end of the process does. A VM is bound once for each GPU (a second render file gets `EBUSY`), a signal page is set once
-//! (`EINVAL`) and cannot be freed by call (`EPERM`). So there is one [`Attachment`] for a process and a driver; whatever
-//! opens a device makes it from that, and gives back by call what it made
-//! ([decision 16](../../docs/decisions/0016-one-attachment-per-process.md)). On Linux that one is
-//! [`Attachment::of_this_process`] and is never dropped. A virtual board stands in for a process, and has its own.
+//! Contract: KFD keys its state by the process's memory map, not by the file. Closing `/dev/kfd` tears nothing
+//! down; the end of the process does. A VM can be bound only once per GPU (a second render file gets `EBUSY`). A
+//! signal page can be set only once (`EINVAL`), and no call frees it (`EPERM`). So there is one [`Attachment`] per
+//! process and driver. Code that opens a device makes it from that attachment, and releases through calls what it
+//! made ([decision 16](../../docs/decisions/0016-one-attachment-per-process.md)). On Linux the attachment is
+//! [`Attachment::of_this_process`] and is never dropped. A virtual board stands in for a process and has its own.
 //!
-//! An attachment owns; nothing that it owns holds it. Set-up only: it locks and enters the kernel.
+//! An attachment owns; nothing that it owns holds it. For set-up only: it locks and enters the kernel.
 
 use crate::error::KmdError;
 use crate::event::Events;
@@ -29,7 +29,7 @@ static OF_THIS_PROCESS: Mutex<Option<Arc<Attachment>>> = Mutex::new(None);
 
 /// What a process has at one driver for as long as it lives.
 pub struct Attachment {
-    // Fields drop in this order; on Linux they never do.
+    // Fields are dropped in this order; on Linux they never are.
     signal_page: Mutex<Option<SignalPage>>,
     vms: Mutex<Vec<Arc<Vm>>>,
     process: Arc<Process>,
@@ -38,13 +38,13 @@ pub struct Attachment {
 /// The page of the process's signal events.
 struct SignalPage {
     buffer: Buffer,
-    /// The GPUs that may write into it.
+    /// The GPUs that can write into it.
     gpu_ids: Vec<u32>,
 }
 
 impl Attachment {
-    /// The one of this process on Linux, made at the first call that succeeds. A child after a fork has none: it must start
-    /// another program first.
+    /// The attachment of this process on Linux, made by the first call that succeeds. A forked child has none: it
+    /// must execute another program first.
     pub fn of_this_process() -> Result<Arc<Attachment>, KmdError> {
         let mut slot = lock(&OF_THIS_PROCESS);
         match &*slot {
@@ -56,8 +56,8 @@ impl Attachment {
         }
     }
 
-    /// The one of the process that `syscalls` stands for: a virtual board. A second one over the same board finds what a
-    /// second one in a process would: the VM bound and the signal page set.
+    /// The attachment of the process that `syscalls` stands for: a virtual board. A second one over the same board
+    /// meets what it would meet in a process: the VM is bound and the signal page is set.
     pub fn over(syscalls: Arc<dyn Syscalls>) -> Result<Arc<Attachment>, KmdError> {
         let process = Process::open(syscalls)?;
         Ok(Arc::new(Attachment { signal_page: Mutex::new(None), vms: Mutex::new(Vec::new()), process }))
@@ -68,10 +68,10 @@ impl Attachment {
         &self.process
     }
 
-    /// The address space of a GPU, bound at the first call for it.
+    /// The address space of a GPU, bound at the first call for that GPU.
     ///
     /// # Errors
-    /// [`KmdError::ProcessLost`] where the driver serves this process no more.
+    /// [`KmdError::ProcessLost`] if the driver no longer serves this process.
     pub fn vm(&self, node: &GpuNode) -> Result<Arc<Vm>, KmdError> {
         self.process.check_served()?;
         let mut vms = lock(&self.vms);
@@ -83,13 +83,13 @@ impl Attachment {
         Ok(vm)
     }
 
-    /// Events for one user of a GPU. The first ones of the process bring its signal page.
+    /// Events for one user of a GPU. The first call in the process also creates its signal page.
     pub fn events(&self, vm: &Arc<Vm>) -> Result<Events, KmdError> {
         let (signal, slot_va) = self.create_signal(vm)?;
         Events::around(vm, signal.id, slot_va)
     }
 
-    /// A signal event, and where the GPU stores its id.
+    /// A signal event, and the address where the GPU stores its id.
     fn create_signal(&self, vm: &Arc<Vm>) -> Result<(CreatedEvent, GpuVa), KmdError> {
         let create =
             |page| self.process.call(&CreateEvent { kind: EventKind::Signal, page, auto_reset: true });
@@ -105,7 +105,7 @@ impl Attachment {
                 let request = AllocationRequest { kind: MemoryKind::Gtt, len, executable: false };
                 let mut buffer = Buffer::allocate(vm, request)?;
                 let signal = create(Some(buffer.handle()))?;
-                // It is the driver's from here on.
+                // It belongs to the driver from here on.
                 buffer.keep_until_exit();
                 (signal, empty.insert(SignalPage { buffer, gpu_ids: vec![gpu_id] }))
             }
@@ -116,7 +116,7 @@ impl Attachment {
 }
 
 impl SignalPage {
-    /// Maps the page on a further GPU of the process, at its address.
+    /// Maps the page on a further GPU of the process, at the same address.
     fn map_on(&mut self, process: &Process, gpu_id: u32) -> Result<(), KmdError> {
         if self.gpu_ids.contains(&gpu_id) {
             return Ok(());
@@ -135,7 +135,7 @@ impl core::fmt::Debug for Attachment {
     }
 }
 
-/// Every change under these locks is one call, so what they guard is valid after any panic.
+/// Every change under these locks is a single call, so the guarded values are valid after any panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

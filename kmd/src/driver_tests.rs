@@ -86,7 +86,7 @@ fn everything_is_set_up_and_taken_down_in_order() {
         "CREATE_EVENT type 3",
     ];
     assert_eq!(log[..expected.len()], expected);
-    // Ring and pointer page: GTT | COHERENT | UNCACHED | NO_SUBSTITUTE | EXECUTABLE | WRITABLE, exact lengths.
+    // Ring and pointer page: GTT | COHERENT | UNCACHED | NO_SUBSTITUTE | EXECUTABLE | WRITABLE, with exact lengths.
     let allocations: Vec<&str> =
         log[expected.len()..set_up].iter().filter_map(|line| line.strip_prefix("ALLOC ")).collect();
     assert_eq!(
@@ -115,7 +115,7 @@ fn everything_is_set_up_and_taken_down_in_order() {
             "DESTROY_EVENT 3",
             "DESTROY_EVENT 2",
             "DESTROY_EVENT 1",
-            // The signal page, object 1, is the driver's to the end of the process.
+            // The signal page, object 1, belongs to the driver until the end of the process.
             "close 5",
             "close 4",
         ]
@@ -153,7 +153,7 @@ fn every_refused_request_is_named_and_leaves_nothing() {
         };
         assert_eq!(count("open"), count("close"), "{request} {successes}");
         assert_eq!(count("CREATE_EVENT"), count("DESTROY_EVENT"), "{request} {successes}");
-        // The signal page is the one object that stays to the end of the process, once it is one.
+        // The signal page is the one object that stays until the end of the process, once it is set.
         let page = usize::from(count("CREATE_EVENT") > 0);
         assert_eq!(count("MAP"), count("UNMAP") + page, "{request} {successes}");
         assert_eq!(count("ALLOC"), count("FREE") + page, "{request} {successes}");
@@ -323,7 +323,7 @@ fn what_a_process_has_once_is_made_once() {
     for _ in 0..3 {
         let again = attachment.vm(&node(true)).unwrap();
         assert!(Arc::ptr_eq(&vm, &again));
-        // The other pair is alive while this one is made, and gone before the next.
+        // The other pair is alive while this one is made, and gone before the next one.
         let pair = [attachment.events(&vm).unwrap(), attachment.events(&again).unwrap()];
         assert_ne!(pair[0].signal_slot_va(), pair[1].signal_slot_va());
         drop((Queue::create(&vm, ByteLen(4096)).unwrap(), Queue::create(&vm, ByteLen(4096)).unwrap()));
@@ -351,7 +351,7 @@ fn what_a_process_has_once_is_made_once() {
 
 #[test]
 fn a_process_that_the_driver_gave_up_is_told_why_and_what_to_do() {
-    // An engine's reset takes that engine's queues alone.
+    // An engine's reset affects only that engine's queues.
     let engine_reset = [1, u64::from(GPU_ID) << 32, 0, 0];
     for (memory, hardware, text) in [
         (FAULT, [0; 4], Some("after a page fault the driver runs no further queue of this process")),

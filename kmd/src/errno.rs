@@ -6,7 +6,7 @@
 
 use core::fmt;
 
-/// A Linux error number, positive (`EINVAL` is 22). `ENOTSUPP`, 524, is the kernel's own and may reach us too.
+/// A Linux error number, positive (`EINVAL` is 22). `ENOTSUPP`, 524, is internal to the kernel but can reach us.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Errno(pub i32);
 
@@ -18,7 +18,7 @@ macro_rules! names {
                 pub const $name: Errno = Errno($number);
             )*
 
-            /// The symbol in the header files, where it is one that a driver is known to return.
+            /// The symbol in the header files, if it is one that a driver is known to return.
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 {
                     $($number => Some(stringify!($name)),)*
@@ -90,7 +90,7 @@ impl From<rustix::io::Errno> for Errno {
 }
 
 impl From<std::io::Error> for Errno {
-    /// `EIO` where the error did not come from the system.
+    /// `EIO` if the error did not come from the system.
     fn from(error: std::io::Error) -> Errno {
         error.raw_os_error().map_or(Errno::EIO, Errno)
     }

@@ -1,6 +1,6 @@
 //! Why the kernel side failed: which call, which errno, and what to do about it.
 //!
-//! Contract: one sentence per error, the remedy at its end. No variant is a catch-all.
+//! Contract: one sentence per error, with the remedy at its end. No variant is a catch-all.
 
 use crate::errno::Errno;
 use crate::queue_refusal::QueueRefusal;
@@ -31,7 +31,7 @@ pub enum KmdError {
         /// What to do.
         remedy: &'static str,
     },
-    /// Address space or a mapping was refused.
+    /// Reserving address space or making a mapping failed.
     #[error("cannot map {what} ({len:?}): {errno}; {remedy}")]
     Map {
         /// What was to be mapped.
@@ -43,10 +43,10 @@ pub enum KmdError {
         /// What to do.
         remedy: &'static str,
     },
-    /// The topology could not be read, or holds no device that we drive.
+    /// The topology could not be read, or holds no supported device.
     #[error(transparent)]
     Topology(#[from] TopologyError),
-    /// The driver speaks another major version of its interface.
+    /// The driver uses another major version of its interface.
     #[error(
         "the KFD interface is version {major}.{minor}, and zrt speaks version 1: use a kernel whose KFD is 1.x"
     )]
@@ -69,7 +69,7 @@ pub enum KmdError {
         "address {va} with {len:?} lies outside the GPU's range {base}..={limit}: raise vm.mmap_min_addr"
     )]
     OutsideAperture {
-        /// What we got.
+        /// The address received.
         va: GpuVa,
         /// Its length.
         len: ByteLen,
@@ -81,7 +81,7 @@ pub enum KmdError {
     /// A length that cannot be allocated.
     #[error("cannot allocate {len:?}: a buffer has at least one byte and fewer than 2^47")]
     Length {
-        /// What was asked.
+        /// The length requested.
         len: ByteLen,
     },
     /// The driver refused a queue as invalid.
@@ -90,7 +90,7 @@ pub enum KmdError {
     /// A ring size that the driver would refuse.
     #[error("a ring of {len:?} is not possible: its size is a power of two from 4096 to 2^31 bytes")]
     RingLength {
-        /// What was asked.
+        /// The size requested.
         len: ByteLen,
     },
     /// CPU-visible VRAM on a card whose BAR does not cover it.
@@ -98,24 +98,24 @@ pub enum KmdError {
         "VRAM is not CPU-visible on this machine (small BAR): use GTT, or enable Resizable BAR in the firmware"
     )]
     SmallBar,
-    /// The driver mapped memory on fewer GPUs than asked.
+    /// The driver mapped memory on fewer GPUs than requested.
     #[error("MAP_MEMORY_TO_GPU succeeded on {mapped} of 1 device: see the kernel log")]
     MappedPartly {
-        /// How many it reports.
+        /// How many GPUs it reports.
         mapped: u32,
     },
-    /// The driver serves this process no more.
+    /// The driver no longer serves this process.
     #[error("{loss}")]
     ProcessLost {
         /// Why, and what to do.
         loss: ProcessLoss,
     },
-    /// CREATE_QUEUE returned an offset that names no slot of this GPU's doorbell slice.
+    /// CREATE_QUEUE returned an offset outside this GPU's doorbell slice.
     #[error(
         "CREATE_QUEUE returned doorbell offset {offset:#x}, which is not in the slice of gpu_id {gpu_id}"
     )]
     DoorbellOffset {
-        /// What came back.
+        /// The offset returned.
         offset: u64,
         /// The node's id.
         gpu_id: u32,
@@ -123,7 +123,7 @@ pub enum KmdError {
 }
 
 impl KmdError {
-    /// The errno, where the system gave one.
+    /// The errno, if the system returned one.
     pub fn errno(&self) -> Option<Errno> {
         match self {
             KmdError::Ioctl { errno, .. } | KmdError::Open { errno, .. } | KmdError::Map { errno, .. } => {

@@ -1,9 +1,9 @@
 //! Events: how the driver reports an interrupt, a bad access or a reset.
 //!
 //! Contract: hardware reference §2.2 steps 9 and 10, §2.3, §8. One [`Events`] per opened device, made by
-//! [`Attachment::events`](crate::Attachment::events): a signal event on the process's page, and the two exception events,
-//! which stay signalled once they are. What they report about the process is noted in it. Waiting is one system call
-//! and is done only after a fence did not come; nothing here is on the path of a token.
+//! [`Attachment::events`](crate::Attachment::events): a signal event on the process's page, and the two exception
+//! events, which stay signalled once they are. What they report about the process is recorded in it. Waiting is one
+//! system call, made only after a fence did not arrive; nothing here is on the path of a token.
 
 use crate::bindings::kfd::{kfd_hsa_hw_exception_data, kfd_hsa_memory_exception_data};
 use crate::errno::Errno;
@@ -20,44 +20,44 @@ use zrt_mem::GpuVa;
 pub struct Events {
     vm: Arc<Vm>,
     signal: EventId,
-    /// In the signal page, which outlives every event.
+    /// Address in the signal page, which outlives every event.
     signal_slot_va: GpuVa,
     memory: EventId,
     hardware: EventId,
 }
 
-/// What a wait found.
+/// The result of a wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventReport {
-    /// Some event was signalled; with neither of the others it was the signal event.
+    /// True if any event was signalled. If neither of the others is set, it was the signal event.
     pub signalled: bool,
-    /// A bad access of the GPU.
+    /// A faulting access by the GPU.
     pub memory_fault: Option<MemoryFault>,
     /// A reset or failure of the GPU.
     pub hardware_exception: Option<HardwareException>,
 }
 
 impl EventReport {
-    /// Whether something went wrong.
+    /// True if something went wrong.
     pub fn has_fault(&self) -> bool {
         self.memory_fault.is_some() || self.hardware_exception.is_some()
     }
 }
 
-/// A bad access, as the driver reports it (hardware reference §8).
+/// A faulting access, as the driver reports it (hardware reference §8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryFault {
     /// The page.
     pub va: GpuVa,
     /// The GPU.
     pub gpu_id: u32,
-    /// No mapping there.
+    /// No mapping exists there.
     pub not_present: bool,
-    /// Written without the right.
+    /// A write without write permission.
     pub read_only: bool,
-    /// Fetched without the right.
+    /// An instruction fetch without execute permission.
     pub no_execute: bool,
-    /// The address is only near the faulty one.
+    /// The address is only close to the faulting one.
     pub imprecise: bool,
     /// 0 none, 1 SRAM ECC, 2 poison, 3 GPU hang.
     pub error_type: u32,
@@ -77,7 +77,7 @@ pub struct HardwareException {
 }
 
 impl Events {
-    /// Creates the two exception events beside a signal event, which it takes over, also where it fails.
+    /// Creates the two exception events to go with a signal event. Takes the signal event over even if it fails.
     pub(crate) fn around(vm: &Arc<Vm>, signal: EventId, signal_slot_va: GpuVa) -> Result<Events, KmdError> {
         let process = vm.process();
         // Each failure destroys what was created before it.
@@ -91,23 +91,23 @@ impl Events {
         Ok(Events { vm: vm.clone(), signal, signal_slot_va, memory: memory.id, hardware: hardware.id })
     }
 
-    /// The signal event: what the GPU sends with an interrupt (the context id of RELEASE_MEM).
+    /// The signal event: the value that the GPU sends with an interrupt (the context id of RELEASE_MEM).
     pub fn signal(&self) -> EventId {
         self.signal
     }
 
-    /// Where the GPU stores the event's id before the interrupt.
+    /// The address where the GPU stores the event's id before the interrupt.
     pub fn signal_slot_va(&self) -> GpuVa {
         self.signal_slot_va
     }
 
-    /// Waits for any of the three, at most `timeout` (whole milliseconds, rounded up). Zero polls.
+    /// Waits for any of the three events, at most `timeout` (whole milliseconds, rounded up). Zero polls.
     pub fn wait(&self, timeout: Duration) -> Result<EventReport, KmdError> {
         let events = [self.signal, self.memory, self.hardware];
         let start = Instant::now();
         loop {
             let left = timeout.saturating_sub(start.elapsed());
-            // u32::MAX means for ever, which no wait of ours is.
+            // u32::MAX means forever, which we never request.
             let timeout_ms = left.as_micros().div_ceil(1000).min(u128::from(u32::MAX - 1)) as u32;
             let waited = match self.vm.process().call(&WaitEvents { events: &events, timeout_ms }) {
                 Err(KmdError::Ioctl { errno: Errno::EINTR | Errno::EAGAIN, .. }) if !left.is_zero() => {
@@ -138,7 +138,7 @@ impl Events {
 }
 
 impl EventReport {
-    /// What this means for the whole process. A reset of one engine takes that engine's queues only.
+    /// The consequence for the whole process. A reset of one engine affects only that engine's queues.
     fn process_loss(&self) -> Option<ProcessLoss> {
         match self.hardware_exception {
             Some(exception) if exception.reset_type == 0 || exception.memory_lost => Some(ProcessLoss::Reset),
@@ -149,8 +149,8 @@ impl EventReport {
 
 impl Drop for Events {
     fn drop(&mut self) {
-        // A queue that was just destroyed may have taken the GPU with it: the last chance to be told. A failure to ask
-        // leaves what is known as it is.
+        // Destroying a queue just now may have hung the GPU: this is the last chance to learn of it. If the query
+        // fails, the known state stays as it is.
         let _ = self.wait(Duration::ZERO);
         for id in [self.hardware, self.memory, self.signal] {
             self.vm.process().tear_down(&DestroyEvent { id });
@@ -159,7 +159,7 @@ impl Drop for Events {
 }
 
 impl MemoryFault {
-    /// The payload of a memory event; `None` where the driver left it empty (a fault always has a gpu_id).
+    /// The payload of a memory event; `None` if the driver left it empty (a fault always has a gpu_id).
     fn parse(bytes: &[u8]) -> Option<MemoryFault> {
         let (data, _) = kfd_hsa_memory_exception_data::read_from_prefix(bytes).ok()?;
         (data.gpu_id != 0).then_some(MemoryFault {

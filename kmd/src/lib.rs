@@ -2,7 +2,7 @@
 //!
 //! Contract: every system call goes through [`Syscalls`], which carries raw bytes; the same code drives the real
 //! `/dev/kfd` and a virtual device. `unsafe` exists in [`syscalls`] only. Everything here is set-up: after it, a
-//! queue is memory ([`Queue::ring`], [`Queue::doorbell`]). What it makes it takes down in order when dropped.
+//! queue is memory ([`Queue::ring`], [`Queue::doorbell`]). Everything made here is torn down in order when dropped.
 #![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 

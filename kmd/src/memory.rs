@@ -1,10 +1,10 @@
-//! Memory that a GPU reaches, and the processor where it may.
+//! Memory accessible to a GPU, and to the CPU if its kind allows.
 //!
-//! Contract: a [`Buffer`] is allocated, mapped on the GPU at its final address, and mapped on the processor at the
-//! same number where its kind allows that. Dropping it unmaps it from the GPU, then from the processor, frees it, and
-//! gives the address space back, in this order; while somebody else holds a view of it, the processor's mapping and the
-//! address space stay, as the kernel permits: a mapping keeps the object's pages. Set-up only: no function here is on the
-//! path of a token, except the view, which is memory.
+//! Contract: a [`Buffer`] is allocated, mapped on the GPU at its final address, and mapped on the CPU at the same
+//! address if its kind allows that. Dropping it does the following in order: it unmaps the buffer from the GPU and
+//! from the CPU, frees it, and releases the address space. While another view of it exists, the CPU mapping and the
+//! address space stay, as the kernel permits: a mapping keeps the object's pages. For set-up only: no function here
+//! is on the path of a token, except the view, which is memory.
 
 use crate::error::KmdError;
 use crate::ioctl::{AllocateMemory, AllocationFlags, FreeMemory, MapMemory, MemoryHandle, UnmapMemory};
@@ -13,27 +13,27 @@ use crate::vm::Vm;
 use std::sync::Arc;
 use zrt_mem::{ByteLen, GpuVa, SharedView};
 
-/// Where memory lies and who reaches it.
+/// Location of memory and who can access it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryKind {
-    /// VRAM that only the GPU reaches.
+    /// VRAM that only the GPU can access.
     Vram,
-    /// VRAM that the processor reaches through the BAR, write-combined. Needs a large BAR. GL2 keeps lines of it: what the
-    /// processor writes while a kernel runs, the kernel may miss.
+    /// VRAM that the CPU accesses through the BAR, write-combined. Needs a large BAR. GL2 caches its lines: a
+    /// running kernel may miss what the CPU writes.
     VramPublic,
-    /// The same, mapped uncached on the GPU (MTYPE UC): for what the processor writes while kernels run. A load of system
-    /// scope sees it. Not run on a card.
+    /// The same, mapped uncached on the GPU (MTYPE UC), for data that the CPU writes while kernels run. A load of
+    /// system scope sees it. Never run on a card.
     VramShared,
-    /// System memory of the kernel's, reached by both, snooped on x86-64.
+    /// System memory allocated by the kernel, accessible to both, snooped on x86-64.
     Gtt,
 }
 
 /// What to allocate.
 #[derive(Clone, Copy, Debug)]
 pub struct AllocationRequest {
-    /// Where.
+    /// The kind of memory.
     pub kind: MemoryKind,
-    /// How much; rounded up to pages by the driver, not in [`Buffer::len`].
+    /// The length. The driver rounds it up to pages; [`Buffer::len`] is not rounded.
     pub len: ByteLen,
     /// Whether the GPU may fetch instructions or packets from it.
     pub executable: bool,
@@ -47,15 +47,15 @@ pub struct Buffer {
     len: ByteLen,
     kind: MemoryKind,
     gpu_mapped: bool,
-    /// The driver's until the process ends: the signal page.
+    /// True if the driver keeps it until the process ends: the signal page.
     is_kept: bool,
     mapping: Option<Mapping>,
-    /// Dropped last: it holds the address.
+    /// Dropped last: it owns the address range.
     _reservation: Reservation,
 }
 
 impl MemoryKind {
-    /// The processor reaches it through the BAR: what it writes has to be flushed to the GPU.
+    /// True if the CPU accesses it through the BAR, so that its writes have to be flushed to the GPU.
     pub fn is_behind_bar(self) -> bool {
         matches!(self, MemoryKind::VramPublic | MemoryKind::VramShared)
     }
@@ -63,7 +63,7 @@ impl MemoryKind {
 
 impl AllocationRequest {
     fn flags(&self) -> AllocationFlags {
-        // Hardware reference §2.6, table of buffers; hardware reference §6.3 for shared VRAM: with both flags every
+        // Hardware reference §2.6, table of buffers; for shared VRAM hardware reference §6.3: with both flags every
         // known kernel maps it UC.
         let coherent = AllocationFlags::COHERENT | AllocationFlags::UNCACHED;
         let domain = match self.kind {
@@ -78,7 +78,7 @@ impl AllocationRequest {
 }
 
 impl Buffer {
-    /// Allocates and maps. VRAM behind the BAR on a small BAR is [`KmdError::SmallBar`] before any call.
+    /// Allocates and maps. VRAM behind the BAR returns [`KmdError::SmallBar`] on a small BAR, before any call.
     pub fn allocate(vm: &Arc<Vm>, request: AllocationRequest) -> Result<Buffer, KmdError> {
         if request.kind.is_behind_bar() && !vm.node().has_large_bar() {
             return Err(KmdError::SmallBar);
@@ -86,11 +86,11 @@ impl Buffer {
         let reservation = vm.reserve(request.len)?;
         let va = GpuVa(reservation.address());
         let gpu_id = vm.node().gpu_id;
-        // The object covers whole pages: the driver compares some lengths with the mapping exactly.
+        // The object covers whole pages: the driver requires some lengths to match the mapping exactly.
         let len = ByteLen(reservation.len() as u64);
         let flags = request.flags();
         let allocated = vm.process().call(&AllocateMemory { va, len, gpu_id, flags })?;
-        // From here on dropping the buffer undoes what was done so far.
+        // From here on, dropping the buffer undoes the steps completed so far.
         let mut buffer = Buffer {
             vm: vm.clone(),
             handle: allocated.handle,
@@ -118,34 +118,34 @@ impl Buffer {
         self.va
     }
 
-    /// The length that was asked for.
+    /// The length requested.
     pub fn len(&self) -> ByteLen {
         self.len
     }
 
-    /// Never: a buffer has at least one byte.
+    /// Always false: a buffer has at least one byte.
     pub fn is_empty(&self) -> bool {
         self.len.0 == 0
     }
 
-    /// Where it lies.
+    /// The kind of memory.
     pub fn kind(&self) -> MemoryKind {
         self.kind
     }
 
-    /// What the processor sees, where it sees anything. A clone keeps it mapped when the buffer is gone; then nobody else
-    /// reaches these bytes any more.
+    /// The CPU's view, if the CPU can access the buffer. A clone keeps the memory mapped after the buffer is gone;
+    /// then nobody else can access these bytes.
     pub fn view(&self) -> Option<&SharedView> {
         self.mapping.as_ref().map(Mapping::view)
     }
 
-    /// Names the object to the driver.
+    /// Identifies the object to the driver.
     pub fn handle(&self) -> MemoryHandle {
         self.handle
     }
 
-    /// For the signal page: the driver uses it until the process ends and does not free it by call (`EPERM`). Dropping it
-    /// asks nothing of the driver.
+    /// For the signal page: the driver uses it until the process ends, and no call frees it (`EPERM`). Dropping the
+    /// buffer makes no call to the driver.
     pub(crate) fn keep_until_exit(&mut self) {
         self.is_kept = true;
     }

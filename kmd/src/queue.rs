@@ -1,9 +1,9 @@
 //! A compute queue of raw PM4 on KFD.
 //!
-//! Contract: hardware reference §0 facts 1 to 5, §2.6. The ring's mapping is exactly the ring; both pointers lie in
-//! one mapping of exactly one page; EOP and context save area have exactly the driver's lengths. The queue is
-//! destroyed before anything that it names is freed. After creation the ring, the pointers and the doorbell are
-//! memory: submitting makes no call here.
+//! Contract: hardware reference §0 facts 1 to 5, §2.6. The ring's mapping is exactly the ring; both pointers are in
+//! one mapping of exactly one page; EOP buffer and context save area have exactly the driver's lengths. The queue
+//! is destroyed before anything that it refers to is freed. After creation the ring, the pointers and the doorbell
+//! are memory: submitting makes no call here.
 
 use crate::error::KmdError;
 use crate::ioctl::{CreateQueue, DestroyQueue};
@@ -19,10 +19,10 @@ use zrt_mem::{ByteLen, GpuVa, SharedView};
 pub const RING_BYTES_MIN: u64 = 4096;
 /// Largest ring: the length is a power of two in 32 bits.
 pub const RING_BYTES_MAX: u64 = 1 << 31;
-/// Where the read pointer stands in the pointer page; the two are lines of GL2 apart (256 bytes, hardware reference
-/// §1.4).
+/// Offset of the read pointer in the pointer page. The two pointers are on different GL2 lines (256 bytes, hardware
+/// reference §1.4).
 const READ_POINTER_OFFSET: usize = 0;
-/// Where the write pointer stands in the pointer page.
+/// Offset of the write pointer in the pointer page.
 const WRITE_POINTER_OFFSET: usize = 256;
 /// The pointer page.
 const POINTER_PAGE_BYTES: u64 = 4096;
@@ -31,7 +31,7 @@ const POINTER_PAGE_BYTES: u64 = 4096;
 pub struct Queue {
     vm: Arc<Vm>,
     id: u32,
-    // Views go before the buffers that they are of.
+    // Views are dropped before the buffers they refer to.
     ring_view: SharedView,
     pointers_view: SharedView,
     doorbell: SharedView,
@@ -57,7 +57,7 @@ impl Queue {
         let pointers = allocate(MemoryKind::Gtt, ByteLen(POINTER_PAGE_BYTES))?;
         let eop = allocate(MemoryKind::Vram, ByteLen(u64::from(EOP_BYTES)))?;
         let save_area = allocate(MemoryKind::Vram, sizes.save_area_total)?;
-        // GTT is always mapped on the processor; its absence would be a refusal to map, reported above.
+        // GTT is always mapped on the CPU; a failed mapping would have been reported above.
         let (Some(ring_view), Some(pointers_view)) = (ring.view().cloned(), pointers.view().cloned()) else {
             return Err(KmdError::SmallBar);
         };
@@ -95,7 +95,7 @@ impl Queue {
         })
     }
 
-    /// The driver's number of it.
+    /// The driver's id of the queue.
     pub fn id(&self) -> u32 {
         self.id
     }
@@ -110,7 +110,7 @@ impl Queue {
         self.ring.len()
     }
 
-    /// The ring. Its views outlive the queue; then nobody reads what is stored there.
+    /// The ring. Its views may outlive the queue; nobody reads what is stored there after that.
     pub fn ring(&self) -> SharedView {
         self.ring_view.clone()
     }
@@ -138,7 +138,7 @@ impl Queue {
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        // Before the fields: the driver refuses to unmap what a live queue uses.
+        // Destroyed before the fields: the driver refuses to unmap what a live queue uses.
         self.vm.process().tear_down(&DestroyQueue { queue_id: self.id });
     }
 }

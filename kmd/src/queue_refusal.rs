@@ -1,9 +1,9 @@
-//! What is known of a CREATE_QUEUE that the driver refused as invalid.
+//! What is known about a CREATE_QUEUE that the driver refused as invalid.
 //!
-//! Contract: made after a refusal only. The driver compares every buffer with what it computed, and its errno does not say
-//! which one it refused (hardware reference §2.6): so everything that was sent stands beside everything that the node
-//! exports, and beside what our own formula gives. Only the kernel log names the buffer, and only when it is asked to: the
-//! checks of `kfd_queue.c` report with `pr_debug`.
+//! Contract: made only after a refusal. The driver compares every buffer with what it computed, and its errno does
+//! not say which one it refused (hardware reference §2.6). So the report lists everything that was sent next to
+//! everything that the node exports, and next to the result of our own formula. Only the kernel log names the
+//! buffer, and only if debug messages are on: the checks of `kfd_queue.c` report with `pr_debug`.
 
 use crate::errno::Errno;
 use crate::error::KmdError;
@@ -24,14 +24,14 @@ pub struct QueueRefusal {
     pub pointer_page_len: ByteLen,
     /// Number of the node's folder in the topology.
     pub node: u32,
-    /// What the node's `properties` file says.
+    /// The node's `properties` file.
     pub properties: GpuProperties,
-    /// What our formula gives for this node; `None` where a size does not fit 32 bits.
+    /// The result of our formula for this node; `None` if a size does not fit 32 bits.
     pub computed: Option<QueueBufferSizes>,
 }
 
 impl QueueRefusal {
-    /// The error of CREATE_QUEUE: a refusal as invalid with everything that is known of it, any other as it is.
+    /// Adds all that is known to a refusal of CREATE_QUEUE as invalid; returns any other error unchanged.
     pub(crate) fn explain(
         error: KmdError,
         request: &CreateQueue,
@@ -52,7 +52,7 @@ impl QueueRefusal {
         }
     }
 
-    /// Sizes that the node exports and the formula does not give: the first thing to look at.
+    /// Lists the sizes on which node and formula disagree: the first thing to check.
     fn write_disagreements(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(computed) = self.computed else { return Ok(()) };
         let pairs = [
@@ -68,7 +68,7 @@ impl QueueRefusal {
     }
 }
 
-/// A number, or that the kernel does not export it.
+/// A number, or a note that the kernel does not export it.
 fn or_absent(value: Option<u32>) -> String {
     value.map_or_else(|| "absent".to_owned(), |value| value.to_string())
 }

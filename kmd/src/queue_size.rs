@@ -1,7 +1,7 @@
 //! Sizes of the buffers that a queue needs on gfx12.
 //!
-//! Contract: pure arithmetic, hardware reference §2.6. What the node exports wins over the formula, because the
-//! driver compares with its own value exactly.
+//! Contract: pure arithmetic, hardware reference §2.6. The node's exported value takes precedence over the formula,
+//! because the driver compares with its own value exactly.
 
 use crate::topology::GpuNode;
 use zrt_mem::ByteLen;
@@ -10,7 +10,7 @@ use zrt_mem::ByteLen;
 pub const EOP_BYTES: u32 = 4096;
 /// Waves that the driver counts for one CU.
 const WAVES_PER_CU: u64 = 32;
-/// Register file of one CU that a context save stores: VGPRs.
+/// Bytes per CU that a context save stores: VGPRs.
 const VGPR_BYTES_PER_CU: u64 = 0x6_0000;
 /// SGPRs.
 const SGPR_BYTES_PER_CU: u64 = 0x4000;
@@ -32,14 +32,14 @@ const DEBUG_BYTES_PER_WAVE: u64 = 32;
 pub struct QueueBufferSizes {
     /// Control stack of a context save.
     pub control_stack_bytes: u32,
-    /// Control stack and wave data: what CREATE_QUEUE is told.
+    /// Control stack and wave data: the size passed to CREATE_QUEUE.
     pub save_area_bytes: u32,
-    /// The whole buffer, debug memory included: what is allocated, exactly.
+    /// The whole buffer, debug memory included: exactly the size to allocate.
     pub save_area_total: ByteLen,
 }
 
 impl QueueBufferSizes {
-    /// Sizes for a node. `None` where a size does not fit 32 bits, which no gfx12 chip comes near.
+    /// Sizes for a node. `None` if a size does not fit 32 bits, which no gfx12 chip comes near.
     pub fn of(node: &GpuNode) -> Option<QueueBufferSizes> {
         let properties = &node.properties;
         let computed = QueueBufferSizes::computed(node.compute_units(), properties.num_xcc)?;

@@ -1,7 +1,8 @@
-//! A small scripted driver for the error paths of this crate; the real counterpart of tests is the virtual device.
+//! A small scripted driver for the error paths of this crate. The virtual device is the realistic counterpart for
+//! tests.
 //!
-//! Contract: every request succeeds with plausible answers unless the script says otherwise; every call is logged in
-//! order, so that tests can say what was taken down and when. All mappings are of the same bytes.
+//! Contract: every request succeeds with plausible answers unless the script says otherwise; every call is logged
+//! in order, so that tests can check what was torn down and when. All mappings share the same bytes.
 
 use crate::bindings::kfd::*;
 use crate::errno::Errno;
@@ -12,7 +13,7 @@ use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 /// gpu_id of the scripted GPU.
 pub(crate) const GPU_ID: u32 = 51_234;
-/// gpu_id of a second one, for what a process has once over all of its GPUs.
+/// gpu_id of a second GPU, for what a process has only once over all of its GPUs.
 pub(crate) const OTHER_GPU_ID: u32 = 51_235;
 
 type FileAnswers = Vec<Result<Vec<u8>, Errno>>;
@@ -21,7 +22,7 @@ type FileAnswers = Vec<Result<Vec<u8>, Errno>>;
 struct State {
     files: BTreeMap<String, FileAnswers>,
     log: Vec<String>,
-    /// Request name, how many times it still succeeds, then the error for ever.
+    /// Request name, how many times it still succeeds, then its permanent error.
     failures: Vec<(&'static str, usize, Errno)>,
     next_fd: i32,
     next_handle: u64,
@@ -60,7 +61,7 @@ impl ScriptedSyscalls {
         self.file_sequence(path, &[text])
     }
 
-    /// Successive reads give successive texts; the last one stays.
+    /// Successive reads return successive texts; the last one stays.
     pub(crate) fn file_sequence(self, path: &str, texts: &[&str]) -> ScriptedSyscalls {
         let answers = texts.iter().map(|text| Ok(text.as_bytes().to_vec())).collect();
         self.state().files.insert(path.into(), answers);
@@ -110,7 +111,7 @@ impl ScriptedSyscalls {
         self.state().log.clone()
     }
 
-    /// Logs `entry` and fails where the script says so for `name`.
+    /// Logs `entry`, and fails if the script says so for `name`.
     fn step(&self, name: &str, entry: String) -> Result<(), Errno> {
         let mut state = self.state();
         let failing = state.failures.iter_mut().find(|(request, _, _)| *request == name);

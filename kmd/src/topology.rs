@@ -1,19 +1,20 @@
 //! The devices that the driver shows in sysfs.
 //!
-//! Contract: hardware reference §1.1–1.3. Files are outside bytes: parsing never panics and never allocates more than
-//! the file; unknown names are tolerated, a known name with a bad value is an error that says where. Nodes that a
-//! device cgroup hides (`EPERM`) are absent. A walk during which the topology changed is repeated. Set-up only.
+//! Contract: hardware reference §1.1–1.3. Files are untrusted bytes: parsing never panics and never allocates more
+//! than the file's size. Unknown names are tolerated; a known name with a bad value is an error that says where.
+//! Nodes hidden by a device cgroup (`EPERM`) are absent. A walk during which the topology changed is repeated.
+//! Set-up only.
 
 use crate::errno::Errno;
 use crate::syscalls::Syscalls;
 
-/// Where the driver shows its devices (hardware reference §1.1).
+/// The folder in which the driver lists its devices (hardware reference §1.1).
 pub const TOPOLOGY_ROOT: &str = "/sys/class/kfd/kfd/topology";
-/// The only target that we drive: gfx1201 as major × 10000 + minor × 100 + stepping.
+/// The only supported target: gfx1201 as major × 10000 + minor × 100 + stepping.
 pub const GFX_TARGET_VERSION: u32 = 120_001;
 /// Walks before we give up on a topology that keeps changing.
 const WALKS_MAX: usize = 8;
-/// Most nodes that we look at.
+/// Most nodes read.
 const NODES_MAX: usize = 1024;
 /// Most memory banks of one node.
 const MEMORY_BANKS_MAX: usize = 64;
@@ -36,12 +37,12 @@ pub enum TopologyError {
     Value {
         /// The file.
         path: String,
-        /// From 1; 0 for a file that is one number.
+        /// Line number from 1; 0 for a file that is a single number.
         line: usize,
         /// The property.
         name: &'static str,
     },
-    /// A GPU node lacks a property that we need.
+    /// A GPU node lacks a required property.
     #[error("{path} has no {name}: the kernel is too old or the file is not a GPU's")]
     Missing {
         /// The file.
@@ -56,7 +57,7 @@ pub enum TopologyError {
         path: String,
         /// The property.
         name: &'static str,
-        /// What it says.
+        /// Its value.
         value: u64,
     },
     /// The topology changed during each walk.
@@ -89,9 +90,9 @@ pub struct Topology {
 /// A GPU as the driver describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GpuNode {
-    /// Number of its folder.
+    /// Number of its folder in the topology.
     pub node: u32,
-    /// What ioctls call it; never 0.
+    /// The id used in ioctls; never 0.
     pub gpu_id: u32,
     /// Short ASIC name; may be empty.
     pub name: String,
@@ -112,7 +113,7 @@ pub struct GpuProperties {
     pub max_waves_per_simd: u32,
     /// LDS of a workgroup in KiB.
     pub lds_size_kib: u32,
-    /// 32.
+    /// Lanes of a wave: 32.
     pub wave_front_size: u32,
     /// Shader arrays in all.
     pub array_count: u32,
@@ -132,22 +133,22 @@ pub struct GpuProperties {
     pub domain: u32,
     /// The render node is `/dev/dri/renderD<this>`.
     pub drm_render_minor: u32,
-    /// Compute dies: 1 where the kernel does not say.
+    /// Compute dies; 1 if the kernel does not say.
     pub num_xcc: u32,
-    /// MHz.
+    /// Highest engine clock for compute, in MHz.
     pub max_engine_clk_fcompute_mhz: u32,
-    /// MEC firmware.
+    /// MEC firmware version.
     pub fw_version: u32,
-    /// Context save size per queue, where the kernel says it.
+    /// Context save size per queue, if the kernel exports it.
     pub cwsr_bytes: Option<u32>,
-    /// Control stack of it, where the kernel says it.
+    /// Size of its control stack, if the kernel exports it.
     pub control_stack_bytes: Option<u32>,
 }
 
 /// One memory of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryBank {
-    /// Which kind.
+    /// Its kind.
     pub heap: HeapKind,
     /// Its size.
     pub bytes: u64,
@@ -158,21 +159,21 @@ pub struct MemoryBank {
 pub enum HeapKind {
     /// 0.
     System,
-    /// 1: VRAM that the CPU sees.
+    /// 1: VRAM that the CPU can access.
     VramPublic,
-    /// 2: VRAM that the CPU does not see, or not entirely.
+    /// 2: VRAM that the CPU cannot access, or not entirely.
     VramPrivate,
     /// Anything else (GDS, LDS, scratch).
     Other(u32),
 }
 
 impl Topology {
-    /// Walks the topology, again where it changed meanwhile.
+    /// Walks the topology; repeats the walk if the topology changed meanwhile.
     pub fn read(syscalls: &dyn Syscalls) -> Result<Topology, TopologyError> {
         for _ in 0..WALKS_MAX {
             let before = read_generation(syscalls)?;
             let walk = read_nodes(syscalls);
-            // A failed walk counts only where nothing changed: a node that goes away takes its files with it.
+            // A failed walk counts only if nothing changed: a removed node takes its files with it.
             if read_generation(syscalls)? == before {
                 return Ok(Topology { generation: before, gpus: walk? });
             }
@@ -180,7 +181,7 @@ impl Topology {
         Err(TopologyError::Unstable)
     }
 
-    /// The first GPU that we drive.
+    /// The first supported GPU.
     pub fn first_supported(&self) -> Result<&GpuNode, TopologyError> {
         self.gpus.iter().find(|node| node.is_supported()).ok_or_else(|| TopologyError::NoDevice {
             gpus: self.gpus.len(),
@@ -190,7 +191,7 @@ impl Topology {
 }
 
 impl GpuNode {
-    /// True for gfx1201 and nothing else: another stepping has another errata list.
+    /// True only for gfx1201: another stepping has another errata list.
     pub fn is_supported(&self) -> bool {
         self.properties.gfx_target_version == GFX_TARGET_VERSION
     }
@@ -206,7 +207,7 @@ impl GpuNode {
         self.memory_banks.iter().filter(vram).fold(0, |sum, bank| sum.saturating_add(bank.bytes))
     }
 
-    /// True where the BAR covers all VRAM: a public heap and no private one (hardware reference §1.3).
+    /// True if the BAR covers all VRAM: a public heap and no private one (hardware reference §1.3).
     pub fn has_large_bar(&self) -> bool {
         let has = |heap| self.memory_banks.iter().any(|bank| bank.heap == heap);
         has(HeapKind::VramPublic) && !has(HeapKind::VramPrivate)
@@ -267,7 +268,7 @@ impl GpuProperties {
         Ok(properties)
     }
 
-    /// Refuses what the size formulas cannot bear.
+    /// Refuses values that would break the size formulas.
     fn check(&self, path: &str) -> Result<(), TopologyError> {
         let impossible = |name, value: u32| {
             Err(TopologyError::Impossible { path: path.into(), name, value: u64::from(value) })
@@ -314,7 +315,7 @@ impl MemoryBank {
     }
 }
 
-/// Line number from 1, name and value of every line that has two words.
+/// Line number from 1, name and value of every line with two words.
 fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8], &[u8])> {
     bytes.split(|byte| *byte == b'\n').enumerate().filter_map(|(index, line)| {
         let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
@@ -334,7 +335,7 @@ fn read(syscalls: &dyn Syscalls, path: &str) -> Result<Vec<u8>, TopologyError> {
     syscalls.read_file(path).map_err(|errno| TopologyError::Read { path: path.into(), errno })
 }
 
-/// The same, where a hidden device is `None`.
+/// Reads a file; `None` for a hidden device.
 fn read_visible(syscalls: &dyn Syscalls, path: &str) -> Result<Option<Vec<u8>>, TopologyError> {
     match syscalls.read_file(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -349,8 +350,8 @@ fn read_generation(syscalls: &dyn Syscalls) -> Result<u64, TopologyError> {
     parse_number(bytes.trim_ascii()).ok_or(TopologyError::Value { path, line: 0, name: "generation_id" })
 }
 
-/// Names in a folder that are numbers, ascending, at most `most`. A number that is written otherwise than the driver writes
-/// it names another folder than the one that would be read.
+/// Names in a folder that are numbers, ascending, at most `most`. A number in another notation than the driver's is
+/// skipped, because it names another folder than the one that would be read.
 fn read_numbers(syscalls: &dyn Syscalls, path: &str, most: usize) -> Result<Vec<u32>, TopologyError> {
     let names = match syscalls.read_directory(path) {
         Ok(names) => names,
@@ -386,7 +387,7 @@ fn read_node(syscalls: &dyn Syscalls, root: &str, node: u32) -> Result<Option<Gp
     let path = format!("{root}/properties");
     let Some(bytes) = read_visible(syscalls, &path)? else { return Ok(None) };
     let properties = GpuProperties::parse(&path, &bytes)?;
-    // The name is for reports only: absent is empty.
+    // The name is for reports only; it is empty if absent.
     let name = syscalls.read_file(&format!("{root}/name")).unwrap_or_default();
     let name = String::from_utf8_lossy(name.trim_ascii()).into_owned();
     let mut memory_banks = Vec::new();

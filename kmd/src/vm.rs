@@ -1,10 +1,10 @@
 //! The process's file on the driver and the address space of one GPU.
 //!
 //! Contract: hardware reference §2.2 steps 1 to 8. One [`Process`] per process and one [`Vm`] per GPU, which an
-//! [`Attachment`](crate::Attachment) makes once and keeps; everything made from a [`Vm`] holds it. Closing the files gives
-//! nothing back: buffers, events and queues are given back by their own calls. Failures while taking things down cannot be
-//! returned from `drop`: they are kept in the process and read with [`Process::take_teardown_failures`]. Set-up only: every
-//! function here enters the kernel and may block.
+//! [`Attachment`](crate::Attachment) makes once and keeps; everything made from a [`Vm`] holds it. Closing the
+//! files releases nothing: buffers, events and queues are released by their own calls. `drop` cannot return
+//! failures of teardown: they are kept in the process and read with [`Process::take_teardown_failures`]. Set-up
+//! only: every function here enters the kernel and may block.
 
 use crate::errno::Errno;
 use crate::error::KmdError;
@@ -21,7 +21,7 @@ use zrt_mem::{ByteLen, GpuVa, SharedView};
 pub const KFD_PATH: &str = "/dev/kfd";
 /// The doorbell slice of a process on one GPU: 1024 doorbells of 8 bytes (hardware reference §2.5).
 pub const DOORBELL_SLICE_BYTES: u64 = 8192;
-/// Interface minor from which RUNTIME_ENABLE exists in the form that we use (hardware reference §2.1).
+/// First interface minor with RUNTIME_ENABLE in the form that we use (hardware reference §2.1).
 const VERSION_MINOR_RUNTIME_ENABLE: u32 = 14;
 /// Bits 61:46 of an mmap offset on `/dev/kfd` hold the gpu_id, bits 63:62 the type (hardware reference §2.5).
 const MMAP_GPU_ID_SHIFT: u32 = 46;
@@ -30,10 +30,10 @@ const MMAP_TYPE_DOORBELL: u64 = 3;
 const MMAP_TYPE_MMIO_REMAP: u64 = 0;
 /// Length of the register window with the HDP flush.
 const MMIO_REMAP_BYTES: usize = 4096;
-/// Length from which an allocation is aligned to 2 MiB, so that the GPU's page table can use large fragments
+/// Allocations of at least this length are aligned to 2 MiB, so that the GPU's page table can use large fragments
 /// (hardware reference §2.4).
 const LARGE_ALIGNMENT: usize = 2 << 20;
-/// Failures of taking down that are kept for [`Process::take_teardown_failures`]; the oldest tell most.
+/// Teardown failures kept for [`Process::take_teardown_failures`]; the oldest say the most.
 const TEARDOWN_FAILURES_MAX: usize = 64;
 
 /// This process's open file on the driver.
@@ -45,11 +45,11 @@ pub struct Process {
     loss: OnceLock<ProcessLoss>,
 }
 
-/// Why the driver serves a process no more. Nothing that the process does helps: it has to end.
+/// Why the driver no longer serves a process. The process cannot recover: it has to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessLoss {
-    /// A bad access of the GPU. The driver evicts every queue of the process, and those made later, until it ends (Linux
-    /// `kfd_evict_process_device`, and `is_evicted` in `create_queue_cpsch`).
+    /// A faulting access by the GPU. The driver evicts every queue of the process, and those made later, until it
+    /// ends (Linux `kfd_evict_process_device`, and `is_evicted` in `create_queue_cpsch`).
     PageFault,
     /// The whole GPU was reset: memory and queues are gone.
     Reset,
@@ -63,7 +63,7 @@ pub struct Vm {
     lowest: GpuVa,
     highest: GpuVa,
     doorbells: Mutex<Option<Mapping>>,
-    /// Absent where the driver offers no remap page; then only GTT may be shared with the CPU safely.
+    /// Absent if the driver offers no remap page; then only GTT can safely be shared with the CPU.
     mmio_remap: Option<Mapping>,
 }
 
@@ -84,7 +84,7 @@ impl Process {
         };
         let (teardown_failures, loss) = (Mutex::new(Vec::new()), OnceLock::new());
         let process = Arc::new(Process { syscalls, kfd, version, teardown_failures, loss });
-        // From here on dropping the process closes the file.
+        // From here on, dropping the process closes the file.
         if version.major != 1 {
             return Err(KmdError::Version { major: version.major, minor: version.minor });
         }
@@ -106,12 +106,12 @@ impl Process {
         command.call(self.syscalls(), self.kfd)
     }
 
-    /// What failed while things were taken down, since the last call.
+    /// Returns and clears the failures of teardown so far.
     pub fn take_teardown_failures(&self) -> Vec<KmdError> {
         core::mem::take(&mut *self.teardown_failures.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Issues a command whose failure has nobody to be returned to.
+    /// Issues a command whose failure cannot be returned to a caller.
     pub(crate) fn tear_down<C: Command>(&self, command: &C) {
         if let Err(error) = self.call(command) {
             let mut failures = self.teardown_failures.lock().unwrap_or_else(PoisonError::into_inner);
@@ -121,17 +121,17 @@ impl Process {
         }
     }
 
-    /// Why the driver serves this process no more, as far as its events have told.
+    /// Why the driver no longer serves this process, as far as its events have reported.
     pub fn loss(&self) -> Option<ProcessLoss> {
         self.loss.get().copied()
     }
 
-    /// An error where the driver serves this process no more.
+    /// Fails if the driver no longer serves this process.
     pub(crate) fn check_served(&self) -> Result<(), KmdError> {
         self.loss().map_or(Ok(()), |loss| Err(KmdError::ProcessLost { loss }))
     }
 
-    /// Notes what an event told; the first one stays.
+    /// Records what an event reported; the first report stays.
     pub(crate) fn note_loss(&self, loss: ProcessLoss) {
         let _ = self.loss.set(loss);
     }
@@ -139,7 +139,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Gives the descriptor back, and nothing of the driver's state: that ends with the process.
+        // Releases the descriptor, but none of the driver's state, which ends with the process.
         let _ = self.syscalls.close(self.kfd);
     }
 }
@@ -159,13 +159,14 @@ impl fmt::Display for ProcessLoss {
 }
 
 impl Vm {
-    /// Opens the node's render file and binds its address space. Nothing fails behind the binding, which cannot be undone.
+    /// Opens the node's render file and binds its address space. No step after the binding, which cannot be undone,
+    /// can fail.
     pub(crate) fn open(process: &Arc<Process>, node: &GpuNode) -> Result<Arc<Vm>, KmdError> {
         let path = node.render_node_path();
         let opened = process.syscalls.open(&path);
         let render_node =
             opened.map_err(|errno| KmdError::Open { path, errno, remedy: open_remedy(errno) })?;
-        // Dropping the value closes the file, so the steps below may fail anywhere.
+        // Dropping the value closes the file, so any of the steps below may fail.
         let mut vm = Vm {
             process: process.clone(),
             node: node.clone(),
@@ -184,7 +185,7 @@ impl Vm {
         vm.highest = GpuVa(aperture.gpuvm_limit);
         process.call(&AcquireVm { drm_fd: render_node, gpu_id: node.gpu_id })?;
         if process.version.minor >= VERSION_MINOR_RUNTIME_ENABLE {
-            // Optional: it only clears what a debugger may have left behind, and a refusal changes nothing for us.
+            // Optional: it only clears what a debugger may have left behind, and a refusal does not matter to us.
             let _ = process.call(&RuntimeDisable);
         }
         vm.mmio_remap = vm.map_mmio_remap();
@@ -206,8 +207,8 @@ impl Vm {
         self.process.call(&AvailableMemory { gpu_id: self.node.gpu_id })
     }
 
-    /// Makes CPU writes to VRAM through the BAR visible to the GPU (hardware reference §6.4). `behind_bar` is any VRAM of
-    /// this GPU that is mapped; one dword of it is read. No system call. Without a remap page it does nothing; then
+    /// Makes CPU writes to VRAM through the BAR visible to the GPU (hardware reference §6.4). `behind_bar` is any
+    /// mapped VRAM of this GPU; one dword of it is read. No system call. Without a remap page it does nothing; then
     /// [`Vm::has_hdp_flush`] is false.
     pub fn flush_hdp(&self, behind_bar: &SharedView) {
         if let Some(remap) = &self.mmio_remap {
@@ -215,15 +216,15 @@ impl Vm {
         }
     }
 
-    /// True where [`Vm::flush_hdp`] reaches the device.
+    /// True if [`Vm::flush_hdp`] reaches the device.
     pub fn has_hdp_flush(&self) -> bool {
         self.mmio_remap.is_some()
     }
 
-    /// Address space for `len` bytes that both sides can use under one number.
+    /// Address space for `len` bytes that both sides can use at the same address.
     ///
-    /// The processor's address is also the GPU's: one policy, and it keeps clear of the LDS and scratch apertures,
-    /// which lie above 2^47 (hardware reference §2.4).
+    /// The CPU's address is also the GPU's. That is one policy for both, and it avoids the LDS and scratch
+    /// apertures, which lie above 2^47 (hardware reference §2.4).
     pub(crate) fn reserve(&self, len: ByteLen) -> Result<Reservation, KmdError> {
         let bytes = usize::try_from(len.0).ok().filter(|bytes| *bytes > 0 && *bytes < 1 << 47);
         let bytes = bytes.ok_or(KmdError::Length { len })?;
@@ -302,15 +303,15 @@ impl Vm {
         let offset =
             MMAP_TYPE_MMIO_REMAP << MMAP_TYPE_SHIFT | u64::from(self.node.gpu_id) << MMAP_GPU_ID_SHIFT;
         let syscalls = &self.process.syscalls;
-        // Some platforms have none (large pages, virtualisation); VRAM is then not used through the BAR.
+        // Some platforms have none (large pages, virtualisation); then VRAM is not used through the BAR.
         syscalls.map(self.process.kfd, offset, MMIO_REMAP_BYTES, Protection::ReadWrite, None).ok()
     }
 }
 
 impl Drop for Vm {
     fn drop(&mut self) {
-        // Mappings of the driver's files go before the files; one that somebody still has a view of outlives them, as the
-        // kernel permits.
+        // Mappings of the driver's files are dropped before the files. A mapping with a remaining view outlives
+        // them, as the kernel permits.
         *self.doorbells.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         self.mmio_remap = None;
         let _ = self.process.syscalls.close(self.render_node);

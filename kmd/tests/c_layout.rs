@@ -1,7 +1,7 @@
-//! The driver's structures as the host's C compiler lays them out, from the kernel's own headers.
+//! The driver's structures as the host's C compiler lays them out, based on the kernel's own headers.
 //!
-//! The committed structures come from libclang; this asks another compiler, which has to agree about every byte that the
-//! kernel reads. Needs the headers (`ZRT_UAPI`) and a C compiler (`cc`).
+//! The committed structures come from libclang. This test asks another compiler, which has to agree on every byte
+//! that the kernel reads. Needs the headers (`ZRT_UAPI`) and a C compiler (`cc`).
 
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use zrt_kmd::bindings::kfd::*;
 
-/// Each structure with its fields: what C is asked, and what Rust says.
+/// Each structure with its fields: the query for C, and Rust's answer.
 macro_rules! structures {
     ($($structure:ident { $($field:ident)* })*) => {
         const ASKED: &[(&str, &[&str])] = &[$((stringify!($structure), &[$(stringify!($field)),*])),*];
 
-        /// A line for each structure with its size, then a line for each field with the bytes that it takes.
+        /// A line for each structure with its size, then a line for each field with its byte range.
         fn said_by_rust() -> String {
             let mut said = String::new();
             $(
@@ -91,7 +91,7 @@ fn said_by_c(headers: &Path) -> String {
     let folder = folder();
     let (source, executable) = (folder.join("layout.c"), folder.join("layout"));
     std::fs::write(&source, program()).unwrap();
-    // A build script would be told these.
+    // A build script would receive these variables.
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let mut build = cc::Build::new();
     build.target(&target).host(&target).opt_level(0).debug(false).cargo_metadata(false).include(headers);

@@ -1,8 +1,8 @@
-//! Programs without `unsafe` that would be undefined behaviour, were they to compile: the compiler refuses each, for the
-//! reason that stands beside it in `ui/*.stderr`.
+//! Programs without `unsafe` that would be undefined behaviour if they compiled. The compiler must refuse each one,
+//! for the reason recorded in `ui/*.stderr`.
 //!
-//! The expected words are those of the compiler that the workspace is built with; `TRYBUILD=overwrite cargo test -p zrt-kmd
-//! --test must_not_compile` writes those of another one.
+//! The expected messages are those of the compiler that builds the workspace;
+//! `TRYBUILD=overwrite cargo test -p zrt-kmd --test must_not_compile` writes those of another one.
 
 #[test]
 #[cfg_attr(miri, ignore = "runs the compiler")]

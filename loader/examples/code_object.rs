@@ -9,7 +9,7 @@ use zrt_mem::GpuVa;
 
 /// `s_nop 0` and `s_endpgm` (instruction set reference §1).
 const CODE: [u32; 2] = [0xBF80_0000, 0xBFB0_0000];
-/// Four workgroups of 256 work-items.
+/// Four workgroups of 256 work-items each.
 const GEOMETRY: Geometry = Geometry::new([4, 1, 1], [256, 1, 1]);
 
 /// Lists the kernels of a program.
@@ -30,7 +30,7 @@ pub fn list(program: &Program) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Machine code alone, as a program with one kernel that takes what it is given.
+/// Machine code alone, as a program with one kernel.
 pub fn raw() -> Result<Program, Box<dyn Error>> {
     let code: Vec<u8> = CODE.iter().flat_map(|word| word.to_le_bytes()).collect();
     let options = RawOptions {
@@ -48,7 +48,7 @@ pub fn raw() -> Result<Program, Box<dyn Error>> {
     Ok(program)
 }
 
-/// Loads the file that is named, or [`CODE`].
+/// Loads the file given as the argument, or [`CODE`].
 pub fn main() -> Result<(), Box<dyn Error>> {
     match std::env::args_os().nth(1) {
         Some(path) => list(&Program::parse(&std::fs::read(path)?)?),

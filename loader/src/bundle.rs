@@ -1,26 +1,26 @@
-//! Bundles of clang: code objects for several targets in one file, as HIP's compiler writes them.
+//! Clang's bundles: code objects for several targets in one file, as HIP's compiler writes them.
 //!
-//! Contract: pure and without a copy: what comes out is a part of the input. An entry costs as many bytes of the file as it
-//! is long, so that no count is believed. Source: clang's documentation of the offload bundler, "Bundled Code Object
-//! Layout" and "Compression and Decompression".
+//! Contract: pure and without a copy: the result is a part of the input. An entry takes at least as many bytes of
+//! the file as it is long, so no count needs to be trusted. Source: clang's documentation of the offload bundler,
+//! "Bundled Code Object Layout" and "Compression and Decompression".
 
 use crate::error::LoadError;
 
-/// What a bundle begins with.
+/// The first bytes of a bundle.
 const MAGIC: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
-/// What a compressed one begins with.
+/// The first bytes of a compressed bundle.
 const MAGIC_COMPRESSED: &[u8] = b"CCOB";
-/// Ends of the names of entries that run on gfx1201, the best first. What follows a colon are features.
+/// Endings of the names of entries that run on gfx1201, the best first. Features follow a colon.
 const PROCESSORS: [&str; 2] = ["-gfx1201", "-gfx12-generic"];
-/// Entries that a message names, and how many bytes of each name.
+/// Most entries listed in a message, and most bytes of each name.
 const NAMES_TOLD_MAX: usize = 8;
 const NAME_TOLD_BYTES_MAX: usize = 64;
 
 /// An entry's name and content.
 type Entry<'a> = (&'a [u8], &'a [u8]);
 
-/// The code object for gfx1201 in a bundle, or the one for gfx12-generic where there is no other; bytes that are no bundle are
-/// given back as they are.
+/// The code object for gfx1201 in a bundle, or else the one for gfx12-generic. Bytes that are no bundle are
+/// returned unchanged.
 pub fn code_object(bytes: &[u8]) -> Result<&[u8], LoadError> {
     if bytes.starts_with(MAGIC_COMPRESSED) {
         return Err(LoadError::CompressedBundle);
@@ -48,13 +48,13 @@ pub fn code_object(bytes: &[u8]) -> Result<&[u8], LoadError> {
     })
 }
 
-/// Whether a name is that of a processor's code: `KIND-TRIPLE-PROCESSOR`, perhaps with features.
+/// Whether a name belongs to a processor's code: `KIND-TRIPLE-PROCESSOR`, possibly with features.
 fn is_of(name: &[u8], processor: &str) -> bool {
     let target = name.split(|byte| *byte == b':').next().unwrap_or_default();
     target.ends_with(processor.as_bytes()) && target.windows(6).any(|window| window == b"amdgcn")
 }
 
-/// The table at a bundle's beginning.
+/// The table at the beginning of a bundle.
 struct Reader<'a> {
     bytes: &'a [u8],
     rest: &'a [u8],

@@ -1,6 +1,6 @@
 //! `.zrt` containers and raw machine code: one kernel, one segment.
 //!
-//! Contract: pure; the container's own rules are `zrt-isa`'s.
+//! Contract: pure; `zrt-isa` defines the container's own rules.
 
 use crate::error::LoadError;
 use crate::image::{IMAGE_BYTES_MAX, Image, Segment, Symbol};
@@ -17,7 +17,7 @@ use zrt_isa::zrt;
 /// Name of the segment.
 const CODE_SEGMENT: &str = "code";
 
-/// What the file of a raw kernel does not say.
+/// What a raw kernel's file does not contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawOptions {
     /// Name of the kernel.
@@ -78,7 +78,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Program, LoadError> {
     Ok(one_kernel(Format::Zrt, container.code, kernel, lines))
 }
 
-/// Makes a kernel of raw code.
+/// Makes a program with one kernel from raw code.
 pub(crate) fn raw(code: &[u8], options: &RawOptions) -> Result<Program, LoadError> {
     let refuse = |what: String| Err(LoadError::Raw { what });
     if code.len() as u64 > IMAGE_BYTES_MAX {
@@ -127,7 +127,7 @@ pub(crate) fn raw(code: &[u8], options: &RawOptions) -> Result<Program, LoadErro
     Ok(one_kernel(Format::Raw, code, kernel, LineTable::default()))
 }
 
-/// As [`user_sgprs`]; the third register is the number of workgroups in X.
+/// Like [`user_sgprs`], but the third register is the number of workgroups in X.
 fn container_sgprs(count: u32) -> Vec<UserSgpr> {
     let mut sgprs = user_sgprs(count);
     if let Some(third) = sgprs.get_mut(1) {
@@ -136,7 +136,7 @@ fn container_sgprs(count: u32) -> Vec<UserSgpr> {
     sgprs
 }
 
-/// The address of the arguments where two registers or more are loaded, then nothing.
+/// The address of the arguments if at least two registers are loaded, then zeros.
 fn user_sgprs(count: u32) -> Vec<UserSgpr> {
     let (first, rest) = if count >= 2 { (Some(UserSgpr::Arguments), count - 2) } else { (None, count) };
     let unused = std::iter::repeat_n(UserSgpr::Unused, rest as usize);

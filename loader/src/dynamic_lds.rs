@@ -1,14 +1,15 @@
 //! LDS that a launch adds to what its kernel declares.
 //!
-//! Contract: a kernel without LDS pointers takes one size at most: what an array without a length gets. One with LDS pointers
-//! (`local` in OpenCL) takes a size for each of them, in their order, or none at all. The pieces lie behind the kernel's own
-//! LDS in that order, each at a multiple of what its pointer's type needs: so AMD's runtime places them (clr,
-//! `rocvirtual.cpp`: `ldsAddress`). Nothing marks the end of a piece but the beginning of the next. Set-up only.
+//! Contract: a kernel without LDS pointers accepts at most one size: that of an array without a declared length. A
+//! kernel with LDS pointers (`local` in OpenCL) accepts one size for each of them, in order, or none at all. The
+//! pieces follow the kernel's own LDS in that order, each at the alignment of its pointer's type, as AMD's runtime
+//! places them (clr, `rocvirtual.cpp`: `ldsAddress`). Nothing marks the end of a piece except the beginning of the
+//! next. Set-up only.
 
 use crate::error::ArgumentError;
 use crate::kernel::{Argument, Arguments, Kernel, ValueKind};
 
-/// Most sizes of a launch: more LDS pointers than this no kernel is given.
+/// Most sizes of a launch: no kernel with more LDS pointers than this is supported.
 pub const LDS_SIZES_MAX: usize = 16;
 
 /// Sizes in bytes, in the order of the kernel's LDS pointers.
@@ -18,26 +19,26 @@ pub struct DynamicLds {
     count: usize,
 }
 
-/// Where everything is, counted from the beginning of the group's LDS.
+/// Offsets of all pieces from the beginning of the group's LDS.
 pub(crate) struct LdsPlaces {
-    /// Bytes that each LDS pointer points to, in their order.
+    /// Offset that each LDS pointer points to, in order.
     pub offsets: Vec<u64>,
     /// Bytes of the group's LDS.
     pub end: u64,
 }
 
 impl DynamicLds {
-    /// No size, and no bytes.
+    /// No sizes and no bytes.
     pub const NONE: DynamicLds = DynamicLds { sizes: [0; LDS_SIZES_MAX], count: 0 };
 
-    /// One size.
+    /// A single size.
     pub const fn of(bytes: u32) -> DynamicLds {
         let mut sizes = [0; LDS_SIZES_MAX];
         sizes[0] = bytes;
         DynamicLds { sizes, count: 1 }
     }
 
-    /// Several; `None` for more than [`LDS_SIZES_MAX`].
+    /// Several sizes; `None` for more than [`LDS_SIZES_MAX`].
     pub fn new(given: &[u32]) -> Option<DynamicLds> {
         let mut sizes = [0; LDS_SIZES_MAX];
         sizes.get_mut(..given.len())?.copy_from_slice(given);
@@ -51,10 +52,10 @@ impl DynamicLds {
 }
 
 impl Kernel {
-    /// Bytes of LDS that `lds` adds to what the kernel declares, with what lies between the pieces.
+    /// Bytes of LDS that `lds` adds to what the kernel declares, padding between the pieces included.
     ///
     /// # Errors
-    /// Another number of sizes than the kernel has LDS pointers, and more than 4 GiB.
+    /// If the number of sizes differs from the number of LDS pointers, or for more than 4 GiB.
     pub fn dynamic_lds_bytes(&self, lds: &DynamicLds) -> Result<u32, ArgumentError> {
         let bytes = self.place_lds(lds)?.end - u64::from(self.lds_bytes);
         u32::try_from(bytes).map_err(|_| ArgumentError::Geometry {
@@ -64,7 +65,7 @@ impl Kernel {
         })
     }
 
-    /// The arguments that are pointers into the launch's LDS, in their order.
+    /// The arguments that are pointers into the launch's LDS, in order.
     pub fn lds_pointers(&self) -> Vec<&Argument> {
         match &self.arguments {
             Arguments::Described { list, .. } => {
@@ -74,7 +75,7 @@ impl Kernel {
         }
     }
 
-    /// Where the pieces lie.
+    /// Places the pieces.
     pub(crate) fn place_lds(&self, lds: &DynamicLds) -> Result<LdsPlaces, ArgumentError> {
         let pointers = self.lds_pointers();
         let sizes = lds.sizes();

@@ -1,18 +1,18 @@
-//! What is put into device memory: all loadable segments of a program as one position-independent block.
+//! The contents of device memory: all loadable segments of a program as one position-independent block.
 //!
-//! Contract: an image has at most [`IMAGE_BYTES_MAX`] bytes, and at most [`IMAGE_BYTES_BEYOND_FILE`] more than its file. Its
-//! segments lie inside it in ascending order and do not overlap, and so do its base relocations (which may not overlap
-//! either). Offsets count from the image's start, which must be placed at a multiple of [`IMAGE_ALIGNMENT_BYTES`].
+//! Contract: an image has at most [`IMAGE_BYTES_MAX`] bytes, and at most [`IMAGE_BYTES_BEYOND_FILE`] more than its
+//! file. Its segments lie inside it in ascending order without overlap, and so do its base relocations. Offsets
+//! count from the image's start, which must be placed at a multiple of [`IMAGE_ALIGNMENT_BYTES`].
 //! [`Image::placed_at`] costs one copy.
 
 use crate::error::LoadError;
 use std::borrow::Cow;
 
-/// Largest image in bytes. Outside bytes can ask for any length; this is what is granted.
+/// Largest image in bytes. Untrusted bytes can request any length; this is what is granted.
 pub const IMAGE_BYTES_MAX: u64 = 64 << 20;
-/// Most bytes that an image has beyond those of its file: gaps and zeros. More is a buffer's business.
+/// Most bytes that an image has beyond those of its file: gaps and zeros. Anything larger belongs in a buffer.
 pub const IMAGE_BYTES_BEYOND_FILE: u64 = 8 << 20;
-/// Alignment of an image in device memory: the page of the GPU's tables, which linkers count with.
+/// Alignment of an image in device memory: the page size of the GPU's tables, which linkers assume.
 pub const IMAGE_ALIGNMENT_BYTES: u64 = 4096;
 
 /// One block of memory with everything that a program's code refers to.
@@ -23,7 +23,7 @@ pub struct Image {
     pub(crate) base_relocations: Vec<BaseRelocation>,
 }
 
-/// A part of the image with its own rights.
+/// A part of the image with its own access rights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Name: the section's, or `LOAD n`.
@@ -32,22 +32,22 @@ pub struct Segment {
     pub offset: u64,
     /// Length in bytes.
     pub bytes: u64,
-    /// Code.
+    /// Whether it is code.
     pub executable: bool,
-    /// Data that the program may change.
+    /// Whether the program may modify it.
     pub writable: bool,
 }
 
 /// Eight bytes that hold an address within the image: `base + target`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BaseRelocation {
-    /// Bytes from the image's start to the eight bytes.
+    /// Offset of the eight bytes from the image's start.
     pub offset: u64,
-    /// What they point at: bytes from the image's start.
+    /// The target that they point to: bytes from the image's start.
     pub target: u64,
 }
 
-/// A name for an offset.
+/// A named offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
     /// Name.
@@ -60,7 +60,7 @@ pub struct Symbol {
     pub is_code: bool,
 }
 
-/// An empty vector with room for so many values, which are part of `what`.
+/// An empty vector with space for `count` values, which belong to `what`.
 pub(crate) fn vec_of<T>(what: &'static str, count: usize) -> Result<Vec<T>, LoadError> {
     let mut values = Vec::new();
     let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
@@ -69,7 +69,7 @@ pub(crate) fn vec_of<T>(what: &'static str, count: usize) -> Result<Vec<T>, Load
 }
 
 impl Image {
-    /// The bytes as they stand in the file, gaps filled with zeros; base relocations are not applied.
+    /// The bytes as in the file, with gaps filled with zeros; base relocations are not applied.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -79,7 +79,7 @@ impl Image {
         &self.segments
     }
 
-    /// Places that hold addresses.
+    /// Places in the image that hold addresses.
     pub fn base_relocations(&self) -> &[BaseRelocation] {
         &self.base_relocations
     }
@@ -90,7 +90,7 @@ impl Image {
         self.bytes.get(segment.offset as usize..end as usize).unwrap_or_default()
     }
 
-    /// The bytes for an image that lies at the GPU address `base_va`.
+    /// The bytes for an image placed at the GPU address `base_va`.
     pub fn placed_at(&self, base_va: u64) -> Cow<'_, [u8]> {
         if self.base_relocations.is_empty() {
             return Cow::Borrowed(&self.bytes);

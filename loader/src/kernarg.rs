@@ -1,7 +1,7 @@
 //! Argument segments: values in, bytes out.
 //!
-//! Contract: the segment is exactly as long as the kernel says; hidden arguments come from the launch's shape; whatever
-//! nobody sets is zero. Count, size and kind of every explicit value are checked. Set-up only.
+//! Contract: the segment is exactly as long as the kernel requires. Hidden arguments come from the launch's shape,
+//! and anything unset is zero. Count, size and kind of every explicit value are checked. Set-up only.
 
 use crate::dynamic_lds::DynamicLds;
 use crate::error::ArgumentError;
@@ -15,8 +15,8 @@ pub const ARGUMENT_BYTES_MAX: u64 = 64 << 10;
 pub const DISPATCH_PACKET_BYTES: usize = 64;
 /// High dwords of the private and the shared aperture, as the driver sets them.
 const APERTURE_HIGH: [u32; 2] = [0x2_0000, 0x1_0000];
-/// Most workgroups in y and in z: a wave gets these two ids as the halves of one register (hardware reference §7), and
-/// 65,536 groups have the ids 0 to 65,535. The id in x has a register of its own.
+/// Most workgroups in y and in z: a wave receives these two ids as the halves of one register (hardware reference
+/// §7), and 65,536 groups have the ids 0 to 65,535. The id in x has a register of its own.
 const GROUPS_IN_Y_OR_Z_MAX: u32 = 1 << 16;
 /// Header of a parameter block in bytes.
 const BLOCK_HEADER_BYTES: usize = 8;
@@ -26,17 +26,17 @@ const BLOCK_HEADER_BYTES: usize = 8;
 pub enum ArgumentValue {
     /// Address of a buffer.
     Buffer(GpuVa),
-    /// 8 bits.
+    /// 8-bit integer.
     U8(u8),
-    /// 16 bits.
+    /// 16-bit integer.
     U16(u16),
-    /// 32 bits.
+    /// 32-bit integer.
     U32(u32),
-    /// 64 bits.
+    /// 64-bit integer.
     U64(u64),
-    /// 32 bits.
+    /// 32-bit float.
     F32(f32),
-    /// Any other value as it stands in memory.
+    /// Any other value, as its bytes in memory.
     Bytes(Vec<u8>),
 }
 
@@ -49,14 +49,14 @@ pub struct Geometry {
     pub group: [u32; 3],
     /// LDS beyond what the kernel declares.
     pub dynamic_lds: DynamicLds,
-    /// High dwords of the private and the shared aperture (hardware reference §2.4), for kernels that ask for them as
-    /// hidden arguments. Code for gfx12 takes them from registers instead.
+    /// High dwords of the private and the shared aperture (hardware reference §2.4), for kernels that request them
+    /// as hidden arguments. Code for gfx12 reads them from registers instead.
     pub aperture_high: [u32; 2],
-    /// What answers the kernel.
+    /// Buffers of the services that answer the kernel.
     pub services: ServiceAddresses,
 }
 
-/// Addresses of what answers a kernel, for those that ask for them as hidden arguments; 0 where it is not there.
+/// Addresses of service buffers, for kernels that request them as hidden arguments; 0 if a service is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServiceAddresses {
     /// A printf buffer ([`crate::print::buffer`]).
@@ -66,7 +66,7 @@ pub struct ServiceAddresses {
 }
 
 impl Geometry {
-    /// So many groups of so many work-items, no more LDS.
+    /// A launch of `groups` groups of `group` work-items, without additional LDS.
     pub const fn new(groups: [u32; 3], group: [u32; 3]) -> Geometry {
         let services = ServiceAddresses { printf_buffer_va: 0, hostcall_buffer_va: 0 };
         Geometry { groups, group, dynamic_lds: DynamicLds::NONE, aperture_high: APERTURE_HIGH, services }
@@ -91,7 +91,7 @@ impl Geometry {
 }
 
 impl ArgumentValue {
-    /// What it is called in reports.
+    /// Its name in reports.
     pub const fn kind(&self) -> &'static str {
         match self {
             ArgumentValue::Buffer(_) => "a buffer",
@@ -104,7 +104,7 @@ impl ArgumentValue {
         }
     }
 
-    /// As it stands in memory.
+    /// Its bytes in memory.
     pub fn to_bytes(&self) -> Vec<u8> {
         match self {
             ArgumentValue::Buffer(va) => va.0.to_le_bytes().into(),
@@ -119,7 +119,7 @@ impl ArgumentValue {
 }
 
 impl Kernel {
-    /// Checks a launch's shape against the device and the kernel: sizes, the required workgroup, LDS.
+    /// Checks a launch's shape against the device and the kernel: sizes, the required workgroup size, LDS.
     pub fn check_geometry(&self, geometry: &Geometry) -> Result<(), ArgumentError> {
         let refuse = |what, value: [u32; 3], wanted: String| {
             let value = value.map(|size| size.to_string()).join(",");
@@ -167,7 +167,7 @@ impl Kernel {
                 block.extend_from_slice(&opcode.to_le_bytes());
                 block.extend_from_slice(&bytes.to_le_bytes());
                 self.append_naturally(&mut block, values)?;
-                // Blocks end at a multiple of 8: what is missing then is reserved and zero.
+                // Blocks end at a multiple of 8: the missing bytes are reserved and zero.
                 if block.len().next_multiple_of(8) == *bytes as usize {
                     block.resize(*bytes as usize, 0);
                 }
@@ -209,7 +209,7 @@ impl Kernel {
             put(&mut packet, 12 + 4 * axis, &grid.to_le_bytes());
         }
         put(&mut packet, 24, &self.scratch_bytes.to_le_bytes());
-        // What makes no sense has been refused before.
+        // Invalid sizes have been refused before.
         let dynamic_lds_bytes = self.dynamic_lds_bytes(&geometry.dynamic_lds).unwrap_or_default();
         let lds_bytes = self.lds_bytes.saturating_add(dynamic_lds_bytes);
         put(&mut packet, 28, &lds_bytes.to_le_bytes());
@@ -227,7 +227,7 @@ impl Kernel {
     ) -> Result<Vec<u8>, ArgumentError> {
         self.check_length(bytes.into())?;
         let explicit: Vec<&Argument> = list.iter().filter(|argument| argument.is_explicit()).collect();
-        // LDS pointers are not given: they follow from the launch's LDS.
+        // LDS pointers are not passed by the caller: they follow from the launch's LDS.
         let given: Vec<&Argument> = explicit.iter().copied().filter(|argument| argument.is_given()).collect();
         if given.len() != values.len() {
             let described: Vec<String> = given.iter().map(|argument| argument.describe()).collect();
@@ -326,7 +326,7 @@ impl Kernel {
     }
 }
 
-/// What the launch says for a hidden argument.
+/// The value of a hidden argument for this launch.
 fn hidden_value(hidden: &Hidden, geometry: &Geometry, dynamic_lds_bytes: u32) -> u64 {
     let of = |sizes: [u32; 3], axis: u8| sizes.get(usize::from(axis)).copied().unwrap_or(0);
     let value = match hidden {
@@ -343,7 +343,7 @@ fn hidden_value(hidden: &Hidden, geometry: &Geometry, dynamic_lds_bytes: u32) ->
     value.into()
 }
 
-/// Writes as much as lies inside. Metadata that reaches beyond the segment is refused when it is loaded.
+/// Writes the part that lies inside. Metadata that extends beyond the segment is refused at load time.
 fn put(segment: &mut [u8], offset: usize, bytes: &[u8]) {
     if let Some(place) = segment.get_mut(offset..offset.saturating_add(bytes.len())) {
         place.copy_from_slice(bytes);

@@ -14,7 +14,7 @@ pub struct Kernel {
     pub name: String,
     /// First instruction: bytes from the image's start, a multiple of 256.
     pub entry_offset: u64,
-    /// Length of its code in bytes, as far as the file says it (functions that it calls not included); 0 if not.
+    /// Length of its code in bytes, if the file states it (functions that it calls are not included); otherwise 0.
     pub code_bytes: u64,
     /// PGM_RSRC1.
     pub rsrc1: u32,
@@ -24,23 +24,23 @@ pub struct Kernel {
     pub rsrc3: u32,
     /// Lanes of a wave.
     pub wave_size: WaveSize,
-    /// What s0 and those behind it hold, in their order.
+    /// Contents of s0 and the following registers, in order.
     pub user_sgprs: Vec<UserSgpr>,
-    /// LDS of a group in bytes that the kernel itself declares.
+    /// LDS of a group in bytes, as declared by the kernel itself.
     pub lds_bytes: u32,
     /// Scratch of a lane in bytes.
     pub scratch_bytes: u32,
-    /// True where the kernel's calls make its need of scratch unknown: [`Kernel::scratch_bytes`] is a lower bound.
+    /// True if the kernel's calls make its scratch size unknown: [`Kernel::scratch_bytes`] is then a lower bound.
     pub dynamic_stack: bool,
-    /// What it is told, and how that is laid out.
+    /// Its arguments and their layout.
     pub arguments: Arguments,
-    /// Work-items of a group in x, y, z, where only that size may be launched.
+    /// Work-items of a group in x, y, z, if only that size may be launched.
     pub required_workgroup: Option<[u32; 3]>,
     /// Most work-items of a group.
     pub workgroup_items_max: u32,
 }
 
-/// What the launch puts into scalar registers.
+/// What the launch loads into scalar registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UserSgpr {
     /// Two registers: address of the AQL dispatch packet ([`Kernel::dispatch_packet`]).
@@ -53,16 +53,16 @@ pub enum UserSgpr {
     DispatchId,
     /// One register: scratch of a lane in bytes.
     ScratchBytes,
-    /// One register: workgroups in X, which the kernels of a `.zrt` divide their work by.
+    /// One register: workgroups in X, by which the kernels of a `.zrt` divide their work.
     GroupCount,
-    /// One register that the hardware is told to load and that nothing uses: 0.
+    /// One register that the hardware loads and that nothing uses: 0.
     Unused,
 }
 
-/// How a kernel's argument segment is laid out.
+/// The layout of a kernel's argument segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Arguments {
-    /// As the metadata of a code object says.
+    /// Described by the metadata of a code object.
     Described {
         /// Length of the segment in bytes.
         bytes: u32,
@@ -80,9 +80,9 @@ pub enum Arguments {
         /// Length of the whole block in bytes.
         bytes: u32,
     },
-    /// Values one behind the other, each at a multiple of its own size: raw code, and code objects without metadata.
+    /// Values in sequence, each at a multiple of its own size: raw code, and code objects without metadata.
     Natural {
-        /// Least length of the segment in bytes; what is not given is zero.
+        /// Least length of the segment in bytes; anything not given is zero.
         bytes: u32,
     },
 }
@@ -90,19 +90,19 @@ pub enum Arguments {
 /// One argument of a code object's kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
-    /// Name, where the file has it.
+    /// Name, if the file has it.
     pub name: Option<String>,
-    /// Type as the source names it, where the file has it.
+    /// Type as named in the source, if the file has it.
     pub type_name: Option<String>,
     /// Bytes from the segment's start.
     pub offset: u32,
     /// Length in bytes.
     pub bytes: u32,
-    /// What it is.
+    /// The kind of value.
     pub kind: ValueKind,
-    /// Address space of what it points to, where the file says it.
+    /// Address space that it points into, if the file states it.
     pub address_space: Option<AddressSpace>,
-    /// Alignment in bytes of what a pointer into LDS points to; 1 where the file does not say it.
+    /// Alignment in bytes of the target of a pointer into LDS; 1 if the file does not state it.
     pub pointee_alignment: u32,
 }
 
@@ -118,7 +118,7 @@ pub enum AddressSpace {
     Region,
 }
 
-/// What an argument is: `.value_kind` of the metadata (code object version 5).
+/// The kind of an argument: `.value_kind` of the metadata (code object version 5).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ValueKind {
     /// The value itself.
@@ -127,9 +127,9 @@ pub enum ValueKind {
     GlobalBuffer,
     /// Offset in LDS of memory that the launch adds.
     DynamicSharedPointer,
-    /// Image, sampler, pipe or queue, by the metadata's name: only null can be given.
+    /// Image, sampler, pipe or queue, by the metadata's name: only null can be passed.
     Object(String),
-    /// Filled in by the launch.
+    /// Supplied by the launch.
     Hidden(Hidden),
 }
 
@@ -137,11 +137,11 @@ pub enum ValueKind {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Hidden {
-    /// Workgroups in x, y or z (0, 1, 2), ragged ones not counted.
+    /// Workgroups in x, y or z (0, 1, 2), partial ones not counted.
     BlockCount(u8),
     /// Work-items of a group.
     GroupSize(u8),
-    /// Work-items of the ragged last group; 0 as there is none.
+    /// Work-items of the partial last group; 0, as there is none.
     Remainder(u8),
     /// Offset of the global id; 0.
     GlobalOffset(u8),
@@ -157,9 +157,9 @@ pub enum Hidden {
     PrintfBuffer,
     /// Address of the hostcall buffer ([`crate::print::hostcall`]).
     HostcallBuffer,
-    /// Address of a service that is not there (heap, default queue and so on), by the metadata's name: null.
+    /// Address of an absent service (heap, default queue and so on), by the metadata's name: null.
     Null(String),
-    /// Nothing.
+    /// Unused.
     None,
 }
 
@@ -177,7 +177,7 @@ pub struct ResourceWords {
 pub struct LaunchAddresses {
     /// The argument segment.
     pub arguments_va: u64,
-    /// The AQL dispatch packet, where [`Kernel::needs_dispatch_packet`].
+    /// The AQL dispatch packet, if [`Kernel::needs_dispatch_packet`].
     pub dispatch_packet_va: u64,
     /// Number of the dispatch.
     pub dispatch_id: u64,
@@ -186,7 +186,7 @@ pub struct LaunchAddresses {
 }
 
 impl UserSgpr {
-    /// Registers that it takes.
+    /// Number of registers that it occupies.
     pub const fn dwords(self) -> usize {
         match self {
             UserSgpr::DispatchPacket | UserSgpr::Queue | UserSgpr::Arguments | UserSgpr::DispatchId => 2,
@@ -196,18 +196,18 @@ impl UserSgpr {
 }
 
 impl Argument {
-    /// True for what the caller gives.
+    /// True if the caller supplies it, explicitly or through the launch's LDS.
     pub const fn is_explicit(&self) -> bool {
         !matches!(self.kind, ValueKind::Hidden(_))
     }
 
-    /// True for what the caller gives a value for: explicit, and no pointer into the launch's LDS, which follows from
-    /// the kernel's own LDS.
+    /// True if the caller supplies a value for it: explicit, and not a pointer into the launch's LDS, which follows
+    /// from the kernel's own LDS.
     pub const fn is_given(&self) -> bool {
         self.is_explicit() && !matches!(self.kind, ValueKind::DynamicSharedPointer)
     }
 
-    /// Name and type as a report writes them.
+    /// Name and type, formatted for reports.
     pub fn describe(&self) -> String {
         let name = self.name.as_deref().unwrap_or("unnamed");
         let what = self.type_name.clone().unwrap_or_else(|| match &self.kind {
@@ -222,7 +222,7 @@ impl Argument {
 }
 
 impl Kernel {
-    /// Explicit arguments in their order; `None` where the file does not describe them (`.zrt`, raw code).
+    /// Explicit arguments in order; `None` if the file does not describe them (`.zrt`, raw code).
     pub fn explicit_arguments(&self) -> Option<Vec<&Argument>> {
         match &self.arguments {
             Arguments::Described { list, .. } => {
@@ -254,12 +254,12 @@ impl Kernel {
         Ok(ResourceWords { rsrc1: self.rsrc1, rsrc2, rsrc3: self.rsrc3 })
     }
 
-    /// True where a user SGPR holds the address of an AQL dispatch packet.
+    /// True if a user SGPR holds the address of an AQL dispatch packet.
     pub fn needs_dispatch_packet(&self) -> bool {
         self.user_sgprs.contains(&UserSgpr::DispatchPacket)
     }
 
-    /// USER_DATA_0 and on.
+    /// The values of USER_DATA_0 and the following registers.
     pub fn user_data(&self, addresses: &LaunchAddresses) -> Vec<u32> {
         let mut dwords = Vec::new();
         for sgpr in &self.user_sgprs {

@@ -1,13 +1,13 @@
-//! From bytes to something that a device can launch: ELF code objects for gfx1201, alone or in a bundle of clang's, `.zrt`
+//! From bytes to a launchable program: ELF code objects for gfx1201, alone or in a bundle from clang, `.zrt`
 //! containers, raw machine code.
 //!
 //! # Contract
-//! - [`Program::parse`] and [`Program::raw`] never panic on any bytes. They take at most eight times the file and 16 MiB of
-//!   memory, and time in proportion to the file (`tests/bounded.rs`). An image is at most [`IMAGE_BYTES_MAX`] long, and at
-//!   most [`IMAGE_BYTES_BEYOND_FILE`] longer than its file.
+//! - [`Program::parse`] and [`Program::raw`] never panic on any bytes. They use at most eight times the file plus
+//!   16 MiB of memory, and time in proportion to the file (`tests/bounded.rs`). An image is at most
+//!   [`IMAGE_BYTES_MAX`] long, and at most [`IMAGE_BYTES_BEYOND_FILE`] longer than its file.
 //! - What they accept is consistent: entries lie inside executable segments at multiples of 256 bytes, resource words
 //!   have no reserved bits, arguments lie inside their segment.
-//! - What cannot be launched on gfx1201 is refused by name, never ignored.
+//! - Features that cannot be launched on gfx1201 are refused by name, never ignored.
 //! - It knows nothing of packets, devices or files.
 //!
 //! Set-up only; one pass over the file and one copy of its segments.
@@ -55,7 +55,7 @@ pub const FILE_BYTES_MAX: u64 = 256 << 20;
 /// Most kernels of one file.
 pub const KERNELS_MAX: usize = 4096;
 
-/// Where a program came from.
+/// The format a program came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// A linked code object.
@@ -64,7 +64,7 @@ pub enum Format {
     Object,
     /// A `.zrt` container.
     Zrt,
-    /// Machine code without anything around it.
+    /// Bare machine code.
     Raw,
 }
 
@@ -80,7 +80,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Reads an ELF code object, a bundle that has one, or a `.zrt`, whichever its first bytes say.
+    /// Reads an ELF code object, a bundle that contains one, or a `.zrt`, depending on the first bytes.
     pub fn parse(bytes: &[u8]) -> Result<Program, LoadError> {
         let file_bytes = bytes.len() as u64;
         if file_bytes > FILE_BYTES_MAX {
@@ -94,17 +94,17 @@ impl Program {
         }
     }
 
-    /// Takes machine code as one kernel; what a file would say comes from the options.
+    /// Takes machine code as one kernel; the options replace what a file would say.
     pub fn raw(code: &[u8], options: &RawOptions) -> Result<Program, LoadError> {
         container::raw(code, options)
     }
 
-    /// Where it came from.
+    /// The format it came from.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// What goes into device memory.
+    /// The contents of device memory.
     pub fn image(&self) -> &Image {
         &self.image
     }
@@ -114,7 +114,7 @@ impl Program {
         &self.kernels
     }
 
-    /// The kernel of a name.
+    /// The kernel with a name.
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
@@ -124,21 +124,22 @@ impl Program {
         &self.symbols
     }
 
-    /// Kernels and functions: offset of the first instruction from the image's start, name; ascending, one for each offset.
-    /// A label has no length and is none. Tools that disassemble count offsets from the last one before a place.
+    /// Kernels and functions: offset of the first instruction from the image's start, and name; ascending, one per
+    /// offset. Labels, which have no length, are not included. Tools that disassemble count offsets from the last
+    /// function before a position.
     pub fn functions(&self) -> Vec<(u64, &str)> {
         let kernels = self.kernels.iter().map(|kernel| (kernel.entry_offset, kernel.name.as_str()));
         let is_function = |symbol: &&Symbol| symbol.is_code && symbol.bytes > 0;
         let others = self.symbols.iter().filter(is_function);
         let mut functions: Vec<(u64, &str)> =
             kernels.chain(others.map(|symbol| (symbol.offset, symbol.name.as_str()))).collect();
-        // Stable: a kernel's name goes before another of its place.
+        // Stable: a kernel's name comes before other names at the same offset.
         functions.sort_by_key(|(offset, _)| *offset);
         functions.dedup_by_key(|(offset, _)| *offset);
         functions
     }
 
-    /// Source lines; empty where the file has none.
+    /// Source lines; empty if the file has none.
     pub fn lines(&self) -> &LineTable {
         &self.lines
     }

@@ -1,23 +1,24 @@
 //! Source lines of machine code.
 //!
-//! Contract: rows in ascending order of offset; a row holds until the next one. Code of line 0, which is the compiler's own,
-//! counts to the line before it, or to none where nothing is before it. A lookup is a binary search.
+//! Contract: rows are in ascending order of offset; a row applies up to the next one. Compiler-generated code,
+//! which has line 0, counts as part of the line before it, or of none if nothing precedes it. A lookup is a binary
+//! search.
 
-/// A program's line table; empty where the file has none.
+/// A program's line table; empty if the file has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LineTable {
     files: Vec<String>,
     rows: Vec<LineRow>,
 }
 
-/// From `offset` on, until the next row, the code comes from this line.
+/// From `offset` up to the next row, the code comes from this line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineRow {
     /// Bytes from the image's start.
     pub offset: u64,
-    /// Index into the files; [`LineRow::NONE`] where a sequence ends.
+    /// Index into the files; [`LineRow::NONE`] if a sequence ends here.
     pub file: u32,
-    /// Line, from 1; 0 where the code comes from no line. No row of a [`LineTable`] is of line 0 of a file.
+    /// Line, from 1; 0 if the code comes from no line. No row of a [`LineTable`] has line 0 of a file.
     pub line: u32,
 }
 
@@ -27,17 +28,17 @@ impl LineRow {
 }
 
 impl LineRow {
-    /// Whether the code comes from a file and from no line of it.
+    /// Whether the code is compiler-generated: it belongs to a file but to no line of it.
     fn is_own(&self) -> bool {
         self.file != LineRow::NONE && self.line == 0
     }
 }
 
 impl LineTable {
-    /// Sorts the rows. Of several rows for one offset the last counts, but an end never hides a beginning. A row of line 0 is
-    /// left out, so that the row before it, or the end, goes on.
+    /// Sorts the rows. Of several rows for one offset the last counts, but an end never hides a beginning. A row of
+    /// line 0 is left out, so that the row or the end before it continues.
     pub fn new(files: Vec<String>, mut rows: Vec<LineRow>) -> LineTable {
-        // Stable, ends first: the last of equal offsets is then a beginning where there is one.
+        // Stable, ends first: the last of equal offsets is then a beginning if there is one.
         rows.sort_by_key(|row| (row.offset, row.file != LineRow::NONE));
         rows.dedup_by(|row, last| {
             let is_same = row.offset == last.offset;
@@ -51,7 +52,7 @@ impl LineTable {
         LineTable { files, rows }
     }
 
-    /// File and line of the instruction at `offset` (bytes from the image's start), where known.
+    /// File and line of the instruction at `offset` (bytes from the image's start), if known.
     pub fn lookup(&self, offset: u64) -> Option<(&str, u32)> {
         let after = self.rows.partition_point(|row| row.offset <= offset);
         let row = self.rows[..after].last()?;
@@ -68,7 +69,7 @@ impl LineTable {
         &self.rows
     }
 
-    /// True where nothing is known.
+    /// True if the table has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -105,7 +106,7 @@ mod tests {
         }
     }
 
-    /// A function's line does not go on in the next one, whose first code is the compiler's own.
+    /// A function's line does not continue into the next function, whose first code is compiler-generated.
     #[test]
     fn a_row_of_line_zero_does_not_hide_the_end_at_its_offset() {
         let row = |offset, file, line| LineRow { offset, file, line };
@@ -115,7 +116,7 @@ mod tests {
         assert_eq!((table.lookup(0x20), table.lookup(0x24)), (None, None));
     }
 
-    /// However many rows of the compiler's own follow each other.
+    /// Any number of consecutive compiler-generated rows.
     #[test]
     fn any_number_of_rows_of_line_zero_is_passed_by() {
         let own = (1..1000).map(|index| LineRow { offset: 4 * index, file: 0, line: 0 });

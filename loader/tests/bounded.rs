@@ -1,7 +1,8 @@
-//! What hostile files cost: memory at most eight times the file and 16 MiB, work in proportion to the file.
+//! The cost of hostile files: memory at most eight times the file plus 16 MiB, work in proportion to the file.
 //!
-//! Every count, length and nesting that a file can state has a case, made in two sizes. Memory is the peak of a counting
-//! allocator. Work is the processor time of the thread: twice the file takes at most three times as long.
+//! Every count, length and nesting depth that a file can state has a case, generated in two sizes. Memory is the
+//! peak of a counting allocator. Work is the CPU time of the thread: a file of twice the size takes at most three
+//! times as long.
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 
 #[path = "data/elf_file.rs"]
@@ -14,21 +15,21 @@ use line_program::{BLOCK1, DATA1, END, FLAG, LINE_STRP, NEXT_LINE, STRING, UDATA
 use std::time::Duration;
 use zrt_loader::{LoadError, Program};
 
-/// Bytes of memory for each byte of file, and beside them.
+/// Bytes of memory per byte of file, and the constant part.
 const BYTES_PER_BYTE: u64 = 8;
 const BYTES_MORE: u64 = 16 << 20;
-/// Times of two sizes of one file that are too short to compare.
+/// Below this, the times of two sizes of one file are too short to compare.
 const TIME_MIN: Duration = Duration::from_millis(100);
 
 const MIB: usize = 1 << 20;
 
-/// Processor time of this thread so far, where the kernel tells it.
+/// CPU time of this thread so far, if the kernel reports it.
 fn thread_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     Duration::from_nanos(text.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0))
 }
 
-/// What parsing costs: peak bytes, processor time, and what came of it.
+/// The cost of parsing: peak bytes, CPU time, and the result.
 fn cost(bytes: &[u8]) -> (u64, Duration, Result<Program, LoadError>) {
     let mut result = None;
     let start = thread_time();
@@ -36,7 +37,7 @@ fn cost(bytes: &[u8]) -> (u64, Duration, Result<Program, LoadError>) {
     (counted.bytes_max, thread_time() - start, result.unwrap())
 }
 
-/// Parses a file of `size` bytes or so, and one twice as large; the result of the larger one.
+/// Parses a file of about `size` bytes, and one twice as large. Returns the result of the larger one.
 fn bounded(name: &str, size: usize, make: impl Fn(usize) -> Vec<u8>) -> Result<Program, LoadError> {
     let mut times = Vec::new();
     let mut last = None;
@@ -105,7 +106,7 @@ fn tables_of_files_and_folders_are_not_built() {
     bounded("a count of folders that lies", 4 * MIB, lie).unwrap();
 }
 
-/// Entries of a bundle that are empty, and one whose name is the rest of the file.
+/// Empty entries of a bundle, and one whose name is the rest of the file.
 #[test]
 fn bundles_are_read_where_they_stand() {
     let magic = b"__CLANG_OFFLOAD_BUNDLE__";
@@ -123,7 +124,7 @@ fn bundles_are_read_where_they_stand() {
     assert!(matches!(bounded("a count of entries that lies", 4 * MIB, lie), Err(LoadError::Damaged { .. })));
 }
 
-/// The size that was reported: 12.6 MB, which took 1.1 GB.
+/// The size from the bug report: 12.6 MB, which took 1.1 GB.
 #[test]
 fn the_reported_table_of_files() {
     let make = |size| {
@@ -158,7 +159,7 @@ fn older_tables_of_files_and_folders_are_not_built() {
 #[test]
 fn rows_are_counted() {
     let make = |size: usize| {
-        // Code with a place for each row.
+        // Code with an address for each row.
         let mut file = ElfFile::with_kernel();
         let code = vec![0; size];
         file.section(".text.more", PROGBITS, ALLOC | elf_file::EXECUTE, Content::Own(code));
@@ -169,7 +170,7 @@ fn rows_are_counted() {
     };
     let program = bounded("rows", 4 * MIB, make).unwrap();
     assert!(program.lines().rows().len() > 1 << 20, "{}", program.lines().rows().len());
-    // Sequences that go back to where the one before began.
+    // Sequences that return to the start of the previous one.
     let make = |size| {
         let sequence = [&set_address(0)[..], &[NEXT_LINE; 20], &END].concat();
         let program = sequence.repeat(size / sequence.len());
@@ -185,7 +186,7 @@ fn units_are_walked_in_place() {
     let make = |size: usize| {
         let program = [&set_address(0)[..], &[NEXT_LINE], &END].concat();
         let small = line_program::unit_5(&one_name(), &one_name(), &program);
-        // The first one is large, so that whatever is kept from unit to unit is.
+        // The first unit is large, so that anything kept between units is large.
         let names = table(STRING, 60_000, &[0; 60_000]);
         let every_file = (0..20_000).flat_map(|file| [&[4][..], &line_program::uleb(file), &[1]].concat());
         let program = [set_address(0), every_file.collect()].concat();
@@ -195,7 +196,7 @@ fn units_are_walked_in_place() {
     bounded("units", 4 * MIB, make).unwrap();
 }
 
-/// Names that are long, and names that overlap: a few bytes of file state each.
+/// Long names and overlapping names, each of which takes only a few bytes of the file.
 #[test]
 fn paths_are_counted() {
     let rows = |files: usize| {
@@ -227,7 +228,7 @@ fn paths_are_counted() {
 fn compressed_lines_are_left_out() {
     let make = |size: usize| {
         let mut file = ElfFile::with_kernel();
-        // Elf64_Chdr: ELFCOMPRESS_ZLIB, a length that lies, an alignment.
+        // Elf64_Chdr: ELFCOMPRESS_ZLIB, a false length, an alignment.
         let mut content: Vec<u8> = [1u64, 1 << 40, 1].iter().flat_map(|wide| wide.to_le_bytes()).collect();
         content.resize(size, 0);
         file.section(".debug_line", PROGBITS, elf_file::COMPRESSED, Content::Own(content));
@@ -237,7 +238,7 @@ fn compressed_lines_are_left_out() {
     assert!(program.lines().is_empty());
 }
 
-/// Key and value of a map as MessagePack: a list of `count` values.
+/// Key and value of a map in MessagePack: a list of `count` values.
 fn list(count: usize, values: &[u8]) -> Vec<u8> {
     [b"\x81\xA1x\xDD", &(count as u32).to_be_bytes()[..], values].concat()
 }
@@ -283,7 +284,7 @@ fn text(text: &str) -> Vec<u8> {
     [&[0xD9, text.len() as u8][..], text.as_bytes()].concat()
 }
 
-/// One kernel of the metadata, with arguments of as few bytes as possible.
+/// One kernel's metadata, with arguments of as few bytes as possible.
 fn kernel_metadata(symbol: &str, arguments: usize) -> Vec<u8> {
     let argument =
         [&[0x83][..], &text(".offset"), &[0], &text(".size"), &[0], &text(".value_kind"), &text("x")]
@@ -312,7 +313,7 @@ fn kernels_and_arguments_are_counted() {
         |size: usize| with_metadata(&kernels_metadata(&vec![kernel_metadata("k.kd", 0); size / 45]));
     let error = bounded("kernels of the metadata", 6 * MIB, kernels).unwrap_err();
     assert!(matches!(error, LoadError::TooLarge { what: "the list of kernels", .. }), "{error}");
-    // As many descriptors of one name, each of which would take a copy of the arguments.
+    // Many descriptors of one name, each of which would take a copy of the arguments.
     let copies = |size: usize| {
         let mut file = ElfFile::with_kernel();
         (0..size / 1024).for_each(|_| file.symbol_at(3, RODATA, 0, 1));
@@ -326,7 +327,7 @@ fn kernels_and_arguments_are_counted() {
     );
 }
 
-/// A file of symbols of code with a name of one byte each.
+/// A file of code symbols with names of one byte each.
 #[test]
 fn symbols_are_counted() {
     let make = |size: usize| {
@@ -389,7 +390,7 @@ fn relocations_are_counted() {
             let section = Section { content: Content::Shared(first), ..file.sections[first].clone() };
             file.sections.push(section);
         }
-        // The symbol table is the one before the last.
+        // The symbol table is the second to last section.
         let table = file.sections.len() as u32 + 1;
         file.sections[first..].iter_mut().for_each(|section| section.link = table);
         file.bytes()
@@ -404,7 +405,7 @@ fn relocations_are_counted() {
 fn notes_are_counted() {
     let make = |size: usize| {
         let mut file = ElfFile::with_kernel();
-        // Notes of no name and no content.
+        // Notes without names and contents.
         let first = file.section(".note.more", NOTE, 0, Content::Own(vec![0; size / 2]));
         for _ in 0..(size / 2 / 64).min(8000) {
             let section = Section { content: Content::Shared(first), ..file.sections[first].clone() };
@@ -416,7 +417,7 @@ fn notes_are_counted() {
     assert!(matches!(error, LoadError::TooLarge { what: "the sum of the notes", .. }), "{error}");
 }
 
-/// What a file asks for in memory beyond its own bytes.
+/// Memory that a file requests beyond its own bytes.
 #[test]
 fn the_image_follows_the_file() {
     let make = |size: usize| {
@@ -452,14 +453,14 @@ fn the_image_follows_the_file() {
 /// Length of the image of a file with one kernel.
 const CODE_AND_DESCRIPTOR: usize = elf_file::CODE_BYTES + 64;
 
-/// A container with so many bytes of code, and tables (offset, entries) of files, lines and constants; what stands at byte 128
-/// is `more`.
+/// A container with `code_bytes` of code, and tables (offset, entries) of files, lines and constants; `more` is
+/// placed at byte 128.
 fn container(code_bytes: usize, tables: [(u32, u32); 3], more: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; 128];
     let code_offset = (128 + more.len()).next_multiple_of(256);
     let file_bytes = code_offset + code_bytes;
     let mut put = |at: usize, value: u32| bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
-    // The fields of docs/zrt-format.md; the name is the first byte behind the header.
+    // The fields of docs/zrt-format.md; the name is the first byte after the header.
     let head =
         [u32::from_le_bytes(*b"ZRT\0"), 2 | 128 << 16, file_bytes as u32, 12 | 1 << 16, code_offset as u32];
     head.into_iter().enumerate().for_each(|(index, value)| put(4 * index, value));

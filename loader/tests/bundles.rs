@@ -1,5 +1,5 @@
-//! Bundles of clang: which entry is taken, and what damaged ones lead to. The bundles are made here, byte by byte, and by
-//! clang's own program where that is installed.
+//! Clang's bundles: which entry is selected, and the results for damaged ones. The bundles are built here, byte by
+//! byte, and by clang's own program if it is installed.
 #![allow(clippy::unwrap_used)]
 
 #[path = "data/double_object.rs"]
@@ -54,7 +54,7 @@ fn the_exact_processor_goes_before_the_generic_one() {
     assert!(taken(&many).unwrap_err().to_string().len() < 1000);
 }
 
-/// At whatever byte it begins: nothing aligns entries.
+/// Entries may begin at any byte: nothing aligns them.
 #[test]
 fn the_program_is_that_of_the_entry() {
     let object = double();

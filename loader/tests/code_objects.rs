@@ -1,6 +1,6 @@
-//! Code objects of clang 22 and of llvm-mc: what is found in them, and that no damage to them does harm.
+//! Code objects from clang 22 and llvm-mc: their contents, and that damage to them does no harm.
 //!
-//! clang-22 is asked for where it is installed; `ZRT_REQUIRE_LLVM` makes its absence a failure.
+//! clang-22 is used if it is installed; `ZRT_REQUIRE_LLVM` makes its absence a failure.
 
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 
@@ -26,7 +26,7 @@ fn double_object() -> Vec<u8> {
     DOUBLE_OBJECT.iter().flat_map(|dword| dword.to_le_bytes()).collect()
 }
 
-/// What clang makes of the kernels with extra options.
+/// Compiles the kernels with extra options.
 fn compile(name: &str, options: &[&str]) -> Vec<u8> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let source = folder.join(format!("{name}.cl"));
@@ -40,7 +40,7 @@ fn compile(name: &str, options: &[&str]) -> Vec<u8> {
     std::fs::read(object).unwrap()
 }
 
-/// The kernels as a linked object; `None` where clang-22 is not installed.
+/// The kernels as a linked object; `None` if clang-22 is not installed.
 fn linked() -> Option<&'static [u8]> {
     static OBJECT: OnceLock<Vec<u8>> = OnceLock::new();
     zrt_needs::programs(&["clang-22"])
@@ -113,8 +113,8 @@ fn a_linked_code_object_has_everything_that_a_launch_needs() {
     assert_eq!(scratch.rsrc2 & 1, 1, "SCRATCH_EN");
 }
 
-/// What a register word says unless somebody asks for something else is what a compiler asks for: how waves come to their
-/// turn, and in which order memory answers.
+/// The default register words equal what a compiler requests: the scheduling of waves, and the order in which
+/// memory answers.
 #[test]
 fn default_register_words_order_waves_and_memory_as_a_compiler_does() {
     let Some(bytes) = linked() else { return };
@@ -151,8 +151,8 @@ fn lines_are_found_in_linked_and_unlinked_files() {
     }
 }
 
-/// What gimli, which the loader takes its constants from and nothing else, makes of a linked file's line table: file and line
-/// by address, the last row of an address, and an end only where nothing begins.
+/// gimli's reading of a linked file's line table, as an independent check (the loader uses only gimli's constants):
+/// file and line by address, the last row of an address, and an end only if nothing begins there.
 fn lines_by_gimli(bytes: &[u8]) -> BTreeMap<u64, Option<(String, u64)>> {
     use object::{Object, ObjectSection};
     let file = object::read::elf::ElfFile64::<object::LittleEndian>::parse(bytes).unwrap();
@@ -203,7 +203,7 @@ fn lines_are_those_of_another_reader() {
         let program = Program::parse(&bytes).unwrap();
         let rows = program.lines().rows();
         let mut expected = lines_by_gimli(&bytes);
-        // The compiler's own code counts to the line before it.
+        // Compiler-generated code counts as part of the line before it.
         expected.retain(|_, line| line.as_ref().is_none_or(|(_, number)| *number != 0));
         assert!(rows.len() > 20, "{}", rows.len());
         assert_eq!(rows.len(), expected.len(), "version {version}");
@@ -236,7 +236,8 @@ fn unlinked_code_is_the_same_as_linked_code() {
         // Only the two halves of the distance from the code to the table may differ.
         assert!(differing <= 2 * usize::from(kernel.name == "lookup"), "{}: {differing}", kernel.name);
     }
-    // The literal of the distance must differ by as much as the distances do; the linker's is the measure.
+    // The literals of the distance must differ by as much as the distances do; the linker's output is the
+    // reference.
     let parts = |program: &Program| {
         let table = program.symbols().iter().find(|symbol| symbol.name == "table").unwrap().offset;
         assert_eq!((dword(program, table), dword(program, table + 4)), (3, 1));
@@ -267,15 +268,15 @@ fn hidden_arguments_say_the_shape_of_the_launch() {
     assert_eq!(segment.len(), 288);
     assert_eq!(u32_at(&segment, 8), 0xB000);
     assert_eq!((u32_at(&segment, 24), u32_at(&segment, 28)), (1000, 0x3FC0_0000));
-    // Code object version 5: block counts, then group sizes, remainders, offsets and dimensions at 0 from the first
-    // hidden argument, which is at 32 here.
+    // Code object version 5: block counts, then group sizes, remainders, offsets and dimensions, at offsets from
+    // the first hidden argument, which is at 32 here.
     assert_eq!([32, 36, 40].map(|at| u32_at(&segment, at)), [7, 2, 3]);
     assert_eq!([44, 46, 48].map(|at| u16_at(&segment, at)), [16, 4, 2]);
     assert_eq!([50, 52, 54].map(|at| u16_at(&segment, at)), [0, 0, 0]);
     assert_eq!(segment[72..96], [0; 24]);
     assert_eq!(u16_at(&segment, 96), 3);
 
-    // The dynamic LDS begins behind the 256 bytes of the kernel's own.
+    // The dynamic LDS begins after the kernel's own 256 bytes.
     let local = program.kernel("local_memory").unwrap();
     let geometry = Geometry { dynamic_lds: DynamicLds::of(256), ..Geometry::new([1; 3], [64, 1, 1]) };
     let segment = local.pack(&[ArgumentValue::Buffer(GpuVa(0xD000))], geometry).unwrap();
@@ -332,7 +333,7 @@ fn other_targets_are_refused_by_name() {
     }
 }
 
-/// An undefined function, and LDS that only a linker places.
+/// An undefined function, and LDS that only a linker can place.
 #[test]
 fn what_cannot_be_resolved_is_refused_with_its_symbol() {
     let mut bytes = double_object();
@@ -346,7 +347,7 @@ fn what_cannot_be_resolved_is_refused_with_its_symbol() {
     assert!(error.contains("R_AMDGPU_GOTPCREL32_LO") && error.contains("\"double\""), "{error}");
 }
 
-/// Parses, and uses what came of it.
+/// Parses, and uses the result.
 fn exercise(bytes: &[u8]) {
     let Ok(program) = Program::parse(bytes) else { return };
     let image = program.image().placed_at(0x1_0000_0000);

@@ -1,4 +1,5 @@
-//! Kernels of a `.zrt` and of raw code: what the file does not say is what the launch of every kernel here expects.
+//! Kernels of a `.zrt` and of raw code: values missing from the file are those that the launch of every kernel here
+//! expects.
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 
 use zrt_isa::resources::WaveSize;
@@ -45,7 +46,7 @@ fn raw_code_has_limits() {
         let refused = Program::raw(&[0; 8][..bytes], &RawOptions::default());
         assert!(matches!(refused, Err(LoadError::Raw { .. })), "{bytes} bytes");
     }
-    // Zero pages that nobody touches.
+    // Zero pages that are never touched.
     let code = vec![0; IMAGE_BYTES_MAX as usize + 4];
     let refused = Program::raw(&code, &RawOptions::default());
     assert!(matches!(refused, Err(LoadError::TooLarge { what: "the code", .. })));
@@ -54,7 +55,7 @@ fn raw_code_has_limits() {
     assert!(matches!(Program::parse(&file[1..]), Err(LoadError::Unknown { .. })));
 }
 
-/// A container with so many user SGPRs whose entry is at `entry`.
+/// A container with this many user SGPRs and its entry at `entry`.
 fn container(user_sgprs: u8, entry: u32) -> Vec<u8> {
     let code = END.repeat(128);
     let kernel = zrt::Kernel {

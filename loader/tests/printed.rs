@@ -1,4 +1,4 @@
-//! Arbitrary bytes where kernels write what they print: nothing panics, and the text stays within its limits.
+//! Arbitrary bytes in place of what kernels print: nothing panics, and the text stays within its limits.
 
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 
@@ -53,7 +53,7 @@ proptest! {
     }
 }
 
-/// A kernel that prints for ever fills no memory.
+/// A kernel that prints forever does not exhaust memory.
 #[test]
 fn text_beyond_the_limit_is_counted() {
     let (mut services, mut printed) = (Services::default(), Printed::default());

@@ -1,4 +1,5 @@
-//! What the loader's rules keep out, rule by rule: each file here breaks one, and one that just keeps it is accepted.
+//! What the loader refuses, rule by rule: each file here breaks one rule, and a file that just keeps it is
+//! accepted.
 #![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
 
 #[path = "data/elf_file.rs"]
@@ -12,7 +13,7 @@ use elf_file::{ALLOC, CODE_BYTES, Content, EXECUTE, ElfFile, Load, PROGBITS, ROD
 use line_program::{END, NEXT_LINE, STRING, set_address, table, unit_5};
 use zrt_loader::{LoadError, Program};
 
-/// A file whose descriptor says that the code begins so far from it.
+/// A file whose descriptor states this distance to its code.
 fn with_entry(entry: i64) -> Vec<u8> {
     let mut file = ElfFile::with_kernel();
     file.sections[RODATA].content = Content::Own(elf_file::descriptor(entry).into());
@@ -30,7 +31,7 @@ fn code_begins_at_a_multiple_of_256_bytes() {
     }
 }
 
-/// A linked file: code from address 0 on, data from another.
+/// A linked file: code at address 0, data at another.
 fn linked(data_address: u64, code_memory_bytes: u64) -> Vec<u8> {
     let mut file = ElfFile::with_kernel();
     file.is_linked = true;
@@ -61,7 +62,7 @@ fn segments_do_not_overlap() {
 fn metadata_has_16_mib_at_most() {
     let file = |bytes: usize| {
         let mut file = ElfFile::with_kernel();
-        // An empty map, and what stands behind it.
+        // An empty map, and the bytes after it.
         let mut content = vec![0x80];
         content.resize(bytes, 0);
         file.metadata(&content);
@@ -73,7 +74,7 @@ fn metadata_has_16_mib_at_most() {
     assert_eq!(error, expected);
 }
 
-/// A file with a row for each instruction of so many, and so many bytes of padding.
+/// A file with one row per instruction for `rows` instructions, and `padding_bytes` of padding.
 fn with_rows(rows: usize, padding_bytes: usize) -> Vec<u8> {
     let mut file = ElfFile::with_kernel();
     file.section(".text.more", PROGBITS, ALLOC | EXECUTE, Content::Own(vec![0; 4 * rows]));
@@ -87,7 +88,7 @@ fn with_rows(rows: usize, padding_bytes: usize) -> Vec<u8> {
 #[test]
 fn rows_follow_the_file_up_to_a_limit() {
     let few = with_rows(10_000, 0);
-    // The last one is where the sequence ends.
+    // The last row is the end of the sequence.
     assert_eq!(Program::parse(&few).unwrap().lines().rows().len(), 10_000);
     let many = with_rows(300_000, 0);
     assert_eq!(Program::parse(&many).unwrap().lines().rows().len(), many.len() / 8 + 65_536);
@@ -133,7 +134,7 @@ fn flags_that_the_target_does_not_have_are_refused() {
     assert!(matches!(parse(0x34E), Err(LoadError::Target { .. })), "XNACK on");
 }
 
-/// A descriptor that lies twice in the file would take its arguments twice.
+/// A descriptor that occurs twice in the file would take its arguments twice.
 #[test]
 fn names_of_kernels_are_unique() {
     let mut file = ElfFile::with_kernel();

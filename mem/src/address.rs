@@ -17,7 +17,7 @@ pub struct ByteLen(pub u64);
 pub struct DwordLen(pub u32);
 
 impl GpuVa {
-    /// The address `offset` bytes on, or `None` past the end of the 64-bit space.
+    /// The address `offset` bytes further, or `None` past the end of the 64-bit space.
     pub const fn offset(self, offset: ByteLen) -> Option<GpuVa> {
         match self.0.checked_add(offset.0) {
             Some(address) => Some(GpuVa(address)),
@@ -25,7 +25,7 @@ impl GpuVa {
         }
     }
 
-    /// True where the address is a multiple of `alignment` (a power of two).
+    /// True if the address is a multiple of `alignment` (a power of two).
     pub const fn is_aligned_to(self, alignment: u64) -> bool {
         debug_assert!(alignment.is_power_of_two());
         self.0 & (alignment - 1) == 0
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn numbers_are_written_with_what_they_count() {
         assert_eq!(std::format!("{:?}", GpuVa(0x10)), "GpuVa(0x10)");
-        // 48 bits, as many digits everywhere.
+        // 48 bits are printed with the same number of digits everywhere.
         assert_eq!(std::format!("{}", GpuVa(0x7f00)), "0x000000007f00");
         assert_eq!(std::format!("{:?} {:?}", ByteLen(3), DwordLen(4)), "3 B 4 dwords");
     }

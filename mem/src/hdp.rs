@@ -1,9 +1,9 @@
-//! The HDP flush: what the host stored in VRAM through the BAR becomes visible to the GPU.
+//! The HDP flush: makes what the host stored in VRAM through the BAR visible to the GPU.
 //!
-//! Between the BAR and VRAM lies the host data path (HDP), which may hold what the host stored. A store to the flush
-//! word of the driver's remap page (hardware reference §2.5, §6.4) empties it. That store is posted, as the ones before
-//! it are: it is on its way when the instruction is done. A read from the device pushes what was posted before it, so
-//! once the read has its answer the flush has arrived.
+//! The host data path (HDP) lies between the BAR and VRAM and may hold back the host's stores. A store to the flush
+//! word of the driver's remap page (hardware reference §2.5, §6.4) empties it. That store is posted, like the
+//! stores before it: it may still be in flight when the instruction retires. A read from the device pushes all
+//! earlier posted stores ahead of it, so the flush has arrived once the read returns.
 //!
 //! Contract: [`flush`] returns when the stores before it and the flush have reached the device. It never reads the
 //! flush word (docs/decisions, "The flush word is not read"). Cost: a store fence, a store and one read across PCIe;
@@ -11,24 +11,24 @@
 
 use crate::shared::{SharedView, fence_all, fence_stores};
 
-/// Where the flush word lies in the remap page (`kfd_ioctl.h`, `KFD_MMIO_REMAP_HDP_MEM_FLUSH_CNTL`).
+/// Offset of the flush word in the remap page (`kfd_ioctl.h`, `KFD_MMIO_REMAP_HDP_MEM_FLUSH_CNTL`).
 pub const FLUSH_OFFSET: usize = 0;
-/// What is stored there: what the kernel stores (amdgpu's `hdp_v7_0_flush_hdp`). ROCclr and rocSHMEM store 1; any value
-/// flushes.
+/// The value stored there; the kernel stores the same (amdgpu's `hdp_v7_0_flush_hdp`). ROCclr and rocSHMEM store 1;
+/// any value flushes.
 pub const FLUSH_VALUE: u32 = 0;
 
-/// Memory of the device as the host reaches it across PCIe.
+/// Device memory as the host reaches it across PCIe.
 pub trait HostPath {
-    /// One dword.
+    /// Loads one dword.
     fn load_u32(&self, offset: usize) -> u32;
 
     /// Stores one dword.
     fn store_u32(&self, offset: usize, value: u32);
 
-    /// Stores before it leave the processor before any store after it.
+    /// Orders stores: those before it leave the processor before any store after it.
     fn fence_stores(&self);
 
-    /// Stores before it leave the processor before any load after it.
+    /// Orders stores against loads: stores before it leave the processor before any load after it.
     fn fence_all(&self);
 }
 
@@ -58,7 +58,7 @@ impl HostPath for SharedView {
 /// dword is read.
 #[inline]
 pub fn flush<R: HostPath, W: HostPath>(remap: &R, behind_bar: &W) {
-    // What was stored through the BAR leaves the write-combining buffers before the flush does.
+    // Stores through the BAR leave the write-combining buffers before the flush does.
     behind_bar.fence_stores();
     remap.store_u32(FLUSH_OFFSET, FLUSH_VALUE);
     // The read does not overtake the store inside the processor.
@@ -73,20 +73,22 @@ mod tests {
     use std::collections::{BTreeMap, VecDeque};
     use std::rc::Rc;
 
-    /// The way of a store from the processor to memory, at its slowest: nothing goes on before it must.
+    /// The path of a store from the processor to memory, at its slowest: nothing moves before it must.
     #[derive(Default)]
     struct Bridge {
         /// Write-combined stores in the processor, which any fence empties.
         combined: Vec<(usize, u32)>,
-        /// A flush in the processor's store buffer, which a full fence empties and a read of the same word waits for.
+        /// A flush in the processor's store buffer. A full fence empties it, and a read of the same word waits for
+        /// it.
         buffered: Option<Posted>,
-        /// What has left the processor, in order; a read by the processor waits until all of it has arrived.
+        /// Stores that have left the processor, in order. A read by the processor waits until all of them have
+        /// arrived.
         posted: VecDeque<Posted>,
         /// Stores through the BAR that the host data path holds.
         held: BTreeMap<usize, u32>,
         /// Memory as the GPU sees it.
         memory: BTreeMap<usize, u32>,
-        /// Reads of the flush word: on some boards they harm (drm/amd issues 3908, 4119).
+        /// Reads of the flush word, which cause harm on some boards (drm/amd issues 3908, 4119).
         flush_word_reads: u32,
     }
 
@@ -123,7 +125,7 @@ mod tests {
     impl HostPath for Bar {
         fn load_u32(&self, offset: usize) -> u32 {
             let mut bridge = self.0.borrow_mut();
-            // A read does not pass posted writes; those still in the processor it may.
+            // A read does not pass posted writes, but it may pass stores still in the processor.
             bridge.arrive();
             let value = bridge.held.get(&offset).or(bridge.memory.get(&offset)).copied();
             value.unwrap_or(0)
@@ -150,7 +152,7 @@ mod tests {
             u32::MAX
         }
         fn store_u32(&self, offset: usize, _: u32) {
-            // Registers are not combined: the store leaves before what is still combined.
+            // Register stores are not combined: this store leaves before those still in the combining buffers.
             if offset == FLUSH_OFFSET {
                 self.0.borrow_mut().buffered = Some(Posted::Flush);
             }
@@ -165,7 +167,8 @@ mod tests {
         }
     }
 
-    /// What the GPU sees of a store of 7 after `flushing`, when a doorbell rings at once; and the reads that may harm.
+    /// What the GPU sees of a store of 7 if a doorbell rings right after `flushing`, and the number of reads that
+    /// may harm.
     fn seen_after(flushing: impl Fn(&Remap, &Bar)) -> (Option<u32>, u32) {
         let bridge = Rc::new(RefCell::new(Bridge::default()));
         let (remap, bar) = (Remap(bridge.clone()), Bar(bridge.clone()));
@@ -180,7 +183,7 @@ mod tests {
         assert_eq!(seen_after(flush), (Some(7), 0));
     }
 
-    /// The pages themselves: what the traits' calls do to them.
+    /// The effect of the traits' calls on the pages themselves.
     #[test]
     fn a_flush_stores_its_value_and_reads_vram() {
         let [remap, vram] = [SharedView::zeroed(8).expect("memory"), SharedView::zeroed(8).expect("memory")];

@@ -15,10 +15,10 @@ pub const REGION_ALIGNMENT: u64 = 256;
 pub enum Heap {
     /// VRAM. The host may have no mapping of it.
     DeviceLocal,
-    /// VRAM through the BAR, or system memory where the BAR is small: the host reads and writes it in place, between
+    /// VRAM through the BAR, or system memory if the BAR is small. The host reads and writes it in place, between
     /// dispatches.
     HostVisible,
-    /// Likewise, and the GPU's caches keep nothing of it: for what the host writes, or waits for, while kernels run.
+    /// The same, but not cached by the GPU: for what the host writes, or waits for, while kernels run.
     HostShared,
     /// System memory that the device reaches over the bus.
     Host,
@@ -51,7 +51,7 @@ pub struct Region {
     pub len: ByteLen,
 }
 
-/// Lays regions one after another into an allocation that is made later, at the planned length.
+/// Lays out regions one after another in an allocation that is made later, with the planned length.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RegionPlanner {
     used: ByteLen,
@@ -63,7 +63,7 @@ impl RegionPlanner {
         RegionPlanner { used: ByteLen(0) }
     }
 
-    /// Appends a region of `len` bytes; `None` where the total overflows 64 bits.
+    /// Appends a region of `len` bytes; `None` if the total overflows 64 bits.
     pub fn push(&mut self, len: ByteLen) -> Option<Region> {
         let offset = self.used.align_up(REGION_ALIGNMENT)?;
         self.used = ByteLen(offset.0.checked_add(len.0)?);
@@ -75,7 +75,7 @@ impl RegionPlanner {
         self.used.align_up(REGION_ALIGNMENT)
     }
 
-    /// True where nothing was pushed.
+    /// True if nothing was pushed.
     pub const fn is_empty(&self) -> bool {
         self.used.0 == 0
     }

@@ -1,5 +1,5 @@
 //! Typed addresses and lengths, heaps, the memory plan, pages with owners, the one view of memory shared with a
-//! device, the flush of what was written to it through the BAR, and random numbers.
+//! device, the HDP flush after writes through the BAR, and random numbers.
 //!
 //! Contract: this crate knows nothing of Linux. `unsafe` exists in [`shared`] only, and each block there
 //! states its proof. Nothing here allocates after construction unless its documentation says so.

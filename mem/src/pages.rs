@@ -1,31 +1,29 @@
-//! The host's allocator of pages of one size, as those of the key-value cache.
+//! The host's allocator of fixed-size pages, such as those of the key-value cache.
 //!
-//! A page is free or is held by owners, each a slot and the serial number of the request in it. A grant gives
-//! pages to one owner. Sharing lets further owners hold the same page, each with a reference of its own. A
-//! page is free again when its last reference is released. An owner may hold several references to one page
-//! and releases each. A page that is held belongs to one of its holders: the one it was granted to, and when
-//! that one's last reference goes, the holder who came to it last.
+//! A page is either free or held by owners. An owner is a slot and the serial number of the request in it. A grant
+//! gives pages to one owner. Sharing lets further owners hold the same page, each with its own reference. A page
+//! becomes free when its last reference is released. An owner may hold several references to one page and must
+//! release each. A held page belongs to one of its holders: first to the owner it was granted to and, once that
+//! owner's last reference is released, to the most recent other holder.
 //!
-//! Contract: a call either does all that it says or gives an error and changes nothing. Nothing allocates
-//! after construction, except [`PageAllocator::audit`], and [`PageAllocator::grant`] where the caller's
-//! vector lacks room.
+//! Contract: a call either does all that it says, or returns an error and changes nothing. Nothing allocates after
+//! construction, except [`PageAllocator::audit`], and [`PageAllocator::grant`] if the caller's vector lacks room.
 //!
-//! Cost: grant O(1) for each page; share O(1); release O(references of the page); release_all O(references of
-//! the slot's owners, of slots equal to it modulo 64 too) plus, for each one released, O(references of its
-//! page); audit O(pages + references). Host memory: 36 bytes for each page and 24 for each share that may
-//! exist.
+//! Cost: grant O(1) per page; share O(1); release O(references of the page); release_all O(references of the owners
+//! in the slot, and in slots equal to it modulo 64) plus, for each reference released, O(references of its page);
+//! audit O(pages + references). Host memory: 36 bytes per page and 24 per possible share.
 
 use crate::random::Random;
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// No page, no holding.
+/// Marks the absence of a page or a holding.
 const NONE: u32 = u32::MAX;
-/// Lists of holdings by slot. With at most as many slots, each list is one slot's.
+/// Lists of holdings by slot. With at most this many slots, each list belongs to one slot.
 const LISTS: usize = 64;
-/// Pages and shares of an allocator at most, each: 1 GiB of host memory at 36 bytes for a page and 24 for a share. A card
-/// of 32 GiB has as many pages of 2 KiB.
+/// Upper limit of an allocator's pages and, separately, of its shares: 1 GiB of host memory at 36 bytes per page
+/// and 24 per share. A card of 32 GiB has that many pages of 2 KiB.
 pub const COUNT_MAX: u32 = 1 << 24;
 
 /// Who holds a page: the request with this serial number, in this slot.
@@ -33,7 +31,7 @@ pub const COUNT_MAX: u32 = 1 << 24;
 pub struct Owner {
     /// Slot.
     pub slot: u32,
-    /// Serial number of the request. No request has 0.
+    /// Serial number of the request, never 0.
     pub serial: u32,
 }
 
@@ -46,32 +44,32 @@ pub struct Held {
     pub references: u32,
 }
 
-/// There is no allocator of such a size.
+/// Why an allocator of the requested size cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CountError {
-    /// More than an allocator has.
+    /// More pages or shares than an allocator can have.
     #[error("{pages} pages and {shares} shares: an allocator has at most {COUNT_MAX} of each")]
     TooMany {
-        /// Pages asked for.
+        /// Pages requested.
         pages: u32,
-        /// Shares asked for.
+        /// Shares requested.
         shares: u32,
     },
-    /// The host has no memory for its lists.
+    /// The host has no memory for the allocator's lists.
     #[error("the host has no memory for the lists of {pages} pages and {shares} shares")]
     Memory {
-        /// Pages asked for.
+        /// Pages requested.
         pages: u32,
-        /// Shares asked for.
+        /// Shares requested.
         shares: u32,
     },
 }
 
-/// A grant asked for more pages than are free.
+/// A grant requested more pages than are free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{wanted} pages are wanted, {free} are free")]
 pub struct Exhausted {
-    /// Pages asked for.
+    /// Pages requested.
     pub wanted: u32,
     /// Pages that were free, and still are.
     pub free: u32,
@@ -80,12 +78,12 @@ pub struct Exhausted {
 /// A call about a page was wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
-    /// There is no such page.
+    /// The page does not exist.
     #[error("page {page} does not exist: there are {pages}")]
     Unknown {
         /// The number given.
         page: u32,
-        /// Pages that there are.
+        /// Number of pages.
         pages: u32,
     },
     /// Nobody holds the page: it was released before, or never granted.
@@ -104,7 +102,7 @@ pub enum PageError {
         /// The owner that the page belongs to.
         owner: Owner,
     },
-    /// As many shares exist as the allocator was made for.
+    /// The allocator's limit of shares is reached.
     #[error("{limit} shares exist already")]
     SharesExhausted {
         /// Shares that may exist.
@@ -130,12 +128,12 @@ pub struct Audit {
     pub held: u32,
     /// Owners that hold references, ascending.
     pub leaks: Vec<Leak>,
-    /// Pages that contradict themselves: neither free nor held, both, or with a wrong count. Always 0.
+    /// Inconsistent pages: neither free nor held, both, or with a wrong count. Always 0.
     pub broken: u32,
 }
 
 impl Audit {
-    /// Nobody holds anything, and every page is free.
+    /// True if nobody holds anything and every page is free.
     pub fn is_clean(&self) -> bool {
         self.held == 0 && self.leaks.is_empty() && self.broken == 0
     }
@@ -148,20 +146,19 @@ struct Holding {
     page: u32,
     /// The page's next holding.
     next_of_page: u32,
-    /// Neighbours in the list of the owner's slot. Holdings that are not in use are chained by `next`.
+    /// Neighbours in the list of the owner's slot. Unused holdings are chained by `next`.
     next: u32,
     previous: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Page {
-    /// The holding of the owner that the page belongs to; the others follow, newest first. [`NONE`] of a free
-    /// page.
+    /// The holding of the page's owner; the others follow, newest first. [`NONE`] for a free page.
     first: u32,
     references: u32,
 }
 
-/// The allocator. See the module's text.
+/// The allocator. See the module documentation.
 #[derive(Debug)]
 pub struct PageAllocator {
     pages: Vec<Page>,
@@ -173,19 +170,19 @@ pub struct PageAllocator {
     /// References beyond the first of each page.
     shares: u32,
     share_limit: u32,
-    /// Where the order is shuffled.
+    /// The shuffled order, if any.
     order: Option<Random>,
 }
 
 impl PageAllocator {
-    /// All of `pages` free, at most [`COUNT_MAX`]: granted from 0 upwards, and the page last released first.
-    /// There may be as many shares as pages.
+    /// An allocator with `pages` free pages, at most [`COUNT_MAX`]. Pages are granted from 0 upwards, and the page
+    /// released last is granted first. There may be as many shares as pages.
     pub fn new(pages: u32) -> Result<PageAllocator, CountError> {
         PageAllocator::with_share_limit(pages, pages)
     }
 
-    /// As [`PageAllocator::new`], for this many shares, at most [`COUNT_MAX`]: references beyond the first of
-    /// each page.
+    /// Like [`PageAllocator::new`], with a limit of `share_limit` shares (references beyond the first of each
+    /// page), at most [`COUNT_MAX`].
     pub fn with_share_limit(pages: u32, share_limit: u32) -> Result<PageAllocator, CountError> {
         if pages > COUNT_MAX || share_limit > COUNT_MAX {
             return Err(CountError::TooMany { pages, shares: share_limit });
@@ -200,7 +197,8 @@ impl PageAllocator {
             owner: Owner { slot: 0, serial: 0 },
             page: NONE,
             next_of_page: NONE,
-            // The last one's leads nowhere and is never followed: there is a holding for each reference.
+            // The last holding's link points past the end and is never followed: there is a holding for each
+            // reference.
             next: index + 1,
             previous: NONE,
         };
@@ -219,8 +217,8 @@ impl PageAllocator {
         })
     }
 
-    /// Pages are granted in an order that looks random and repeats with the seed: the layouts that long runs
-    /// lead to, from the start. To be called before the first grant.
+    /// Grants pages in an order that looks random and depends only on the seed. This produces the layouts of long
+    /// runs from the start. Must be called before the first grant.
     #[must_use]
     pub fn with_order_seed(mut self, seed: u64) -> PageAllocator {
         let mut order = Random::new(seed);
@@ -231,24 +229,24 @@ impl PageAllocator {
         self
     }
 
-    /// Pages that there are.
+    /// Number of pages.
     pub fn page_count(&self) -> u32 {
         self.pages.len() as u32
     }
 
-    /// Pages that are free.
+    /// Number of free pages.
     pub fn free_count(&self) -> u32 {
         self.free.len() as u32
     }
 
-    /// Who holds a page; `None` of one that is free, or that there is not.
+    /// Who holds a page; `None` if it is free or does not exist.
     pub fn held(&self, page: u32) -> Option<Held> {
         let Page { first, references } = *self.pages.get(page as usize)?;
         let owner = self.holdings.get(first as usize)?.owner;
         Some(Held { owner, references })
     }
 
-    /// Appends `count` pages to `out`, which `owner` holds from now on; or none.
+    /// Grants `count` pages to `owner` and appends them to `out`, or grants none.
     pub fn grant(&mut self, owner: Owner, count: u32, out: &mut Vec<u32>) -> Result<(), Exhausted> {
         let free = self.free_count();
         let Some(rest) = free.checked_sub(count) else {
@@ -275,7 +273,7 @@ impl PageAllocator {
         Ok(())
     }
 
-    /// Takes one reference to a page back from `owner`, the newest; the page is free after the last.
+    /// Releases the newest reference of `owner` to a page. The page is free after the last one.
     pub fn release(&mut self, page: u32, owner: Owner) -> Result<(), PageError> {
         let first = self.first_owner(page)?;
         let first_holding = self.pages[page as usize].first;
@@ -290,7 +288,7 @@ impl PageAllocator {
         Ok(())
     }
 
-    /// Takes every reference back from `owner`. Gives their number.
+    /// Releases every reference of `owner`. Returns their number.
     pub fn release_all(&mut self, owner: Owner) -> u32 {
         let mut released = 0;
         let mut holding = self.lists[list_of(owner)];
@@ -305,7 +303,7 @@ impl PageAllocator {
         released
     }
 
-    /// Counts everything anew, from the pages, the free ones and the lists, and compares.
+    /// Recounts everything from the pages, the free list and the holdings, and compares.
     pub fn audit(&self) -> Audit {
         let mut by_owner: BTreeMap<Owner, u32> = BTreeMap::new();
         let mut listed = vec![0u32; self.pages.len()];
@@ -347,12 +345,12 @@ impl PageAllocator {
         self.held(page).map(|held| held.owner).ok_or(PageError::Free { page })
     }
 
-    /// One more reference. There is an unused holding: as many exist as pages and shares together.
+    /// Adds a reference. An unused holding always exists: there are as many as pages and shares together.
     fn attach(&mut self, page: u32, owner: Owner) {
         let index = self.unused_holding;
         let (list, first) = (list_of(owner), self.pages[page as usize].first);
         let neighbour = self.lists[list];
-        // Behind the first, which stays the first as long as its owner holds the page.
+        // The new holding goes after the first, which stays first for as long as its owner holds the page.
         let next_of_page = match first {
             NONE => NONE,
             _ => core::mem::replace(&mut self.holdings[first as usize].next_of_page, index),
@@ -373,7 +371,7 @@ impl PageAllocator {
         }
     }
 
-    /// Ends a holding, and frees its page if it was the last.
+    /// Ends a holding, and frees its page if it was the last one.
     fn detach(&mut self, index: u32) {
         let Holding { owner, page, next_of_page, next, previous } = self.holdings[index as usize];
         match previous {
@@ -402,7 +400,7 @@ impl PageAllocator {
         }
     }
 
-    /// A page onto the free ones: to be the next, or somewhere where the order is shuffled.
+    /// Returns a page to the free list: it is granted next, or goes to a random place if the order is shuffled.
     fn put_back(&mut self, page: u32) {
         self.free.push(page);
         let count = self.free_count();
@@ -422,7 +420,7 @@ mod tests {
 
     const OWNER: Owner = Owner { slot: 3, serial: 8 };
 
-    /// The audit does not believe the counters: each kind of contradiction is seen.
+    /// The audit does not trust the counters: it sees each kind of contradiction.
     #[test]
     fn audit_sees_planted_contradictions() {
         let plants: [fn(&mut PageAllocator); 5] = [
@@ -441,7 +439,7 @@ mod tests {
         }
     }
 
-    /// What each of the three figures says alone.
+    /// Each of the three figures counts on its own.
     #[test]
     fn an_audit_is_clean_where_nothing_is_held_leaked_or_broken() {
         let clean = Audit { free: 1, held: 0, leaks: Vec::new(), broken: 0 };
@@ -452,7 +450,7 @@ mod tests {
         assert!(!Audit { broken: 1, ..clean }.is_clean());
     }
 
-    /// Three pages can come in six orders; each comes with some seed.
+    /// Three pages have six orders; each occurs with some seed.
     #[test]
     fn every_order_can_be_drawn() {
         let orders: alloc::collections::BTreeSet<Vec<u32>> = (0..100)

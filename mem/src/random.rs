@@ -1,7 +1,8 @@
-//! Pseudo-random numbers for what is delivered: the order of pages, contents of buffers, inputs of questions and benchmarks.
+//! Pseudo-random numbers for what is shipped: page order, buffer contents, and inputs of questions and benchmarks.
 //!
-//! Contract: SplitMix64 (Steele, Lea and Flood, 2014, section 4). A seed gives the same numbers on every machine and in
-//! every version, which users rely on; any seed is a good one. Not for secrets. Cost: two multiplications a number.
+//! Contract: SplitMix64 (Steele, Lea and Flood, 2014, section 4). A seed produces the same numbers on every machine
+//! and in every version, and users rely on that. Any seed is good. Not for secrets. Cost: two multiplications per
+//! number.
 
 /// A sequence.
 #[derive(Clone, Debug)]
@@ -26,7 +27,7 @@ impl Random {
         (self.bits() >> 32) as u32
     }
 
-    /// The next number below `limit`; 0 where that is 0.
+    /// The next number below `limit`; 0 if `limit` is 0.
     pub const fn below(&mut self, limit: u32) -> u32 {
         ((self.word() as u64 * limit as u64) >> 32) as u32
     }

@@ -1,18 +1,18 @@
-//! Whatever a caller passes to the constructors that take counts and sizes: a value or a typed error with the value in it,
-//! never a panic, a wrap or more memory than the named limit.
+//! Whatever a caller passes to the constructors that take counts and sizes, the result is a value or a typed error
+//! with the value in it; never a panic, a wrap or more memory than the named limit.
 
 use proptest::prelude::*;
 use zrt_mem::heap::{REGION_ALIGNMENT, RegionPlanner};
 use zrt_mem::pages::{COUNT_MAX, CountError, Owner};
 use zrt_mem::{ByteLen, DwordLen, GpuVa, PageAllocator, SharedView};
 
-/// Numbers of all sizes: any, small, and beside powers of two.
+/// Numbers of all sizes: arbitrary, small, and next to powers of two.
 fn number() -> impl Strategy<Value = u64> {
     let beside = (0u32..64, -2i64..3).prop_map(|(bit, by)| (1u64 << bit).wrapping_add_signed(by));
     prop_oneof![any::<u64>(), 0u64..70, beside]
 }
 
-/// Counts that are refused, and small ones: what lies between takes up to a gibibyte.
+/// Refused counts and small ones; the values between would take up to a gibibyte.
 fn count() -> impl Strategy<Value = u32> {
     prop_oneof![0u32..1000, Just(COUNT_MAX + 1), COUNT_MAX + 1.., Just(u32::MAX)]
 }

@@ -1,4 +1,5 @@
-//! The page allocator against a naive model: sequences of any calls, right and wrong; every state of small ones.
+//! The page allocator against a naive model: arbitrary sequences of right and wrong calls, and every state of small
+//! allocators.
 
 #[path = "pages/every_state.rs"]
 mod every_state;
@@ -18,11 +19,11 @@ fn owner(slot: u32, serial: u32) -> Owner {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Held {
     owner: Owner,
-    /// Who came later, the newest last.
+    /// Later holders, the newest last.
     others: Vec<Owner>,
 }
 
-/// The allocator as its documentation tells it, by search through all pages.
+/// The allocator as its documentation describes it, by search through all pages.
 #[derive(Clone, Debug)]
 struct Model {
     pages: u32,
@@ -131,7 +132,7 @@ impl Pair {
         Pair { allocator, model: Model { pages, share_limit, held: BTreeMap::new() } }
     }
 
-    /// The call on both: the same result. Gives whether it was right.
+    /// Makes the call on both, with the same result. Returns whether the call was valid.
     fn call(&mut self, call: &Call) -> bool {
         match *call {
             Call::Grant(owner, count) => {
@@ -162,7 +163,7 @@ impl Pair {
         }
     }
 
-    /// Everything that can be seen of the allocator is what the model says: after a wrong call, as before it.
+    /// Compares everything observable of the allocator with the model, also after a wrong call.
     fn compare(&self) {
         let audit = self.allocator.audit();
         assert_eq!((audit.free, audit.held), (self.model.free(), self.model.held.len() as u32));
@@ -188,7 +189,7 @@ impl Pair {
     }
 }
 
-/// Few owners, of which two share a slot and two a list, and few pages: so that calls meet.
+/// Few pages and few owners, of which two share a slot and two share a list, so that calls interact.
 fn any_owner() -> impl Strategy<Value = Owner> {
     prop::sample::select(vec![owner(0, 1), owner(1, 1), owner(1, 2), owner(65, 1), owner(u32::MAX, u32::MAX)])
 }
@@ -224,8 +225,8 @@ proptest! {
 
 // -------------------------------------------------------------------------------------------- long sequences
 
-/// 5000 calls over 200 pages and 64 slots, as requests come and go; one call in four is about a random page.
-/// Each call is compared by its result, everything every 100 calls.
+/// 5000 calls over 200 pages and 64 slots, as requests come and go; one call in four names a random page. The
+/// result of each call is compared, and the whole state every 100 calls.
 fn long_sequence(seed: u64) {
     let (pages, slots) = (200, 64);
     let mut random = Random::new(seed);

@@ -1,7 +1,7 @@
 //! Nanoseconds per packet emitted and per recorded dispatch.
 //!
-//! The dispatch is the one that RADV needs 124 ns to record on a machine like the one this was first run on: three
-//! buffers (two dwords of user data each), 16 bytes of constants and a barrier. The aim here is 20 ns.
+//! The dispatch is the one that RADV needs 124 ns to record on a machine like the one this benchmark first ran on:
+//! three buffers (two dwords of user data each), 16 bytes of constants and a barrier. The target here is 20 ns.
 
 #![allow(missing_docs)] // the macros below make a public function without one
 
@@ -11,10 +11,10 @@ use zrt_pm4::packet::{acquire_mem, dispatch_direct, event_write, indirect_buffer
 use zrt_pm4::registers::{ResourceLimits, WaveSize};
 use zrt_pm4::{AcquireControl, EmitError, KernelParameters, KernelState, Register, Writer};
 
-/// Dispatches recorded per pass: a decode step of a small model has about as many.
+/// Dispatches recorded per pass, about as many as in a decode step of a small model.
 const DISPATCHES: usize = 256;
 
-/// What a peer needs for the same dispatch, nanoseconds.
+/// Nanoseconds that RADV, the peer, needs for the same dispatch.
 const PEER_NS: f64 = 124.0;
 
 fn kernel_state() -> Result<KernelState, EmitError> {

@@ -7,11 +7,11 @@ use zrt_pm4::packet::release_mem;
 use zrt_pm4::registers::{ResourceLimits, WaveSize};
 use zrt_pm4::{KernelParameters, KernelState, Listing, Writer, lint};
 
-/// Where the code would lie: a multiple of 256.
+/// Address of the code: a multiple of 256.
 const CODE_ADDRESS: u64 = 0x7f00_0001_0000;
-/// Where the fence would lie.
+/// Address of the fence.
 const FENCE_ADDRESS: u64 = 0x7f00_0000_1000;
-/// The argument block's address, as the two user SGPRs s0 and s1 get it.
+/// The argument block's address, as loaded into the two user SGPRs s0 and s1.
 const ARGUMENTS: [u32; 2] = [0x0000_2000, 0x0000_7f00];
 
 /// Records, prints, lints.

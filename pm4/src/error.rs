@@ -1,21 +1,21 @@
-//! What can be wrong with words that are read, and with values that are to be written.
+//! Errors in words that are read, and in values that are to be written.
 
 use crate::field::{Field, FieldOverflow};
 use crate::header::Opcode;
 use crate::registers::Register;
 use core::fmt;
 
-/// Why words are not the packet (or register value) asked for.
+/// Why words are not the requested packet (or register value).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParseError {
-    /// There is not even a header.
+    /// There are no words, not even a header.
     Empty,
     /// The header's type, bits 31:30, is not 3.
     PacketType {
         /// The type found, 0..=2.
         packet_type: u8,
     },
-    /// The packet is another one.
+    /// The packet is a different one.
     Opcode {
         /// The opcode of the view.
         expected: Opcode,
@@ -29,12 +29,12 @@ pub enum ParseError {
     },
     /// The words end before the packet does.
     Truncated {
-        /// Dwords that the header asks for, itself included.
+        /// Dwords that the header requires, itself included.
         needed: usize,
-        /// Dwords there are.
+        /// Dwords available.
         given: usize,
     },
-    /// The body is not of a length that this packet can have.
+    /// The body's length is not valid for this packet.
     BodyLength {
         /// The packet.
         opcode: Opcode,
@@ -43,7 +43,7 @@ pub enum ParseError {
         /// Body dwords by the header.
         found: usize,
     },
-    /// Bits without a meaning are set.
+    /// Undefined bits are set.
     Reserved {
         /// The packet.
         opcode: Opcode,
@@ -52,18 +52,18 @@ pub enum ParseError {
         /// The bits.
         bits: u32,
     },
-    /// A field holds a value without a meaning.
+    /// A field holds an undefined value.
     Value {
         /// The field.
         field: Field,
         /// Its value.
         value: u32,
     },
-    /// An address is not a multiple of what it must be a multiple of.
+    /// An address is not a multiple of the required alignment.
     Misaligned {
         /// The address.
         address: u64,
-        /// Bytes.
+        /// The required alignment in bytes.
         alignment: u32,
     },
     /// A run of registers leaves the range 0x2C00..0x3000 (hardware reference §4.3).
@@ -73,7 +73,7 @@ pub enum ParseError {
         /// Registers in the run.
         count: usize,
     },
-    /// A register's value has bits set that belong to no field.
+    /// Register bits outside any field are set.
     RegisterReserved {
         /// The register.
         register: Register,
@@ -94,7 +94,7 @@ pub enum EmitError {
         /// Dwords of the slice.
         given: usize,
     },
-    /// The writer's buffer has no room for the packet.
+    /// The writer's buffer has no space for the packet.
     Full {
         /// Dwords of the packet.
         needed: usize,
@@ -105,7 +105,7 @@ pub enum EmitError {
     BodyTooLong {
         /// The packet.
         opcode: Opcode,
-        /// Dwords asked for.
+        /// Dwords requested.
         body_dwords: usize,
     },
     /// A packet that carries values was given none.
@@ -113,18 +113,18 @@ pub enum EmitError {
         /// The packet.
         opcode: Opcode,
     },
-    /// An address is not a multiple of what it must be a multiple of.
+    /// An address is not a multiple of the required alignment.
     Misaligned {
         /// The address.
         address: u64,
-        /// Bytes.
+        /// The required alignment in bytes.
         alignment: u32,
     },
     /// An address has more bits than its registers hold.
     AddressTooHigh {
         /// The address.
         address: u64,
-        /// Bits there are.
+        /// Bits available.
         bits: u8,
     },
     /// A run of registers leaves the range 0x2C00..0x3000 (hardware reference §4.3).
@@ -134,7 +134,7 @@ pub enum EmitError {
         /// Registers in the run.
         count: usize,
     },
-    /// A count lies outside what the hardware has.
+    /// A count lies outside the hardware's range.
     OutOfRange {
         /// What is counted.
         name: &'static str,
@@ -145,12 +145,12 @@ pub enum EmitError {
         /// Greatest value.
         greatest: u32,
     },
-    /// A packet carries data that its own selection does not use, so that a reader could not get it back.
+    /// A packet carries data that its own selection ignores, so that a reader could not recover it.
     Unused {
         /// The field that should be zero.
         name: &'static str,
     },
-    /// A register's value has bits set that belong to no field.
+    /// Register bits outside any field are set.
     RegisterReserved {
         /// The register.
         register: Register,

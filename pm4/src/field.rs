@@ -1,4 +1,4 @@
-//! Bit fields by name: where a field lies, reading it, and putting a value into it without losing bits.
+//! Bit fields by name: the position of a field, reading it, and inserting a value without losing bits.
 //!
 //! Contract: [`Field::put`] refuses a value that does not fit; nothing masks silently. All of it is `const`.
 
@@ -38,7 +38,7 @@ impl Field {
         u32::MAX >> (31 - (self.high - self.low))
     }
 
-    /// The field's bits in place.
+    /// The field's bits, in position.
     pub const fn mask(&self) -> u32 {
         self.max() << self.low
     }
@@ -49,7 +49,7 @@ impl Field {
         (word >> self.low) & self.max()
     }
 
-    /// `value` in the field's place, or an error if it does not fit.
+    /// `value` shifted into the field's position, or an error if it does not fit.
     #[inline(always)]
     pub const fn put(&self, value: u32) -> Result<u32, FieldOverflow> {
         if value > self.max() {
@@ -58,7 +58,7 @@ impl Field {
         Ok(value << self.low)
     }
 
-    /// The one-bit field set or clear.
+    /// The one-bit field, set or clear, in position.
     #[inline(always)]
     pub const fn flag(&self, set: bool) -> u32 {
         assert!(self.high == self.low);
@@ -122,7 +122,7 @@ macro_rules! fields {
     };
 }
 
-/// Declares a type of flags from one-bit fields: each has the field's place and its words.
+/// Declares a flags type from one-bit fields: each flag has the field's position and description.
 macro_rules! flags_of_fields {
     ($(#[$meta:meta])* $type:ident of $fields:ident { $($name:ident)* }) => {
         bitflags::bitflags! {

@@ -19,7 +19,7 @@ const COUNT_NO_BODY: u32 = 0x3fff;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Header(pub u32);
 
-/// Which packet it is: bits 15:8 of the header.
+/// The kind of packet: bits 15:8 of the header.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Opcode(pub u8);
 
@@ -27,7 +27,7 @@ bitflags! {
     /// Bits 2:0 of the header.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct HeaderFlags: u32 {
-        /// Execute only where the predicate says so. Not used on a compute ring.
+        /// Execute only if the predicate allows it. Not used on a compute ring.
         const PREDICATE = 1 << 0;
         /// Shader type: compute. Both values execute on a compute ring; it matters on a graphics ring.
         const COMPUTE = 1 << 1;
@@ -41,7 +41,7 @@ macro_rules! opcodes {
         impl Opcode {
             $($(#[$meta])* pub const $name: Opcode = Opcode($value);)*
 
-            /// The manual's name, where the hardware reference §4.2 lists the opcode.
+            /// The manual's name, if the hardware reference §4.2 lists the opcode.
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 {
                     $($value => Some(stringify!($name)),)*
@@ -53,7 +53,7 @@ macro_rules! opcodes {
 }
 
 opcodes! {
-    /// Does nothing; carries dwords that nobody reads.
+    /// Does nothing; carries dwords that are ignored.
     NOP = 0x10;
     /// Launches a grid of workgroups.
     DISPATCH_DIRECT = 0x15;
@@ -129,7 +129,7 @@ impl Header {
         Ok(Header(3 << 30 | count << 16 | (opcode.0 as u32) << 8 | flags.bits()))
     }
 
-    /// As [`type3`](Header::type3) for a length that the packet itself fixes.
+    /// Like [`type3`](Header::type3), for a length that the packet itself fixes.
     #[inline(always)]
     pub(crate) const fn fixed(opcode: Opcode, body_dwords: usize, flags: HeaderFlags) -> Header {
         assert!(body_dwords > 0 && body_dwords <= BODY_DWORDS_MAX);
@@ -141,7 +141,7 @@ impl Header {
         (self.0 >> 30) as u8
     }
 
-    /// Bits 29:16 as they stand.
+    /// Bits 29:16, unchanged.
     pub const fn count(self) -> u32 {
         self.0 >> 16 & 0x3fff
     }

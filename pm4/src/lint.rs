@@ -1,4 +1,4 @@
-//! What the hardware accepts in a stream and the next submission regrets.
+//! Finds what the hardware accepts in a stream but what breaks the next submission.
 //!
 //! Contract: any words may be linted; nothing panics or allocates; findings come in the order of the stream. A stream that
 //! this crate's [`Writer`](crate::Writer) records with `acquire_everything`, `dispatch` and `barrier` has none.
@@ -30,7 +30,7 @@ const NEEDED: [Register; 15] = [
     Register::PGM_RSRC3,
 ];
 
-/// One thing to look at.
+/// One problem in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Dwords from the start of the stream to the packet.
@@ -44,26 +44,27 @@ pub struct Finding {
 pub enum FindingKind {
     /// The stream cannot be followed further.
     Broken(ParseError),
-    /// The packet's body means nothing.
+    /// The packet's body is not valid.
     Malformed(ParseError),
     /// The opcode is not one that this crate writes.
     UnknownOpcode(Opcode),
-    /// The one-dword filler of type 2, which a compute ring does not take.
+    /// The one-dword filler of type 2, which a compute ring does not accept.
     Filler,
-    /// A register that a dispatch may not write; `None` where nothing is known of it.
+    /// A register that a dispatch may not write; `class` is `None` for an unknown register.
     NotOwned {
         /// The register.
         register: Register,
-        /// Whose it is.
+        /// Who may write it.
         class: Option<WriteClass>,
     },
-    /// The same, in a run that begins or continues with registers that a dispatch owns: the run crosses it.
+    /// The same in a run that begins or continues with registers that a dispatch may write: the run crosses this
+    /// one.
     RunCrosses {
         /// First register of the run.
         first: Register,
         /// The register crossed.
         register: Register,
-        /// Whose it is.
+        /// Who may write it.
         class: Option<WriteClass>,
     },
     /// A register written by a packet other than SET_SH_REG.
@@ -75,11 +76,11 @@ pub enum FindingKind {
     MissingRegister(Register),
     /// A dispatch whose initiator lacks a bit that it needs.
     MissingInitiator(InitiatorFlags),
-    /// A dispatch before any ACQUIRE_MEM: it may read lines that were cached before.
+    /// A dispatch before any ACQUIRE_MEM: it may read stale cached lines.
     DispatchBeforeAcquire,
     /// An ACQUIRE_MEM while waves may still run: it does not wait for them (hardware reference §4.5).
     AcquireWhileRunning,
-    /// A value released for others without GL2 written back (hardware reference §6.3).
+    /// A value is released to others without a GL2 write-back (hardware reference §6.3).
     ReleaseWithoutWriteBack,
     /// The stream ends with a dispatch that nothing waits for.
     EndsRunning,
@@ -93,7 +94,7 @@ struct Walk<'f> {
     running: bool,
 }
 
-/// Walks `words` and hands every finding to `report`.
+/// Walks `words` and passes every finding to `report`.
 pub fn lint(words: &[u32], report: &mut dyn FnMut(Finding)) {
     let mut walk =
         Walk { offset: 0, report, written: [false; NEEDED.len()], acquired: false, running: false };
@@ -346,7 +347,7 @@ mod tests {
         assert_eq!(found, [FindingKind::AcquireWhileRunning, FindingKind::ReleaseWithoutWriteBack]);
     }
 
-    /// What was stored before waves ran is no matter of the stream's.
+    /// Stores made before any wave ran are outside the scope of the stream.
     #[test]
     fn a_release_that_no_dispatch_came_before_needs_no_write_back() {
         let found = recorded(|writer| {

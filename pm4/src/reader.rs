@@ -1,14 +1,14 @@
 //! Walking a stream of packets.
 //!
-//! Contract: any words may be walked; nothing panics, and every dword of the stream is in exactly one item, up to the
-//! first error. After an error the walk ends, because nothing says where the next packet would start.
+//! Contract: any words may be walked and nothing panics. Every dword of the stream up to the first error is in
+//! exactly one item. After an error the walk ends, because the start of the next packet is unknown.
 
 use crate::error::ParseError;
 use crate::header::Header;
 use crate::packet::{self, Repr};
 use core::fmt;
 
-/// The one-dword filler of type 2 (hardware reference §4.1). Not for a compute ring.
+/// The one-dword filler of type 2 (hardware reference §4.1). Not valid on a compute ring.
 const FILLER: u32 = 0x8000_0000;
 
 /// An iterator over the packets of a stream.
@@ -25,14 +25,14 @@ pub struct Item<'a> {
     pub offset: usize,
     /// The packet, header included.
     pub words: &'a [u32],
-    /// What it is.
+    /// The kind of packet.
     pub kind: ItemKind,
 }
 
-/// What a packet of a stream is.
+/// The kind of a packet in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemKind {
-    /// One of the packets that [`Repr`] knows, by its opcode. Its body may still mean nothing.
+    /// One of the packets that [`Repr`] knows, by its opcode. Its body may still be invalid.
     Known(Header),
     /// A type-3 packet with another opcode.
     Unknown(Header),
@@ -40,7 +40,7 @@ pub enum ItemKind {
     Filler,
 }
 
-/// Where a stream stops making sense, and why.
+/// The position at which a stream stops making sense, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamError {
     /// Dwords from the start of the stream.

@@ -1,8 +1,8 @@
 //! Recording a stream of packets into a caller's buffer.
 //!
-//! Contract: no allocation; a packet is written whole or not at all; a full buffer is [`EmitError::Full`]. The methods for
-//! a dispatch are the fast path: what depends on the kernel alone is encoded once, in [`KernelState`], and copied.
-//! Cost: `benches/packets.rs` measures it; the aim is 20 ns for a dispatch with its barrier.
+//! Contract: no allocation; a packet is written whole or not at all; a full buffer is [`EmitError::Full`]. The
+//! methods for a dispatch are the fast path: what depends on the kernel alone is encoded once, in [`KernelState`],
+//! and copied. Cost: `benches/packets.rs` measures it; the target is 20 ns for a dispatch with its barrier.
 
 use crate::error::EmitError;
 use crate::header::{Header, HeaderFlags, Opcode};
@@ -29,20 +29,20 @@ pub struct Writer<'a> {
     capacity: usize,
 }
 
-/// What a dispatch needs to know of its kernel.
+/// The kernel's parameters for a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelParameters {
     /// Address of the first instruction: a multiple of 256 below 2^48.
     pub code_address: u64,
-    /// PGM_RSRC1, as the kernel's file has it.
+    /// PGM_RSRC1, as in the kernel's file.
     pub rsrc1: u32,
-    /// PGM_RSRC2. SCRATCH_EN must be clear but for [`KernelState::with_scratch`].
+    /// PGM_RSRC2. SCRATCH_EN must be clear except for [`KernelState::with_scratch`].
     pub rsrc2: u32,
     /// PGM_RSRC3.
     pub rsrc3: u32,
-    /// Threads of a workgroup in x, y, z; at most 1024 together.
+    /// Threads of a workgroup in x, y, z; at most 1024 in total.
     pub workgroup: [u32; 3],
-    /// Limits; all zero is none.
+    /// Limits; all zero means none.
     pub limits: ResourceLimits,
     /// Lanes of a wave.
     pub wave: WaveSize,
@@ -58,7 +58,8 @@ pub struct KernelState {
 }
 
 impl KernelState {
-    /// Encodes the packets. Every value that does not fit its register, and every bit that belongs to no field, is an error.
+    /// Encodes the packets. Every value that does not fit its register, and every bit outside any field, is an
+    /// error.
     pub fn new(parameters: &KernelParameters) -> Result<KernelState, EmitError> {
         if rsrc2::SCRATCH_EN.get(parameters.rsrc2) != 0 {
             return Err(EmitError::Unused { name: "SCRATCH_EN" });
@@ -66,7 +67,7 @@ impl KernelState {
         KernelState::with_scratch(parameters)
     }
 
-    /// The same, SCRATCH_EN allowed: [`Writer::scratch`] must stand in front of every dispatch then.
+    /// The same with SCRATCH_EN allowed: a [`Writer::scratch`] must then precede every dispatch.
     pub fn with_scratch(parameters: &KernelParameters) -> Result<KernelState, EmitError> {
         let KernelParameters { code_address, rsrc1, rsrc2, rsrc3, workgroup, limits, wave } = *parameters;
         check_words(rsrc1, rsrc2, rsrc3)?;
@@ -120,7 +121,7 @@ impl<'a> Writer<'a> {
         self.capacity - self.rest.len()
     }
 
-    /// True where nothing was written yet.
+    /// True if nothing was written yet.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -146,7 +147,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Any packet.
+    /// Writes any packet.
     pub fn packet(&mut self, packet: &Repr<'_>) -> Result<(), EmitError> {
         let needed = packet.dword_len();
         let left = self.rest.len();
@@ -155,13 +156,13 @@ impl<'a> Writer<'a> {
         self.take(needed).map(|_| ())
     }
 
-    /// Words that are packets already, as they stand.
+    /// Writes words that are packets already, unchanged.
     pub fn raw(&mut self, packets: &[u32]) -> Result<(), EmitError> {
         self.take(packets.len())?.copy_from_slice(packets);
         Ok(())
     }
 
-    /// A NOP of exactly `dwords`, 1..=0x4000, its payload zero.
+    /// Writes a NOP of exactly `dwords`, 1..=0x4000, with a zero payload.
     pub fn nop(&mut self, dwords: usize) -> Result<(), EmitError> {
         let body = dwords.checked_sub(1).ok_or(EmitError::NoValues { opcode: Opcode::NOP })?;
         let header = Header::type3(nop::OPCODE, body, HeaderFlags::empty())?;
@@ -183,8 +184,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Scratch of the dispatches behind it: TMPRING_SIZE and the address of the memory, a multiple of 256 (hardware
-    /// reference §5.3).
+    /// Sets the scratch of later dispatches: TMPRING_SIZE and the address of the memory, a multiple of 256
+    /// (hardware reference §5.3).
     pub fn scratch(&mut self, size: &TmpringSize, address: u64) -> Result<(), EmitError> {
         let (size, base) = (size.to_word()?, scratch_base_words(address)?);
         let mut words = [0; SCRATCH_DWORDS];
@@ -194,55 +195,55 @@ impl<'a> Writer<'a> {
         self.push(words)
     }
 
-    /// A launch. The registers must have been set.
+    /// Writes a launch. The registers must have been set.
     #[inline]
     pub fn dispatch_direct(&mut self, packet: &dispatch_direct::Repr) -> Result<(), EmitError> {
         self.push(packet.words()?)
     }
 
-    /// A cache operation.
+    /// Writes a cache operation.
     #[inline]
     pub fn acquire_mem(&mut self, packet: &acquire_mem::Repr) -> Result<(), EmitError> {
         self.push(packet.words()?)
     }
 
-    /// A fence or another release.
+    /// Writes a fence or another release.
     #[inline]
     pub fn release_mem(&mut self, packet: &release_mem::Repr) -> Result<(), EmitError> {
         self.push(packet.words()?)
     }
 
-    /// A wait.
+    /// Writes a wait.
     #[inline]
     pub fn wait_reg_mem(&mut self, packet: &wait_reg_mem::Repr) -> Result<(), EmitError> {
         self.push(packet.words()?)
     }
 
-    /// A write of dwords.
+    /// Writes a WRITE_DATA packet.
     pub fn write_data(&mut self, packet: &write_data::Repr<'_>) -> Result<(), EmitError> {
         self.packet(&Repr::WriteData(*packet))
     }
 
-    /// A copy.
+    /// Writes a copy.
     #[inline]
     pub fn copy_data(&mut self, packet: &copy_data::Repr) -> Result<(), EmitError> {
         self.push(packet.words()?)
     }
 
-    /// An event.
+    /// Writes an event.
     #[inline]
     pub fn event_write(&mut self, packet: &event_write::Repr) -> Result<(), EmitError> {
         self.push(packet.words()?)
     }
 
-    /// A jump to an indirect buffer.
+    /// Writes a call of, or jump to, an indirect buffer.
     #[inline]
     pub fn indirect_buffer(&mut self, packet: &indirect_buffer::Repr) -> Result<(), EmitError> {
         self.push(packet.words()?)
     }
 
-    /// A whole dispatch: the kernel's registers, USER_DATA_0 and on, the launch of `groups` workgroups. `user_data` must
-    /// have a dword for each register that the kernel loads, and at most 16.
+    /// Writes a whole dispatch: the kernel's registers, the USER_DATA registers, the launch of `groups` workgroups.
+    /// `user_data` must have a dword for each register that the kernel loads, and at most 16.
     #[inline]
     pub fn dispatch(
         &mut self,
@@ -273,8 +274,9 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Between two dispatches of which the second reads what the first wrote: waits until all waves have ended, then
-    /// invalidates vector L0 and scalar cache. GL2 is the device's coherence point and stays (hardware reference §6.1).
+    /// Writes a barrier between two dispatches if the second reads what the first wrote: waits until all waves have
+    /// ended, then invalidates vector L0 and scalar cache. GL2 is the device's coherence point and is not touched
+    /// (hardware reference §6.1).
     #[inline]
     pub fn barrier(&mut self) -> Result<(), EmitError> {
         const FLUSH: event_write::Repr = event_write::Repr::CS_PARTIAL_FLUSH;
@@ -287,7 +289,7 @@ impl<'a> Writer<'a> {
         self.push(words)
     }
 
-    /// At the start of a stream: everything that host and other devices wrote becomes visible, code included.
+    /// For the start of a stream: makes everything that the host and other devices wrote visible, code included.
     #[inline]
     pub fn acquire_everything(&mut self) -> Result<(), EmitError> {
         self.acquire_mem(&acquire_mem::Repr::all_addresses(AcquireControl::EVERYTHING))
@@ -344,7 +346,7 @@ mod tests {
         assert_eq!(words[38..], BARRIER);
     }
 
-    /// There are sixteen registers of user data, and each that the kernel loads has its dword.
+    /// There are sixteen user data registers, and each one that the kernel loads needs a dword.
     #[test]
     fn a_dispatch_has_from_what_the_kernel_loads_to_sixteen_dwords_of_user_data() {
         let state = KernelState::new(&parameters()).unwrap();

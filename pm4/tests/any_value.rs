@@ -1,12 +1,12 @@
-//! Whatever a caller passes to the constructors that take counts, sizes and addresses: a value or a typed error with the value
-//! in it, never a panic or a wrap; and a writer that has no room is left as it was.
+//! Whatever a caller passes to the constructors that take counts, sizes and addresses, the result is a value or a
+//! typed error with the value in it; never a panic or a wrap. A writer without enough space is left unchanged.
 
 use proptest::prelude::*;
 use zrt_pm4::header::{BODY_DWORDS_MAX, Header, HeaderFlags, Opcode};
 use zrt_pm4::registers::{NumThread, ResourceLimits, TmpringSize, WaveSize, program_address_words};
 use zrt_pm4::{EmitError, KernelParameters, KernelState, Reader, Register, Writer};
 
-/// Numbers of all sizes: any, small, and beside powers of two.
+/// Numbers of all sizes: arbitrary, small, and next to powers of two.
 fn number() -> impl Strategy<Value = u64> {
     let beside = (0u32..64, -2i64..3).prop_map(|(bit, by)| (1u64 << bit).wrapping_add_signed(by));
     prop_oneof![any::<u64>(), 0u64..70, beside]
@@ -23,7 +23,7 @@ fn wave() -> impl Strategy<Value = WaveSize> {
 fn kernel() -> impl Strategy<Value = KernelParameters> {
     let bytes = prop::array::uniform5(any::<u8>());
     let counts = (any::<[u16; 2]>(), prop::array::uniform3(short()), wave());
-    // Numbers that fit, in half of the cases, so that the others are looked at.
+    // In half of the cases the numbers fit, so that the other parameters are tested.
     (number(), bytes, counts, any::<[bool; 4]>()).prop_map(|(address, bytes, counts, is_usual)| {
         let (halves, workgroup, wave) = counts;
         KernelParameters {

@@ -1,5 +1,5 @@
-//! Properties of every packet: what is emitted is read back, what is read is emitted again, and no words make
-//! anything panic.
+//! Properties of every packet: emitted packets read back, packets that were read are emitted unchanged, and no
+//! words cause a panic.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ use zrt_pm4::packet::{
 use zrt_pm4::registers::{DispatchInitiator, InitiatorFlags, NumThread, ResourceLimits, TmpringSize};
 use zrt_pm4::{Listing, Reader, Register, Writer, lint};
 
-/// Words a packet must overwrite completely.
+/// Initial words that a packet must overwrite completely.
 const DIRTY: u32 = 0xa5a5_a5a5;
 
 fn header_flags() -> impl Strategy<Value = HeaderFlags> {
@@ -26,7 +26,7 @@ fn temporal() -> impl Strategy<Value = TemporalHint> {
     (0..4usize).prop_map(|at| TemporalHint::ALL[at])
 }
 
-/// Fields one value too wide now and then, so that the refusal is exercised as well.
+/// Field values that are occasionally one too wide, so that the refusal is exercised as well.
 fn narrow(bits: u32) -> impl Strategy<Value = u8> {
     0..=(1u8 << bits)
 }

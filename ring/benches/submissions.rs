@@ -1,7 +1,7 @@
-//! Nanoseconds per submission: a recorded graph replayed and its fence, up to and including the doorbell store.
+//! Nanoseconds per submission: replaying a recorded graph and its fence, up to and including the doorbell store.
 //!
-//! The other side is not run: the read pointer is set by hand so that the ring never fills. On a card the doorbell is a
-//! store to uncached memory and costs more; this figure is the host's work.
+//! The other side does not run: the read pointer is set by hand so that the ring never fills. On a card the
+//! doorbell is a store to uncached memory and costs more; this figure is the host's work.
 
 #![allow(missing_docs)] // the macros below make a public function without one
 

@@ -1,9 +1,9 @@
-//! Nanoseconds for an entry of the token rings, beside a copy of 64 bytes into the same memory, which no push
-//! can undercut.
+//! Nanoseconds per entry of the token rings, next to a copy of 64 bytes into the same memory, which is the lower
+//! bound of a push.
 //!
-//! Memory here is ordinary and cached. Behind a BAR a push costs what the link takes to accept the line: the
-//! store fences then wait for the write-combining buffers. The other side's stores are made by hand and are
-//! not in the figure of a poll.
+//! Memory here is ordinary and cached. For memory behind a BAR a push costs what the link takes to accept the line:
+//! the store fences then wait for the write-combining buffers. The other side's stores are made by hand and are not
+//! part of the figure for a poll.
 
 #![allow(missing_docs)] // the macros below make a public function without one
 

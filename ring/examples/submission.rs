@@ -1,5 +1,5 @@
-//! Submits packets through a ring to the model of a command processor, and waits for their fence. Memory is the
-//! process's own; a device maps it instead.
+//! Submits packets through a ring to the model of a command processor and waits for their fence. The memory belongs
+//! to the process; a real device maps it instead.
 //!
 //! `cargo run -p zrt-ring --example submission`
 
@@ -10,15 +10,15 @@ use zrt_pm4::{Listing, Writer};
 use zrt_ring::mock::{CommandProcessor, Mapping};
 use zrt_ring::{CommandRing, Fence};
 
-/// Where the device sees the fence.
+/// Device address of the fence.
 const FENCE_ADDRESS: GpuVa = GpuVa(0x7f00_0000_1000);
-/// What the device writes there.
+/// Value that the device writes there.
 const FENCE_VALUE: u64 = 1;
-/// Packets that the model takes in one step.
+/// Packets that the model consumes per step.
 const PACKETS_MAX: usize = 16;
 const RING_BYTES: usize = 4096;
 
-/// Submits, plays the other side, waits.
+/// Submits, plays the other side, and waits.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let [ring, write, read, doorbell, fence] =
         [RING_BYTES, 8, 8, 8, 8].map(|bytes| SharedView::zeroed(bytes).expect("memory"));
@@ -36,7 +36,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     println!("submitted {} dwords with one doorbell", submission.end);
 
     let taken = device.step(PACKETS_MAX, &mut |packet| print!("{}", Listing(packet)))?;
-    // A clock that stands still: the fence is there, so nothing waits.
+    // A stopped clock: the fence is already there, so nothing waits.
     let value = fence.wait(FENCE_VALUE, &|| 0_u64, 0)?;
     println!("{taken} packets taken, the fence holds {value}");
     Ok(())

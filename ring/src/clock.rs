@@ -1,7 +1,7 @@
-//! Time, as a wait needs it, given by the caller because this crate has no clock of its own.
+//! Time for waits, supplied by the caller because this crate has no clock of its own.
 
-/// Polls between two looks at a clock that stands still before a wait gives up all the same. A clock that counts
-/// nanoseconds cannot stand still that long; the limit keeps a broken one from hanging the caller.
+/// Polls before a wait gives up on a clock that does not advance. A clock that counts nanoseconds cannot stop for
+/// that long; the limit keeps a broken one from hanging the caller.
 pub(crate) const POLLS_WITHOUT_TIME_MAX: u64 = 1 << 28;
 
 /// A monotonic clock. Any `Fn() -> u64` that returns nanoseconds is one.
@@ -9,8 +9,8 @@ pub trait Clock {
     /// Nanoseconds since some fixed moment, never going backwards.
     fn now_ns(&self) -> u64;
 
-    /// Called between two polls, with how long the wait has lasted. The default tells the processor that it spins;
-    /// an implementation may yield or sleep once a wait grows long.
+    /// Called between two polls with the duration of the wait so far. The default emits a spin hint; an
+    /// implementation may yield or sleep once a wait grows long.
     fn pause(&self, waited_ns: u64) {
         let _ = waited_ns;
         core::hint::spin_loop();
@@ -23,8 +23,8 @@ impl<F: Fn() -> u64> Clock for F {
     }
 }
 
-/// Polls `poll` until it answers or `timeout_ns` have passed. Polls at least once, and once more after the deadline, so
-/// that an answer which came in time is not lost to a thread that was not running. `Err` holds the nanoseconds waited.
+/// Polls `poll` until it answers or `timeout_ns` have passed. Polls at least once, and once more after the
+/// deadline, so that an answer in time is not lost to a descheduled thread. `Err` holds the nanoseconds waited.
 pub(crate) fn poll_until<C: Clock, T>(
     clock: &C,
     timeout_ns: u64,
@@ -33,7 +33,7 @@ pub(crate) fn poll_until<C: Clock, T>(
     poll_at_most(clock, timeout_ns, POLLS_WITHOUT_TIME_MAX, poll)
 }
 
-/// The same, where a clock that stands still is believed for `polls_max` polls.
+/// The same, accepting a stopped clock for `polls_max` polls.
 fn poll_at_most<C: Clock, T>(
     clock: &C,
     timeout_ns: u64,
@@ -87,8 +87,8 @@ mod tests {
         assert_eq!(poll_until(&clock, 0, || Some(7)), Ok(7));
     }
 
-    /// Polls of a wait of 20 ns that is never answered, by a clock that goes on by 1 ns every `looks` looks at it and is
-    /// believed for 3 polls; and how long it says it waited.
+    /// Polls of a wait of 20 ns that is never answered. The clock advances by 1 ns every `looks` reads, and a
+    /// stopped one is accepted for 3 polls. Also returns how long the wait reports to have lasted.
     fn polls(looks: u64) -> (u64, Result<(), u64>) {
         let (seen, polls) = (Cell::new(0), Cell::new(0u64));
         let clock = || {

@@ -2,12 +2,13 @@
 //!
 //! Pointers count dwords in 64 bits and never wrap (hardware reference §0, fact 2); a slot is the pointer modulo the
 //! ring. free = size − (wptr − rptr), and one dword always stays free, so that wptr − rptr never reaches the size
-//! (hardware reference §6.4). Packets may straddle the end of the ring. The device advances the read pointer lazily,
-//! and no source says how lazily for a queue of this kind: the free space is computed from the further of what it
-//! reports and what reached fences prove ([`CommandRing::note_fence`], [`CommandRing::fence_reached`]).
+//! (hardware reference §6.4). Packets may straddle the end of the ring. The device advances the read pointer
+//! lazily, and no source says how lazily for a queue of this kind. The free space is therefore computed from the
+//! further of two positions: the reported one, and the one that reached fences prove ([`CommandRing::note_fence`],
+//! [`CommandRing::fence_reached`]).
 //!
-//! Cost: one store per dword, one store fence, one doorbell store; the read pointer is loaded only when the room known
-//! to be free does not suffice. `benches/submissions.rs` measures it.
+//! Cost: one store per dword, one store fence, one doorbell store; the read pointer is loaded only if the space
+//! known to be free does not suffice. `benches/submissions.rs` measures it.
 
 use crate::clock::{Clock, poll_until};
 use crate::error::RingError;
@@ -22,10 +23,11 @@ use zrt_mem::{GpuVa, SharedView};
 use zrt_pm4::packet::{acquire_mem, indirect_buffer, release_mem};
 use zrt_pm4::{Opcode, Reader, StreamError, Writer};
 
-/// Least bytes of a ring: one page (hardware reference §2.6).
+/// Smallest ring in bytes: one page (hardware reference §2.6).
 pub const RING_BYTES_MIN: usize = 4096;
 
-/// Furthest write pointer that a ring starts with. Behind it lie 2^62 dwords, which no queue submits: pointers never wrap.
+/// Highest initial write pointer of a ring. 2^62 dwords remain after it, which no queue submits: pointers never
+/// wrap.
 pub const START_POINTER_MAX: u64 = u64::MAX - (1 << 62);
 
 /// Most dwords that submitting a graph writes into the ring: acquire, jumps, fence, interrupt.
@@ -33,23 +35,23 @@ const GRAPH_SUBMISSION_DWORDS_MAX: usize = acquire_mem::Repr::DWORDS
     + GRAPH_PARTS_MAX * indirect_buffer::Repr::DWORDS
     + 2 * release_mem::Repr::DWORDS;
 
-/// The command ring of one queue, as its one producer holds it.
+/// The command ring of one queue, owned by its one producer.
 #[derive(Debug)]
 pub struct CommandRing<M = SharedView> {
     stores: SharedRing<M>,
     read_pointer: M,
     mask: usize,
     write: u64,
-    /// The furthest read pointer told or proved so far.
+    /// The furthest read pointer reported or proved so far.
     read: u64,
     proof: ReadProof,
     counters: Counters,
 }
 
-/// What was submitted so far.
+/// Totals of what was submitted so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Submissions, which is also doorbell stores.
+    /// Submissions; also the number of doorbell stores.
     pub submissions: u64,
     /// Packets, those of replayed graphs included.
     pub packets: u64,
@@ -61,23 +63,23 @@ pub struct Counters {
     pub indirect_dwords: u64,
 }
 
-/// Where a submission lies, in dwords since the queue was made.
+/// The position of a submission, in dwords since the queue was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Submission {
     /// Its first dword.
     pub start: u64,
-    /// The dword after its last: what write pointer and doorbell were set to.
+    /// The dword after its last one: the value that write pointer and doorbell were set to.
     pub end: u64,
 }
 
-/// What the device writes when a submission is done.
+/// What the device writes when a submission completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FenceSignal {
-    /// Where; a multiple of 8.
+    /// Address to write; a multiple of 8.
     pub address: GpuVa,
-    /// What.
+    /// Value to write.
     pub value: u64,
-    /// An event to raise afterwards, so that a host may sleep.
+    /// An event to raise afterwards, so that a host can sleep.
     pub event: Option<EventSlot>,
 }
 
@@ -96,19 +98,18 @@ impl FenceSignal {
         FenceSignal { address, value, event: None }
     }
 
-    /// The same, with an event.
+    /// The same signal with an event.
     pub const fn with_event(self, event: EventSlot) -> FenceSignal {
         FenceSignal { event: Some(event), ..self }
     }
 }
 
 impl<M: QueueMemory> CommandRing<M> {
-    /// A producer over the ring's memory, the words that hold the pointers, and the doorbell (8 bytes each, at the start
-    /// of their views).
+    /// A producer over the ring's memory, the words that hold the pointers, and the doorbell (8 bytes each, at the
+    /// start of their views).
     ///
-    /// The pointers are taken as they are in memory, up to [`START_POINTER_MAX`]: zero for a new queue, which must have been
-    /// made with them so. The
-    /// slot at the write pointer is overwritten with a word that is no packet.
+    /// The pointers are taken from memory as they are, up to [`START_POINTER_MAX`]; they must be zero for a new
+    /// queue. The slot at the write pointer is overwritten with a word that is no packet.
     pub fn new(ring: M, write_pointer: M, read_pointer: M, doorbell: M) -> Result<CommandRing<M>, RingError> {
         let bytes = ring.len();
         if !bytes.is_power_of_two() || bytes < RING_BYTES_MIN {
@@ -124,7 +125,7 @@ impl<M: QueueMemory> CommandRing<M> {
         CommandRing::over(ring, write_pointer, read_pointer, doorbell)
     }
 
-    /// The same over a ring of any power of two of dwords, and words that are long enough.
+    /// The same over a ring of any power-of-two length in dwords, and words that are long enough.
     pub(crate) fn over(
         ring: M,
         write_pointer: M,
@@ -142,7 +143,7 @@ impl<M: QueueMemory> CommandRing<M> {
         Ok(CommandRing { stores, read_pointer, mask, write, read, proof, counters: Counters::default() })
     }
 
-    /// Dwords that the ring takes at most at a time: one less than it has.
+    /// Most dwords that the ring holds at a time: one fewer than its length.
     pub const fn capacity_dwords(&self) -> usize {
         self.mask
     }
@@ -152,19 +153,19 @@ impl<M: QueueMemory> CommandRing<M> {
         self.write
     }
 
-    /// A fence with `value` is the last packet of what was submitted last. Values are of one timeline: each is above all
-    /// before it.
+    /// Notes that the last packet of the latest submission is a fence with `value`. Values belong to one timeline:
+    /// each exceeds all before it.
     #[inline]
     pub fn note_fence(&mut self, value: u64) {
         self.proof.note(value, self.write);
     }
 
-    /// The fence of that timeline reads `value`, so the ring was read up to it at least.
+    /// Notes that the fence of that timeline reads `value`, so the ring was read at least up to it.
     pub fn fence_reached(&mut self, value: u64) {
         self.read = self.read.max(self.proof.reached(value));
     }
 
-    /// Dwords that the device has read since the queue was made, as far as it has told or fences prove.
+    /// Dwords that the device has read since the queue was made, as far as reported or proved by fences.
     pub fn read_pointer(&mut self) -> Result<u64, RingError> {
         self.refresh_read_pointer()?;
         Ok(self.read)
@@ -181,8 +182,8 @@ impl<M: QueueMemory> CommandRing<M> {
         self.counters
     }
 
-    /// Copies dwords of the ring out, from a position counted as the pointers are; for reports. What lies at and behind the
-    /// write pointer is older by a ring.
+    /// Copies dwords out of the ring, for reports, from a position counted like the pointers. At and after the
+    /// write pointer, the contents are from the previous round.
     pub fn peek(&self, position: u64, words: &mut [u32]) {
         for (index, word) in words.iter_mut().enumerate() {
             *word = self.stores.ring.load_u32(((position as usize).wrapping_add(index) & self.mask) * 4);
@@ -201,7 +202,8 @@ impl<M: QueueMemory> CommandRing<M> {
         Observation { time_ns, write_pointer: self.write, read_pointer, fence_value, fence_target }
     }
 
-    /// Submits whole packets: one doorbell. [`RingError::Full`] where there is no room now; nothing is written then.
+    /// Submits whole packets with one doorbell. Returns [`RingError::Full`], and writes nothing, if there is not
+    /// enough space now.
     pub fn submit(&mut self, packets: &[u32]) -> Result<Submission, RingError> {
         let (packet_count, dispatches) = count_packets(packets)?;
         self.make_room(packets.len())?;
@@ -210,7 +212,7 @@ impl<M: QueueMemory> CommandRing<M> {
         Ok(self.push(packets))
     }
 
-    /// As [`submit`](CommandRing::submit), waiting for room at most `timeout_ns`.
+    /// Like [`submit`](CommandRing::submit), but waits at most `timeout_ns` for space.
     pub fn submit_within<C: Clock>(
         &mut self,
         packets: &[u32],
@@ -223,8 +225,8 @@ impl<M: QueueMemory> CommandRing<M> {
 
     /// Replays a recorded graph, then has the device write a fence: one submission, one doorbell.
     ///
-    /// The first submission of a recording begins with a full acquire, so that the command processor does not fetch stale
-    /// lines where the memory held something else before (hardware reference §9).
+    /// The first submission of a recording begins with a full acquire, so that the command processor does not fetch
+    /// stale lines of what the memory held before (hardware reference §9).
     pub fn submit_graph(&mut self, graph: &Graph, signal: FenceSignal) -> Result<Submission, RingError> {
         let mut words = [0; GRAPH_SUBMISSION_DWORDS_MAX];
         let mut writer = Writer::new(&mut words);
@@ -255,7 +257,7 @@ impl<M: QueueMemory> CommandRing<M> {
         Ok(submission)
     }
 
-    /// As [`submit_graph`](CommandRing::submit_graph), waiting for room at most `timeout_ns`.
+    /// Like [`submit_graph`](CommandRing::submit_graph), but waits at most `timeout_ns` for space.
     pub fn submit_graph_within<C: Clock>(
         &mut self,
         graph: &Graph,
@@ -267,7 +269,7 @@ impl<M: QueueMemory> CommandRing<M> {
         self.submit_graph(graph, signal)
     }
 
-    /// Waits until `dwords` fit, at most `timeout_ns`.
+    /// Waits at most `timeout_ns` until `dwords` fit.
     pub fn wait_for_room<C: Clock>(
         &mut self,
         dwords: usize,
@@ -311,12 +313,12 @@ impl<M: QueueMemory> CommandRing<M> {
         Ok(())
     }
 
-    /// The read pointer that the other side has stored, as a count since the queue was made.
+    /// The read pointer that the other side has stored, counted since the queue was made.
     ///
-    /// How many bits of it the hardware reports, and whether it wraps with the ring, the reference does not say. Taken as
-    /// the number that it is it never says more than was read; where it says less, fences prove the rest. Its position in
-    /// the ring would say more, and may not be used: a value that lags by more than a ring would pass for a later one.
-    /// A number above the write pointer is a lie in every reading.
+    /// The reference does not say how many bits of it the hardware reports, or whether it wraps with the ring.
+    /// Taken literally, the value never claims more than was read; if it claims less, fences prove the rest. Its
+    /// position modulo the ring would say more but cannot be used: a value that lags by more than a ring would pass
+    /// for a later one. A value above the write pointer is wrong in every reading.
     fn reported_read_pointer(&self) -> Result<u64, RingError> {
         let read = self.read_pointer.load_u64_acquire(0);
         if read > self.write {
@@ -336,7 +338,7 @@ impl<M: QueueMemory> CommandRing<M> {
     }
 }
 
-/// Packets and dispatches in `words`, or where they stop being packets.
+/// Packets and dispatches in `words`, or the place where they stop being packets.
 fn count_packets(words: &[u32]) -> Result<(u64, u64), StreamError> {
     let (mut packets, mut dispatches) = (0, 0);
     for item in Reader::new(words) {
@@ -356,8 +358,8 @@ mod tests {
     use crate::graph::tests::{PART_DWORDS, kernel};
     use zrt_mem::DwordLen;
 
-    /// A submission of a graph with as many parts as there can be, with an event, for the first time, is as long as one
-    /// can be; a wait for room waits for exactly that.
+    /// The longest possible submission of a graph: all parts, with an event, for the first time. A wait for space
+    /// waits for exactly that length.
     #[test]
     fn the_longest_submission_of_a_graph_is_as_long_as_is_waited_for() {
         let mut recorder = GraphRecorder::with_part_limit(DwordLen(500), PART_DWORDS).expect("room");

@@ -3,15 +3,15 @@
 use zrt_mem::GpuVa;
 use zrt_pm4::{EmitError, Finding, StreamError};
 
-/// Why a command ring cannot be made or takes no packets now.
+/// Why a command ring cannot be made or cannot accept packets now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RingError {
-    /// The ring's length is not one a queue can have.
+    /// A queue cannot have a ring of this length.
     #[error("a ring of {bytes} bytes is not a power of two of at least {least} bytes")]
     RingLength {
         /// Bytes of the view.
         bytes: usize,
-        /// Least bytes.
+        /// Smallest length in bytes.
         least: usize,
     },
     /// A view is too short for the 64-bit word in it.
@@ -19,10 +19,10 @@ pub enum RingError {
     ViewLength {
         /// Which view.
         name: &'static str,
-        /// Its bytes.
+        /// Its length in bytes.
         bytes: usize,
     },
-    /// Nothing was to be submitted.
+    /// The submission is empty.
     #[error("a submission needs at least one packet")]
     Empty,
     /// The words are not whole packets.
@@ -33,10 +33,10 @@ pub enum RingError {
     TooLong {
         /// Dwords of the submission.
         dwords: usize,
-        /// Dwords the ring takes at most.
+        /// Most dwords that the ring holds.
         capacity: usize,
     },
-    /// There is no room now.
+    /// There is not enough space now.
     #[error("the ring has {free} dwords free, but the submission needs {needed}")]
     Full {
         /// Dwords of the submission.
@@ -44,7 +44,7 @@ pub enum RingError {
         /// Dwords free.
         free: usize,
     },
-    /// There was no room in time.
+    /// Space did not become free in time.
     #[error(
         "after {waited_ns} ns the ring has only {free} of {needed} dwords free: the device stopped reading it"
     )]
@@ -53,10 +53,10 @@ pub enum RingError {
         needed: usize,
         /// Dwords free.
         free: usize,
-        /// How long was waited.
+        /// Time waited.
         waited_ns: u64,
     },
-    /// The other side says it has read what was never written.
+    /// The other side claims to have read more than was written.
     #[error("the device reports read pointer {read:#x}, beyond write pointer {write:#x}")]
     ReadPointerAhead {
         /// Its read pointer.
@@ -64,7 +64,7 @@ pub enum RingError {
         /// Our write pointer.
         write: u64,
     },
-    /// The pointers in memory are not those of a ring that can be continued.
+    /// No ring can continue from the pointers in memory.
     #[error("a ring cannot start with read pointer {read:#x} and write pointer {write:#x}")]
     StartPointers {
         /// Read pointer found.
@@ -77,7 +77,7 @@ pub enum RingError {
     Emit(#[from] EmitError),
 }
 
-/// Why a fence cannot be used or did not come.
+/// Why a fence cannot be used, or did not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FenceError {
     /// The view is too short for the 64-bit word in it.
@@ -86,15 +86,15 @@ pub enum FenceError {
         /// Its bytes.
         bytes: usize,
     },
-    /// RELEASE_MEM writes 64 bits to multiples of 8 only.
+    /// RELEASE_MEM writes 64 bits only to multiples of 8.
     #[error("the fence's address {0} is not a multiple of 8")]
     Misaligned(GpuVa),
-    /// The value was never asked of the device, so no wait for it would end.
+    /// The value was never requested from the device, so a wait for it would never end.
     #[error("fence value {value} was never submitted; the last one is {last}")]
     NeverSubmitted {
         /// The value to wait for.
         value: u64,
-        /// The last one submitted.
+        /// The last value submitted.
         last: u64,
     },
     /// The device did not write the value in time.
@@ -102,17 +102,17 @@ pub enum FenceError {
     Timeout {
         /// The value waited for.
         value: u64,
-        /// The value there.
+        /// The value found.
         seen: u64,
-        /// How long was waited.
+        /// Time waited.
         waited_ns: u64,
     },
-    /// The memory holds a value that nobody asked for.
+    /// The memory holds a value that was never requested.
     #[error("the fence reads {seen}, beyond the last value {last} that was submitted")]
     Ahead {
-        /// The value there.
+        /// The value found.
         seen: u64,
-        /// The last one submitted.
+        /// The last value submitted.
         last: u64,
     },
     /// All 2^64 values are used up.
@@ -123,13 +123,13 @@ pub enum FenceError {
 /// Why a graph cannot be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
-    /// A packet cannot be written; [`EmitError::Full`] where the recorder's room is used up.
+    /// A packet cannot be written; [`EmitError::Full`] if the recorder's memory is used up.
     #[error("a packet of the graph cannot be recorded: {0}")]
     Emit(#[from] EmitError),
-    /// No graph is as long as what room was asked for.
+    /// A graph cannot be as long as the requested capacity.
     #[error("a recorder cannot have {dwords} dwords: a graph has at most {most}")]
     Capacity {
-        /// What was asked.
+        /// Dwords requested.
         dwords: u32,
         /// Most dwords.
         most: u32,
@@ -148,15 +148,15 @@ pub enum GraphError {
     /// Indirect buffers start at multiples of 4.
     #[error("the graph's address {0} is not a multiple of 4")]
     Misaligned(GpuVa),
-    /// The memory would wrap around the address space.
+    /// The memory range wraps around the address space.
     #[error("a graph of {bytes} bytes does not fit behind address {address}")]
     AddressRange {
-        /// Start.
+        /// Start of the range.
         address: GpuVa,
-        /// Length.
+        /// Its length.
         bytes: usize,
     },
-    /// The graph needs more indirect buffers than one submission calls.
+    /// The graph needs more indirect buffers than one submission can call.
     #[error("the graph needs more than {most} indirect buffers")]
     TooManyParts {
         /// Most parts.

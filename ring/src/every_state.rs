@@ -1,9 +1,9 @@
 //! Small command rings in every state, and every call in each of them.
 //!
-//! What a submission does depends on the write pointer modulo the ring, on how far the reader is known to be behind, on
-//! what it reports now and on the length: all of it is tried, for rings of 4, 8 and 16 dwords, twice round the ring, at
-//! pointers that begin at 0, pass 2^32 and come near 2^63. A ring of another length differs in its mask alone. A call leaves
-//! a state of the same kind, so what holds after each call holds after any number of them.
+//! A submission depends on the write pointer modulo the ring, on how far the reader is known to lag, on what it
+//! reports now, and on the length. All of these are tried for rings of 4, 8 and 16 dwords, twice round the ring, at
+//! pointers that begin at 0, pass 2^32 and come near 2^63. A ring of another length differs only in its mask. A
+//! call leaves a state of the same kind, so what is true after each call is true after any number of them.
 
 use crate::command_ring::CommandRing;
 use crate::error::RingError;
@@ -11,11 +11,11 @@ use crate::publish::NOT_A_PACKET;
 use alloc::vec::Vec;
 use zrt_mem::SharedView;
 
-/// First write pointers, the ring's length added to each where the reader is behind.
+/// First write pointers; the ring's length is added to each if the reader lags.
 const BASES: [u64; 3] = [0, (1 << 32) - 20, (1 << 63) - 20];
 const SIZES: [u64; 3] = [4, 8, 16];
 
-/// A packet of `dwords` that says nothing: each dword of its body its own.
+/// A packet of `dwords` without effect; each dword of its body is different.
 fn packet(dwords: u64) -> Vec<u32> {
     match dwords {
         0 => Vec::new(),
@@ -41,7 +41,7 @@ impl Memory {
         }
     }
 
-    /// What the slots hold before anything is submitted: valid packets, each its own.
+    /// Initial contents of the slots: valid packets, all different.
     fn old(slot: u64) -> u32 {
         0xa000_0000 | slot as u32
     }
@@ -50,7 +50,7 @@ impl Memory {
         self.ring.len() as u64 / 4
     }
 
-    /// A ring with these pointers, over slots that hold something old.
+    /// A ring with these pointers, over slots with old contents.
     fn ring(&self, write: u64, read: u64) -> Result<CommandRing, RingError> {
         let [write_pointer, read_pointer, doorbell] = &self.pointers;
         (0..self.dwords()).for_each(|slot| self.ring.store_u32(slot as usize * 4, Memory::old(slot)));
@@ -89,7 +89,8 @@ fn a_ring_starts_where_the_reader_is_at_most_a_ring_less_one_behind() {
     }
 }
 
-/// What a submission of `len` must give: what was known, what is told now, by the rules of the reference alone.
+/// The expected result of a submission of `len`, given the known and the reported position, by the rules of the
+/// reference alone.
 fn expected(size: u64, write: u64, known: u64, told: u64, len: u64) -> Result<u64, RingError> {
     let room = |read: u64| size - 1 - (write - read);
     if len == 0 {
@@ -122,7 +123,7 @@ fn every_submission_in_every_state_goes_where_there_is_room_and_nowhere_else() {
             writes.flat_map(move |write| (write + 1 - size..=write).map(move |known| (write, known)))
         });
         for (write, known) in states {
-            // All that is true, what was told before, the shorter forms of a pointer, and lies.
+            // Every true value, what was reported before, the shorter forms of a pointer, and false values.
             let told = (known..=write).chain([0, known - 1, write % size, write & 0xffff_ffff]);
             for told in told.chain([write + 1, write + size, u64::MAX]) {
                 for len in 0..=size + 1 {
@@ -157,7 +158,7 @@ fn every_submission_in_every_state_goes_where_there_is_room_and_nowhere_else() {
     assert!(submissions > 200_000, "{submissions}");
 }
 
-/// Room that a fence proves, where nothing is told: exactly up to the last fence that is reached.
+/// Space that a fence proves when nothing is reported: exactly up to the last fence reached.
 #[test]
 fn every_fence_in_every_state_frees_what_lies_before_it() {
     for size in SIZES {
@@ -176,7 +177,7 @@ fn every_fence_in_every_state_frees_what_lies_before_it() {
                 ring.fence_reached(1);
                 assert_eq!(ring.free_dwords(), Ok((size - 1 - (outstanding - first)) as usize));
                 assert_eq!(ring.read_pointer(), Ok(write + first));
-                // What is told late takes nothing back.
+                // A late report takes nothing back.
                 ring.fence_reached(0);
                 assert_eq!(ring.read_pointer(), Ok(write + first));
             }

@@ -1,14 +1,14 @@
-//! Fences: a 64-bit value in shared memory that the device writes when work is done.
+//! Fences: a 64-bit value in shared memory that the device writes when work completes.
 //!
-//! RELEASE_MEM writes it after GL2 was written back, so whatever the work stored is visible to a host that has seen the
-//! value (hardware reference §4.6, §6.3). Values of a [`Timeline`] only grow; 2^64 of them do not run out.
+//! RELEASE_MEM writes it after the GL2 write-back, so everything that the work stored is visible to a host that has
+//! seen the value (hardware reference §4.6, §6.3). Values of a [`Timeline`] only grow; 64 bits do not run out.
 
 use crate::clock::{Clock, poll_until};
 use crate::error::FenceError;
 use crate::queue_memory::QueueMemory;
 use zrt_mem::{GpuVa, SharedView};
 
-/// A fence value's place: as the host sees it, and as the device does.
+/// The location of a fence value, as the host and as the device see it.
 #[derive(Clone, Debug)]
 pub struct Fence<M = SharedView> {
     view: M,
@@ -40,7 +40,7 @@ impl<M: QueueMemory> Fence<M> {
         self.address
     }
 
-    /// The value there now. Everything that the device published before it is visible after this call.
+    /// The current value. Everything that the device published before it is visible after this call.
     #[inline]
     pub fn value(&self) -> u64 {
         self.view.load_u64_acquire(0)
@@ -65,7 +65,7 @@ impl<M: QueueMemory> Timeline<M> {
         &self.fence
     }
 
-    /// The next value, to be submitted with the work that it stands for.
+    /// The next value, to be submitted with the work that it marks.
     pub fn advance(&mut self) -> Result<u64, FenceError> {
         self.last = self.last.checked_add(1).ok_or(FenceError::Exhausted)?;
         Ok(self.last)

@@ -1,11 +1,11 @@
 //! Graphs: dispatches recorded once into an indirect buffer, and replayed by one packet per part.
 //!
-//! A recording begins by waiting for earlier waves and with a full acquire, so that it may be replayed behind anything.
-//! Between dispatches of which one reads what the other wrote goes a [`barrier`](GraphRecorder::barrier). The end is
-//! the fence's business: RELEASE_MEM waits for the last waves.
+//! A recording begins with a wait for earlier waves and a full acquire, so it can be replayed after anything. If
+//! one dispatch reads what another wrote, a [`barrier`](GraphRecorder::barrier) goes between them. The fence
+//! handles the end: RELEASE_MEM waits for the last waves.
 //!
-//! Contract: [`GraphRecorder::new`] takes all the memory that recording needs. [`GraphRecorder::finish`] looks the stream
-//! over ([`zrt_pm4::lint`]): a graph that writes the queue's registers or breaks an order is refused.
+//! Contract: [`GraphRecorder::new`] allocates all the memory that recording needs. [`GraphRecorder::finish`] checks
+//! the stream ([`zrt_pm4::lint`]): a graph that writes the queue's registers or breaks an order is refused.
 
 use crate::error::GraphError;
 use alloc::vec;
@@ -28,12 +28,12 @@ pub const GRAPH_DWORDS_MAX: u32 = GRAPH_PARTS_MAX as u32 * INDIRECT_DWORDS_MAX;
 pub struct GraphRecorder {
     words: Vec<u32>,
     len: usize,
-    /// Where each part but the first begins.
+    /// Start of each part except the first.
     part_starts: Vec<usize>,
     part_dwords_max: usize,
     packets: u64,
     dispatches: u64,
-    /// TMPRING_SIZE is written on purpose.
+    /// TMPRING_SIZE is written deliberately.
     sets_scratch: bool,
 }
 
@@ -44,7 +44,7 @@ pub struct Graph {
     len: DwordLen,
     packets: u64,
     dispatches: u64,
-    /// Whether the command processor has been made to forget what lay at these addresses before.
+    /// Whether the command processor has already dropped what it cached of these addresses.
     pub(crate) fetched: AtomicBool,
 }
 
@@ -82,7 +82,7 @@ impl GraphRecorder {
         Ok(recorder)
     }
 
-    /// Forgets what was recorded; keeps the memory.
+    /// Discards the recording and keeps the memory.
     pub fn clear(&mut self) -> Result<(), GraphError> {
         self.len = 0;
         self.part_starts.clear();
@@ -96,7 +96,7 @@ impl GraphRecorder {
         DwordLen(self.len as u32)
     }
 
-    /// True where no dispatch was recorded.
+    /// True if no dispatch was recorded.
     pub const fn is_empty(&self) -> bool {
         self.dispatches == 0
     }
@@ -128,16 +128,16 @@ impl GraphRecorder {
         Ok(())
     }
 
-    /// Scratch of the dispatches behind it. The register is the queue's, but this is the one way to give a kernel
-    /// scratch without the driver; it stays as it is until the next such call on the queue.
+    /// Sets the scratch of later dispatches. The register belongs to the queue, but this is the only way to give a
+    /// kernel scratch without the driver; it stays set until the next such call on the queue.
     pub fn scratch(&mut self, size: &TmpringSize, address: GpuVa) -> Result<(), GraphError> {
         self.record(2, |writer| writer.scratch(size, address.0))?;
         self.sets_scratch = true;
         Ok(())
     }
 
-    /// Makes the next dispatch see what the ones before stored: waits for their waves, then invalidates vector L0 and
-    /// scalar cache.
+    /// Makes the stores of earlier dispatches visible to the next one: waits for their waves, then invalidates the
+    /// vector L0 and the scalar cache.
     #[inline]
     pub fn barrier(&mut self) -> Result<(), GraphError> {
         self.record(2, |writer| writer.barrier())
@@ -150,15 +150,15 @@ impl GraphRecorder {
         Ok(())
     }
 
-    /// What was recorded so far.
+    /// The recording so far.
     pub fn words(&self) -> &[u32] {
         &self.words[..self.len]
     }
 
-    /// Copies the recording into `memory`, which the device knows as `address` (a multiple of 4; better of 256), and
-    /// which must stay as it is for as long as the graph is used. The recorder keeps its contents.
+    /// Copies the recording into `memory`, which the device knows as `address` (a multiple of 4, preferably of
+    /// 256). The memory must stay unchanged for as long as the graph is used. The recorder keeps its contents.
     ///
-    /// Where `memory` is VRAM behind the BAR, the caller flushes the HDP before the first submission (hardware
+    /// If `memory` is VRAM behind the BAR, the caller flushes the HDP before the first submission (hardware
     /// reference §6.4).
     pub fn finish(&self, memory: &SharedView, address: GpuVa) -> Result<Graph, GraphError> {
         let words = self.words();
@@ -212,7 +212,7 @@ impl GraphRecorder {
         })
     }
 
-    /// Records packets that belong together into the current part, or into a new one where they do not fit it.
+    /// Records packets that belong together into the current part, or into a new one if they do not fit.
     #[inline]
     fn record(
         &mut self,
@@ -261,7 +261,7 @@ impl Graph {
         self.parts.len()
     }
 
-    /// Packets that a replay executes, the calls not included.
+    /// Packets that a replay executes, without the calls.
     pub const fn packets(&self) -> u64 {
         self.packets
     }
@@ -279,7 +279,7 @@ pub(crate) mod tests {
     use zrt_pm4::{KernelParameters, Reader};
 
     const ADDRESS: GpuVa = GpuVa(0x7f00_0010_0000);
-    /// Dwords of the start and of one dispatch, as of a barrier and one dispatch: the shortest part that takes them.
+    /// Dwords of the start plus one dispatch, which equals a barrier plus one dispatch: the shortest useful part.
     pub(crate) const PART_DWORDS: usize = 49;
 
     pub(crate) fn kernel() -> KernelState {
@@ -295,7 +295,7 @@ pub(crate) mod tests {
         .expect("a launchable kernel")
     }
 
-    /// Records dispatches with barriers between them until one is refused. What was there stays as it is.
+    /// Records dispatches with barriers between them until one is refused. Existing records stay.
     fn record_all(recorder: &mut GraphRecorder) -> GraphError {
         for step in 0.. {
             let (before, is_dispatch) = (recorder.words().to_vec(), step % 2 == 0);
@@ -314,7 +314,7 @@ pub(crate) mod tests {
         unreachable!("recorders end")
     }
 
-    /// Every length of a part that holds a dispatch at all, up to one that holds three.
+    /// Every part length that holds a dispatch, up to one that holds three.
     #[test]
     fn parts_hold_whole_packets_and_together_what_was_recorded() {
         for part_dwords_max in PART_DWORDS..=150 {
@@ -330,7 +330,7 @@ pub(crate) mod tests {
                 let (words, behind) = rest.split_at(part.len.0 as usize);
                 assert!(words.len() <= part_dwords_max, "{} of {part_dwords_max}", words.len());
                 assert!(!words.is_empty() && Reader::new(words).all(|item| item.is_ok()));
-                // Greedy: a dispatch and a barrier would not have fitted behind it.
+                // Greedy: a dispatch and a barrier would not have fitted after it.
                 assert!(behind.is_empty() || words.len() + PART_DWORDS > part_dwords_max);
                 offset.0 += part.len.bytes().0;
                 rest = behind;

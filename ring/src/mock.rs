@@ -1,9 +1,9 @@
 //! The other side of a command ring, as a model of the command processor's rules, for tests here and in crates above.
 //!
-//! It reads the ring as a command processor does (hardware reference §6.4, §2.7): it wakes
-//! on the doorbell, reads up to the write pointer and not beyond, takes packets that straddle the ring's end, and
-//! reports its read pointer lazily. Whatever the producer does against the rules is a [`Violation`]. It executes no
-//! kernel: a caller looks at the packets.
+//! It reads the ring as a command processor does (hardware reference §6.4, §2.7): it wakes on the doorbell, reads
+//! up to the write pointer and no further, accepts packets that straddle the ring's end, and reports its read
+//! pointer lazily. Any breach of the rules by the producer is a [`Violation`]. It executes no kernel: the caller
+//! inspects the packets.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -11,61 +11,61 @@ use zrt_mem::{GpuVa, SharedView};
 use zrt_pm4::packet::{Repr, indirect_buffer, release_mem};
 use zrt_pm4::{DataSelect, Item, ParseError, Reader, StreamError};
 
-/// How the read pointer is told.
+/// How the read pointer is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportForm {
     /// All 64 bits.
     Full,
     /// The low 32 bits.
     Low32,
-    /// Modulo the ring.
+    /// Modulo the ring's length.
     Wrapped,
 }
 
-/// What the producer did against the rules.
+/// How the producer broke the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Violation {
     /// The doorbell went backwards.
     DoorbellBackwards {
-        /// Before.
+        /// Its value before.
         before: u64,
-        /// Now.
+        /// Its value now.
         now: u64,
     },
-    /// The doorbell is not what the write pointer says.
+    /// The doorbell differs from the write pointer.
     DoorbellWithoutPointer {
         /// The doorbell.
         doorbell: u64,
         /// The write pointer in memory.
         write_pointer: u64,
     },
-    /// The producer is a whole ring ahead: it wrote over what was not read.
+    /// The producer is a whole ring ahead: it overwrote unread dwords.
     Overrun {
         /// Our read pointer.
         read: u64,
         /// Its write pointer.
         write: u64,
     },
-    /// What lies between read and write pointer is no sequence of packets.
+    /// The dwords between read and write pointer are no sequence of packets.
     NotPackets(StreamError),
-    /// A packet means nothing.
+    /// A packet has no meaning.
     Malformed(ParseError),
     /// A packet names memory that is not mapped.
     Unmapped(GpuVa),
-    /// An indirect buffer calls another more deeply than the model follows.
+    /// Indirect buffers are nested more deeply than the model follows.
     TooDeep,
 }
 
 /// Memory that packets may name: a view and the address the device knows it by.
 #[derive(Clone, Debug)]
 pub struct Mapping {
-    /// Where the device sees it.
+    /// Address on the device.
     pub address: GpuVa,
-    /// Where we do.
+    /// The host's view.
     pub view: SharedView,
 }
 
-/// Calls inside calls that the model follows.
+/// Levels of nested calls that the model follows.
 const INDIRECT_DEPTH_MAX: usize = 2;
 
 /// The other side.
@@ -79,14 +79,14 @@ pub struct CommandProcessor {
     read: u64,
     told: u64,
     doorbell_seen: u64,
-    /// How the read pointer is told.
+    /// How the read pointer is reported.
     pub report_form: ReportForm,
-    /// Dwords between two reports; 1 tells every packet, more is lazy. An empty ring is always told.
+    /// Dwords between two reports; 1 reports every packet, more is lazy. An empty ring is always reported.
     pub report_block: u64,
 }
 
 impl CommandProcessor {
-    /// The model, over the same memory as the producer, at the read pointer that is in memory.
+    /// A model over the same memory as the producer, at the read pointer found in memory.
     pub fn new(
         ring: SharedView,
         write_pointer: SharedView,
@@ -119,13 +119,14 @@ impl CommandProcessor {
         self.read
     }
 
-    /// Dwords that the producer was told of: at most [`read`](CommandProcessor::read).
+    /// Dwords reported to the producer: at most [`read`](CommandProcessor::read).
     pub const fn told(&self) -> u64 {
         self.told
     }
 
-    /// Takes at most `packets_max` packets if the doorbell was rung: hands each (those of indirect buffers too, after
-    /// their call) to `see`, executes fences, tells the read pointer. Returns how many packets of the ring it took.
+    /// Consumes at most `packets_max` packets if the doorbell was rung: passes each to `see` (those of indirect
+    /// buffers too, after their call), executes fences, and reports the read pointer. Returns how many packets of
+    /// the ring it consumed.
     pub fn step(&mut self, packets_max: usize, see: &mut dyn FnMut(&[u32])) -> Result<usize, Violation> {
         let doorbell = self.doorbell.load_u64_acquire(0);
         if doorbell < self.doorbell_seen {
@@ -136,7 +137,7 @@ impl CommandProcessor {
         if doorbell > write {
             return Err(Violation::DoorbellWithoutPointer { doorbell, write_pointer: write });
         }
-        // A queue that was continued has not rung yet: there is nothing to read.
+        // A resumed queue has not rung yet: there is nothing to read.
         let end = doorbell.max(self.read);
         let ring_dwords = self.ring.len() as u64 / 4;
         if end - self.read >= ring_dwords {
@@ -157,7 +158,7 @@ impl CommandProcessor {
         Ok(taken)
     }
 
-    /// What a reader that does not wait for the write pointer sees at it: the packet there, if there is one.
+    /// What a reader that ignores the write pointer sees there: the packet, if there is one.
     pub fn peek_beyond(&self, at: u64, dwords: usize) -> Option<Vec<u32>> {
         let ring_dwords = self.ring.len() as u64 / 4;
         let slot = |at: u64| (at % ring_dwords) as usize * 4;

@@ -1,17 +1,17 @@
 //! The one place where packets become visible to the device.
 //!
-//! Order (hardware reference §6.4): the header slot of the *next* submission is made invalid, then the bodies, then the
-//! first header (release), then the write pointer, then a store fence, then one 64-bit doorbell store. Because the slot at
-//! the write pointer always holds a word that is no packet, a reader that runs ahead of the write pointer finds nothing
-//! there until the whole submission is.
+//! Order (hardware reference §6.4): the header slot of the *next* submission is made invalid, then come the bodies,
+//! the first header (release), the write pointer, a store fence, and one 64-bit doorbell store. Because the slot at
+//! the write pointer always holds a word that is no packet, a reader that runs ahead of the write pointer finds
+//! nothing there until the whole submission is present.
 
 use crate::queue_memory::QueueMemory;
 
-/// What lies in the slot at the write pointer: a header of type 0, which no compute ring takes (hardware reference
-/// §4.1).
+/// The contents of the slot at the write pointer: a header of type 0, which no compute ring accepts (hardware
+/// reference §4.1).
 pub(crate) const NOT_A_PACKET: u32 = 0;
 
-/// The stores that a submission makes, so that tests can look between any two of them.
+/// The stores that a submission makes, so that tests can inspect the memory between any two of them.
 pub(crate) trait RingStores {
     /// A dword of the ring, by slot.
     fn store_dword(&mut self, slot: usize, value: u32);
@@ -23,7 +23,7 @@ pub(crate) trait RingStores {
     fn store_doorbell(&mut self, dwords: u64);
 }
 
-/// The stores as they are.
+/// The real stores.
 #[derive(Debug)]
 pub(crate) struct SharedRing<M> {
     pub ring: M,
@@ -49,15 +49,15 @@ impl<M: QueueMemory> RingStores for SharedRing<M> {
 
     #[inline(always)]
     fn store_doorbell(&mut self, dwords: u64) {
-        // The doorbell is another kind of memory than the ring: stores that may still sit in write-combining buffers
-        // must be out first, which neither a release nor a full fence of ordinary memory asks for.
+        // The doorbell is a different kind of memory from the ring. Stores still in write-combining buffers must go
+        // out first, which neither a release nor a full fence of ordinary memory guarantees.
         self.doorbell.fence_stores();
         self.doorbell.store_u64_release(0, dwords);
     }
 }
 
-/// Publishes `packets` at `write`, a count of dwords that never wraps, in a ring of `mask + 1` dwords. The caller has
-/// checked that there is room for the packets and one dword more. Returns the new write pointer.
+/// Publishes `packets` at `write`, a count of dwords that never wraps, in a ring of `mask + 1` dwords. The caller
+/// has checked that there is space for the packets and one more dword. Returns the new write pointer.
 #[inline]
 pub(crate) fn publish<S: RingStores>(stores: &mut S, mask: usize, write: u64, packets: &[u32]) -> u64 {
     let Some((header, bodies)) = packets.split_first() else { return write };
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use zrt_pm4::{ItemKind, Reader};
 
-    /// A ring that is looked at after every store, as a device would that does not wait for the write pointer.
+    /// A ring that is inspected after every store, as a device would that ignores the write pointer.
     struct Watched {
         words: Vec<u32>,
         start: u64,
@@ -160,7 +160,8 @@ mod tests {
 
     #[test]
     fn no_packet_is_visible_before_its_header() {
-        // The old words are one-dword NOPs: valid packets wherever a reader looks. Every start, the wrap included.
+        // The old words are one-dword NOPs: valid packets wherever a reader starts. Every start is tried, the wrap
+        // included.
         for start in (0..64).chain([(1 << 32) - 7, (1 << 32) - 1, u64::from(u32::MAX) * 3]) {
             let mut words = vec![0xffff_1000; 32];
             words[start as usize & 31] = NOT_A_PACKET;
@@ -180,7 +181,7 @@ mod tests {
         }
     }
 
-    /// What the watch says of `breaking`, done to a ring of the packets' own length and more.
+    /// What the watch reports of `breaking`, on a ring of at least the packets' length.
     fn said_of(breaking: fn(&mut Watched)) -> String {
         let torn = std::panic::catch_unwind(|| {
             breaking(&mut Watched {
@@ -198,7 +199,7 @@ mod tests {
         text.or(panic.downcast_ref::<&str>().map(|text| text.to_string())).expect("a message")
     }
 
-    /// The checks themselves must be able to fail, each for its own reason.
+    /// The checks must be able to fail, each for its own reason.
     #[test]
     fn the_watch_sees_a_header_that_comes_first() {
         let said = said_of(|watched| watched.store_header(0, PACKETS[0]));

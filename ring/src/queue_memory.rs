@@ -1,37 +1,40 @@
-//! What a command ring and a fence need of memory, so that the same code runs over a mapping and under a model checker.
+//! The memory operations that a command ring and a fence need, so that the same code runs over a mapping and under
+//! a model checker.
 //!
-//! Contract: words are loaded and stored whole, in no order but that which a name says. Offsets are bytes. Cost over a
-//! [`SharedView`]: a bounds check and a plain move per access on x86-64; [`QueueMemory::fence_stores`] is a store fence.
+//! Contract: each word is loaded and stored as a whole. There is no order except what a name states. Offsets are
+//! bytes. Cost over a [`SharedView`]: a bounds check and a plain move per access on x86-64;
+//! [`QueueMemory::fence_stores`] is a store fence.
 
 use zrt_mem::SharedView;
 use zrt_mem::shared::fence_stores;
 
-/// Memory that the device reads and writes meanwhile.
+/// Memory that the device reads and writes concurrently.
 pub trait QueueMemory {
-    /// Bytes that there are.
+    /// Length in bytes.
     fn len(&self) -> usize;
 
-    /// True where there are none.
+    /// True if the length is zero.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A dword, in no order with other accesses.
+    /// Loads a dword, in no order with other accesses.
     fn load_u32(&self, offset: usize) -> u32;
 
     /// Stores a dword, in no order with other accesses.
     fn store_u32(&self, offset: usize, value: u32);
 
-    /// Stores a dword; whoever sees it sees what was stored before it.
+    /// Stores a dword. A reader that sees it also sees what was stored before it.
     fn store_u32_release(&self, offset: usize, value: u32);
 
-    /// A quadword; what was stored before it is seen by loads after this one.
+    /// Loads a quadword. Loads after it see what was stored before the value.
     fn load_u64_acquire(&self, offset: usize) -> u64;
 
-    /// Stores a quadword at once; whoever sees it sees what was stored before it in memory of the same kind.
+    /// Stores a quadword at once. A reader that sees it also sees what was stored before it in memory of the same
+    /// kind.
     fn store_u64_release(&self, offset: usize, value: u64);
 
-    /// Stores before it are visible before any store after it, to memory of whatever kind.
+    /// Orders stores: those before it are visible before any store after it, in memory of any kind.
     fn fence_stores(&self);
 }
 

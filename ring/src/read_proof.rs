@@ -1,28 +1,29 @@
-//! What reached fences prove of the read pointer.
+//! What reached fences prove about the read pointer.
 //!
-//! A fence's packet stands behind what it is for, and the command processor takes packets in order: once the value is in
-//! memory, everything up to the packet's end has been read. So a ring goes on where the reported read pointer lags, or is
-//! never told. Contract: pairs of value and position, ascending, at most [`POSITIONS_MAX`] of them and the latest; nothing
-//! allocates. Kept pairs stand at least a share of the ring apart, so that together they span the ring, and what they do
-//! not tell is less than a share.
+//! A fence's packet comes after the work that it covers, and the command processor consumes packets in order: once
+//! the value is in memory, everything up to the packet's end has been read. So a ring makes progress even if the
+//! reported read pointer lags or is never reported. Contract: it keeps pairs of value and position, ascending, at
+//! most [`POSITIONS_MAX`] of them and the latest; nothing allocates. Kept pairs are at least one share of the ring
+//! apart, so together they span the ring, and the position they prove is short by less than a share.
 
-/// Shares of the ring: how finely is told what was read.
+/// Shares of the ring: the resolution of the proof.
 const SHARES: usize = 64;
-/// Pairs kept. Two more than shares: the newest may lie almost a share behind the latest, and the oldest has to lie a ring
-/// behind that.
+/// Pairs kept: two more than shares. The newest may be almost a share before the latest, and the oldest has to be a
+/// whole ring before that.
 const POSITIONS_MAX: usize = SHARES + 2;
 
-/// Positions that fences stand for. `POSITIONS` is [`POSITIONS_MAX`] but in tests, where fewer can be tried in every order.
+/// Positions that fences mark. `POSITIONS` is [`POSITIONS_MAX`] except in tests, where fewer positions can be tried
+/// in every order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadProof<const POSITIONS: usize = POSITIONS_MAX> {
     kept: [FencePosition; POSITIONS],
-    /// Where the next one is kept: over the oldest, which lies a ring behind.
+    /// Index for the next pair. It overwrites the oldest, which is a ring behind.
     next: usize,
     latest: FencePosition,
     share_dwords: u64,
 }
 
-/// Where the packet of a fence ends.
+/// The position where the packet of a fence ends.
 #[derive(Clone, Copy, Debug, Default)]
 struct FencePosition {
     value: u64,
@@ -37,7 +38,7 @@ impl<const POSITIONS: usize> ReadProof<POSITIONS> {
         ReadProof { kept: [begin; POSITIONS], next: 0, latest: begin, share_dwords }
     }
 
-    /// A fence with `value`, above all before it, ends at `position`.
+    /// Notes that a fence with `value`, above all before it, ends at `position`.
     #[inline]
     pub(crate) fn note(&mut self, value: u64, position: u64) {
         self.latest = FencePosition { value, position };
@@ -48,7 +49,7 @@ impl<const POSITIONS: usize> ReadProof<POSITIONS> {
         }
     }
 
-    /// The furthest position that a fence which reads `value` proves.
+    /// The furthest position proved by a fence that reads `value`.
     pub(crate) fn reached(&self, value: u64) -> u64 {
         let reached = self.kept.iter().chain([&self.latest]).filter(|one| one.value <= value);
         reached.map(|one| one.position).max().unwrap_or(0)
@@ -59,7 +60,7 @@ impl<const POSITIONS: usize> ReadProof<POSITIONS> {
 mod tests {
     use super::*;
 
-    /// Submissions of every length: what is proved is true, and misses less than a share and a submission.
+    /// Submissions of every length: the proved position is true, and short by less than a share and a submission.
     #[test]
     fn proved_positions_are_true_and_near() {
         for len in [1, 3, 15, 16, 17, 100, 500] {
@@ -78,12 +79,12 @@ mod tests {
         }
     }
 
-    /// The ring of the searches below, and how far they go: two and a half rings, so that every kept position was
-    /// written over in every way.
+    /// The ring of the searches below, and their extent: two and a half rings, so that every kept position is
+    /// overwritten in every way.
     const RING: u64 = 8;
     const DWORDS_MAX: u64 = 20;
 
-    /// Notes submissions of every length behind those in `ends`, and so on. Returns how many sequences there were.
+    /// Notes submissions of every length after those in `ends`, recursively. Returns how many sequences there were.
     fn search<const POSITIONS: usize>(proof: &ReadProof<POSITIONS>, ends: &mut Vec<u64>) -> u64 {
         let last = *ends.last().expect("the start");
         assert_eq!(proof.reached(ends.len() as u64 - 1), last, "the latest is exact");
@@ -91,7 +92,7 @@ mod tests {
         for (value, truth) in (0..).zip(ends.iter()) {
             let proved = proof.reached(value);
             assert!(proved <= *truth, "{ends:?}: {value}: {proved} was not reached");
-            // What a full ring still needs to know.
+            // What a full ring still needs.
             let is_needed = last - truth <= RING;
             assert!(!is_needed || truth - proved < share, "{ends:?}: {value}: {proved} is all that is known");
         }
@@ -106,8 +107,8 @@ mod tests {
         sequences
     }
 
-    /// Sequences of any submissions, over two, four and eight shares. All of them up to a bound: what the type does
-    /// depends on distances between positions in shares, and every such distance within a ring comes up.
+    /// All sequences of submissions up to a bound, over two, four and eight shares. The type depends on distances
+    /// between positions in shares, and every such distance within a ring occurs.
     #[test]
     fn every_sequence_of_submissions_is_proved_truly_and_nearly() {
         let two = search(&ReadProof::<4>::new(RING as usize, 0), &mut vec![0]);

@@ -1,19 +1,19 @@
-//! What pointers and a fence, seen over time, say about the device.
+//! What pointers and a fence, observed over time, say about the device.
 //!
-//! Nothing in the kernel driver times out a running compute queue (hardware reference §8): whoever waits must
-//! distinguish a long computation from a dead queue. Contract: pure arithmetic on what the caller observed; no clock,
-//! no memory access.
+//! The kernel driver never times out a running compute queue (hardware reference §8), so the waiting side must
+//! distinguish a long computation from a dead queue. Contract: pure arithmetic on the caller's observations; no
+//! clock, no memory access.
 
 use core::fmt;
 
 /// The state of a queue at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observation {
-    /// When, by the caller's clock.
+    /// The time, by the caller's clock.
     pub time_ns: u64,
     /// Dwords submitted.
     pub write_pointer: u64,
-    /// Dwords read, as far as the device has told.
+    /// Dwords read, as far as the device has reported.
     pub read_pointer: u64,
     /// The fence's value.
     pub fence_value: u64,
@@ -21,21 +21,21 @@ pub struct Observation {
     pub fence_target: u64,
 }
 
-/// How far the device has read what was outstanding.
+/// How much of the outstanding ring contents the device has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadProgress {
-    /// Nothing of it: the doorbell was not seen, the queue is not mapped, or its first packet hangs.
+    /// Nothing: the doorbell was not seen, the queue is not mapped, or its first packet hangs.
     None,
-    /// A part of it: a packet in the middle hangs, or the device tells its read pointer lazily.
+    /// A part: a packet in the middle hangs, or the device reports its read pointer lazily.
     Part,
-    /// All of it: the packets were taken and the work behind them does not end.
+    /// All: the packets were consumed, but the work they started does not end.
     All,
 }
 
-/// What an observation means after those before it.
+/// The meaning of an observation, given those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Diagnosis {
-    /// All that was submitted is done.
+    /// All submitted work is done.
     Idle,
     /// Work is outstanding and something moved less than the limit ago.
     Running {
@@ -46,14 +46,14 @@ pub enum Diagnosis {
     Stuck {
         /// Nanoseconds since something moved.
         quiet_ns: u64,
-        /// How far the ring was read since the work became outstanding.
+        /// How much of the ring was read since the work became outstanding.
         read: ReadProgress,
         /// The fence's value.
         fence_value: u64,
         /// The value it should reach.
         fence_target: u64,
     },
-    /// The observation cannot be: a pointer or the fence is beyond what was submitted.
+    /// The observation is impossible: a pointer or the fence is beyond what was submitted.
     Impossible {
         /// The observation.
         observation: Observation,
@@ -71,7 +71,7 @@ pub struct Watchdog {
 struct State {
     moved_ns: u64,
     last: Observation,
-    /// The read pointer when the work now outstanding became so.
+    /// The read pointer at the time the current work became outstanding.
     read_at_start: u64,
     idle: bool,
 }
@@ -204,7 +204,8 @@ mod tests {
         assert_eq!(watchdog.observe(at(150, 40, 8, 0, 2)), stuck(100, ReadProgress::Part, 0, 2));
     }
 
-    /// A device that ends one of several submissions after the other moves, though its read pointer stands still.
+    /// A device that completes several submissions one by one makes progress, even if its read pointer does not
+    /// move.
     #[test]
     fn a_fence_that_advances_is_movement() {
         let mut watchdog = Watchdog::new(100);
@@ -242,7 +243,8 @@ mod tests {
         stuck(quiet_ns, read, now.fence_value, now.fence_target)
     }
 
-    /// Goes on from `history` with each of `all`, after half a limit and after a whole one. Returns how many there were.
+    /// Extends `history` by each of `all`, after half a limit and after a whole one, recursively. Returns how many
+    /// there were.
     fn search(watchdog: Watchdog, history: &mut Vec<Observation>, all: &[Observation]) -> u32 {
         if history.len() == 4 {
             return 0;
@@ -261,9 +263,9 @@ mod tests {
         diagnoses
     }
 
-    /// Every sequence of four observations of a queue of two dwords and two fences, of which few could be seen one after
-    /// the other. A diagnosis looks at the observation before, at the last that differed and at the last that was idle:
-    /// at no more than four.
+    /// Every sequence of four observations of a queue of two dwords and two fences, including many that could not
+    /// follow one another. A diagnosis depends on the previous observation, the last that differed and the last
+    /// that was idle, so on no more than four.
     #[test]
     fn every_short_history_means_what_a_search_through_it_says() {
         let fences = [(0, 0), (0, 1), (1, 1), (0, 2), (1, 2)];

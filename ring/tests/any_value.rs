@@ -1,5 +1,5 @@
-//! Whatever a caller passes to a public constructor, and to what it gives: a value or a typed error with the value in it,
-//! never a panic, a wrap, a wait without end or more memory than the named limit.
+//! Whatever a caller passes to a public constructor, and to its result: a value or a typed error with the value in
+//! it, never a panic, a wrap, an endless wait or more memory than the named limit.
 
 #[path = "model/said.rs"]
 mod said;
@@ -18,7 +18,7 @@ use zrt_ring::{
     RING_BYTES_MIN, RingError, START_POINTER_MAX, Timeline, Watchdog,
 };
 
-/// Numbers of all sizes: any, small, the greatest, and beside powers of two.
+/// Numbers of all sizes: arbitrary, small, the greatest, and next to powers of two.
 fn number() -> impl Strategy<Value = u64> {
     let beside = (0u32..64, -2i64..3).prop_map(|(bit, by)| (1u64 << bit).wrapping_add_signed(by));
     prop_oneof![any::<u64>(), 0u64..70, u64::MAX - 9..=u64::MAX, beside]
@@ -33,7 +33,7 @@ fn bytes() -> impl Strategy<Value = usize> {
     prop_oneof![0usize..32, 0usize..20_000, (0u32..20).prop_map(|bit| 1usize << bit)]
 }
 
-/// A clock that is past every deadline at the second look.
+/// A clock that is past every deadline at the second read.
 fn impatient() -> impl Fn() -> u64 {
     let looks = std::cell::Cell::new(0u64);
     move || looks.replace(looks.get().saturating_add(u64::MAX / 2))
@@ -122,7 +122,7 @@ proptest! {
             }
         };
         prop_assert!(write <= START_POINTER_MAX);
-        // NOPs of one dword, as many as go in and one more.
+        // NOPs of one dword: as many as fit and one more.
         const NOP: u32 = 0xffff_1000;
         let free = ring.free_dwords().unwrap();
         let submission = ring.submit(&vec![NOP; free]);

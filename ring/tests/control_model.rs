@@ -1,5 +1,5 @@
-//! The control lines under a model checker: a host that speaks to a slot and a device that looks, as two threads over
-//! C11 atomics. The code of the lines is the same as over a mapping.
+//! The control lines under a model checker: a host that signals to a slot and a device that polls, as two threads
+//! over C11 atomics. The code of the lines is the same as over a mapping.
 
 mod model;
 
@@ -13,13 +13,13 @@ use zrt_ring::{ControlDwords, ControlLines};
 
 /// Preemptions in one execution at most.
 const PREEMPTIONS_MAX: usize = 4;
-/// The slot that is spoken to; the words of the others take stores and are never read.
+/// The slot under test; the words of the others accept stores and are never read.
 const SLOT: u32 = 2;
 const LINE_DWORDS: usize = 16;
-/// Words of the slot's line that mean something.
+/// Words of the slot's line that are used.
 const WORDS: usize = 5;
 
-/// What is planted.
+/// The planted fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     None,
@@ -29,7 +29,7 @@ enum Fault {
     SerialBeforePages,
 }
 
-/// The line of the slot, and what the words in it speak of: entries of the page table.
+/// The line of the slot, and the page table entries that its words refer to.
 struct Shared {
     line: [AtomicU32; WORDS],
     table: [AtomicU32; 2],
@@ -45,11 +45,11 @@ const AT: ControlDwords = ControlDwords {
     granted_serial: 4,
 };
 
-/// Memory of all lines, as the host has it.
+/// Memory of all lines, as the host sees it.
 #[derive(Clone)]
 struct Watched {
     shared: Arc<Shared>,
-    /// Pages that are kept back until the serial has gone out, where that is planted.
+    /// Pages held back until the serial has gone out, if that fault is planted.
     pages: std::rc::Rc<std::cell::Cell<Option<u32>>>,
 }
 
@@ -101,7 +101,7 @@ fn serial(serial: u32) -> NonZeroU32 {
     NonZeroU32::new(serial).expect("not zero")
 }
 
-/// The device's side, as a kernel has it: loads, and a fence where it waits.
+/// The device's side, as a kernel implements it: loads, and a fence where it waits.
 struct Device(Arc<Shared>);
 
 impl Device {
@@ -118,7 +118,7 @@ impl Device {
         }
     }
 
-    /// The pages that `serial` may use, all of which the table has.
+    /// The pages that `serial` may use; the table must have all of them.
     fn pages_of(&self, serial: u32) -> u32 {
         self.wait_for(AT.granted_serial, serial);
         let pages = self.load(AT.granted_pages);
@@ -132,7 +132,7 @@ impl Device {
     }
 }
 
-/// A request with one page and then two; when it has ended, one with one page.
+/// A request with one page and then two; after it has ended, one with one page.
 fn grants(fault: Fault) -> Result<usize, String> {
     check(PREEMPTIONS_MAX, move || {
         let memory = Watched::new(fault);
@@ -162,7 +162,7 @@ fn grants(fault: Fault) -> Result<usize, String> {
     })
 }
 
-/// A word that is said after something was stored that it speaks of.
+/// A word that follows a store of the data it refers to.
 fn words(fault: Fault) -> Result<usize, String> {
     check(PREEMPTIONS_MAX, move || {
         let memory = Watched::new(fault);
@@ -175,7 +175,7 @@ fn words(fault: Fault) -> Result<usize, String> {
                     device.wait_for(word, 5);
                     assert_eq!(page.load(Ordering::Relaxed), 7, "what was stored before is missing");
                 }
-                // Forgotten before the next request is made known.
+                // The line is cleared before the next request is announced.
                 device.wait_for(AT.granted_serial, 5);
                 assert_eq!(device.load(AT.hold_serial), 0, "said to the request before");
             }

@@ -1,5 +1,5 @@
-//! Where the fences of the token rings stand, from a record of every access: the orders that neither a model checker
-//! nor an x86-64 processor lets go wrong, because there no load is overtaken by a store that comes after it.
+//! The placement of the token rings' fences, checked on a record of every access. It covers the orders that neither
+//! a model checker nor an x86-64 processor lets go wrong, because there no load is overtaken by a later store.
 
 #[path = "model/said.rs"]
 mod said;
@@ -11,7 +11,7 @@ use std::rc::Rc;
 use zrt_ring::token_ring::mock::{DeviceInput, DeviceOutput};
 use zrt_ring::token_ring::{ControlDwords, ControlLines, InputRing, OutputRing, RingMemory};
 
-/// Which memory.
+/// A memory of a ring.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Part {
     Lines,
@@ -27,7 +27,7 @@ enum Access {
     FenceStores,
 }
 
-/// Memory that is in order; every access of every part goes into one record.
+/// Ordered memory; every access of every part goes into one record.
 #[derive(Clone)]
 struct Recorded {
     part: Part,
@@ -71,8 +71,8 @@ impl RingMemory for Recorded {
     }
 }
 
-/// True where each access that `before` names is parted by `fence` from each later one that `after` names; there must be
-/// such a pair.
+/// True if `fence` separates each access that `before` matches from each later one that `after` matches; there must
+/// be such a pair.
 fn parted(
     record: &[Access],
     before: impl Fn(&Access) -> bool,
@@ -128,7 +128,7 @@ fn what_was_taken_is_loaded_before_it_is_counted() {
     let record = lines.taken();
     assert!(parted(&record, is_line_load, Access::FenceStores, is_count_store), "{record:?}");
     assert!(parted(&record, is_count_store, Access::FenceStores, is_flush), "{record:?}");
-    // The header is looked at again after the rest was loaded.
+    // The header is read again after the rest was loaded.
     let is_header_load = |access: &Access| *access == Access::Load(Part::Lines, 0);
     let is_rest_load = |access: &Access| is_line_load(access) && !is_header_load(access);
     assert!(parted(&record, is_rest_load, Access::FenceLoads, is_header_load), "{record:?}");
@@ -164,7 +164,8 @@ fn rings_are_cleared_before_they_are_used() {
     assert!(parted(&record, is_count_store, Access::FenceStores, is_flush), "{record:?}");
 }
 
-/// Every word of a control line stands between two fences, pages before their serial, and a flush ends each call.
+/// Every word of a control line is stored between two fences, pages before their serial, and a flush ends each
+/// call.
 #[test]
 fn a_word_to_a_slot_stands_between_fences() {
     let [lines, _, flush] = Recorded::of(2 * 16);

@@ -1,13 +1,13 @@
 //! The command ring and the fence under a model checker: host and device as two threads over C11 atomics. The code of
 //! ring and fence is the same as over a mapping.
 //!
-//! A release of a pointer or a header makes seen what was stored before it to memory of the same kind. The doorbell is
-//! memory of another kind: here its store orders nothing, so all that orders it is the fence before it.
+//! A release of a pointer or a header publishes what was stored before it to memory of the same kind. The doorbell
+//! is memory of another kind: here its store orders nothing, so only the fence before it orders it.
 //!
-//! The ring has its least length, 1024 dwords, of which the model holds the slots around its start; the others take
-//! stores and are never read. The checker does not let a load be overtaken by a store that comes after it. So that the
-//! device has loaded a packet before it reports it, and the host has loaded that report before it stores, is
-//! looked at by their order in the program alone.
+//! The ring has its smallest length, 1024 dwords. The model holds only the slots around its start; the others
+//! accept stores and are never read. The checker does not let a load be overtaken by a later store. So two orders
+//! are checked only by program order: that the device loads a packet before it reports it, and that the host loads
+//! that report before it stores.
 
 mod model;
 
@@ -26,29 +26,29 @@ const RING_DWORDS: u64 = RING_BYTES_MIN as u64 / 4;
 /// Slots that the model holds, and how many of them lie before the start of the ring.
 const WINDOW: usize = 12;
 const BEFORE_START: u64 = 6;
-/// What the slots hold at first: a NOP of one dword, a valid packet wherever a reader looks.
+/// The initial contents of the slots: a NOP of one dword, a valid packet wherever a reader starts.
 const OLD_PACKET: u32 = 0xffff_1000;
-/// What no packet begins with.
+/// A word that begins no packet.
 const NOT_A_PACKET: u32 = 0;
 
-/// What is planted.
+/// The planted fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     None,
-    /// The release of the first header does nothing.
+    /// The release of the first header has no effect.
     RelaxedHeader,
-    /// The release of the write pointer does nothing.
+    /// The release of the write pointer has no effect.
     RelaxedPointer,
-    /// The fence before the doorbell does nothing.
+    /// The fence before the doorbell has no effect.
     NoDoorbellFence,
-    /// Of the stores of a submission this one goes out before that one.
+    /// Of a submission's stores, the one named first goes out before the one named second.
     HeaderBeforeBodies,
     HeaderBeforeMarker,
     PointerBeforeHeader,
     DoorbellBeforePointer,
-    /// The device tells that it has read a packet, and reads it then.
+    /// The device reports a packet as read before it reads it.
     ToldEarly,
-    /// The load of the fence's value acquires nothing.
+    /// The load of the fence's value does not acquire.
     RelaxedFence,
 }
 
@@ -84,7 +84,7 @@ impl Shared {
         })
     }
 
-    /// The dword at a position counted as the pointers are, where the model holds it.
+    /// The dword at a position counted like the pointers, if the model holds it.
     fn slot(&self, position: u64) -> Option<&AtomicU32> {
         self.slots.get(((position + BEFORE_START) % RING_DWORDS) as usize)
     }
@@ -106,7 +106,7 @@ impl Shared {
     }
 }
 
-/// Which memory of the queue.
+/// A memory of the queue.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Ring,
@@ -116,7 +116,7 @@ enum Part {
     Fence,
 }
 
-/// The host's side of it. Stores are kept back until the doorbell where their order is planted.
+/// The host's side. Stores are held back until the doorbell if a fault in their order is planted.
 #[derive(Clone)]
 struct Watched {
     part: Part,
@@ -205,28 +205,28 @@ fn host(shared: &Arc<Shared>) -> (CommandRing<Watched>, Fence<Watched>) {
         part(Part::ReadPointer),
         part(Part::Doorbell),
     );
-    // The word that the constructor stores comes before everything, whatever is planted.
+    // The word that the constructor stores comes before everything, whatever fault is planted.
     kept.borrow_mut().drain(..).for_each(|store| shared.make(store));
     let fence = Fence::new(part(Part::Fence), GpuVa(0x1000));
     (ring.expect("a ring of one page"), fence.expect("an aligned fence"))
 }
 
-/// A NOP of `dwords`, each dword of its body its own.
+/// A NOP of `dwords`; each dword of its body is different.
 fn packet(dwords: u32, mark: u32) -> Vec<u32> {
     let header = 0xc000_1000 | (dwords - 2) << 16;
     [header].into_iter().chain((1..dwords).map(|at| mark << 8 | at & 0xff)).collect()
 }
 
-/// By what a device learns that there is something to read.
+/// How a device learns that there is something to read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Reader {
     Doorbell,
     WritePointer,
-    /// It looks at the ring itself, and waits for nothing else.
+    /// It reads the ring itself and waits for nothing else.
     Ahead,
 }
 
-/// How a device says that it has read a packet.
+/// How a device reports that it has read a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Tells {
     ReadPointer,
@@ -287,8 +287,8 @@ impl Device {
     }
 }
 
-/// Submits `packets`, one submission each, to a device that expects them. The ring has no room for all of them at once
-/// where they are longer than it.
+/// Submits `packets`, one submission each, to a device that expects them. If they are longer than the ring, it has
+/// no space for all of them at once.
 fn submissions(
     fault: Fault,
     reader: Reader,
@@ -321,7 +321,7 @@ fn straddling(fault: Fault, reader: Reader) -> Result<usize, String> {
     submissions(fault, reader, Tells::ReadPointer, RING_DWORDS - 2, vec![packet(3, 1), packet(3, 2)])
 }
 
-/// A packet, one that leaves two dwords of the ring free, and two that need what the first and the second held.
+/// A packet, one that leaves two dwords of the ring free, and two that need the space of the first and the second.
 fn lapping(fault: Fault, tells: Tells) -> Result<usize, String> {
     let packets = vec![packet(3, 1), packet(1018, 2), packet(3, 3), packet(3, 4)];
     submissions(fault, Reader::WritePointer, tells, 0, packets)

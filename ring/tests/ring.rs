@@ -29,7 +29,7 @@ struct Pair {
 /// A pair whose pointers begin at `start`.
 fn pair(start: u64) -> Pair {
     let ring = SharedView::zeroed(RING_BYTES).expect("memory");
-    // Old one-dword NOPs everywhere: valid packets, should anybody read what was not written.
+    // Old one-dword NOPs everywhere: valid packets for a reader that reads unwritten slots.
     for slot in 0..RING_DWORDS {
         ring.store_u32(slot * 4, 0xffff_1000);
     }
@@ -153,7 +153,7 @@ fn what_was_submitted_can_be_looked_at_and_is_counted() {
     let packets = [marked_nop(3, 1), vec![0xc000_4600, 0x407], marked_nop(4, 2)];
     let words = packets.concat();
     let submission = pair.producer.submit(&words).unwrap();
-    // Across the ring's end, from the first dword and from one within.
+    // Across the ring's end, from the first dword and from one inside.
     for from in 0..words.len() {
         let mut seen = vec![7; words.len() - from];
         pair.producer.peek(submission.start + from as u64, &mut seen);
@@ -180,7 +180,7 @@ fn packets_straddle_the_end_and_pointers_pass_2_to_the_32() {
     for start in [0, (1 << 32) - 3000, u64::from(u32::MAX), 1 << 40] {
         for form in [ReportForm::Full, ReportForm::Low32, ReportForm::Wrapped] {
             if form != ReportForm::Full && start >= 1 << 40 {
-                continue; // the word in memory at the start is already beyond what these forms tell
+                continue; // the word in memory at the start is already beyond what these forms can report
             }
             let mut pair = pair(start);
             pair.consumer.report_form = form;
@@ -193,7 +193,7 @@ fn packets_straddle_the_end_and_pointers_pass_2_to_the_32() {
                 let mut seen = Vec::new();
                 assert_eq!(pair.consumer.step(1, &mut |packet| seen.push(packet.to_vec())), Ok(1));
                 assert_eq!(seen, [packet]);
-                // What the shorter forms do not tell.
+                // What the shorter forms do not report.
                 pair.producer.fence_reached(u64::from(at) + 1);
             }
             assert!(straddled > 20, "only {straddled} packets straddled the end");
@@ -218,7 +218,8 @@ fn a_read_pointer_that_lags_only_delays() {
     assert!(refused > 100);
 }
 
-/// The word in memory stays as it was, or lags by more than two rings. What is proved is room, and no more than that.
+/// The word in memory stays unchanged, or lags by more than two rings. The proof frees space, and no more than it
+/// proves.
 #[test]
 fn fences_prove_what_the_read_pointer_does_not_tell() {
     for lag in [2500, u64::MAX] {
@@ -237,7 +238,7 @@ fn fences_prove_what_the_read_pointer_does_not_tell() {
                     }
                     Err(error) => assert!(matches!(error, RingError::Full { .. }), "{error}"),
                 }
-                // Twice the same state of the fence: nothing is proved by it the second time.
+                // The same state of the fence twice: it proves nothing the second time.
                 refused += 1;
                 pair.producer.fence_reached(reached);
                 assert!(pair.producer.read_pointer().unwrap() <= pair.consumer.read());
@@ -247,12 +248,12 @@ fn fences_prove_what_the_read_pointer_does_not_tell() {
             }
         }
         assert!(refused > 100, "{refused}");
-        // All of it done: the latest fence is exact.
+        // All done: the latest fence is exact.
         pair.consumer.step(usize::MAX, &mut |_| {}).unwrap();
         pair.pointers[1].store_u64(0, 0);
         pair.producer.fence_reached(ends.len() as u64);
         assert_eq!(pair.producer.free_dwords(), Ok(RING_DWORDS - 1));
-        // A lie stays a lie.
+        // A false value stays an error.
         pair.pointers[1].store_u64(0, u64::MAX);
         assert!(matches!(pair.producer.free_dwords(), Err(RingError::ReadPointerAhead { .. })));
     }
@@ -314,7 +315,7 @@ fn a_graph_is_one_submission_and_its_fence_comes_after_its_packets() {
         assert_eq!(submission.end - submission.start, if first { 20 } else { 12 });
         let mut opcodes = Vec::new();
         let mut see = |packet: &[u32]| opcodes.push(zrt_pm4::Header(packet[0]).opcode());
-        // All but the fence: the value must not be there yet.
+        // Everything except the fence: the value must not be there yet.
         assert_eq!(pair.consumer.step(if first { 2 } else { 1 }, &mut see), Ok(if first { 2 } else { 1 }));
         assert_eq!(timeline.completed(), Ok(value - 1));
         assert_eq!(pair.consumer.step(9, &mut see), Ok(1));
@@ -444,7 +445,7 @@ fn the_model_notices_a_producer_that_breaks_the_rules() {
 #[test]
 fn a_second_thread_that_runs_ahead_of_the_write_pointer_sees_no_torn_packet() {
     let Pair { mut producer, mut consumer, .. } = pair((1 << 32) - 500);
-    // Packets of equal length whose every body dword is its number: a torn one mixes two numbers.
+    // Packets of equal length in which every body dword is the packet's number: a torn one mixes two numbers.
     const DWORDS: usize = 9;
     const PACKETS: u32 = 200_000;
     let reader = std::thread::spawn(move || {
@@ -506,7 +507,8 @@ proptest! {
         let graph = graph(1, &mut pair.consumer);
         let mut expected: VecDeque<Vec<u32>> = VecDeque::new();
         let mut fresh = true;
-        // The shorter forms tell too little after their first wrap: a fence behind every submission proves the rest.
+        // The shorter forms report too little after their first wrap: a fence after every submission proves the
+        // rest.
         let proves = form != ReportForm::Full;
         let mut ends = Vec::new();
         let reach = |pair: &mut Pair, ends: &[u64]| {

@@ -1,4 +1,5 @@
-//! The token rings against the model of the device's side: order, wrap-around, refusal, back-pressure, lies.
+//! The token rings against the model of the device's side: order, wrap-around, refusal, back-pressure, false
+//! reports.
 
 #[path = "model/said.rs"]
 mod said;
@@ -17,8 +18,7 @@ use zrt_ring::{TakeError, TokenRingError};
 type InputRing<M = SharedView> = zrt_ring::InputRing<Said, M>;
 type OutputRing<M = SharedView> = zrt_ring::OutputRing<Said, M>;
 
-/// Numbers of a first entry with its tag, worked out by hand: the tag is the number + 1 in 32 bits, without
-/// 0.
+/// Numbers of a first entry with its tag, worked out by hand: the tag is the number + 1 in 32 bits, skipping 0.
 const STARTS: [(u64, u32); 5] = [
     (0, 1),
     ((1 << 32) - 5, 0xffff_fffc),
@@ -131,7 +131,7 @@ fn a_full_input_ring_refuses_and_is_left_alone() {
         flush.store_u32(0, 77);
         assert_eq!(host.push(&said(4)), Err(TokenRingError::Full { capacity: 4 }));
         assert_eq!((image(), flush.load_u32(0)), (before, 77), "nothing is written");
-        // Taking is not enough; the room comes with the count.
+        // Taking an entry is not enough; the count frees the space.
         assert_eq!(device.take().unwrap()[2], 0);
         assert_eq!(device.take().unwrap()[2], 1);
         assert_eq!(host.free(), Ok(0));
@@ -177,7 +177,7 @@ fn a_count_that_cannot_be_is_an_error() {
         device.take();
         device.tell();
         assert_eq!(host.free(), Ok(3));
-        // Beyond what was produced, behind what was told before, and far away.
+        // Beyond what was produced, before what was reported earlier, and far away.
         for lie in [4, 1, 0, 0u32.wrapping_sub(1), 1 << 31] {
             let consumed_told = low.wrapping_add(lie);
             consumed.store_u32(0, consumed_told);
@@ -250,7 +250,7 @@ fn what_does_not_come_is_an_error_after_the_deadline_that_says_what_lies_there()
         assert!(pair.put(mark));
         assert_eq!(pair.host.wait(&clock, 100), Ok(said(mark)));
     }
-    // Entry 3, tag 4, in line 1; before it lies entry 1, tag 2.
+    // Entry 3, tag 4, in line 1, where entry 1, tag 2, was before.
     assert_eq!(pair.host.state(), LineState::Empty);
     assert_eq!(pair.host.wait(&clock, 100), Err(nothing(3)));
     pair.ring.store_u32(64, 4);
@@ -262,13 +262,13 @@ fn what_does_not_come_is_an_error_after_the_deadline_that_says_what_lies_there()
         let foreign = TakeError::Ring(foreign);
         assert_eq!((pair.host.poll(), pair.host.wait(&clock, 100)), (Ok(None), Err(foreign)));
     }
-    // What was late comes all the same.
+    // A late entry is still delivered.
     pair.ring.store_u32(64, 2);
     assert!(pair.put(3));
     assert_eq!(pair.host.wait(&clock, 100), Ok(said(3)));
 }
 
-/// A line whose header is these values, one a look; the last of them from then on.
+/// A line whose header takes these values, one per read, and keeps the last.
 #[derive(Clone)]
 struct Changing {
     words: Rc<[Cell<u32>]>,
@@ -280,7 +280,7 @@ impl Changing {
         Changing { words: (0..dwords).map(|_| Cell::new(0)).collect(), headers: Rc::default() }
     }
 
-    /// An output ring over the line of entry 0, and that entry there, but for its header.
+    /// An output ring over the line of entry 0, which holds that entry except for its header.
     fn ring(headers: &[u32]) -> OutputRing<Changing> {
         let memory = Changing::new(32);
         let host = OutputRing::new(memory.clone(), Changing::new(1), None, 1).expect("valid");
@@ -311,7 +311,7 @@ impl RingMemory for Changing {
     fn fence_stores(&self) {}
 }
 
-/// A wait without time polls twice, then says what lies there. What came between is taken all the same.
+/// A wait with zero timeout polls twice, then reports the state. An entry that arrives in between is still taken.
 #[test]
 fn an_entry_that_comes_after_the_last_poll_is_taken() {
     for (headers, comes) in [(&[1][..], true), (&[0, 1], true), (&[0, 0, 1], true), (&[0, 0, 0, 0], false)] {
@@ -321,7 +321,7 @@ fn an_entry_that_comes_after_the_last_poll_is_taken() {
     }
 }
 
-/// The header changes after the rest was copied: what was copied may be of either entry.
+/// The header changes after the rest was copied: the copy may be of either entry.
 #[test]
 fn a_line_that_is_written_over_meanwhile_is_not_taken() {
     assert_eq!(Changing::ring(&[1, 3]).poll(), Ok(None));
@@ -347,7 +347,7 @@ fn two_threads_lose_nothing() {
     const ENTRIES: u32 = 20_000;
     let (mut host_in, mut device_in, _) = input_pair(16, STARTS[2]);
     let OutputPair { mut host, mut device, .. } = output_pair(16, 5, STARTS[2]);
-    // The device sends back what it is sent.
+    // The device echoes what it receives.
     let echo = std::thread::spawn(move || {
         for _ in 0..ENTRIES {
             let backoff = Backoff::new();
@@ -383,7 +383,7 @@ fn two_threads_lose_nothing() {
     echo.join().expect("the device's side ends");
 }
 
-/// A call of either side.
+/// A call by either side.
 #[derive(Clone, Copy, Debug)]
 enum Call {
     Write,
@@ -404,7 +404,7 @@ proptest! {
         let (entries, every) = (1usize << bits, every.min(1 << bits));
         let (mut host, mut device, _) = input_pair(entries, STARTS[start]);
         let mut pair = output_pair(entries, every, STARTS[start]);
-        // The naive queues: entries that wait, and how many were taken of which the writer does not know.
+        // The naive queues: waiting entries, and the number of entries taken that the writer does not know of.
         let (mut to_device, mut device_untold) = (VecDeque::new(), 0);
         let (mut to_host, mut host_untold) = (VecDeque::new(), 0);
         for (mark, call) in (0u32..).zip(calls) {

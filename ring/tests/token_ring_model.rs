@@ -1,10 +1,9 @@
-//! The token rings under a model checker: host and device as two threads over C11 atomics, every interleaving
-//! up to a bound on preemptions and every value that a relaxed load may give. The code of the rings is the
-//! same as over a mapping.
+//! The token rings under a model checker: host and device as two threads over C11 atomics, every interleaving up to
+//! a bound on preemptions and every value that a relaxed load may return. The code of the rings is the same as over
+//! a mapping.
 //!
-//! The checker does not let a load be overtaken by a store that comes after it. So the fence before a count
-//! of consumed entries is not looked at here: it is there because a line may be written over once it is
-//! counted.
+//! The checker does not let a load be overtaken by a later store. So it does not cover the fence before a count of
+//! consumed entries, which is needed because a line may be overwritten once it is counted.
 
 mod model;
 #[path = "model/said.rs"]
@@ -18,8 +17,7 @@ use said::{Said, line, said};
 use zrt_ring::token_ring::mock::{DeviceInput, DeviceOutput};
 use zrt_ring::token_ring::{InputRing, OutputRing, RingMemory};
 
-/// Entries of the ring, and entries sent: one more, so that a line is used again and the writer waits for
-/// room.
+/// Entries of the ring; one more entry is sent, so that a line is reused and the writer waits for space.
 const ENTRIES: usize = 2;
 const SENT: u32 = 3;
 /// Preemptions in one execution at most.
@@ -28,7 +26,7 @@ const PREEMPTIONS_MAX: usize = 4;
 const FIRST: u64 = (1 << 32) - 3;
 const FIRST_TAG: u32 = 0xffff_fffe;
 
-/// What is planted.
+/// The planted fault.
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     None,

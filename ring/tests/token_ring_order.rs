@@ -1,10 +1,10 @@
-//! The token rings over memory that keeps no order but that of the fences.
+//! The token rings over memory whose only order is that of the fences.
 //!
-//! A writer is run over memory that records its stores and fences. The record is then replayed while a reader
-//! runs: before each load more of it is issued, and of what was issued and no fence has pushed out, any part
-//! becomes visible, in any order (for one dword in the order of its stores). A load may be answered from any
-//! moment since the reader's last fence. That is weaker than write-combined memory on x86-64 and than what
-//! the device's memory model permits.
+//! A writer runs over memory that records its stores and fences. The record is then replayed while a reader runs:
+//! before each load more of it is issued, and any part of what was issued, and not yet pushed out by a fence,
+//! becomes visible in any order (for one dword in the order of its stores). A load may be answered from any moment
+//! since the reader's last fence. That is weaker than write-combined memory on x86-64 and than what the device's
+//! memory model permits.
 
 #[path = "model/said.rs"]
 mod said;
@@ -17,7 +17,7 @@ use zrt_needs::Random;
 use zrt_ring::token_ring::mock::{DeviceInput, DeviceOutput};
 use zrt_ring::token_ring::{InputRing, OutputRing, RingMemory};
 
-/// Entries of the rings here, and runs by direction and kind of fault.
+/// Entries of the rings here, and runs per direction and kind of fault.
 const ENTRIES: usize = 4;
 const SEEDS: u64 = 400;
 /// A first entry whose successors pass 2^32 - 1, with its tag: number + 1.
@@ -30,7 +30,7 @@ enum Operation {
     Fence,
 }
 
-/// Memory that is in order and records what is done to it.
+/// Ordered memory that records its accesses.
 #[derive(Clone)]
 struct Recorded {
     words: Rc<RefCell<Vec<u32>>>,
@@ -60,19 +60,19 @@ impl RingMemory for Recorded {
     }
 }
 
-/// What is planted.
+/// The planted fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     None,
-    /// The writer stores the header before the rest, fences where they were.
+    /// The writer stores the header before the rest, with the fences unchanged.
     HeaderFirst,
-    /// The writer's fences do nothing.
+    /// The writer's fences have no effect.
     NoStoreFence,
-    /// The reader's fences do nothing.
+    /// The reader's fences have no effect.
     NoLoadFence,
-    /// No fence of the writer does anything, and a line travels as two parts, each whole, in either order.
+    /// The writer's fences have no effect, and a line travels as two parts, each whole, in either order.
     Halves,
-    /// The same, and the reader believes any trailer.
+    /// The same, and the reader accepts any trailer.
     HalvesUnchecked,
 }
 
@@ -89,16 +89,16 @@ struct State {
     dice: Random,
     /// Not yet issued.
     operations: VecDeque<Operation>,
-    /// Issued, perhaps not visible yet.
+    /// Issued, but perhaps not visible yet.
     pending: Vec<(usize, u32)>,
-    /// What each dword was at which moment.
+    /// The value of each dword at each moment.
     history: Vec<Vec<(u64, u32)>>,
     now: u64,
     /// No load is answered from before this moment.
     floor: u64,
     /// The latest moment that a load was answered from.
     latest: u64,
-    /// The same by dword: one dword is never seen going back.
+    /// The same per dword: a dword is never seen going back.
     seen: Vec<u64>,
 }
 
@@ -126,7 +126,7 @@ impl State {
         }
     }
 
-    /// Makes one of what is pending visible, any: the oldest of its dword.
+    /// Makes one pending store visible, chosen at random: the oldest of its dword.
     fn show_any(&mut self) {
         let any = self.dice.below(self.pending.len() as u32) as usize;
         let dword = self.pending[any].0;
@@ -134,7 +134,7 @@ impl State {
         self.show(oldest);
     }
 
-    /// Issues one line of 16 stores, its fences left out, and makes its halves visible, one in this call.
+    /// Issues one line of 16 stores without its fences, and makes its halves visible, one per call.
     fn show_half(&mut self) {
         if self.pending.is_empty() {
             while self.pending.len() < 16 {
@@ -157,7 +157,7 @@ impl State {
 
     fn load(&mut self, dword: usize) -> u32 {
         if self.fault.halves() {
-            // The reader's loads are in order here; only the halves are not.
+            // The reader's loads are in order here; only the halves are unordered.
             if self.dice.one_in(8) {
                 self.show_half();
             }
@@ -197,7 +197,7 @@ impl RingMemory for Replayed {
         let value = state.load(dword);
         let is_trailer = dword % 16 == 15;
         if state.fault == Fault::HalvesUnchecked && is_trailer {
-            // What a reader without the check would go on with.
+            // The value with which a reader without the check would continue.
             return !state.history[dword - 15].last().expect("a value").1;
         }
         value
@@ -230,7 +230,7 @@ impl Replayed {
         })))
     }
 
-    /// Adds what a writer did, with the fault planted.
+    /// Adds what a writer did, with the planted fault applied.
     fn write(&self, recorded: &Recorded) {
         let mut state = self.0.borrow_mut();
         let mut operations: Vec<Operation> = recorded.operations.borrow_mut().drain(..).collect();
@@ -244,20 +244,20 @@ impl Replayed {
         state.operations.extend(operations);
     }
 
-    /// True once nothing more can change.
+    /// True if nothing more can change.
     fn settled(&self) -> bool {
         let mut state = self.0.borrow_mut();
         let quiet = state.operations.is_empty() && state.pending.is_empty();
         if quiet {
             state.floor = state.now;
         } else if state.operations.is_empty() && !state.fault.halves() && state.dice.one_in(8) {
-            state.show_all(); // a buffer that nothing pushes out is emptied some time
+            state.show_all(); // a buffer that nothing pushes out is emptied eventually
         }
         quiet
     }
 }
 
-/// What became of the entries of one run.
+/// The fate of the entries of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Outcome {
     Sound,
@@ -265,8 +265,8 @@ enum Outcome {
     Lost,
 }
 
-/// Writes and reads three times round the ring: `write` one entry by its mark, `read` whether one came and
-/// was whole.
+/// Writes and reads three times round the ring: `write` writes one entry by its mark, `read` returns whether one
+/// arrived and was whole.
 fn run(
     replay: &Replayed,
     recorded: &Recorded,
@@ -275,7 +275,7 @@ fn run(
 ) -> Outcome {
     let (mut written, mut taken) = (0, 0);
     while written < 3 * ENTRIES as u32 {
-        // A burst of all that fits, so that several entries are on the way at once.
+        // A burst of everything that fits, so that several entries are in flight at once.
         let burst = 1 + replay.0.borrow_mut().dice.below(ENTRIES as u32);
         for _ in 0..burst {
             write(written);
@@ -315,7 +315,7 @@ fn device_to_host(fault: Fault, seed: u64) -> Outcome {
     let (recorded, consumed) = (Recorded::new(ENTRIES * 16), Recorded::new(1));
     let mut device = DeviceOutput::new(recorded.clone(), consumed.clone(), FIRST as u32, FIRST_TAG);
     let replay = Replayed::new(fault, seed);
-    // The count goes through memory that is in order; what it does to the entries is looked at elsewhere.
+    // The count goes through ordered memory; its effect on the entries is tested elsewhere.
     let mut host = OutputRing::<Said, _>::starting_at(
         Either::Weak(replay.clone()),
         Either::Strong(consumed),

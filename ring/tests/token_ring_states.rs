@@ -1,8 +1,10 @@
-//! Small token rings: every sequence of calls up to a length, every count that can be published, every tag near a wrap.
+//! Small token rings: every sequence of calls up to a length, every count that can be published, every tag near a
+//! wrap.
 //!
-//! A ring of N lines with a count of its own is in one of few states: how many entries wait (0 to N), how many were
-//! taken and not published (0 to N), and where the next line is (modulo N). Each is reached within 3 N calls, so for
-//! rings of two lines sequences of nine calls reach each and go on from it, for those of four a part of the states.
+//! A ring of N lines with its count is in one of few states: how many entries wait (0 to N), how many were taken
+//! and not published (0 to N), and where the next line is (modulo N). Each is reached within 3 N calls. So for
+//! rings of two lines, sequences of nine calls reach each state and continue from it; for rings of four lines they
+//! reach a part of the states.
 
 #[path = "model/said.rs"]
 mod said;
@@ -30,7 +32,7 @@ fn whole(view: &SharedView) -> SharedView {
     view.slice(0, view.len())
 }
 
-/// The digits of `number` in base 3: which call comes when.
+/// The digits of `number` in base 3: the order of the calls.
 fn calls(number: u32) -> impl Iterator<Item = u32> {
     (0..CALLS).map(move |at| number / 3u32.pow(at) % 3)
 }
@@ -139,7 +141,7 @@ fn every_short_sequence_to_the_host_is_what_a_queue_gives() {
     }
 }
 
-/// In every state of a ring of four lines: what can be true is believed, and nothing else.
+/// In every state of a ring of four lines, every possible count is accepted, and no other.
 #[test]
 fn every_count_that_can_be_told_is_believed_and_no_other() {
     for (first, _) in STARTS {
@@ -154,7 +156,7 @@ fn every_count_that_can_be_told_is_believed_and_no_other() {
                 assert_eq!(host.free(), Ok(4));
                 (0..more).for_each(|mark| host.push(&said(mark)).expect("room"));
                 count.store_u32(0, lie);
-                // Of 2^32 numbers, those from the last one told to the last one produced.
+                // Of 2^32 numbers, those from the last one reported to the last one produced.
                 let believed = (0..=more).find(|taken| (first as u32).wrapping_add(told + taken) == lie);
                 let expected = match believed {
                     Some(taken) => Ok(4 - (more - taken)),

@@ -468,8 +468,9 @@ mod tests {
     #[test]
     fn benchmark_of_a_session_on_the_cpu_is_refused() {
         let loaded = LoadedModel::open(None).unwrap();
-        let error =
-            overview(&loaded, DeviceChoice::Cpu, false).map(|_| ()).expect_err("no session runs there");
+        let error = overview(&loaded, DeviceChoice::Cpu, Activations::F32, false)
+            .map(|_| ())
+            .expect_err("no session runs there");
         assert!(crate::error::sentence(&error).contains("virtual or kfd"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! How the virtual board behaves: what a user or a test may choose.
+//! The settings of the virtual board that a user or a test may choose.
 //!
 //! Contract: plain values, read once when the board is made; the defaults are those of the captured R9700 on a host
 //! with a large BAR, under the newest kernel.
@@ -7,7 +7,7 @@ mod release;
 
 pub use release::{KERNEL_VARIABLE, KernelRelease, SaveAreaCheck, UnknownRelease};
 
-/// Order in which waves run.
+/// The order in which waves run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduler {
     /// Worker threads on the host's cores; the order depends on the host.
@@ -15,60 +15,61 @@ pub enum Scheduler {
         /// Threads besides the command processor's, which helps. `None`: the host's cores minus one, at least one.
         worker_count: Option<usize>,
     },
-    /// No thread of its own: waves run when the command processor helps, interleaved as [`Config::seed`] says.
+    /// No threads of its own: waves run when the command processor helps, interleaved according to
+    /// [`Config::seed`].
     Deterministic,
 }
 
-/// What is looked at while waves run. Anything on makes the device deterministic and single-threaded, whatever
-/// [`Config::scheduler`] says.
+/// The inspections enabled while waves run. Any of them makes the device deterministic and single-threaded,
+/// whatever [`Config::scheduler`] says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inspection {
     /// The checking mode: see [`check`](crate::check).
     pub check: bool,
-    /// For code of compilers: the scalar hazard is judged as leniently as any compiler that knows it does, and code
-    /// without a single `s_wait_alu` is told once, as that.
+    /// For compiled code: the scalar hazard is checked as leniently as the most lenient compiler that handles it,
+    /// and code without a single `s_wait_alu` is reported once, as such.
     pub trusts_compilers: bool,
     /// Counts instructions, bytes and LDS conflicts.
     pub profile: bool,
-    /// A debugger may be attached.
+    /// Allows a debugger to be attached.
     pub debug: bool,
 }
 
-/// What VRAM holds that nobody has written.
+/// The initial contents of VRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VramFill {
-    /// This dword, over and over, whatever the kernel does: a client that needs zeros is found out.
+    /// This dword, repeated, whatever the kernel does: exposes a client that relies on zeros.
     Pattern(u32),
-    /// Zeros where the kernel that is played clears memory ([`KernelRelease::clears_vram`]), else the default pattern.
+    /// Zeros if the emulated kernel clears memory ([`KernelRelease::clears_vram`]), else the default pattern.
     AsKernel,
 }
 
-/// The choices.
+/// The settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// All VRAM is visible to the CPU (`heap_type` 1); otherwise it is not (hardware reference §1.3).
     pub large_bar: bool,
-    /// Order in which waves run.
+    /// The order in which waves run.
     pub scheduler: Scheduler,
-    /// What undefined registers hold, and the order of waves under [`Scheduler::Deterministic`].
+    /// Seed for the contents of undefined registers, and for the order of waves under [`Scheduler::Deterministic`].
     pub seed: u64,
-    /// Compute units that groups reside on (hardware reference §1.4: 64). At least 1.
+    /// Compute units that groups can reside on (hardware reference §1.4: 64). At least 1.
     pub compute_units: u32,
     /// Error of the approximate operations in units of the last place: -1, 0 or 1.
     pub approximation_bias: i32,
-    /// MODE.SCALAR_PREFETCH_EN when a wave begins. No source says what the card has there; clear is the stricter
-    /// assumption: a prefetch that nobody has armed does nothing, and the checking mode says so.
+    /// MODE.SCALAR_PREFETCH_EN when a wave begins. No source gives the card's value. Clear is the stricter
+    /// assumption: a prefetch that was not enabled has no effect, and the checking mode reports that.
     pub scalar_prefetch_at_launch: bool,
-    /// How long an idle worker spins before it sleeps, in microseconds. A dispatch that arrives meanwhile starts
-    /// without a system call; a dependent one follows within a few microseconds in a recorded decode step.
+    /// How long an idle worker spins before it sleeps, in microseconds. A dispatch that arrives in that time starts
+    /// without a system call; in a recorded decode step a dependent one follows within a few microseconds.
     pub worker_spin_us: u64,
-    /// What VRAM holds wherever nothing was written since it was allocated; `None`: what
-    /// [`FILL_VARIABLE`](crate::kernel::fill::FILL_VARIABLE) says, else
+    /// The initial contents of VRAM after allocation. `None`: the value of
+    /// [`FILL_VARIABLE`](crate::kernel::fill::FILL_VARIABLE), else
     /// [`FILL_DEFAULT`](crate::kernel::fill::FILL_DEFAULT).
     pub vram_fill: Option<VramFill>,
-    /// What is looked at while waves run.
+    /// The inspections enabled while waves run.
     pub inspection: Inspection,
-    /// Whose rules the virtual driver plays; `None`: see [`Config::effective_kernel`].
+    /// The kernel release that the virtual driver emulates; `None`: see [`Config::effective_kernel`].
     pub kernel: Option<KernelRelease>,
 }
 
@@ -90,25 +91,25 @@ impl Default for Config {
 }
 
 impl Inspection {
-    /// Whether anything is looked at.
+    /// Whether any inspection is enabled.
     pub fn is_on(self) -> bool {
         self.check || self.profile || self.debug
     }
 }
 
 impl Config {
-    /// The order in which waves really run.
+    /// The order in which waves actually run.
     pub fn effective_scheduler(&self) -> Scheduler {
         if self.inspection.is_on() { Scheduler::Deterministic } else { self.scheduler }
     }
 
-    /// Whose rules the driver plays: as chosen, else as [`KERNEL_VARIABLE`] says, else the newest.
+    /// The emulated kernel release: as configured, else as in [`KERNEL_VARIABLE`], else the newest.
     pub fn effective_kernel(&self) -> Result<KernelRelease, UnknownRelease> {
         Ok(self.chosen_kernel()?.unwrap_or_default())
     }
 
-    /// Allocation flags each of which makes system memory uncached for the checking mode. Where nobody has chosen a
-    /// kernel, none does: a program that is clean then is clean under all of them.
+    /// Allocation flags, each of which makes system memory uncached for the checking mode. If no kernel was chosen,
+    /// there are none: a program that is clean then is clean under all of them.
     pub fn uncached_system_flags(&self) -> Result<u32, UnknownRelease> {
         Ok(self.chosen_kernel()?.map_or(0, KernelRelease::uncached_system_flags))
     }

@@ -1,4 +1,4 @@
-//! What the shader engine counts.
+//! The shader engine's counters.
 //!
 //! Contract: monotonic, relaxed; a value is exact once the dispatches it counts are done.
 
@@ -13,21 +13,21 @@ pub struct ShaderCounters {
     pub(crate) wave_instructions: AtomicU64,
 }
 
-/// Their values at one time.
+/// A snapshot of their values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShaderCounts {
     /// Dispatches accepted.
     pub dispatches: u64,
-    /// Workgroups that ended.
+    /// Workgroups that have ended.
     pub workgroups: u64,
     /// Waves of those workgroups.
     pub waves: u64,
-    /// Instructions executed, also by waves that have not ended.
+    /// Instructions executed, including those of waves that have not ended.
     pub wave_instructions: u64,
 }
 
 impl ShaderCounters {
-    /// The values now.
+    /// The current values.
     pub fn snapshot(&self) -> ShaderCounts {
         ShaderCounts {
             dispatches: self.dispatches.load(Ordering::Relaxed),

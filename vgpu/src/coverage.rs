@@ -1,9 +1,9 @@
 //! Which operations of the instruction set the shader engine executes, and why it does not execute the others.
 //!
-//! Contract: the answer comes from the translator itself, asked with one plain instruction per operation (workgroup
-//! barrier, MODE register, real-time message, `BUF_FMT_32_FLOAT` where an operation exists for some operands only),
-//! so it cannot differ from what a kernel meets. A kernel that uses an operation which is not executed stops with the
-//! fault that names it. Cost: well under a millisecond for all operations.
+//! Contract: the answer comes from the translator itself, queried with one plain instruction per operation (with
+//! workgroup barrier, MODE register, real-time message, or `BUF_FMT_32_FLOAT` if an operation exists for some
+//! operands only), so it cannot differ from what a kernel encounters. A kernel that uses an unsupported operation
+//! stops with the fault that names it. Cost: well under a millisecond for all operations.
 
 use core::fmt;
 
@@ -17,7 +17,7 @@ use crate::simd::Level;
 const MINUS_ONE: Operand = Operand::Inline(193);
 /// simm16 of -1.
 const WORKGROUP_BARRIER: i32 = 0xFFFF;
-/// simm16 of all 32 bits of MODE.
+/// simm16 that selects all 32 bits of MODE.
 const ALL_OF_MODE: i32 = 31 << 11 | 1;
 /// Message that gives up the vector registers.
 const MESSAGE_DEALLOC_VGPRS: i32 = 3;
@@ -37,9 +37,9 @@ pub enum NotExecuted {
     Privileged,
     /// Probes of the address translation cache, which is not modelled.
     AddressProbe,
-    /// No public document or compiler says what it does.
+    /// No public document or compiler defines its behaviour.
     Undocumented,
-    /// Not built yet.
+    /// Not implemented yet.
     Missing,
 }
 
@@ -56,12 +56,12 @@ impl fmt::Display for NotExecuted {
     }
 }
 
-/// What is known of one operation.
+/// The coverage of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpcodeCoverage {
     /// The operation.
     pub opcode: Opcode,
-    /// Why it is not executed; `None` where it is.
+    /// Why it is not executed; `None` if it is.
     pub not_executed: Option<NotExecuted>,
 }
 
@@ -75,7 +75,7 @@ pub fn executed_opcodes() -> impl Iterator<Item = Opcode> {
     opcode_coverage().filter(|row| row.not_executed.is_none()).map(|row| row.opcode)
 }
 
-/// Why an operation is not executed; `None` where it is.
+/// Why an operation is not executed; `None` if it is.
 pub fn not_executed(opcode: Opcode) -> Option<NotExecuted> {
     use Opcode::*;
     if translate(&representative(opcode), Level::BASELINE).is_some() {
@@ -94,8 +94,7 @@ pub fn not_executed(opcode: Opcode) -> Option<NotExecuted> {
     })
 }
 
-/// A plain instruction of an operation: registers for all operands, no modifiers, and an immediate that it has a use
-/// for.
+/// A plain instruction of an operation: registers for all operands, no modifiers, and a valid immediate.
 pub(crate) fn representative(opcode: Opcode) -> Instruction {
     use Opcode::*;
     let info = opcode.operands();

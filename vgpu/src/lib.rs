@@ -1,7 +1,7 @@
 //! A virtual Radeon AI PRO R9700 (gfx1201) behind the kernel driver's ioctl seam.
 //!
-//! Contract: it implements [`zrt_kmd::Syscalls`] and nothing more; it never looks at which kernel it runs. Field
-//! constants of packets and registers are its own, written from the hardware reference, so that encoder and decoder
+//! Contract: it implements [`zrt_kmd::Syscalls`] and nothing more; it never checks which kernel it runs. It has its
+//! own field constants of packets and registers, written from the hardware reference, so that encoder and decoder
 //! cannot agree on an error. `unsafe` exists in [`simd`] only.
 #![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]

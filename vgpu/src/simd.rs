@@ -1,8 +1,9 @@
-//! Feature-dispatched execution: every operation of the shader engine is compiled for AVX-512, AVX2 and the baseline,
-//! and the host's best is bound once, when an instruction is decoded.
+//! Feature-dispatched execution: every operation of the shader engine is compiled for AVX-512, AVX2 and the
+//! baseline, and the host's best level is bound once, when an instruction is decoded.
 //!
-//! Contract: the result of an operation is the same bits at every level (`fma` is fused at each: by the instruction
-//! or by the library routine). This is one of the three places of the workspace where `unsafe` is permitted.
+//! Contract: the result of an operation has the same bits at every level (`fma` is fused at each one: by the
+//! instruction or by the library routine). This is one of the three places of the workspace where `unsafe` is
+//! permitted.
 //! Cost: one indirect call per instruction.
 #![allow(unsafe_code)]
 
@@ -10,14 +11,14 @@ use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};
 use crate::shader::wave::{LANES, Row, Wave};
 
-/// What one instruction does. Implementations mark `execute` `#[inline(always)]`, so that the body is compiled with
-/// the vector features of the level that it is bound to; plain loops over 32 lanes are vectorised by the compiler.
+/// The work of one instruction. Implementations mark `execute` `#[inline(always)]`, so that the body is compiled
+/// with the vector features of the level it is bound to; the compiler vectorises plain loops over 32 lanes.
 pub trait Operation {
-    /// Executes `op` for the wave. Control flow and stops are told by the result.
+    /// Executes `op` for the wave. The result reports control flow and stops.
     fn execute(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow;
 }
 
-/// A vector level that this host has been seen to support.
+/// A vector level that this host was found to support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level(Kind);
 
@@ -35,7 +36,8 @@ enum Kind {
 pub struct Executor(unsafe fn(&mut Wave, &MicroOp, &mut Machine<'_>) -> Flow);
 
 impl Level {
-    /// The level that every host has. Scalar operations are bound to it: vector features gain them nothing.
+    /// The level that every host supports. Scalar operations are bound to it, since vector features do not help
+    /// them.
     pub const BASELINE: Level = Level(Kind::Baseline);
 
     /// The best level of this host.
@@ -98,8 +100,8 @@ impl Executor {
     /// Runs the operation.
     #[inline(always)]
     pub fn call(self, wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
-        // SAFETY: the pointer was made by `Level::bind` from a `Level`, and a `Level` other than the baseline is made
-        // only after the features its functions are compiled with were detected on this host.
+        // SAFETY: the pointer was made by `Level::bind` from a `Level`, and a `Level` other than the baseline is
+        // made only after the features that its functions are compiled with were detected on this host.
         unsafe { (self.0)(wave, op, machine) }
     }
 }
@@ -155,7 +157,7 @@ pub fn blend(mask: u32, chosen: &Row, other: &Row) -> Row {
 /// One bit per lane from a row of all-ones and zero lanes.
 #[inline(always)]
 pub fn collect(flags: Row) -> u32 {
-    // The row passes through memory: left in values, the compiler assembles the bits one by one.
+    // The row passes through memory: if kept in values, the compiler assembles the bits one by one.
     let flags = core::hint::black_box(flags);
     let mut mask = 0;
     for lane in 0..LANES {
@@ -164,7 +166,8 @@ pub fn collect(flags: Row) -> u32 {
     mask
 }
 
-/// Lane `i` of `result` becomes lane `source[i] % 32` of the row. Moves data only, so every way gives the same.
+/// Lane `i` of `result` becomes lane `source[i] % 32` of the row. Moves data only, so every implementation returns
+/// the same.
 #[inline(always)]
 pub fn permute(row: &Row, source: &[u8; LANES], result: &mut Row) {
     #[cfg(target_arch = "x86_64")]
@@ -183,7 +186,7 @@ fn permute_avx512(row: &Row, source: &[u8; LANES], result: &mut Row) {
     use core::arch::x86_64::*;
     // SAFETY: a row is 128 bytes, which the two loads and the two stores of 64 bytes at offsets 0 and 64 cover; the
     // sources are 32 bytes, which the two loads of 16 bytes cover; unaligned access is allowed by each of them. The
-    // permutation looks at the low five bits of an index.
+    // permutation uses the low five bits of an index.
     unsafe {
         let low = _mm512_loadu_si512(row.0.as_ptr().cast());
         let high = _mm512_loadu_si512(row.0.as_ptr().add(16).cast());
@@ -195,8 +198,8 @@ fn permute_avx512(row: &Row, source: &[u8; LANES], result: &mut Row) {
     }
 }
 
-/// Adds for each lane the products of four bytes of either row, which are signed or not. Integers, so every way gives
-/// the same.
+/// Adds for each lane the products of four bytes of either row, signed or unsigned. Integers, so every
+/// implementation returns the same.
 #[inline(always)]
 pub fn add_byte_products(left: &Row, right: &Row, is_signed: [bool; 2], sums: &mut [i32; LANES]) {
     #[cfg(target_arch = "x86_64")]
@@ -252,21 +255,23 @@ fn add_byte_products_avx2(left: &Row, right: &Row, is_signed: [bool; 2], sums: &
     }
 }
 
-/// Truncates to a signed integer; saturates; NaN gives 0. In vector code it is shorter than `as`.
+/// Truncates to a signed integer; saturates; NaN becomes 0. Its vector code is shorter than that of `as`.
 #[inline(always)]
 pub fn truncate_to_i32(value: f32) -> i32 {
     let fits = (-2_147_483_648.0..2_147_483_648.0).contains(&value);
-    // SAFETY: the argument is 0 or was just seen to be within the range of i32, so it is neither NaN nor too large.
+    // SAFETY: the argument is 0 or was just checked to be within the range of i32, so it is neither NaN nor too
+    // large.
     let truncated: i32 = unsafe { (if fits { value } else { 0.0 }).to_int_unchecked() };
     let truncated = if value >= 2_147_483_648.0 { i32::MAX } else { truncated };
     if value < -2_147_483_648.0 { i32::MIN } else { truncated }
 }
 
-/// Truncates to an unsigned integer; saturates; NaN gives 0.
+/// Truncates to an unsigned integer; saturates; NaN becomes 0.
 #[inline(always)]
 pub fn truncate_to_u32(value: f32) -> u32 {
     let fits = (0.0..4_294_967_296.0).contains(&value);
-    // SAFETY: the argument is 0 or was just seen to be within the range of u32, so it is neither NaN nor too large.
+    // SAFETY: the argument is 0 or was just checked to be within the range of u32, so it is neither NaN nor too
+    // large.
     let truncated: u32 = unsafe { (if fits { value } else { 0.0 }).to_int_unchecked() };
     if value >= 4_294_967_296.0 { u32::MAX } else { truncated }
 }
@@ -303,7 +308,7 @@ mod tests {
 
     #[test]
     fn products_of_bytes_are_the_same_every_way() {
-        // Every pair of bytes, four a lane.
+        // Every pair of bytes, four per lane.
         for is_signed in [[false, false], [false, true], [true, false], [true, true]] {
             let value =
                 |byte: u32, is_signed: bool| if is_signed { i32::from(byte as i8) } else { byte as i32 };

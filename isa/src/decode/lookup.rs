@@ -1,4 +1,4 @@
-//! Opcode number → operation, one table per encoding, built at compile time from the operation rows.
+//! Opcode number → operation: one table per encoding, built at compile time from the operation rows.
 //!
 //! Contract: constant data; a number outside the table is an unknown operation.
 

@@ -5,7 +5,7 @@ use super::{Reason, Result, Words, blank, field, lookup, signed24};
 use crate::instruction::{Encoding, Instruction, Operand};
 use crate::opcode::{DataType, Opcode, OperandKind, Properties};
 
-/// Bit of the temporal hint that asks an atomic for the old value.
+/// Temporal hint bit that requests the old value from an atomic.
 const HINT_RETURN: u8 = 1;
 /// First of the typed buffer operations.
 const TYPED_BUFFER_FIRST: u16 = 128;
@@ -27,7 +27,7 @@ pub(super) fn vds(stream: &Words<'_>) -> Result<Instruction> {
     Ok(instruction)
 }
 
-/// A vector operand, or a field that must be zero where the operation has none.
+/// A vector operand, or a field that must be zero if the operation has none.
 fn vector_or_zero(stream: &Words<'_>, code: u32, kind: OperandKind) -> Result<Operand> {
     if kind.is_present() {
         return stream.vector(code, kind.data.dwords());
@@ -44,7 +44,7 @@ pub(super) fn vdsdir(stream: &Words<'_>) -> Result<Instruction> {
     };
     let mut instruction = blank(Encoding::Vdsdir, opcode, 1);
     instruction.destination = Operand::Vector(stream.field(7, 0) as u8);
-    // wait_vm_vsrc, wait_va_vdst, attribute and channel, where the word has them (bits 23:8).
+    // wait_vm_vsrc, wait_va_vdst, attribute and channel, if the word has them (bits 23:8).
     instruction.immediate = stream.field(23, 8) as i32;
     Ok(instruction)
 }

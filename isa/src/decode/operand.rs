@@ -1,4 +1,4 @@
-//! Operand codes → [`Operand`], checked against the place they stand in.
+//! Operand codes → [`Operand`], checked against their position.
 //!
 //! Contract: register tuples are aligned down as the hardware's narrower fields imply (pairs to 2, wider to 4) and lie
 //! wholly inside their file. Codes: instruction set reference §2.
@@ -74,7 +74,7 @@ impl Words<'_> {
         }
     }
 
-    /// A source of `kind` in an 8- or 9-bit field. The literal, when asked for, is dword `literal_index`, and
+    /// A source of `kind` in an 8- or 9-bit field. The literal, if requested, is dword `literal_index`, and
     /// `dword_count` grows to cover it.
     #[inline]
     pub(super) fn source(

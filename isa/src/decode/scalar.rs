@@ -17,7 +17,7 @@ pub(super) fn sop1(stream: &Words<'_>) -> Result<Instruction> {
     }
     let code = stream.field(7, 0);
     if code == LDS_DIRECT && stream.dialect == Dialect::Llvm && is_of_barrier(opcode) {
-        // llvm-mc does not look at what names a barrier.
+        // llvm-mc does not check the operand that names a barrier.
         instruction.sources[0] = Operand::Special(LDS_DIRECT as u8);
     } else if info.sources[0].is_present() {
         instruction.sources[0] = stream.source(code, info.sources[0], 1, &mut instruction.dword_count)?;
@@ -54,7 +54,7 @@ pub(super) fn sop2(stream: &Words<'_>) -> Result<Instruction> {
     Ok(instruction)
 }
 
-/// Puts the constant of `s_fmaak` and `s_fmamk` into its place among the sources.
+/// Inserts the constant of `s_fmaak` and `s_fmamk` into its position among the sources.
 fn with_constant(
     stream: &Words<'_>,
     opcode: Opcode,
@@ -134,7 +134,7 @@ pub(super) fn smem(stream: &Words<'_>) -> Result<Instruction> {
         instruction.scope = stream.field(22, 21) as u8;
         instruction.temporal_hint = stream.field(24, 23) as u8;
     } else {
-        // Prefetches and probes have a 5-bit constant where loads have the data register.
+        // Prefetches and probes have a 5-bit constant in the position of a load's data register.
         stream.require(data < 32, Reason::Reserved)?;
         instruction.sources[2] = Operand::Inline((INLINE_ZERO + data) as u8);
     }

@@ -6,14 +6,14 @@ use crate::instruction::{DualHalf, Encoding, Instruction, LaneSelect, Operand};
 use crate::opcode::{DataType, ModifierForm, Opcode, OperandInfo, OperandKind, Properties, RegisterFile};
 use crate::resources::WaveSize;
 
-/// Source 0 codes that announce a lane-select dword.
+/// Source 0 codes that announce a lane-select dword after the instruction.
 const DPP8: u32 = 233;
 const DPP8_FETCH_INACTIVE: u32 = 234;
 const DPP16: u32 = 250;
 
 pub(super) fn vop1(stream: &Words<'_>) -> Result<Instruction> {
     let opcode = lookup::VOP1.get(stream.field(16, 9)).ok_or_else(|| stream.unknown(Reason::Opcode))?;
-    // llvm-mc 19 does not know it.
+    // llvm-mc 19 does not know this operation.
     stream.require(stream.dialect == Dialect::Hardware || opcode != Opcode::VSwapB16, Reason::Opcode)?;
     short(stream, Encoding::Vop1, opcode, Some(stream.field(24, 17)), None)
 }
@@ -31,7 +31,7 @@ pub(super) fn vop2(stream: &Words<'_>) -> Result<Instruction> {
             instruction.sources[2] = instruction.sources[1];
             instruction.sources[1] = Operand::Literal(stream.dword(1)?);
             instruction.dword_count = 2;
-            // The half select of vsrc1 follows it to its place as source 2.
+            // The half select of vsrc1 moves with it to its position as source 2.
             let op_sel = instruction.modifiers.op_sel;
             instruction.modifiers.op_sel = op_sel & 0b1001 | (op_sel & 0b0010) << 1;
         }
@@ -45,7 +45,7 @@ pub(super) fn vopc(stream: &Words<'_>) -> Result<Instruction> {
     short(stream, Encoding::Vopc, opcode, None, Some(stream.field(16, 9)))
 }
 
-/// The 32-bit encodings: source 0 in 8:0, the other fields given by code.
+/// The 32-bit encodings: source 0 in bits 8:0, the other fields passed as codes.
 fn short(
     stream: &Words<'_>,
     encoding: Encoding,
@@ -65,7 +65,7 @@ fn short(
         }
         code = 256 + (lane_dword & 0xff);
     }
-    // v_nop has no operands, and leaves the field open.
+    // v_nop has no operands and leaves the field unspecified.
     if info.sources[0].is_present() {
         let code = half_register(stream, code, info.sources[0], 0, &mut instruction)?;
         instruction.sources[0] = stream.source(code, info.sources[0], 1, &mut instruction.dword_count)?;
@@ -105,7 +105,7 @@ fn half_register(
     if code < 256 || kind.bits() != 16 {
         return Ok(code);
     }
-    // llvm-mc 19 knows the halves of one operation in its 32-bit form.
+    // llvm-mc 19 knows the halves of only one operation in its 32-bit form.
     let is_known = stream.dialect == Dialect::Hardware || instruction.opcode == Opcode::VMovB16;
     stream.require(code & 0x80 == 0 || is_known, Reason::Operand)?;
     instruction.modifiers.op_sel |= ((code >> 7 & 1) << bit) as u8;
@@ -147,7 +147,7 @@ fn lane_modifiers(
         (None, Opcode::VPkFmacF16) => (0b11, 0b11, 0),
         (None, _) => (0, 0, 0),
     };
-    // The exponent of v_ldexp_f16 is an integer: its bits are there without effect.
+    // The exponent of v_ldexp_f16 is an integer: its modifier bits exist but have no effect.
     if info.sources[1].data == DataType::I16 {
         inert |= may_negate & 0b10;
         may_negate &= !0b10;
@@ -201,7 +201,7 @@ fn vop3_selects(
     let op_sel = stream.field(14, 11) as u8;
     stream.require(op_sel & !(form.op_sel | form.op_sel_inert) == 0, Reason::Modifier)?;
     let mut meaningful = form.op_sel;
-    // llvm-mc 19 does not show the halves of most operations.
+    // llvm-mc 19 does not print the halves of most operations.
     if stream.dialect == Dialect::Hardware {
         for (index, kind) in info.sources.iter().enumerate() {
             meaningful |= u8::from(kind.bits() == 16) << index;
@@ -212,7 +212,7 @@ fn vop3_selects(
     Ok(())
 }
 
-/// The bits that have an effect; an error when there are others.
+/// The bits that have an effect; an error if there are others.
 fn allowed(stream: &Words<'_>, bits: u32, used: u8, inert: u8) -> Result<u8> {
     stream.require(bits as u8 & !(used | inert) == 0, Reason::Modifier)?;
     Ok(bits as u8 & used)
@@ -230,9 +230,9 @@ fn clamp_and_omod(
     stream.require(form.omod || instruction.modifiers.omod == 0, Reason::Modifier)
 }
 
-/// The three 9-bit sources of the 64-bit encodings, with the lane-select dword or literal behind them. The field of a source
-/// that the operation does not have is not looked at, as by LLVM 22, whose assembler puts an inline 0 there (llvm-project pull
-/// requests 175182 and 175753); llvm-mc 19 wants zero.
+/// The three 9-bit sources of the 64-bit encodings, with the lane-select dword or literal after them. The field of
+/// a source that the operation does not have is ignored, as in LLVM 22, whose assembler puts an inline 0 there
+/// (llvm-project pull requests 175182 and 175753); llvm-mc 19 requires zero.
 fn long_sources(
     stream: &Words<'_>,
     info: &OperandInfo,
@@ -251,7 +251,8 @@ fn long_sources(
         instruction.dword_count = 3;
         instruction.lanes = lane_select(stream, info, codes[0], lane_dword)?;
         codes[0] = 256 + (lane_dword & 0xff);
-        // The dword after the instruction is taken: no literal. Most VOP3P operations want more vector registers.
+        // The dword after the instruction is in use, so there is no literal. Most VOP3P operations also require
+        // vector registers.
         stream.require(!codes.contains(&255), Reason::Operand)?;
         let is_mixed = matches!(info.sources[1].data, DataType::F32);
         if instruction.encoding == Encoding::Vop3p && instruction.opcode != Opcode::VDot2F32F16 {

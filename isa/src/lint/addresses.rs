@@ -1,10 +1,10 @@
-//! Where computed jumps and calls lead, as far as the code shows it.
+//! The targets of computed jumps and calls, as far as the code shows them.
 //!
-//! Contract: numbers are followed through scalar registers as far as compilers use them for addresses of code: `s_getpc`,
-//! copies, sums with carry, the sign of 16 bits. Anything else is unknown, and so is what differs where paths meet. Code
-//! begins at address 0, which is right for differences, the only ones that there are. Calls change nothing here: a register
-//! that a caller jumps by after a call is one that the callee keeps, or else its use is a mistake that another rule
-//! reports.
+//! Contract: numbers are followed through scalar registers as far as compilers use them for code addresses:
+//! `s_getpc`, copies, sums with carry, the sign of 16 bits. Anything else is unknown, and so are values that differ
+//! at a join. Code begins at address 0, which is correct for differences, the only ones used. Calls change nothing
+//! here: if a caller jumps by a register after a call, either the callee keeps that register, or its use is a
+//! mistake that another rule reports.
 
 use super::effects::{SCC, TRACKED_REGISTERS};
 use super::finding::Finding;
@@ -13,21 +13,21 @@ use crate::instruction::{Encoding, Instruction, Operand};
 use crate::opcode::Opcode;
 use alloc::boxed::Box;
 
-/// What a register holds.
+/// The contents of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
     Unknown,
     Number(u32),
-    /// What a lane has: a pointer of the program's, which no compiler knows.
+    /// A lane's value: a pointer of the program, which no compiler knows.
     Lane,
 }
 
-/// Where a computed jump leads.
+/// The target of a computed jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Goal {
-    /// A dword of the code, or a place outside.
+    /// A dword of the code, or a position outside of it.
     Dword(i64),
-    /// Where a pointer of the program's says.
+    /// The target of a pointer of the program.
     Pointer,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Where the jump of `step` goes, if it is a computed one and that is known.
+    /// The target of the jump of `step`, if it is a computed one and the target is known.
     pub(super) fn goal(&self, step: &Step) -> Option<Goal> {
         if !matches!(step.instruction.opcode, Opcode::SSetpcB64 | Opcode::SSwappcB64) {
             return None;
@@ -62,7 +62,7 @@ impl State {
             Operand::Scalar(code) => {
                 self.registers.get(usize::from(code) + half).copied().unwrap_or(Value::Unknown)
             }
-            // Of 64-bit operands the constant is extended; the literal's extension is not needed here.
+            // In 64-bit operands an inline constant is extended; the extension of a literal is not needed here.
             Operand::Literal(number) if half == 0 => Value::Number(number),
             _ => match operand.inline_integer() {
                 Some(number) if half == 0 => Value::Number(number.cast_unsigned()),
@@ -78,7 +78,7 @@ impl State {
         }
     }
 
-    /// The first destination's values, where this analysis knows the operation; and the carry.
+    /// The values of the first destination, if this analysis knows the operation; and the carry.
     fn results(&self, step: &Step) -> ([Value; 2], Option<bool>) {
         let Instruction { opcode, sources, .. } = step.instruction;
         let unknown = ([Value::Unknown; 2], None);

@@ -1,9 +1,10 @@
-//! The calling convention of LLVM's AMDGPU functions, as far as it determines what registers hold.
+//! The calling convention of LLVM's AMDGPU functions, as far as it determines the contents of registers.
 //!
-//! Contract: register numbers are those of [`super::effects::Registers`]. Sources: LLVM `AMDGPUUsage.rst`, "Non-Kernel
-//! Functions"; `AMDGPUCallingConv.td` (`CC_AMDGPU_Func`, `RetCC_AMDGPU_Func`, `CSR_AMDGPU`); `SIInsertWaitcnts.cpp`: a
-//! function waits for everything at its entry, and for all that returns a value before its return, so a caller waits for
-//! neither. LLVM up to 19 keeps s30 to s105 over a call, later versions stripes of them: what one of both keeps is kept here.
+//! Contract: register numbers are those of [`super::effects::Registers`]. Sources: LLVM `AMDGPUUsage.rst`,
+//! "Non-Kernel Functions"; `AMDGPUCallingConv.td` (`CC_AMDGPU_Func`, `RetCC_AMDGPU_Func`, `CSR_AMDGPU`);
+//! `SIInsertWaitcnts.cpp`: a function waits for everything at its entry, and before its return for everything that
+//! returns a value, so a caller waits for neither. LLVM up to 19 preserves s30 to s105 across a call, and later
+//! versions preserve stripes of them; a register that either of them preserves counts as preserved here.
 
 use super::effects::{REGISTER_COUNT, VCC_LO, VECTOR_FIRST};
 use core::ops::Range;
@@ -18,29 +19,29 @@ pub const SCALAR_ARGUMENTS: Range<usize> = 0..33;
 pub const VECTOR_ARGUMENTS: Range<usize> = VECTOR_FIRST..VECTOR_FIRST + 32;
 /// Codes of s30 to s105.
 const SCALAR_KEPT: Range<usize> = 30..106;
-/// From v40 on the second half of each 16 is kept: v40 to v47, v56 to v63 and so on.
+/// From v40 on, the second half of each 16 is preserved: v40 to v47, v56 to v63 and so on.
 const VECTOR_KEPT_FIRST: usize = VECTOR_FIRST + 40;
 const VECTOR_KEPT_BIT: usize = 8;
 
-/// Whether a function leaves the register to its caller as it was.
+/// Whether a function preserves the register for its caller.
 pub fn is_kept(register: usize) -> bool {
     let is_vector_kept = (VECTOR_KEPT_FIRST..VECTOR_FIRST + 256).contains(&register)
         && (register - VECTOR_FIRST) & VECTOR_KEPT_BIT != 0;
     SCALAR_KEPT.contains(&register) || is_vector_kept
 }
 
-/// Whether what a function leaves in the register can be a result of it.
+/// Whether a function may return a result in the register.
 pub fn is_result(register: usize) -> bool {
     VECTOR_ARGUMENTS.contains(&register)
 }
 
-/// Whether a function may leave anything in the register that is no result.
+/// Whether a function may leave a value that is no result in the register.
 pub fn is_changed(register: usize) -> bool {
     let is_vector = (VECTOR_FIRST..VECTOR_FIRST + 256).contains(&register);
     (SCALAR_CHANGED.contains(&register) || is_vector) && !is_kept(register) && !is_result(register)
 }
 
-/// The registers of a file from one of them on: where an index that is not known may lead.
+/// The registers of a file from the given one on: the possible targets of an unknown index.
 pub fn file_from(register: usize) -> Range<usize> {
     let end = if register < VECTOR_FIRST { VCC_LO } else { VECTOR_FIRST + 256 };
     register..end.max(register)
@@ -60,7 +61,7 @@ impl RegisterSet {
         }
     }
 
-    /// Adds all of another set. Whether there were new ones.
+    /// Adds all of another set. Returns true if any were new.
     pub fn merge(&mut self, other: &Self) -> bool {
         let mut has_grown = false;
         for (word, other) in self.words.iter_mut().zip(other.words) {
@@ -70,7 +71,7 @@ impl RegisterSet {
         has_grown
     }
 
-    /// Whether it has the register.
+    /// True if it contains the register.
     pub fn contains(&self, register: usize) -> bool {
         self.words[register / 64] >> (register % 64) & 1 != 0
     }

@@ -1,15 +1,17 @@
-//! Results of memory and messages: used only after the wait that guarantees them (instruction set reference §4.1, §4.2).
+//! Results of memory and messages may be used only after the wait that guarantees them (instruction set reference
+//! §4.1, §4.2).
 //!
-//! Contract: for each register and counter, how many later instructions have raised that counter since the youngest one
-//! that delivers to the register. A wait for `n` guarantees the register when that number is at least `n` and everything
-//! of the counter returns in order; otherwise only a wait for 0 does. Overwriting a register that is still to be delivered
-//! is allowed to LDS over LDS alone ([`super::effects::Effects::in_order_counter`]). Legacy `s_waitcnt` is taken as no
-//! wait. A load or store of one half of a register waits for that half alone; every other use waits for both, since what
-//! arrives in one half may write the whole register (instruction set reference §4.1).
+//! Contract: for each register and counter, the state is how many later instructions have raised that counter since
+//! the youngest one that delivers to the register. A wait for `n` guarantees the register if that number is at
+//! least `n` and everything on the counter returns in order; otherwise only a wait for 0 does. Overwriting a
+//! register with an outstanding delivery is allowed only for LDS over LDS
+//! ([`super::effects::Effects::in_order_counter`]). Legacy `s_waitcnt` does not count as a wait. A load or store of
+//! one half of a register waits for that half alone. Every other use waits for both halves, since a delivery to one
+//! half may write the whole register (instruction set reference §4.1).
 //!
-//! Functions ([`super::convention`]): at the entry anything may be under way, from before the call; at the return nothing
-//! may; behind a call nothing is. Of registers that m0 selects the first is taken as used, and those behind it that are
-//! under way with it.
+//! Functions ([`super::convention`]): at the entry, any delivery may be outstanding from before the call; at the
+//! return, none may be; after a call, none is. Of the registers that m0 selects, the first counts as used, together
+//! with those after it that are outstanding with it.
 
 use super::effects::{
     Counter, LDS, Part, REGISTER_COUNT, Read, Registers, Role, SCC, VCC_LO, VECTOR_FIRST, runs,
@@ -22,7 +24,7 @@ use alloc::format;
 use alloc::string::String;
 use core::array;
 
-/// Largest count that the wait instructions can name; older ones need no distinction.
+/// Largest count that a wait instruction can name; higher ones need no distinction.
 const LATER_MAX: u8 = 63;
 
 pub(super) struct Counters {
@@ -30,20 +32,20 @@ pub(super) struct Counters {
     pub(super) is_called: bool,
 }
 
-/// A result under way.
+/// An outstanding result.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Delivery {
-    /// Who asked for it; `None`: a caller.
+    /// The instruction that requested it; `None` means a caller.
     dword: Option<u32>,
-    /// Instructions of the counter since.
+    /// Later instructions on the same counter.
     later: u8,
 }
 
 #[derive(Clone)]
 struct Queue {
-    /// By register and half: the youngest.
+    /// The youngest delivery, by register and half.
     deliveries: [[Option<Delivery>; 2]; REGISTER_COUNT],
-    /// What this counter counts returns in any order.
+    /// The counter's results return in any order.
     is_unordered: bool,
 }
 
@@ -75,13 +77,13 @@ impl Queue {
         }
     }
 
-    /// What a caller may have left under way.
+    /// The deliveries that a caller may have left outstanding.
     fn from_caller(counter: Counter) -> Self {
         let (registers, has_lds) = match counter {
             Counter::Load => (VECTOR_FIRST..SCC, false),
             Counter::Ds => (VECTOR_FIRST..SCC, true),
             Counter::Km => (0..VCC_LO + 2, false),
-            // Loads of parameters, which only graphics has.
+            // Loads of parameters, which only graphics uses.
             Counter::Exp => (0..0, false),
         };
         let delivery = Some(Delivery { dword: None, later: 0 });
@@ -91,7 +93,7 @@ impl Queue {
         queue
     }
 
-    /// Forgets what a caller left under way.
+    /// Forgets the outstanding deliveries of a caller.
     fn forget_caller(&mut self) {
         for slot in self.deliveries.as_flattened_mut() {
             *slot = slot.filter(|delivery| delivery.dword.is_some());
@@ -107,7 +109,7 @@ impl Queue {
             .copied()
     }
 
-    /// The register, and those of its file behind it that are under way with it.
+    /// The register, and those after it in its file that are outstanding with it.
     fn run_from(&self, first: usize) -> Registers {
         let end = match first {
             0..VECTOR_FIRST => VECTOR_FIRST,
@@ -119,7 +121,7 @@ impl Queue {
         Registers::new(first, count.max(1))
     }
 
-    /// Who asked for the youngest delivery to a part of a register; `None`: a caller.
+    /// The instruction that requested the youngest delivery to a part of a register; `None` means a caller.
     fn cause(&self, register: usize, part: Part) -> Option<usize> {
         self.youngest(register, part).and_then(|delivery| delivery.dword).map(|dword| dword as usize)
     }
@@ -157,8 +159,8 @@ impl State {
         }
     }
 
-    /// Reports what `registers` still wait for. `part`: what of each is used. `allowed`: a counter that the use may be
-    /// ordered by.
+    /// Reports what `registers` still wait for. `part`: the used part of each. `allowed`: a counter that may order
+    /// the use.
     fn demand(
         &mut self,
         registers: Registers,
@@ -186,7 +188,7 @@ impl State {
                     report(step.finding(rule, Some(hit), cause, remedy));
                 },
             );
-            // It is said once.
+            // Reported only once.
             if is_from_caller {
                 queue.forget_caller();
             }
@@ -209,7 +211,7 @@ impl State {
         }
     }
 
-    /// What a return may not leave under way: for each counter the first of it is told.
+    /// Reports what a return may not leave outstanding, only the first delivery for each counter.
     fn demand_all(&mut self, step: &Step, report: &mut dyn FnMut(Finding)) {
         for counter in Counter::ALL {
             let queue = &mut self.queues[counter as usize];
@@ -232,7 +234,8 @@ impl State {
     }
 }
 
-/// What is missing before a use. `cause`: who asked for what is under way; `None` for a caller.
+/// The wait missing before a use. `cause`: the instruction that requested the outstanding result; `None` means a
+/// caller.
 fn needed_wait(counter: Counter, count: u8, use_name: &str, cause: Option<usize>) -> String {
     let wait = format!("needs {} {count:#x} before this {use_name}", counter.wait());
     match cause {

@@ -1,9 +1,10 @@
 //! Which registers an instruction reads and writes, on which unit, and which counter covers its result.
 //!
-//! Contract: derived from the decoded form and the operand tables; implicit registers (vcc, scc, m0) included, exec and
-//! null left out (exec is outside every rule here). A register that m0 selects is in [`Effects::relative`] alone. A
-//! result that keeps a lane or a half of its register is no read of it. Counters: instruction set reference §4.1.
-//! Cost: some allocations; meant to be made once per instruction of a program.
+//! Contract: derived from the decoded form and the operand tables. Implicit registers (vcc, scc, m0) are included;
+//! exec and null are left out (exec is outside every rule here). A register that m0 selects is in
+//! [`Effects::relative`] only. A result that preserves a lane or a half of its register does not count as a read of
+//! it. Counters: instruction set reference §4.1. Cost: some allocations; meant to be computed once per instruction
+//! of a program.
 
 use crate::instruction::{Encoding, Instruction, Operand};
 use crate::opcode::{Opcode, OperandKind, Properties};
@@ -15,7 +16,7 @@ use core::ops::Range;
 /// Number of vcc_lo.
 pub const VCC_LO: usize = 106;
 const NULL: u8 = 124;
-/// How many scalar registers analyses of values and hazards follow: s0..s105 and vcc.
+/// Number of scalar registers followed by analyses of values and hazards: s0..s105 and vcc.
 pub(super) const TRACKED_REGISTERS: usize = 108;
 /// Number of m0.
 pub const M0: usize = 125;
@@ -24,9 +25,9 @@ const EXEC_LO: u8 = 126;
 pub const VECTOR_FIRST: usize = 128;
 /// The condition code.
 pub const SCC: usize = VECTOR_FIRST + 256;
-/// Stands for what LDS stores write.
+/// A pseudo-register for what LDS stores write.
 pub const LDS: usize = SCC + 1;
-/// All of them.
+/// Number of all registers.
 pub const REGISTER_COUNT: usize = LDS + 1;
 /// `vccz` and `scc` as source codes (instruction set reference §2).
 const SPECIAL_VCCZ: u8 = 251;
@@ -38,7 +39,8 @@ const MESSAGES_WITH_PAYLOAD: core::ops::RangeInclusive<i32> = 1..=2;
 /// The message within the immediate of `s_sendmsg`.
 const MESSAGE_MASK: i32 = 0xff;
 
-/// Registers in sequence, of one file: scalar by operand code, vector from [`VECTOR_FIRST`], then [`SCC`] and [`LDS`].
+/// Consecutive registers of one file: scalar by operand code, vector from [`VECTOR_FIRST`], then [`SCC`] and
+/// [`LDS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Registers {
     first: u16,
@@ -83,7 +85,7 @@ impl Display for Registers {
     }
 }
 
-/// Calls `found` for each run of neighbours in `registers` for which `is_hit` holds.
+/// Calls `found` for each run of adjacent `registers` for which `is_hit` is true.
 pub(super) fn runs(registers: Registers, is_hit: impl Fn(usize) -> bool, mut found: impl FnMut(Registers)) {
     let mut start = None;
     for register in registers.range() {
@@ -101,7 +103,7 @@ pub(super) fn runs(registers: Registers, is_hit: impl Fn(usize) -> bool, mut fou
     }
 }
 
-/// Where an instruction executes, as far as the rules tell units apart.
+/// The unit that executes an instruction, as far as the rules distinguish units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Vector arithmetic.
@@ -133,21 +135,21 @@ pub enum Counter {
     Exp = 3,
 }
 
-/// Registers whose numbers m0 is added to.
+/// Registers selected by adding m0 to their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relative {
-    /// Read.
+    /// The source registers.
     pub source: Option<Registers>,
-    /// Written.
+    /// The destination registers.
     pub destination: Option<Registers>,
-    /// Also read: `v_swaprel` exchanges the two.
+    /// The destination is also read: `v_swaprel` exchanges the two.
     pub exchanges: bool,
-    /// m0\[9:0\] is added to the source and m0\[25:16\] to the destination; otherwise all of m0 to both.
+    /// m0\[9:0\] is added to the source and m0\[25:16\] to the destination; otherwise all of m0 is added to both.
     pub is_split: bool,
 }
 
 impl Counter {
-    /// All of them, by number.
+    /// All counters, by number.
     pub const ALL: [Self; 4] = [Self::Load, Self::Ds, Self::Km, Self::Exp];
 
     /// The instruction that waits for it.
@@ -161,18 +163,18 @@ impl Counter {
     }
 }
 
-/// What an instruction does with registers that it reads.
+/// The purpose of registers that an instruction reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Its results are made of them.
+    /// Its results are computed from them.
     Value,
-    /// They decide what it does: an address, a lane, a register number, a message, a jump.
+    /// They control what it does: an address, a lane, a register number, a message, a jump.
     Control,
     /// They go to memory or LDS.
     Data,
 }
 
-/// What of a register is moved.
+/// The part of a register that is moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Bits 15 to 0, or some of them.
@@ -184,7 +186,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// The halves that it has: 0 is the low one.
+    /// The halves in this part: 0 is the low one.
     pub fn halves(self) -> Range<usize> {
         match self {
             Self::Low => 0..1,
@@ -197,35 +199,35 @@ impl Part {
 /// Registers that an instruction reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// Which.
+    /// The registers.
     pub registers: Registers,
-    /// What for.
+    /// Their purpose.
     pub role: Role,
 }
 
-/// What an instruction does to registers.
+/// The effects of an instruction on registers.
 #[derive(Clone, Debug)]
 pub struct Effects {
-    /// Where it executes.
+    /// The unit that executes it.
     pub unit: Unit,
-    /// Registers that it reads, by operand: source 0 first, where it is a register.
+    /// Registers that it reads, by operand: source 0 first, if it is a register.
     pub reads: Vec<Read>,
     /// Registers that it writes.
     pub writes: Vec<Registers>,
     /// Registers that m0 selects.
     pub relative: Option<Relative>,
-    /// Counters that the instruction raises; its writes arrive when all of them have come down.
+    /// Counters that the instruction raises; its writes have arrived when all of them have come down.
     pub counters: Vec<Counter>,
-    /// What a load or store moves of each data register.
+    /// The part of each data register that a load or store moves.
     pub moved: Part,
-    /// Raises STOREcnt, which guards no register.
+    /// Whether it raises STOREcnt, which guards no register.
     pub is_store: bool,
-    /// False where the registers cannot be told from the words.
+    /// False if the registers cannot be determined from the words.
     pub is_analysed: bool,
 }
 
 impl Effects {
-    /// What `instruction`, decoded for `wave_size`, does.
+    /// The effects of `instruction`, decoded for `wave_size`.
     pub fn of(instruction: &Instruction, wave_size: WaveSize) -> Self {
         let mut effects = Self {
             unit: unit(instruction.encoding),
@@ -247,14 +249,14 @@ impl Effects {
         effects
     }
 
-    /// The counter whose results under way the writes may overwrite without a wait. Only LDS writes its registers in the
-    /// order of its counter: on gfx12 loads of memory write theirs in any order, though the counter comes down in order
-    /// (instruction set reference §4.1).
+    /// The counter whose outstanding results the writes may overwrite without a wait. Only LDS writes its registers
+    /// in the order of its counter: on gfx12, memory loads write theirs in any order, though the counter comes down
+    /// in order (instruction set reference §4.1).
     pub fn in_order_counter(&self) -> Option<Counter> {
         (self.counters == [Counter::Ds]).then_some(Counter::Ds)
     }
 
-    /// The operands of a relative move, whether it is one.
+    /// Enters the operands of a relative move. Returns whether it is one.
     fn is_relative(&mut self, instruction: &Instruction) -> bool {
         use Opcode::*;
         let opcode = instruction.opcode;
@@ -282,7 +284,7 @@ impl Effects {
         true
     }
 
-    /// The operands.
+    /// Explicit operands.
     fn explicit(&mut self, instruction: &Instruction, wave_size: WaveSize) {
         let info = instruction.opcode.operands_for(wave_size);
         let flags = instruction.address_flags as usize;
@@ -317,7 +319,7 @@ impl Effects {
         }
     }
 
-    /// What the operands do not say.
+    /// Implicit operands.
     fn implicit(&mut self, instruction: &Instruction, wave_size: WaveSize) {
         use Opcode::*;
         let opcode = instruction.opcode;
@@ -329,7 +331,7 @@ impl Effects {
                 self.read_implicit(VCC_LO, wave_size.lanes() as usize / 32, Role::Control);
             }
             VSwapB32 | VSwapB16 => self.write(instruction.sources[0], 1),
-            // Sparse operations add to the destination.
+            // Sparse operations accumulate into the destination.
             _ if opcode.mnemonic().starts_with("v_swmmac") => {
                 let count = opcode.operands_for(wave_size).destination.data.dwords() as usize;
                 self.read(instruction.destination, count, Role::Value, wave_size);
@@ -338,7 +340,7 @@ impl Effects {
             SCselectB32 | SCselectB64 | SCmovB32 | SCmovB64 | SCmovkI32 | SAddCoCiU32 | SSubCoCiU32 => {
                 self.read_implicit(SCC, 1, Role::Value);
             }
-            // Their address, or what they send.
+            // m0 holds their address, or what they send.
             DsStoreAddtidB32 | DsLoadAddtidB32 | DsAppend | DsConsume | DsParamLoad | DsDirectLoad
             | STtracedata => self.read_implicit(M0, 1, Role::Control),
             SSendmsg | SSendmsghalt
@@ -375,7 +377,7 @@ impl Effects {
                 }
             }
             Encoding::Vglobal | Encoding::Vscratch | Encoding::Vbuffer => self.is_store = true,
-            // Whether ds_nop counts is not documented; that it does not is the careful assumption.
+            // Whether ds_nop counts is not documented; assuming that it does not is the conservative choice.
             Encoding::Vds if instruction.opcode != DsNop => self.counters.push(Counter::Ds),
             Encoding::Vdsdir => self.counters.push(Counter::Exp),
             Encoding::Smem if returns => self.counters.push(Counter::Km),
@@ -422,8 +424,8 @@ fn registers(operand: Operand, count: usize) -> Option<Registers> {
     }
 }
 
-/// Loads of the d16 forms keep the other half of their register; narrow stores take the low half, or the high one in
-/// their `d16_hi` forms.
+/// Loads in the d16 forms preserve the other half of their register. Narrow stores use the low half, or the high
+/// one in their `d16_hi` forms.
 fn moved(instruction: &Instruction) -> Part {
     let mnemonic = instruction.opcode.mnemonic();
     let is_narrow_store =
@@ -432,18 +434,18 @@ fn moved(instruction: &Instruction) -> Part {
     match mnemonic {
         _ if has_fail_flag || !is_narrow_store && !mnemonic.contains("d16") => Part::Whole,
         _ if mnemonic.contains("d16_hi") => Part::High,
-        // Two halves for each register.
+        // Each register holds two halves.
         _ if mnemonic.contains("_format_") && !mnemonic.ends_with("_x") => Part::Whole,
         _ => Part::Low,
     }
 }
 
-/// What the source at `index` is for.
+/// The role of the source at `index`.
 fn role(instruction: &Instruction, index: usize) -> Role {
     use Opcode::*;
     let opcode = instruction.opcode;
     match (instruction.encoding, index) {
-        // Exchanges between lanes, by way of LDS hardware and no memory: what is exchanged, and where it goes.
+        // Exchanges between lanes through LDS hardware, without memory: the data exchanged, and its target lane.
         (Encoding::Vds, 0) if opcode == DsSwizzleB32 => Role::Value,
         (Encoding::Vds, 1) if matches!(opcode, DsPermuteB32 | DsBpermuteB32) => Role::Value,
         (Encoding::Vds, 1 | 2) => Role::Data,
@@ -459,7 +461,7 @@ fn role(instruction: &Instruction, index: usize) -> Role {
     }
 }
 
-/// Scalar operations that do more than to write registers: jumps, messages, barriers, sleep, hardware registers.
+/// Scalar operations with effects beyond registers: jumps, messages, barriers, sleep, hardware registers.
 fn has_side_effect(opcode: Opcode) -> bool {
     use Opcode::*;
     let mnemonic = opcode.mnemonic();
@@ -492,8 +494,8 @@ fn is_analysed(instruction: &Instruction) -> bool {
     !matches!(instruction.encoding, Vinterp | Vimage | Vsample | Vexport)
 }
 
-/// Of the operations that keep something of the destination: those that compute with it. The others replace a lane or a
-/// half, which is no use of what is there.
+/// Of the operations that preserve something of the destination, those that compute with it. The others replace a
+/// lane or a half, which does not use the old value.
 fn reads_destination(instruction: &Instruction) -> bool {
     use Opcode::*;
     match instruction.encoding {
@@ -511,7 +513,8 @@ fn reads_destination(instruction: &Instruction) -> bool {
     }
 }
 
-/// Whether scc is written. Moves, bit searches, multiplications without carry, packing and float arithmetic leave it.
+/// Whether scc is written. Moves, bit searches, multiplications without carry, packing and float arithmetic
+/// preserve it.
 fn writes_condition(instruction: &Instruction) -> bool {
     use Opcode::*;
     let opcode = instruction.opcode;

@@ -1,6 +1,6 @@
 //! `v_permlane*` must not be the first VALU instruction after `v_cmpx` (instruction set reference §5.2).
 //!
-//! Contract: `v_nop` is no VALU instruction here, as the hardware drops it.
+//! Contract: `v_nop` does not count as a VALU instruction here, because the hardware drops it.
 
 use super::effects::Unit;
 use super::finding::{Finding, Rule};
@@ -10,7 +10,7 @@ use crate::opcode::{Opcode, RegisterFile};
 pub(super) struct Exchange;
 
 impl Analysis for Exchange {
-    /// The `v_cmpx` that no VALU instruction has followed.
+    /// The latest `v_cmpx` not yet followed by a VALU instruction.
     type State = Option<usize>;
 
     fn entry_state(&self) -> Self::State {

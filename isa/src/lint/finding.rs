@@ -9,32 +9,33 @@ use core::fmt::{Display, Formatter, Result};
 /// Which rule is broken. Sections: instruction set reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
-    /// A scalar register that a VALU instruction once read is written and read again without the wait (instruction set
-    /// reference §5.1).
+    /// A scalar register that a VALU instruction has read is later written, and read again without the wait
+    /// (instruction set reference §5.1).
     ScalarHazard,
-    /// A result of memory is used or overwritten while it may still be under way (instruction set reference §4.1).
+    /// A result of memory is used or overwritten while it may still be outstanding (instruction set reference
+    /// §4.1).
     MemoryWait,
-    /// A barrier is signalled while LDS stores may be under way (instruction set reference §4.2).
+    /// A barrier is signalled while LDS stores may be outstanding (instruction set reference §4.2).
     BarrierWait,
     /// `v_permlane*` right after `v_cmpx` (instruction set reference §5.2).
     LaneExchange,
-    /// A matrix operation reads the result of the one right before it as factor or index (instruction set reference
-    /// §5.2).
+    /// A matrix operation reads the result of the one directly before it as factor or index (instruction set
+    /// reference §5.2).
     MatrixOverlap,
-    /// A register is read that nothing on any path has written (instruction set reference §3).
+    /// A register is read that no path has written (instruction set reference §3).
     Unwritten,
-    /// Execution runs off the code or into `s_code_end` (instruction set reference §4.2).
+    /// Execution runs off the end of the code or into `s_code_end` (instruction set reference §4.2).
     End,
     /// A branch leads out of the code or into the middle of an instruction (instruction set reference §1).
     Target,
     /// Words on a path are no instruction (instruction set reference §1).
     Undecodable,
-    /// An instruction whose registers this lint cannot tell.
+    /// The lint cannot determine the registers of an instruction.
     NotAnalysed,
 }
 
 impl Rule {
-    /// All of them.
+    /// All rules.
     pub const ALL: [Self; 10] = [
         Self::ScalarHazard,
         Self::MemoryWait,
@@ -72,15 +73,15 @@ pub struct Finding {
     pub rule: Rule,
     /// Dword of the instruction.
     pub dword: usize,
-    /// Its text; empty where there is none.
+    /// Its text; empty if there is none.
     pub instruction: String,
     /// The registers concerned.
     pub registers: Option<Registers>,
-    /// Dword of the write, load or store that the instruction collides with (one of them, where paths meet).
+    /// Dword of the write, load or store that the instruction conflicts with (one of them, if paths meet).
     pub cause: Option<usize>,
     /// What would satisfy the rule.
     pub remedy: String,
-    /// Source file and line of the instruction, where known.
+    /// Source file and line of the instruction, if known.
     pub source: Option<(String, u32)>,
 }
 

@@ -1,7 +1,7 @@
 //! The control-flow graph of a kernel, and the fixed point of an analysis over it.
 //!
-//! Contract: every dword is decoded at most once a round, reachable ones only; rounds follow computed jumps. Calls of other
-//! functions are not followed. [`Graph::solve`] ends because joins only add and the states are finite.
+//! Contract: only reachable dwords are decoded, each at most once per round; rounds follow computed jumps. Calls of
+//! other functions are not followed. [`Graph::solve`] terminates because joins only add and the states are finite.
 
 use super::Entry;
 use super::addresses::{Addresses, Goal};
@@ -19,22 +19,22 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Most rounds of following computed jumps: what one has found may show another round where more of them lead.
+/// Most rounds of following computed jumps: the targets found in one round may reveal more in the next.
 const ROUNDS_MAX: usize = 6;
 
-/// What is known of the code around an entry.
+/// What is known about the code around an entry.
 pub(super) struct Surroundings<'a> {
-    /// Whether a function that calls may go to begins at a dword.
+    /// Whether a function that calls may target begins at a dword.
     pub(super) is_function: &'a dyn Fn(usize) -> bool,
-    /// Dword behind the entry's function.
+    /// The dword after the entry's function.
     pub(super) end: usize,
-    /// Whether calls keep the convention of compilers' functions.
+    /// Whether calls follow the convention of compiled functions.
     pub(super) has_convention: bool,
-    /// Whether differences of addresses are in the code already, as a linker leaves it.
+    /// Whether address differences are already in the code, as after linking.
     pub(super) has_addresses: bool,
 }
 
-/// One instruction at its place.
+/// One instruction at its position.
 pub(super) struct Step {
     pub(super) dword: usize,
     pub(super) instruction: Instruction,
@@ -43,16 +43,16 @@ pub(super) struct Step {
     wave_size: WaveSize,
 }
 
-/// What a call runs.
+/// The code that a call runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Callee {
-    /// Code that keeps no convention: a part of this function, or unknown code.
+    /// Code that follows no convention: a part of this function, or unknown code.
     Free,
     /// The function at a dword.
     Function(usize),
-    /// Some function, by a pointer of the program's: no compiler knows which.
+    /// An unknown function, called by a pointer of the program: no compiler knows which one.
     Pointer,
-    /// Some function, which the compiler may have known.
+    /// An unknown function, which the compiler may have known.
     Unknown,
 }
 
@@ -81,12 +81,12 @@ impl Step {
         self.instruction.opcode.operands_for(self.wave_size)
     }
 
-    /// Whether it returns from a function that was called.
+    /// Whether it returns from a called function.
     pub(super) fn is_return(&self) -> bool {
         self.flow == Flow::Return
     }
 
-    /// The function that it calls or goes to for good.
+    /// The function that it calls or tail-calls.
     pub(super) fn callee(&self) -> Option<usize> {
         match self.flow {
             Flow::Call(Callee::Function(dword)) | Flow::Leave(Some(dword)) => Some(dword),
@@ -99,24 +99,24 @@ impl Step {
         self.flow == Flow::Call(Callee::Pointer)
     }
 
-    /// Whether it calls, or goes for good to, code that is not known: of a pointer or of another object.
+    /// Whether it calls or tail-calls unknown code: by a pointer, or in another object.
     pub(super) fn reaches_unseen(&self) -> bool {
         matches!(self.flow, Flow::Call(Callee::Pointer | Callee::Unknown) | Flow::Leave(None))
     }
 
-    /// Dword after it.
+    /// The dword after it.
     fn end(&self) -> usize {
         self.dword + self.instruction.dword_count as usize
     }
 }
 
-/// Where execution goes after an instruction.
+/// Where execution continues after an instruction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
     Next,
-    /// To a target, given as a dword that may lie outside of the code.
+    /// To a target, given as a dword that may lie outside the code.
     Jump(i64),
-    /// To a target or on.
+    /// To a target or to the next instruction.
     Branch(i64),
     /// To a target that belongs to this code and, from there, back.
     Subroutine(i64),
@@ -124,12 +124,12 @@ enum Flow {
     Call(Callee),
     /// Back to the caller.
     Return,
-    /// Out of the code, and to this function where it is known.
+    /// Out of the code, and to this function if it is known.
     Leave(Option<usize>),
     End,
 }
 
-/// How a block is reached from another.
+/// How one block is reached from another.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Edge {
     Plain,
@@ -144,19 +144,19 @@ struct Block {
     successors: Vec<(usize, Edge)>,
 }
 
-/// What an analysis needs to be solved.
+/// An analysis that can be solved over the graph.
 pub(super) trait Analysis {
-    /// What is known at a point.
+    /// What is known at one point of the code.
     type State: Clone;
-    /// At the entry.
+    /// The state at the entry.
     fn entry_state(&self) -> Self::State;
-    /// Whether what holds at the end of the program holds at its entry when it is run again.
+    /// Whether the state at the end of the program applies at its entry when it runs again.
     fn is_kept_at_end(&self) -> bool;
-    /// What a callee leaves behind.
+    /// Applies what a callee leaves behind.
     fn after_call(&self, state: &mut Self::State, call: &Call);
-    /// Over one instruction, with findings.
+    /// Applies one instruction and reports findings.
     fn step(&self, state: &mut Self::State, step: &Step, report: &mut dyn FnMut(Finding));
-    /// Adds `other` to `state`, where two paths meet. Whether `state` has grown.
+    /// Merges `other` into `state` at a join. Returns whether `state` has grown.
     fn join(&self, state: &mut Self::State, other: &Self::State) -> bool;
 }
 
@@ -207,7 +207,7 @@ impl Graph {
         Self { steps, blocks }
     }
 
-    /// Where its computed jumps lead, as far as that is known.
+    /// The targets of its computed jumps, as far as they are known.
     fn goals(&self) -> BTreeMap<usize, Goal> {
         let is_computed =
             |step: &Step| matches!(step.instruction.opcode, Opcode::SSetpcB64 | Opcode::SSwappcB64);
@@ -226,7 +226,7 @@ impl Graph {
         goals
     }
 
-    /// Its instructions, in order of the code.
+    /// Its instructions, in code order.
     pub(super) fn steps(&self) -> &[Step] {
         &self.steps
     }
@@ -241,7 +241,7 @@ impl Graph {
         }
     }
 
-    /// What holds at the beginning of each block; nothing for one that is not reached.
+    /// The state at the beginning of each block; `None` for a block that is not reached.
     fn fixed_point<A: Analysis>(&self, analysis: &A) -> Vec<Option<A::State>> {
         let mut states: Vec<Option<A::State>> = vec![None; self.blocks.len()];
         // The entry's block is the first.
@@ -283,18 +283,18 @@ struct Explorer<'a> {
     code: &'a [u32],
     entry: &'a Entry,
     surroundings: &'a Surroundings<'a>,
-    /// Where computed jumps lead, by their dword.
+    /// Targets of computed jumps, by the dword of the jump.
     goals: &'a BTreeMap<usize, Goal>,
     steps: BTreeMap<usize, Step>,
     /// Dwords that something jumps to.
     leaders: BTreeSet<usize>,
-    /// Those still to be followed.
+    /// Leaders still to be followed.
     pending: Vec<usize>,
     findings: &'a mut Vec<Finding>,
 }
 
 impl Explorer<'_> {
-    /// Notes a place that `from` jumps to.
+    /// Records a dword that `from` jumps to.
     fn reach(&mut self, target: i64, from: Option<&Step>) {
         match usize::try_from(target) {
             Ok(dword) if dword < self.code.len() => {
@@ -312,14 +312,14 @@ impl Explorer<'_> {
         }
     }
 
-    /// Each place is followed once: it is in `steps` afterwards, or undecodable.
+    /// Follows each dword once: it is in `steps` afterwards, or undecodable.
     fn run(&mut self) {
         while let Some(dword) = self.pending.pop() {
             self.follow(dword);
         }
     }
 
-    /// Decodes from `dword` up to where execution cannot go on, or code that is known already.
+    /// Decodes from `dword` up to where execution cannot continue, or up to known code.
     fn follow(&mut self, mut dword: usize) {
         while !self.steps.contains_key(&dword) {
             let Some(step) = self.decode(dword) else { return };
@@ -329,7 +329,7 @@ impl Explorer<'_> {
             }
             let goes_on = matches!(flow, Flow::Next | Flow::Branch(_) | Flow::Subroutine(_) | Flow::Call(_));
             let is_last = dword < self.surroundings.end && end >= self.surroundings.end;
-            // Behind a call that does not return, and behind a trap, stands nothing.
+            // After a call that does not return, and after a trap, there need not be any code.
             let stops = matches!(flow, Flow::Call(_)) || step.instruction.opcode == Opcode::STrap;
             if goes_on && is_last && !stops {
                 let remedy = "execution runs off the function: end it with s_endpgm or a return".into();
@@ -421,13 +421,13 @@ impl Explorer<'_> {
     }
 }
 
-/// A finding where no instruction is.
+/// A finding at a dword without an instruction.
 pub(super) fn at(rule: Rule, dword: usize, remedy: String) -> Finding {
     let instruction = String::new();
     Finding { rule, dword, instruction, registers: None, cause: None, remedy, source: None }
 }
 
-/// Instructions that begin inside another one. What follows the other then begins a block of its own.
+/// Finds instructions that begin inside another one. The code after the other one then begins a block of its own.
 fn overlaps(steps: &[Step], leaders: &mut BTreeSet<usize>, findings: &mut Vec<Finding>) {
     for pair in steps.windows(2) {
         if pair[0].end() > pair[1].dword {
@@ -438,7 +438,7 @@ fn overlaps(steps: &[Step], leaders: &mut BTreeSet<usize>, findings: &mut Vec<Fi
     }
 }
 
-/// Cuts `steps` (in order of code) into blocks. The entry's is first.
+/// Cuts `steps` (in code order) into blocks. The entry's block is first.
 fn blocks(steps: &[Step], leaders: &BTreeSet<usize>, entry: &Entry) -> Vec<Block> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     let mut start = 0;
@@ -455,7 +455,7 @@ fn blocks(steps: &[Step], leaders: &BTreeSet<usize>, entry: &Entry) -> Vec<Block
     if let Some(index) = ranges.iter().position(|range| steps[range.start].dword == entry.dword) {
         ranges.swap(0, index);
     }
-    // The step at a dword begins a block wherever anything but the step before it leads there.
+    // The step at a dword begins a block if anything but the step before it leads there.
     let starts: BTreeMap<usize, usize> =
         ranges.iter().enumerate().map(|(index, range)| (steps[range.start].dword, index)).collect();
     let find = |dword: i64| usize::try_from(dword).ok().and_then(|dword| starts.get(&dword).copied());

@@ -1,7 +1,8 @@
-//! A matrix operation must not read as A, B or index what the matrix operation right before it wrote, unless a VALU
-//! instruction stands between them (instruction set reference §5.2).
+//! A matrix operation must not read as A, B or index what the matrix operation directly before it wrote, unless a
+//! VALU instruction is between them (instruction set reference §5.2).
 //!
-//! Contract: `v_nop` is VALU instruction enough here. The addend may be the result before it: the hardware waits for that.
+//! Contract: `v_nop` counts as a VALU instruction here. The addend may be the previous result: the hardware waits
+//! for it.
 
 use super::effects::{Registers, Unit, VECTOR_FIRST};
 use super::finding::{Finding, Rule};
@@ -10,7 +11,7 @@ use crate::instruction::Operand;
 use crate::opcode::Opcode;
 use alloc::vec::Vec;
 
-/// First and last operation of the kind, and the first that has an index.
+/// First and last operation of this kind, and the first that has an index.
 const FIRST: Opcode = Opcode::VWmmaF3216x16x16F16;
 const FIRST_SPARSE: Opcode = Opcode::VSwmmacF3216x16x32F16;
 const LAST: Opcode = Opcode::VSwmmacF3216x16x32Bf8Bf8;
@@ -18,7 +19,7 @@ const LAST: Opcode = Opcode::VSwmmacF3216x16x32Bf8Bf8;
 pub(super) struct MatrixOverlap;
 
 impl Analysis for MatrixOverlap {
-    /// The matrix operations that no VALU instruction has followed, and what they wrote: several where paths meet.
+    /// The matrix operations not yet followed by a VALU instruction, and what they wrote: several if paths meet.
     type State = Vec<(usize, Registers)>;
 
     fn entry_state(&self) -> Self::State {

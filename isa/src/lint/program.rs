@@ -1,8 +1,9 @@
-//! Functions that lie in one piece of code and call each other.
+//! Functions in one piece of code that call each other.
 //!
-//! Contract: a function is checked by itself, from its first instruction to its last, as the launch or the convention of
-//! calls ([`super::convention`]) enters it; of its callees it is known which registers they write. Cost: each function is
-//! decoded twice, and where functions jump into each other's code, [`SHARED_MAX`] times at most on average.
+//! Contract: a function is checked by itself, from its first instruction to its last, as entered by the launch or
+//! by the calling convention ([`super::convention`]). Of its callees only the registers that they write are known.
+//! Cost: each function is decoded twice; if functions jump into each other's code, an instruction is decoded
+//! [`SHARED_MAX`] times on average at most.
 
 use super::Entry;
 use super::convention::{self, RegisterSet};
@@ -17,8 +18,8 @@ use super::unwritten::Unwritten;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-/// Times that an instruction is looked at for different functions, on average: code from outside may have many functions
-/// that all jump to the same place.
+/// Times that an instruction is analysed for different functions, on average. Untrusted code may have many
+/// functions that all jump to the same place.
 const SHARED_MAX: usize = 16;
 
 /// A kernel or a function.
@@ -26,7 +27,7 @@ const SHARED_MAX: usize = 16;
 pub struct Function {
     /// How it is entered.
     pub entry: Entry,
-    /// Dword behind its last instruction.
+    /// The dword after its last instruction.
     pub end: usize,
 }
 
@@ -34,31 +35,31 @@ pub struct Function {
 #[derive(Debug)]
 pub struct Program<'a> {
     code: &'a [u32],
-    /// By their first dword.
+    /// Functions by their first dword.
     functions: BTreeMap<usize, Function>,
     changes: Changes,
     callees: Callees,
     has_addresses: bool,
 }
 
-/// Which functions each function calls or goes to for good, by the first dwords of both.
+/// The functions that each function calls or tail-calls, by the first dwords of both.
 type Callees = BTreeMap<usize, BTreeSet<usize>>;
 
-/// The registers that each function writes, with its callees.
+/// The registers that each function writes, callees included.
 #[derive(Debug, Default)]
 pub(super) struct Changes(BTreeMap<usize, RegisterSet>);
 
 impl Changes {
-    /// Those of the function at a dword.
+    /// Those written by the function at a dword.
     pub(super) fn of(&self, dword: usize) -> Option<&RegisterSet> {
         self.0.get(&dword)
     }
 }
 
 impl<'a> Program<'a> {
-    /// Functions of `code`, each by its own first dword; of several with the same one the last counts, and none goes beyond
-    /// the beginning of the next. `has_addresses`: whether a linker has put in the distances of functions; without them it
-    /// is not known which one a call goes to.
+    /// Functions of `code`, each keyed by its first dword. Of several with the same one the last counts, and none
+    /// extends past the beginning of the next. `has_addresses`: whether a linker has inserted the distances between
+    /// functions; without them it is unknown which function a call targets.
     pub fn new(code: &'a [u32], functions: &[Function], has_addresses: bool) -> Self {
         let mut functions: BTreeMap<usize, Function> =
             functions.iter().map(|function| (function.entry.dword, *function)).collect();
@@ -73,13 +74,13 @@ impl<'a> Program<'a> {
         program
     }
 
-    /// The functions, in order of the code.
+    /// The functions, in code order.
     pub fn functions(&self) -> impl Iterator<Item = &Function> {
         self.functions.values()
     }
 
-    /// The functions that begin at dwords of `from`, and all that they call or go to for good, and those in turn, by their first
-    /// dwords. A call by a pointer of the program's leads nowhere.
+    /// The functions that begin at dwords of `from`, and everything that they call or tail-call, transitively, by
+    /// their first dwords. Calls by a pointer of the program are not followed.
     pub fn reached_from(&self, from: impl IntoIterator<Item = usize>) -> BTreeSet<usize> {
         let mut work: Vec<usize> =
             from.into_iter().filter(|dword| self.functions.contains_key(dword)).collect();
@@ -92,7 +93,7 @@ impl<'a> Program<'a> {
         reached
     }
 
-    /// Checks the function that begins at a dword; nothing where none does.
+    /// Checks the function that begins at a dword. Returns nothing if none does.
     pub fn check(&self, dword: usize) -> Vec<Finding> {
         let Some(function) = self.functions.get(&dword) else { return Vec::new() };
         if !self.changes.0.contains_key(&dword) {
@@ -115,7 +116,7 @@ impl<'a> Program<'a> {
         Graph::build(self.code, &function.entry, &surroundings, findings)
     }
 
-    /// What each function writes, and what it calls. Functions that would go over the limit are left out.
+    /// What each function writes, and what it calls. Functions over the limit are left out.
     fn follow(&self) -> (Changes, Callees) {
         let mut changes = BTreeMap::new();
         let mut callers = BTreeMap::<usize, Vec<usize>>::new();
@@ -139,7 +140,7 @@ impl<'a> Program<'a> {
                     );
                 }
                 if step.reaches_unseen() {
-                    // What it may return, this function returns where it leaves it alone.
+                    // Results of the unseen code can be results of this function, unless it overwrites them.
                     set.insert(convention::VECTOR_ARGUMENTS);
                 }
                 if let Some(callee) = step.callee() {
@@ -150,7 +151,7 @@ impl<'a> Program<'a> {
             seen += graph.steps().len();
             changes.insert(start, set);
         }
-        // To a fixed point: a caller writes what its callees do.
+        // Iterates to a fixed point: a caller writes what its callees do.
         let mut work: BTreeSet<usize> = changes.keys().copied().collect();
         while let Some(callee) = work.pop_last() {
             let Some(set) = changes.get(&callee).cloned() else { continue };
@@ -164,7 +165,7 @@ impl<'a> Program<'a> {
     }
 }
 
-/// Checks code of which nothing is known but its entry.
+/// Checks code of which only the entry is known.
 pub(super) fn check_alone(code: &[u32], entry: &Entry) -> Vec<Finding> {
     let surroundings =
         Surroundings { is_function: &|_| false, end: usize::MAX, has_convention: false, has_addresses: true };
@@ -173,7 +174,7 @@ pub(super) fn check_alone(code: &[u32], entry: &Entry) -> Vec<Finding> {
     solve(&graph, entry, &Changes::default(), findings)
 }
 
-/// All rules over one function; in order of the code, each finding once.
+/// Applies all rules to one function; findings in code order, each once.
 fn solve(graph: &Graph, entry: &Entry, changes: &Changes, mut findings: Vec<Finding>) -> Vec<Finding> {
     graph.solve(&ScalarHazard { entry: *entry }, &mut findings);
     graph.solve(&Counters { is_called: entry.is_called }, &mut findings);

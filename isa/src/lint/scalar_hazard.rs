@@ -1,13 +1,14 @@
 //! The VALU-read-SGPR hazard of gfx1201 (instruction set reference §5.1).
 //!
-//! Contract: a register pair is tracked from the first VALU read of one of its registers. A write to a tracked pair leaves
-//! a hazard in the registers written until a wait, an SMEM or buffer instruction, or its expiry. vcc is taken as one.
+//! Contract: a register pair is tracked from the first VALU read of one of its registers. A write to a tracked pair
+//! leaves a hazard in the written registers until a wait, an SMEM or buffer instruction, or its expiry. vcc counts
+//! as one register.
 //!
-//! Compilers differ in what they take for granted. Without [`Entry::is_strict`], what one of them trusts is trusted: a SALU
-//! read of a tracked ordinary register resolves all VALU writes of ordinary registers, one of vcc those of vcc (LLVM 22), and
-//! SALU writes expire (ACO). Strictly, a SALU read resolves VALU writes of the ordinary registers that it reads, needs a
-//! wait for vcc, and nothing expires. In both, SOPP instructions do not age a write, and `ds_nop` ends the tracking but not
-//! a hazard that is there already.
+//! Compilers differ in what they rely on. Without [`Entry::is_strict`], anything that one of them relies on is
+//! trusted: a SALU read of a tracked ordinary register resolves all VALU writes of ordinary registers, a SALU read
+//! of vcc resolves those of vcc (LLVM 22), and SALU writes expire (ACO). With it, a SALU read resolves only VALU
+//! writes of the ordinary registers that it reads, vcc needs a wait, and nothing expires. In both modes, SOPP
+//! instructions do not age a write, and `ds_nop` ends the tracking but not an existing hazard.
 
 use super::Entry;
 use super::effects::{Read, Registers, TRACKED_REGISTERS, Unit, VCC_LO, runs};
@@ -19,7 +20,7 @@ use crate::resources::WaveSize;
 use alloc::format;
 use alloc::vec::Vec;
 
-/// SALU instructions after which a SALU write is there for a VALU read, and for a SALU read.
+/// SALU instructions after which a SALU write is visible to a VALU read, and to a SALU read.
 const EXPIRY_VALU: u8 = 11;
 const EXPIRY_SALU: u8 = 10;
 
@@ -36,17 +37,17 @@ pub(super) struct ScalarHazard {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Write {
     dword: usize,
-    /// SALU instructions since.
+    /// SALU instructions since the write.
     age: u8,
 }
 
 #[derive(Clone)]
 pub(super) struct State {
-    /// Bit per pair that a VALU instruction has read.
+    /// One bit per pair that a VALU instruction has read.
     tracked: u64,
     salu: [Option<Write>; TRACKED_REGISTERS],
     valu: [Option<Write>; TRACKED_REGISTERS],
-    /// `ds_nop` in a row.
+    /// Consecutive `ds_nop` instructions.
     idle: u8,
 }
 
@@ -129,7 +130,7 @@ impl State {
         }
     }
 
-    /// A jump out of what is seen needs everything to be done.
+    /// A jump out of the analysed code requires everything to be done.
     fn leave(&mut self, step: &Step, report: &mut dyn FnMut(Finding)) {
         let everything = Registers::new(0, TRACKED_REGISTERS);
         let fields = [(&self.salu, 0, SA_SDST), (&self.valu, 0, VA_SDST), (&self.valu, VCC_LO, VA_VCC)];
@@ -146,7 +147,7 @@ impl State {
     }
 }
 
-/// The tracked part of a read or write, both halves of vcc together.
+/// The tracked part of a read or write, with both halves of vcc together.
 fn whole_vcc(registers: Registers) -> Registers {
     let range = registers.range();
     match range.start {
@@ -160,7 +161,7 @@ impl Analysis for ScalarHazard {
     type State = State;
 
     fn entry_state(&self) -> State {
-        // A caller may have read any pair, and leaves no write behind.
+        // A caller may have read any pair, but leaves no write pending.
         let tracked = if self.entry.is_called { u64::MAX } else { 0 };
         State { tracked, salu: [None; TRACKED_REGISTERS], valu: [None; TRACKED_REGISTERS], idle: 0 }
     }
@@ -233,7 +234,7 @@ impl Analysis for ScalarHazard {
     }
 }
 
-/// Scalar operands, each once: an instruction may name one several times.
+/// Scalar operands without duplicates: an instruction may name one several times.
 fn distinct(reads: &[Read]) -> Vec<Registers> {
     let mut distinct = Vec::new();
     for read in reads {

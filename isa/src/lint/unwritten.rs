@@ -1,14 +1,15 @@
-//! Undefined registers where they matter: no path from the entry has written them (instruction set reference §3).
+//! Reports undefined registers where they matter: no path from the entry has written them (instruction set
+//! reference §3).
 //!
-//! Contract: only what is certain. The launch writes the user SGPRs, ttmp and v0; exec is outside. A write of any width or
-//! lane counts, and so does one still under way. A copy of what is undefined, and a number that is computed with it, is
-//! undefined too; it is reported where it decides something (an address, a branch, exec, a lane) or is stored to memory
-//! that others can see. Whatever may come out defined nevertheless (bit operations, selections, halves, matrices) counts as
-//! written, and the last dwords of a store of more than 64 bits may be padding.
+//! Contract: only certain cases. The launch writes the user SGPRs, ttmp and v0; exec is out of scope. A write of
+//! any width or lane counts, even while still outstanding. A copy of an undefined value, and a number computed from
+//! it, is undefined too. It is reported if it decides something (an address, a branch, exec, a lane) or is stored
+//! to memory that others can see. Results that may be defined nevertheless (bit operations, selections, halves,
+//! matrices) count as written, and the last dwords of a store of more than 64 bits may be padding.
 //!
-//! Functions ([`super::convention`]): at the entry the registers of arguments are written; a call leaves undefined what its
-//! callee writes and what is no result. A compiler may know what a callee leaves alone, so where it is not seen which one is
-//! called, only a pointer's callee is taken to change all that it may.
+//! Functions ([`super::convention`]): at the entry the argument registers are written. A call leaves undefined what
+//! its callee writes and what is no result. A compiler may know what a callee preserves; so if the callee cannot be
+//! determined, only a call by pointer is assumed to change all that the convention allows.
 
 use super::Entry;
 use super::convention::{self, SCALAR_ARGUMENTS, VECTOR_ARGUMENTS};
@@ -27,24 +28,24 @@ const TRAP_TEMPORARIES: core::ops::RangeInclusive<usize> = 108..=123;
 const TRACKED_SCALARS: usize = 108;
 /// Codes of exec_lo and exec_hi.
 const EXEC: core::ops::RangeInclusive<u8> = 126..=127;
-/// Data of at most this many dwords is stored without padding.
+/// Stored data of at most this many dwords has no padding.
 const UNPADDED_DWORDS_MAX: usize = 2;
 
 pub(super) struct Unwritten<'a> {
     pub(super) entry: Entry,
-    /// What functions write.
+    /// The registers that functions write.
     pub(super) changes: &'a Changes,
 }
 
-/// What something undefined is made of.
+/// The origin of an undefined value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
     register: u16,
-    /// Dword of the call that left it undefined; `None`: nothing on any path has written it.
+    /// Dword of the call that left it undefined; `None` if no path has written it.
     call: Option<u32>,
 }
 
-/// By register: `None` where it may be written.
+/// By register; `None` if it may be written.
 type Origins = [Option<Origin>; REGISTER_COUNT];
 
 impl Analysis for Unwritten<'_> {
@@ -79,7 +80,7 @@ impl Analysis for Unwritten<'_> {
             _ => None,
         };
         for (register, origin) in origins.iter_mut().enumerate() {
-            // What is kept is as defined as it was.
+            // Preserved registers are as defined as before.
             let is_written = match (call.callee, changes) {
                 _ if convention::is_kept(register) => continue,
                 (Callee::Pointer, _) => convention::is_changed(register),
@@ -101,7 +102,7 @@ impl Analysis for Unwritten<'_> {
                     let cause = origin.and_then(|origin| origin.call).map(|dword| dword as usize);
                     report(step.finding(Rule::Unwritten, Some(hit), cause, remedy(hit, origin)));
                 });
-                // It is said once.
+                // Reported only once.
                 origins[read.registers.range()].fill(None);
             }
         }
@@ -121,11 +122,11 @@ impl Analysis for Unwritten<'_> {
                 (None, origin) => origins[registers.range()].fill(origin),
             }
         }
-        // Of those that m0 selects any one may be written.
+        // Any one of the registers that m0 selects may be written.
         if let Some(registers) = step.effects.relative.and_then(|relative| relative.destination) {
             let first = registers.range().start;
             let end = if first < VECTOR_FIRST { TRACKED_SCALARS } else { SCC };
-            // m0 and the trap handler's registers lie behind those that are followed.
+            // m0 and the trap handler's registers are numbered after those that are followed.
             origins[first..end.max(first)].fill(None);
         }
     }
@@ -163,14 +164,14 @@ fn remedy(hit: Registers, origin: Option<Origin>) -> String {
     }
 }
 
-/// Whether something undefined in what is read shows here.
+/// Whether an undefined part of a read has a visible effect here.
 fn matters(read: &Read, origins: &Origins, step: &Step) -> bool {
     let undefined = |register: usize| origins[register].is_some();
     let mut registers = read.registers.range();
     match read.role {
         Role::Control => registers.any(undefined),
         Role::Value => writes_exec(step) && registers.any(undefined),
-        // Private memory keeps undefined values as registers do; where flat instructions go is not known.
+        // Private memory keeps undefined values as registers do; the target of flat instructions is not known.
         Role::Data if matches!(step.instruction.encoding, Encoding::Vscratch | Encoding::Vflat) => false,
         Role::Data if registers.len() <= UNPADDED_DWORDS_MAX => registers.any(undefined),
         Role::Data => registers.next().is_some_and(undefined),

@@ -1,7 +1,7 @@
 //! Which modifier bits the 64-bit VALU encodings of an operation have.
 //!
-//! Contract: constant data, one value per pattern found by flipping every bit of every operation and asking llvm-mc 19.
-//! A bit outside `used` and `ignored` must be zero (for `op_sel_hi` of VOP3P: one).
+//! Contract: constant data, one value per pattern found by flipping every bit of every operation and testing it
+//! with llvm-mc 19. A bit outside `used` and `ignored` must be zero (for `op_sel_hi` of VOP3P: one).
 
 /// Modifier bits of a VOP3, VOP3SD or VOP3P operation. Masks have bit `i` for source `i`; `op_sel` bit 3 is the
 /// destination.
@@ -15,7 +15,7 @@ pub struct ModifierForm {
     pub negate: u8,
     /// Sources with absolute value (VOP3P: `neg_hi`).
     pub absolute: u8,
-    /// Sources whose negate and absolute bits are present without effect.
+    /// Sources whose negate and absolute bits exist without effect.
     pub inert: u8,
     /// Half selects.
     pub op_sel: u8,
@@ -80,7 +80,7 @@ pub(super) const DIVIDE_SCALE: ModifierForm = CONVERT.negate(0b111);
 pub(super) const FLOAT1_TO_INTEGER: ModifierForm = SATURATE.float(0b001);
 pub(super) const COMPARE: ModifierForm = SATURATE.float(0b011);
 pub(super) const CLASSIFY: ModifierForm = PLAIN.float(0b001);
-/// The 64-bit form is LLVM 22's (`real-true16`): version 19 does not know it.
+/// The 64-bit form as in LLVM 22 (`real-true16`); version 19 does not know it.
 pub(super) const MOVE_HALF: ModifierForm = NOTHING.inert(0b001).op_sel(0b1001, 0);
 pub(super) const SELECT: ModifierForm = PLAIN.float(0b011);
 pub(super) const SCALE: ModifierForm = CONVERT.float(0b001).inert(0b010);

@@ -1,4 +1,4 @@
-//! Operand descriptions: width, interpretation, and which registers may stand there.
+//! Operand descriptions: width, interpretation, and the permitted registers.
 //!
 //! Contract: constant data. The interpretation decides what an inline constant means (f16, f32 or f64 bits) and how a
 //! literal is extended.
@@ -9,9 +9,9 @@ use bitflags::bitflags;
 
 /// How an operation reads or writes the bits of an operand.
 ///
-/// A float inline constant in it means: f16 bits for 16-bit operands (`Bf16`: bf16 bits), the same in the low half for
-/// `PkF16` and `PkBf16`, f32 bits for 32-bit operands and for `PkI16`, `PkU16`, f64 bits for 64-bit operands. A matrix
-/// addend (`B128`, `B256`) takes it per element, whose type the operation's name says.
+/// A float inline constant in it means: f16 bits for 16-bit operands (`Bf16`: bf16 bits), the same in the low half
+/// for `PkF16` and `PkBf16`, f32 bits for 32-bit operands and for `PkI16`, `PkU16`, f64 bits for 64-bit operands. A
+/// matrix addend (`B128`, `B256`) applies it per element, whose type is in the operation's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DataType {
     /// No operand.
@@ -97,7 +97,7 @@ impl DataType {
     }
 }
 
-/// Where an operand may live.
+/// The kinds of location that an operand may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RegisterFile {
     /// No operand.
@@ -116,7 +116,7 @@ pub enum RegisterFile {
     Exec,
 }
 
-/// Type and place of one operand.
+/// Type and permitted location of one operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OperandKind {
     /// Interpretation and width.
@@ -170,17 +170,17 @@ impl OperandKind {
 }
 
 bitflags! {
-    /// What else an operation does.
+    /// Further properties of an operation.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct Properties: u16 {
-        /// Reads the old value of the destination, or keeps part of it: fmac, swmmac, s_addk, s_cmov, v_writelane,
-        /// v_swap, byte and d16 writes. 16-bit destinations keep the other half without this mark.
+        /// Reads the old value of the destination, or preserves part of it: fmac, swmmac, s_addk, s_cmov,
+        /// v_writelane, v_swap, byte and d16 writes. 16-bit destinations preserve the other half without this flag.
         const ACCUMULATES = 1;
         /// May fetch source 0 across lanes.
         const DPP = 2;
         /// The immediate field must be zero.
         const NO_IMMEDIATE = 4;
-        /// A memory atomic: bit 0 of the temporal hint asks for the old value.
+        /// A memory atomic: bit 0 of the temporal hint requests the old value.
         const ATOMIC = 8;
     }
 }
@@ -188,13 +188,13 @@ bitflags! {
 /// Operand types of one operation, by the positions of [`crate::Instruction`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OperandInfo {
-    /// Type of `destination`. Atomics: of the returned value, when there is one.
+    /// Type of `destination`. For atomics: the type of the returned value, if there is one.
     pub destination: OperandKind,
     /// Type of `destination2`.
     pub destination2: OperandKind,
-    /// Types of `sources`. VGLOBAL's and VBUFFER's address is described at its widest.
+    /// Types of `sources`. The address of VGLOBAL and VBUFFER is described at its widest.
     pub sources: [OperandKind; 3],
-    /// Modifiers of the VOP3, VOP3SD or VOP3P encoding; `None` when there is no such encoding.
+    /// Modifiers of the VOP3, VOP3SD or VOP3P encoding; `None` if there is no such encoding.
     pub form: Option<ModifierForm>,
     /// Further properties.
     pub properties: Properties,

@@ -1,11 +1,11 @@
-//! Operand types in wave64, where they differ from wave32: matrix operations and transposing loads.
+//! Operand types in wave64 that differ from wave32: matrix operations and transposing loads.
 //!
 //! Contract: constant data. A matrix has the same elements for both wave sizes, so 64 lanes hold half as much each; the
 //! 4-bit matrices that need one register in wave32 keep it. Widths: llvm-mc 19 (gfx1201, wave64).
 
 use super::{DataType, ModifierForm, Opcode, OperandInfo, OperandKind};
 
-/// First and last matrix operation: their rows follow one another.
+/// First and last matrix operation; their rows are contiguous.
 const FIRST: Opcode = Opcode::VWmmaF3216x16x16F16;
 const LAST: Opcode = Opcode::VSwmmacF3216x16x32Bf8Bf8;
 /// The sparse ones are the last of them.
@@ -41,7 +41,7 @@ pub(super) fn operands(opcode: Opcode) -> &'static OperandInfo {
     }
 }
 
-/// A matrix operation's operands with half the registers; the index of a sparse operation stays one.
+/// A matrix operation's operands with half the registers; the index of a sparse operation keeps one.
 const fn halved(mut info: OperandInfo) -> OperandInfo {
     info.destination = half(info.destination);
     let mut index = 0;
@@ -55,7 +55,7 @@ const fn halved(mut info: OperandInfo) -> OperandInfo {
 /// A lane's index set is half as long, so the index register holds twice as many: `index_key` has one bit more.
 const fn finer_index(opcode: Opcode, form: Option<ModifierForm>) -> Option<ModifierForm> {
     match form {
-        // The narrowest matrix does not use all lanes, and has the index of wave32.
+        // The narrowest matrix does not use all lanes, and its index is that of wave32.
         Some(form) if matches!(opcode, Opcode::VSwmmacI3216x16x32Iu4) => Some(form),
         Some(mut form) => {
             form.op_sel = form.op_sel << 1 | 1;

@@ -12,7 +12,7 @@ const RETURN: u8 = 1;
 const NON_TEMPORAL: u8 = 2;
 const CASCADE: u8 = 4;
 
-/// Writes ` th:… scope:…`; defaults are silent.
+/// Writes ` th:… scope:…`; defaults are omitted.
 pub(super) fn write(instruction: &Instruction, out: &mut Formatter<'_>) -> Result {
     let Instruction { temporal_hint, scope, .. } = *instruction;
     if temporal_hint != 0 {

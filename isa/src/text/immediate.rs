@@ -1,4 +1,4 @@
-//! Immediates with a spelling of their own: waits, delays, hardware registers, messages, LDS swizzles, lane controls.
+//! Immediates with special spellings: waits, delays, hardware registers, messages, LDS swizzles, lane controls.
 //!
 //! Contract: no allocation. Names: instruction set reference §1, §3, §4; spelling as llvm-mc 19.
 
@@ -152,7 +152,7 @@ fn wait_alu(out: &mut Formatter<'_>, value: u32) -> Result {
         ("va_vcc", 1, 1),
         ("vm_vsrc", 2, 3),
     ];
-    /// The bits of no counter.
+    /// Bits that belong to no counter.
     const UNUSED: u32 = 0x60;
     if value & UNUSED != 0 {
         return write!(out, "{value:#x}");
@@ -192,7 +192,7 @@ fn version(out: &mut Formatter<'_>, value: u32) -> Result {
     if value & 0x1f00 != 0 {
         return write!(out, "{value:#x}");
     }
-    // Each further flag encloses what stands before it.
+    // Each further flag encloses what was written before it.
     let flags = FLAGS.iter().filter(|(_, bit)| value & bit != 0);
     for _ in 1..flags.clone().count() {
         out.write_str("(")?;
@@ -297,7 +297,7 @@ pub(super) fn direct_load(out: &mut Formatter<'_>, opcode: Opcode, value: u32) -
     write!(out, " wait_va_vdst:{} wait_vm_vsrc:{}", value >> 8 & 15, value >> 15 & 1)
 }
 
-/// Formats of the typed buffer operations by number; 1 is the default and not written.
+/// Formats of the typed buffer operations by number; 1 is the default and is not written.
 const BUFFER_FORMATS: [&str; 64] = [
     "INVALID",
     "8_UNORM",

@@ -1,7 +1,8 @@
 //! Registers and constants as text.
 //!
-//! Contract: no allocation. A constant is written for the operand's type: a float constant in an integer operand of 16
-//! bits is its bits, elsewhere its value; a literal that equals an inline constant is written like it.
+//! Contract: no allocation. A constant is written for the operand's type: in a 16-bit integer operand a float
+//! constant is written as its bits, elsewhere as its value. A literal that equals an inline constant is written
+//! like the constant.
 
 use crate::instruction::Operand;
 use crate::opcode::{DataType, OperandKind};
@@ -11,7 +12,7 @@ use core::fmt::{Display, Formatter, Result};
 /// Code of `null` (instruction set reference §2).
 const NULL: u8 = 124;
 
-/// An operand in a place of some kind.
+/// An operand in a position of some kind.
 pub(super) struct Value {
     pub(super) operand: Operand,
     pub(super) kind: OperandKind,
@@ -141,7 +142,7 @@ fn literal(out: &mut Formatter<'_>, value: u32, data: DataType) -> Result {
     }
 }
 
-/// Like the inline constant where there is one, as hexadecimal bits elsewhere.
+/// Written like the inline constant if there is one, else as hexadecimal bits.
 fn constant(out: &mut Formatter<'_>, integer: i32, is_float: impl Fn(&Float) -> bool, bits: u32) -> Result {
     if matches!(integer, -16..=64) {
         return write!(out, "{integer}");

@@ -1,4 +1,4 @@
-//! The container's layout, its limits, and what is said of one that breaks them.
+//! The container's layout, its limits, and the errors for containers that break them.
 
 use super::*;
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ fn sample() -> Kernel<'static> {
     }
 }
 
-/// Every header field at the byte where docs/zrt-format.md puts it.
+/// Every header field is at the byte given in docs/zrt-format.md.
 #[test]
 fn layout_is_the_documented_one() {
     let bytes = sample().write().expect("valid");
@@ -94,7 +94,7 @@ fn says_what_is_wrong() {
     assert_eq!(absolute.write(), Err(ZrtError::Path { path: "/absolute/a.s".into() }));
 }
 
-/// Names, each once for every dword of code, that together are far longer than a container.
+/// Names, one for every dword of code, that together are far longer than a container may be.
 #[test]
 fn a_container_that_would_be_too_long_is_refused_by_its_length() {
     const DWORDS: usize = 1 << 20;
@@ -111,7 +111,7 @@ fn a_container_that_would_be_too_long_is_refused_by_its_length() {
         max: 64 << 20,
     };
     assert_eq!(kernel(DWORDS).write(), Err(refused));
-    // The most that fits, and one more.
+    // The longest that fits, and one more.
     let fitting = ((64 << 20) - 4 * DWORDS - (128 + 2 * 8 + 6 + 16 + 18)) / (16 + NAME_BYTES_MAX);
     let written = kernel(fitting).write().expect("fits");
     assert!(written.len() <= 64 << 20 && written.len() > (64 << 20) - 256 - 16 - NAME_BYTES_MAX);
@@ -119,7 +119,7 @@ fn a_container_that_would_be_too_long_is_refused_by_its_length() {
     assert!(matches!(kernel(fitting + 1).write(), Err(ZrtError::Range { part: "file length", .. })));
 }
 
-/// Each header field that has a least or a greatest value, at it and one beyond.
+/// Each header field with a least or greatest value, at the limit and one beyond.
 #[test]
 fn limits_are_where_they_are_said_to_be() {
     let range = |kernel: Kernel<'_>| match kernel.check() {
@@ -180,8 +180,7 @@ fn lines_are_in_order_and_each_dword_has_one() {
     }
 }
 
-/// A container that ends inside of its header says how long that is, wherever it ends; what is shorter than the letters
-/// at its front too.
+/// A container that ends inside its header reports its length, wherever it ends, even inside the magic.
 #[test]
 fn a_cut_header_is_told_by_its_length() {
     let bytes = sample().write().expect("valid");
@@ -197,7 +196,7 @@ proptest! {
         let _ = Kernel::parse(&bytes);
     }
 
-    /// Starts from a good container, so that the deeper checks are reached.
+    /// Starts from a valid container, so that the deeper checks are reached.
     #[test]
     fn changed_bytes_do_not_panic(
         changes in proptest::collection::vec((0usize..268, any::<u8>()), 1..6),

@@ -6,8 +6,9 @@ use zrt_isa::decode;
 /// s_nop 0.
 const NOP: u32 = 0xbf80_0000;
 
-/// A loop with a condition per lane, as clang 22 compiles it for gfx1201 (-O1): it puts in the waits of the instruction set
-/// reference §5.1 that it takes to be needed, no others. So the code is clean, and without any one of its waits it is not.
+/// A loop with a condition per lane, as clang 22 compiles it for gfx1201 (-O1). It inserts the waits of the
+/// instruction set reference §5.1 that it considers necessary, and no others. So the code is clean, and without any
+/// one of its waits it is not.
 const COMPILED: &[u32] = &[
     0xf400a100, 0xf8000008, // s_load_b96 s[4:6], s[0:1], 0x8
     0x30000082, // v_lshlrev_b32_e32 v0, 2, v0

@@ -1,4 +1,4 @@
-//! Where code goes, what cannot be known of it, and that the lint ends on any words.
+//! Control flow, its unknowns, and that the lint terminates on any words.
 
 use super::{check, compare};
 use proptest::prelude::*;
@@ -32,7 +32,7 @@ fn code_that_runs_away() {
     assert_eq!(check(&[0xffff_ffff], 0)[0].rule, Rule::Undecodable);
     assert_eq!(check(&[0xbfb00000], 1)[0].rule, Rule::Target);
     assert_eq!(check(&[0xf4004100], 0)[0].rule, Rule::Undecodable);
-    // Words behind the end are not looked at.
+    // Words after the end are not checked.
     assert!(check(&[0xbfb00000, 0xffff_ffff], 0).is_empty());
 }
 
@@ -57,7 +57,7 @@ fn a_finding_is_one_line() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Any words end in findings or none.
+    /// Any words lead to findings or none, and the lint terminates.
     #[test]
     fn arbitrary_words_end(mut code in prop::collection::vec(any::<u32>(), 0..64), entry in 0usize..64, branches: [u8; 8]) {
         for (index, place) in branches.into_iter().enumerate() {

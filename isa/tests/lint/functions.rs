@@ -1,4 +1,4 @@
-//! Functions that call each other: each by itself, under the convention of LLVM's AMDGPU functions.
+//! Functions that call each other: each is checked by itself, under the convention of LLVM's AMDGPU functions.
 
 use super::list;
 use proptest::prelude::*;
@@ -11,14 +11,14 @@ const NOP: u32 = 0xbf80_0000;
 const END: u32 = 0xbfb0_0000;
 /// s_setpc_b64 s[30:31].
 const RETURN: u32 = 0xbe80_481e;
-/// s_swappc_b64 s[30:31], s[8:9], which no code here makes an address for.
+/// s_swappc_b64 s[30:31], s[8:9], whose address no code here computes.
 const CALL: u32 = 0xbe9e_4908;
 /// s_wait_loadcnt_dscnt 0x0; s_wait_kmcnt 0x0.
 const ENTRY_WAITS: [u32; 2] = [0xbfc8_0000, 0xbfc7_0000];
 
-/// Four functions and a kernel of clang 22 (-O2). `twice` calls `leaf` twice by the address in s[0:1] and keeps v4 to v6 and
-/// s2 over it, though the convention lets a callee change them all: the compiler knew that this one does not. `last` ends in a
-/// jump to `put`. `k` calls a pointer.
+/// Four functions and a kernel from clang 22 (-O2). `twice` calls `leaf` twice by the address in s[0:1] and keeps
+/// v4 to v6 and s2 across the calls, though the convention lets a callee change them all: the compiler knew that
+/// this callee does not. `last` ends in a jump to `put`. `k` calls a pointer.
 const COMPILED: &[u32] = &[
     // leaf, at dword 0x0
     0xbfc80000, // s_wait_loadcnt_dscnt 0x0
@@ -192,19 +192,19 @@ fn findings(code: &[u32], places: &[(usize, usize)]) -> Vec<Finding> {
     places.iter().flat_map(|(dword, _)| program.check(*dword)).collect()
 }
 
-/// Those of registers that are undefined.
+/// The findings about undefined registers.
 fn undefined(code: &[u32], places: &[(usize, usize)]) -> Vec<Finding> {
     let mut found = findings(code, places);
     found.retain(|finding| finding.rule == Rule::Unwritten);
     found
 }
 
-/// One kernel alone.
+/// Checks one kernel alone.
 fn kernel(code: &[u32]) -> Vec<Finding> {
     findings(code, &[(0, code.len())])
 }
 
-/// One function that is called.
+/// Checks one function that is called.
 fn called(code: &[u32]) -> Vec<Finding> {
     Program::new(code, &[function((0, code.len()), true)], true).check(0)
 }
@@ -219,7 +219,7 @@ fn compiled_functions_are_clean_and_each_wait_is_needed() {
         while dword < place.1 {
             let instruction = decode(&COMPILED[dword..]).unwrap();
             let text = instruction.to_string();
-            // What is behind these counters no register of such code waits for.
+            // No register of such code waits for these counters.
             let is_other = ["expcnt", "samplecnt", "bvhcnt"].iter().any(|counter| text.contains(counter));
             if text.starts_with("s_wait_") && !is_other {
                 let mut without = COMPILED.to_vec();
@@ -235,7 +235,7 @@ fn compiled_functions_are_clean_and_each_wait_is_needed() {
             dword += instruction.dword_count as usize;
         }
     }
-    // Between the calls of `twice` nothing writes a scalar register but the call, after which all is done.
+    // Between the calls of `twice`, only the call writes a scalar register, and after it everything is done.
     assert_eq!((count, superfluous), (31, vec![0x38]));
 }
 
@@ -248,23 +248,24 @@ fn a_caller_is_told_of_what_its_callee_changes() {
     assert_eq!(found.len(), 1, "{}", list(&found));
     assert_eq!((found[0].rule, found[0].dword, found[0].cause), (Rule::Unwritten, 0x39, Some(0x32)));
     assert!(found[0].remedy.contains("the call may have changed it"), "{}", found[0]);
-    // Where `leaf` calls a pointer, it changes all that a function may: of a pointer, s[4:5] from v0.
+    // If `leaf` calls by a pointer (s[4:5] from v0), it changes everything that a function may.
     let mut code = COMPILED.to_vec();
     code[2..5].copy_from_slice(&[0x7e08_0500, 0x7e0a_0500, 0xbe9e_4904]);
     let found = undefined(&code, &PLACES);
     let second = found.iter().find(|finding| finding.dword == 0x39);
     assert_eq!(second.map(|finding| finding.cause), Some(Some(0x32)), "{}", list(&found));
-    // Where it writes a register by an index, it may be any from the first: s_movreld_b32 s0, s4.
+    // If it writes a register by an index, that may be any register from the first: s_movreld_b32 s0, s4.
     let mut code = COMPILED.to_vec();
     code[2] = 0xbe80_4204;
     let found = undefined(&code, &PLACES);
     let second = found.iter().find(|finding| finding.dword == 0x39);
     assert_eq!(second.map(|finding| finding.cause), Some(Some(0x32)), "{}", list(&found));
-    // Where the code is not linked, nobody knows which function it is.
+    // In unlinked code, it is unknown which function it is.
     let functions = PLACES.map(|place| function(place, place != KERNEL));
     let unlinked = Program::new(&code, &functions, false).check(TWICE.0);
     assert!(unlinked.is_empty(), "{}", list(&unlinked));
-    // A callee of a callee counts as well: s20 is written in `put`, which `last` goes on to, and read in the kernel.
+    // A callee of a callee counts as well: s20 is written in `put`, which `last` tail-calls, and read in the
+    // kernel.
     let mut code = COMPILED.to_vec();
     code[0x4b + 2] = 0xbe94_0080; // s_mov_b32 s20, 0
     code[0xc1] = 0xee06_8014; // global_store_b32 v0, v0, s[20:21]
@@ -281,7 +282,7 @@ fn an_entry_has_arguments_and_what_its_caller_left() {
     let store = [0xee06_801c, 0x0f80_0000, 0x0000_0000, RETURN];
     let with_waits = [&ENTRY_WAITS[..], &store].concat();
     assert!(called(&with_waits).is_empty());
-    // Each counter once, by the first use that it guards, and the return has nothing left to say.
+    // Each counter is reported once, for the first use that it guards; nothing is left to report at the return.
     let found = called(&store);
     let told: Vec<_> = found.iter().map(|finding| (finding.dword, finding.remedy.clone())).collect();
     let remedy =
@@ -291,19 +292,19 @@ fn an_entry_has_arguments_and_what_its_caller_left() {
         assert!(told.contains(one), "{one:?}{}", list(&found));
     }
     assert_eq!(told.len(), 3, "{}", list(&found));
-    // A function that uses nothing still returns with everything done.
+    // A function that uses nothing must still return with everything done.
     let found = called(&[NOP, RETURN]);
     assert_eq!(found.len(), 3, "{}", list(&found));
     // v32 and s33 are no arguments. global_store_b32 v0, v32, s[6:7]
     let found = called(&[&ENTRY_WAITS[..], &[0xee06_8006, 0x1000_0000, 0, RETURN]].concat());
     assert_eq!((found.len(), found[0].rule, found[0].dword), (1, Rule::Unwritten, 2), "{}", list(&found));
-    // A kernel has s0 to s15 and v0 alone, and nothing under way. global_store_b32 v0, v1, s[20:21]
+    // A kernel has only s0 to s15 and v0, and nothing outstanding. global_store_b32 v0, v1, s[20:21]
     let found = kernel(&[0xee06_8014, 0x0080_0000, 0, END]);
     assert!(found.iter().all(|finding| finding.rule == Rule::Unwritten), "{}", list(&found));
     assert_eq!(found.len(), 2);
 }
 
-/// What a caller left under way does not reach scc. s_cmp_eq_u32 s0, 0; s_cbranch_scc1 0
+/// A caller's outstanding results do not affect scc. s_cmp_eq_u32 s0, 0; s_cbranch_scc1 0
 #[test]
 fn no_load_of_a_caller_reaches_scc() {
     let mut found = called(&[ENTRY_WAITS[1], 0xbf06_8000, 0xbfa2_0000, ENTRY_WAITS[0], RETURN]);
@@ -311,7 +312,7 @@ fn no_load_of_a_caller_reaches_scc() {
     assert!(found.is_empty(), "{}", list(&found));
 }
 
-/// Scalar loads of a caller reach vcc, and no vector register.
+/// A caller's scalar loads can write vcc, but no vector register.
 #[test]
 fn each_counter_guards_its_own_registers() {
     // s_wait_loadcnt_dscnt 0x0; s_mov_b32 vcc_hi, 0 or v_mov_b32 v1, v0; s_wait_kmcnt 0x0
@@ -338,7 +339,7 @@ fn what_a_return_leaves_under_way_is_told() {
         let found = called(&[&ENTRY_WAITS[..], work, &[RETURN]].concat());
         assert_eq!(found.len(), 1, "{}", list(&found));
         assert_eq!((found[0].rule, found[0].remedy.as_str(), found[0].cause), (rule, remedy, Some(2)));
-        // A jump to another function is no return: that one waits.
+        // A jump to another function is no return: the other function waits.
         let tail = [&ENTRY_WAITS[..], work, &[0xbe80_4808]].concat();
         assert!(called(&tail).is_empty(), "{}", list(&called(&tail)));
     }
@@ -359,7 +360,7 @@ fn a_pointers_callee_changes_all_that_it_may() {
     let expected = [(6, "s[6:7]".to_string()), (6, "v32".to_string())];
     assert_eq!(told, expected, "{}", list(&found));
     assert!(found.iter().all(|finding| finding.cause == Some(5)), "{}", list(&found));
-    // Of an address from elsewhere a compiler may have known more.
+    // If an address comes from elsewhere, a compiler may have known more.
     let found = kernel(&call(&[CALL]));
     assert!(found.is_empty(), "{}", list(&found));
 }
@@ -380,13 +381,13 @@ fn a_functions_code_ends_where_its_neighbours_begins() {
     let places = [(1, 4), (0, 1)];
     let found = findings(&code, &places);
     assert_eq!((found.len(), found[0].rule, found[0].dword), (1, Rule::End, 0), "{}", list(&found));
-    // Behind a call that does not return, and behind a trap, stands nothing.
+    // After a call that does not return, and after a trap, there need not be any code.
     for last in [CALL, 0xbf90_0002] {
         let code = [last, 0xbfc8_0000, 0xbfc7_0000, RETURN, END];
         let found = findings(&code, &places);
         assert!(found.is_empty(), "{}", list(&found));
     }
-    // A size that reaches into the neighbour is cut.
+    // A size that extends into the next function is cut.
     let found = findings(&code, &[(1, 4), (0, 5)]);
     assert_eq!((found.len(), found[0].rule), (1, Rule::End), "{}", list(&found));
 }
@@ -405,7 +406,7 @@ fn far_jumps_are_followed() {
             list(&found)
         );
     }
-    // A sum of unknown carry is no address.
+    // A sum with an unknown carry is no address.
     let mut other = code;
     other[1] = NOP;
     assert!(check(&other, 0).iter().all(|finding| finding.rule == Rule::Unwritten), "the carry");
@@ -413,7 +414,7 @@ fn far_jumps_are_followed() {
 
 #[test]
 fn functions_that_share_too_much_are_not_checked() {
-    // Each of 100 functions jumps to the same 1000 instructions, which are none's.
+    // Each of 100 functions jumps to the same 1000 instructions, which belong to none of them.
     let mut code: Vec<u32> = (0..100).map(|index| 0xbfa0_0000 | (99 - index)).collect();
     code.extend([NOP; 1000]);
     code.push(RETURN);
@@ -428,7 +429,7 @@ fn functions_that_share_too_much_are_not_checked() {
     assert_eq!(left_out.count(), 100 - 18, "more than 16 times 1101 instructions");
 }
 
-/// Registers that m0 selects: the first, and what is under way with it.
+/// Registers that m0 selects: the first, and those outstanding with it.
 #[test]
 fn a_relative_move_uses_its_first_register() {
     // s_mov_b32 m0, s4; global_load_b64 v[4:5], v0, s[4:5]; a wait; a move; global_store_b32 v0, v8, s[4:5]
@@ -477,7 +478,7 @@ const WORDS: &[u32] = &[
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Any words and any functions end in findings or none, each of them within the code.
+    /// Any words and any functions lead to findings or none, each of them within the code.
     #[test]
     fn arbitrary_functions_end(
         code in prop::collection::vec(prop_oneof![4 => prop::sample::select(WORDS), 1 => any::<u32>()], 1..40),

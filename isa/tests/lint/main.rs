@@ -1,5 +1,5 @@
-//! The lint: one wrong kernel and its right twin per rule, assembled with llvm-mc 19 from the text beside the words, and a
-//! compiler's output in which every wait is needed.
+//! The lint: for each rule one wrong kernel and its correct twin, assembled with llvm-mc 19 from the text next to
+//! the words, and a compiler's output in which every wait is needed.
 
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
@@ -41,7 +41,7 @@ mod paths;
 mod scalar_hazard;
 mod unwritten;
 
-/// Findings of `code` entered at dword 0, as `change` says.
+/// Findings of `code` entered at dword 0, modified by `change`.
 fn findings(code: &[u32], change: impl FnOnce(&mut Entry)) -> Vec<Finding> {
     let mut entry = Entry::at(0);
     change(&mut entry);

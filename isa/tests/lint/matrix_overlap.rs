@@ -1,4 +1,4 @@
-//! Matrix operations right behind one another (instruction set reference §5.2).
+//! Consecutive matrix operations (instruction set reference §5.2).
 
 use super::{check, compare, list};
 use zrt_isa::lint::Rule;

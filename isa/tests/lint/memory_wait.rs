@@ -1,4 +1,4 @@
-//! Results of memory and messages, and what a barrier waits for (instruction set reference §4).
+//! Results of memory and messages, and the waits before a barrier (instruction set reference §4).
 
 use super::compare;
 use zrt_isa::lint::Rule;
@@ -215,7 +215,7 @@ twins! {
         0xbfb00000, // s_endpgm
     ]
 
-    // In one queue with the other loads.
+    // In order with the other loads.
     flat_keeps_the_order: Rule::MemoryWait, "v_mov_b32_e32 v4, v2", "v2", "s_wait_loadcnt 0x1";
     [
         0x7e020280, // v_mov_b32 v1, 0

@@ -1,4 +1,4 @@
-//! What one of several paths brings is kept where they meet, whichever is looked at first.
+//! What one of several paths contributes is kept at the join, whichever path is visited first.
 
 use super::{findings, list};
 use zrt_isa::lint::{Entry, Finding, Rule};
@@ -18,7 +18,7 @@ const MATRIX: [u32; 2] = [0xcc40_4004, 0x1a02_0100];
 const MATRIX_ELSEWHERE: [u32; 2] = [0xcc40_4014, 0x1a02_0100];
 const MATRIX_OF_RESULT: [u32; 2] = [0xcc40_400c, 0x1a02_0104];
 
-/// `first` where s4 is not 0, `second` where it is, then `end`.
+/// `first` if s4 is not 0, else `second`, then `end`.
 fn either(first: &[u32], second: &[u32], end: &[u32]) -> Vec<u32> {
     // s_cbranch_scc1 over `first` and its s_branch over `second`.
     let mut code = vec![COMPARE, 0xbfa2_0000 | (first.len() as u32 + 1)];
@@ -30,7 +30,7 @@ fn either(first: &[u32], second: &[u32], end: &[u32]) -> Vec<u32> {
     code
 }
 
-/// `body` again and again until s4 is not 0.
+/// `body` repeated until s4 is not 0.
 fn repeated(body: &[u32]) -> Vec<u32> {
     let mut code = body.to_vec();
     let back = -(body.len() as i32 + 2);
@@ -78,7 +78,7 @@ fn a_factor_from_one_path() {
     once(rule, &again, |entry| entry.runs_again = true, 0, 2);
 }
 
-/// A write on one of two paths that the other does not make, and one that is older there.
+/// A write on only one of two paths, and an older one there.
 #[test]
 fn a_scalar_write_on_one_path() {
     let rule = Rule::ScalarHazard;
@@ -87,7 +87,7 @@ fn a_scalar_write_on_one_path() {
     for (first, second, cause) in [(&[track, write][..], &[][..], 3), (&[], &[track, write], 4)] {
         once(rule, &either(first, second, &[read]), |_| (), 5, cause);
     }
-    // Eleven s_mov_b32 s20, 1, after which the write is there.
+    // Eleven s_mov_b32 s20, 1, after which the write is visible.
     let old = [&[track, write][..], &[0xbe94_0081; 11]].concat();
     let young = [track, write];
     assert!(of(rule, &either(&old, &old, &[read]), |_| ()).is_empty());
@@ -96,8 +96,8 @@ fn a_scalar_write_on_one_path() {
     once(rule, &repeated(&[read, write]), |_| (), 0, 1);
 }
 
-/// An address that is computed from s_getpc_b64 at dword 2 less 8 bytes, and copied: the jump leads to dword 1, which is no
-/// instruction. One that is no multiple of 4 leads nowhere that is known.
+/// An address computed from s_getpc_b64 at dword 2, minus 8 bytes, and copied: the jump leads to dword 1, which is
+/// no instruction. An address that is no multiple of 4 has no known target.
 #[test]
 fn a_computed_address_is_followed_through_constants_and_copies() {
     // s_branch 1; no instruction; s_getpc_b64 s[8:9]; ...

@@ -409,8 +409,8 @@ fn wave64_needs_eight_idle_instructions_and_both_halves_of_a_mask() {
     assert_eq!(missing[0].instruction, "s_cbranch_vccz 0");
 }
 
-/// What stands between a VALU write of s4 and its read by a VALU instruction: only a SALU read of an ordinary register that a
-/// VALU instruction has read before is trusted to wait for it, and strictly not that.
+/// Code between a VALU write of s4 and its read by a VALU instruction. Only a SALU read of an ordinary register
+/// that a VALU instruction has read before is trusted to wait for it, and in strict mode not even that.
 #[test]
 fn only_a_salu_read_of_a_tracked_register_waits() {
     let code = |before: &[u32], between: u32| {

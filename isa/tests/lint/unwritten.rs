@@ -1,4 +1,4 @@
-//! Registers that nothing writes, and lanes exchanged too early (instruction set reference §3, §5.2).
+//! Registers that are never written, and lane exchanges that come too early (instruction set reference §3, §5.2).
 
 use super::{compare, findings};
 use zrt_isa::lint::Rule;
@@ -20,7 +20,7 @@ twins! {
         0xbfb00000, // s_endpgm
     ]
 
-    // A copy is no use; an address is.
+    // A copy is no use, but an address is.
     a_scalar_never_written: Rule::Unwritten, "s_load_b32 s4, s[20:21], 0x0", "s[20:21]", "";
     [
         0xbe940116, // s_mov_b64 s[20:21], s[22:23]
@@ -79,7 +79,7 @@ twins! {
         0xbfb00000, // s_endpgm
     ]
 
-    // The only register that it reads is the one that it adds to.
+    // The only register read is the one added to.
     a_constant_added_to_nothing: Rule::Unwritten, "global_store_b32 v0, v0, s[20:21]", "s20", "";
     [
         0xbe950080, // s_mov_b32 s21, 0
@@ -118,7 +118,8 @@ twins! {
         0xbfb00000, // s_endpgm
     ]
 
-    // Registers that a function keeps for its caller; the high half of a sum that nobody needs; the fourth dword of three.
+    // Registers that a function preserves for its caller; the unneeded high half of a sum; the fourth dword of
+    // three.
     half_of_data_of_two_dwords: Rule::Unwritten, "global_store_b64 v0, v[1:2], s[0:1]", "v2", "";
     [
         0x7e020280, // v_mov_b32 v1, 0
@@ -159,8 +160,8 @@ fn user_sgprs_are_as_many_as_the_launch_writes() {
     assert_eq!((missing[0].rule, missing[0].dword), (Rule::Unwritten, 1));
 }
 
-/// v5 is undefined, and stays so through a sum; a dot product, a sum of another lane's value and a dual sum may give something
-/// defined for all that is known here.
+/// v5 is undefined, and stays so through a sum. A dot product, a sum with another lane's value and a dual sum may
+/// be defined, as far as the lint knows.
 #[test]
 fn only_a_plain_sum_of_undefined_values_is_surely_undefined() {
     // global_store_b32 v0, v2, s[4:5]; s_endpgm

@@ -1,4 +1,5 @@
-//! What bindgen makes of the kernel's headers, committed; `cargo xtask uapi` writes it and `--check` finds drift.
+//! What bindgen generates from the kernel's headers, committed; `cargo xtask uapi` writes it and `--check` finds
+//! drift.
 //!
 //! Contract: plain structures without padding (zerocopy proves it at compile time), names as in the headers, no
 //! `unsafe`. Request numbers (`REQUEST_*`) are computed by the C compiler from the headers themselves.

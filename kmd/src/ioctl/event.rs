@@ -9,37 +9,37 @@ use core::mem::offset_of;
 use rustix::ioctl::opcode;
 use zerocopy::{FromZeros, IntoBytes};
 
-/// What an event stands for.
+/// What an event signals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum EventKind {
-    /// A write of the GPU into a slot of the signal page, followed by an interrupt.
+    /// A write by the GPU into a slot of the signal page, followed by an interrupt.
     Signal = KFD_IOC_EVENT_SIGNAL,
     /// The GPU was reset or failed.
     HardwareException = KFD_IOC_EVENT_HW_EXCEPTION,
-    /// An access of the GPU failed.
+    /// A memory access by the GPU failed.
     Memory = KFD_IOC_EVENT_MEMORY,
 }
 
 /// CREATE_EVENT.
 #[derive(Clone, Copy, Debug)]
 pub struct CreateEvent {
-    /// What it stands for.
+    /// What it signals.
     pub kind: EventKind,
     /// The signal page, with the first signal event of the process.
     pub page: Option<MemoryHandle>,
-    /// Whether a wait that returns resets it.
+    /// Whether a wait resets it on return.
     pub auto_reset: bool,
 }
 
-/// An event of this process. Zero is none.
+/// An event of this process. Zero means no event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EventId(pub u32);
 
 /// What CREATE_EVENT returns.
 #[derive(Clone, Copy, Debug)]
 pub struct CreatedEvent {
-    /// Names the event in later calls; also the value that the GPU sends with its interrupt.
+    /// Identifies the event in later calls; also the value that the GPU sends with its interrupt.
     pub id: EventId,
     /// Its 8-byte slot in the signal page.
     pub slot_index: u32,
@@ -95,21 +95,21 @@ impl Command for DestroyEvent {
     fn output(_: Self::Structure) {}
 }
 
-/// WAIT_EVENTS: blocks until one of the events is signalled or the time is over.
+/// WAIT_EVENTS: blocks until one of the events is signalled or the timeout expires.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitEvents<'a> {
-    /// What to wait for.
+    /// The events to wait for.
     pub events: &'a [EventId],
-    /// 0 polls.
+    /// Timeout; 0 polls.
     pub timeout_ms: u32,
 }
 
-/// What WAIT_EVENTS returns: whether any was signalled, and each one's payload as the driver left it.
+/// The result of WAIT_EVENTS: whether any event was signalled, and each one's payload as the driver left it.
 #[derive(Clone, Debug, Default)]
 pub struct WaitedEvents {
-    /// False where the time was over.
+    /// False if the timeout expired.
     pub signalled: bool,
-    /// In the order of the events.
+    /// One per event, in the order of the events.
     pub payloads: Vec<kfd_event_data_plain>,
 }
 
@@ -152,7 +152,7 @@ impl Command for WaitEvents<'_> {
     }
 }
 
-/// SET_EVENT: signals a signal event from the processor.
+/// SET_EVENT: signals a signal event from the CPU.
 #[derive(Clone, Copy, Debug)]
 pub struct SetEvent {
     /// The event.
@@ -172,7 +172,7 @@ impl Command for SetEvent {
     fn output(_: Self::Structure) {}
 }
 
-/// RESET_EVENT: takes a signal event back.
+/// RESET_EVENT: resets a signal event.
 #[derive(Clone, Copy, Debug)]
 pub struct ResetEvent {
     /// The event.

@@ -23,7 +23,7 @@ bitflags::bitflags! {
         const UNCACHED = KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED;
         /// Hint: fine-grained coherence.
         const COHERENT = KFD_IOC_ALLOC_MEM_FLAGS_COHERENT;
-        /// No other domain instead.
+        /// Do not fall back to another domain.
         const NO_SUBSTITUTE = KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE;
         /// CPU-visible VRAM.
         const PUBLIC = KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC;
@@ -38,25 +38,25 @@ bitflags::bitflags! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemoryHandle(pub u64);
 
-/// ALLOC_MEMORY_OF_GPU: a memory object that will be mapped at an address of our choice.
+/// ALLOC_MEMORY_OF_GPU: allocates a memory object to be mapped at an address of our choice.
 #[derive(Clone, Copy, Debug)]
 pub struct AllocateMemory {
-    /// Where it will be mapped on the GPU.
+    /// Its address on the GPU.
     pub va: GpuVa,
     /// Its length; the driver rounds up to pages.
     pub len: ByteLen,
     /// The GPU.
     pub gpu_id: u32,
-    /// Domain and rights.
+    /// Memory domain and permissions.
     pub flags: AllocationFlags,
 }
 
 /// What ALLOC_MEMORY_OF_GPU returns.
 #[derive(Clone, Copy, Debug)]
 pub struct AllocatedMemory {
-    /// Names the object in later calls.
+    /// Identifies the object in later calls.
     pub handle: MemoryHandle,
-    /// Offset to map it at, on the render node.
+    /// Offset to mmap it at, on the render node.
     pub mmap_offset: u64,
 }
 
@@ -90,7 +90,7 @@ impl Command for AllocateMemory {
     }
 }
 
-/// FREE_MEMORY_OF_GPU: gives an unmapped object back.
+/// FREE_MEMORY_OF_GPU: frees an unmapped object.
 #[derive(Clone, Copy, Debug)]
 pub struct FreeMemory {
     /// The object.
@@ -117,7 +117,7 @@ impl Command for FreeMemory {
     }
 }
 
-/// MAP_MEMORY_TO_GPU: puts an object into the GPU's page table at the address it was allocated with.
+/// MAP_MEMORY_TO_GPU: enters an object into the GPU's page table, at the address it was allocated with.
 #[derive(Clone, Copy, Debug)]
 pub struct MapMemory {
     /// The object.
@@ -128,7 +128,7 @@ pub struct MapMemory {
 
 impl Command for MapMemory {
     type Structure = kfd_ioctl_map_memory_to_gpu_args;
-    /// Devices that it is mapped on.
+    /// Number of devices on which it is mapped.
     type Output = u32;
     const NAME: &'static str = "MAP_MEMORY_TO_GPU";
     const REQUEST: u32 = request(opcode::read_write::<Self::Structure>(GROUP, 0x18));
@@ -150,7 +150,7 @@ impl Command for MapMemory {
     }
 }
 
-/// UNMAP_MEMORY_FROM_GPU: takes an object out of the GPU's page table.
+/// UNMAP_MEMORY_FROM_GPU: removes an object from the GPU's page table.
 #[derive(Clone, Copy, Debug)]
 pub struct UnmapMemory {
     /// The object.
@@ -161,7 +161,7 @@ pub struct UnmapMemory {
 
 impl Command for UnmapMemory {
     type Structure = kfd_ioctl_unmap_memory_from_gpu_args;
-    /// Devices that it is no longer mapped on.
+    /// Number of devices from which it was unmapped.
     type Output = u32;
     const NAME: &'static str = "UNMAP_MEMORY_FROM_GPU";
     const REQUEST: u32 = request(opcode::read_write::<Self::Structure>(GROUP, 0x19));

@@ -1,9 +1,10 @@
 //! One type per command of `/dev/kfd`.
 //!
-//! Contract: a command says its name, its request number (composed by rustix's opcode helpers from direction, number
-//! and structure, and compared in the tests with what the C compiler made of the header), how it fills the structure
-//! and what comes back. [`Command::call`] issues it through the byte-level seam. Each call is one system call.
-//! Errors carry the command's name, the errno and what it means for this command (hardware reference §2.6, §2.8).
+//! Contract: a command defines its name, its request number (composed by rustix's opcode helpers from direction,
+//! number and structure; the tests compare it with what the C compiler makes of the header), how it fills the
+//! structure, and what it returns. [`Command::call`] issues it through the byte-level seam. Each call is one system
+//! call. Errors carry the command's name, the errno and its meaning for this command (hardware reference §2.6,
+//! §2.8).
 
 pub mod event;
 pub mod memory;
@@ -36,20 +37,20 @@ const GROUP: u8 = b'K';
 pub trait Command {
     /// The structure in the header.
     type Structure: FromBytes + IntoBytes;
-    /// What a successful call tells.
+    /// The result of a successful call.
     type Output;
     /// Name in the header, without `AMDKFD_IOC_`.
     const NAME: &'static str;
-    /// Direction, structure size, group and number in one.
+    /// Direction, structure size, group and number combined.
     const REQUEST: u32;
 
-    /// The structure as the driver shall see it.
+    /// The structure as passed to the driver.
     fn structure(&self) -> Self::Structure;
 
-    /// What the driver left in the structure.
+    /// Reads the result from the structure that the driver returned.
     fn output(structure: Self::Structure) -> Self::Output;
 
-    /// What an errno of this command means and what to do.
+    /// What an errno means for this command, and what to do.
     fn remedy(errno: Errno) -> &'static str {
         common_remedy(errno)
     }
@@ -74,7 +75,7 @@ fn issue<C: Command + ?Sized>(
     }
 }
 
-/// What an errno means where the command says nothing of its own.
+/// What an errno means if the command has no remedy of its own.
 fn common_remedy(errno: Errno) -> &'static str {
     match errno {
         Errno::ENOTTY => "this kernel's KFD does not know the request; use a newer kernel",
@@ -92,7 +93,7 @@ fn common_remedy(errno: Errno) -> &'static str {
     }
 }
 
-/// `opcode` as the 32 bits that the kernel takes (rustix has it wider on some C libraries).
+/// `opcode` as the 32 bits that the kernel takes (rustix uses a wider type on some C libraries).
 #[allow(clippy::unnecessary_cast)]
 const fn request(opcode: rustix::ioctl::Opcode) -> u32 {
     opcode as u32

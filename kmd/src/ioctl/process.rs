@@ -10,16 +10,16 @@ use rustix::ioctl::opcode;
 use zerocopy::IntoBytes;
 use zrt_mem::GpuVa;
 
-/// GET_VERSION: which interface the driver speaks.
+/// GET_VERSION: the driver's interface version.
 #[derive(Clone, Copy, Debug)]
 pub struct GetVersion;
 
 /// Interface version of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
-    /// 1 for every driver that we know.
+    /// 1 for every known driver.
     pub major: u32,
-    /// Grows with what is supported (hardware reference §2.1).
+    /// Grows with the supported features (hardware reference §2.1).
     pub minor: u32,
 }
 
@@ -42,7 +42,7 @@ impl Command for GetVersion {
 #[derive(Clone, Copy, Debug)]
 pub struct GetProcessApertures;
 
-/// Most GPUs that a process can see: the driver's own limit is lower.
+/// Most GPUs that a process can see; the driver's own limit is lower.
 const APERTURES_MAX: u32 = 256;
 
 impl Command for GetProcessApertures {
@@ -59,7 +59,7 @@ impl Command for GetProcessApertures {
         Vec::new()
     }
 
-    /// Twice: a count of zero asks how many there are.
+    /// Calls twice: a count of zero asks for the number of entries.
     fn call(&self, syscalls: &dyn Syscalls, fd: Fd) -> Result<Self::Output, KmdError> {
         let mut structure = self.structure();
         issue::<Self>(syscalls, fd, &mut structure, &mut [])?;
@@ -126,7 +126,7 @@ impl Command for RuntimeDisable {
     fn output(_: Self::Structure) {}
 }
 
-/// GET_CLOCK_COUNTERS: the GPU's and the system's clocks at one moment.
+/// GET_CLOCK_COUNTERS: samples the GPU's and the system's clocks at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct GetClockCounters {
     /// The GPU.
@@ -148,16 +148,16 @@ impl Command for GetClockCounters {
     }
 }
 
-/// SET_XNACK_MODE. gfx12 cannot replay page faults: asking for it is refused (hardware reference §2.2 step 8).
+/// SET_XNACK_MODE. gfx12 cannot replay page faults, so enabling it is refused (hardware reference §2.2 step 8).
 #[derive(Clone, Copy, Debug)]
 pub struct SetXnackMode {
-    /// 0 off, 1 on, negative asks which.
+    /// 0 off, 1 on; a negative value queries.
     pub mode: i32,
 }
 
 impl Command for SetXnackMode {
     type Structure = kfd_ioctl_set_xnack_mode_args;
-    /// The mode that holds now.
+    /// The current mode.
     type Output = i32;
     const NAME: &'static str = "SET_XNACK_MODE";
     const REQUEST: u32 = request(opcode::read_write::<Self::Structure>(GROUP, 0x21));
@@ -184,9 +184,9 @@ impl Command for SetXnackMode {
 pub struct SetTrapHandler {
     /// The GPU.
     pub gpu_id: u32,
-    /// Its code.
+    /// Address of its code.
     pub code_va: GpuVa,
-    /// Its memory.
+    /// Address of its memory.
     pub memory_va: GpuVa,
 }
 

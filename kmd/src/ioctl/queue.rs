@@ -15,11 +15,11 @@ use zrt_mem::GpuVa;
 pub struct CreateQueue {
     /// The GPU.
     pub gpu_id: u32,
-    /// Start of the ring; its mapping is exactly the ring.
+    /// Start of the ring. Its mapping covers exactly the ring.
     pub ring_va: GpuVa,
     /// Ring length in bytes, a power of two.
     pub ring_bytes: u32,
-    /// 64-bit write pointer inside a mapping of one page. An input, whatever the header says.
+    /// 64-bit write pointer inside a mapping of one page. An input, despite what the header says.
     pub write_pointer_va: GpuVa,
     /// 64-bit read pointer inside a mapping of one page.
     pub read_pointer_va: GpuVa,
@@ -38,13 +38,13 @@ pub struct CreateQueue {
 /// What CREATE_QUEUE returns.
 #[derive(Clone, Copy, Debug)]
 pub struct CreatedQueue {
-    /// Names the queue in later calls.
+    /// Identifies the queue in later calls.
     pub queue_id: u32,
-    /// Where the doorbell is: an offset of mmap on `/dev/kfd` and the byte in that page in one number.
+    /// Location of the doorbell: an mmap offset on `/dev/kfd` plus the byte in that page.
     pub doorbell_offset: u64,
 }
 
-/// Share of the queue, of 100 (hardware reference §2.3).
+/// The queue's share in percent (hardware reference §2.3).
 const QUEUE_PERCENTAGE: u32 = 100;
 /// Normal priority, of 0..=15 (hardware reference §2.3).
 const QUEUE_PRIORITY: u32 = 7;
@@ -90,7 +90,7 @@ impl Command for CreateQueue {
     }
 }
 
-/// DESTROY_QUEUE. On a hung queue it may take seconds and fail, and the queue is gone all the same.
+/// DESTROY_QUEUE. On a hung queue it may take seconds and fail; the queue is gone even then.
 #[derive(Clone, Copy, Debug)]
 pub struct DestroyQueue {
     /// The queue.
@@ -117,7 +117,7 @@ impl Command for DestroyQueue {
     }
 }
 
-/// UPDATE_QUEUE: another ring, share or priority. A ring length of zero stops the queue.
+/// UPDATE_QUEUE: changes ring, share or priority. A ring length of zero stops the queue.
 #[derive(Clone, Copy, Debug)]
 pub struct UpdateQueue {
     /// The queue.
@@ -158,7 +158,7 @@ impl Command for UpdateQueue {
     }
 }
 
-/// SET_CU_MASK: which compute units a queue may use. On gfx12 they go in pairs.
+/// SET_CU_MASK: restricts the compute units that a queue may use. On gfx12 they are enabled in pairs.
 #[derive(Clone, Copy, Debug)]
 pub struct SetCuMask<'a> {
     /// The queue.

@@ -1,8 +1,8 @@
 //! A regular file mapped read-only, for inputs too large to copy (model files).
 //!
-//! Contract: bytes leave by copy only, through [`SharedView`], so a writer elsewhere means old or new bytes and never
-//! undefined behaviour. Opening enters the kernel; reading does not, except for page faults. A file that another
-//! process *shortens* while it is mapped makes the kernel raise `SIGBUS` on the missing pages: do not do that.
+//! Contract: bytes leave only as copies, through [`SharedView`], so a concurrent writer causes old or new bytes and
+//! never undefined behaviour. Opening enters the kernel; reading does not, except for page faults. If another
+//! process *shortens* a file while it is mapped, the kernel raises `SIGBUS` on the missing pages: do not do that.
 //! Cost: one mapping; a read is one 8-byte move per 8 bytes.
 
 use super::memory::MappedRange;
@@ -25,7 +25,7 @@ pub struct MappedFile {
 impl MappedFile {
     /// Maps all of `path`. Directories, devices and pipes are refused.
     pub fn open(path: &Path) -> io::Result<MappedFile> {
-        // O_NONBLOCK: opening a pipe must not wait for its writer; it means nothing to a regular file.
+        // O_NONBLOCK: opening a pipe must not wait for its writer; the flag has no effect on a regular file.
         let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {
@@ -41,8 +41,8 @@ impl MappedFile {
         }?;
         let first = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::InvalidData)?;
         let range = MappedRange::of_new(base, len);
-        // SAFETY: the range was mapped readable just now for `range`, which unmaps it when it is dropped; it is
-        // page-aligned and no Rust allocation, and the view, which never leaves the structure, is only read through.
+        // SAFETY: the range was just mapped readable for `range`, which unmaps it when dropped; it is page-aligned
+        // and no Rust allocation, and the view, which never leaves the structure, is only read through.
         let view = unsafe { SharedView::new(first, len, range) };
         Ok(MappedFile { view: Some(view) })
     }
@@ -57,7 +57,7 @@ impl MappedFile {
         self.view.is_none()
     }
 
-    /// Fills `destination` from byte `offset` on, or returns false and writes nothing where the file is too short.
+    /// Fills `destination` from byte `offset` on. Returns false and writes nothing if the file is too short.
     #[must_use]
     pub fn read_at(&self, offset: u64, destination: &mut [u8]) -> bool {
         let inside = offset.checked_add(destination.len() as u64).is_some_and(|end| end <= self.len());

@@ -1,13 +1,14 @@
-//! Which memory of the process may be lent by its address.
+//! Which memory of the process may be lent by address.
 //!
-//! Contract: a request names lent memory (USERPTR) by a number, and a number proves nothing. Memory is seen twice, or its
-//! pages exchanged, only where each byte of it was offered: by a [`Mapping`](super::Mapping), which views alone reach, for
-//! as long as it is mapped; or by [`offer`], whose caller vouches for everybody who uses it. What was offered stays where
-//! it is while `lending` is held. Cost: a lock and an entry for each mapping that can be written; set-up only.
+//! Contract: a request names lent memory (USERPTR) by a number, and a number proves nothing. Memory is mapped
+//! twice, or its pages are exchanged, only if each byte of it was offered: either by a [`Mapping`](super::Mapping),
+//! reachable through views alone, for as long as it is mapped; or by [`offer`], whose caller vouches for all its
+//! users. Offered memory stays in place while `lending` is held. Cost: a lock and an entry for each writable
+//! mapping; set-up only.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What may be lent and what is, as first byte and length.
+/// Memory that may be lent and memory that is lent, as first byte and length.
 #[derive(Debug)]
 pub(super) struct Lending {
     pub offered: Vec<(u64, usize)>,
@@ -16,27 +17,27 @@ pub(super) struct Lending {
 
 static LENDING: Mutex<Lending> = Mutex::new(Lending { offered: Vec::new(), loans: Vec::new() });
 
-/// Offers memory that is no [`Mapping`](super::Mapping) for the rest of the process: a C library's heap, say.
+/// Offers memory outside any [`Mapping`](super::Mapping) for the rest of the process, such as a C library's heap.
 ///
 /// # Safety
-/// From now on whoever accesses the `len` bytes at `address`, whatever is mapped there, does so as is right for memory that
-/// others read and write at any time: by atomics, or from outside of Rust.
+/// From now on, every access to the `len` bytes at `address`, whatever is mapped there, must be valid for memory
+/// that others read and write at any time: by atomics, or from outside of Rust.
 pub unsafe fn offer(address: u64, len: usize) {
     lending().offered.push((address, len));
 }
 
 pub(super) fn lending() -> MutexGuard<'static, Lending> {
-    // Every change is one call, so the lists are valid after any panic.
+    // Every change is a single call, so the lists are valid after any panic.
     LENDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Lending {
-    /// Whether every byte was offered.
+    /// True if every byte was offered.
     pub fn allows(&self, address: u64, len: usize) -> bool {
         address.checked_add(len as u64).is_some_and(|end| uncovered(address, end, &self.offered).is_empty())
     }
 
-    /// Takes an offer back.
+    /// Withdraws an offer.
     pub fn withdraw(&mut self, address: u64, len: usize) {
         if let Some(at) = self.offered.iter().position(|offer| *offer == (address, len)) {
             self.offered.swap_remove(at);
@@ -44,7 +45,7 @@ impl Lending {
     }
 }
 
-/// The stretches of `start..end` that lie in none of the ranges.
+/// The parts of `start..end` covered by none of the ranges.
 pub(super) fn uncovered(start: u64, end: u64, ranges: &[(u64, usize)]) -> Vec<(u64, u64)> {
     let mut free = vec![(start, end)];
     let ranges = ranges.iter().map(|(address, len)| (*address, address.saturating_add(*len as u64)));

@@ -1,7 +1,7 @@
 //! The real system calls, by rustix.
 //!
-//! Contract: descriptors are owned by a table in here, so a closed number is `EBADF` and never somebody else's file.
-//! Every method may block.
+//! Contract: a table here owns the descriptors, so a closed number is `EBADF` and never another file. Every method
+//! may block.
 
 use super::requests::check;
 use super::{
@@ -23,13 +23,13 @@ pub struct LinuxSyscalls {
 }
 
 impl LinuxSyscalls {
-    /// No file is open yet.
+    /// A table without open files.
     pub fn new() -> LinuxSyscalls {
         LinuxSyscalls::default()
     }
 
     fn files(&self) -> MutexGuard<'_, BTreeMap<i32, Arc<OwnedFd>>> {
-        // The table is valid after any panic: every change to it is one call.
+        // The table is valid after any panic: every change to it is a single call.
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -53,9 +53,9 @@ impl Syscalls for LinuxSyscalls {
     fn ioctl(&self, fd: Fd, request: u32, argument: UserPointer<'_>) -> Result<i32, Errno> {
         let file = self.file(fd)?;
         let request = RawRequest { request, argument: check(request, argument)? };
-        // SAFETY: `check` has seen that the structure, as long as the number says, and all that the driver follows from it
-        // were lent for this call, by references that live longer than it; the bytes are cells of this thread's, so they
-        // are still what was checked, and the driver may change them.
+        // SAFETY: `check` has verified that the structure, as long as the request number says, and everything that
+        // the driver follows from it were lent for this call, by references that outlive it. The bytes are cells of
+        // this thread, so they are unchanged since the check, and the driver may change them.
         Ok(unsafe { rustix::ioctl::ioctl(file.as_fd(), request) }?)
     }
 
@@ -94,14 +94,14 @@ impl Syscalls for LinuxSyscalls {
     }
 }
 
-/// Any request with one pointer: rustix's trait carries the number and the pointer, the meaning is ours.
+/// Any request with one pointer: rustix's trait carries number and pointer, and we define the meaning.
 struct RawRequest {
     request: u32,
     argument: *mut c_void,
 }
 
-// SAFETY: the pointer is passed as it came, treated as mutable memory (`IS_MUTATING`), and the output is the call's
-// result only, so `output_from_ptr` reads nothing. That number and structure belong together `check` has seen.
+// SAFETY: the pointer is passed unchanged and treated as mutable memory (`IS_MUTATING`). The output is the call's
+// result only, so `output_from_ptr` reads nothing. `check` has verified that number and structure match.
 unsafe impl Ioctl for RawRequest {
     type Output = IoctlOutput;
     const IS_MUTATING: bool = true;
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(system.read_directory("/nonexistent").err(), Some(Errno::ENOENT));
         assert_eq!(system.close(Fd(5)), Err(Errno::EBADF));
         let fd = system.open("/dev/null").unwrap();
-        // /dev/null has no ioctls: the number reaches the kernel and comes back refused.
+        // /dev/null has no ioctls: the number reaches the kernel and is refused there.
         assert_eq!(ioctl_bytes(&system, fd, 0x8008_4b01, &mut [0; 8], &mut []), Err(Errno::ENOTTY));
         system.close(fd).unwrap();
         assert_eq!(ioctl_bytes(&system, fd, 0x8008_4b01, &mut [0; 8], &mut []), Err(Errno::EBADF));

@@ -1,10 +1,10 @@
-//! Address space and mappings as owned things.
+//! Address space and mappings as owned objects.
 //!
-//! Contract: [`Reservation`] is address space without access, with a guard behind it in which nothing is ever placed;
-//! [`Mapping`] is a live shared mapping of a file;
-//! [`MemoryFile`] is sparse memory of our own that can be mapped many times (the virtual device's VRAM). Each gives
-//! back what it took when dropped, in any order; a mapping stays, and its place with it, for as long as a view of it
-//! does, and may be lent to a device meanwhile (`lending`). Lengths are rounded up to pages. Set-up only.
+//! Contract: [`Reservation`] is inaccessible address space, followed by a guard in which nothing is ever placed.
+//! [`Mapping`] is a live shared mapping of a file. [`MemoryFile`] is sparse memory of our own that can be mapped
+//! many times (the virtual device's VRAM). Each releases its resources when dropped, in any order. A mapping, and
+//! its place with it, stays for as long as a view of it does, and may be lent to a device meanwhile (`lending`).
+//! Lengths are rounded up to pages. Set-up only.
 
 use super::lending::lending;
 use crate::errno::Errno;
@@ -18,10 +18,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use zrt_mem::SharedView;
 
-/// The page of x86-64, and the one that KFD on it counts in (hardware reference §2.4).
+/// The page size of x86-64, which KFD uses there as well (hardware reference §2.4).
 pub const PAGE_BYTES: usize = 4096;
-/// Address space behind every reservation that belongs to it and stays without access. The system puts one reservation
-/// right behind another: without it, what runs over the end of a buffer of whole pages would land in the next one.
+/// Inaccessible address space that belongs to every reservation, after its end. The system places reservations
+/// directly next to each other: without the guard, an overrun of a buffer of whole pages would land in the next
+/// one.
 pub const GUARD_BYTES: usize = 64 << 10;
 
 /// Access rights of a mapping.
@@ -35,15 +36,15 @@ pub enum Protection {
     ReadWrite,
 }
 
-/// Reserved address space, followed by [`GUARD_BYTES`] of guard; both are returned to the system when the last clone and
+/// Reserved address space, followed by [`GUARD_BYTES`] of guard. Both return to the system when the last clone and
 /// the last mapping in it are dropped.
 #[derive(Clone, Debug)]
 pub struct Reservation {
     inner: Arc<ReservedRange>,
 }
 
-/// A live mapping of a file, or of memory of this process alone. It is taken down (back to a reservation where it was placed
-/// in one) when it and every view of it are dropped.
+/// A live mapping of a file, or of private memory. It is taken down when it and every view of it are dropped; if it
+/// was placed in a reservation, its range becomes reserved space again.
 #[derive(Debug)]
 pub struct Mapping {
     view: SharedView,
@@ -51,16 +52,16 @@ pub struct Mapping {
     range: Arc<MappedRange>,
 }
 
-/// What [`Mapping`] and its views own together: a range of whole pages that is mapped until this is dropped.
+/// The shared part of a [`Mapping`] and its views: a range of whole pages that is mapped until this is dropped.
 #[derive(Debug)]
 pub(super) struct MappedRange {
     address: usize,
     len: usize,
-    /// Entered in `lending`.
+    /// True if it is entered in `lending`.
     is_offered: AtomicBool,
-    /// Dropped after the range is taken down: lets a driver see that a mapping is gone.
+    /// Dropped after the range is taken down: lets a driver observe that a mapping is gone.
     guard: OnceLock<Guard>,
-    /// Dropped last: the address space that it goes back to.
+    /// Dropped last: the address space that the range returns to.
     place: Option<Place>,
 }
 
@@ -74,30 +75,30 @@ pub struct MemoryFile {
 #[derive(Debug)]
 struct ReservedRange {
     base: NonNull<u8>,
-    /// Without the guard behind.
+    /// Length without the guard.
     len: usize,
     /// Start and length of every placed mapping, in bytes from `base`.
     occupied: Mutex<Vec<(usize, usize)>>,
 }
 
-// SAFETY: the range is a pair of numbers about address space; it is never dereferenced through this type.
+// SAFETY: the range is a pair of numbers describing address space; it is never dereferenced through this type.
 unsafe impl Send for ReservedRange {}
 // SAFETY: as for `Send`; the list inside is behind a lock.
 unsafe impl Sync for ReservedRange {}
 
-/// Where in a reservation a mapping was placed.
+/// A mapping's place in a reservation.
 #[derive(Debug)]
 struct Place {
     reservation: Reservation,
     offset: usize,
 }
 
-/// Where the bytes of a new mapping come from.
+/// Source of the bytes of a new mapping.
 #[derive(Clone, Copy)]
 enum Source<'a> {
-    /// A file from this byte on, shared with everybody who maps it.
+    /// A file from this byte on, shared with everyone who maps it.
     File(BorrowedFd<'a>, u64),
-    /// Zeros that nobody else sees.
+    /// Private zeros.
     Anonymous,
 }
 
@@ -121,7 +122,7 @@ impl Protection {
     }
 }
 
-/// `len` rounded up to pages; zero or past the address space is `EINVAL`.
+/// `len` rounded up to pages. `EINVAL` if it is zero or exceeds the address space.
 fn pages(len: usize) -> Result<usize, Errno> {
     match len.checked_next_multiple_of(PAGE_BYTES) {
         Some(rounded) if rounded > 0 && rounded < 1 << 47 => Ok(rounded),
@@ -137,7 +138,7 @@ impl Source<'_> {
     /// Maps `len` bytes, whole pages.
     ///
     /// # Safety
-    /// With [`MapFlags::FIXED`] in `flags`, what lies at `address` is the caller's to replace.
+    /// With [`MapFlags::FIXED`] in `flags`, the caller must own what lies at `address` and may replace it.
     unsafe fn map(
         self,
         address: *mut c_void,
@@ -145,7 +146,8 @@ impl Source<'_> {
         protection: Protection,
         flags: MapFlags,
     ) -> Result<*mut c_void, Errno> {
-        // SAFETY: without `FIXED` a new mapping lies where nothing is; with it the caller has promised the range.
+        // SAFETY: without `FIXED` a new mapping goes to unused address space; with it the caller owns the range, as
+        // promised.
         let raw = unsafe {
             match self {
                 Source::File(file, offset) => {
@@ -163,7 +165,8 @@ impl Source<'_> {
 }
 
 impl Reservation {
-    /// Reserves `len` bytes with no access, aligned to `alignment` (a power of two ≥ [`PAGE_BYTES`], else `EINVAL`).
+    /// Reserves `len` bytes with no access, aligned to `alignment` (a power of two ≥ [`PAGE_BYTES`], else
+    /// `EINVAL`).
     pub fn new(len: usize, alignment: usize) -> Result<Reservation, Errno> {
         let len = pages(len)?;
         if !alignment.is_power_of_two() || alignment < PAGE_BYTES {
@@ -178,10 +181,9 @@ impl Reservation {
         let start = raw.addr();
         let before = start.next_multiple_of(alignment) - start;
         let after = asked - before - guarded;
-        // SAFETY: head and tail lie inside the mapping just made, which nobody else knows of; cutting them off leaves
-        // exactly `guarded` bytes at `before`. Unmapping page-aligned parts of one's own mapping cannot fail for the
-        // reasons munmap fails, save the kernel's limit on the number of mappings: the part then stays reserved,
-        // which is harmless.
+        // SAFETY: head and tail lie inside the mapping just made, which nobody else knows of; cutting them off
+        // leaves exactly `guarded` bytes at `before`. Unmapping page-aligned parts of one's own mapping can fail
+        // only at the kernel's limit on the number of mappings; the part then stays reserved, which is harmless.
         let base = unsafe {
             if before > 0 {
                 let _ = rustix::mm::munmap(raw, before);
@@ -204,26 +206,26 @@ impl Reservation {
         self.inner.len
     }
 
-    /// Never: a reservation has at least one page.
+    /// Always false: a reservation has at least one page.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// True where no mapping is placed in it.
+    /// True if no mapping is placed in it.
     pub fn is_vacant(&self) -> bool {
         self.occupied().is_empty()
     }
 
     fn occupied(&self) -> MutexGuard<'_, Vec<(usize, usize)>> {
-        // Every change to the list is one call, so it is valid after any panic.
+        // Every change to the list is a single call, so it is valid after any panic.
         self.inner.occupied.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for ReservedRange {
     fn drop(&mut self) {
-        // SAFETY: the range and the guard behind it were mapped by `Reservation::new`, every placed mapping held a clone
-        // and is gone, and nobody else was told to unmap it. A failure leaves it reserved.
+        // SAFETY: `Reservation::new` mapped the range and the guard after it. Every placed mapping held a clone and
+        // is gone, and nothing else unmaps the range. On failure it stays reserved.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len + GUARD_BYTES) };
     }
 }
@@ -255,7 +257,7 @@ impl Mapping {
         Mapping::of_source(Source::Anonymous, len, Protection::ReadWrite, None)
     }
 
-    /// Lets whoever knows its address lend it to a device, until it is taken down: views are all that reaches it.
+    /// Allows anyone who knows its address to lend it to a device, until it is taken down: only views access it.
     fn offered(self) -> Mapping {
         let range = &self.range;
         if self.protection == Protection::ReadWrite && !range.is_offered.swap(true, Ordering::Relaxed) {
@@ -287,8 +289,8 @@ impl Mapping {
         if occupied.iter().any(|(at, bytes)| *at < start + rounded && start < at + bytes) {
             return Err(Errno::EEXIST);
         }
-        // SAFETY: the range lies inside the reservation, which owns that address space and has just shown that
-        // nothing is placed there: replacing PROT_NONE pages takes nothing away from anyone.
+        // SAFETY: the range lies inside the reservation, which owns that address space and has just verified that
+        // nothing is placed there. Replacing PROT_NONE pages takes nothing away from anyone.
         let raw = unsafe {
             let address = reservation.inner.base.as_ptr().add(start).cast::<c_void>();
             source.map(address, rounded, protection, MapFlags::FIXED)
@@ -299,12 +301,13 @@ impl Mapping {
         Ok(Mapping::new(raw, len, protection, MappedRange::new(raw, rounded, Some(place))))
     }
 
-    /// Moves a mapping that is placed nowhere to `address`, over what is mapped there; from then on it belongs to whoever
-    /// owns that address space. `EINVAL` for one that is placed, offered, guarded or has views elsewhere, `ENOMEM` where the
-    /// process has too many mappings; both leave everything as it was.
+    /// Moves an unplaced mapping to `address`, over what is mapped there; from then on it belongs to the owner of
+    /// that address space. `EINVAL` if the mapping is placed, offered, guarded or has other views; `ENOMEM` if the
+    /// process has too many mappings. Both leave everything unchanged.
     ///
     /// # Safety
-    /// For everybody who uses the memory at `address`, the bytes of this mapping must do as well as those that lie there.
+    /// For every user of the memory at `address`, the bytes of this mapping must be a valid replacement for those
+    /// there.
     pub(super) unsafe fn move_over(self, address: u64) -> Result<(), Errno> {
         // The mapping itself, and the view in it.
         const OWN_COUNTS: usize = 2;
@@ -316,31 +319,33 @@ impl Mapping {
         }
         let from = core::ptr::with_exposed_provenance_mut::<c_void>(range.address);
         let to = core::ptr::with_exposed_provenance_mut::<c_void>(address as usize);
-        // SAFETY: the old place is this mapping's own, and no view of it is left but the one here, which is not used any
-        // more; the new place is as the caller promises.
+        // SAFETY: the old place belongs to this mapping, and the only view of it left is the one here, which is no
+        // longer used; the caller vouches for the new place.
         unsafe { rustix::mm::mremap_fixed(from, range.len, range.len, MremapFlags::MAYMOVE, to) }?;
         drop(view);
         if let Some(range) = Arc::into_inner(range) {
-            // Nothing is left of it to take down: the range has moved.
+            // Nothing is left to take down: the range has moved.
             core::mem::forget(range);
         }
         Ok(())
     }
 
-    /// Owns a range of whole pages that was mapped just now at an address of the kernel's choice, for nobody else.
+    /// Takes ownership of a range of whole pages that was just mapped at an address of the kernel's choice, for
+    /// nobody else.
     pub(super) fn of_new_range(raw: *mut c_void, len: usize, protection: Protection) -> Mapping {
         Mapping::new(raw, len, protection, MappedRange::of_new(raw, len))
     }
 
     fn new(raw: *mut c_void, len: usize, protection: Protection, range: Arc<MappedRange>) -> Mapping {
-        // SAFETY: mmap succeeded, so the address is not null. The range is page-aligned, no Rust allocation, and mapped
-        // until `range` is dropped, which the view counts. It is given out where it can be read and written only.
+        // SAFETY: mmap succeeded, so the address is not null. The range is page-aligned, no Rust allocation, and
+        // mapped until `range`, which the view counts, is dropped. The view is handed out only if the range is
+        // readable and writable.
         let view = unsafe { SharedView::new(NonNull::new_unchecked(raw.cast()), len, range.clone()) };
         Mapping { view, protection, range }
     }
 
-    /// The mapped bytes; a clone of the view keeps them mapped. Panics unless the mapping is [`Protection::ReadWrite`]: a
-    /// view stores too.
+    /// The mapped bytes; a clone of the view keeps them mapped. Panics unless the mapping is
+    /// [`Protection::ReadWrite`], because a view can also store.
     pub fn view(&self) -> &SharedView {
         assert!(
             self.protection == Protection::ReadWrite,
@@ -355,23 +360,23 @@ impl Mapping {
         self.view.host_address() as u64
     }
 
-    /// Bytes asked for.
+    /// Bytes requested.
     pub fn len(&self) -> usize {
         self.view.len()
     }
 
-    /// Never: a mapping has at least one byte.
+    /// Always false: a mapping has at least one byte.
     pub fn is_empty(&self) -> bool {
         self.view.is_empty()
     }
 
-    /// The rights it was made with.
+    /// The access rights it was made with.
     pub fn protection(&self) -> Protection {
         self.protection
     }
 
-    /// Attaches something that is dropped after the range is taken down, so that a driver may count live mappings. Panics
-    /// where there is one.
+    /// Attaches a value that is dropped after the range is taken down, so that a driver can count live mappings.
+    /// Panics if one is attached already.
     pub fn with_guard(self, guard: Box<dyn Any + Send + Sync>) -> Mapping {
         let is_first = self.range.guard.set(Guard { _value: guard }).is_ok();
         assert!(is_first, "a mapping has one guard");
@@ -380,7 +385,7 @@ impl Mapping {
 }
 
 impl MappedRange {
-    /// Owns whole pages that were mapped just now at an address of the kernel's choice, for nobody else.
+    /// Takes ownership of whole pages that were just mapped at an address of the kernel's choice, for nobody else.
     pub(super) fn of_new(raw: *mut c_void, len: usize) -> Arc<MappedRange> {
         MappedRange::new(raw, len, None)
     }
@@ -393,7 +398,7 @@ impl MappedRange {
 
 impl Drop for MappedRange {
     fn drop(&mut self) {
-        // Held to the end: nobody lends what is being taken down.
+        // Held to the end, so that nobody lends what is being taken down.
         let _lending = self.is_offered.get_mut().then(|| {
             let mut lending = lending();
             lending.withdraw(self.address as u64, self.len);
@@ -401,18 +406,18 @@ impl Drop for MappedRange {
         });
         let pointer = core::ptr::with_exposed_provenance_mut::<c_void>(self.address);
         let Some(Place { reservation, offset }) = &self.place else {
-            // SAFETY: the range was mapped for this value alone, whose last owner this is: no view is left.
+            // SAFETY: the range was mapped for this value alone, and this is its last owner: no view is left.
             let _ = unsafe { rustix::mm::munmap(pointer, self.len) };
             return;
         };
         let mut occupied = reservation.occupied();
-        // SAFETY: the range belongs to the reservation, which is alive in `self.place`; only this mapping is placed there,
-        // and no view of it is left. The fixed mapping puts back what was before.
+        // SAFETY: the range belongs to the reservation, which is alive in `self.place`; only this mapping is placed
+        // there, and no view of it is left. The fixed mapping restores the previous state.
         let restored = unsafe {
             let flags = reserved_flags() | MapFlags::FIXED;
             rustix::mm::mmap_anonymous(pointer, self.len, ProtFlags::empty(), flags)
         };
-        // Where the kernel has no room for it, the range stays occupied rather than be used twice.
+        // If the kernel has no memory for it, the range stays occupied rather than being used twice.
         if restored.is_ok() {
             occupied.retain(|(start, _)| start != offset);
         }
@@ -433,7 +438,7 @@ impl MemoryFile {
         self.len
     }
 
-    /// Never: a file has at least one page.
+    /// Always false: a file has at least one page.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -446,14 +451,14 @@ impl MemoryFile {
         protection: Protection,
         place: Option<(&Reservation, usize)>,
     ) -> Result<Mapping, Errno> {
-        // Pages past the end of a file would end the process at the first access.
+        // Accessing pages past the end of a file would kill the process.
         if offset > self.len as u64 || pages(len)? as u64 > self.len as u64 - offset {
             return Err(Errno::EINVAL);
         }
         Mapping::of_file(self.file.as_fd(), offset, len, protection, place)
     }
 
-    /// Maps its beginning at an address of the kernel's choice and offers it to nobody. `EINVAL` past its end.
+    /// Maps its beginning at an address of the kernel's choice without offering it. `EINVAL` past its end.
     pub(super) fn map_alone(&self, len: usize) -> Result<Mapping, Errno> {
         if pages(len)? > self.len {
             return Err(Errno::EINVAL);
@@ -461,13 +466,13 @@ impl MemoryFile {
         Mapping::of_source(Source::File(self.file.as_fd(), 0), len, Protection::ReadWrite, None)
     }
 
-    /// Gives pages back to the system; they read as zero afterwards, in every mapping.
+    /// Returns pages to the system; they then read as zero in every mapping.
     pub fn release(&self, offset: u64, len: u64) -> Result<(), Errno> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         Ok(rustix::fs::fallocate(&self.file, flags, offset, len)?)
     }
 
-    /// Bytes of host memory that it holds at the moment.
+    /// Bytes of host memory that it currently occupies.
     pub fn resident_bytes(&self) -> Result<u64, Errno> {
         // st_blocks counts units of 512 bytes whatever the block size (stat(2)).
         Ok(rustix::fs::fstat(&self.file)?.st_blocks as u64 * 512)
@@ -479,7 +484,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// Whether the process can read `address` now, asked of the kernel.
+    /// Whether the process can read `address` now, according to the kernel.
     fn readable(address: u64) -> bool {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         maps.lines().any(|line| {
@@ -603,7 +608,7 @@ mod tests {
         let map = |start, len| file.map(0, len, Protection::ReadWrite, Some((&reservation, start)));
         let middle = map(12288, 8192).unwrap();
         middle.view().fill(0, 8192, 0x5a);
-        // Its beginning, its end, around it, inside it, itself.
+        // Its beginning, its end, around it, inside it, and exactly it.
         for (start, len) in [(8192, 8192), (16384, 8192), (8192, 16384), (16384, 4096), (12288, 8192)] {
             assert_eq!(map(start, len).err(), Some(Errno::EEXIST), "{len} at {start}");
         }

@@ -1,11 +1,12 @@
-//! The seam under the kernel driver interface: raw bytes by ioctl number, mappings, and file reads.
+//! The seam below the kernel driver interface: raw bytes by ioctl number, mappings, and file reads.
 //!
-//! Contract: no typed shortcut past [`Syscalls`]. Implementations: [`LinuxSyscalls`] (rustix) and the virtual device,
-//! which parses the bytes by request number as the kernel does. A driver reaches the memory that a request lends it and
-//! nothing else: the virtual one by [`mod@pointer`], the real one because `requests` lets nothing else out. All of `unsafe` in
-//! this crate is in the files of this module: [`memory`] (mappings), [`process_memory`] (the process's own mappings once
-//! more), [`private_memory`] (its private pages, lent), [`lending`] (what may be lent), [`mod@file`] (model files,
-//! read-only), [`linux`] (the real system calls).
+//! Contract: no typed shortcut past [`Syscalls`]. Implementations: [`LinuxSyscalls`] (rustix) and the virtual
+//! device, which parses the bytes by request number as the kernel does. A driver can access the memory that a
+//! request lends it and nothing else: [`mod@pointer`] ensures that for the virtual driver, and `requests` for the
+//! real one, because it lets nothing else out. All `unsafe` of this crate is in the files of this module:
+//! [`memory`] (mappings), [`process_memory`] (second mappings of the process's own memory), [`private_memory`] (its
+//! private pages, lent), [`lending`] (what may be lent), [`mod@file`] (model files, read-only), [`linux`] (the real
+//! system calls).
 #![allow(unsafe_code)]
 
 pub mod file;
@@ -37,7 +38,7 @@ pub const FILE_BYTES_MAX: usize = 1 << 20;
 /// Most names that [`Syscalls::read_directory`] returns.
 pub const DIRECTORY_NAMES_MAX: usize = 1 << 16;
 
-/// What every kernel access goes through.
+/// The interface that every kernel access goes through.
 ///
 /// All methods may block and may enter the kernel; none is called on the path of a token.
 pub trait Syscalls: Send + Sync {
@@ -47,16 +48,16 @@ pub trait Syscalls: Send + Sync {
     /// Closes a file opened here.
     fn close(&self, fd: Fd) -> Result<(), Errno>;
 
-    /// `ioctl(fd, request, argument)`; the answer is the system call's non-negative result. What `argument` leads to was
-    /// lent for this call.
+    /// `ioctl(fd, request, argument)`. Returns the system call's non-negative result. The memory that `argument`
+    /// refers to is lent for this call.
     fn ioctl(&self, fd: Fd, request: u32, argument: UserPointer<'_>) -> Result<i32, Errno>;
 
-    /// Reserves `len` bytes of address space with no access, aligned to `alignment` (a power of two ≥ 4096), and a guard
-    /// of [`GUARD_BYTES`] behind them.
+    /// Reserves `len` bytes of inaccessible address space, aligned to `alignment` (a power of two ≥ 4096), followed
+    /// by a guard of [`GUARD_BYTES`].
     fn reserve(&self, len: usize, alignment: usize) -> Result<Reservation, Errno>;
 
-    /// Maps `len` bytes of `fd` at `offset`, shared; at byte `place.1` of the reservation `place.0` where given
-    /// (`MAP_FIXED`), else wherever the system likes.
+    /// Maps `len` bytes of `fd` at `offset`, shared: at byte `place.1` of the reservation `place.0` if given
+    /// (`MAP_FIXED`), else at an address of the system's choice.
     ///
     /// A placed mapping lies inside its reservation and keeps it alive; dropping it turns the range back into
     /// reserved address space. Ranges of one reservation may not overlap (`EEXIST`).
@@ -69,7 +70,7 @@ pub trait Syscalls: Send + Sync {
         place: Option<(&Reservation, usize)>,
     ) -> Result<Mapping, Errno>;
 
-    /// The whole of a small text file (sysfs). At most [`FILE_BYTES_MAX`]; a longer one is `EFBIG`.
+    /// Reads the whole of a small text file (sysfs). At most [`FILE_BYTES_MAX`]; a longer one is `EFBIG`.
     fn read_file(&self, path: &str) -> Result<Vec<u8>, Errno>;
 
     /// Names in a directory, unsorted, without `.` and `..`. At most [`DIRECTORY_NAMES_MAX`]; more is `EFBIG`.

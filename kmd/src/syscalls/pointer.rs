@@ -1,18 +1,21 @@
-//! Bytes of the process that a request lends to a driver: its structure, and the pieces that the structure names by address.
+//! Bytes of the process that a request lends to a driver: its structure, and the pieces that the structure refers
+//! to by address.
 //!
-//! Contract: an ioctl's argument is an address, and so is what its structure names. A driver living in this process (the
-//! virtual device) reaches what was lent for the call, by its address, and nothing else: any other address is `EFAULT`, as
-//! with the real driver where nothing is mapped. No pointer arises from a number; [`UserPointer::nested`] only names another
-//! of the same call's pieces. Cost: one allocation per request and a search of its two or three pieces per copy; set-up only.
+//! Contract: an ioctl's argument is an address, and its structure contains further addresses. A driver living in
+//! this process (the virtual device) can access, by address, what was lent for the call and nothing else: any other
+//! address is `EFAULT`, as it is with the real driver if nothing is mapped there. No pointer is ever made from a
+//! number; [`UserPointer::nested`] only names another of the same call's pieces. Cost: one allocation per request
+//! and a search of its two or three pieces per copy; set-up only.
 
 use super::{Fd, Syscalls};
 use crate::errno::Errno;
 use core::cell::Cell;
 
-/// A pointer handed to a driver by number: the driver reads and writes what the request's structure says, there and
-/// at the addresses stored in it.
+/// A pointer handed to a driver by number. The driver reads and writes what the request's structure defines, there
+/// and at the addresses stored in it.
 ///
-/// The lifetime is that of the lent bytes, so a driver cannot keep it past the call, nor take it to another thread:
+/// The lifetime is that of the lent bytes, so a driver can neither keep it past the call nor take it to another
+/// thread:
 ///
 /// ```compile_fail,E0277
 /// fn sent<T: Send>(_: T) {}
@@ -21,26 +24,26 @@ use core::cell::Cell;
 #[derive(Clone, Copy, Debug)]
 pub struct UserPointer<'a> {
     address: u64,
-    /// The request's structure, then what it names. Empty for a pointer to nothing.
+    /// The request's structure, then the pieces it refers to. Empty for an invalid pointer.
     lent: &'a [Piece<'a>],
 }
 
 /// Bytes that both the caller and the driver may change during the call, on one thread.
 type Piece<'a> = &'a [Cell<u8>];
 
-/// A second piece of memory that the argument names by address.
+/// A second piece of memory that the argument refers to by address.
 #[derive(Debug)]
 pub struct Nested<'a> {
-    /// Where in the argument the 64-bit address stands.
+    /// Offset of the 64-bit address in the argument.
     pub field_offset: usize,
-    /// What the driver may read and write there.
+    /// The bytes that the driver may read and write there.
     pub bytes: &'a mut [u8],
 }
 
 /// Issues an ioctl with `argument` as its structure, after storing the address of each nested piece in it.
 ///
-/// The addresses stay in `argument` afterwards. Panics where a field lies outside the argument (our mistake). An address
-/// that stands in `argument` beside those is nothing that the driver may follow: the virtual one answers `EFAULT`, and
+/// The addresses stay in `argument` afterwards. Panics if a field lies outside the argument (our mistake). A driver
+/// may follow no other address in `argument`: the virtual driver answers `EFAULT`, and
 /// [`LinuxSyscalls`](super::LinuxSyscalls) does not pass the request on.
 pub fn ioctl_bytes(
     syscalls: &dyn Syscalls,
@@ -63,13 +66,13 @@ fn cells(bytes: &mut [u8]) -> Piece<'_> {
     Cell::from_mut(bytes).as_slice_of_cells()
 }
 
-/// The address for a driver, which may follow it.
+/// The address to pass to a driver, which may follow it.
 fn address(piece: Piece<'_>) -> u64 {
     piece.as_ptr().expose_provenance() as u64
 }
 
 impl<'a> UserPointer<'a> {
-    /// An address in the first page, which is never mapped: what tests hand a driver to see `EFAULT`.
+    /// An address in the first page, which is never mapped. Tests pass it to a driver to see `EFAULT`.
     pub fn invalid() -> UserPointer<'static> {
         UserPointer { address: 8, lent: &[] }
     }
@@ -79,31 +82,31 @@ impl<'a> UserPointer<'a> {
         self.address
     }
 
-    /// An address that the request's structure holds. It leads somewhere where the same call has lent memory.
+    /// An address from the request's structure. It is valid only if the same call has lent memory there.
     pub fn nested(self, address: u64) -> UserPointer<'a> {
         UserPointer { address, ..self }
     }
 
-    /// The pointer `bytes` further on; past the end of the address space it stays at the end and is refused there.
+    /// The pointer `bytes` further on. Past the end of the address space it saturates, and is refused there.
     pub fn offset(self, bytes: u64) -> UserPointer<'a> {
         UserPointer { address: self.address.saturating_add(bytes), ..self }
     }
 
-    /// Copies from the process. `EFAULT` where any byte was not lent; nothing is copied then.
+    /// Copies from the process. `EFAULT`, with nothing copied, if any byte was not lent.
     pub fn read(self, destination: &mut [u8]) -> Result<(), Errno> {
         let source = self.lent(destination.len())?;
         destination.iter_mut().zip(source).for_each(|(byte, lent)| *byte = lent.get());
         Ok(())
     }
 
-    /// Copies to the process. `EFAULT` where any byte was not lent; nothing is copied then.
+    /// Copies to the process. `EFAULT`, with nothing copied, if any byte was not lent.
     pub fn write(self, source: &[u8]) -> Result<(), Errno> {
         let destination = self.lent(source.len())?;
         destination.iter().zip(source).for_each(|(lent, byte)| lent.set(*byte));
         Ok(())
     }
 
-    /// The `len` bytes from here on, which one piece holds; no bytes can be anywhere.
+    /// The `len` bytes from here on, which must lie in one piece; an empty range is valid anywhere.
     pub(super) fn lent(self, len: usize) -> Result<&'a [Cell<u8>], Errno> {
         let inside = |piece: &Piece<'a>| {
             let at = usize::try_from(self.address.checked_sub(piece.as_ptr().addr() as u64)?).ok()?;
@@ -190,7 +193,7 @@ mod tests {
     fn what_was_not_lent_is_a_bad_address() {
         let neighbour = [1u8; 64];
         let beside = neighbour.as_ptr().expose_provenance() as u64;
-        // Each lies among bytes that are not lent, wherever the compiler puts the two.
+        // Each is surrounded by bytes that are not lent, wherever the compiler puts the two.
         let (mut tables, mut arguments) = ([2u8; 48], [3u8; 48]);
         let nested = &mut [Nested { field_offset: 0, bytes: &mut tables[16..32] }];
         let driver = |pointer: UserPointer<'_>| {
@@ -203,7 +206,7 @@ mod tests {
             pointer.read(&mut field)?;
             let table = pointer.nested(u64::from_ne_bytes(field));
             for piece in [pointer, table] {
-                // To its end, and not a byte past it or before it.
+                // Up to its end, and not a byte after or before it.
                 assert_eq!(piece.offset(8).read(&mut bytes[..8]), Ok(()));
                 assert_eq!(piece.offset(8).read(&mut bytes[..9]), Err(Errno::EFAULT));
                 assert_eq!(piece.offset(8).write(&bytes[..9]), Err(Errno::EFAULT));

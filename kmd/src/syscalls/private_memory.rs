@@ -1,21 +1,22 @@
-//! Private memory of the process (`malloc`, `mmap` with MAP_PRIVATE), lent to a device: for the length of a [`Loan`] its
-//! pages are shared ones with the same bytes at the same addresses.
+//! Private memory of the process (`malloc`, `mmap` with MAP_PRIVATE), lent to a device. For the duration of a
+//! [`Loan`], its pages are shared ones with the same bytes at the same addresses.
 //!
-//! Contract: only what its owner has offered is lent ([`lending`](super::lending)). No write is lost, whoever writes
-//! meanwhile. Writers are held back by a userfaultfd in write-protect mode while the bytes are copied; then a mapping of
-//! the copy is moved over the range, and they go on there. A reader sees the old page or the new one, which are equal.
-//! Rights and MADV_DONTFORK stay. At the loan's end pages that no other loan covers become private again, in the same
-//! way. What is different in between:
+//! Contract: only memory that its owner has offered is lent ([`lending`](super::lending)). No write is lost,
+//! whoever writes meanwhile. A userfaultfd in write-protect mode holds writers back while the bytes are copied;
+//! then a mapping of the copy is moved over the range, and the writers continue there. A reader sees the old page
+//! or the new one, which are equal. Access rights and MADV_DONTFORK are preserved. At the end of the loan, pages
+//! that no other loan covers become private again in the same way. Differences in between:
 //! - a process that forks shares the pages with its child, unless MADV_DONTFORK is set;
-//! - MADV_DONTNEED leaves the bytes, mlock and MADV_HUGEPAGE are gone;
-//! - what the process moves elsewhere (mremap) stays shared;
-//! - what the process unmaps or maps there *during* [`Loan::new`] or its end may be replaced once more;
-//! - a transfer into the pages that runs meanwhile without the processor (O_DIRECT) is lost.
+//! - MADV_DONTNEED keeps the bytes, and mlock and MADV_HUGEPAGE are lost;
+//! - memory that the process moves elsewhere (mremap) stays shared;
+//! - memory that the process unmaps or maps there *during* [`Loan::new`] or its end may be replaced once more;
+//! - a concurrent transfer into the pages that bypasses the CPU (O_DIRECT) is lost.
 //!
-//! The thread that copies must not write to the pages itself, nobody would let it go on. So it is a thread of its own,
-//! with a stack and thread-local data that cannot be lent; while writers are held back it touches these and the copy
-//! only, allocates nothing and takes no signal. Cost: a thread and a copy of the pages that hold anything, at either end
-//! of a loan. Needs Linux 5.14 (5.19 for the way back); a sandbox may forbid it. Set-up of the virtual device only.
+//! The thread that copies must not write to the pages itself, because nothing would wake it again. So it is a
+//! separate thread, with a stack and thread-local data that cannot be lent. While writers are held back, it touches
+//! only these and the copy, allocates nothing and takes no signal. Cost: a thread and a copy of the populated
+//! pages, at either end of a loan. Needs Linux 5.14 (5.19 for the way back); a sandbox may forbid it. Set-up of the
+//! virtual device only.
 
 use super::lending::{Lending, lending, uncovered};
 use super::memory::{Mapping, MemoryFile, PAGE_BYTES};
@@ -30,17 +31,17 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
 use thiserror::Error;
 
-/// Name of the file that lent pages lie in, as `memfd_create` takes it and as `/proc/self/maps` shows it.
+/// Name of the file that holds lent pages, as passed to `memfd_create` and as shown in `/proc/self/maps`.
 const FILE_NAME: &str = "zrt-lent";
 const FILE_NAME_IN_MAP: &str = "/memfd:zrt-lent (deleted)";
-/// Length of that file, where the process may make files of that length. It is sparse; a mapping that the process makes
-/// longer meets zeros behind the range, as private memory has them, and not the end of the file.
+/// Length of that file, if the process may make files of that length. It is sparse. If the process extends a
+/// mapping, the new part reads as zeros, as for private memory, instead of hitting the end of the file.
 const FILE_BYTES: u64 = 1 << 46;
-/// Most bytes of `/proc/self/smaps` that are looked at: some 65,530 mappings (`vm.max_map_count`) of 1 KiB each.
+/// Most bytes read of `/proc/self/smaps`: some 65,530 mappings (`vm.max_map_count`) of 1 KiB each.
 const SMAPS_BYTES_MAX: u64 = 64 << 20;
-/// How often the process may change its map while it lends.
+/// Attempts at an exchange while the process keeps changing its memory map.
 const ATTEMPTS_MAX: usize = 4;
-/// Bytes that are copied at a time.
+/// Bytes copied at a time.
 const CHUNK_BYTES: usize = 4 * PAGE_BYTES;
 /// Stack of the thread that copies: the chunk, and the frames of some system calls without optimisation.
 const COPIER_STACK_BYTES: usize = 256 << 10;
@@ -48,67 +49,67 @@ const COPIER_STACK_BYTES: usize = 256 << 10;
 /// Why memory of the process cannot be lent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum LendError {
-    /// The kernel's driver would refuse it too: `EFAULT` where nothing is mapped, `EPERM` where it cannot be written,
-    /// `EINVAL` where it is not whole pages.
+    /// The kernel's driver would refuse it too: `EFAULT` if nothing is mapped, `EPERM` if it is not writable,
+    /// `EINVAL` if it is not whole pages.
     #[error("the process cannot lend it: {0}")]
     Refused(Errno),
     /// A private mapping of a file.
     #[error("a private mapping of a file at {address:#x}")]
     PrivateFile {
-        /// Where it begins, or the range does.
+        /// Start of the mapping, or of the range.
         address: u64,
     },
-    /// A stack that grows by itself: the main thread's.
+    /// A stack that grows automatically: the main thread's.
     #[error("a stack at {address:#x}")]
     Stack {
-        /// Where it begins, or the range does.
+        /// Start of the mapping, or of the range.
         address: u64,
     },
     /// MADV_WIPEONFORK is set, which shared pages cannot have.
     #[error("memory that a fork wipes at {address:#x}")]
     WipedOnFork {
-        /// Where it begins, or the range does.
+        /// Start of the mapping, or of the range.
         address: u64,
     },
-    /// The system does not let writers be held back, or has no memory.
+    /// The system does not allow holding back writers, or has no memory.
     #[error("writers cannot be held back: {step} failed with {errno}")]
     Unavailable {
-        /// The call.
+        /// The system call.
         step: &'static str,
         /// Its error.
         errno: Errno,
     },
-    /// Its owner has not offered it, so somebody may hold a reference to it.
+    /// Its owner has not offered it, so a reference to it may exist.
     #[error(
         "memory at {address:#x} that its owner has not offered to lend: a mapping of this crate, or `offer`"
     )]
     NotOffered {
-        /// Where the range begins.
+        /// Start of the range.
         address: u64,
     },
-    /// The process changed its map again and again.
+    /// The process kept changing its memory map.
     #[error("the process goes on changing what is mapped there")]
     Restless,
 }
 
-/// Memory that is lent; dropping it ends the loan. Loans may overlap, in whole or in part.
+/// Lent memory; dropping it ends the loan. Loans may overlap, in whole or in part.
 #[derive(Debug)]
 pub struct Loan {
     address: u64,
     len: usize,
 }
 
-/// Pages of one mapping that are to be exchanged.
+/// Pages of one mapping to be exchanged.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     address: u64,
     len: usize,
     is_executable: bool,
-    /// MADV_DONTFORK.
+    /// True if MADV_DONTFORK is set.
     stays_out_of_forks: bool,
 }
 
-/// What the new pages are.
+/// The kind of the new pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Shared,
@@ -116,12 +117,12 @@ enum Kind {
 }
 
 impl Loan {
-    /// Lends `len` bytes at `address`, whole pages. What is mapped shared stays as it is.
+    /// Lends `len` bytes at `address`, whole pages. Shared mappings stay unchanged.
     pub fn new(address: u64, len: usize) -> Result<Loan, LendError> {
         // Held while pages are exchanged, so that two threads never exchange the same ones.
         let mut lending = lending();
         if let Err(error) = share(address, len, &lending) {
-            // Of several mappings some may have been exchanged.
+            // If there are several mappings, some may have been exchanged already.
             let _ = give_back(address, len, &lending.loans);
             return Err(error);
         }
@@ -139,12 +140,12 @@ impl Loan {
         self.len
     }
 
-    /// Never: a loan has at least one page.
+    /// Always false: a loan has at least one page.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// The pages as the process has them now. Private memory that it has mapped there since is lent as well.
+    /// The pages as currently mapped. Private memory that the process has mapped there since is lent as well.
     pub fn pages(&self) -> Result<SharedRange, LendError> {
         share(self.address, self.len, &lending())
     }
@@ -156,12 +157,12 @@ impl Drop for Loan {
         if let Some(at) = loans.iter().position(|loan| *loan == (self.address, self.len)) {
             loans.swap_remove(at);
         }
-        // Where it does not work the pages stay shared, which is a difference in forks and in MADV_DONTNEED only.
+        // If this fails, the pages stay shared, which makes a difference only to forks and MADV_DONTNEED.
         let _ = give_back(self.address, self.len, loans);
     }
 }
 
-/// Makes the private parts of a range shared; what is mapped there then.
+/// Makes the private parts of a range shared. Returns what is mapped there then.
 fn share(address: u64, len: usize, lending: &Lending) -> Result<SharedRange, LendError> {
     let offered = || match lending.allows(address, len) {
         true => Ok(()),
@@ -183,7 +184,7 @@ fn share(address: u64, len: usize, lending: &Lending) -> Result<SharedRange, Len
     Err(LendError::Restless)
 }
 
-/// Makes private again what was lent in a range and is in none of `others`.
+/// Makes the lent parts of a range private again, except those in any of `others`.
 fn give_back(address: u64, len: usize, others: &[(u64, usize)]) -> Result<(), LendError> {
     let is_ours = |line: &Line<'_>, _: &str| Ok(line.is_shared() && line.name == FILE_NAME_IN_MAP);
     for part in find_parts(address, len, is_ours)? {
@@ -195,7 +196,7 @@ fn give_back(address: u64, len: usize, others: &[(u64, usize)]) -> Result<(), Le
     Ok(())
 }
 
-/// Whether a mapping is private memory that can be shared, an error where it is private and cannot. `flags` are the
+/// True if a mapping is private memory that can be shared; an error if it is private and cannot. `flags` are the
 /// `VmFlags` of `/proc/self/smaps` (proc_pid_smaps(5)).
 fn check_private(line: &Line<'_>, flags: &str) -> Result<bool, LendError> {
     let (address, has) = (line.start, |name: &str| flags.split_ascii_whitespace().any(|flag| flag == name));
@@ -212,7 +213,7 @@ fn check_private(line: &Line<'_>, flags: &str) -> Result<bool, LendError> {
     }
 }
 
-/// The parts of a range, cut at mappings, that `is_meant`. Gaps are skipped.
+/// The parts of a range, cut at mappings, for which `is_meant` is true. Gaps are skipped.
 fn find_parts(
     address: u64,
     len: usize,
@@ -222,7 +223,7 @@ fn find_parts(
     let end = end_of_pages(address, len).map_err(LendError::Refused)?;
     let smaps = File::open("/proc/self/smaps").map_err(|error| failed(error.into()))?;
     let (mut parts, mut header) = (Vec::new(), String::new());
-    // Names of files may be in any encoding; what is looked at is ASCII.
+    // File names may be in any encoding; the parts that are read are ASCII.
     for text in BufReader::new(smaps.take(SMAPS_BYTES_MAX)).split(b'\n') {
         let text = text.map_err(|error| failed(error.into()))?;
         let text = String::from_utf8_lossy(&text);
@@ -249,11 +250,11 @@ fn find_parts(
     Ok(parts)
 }
 
-/// Puts new pages with the same bytes in the place of a part.
+/// Replaces the pages of a part by new ones with the same bytes.
 fn exchange(part: Part, kind: Kind, faults: Userfaultfd) -> Result<(), LendError> {
     let new = part.new_pages(kind)?;
     if kind == Kind::Shared {
-        // What is not there cannot be protected; after a read it is.
+        // Unpopulated pages cannot be protected; a read populates them.
         part.advise(Advice::LinuxPopulateRead).map_err(unavailable("madvise of MADV_POPULATE_READ"))?;
     }
     faults.register(part).map_err(unavailable("UFFDIO_REGISTER"))?;
@@ -265,14 +266,15 @@ fn exchange(part: Part, kind: Kind, faults: Userfaultfd) -> Result<(), LendError
     })
 }
 
-/// The part of [`exchange`] during which a write of this thread to the pages would never come back: see the module's
-/// contract. What leaves by an error drops `faults` too, which takes the protection off and wakes the writers.
+/// The part of [`exchange`] during which a write to the pages by this thread would never return: see the module's
+/// contract. An error return also drops `faults`, which removes the protection and wakes the writers.
 fn exchange_held_back(part: Part, new: Mapping, faults: Userfaultfd) -> Result<(), LendError> {
     let signals = SignalsBlocked::new();
     faults.protect(part).map_err(unavailable("UFFDIO_WRITEPROTECT"))?;
     copy_pages(part.address, &new).map_err(unavailable("process_vm_readv"))?;
-    // SAFETY: the bytes that lie at the address are those of `new`, and stay so until `new` lies there: writers are held
-    // back. So whoever uses that memory finds what was there. `new` came by value; no view of it is left.
+    // SAFETY: the bytes at the address equal those of `new`, and stay so until `new` is there, because writers are
+    // held back. So every user of that memory finds the same bytes as before. `new` was passed by value; no view of
+    // it is left.
     unsafe { new.move_over(part.address) }.map_err(unavailable("mremap"))?;
     drop(faults);
     drop(signals);
@@ -284,7 +286,7 @@ fn unavailable(step: &'static str) -> impl Fn(Errno) -> LendError {
     move |errno| LendError::Unavailable { step, errno }
 }
 
-/// Copies what the process has from `from` on; pages of zeros stay holes.
+/// Copies the process's memory from `from` on; zero pages stay holes.
 fn copy_pages(from: u64, to: &Mapping) -> Result<(), Errno> {
     let mut chunk = [0; CHUNK_BYTES];
     for at in (0..to.len()).step_by(CHUNK_BYTES) {
@@ -299,14 +301,14 @@ fn copy_pages(from: u64, to: &Mapping) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Copies what the process has at `address`, where the kernel finds out what is mapped: `EFAULT` where any byte is not.
+/// Copies the process's memory at `address`. The kernel checks what is mapped: `EFAULT` if any byte is not.
 fn read_process(address: u64, destination: &mut [u8]) -> Result<(), Errno> {
     let len = destination.len();
     let local = libc::iovec { iov_base: destination.as_mut_ptr().cast(), iov_len: len };
     let remote =
         libc::iovec { iov_base: core::ptr::with_exposed_provenance_mut(address as usize), iov_len: len };
-    // SAFETY: `local` is one whole live slice that we hold exclusively. `remote` is read by the kernel, which checks it page
-    // by page; writers of these bytes are held back, so no access of Rust's runs beside it.
+    // SAFETY: `local` is one whole live slice that we hold exclusively. The kernel reads `remote` and checks it
+    // page by page; writers of these bytes are held back, so no Rust access runs concurrently.
     let moved = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
     match usize::try_from(moved) {
         Ok(moved) if moved == len => Ok(()),
@@ -321,11 +323,11 @@ impl Part {
         core::ptr::with_exposed_provenance_mut(self.address as usize)
     }
 
-    /// Pages of zeros with the part's rights, somewhere else.
+    /// Zero pages with the part's access rights, at another address.
     fn new_pages(self, kind: Kind) -> Result<Mapping, LendError> {
         let new = match kind {
             Kind::Shared => {
-                // Past the limit a signal would end the process (setrlimit(2)).
+                // Exceeding the limit would kill the process by a signal (setrlimit(2)).
                 let limit = rustix::process::getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
                 MemoryFile::new(FILE_NAME, (FILE_BYTES.min(limit) as usize).max(self.len))
                     .and_then(|file| file.map_alone(self.len))
@@ -336,7 +338,7 @@ impl Part {
         let there = Part { address: new.address(), ..self };
         if self.is_executable {
             let rights = MprotectFlags::READ | MprotectFlags::WRITE | MprotectFlags::EXEC;
-            // SAFETY: the range is that of `new`, which nobody else knows of; it gains a right and loses none.
+            // SAFETY: the range belongs to `new`, which nobody else knows of; it gains a right and loses none.
             unsafe { rustix::mm::mprotect(there.pointer(), self.len, rights) }
                 .map_err(|error| unavailable("mprotect")(error.into()))?;
         }
@@ -346,15 +348,15 @@ impl Part {
         Ok(new)
     }
 
-    /// `advice` leaves the bytes alone.
+    /// Applies an `advice` that leaves the bytes alone.
     fn advise(self, advice: Advice) -> Result<(), Errno> {
-        // SAFETY: MADV_POPULATE_READ only fills page tables, MADV_DONTFORK (and MADV_WIPEONFORK, in tests) concern later
-        // forks; none changes a byte, and where nothing is mapped they are errors.
+        // SAFETY: MADV_POPULATE_READ only fills page tables, and MADV_DONTFORK (and MADV_WIPEONFORK, in tests) only
+        // affects later forks; none changes a byte, and on unmapped memory they return errors.
         Ok(unsafe { rustix::mm::madvise(self.pointer(), self.len, advice) }?)
     }
 }
 
-/// Holds back whoever writes to registered and protected pages. Closing it takes the protection off and lets them go on.
+/// Holds back writers to registered and protected pages. Closing it removes the protection and lets them continue.
 #[derive(Debug)]
 struct Userfaultfd(OwnedFd);
 
@@ -382,10 +384,10 @@ struct ProtectArgument {
 }
 
 impl Userfaultfd {
-    /// `UFFDIO`, the group of the requests, and `UFFD_API`.
+    /// `UFFDIO`, the request group, and `UFFD_API`.
     const GROUP: u8 = 0xAA;
     const API: u64 = 0xAA;
-    /// `UFFD_FEATURE_PAGEFAULT_FLAG_WP`: the kernel knows the write-protect mode.
+    /// `UFFD_FEATURE_PAGEFAULT_FLAG_WP`: the kernel supports the write-protect mode.
     const FEATURE_PROTECT: u64 = 1;
     /// `UFFDIO_REGISTER_MODE_WP` and `UFFDIO_WRITEPROTECT_MODE_WP`.
     const REGISTER_PROTECT: u64 = 1 << 1;
@@ -393,8 +395,9 @@ impl Userfaultfd {
     /// `UFFD_USER_MODE_ONLY`.
     const USER_MODE_ONLY: u32 = 1;
 
-    /// For all writers where the process may (CAP_SYS_PTRACE, or `vm.unprivileged_userfaultfd`), else for those in user
-    /// mode: a system call of another thread that writes to the pages while they are copied is then `EFAULT`.
+    /// Catches all writers if the process has the right (CAP_SYS_PTRACE, or `vm.unprivileged_userfaultfd`), else
+    /// only those in user mode: a system call of another thread that writes to the pages during the copy then
+    /// returns `EFAULT`.
     fn open() -> Result<Userfaultfd, LendError> {
         match Userfaultfd::open_with(0) {
             Err(LendError::Unavailable { errno: Errno::EPERM, .. }) => {
@@ -406,7 +409,7 @@ impl Userfaultfd {
 
     fn open_with(mode: u32) -> Result<Userfaultfd, LendError> {
         let flags = UserfaultfdFlags::CLOEXEC | UserfaultfdFlags::from_bits_retain(mode);
-        // SAFETY: a new file that concerns no memory yet; what is registered with it is each caller's to prove.
+        // SAFETY: a new file that affects no memory yet; each caller proves the safety of what it registers.
         let file = unsafe { rustix::mm::userfaultfd(flags) }
             .map_err(|error| unavailable("userfaultfd")(error.into()))?;
         const REQUEST: rustix::ioctl::Opcode = opcode::read_write::<ApiArgument>(Userfaultfd::GROUP, 0x3F);
@@ -420,7 +423,7 @@ impl Userfaultfd {
         Ok(Userfaultfd(file))
     }
 
-    /// `EBUSY` where another userfaultfd has the pages.
+    /// `EBUSY` if another userfaultfd has the pages.
     fn register(&self, part: Part) -> Result<(), Errno> {
         const REQUEST: rustix::ioctl::Opcode = opcode::read_write::<RegisterArgument>(Userfaultfd::GROUP, 0);
         let (start, len) = (part.address, part.len as u64);
@@ -432,26 +435,26 @@ impl Userfaultfd {
         }?)
     }
 
-    /// From here on writers wait until this file is closed.
+    /// Makes writers wait until this file is closed.
     fn protect(&self, part: Part) -> Result<(), Errno> {
         const REQUEST: rustix::ioctl::Opcode = opcode::read_write::<ProtectArgument>(Userfaultfd::GROUP, 6);
         let mut argument =
             ProtectArgument { start: part.address, len: part.len as u64, mode: Userfaultfd::PROTECT };
-        // SAFETY: number and structure are those of the header, and the structure is ours for the call. Memory keeps its
-        // bytes; writers wait, and `exchange` closes the file on every way out.
+        // SAFETY: number and structure are those of the header, and the structure is ours for the call. Memory
+        // keeps its bytes; writers wait, and `exchange` closes the file on every path out.
         Ok(unsafe { rustix::ioctl::ioctl(&self.0, Updater::<REQUEST, ProtectArgument>::new(&mut argument)) }?)
     }
 }
 
-/// No signal of this thread is handled while this lives: a handler might write to pages whose writers are held back.
+/// While this lives, this thread handles no signal: a handler might write to pages whose writers are held back.
 struct SignalsBlocked {
     before: libc::sigset_t,
 }
 
 impl SignalsBlocked {
     fn new() -> SignalsBlocked {
-        // SAFETY: both sets are plain data of this frame, for which all zeros is a value; the calls fill them and touch
-        // nothing else than this thread's mask.
+        // SAFETY: both sets are plain data of this frame, and all zeros is a valid value; the calls fill them and
+        // change only this thread's signal mask.
         unsafe {
             let (mut all, mut before) = (core::mem::zeroed(), core::mem::zeroed());
             libc::sigfillset(&mut all);
@@ -463,7 +466,7 @@ impl SignalsBlocked {
 
 impl Drop for SignalsBlocked {
     fn drop(&mut self) {
-        // SAFETY: the set is the one that the system gave when this was made.
+        // SAFETY: the set is the one that the system returned when this was made.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, core::ptr::null_mut()) };
     }
 }

@@ -1,14 +1,14 @@
-//! Memory that the process mapped by itself, seen through a second mapping of the same pages: what USERPTR lends a
-//! device.
+//! Memory that the process itself mapped, accessed through a second mapping of the same pages: what USERPTR lends
+//! to a device.
 //!
-//! Contract: only memory that is mapped *shared* can be seen twice (`mremap` of length 0, mremap(2)); for private memory
-//! see [`Loan`](super::private_memory::Loan). Nor is it seen twice unless its owner has offered it
-//! ([`lending`](super::lending)): a second view of memory to which somebody holds a reference would be undefined behaviour,
-//! and an address proves nothing. The second mapping is ours: it stays readable when the process unmaps its
-//! own, so no access through it meets a hole. [`ProcessMap`] shows afterwards whether the process still maps the same
-//! bytes there. Where the bytes are a file's, a file that is shortened raises `SIGBUS`, as for the process itself. Cost:
-//! [`ProcessMap::read`] reads `/proc/self/maps`, some microseconds per hundred mappings; set-up and doorbells of the
-//! virtual device only.
+//! Contract: only memory that is mapped *shared* can be mapped a second time (`mremap` of length 0, mremap(2)); for
+//! private memory see [`Loan`](super::private_memory::Loan). It is also required that its owner has offered it
+//! ([`lending`](super::lending)): a second view of memory to which a reference exists would be undefined behaviour,
+//! and an address proves nothing. The second mapping is ours: it stays readable when the process unmaps its own, so
+//! no access through it faults. [`ProcessMap`] shows afterwards whether the process still maps the same bytes
+//! there. If the bytes belong to a file, shortening the file raises `SIGBUS`, as for the process itself. Cost:
+//! [`ProcessMap::read`] reads `/proc/self/maps`, some microseconds per hundred mappings; for set-up and doorbells
+//! of the virtual device only.
 
 use super::lending::lending;
 use super::memory::{Mapping, PAGE_BYTES, Protection};
@@ -18,30 +18,30 @@ use rustix::mm::{MapFlags, MremapFlags, ProtFlags};
 use std::fs::File;
 use std::io::Read;
 
-/// Most bytes of `/proc/self/maps` that are looked at: some 65,530 mappings (`vm.max_map_count`) of 256 bytes each.
+/// Most bytes read of `/proc/self/maps`: some 65,530 mappings (`vm.max_map_count`) of 256 bytes each.
 const MAPS_BYTES_MAX: u64 = 16 << 20;
 
-/// Memory of the process that is mapped shared, of one mapping or of several side by side. Two are equal where the same
-/// bytes of the same files lie at the same addresses.
+/// Memory of the process that is mapped shared, by one mapping or by several adjacent ones. Two are equal if the
+/// same bytes of the same files lie at the same addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedRange {
     address: u64,
     len: usize,
-    /// In order, together `len` bytes; neighbours are not one stretch of one file.
+    /// In order, together `len` bytes; adjacent pieces are never one contiguous stretch of a file.
     pieces: Vec<Piece>,
 }
 
-/// A stretch of one file.
+/// A contiguous stretch of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Piece {
     len: usize,
-    /// Device, inode and byte in it, as `/proc/self/maps` has them.
+    /// Device, inode and file offset, as in `/proc/self/maps`.
     device: String,
     inode: u64,
     offset: u64,
 }
 
-/// What the process has mapped, at one moment.
+/// The mappings of the process at one moment.
 #[derive(Debug)]
 pub struct ProcessMap {
     text: String,
@@ -52,7 +52,7 @@ pub struct ProcessMap {
 pub(super) struct Line<'a> {
     pub start: u64,
     pub end: u64,
-    /// `rwxp`: the last letter is `s` where it is shared; a right that is missing is a dash.
+    /// `rwxp`: the last letter is `s` for a shared mapping; a missing right is a dash.
     pub rights: &'a str,
     offset: u64,
     device: &'a str,
@@ -63,7 +63,7 @@ pub(super) struct Line<'a> {
 
 impl<'a> Line<'a> {
     pub fn parse(line: &'a str) -> Option<Line<'a>> {
-        // The fifth word is the inode; the name behind it may hold blanks.
+        // The fifth word is the inode; the name after it may contain blanks.
         let name = line.match_indices(' ').nth(4).map_or("", |(at, _)| line[at..].trim_start());
         let mut words = line.split_ascii_whitespace();
         let (start, end) = words.next()?.split_once('-')?;
@@ -79,8 +79,8 @@ impl<'a> Line<'a> {
         self.rights.ends_with('s')
     }
 
-    /// `EFAULT` where the process itself could not read there, `EPERM` where it could not write (Linux `hmm_vma_fault`:
-    /// the driver asks for pages that can be written, whatever the object's rights).
+    /// `EFAULT` if the process itself could not read there, `EPERM` if it could not write (Linux `hmm_vma_fault`:
+    /// the driver requests writable pages, whatever the object's rights).
     pub fn check_rights(&self) -> Result<(), Errno> {
         match self.rights.as_bytes() {
             [b'r', b'w', ..] => Ok(()),
@@ -90,7 +90,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// `address + len` of whole pages; `EINVAL` for others, and for none.
+/// `address + len`, both in whole pages; else, or for a length of zero, `EINVAL`.
 pub(super) fn end_of_pages(address: u64, len: usize) -> Result<u64, Errno> {
     let page = PAGE_BYTES as u64;
     let end = address.checked_add(len as u64).ok_or(Errno::EINVAL)?;
@@ -102,18 +102,18 @@ pub(super) fn end_of_pages(address: u64, len: usize) -> Result<u64, Errno> {
 }
 
 impl ProcessMap {
-    /// Reads it. `EFBIG` past `MAPS_BYTES_MAX`.
+    /// Reads the map. `EFBIG` past `MAPS_BYTES_MAX`.
     pub fn read() -> Result<ProcessMap, Errno> {
         let mut bytes = Vec::new();
         File::open("/proc/self/maps")?.take(MAPS_BYTES_MAX + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > MAPS_BYTES_MAX {
             return Err(Errno::EFBIG);
         }
-        // Names of files may be in any encoding; what is looked at is ASCII.
+        // File names may be in any encoding; the parts that are read are ASCII.
         Ok(ProcessMap { text: String::from_utf8_lossy(&bytes).into_owned() })
     }
 
-    /// The mappings that hold a part of the range, in order. `EFAULT` at a gap, else what [`Line::check_rights`] says.
+    /// The mappings that overlap the range, in order. `EFAULT` at a gap, else the result of [`Line::check_rights`].
     pub(super) fn lines(&self, address: u64, len: usize) -> Result<Vec<Line<'_>>, Errno> {
         let end = end_of_pages(address, len)?;
         let (mut found, mut at) = (Vec::new(), address);
@@ -131,9 +131,9 @@ impl ProcessMap {
         if at >= end { Ok(found) } else { Err(Errno::EFAULT) }
     }
 
-    /// `len` bytes from `address` on, whole pages that are mapped shared and can be read and written. `EFAULT` where
-    /// nothing is mapped, `EPERM` where it cannot be written, `ENOTSUPP` where it is private, `EINVAL` where the range
-    /// is not whole pages.
+    /// `len` bytes from `address` on, whole pages that are mapped shared, readable and writable. `EFAULT` if
+    /// nothing is mapped, `EPERM` if it is not writable, `ENOTSUPP` if it is private, `EINVAL` if the range is not
+    /// whole pages.
     pub fn shared_range(&self, address: u64, len: usize) -> Result<SharedRange, Errno> {
         let end = end_of_pages(address, len)?;
         let mut pieces: Vec<Piece> = Vec::new();
@@ -171,15 +171,16 @@ impl SharedRange {
         self.len
     }
 
-    /// Never: a range has at least one page.
+    /// Always false: a range has at least one page.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// The same pages once more, side by side at an address of the kernel's choice. `EPERM` where a part of them was not
-    /// offered, `EFAULT` or `EINVAL` where the process has unmapped or replaced them since it was asked.
+    /// Maps the same pages a second time, contiguously at an address of the kernel's choice. `EPERM` if a part of
+    /// them was not offered, `EFAULT` or `EINVAL` if the process has unmapped or replaced them since the map was
+    /// read.
     pub fn map_again(&self) -> Result<Mapping, Errno> {
-        // Held to the end: what was offered stays where it is meanwhile.
+        // Held to the end, so that offered memory stays in place meanwhile.
         let lending = lending();
         if !lending.allows(self.address, self.len) {
             return Err(Errno::EPERM);
@@ -193,16 +194,16 @@ impl SharedRange {
         let mut done = 0;
         for piece in &self.pieces {
             let from = core::ptr::with_exposed_provenance_mut::<c_void>(self.address as usize + done);
-            // SAFETY: with an old length of 0 mremap leaves the old mapping as it is, whatever lies there, and maps its
-            // pages once more; a bad address is an error. The new place is a part of the range that was made above
-            // and that nobody else knows of, `done + piece.len` being at most its length.
+            // SAFETY: with an old length of 0 mremap leaves the old mapping as it is, whatever lies there, and maps
+            // its pages once more; a bad address is an error. The new place is a part of the range that was made
+            // above and that nobody else knows of; `done + piece.len` is at most its length.
             unsafe {
                 let to = raw.byte_add(done);
                 rustix::mm::mremap_fixed(from, 0, piece.len, MremapFlags::MAYMOVE, to)
             }?;
             done += piece.len;
         }
-        // The process may have replaced the mapping since it was looked at: what was mapped must be what was meant.
+        // The process may have replaced the mapping since the map was read: what was mapped must be what was meant.
         let copy = ProcessMap::read()?.shared_range(mapping.address(), self.len)?;
         if copy.pieces == self.pieces { Ok(mapping) } else { Err(Errno::EFAULT) }
     }
@@ -261,7 +262,7 @@ mod tests {
         let first = map("first");
         let range = find(first.address(), 4096).unwrap();
         drop(first);
-        // Reserved address space is mapped, without rights.
+        // Reserved address space is mapped, but without access rights.
         assert_eq!(find(range.address(), 4096), Err(Errno::EFAULT));
         let _second = map("second");
         assert_ne!(find(range.address(), 4096), Ok(range));
@@ -281,7 +282,7 @@ mod tests {
         own[0].view().store_u32(8188, 1);
         own[1].view().store_u32(0, 2);
         assert_eq!((again.view().load_u32(4092), again.view().load_u32(4096)), (1, 2));
-        // The other way round is another range, and a gap is none.
+        // The reverse order is another range, and a gap is an error.
         drop(own);
         let _left = files[1].map(0, 8192, Protection::ReadWrite, Some((&place, 0))).unwrap();
         assert_eq!(find(range.address(), 8192), Err(Errno::EFAULT));
@@ -298,12 +299,12 @@ mod tests {
         let raw = unsafe {
             rustix::mm::mmap_anonymous(core::ptr::null_mut(), BYTES, flags, MapFlags::SHARED).unwrap()
         };
-        // SAFETY: the mapping is this test's own and stays: what a crate for mapped files gives out.
+        // SAFETY: the mapping belongs to this test and stays: what a crate for mapped files hands out.
         let theirs = unsafe { core::slice::from_raw_parts_mut(raw.cast::<u8>(), BYTES) };
         let range = find(raw.addr() as u64, BYTES).unwrap();
         assert_eq!(range.map_again().err(), Some(Errno::EPERM));
         theirs.fill(1);
-        // Offered in part, and then whole.
+        // Offered in part first, and then whole.
         let file = MemoryFile::new("beside", BYTES).unwrap();
         let place = Reservation::new(2 * BYTES, 4096).unwrap();
         let ours = file.map(0, BYTES, Protection::ReadWrite, Some((&place, BYTES))).unwrap();
@@ -319,7 +320,7 @@ mod tests {
         assert!(both.map_again().is_ok());
         drop(ours);
         assert_eq!(both.map_again().err(), Some(Errno::EPERM), "taken down and no longer offered");
-        // An offer is for ever, so nothing else may come to lie there.
+        // An offer lasts forever, so nothing else may be placed there.
         core::mem::forget(place);
     }
 
@@ -345,7 +346,7 @@ mod tests {
         assert_eq!(find(u64::MAX - 4095, 8192), Err(Errno::EINVAL));
         let read_only = file.map(0, 4096, Protection::Read, None).unwrap();
         assert_eq!(find(read_only.address(), 4096), Err(Errno::EPERM));
-        // Memory of the heap is private; a large piece has whole pages of its own.
+        // Heap memory is private; a large block has whole pages of its own.
         let heap = vec![1u8; 1 << 20];
         let inside = (heap.as_ptr().addr() as u64).next_multiple_of(4096);
         assert_eq!(find(inside, 4096), Err(Errno::ENOTSUPP));

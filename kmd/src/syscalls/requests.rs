@@ -1,9 +1,10 @@
-//! Which requests may go to the real driver, and what each lets the driver touch.
+//! Which requests may reach the real driver, and what memory each lets the driver access.
 //!
-//! Contract: the kernel follows every address that a request's structure holds, so [`check`] lets pass what lent the memory
-//! at each of them, for as many bytes as the structure's own counts say. What is not in the table does not go out at all.
-//! The table is `kfd_ioctl.h`'s and what `kfd_chardev.c` (Linux 6.8) copies from and to the process; addresses that the
-//! GPU reaches through its own page table are no part of it: there is nothing but buffer objects in that.
+//! Contract: the kernel follows every address in a request's structure. So [`check`] passes a request only if the
+//! memory at each address was lent, for as many bytes as the structure's own counts say. Requests missing from the
+//! table are refused. The table follows `kfd_ioctl.h` and what `kfd_chardev.c` (Linux 6.8) copies from and to the
+//! process. Addresses that the GPU accesses through its own page table are not included: that table holds only
+//! buffer objects.
 
 use super::UserPointer;
 use crate::bindings::kfd::*;
@@ -15,17 +16,17 @@ use core::mem::offset_of;
 /// One request.
 struct Request {
     number: u32,
-    /// What the driver follows.
+    /// The arrays that the driver follows.
     arrays: &'static [Array],
 }
 
-/// An array of the process that a structure names.
+/// An array of the process that a structure refers to.
 struct Array {
-    /// Where the 64-bit address stands.
+    /// Offset of the 64-bit address.
     address_at: usize,
-    /// Where the 32-bit count stands.
+    /// Offset of the 32-bit count.
     count_at: usize,
-    /// Bits of one thing that is counted.
+    /// Bits of one counted element.
     bits: u64,
 }
 
@@ -45,12 +46,12 @@ const REQUESTS: &[Request] = &[
     plain(REQUEST_RESET_EVENT),
     plain(REQUEST_SET_TRAP_HANDLER),
     plain(REQUEST_ACQUIRE_VM),
-    // But for USERPTR, see `check`.
+    // Except for USERPTR, see `check`.
     plain(REQUEST_ALLOC_MEMORY_OF_GPU),
     plain(REQUEST_FREE_MEMORY_OF_GPU),
     plain(REQUEST_SET_XNACK_MODE),
     plain(REQUEST_AVAILABLE_MEMORY),
-    // Its address is kept for a debugger, which reads it in its own name.
+    // Its address is kept for a debugger, which reads the memory itself.
     plain(REQUEST_RUNTIME_ENABLE),
     Request {
         number: REQUEST_WAIT_EVENTS,
@@ -99,17 +100,18 @@ const REQUESTS: &[Request] = &[
     plain(REQUEST_OF_THE_TESTS),
 ];
 
-/// RNDGETENTCNT of `/dev/urandom` (random(4)), which stores an int: a real call that a machine without a card answers.
+/// RNDGETENTCNT of `/dev/urandom` (random(4)), which stores an int: a real call that works on a machine without a
+/// card.
 #[cfg(test)]
 pub(super) const REQUEST_OF_THE_TESTS: u32 = 0x8004_5200;
 
-/// A request that names nothing beside its structure.
+/// A request that refers to nothing outside its structure.
 const fn plain(number: u32) -> Request {
     Request { number, arrays: &[] }
 }
 
-/// The address to give to the kernel with `request`: of a structure that was lent whole, as was everything that the kernel
-/// will follow from it. `EFAULT` where it was not, `EPERM` where the request is not one that we know.
+/// The address to pass to the kernel with `request`, for a structure that was lent whole, together with everything
+/// that the kernel will follow from it. `EFAULT` if something was not lent, `EPERM` for an unknown request.
 pub(super) fn check(request: u32, argument: UserPointer<'_>) -> Result<*mut c_void, Errno> {
     let size = (request >> SIZE_SHIFT & SIZE_MASK) as usize;
     let structure = argument.lent(size)?;
@@ -121,7 +123,7 @@ pub(super) fn check(request: u32, argument: UserPointer<'_>) -> Result<*mut c_vo
         argument.nested(address).lent(usize::try_from(bytes).map_err(|_| Errno::EFAULT)?)?;
     }
     if request == REQUEST_ALLOC_MEMORY_OF_GPU {
-        // Memory of the process, lent to the GPU for longer than the call.
+        // Process memory that is lent to the GPU for longer than the call.
         let flags = field(structure, offset_of!(kfd_ioctl_alloc_memory_of_gpu_args, flags))?;
         if u32::from_ne_bytes(flags) & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR != 0 {
             return Err(Errno::EPERM);
@@ -130,7 +132,7 @@ pub(super) fn check(request: u32, argument: UserPointer<'_>) -> Result<*mut c_vo
     Ok(core::ptr::with_exposed_provenance_mut(argument.address() as usize))
 }
 
-/// Whether the table has a request.
+/// True if the table has the request.
 #[cfg(test)]
 pub(crate) fn passes_on(request: u32) -> bool {
     REQUESTS.iter().any(|known| known.number == request)
@@ -147,7 +149,7 @@ mod tests {
     use super::*;
     use zerocopy::IntoBytes;
 
-    /// What the seam says of a request on a file that has no ioctls: `ENOTTY` is the kernel's own word.
+    /// The seam's result for a request on a file that has no ioctls: `ENOTTY` comes from the kernel itself.
     fn outcome(request: u32, structure: &mut [u8], nested: &mut [Nested<'_>]) -> Errno {
         let system = LinuxSyscalls::new();
         let fd: Fd = system.open("/dev/null").unwrap();
@@ -164,7 +166,7 @@ mod tests {
             Errno::EFAULT,
             "a short structure"
         );
-        // What the driver would do with these we do not say.
+        // The table does not describe what the driver would do with these.
         for request in [REQUEST_SVM, REQUEST_GET_QUEUE_WAVE_STATE, REQUEST_SMI_EVENTS, 0x541b, 0x8004_6601] {
             assert_eq!(outcome(request, &mut [0; 64], &mut []), Errno::EPERM, "{request:#x}");
         }
@@ -176,7 +178,7 @@ mod tests {
         // The longest of the table.
         assert_eq!(outcome(REQUEST_CREATE_QUEUE, &mut [0; 96], &mut []), Errno::ENOTTY);
         assert_eq!(outcome(REQUEST_CREATE_QUEUE, &mut [0; 95], &mut []), Errno::EFAULT);
-        // The command of a request that is known, with another length or direction.
+        // The command of a known request, with another length or direction.
         for other in [REQUEST_CREATE_QUEUE + (8 << 16), REQUEST_CREATE_QUEUE ^ (1 << 31)] {
             assert_eq!(outcome(other, &mut [0; 128], &mut []), Errno::EPERM, "{other:#x}");
         }
@@ -186,7 +188,8 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "opens a file and makes ioctls")]
     fn each_array_is_held_to_its_last_byte() {
-        // Request, bytes of its structure, where address and count stand, a count, and the bytes of so many.
+        // Request, bytes of its structure, offsets of address and count, a count, and the bytes of that many
+        // elements.
         let arrays = [
             (REQUEST_WAIT_EVENTS, 24, 0, 8, 3u32, 3 * 48),
             (REQUEST_GET_PROCESS_APERTURES_NEW, 16, 0, 8, 3, 3 * 56),
@@ -196,7 +199,7 @@ mod tests {
         ];
         for (request, structure_bytes, address_at, count_at, count, array_bytes) in arrays {
             let sent = |lent: usize, others: u8| {
-                // Neither more nor fewer things than the count says, whatever the other fields hold.
+                // Exactly as many elements as the count says, whatever the other fields hold.
                 let mut structure = vec![others; structure_bytes];
                 structure[count_at..count_at + 4].copy_from_slice(&count.to_ne_bytes());
                 let mut array = vec![0; lent];

@@ -1,10 +1,10 @@
-//! What hardware reference §1.1 and §1.2 say of the files, and arbitrary bytes.
+//! What hardware reference §1.1 and §1.2 say about the files, and arbitrary bytes.
 
 use super::*;
 use crate::scripted::ScriptedSyscalls;
 use proptest::prelude::*;
 
-/// An R9700 as hardware reference §1.2 lists it, with names that we do not know in between.
+/// An R9700 as hardware reference §1.2 lists it, with unknown names in between.
 const R9700: &str = "cpu_cores_count 0\nsimd_count 128\nmem_banks_count 1\ncaches_count 98\nsome_new_name 7\n\
     max_waves_per_simd 16\nlds_size_in_kb 64\ngds_size_in_kb 0\nwave_front_size 32\narray_count 8\n\
     simd_arrays_per_engine 2\ncu_per_simd_array 8\nsimd_per_cu 2\nmax_slots_scratch_cu 32\n\
@@ -129,7 +129,7 @@ fn value() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Whatever the files hold, the parsers return, and what they return is usable.
+    /// Whatever the files hold, the parsers return, and their results are usable.
     #[test]
     fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         let _ = MemoryBank::parse("m", &bytes);
@@ -138,7 +138,7 @@ proptest! {
         }
     }
 
-    /// Plausible lines with wild values: what is accepted gives finite sizes.
+    /// Plausible lines with wild values: accepted ones produce finite sizes.
     #[test]
     fn plausible_files_never_panic(
         values in proptest::collection::vec((0usize..8, value()), 0..24)

@@ -1,4 +1,4 @@
-//! Nobody makes a view of an address without vouching for it.
+//! A view cannot be made from an address without vouching for it.
 #![forbid(unsafe_code)]
 use std::ptr::NonNull;
 use std::sync::Arc;

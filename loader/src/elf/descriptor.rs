@@ -1,7 +1,7 @@
 //! Kernel descriptors: the 64 bytes at the symbol `NAME.kd`.
 //!
-//! Contract: pure; what gfx1201 does not have is refused by name, reserved bits are refused. Source: LLVM's "User Guide
-//! for AMDGPU Backend", kernel descriptor; registers: hardware reference §5.2.
+//! Contract: pure; features that gfx1201 lacks are refused by name, and reserved bits are refused. Source: LLVM's
+//! "User Guide for AMDGPU Backend", kernel descriptor; registers: hardware reference §5.2.
 
 use crate::error::LoadError;
 use crate::kernel::{Kernel, UserSgpr};
@@ -9,7 +9,7 @@ use zrt_isa::resources::{LDS_BYTES_PER_GROUP_MAX, Rsrc1, Rsrc2, Rsrc3, USER_SGPR
 
 /// Length in bytes.
 pub(crate) const DESCRIPTOR_BYTES: usize = 64;
-/// Most scratch of a lane in bytes: what TMPRING_SIZE can say for a wave64 (18 bits of 256 bytes).
+/// Most scratch of a lane in bytes: what TMPRING_SIZE can express for a wave64 (18 bits of 256 bytes).
 pub(crate) const SCRATCH_BYTES_MAX: u32 = 0x3_FFFF * 256 / 64;
 
 /// Byte offsets of the fields.
@@ -39,12 +39,12 @@ mod property {
     pub const RESERVED: u16 = 0x7 << 7 | 0xF << 12;
 }
 
-/// RSRC1's field of scalar registers. The allocation is fixed since gfx10 and the hardware does not look at it; LLVM 19 fills
-/// it in nevertheless, and the cards run that code. It is cleared here, so that what a kernel loads is the same from every
-/// compiler.
+/// RSRC1's field of scalar registers. The allocation is fixed since gfx10 and the hardware ignores the field. LLVM
+/// 19 still fills it in, and the cards run that code. It is cleared here, so that loading a kernel has the same
+/// result for every compiler.
 const RSRC1_SGPRS: u32 = 0xF << 6;
 
-/// A descriptor, checked.
+/// A checked descriptor.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Descriptor {
     pub lds_bytes: u32,
@@ -118,7 +118,7 @@ impl Descriptor {
     }
 }
 
-/// What the properties put into the registers, in the order of the documentation.
+/// The user SGPRs that the properties request, in the order of the documentation.
 fn user_sgprs(properties: u16, count: u32) -> Result<Vec<UserSgpr>, String> {
     const ORDER: [(u16, UserSgpr); 5] = [
         (property::DISPATCH_PTR, UserSgpr::DispatchPacket),

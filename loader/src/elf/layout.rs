@@ -1,8 +1,8 @@
-//! Where the parts of an ELF file lie in the image.
+//! The placement of the parts of an ELF file in the image.
 //!
-//! Contract: segments are copied once, into one allocation inside [`IMAGE_BYTES_MAX`] that is at most
-//! [`IMAGE_BYTES_BEYOND_FILE`] longer than the file; relocations are resolved (`relocation`) or refused.
-//! A linked file keeps its own distances; the sections of an object follow each other at their alignment.
+//! Contract: segments are copied once, into one allocation within [`IMAGE_BYTES_MAX`] that is at most
+//! [`IMAGE_BYTES_BEYOND_FILE`] longer than the file; relocations are resolved (`relocation`) or refused. A linked
+//! file keeps its own distances; the sections of an object follow each other at their alignment.
 
 use super::relocation::{self, Budget};
 use super::{ENDIAN, File, damaged};
@@ -18,15 +18,15 @@ use zrt_isa::zrt::CODE_ALIGNMENT_BYTES;
 
 /// Longest name of a segment, in bytes; longer ones are cut off.
 const SEGMENT_NAME_BYTES_MAX: usize = 64;
-/// Most program headers that are read: linkers write about ten.
+/// Most program headers read; linkers write about ten.
 const PROGRAM_HEADERS_MAX: usize = 1024;
 
-/// The image and how the file's addresses lead into it.
+/// The image and the mapping from the file's addresses into it.
 pub(crate) struct Layout {
     pub image: Image,
-    /// Linked files: the address that is offset 0.
+    /// For linked files: the address that corresponds to offset 0.
     pub base_address: u64,
-    /// Objects: offset of each section that is in the image.
+    /// For objects: the offset of each section that is in the image.
     pub section_offsets: Vec<Option<u64>>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Layout {
 struct Part<'data> {
     name: String,
     offset: u64,
-    /// Bytes from the file; what lies behind them up to `bytes` is zero.
+    /// Bytes from the file; the rest up to `bytes` is zero.
     content: &'data [u8],
     bytes: u64,
     executable: bool,
@@ -49,7 +49,8 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Where a symbol lies in the image; `None` for undefined and absolute ones, and for what is not loaded.
+    /// A symbol's offset in the image; `None` for undefined and absolute symbols, and for those in parts that are
+    /// not loaded.
     pub fn symbol_offset(
         &self,
         file: &File<'_>,
@@ -68,7 +69,7 @@ impl Layout {
         self.section_offset(section.0)?.checked_add(value)
     }
 
-    /// Where an object's section lies in the image.
+    /// Offset of an object's section in the image.
     pub fn section_offset(&self, section: usize) -> Option<u64> {
         self.section_offsets.get(section).copied().flatten()
     }

@@ -1,17 +1,18 @@
 //! One unit of `.debug_line`: its header, its tables of names, its program.
 //!
-//! Contract: a unit is walked where it lies and nothing is allocated; every turn of a loop consumes a byte at least, so the
-//! cost follows the unit's length, whatever counts it states. Never panics. Reads the 32-bit format of versions 2 to 5 for
-//! machines with one operation in an instruction. Source: DWARF 5 §6.2; versions 2 to 4 there where they differ.
+//! Contract: a unit is read in place and nothing is allocated. Every loop iteration consumes at least one byte, so
+//! the cost is proportional to the unit's length, whatever counts it states. Never panics. Reads the 32-bit format
+//! of versions 2 to 5 for machines with one operation per instruction. Source: DWARF 5 §6.2, and versions 2 to 4
+//! where they differ from it.
 
 use gimli::constants::{self, DwForm};
 use gimli::{EndianSlice, LittleEndian, Reader};
 
 pub(super) type Slice<'data> = EndianSlice<'data, LittleEndian>;
 
-/// From this length on a unit is not in the 32-bit format.
+/// A unit whose length is at least this is not in the 32-bit format.
 const LENGTH_RESERVED: u32 = 0xFFFF_FFF0;
-/// The file and the line that a sequence begins with.
+/// The file and the line at which a sequence begins.
 const FILE_FIRST: u64 = 1;
 const LINE_FIRST: u64 = 1;
 
@@ -28,16 +29,16 @@ pub(super) struct Unit<'data> {
     program: Slice<'data>,
 }
 
-/// Where the text of a name stands.
+/// Location of a name's text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Text<'data> {
-    /// Here.
+    /// In the table itself.
     Inline(&'data [u8]),
     /// In `.debug_line_str` from this byte on.
     LineStrings(u32),
     /// In `.debug_str` from this byte on.
     Strings(u32),
-    /// Elsewhere; such forms are not followed.
+    /// Elsewhere; such forms are not supported.
     Unknown,
 }
 
@@ -45,21 +46,22 @@ pub(super) enum Text<'data> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Name<'data> {
     pub text: Text<'data>,
-    /// Number of the folder that a file lies in.
+    /// Number of the folder that contains the file.
     pub directory: u64,
 }
 
-/// From `address` on the code comes from this line.
+/// From `address` on, the code comes from this line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Row {
     pub address: u64,
     pub file: u64,
     pub line: u64,
-    /// The sequence ends here; file and line mean nothing.
+    /// The sequence ends here; file and line have no meaning.
     pub is_end: bool,
 }
 
-/// Takes the next unit off the section. The outer `None`: there is no further one; the inner: it cannot be read.
+/// Takes the next unit off the section. The outer `None` means that there is no further unit; the inner, that it
+/// cannot be read.
 pub(super) fn next<'data>(section: &mut Slice<'data>) -> Option<Option<Unit<'data>>> {
     let length = section.read_u32().ok().filter(|length| *length < LENGTH_RESERVED)?;
     let unit = section.split(length as usize).ok()?;
@@ -96,12 +98,12 @@ impl<'data> Unit<'data> {
         })
     }
 
-    /// True where files and folders are counted from 0, as from version 5 on.
+    /// True if files and folders are counted from 0, as from version 5 on.
     pub fn counts_from_zero(&self) -> bool {
         self.version >= 5
     }
 
-    /// Calls back with every folder, then with every file, in their order; `None` where the tables are malformed.
+    /// Calls back with every folder, then with every file, in order; `None` if the tables are malformed.
     pub fn names(
         &self,
         mut folder: impl FnMut(Text<'data>),
@@ -130,7 +132,8 @@ impl<'data> Unit<'data> {
         }
     }
 
-    /// Runs the program and calls back with every row until it answers false. A program that goes wrong ends there.
+    /// Runs the program and calls back with every row until the callback returns false. An invalid program ends at
+    /// the error.
     pub fn rows(&self, mut keep: impl FnMut(Row) -> bool) {
         let mut state = Row { address: 0, file: FILE_FIRST, line: LINE_FIRST, is_end: false };
         let mut rest = self.program;
@@ -147,7 +150,7 @@ impl<'data> Unit<'data> {
         }
     }
 
-    /// One instruction; whether it makes a row.
+    /// Executes one instruction. Returns whether it makes a row.
     fn step(&self, rest: &mut Slice<'data>, state: &mut Row) -> Option<bool> {
         let opcode = rest.read_u8().ok()?;
         if opcode >= self.opcode_base {
@@ -190,7 +193,7 @@ impl<'data> Unit<'data> {
         Some(false)
     }
 
-    /// DW_LNE_define_file, which no compiler writes, is passed over as unknown ones are.
+    /// DW_LNE_define_file, which no compiler writes, is skipped like unknown opcodes.
     fn extended(&self, rest: &mut Slice<'data>, state: &mut Row) -> Option<bool> {
         let length = usize::try_from(rest.read_uleb128().ok()?).ok()?;
         let mut instruction = rest.split(length).ok()?;
@@ -226,7 +229,7 @@ fn described<'data>(rest: &mut Slice<'data>, mut entry: impl FnMut(Name<'data>))
         has_path |= field(rest)?.0 == constants::DW_LNCT_path;
     }
     let count = rest.read_uleb128().ok()?;
-    // With a path, an entry has a byte at least.
+    // An entry with a path has at least one byte.
     if count > 0 && !has_path {
         return None;
     }
@@ -279,7 +282,7 @@ fn number(rest: &mut Slice<'_>, form: DwForm) -> Option<u64> {
     })
 }
 
-/// Passes over a field; `None` for forms that a line table does not have.
+/// Skips a field; `None` for forms that a line table does not have.
 fn skip(rest: &mut Slice<'_>, form: DwForm) -> Option<()> {
     let bytes = match form {
         constants::DW_FORM_data1 | constants::DW_FORM_flag | constants::DW_FORM_strx1 => 1,

@@ -1,9 +1,9 @@
 //! DWARF line tables: `.debug_line` of versions 2 to 5.
 //!
-//! Contract: a table that cannot be read is no error: lines are a convenience. At most [`ROWS_MAX`] rows are kept, one for
-//! each [`FILE_BYTES_PER_ROW`] of the file and [`ROWS_FREE`] more; at most [`FILES_MAX`] files, of [`PATHS_BYTES_MAX`] in all.
-//! What lies beyond is left out. Units are read one behind the other, so that the cost follows the section's length.
-//! Compressed sections are left out, and never inflated.
+//! Contract: an unreadable table is no error, because lines are a convenience. At most [`ROWS_MAX`] rows are kept,
+//! one for each [`FILE_BYTES_PER_ROW`] of the file and [`ROWS_FREE`] more; and at most [`FILES_MAX`] files, of
+//! [`PATHS_BYTES_MAX`] in all. The rest is left out. Units are read sequentially, so the cost is proportional to
+//! the section's length. Compressed sections are left out, and never inflated.
 
 use super::layout::Layout;
 use super::line_unit::{self, Name, Row, Slice, Text, Unit};
@@ -21,19 +21,20 @@ use std::collections::HashMap;
 
 /// Most rows that are kept.
 const ROWS_MAX: usize = 1 << 22;
-/// A row stands for an instruction of four bytes at least and takes another of the table, and never all are marked.
+/// A row stands for an instruction of at least four bytes and takes further bytes of the table; not every
+/// instruction has a row.
 const FILE_BYTES_PER_ROW: usize = 8;
 /// Rows that every file may have.
 const ROWS_FREE: usize = 1 << 16;
-/// Most files that are kept, and most that are known of a unit.
+/// Most files that are kept, and most files of one unit.
 const FILES_MAX: usize = 1 << 14;
 /// Longest name of a file or folder, and the sum of the paths that are kept, in bytes.
 const NAME_BYTES_MAX: usize = 2048;
 const PATHS_BYTES_MAX: usize = 2 << 20;
-/// Most bytes of names that are put together, those that turn out to be known included.
+/// Most bytes of paths that are assembled, including paths that turn out to be known already.
 const NAMES_READ_BYTES_MAX: usize = 64 << 20;
 
-/// Reads the line table; empty where there is none or it is malformed.
+/// Reads the line table; empty if there is none or it is malformed.
 pub(crate) fn read(file: &File<'_>, layout: &Layout, budget: &mut Budget) -> Result<LineTable, LoadError> {
     let mut section = |name: &str| section(file, layout, budget, name);
     let (line, line_strings) = (section(".debug_line")?, section(".debug_line_str")?);
@@ -44,7 +45,7 @@ pub(crate) fn read(file: &File<'_>, layout: &Layout, budget: &mut Budget) -> Res
         strings: &strings,
         base_address: layout.base_address,
         image_bytes: layout.image.bytes.len() as u64,
-        // A row takes a byte of the program at least.
+        // A row takes at least one byte of the program.
         rows: vec_of("the line table", rows_max.min(line.len()))?,
         rows_max,
         folders: Vec::new(),
@@ -64,11 +65,11 @@ pub(crate) fn read(file: &File<'_>, layout: &Layout, budget: &mut Budget) -> Res
     Ok(LineTable::new(table.files, table.rows))
 }
 
-/// A file of the unit at hand.
+/// A file of the current unit.
 #[derive(Clone, Copy)]
 struct UnitFile<'data> {
     name: Name<'data>,
-    /// Its index in the table, once it was looked for; [`LineRow::NONE`] where it has none.
+    /// Its index in the table, once it has been looked up; [`LineRow::NONE`] if it has none.
     index: Option<u32>,
 }
 
@@ -79,7 +80,7 @@ struct Builder<'data> {
     image_bytes: u64,
     rows_max: usize,
     rows: Vec<LineRow>,
-    /// Folders and files of the unit at hand.
+    /// Folders and files of the current unit.
     folders: Vec<Text<'data>>,
     names: Vec<UnitFile<'data>>,
     files: Vec<String>,
@@ -112,8 +113,8 @@ impl<'data> Builder<'data> {
         }
     }
 
-    /// Takes a row in; false where no further one has room. Of several for one place the last counts, and an end never
-    /// hides a beginning.
+    /// Adds a row; returns false if there is no space for further rows. Of several rows for one offset the last
+    /// counts, and an end never hides a beginning.
     fn row(&mut self, unit: &Unit<'data>, row: Row) -> bool {
         let Some(offset) = row.address.checked_sub(self.base_address) else { return true };
         if offset > self.image_bytes {
@@ -143,7 +144,7 @@ impl<'data> Builder<'data> {
         }
     }
 
-    /// Index of a file of the unit at hand; [`LineRow::NONE`] where it has none.
+    /// Index of a file of the current unit; [`LineRow::NONE`] if it has none.
     fn file(&mut self, unit: &Unit<'data>, number: u64) -> u32 {
         let first = u64::from(!unit.counts_from_zero());
         let at = number.checked_sub(first).and_then(|index| usize::try_from(index).ok());
@@ -158,7 +159,7 @@ impl<'data> Builder<'data> {
         index
     }
 
-    /// The path of a file; its folder is written where it is not the unit's own.
+    /// The path of a file; includes its folder if that is not the unit's own.
     fn path(&mut self, unit: &Unit<'data>, file: Name<'data>) -> Option<String> {
         if self.names_read_bytes > NAMES_READ_BYTES_MAX {
             return None;
@@ -181,7 +182,7 @@ impl<'data> Builder<'data> {
         })
     }
 
-    /// A name's bytes; `None` where it is too long, or stands where no text is.
+    /// A name's bytes; `None` if it is too long or its location is invalid.
     fn text(&self, text: Text<'data>) -> Option<&'data [u8]> {
         let terminated = |strings: &'data [u8], offset: u32| {
             let rest = strings.get(offset as usize..)?;
@@ -197,7 +198,7 @@ impl<'data> Builder<'data> {
         .filter(|text| text.len() <= NAME_BYTES_MAX)
     }
 
-    /// The index of a path, which is kept where it is new and there is room.
+    /// The index of a path, which is added if it is new and there is space.
     fn index(&mut self, path: String) -> Option<u32> {
         if let Some(file) = self.by_path.get(&path) {
             return Some(*file);
@@ -213,7 +214,7 @@ impl<'data> Builder<'data> {
     }
 }
 
-/// A section's bytes with its relocations applied where the file is not linked; empty where it cannot be read.
+/// A section's bytes, with its relocations applied if the file is not linked; empty if it cannot be read.
 fn section<'data>(
     file: &File<'data>,
     layout: &Layout,
@@ -247,7 +248,7 @@ fn section<'data>(
     Ok(changed)
 }
 
-/// Applies relocations to a section that is not loaded; `None` where one is malformed.
+/// Applies relocations to a section that is not loaded; `None` if one is malformed.
 fn relocate(
     file: &File<'_>,
     layout: &Layout,

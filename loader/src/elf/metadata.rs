@@ -1,6 +1,6 @@
 //! The NT_AMDGPU_METADATA note: the arguments of each kernel, as the compiler laid them out.
 //!
-//! Contract: pure; arguments that reach beyond the segment are refused here, so that packing need not look again.
+//! Contract: pure; arguments that extend beyond the segment are refused here, so that packing need not check again.
 //! Source: LLVM's "User Guide for AMDGPU Backend", code object metadata of versions 3 to 6.
 
 use super::msgpack::Value;
@@ -24,7 +24,7 @@ const ARGUMENTS_MAX: usize = 4096;
 /// Longest name that is kept, in bytes.
 const NAME_BYTES_MAX: usize = 1024;
 
-/// What the note says of one kernel.
+/// What the note says about one kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct KernelMetadata {
     /// Name of the descriptor's symbol.
@@ -39,7 +39,7 @@ pub(crate) struct KernelMetadata {
     pub dynamic_stack: bool,
 }
 
-/// The metadata among the notes, where there is some.
+/// The metadata among the notes, if there is any.
 pub(crate) fn find(mut notes: &[u8]) -> Option<&[u8]> {
     loop {
         let (header, rest) = notes.split_at_checked(NOTE_HEADER_BYTES)?;

@@ -1,8 +1,9 @@
-//! ELF code objects for amdgcn-amd-amdhsa, gfx1201 or gfx12-generic, linked or as the assembler wrote them.
+//! ELF code objects for amdgcn-amd-amdhsa, gfx1201 or gfx12-generic, linked or as written by the assembler.
 //!
-//! Contract: never panics; what is kept is bounded by the limits here and in `image`, memory by eight times the file and
-//! 16 MiB, and work by the file's length: sections that name the same bytes are counted as often as they do. Needs the section table, which
-//! compilers and linkers always write. Source: LLVM's "User Guide for AMDGPU Backend", ELF code object.
+//! Contract: never panics. The results are bounded by the limits here and in `image`, memory by eight times the
+//! file and 16 MiB, and work by the file's length: bytes named by several sections are counted for each of them.
+//! Needs the section table, which compilers and linkers always write. Source: LLVM's "User Guide for AMDGPU
+//! Backend", ELF code object.
 
 mod descriptor;
 mod layout;
@@ -37,10 +38,10 @@ use zrt_isa::zrt::CODE_ALIGNMENT_BYTES;
 const OS_ABI_HSA: u8 = 64;
 /// EI_ABIVERSION of code object versions 4, 5 and 6.
 const ABI_VERSIONS: std::ops::RangeInclusive<u8> = 2..=4;
-/// EI_ABIVERSION of code object version 6, the first that knows generic processors.
+/// EI_ABIVERSION of code object version 6, the first with generic processors.
 const ABI_VERSION_GENERIC: u8 = 4;
-/// e_flags: the machine, the version of a generic one, and the rest, which is 0 for gfx12 (it has neither XNACK nor SRAM
-/// ECC). gfx1201 has been one of gfx12-generic since the first version.
+/// e_flags: the machine, the version of a generic one, and the rest, which is 0 for gfx12 (it has neither XNACK nor
+/// SRAM ECC). gfx1201 has belonged to gfx12-generic since its first version.
 const FLAGS_MACHINE: u32 = 0xFF;
 const FLAGS_GENERIC_VERSION: u32 = 0xFF << 24;
 const MACHINE_GFX1201: u32 = 0x4E;
@@ -55,12 +56,12 @@ const MACHINES: [(u32, &str); 7] = [
     (0x4E, "gfx1201"),
     (0x59, "gfx12-generic"),
 ];
-/// What a descriptor's symbol ends in.
+/// Suffix of a descriptor's symbol.
 const DESCRIPTOR_SUFFIX: &str = ".kd";
-/// Most sections: three for each kernel, and some for debugging.
+/// Most sections: three per kernel, and some for debugging.
 const SECTIONS_MAX: usize = 1 << 14;
-/// Longest symbol that is kept, in bytes. All together may have as many bytes as the file, and so many more: names share
-/// their ends.
+/// Longest symbol that is kept, in bytes. All symbols together may have as many bytes as the file plus this
+/// allowance, because names share their endings.
 const SYMBOL_BYTES_MAX: usize = 4096;
 const SYMBOLS_BYTES_MORE: usize = 1 << 20;
 
@@ -76,14 +77,14 @@ pub(crate) struct File<'data> {
     pub header: &'data Header,
     pub sections: SectionTable<'data, Header>,
     pub symbols: SymbolTable<'data, Header>,
-    /// Where the names of sections and of symbols stand.
+    /// The strings of section names and symbol names.
     pub section_strings: &'data [u8],
     pub symbol_strings: &'data [u8],
     pub is_linked: bool,
 }
 
 impl<'data> File<'data> {
-    /// The section of a name, with its index.
+    /// The section with a name, and its index.
     pub fn section_by_name(&self, name: &str) -> Option<(usize, &'data SectionHeader64<LittleEndian>)> {
         let is_it = |section: &SectionHeader64<LittleEndian>| {
             let text = self.section_strings.get(section.sh_name(ENDIAN) as usize..);
@@ -93,15 +94,15 @@ impl<'data> File<'data> {
         self.sections.iter().enumerate().find(|(_, section)| is_it(section))
     }
 
-    /// The name of a section, cut off behind `bytes_max`.
+    /// The name of a section, truncated to `bytes_max`.
     pub fn section_name(&self, section: &SectionHeader64<LittleEndian>, bytes_max: usize) -> &'data [u8] {
         let name = name_at(self.section_strings, section.sh_name(ENDIAN), bytes_max).unwrap_or_default();
         name.get(..bytes_max).unwrap_or(name)
     }
 }
 
-/// The text from a byte on up to its NUL; where that does not come within `bytes_max`, one byte more than these. `None`
-/// where the strings end first.
+/// The text from an offset up to its NUL; if it exceeds `bytes_max`, one byte more than that. `None` if the strings
+/// end first.
 fn name_at(strings: &[u8], offset: u32, bytes_max: usize) -> Option<&[u8]> {
     let rest = strings.get(offset as usize..)?;
     let reach = rest.get(..bytes_max + 1).unwrap_or(rest);
@@ -128,7 +129,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Program, LoadError> {
     })
 }
 
-/// Text for damage that the ELF reader found.
+/// The error for damage that the ELF reader found.
 pub(crate) fn damaged(error: object::read::Error) -> LoadError {
     LoadError::Damaged { what: error.to_string() }
 }
@@ -195,7 +196,7 @@ fn check_ident(bytes: &[u8]) -> Result<(), LoadError> {
     Err(LoadError::Target { found })
 }
 
-/// Symbols that lie in the image, in ascending order.
+/// Symbols in the image, in ascending order.
 fn symbols(file: &File<'_>, layout: &Layout) -> Result<Vec<Symbol>, LoadError> {
     let mut symbols = vec_of("the symbols", file.symbols.len())?;
     let (mut names_bytes, limit) = (0, file.bytes.len() + SYMBOLS_BYTES_MORE);
@@ -235,7 +236,7 @@ fn segment_at(image: &Image, offset: u64) -> Option<&Segment> {
     (offset - segment.offset < segment.bytes).then_some(segment)
 }
 
-/// The metadata by descriptor symbol, and the format strings; empty where the file has none.
+/// The metadata by descriptor symbol, and the format strings; empty if the file has none.
 fn describe(file: &File<'_>) -> Result<(HashMap<String, KernelMetadata>, PrintFormats), LoadError> {
     let mut notes_bytes = 0;
     for section in file.sections.iter().filter(|section| section.sh_type(ENDIAN) == SHT_NOTE) {
@@ -259,7 +260,7 @@ fn kernels(
     symbols: &[Symbol],
     mut described: HashMap<String, KernelMetadata>,
 ) -> Result<Vec<Kernel>, LoadError> {
-    // The descriptor of each name, and the code.
+    // The descriptor and the code for each name.
     let mut parts: BTreeMap<&str, (&Symbol, Option<&Symbol>)> = BTreeMap::new();
     for symbol in symbols.iter().filter(|symbol| !symbol.is_code) {
         let Some(name) = symbol.name.strip_suffix(DESCRIPTOR_SUFFIX).filter(|name| !name.is_empty()) else {

@@ -1,8 +1,8 @@
-//! MessagePack, as much of it as the metadata note uses.
+//! MessagePack, the subset that the metadata note uses.
 //!
-//! Contract: never panics and allocates nothing. A message is checked whole when it is opened; then its values are read where
-//! they stand, each time that they are asked for. Nesting is walked by a count, not by recursion; a look-up passes over
-//! the map that it looks in. Source: the MessagePack specification's table of formats.
+//! Contract: never panics and allocates nothing. A message is checked as a whole when it is opened; then its values
+//! are read in place, each time they are requested. Nesting is walked with a counter, without recursion; a look-up
+//! skips over the entries of the map it searches. Source: the MessagePack specification's table of formats.
 
 /// One value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,11 +14,11 @@ pub(crate) enum Value<'a> {
     Integer(i128),
     Text(&'a str),
     List(Values<'a>),
-    /// Keys and values by turns.
+    /// Alternating keys and values.
     Map(Values<'a>),
 }
 
-/// Values one behind the other, not read yet.
+/// Consecutive values, not yet decoded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Values<'a> {
     left: u64,
@@ -26,13 +26,13 @@ pub(crate) struct Values<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// Reads the first value of the bytes; `None` where they are no such thing.
+    /// Reads the first value of the bytes; `None` if they are not valid.
     pub fn parse(bytes: &'a [u8]) -> Option<Value<'a>> {
         Reader { rest: bytes }.skip_value()?;
         Reader { rest: bytes }.value()
     }
 
-    /// The value of a key in a map.
+    /// The value for a key of a map.
     pub fn get(&self, key: &str) -> Option<Value<'a>> {
         let Value::Map(mut entries) = *self else { return None };
         while let (Some(found), Some(value)) = (entries.next(), entries.next()) {
@@ -43,7 +43,7 @@ impl<'a> Value<'a> {
         None
     }
 
-    /// The text of a key in a map.
+    /// The text for a key of a map.
     pub fn text(&self, key: &str) -> Option<&'a str> {
         match self.get(key)? {
             Value::Text(text) => Some(text),
@@ -51,12 +51,12 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number of a key in a map, where it fits 32 bits.
+    /// The number for a key of a map, if it fits 32 bits.
     pub fn number(&self, key: &str) -> Option<u32> {
         self.get(key)?.to_u32()
     }
 
-    /// The list of a key in a map; empty where there is none.
+    /// The list for a key of a map; empty if there is none.
     pub fn list(&self, key: &str) -> Values<'a> {
         match self.get(key) {
             Some(Value::List(list)) => list,
@@ -64,7 +64,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number, where it is one of 32 bits.
+    /// The number, if it fits 32 bits.
     pub fn to_u32(self) -> Option<u32> {
         match self {
             Value::Integer(number) => u32::try_from(number).ok(),
@@ -74,7 +74,7 @@ impl<'a> Value<'a> {
 }
 
 impl Values<'_> {
-    /// How many there are. Each has a byte at least.
+    /// Number of values. Each has at least one byte.
     pub fn len(&self) -> usize {
         self.left as usize // Checked against the bytes when the message was opened.
     }
@@ -127,12 +127,12 @@ impl<'a> Reader<'a> {
         Some(Value::Other)
     }
 
-    /// What a list or map holds begins here.
+    /// The contents of a list or map, which begin here.
     fn values(&self, count: usize) -> Values<'a> {
         Values { left: count as u64, rest: self.rest }
     }
 
-    /// Passes over a value with everything in it. Counts that the bytes cannot hold are refused at once.
+    /// Skips a value with everything in it. Counts that exceed the bytes are refused at once.
     fn skip_value(&mut self) -> Option<()> {
         let mut left = 1u64;
         while let Some(after) = left.checked_sub(1) {
@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// Reads a value; of a list or map only the head.
+    /// Reads a value; for a list or map, only its head.
     fn value(&mut self) -> Option<Value<'a>> {
         let tag = self.unsigned(1)? as u8;
         match tag {
@@ -159,7 +159,7 @@ impl<'a> Reader<'a> {
             0xC1 => None,
             0xC2 | 0xC3 => Some(Value::Bool(tag & 1 != 0)),
             0xC4..=0xC6 => self.length(1 << (tag - 0xC4)).and_then(|length| self.skip(length)),
-            // An extension has one byte of type before its data.
+            // An extension has one type byte before its data.
             0xC7..=0xC9 => {
                 let length = self.length(1 << (tag - 0xC7))?;
                 self.skip(length.checked_add(1)?)
@@ -230,7 +230,7 @@ mod tests {
         }
     }
 
-    /// `{"a": [[7], {1: 2}], "b": {"c": 9}, "a": 0}` and a byte behind it.
+    /// `{"a": [[7], {1: 2}], "b": {"c": 9}, "a": 0}` and one byte after it.
     #[test]
     fn look_ups_pass_over_what_is_nested() {
         let bytes = b"\x83\xA1a\x92\x91\x07\x81\x01\x02\xA1b\x81\xA1c\x09\xA1a\x00\xFF";

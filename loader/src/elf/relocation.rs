@@ -1,7 +1,9 @@
-//! Relocations: what can be resolved inside the image is, an address becomes a base relocation, the rest is refused.
+//! Relocations: those that can be resolved inside the image are resolved, addresses become base relocations, the
+//! rest is refused.
 //!
-//! Contract: every write lies inside the image; at most as many relocations are looked at as the file has bytes for, though
-//! sections may name the same bytes again. Source: LLVM's "User Guide for AMDGPU Backend", relocation records.
+//! Contract: every write lies inside the image. At most as many relocations are read as the file has bytes for,
+//! even if several sections name the same bytes. Source: LLVM's "User Guide for AMDGPU Backend", relocation
+//! records.
 
 use super::layout::Layout;
 use super::{ENDIAN, File, damaged};
@@ -25,7 +27,7 @@ pub(crate) mod kind {
     pub const RELATIVE64: u32 = 13;
     pub const REL16: u32 = 14;
 
-    /// Name for a report.
+    /// The name for a report.
     pub fn name(kind: u32) -> String {
         const NAMES: [&str; 15] = [
             "NONE",
@@ -54,13 +56,13 @@ pub(crate) mod kind {
 /// What a relocation refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
-    /// Bytes from the image's start.
+    /// Offset from the image's start.
     Image(u64),
-    /// A number.
+    /// An absolute number.
     Absolute(u64),
 }
 
-/// What is written where.
+/// The value to write.
 enum Value {
     Nothing,
     Bits16(u16),
@@ -70,7 +72,7 @@ enum Value {
     Address(u64),
 }
 
-/// How many more relocations may be looked at: as many as the file has bytes for.
+/// How many more relocations may be read: as many as the file has bytes for.
 pub(crate) struct Budget {
     left: usize,
     limit: usize,
@@ -82,7 +84,7 @@ impl Budget {
         Budget { left: limit, limit }
     }
 
-    /// Takes so many off.
+    /// Uses up `count` of them.
     pub fn take(&mut self, count: usize) -> Result<(), LoadError> {
         let entry_bytes = size_of::<Rela64<LittleEndian>>();
         let wanted = self.limit - self.left + count;
@@ -123,8 +125,8 @@ pub(crate) fn apply(file: &File<'_>, layout: &mut Layout, budget: &mut Budget) -
     Ok(())
 }
 
-/// What the offsets of a relocation section count from, as an image offset; `None` for a section that is no such thing
-/// or belongs to what is not loaded.
+/// Origin of the offsets in a relocation section, as an image offset; `None` if it is no such section or applies to
+/// a section that is not loaded.
 fn place_of(
     file: &File<'_>,
     layout: &Layout,
@@ -140,7 +142,7 @@ fn place_of(
     layout.section_offset(section.sh_info(ENDIAN) as usize)
 }
 
-/// The symbol table that a relocation section names; an empty one for index 0.
+/// The symbol table that a relocation section refers to; an empty one for index 0.
 fn table<'data>(
     file: &File<'data>,
     link: SectionIndex,
@@ -179,7 +181,7 @@ fn one(
     let addend = relocation.r_addend(ENDIAN);
     let target = match number {
         kind::NONE => return Ok(()),
-        // The addend is an address of the file.
+        // The addend is an address in the file.
         kind::RELATIVE64 => Target::Image((addend as u64).wrapping_sub(layout.base_address)),
         _ => {
             if index.0 == 0 {
@@ -201,7 +203,7 @@ fn one(
     })
 }
 
-/// The value for a place; `None` where it depends on where the image will lie and is not a whole address.
+/// The value for a place; `None` if it depends on the image's final address without being a whole address.
 fn resolve(number: u32, target: Target, place: u64) -> Option<Value> {
     let distance = match target {
         Target::Image(offset) => Some(offset.wrapping_sub(place)),
@@ -216,7 +218,7 @@ fn resolve(number: u32, target: Target, place: u64) -> Option<Value> {
         kind::REL64 => Value::Bits64(distance?),
         kind::REL32 | kind::REL32_LO => Value::Bits32(distance? as u32),
         kind::REL32_HI => Value::Bits32((distance? >> 32) as u32),
-        // A branch counts dwords from the instruction behind it.
+        // A branch counts dwords from the instruction after it.
         kind::REL16 => Value::Bits16((distance?.wrapping_sub(4) as i64 >> 2) as u16),
         kind::ABS32 | kind::ABS32_LO => Value::Bits32(absolute? as u32),
         kind::ABS32_HI => Value::Bits32((absolute? >> 32) as u32),
@@ -242,7 +244,7 @@ fn write(layout: &mut Layout, place: u64, value: Value) -> Option<()> {
         Value::Bits32(value) => put(&value.to_le_bytes()),
         Value::Bits64(value) => put(&value.to_le_bytes()),
         Value::Address(target) => {
-            // The distance from the start stands there until the image is placed.
+            // Holds the offset from the start until the image is placed.
             put(&target.to_le_bytes())?;
             if target > image_bytes {
                 return None;

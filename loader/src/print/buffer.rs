@@ -1,10 +1,11 @@
 //! The printf buffer: messages that the kernel leaves behind.
 //!
-//! Contract: [`BUFFER_BYTES`] long; [`initial`] is what it holds before the launch, [`read`] makes text of what it
-//! holds after it, and only counts what comes when the text is full. Sources: `__printf_alloc` of AMD's device
-//! libraries (ROCm 7.0: first dword, bytes used; second, bytes there are; then messages, each a multiple of 4);
-//! LLVM's `AMDGPUPrintfRuntimeBinding` (OpenCL: a number, then fields) and `AMDGPUEmitPrintf` (HIP: a control dword,
-//! bit 0 standard error, bit 1 a hash instead of the string, the length above).
+//! Contract: [`BUFFER_BYTES`] long. [`initial`] is its content before the launch. [`read`] converts its content
+//! after the launch to text, and only counts further messages when the text is full. Sources: `__printf_alloc` of
+//! AMD's device libraries (ROCm 7.0: the first dword is the bytes used, the second the bytes available; then
+//! messages follow, each a multiple of 4); LLVM's `AMDGPUPrintfRuntimeBinding` (OpenCL: a number, then fields) and
+//! `AMDGPUEmitPrintf` (HIP: a control dword with standard error in bit 0, a hash instead of the string in bit 1,
+//! and the length above).
 
 use super::format::Values;
 use super::formats::NumberedFormat;
@@ -15,12 +16,12 @@ use std::borrow::Cow;
 pub const BUFFER_BYTES: usize = 4 << 20;
 /// Bytes before the first message.
 const HEADER_BYTES: usize = 8;
-/// Every message is a multiple of this.
+/// The length of every message is a multiple of this.
 pub(super) const UNIT_BYTES: usize = 4;
-/// What the room for messages holds until something is written.
+/// Fill byte of the message space until something is written.
 const UNWRITTEN: u8 = 0xEE;
 
-/// What a buffer holds before the launch.
+/// The content of a buffer before the launch.
 pub fn initial() -> Vec<u8> {
     let mut bytes = vec![UNWRITTEN; BUFFER_BYTES];
     bytes[..4].fill(0);
@@ -28,7 +29,7 @@ pub fn initial() -> Vec<u8> {
     bytes
 }
 
-/// Appends the text of all messages. What came before an error stays.
+/// Appends the text of all messages. The text before an error stays.
 pub fn read(buffer: &[u8], formats: &PrintFormats, printed: &mut Printed) -> Result<(), PrintError> {
     let (Some(used), Some(room)) = (dword(buffer), buffer.get(HEADER_BYTES..)) else { return Ok(()) };
     let used = used as usize;
@@ -39,7 +40,7 @@ pub fn read(buffer: &[u8], formats: &PrintFormats, printed: &mut Printed) -> Res
             true => numbered(rest, formats, printed),
             false => controlled(rest, formats, printed),
         };
-        // Where the buffer was full, its last message is cut.
+        // If the buffer was full, its last message is truncated.
         let length = match length {
             Err(Trouble::Record(_)) if used > room.len() => break,
             Err(Trouble::Record(what)) => return Err(PrintError::Record { offset, what }),
@@ -72,7 +73,7 @@ fn beyond(length: usize) -> Trouble {
     Trouble::Record(format!("a message of {length} bytes goes beyond the end"))
 }
 
-/// A message of OpenCL; its length.
+/// Appends a message of OpenCL. Returns its length.
 fn numbered(rest: &[u8], formats: &PrintFormats, printed: &mut Printed) -> Result<usize, Trouble> {
     let number = dword(rest).ok_or_else(|| beyond(UNIT_BYTES))?;
     let format = formats
@@ -89,9 +90,9 @@ fn numbered(rest: &[u8], formats: &PrintFormats, printed: &mut Printed) -> Resul
     Ok(length)
 }
 
-/// The sizes of a message's fields as they were stored. LLVM up to 22 counts the NUL of a string in the metadata and does
-/// not store it, so that behind a string of 4, 8, … bytes everything stands 4 bytes further ahead, and the message ends with
-/// as many bytes that nobody wrote.
+/// The field sizes of a message as stored. LLVM up to 22 counts the NUL of a string in the metadata but does not
+/// store it. So after a string of 4, 8, … bytes, everything is 4 bytes earlier, and the message ends with that many
+/// unwritten bytes.
 fn stored_sizes<'f>(format: &'f NumberedFormat, fields: &[u8]) -> Cow<'f, [u32]> {
     let mut strings = format.strings.as_slice();
     let unwritten =
@@ -104,7 +105,7 @@ fn stored_sizes<'f>(format: &'f NumberedFormat, fields: &[u8]) -> Cow<'f, [u32]>
     let mut at = 0;
     for (argument, size) in sizes.iter_mut().enumerate() {
         if let Some((_, later)) = strings.split_first().filter(|(string, _)| **string == argument) {
-            // Of a shorter string the last dword has at least one byte, and zeros behind it.
+            // The last dword of a shorter string has at least one byte, with zeros after it.
             let end = at + *size as usize;
             let last = fields.get(end - UNIT_BYTES..end).unwrap_or_default();
             let is_stored = last.first().is_some_and(|byte| *byte != 0) && last.last() == Some(&0);
@@ -119,7 +120,7 @@ fn stored_sizes<'f>(format: &'f NumberedFormat, fields: &[u8]) -> Cow<'f, [u32]>
     Cow::Owned(sizes)
 }
 
-/// A message of HIP; its length.
+/// Appends a message of HIP. Returns its length.
 fn controlled(rest: &[u8], formats: &PrintFormats, printed: &mut Printed) -> Result<usize, Trouble> {
     const STANDARD_ERROR: u32 = 1;
     const HASHED: u32 = 2;

@@ -1,12 +1,13 @@
-//! Format strings: what `printf` makes of one and its arguments.
+//! Format strings: what `printf` produces from a format and its arguments.
 //!
-//! Contract: the format and the arguments are bytes of a kernel's, so hostile: nothing panics, a width or precision is
-//! at most [`AMOUNT_MAX`], a message at most [`TEXT_BYTES_MAX`] long, and no argument is read outside of what was given. Time
-//! in proportion to format, arguments and text. Understood are `d i u o x X c s p f F e E g G a A %`, all flags, `*`, the
-//! lengths `hh h hl l ll j z t L`, and vectors (`%v4f`). Sources: ISO C11, clause 7.21.6.1; OpenCL C 3.0, clause 6.15.14.
+//! Contract: the format and the arguments come from a kernel and are untrusted. Nothing panics, a width or
+//! precision is at most [`AMOUNT_MAX`], a message is at most [`TEXT_BYTES_MAX`] long, and no argument is read
+//! outside of the given bytes. Time is proportional to format, arguments and text. Supported are
+//! `d i u o x X c s p f F e E g G a A %`, all flags, `*`, the lengths `hh h hl l ll j z t L`, and vectors (`%v4f`).
+//! Sources: ISO C11, clause 7.21.6.1; OpenCL C 3.0, clause 6.15.14.
 //!
-//! An integer without a length has 32 bits where arguments are slots, and those of its field where they are fields, since
-//! OpenCL's fields have the argument's own size.
+//! An integer without a length has 32 bits if the arguments are slots, and its field's size if they are fields,
+//! since OpenCL's fields have the argument's own size.
 
 use super::PrintError;
 use super::number::{AMOUNT_MAX, Shape};
@@ -21,9 +22,9 @@ const FIELD_UNIT_BYTES: usize = 4;
 /// The arguments that have not been printed yet.
 #[derive(Clone, Debug)]
 pub(super) enum Values<'a> {
-    /// HIP: 8 bytes each; strings with their NUL, filled to 8 bytes.
+    /// HIP: 8 bytes each; strings with their NUL, padded to 8 bytes.
     Slots(&'a [u8]),
-    /// OpenCL: as many bytes as the metadata says, filled to 4.
+    /// OpenCL: the sizes in the metadata, padded to 4.
     Fields { bytes: &'a [u8], sizes: &'a [u32] },
 }
 
@@ -33,7 +34,7 @@ struct Directive {
     shape: Shape,
     /// Elements of a vector; `None` for a scalar.
     elements: Option<usize>,
-    /// Bytes that the length stands for; `None` without one.
+    /// Bytes that the length modifier stands for; `None` without one.
     length_bytes: Option<usize>,
     conversion: u8,
 }
@@ -73,7 +74,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// The next `*`.
+    /// The next argument for a `*`.
     fn amount(&mut self) -> Option<i32> {
         self.number().map(|bytes| signed(bytes, 4) as i32)
     }
@@ -87,7 +88,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Appends the text of a format and its arguments. What came before an error stays.
+/// Appends the text of a format and its arguments. The text before an error stays.
 pub(super) fn render(format: &[u8], mut values: Values<'_>, text: &mut Vec<u8>) -> Result<(), PrintError> {
     let start = text.len();
     let wrong = |what: String| PrintError::Format { format: String::from_utf8_lossy(format).into(), what };
@@ -113,7 +114,7 @@ pub(super) fn render(format: &[u8], mut values: Values<'_>, text: &mut Vec<u8>) 
     }
 }
 
-/// Conversions of a format that print a string, for those that take an argument: which argument each `%s` takes.
+/// For each `%s` of a format, the index of the argument that it takes.
 pub(super) fn string_arguments(format: &[u8]) -> Vec<usize> {
     let (mut rest, mut argument, mut strings) = (format, 0, Vec::new());
     while let Some(at) = rest.iter().position(|byte| *byte == b'%') {
@@ -131,10 +132,10 @@ pub(super) fn string_arguments(format: &[u8]) -> Vec<usize> {
     strings
 }
 
-/// Where the numbers for `*` come from.
+/// Source of the numbers for `*`.
 enum Stars<'s, 'a> {
     Values(&'s mut Values<'a>),
-    /// Nowhere: they are counted.
+    /// None: they are only counted.
     Counted(&'s mut usize),
 }
 
@@ -167,7 +168,7 @@ impl Reader<'_> {
         found
     }
 
-    /// Decimal digits; 0 where there are none.
+    /// Decimal digits; 0 if there are none.
     fn amount(&mut self) -> Result<usize, String> {
         let mut amount = 0;
         while let Some(digit) = self.rest.first().filter(|byte| byte.is_ascii_digit()) {
@@ -184,7 +185,7 @@ impl Reader<'_> {
         self.read(Stars::Values(values))
     }
 
-    /// What stands behind a `%`.
+    /// Reads the part after a `%`.
     fn read(&mut self, mut stars: Stars<'_, '_>) -> Result<Directive, String> {
         let mut directive = Directive::default();
         self.flags(&mut directive.shape);
@@ -202,7 +203,7 @@ impl Reader<'_> {
         };
         if self.takes(b'.') {
             directive.shape.precision = match self.takes(b'*') {
-                // A negative precision is none.
+                // A negative precision counts as none.
                 true => Some(stars.next()?).filter(|number| *number >= 0).map(amount).transpose()?,
                 false => Some(self.amount()?),
             };
@@ -269,7 +270,7 @@ impl Directive {
         }
         let field = values.number().ok_or_else(missing)?;
         let Some(count) = self.elements else { return self.element(values, field, text) };
-        // A vector of three takes the room of four.
+        // A vector of three takes the space of four.
         let places = if count == 3 { 4 } else { count };
         let element_bytes = field.len() / places;
         if element_bytes == 0 {

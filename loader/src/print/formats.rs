@@ -1,10 +1,10 @@
-//! The format strings that a code object lists: `amdhsa.printf` of its metadata.
+//! The format strings in a code object: `amdhsa.printf` of its metadata.
 //!
-//! Contract: pure. A program has at most [`FORMATS_MAX`] of them. Source: LLVM's "User Guide for AMDGPU Backend", code
-//! object metadata: `ID:N:S0:…:Sn-1:text`, a number, how many arguments, and each one's bytes in the buffer. Clang writes two
-//! kinds: of OpenCL the numbers begin with 1, and control characters and colons of the text are escaped (LLVM's
-//! `AMDGPUPrintfRuntimeBinding`); of HIP number and count are 0, and the text is the low 64 bits of its MD5 as 16 digits or
-//! fewer, a comma, and the string as it is (`AMDGPUEmitPrintf`).
+//! Contract: pure. A program has at most [`FORMATS_MAX`] of them. Source: LLVM's "User Guide for AMDGPU Backend",
+//! code object metadata: `ID:N:S0:…:Sn-1:text`, which is a number, the argument count, and each argument's size in
+//! the buffer. Clang writes two kinds. For OpenCL the numbers begin with 1, and control characters and colons of
+//! the text are escaped (LLVM's `AMDGPUPrintfRuntimeBinding`). For HIP number and count are 0, and the text is the
+//! low 64 bits of its MD5 as at most 16 digits, a comma, and the string itself (`AMDGPUEmitPrintf`).
 
 use super::buffer::UNIT_BYTES;
 use super::format::string_arguments;
@@ -14,10 +14,10 @@ use std::collections::HashMap;
 
 /// Most format strings of a program.
 const FORMATS_MAX: usize = 1 << 15;
-/// Most arguments of one.
+/// Most arguments of one format.
 const ARGUMENTS_MAX: usize = 4096;
 
-/// Format strings by what names them in a printf buffer.
+/// Format strings by the number or hash that names them in a printf buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrintFormats {
     by_number: HashMap<u32, NumberedFormat>,
@@ -33,7 +33,7 @@ pub(super) struct NumberedFormat {
     pub sizes: Vec<u32>,
     /// Bytes of a message, its number included.
     pub length: usize,
-    /// Indices of the arguments that are strings and have more than [`UNIT_BYTES`], in order: where a NUL may be missing.
+    /// Indices of the string arguments of more than [`UNIT_BYTES`], in order: those that may lack a NUL.
     pub strings: Vec<usize>,
 }
 
@@ -49,12 +49,12 @@ impl NumberedFormat {
 }
 
 impl PrintFormats {
-    /// True where there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.by_number.is_empty() && self.by_hash.is_empty()
     }
 
-    /// Whether messages begin with numbers (OpenCL) and not with control words (HIP).
+    /// True if messages begin with numbers (OpenCL) rather than control words (HIP).
     pub(super) fn has_numbers(&self) -> bool {
         !self.by_number.is_empty()
     }
@@ -82,7 +82,7 @@ pub(crate) fn parse(root: &Value<'_>) -> Result<PrintFormats, LoadError> {
         let is_new = match read(entry).map_err(wrong)? {
             Entry::Numbered(number, format) => formats.by_number.insert(number, format).is_none(),
             Entry::Hashed(hash, text) => formats.by_hash.insert(hash, text).is_none_or(|other| {
-                // Several translation units may print the same.
+                // Several translation units may use the same format.
                 formats.by_hash.get(&hash) == Some(&other)
             }),
         };
@@ -116,7 +116,7 @@ fn read(entry: &str) -> Result<Entry, &'static str> {
         return Err("has more than 4096 arguments");
     }
     let mut sizes = Vec::new();
-    // Clang lists sizes of those arguments only that have a conversion: the first part that is no number is text.
+    // Clang lists sizes only for arguments that have a conversion: the first part that is no number is text.
     while sizes.len() < count
         && let Some((size, behind)) = rest.split_once(':')
         && let Ok(size) = size.parse()
@@ -127,7 +127,7 @@ fn read(entry: &str) -> Result<Entry, &'static str> {
     Ok(Entry::Numbered(number, NumberedFormat::new(unescape(rest), sizes)))
 }
 
-/// Undoes what LLVM escapes. Its escapes are ambiguous: a backslash of the source stands for itself, so `\\n` of a source
+/// Undoes LLVM's escapes. They are ambiguous: a backslash of the source is not escaped, so `\\n` in a source
 /// becomes a new line, as it does with AMD's runtime.
 fn unescape(text: &str) -> Vec<u8> {
     const ESCAPES: [(&str, u8); 7] =
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn clangs_two_kinds_are_read() {
-        // As clang 22 wrote them, `llvm-readelf --notes`.
+        // As written by clang 22, from `llvm-readelf --notes`.
         let Ok(Entry::Numbered(1, format)) = read("1:3:4:8:4:a,b\\72c\tq\\ %5d %v3hd %f\\n") else {
             panic!("no entry")
         };

@@ -1,17 +1,19 @@
-//! Hostcalls: requests that waves leave in packets, and wait for the answer.
+//! Hostcalls: requests that waves leave in packets, waiting for the answer.
 //!
-//! Contract: [`HostcallLayout`] says where everything lies; [`Services::answer`] answers one lane's request. Requests are
-//! hostile: messages are bounded by [`MESSAGE_BYTES_MAX`] and [`PENDING_BYTES_MAX`]. Whoever holds the memory walks the
-//! packets. What the host serves is text; a call of a host function, memory and the sanitizer are refused by name.
+//! Contract: [`HostcallLayout`] defines the layout; [`Services::answer`] answers one lane's request. Requests are
+//! untrusted: messages are bounded by [`MESSAGE_BYTES_MAX`] and [`PENDING_BYTES_MAX`]. The owner of the memory
+//! walks the packets. The host serves only text; host function calls, memory requests and sanitizer reports are
+//! refused by name.
 //!
-//! Sources: AMD's device libraries, `__ockl_hostcall_internal` and `__ockl_hsa_signal_add` as in ROCm 7.0.2, and the runtime's
-//! `devhostcall.hpp`, `devhcmessages.cpp`. Later development versions of the libraries have phases instead of the two
-//! stacks; a code object does not say which it was linked with, and that one is not served.
+//! Sources: AMD's device libraries, `__ockl_hostcall_internal` and `__ockl_hsa_signal_add` as in ROCm 7.0.2, and
+//! the runtime's `devhostcall.hpp`, `devhcmessages.cpp`. Later development versions of the libraries use phases
+//! instead of the two stacks. A code object does not say which version it was linked with; the later protocol is
+//! not supported.
 //!
-//! A wave takes a packet from the stack of free ones, fills header and a slot for each lane, pushes it on the stack of
-//! ready ones, adds 1 to the doorbell signal, and waits until the host clears bit 0 of the header's control word; then it
-//! returns the packet. Pointers of the stacks are an index and above it a tag that changes with each use. The signal has no
-//! mailbox here, so that no interrupt is sent (`s_sendmsg`): the host polls.
+//! A wave takes a packet from the free stack, fills its header and a slot for each lane, pushes it on the ready
+//! stack, adds 1 to the doorbell signal, and waits until the host clears bit 0 of the header's control word. Then
+//! it returns the packet. Stack pointers consist of an index and, above it, a tag that changes with each use. The
+//! signal has no mailbox here, so no interrupt is sent (`s_sendmsg`): the host polls.
 
 use super::format::Values;
 use super::{PrintError, Printed};
@@ -24,9 +26,10 @@ pub const SLOTS: usize = 64;
 pub const SLOT_QUADWORDS: usize = 8;
 /// Length of a slot in bytes.
 pub const SLOT_BYTES: usize = SLOT_QUADWORDS * 8;
-/// Offset of the stack of ready packets: a tagged pointer, 0 where it is empty.
+/// Offset of the ready stack: a tagged pointer, 0 if the stack is empty.
 pub const READY_STACK_OFFSET: usize = 32;
-/// Offsets in a header: the packet below, the lanes that ask, the service, and the control word of 32 bits.
+/// Offsets in a header: the next packet on the stack, the requesting lanes, the service, and the 32-bit control
+/// word.
 pub const NEXT_OFFSET: usize = 0;
 /// See [`NEXT_OFFSET`].
 pub const LANES_OFFSET: usize = 8;
@@ -34,11 +37,11 @@ pub const LANES_OFFSET: usize = 8;
 pub const SERVICE_OFFSET: usize = 16;
 /// See [`NEXT_OFFSET`].
 pub const CONTROL_OFFSET: usize = 20;
-/// Most waves that a launch has room for, and so packets.
+/// Most waves, and so packets, that a launch can have.
 pub const PACKETS_MAX: u64 = 1 << 14;
 /// Longest message in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
-/// Most bytes of all messages that are not complete.
+/// Most bytes of all incomplete messages.
 pub const PENDING_BYTES_MAX: usize = 64 << 20;
 
 const HEADERS_POINTER_OFFSET: usize = 0;
@@ -46,7 +49,7 @@ const PAYLOADS_POINTER_OFFSET: usize = 8;
 const DOORBELL_OFFSET: usize = 16;
 const FREE_STACK_OFFSET: usize = 24;
 const INDEX_MASK_OFFSET: usize = 40;
-/// The doorbell: an `amd_signal_t` of 64 bytes (kind, value, mailbox, event), aligned to as many.
+/// The doorbell: an `amd_signal_t` of 64 bytes (kind, value, mailbox, event), aligned to 64 bytes.
 const SIGNAL_OFFSET: usize = 64;
 /// `AMD_SIGNAL_KIND_USER`, the first quadword of a signal.
 const SIGNAL_KIND_USER: u64 = 1;
@@ -55,49 +58,49 @@ const HEADER_BYTES: usize = 24;
 const PAYLOAD_BYTES: usize = SLOTS * SLOT_BYTES;
 const PAYLOAD_ALIGNMENT: usize = 64;
 
-/// Why a request has no answer.
+/// Why a request cannot be answered.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum HostcallError {
-    /// Service 1.
+    /// Service 1: a call of a host function.
     #[error("the kernel requests a call of the host function at {address:#x}, which is not supported")]
     FunctionCall {
-        /// As the kernel gave it.
+        /// As passed by the kernel.
         address: u64,
     },
-    /// Service 3.
+    /// Service 3: device memory.
     #[error(
         "the kernel asks for {bytes} bytes of device memory (malloc, or new), which it cannot get here: allocate \
          before the launch and give it a buffer"
     )]
     Memory {
-        /// As the kernel gave it; 0 where it gives memory back.
+        /// As passed by the kernel; 0 if it frees memory.
         bytes: u64,
     },
-    /// Service 4.
+    /// Service 4: the address sanitizer.
     #[error(
         "the kernel reports to the address sanitizer, which is not supported: compile without -fsanitize=address"
     )]
     Sanitizer,
-    /// Any other.
+    /// Any other service.
     #[error("the kernel requests the unknown host service {service}")]
     Service {
         /// Its number.
         service: u32,
     },
-    /// A part of a message that nobody has begun.
+    /// A part of a message that was never begun.
     #[error("the kernel continues the message {message}, which it has not begun")]
     Message {
         /// Its number.
         message: u64,
     },
-    /// Too long, or too many at once.
+    /// A message is too long, or there are too many at once.
     #[error("the messages that the kernel has begun take more than {bytes} bytes")]
     TooLong {
         /// The limit.
         bytes: usize,
     },
-    /// The stack of ready packets is none.
+    /// The ready stack is damaged.
     #[error("the kernel has damaged the hostcall buffer: {what}")]
     Damaged {
         /// What is wrong.
@@ -108,21 +111,21 @@ pub enum HostcallError {
     Print(#[from] PrintError),
 }
 
-/// Where the parts of a hostcall buffer lie; offsets in bytes from its start, which is aligned to 64 bytes.
+/// The layout of a hostcall buffer; offsets in bytes from its start, which is aligned to 64 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostcallLayout {
     packets: usize,
 }
 
 impl HostcallLayout {
-    /// Room for so many waves at a time: each may hold one packet, and none asks whether there is one left. `None` for more
-    /// than [`PACKETS_MAX`].
+    /// A layout for `waves` concurrent waves. Each may hold one packet, and none checks whether one is left. `None`
+    /// for more than [`PACKETS_MAX`].
     pub fn for_waves(waves: u64) -> Option<HostcallLayout> {
         let packets = waves.max(2).checked_next_power_of_two().filter(|packets| *packets <= PACKETS_MAX)?;
         Some(HostcallLayout { packets: packets as usize })
     }
 
-    /// Packets: a power of two, at least 2.
+    /// Number of packets: a power of two, at least 2.
     pub fn packets(&self) -> usize {
         self.packets
     }
@@ -132,24 +135,25 @@ impl HostcallLayout {
         self.payloads_offset() + self.packets * PAYLOAD_BYTES
     }
 
-    /// The header that a tagged pointer names.
+    /// Offset of the header that a tagged pointer refers to.
     pub fn header_offset(&self, pointer: u64) -> usize {
         HEADERS_OFFSET + self.index(pointer) * HEADER_BYTES
     }
 
-    /// The slot of a lane, below [`SLOTS`], of the packet that a tagged pointer names.
+    /// Offset of a lane's slot (the lane is below [`SLOTS`]) in the packet that a tagged pointer refers to.
     pub fn slot_offset(&self, pointer: u64, lane: usize) -> usize {
         self.payloads_offset() + self.index(pointer) * PAYLOAD_BYTES + lane % SLOTS * SLOT_BYTES
     }
 
-    /// Whether an offset lies in a link of the stacks. A wave that pops reads the link of a packet that another wave may have
-    /// taken and pushed again meanwhile, by a plain store: its exchange fails then, because the tag has changed.
+    /// Whether an offset lies in a link of the stacks. A popping wave may read the link of a packet that another
+    /// wave has meanwhile taken and pushed again, by a plain store. Its exchange then fails, because the tag has
+    /// changed.
     pub fn is_link(&self, offset: u64) -> bool {
         let headers = HEADERS_OFFSET as u64..(HEADERS_OFFSET + self.packets * HEADER_BYTES) as u64;
         headers.contains(&offset) && (offset - headers.start) % (HEADER_BYTES as u64) < LANES_OFFSET as u64
     }
 
-    /// What the buffer begins with before the launch, where it lies at `va`; the rest is for the kernel to write.
+    /// The initial bytes of a buffer at `va`, before the launch; the kernel writes the rest.
     pub fn initial(&self, va: GpuVa) -> Vec<u8> {
         let mut bytes = vec![0; self.payloads_offset()];
         let mut put = |offset: usize, value: u64| {
@@ -162,7 +166,7 @@ impl HostcallLayout {
         put(DOORBELL_OFFSET, va.0 + SIGNAL_OFFSET as u64);
         put(INDEX_MASK_OFFSET, self.packets as u64 - 1);
         put(SIGNAL_OFFSET, SIGNAL_KIND_USER);
-        // 0 is no packet: that of index 0 begins with tag 1.
+        // 0 means no packet, so the packet of index 0 begins with tag 1.
         let pointer = |index: usize| if index == 0 { self.packets as u64 } else { index as u64 };
         for index in 1..self.packets {
             put(self.header_offset(index as u64) + NEXT_OFFSET, pointer(index - 1));
@@ -180,17 +184,18 @@ impl HostcallLayout {
     }
 }
 
-/// What the host does for kernels: their messages, until they are complete.
+/// The host's services for kernels: their messages, until they are complete.
 #[derive(Debug, Default)]
 pub struct Services {
-    /// By number; `None` for one that is free.
+    /// By number; `None` for a free number.
     messages: Vec<Option<Vec<u8>>>,
     free: Vec<usize>,
     pending_bytes: usize,
 }
 
 impl Services {
-    /// Answers the request of one lane: what its slot's first two quadwords are to hold. Text goes to `printed`.
+    /// Answers the request of one lane. Returns the new content of its slot's first two quadwords. Text goes to
+    /// `printed`.
     pub fn answer(
         &mut self,
         service: u32,
@@ -206,8 +211,8 @@ impl Services {
         }
     }
 
-    /// A part of a message. The first quadword: bit 0 begins one, bit 1 ends it, bits 7:5 count the quadwords that follow,
-    /// from bit 8 on the number that the beginning was answered with.
+    /// Handles a part of a message. In the first quadword, bit 0 begins a message, bit 1 ends it, bits 7:5 count
+    /// the quadwords that follow, and bits from 8 on are the number that answered the beginning.
     fn message(
         &mut self,
         slot: [u64; SLOT_QUADWORDS],
@@ -227,7 +232,7 @@ impl Services {
         }
         let message = part >> NUMBER_SHIFT;
         let number = usize::try_from(message).map_err(|_| HostcallError::Message { message })?;
-        // A message that has begun takes room of its own.
+        // A message in progress takes memory of its own.
         let places_bytes = self.messages.len() * size_of::<Option<Vec<u8>>>();
         let place = self.messages.get_mut(number).ok_or(HostcallError::Message { message })?;
         let bytes = place.as_mut().ok_or(HostcallError::Message { message })?;
@@ -249,7 +254,7 @@ impl Services {
         self.pending_bytes -= bytes.len();
         self.free.push(number);
         let (control, content) = bytes.split_first_chunk().unwrap_or((&[0; 8], &[]));
-        // Bit 0: standard error. With any other there is no text, and the answer is that of a failed printf.
+        // Bit 0: standard error. Any other bit means no text, and the answer is that of a failed printf.
         let result = match u64::from_le_bytes(*control) {
             control @ (0 | 1) => {
                 let mut values = Values::Slots(content);
@@ -280,7 +285,8 @@ mod tests {
         core::array::from_fn(|index| quadword(&bytes, 8 * index))
     }
 
-    /// What the device's libraries walk: all packets are on the free stack once, and every pointer is inside.
+    /// What the device libraries walk: every packet is on the free stack once, and every pointer is inside the
+    /// buffer.
     #[test]
     fn the_initial_buffer_is_what_devices_walk() {
         for waves in [0, 2, 3, 8, 2048] {

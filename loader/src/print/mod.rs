@@ -1,15 +1,16 @@
 //! What device code prints: text of `printf` and of failed assertions.
 //!
-//! Contract: bytes in, text out. Everything that a kernel wrote is hostile: nothing panics, text and messages are bounded
-//! ([`PRINTED_BYTES_MAX`] and the limits beside), and what has no meaning is an error that says so. Set-up and service only,
-//! never on the path of a token. There are two ways, which a kernel's implicit arguments ask for:
+//! Contract: bytes in, text out. Everything that a kernel wrote is untrusted: nothing panics, text and messages are
+//! bounded ([`PRINTED_BYTES_MAX`] and the limits next to it), and invalid input is an error that says so. For
+//! set-up and services only, never on the path of a token. There are two ways to print; a kernel's implicit
+//! arguments select one:
 //!
 //! | way | implicit argument | compilers use it for | read |
 //! |---|---|---|---|
 //! | [`buffer`] | `hidden_printf_buffer` | OpenCL; HIP with `-mprintf-kind=buffered` | when the kernel has ended |
 //! | [`hostcall`] | `hidden_hostcall_buffer` | HIP with `-mprintf-kind=hostcall`; `assert` of HIP | while it runs, and it waits |
 //!
-//! Not run on a card.
+//! Never run on a card.
 
 pub mod buffer;
 mod format;
@@ -22,17 +23,18 @@ pub(crate) use formats::parse as parse_formats;
 
 use thiserror::Error;
 
-/// Most text that is kept of one launch, in bytes.
+/// Most text that is kept for one launch, in bytes.
 pub const PRINTED_BYTES_MAX: usize = 16 << 20;
 
-/// Most bytes of formats and text that messages of a printf buffer are made from; later ones are counted.
+/// Most bytes of formats and text that are processed for messages of a printf buffer; later messages are only
+/// counted.
 const WORK_BYTES_MAX: usize = 8 * PRINTED_BYTES_MAX;
 
-/// Why what a kernel printed has no text.
+/// Why a kernel's output cannot be converted to text.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PrintError {
-    /// The format string cannot be followed.
+    /// The format string is not valid.
     #[error("the format string {format:?} of a printf {what}")]
     Format {
         /// The string.
@@ -40,12 +42,12 @@ pub enum PrintError {
         /// What is wrong, as the end of a sentence.
         what: String,
     },
-    /// The printf buffer has something else than messages.
+    /// The printf buffer contains something other than messages.
     #[error(
         "the printf buffer is damaged at byte {offset}: {what}; did the kernel write past a buffer of its own?"
     )]
     Record {
-        /// From the first message.
+        /// Offset from the first message.
         offset: usize,
         /// What is wrong.
         what: String,
@@ -55,56 +57,56 @@ pub enum PrintError {
         "the kernel printed more than the {bytes} bytes that the printf buffer holds: print less, or of fewer work-items"
     )]
     Full {
-        /// Room for messages.
+        /// Bytes available for messages.
         bytes: usize,
     },
 }
 
-/// What a launch has printed, in the order of arrival.
+/// The output of a launch, in the order of arrival.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Printed {
     text: Vec<u8>,
     dropped_bytes: u64,
     dropped_messages: u64,
-    /// Bytes of formats and text so far.
+    /// Bytes of formats and text processed so far.
     work_bytes: usize,
-    /// The last message to standard error: its place in the text.
+    /// The last message to standard error: its range in the text.
     complaint: Option<(usize, usize)>,
 }
 
 impl Printed {
-    /// The text, whichever stream it was meant for.
+    /// The text, whatever stream it was meant for.
     pub fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// Bytes beyond [`PRINTED_BYTES_MAX`], of messages that were made.
+    /// Bytes beyond [`PRINTED_BYTES_MAX`], of messages that were processed.
     pub fn dropped_bytes(&self) -> u64 {
         self.dropped_bytes
     }
 
-    /// Messages that were not made, because there was too much before them.
+    /// Messages that were not processed, because too much came before them.
     pub fn dropped_messages(&self) -> u64 {
         self.dropped_messages
     }
 
-    /// Whether there is no room for text, or making it has cost as much as it may.
+    /// Whether there is no space for text, or the allowed work is used up.
     fn is_full(&self) -> bool {
         self.text.len() == PRINTED_BYTES_MAX || self.work_bytes >= WORK_BYTES_MAX
     }
 
-    /// Counts a message that is not made.
+    /// Counts an unprocessed message.
     fn drop_message(&mut self) {
         self.dropped_messages += 1;
     }
 
-    /// The last message that was meant for standard error, as failed assertions are.
+    /// The last message to standard error, where failed assertions print.
     pub fn complaint(&self) -> Option<&[u8]> {
         let (start, end) = self.complaint?;
         self.text.get(start..end)
     }
 
-    /// Appends a message: a format and its arguments. Its length in bytes, whether they were kept or not.
+    /// Appends a message from a format and its arguments. Returns its length in bytes, whether it was kept or not.
     fn message(
         &mut self,
         format: &[u8],

@@ -1,14 +1,14 @@
 //! Numbers as C's `printf` writes them.
 //!
-//! Contract: pure; the result is appended to the text. Widths and precisions are at most [`AMOUNT_MAX`], which the parser
-//! of directives sees to. Source: ISO C11, clause 7.21.6.1; where C leaves a choice, what glibc does: `0x1.8p+0`, `(nil)`,
-//! two digits of a decimal exponent at least.
+//! Contract: pure; the result is appended to the text. Widths and precisions are at most [`AMOUNT_MAX`], which the
+//! parser of directives ensures. Source: ISO C11, clause 7.21.6.1. If C leaves a choice, this follows glibc:
+//! `0x1.8p+0`, `(nil)`, at least two digits in a decimal exponent.
 
 /// Largest width and precision.
 pub(super) const AMOUNT_MAX: usize = 4096;
 /// Digits after the point by default.
 const PRECISION_DEFAULT: usize = 6;
-/// Bits of a double behind its leading one, and hexadecimal digits of them.
+/// Bits of a double after its leading one, and their hexadecimal digits.
 const FRACTION_BITS: u32 = 52;
 const FRACTION_DIGITS: usize = 13;
 /// Exponent field of a double: bias, and the value of infinities.
@@ -18,22 +18,22 @@ const EXPONENT_SPECIAL: u64 = 0x7FF;
 /// Flags, width and precision of a directive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shape {
-    /// `-`: blanks go to the right.
+    /// `-`: pad with blanks on the right.
     pub left: bool,
-    /// `+`: a sign in any case.
+    /// `+`: always print a sign.
     pub plus: bool,
-    /// Blank: a blank where no sign is.
+    /// Blank: a blank in place of a missing sign.
     pub blank: bool,
-    /// `#`.
+    /// `#`: the alternative form.
     pub alternate: bool,
-    /// `0`: zeros fill the width.
+    /// `0`: pad the width with zeros.
     pub zero: bool,
     pub width: usize,
     pub precision: Option<usize>,
 }
 
 impl Shape {
-    /// Appends `content` behind `prefix`, filled to the width; with zeros between both where `may_be_zeros`.
+    /// Appends `content` after `prefix`, padded to the width; with zeros between them if `may_be_zeros`.
     pub fn fill(&self, text: &mut Vec<u8>, prefix: &[u8], content: &[u8], may_be_zeros: bool) {
         let missing = self.width.saturating_sub(prefix.len() + content.len());
         let zeros = self.zero && !self.left && may_be_zeros;
@@ -76,7 +76,7 @@ impl Shape {
         if !self.alternate || value == 0 {
             prefix = "";
         }
-        // The alternative form of octal numbers begins with a zero, which the precision may have given.
+        // The alternative form of octal numbers begins with a zero, which may already come from the precision.
         if conversion == b'o' && self.alternate && self.precision.is_none_or(|least| least <= digits.len()) {
             if value != 0 {
                 digits.insert(0, '0');
@@ -146,7 +146,7 @@ impl Shape {
     }
 
     fn shortest(&self, magnitude: f64) -> String {
-        /// Least exponent that is written without one.
+        /// Least exponent that is printed in fixed notation.
         const FIXED_EXPONENT_MIN: i64 = -4;
         let digits = self.precision.unwrap_or(PRECISION_DEFAULT).max(1);
         let rounded = format!("{magnitude:.*e}", digits - 1);
@@ -168,7 +168,7 @@ impl Shape {
         }
     }
 
-    /// Without the `0x`.
+    /// Formats the number without the `0x`.
     fn hexadecimal(&self, magnitude: f64) -> String {
         let bits = magnitude.to_bits();
         let (field, fraction) = (bits >> FRACTION_BITS & EXPONENT_SPECIAL, bits & ((1 << FRACTION_BITS) - 1));
@@ -181,7 +181,7 @@ impl Shape {
         let shown = self.precision.unwrap_or(FRACTION_DIGITS).min(FRACTION_DIGITS);
         let dropped = 4 * (FRACTION_DIGITS - shown) as u32;
         if dropped > 0 {
-            // To the nearest, ties to even.
+            // Round to nearest, ties to even.
             let (half, rest) = (1 << (dropped - 1), whole & ((1 << dropped) - 1));
             whole >>= dropped;
             whole += u64::from(rest > half || rest == half && whole & 1 == 1);

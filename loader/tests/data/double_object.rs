@@ -1,4 +1,5 @@
-//! The object that llvm-mc 19 makes of `data/double.s` (`-triple=amdgcn-amd-amdhsa -mcpu=gfx1201 -filetype=obj`).
+//! The object that llvm-mc 19 produces from `data/double.s`
+//! (`-triple=amdgcn-amd-amdhsa -mcpu=gfx1201 -filetype=obj`).
 
 /// The file as dwords.
 #[rustfmt::skip]

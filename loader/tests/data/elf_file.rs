@@ -1,6 +1,6 @@
-//! Writes ELF files, right and hostile ones: tests say which sections, segments and symbols, and what lies there.
+//! Writes valid and hostile ELF files: tests define the sections, segments and symbols, and their contents.
 
-/// Where a section's bytes lie.
+/// The source of a section's bytes.
 #[derive(Clone)]
 pub enum Content {
     /// Bytes of its own.
@@ -34,7 +34,7 @@ pub struct Load {
     pub memory_bytes: u64,
 }
 
-/// A file in the making. Section 0 is there from the start; the names of sections stand in the last one.
+/// A file under construction. Section 0 exists from the start; the last section holds the section names.
 pub struct ElfFile {
     pub sections: Vec<Section>,
     pub loads: Vec<Load>,
@@ -87,7 +87,7 @@ impl ElfFile {
         }
     }
 
-    /// An object with one kernel, `k`: 256 bytes of s_nop with an s_endpgm in front, wave32, one pair of user SGPRs.
+    /// An object with one kernel, `k`: 256 bytes of s_nop preceded by an s_endpgm, wave32, one pair of user SGPRs.
     pub fn with_kernel() -> ElfFile {
         let mut file = ElfFile::new();
         let mut code: Vec<u8> = 0xBFB0_0000u32.to_le_bytes().into();
@@ -101,7 +101,7 @@ impl ElfFile {
         file
     }
 
-    /// Adds a section; its index.
+    /// Adds a section. Returns its index.
     pub fn section(&mut self, name: &str, kind: u32, flags: u64, content: Content) -> usize {
         let name_at = self.names.len() as u32;
         self.names.extend_from_slice(name.as_bytes());
@@ -164,7 +164,7 @@ impl ElfFile {
         bytes.resize(bytes.len().next_multiple_of(8), 0);
         let table_at = bytes.len() as u64;
         for (index, (section, (offset, length))) in self.sections.iter().zip(&places).enumerate() {
-            // Where the counts do not fit the header, the first section has them.
+            // If the counts do not fit the header, the first section holds them.
             let is_long = index == 0 && self.sections.len() >= 0xFF00;
             let (length, link) = match is_long {
                 true => (self.sections.len() as u64, self.sections.len() as u32 - 1),
@@ -219,7 +219,7 @@ impl ElfFile {
     }
 }
 
-/// A descriptor of wave32 with the arguments in s[0:1], whose code begins so many bytes behind it.
+/// A descriptor of wave32 with the arguments in s[0:1], whose code begins `entry` bytes after it.
 pub fn descriptor(entry: i64) -> [u8; 64] {
     let mut bytes = [0; 64];
     bytes[16..24].copy_from_slice(&entry.to_le_bytes());

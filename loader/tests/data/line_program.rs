@@ -21,7 +21,7 @@ pub fn uleb(mut value: u64) -> Vec<u8> {
     }
 }
 
-/// A table of DWARF 5: one field of form `form` for each entry, of which there are said to be `count`.
+/// A table of DWARF 5: one field of form `form` per entry, with `count` as the stated number of entries.
 pub fn table(form: u8, count: u64, entries: &[u8]) -> Vec<u8> {
     // One field: DW_LNCT_path.
     [&[1, 1, form][..], &uleb(count), entries].concat()
@@ -32,8 +32,8 @@ pub fn unit_5(directories: &[u8], files: &[u8], program: &[u8]) -> Vec<u8> {
     unit(5, &[directories, files].concat(), program)
 }
 
-/// A unit of a version with these tables and this program: minimum instruction 1 byte, line base -5, range 14, opcode base
-/// 13.
+/// A unit of a version with these tables and this program: minimum instruction length 1 byte, line base -5, range
+/// 14, opcode base 13.
 pub fn unit(version: u16, tables: &[u8], program: &[u8]) -> Vec<u8> {
     let mut head = vec![1];
     if version >= 4 {

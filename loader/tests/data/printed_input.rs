@@ -1,7 +1,8 @@
-//! What the fuzz target `print` makes of an input: the bytes that a kernel and its code object leave for printf.
+//! How the fuzz target `print` interprets an input: the bytes that a kernel and its code object leave for printf.
 //!
-//! The first byte chooses: 0 requests of a service number and a slot each (hostcalls); 1 a printf buffer; else the length of a
-//! list of format strings, two bytes, little-endian, the strings with a zero byte between them, and a printf buffer.
+//! The first byte selects the form. 0: requests of a service number and a slot each (hostcalls). 1: a printf
+//! buffer. Else: the length of a list of format strings (two bytes, little-endian), the strings with a zero byte
+//! between them, and a printf buffer.
 
 use super::elf_file::ElfFile;
 use zrt_loader::Program;
@@ -11,7 +12,7 @@ use zrt_loader::print::{PrintFormats, Printed, buffer};
 /// Longest list of format strings, in bytes.
 const FORMATS_BYTES_MAX: usize = 4096;
 
-/// The text that comes of an input; `None` where the loader refuses its format strings.
+/// The text for an input; `None` if the loader refuses its format strings.
 pub fn printed(input: &[u8]) -> Option<Printed> {
     let mut printed = Printed::default();
     match input.split_first() {

@@ -1,21 +1,23 @@
-//! One access to shared memory: the instruction that the name says, and nothing that the compiler may reason about.
+//! One access to shared memory: exactly the named instruction, with nothing for the compiler to reason about.
 //!
-//! Contract: an access is done by the processor as one, whatever other threads or devices do to the same bytes, and by
-//! accesses of whatever width. `std::sync::atomic` calls unsynchronised accesses of different widths to the same bytes
-//! undefined, and a GPU's memory is accessed in all of them. Loads and stores are therefore volatile, which is defined for
-//! memory outside of Rust allocations (`core::ptr::read_volatile`) and is one move on x86-64; exchanges are a locked
-//! instruction. The memory model is the processor's, byte by byte (docs/decisions, "Shared memory is not Rust's"). No
-//! access here makes anything of Rust's own memory visible to another thread.
+//! Contract: the processor performs each access as a whole, whatever other threads or devices do to the same bytes,
+//! and whatever the widths of their accesses. `std::sync::atomic` declares unsynchronised accesses of different
+//! widths to the same bytes undefined, but a GPU's memory is accessed in all widths. Loads and stores are therefore
+//! volatile, which is defined for memory outside of Rust allocations (`core::ptr::read_volatile`) and is one move
+//! on x86-64; exchanges are a locked instruction. The memory model is the processor's, byte by byte
+//! (docs/decisions, "Shared memory is not Rust's"). No access here makes anything in Rust's own memory visible to
+//! another thread.
 //!
-//! Under Miri, which knows no memory outside of allocations, and on other processors, for which no exchange is written
-//! here, relaxed atomics stand in: there, accesses that meet have to be of one width.
+//! Relaxed atomics stand in under Miri, which has no memory outside of allocations, and on other processors, for
+//! which no exchange is written here. There, concurrent accesses to the same bytes must have one width.
 
 /// A width of access.
 pub(super) trait Word: Copy {
     /// One load.
     ///
     /// # Safety
-    /// `place` is aligned, and lies in shared memory that stays readable meanwhile and is outside of Rust's allocations.
+    /// `place` is aligned and lies in shared memory outside of Rust's allocations that stays readable during the
+    /// load.
     unsafe fn load(place: *const Self) -> Self;
 
     /// One store.
@@ -25,9 +27,9 @@ pub(super) trait Word: Copy {
     unsafe fn store(place: *mut Self, value: Self);
 }
 
-/// A width that can be exchanged.
+/// A width that supports exchanges.
 pub(super) trait Exchange: Word + PartialEq {
-    /// Stores `new` where `current` is; what was there, in one step that acquires and releases.
+    /// Stores `new` if the value is `current`, in one step that acquires and releases. Returns the old value.
     ///
     /// # Safety
     /// As for [`Word::store`].
@@ -44,8 +46,8 @@ mod processor {
             $(impl Word for $value {
                 #[inline(always)]
                 unsafe fn load(place: *const $value) -> $value {
-                    // SAFETY: aligned, and outside of Rust's allocations in memory that a read neither traps in nor
-                    // changes, as the caller promised; any bytes are a value.
+                    // SAFETY: aligned, and in memory outside of Rust's allocations where a read neither traps nor
+                    // changes anything, as the caller promised; any bytes are a valid value.
                     unsafe { place.read_volatile() }
                 }
 
@@ -64,8 +66,8 @@ mod processor {
         #[inline(always)]
         unsafe fn compare_exchange(place: *mut u32, current: u32, new: u32) -> u32 {
             let found;
-            // SAFETY: changes four bytes that are no Rust allocation's, which the caller promised to be mapped; of the
-            // registers it changes eax and the flags.
+            // SAFETY: changes four bytes that belong to no Rust allocation and that the caller promised to be
+            // mapped; of the registers it changes eax and the flags.
             unsafe {
                 asm!(
                     "lock cmpxchg dword ptr [{place}], {new:e}",

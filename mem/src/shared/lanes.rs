@@ -1,18 +1,18 @@
 //! Accesses of a wave: 32 lanes at a time, and runs of consecutive words.
 //!
-//! Contract: as for the accesses of one word; what is outside the view or misaligned panics before anything is accessed.
-//! Counts of rows come from the caller's slice and are multiplied with care: rows may be of no size. Cost: one vector
-//! check, then a move per dword or, where the offset permits, per two.
+//! Contract: as for single-word accesses. An access outside the view or misaligned panics before anything is
+//! accessed. Row counts come from the caller's slice and are multiplied with overflow checks, since rows may be
+//! zero-sized. Cost: one vector check, then one move per dword, or per two where the offset permits.
 
 use super::SharedView;
 
-/// What is said of a lane that the caller should have checked.
+/// The panic message for a lane that the caller should have checked.
 const OUTSIDE: &str = "a lane's access is outside or misaligned in a shared view";
 /// Lanes of the group operations: those of one wave32.
 pub const LANES: usize = 32;
 
-/// Keeps the compiler from merging the uses before and after: a check of all lanes is vector code, the accesses use
-/// them one by one, and merged both would be done one by one.
+/// Keeps the compiler from merging the uses before and after. The check of all lanes is vector code and the
+/// accesses use them one by one; merged, both would run one by one.
 #[inline(always)]
 fn apart(deltas: &[u32; LANES]) -> &[u32; LANES] {
     core::hint::black_box(deltas)
@@ -24,7 +24,7 @@ impl SharedView {
     fn check_lanes(&self, base: usize, deltas: &[u32; LANES], width: usize, alignment: usize) {
         assert!(base % alignment == 0 && base <= self.len && width <= self.len - base, "{OUTSIDE}");
         let limit = u32::try_from(self.len - base - width).unwrap_or(u32::MAX);
-        // Compared without a branch, so that all lanes are compared at once.
+        // Comparing without a branch lets all lanes be compared at once.
         let mut is_wrong = false;
         for delta in deltas {
             is_wrong |= (*delta > limit) | (*delta % alignment as u32 != 0);
@@ -52,9 +52,9 @@ impl SharedView {
         }
     }
 
-    /// Relaxed dword stores for the lanes whose bit is set in `lanes`, in ascending order, the reverse of
-    /// [`SharedView::gather_u32`]. Panics if any lane's place, also of a lane that does not store, lies outside the
-    /// view or is misaligned.
+    /// Relaxed dword stores for the lanes whose bit is set in `lanes`, in ascending order: the reverse of
+    /// [`SharedView::gather_u32`]. Panics if the place of any lane, storing or not, lies outside the view or is
+    /// misaligned.
     #[inline(always)]
     pub fn scatter_u32<const ROWS: usize>(
         &self,
@@ -115,8 +115,8 @@ impl SharedView {
         }
     }
 
-    /// Relaxed loads of 32 consecutive 16-bit values, likewise. Panics if any lies outside the view or `offset` is
-    /// odd.
+    /// Relaxed loads of 32 consecutive 16-bit values, zero-extended, as 64-bit loads where the offset permits.
+    /// Panics if any lies outside the view or `offset` is odd.
     #[inline(always)]
     pub fn load_u16_run(&self, offset: usize, row: &mut [u32; LANES]) {
         if offset % 8 != 0 {
@@ -140,16 +140,16 @@ impl SharedView {
         }
     }
 
-    /// Whether the dwords from `offset` on are those of `words`, by relaxed loads. Panics if any lies outside the view
-    /// or `offset` is misaligned.
+    /// True if the dwords from `offset` on equal `words`, by relaxed loads. Panics if any lies outside the view or
+    /// `offset` is misaligned.
     pub fn equals_words(&self, offset: usize, words: &[u32]) -> bool {
         self.check_words(offset, words.len());
         words.iter().enumerate().all(|(index, word)| self.load_u32(offset + 4 * index) == *word)
     }
 
-    /// Relaxed loads of `32 * rows.len()` consecutive dwords, dealt out to the rows in turn: lane `i`'s dword `j` is
-    /// at `offset + 4 (rows.len() i + j)`. Where the offset permits, two dwords are one 64-bit load. Panics if any
-    /// lies outside the view or `offset` is misaligned.
+    /// Relaxed loads of `32 * rows.len()` consecutive dwords, dealt out to the rows in turn: lane `i`'s dword `j`
+    /// is at `offset + 4 (rows.len() i + j)`. Where the offset permits, one 64-bit load covers two dwords. Panics
+    /// if any lies outside the view or `offset` is misaligned.
     #[inline(always)]
     pub fn load_interleaved<R: AsMut<[u32; LANES]>>(&self, offset: usize, rows: &mut [R]) {
         let count = rows.len();
@@ -157,16 +157,16 @@ impl SharedView {
         if offset % 8 != 0 || count % 2 != 0 && count != 1 {
             for (word, row) in rows.iter_mut().enumerate() {
                 for (lane, value) in row.as_mut().iter_mut().enumerate() {
-                    // SAFETY: `check_rows` has seen that all `LANES * count` dwords lie in the view, so nothing overflows,
-                    // and that `offset` is a multiple of 4.
+                    // SAFETY: `check_rows` has verified that all `LANES * count` dwords lie in the view, so nothing
+                    // overflows, and that `offset` is a multiple of 4.
                     *value = unsafe { self.get(offset + 4 * (count * lane + word)) };
                 }
             }
             return;
         }
         let wide = |pair: usize| -> u64 {
-            // SAFETY: every pair asked for below is one of the `LANES * count / 2` that `check_rows` has seen in the view;
-            // here `offset` is a multiple of 8.
+            // SAFETY: every pair requested below is one of the `LANES * count / 2` that `check_rows` has verified
+            // to lie in the view; `offset` is a multiple of 8 here.
             unsafe { self.get(offset + 8 * pair) }
         };
         if let [row] = rows {
@@ -223,7 +223,8 @@ impl SharedView {
     /// Panics unless `LANES` dwords for each of `count` rows lie in the view from `offset` on.
     #[inline(always)]
     fn check_rows(&self, offset: usize, count: usize) {
-        // Rows of no size can be more than there are dwords in the address space; no view holds as many as this gives then.
+        // Zero-sized rows can outnumber the dwords of the address space; the product then saturates, and no view is
+        // that long.
         self.check_words(offset, count.saturating_mul(LANES));
     }
 
@@ -243,7 +244,7 @@ mod tests {
     use alloc::vec;
     use alloc::vec::Vec;
 
-    /// A view that holds these words.
+    /// A view that contains these words.
     fn words(words: impl Iterator<Item = u64>) -> SharedView {
         let words: Vec<u64> = words.collect();
         let view = SharedView::zeroed(8 * words.len()).expect("memory");
@@ -350,7 +351,7 @@ mod tests {
         SharedView::zeroed(32).expect("memory").gather_u32(0, &deltas, &mut [[0; LANES]; 2]);
     }
 
-    /// Whether every access of lanes that takes these offsets panics, and leaves the view as it was.
+    /// True if every lane access with these offsets panics and leaves the view unchanged.
     fn all_refuse(view: &SharedView, base: usize, deltas: &[u32; LANES], alignments: &[usize]) -> bool {
         let refuses =
             |access: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(access)).is_err();
@@ -368,7 +369,7 @@ mod tests {
     #[test]
     fn one_misaligned_lane_is_refused_whichever_it_is() {
         let view = SharedView::zeroed(256).expect("memory");
-        // Each refusal is a panic, which takes an interpreter long.
+        // Each refusal is a panic, which is slow under Miri.
         let step = if cfg!(miri) { 31 } else { 1 };
         for lane in (0..LANES).step_by(step) {
             let deltas = |delta| {
@@ -376,7 +377,7 @@ mod tests {
                 deltas[lane] = delta;
                 deltas
             };
-            // The last is outside as well.
+            // The last offset is outside as well.
             for delta in [1, 3, 125, 1001] {
                 assert!(all_refuse(&view, 0, &deltas(delta), &[2, 4]), "lane {lane} at {delta}");
             }
@@ -411,7 +412,7 @@ mod tests {
         assert!(refused.is_err(), "the second dword of a lane");
     }
 
-    /// Lanes of one to four dwords in a view of any length: the last place that is inside is taken, the next is refused.
+    /// Lanes of one to four dwords in a view of any length: the last place inside is accepted, the next is refused.
     #[test]
     fn lanes_of_several_dwords_are_held_against_the_last_byte() {
         fn check<const ROWS: usize>(len: usize) {
@@ -456,7 +457,7 @@ mod tests {
         }
     }
 
-    /// A row of no size: a slice can have more of them than there are bytes.
+    /// A zero-sized row: a slice can hold more of them than there are bytes.
     #[derive(Clone, Copy)]
     struct NoSize;
 

@@ -1,12 +1,13 @@
-//! The one view of memory that another party (the GPU, the virtual GPU, the kernel) reads and writes meanwhile.
+//! The one view of memory that another party (the GPU, the virtual GPU, the kernel) reads and writes concurrently.
 //!
-//! Contract: a [`SharedView`] never yields a reference to the memory; every access is one load or store of the width
-//! named, which the processor does whole (relaxed unless the name says otherwise). A concurrent writer, of whatever width,
-//! is a stale or new value, never undefined behaviour: see `access`. A view counts the owner of its memory: the memory
-//! stays for as long as any view of it does. Offsets are bytes from the start of the view and are checked: an offset
-//! outside the view or misaligned for its width panics, because the caller computes it (our mistake); code that takes
-//! offsets from outside bytes must check with [`SharedView::len`] first. No allocation, no system call. Cost: a bounds
-//! check and a plain move per access on x86-64; a clone or a slice is one atomic count, so hot paths borrow.
+//! Contract: a [`SharedView`] never yields a reference to the memory. Every access is one load or store of the
+//! named width, which the processor performs as a whole (relaxed unless the name says otherwise). A concurrent
+//! writer, of whatever width, causes a stale or new value, never undefined behaviour: see `access`. A view counts
+//! the owner of its memory: the memory stays for as long as any view of it does. Offsets are bytes from the start
+//! of the view and are checked. An offset outside the view, or misaligned for its width, panics, because the caller
+//! computes it (our mistake); code that takes offsets from outside bytes must check with [`SharedView::len`] first.
+//! No allocation, no system call. Cost: a bounds check and a plain move per access on x86-64; a clone or a slice is
+//! one atomic count, so hot paths borrow.
 //!
 //! This is one of the three places of the workspace where `unsafe` is permitted; all of it is in the files of this module:
 //! `access` (one load, store or exchange), `lanes` (those of a wave), `owned` (memory of our own).
@@ -26,11 +27,12 @@ use core::fmt;
 use core::ptr::NonNull;
 use core::sync::atomic::{Ordering, fence};
 
-/// Whatever this thread loaded or stored before is done before anything that it stores after, and what it stored has left
-/// the processor's write-combining buffers: the order that memory behind a BAR needs (hardware reference §6.4).
+/// Orders everything that this thread loaded or stored before it ahead of any later store, and empties the
+/// processor's write-combining buffers. Memory behind a BAR needs this order (hardware reference §6.4).
 ///
-/// `fence(SeqCst)` does not promise that. It orders ordinary memory, and the compiler is free to make a locked instruction
-/// on the stack of it. On x86-64 the processor holds ordinary stores in order by itself; `sfence` is for the combined ones.
+/// `fence(SeqCst)` does not promise that. It orders ordinary memory, and the compiler may implement it as a locked
+/// instruction on the stack. On x86-64 the processor keeps ordinary stores in order by itself; `sfence` is for the
+/// write-combined ones.
 #[inline(always)]
 pub fn fence_stores() {
     fence(Ordering::Release);
@@ -43,8 +45,9 @@ pub fn fence_stores() {
     fence(Ordering::SeqCst);
 }
 
-/// Whatever this thread loaded or stored before is done before anything that it loads or stores after, in memory of every
-/// kind: no load of write-combined memory overtakes a store to another place, as it may behind an ordinary full fence.
+/// Orders everything that this thread loaded or stored before it ahead of any later load or store, in memory of
+/// every kind. No load of write-combined memory overtakes a store to another place, as it may after an ordinary
+/// full fence.
 #[inline(always)]
 pub fn fence_all() {
     fence(Ordering::SeqCst);
@@ -55,12 +58,13 @@ pub fn fence_all() {
     }
 }
 
-/// A bounds-checked window on shared memory, which stays for as long as the window or any clone or slice of it does.
+/// A bounds-checked window on shared memory. The memory stays for as long as the window or any clone or slice of it
+/// does.
 #[derive(Clone)]
 pub struct SharedView {
     base: NonNull<u8>,
     len: usize,
-    /// Gives the memory back when it is dropped.
+    /// Releases the memory when it is dropped.
     owner: Arc<dyn Any + Send + Sync>,
 }
 
@@ -71,24 +75,25 @@ unsafe impl Send for SharedView {}
 unsafe impl Sync for SharedView {}
 
 impl SharedView {
-    /// Makes a view of `len` bytes at `base`, which `owner` gives back when it is dropped.
+    /// Makes a view of `len` bytes at `base`, which `owner` releases when it is dropped.
     ///
     /// # Safety
-    /// Until `owner` is dropped, the range is mapped readable and writable (or every holder of the view only reads, where it
-    /// is mapped read-only) and lies outside every Rust allocation: whatever the program knows of it, it knows through
-    /// views. `base` is aligned to 8 bytes.
+    /// Until `owner` is dropped, the range is mapped readable and writable (or read-only, if every holder of the
+    /// view only reads) and lies outside every Rust allocation: the program accesses it through views only. `base`
+    /// is aligned to 8 bytes.
     pub unsafe fn new(base: NonNull<u8>, len: usize, owner: Arc<dyn Any + Send + Sync>) -> SharedView {
         assert!(base.as_ptr() as usize % 8 == 0, "a shared view starts on an 8-byte boundary");
         SharedView { base, len, owner }
     }
 
-    /// A view of `len` zero bytes of its own: for tests, and for models of the other side.
+    /// A view of `len` zero bytes of its own, for tests and for models of the other side.
     ///
     /// # Errors
-    /// [`NoMemory`] when the allocator has none of that length; no length panics.
+    /// [`NoMemory`] if the allocator cannot provide that length; no length panics.
     pub fn zeroed(len: usize) -> Result<SharedView, NoMemory> {
         let (base, owner) = owned::zeroed(len)?;
-        // SAFETY: `owner` keeps the range, which is made of `u64`s of at least `len` bytes in all and is nobody else's.
+        // SAFETY: `owner` keeps the range, which consists of `u64`s of at least `len` bytes in all and belongs to
+        // nobody else.
         Ok(unsafe { SharedView::new(base, len, owner) })
     }
 
@@ -97,7 +102,7 @@ impl SharedView {
         self.len
     }
 
-    /// True where the view has no bytes.
+    /// True if the view has no bytes.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -128,7 +133,7 @@ impl SharedView {
     /// One load.
     ///
     /// # Safety
-    /// The bytes from `offset` on that a `W` has lie in the view, and `offset` is a multiple of their number.
+    /// The bytes of a `W` from `offset` on lie in the view, and `offset` is a multiple of the size of `W`.
     #[inline(always)]
     unsafe fn get<W: Word>(&self, offset: usize) -> W {
         // SAFETY: in the view, so in memory that `owner` keeps mapped; aligned, as the base is to 8.
@@ -145,7 +150,7 @@ impl SharedView {
         unsafe { W::store(self.base.as_ptr().add(offset).cast(), value) }
     }
 
-    /// Replaces the word by what `next` makes of it, as one step; the old one. Panics if misaligned or outside.
+    /// Replaces the word by `next` of it, in one step. Returns the old value. Panics if misaligned or outside.
     #[inline(always)]
     fn update<W: Exchange>(&self, offset: usize, next: impl Fn(W) -> W) -> W {
         self.check(offset, size_of::<W>());
@@ -227,8 +232,8 @@ impl SharedView {
         self.store_u64(offset, value);
     }
 
-    /// Replaces a dword by what `next` makes of it, in one step that acquires and releases; the old value. `next` runs
-    /// again where somebody else was faster. Panics if misaligned or outside.
+    /// Replaces a dword by `next` of it, in one step that acquires and releases. Returns the old value. `next` runs
+    /// again if another writer came first. Panics if misaligned or outside.
     #[inline(always)]
     pub fn update_u32(&self, offset: usize, next: impl Fn(u32) -> u32) -> u32 {
         self.update(offset, next)
@@ -240,7 +245,7 @@ impl SharedView {
         self.update(offset, next)
     }
 
-    /// Copies out of the view, in ascending order, quadwords where both sides allow it.
+    /// Copies out of the view, in ascending order, by quadwords where both sides allow it.
     pub fn read_bytes(&self, offset: usize, destination: &mut [u8]) {
         assert!(offset <= self.len && destination.len() <= self.len - offset, "read outside the view");
         let mut at = 0;
@@ -256,7 +261,7 @@ impl SharedView {
         }
     }
 
-    /// Copies into the view, in ascending order, quadwords where both sides allow it.
+    /// Copies into the view, in ascending order, by quadwords where both sides allow it.
     pub fn write_bytes(&self, offset: usize, source: &[u8]) {
         assert!(offset <= self.len && source.len() <= self.len - offset, "write outside the view");
         let mut at = 0;
@@ -346,7 +351,7 @@ mod tests {
     #[test]
     fn a_length_that_no_memory_has_is_an_error() {
         let absurd = [usize::MAX, usize::MAX - 7, isize::MAX as usize, isize::MAX as usize - 7, 1 << 62];
-        // The interpreter has no null to give; the first three are more than an allocation may have.
+        // Miri never returns null; the first three exceed the largest possible allocation.
         for &len in if cfg!(miri) { &absurd[..3] } else { &absurd[..] } {
             assert_eq!(SharedView::zeroed(len).err(), Some(NoMemory { len }));
         }
@@ -359,7 +364,7 @@ mod tests {
         }
     }
 
-    /// Says when it is dropped.
+    /// Sends a message when it is dropped.
     struct Owner(std::sync::mpsc::Sender<()>);
 
     impl Drop for Owner {
@@ -414,7 +419,7 @@ mod tests {
         assert_eq!((view.load_u32(0), view.load_u32(4)), (0, 9), "the neighbour is left alone");
     }
 
-    /// The accesses of a kernel with atomics beside those of a host that copies: of different widths, at the same bytes.
+    /// A kernel's accesses with atomics next to those of a copying host: different widths, same bytes.
     #[test]
     #[cfg_attr(
         miri,
@@ -428,7 +433,7 @@ mod tests {
             for _ in 0..20_000 {
                 view.update_u32(60, |value| value);
                 let half = view.load_u64(0);
-                // The bytes of a fill are equal, but for those that were stored alone.
+                // All bytes of a fill are equal, except those that were stored separately.
                 let bytes = half.to_le_bytes();
                 let others: Vec<u8> = bytes.iter().copied().filter(|byte| *byte != 7).collect();
                 assert!(others.windows(2).all(|pair| pair[0] == pair[1]), "{bytes:?}");

@@ -1,10 +1,11 @@
-//! The page allocator in every state that a few pages can be in, and every call in each of them, against the model.
+//! The page allocator in every state of a few pages, and every call in each of them, against the model.
 //!
-//! States are what the allocator holds, to the last index, so that they are all distinct; they are followed until no
-//! call leads to a new one. That covers sequences of any length. More pages bring no new case: a call looks at one page,
-//! at one chain of its holders and at one list of its slot. The sizes here have each chain and each list with none, one,
-//! a first, a middle and a last, one list with two slots and one slot with two requests; and a grant that takes none,
-//! some, all and too many of the free pages. Not covered is the shuffled order, whose generator never repeats a state.
+//! A state is everything the allocator holds, down to the last index, so all states are distinct; they are followed
+//! until no call leads to a new one. That covers sequences of any length. More pages bring no new case: a call
+//! accesses one page, the chain of its holders and the list of its slot. The sizes here produce each chain and each
+//! list with no entry, with one, and with a first, a middle and a last; one list with two slots; one slot with two
+//! requests; and a grant of no, some, all and too many of the free pages. The shuffled order is not covered,
+//! because its generator never repeats a state.
 
 use super::{Call, Model, Pair, owner};
 use std::collections::{BTreeMap, HashSet};
@@ -18,7 +19,7 @@ struct Size<'a> {
 }
 
 impl Size<'_> {
-    /// Every call that differs from the others, right or wrong.
+    /// Every distinct call, right or wrong.
     fn calls(&self) -> Vec<Call> {
         let mut calls = Vec::new();
         for who in self.owners {
@@ -44,7 +45,7 @@ impl Size<'_> {
     fn explore(&self) -> (usize, usize) {
         let calls = self.calls();
         let state = |pair: &Pair| format!("{:?}", pair.allocator);
-        // The shortest way to each state; the ones from `next` on wait for their calls.
+        // The shortest path to each state; those from `next` on still await their calls.
         let mut ways: Vec<Vec<Call>> = vec![Vec::new()];
         let mut known = HashSet::from([state(&self.after(&[]))]);
         let mut next = 0;

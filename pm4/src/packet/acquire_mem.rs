@@ -75,7 +75,7 @@ flags_of_fields! {
     }
 }
 
-/// GCR_CNTL: what to do to which cache.
+/// GCR_CNTL: the operation for each cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AcquireControl {
     /// The single bits.
@@ -91,8 +91,8 @@ pub struct AcquireControl {
 }
 
 impl AcquireControl {
-    /// Everything: 0xC3B1, the kernel's own memory sync on gfx12 (hardware reference §4.5). It sees what the host and
-    /// other devices wrote, new code included.
+    /// Everything: 0xC3B1, the kernel's own memory sync on gfx12 (hardware reference §4.5). Makes writes by the
+    /// host and other devices visible, new code included.
     pub const EVERYTHING: AcquireControl = AcquireControl {
         flags: AcquireFlags::GLM_WB
             .union(AcquireFlags::GLM_INV)
@@ -107,8 +107,8 @@ impl AcquireControl {
         sequence: 0,
     };
 
-    /// What one dispatch needs to see the stores of another of the same device: vector L0, scalar cache and GL1
-    /// invalidated, 0x380. GL2 is the coherence point of the device and stays (hardware reference §6.1).
+    /// What one dispatch needs to see the stores of another on the same device: vector L0, scalar cache and GL1
+    /// invalidated, 0x380. GL2 is the device's coherence point and is not touched (hardware reference §6.1).
     pub const DEVICE: AcquireControl = AcquireControl {
         flags: AcquireFlags::GLK_INV.union(AcquireFlags::GLV_INV).union(AcquireFlags::GL1_INV),
         gli_inv: 0,
@@ -189,7 +189,7 @@ pub struct Repr {
     pub base: u64,
     /// Clocks between polls.
     pub poll_interval: u16,
-    /// What to do.
+    /// The cache operations.
     pub control: AcquireControl,
 }
 
@@ -245,7 +245,7 @@ impl Repr {
         ])
     }
 
-    /// Writes the packet into a slice exactly as long.
+    /// Writes the packet into a slice of exactly its length.
     pub fn emit(&self, words: &mut [u32]) -> Result<(), EmitError> {
         emit_words(&self.words()?, words)
     }

@@ -1,7 +1,8 @@
 //! COPY_DATA: copies one or two dwords between registers, memory, an immediate and the clock (hardware reference §4.8).
 //!
-//! Memory is source 2 and destination 2, `tc_l2` in the kernel's `nvd.h`. That header, and the one of AMD's own driver
-//! library for gfx12, call source 1 and destination 5 `tc_l2_obsolete`: they are not written, and no value here.
+//! Memory is source 2 and destination 2, `tc_l2` in the kernel's `nvd.h`. That header, and the header of AMD's own
+//! driver library for gfx12, call source 1 and destination 5 `tc_l2_obsolete`: these are never written, and no
+//! value here stands for them.
 
 use super::{TemporalHint, check_aligned, emit_words, fixed_header, join, parse_aligned, split};
 use crate::error::{EmitError, ParseError};
@@ -19,7 +20,7 @@ pub mod field {
         DST_SEL = 0 [11 : 8];
         /// Temporal hint of the load.
         SRC_TEMPORAL = 0 [14 : 13];
-        /// Two dwords.
+        /// Copy two dwords.
         COUNT_SEL = 0 [16 : 16];
         /// Wait until the write is confirmed.
         WRITE_CONFIRM = 0 [20 : 20];
@@ -36,7 +37,7 @@ pub mod field {
     }
 }
 
-/// What is copied.
+/// The source of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A register, by absolute dword offset.
@@ -45,13 +46,13 @@ pub enum Source {
     Gl2(u64),
     /// A performance counter, by absolute dword offset.
     PerformanceCounter(u32),
-    /// A value; it must fit 32 bits where one dword is copied.
+    /// A value; it must fit 32 bits if one dword is copied.
     Immediate(u64),
     /// The GPU's clock counter, 100 MHz.
     GpuClock,
 }
 
-/// Where it goes.
+/// The destination of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
     /// A register, by absolute dword offset.
@@ -67,12 +68,12 @@ const SOURCE_IMMEDIATE: u32 = 5;
 const SOURCE_GPU_CLOCK: u32 = 9;
 
 impl<T: AsRef<[u32]>> Packet<T> {
-    /// What is copied, as it stands.
+    /// The source, as the raw field value.
     pub fn source_select(&self) -> u32 {
         self.get(field::SRC_SEL)
     }
 
-    /// Where it goes, as it stands.
+    /// The destination, as the raw field value.
     pub fn destination_select(&self) -> u32 {
         self.get(field::DST_SEL)
     }
@@ -108,14 +109,14 @@ impl<T: AsRef<[u32]>> Packet<T> {
     }
 }
 
-/// A copy as a value. Addresses are multiples of 4, or of 8 where two dwords are copied.
+/// A copy as a value. Addresses are multiples of 4, or of 8 if two dwords are copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
     /// Bits 2:0 of the header.
     pub header_flags: HeaderFlags,
-    /// What is copied.
+    /// The source.
     pub source: Source,
-    /// Where it goes.
+    /// The destination.
     pub destination: Destination,
     /// Temporal hint of the load.
     pub source_temporal: TemporalHint,
@@ -221,7 +222,7 @@ impl Repr {
         Ok([header, control, source_low, source_high, destination_low, destination_high])
     }
 
-    /// Writes the packet into a slice exactly as long.
+    /// Writes the packet into a slice of exactly its length.
     pub fn emit(&self, words: &mut [u32]) -> Result<(), EmitError> {
         emit_words(&self.words()?, words)
     }
@@ -242,7 +243,7 @@ mod tests {
     use super::super::testing::{check_fields, check_golden, check_reserved_bits};
     use super::*;
 
-    /// The clock into memory (hardware reference §4.9).
+    /// Copies the clock into memory (hardware reference §4.9).
     const CLOCK: [u32; 6] = [0xc004_4000, 0x0011_0209, 0, 0, 0x89ab_cde8, 0x7f];
 
     fn check(repr: Repr, golden: &[u32]) {
@@ -302,7 +303,7 @@ mod tests {
         let parse = |words: [u32; 6]| Repr::parse(&Packet::new_checked(words).unwrap());
         let value = |field, value| Err(ParseError::Value { field, value });
         assert_eq!(parse([0xc004_4000, 0x203, 0, 0, 0, 0]), value(field::SRC_SEL, 3));
-        // The obsolete ones: GL2 has one number.
+        // The obsolete selects are refused: GL2 has one number.
         assert_eq!(parse([0xc004_4000, 0x201, 0, 0, 0, 0]), value(field::SRC_SEL, 1));
         assert_eq!(parse([0xc004_4000, 0x505, 0, 0, 0, 0]), value(field::DST_SEL, 5));
         assert_eq!(parse([0xc004_4000, 0x305, 0, 0, 0, 0]), value(field::DST_SEL, 3));

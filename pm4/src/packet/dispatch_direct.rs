@@ -1,7 +1,7 @@
 //! DISPATCH_DIRECT: launches a grid of workgroups (hardware reference §4.4).
 //!
-//! The packet does not wait for the shader. x, y, z count workgroups where the initiator has FORCE_START_AT_000, are
-//! end values where START_X/Y/Z are in use, and count threads where it has USE_THREAD_DIMENSIONS.
+//! The packet does not wait for the shader. x, y, z count workgroups if the initiator has FORCE_START_AT_000, are
+//! end values if START_X/Y/Z are in use, and count threads if it has USE_THREAD_DIMENSIONS.
 
 use super::{emit_words, fixed_header};
 use crate::error::{EmitError, ParseError};
@@ -29,12 +29,12 @@ pub mod field {
 }
 
 impl<T: AsRef<[u32]>> Packet<T> {
-    /// x, y and z.
+    /// Workgroups in x, y and z.
     pub fn groups(&self) -> [u32; 3] {
         [self.get(field::DIM_X), self.get(field::DIM_Y), self.get(field::DIM_Z)]
     }
 
-    /// The value for DISPATCH_INITIATOR as it stands.
+    /// The raw value for DISPATCH_INITIATOR.
     pub fn initiator(&self) -> u32 {
         self.body()[3]
     }
@@ -45,9 +45,9 @@ impl<T: AsRef<[u32]>> Packet<T> {
 pub struct Repr {
     /// Bits 2:0 of the header.
     pub header_flags: HeaderFlags,
-    /// x, y and z.
+    /// Workgroups in x, y and z.
     pub groups: [u32; 3],
-    /// What starts, and how.
+    /// The initiator: what starts, and how.
     pub initiator: DispatchInitiator,
 }
 
@@ -83,7 +83,7 @@ impl Repr {
         Ok([fixed_header(OPCODE, 4, self.header_flags), x, y, z, self.initiator.to_word()?])
     }
 
-    /// Writes the packet into a slice exactly as long.
+    /// Writes the packet into a slice of exactly its length.
     pub fn emit(&self, words: &mut [u32]) -> Result<(), EmitError> {
         emit_words(&self.words()?, words)
     }

@@ -1,6 +1,6 @@
 //! EVENT_WRITE: sends an event into the pipe (hardware reference §4.8).
 //!
-//! Only the form without an address is known here: one body dword. CS_PARTIAL_FLUSH is C0004600 00000407.
+//! Only the form without an address is supported: one body dword. CS_PARTIAL_FLUSH is C0004600 00000407.
 
 use super::{Event, emit_words, fixed_header};
 use crate::error::{EmitError, ParseError};
@@ -62,7 +62,7 @@ impl Repr {
         Ok([fixed_header(OPCODE, 1, self.header_flags), event])
     }
 
-    /// Writes the packet into a slice exactly as long.
+    /// Writes the packet into a slice of exactly its length.
     pub fn emit(&self, words: &mut [u32]) -> Result<(), EmitError> {
         emit_words(&self.words()?, words)
     }

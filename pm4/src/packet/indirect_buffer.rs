@@ -20,7 +20,7 @@ pub mod field {
         IB_BASE_HI = 1 [31 : 0];
         /// Length in dwords.
         IB_SIZE = 2 [19 : 0];
-        /// Continue there and do not come back.
+        /// Continue there and do not return.
         CHAIN = 2 [20 : 20];
         /// The buffer is valid; the KFD path sets it.
         VALID = 2 [23 : 23];
@@ -72,7 +72,7 @@ impl<T: AsRef<[u32]>> Packet<T> {
     }
 }
 
-/// A jump as a value.
+/// A call of, or jump to, a buffer as a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
     /// Bits 2:0 of the header.
@@ -136,7 +136,7 @@ impl Repr {
         Ok([fixed_header(OPCODE, 3, self.header_flags), low, high, control])
     }
 
-    /// Writes the packet into a slice exactly as long.
+    /// Writes the packet into a slice of exactly its length.
     pub fn emit(&self, words: &mut [u32]) -> Result<(), EmitError> {
         emit_words(&self.words()?, words)
     }

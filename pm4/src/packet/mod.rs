@@ -1,13 +1,14 @@
 //! The packets of a compute ring, one file each.
 //!
 //! Every file has the same order: the view (`Packet<T>`), its fields, its accessors, the representation (`Repr`),
-//! `Display`, tests. The contract of both levels is that of the crate. [`Repr`] here is any one of them.
+//! `Display`, tests. The contract of both levels is the crate's. [`Repr`] here is any one of the representations.
 
 use crate::error::{EmitError, ParseError};
 use crate::field::Field;
 use crate::header::{Header, HeaderFlags, Opcode};
 
-/// Declares `Packet<T>`, the view of one packet, whose body has at least (`least`) or exactly (`exact`) so many dwords.
+/// Declares `Packet<T>`, the view of one packet whose body has at least (`least`) or exactly (`exact`) that many
+/// dwords.
 macro_rules! packet_view {
     (@is_exact exact) => {
         true
@@ -28,20 +29,20 @@ macro_rules! packet_view {
         const RESERVED: [u32; $dwords] = $crate::field::reserved_masks(field::ALL);
 
         impl<T: AsRef<[u32]>> Packet<T> {
-            /// A view without a check: only for words that were emitted by this program. On other words the accessors
-            /// may panic.
+            /// A view without a check, only for words that this program emitted. On other words the accessors may
+            /// panic.
             pub const fn new_unchecked(words: T) -> Packet<T> {
                 Packet { words }
             }
 
-            /// A view of any words, or why they are not this packet.
+            /// A view of any words, or the reason why they are not this packet.
             pub fn new_checked(words: T) -> Result<Packet<T>, $crate::ParseError> {
                 let packet = Packet { words };
                 packet.check_len()?;
                 Ok(packet)
             }
 
-            /// Checks header and length. After `Ok` no accessor panics.
+            /// Checks header and length. After `Ok`, no accessor panics.
             pub fn check_len(&self) -> Result<(), $crate::ParseError> {
                 let exact = packet_view!(@is_exact $length);
                 $crate::packet::check_len(self.words.as_ref(), OPCODE, $dwords, exact)
@@ -75,7 +76,7 @@ macro_rules! packet_view {
     };
 }
 
-/// Declares an enumeration that a field holds, with `bits` and `from_bits`.
+/// Declares an enumeration of a field's values, with `bits` and `from_bits`.
 macro_rules! field_values {
     ($(#[$meta:meta])* $name:ident { $($(#[$value_meta:meta])* $variant:ident = $value:literal,)* }) => {
         $(#[$meta])*
@@ -85,7 +86,7 @@ macro_rules! field_values {
         }
 
         impl $name {
-            /// Every value that has a meaning.
+            /// Every defined value.
             pub const ALL: &[$name] = &[$($name::$variant),*];
 
             /// The field's value.
@@ -93,7 +94,7 @@ macro_rules! field_values {
                 self as u32
             }
 
-            /// The meaning of a field's value, if it has one.
+            /// The meaning of a field's value, if it is defined.
             pub const fn from_bits(bits: u32) -> Option<$name> {
                 match bits {
                     $($value => Some($name::$variant),)*
@@ -168,7 +169,7 @@ pub enum Repr<'a> {
     IndirectBuffer(indirect_buffer::Repr),
 }
 
-/// True where [`Repr::parse`] knows the packet.
+/// True if [`Repr::parse`] knows the packet.
 pub const fn is_known(opcode: Opcode) -> bool {
     matches!(
         opcode,
@@ -186,7 +187,7 @@ pub const fn is_known(opcode: Opcode) -> bool {
 }
 
 impl<'a> Repr<'a> {
-    /// The packet at the start of `words`, or `None` where its opcode is none of the ten.
+    /// The packet at the start of `words`, or `None` if its opcode is not one of the ten.
     pub fn parse(words: &'a [u32]) -> Result<Option<Repr<'a>>, ParseError> {
         let header = Header(*words.first().ok_or(ParseError::Empty)?);
         if header.packet_type() != 3 {
@@ -241,7 +242,7 @@ impl<'a> Repr<'a> {
         }
     }
 
-    /// Writes the packet into a slice exactly [`dword_len`](Repr::dword_len) long; writes nothing on an error.
+    /// Writes the packet into a slice of exactly [`dword_len`](Repr::dword_len) dwords; writes nothing on an error.
     pub fn emit(&self, words: &mut [u32]) -> Result<(), EmitError> {
         match self {
             Repr::Nop(repr) => repr.emit(words),
@@ -258,7 +259,7 @@ impl<'a> Repr<'a> {
     }
 }
 
-/// The check behind every `Packet::check_len`.
+/// The check used by every `Packet::check_len`.
 pub(crate) fn check_len(words: &[u32], opcode: Opcode, least: usize, exact: bool) -> Result<(), ParseError> {
     let header = Header(*words.first().ok_or(ParseError::Empty)?);
     if header.packet_type() != 3 {
@@ -299,7 +300,7 @@ pub(crate) fn check_reserved(
     Ok(())
 }
 
-/// Copies a whole packet into a slice that must be exactly as long.
+/// Copies a whole packet into a slice of exactly its length.
 pub(crate) fn emit_words(packet: &[u32], words: &mut [u32]) -> Result<(), EmitError> {
     if words.len() != packet.len() {
         return Err(EmitError::Length { needed: packet.len(), given: words.len() });
@@ -308,7 +309,7 @@ pub(crate) fn emit_words(packet: &[u32], words: &mut [u32]) -> Result<(), EmitEr
     Ok(())
 }
 
-/// The meaning of a field, or the error that it has none.
+/// The meaning of a field, or an error if it is undefined.
 pub(crate) fn value_of<V>(field: Field, bits: u32, from_bits: fn(u32) -> Option<V>) -> Result<V, ParseError> {
     from_bits(bits).ok_or(ParseError::Value { field, value: bits })
 }
@@ -332,7 +333,7 @@ pub(crate) const fn check_aligned(address: u64, alignment: u32) -> Result<(), Em
     Ok(())
 }
 
-/// The same when reading.
+/// The same check for reading.
 pub(crate) const fn parse_aligned(address: u64, alignment: u32) -> Result<u64, ParseError> {
     if address & (alignment as u64 - 1) != 0 {
         return Err(ParseError::Misaligned { address, alignment });
@@ -340,7 +341,7 @@ pub(crate) const fn parse_aligned(address: u64, alignment: u32) -> Result<u64, P
     Ok(address)
 }
 
-/// The start of every `Display`: the name and the header's flags.
+/// The start of every `Display` output: the name and the header's flags.
 pub(crate) fn print_header(formatter: &mut core::fmt::Formatter<'_>, header: Header) -> core::fmt::Result {
     write!(formatter, "{}", header.opcode())?;
     for (name, _) in header.flags().iter_names() {
@@ -352,7 +353,7 @@ pub(crate) fn print_header(formatter: &mut core::fmt::Formatter<'_>, header: Hea
     Ok(())
 }
 
-/// Declares `Display` for a view whose body is nothing but fields.
+/// Declares `Display` for a view whose body consists of fields only.
 macro_rules! display_fields {
     () => {
         impl<T: AsRef<[u32]>> core::fmt::Display for Packet<T> {
@@ -368,18 +369,18 @@ macro_rules! display_fields {
 }
 pub(crate) use display_fields;
 
-/// A body that is one packet of fixed length, the header first.
+/// The header word of a packet with a fixed body length.
 pub(crate) const fn fixed_header(opcode: Opcode, body_dwords: usize, flags: HeaderFlags) -> u32 {
     Header::fixed(opcode, body_dwords, flags).0
 }
 
 #[cfg(test)]
 pub(crate) mod testing {
-    //! Checks that every packet's tests share.
+    //! Checks shared by the tests of every packet.
 
     use super::*;
 
-    /// Words that a packet must overwrite completely.
+    /// Initial words that a packet must overwrite completely.
     pub const DIRTY: u32 = 0xa5a5_a5a5;
 
     /// Compares a field table with (name, body dword, mask) as the hardware reference gives them.
@@ -388,8 +389,8 @@ pub(crate) mod testing {
         assert_eq!(found, golden);
     }
 
-    /// Emits onto dirty words and compares; reads the same words back; refuses slices of any other length, shorter
-    /// words, another opcode, reserved header bits.
+    /// Emits onto dirty words and compares; reads the same words back; refuses slices of any other length, fewer
+    /// words, another opcode, and reserved header bits.
     pub fn check_golden(repr: Repr<'_>, golden: &[u32]) {
         let mut words = vec![DIRTY; golden.len()];
         assert_eq!(repr.dword_len(), golden.len());

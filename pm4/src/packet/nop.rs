@@ -1,4 +1,4 @@
-//! NOP: does nothing; carries dwords that nobody reads (hardware reference §4.1).
+//! NOP: does nothing; carries dwords that are ignored (hardware reference §4.1).
 //!
 //! With no payload it is the header alone, 0xFFFF1000.
 
@@ -15,7 +15,7 @@ mod field {
 }
 
 impl<'a> Packet<&'a [u32]> {
-    /// The dwords that are skipped.
+    /// The skipped dwords.
     pub fn payload(&self) -> &'a [u32] {
         &self.words[1..1 + self.header().body_dwords().unwrap_or(0)]
     }
@@ -26,7 +26,8 @@ impl<'a> Packet<&'a [u32]> {
 pub struct Repr<'a> {
     /// Bits 2:0 of the header.
     pub header_flags: HeaderFlags,
-    /// Dwords to skip, at most [`BODY_DWORDS_MAX`](crate::header::BODY_DWORDS_MAX); none makes the one-dword NOP.
+    /// Dwords to skip, at most [`BODY_DWORDS_MAX`](crate::header::BODY_DWORDS_MAX); an empty payload makes the
+    /// one-dword NOP.
     pub payload: &'a [u32],
 }
 
@@ -43,7 +44,7 @@ impl<'a> Repr<'a> {
         1 + self.payload.len()
     }
 
-    /// Writes the packet into a slice exactly as long.
+    /// Writes the packet into a slice of exactly its length.
     pub fn emit(&self, words: &mut [u32]) -> Result<(), EmitError> {
         let header = Header::type3(OPCODE, self.payload.len(), self.header_flags)?;
         if words.len() != self.dword_len() {

@@ -1,8 +1,9 @@
-//! RELEASE_MEM: waits for the end of the pipe, works on the caches, then writes a value (hardware reference §4.6).
+//! RELEASE_MEM: waits for the end of the pipe, performs cache operations, then writes a value (hardware reference
+//! §4.6).
 //!
-//! Exactly seven body dwords. The cache bits are not where ACQUIRE_MEM has them. A queue without an end-of-pipe buffer
-//! faults at address 0. A fence that the host polls needs GL2_WB whatever the mapping promises (hardware reference
-//! §6.3).
+//! Exactly seven body dwords. The cache bits are in other positions than in ACQUIRE_MEM. A queue without an
+//! end-of-pipe buffer faults at address 0. A fence that the host polls needs GL2_WB, whatever the mapping promises
+//! (hardware reference §6.3).
 
 use super::{
     Event, TemporalHint, check_aligned, emit_words, fixed_header, join, parse_aligned, split, value_of,
@@ -51,11 +52,11 @@ pub mod field {
         GLK_INV = 0 [30 : 30];
         /// Pixel wait synchronisation.
         PWS_ENABLE = 0 [31 : 31];
-        /// Where the value goes.
+        /// Destination of the value.
         DST_SEL = 1 [17 : 16];
-        /// Whether to interrupt.
+        /// Interrupt mode.
         INT_SEL = 1 [26 : 24];
-        /// Which value.
+        /// Kind of value written.
         DATA_SEL = 1 [31 : 29];
         /// Address, low dword.
         ADDRESS_LO = 2 [31 : 0];
@@ -65,7 +66,7 @@ pub mod field {
         DATA_LO = 4 [31 : 0];
         /// Value, high dword.
         DATA_HI = 5 [31 : 0];
-        /// What an interrupt carries.
+        /// Context id that an interrupt carries.
         INT_CTXID = 6 [31 : 0];
     }
 }
@@ -89,7 +90,7 @@ flags_of_fields! {
 }
 
 field_values! {
-    /// Where the value goes.
+    /// Destination of the value.
     DestinationSelect {
         /// The memory controller.
         #[default]
@@ -104,12 +105,12 @@ field_values! {
 }
 
 field_values! {
-    /// Whether to interrupt.
+    /// Interrupt mode.
     InterruptSelect {
-        /// Do not.
+        /// No interrupt.
         #[default]
         None = 0,
-        /// Interrupt, write nothing.
+        /// Interrupt, without writing a value.
         InterruptOnly = 1,
         /// Interrupt once the write is confirmed.
         AfterWriteConfirm = 2,
@@ -125,9 +126,9 @@ field_values! {
 }
 
 field_values! {
-    /// Which value is written.
+    /// Kind of value written.
     DataSelect {
-        /// None.
+        /// No value.
         #[default]
         None = 0,
         /// The low dword of the value.
@@ -144,7 +145,7 @@ field_values! {
 }
 
 impl DataSelect {
-    /// What the address must be a multiple of.
+    /// The required alignment of the address.
     const fn alignment(self) -> u32 {
         match self {
             DataSelect::None | DataSelect::Low32 | DataSelect::Gds => 4,
@@ -184,17 +185,17 @@ impl<T: AsRef<[u32]>> Packet<T> {
         self.get(field::EXECUTE) as u8
     }
 
-    /// Where the value goes.
+    /// Destination of the value.
     pub fn destination(&self) -> DestinationSelect {
         DestinationSelect::from_bits(self.get(field::DST_SEL)).unwrap_or_default()
     }
 
-    /// Whether to interrupt, as it stands.
+    /// Interrupt mode, as the raw field value.
     pub fn interrupt_select(&self) -> u32 {
         self.get(field::INT_SEL)
     }
 
-    /// Which value, as it stands.
+    /// Kind of value, as the raw field value.
     pub fn data_select(&self) -> u32 {
         self.get(field::DATA_SEL)
     }
@@ -209,7 +210,7 @@ impl<T: AsRef<[u32]>> Packet<T> {
         join(self.get(field::DATA_LO), self.get(field::DATA_HI))
     }
 
-    /// What an interrupt carries.
+    /// Context id that an interrupt carries.
     pub fn context_id(&self) -> u32 {
         self.get(field::INT_CTXID)
     }
@@ -232,17 +233,17 @@ pub struct Repr {
     pub temporal: TemporalHint,
     /// When to execute, 2 bits.
     pub execute: u8,
-    /// Where the value goes.
+    /// Destination of the value.
     pub destination: DestinationSelect,
-    /// Whether to interrupt.
+    /// Interrupt mode.
     pub interrupt: InterruptSelect,
-    /// Which value.
+    /// Kind of value written.
     pub data: DataSelect,
-    /// Address of the value: a multiple of 4, or of 8 where 64 bits are written.
+    /// Address of the value: a multiple of 4, or of 8 if 64 bits are written.
     pub address: u64,
-    /// The value. Where [`DataSelect::Low32`] is chosen it must fit 32 bits.
+    /// The value. For [`DataSelect::Low32`] it must fit 32 bits.
     pub value: u64,
-    /// What an interrupt carries.
+    /// Context id that an interrupt carries.
     pub context_id: u32,
 }
 
@@ -250,8 +251,8 @@ impl Repr {
     /// Dwords of the packet.
     pub const DWORDS: usize = 8;
 
-    /// A 64-bit fence at the end of the pipe with GL2 written back: body dword 0 is 0x00600514. The kernel's own
-    /// (0x06600514; hardware reference §4.6) differs by a temporal hint that meant bypass on gfx11 only.
+    /// A 64-bit fence at the end of the pipe with a GL2 write-back: body dword 0 is 0x00600514. The kernel's own
+    /// fence (0x06600514; hardware reference §4.6) differs by a temporal hint that meant bypass on gfx11 only.
     pub const fn fence(address: u64, value: u64) -> Repr {
         Repr {
             header_flags: HeaderFlags::empty(),
@@ -270,8 +271,8 @@ impl Repr {
         }
     }
 
-    /// The interrupt that follows a fence: the event's id into its slot of the event page, then an interrupt that
-    /// carries it (hardware reference §2.8, §4.6).
+    /// The interrupt that follows a fence: writes the event's id into its slot of the event page, then sends an
+    /// interrupt that carries it (hardware reference §2.8, §4.6).
     pub const fn event_interrupt(slot_address: u64, event_id: u32) -> Repr {
         Repr {
             flags: ReleaseFlags::empty(),
@@ -347,7 +348,7 @@ impl Repr {
         Ok([header, control, select, address_low, address_high, data_low, data_high, self.context_id])
     }
 
-    /// Writes the packet into a slice exactly as long.
+    /// Writes the packet into a slice of exactly its length.
     pub fn emit(&self, words: &mut [u32]) -> Result<(), EmitError> {
         emit_words(&self.words()?, words)
     }

@@ -1,7 +1,7 @@
 //! SET_SH_REG: writes consecutive shader registers (hardware reference §4.3).
 //!
-//! The run must stay inside 0x2C00..0x3000; which of those registers a dispatch may write is given by
-//! [`Register::class`](crate::Register::class).
+//! The run must stay inside 0x2C00..0x3000. [`Register::class`](crate::Register::class) says which of those
+//! registers a dispatch may write.
 
 use super::{emit_words, print_header};
 use crate::error::{EmitError, ParseError};
@@ -40,7 +40,7 @@ pub struct Repr<'a> {
     pub header_flags: HeaderFlags,
     /// The first register.
     pub first: Register,
-    /// Values for it and the registers after it; at least one.
+    /// Values for the first register and those after it; at least one.
     pub values: &'a [u32],
 }
 
@@ -66,7 +66,7 @@ impl<'a> Repr<'a> {
         2 + self.values.len()
     }
 
-    /// Writes the packet into a slice exactly as long.
+    /// Writes the packet into a slice of exactly its length.
     pub fn emit(&self, words: &mut [u32]) -> Result<(), EmitError> {
         let header = header(self.first, self.values.len(), self.header_flags)?;
         if words.len() != self.dword_len() {
@@ -78,7 +78,7 @@ impl<'a> Repr<'a> {
     }
 }
 
-/// The header of a run, after the checks that a run needs.
+/// The header of a run, after checking the run.
 #[inline(always)]
 pub(crate) const fn header(first: Register, count: usize, flags: HeaderFlags) -> Result<Header, EmitError> {
     if count == 0 {

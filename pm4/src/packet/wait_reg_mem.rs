@@ -1,6 +1,7 @@
-//! WAIT_REG_MEM: stops the queue until a comparison holds (hardware reference §4.7).
+//! WAIT_REG_MEM: stops the queue until a comparison is true (hardware reference §4.7).
 //!
-//! (value & mask) is compared with the reference, unsigned, 32 bits: a client whose values wrap must order them itself.
+//! Compares (value & mask) with the reference, unsigned, 32 bits: a client whose values wrap must order them
+//! itself.
 
 use super::{TemporalHint, check_aligned, emit_words, fixed_header, join, parse_aligned, split, value_of};
 use crate::error::{EmitError, ParseError};
@@ -25,9 +26,9 @@ pub mod field {
         ADDRESS_LO = 1 [31 : 0];
         /// Address, high dword, or the register to poll after a write.
         ADDRESS_HI = 2 [31 : 0];
-        /// What to compare with.
+        /// Value to compare with.
         REFERENCE = 3 [31 : 0];
-        /// Bits that count.
+        /// Bits that are compared.
         MASK = 4 [31 : 0];
         /// Clocks between polls.
         POLL_INTERVAL = 5 [15 : 0];
@@ -39,7 +40,7 @@ pub mod field {
 field_values! {
     /// The comparison: (value & mask) against the reference, unsigned.
     Comparison {
-        /// Holds always.
+        /// Always true.
         #[default]
         Always = 0,
         /// Less.
@@ -57,7 +58,7 @@ field_values! {
     }
 }
 
-/// What is polled.
+/// What a wait polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A dword of memory; the address is a multiple of 4.
@@ -70,7 +71,7 @@ pub enum Target {
         /// Its offset.
         register: u32,
     },
-    /// Write the reference to one register, then poll another; the HDP flush is one (hardware reference §4.8).
+    /// Write the reference to one register, then poll another, as for the HDP flush (hardware reference §4.8).
     WriteThenWait {
         /// Register to write.
         write: u32,
@@ -86,17 +87,17 @@ const SPACE_REGISTER: u32 = 0;
 const SPACE_MEMORY: u32 = 1;
 
 impl<T: AsRef<[u32]>> Packet<T> {
-    /// The comparison, as it stands.
+    /// The comparison, as the raw field value.
     pub fn function(&self) -> u32 {
         self.get(field::FUNCTION)
     }
 
-    /// Register or memory, as it stands.
+    /// Register or memory, as the raw field value.
     pub fn space(&self) -> u32 {
         self.get(field::MEM_SPACE)
     }
 
-    /// Wait, write then wait or preemptable wait, as it stands.
+    /// Wait, write then wait or preemptable wait, as the raw field value.
     pub fn operation(&self) -> u32 {
         self.get(field::OPERATION)
     }
@@ -116,12 +117,12 @@ impl<T: AsRef<[u32]>> Packet<T> {
         join(self.get(field::ADDRESS_LO), self.get(field::ADDRESS_HI))
     }
 
-    /// What to compare with.
+    /// Value to compare with.
     pub fn reference(&self) -> u32 {
         self.get(field::REFERENCE)
     }
 
-    /// Bits that count.
+    /// Bits that are compared.
     pub fn mask(&self) -> u32 {
         self.get(field::MASK)
     }
@@ -144,17 +145,17 @@ pub struct Repr {
     pub header_flags: HeaderFlags,
     /// The comparison.
     pub comparison: Comparison,
-    /// What is polled.
+    /// What the wait polls.
     pub target: Target,
-    /// Whether the queue may be preempted meanwhile. Not together with [`Target::WriteThenWait`].
+    /// Whether the queue may be preempted during the wait. Not allowed with [`Target::WriteThenWait`].
     pub preemptable: bool,
     /// Which engine; clear on a compute ring.
     pub engine: bool,
     /// Temporal hint of the load.
     pub temporal: TemporalHint,
-    /// What to compare with.
+    /// Value to compare with.
     pub reference: u32,
-    /// Bits that count.
+    /// Bits that are compared.
     pub mask: u32,
     /// Clocks between polls.
     pub poll_interval: u16,
@@ -166,7 +167,7 @@ impl Repr {
     /// Dwords of the packet.
     pub const DWORDS: usize = 7;
 
-    /// Waits for a dword of memory, all bits counting, polled every 4 clocks.
+    /// Waits for a dword of memory, comparing all bits, polled every 4 clocks.
     pub const fn memory(comparison: Comparison, address: u64, reference: u32) -> Repr {
         Repr {
             header_flags: HeaderFlags::empty(),
@@ -249,7 +250,7 @@ impl Repr {
         Ok([header, control, low, high, self.reference, self.mask, interval])
     }
 
-    /// Writes the packet into a slice exactly as long.
+    /// Writes the packet into a slice of exactly its length.
     pub fn emit(&self, words: &mut [u32]) -> Result<(), EmitError> {
         emit_words(&self.words()?, words)
     }

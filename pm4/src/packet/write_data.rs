@@ -12,7 +12,7 @@ pub mod field {
     fields! {
         /// 0 register, 2 GL2, 5 memory.
         DST_SEL = 0 [11 : 8];
-        /// Every dword to the same address.
+        /// Write every dword to the same address.
         NO_INCREMENT = 0 [16 : 16];
         /// Wait until the write is confirmed.
         WRITE_CONFIRM = 0 [20 : 20];
@@ -27,7 +27,7 @@ pub mod field {
     }
 }
 
-/// Where the dwords go.
+/// The destination of the dwords.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
     /// A register, by absolute dword offset.
@@ -43,7 +43,7 @@ const SELECT_GL2: u32 = 2;
 const SELECT_MEMORY: u32 = 5;
 
 impl<T: AsRef<[u32]>> Packet<T> {
-    /// Where the dwords go, as it stands.
+    /// The destination, as the raw field value.
     pub fn destination_select(&self) -> u32 {
         self.get(field::DST_SEL)
     }
@@ -86,7 +86,7 @@ impl<'a> Packet<&'a [u32]> {
 pub struct Repr<'a> {
     /// Bits 2:0 of the header.
     pub header_flags: HeaderFlags,
-    /// Where the dwords go.
+    /// The destination of the dwords.
     pub destination: Destination,
     /// Whether every dword goes to the same address.
     pub no_increment: bool,
@@ -169,7 +169,7 @@ impl<'a> Repr<'a> {
         Ok([Header::type3(OPCODE, 3 + self.data.len(), self.header_flags)?.0, control, low, high])
     }
 
-    /// Writes the packet into a slice exactly as long.
+    /// Writes the packet into a slice of exactly its length.
     pub fn emit(&self, words: &mut [u32]) -> Result<(), EmitError> {
         let prefix = self.prefix()?;
         if words.len() != self.dword_len() {

@@ -7,7 +7,7 @@ use super::{Register, check_reserved};
 use crate::error::{EmitError, ParseError};
 use crate::field::FieldOverflow;
 
-/// What a code address must be a multiple of (hardware reference §5: the registers hold address >> 8).
+/// Required alignment of a code address (hardware reference §5: the registers hold address >> 8).
 pub const PGM_ADDRESS_ALIGNMENT: u32 = 256;
 
 /// Most work-items of a workgroup (hardware reference §7).
@@ -37,7 +37,7 @@ pub mod initiator {
         VECTOR_L1_INV_VOL = 0 [11 : 11];
         /// Alternate the direction; reserved on gfx11.
         PING_PONG_EN = 0 [12 : 12];
-        /// Tunnel.
+        /// Enable tunnelling.
         TUNNEL_ENABLE = 0 [13 : 13];
         /// Restore saved waves.
         RESTORE = 0 [14 : 14];
@@ -144,7 +144,7 @@ pub struct NumThread {
     pub full: u16,
     /// Interleave, 3 bits; x and y only, new on gfx12.
     pub interleave: u8,
-    /// Threads of the last workgroup where it is partial.
+    /// Threads of the last workgroup if it is partial.
     pub partial: u16,
 }
 
@@ -204,7 +204,7 @@ pub mod resource_limits {
         WAVES_PER_SH = 0 [9 : 0];
         TG_PER_CU = 0 [15 : 12];
         LOCK_THRESHOLD = 0 [21 : 16];
-        /// Where the first wave goes.
+        /// Destination of the first wave.
         SIMD_DEST_CNTL = 0 [22 : 22];
         /// Force the distribution over SIMDs.
         FORCE_SIMD_DIST = 0 [23 : 23];

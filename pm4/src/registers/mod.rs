@@ -1,9 +1,9 @@
-//! The compute registers of GC 12.0: where they are, what they are called, and who may write them.
+//! The compute registers of GC 12.0: their offsets, their names, and who may write them.
 //!
-//! Offsets are dwords relative to 0x2C00, the start of the shader range that SET_SH_REG writes; the absolute dword is
-//! 0x2C00 more, the byte offset four times that (hardware reference §5). [`WriteClass`] says which of them a dispatch
-//! may write: the rest is the queue's or the kernel driver's, and a stream that writes it breaks the next user of the
-//! queue rather than itself (hardware reference §9).
+//! Offsets are dwords relative to 0x2C00, the start of the shader range that SET_SH_REG writes. The absolute dword
+//! offset is 0x2C00 more, and the byte offset is four times that (hardware reference §5). [`WriteClass`] says which
+//! registers a dispatch may write. The others belong to the queue or the kernel driver: a stream that writes them
+//! breaks the next user of the queue rather than itself (hardware reference §9).
 
 mod launch;
 mod queue;
@@ -41,13 +41,13 @@ pub enum WriteClass {
     PerDispatch,
     /// Written by the dispatch packet itself; writing it with SET_SH_REG starts or disturbs a dispatch.
     DispatchPacket,
-    /// Set when the queue is made (its memory queue descriptor) and the queue's from then on.
+    /// Set when the queue is made (by its memory queue descriptor); belongs to the queue from then on.
     QueueOwned,
-    /// The kernel driver's, or the context save and restore's.
+    /// Belongs to the kernel driver, or to the context save and restore.
     Privileged,
 }
 
-/// What is known of a register.
+/// What is known about a register.
 #[derive(Clone, Copy, Debug)]
 pub struct RegisterInfo {
     /// The register.
@@ -56,13 +56,14 @@ pub struct RegisterInfo {
     pub name: &'static str,
     /// Who may write it.
     pub class: WriteClass,
-    /// Its bit fields; empty where the whole dword is one value or the fields are not used here.
+    /// Its bit fields; empty if the whole dword is one value or the fields are not used here.
     pub fields: &'static [Field],
-    /// Where offset, fields and class come from.
+    /// Source of offset, fields and class.
     pub source: &'static str,
 }
 
-/// Offsets and fields: the table of the hardware reference. Class: the recipe and the warnings.
+/// Source of offsets and fields: the table of the hardware reference. Source of the class: its recipe and its
+/// warnings.
 const RECIPE: &str = "hardware reference §5, §5.3";
 const PACKET: &str = "hardware reference §5, §5.1";
 const QUEUE: &str = "hardware reference §5; queue-owned by hardware reference §5.3 and §9";
@@ -165,11 +166,11 @@ registers! {
     NOWHERE = 0x27f QueueOwned QUEUE_UNUSED PLAIN;
 }
 
-/// USER_DATA registers there are (hardware reference §5).
+/// Number of USER_DATA registers (hardware reference §5).
 pub const USER_DATA_COUNT: usize = 16;
 
 impl Register {
-    /// The register `relative` dwords after 0x2C00, if the range has it. It need not be a compute register.
+    /// The register `relative` dwords after 0x2C00, if it is within the range. It need not be a compute register.
     pub const fn new(relative: u32) -> Option<Register> {
         if (relative as usize) < REGISTER_COUNT { Some(Register(relative as u16)) } else { None }
     }
@@ -179,12 +180,12 @@ impl Register {
         self.0 as u32
     }
 
-    /// Absolute dword offset.
+    /// Absolute dword offset of the register.
     pub const fn absolute(self) -> u32 {
         SHADER_RANGE_START + self.0 as u32
     }
 
-    /// What is known of it; `None` for a register that is no compute register.
+    /// What is known about it; `None` for a register that is no compute register.
     pub fn info(self) -> Option<&'static RegisterInfo> {
         let at = COMPUTE_REGISTERS.binary_search_by_key(&self, |info| info.register).ok()?;
         COMPUTE_REGISTERS.get(at)
@@ -237,7 +238,7 @@ mod tests {
 
     #[test]
     fn offsets_are_those_of_the_reference() {
-        // Absolute dwords, typed from hardware reference §5.
+        // Absolute dword offsets, typed from hardware reference §5.
         for (register, absolute) in [
             (Register::DISPATCH_INITIATOR, 0x2e00),
             (Register::DIM_X, 0x2e01),

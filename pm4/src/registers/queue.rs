@@ -1,6 +1,7 @@
-//! Values of registers that are the queue's: room for scratch, masks of compute units, interleave (hardware reference §5).
+//! Values of registers that belong to the queue: scratch space, masks of compute units, interleave (hardware
+//! reference §5).
 //!
-//! A dispatch does not write them (hardware reference §9); they are here to be read, printed and compared.
+//! A dispatch does not write them (hardware reference §9); they are defined here to be read, printed and compared.
 
 use super::{Register, check_reserved};
 use crate::error::ParseError;
@@ -18,7 +19,7 @@ pub mod tmpring_size {
     }
 }
 
-/// TMPRING_SIZE: room for scratch. The queue's, not a dispatch's (hardware reference §9).
+/// TMPRING_SIZE: scratch space. Belongs to the queue, not to a dispatch (hardware reference §9).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TmpringSize {
     /// Waves per shader engine, 12 bits.
@@ -52,7 +53,8 @@ pub mod static_thread_mgmt {
     }
 }
 
-/// STATIC_THREAD_MGMT of one shader engine: which compute units take waves. The queue's (hardware reference §2.6).
+/// STATIC_THREAD_MGMT of one shader engine: which compute units accept waves. Belongs to the queue (hardware
+/// reference §2.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaticThreadMgmt {
     /// Compute units of shader array 0, one bit each.

@@ -1,7 +1,7 @@
-//! Where the fields of PGM_RSRC1, PGM_RSRC2 and PGM_RSRC3 lie: what a kernel's waves need (hardware reference §5.2).
+//! The field positions of PGM_RSRC1, PGM_RSRC2 and PGM_RSRC3: what a kernel's waves need (hardware reference §5.2).
 //!
-//! Contract: for printing, and so that a recorder refuses what the registers do not have. A kernel's words come finished
-//! with it: whoever assembles or loads it makes them.
+//! Contract: for printing, and so that a recorder refuses bits that the registers do not have. A kernel comes with
+//! its finished words: its assembler or loader makes them.
 
 use super::{Register, USER_DATA_COUNT, check_reserved};
 use crate::error::{EmitError, ParseError};
@@ -69,7 +69,7 @@ pub mod rsrc3 {
     }
 }
 
-/// The three words, as a launch may have them: no bit beside the fields, and no more user SGPRs than there are.
+/// Checks the three words of a launch: no bits outside the fields, and no more user SGPRs than exist.
 pub(crate) fn check_words(rsrc1: u32, rsrc2: u32, rsrc3: u32) -> Result<(), EmitError> {
     let words = [
         (Register::PGM_RSRC1, rsrc1::ALL, rsrc1),

@@ -1,12 +1,12 @@
-//! The output ring: the device writes entries, the host takes them.
+//! The output ring: the device writes entries, the host consumes them.
 //!
-//! What was consumed the host stores into a dword that the device reads, through the BAR: a store fence and
-//! perhaps a flush. It does so after every `publish_every` entries, and whenever it finds nothing more to
-//! take, so that a device which waits for room never waits for a host that waits for entries. A host that
-//! stops polling in between owes the device at most `publish_every` - 1 entries, or says so by
+//! The host stores the count of consumed entries into a dword that the device reads, through the BAR: a store fence
+//! and perhaps a flush. It does so after every `publish_every` entries, and whenever it finds no further entry. A
+//! device that waits for space therefore never waits for a host that waits for entries. A host that stops polling
+//! in between leaves at most `publish_every` - 1 entries unreported, unless it calls
 //! [`OutputRing::publish_consumed`].
 //!
-//! Cost of a poll: one load where nothing has come, 17 where something has; no allocation.
+//! Cost of a poll: one load if no entry has arrived, 17 if one has; no allocation.
 
 use super::error::{TakeError, TokenRingError};
 use super::line::{self, Line, LineState};
@@ -16,7 +16,7 @@ use crate::clock::{Clock, poll_until};
 use core::marker::PhantomData;
 use zrt_mem::SharedView;
 
-/// The output ring of entries `E`, as its one consumer holds it.
+/// The output ring of entries `E`, owned by its one consumer.
 #[derive(Debug)]
 pub struct OutputRing<E, M = SharedView> {
     ring: M,
@@ -26,16 +26,16 @@ pub struct OutputRing<E, M = SharedView> {
     publish_every: u32,
     /// Entries taken since the ring was made; never wraps.
     taken: u64,
-    /// Of these, the ones that the device was not told of.
+    /// Of these, the entries not yet reported to the device.
     owed: u32,
     entries: PhantomData<fn() -> E>,
 }
 
 impl<E: TryFrom<Line>, M: RingMemory> OutputRing<E, M> {
-    /// The ring in `ring`, whose producer reads in dword 0 of `consumed` how many entries were taken (low 32
-    /// bits). With `flush`, each time that this is told a store to its dword 0 follows: the HDP flush.
+    /// An output ring in `ring`. Its producer reads the number of entries taken (low 32 bits) in dword 0 of
+    /// `consumed`. With `flush`, a store to its dword 0, the HDP flush, follows each such report.
     ///
-    /// Clears both memories, so it must be made before the device looks at them.
+    /// Clears both memories, so it must be called before the device reads them.
     pub fn new(
         ring: M,
         consumed: M,
@@ -45,8 +45,8 @@ impl<E: TryFrom<Line>, M: RingMemory> OutputRing<E, M> {
         OutputRing::starting_at(ring, consumed, flush, publish_every, 0)
     }
 
-    /// As [`new`](OutputRing::new), where the first entry has the number `first`, at most
-    /// [`FIRST_ENTRY_MAX`](super::FIRST_ENTRY_MAX): a session that goes on.
+    /// Like [`new`](OutputRing::new), but the first entry has the number `first`, at most
+    /// [`FIRST_ENTRY_MAX`](super::FIRST_ENTRY_MAX): for a resumed session.
     pub fn starting_at(
         ring: M,
         consumed: M,
@@ -68,11 +68,11 @@ impl<E: TryFrom<Line>, M: RingMemory> OutputRing<E, M> {
         Ok(ring)
     }
 
-    /// The next entry, if it has come whole. A torn or foreign line is "not yet" here; whoever waits with a
-    /// deadline of its own asks [`state`](OutputRing::state) when it has passed.
+    /// The next entry, if it has arrived whole. A torn or foreign line counts as "not yet" here; a caller with its
+    /// own deadline calls [`state`](OutputRing::state) when it has passed.
     ///
-    /// A line that came whole and is no `E` is [`TakeError::Entry`], the same one at every further call: nothing after it
-    /// counts. No other error comes from here.
+    /// A line that arrived whole but is no `E` is [`TakeError::Entry`], and every further call returns the same
+    /// error: nothing after it counts. This method returns no other error.
     #[inline]
     pub fn poll(&mut self) -> Result<Option<E>, TakeError<E::Error>> {
         let number = self.taken;
@@ -93,8 +93,8 @@ impl<E: TryFrom<Line>, M: RingMemory> OutputRing<E, M> {
         Ok(Some(entry))
     }
 
-    /// The next entry, waiting for it at most `timeout_ns`. What lies there after that is in the error:
-    /// [`TokenRingError::Nothing`] may be an idle device, torn and foreign lines are a broken one.
+    /// Waits at most `timeout_ns` for the next entry. The error says what is there after that:
+    /// [`TokenRingError::Nothing`] may be an idle device, while a torn or foreign line means a broken one.
     pub fn wait<C: Clock>(&mut self, clock: &C, timeout_ns: u64) -> Result<E, TakeError<E::Error>> {
         let waited_ns = match poll_until(clock, timeout_ns, || self.poll().transpose()) {
             Ok(answer) => return answer,
@@ -103,14 +103,14 @@ impl<E: TryFrom<Line>, M: RingMemory> OutputRing<E, M> {
         let number = self.taken;
         let nothing = TokenRingError::Nothing { number, waited_ns };
         match self.state() {
-            // Whole between the last poll and now: as good as in time.
+            // The line became whole between the last poll and now, which still counts as in time.
             LineState::Ready => self.poll()?.ok_or(TakeError::Ring(nothing)),
             _ => Err(TakeError::Ring(self.broken(waited_ns).unwrap_or(nothing))),
         }
     }
 
-    /// Why the next entry will not come: its line is torn or foreign, which is so for a moment at most while a device
-    /// writes it. For who has waited `waited_ns` meanwhile.
+    /// Why the next entry will not arrive: its line is torn or foreign, a state that lasts only a moment while a
+    /// device writes it. For a caller that has waited `waited_ns`.
     pub fn broken(&self, waited_ns: u64) -> Option<TokenRingError> {
         let number = self.taken;
         match self.state() {
@@ -128,9 +128,9 @@ impl<E: TryFrom<Line>, M: RingMemory> OutputRing<E, M> {
         line::read_line(&self.ring, first, self.taken, u64::from(self.capacity)).0
     }
 
-    /// Tells the device of all entries taken so far.
+    /// Reports all entries taken so far to the device.
     pub fn publish_consumed(&mut self) {
-        // What was taken has been loaded before the device may write over it.
+        // Entries must be loaded before the device may overwrite them.
         self.consumed.fence_stores();
         self.consumed.store(0, self.taken as u32);
         self.consumed.fence_stores();

@@ -1,17 +1,18 @@
-//! What the host says to a slot while its request runs: one line a slot, written by the host, read by the
+//! What the host signals to a slot while its request runs: one line per slot, written by the host, read by the
 //! device.
 //!
-//! A line has five words: the request to cancel, the request to preempt, the request that is held back because its client
-//! does not read, the pages granted, and the request that they are granted to. The caller says which dwords they are. A
-//! request is named by its serial number, so a word that comes late, when another request has the slot, means nothing to
-//! it. 0 names none.
+//! A line has five words: the request to cancel, the request to preempt, the request on hold because its client
+//! does not read, the number of pages granted, and the request they are granted to. The caller says which dwords
+//! they are. A request is named by its serial number, so a word that arrives late, when another request has the
+//! slot, has no effect on that request. 0 names none.
 //!
-//! Contract: words of one line are in no order but this: pages are stored before the serial that makes them
-//! count, and never shrink for one serial. So a device loads the serial, waits for it, then loads the pages,
-//! and takes them only where the serial is its own. Pages of a new request may be granted only when the
-//! request before it has ended.
+//! Contract: the words of one line are unordered, with one exception: pages are stored before the serial that
+//! validates them, and never shrink for one serial. So a device loads the serial, waits for the load, then loads
+//! the pages, and uses them only if the serial is its own. Pages may be granted to a new request only after the
+//! previous request has ended.
 //!
-//! Cost: one or two stores, a store fence after each, one flush store where there is one. Making the lines allocates.
+//! Cost: one or two stores, a store fence after each, and a flush store if there is one. Making the lines
+//! allocates.
 
 use super::error::ControlError;
 use super::line::LINE_DWORDS;
@@ -29,7 +30,7 @@ pub struct ControlDwords {
     pub cancel_serial: usize,
     /// Serial of the request to preempt.
     pub preempt_serial: usize,
-    /// Serial of the request that is held back.
+    /// Serial of the request on hold.
     pub hold_serial: usize,
     /// Pages granted.
     pub granted_pages: usize,
@@ -43,7 +44,7 @@ pub struct ControlLines<M = SharedView> {
     lines: M,
     at: ControlDwords,
     flush: Flush<M>,
-    /// Serial and pages of the last grant, by slot. Kept here: reading back through the BAR costs a round
+    /// Serial and pages of the last grant, by slot. Kept here because reading back through the BAR costs a round
     /// trip.
     granted: Vec<(u32, u32)>,
 }
@@ -56,8 +57,8 @@ pub struct ControlLine<'lines, M = SharedView> {
 }
 
 impl<M: RingMemory> ControlLines<M> {
-    /// The lines in `lines`, one of 64 bytes for each slot, with their words at `at`. Clears them, so they must
-    /// be made before the device looks at them.
+    /// The lines in `lines`, one of 64 bytes per slot, with their words at `at`. Clears them, so it must be called
+    /// before the device reads them.
     pub fn new(lines: M, at: ControlDwords, flush: Option<M>) -> Result<ControlLines<M>, ControlError> {
         let words =
             [at.cancel_serial, at.preempt_serial, at.hold_serial, at.granted_pages, at.granted_serial];
@@ -87,8 +88,8 @@ impl<M: RingMemory> ControlLines<M> {
 }
 
 impl<M: RingMemory> ControlLine<'_, M> {
-    /// Forgets what was said to the request before, so that a serial number that comes round again finds nothing. Before
-    /// anything is said to the next one.
+    /// Clears what was signalled to the previous request, so that a reused serial number finds nothing. Call it
+    /// before anything is signalled to the next request.
     pub fn renew(&mut self) {
         let at = self.lines.at;
         for dword in [at.cancel_serial, at.preempt_serial, at.hold_serial] {
@@ -109,25 +110,25 @@ impl<M: RingMemory> ControlLine<'_, M> {
         self.lines.flush.flush();
     }
 
-    /// Takes back what [`preempt`](ControlLine::preempt) said, so that the request can be resumed.
+    /// Withdraws a [`preempt`](ControlLine::preempt), so that the request can be resumed.
     pub fn run(&mut self) {
         self.store(self.lines.at.preempt_serial, 0);
         self.lines.flush.flush();
     }
 
-    /// Has the request make no further token until it is released.
+    /// Keeps the request from producing further tokens until it is released.
     pub fn hold(&mut self, serial: NonZeroU32) {
         self.store(self.lines.at.hold_serial, serial.get());
         self.lines.flush.flush();
     }
 
-    /// Lets whatever was held go on.
+    /// Releases a held request.
     pub fn release(&mut self) {
         self.store(self.lines.at.hold_serial, 0);
         self.lines.flush.flush();
     }
 
-    /// Says how many pages of the slot's page table the request may use.
+    /// Sets how many pages of the slot's page table the request may use.
     pub fn grant(&mut self, serial: NonZeroU32, pages: u32) -> Result<(), ControlError> {
         let last = &mut self.lines.granted[self.slot as usize];
         let (last_serial, granted) = *last;
@@ -145,7 +146,7 @@ impl<M: RingMemory> ControlLine<'_, M> {
     }
 
     fn store(&self, dword: usize, value: u32) {
-        // The page table and the tokens that a word speaks of were stored before it.
+        // The page table and the tokens that a word refers to must be stored before it.
         self.lines.lines.fence_stores();
         self.lines.lines.store(self.slot as usize * LINE_DWORDS + dword, value);
         self.lines.lines.fence_stores();
@@ -215,7 +216,7 @@ mod tests {
         assert_eq!([memory.load_u32(64 + 12), memory.load_u32(64 + 16)], [1, 6]);
     }
 
-    /// Each word goes to the dword that the caller names, whichever it is.
+    /// Each word goes to the dword that the caller names.
     #[test]
     fn words_may_lie_anywhere_in_a_line() {
         let memory = SharedView::zeroed(2 * 64).expect("memory");

@@ -1,11 +1,10 @@
-//! One line of 64 bytes of a token ring: the one place where an entry becomes visible, and where one is
-//! taken.
+//! One line of 64 bytes of a token ring: the one place where an entry is published, and where one is taken.
 //!
-//! Writing: dwords 1 to 15, a fence, the header, a fence. The header is the entry's tag and dword 15 the
-//! tag's complement. The first fence is what makes an entry whole: without it the stores of a write-combined
-//! line may reach the device in any order. The trailer is a second guard: a line that travels as two halves
-//! is not taken before both are there, whatever became of the order between them. The last fence sends the
-//! header on its way now and not when the buffer happens to be evicted.
+//! Writing: dwords 1 to 15, a fence, the header, a fence. The header is the entry's tag and dword 15 is the tag's
+//! complement. The first fence makes an entry whole: without it the stores of a write-combined line may reach the
+//! device in any order. The trailer is a second guard: a line that travels as two halves is not taken before both
+//! have arrived, whatever their order. The last fence sends the header now rather than when the buffer happens to
+//! be evicted.
 //!
 //! Reading: header and trailer, a fence, the other dwords, a fence, the header again. Cost: 16 stores and 2
 //! fences, or 17 loads.
@@ -33,24 +32,24 @@ pub(crate) const fn tag(number: u64) -> u32 {
 /// What a line holds, seen by a reader that waits for one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineState {
-    /// The entry before it in this line, or none ever: nothing has come.
+    /// The previous entry in this line, or none ever: nothing has arrived.
     Empty,
     /// The entry, whole.
     Ready,
-    /// The entry's header without its trailer: half of it is still on the way, or its writer broke the order.
+    /// The entry's header without its trailer: half of it is still in flight, or its writer broke the order.
     Torn {
         /// Dword 15 as found.
         trailer: u32,
     },
-    /// A header that neither this entry nor the one before it in the line has.
+    /// A header of neither this entry nor the previous one in this line.
     Foreign {
         /// Dword 0 as found.
         found: u32,
     },
 }
 
-/// Writes `line` as entry `number` into the line that begins at dword `first`. Dwords 0 and 15 of `line` do
-/// not count.
+/// Writes `line` as entry `number` into the line that begins at dword `first`. Dwords 0 and 15 of `line` are
+/// ignored.
 #[inline]
 pub(crate) fn write_line<M: RingMemory>(ring: &M, first: usize, number: u64, line: &Line) {
     let tag = tag(number);
@@ -63,8 +62,8 @@ pub(crate) fn write_line<M: RingMemory>(ring: &M, first: usize, number: u64, lin
     ring.fence_stores();
 }
 
-/// Reads the line that begins at dword `first`, for entry `number` of a ring of `lines` lines. The dwords
-/// count only where the state is [`LineState::Ready`].
+/// Reads the line that begins at dword `first`, for entry `number` of a ring of `lines` lines. The dwords are valid
+/// only if the state is [`LineState::Ready`].
 #[inline]
 pub(crate) fn read_line<M: RingMemory>(ring: &M, first: usize, number: u64, lines: u64) -> (LineState, Line) {
     let mut line = [0; LINE_DWORDS];
@@ -75,8 +74,8 @@ pub(crate) fn read_line<M: RingMemory>(ring: &M, first: usize, number: u64, line
         let nothing = header == 0 || header == before;
         return (if nothing { LineState::Empty } else { LineState::Foreign { found: header } }, line);
     }
-    // Before the rest: loaded after it, the trailer of a half that came meanwhile would vouch for dwords
-    // already copied.
+    // The trailer is loaded before the rest. Loaded after it, the trailer of a half that arrived meanwhile would
+    // vouch for dwords already copied.
     let trailer = ring.load(first + TRAILER);
     if trailer != !expected {
         return (LineState::Torn { trailer }, line);
@@ -86,8 +85,8 @@ pub(crate) fn read_line<M: RingMemory>(ring: &M, first: usize, number: u64, line
     for (at, value) in line.iter_mut().enumerate().take(TRAILER).skip(1) {
         *value = ring.load(first + at);
     }
-    // A writer that laps the reader changes the header before it changes it back: what was copied is not to
-    // be trusted.
+    // A writer that laps the reader changes the header, so the copy cannot be trusted until the header is read
+    // again.
     ring.fence_loads();
     match ring.load(first) {
         again if again == expected => (LineState::Ready, line),
@@ -95,7 +94,7 @@ pub(crate) fn read_line<M: RingMemory>(ring: &M, first: usize, number: u64, line
     }
 }
 
-/// Makes all lines hold nothing.
+/// Empties all lines.
 pub(crate) fn clear<M: RingMemory>(ring: &M) {
     for dword in 0..ring.dwords() {
         ring.store(dword, 0);
@@ -126,8 +125,8 @@ mod tests {
         }
     }
 
-    /// Near every wrap of the tags, and for every length that a ring can have and those between: a line that is one ring
-    /// old, or never written, does not pass for the entry that is waited for.
+    /// Near every wrap of the tags, for every length that a ring can have and the lengths between: a line that is
+    /// one ring old, or was never written, does not pass for the awaited entry.
     #[test]
     fn a_tag_differs_from_those_of_the_ring_before() {
         const LINES_MAX: u64 = 4096;

@@ -1,28 +1,29 @@
-//! What the token rings need of memory, so that the same code runs over a mapping and under a model checker.
+//! The memory operations that the token rings need, so that the same code runs over a mapping and under a model
+//! checker.
 //!
-//! Contract: dwords are loaded and stored whole, in no order but that of the two fences. Cost over a
+//! Contract: each dword is loaded and stored as a whole. The two fences are the only order. Cost over a
 //! [`SharedView`]: a plain move per access; [`RingMemory::fence_loads`] is free on x86-64,
 //! [`RingMemory::fence_stores`] is one `sfence`.
 
 use core::sync::atomic::{Ordering, fence};
 use zrt_mem::SharedView;
 
-/// Dwords that another party reads and writes meanwhile.
+/// Dwords that another party reads and writes concurrently.
 pub trait RingMemory {
-    /// How many there are.
+    /// Number of dwords.
     fn dwords(&self) -> usize;
 
-    /// One dword, in no order with other accesses.
+    /// Loads one dword, in no order with other accesses.
     fn load(&self, dword: usize) -> u32;
 
     /// Stores one dword, in no order with other accesses.
     fn store(&self, dword: usize, value: u32);
 
-    /// Loads before it are done before loads and stores after it.
+    /// Orders loads: those before it are done before loads and stores after it.
     fn fence_loads(&self);
 
-    /// Loads and stores before it are done, and the stores on their way to whoever watches, before any store
-    /// after it. For memory behind a BAR that means: nothing stays in a write-combining buffer.
+    /// Orders stores: loads and stores before it are done, and the stores on their way to the reader, before any
+    /// store after it. For memory behind a BAR that means that nothing stays in a write-combining buffer.
     fn fence_stores(&self);
 }
 

@@ -1,13 +1,13 @@
 //! The device's side of the token rings, as a model of its rules, for tests here and in crates above.
 //!
-//! Written as the device has to do it, and not with the host's code: entries are counted in 32 bits that
-//! wrap, the tag is counted beside them and steps over 0. It reads and writes memory in the device's order,
-//! with a fence where a kernel waits.
+//! It is written as the device has to do it, not with the host's code: entries are counted in 32 bits that wrap,
+//! and the tag is counted separately and skips 0. It accesses memory in the device's order, with a fence where a
+//! kernel waits.
 
 use super::memory::RingMemory;
 use alloc::vec::Vec;
 
-/// Where a side of the device stands: the count's low 32 bits and the tag of the next entry.
+/// The position of one side of the device: the count's low 32 bits and the tag of the next entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     count: u32,
@@ -42,20 +42,20 @@ impl<M: RingMemory> DeviceInput<M> {
         DeviceInput { ring, consumed, place: Place { count, tag } }
     }
 
-    /// The next line, if it is there. Does not count it: see [`tell`](DeviceInput::tell).
+    /// The next line, if it has arrived. Does not count it: see [`tell`](DeviceInput::tell).
     pub fn take(&mut self) -> Option<Vec<u32>> {
         let first = self.place.line(&self.ring);
         if self.ring.load(first) != self.place.tag || self.ring.load(first + 15) != !self.place.tag {
             return None;
         }
-        // Both ends are there before the rest is looked at.
+        // Both ends must have arrived before the rest is read.
         self.ring.fence_loads();
         let line: Vec<u32> = (0..16).map(|dword| self.ring.load(first + dword)).collect();
         self.place.step();
         Some(line)
     }
 
-    /// Tells the host of all lines taken.
+    /// Reports all lines taken to the host.
     pub fn tell(&self) {
         self.consumed.fence_stores();
         self.consumed.store(0, self.place.count);
@@ -76,8 +76,7 @@ impl<M: RingMemory> DeviceOutput<M> {
         DeviceOutput { ring, consumed, place: Place { count, tag } }
     }
 
-    /// Writes dwords 1 to 14 of `line` as the next entry where more than `reserve` lines are free; else says
-    /// no.
+    /// Writes dwords 1 to 14 of `line` as the next entry if more than `reserve` lines are free; else returns false.
     pub fn put(&mut self, line: &[u32; 16], reserve: u32) -> bool {
         let lines = (self.ring.dwords() / 16) as u32;
         let waiting = self.place.count.wrapping_sub(self.consumed.load(0));

@@ -1,32 +1,30 @@
 //! The host's side of the token rings: requests go in by one, tokens come out by the other.
 //!
 //! - [`InputRing`]: host to device, in VRAM behind the BAR. [`OutputRing`]: device to host, in host memory.
-//! - [`ControlLines`]: what the host says to a slot while its request runs.
-//! - [`Line`]: 16 dwords, of which tag and trailer are the ring's. What the others say is the caller's: an input ring
-//!   takes any type that gives a line (`Line: From<&E>`), an output ring gives any type that a line may be
-//!   (`E: TryFrom<Line>`).
+//! - [`ControlLines`]: what the host signals to a slot while its request runs.
+//! - [`Line`]: 16 dwords, of which tag and trailer belong to the ring and the others to the caller. An input ring
+//!   accepts any type that converts to a line (`Line: From<&E>`); an output ring returns any type that a line may
+//!   convert to (`E: TryFrom<Line>`).
 //! - [`mock`]: the device's side as a model of its rules, for tests here and in crates above.
 //!
 //! # The rings
-//! A ring has N lines of 64 bytes, N a power of two from 2 to 4096. Entry n, counted from 0, lies in line n
-//! mod N. Its dword 0 is its tag, n mod (2^32 - 1) + 1, which is never 0; its dword 15 is the tag's
-//! complement. A line is taken only where both are right. The writer stores the tag last; a reader never
-//! takes a line that is half there.
+//! A ring has N lines of 64 bytes, N a power of two from 2 to 4096. Entry n, counted from 0, lies in line n mod N.
+//! Its dword 0 is its tag, n mod (2^32 - 1) + 1, which is never 0; its dword 15 is the tag's complement. A line is
+//! taken only if both are right. The writer stores the tag last, and a reader never takes a half-written line.
 //!
-//! The reader publishes how many entries it consumed (low 32 bits) in a dword of its own, which the writer reads. The
-//! writer never stores into a line whose entry was not taken. So nothing is lost and nothing comes twice.
+//! The reader publishes how many entries it consumed (low 32 bits) in a dword of its own, which the writer reads.
+//! The writer never stores into a line whose entry was not taken. So no entry is lost or delivered twice.
 //!
 //! # Contract
-//! One producer and one consumer a ring; `&mut self` and the caller see to that. No lock, no system call, no
-//! allocation, no wait without a deadline. Whatever the device writes gives an entry, "not yet", or a typed
-//! error.
+//! A ring has one producer and one consumer; `&mut self` and the caller ensure that. No lock, no system call, no
+//! allocation, no wait without a deadline. Whatever the device writes yields an entry, "not yet", or a typed error.
 //!
 //! # Write-combined memory
-//! Stores through the BAR collect in the processor's write-combining buffers, which empty in any order, in
-//! parts, and only when they must. `sfence` empties them in order; a release store does not, because it only
-//! keeps the compiler and the ordinary store buffer in order. [`RingMemory::fence_stores`] is that fence.
-//! What has reached VRAM by then may still lie behind the host data path's cache as the device sees it: a
-//! store to the flush word (hardware reference §6.4) comes after the second fence of each push.
+//! Stores through the BAR collect in the processor's write-combining buffers, which empty in any order, in parts,
+//! and only when they must. `sfence` empties them in order; a release store does not, because it orders only the
+//! compiler and the ordinary store buffer. [`RingMemory::fence_stores`] is that fence. Stores that have reached the
+//! card by then may still be held back in the host data path. So a store to the flush word (hardware reference
+//! §6.4) follows the second fence of each push.
 
 mod consumer;
 mod control;
@@ -45,18 +43,18 @@ pub use producer::InputRing;
 
 use zrt_mem::hdp::{FLUSH_OFFSET, FLUSH_VALUE};
 
-/// Least entries of a ring.
+/// Smallest number of entries of a ring.
 pub const ENTRIES_MIN: u32 = 2;
-/// Most entries of a ring.
+/// Largest number of entries of a ring.
 pub const ENTRIES_MAX: u32 = 4096;
 
-/// Number of the furthest entry that a ring starts with. Behind it lie 2^63 entries: numbers never wrap.
+/// Highest number of a ring's first entry. 2^63 entries remain after it: numbers never wrap.
 pub const FIRST_ENTRY_MAX: u64 = 1 << 63;
 
 /// The name of the flush word in errors.
 const FLUSH_NAME: &str = "flush";
 
-/// A store that makes what was written before visible to the device, where the platform needs one.
+/// A store that makes earlier writes visible to the device, if the platform needs one.
 #[derive(Debug)]
 struct Flush<M>(Option<M>);
 
@@ -68,8 +66,8 @@ impl<M: RingMemory> Flush<M> {
         Ok(Flush(word))
     }
 
-    /// The caller's store fence came before. Nothing is read: the device polls, so the flush need not have arrived when
-    /// this returns.
+    /// Stores the flush; the caller's store fence came before. Nothing is read: the device polls, so the flush need
+    /// not have arrived when this returns.
     #[inline(always)]
     fn flush(&self) {
         if let Some(word) = &self.0 {

@@ -1,10 +1,10 @@
-//! The input ring: the host writes entries, the device takes them.
+//! The input ring: the host writes entries, the device consumes them.
 //!
-//! The ring lies in VRAM behind the BAR, where stores are combined and reads cost a round trip, so the host
-//! never reads it. What the device consumed, the device writes into host memory, as a count in 32 bits.
+//! The ring is in VRAM behind the BAR, where stores are combined and reads cost a round trip, so the host never
+//! reads it. The device writes the number of consumed entries into host memory, as a 32-bit count.
 //!
-//! Cost of a push: 16 stores, 2 store fences, one flush store where there is one; no allocation. The count of
-//! consumed entries is loaded only when the room known to be free is used up.
+//! Cost of a push: 16 stores, 2 store fences, and a flush store if there is one; no allocation. The count of
+//! consumed entries is loaded only when the space known to be free is used up.
 
 use super::error::TokenRingError;
 use super::line::{self, Line};
@@ -14,7 +14,7 @@ use crate::clock::{Clock, poll_until};
 use core::marker::PhantomData;
 use zrt_mem::SharedView;
 
-/// The input ring of entries `E`, as its one producer holds it.
+/// The input ring of entries `E`, owned by its one producer.
 #[derive(Debug)]
 pub struct InputRing<E, M = SharedView> {
     ring: M,
@@ -32,16 +32,16 @@ impl<E, M: RingMemory> InputRing<E, M>
 where
     for<'entry> Line: From<&'entry E>,
 {
-    /// The ring in `ring`, whose consumer tells in dword 0 of `consumed` how many entries it took. With
-    /// `flush`, each push ends in a store to its dword 0: the HDP flush (hardware reference §6.4).
+    /// An input ring in `ring`. Its consumer reports in dword 0 of `consumed` how many entries it took. With
+    /// `flush`, each push ends with a store to its dword 0: the HDP flush (hardware reference §6.4).
     ///
-    /// Clears both memories, so it must be made before the device looks at them.
+    /// Clears both memories, so it must be called before the device reads them.
     pub fn new(ring: M, consumed: M, flush: Option<M>) -> Result<InputRing<E, M>, TokenRingError> {
         InputRing::starting_at(ring, consumed, flush, 0)
     }
 
-    /// As [`new`](InputRing::new), where the first entry has the number `first`, at most
-    /// [`FIRST_ENTRY_MAX`](super::FIRST_ENTRY_MAX): a session that goes on.
+    /// Like [`new`](InputRing::new), but the first entry has the number `first`, at most
+    /// [`FIRST_ENTRY_MAX`](super::FIRST_ENTRY_MAX): for a resumed session.
     pub fn starting_at(
         ring: M,
         consumed: M,
@@ -60,7 +60,8 @@ where
         Ok(InputRing { ring, consumed, flush, capacity, produced, consumed_known, entries: PhantomData })
     }
 
-    /// Writes an entry; its dwords 0 and 15 do not count. [`TokenRingError::Full`] where there is no room now; nothing is written then.
+    /// Writes an entry; its dwords 0 and 15 are ignored. Returns [`TokenRingError::Full`], and writes nothing, if
+    /// there is no space now.
     #[inline]
     pub fn push(&mut self, entry: &E) -> Result<(), TokenRingError> {
         let number = self.produced;
@@ -76,7 +77,7 @@ where
         Ok(())
     }
 
-    /// As [`push`](InputRing::push), waiting for room at most `timeout_ns`.
+    /// Like [`push`](InputRing::push), but waits at most `timeout_ns` for space.
     pub fn push_within<C: Clock>(
         &mut self,
         entry: &E,
@@ -99,7 +100,7 @@ where
         Ok(self.free_known())
     }
 
-    /// Number of the oldest entry that was not consumed yet; `None` where all were.
+    /// Number of the oldest entry not yet consumed; `None` if all were.
     pub fn oldest_waiting(&mut self) -> Result<Option<u64>, TokenRingError> {
         self.refresh()?;
         Ok((self.consumed_known < self.produced).then_some(self.consumed_known))
@@ -119,10 +120,11 @@ where
         self.capacity - (self.produced - self.consumed_known) as u32
     }
 
-    /// Takes over what the device says it consumed: at least what it said before, at most what was produced.
+    /// Updates the count of consumed entries from the device: at least the previous one, at most the number
+    /// produced.
     fn refresh(&mut self) -> Result<(), TokenRingError> {
         let told = self.consumed.load(0);
-        // The device has loaded an entry before it counts it, and we store over the entry only after this.
+        // The device loads an entry before it counts it, and we overwrite the entry only after this fence.
         self.consumed.fence_loads();
         let (least, most) = (self.consumed_known as u32, self.produced as u32);
         let waiting = most.wrapping_sub(told);

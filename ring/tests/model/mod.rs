@@ -1,15 +1,14 @@
-//! How the models are checked: by loom, in every interleaving up to a bound on preemptions, and with every value that
-//! a relaxed load may give.
+//! How the models are checked: by loom, in every interleaving up to a bound on preemptions, and with every value
+//! that a relaxed load may return.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Model checks are run one after the other: each has a stack and a history of its own and is the machine's
-/// whole work.
+/// Runs model checks one at a time: each needs a stack and a history of its own and loads the whole machine.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Runs `model` in every execution with at most `preemptions_max` preemptions. Returns how many executions there were,
-/// or what the first bad one said.
+/// Runs `model` in every execution with at most `preemptions_max` preemptions. Returns the number of executions, or
+/// the message of the first bad one.
 pub fn check(preemptions_max: usize, model: impl Fn() + Sync + Send + 'static) -> Result<usize, String> {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let executions = std::sync::Arc::new(AtomicUsize::new(0));

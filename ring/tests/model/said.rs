@@ -1,11 +1,11 @@
 //! What the tests of the rings send: an entry whose every dword depends on one mark.
 //!
-//! Contract: written as a caller of the crate has to, by the standard conversions alone. A line whose dword 14 is
-//! [`NONSENSE`] is none.
+//! Contract: written as a caller of the crate has to write it, by the standard conversions alone. A line whose
+//! dword 14 is [`NONSENSE`] is no entry.
 
 use zrt_ring::token_ring::Line;
 
-/// In dword 14: a line that is no entry.
+/// In dword 14, marks a line that is no entry.
 pub const NONSENSE: u32 = 0xbad0_0000;
 
 /// An entry: dwords 1 to 14 of a line, in order.
@@ -44,7 +44,7 @@ pub fn said(mark: u32) -> Said {
     Said(std::array::from_fn(|at| mark.wrapping_mul(if at == 1 { 1 } else { 100 + at as u32 })))
 }
 
-/// The same as it lies in a line; tag and trailer are zero.
+/// The same entry in a line; tag and trailer are zero.
 #[allow(dead_code, reason = "one of the test programs sends in one direction only")]
 pub fn line(mark: u32) -> Line {
     Line::from(&said(mark))

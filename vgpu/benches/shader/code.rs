@@ -1,4 +1,4 @@
-//! Machine code of the benchmark: the words that llvm-mc 19 makes of the sources above them, for gfx1201.
+//! Machine code of the benchmark: the words that llvm-mc 19 assembles from the sources above them, for gfx1201.
 
 /// 6 VALU and 3 SALU instructions.
 ///
@@ -275,7 +275,7 @@ pub const ATOMIC: &[u32] = &[
 ];
 
 
-/// Matrix and dot operations, with v_fma_f32 to compare them with: A at v0, B at v8, C and D at v16, index at v7.
+/// Matrix and dot operations, with v_fma_f32 for comparison: A at v0, B at v8, C and D at v16, index at v7.
 pub const OPERATIONS: [(&str, [u32; 2]); 23] = [
     ("v_fma_f32 v16, v0, v8, v16", [0xD613_0010, 0x0442_1100]),
     ("v_dot4_i32_iu8 v16, v0, v8, v16 neg_lo:[1,1,0]", [0xCC16_4010, 0x7C42_1100]),
@@ -321,7 +321,7 @@ pub fn repeated(operation: [u32; 2]) -> Vec<u32> {
     (16..24).for_each(|register| words.push(0x7E00_0280 + (register << 17)));
     words.extend([0x7E0E_02FF, 0x4E4E_4E4E]);
     (0..8).for_each(|_| words.extend(operation));
-    // 16 words of operations and 3 of the loop's own back.
+    // 16 words of operations and 3 of the loop itself to branch back over.
     words.extend([0x8182_8102, 0xBF07_8002, 0xBFA2_0000 | (-19i16 as u16 as u32), 0xBFB0_0000]);
     words
 }

@@ -1,6 +1,6 @@
-//! How fast the shader engine runs on this host: wave instructions per second, memory operations, dispatches.
+//! Speed of the shader engine on this host: wave instructions per second, memory operations, dispatches.
 //!
-//! Figures of the virtual device; they say nothing about a card.
+//! The figures are for the virtual device; they say nothing about a card.
 
 #[rustfmt::skip]
 mod code;
@@ -23,10 +23,10 @@ const CODE_VA: u64 = 0x10_0000;
 const DATA_VA: [u64; 2] = [0x1000_0000, 0x2000_0000];
 const CODE_BYTES: usize = 1 << 16;
 const DATA_BYTES: usize = 1 << 20;
-/// How long one figure is measured. With `--test` the work of each is done once, and the figures mean nothing.
+/// Measuring time of one figure. With `--test` the work of each is done once, and the figures are meaningless.
 const MEASURE: Duration = Duration::from_millis(300);
 
-/// [`MEASURE`], or nothing where the benchmark is only tested.
+/// [`MEASURE`], or zero if the benchmark is only tested.
 fn measure() -> Duration {
     if std::env::args().any(|argument| argument == "--test") { Duration::ZERO } else { MEASURE }
 }
@@ -98,7 +98,7 @@ impl Device {
         }
     }
 
-    /// Wave instructions per second of processor time of this thread, of the dispatch repeated.
+    /// Wave instructions per second of this thread's CPU time, repeating the dispatch.
     fn rate(&self, dispatch: &Dispatch) -> f64 {
         self.run(dispatch.clone());
         let before = self.counters.snapshot().wave_instructions;
@@ -111,7 +111,7 @@ impl Device {
     }
 }
 
-/// Processor time of this thread, so that other work of the host does not count; else the time of day.
+/// CPU time of this thread, so that other work on the host does not count; if unavailable, wall-clock time.
 fn thread_ns() -> f64 {
     let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let on_processor = statistics.split_whitespace().next().and_then(|value| value.parse().ok());
@@ -160,7 +160,8 @@ fn memory() {
     }
 }
 
-/// Matrix and dot operations, each alone in a loop. Where it is checked, its results are defined.
+/// Matrix and dot operations, each alone in a loop. The operands are initialised, so that the results are defined
+/// in the checking mode.
 fn products() {
     println!("matrix and dot operations, one wave, one thread (loop overhead of 3 SALU per 8 subtracted):");
     let inspection = Inspection { check: true, ..Inspection::default() };
@@ -186,7 +187,7 @@ fn products() {
     }
 }
 
-/// The checking mode beside the same device without it.
+/// The checking mode next to the same device without it.
 fn checked() {
     println!("the same, checked (one thread):");
     let inspection = Inspection { check: true, ..Inspection::default() };
@@ -241,7 +242,7 @@ fn dispatches() {
     println!("  150 dispatches of 256 waves, {instructions} wave instructions: {step_ms:.2} ms");
 }
 
-/// The name that the host's processor gives itself.
+/// The host CPU's name.
 fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));

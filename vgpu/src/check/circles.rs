@@ -1,14 +1,14 @@
-//! Whether waves go in circles: the proof that what runs never ends.
+//! Detects waves that go in circles: proves that running waves never end.
 //!
-//! Contract: a wave whose registers, scratch and place in the code are what they were, while nobody has changed memory,
-//! LDS or a barrier since, does the same again, and again. Where that holds of every wave that can run, nothing ever
-//! changes, unless the host does something; so a look begins only once somebody has said that it does not
-//! ([`Circles::silence_host`]). The proof is made twice in a row: what an invalidation of the first round brought into view,
-//! the second has seen. (A third wave that waits for what a second one does with it, and that needs an invalidation of its
-//! own for it, would need a third round.) A wave that counts its turns, reads a clock or stores is in no circle: such a wait
-//! is no finding here.
-//! Cost: nothing between looks but an addition for each turn; a look copies the registers of every wave once, and begins after
-//! a million instructions, later ones after as many as have run.
+//! Contract: suppose a wave's registers, scratch and program counter are what they were before, and nobody has
+//! changed memory, LDS or a barrier since. Then the wave repeats the same steps forever. If this is true of every
+//! wave that can run, nothing ever changes unless the host acts. So a search begins only after the host has been
+//! declared silent ([`Circles::silence_host`]). The proof is made in two consecutive rounds: data that an
+//! invalidation in the first round made visible has been seen in the second. (A third wave that waits for what a
+//! second one does with that data, and that needs an invalidation of its own, would need a third round.) A wave
+//! that counts its iterations, reads a clock or stores is in no circle: such a wait is not reported here.
+//! Cost: between searches, only an addition per turn. A search copies the registers of every wave once. The first
+//! begins after a million instructions; the distance then doubles with each search, up to 64 million.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -17,65 +17,65 @@ use serde::Serialize;
 
 use crate::shader::wave::{NULL, Wave};
 
-/// Instructions of the device before the first look, and most between two of them.
+/// Instructions of the device before the first search, and the maximum between two of them.
 const LOOK_AFTER_INSTRUCTIONS: u64 = 1_000_000;
 const LOOK_AFTER_INSTRUCTIONS_MAX: u64 = 64_000_000;
-/// Instructions of a look, and more for each wave: so long may its circle be. A wave that is back where it was seen first,
-/// and as it was, ends its turn there.
+/// Instructions of a search, plus this many for each wave: the longest circle that is found. A wave that has
+/// returned to its starting point, in the same state, ends its turn there.
 const LOOK_INSTRUCTIONS: u64 = 1_000_000;
 const LOOK_WAVE_INSTRUCTIONS: u64 = 20_000;
-/// Scratch that a look copies. Where waves have more, nothing is proved.
+/// Most scratch that a search copies. If waves have more, nothing is proved.
 const SCRATCH_BYTES_MAX: usize = 256 << 20;
-/// Loads that are kept of a wave, by instruction.
+/// Most loads that are kept per wave, by instruction.
 const LOADS_MAX: usize = 8;
 /// Scalar operand codes that name registers.
 const SCALAR_REGISTERS: usize = 128;
 
-/// Something that a wave looks at again and again.
+/// A location that a wave reads again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct SeenLoad {
     /// Address of the instruction.
     pub pc: u64,
-    /// What the first lane that loads, loads from: memory, or a byte of LDS.
+    /// Address that the first loading lane reads: in memory, or a byte offset in LDS.
     pub address: u64,
-    /// It is LDS.
+    /// Whether it is in LDS.
     pub is_lds: bool,
-    /// What it got, cut off after four bytes.
+    /// The value read, truncated to four bytes.
     pub value: u32,
 }
 
-/// Looks for circles, one look at a time.
+/// Searches for circles, one search at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Circles {
     is_host_silent: bool,
-    /// Executed since the last look.
+    /// Instructions executed since the last search.
     instructions: u64,
-    /// Looks since the last dispatch began.
+    /// Searches since the last dispatch began.
     looks: u32,
     look: Option<Look>,
-    /// The last look has proved it: it stays as it is, and tells what the waves look at.
+    /// The last search found a proof: the state is kept, and reports what the waves read.
     is_proved: bool,
 }
 
 #[derive(Debug, Default)]
 struct Look {
     instructions: u64,
-    /// The first round has closed all circles.
+    /// True if the first round has closed all circles.
     is_second: bool,
-    /// By number over the device.
+    /// By wave number on the device.
     waves: HashMap<u32, Circle>,
     scratch_bytes: usize,
-    /// A circle was closed since it was last asked.
+    /// A circle was closed since the last query.
     has_news: bool,
 }
 
 #[derive(Debug, Default)]
 struct Circle {
-    /// As the wave was when it was first seen; `None` until its first turn has ended.
+    /// The wave's state when it was first seen; `None` until its first turn has ended.
     start: Option<Start>,
     is_closed: bool,
     loads: Vec<SeenLoad>,
-    /// The instruction whose first lane is to be noted.
+    /// The instruction whose first lane is to be recorded.
     loading_pc: Option<u64>,
 }
 
@@ -86,7 +86,7 @@ struct Start {
     scratch: Vec<u8>,
 }
 
-/// Where a wave is: the address of its program, and the operation in it.
+/// A wave's position: the address of its program, and the operation in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub program_va: u64,
@@ -94,18 +94,18 @@ pub(crate) struct Place {
 }
 
 impl Circles {
-    /// From now on the host changes nothing that waves read, until all have ended; or (false) it may.
+    /// If true, the host changes nothing that waves read until all have ended; if false, it may.
     pub fn silence_host(&mut self, is_silent: bool) {
         *self = Circles { is_host_silent: is_silent, ..Circles::default() };
     }
 
-    /// Whether loads and changes matter now.
+    /// Whether loads and changes must be reported now.
     #[inline]
     pub fn is_looking(&self) -> bool {
         self.look.is_some() && !self.is_proved
     }
 
-    /// Something has changed, or may have: no circle is one.
+    /// Something has changed, or may have: no circle is valid any more.
     pub fn change(&mut self) {
         if self.is_looking() {
             self.look = None;
@@ -117,8 +117,8 @@ impl Circles {
         self.silence_host(self.is_host_silent);
     }
 
-    /// A wave's turn has ended, in which it executed that many instructions, and it can go on. `scratch` gives the bytes of
-    /// its private memory; `None` where they cannot be read, and nothing is proved then.
+    /// Reports that a wave's turn has ended after `instructions` instructions, and that it can continue. `scratch`
+    /// returns the bytes of its private memory; `None` if they cannot be read, in which case nothing is proved.
     pub fn turn_ended(
         &mut self,
         wave: u32,
@@ -145,19 +145,19 @@ impl Circles {
         }
     }
 
-    /// Instructions until the next look: as many as have run.
+    /// Instructions until the next search: twice as many after each one, up to the maximum.
     fn pause(&self) -> u64 {
         (LOOK_AFTER_INSTRUCTIONS << self.looks.min(32)).min(LOOK_AFTER_INSTRUCTIONS_MAX)
     }
 
-    /// A load or an atomic is executed; its lanes follow.
+    /// Reports that a load or an atomic is executed; its lanes follow.
     pub fn poll(&mut self, wave: u32, pc: u64) {
         if let Some(look) = self.look.as_mut().filter(|_| !self.is_proved) {
             look.waves.entry(wave).or_default().loading_pc = Some(pc);
         }
     }
 
-    /// A lane of it gets these bytes; only the first is noted.
+    /// Reports the bytes that a lane reads; only the first lane is recorded.
     pub fn load(&mut self, wave: u32, address: u64, is_lds: bool, bytes: &[u8]) {
         let Some(look) = self.look.as_mut().filter(|_| !self.is_proved) else { return };
         let Some(circle) = look.waves.get_mut(&wave) else { return };
@@ -172,19 +172,19 @@ impl Circles {
         }
     }
 
-    /// Whether a circle was closed since this was last asked.
+    /// Whether a circle was closed since the last query.
     pub fn has_news(&mut self) -> bool {
         let look = self.look.as_mut().filter(|_| !self.is_proved);
         look.is_some_and(|look| std::mem::take(&mut look.has_news))
     }
 
-    /// Where a wave's circle began, if it is open.
+    /// Where a wave's circle began, if it is still open.
     pub fn start(&self, wave: u32) -> Option<Place> {
         let circle = self.look.as_ref().filter(|_| !self.is_proved)?.waves.get(&wave)?;
         circle.start.as_ref().filter(|_| !circle.is_closed).map(|start| start.place)
     }
 
-    /// Whether a wave's registers are what they were where its circle began.
+    /// Whether a wave's registers equal those at the start of its circle.
     pub fn is_back(&self, wave: u32, registers: &Wave) -> bool {
         let circle = self.look.as_ref().and_then(|look| look.waves.get(&wave));
         circle
@@ -197,7 +197,7 @@ impl Circles {
         self.look.as_ref().and_then(|look| look.waves.get(&wave)).is_some_and(|circle| circle.is_closed)
     }
 
-    /// All circles are closed: whether that is the proof, or the first half of it.
+    /// Called when all circles are closed. Returns whether that completes the proof, rather than its first half.
     pub fn confirm(&mut self) -> bool {
         match &mut self.look {
             Some(look) if look.is_second => self.is_proved = true,
@@ -207,7 +207,7 @@ impl Circles {
         self.is_proved
     }
 
-    /// What a wave looks at in its circle; nothing is known without a proof.
+    /// What a wave reads in its circle; empty without a proof.
     pub fn loads(&self, wave: u32) -> &[SeenLoad] {
         let circle = self.look.as_ref().filter(|_| self.is_proved).and_then(|look| look.waves.get(&wave));
         circle.map_or(&[], |circle| &circle.loads)
@@ -215,7 +215,7 @@ impl Circles {
 }
 
 impl Look {
-    /// `None` where the wave's scratch cannot be read.
+    /// `None` if the wave's scratch cannot be read.
     fn turn_ended(
         &mut self,
         wave: u32,
@@ -238,7 +238,7 @@ impl Look {
             None => {
                 let scratch = scratch()?;
                 self.scratch_bytes += scratch.len();
-                // What was loaded before is not of the circle.
+                // Earlier loads are not part of the circle.
                 circle.loads.clear();
                 circle.start = Some(Start { place, registers: registers.clone(), scratch });
             }
@@ -247,7 +247,7 @@ impl Look {
     }
 }
 
-/// Whether two states of one wave are the same to its program.
+/// Whether two states of one wave are indistinguishable to its program.
 fn are_equal(one: &Wave, other: &Wave) -> bool {
     let null = usize::from(NULL);
     let are_scalars_equal = one.scalar[..null] == other.scalar[..null]
@@ -270,7 +270,8 @@ mod tests {
         circles
     }
 
-    /// Lets two waves take turns until both circles are closed twice; `step` moves a wave on. Turns until the proof.
+    /// Lets two waves take turns until both circles are closed twice; `step` advances a wave. Returns the turns
+    /// until the proof.
     fn turns_until_proved(
         circles: &mut Circles,
         mut step: impl FnMut(u64, &mut Wave, &mut Place, &mut Circles),

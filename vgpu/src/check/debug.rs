@@ -1,31 +1,31 @@
-//! Looking into a wave while it stands before an instruction.
+//! Inspecting a wave while it is stopped before an instruction.
 //!
-//! Contract: a [`Debugger`] that is given to the device when it is made is asked before every instruction of every
-//! wave, on the thread that executes waves; the device does nothing else meanwhile. It may read everything and change
-//! the wave's registers and memory. The checking mode does not learn of what it changes: a register that nothing wrote stays
-//! one, and memory counts as written by the host.
+//! Contract: a [`Debugger`] passed to the device at creation is called before every instruction of every wave, on
+//! the thread that executes waves; the device does nothing else meanwhile. It may read everything and change the
+//! wave's registers and memory. The checking mode does not notice register changes: a register that was never
+//! written still counts as unwritten. Changed memory counts as written by the host.
 
 use crate::check::watch::WatchedPort;
 use crate::memory::{MemoryPort, Rights};
 use crate::shader::wave::Wave;
 use zrt_isa::Instruction;
 
-/// What is asked before every instruction.
+/// Called before every instruction.
 pub trait Debugger: Send {
-    /// Goes on when this returns.
+    /// Called before an instruction. The wave continues when this returns.
     fn before(&mut self, stop: &mut Stop<'_>) -> Action;
 }
 
-/// How it goes on.
+/// How the wave continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// The instruction is executed; the next one is asked about.
+    /// Execute the instruction and call again before the next one.
     Continue,
-    /// It is executed, and nothing is asked any more.
+    /// Execute the instruction and never call again.
     Detach,
 }
 
-/// A wave before an instruction.
+/// A wave stopped before an instruction.
 pub struct Stop<'a> {
     /// Address of the instruction.
     pub pc: u64,
@@ -35,24 +35,25 @@ pub struct Stop<'a> {
     pub instruction: &'a Instruction,
     /// Workgroup id.
     pub workgroup: [u32; 3],
-    /// Wave in the workgroup.
+    /// Index of the wave in the workgroup.
     pub wave_index: u32,
     /// The wave's registers.
     pub wave: &'a mut Wave,
-    /// LDS of the workgroup, as far as it is allocated.
+    /// Allocated LDS of the workgroup.
     pub lds: &'a [u32],
-    /// Different findings of the checking mode so far, by all waves.
+    /// Distinct findings of the checking mode so far, over all waves.
     pub findings: usize,
     pub(crate) memory: &'a mut MemoryPort,
 }
 
 impl Stop<'_> {
-    /// Copies device memory out, as the last write-back left it; false where any byte is not mapped.
+    /// Copies device memory out, as of the last write-back. Returns false if any byte is not mapped.
     pub fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> bool {
         self.memory.read_unwatched(va, bytes, Rights::READ).is_ok()
     }
 
-    /// Copies bytes into device memory as the host does it; false, and nothing written, where any byte cannot be.
+    /// Copies bytes into device memory, as the host does. Returns false, and writes nothing, if any byte cannot be
+    /// written.
     pub fn write_memory(&mut self, va: u64, bytes: &[u8]) -> bool {
         if let Some(watch) = self.memory.watch() {
             watch.progress.change();

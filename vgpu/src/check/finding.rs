@@ -1,8 +1,8 @@
-//! What the checking mode found.
+//! Findings of the checking mode.
 //!
-//! Contract: a finding says the rule, the place (code, wave, lane, register or address), what happened and what would
-//! satisfy the rule. The same finding at the same instructions is kept once and counted. Cost: an allocation per new
-//! finding; nothing where there is none.
+//! Contract: a finding states the rule, the place (code, wave, lane, register or address), what happened and what
+//! would satisfy the rule. The same finding at the same instructions is kept once and counted. Cost: an allocation
+//! per new finding; nothing without one.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
-/// Most different findings that are kept; further ones are only counted.
+/// Most distinct findings that are kept; further ones are only counted.
 pub const FINDINGS_MAX: usize = 1024;
 
 macro_rules! rules {
@@ -23,7 +23,7 @@ macro_rules! rules {
         }
 
         impl Rule {
-            /// All of them.
+            /// All rules.
             pub const ALL: &[Rule] = &[$(Rule::$rule,)*];
 
             /// Its name in reports.
@@ -37,22 +37,24 @@ macro_rules! rules {
 }
 
 rules! {
-    /// A result, or another wave's data, used without the wait that makes it be there (instruction set reference §4.1).
+    /// A result, or another wave's data, used without the wait that guarantees its arrival (instruction set
+    /// reference §4.1).
     Counters "counters",
     /// The VALU-read-SGPR hazard and the other hazards that software must avoid (instruction set reference §5.1, §5.2).
     Hazard "hazard",
-    /// A register, condition code or LDS byte that nothing has written.
+    /// A register, condition code or LDS byte that was never written.
     Uninitialised "uninitialised",
-    /// Two waves access the same byte, one of them writes, and nothing orders them (instruction set reference §9).
+    /// Two waves access the same byte, at least one of them writes, and nothing orders them (instruction set
+    /// reference §9).
     Race "race",
-    /// A copy in a cache is older than the data: an acquire, release or write-back is missing (hardware
-    /// reference §6, instruction set reference §9).
+    /// A cached copy is older than the data: an acquire, release or write-back is missing (hardware reference §6,
+    /// instruction set reference §9).
     Visibility "visibility",
-    /// An address outside of what the kernel was given, or an atomic's at the wrong alignment.
+    /// An address outside of the memory given to the kernel, or a misaligned atomic.
     Bounds "bounds",
-    /// A wave that can never go on.
+    /// A wave that can never continue.
     Progress "progress",
-    /// Nothing is broken, and results do not depend on it; but what is written down does not happen.
+    /// Nothing is broken and results do not depend on it, but the code does not do what it says.
     Advice "advice",
 }
 
@@ -67,17 +69,17 @@ pub struct Finding {
     pub remedy: String,
     /// Address of the instruction; 0 for a packet.
     pub pc: u64,
-    /// Address of the first instruction of the dispatch; 0 where there is none.
+    /// Address of the first instruction of the dispatch; 0 if there is none.
     pub code_va: u64,
-    /// Address of the packet that launched the wave; 0 where there is none.
+    /// Address of the packet that launched the wave; 0 if there is none.
     pub launched_at: u64,
-    /// The instruction as the assembler writes it; empty for a packet only.
+    /// The instruction in assembly; empty for a packet only.
     pub instruction: String,
     /// Address of the other instruction concerned: the write, the load, the other wave's access.
     pub other_pc: Option<u64>,
     /// Workgroup id.
     pub workgroup: [u32; 3],
-    /// Wave in the workgroup.
+    /// Index of the wave in the workgroup.
     pub wave: u32,
     /// First lane concerned.
     pub lane: Option<u32>,
@@ -85,13 +87,13 @@ pub struct Finding {
     pub register: Option<String>,
     /// Memory or LDS address concerned.
     pub address: Option<u64>,
-    /// The seed of the schedule: a run with the same seed repeats it.
+    /// The seed of the schedule: a run with the same seed reproduces the finding.
     pub seed: u64,
-    /// How often it was found.
+    /// Number of occurrences.
     pub count: u64,
 }
 
-/// What makes two findings the same.
+/// The identity of a finding.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     rule: Rule,
@@ -111,7 +113,7 @@ pub(crate) struct FindingLog {
 struct State {
     findings: Vec<Finding>,
     index: HashMap<Key, usize>,
-    /// New ones beyond [`FINDINGS_MAX`].
+    /// Number of new findings beyond [`FINDINGS_MAX`].
     dropped: u64,
 }
 
@@ -123,11 +125,12 @@ impl fmt::Display for Rule {
 
 impl FindingLog {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Every change is whole after any panic: a push and an insert that only speeds up the next look.
+        // The state is consistent after any panic: changes are a push, and an insert that only speeds up the next
+        // lookup.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a finding, or counts it to the same one.
+    /// Adds a finding, or counts it as a repetition.
     pub fn add(&self, finding: Finding) {
         let key = Key {
             rule: finding.rule,
@@ -148,7 +151,7 @@ impl FindingLog {
         }
     }
 
-    /// Different findings so far.
+    /// Distinct findings so far.
     pub fn len(&self) -> usize {
         self.lock().findings.len()
     }
@@ -158,12 +161,12 @@ impl FindingLog {
         self.lock().findings.iter().any(|finding| finding.rule == rule && finding.pc == pc)
     }
 
-    /// One JSON object per line, in the order of discovery; last `{"dropped":n}` where some were not kept.
+    /// One JSON object per line, in the order of discovery; then `{"dropped":n}` if some were not kept.
     pub fn text(&self) -> String {
         let state = self.lock();
         let mut text = String::new();
         for finding in &state.findings {
-            // Plain data: it cannot fail.
+            // Serialising plain data cannot fail.
             text.push_str(&serde_json::to_string(finding).unwrap_or_default());
             text.push('\n');
         }

@@ -1,7 +1,7 @@
-//! The inspection of waves: combines its parts, and gives their findings a place.
+//! The inspection of waves: combines its parts, and attributes their findings to a place.
 //!
-//! Contract: one per device, used by one thread at a time. [`Inspection`] is what the engine, the command processor
-//! and the driver's files share; [`WaveInspector`](super::wave::WaveInspector) looks at one wave's turn.
+//! Contract: one per device, used by one thread at a time. The engine, the command processor and the driver's files
+//! share an [`Inspection`]; a [`WaveInspector`](super::wave::WaveInspector) handles one wave's turn.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,25 +29,25 @@ pub(crate) struct Inspection {
     inspector: Mutex<Inspector>,
 }
 
-/// What changes while waves run.
+/// The state that changes while waves run.
 pub(crate) struct Inspector {
     pub(super) profile: Profile,
     pub(super) debugger: Option<Box<dyn Debugger>>,
-    /// Bytes of LDS that the code at an address declares, where somebody has said so.
+    /// Bytes of LDS declared for the code at an address, if known.
     declared_lds: HashMap<u64, u32>,
     /// Bytes of private memory of a lane, likewise.
     declared_private: HashMap<u64, u32>,
-    /// LDS addresses of the instruction at hand.
+    /// LDS addresses of the current instruction.
     pub(super) lds_addresses: Vec<(u32, u32)>,
-    /// What LDS holds there, where it may be changed and that matters.
+    /// The LDS contents at those addresses, if the instruction may change them and that matters.
     pub(super) lds_before: Vec<u8>,
-    /// The memory checker while no group runs; the group's port has it meanwhile.
+    /// The memory checker while no group runs; otherwise the running group's port holds it.
     watch: Option<Box<Watch>>,
-    /// All waves below have ended, and a queue has waited for them.
+    /// All waves below this number have ended, and a queue has waited for them.
     ordered_before: WaveId,
 }
 
-/// Where a finding was made.
+/// The place of a finding.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Site {
     pub code_va: u64,
@@ -57,7 +57,7 @@ pub(super) struct Site {
 }
 
 impl Inspection {
-    /// For a device with something switched on.
+    /// The inspection for a device with something enabled; `None` if nothing is.
     pub fn new(config: &config::Config) -> Option<Arc<Inspection>> {
         config.inspection.is_on().then(|| {
             Arc::new(Inspection {
@@ -83,23 +83,23 @@ impl Inspection {
         self.options.check
     }
 
-    /// Whether what one compiler takes for granted is taken for granted (see [`config::Inspection`]).
+    /// Whether behaviour that only one compiler relies on is trusted (see [`config::Inspection`]).
     pub fn trusts_compilers(&self) -> bool {
         self.options.trusts_compilers
     }
 
-    /// Lets a debugger look at every instruction from now on.
+    /// Calls a debugger before every instruction from now on.
     pub fn attach(&self, debugger: Box<dyn Debugger>) {
         self.lock().debugger = Some(debugger);
     }
 
-    /// Of the thread that executes waves.
+    /// For the thread that executes waves.
     pub fn lock(&self) -> MutexGuard<'_, Inspector> {
-        // A debugger that panics ends its own run; what was counted stays usable.
+        // A debugger that panics ends its own run; the counts stay usable.
         self.inspector.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Different findings so far.
+    /// Distinct findings so far.
     pub fn finding_count(&self) -> usize {
         self.log.len()
     }
@@ -114,7 +114,7 @@ impl Inspection {
         if self.options.profile { self.lock().profile.text() } else { String::new() }
     }
 
-    /// Numbers the waves of a dispatch; the first number.
+    /// Numbers the waves of a dispatch. Returns the first number.
     pub fn begin_dispatch(&self, waves: u64, waves_per_group: u32) -> u32 {
         let waves = u32::try_from(waves).unwrap_or(u32::MAX);
         let mut inspector = self.lock();
@@ -124,7 +124,8 @@ impl Inspection {
         watch.checker.begin_dispatch(waves, waves_per_group, ordered_before).0
     }
 
-    /// A queue has seen that its dispatches are done; the first wave of those of other queues that are not.
+    /// A queue has waited until its dispatches are done; `first_active_wave` is the first wave of other queues'
+    /// unfinished dispatches.
     pub fn flushed(&self, first_active_wave: Option<u32>) {
         let mut inspector = self.lock();
         let Some(watch) = &mut inspector.watch else { return };
@@ -139,25 +140,25 @@ impl Inspection {
         self.with_checker(space, |checker, host| checker.acquire_mem(actions, host));
     }
 
-    /// RELEASE_MEM, before it writes; `fence_va` where what it writes is a value that somebody waits for.
+    /// RELEASE_MEM, before its write; `fence_va` is set if it writes a value that somebody waits for.
     pub fn release(&self, actions: CacheActions, fence_va: Option<u64>, space: &AddressSpace) {
         self.change();
         self.with_checker(space, |checker, host| checker.release_mem(actions, fence_va, host));
     }
 
-    /// The command processor writes past the caches.
+    /// A write of the command processor that bypasses the caches.
     pub fn packet_write(&self, va: u64, bytes: &[u8], space: &AddressSpace) {
         self.change();
         self.with_checker(space, |checker, host| checker.cp_write(va, bytes, Path::Memory, host));
     }
 
-    /// The command processor reads data: what waves wrote is in GL2, whether or not it was written back.
+    /// A data read of the command processor: it sees waves' writes in GL2, whether or not they were written back.
     pub fn packet_read(&self, va: u64, bytes: &mut [u8], space: &AddressSpace) {
         self.with_checker(space, |checker, host| checker.cp_read(va, bytes, Path::Memory, host));
     }
 
-    /// The driver is about to unmap a range: what it named there may not be touched any more, whatever comes to the same
-    /// addresses.
+    /// The driver is about to unmap a range: regions named there may not be accessed any more, whatever is mapped
+    /// at the same addresses later.
     pub fn forget(&self, va: u64, len: u64, space: &AddressSpace) {
         self.change();
         {
@@ -172,7 +173,7 @@ impl Inspection {
         });
     }
 
-    /// The process is gone, and its memory with it.
+    /// The process is gone, together with its memory.
     pub fn reset(&self) {
         let mut inspector = self.lock();
         if let Some(watch) = &mut inspector.watch {
@@ -183,7 +184,7 @@ impl Inspection {
         inspector.ordered_before = WaveId(0);
     }
 
-    /// Code is about to be run by a new dispatch; `is_stale`: the host has changed it since it was last looked at.
+    /// A new dispatch is about to run code; `is_stale`: the host has changed it since it was last fetched.
     pub fn fetch(&self, program: &Program<Noted>, wave_size: WaveSize, is_stale: bool, space: &AddressSpace) {
         let text = |pc| program.code_at(pc, wave_size).to_string();
         self.with_checker_in(space, text, |checker, _| {
@@ -201,24 +202,25 @@ impl Inspection {
         }
     }
 
-    /// Names a range that shaders may touch; once one is named, they may touch named ones only.
+    /// Names a range that shaders may access. Once one is named, they may access only named ones.
     pub fn add_region(&self, name: &str, va: u64, len: u64, usage: AllocationUse) {
         if let Some(watch) = &mut self.lock().watch {
             watch.checker.add_allocation(name, va, len, usage);
         }
     }
 
-    /// The kernel at `code_va` declares that many bytes of LDS; what its launch allocates beyond is nobody's.
+    /// Declares the LDS bytes of the kernel at `code_va`; LDS that its launch allocates beyond them belongs to
+    /// nobody.
     pub fn declare_lds(&self, code_va: u64, bytes: u32) {
         self.lock().declared_lds.insert(code_va, bytes);
     }
 
-    /// Bytes of LDS that a group of the kernel at `code_va` may use, of those that are allocated.
+    /// Bytes of the allocated LDS that a group of the kernel at `code_va` may use.
     pub fn declared_lds(&self, code_va: u64, allocated_bytes: u32) -> u32 {
         self.lock().declared_lds.get(&code_va).map_or(allocated_bytes, |bytes| allocated_bytes.min(*bytes))
     }
 
-    /// The kernel at `code_va` declares that many bytes of private memory for a lane.
+    /// Declares the bytes of private memory per lane of the kernel at `code_va`.
     pub fn declare_private(&self, code_va: u64, bytes: u32) {
         self.lock().declared_private.insert(code_va, bytes);
     }
@@ -228,14 +230,14 @@ impl Inspection {
         self.lock().watch.as_ref().map_or_else(Vec::new, |watch| watch.checker.read_bytes())
     }
 
-    /// Says whether the host changes nothing that waves read until they have ended.
+    /// Sets whether the host changes nothing that waves read until they have ended.
     pub fn silence_host(&self, is_silent: bool) {
         if let Some(watch) = &mut self.lock().watch {
             watch.progress.circles.silence_host(is_silent);
         }
     }
 
-    /// A packet or the driver may have changed what waves wait for.
+    /// A packet or the driver may have changed a value that waves wait for.
     fn change(&self) {
         if let Some(watch) = &mut self.lock().watch {
             watch.progress.change();
@@ -247,7 +249,7 @@ impl Inspection {
         self.with_checker_in(space, |_| String::new(), act);
     }
 
-    /// The same where findings may be about code, of which `text` gives the instruction at an address.
+    /// The same for findings that may concern code; `text` returns the instruction at an address.
     fn with_checker_in(
         &self,
         space: &AddressSpace,
@@ -264,8 +266,8 @@ impl Inspection {
         }
     }
 
-    /// After a run of a group that can go on: whether no resident group ever will, because what they wait for would
-    /// have to be done by groups that are not resident.
+    /// Called after a group has run and can continue. Returns whether no resident group ever will, because what
+    /// they wait for would have to be done by groups that are not resident.
     pub fn is_spinning(&self, instructions: u64, resident_groups: u64, waiting_groups: u64) -> bool {
         let mut inspector = self.lock();
         let Some(watch) = &mut inspector.watch else { return false };
@@ -276,8 +278,8 @@ impl Inspection {
         watch.progress.is_waiting_for_ever(instructions, resident_groups, waiting_groups)
     }
 
-    /// After such a run: whether all waves that can run are in circles. `are_all_closed` is asked whether those of every
-    /// resident group are, given what is known of one wave.
+    /// Called after such a run. Returns whether all waves that can run are in circles. `are_all_closed` is asked
+    /// whether those of every resident group are closed, given a test for one wave.
     pub fn go_in_circles(&self, are_all_closed: impl FnOnce(&dyn Fn(u32) -> bool) -> bool) -> bool {
         let mut inspector = self.lock();
         let Some(watch) = &mut inspector.watch else { return false };
@@ -289,19 +291,19 @@ impl Inspection {
         circles.has_news() && are_all_closed(&|wave| circles.is_closed(wave)) && circles.confirm()
     }
 
-    /// What a wave that goes in circles looks at.
+    /// What a wave that goes in circles reads.
     pub fn circle_loads(&self, wave: u32) -> Vec<SeenLoad> {
         let inspector = self.lock();
         inspector.watch.as_ref().map_or_else(Vec::new, |watch| watch.progress.circles.loads(wave).to_vec())
     }
 
-    /// A fault is a finding too, where the kernel is to blame and no finding has told of the instruction before.
+    /// A fault is a finding too, if the kernel is to blame and the instruction has no finding yet.
     pub fn fault(&self, fault: &WaveFault) {
         if !self.options.check {
             return;
         }
         let Some((rule, remedy)) = blame(&fault.kind) else { return };
-        // What a launch without scratch does was told of the instruction as such.
+        // A launch without scratch has been reported for the instruction already.
         let lacks_scratch = matches!(fault.kind, WaveFaultKind::Scratch { allocated: 0, .. });
         let told = [Some(rule), lacks_scratch.then_some(Rule::Uninitialised)];
         if told.into_iter().flatten().any(|rule| self.log.has(rule, fault.instruction_va)) {
@@ -381,28 +383,28 @@ impl Inspection {
 }
 
 impl Inspector {
-    /// Bytes of private memory that a lane of the kernel at `code_va` may use, of those that are allocated.
+    /// Bytes of the allocated private memory that a lane of the kernel at `code_va` may use.
     pub fn declared_private(&self, code_va: u64, allocated_bytes: u32) -> u32 {
         self.declared_private.get(&code_va).map_or(allocated_bytes, |bytes| allocated_bytes.min(*bytes))
     }
 
-    /// Gives the memory checker to the port of the group that runs now.
+    /// Lends the memory checker to the port of the running group.
     pub fn lend_watch(&mut self, port: &mut MemoryPort) {
         port.lend_watch(self.watch.take());
     }
 
-    /// Takes it back.
+    /// Takes the memory checker back.
     pub fn take_watch_back(&mut self, port: &mut MemoryPort) {
         self.watch = port.take_watch();
     }
 }
 
-/// What the memory checker has found since the last look.
+/// Findings of the memory checker since the last call.
 pub(super) fn take(watch: &mut Watch) -> Vec<MemoryFinding> {
     if watch.checker.findings().is_empty() { Vec::new() } else { watch.checker.take_findings() }
 }
 
-/// The address that a fault is about, in memory or in LDS.
+/// The address in memory or LDS that a fault concerns.
 fn address_of(kind: &WaveFaultKind) -> Option<u64> {
     match kind {
         WaveFaultKind::Page(fault) => Some(fault.va),

@@ -11,7 +11,7 @@ use crate::shader::wave::{EXEC_LO, LANES, M0, Row, Wave};
 /// Most bytes that a lane stores as one element.
 const LANE_BYTES_MAX: usize = 16;
 
-/// What is done.
+/// The kind of access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LdsKind {
     Load,
@@ -20,33 +20,33 @@ pub(crate) enum LdsKind {
     Atomic,
 }
 
-/// What an LDS instruction does, known before it runs.
+/// What an LDS instruction does, as known before it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LdsShape {
     pub kind: LdsKind,
     /// Bytes of one element.
     pub width_bytes: u32,
-    /// Byte offsets of the one element, or of the two of `2addr` forms.
+    /// Byte offsets of the one element, or of the two in `2addr` forms.
     offsets: [u32; 2],
     element_count: usize,
     base: Base,
-    /// An atomic whose result does not depend on what was there: an exchange.
+    /// An atomic whose result does not depend on the old value: an exchange.
     pub forgets: bool,
 }
 
-/// What the offset is added to.
+/// The base that the offset is added to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Base {
     /// A vector register.
     Register(u8),
-    /// m0, and four times the lane's number.
+    /// m0 plus four times the lane number.
     LaneNumber,
     /// m0: one access for all lanes.
     Wave,
 }
 
 impl LdsShape {
-    /// Of a VDS instruction; `None` where it accesses no LDS.
+    /// The shape of a VDS instruction; `None` if it does not access LDS.
     pub fn of(instruction: &Instruction) -> Option<LdsShape> {
         use Opcode::*;
         let name = instruction.opcode.mnemonic().strip_prefix("ds_")?;
@@ -78,22 +78,22 @@ impl LdsShape {
         Some(LdsShape { kind, width_bytes, offsets, element_count, base, forgets })
     }
 
-    /// Elements of a lane: one, or two.
+    /// Elements per lane: one or two.
     pub fn element_count(&self) -> usize {
         self.element_count
     }
 
-    /// Lane and first byte of every element that a wave32, or one half of a wave64 whose registers are in place,
-    /// accesses: lanes ascending within an element.
+    /// Lane and first byte of every element accessed by a wave32, or by one half of a wave64 whose registers are in
+    /// place; lanes ascend within an element.
     pub fn addresses(&self, wave: &Wave, addresses: &mut Vec<(u32, u32)>) {
         addresses.clear();
         self.each(Half::at_work(wave), wave, |lane, _, address| addresses.push((lane as u32, address)));
     }
 
-    /// Calls `found` with lane, number of the element and first byte.
+    /// Calls `found` with lane, element number and first byte.
     fn each(&self, half: Half<'_>, wave: &Wave, mut found: impl FnMut(usize, usize, u32)) {
         let exec = half.exec;
-        // An access of the whole wave is the first active lane's.
+        // An access of the whole wave is made by the first active lane.
         let exec = if self.base == Base::Wave { exec & exec.wrapping_neg() } else { exec };
         let m0 = wave.scalar[M0 as usize] & 0xFFFF;
         for (element, offset) in self.offsets[..self.element_count].iter().enumerate() {
@@ -108,7 +108,8 @@ impl LdsShape {
         }
     }
 
-    /// What two lanes of a store disagree on, where they do. In a wave64 both halves count once the high one is at work.
+    /// The conflict between two lanes of a store, if there is one. In a wave64 both halves count once the high half
+    /// executes.
     #[cold]
     pub fn clash(&self, wave: &Wave, instruction: &Instruction) -> Option<LaneClash> {
         let shift = if instruction.opcode.mnemonic().ends_with("_d16_hi") { 16 } else { 0 };
@@ -123,7 +124,7 @@ impl LdsShape {
     }
 }
 
-/// What two lanes of a flat store disagree on in LDS; `addresses` are those of the half at work.
+/// The conflict between two lanes of a flat store in LDS; `addresses` are those of the executing half.
 #[cold]
 pub(crate) fn flat_clash(
     wave: &Wave,
@@ -139,7 +140,7 @@ pub(crate) fn flat_clash(
     first_clash(&stores.collect::<Vec<_>>())
 }
 
-/// 32 lanes: a wave32, or a half of a wave64.
+/// 32 lanes: a wave32, or half of a wave64.
 #[derive(Clone, Copy)]
 struct Half<'a> {
     rows: &'a [Row; 256],
@@ -153,15 +154,15 @@ impl<'a> Half<'a> {
         Half { rows: &wave.vector, exec: wave.exec(), first_lane }
     }
 
-    /// The low half, where it is done, and the one at work.
+    /// The low half, if it is done, and the executing half.
     fn begun(wave: &'a Wave) -> [Option<Half<'a>>; 2] {
         let low = wave.other_half.as_ref().filter(|_| wave.is_high);
-        // The halves of EXEC are exchanged with the banks.
+        // The halves of EXEC are exchanged together with the banks.
         let exec = wave.scalar[usize::from(EXEC_LO) + 1];
         [low.map(|rows| Half { rows, exec, first_lane: 0 }), Some(Half::at_work(wave))]
     }
 
-    /// What a lane stores from a register and those behind it.
+    /// The bytes that a lane stores from a register and the following ones.
     fn store(
         &self,
         lane: usize,
@@ -181,7 +182,7 @@ impl<'a> Half<'a> {
     }
 }
 
-/// What one lane stores.
+/// The data that one lane stores.
 struct LaneStore {
     lane: u32,
     address: u32,
@@ -190,7 +191,7 @@ struct LaneStore {
 }
 
 impl LaneStore {
-    /// What it stores from an address on, at most a dword.
+    /// The bytes stored from an address on, at most a dword.
     fn from(&self, address: u32) -> &[u8] {
         let first = address.wrapping_sub(self.address) as usize;
         self.bytes[..self.len].get(first..).map_or(&[], |bytes| &bytes[..bytes.len().min(4)])
@@ -216,7 +217,7 @@ fn first_clash(stores: &[LaneStore]) -> Option<LaneClash> {
     })
 }
 
-/// Bytes of an element, from the end of the name.
+/// Bytes of an element, from the suffix of the name.
 fn width(name: &str) -> u32 {
     let name = name.trim_end_matches("_d16").trim_end_matches("_d16_hi");
     match name.rsplit('_').next().unwrap_or_default() {

@@ -1,14 +1,14 @@
-//! The inspected device: the checking mode, the profile, the debugger.
+//! The inspection of the device: the checking mode, the profile, the debugger.
 //!
-//! Contract: with nothing switched on ([`Inspection`](crate::config::Inspection)) none of this is in the way of a wave:
-//! the interpreter is compiled twice, and memory has no watcher. With anything on, the device is deterministic and
-//! runs on one thread; the values that waves compute are the same, except that under the checking mode a wave that
-//! reads a stale copy gets the stale value.
+//! Contract: with nothing enabled ([`Inspection`](crate::config::Inspection)) none of this affects a wave: the
+//! interpreter is compiled twice, and memory has no watcher. With anything enabled, the device is deterministic and
+//! runs on one thread. Waves compute the same values, except that under the checking mode a wave that reads a stale
+//! copy receives the stale value.
 //!
 //! | rule | checked by |
 //! |---|---|
 //! | counters, hazards, undefined registers | `registers`, before every instruction; `trial` runs it on other bits |
-//! | races, also of lanes, visibility, waits before release, regions, LDS, undefined memory | `memory`, at every access; `watch` tells it |
+//! | races (also of lanes), visibility, waits before release, regions, LDS, undefined memory | `memory`, fed by `watch`, at every access |
 //! | faults of waves | `inspector`, from the scheduler |
 //! | waits for groups that cannot become resident | `progress`, after every run of a group |
 //! | livelocks: waves that repeat the same states forever | `circles`, after every turn of a wave |

@@ -1,7 +1,8 @@
 //! What waves did: instructions by opcode and by place, bytes by class of memory, sectors, LDS conflicts.
 //!
-//! Contract: exact counts of what was executed. Bytes are those that active lanes asked for (scalar loads: of the
-//! wave), before any cache; of a flat access by where each lane's address is. LDS cycles follow a model, said with [`lds_cycles`].
+//! Contract: exact counts of what was executed. Bytes are those requested by active lanes (scalar loads: by the
+//! wave), before any cache; for a flat access, by the target of each lane's address. LDS cycles follow a model,
+//! described at [`lds_cycles`].
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -11,22 +12,22 @@ use zrt_isa::{Encoding, Instruction, Opcode};
 
 use crate::check::lds_access::LdsKind;
 
-/// Banks of LDS, a dword wide each (instruction set reference §9).
+/// Banks of LDS, each a dword wide (instruction set reference §9).
 const LDS_BANKS: usize = 32;
-/// Instructions that are told by their place: those that were executed most.
+/// Instructions listed by address: those executed most.
 pub const PLACES_MAX: usize = 4096;
 
 /// The counts of a device.
 #[derive(Debug, Default)]
 pub(crate) struct Profile {
     by_opcode: BTreeMap<&'static str, u64>,
-    /// By address.
+    /// By instruction address.
     by_place: HashMap<u64, PlaceCounts>,
     bytes: Bytes,
     lds: LdsCounts,
 }
 
-/// Bytes asked for, by class.
+/// Bytes requested, by class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Bytes {
     /// Global, flat and buffer loads.
@@ -45,59 +46,59 @@ pub struct Bytes {
     pub lds_store: u64,
 }
 
-/// What one instruction did.
+/// The counts of one instruction.
 #[derive(Clone, Copy, Debug)]
 struct PlaceCounts {
     instruction: Instruction,
     count: u64,
     lanes: u64,
-    /// Where it is a vector memory instruction.
+    /// Set for a vector memory instruction.
     sectors: Option<u64>,
-    /// Where it is one that went to LDS.
+    /// Set for an instruction that accessed LDS.
     lds: Option<LdsPasses>,
 }
 
-/// How often LDS was gone through.
+/// LDS passes of an access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LdsPasses {
     /// Cycles of the model ([`lds_cycles`]).
     cycles: u64,
-    /// Cycles if no two lanes had met in a bank.
+    /// Cycles without bank conflicts.
     ideal: u64,
 }
 
-/// The same as it is told.
+/// One instruction's counts as reported.
 #[derive(Debug, Serialize)]
 struct PlaceReport {
     /// Address of the instruction.
     pc: u64,
-    /// As the assembler writes it.
+    /// The instruction in assembly.
     instruction: String,
-    /// Waves that executed it, each as often as it did.
+    /// Number of executions, summed over waves.
     count: u64,
-    /// Their lanes that EXEC had on, together.
+    /// Lanes enabled in EXEC, summed over executions.
     lanes: u64,
-    /// Sectors of memory that they touched, each counted once for each of them; `null` where none are counted
+    /// Sectors of memory that were accessed, counted once per execution; `null` if not counted
     /// ([`crate::check::sectors`]).
     sectors: Option<u64>,
-    /// Cycles of LDS in the model; `null` where it was not accessed.
+    /// LDS cycles in the model; `null` if LDS was not accessed.
     lds_passes: Option<u64>,
-    /// How many of them are there because lanes met in a bank.
+    /// How many of these cycles are due to bank conflicts.
     lds_conflicts: Option<u64>,
 }
 
 /// LDS accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LdsCounts {
-    /// Instructions.
+    /// Number of instructions.
     pub accesses: u64,
     /// Cycles of the model.
     pub cycles: u64,
-    /// Cycles if no two lanes had met in a bank.
+    /// Cycles without bank conflicts.
     pub cycles_without_conflict: u64,
 }
 
-/// The counts as they are told.
+/// The counts as reported.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     wave_instructions: u64,
@@ -118,12 +119,12 @@ enum Class {
     Scratch,
 }
 
-/// What is counted of an instruction, known before it runs.
+/// What is counted for an instruction, known before it runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counted {
     mnemonic: &'static str,
     class: Class,
-    /// Bytes of a lane; of the wave for scalar loads.
+    /// Bytes per lane; for scalar loads, of the wave.
     pub width_bytes: u64,
 }
 
@@ -161,7 +162,8 @@ impl Counted {
     }
 }
 
-/// Bytes per lane: the end of the name tells the width in memory, which the register does not for narrow accesses.
+/// Bytes per lane. The suffix of the name is the width in memory, which the register width is not for narrow
+/// accesses.
 fn width_bytes(instruction: &Instruction) -> u64 {
     let name = instruction.opcode.mnemonic();
     let suffix = name.rsplit('_').next().unwrap_or_default();
@@ -181,8 +183,8 @@ fn width_bytes(instruction: &Instruction) -> u64 {
 }
 
 impl Profile {
-    /// Counts one instruction, or (not `is_first`) the second half of one; `lanes` are those that reach memory.
-    /// What it took of LDS comes back.
+    /// Counts one instruction, or (not `is_first`) the second half of one; `lanes` are those that access memory.
+    /// Returns its LDS passes.
     pub fn count(
         &mut self,
         counted: &Counted,
@@ -214,14 +216,14 @@ impl Profile {
         Some(LdsPasses { cycles, ideal })
     }
 
-    /// Counts the same one by its place; `lanes` are those that EXEC has on.
+    /// Counts the same instruction by address; `lanes` are those enabled in EXEC.
     pub fn count_place(&mut self, pc: u64, instruction: &Instruction, is_first: bool, lanes: u32) {
         let place = self.place(pc, instruction);
         place.count += u64::from(is_first);
         place.lanes += u64::from(lanes);
     }
 
-    /// Counts what it took of memory and LDS.
+    /// Counts its memory and LDS traffic by address.
     pub fn count_traffic(
         &mut self,
         pc: u64,
@@ -248,7 +250,7 @@ impl Profile {
         self.by_place.entry(pc).or_insert(new)
     }
 
-    /// The places executed most, the first of equals first.
+    /// The most executed instructions; equal counts by address.
     fn places(&self) -> Vec<PlaceReport> {
         let mut places: Vec<(&u64, &PlaceCounts)> = self.by_place.iter().collect();
         places.sort_by_key(|(pc, place)| (Reverse(place.count), **pc));
@@ -273,14 +275,14 @@ impl Profile {
             bytes: self.bytes,
             lds: self.lds,
         };
-        // Plain data: it cannot fail.
+        // Serialising plain data cannot fail.
         serde_json::to_string(&report).unwrap_or_default()
     }
 }
 
-/// Cycles of an access, and without conflicts. The model: 32 banks of a dword; in each cycle a bank serves one dword
-/// address, to all lanes that ask for it; lanes are served 32 at a time for a dword each, 16 for two, 8 for three and
-/// four. The order of the chip's own arbiter is not documented.
+/// Cycles of an access, and cycles without conflicts. In the model there are 32 banks of one dword. In each cycle a
+/// bank serves one dword address, to all lanes that request it. 32 lanes are served at a time for one dword each,
+/// 16 for two, 8 for three and four. The order used by the chip's own arbiter is not documented.
 pub(crate) fn lds_cycles(width_bytes: u32, addresses: &[(u32, u32)]) -> (u64, u64) {
     let dwords = width_bytes.div_ceil(4).max(1);
     let together = match dwords {
@@ -324,7 +326,7 @@ mod tests {
         assert_eq!(cycles(16, |lane| 16 * lane), (4, 4));
     }
 
-    /// flat_load_b32 v1, v[2:3], words of llvm-mc 19: three lanes in memory, two in LDS.
+    /// flat_load_b32 v1, v[2:3] in llvm-mc 19's words: three lanes in memory, two in LDS.
     #[test]
     fn a_flat_access_is_counted_where_its_lanes_go() {
         let counted = Counted::new(&zrt_isa::decode(&[0xEC05_007C, 1, 2]).unwrap());
@@ -337,7 +339,7 @@ mod tests {
         assert_eq!((profile.lds.accesses, profile.lds.cycles), (1, 1));
     }
 
-    /// Two waves, one of 64 lanes, come to s_nop 0 (0xBF800000); one goes on to s_endpgm (0xBFB00000).
+    /// Two waves, one of 64 lanes, execute s_nop 0 (0xBF800000); one continues to s_endpgm (0xBFB00000).
     #[test]
     fn places_are_counted_with_their_lanes() {
         let [nop, end] = [0xBF80_0000, 0xBFB0_0000].map(|word| zrt_isa::decode(&[word]).unwrap());
@@ -346,7 +348,7 @@ mod tests {
         profile.count_place(0x8, &nop, true, 5);
         profile.count_place(0x8, &nop, true, 32);
         profile.count_place(0x8, &nop, false, 3);
-        // What is counted of an instruction does not depend on which one it is.
+        // What is counted does not depend on the kind of instruction.
         profile.count_traffic(0x8, &nop, Some(3), None);
         profile.count_traffic(0x8, &nop, Some(2), None);
         profile.count_traffic(0x10, &end, None, Some(LdsPasses { cycles: 5, ideal: 2 }));

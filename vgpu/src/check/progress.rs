@@ -1,11 +1,11 @@
-//! Whether waves wait for something that can never come.
+//! Detects waves that wait for something that can never come.
 //!
-//! Contract: receives every change that a wave may wait for, and every load; is asked after each run of a group. Waves
-//! count as waiting forever when groups cannot become resident and the resident ones execute for long and load often,
-//! but nothing changes and no wave loads from a line that it has not loaded from since: that is what polling is, by
-//! whatever load. Work on data goes on to new lines. A loop that computes for so long from the same few lines, without
-//! a store, would be taken for a wait.
-//! Cost: a test of one flag per lane that loads; a hash look-up only where nothing has changed for long.
+//! Contract: receives every change that a wave may wait for, and every load, and is queried after each run of a
+//! group. Waves count as waiting forever if some groups cannot become resident, and the resident ones execute for
+//! long and load often, but nothing changes and no wave loads from a line that it has not loaded from since. That
+//! is polling, by whatever kind of load. Productive work moves on to new lines. A loop that computes for that long
+//! from the same few lines, without a store, would be mistaken for a wait.
+//! Cost: a test of one flag per loading lane; a hash look-up only after a long time without changes.
 //!
 //! The proof of livelocks ([`Circles`]) receives the same changes and loads.
 
@@ -13,41 +13,42 @@ use std::collections::HashSet;
 
 use crate::check::circles::Circles;
 
-/// Instructions without any change, per resident group and in all, after which waves wait for ever.
+/// Instructions without any change after which waves count as waiting forever: per resident group, and in total.
 const GROUP_INSTRUCTIONS: u64 = 100_000;
 const INSTRUCTIONS_MIN: u64 = 1_000_000;
 /// Loads and atomics among them, per resident group.
 const GROUP_POLLS: u64 = 1_000;
-/// Instructions without any change after which lines are noted.
+/// Instructions without any change after which loaded lines are recorded.
 const WATCHED_AFTER_INSTRUCTIONS: u64 = INSTRUCTIONS_MIN / 4;
-/// Bytes that count as one place. Larger ones would hide slow progress, smaller ones cost more.
+/// Bytes that count as one location. Larger ones would hide slow progress; smaller ones cost more.
 const LINE_BYTES: u64 = 128;
 
-/// What has happened since the last change.
+/// Activity since the last change.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     has_changed: bool,
     instructions: u64,
     polls: u64,
-    /// The wave that loads now, counted over the device.
+    /// The wave that is loading, numbered over the device.
     wave: u32,
     is_watching: bool,
-    /// Lines that each wave has loaded from while watched.
+    /// Lines that each wave has loaded from while recording.
     lines: HashSet<(u32, u64)>,
     has_new_line: bool,
-    /// The exact part: waves that do the same again and again.
+    /// The exact part: waves that repeat the same steps.
     pub circles: Circles,
 }
 
 impl Progress {
-    /// Something that others may wait for: a store, an atomic with effect, a barrier signal, the end of a wave.
+    /// Reports something that others may wait for: a store, an atomic with effect, a barrier signal, the end of a
+    /// wave.
     #[inline]
     pub fn change(&mut self) {
         self.has_changed = true;
         self.circles.change();
     }
 
-    /// A wave executes a load or an atomic at `pc`; its lanes follow.
+    /// Reports that a wave executes a load or an atomic at `pc`; its lanes follow.
     #[inline]
     pub fn poll(&mut self, wave: u32, pc: u64) {
         self.polls += 1;
@@ -57,7 +58,7 @@ impl Progress {
         }
     }
 
-    /// A lane loads these bytes.
+    /// Reports that a lane loads these bytes.
     #[inline(always)]
     pub fn load(&mut self, va: u64, bytes: &[u8]) {
         if self.is_watching || self.circles.is_looking() {
@@ -73,8 +74,8 @@ impl Progress {
         }
     }
 
-    /// A group has executed this many instructions and can go on: whether what is resident waits for groups that have no
-    /// room.
+    /// Reports that a group has executed this many instructions and can continue. Returns whether the resident
+    /// groups wait for groups that do not fit on the device.
     pub fn is_waiting_for_ever(
         &mut self,
         instructions: u64,
@@ -94,7 +95,7 @@ impl Progress {
         waiting_groups > 0 && self.instructions >= limit && self.polls >= GROUP_POLLS * resident_groups
     }
 
-    /// Nothing is known of before.
+    /// Forgets everything.
     pub fn reset(&mut self) {
         let circles = std::mem::take(&mut self.circles);
         *self = Progress { wave: self.wave, circles, ..Progress::default() };
@@ -105,7 +106,8 @@ impl Progress {
 mod tests {
     use super::*;
 
-    /// Runs of 10,000 instructions and 1,000 loads until a wait is told; `address` of a load by its number.
+    /// Runs of 10,000 instructions and 1,000 loads until a wait is reported; `address` maps a load's number to its
+    /// address.
     fn runs_until_told(
         waiting_groups: u64,
         mut address: impl FnMut(u64) -> u64,

@@ -1,8 +1,9 @@
-//! How much of memory the lanes of one vector memory instruction touch together.
+//! Counts the memory sectors that the lanes of one vector memory instruction access together.
 //!
-//! Contract: computed before the instruction executes, from the addresses of the lanes that are on; lanes in LDS, in private
-//! memory or outside of their buffer count for nothing, nor do cache operations, scratch and formatted buffer accesses. The
-//! halves of a wave64 are looked at each by itself. Cost: a look at 32 addresses and a sort, with the profile on.
+//! Contract: computed before the instruction executes, from the addresses of the active lanes. Lanes in LDS, in
+//! private memory or outside their buffer do not count, nor do cache operations, scratch and formatted buffer
+//! accesses. The halves of a wave64 are counted separately. Cost: a pass over 32 addresses and a sort, with the
+//! profile enabled.
 
 use zrt_isa::{Encoding, Instruction, Opcode, Operand};
 
@@ -10,14 +11,14 @@ use crate::shader::address::{AddressMode, Buffer, Flat, LaneIndex, ScalarBase, T
 use crate::shader::micro::MicroOp;
 use crate::shader::wave::{LANES, Wave};
 
-/// Bytes of a sector, aligned to as many: a line of what lies between a compute unit and GL2, where a line is two of them
-/// (hardware reference §1.4; instruction set reference §4.2: prefetches count lines of 128 bytes).
+/// Bytes of a sector, aligned to its size: a line of the path between a compute unit and GL2, where a GL2 line is
+/// two of them (hardware reference §1.4; instruction set reference §4.2: prefetches count lines of 128 bytes).
 pub(crate) const SECTOR_BYTES: u64 = 128;
 
-/// Where a lane of an instruction accesses memory.
+/// Computes the target of a lane's memory access.
 type LaneTarget = fn(&Wave, &MicroOp, usize, u32) -> Target;
 
-/// How an instruction forms the addresses of its lanes; `None` where sectors are not counted.
+/// How an instruction forms the addresses of its lanes; `None` if sectors are not counted.
 fn lane_target(instruction: &Instruction) -> Option<LaneTarget> {
     let mode: LaneTarget = match (instruction.encoding, instruction.opcode, instruction.sources[2]) {
         (_, Opcode::GlobalInv | Opcode::GlobalWb | Opcode::GlobalWbinv, _) => return None,
@@ -35,7 +36,7 @@ fn lane_target(instruction: &Instruction) -> Option<LaneTarget> {
     Some(mode)
 }
 
-/// Sectors that the active lanes touch, each counted once; `None` where they are not counted.
+/// Sectors that the active lanes access, each counted once; `None` if they are not counted.
 pub(crate) fn touched(wave: &Wave, instruction: &Instruction, op: &MicroOp, width_bytes: u64) -> Option<u64> {
     let target = lane_target(instruction)?;
     let exec = wave.exec();
@@ -56,7 +57,7 @@ mod tests {
     use super::*;
     use crate::simd::Level;
 
-    /// Sectors of an instruction (words of llvm-mc 19) by a wave of which v0 and v1 hold an address for each lane.
+    /// Sectors of an instruction (words of llvm-mc 19) in a wave whose v0 and v1 hold an address for each lane.
     fn sectors(words: &[u32], exec: u32, address: impl Fn(u64) -> u64) -> Option<u64> {
         let mut wave = Wave::new();
         wave.scalar[126] = exec;
@@ -65,7 +66,7 @@ mod tests {
             wave.vector[0].0[lane] = va as u32;
             wave.vector[1].0[lane] = (va >> 32) as u32;
         }
-        // s[4:5]: a base for those that have one.
+        // s[4:5]: a base for the instructions that have one.
         wave.scalar[5] = 1;
         let instruction = zrt_isa::decode(words).unwrap();
         let op = crate::shader::vmem::translate(&instruction, Level::BASELINE).unwrap();

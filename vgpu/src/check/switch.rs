@@ -1,15 +1,15 @@
-//! Switching off one thing that the checking mode reports, to prove that its tests would notice.
+//! Disables one kind of report of the checking mode, to prove that its tests would notice.
 //!
-//! Contract: in test builds only. The environment variable [`VARIABLE`] names a defect as its type does; what is reported
-//! under that name is not reported then.
+//! Contract: in test builds only. The environment variable [`VARIABLE`] names a defect by its variant; reports of
+//! that name are then suppressed.
 
 use std::fmt::Debug;
 use std::sync::OnceLock;
 
-/// Names what is switched off.
+/// Names the disabled report.
 const VARIABLE: &str = "ZRT_CHECK_WITHOUT";
 
-/// Whether this is switched off: a variant of any of the types of defects, or a name.
+/// Whether this report is disabled: a variant of any of the defect types, or a name.
 pub(crate) fn is_off(defect: &dyn Debug) -> bool {
     static OFF: OnceLock<Option<String>> = OnceLock::new();
     let Some(off) = OFF.get_or_init(|| std::env::var(VARIABLE).ok()) else { return false };
@@ -24,10 +24,10 @@ mod tests {
     use crate::shader::fault::WaveFaultKind;
     use std::process::{Command, Stdio};
 
-    /// The tests that must notice: of the checking mode, and of whole kernels that it judges.
+    /// The tests that must notice: those of the checking mode, and those of whole kernels that it checks.
     const TESTS: &[&str] = &["check::", "workgroups::tests::standstill", "workgroups::tests::prefetch"];
 
-    /// The names of an enum's variants. One that is not in the list does not compile.
+    /// The names of an enum's variants. A variant missing from the list does not compile.
     macro_rules! names {
         ($name:ident of $defect:ident: $($variant:ident)*) => {
             const $name: &[&str] = {
@@ -55,7 +55,7 @@ mod tests {
         PrivateBounds
     }
 
-    /// Waits for ever.
+    /// Defects about endless waits.
     const OF_PROGRESS: &[&str] = &["GoesInCircles", "SpinsForever"];
 
     #[test]
@@ -73,7 +73,7 @@ mod tests {
         }
     }
 
-    /// Minutes: all tests of the checking mode, once for each defect.
+    /// Takes minutes: all tests of the checking mode, once for each defect.
     #[test]
     #[ignore = "takes minutes; cargo test -p zrt-vgpu --lib switched_off -- --ignored --nocapture"]
     fn whatever_is_switched_off_is_missed_by_a_test() {

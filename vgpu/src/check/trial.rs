@@ -1,8 +1,9 @@
-//! What an instruction makes of undefined bits, found by running it.
+//! The effect of undefined bits on an instruction, found by running it.
 //!
-//! Contract: the instruction at hand is run on the wave itself with the undefined bits all clear and all set, then with
-//! numbers drawn at random and their complements; then registers, EXEC and the way on are as they were. Only instructions
-//! that touch nothing but registers are run so: the rules ask for no others. Cost: some microseconds, twice that in a wave64.
+//! Contract: the current instruction runs on the wave itself with the undefined bits all clear and all set, then
+//! with random values and their complements; afterwards registers, EXEC and the next address are restored. Only
+//! instructions that access nothing but registers are run this way; the rules need no others. Cost: some
+//! microseconds, twice that in a wave64.
 
 use zrt_isa::effects::{Registers, SCC, VECTOR_FIRST};
 
@@ -11,32 +12,32 @@ use crate::shader::machine::Machine;
 use crate::shader::micro::{Flow, MicroOp};
 use crate::shader::wave::{EXEC_LO, LANES, Row, SCALAR_SLOTS, Wave};
 
-/// Runs of an instruction. Of the bits that half of all values change, one in 2^9 is not found.
+/// Runs of an instruction. An effect on a result bit that appears for half of all values is missed once in 2^9.
 const RUNS: u32 = 10;
 
 /// A wave before an instruction.
 pub(super) struct Trial<'a, 'm> {
     pub wave: &'a mut Wave,
-    /// The operations of the instruction, and those behind it.
+    /// The operations of the instruction, and those after it.
     pub ops: &'a [MicroOp],
     pub machine: &'a mut Machine<'m>,
 }
 
-/// What is put back after each run.
+/// The state restored after each run.
 struct Saved {
     scalar: [u32; SCALAR_SLOTS],
     condition: bool,
     mode: u32,
     next: u32,
-    /// Number and rows, of both halves of a wave64, of vector registers.
+    /// Number and rows of vector registers, with both halves in a wave64.
     rows: Vec<(u8, Row, Option<Row>)>,
 }
 
-/// What a run leaves.
+/// The outcome of a run.
 #[derive(PartialEq, Eq)]
 struct Way {
     flow: Flow,
-    /// Of jumps.
+    /// Target of jumps.
     target: (u32, u64),
     exec: u64,
 }
@@ -125,7 +126,7 @@ impl Trial<'_, '_> {
         }
     }
 
-    /// Gives the undefined bits the values of a run.
+    /// Sets the undefined bits to the values of a run.
     fn fill(&mut self, undefined: &Undefined, run: u32) {
         let Undefined { register, bits } = undefined;
         let wave = &mut *self.wave;
@@ -148,7 +149,7 @@ impl Trial<'_, '_> {
         }
     }
 
-    /// A register's lanes, or what a scalar register or the condition code holds in the first.
+    /// The lanes of a register; for a scalar register or the condition code, its value in the first entry.
     fn value(&self, register: usize) -> [u32; LANES_MAX] {
         let wave = &*self.wave;
         let mut value = [0; LANES_MAX];
@@ -166,7 +167,7 @@ impl Trial<'_, '_> {
         value
     }
 
-    /// Runs the instruction; `None` where it faults.
+    /// Runs the instruction; `None` if it faults.
     fn run(&mut self) -> Option<Way> {
         let mut flow = Flow::Next;
         let place = self.ops[0].code_dword;
@@ -187,8 +188,8 @@ impl Trial<'_, '_> {
     }
 }
 
-/// Bits of a run for a lane of a register: zeros or numbers without order (the finaliser of splitmix64), and in odd runs the
-/// complement of the run before.
+/// Bits of a run for a lane of a register: zeros or pseudo-random numbers (the finaliser of splitmix64), and in odd
+/// runs the complement of the previous run.
 fn pattern(run: u32, register: usize, lane: usize) -> u32 {
     let complement = if run % 2 == 0 { 0 } else { u32::MAX };
     let pair = run / 2;

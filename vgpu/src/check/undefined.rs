@@ -1,7 +1,7 @@
-//! What is undefined, on its way between registers and memory.
+//! Undefined data in transit between registers and memory.
 //!
-//! Contract: plain values, handed from the register rules to whoever keeps memory and back. Bits that are set are
-//! undefined. Cost: nothing where everything is defined, for then there is no such value.
+//! Contract: plain values, passed between the register rules and the owner of memory. Set bits are undefined. Cost:
+//! nothing if everything is defined, since then no such value exists.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub const LANE_DWORDS_MAX: usize = 4;
 /// Dwords of the widest scalar load.
 pub const LOAD_DWORDS_MAX: usize = 16;
 
-/// What nothing has written.
+/// The location that was never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
     /// A register, by its number in the effects table.
@@ -23,10 +23,10 @@ pub enum Source {
     Memory(u64),
 }
 
-/// Where something undefined comes from.
+/// The origin of undefined data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// What nothing has written.
+    /// The location that was never written.
     pub source: Source,
     /// The instruction that first read it.
     pub pc: u64,
@@ -35,22 +35,22 @@ pub struct Origin {
 /// Undefined data of a store.
 #[derive(Clone, Debug)]
 pub struct Stored {
-    /// By element, of which 2addr forms have two, and lane.
+    /// Undefined bits by element, of which 2addr forms have two, and lane.
     pub elements: Vec<[[u32; LANE_DWORDS_MAX]; 64]>,
-    /// Where it comes from.
+    /// Its origin.
     pub origin: Origin,
 }
 
-/// What a lane has loaded from memory or LDS that is undefined.
+/// Undefined data that a lane has loaded from memory or LDS.
 #[derive(Clone, Copy, Debug)]
 pub struct Loaded {
-    /// The lane; of a scalar load 0.
+    /// The lane; 0 for a scalar load.
     pub lane: u32,
     /// Number of the element.
     pub element: u32,
-    /// The bits, from the first byte of the element on.
+    /// The undefined bits, from the first byte of the element on.
     pub bits: [u32; LOAD_DWORDS_MAX],
-    /// Where they come from.
+    /// Their origin.
     pub origin: Origin,
 }
 

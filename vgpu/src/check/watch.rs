@@ -1,15 +1,15 @@
-//! The checker's seat on a memory port.
+//! The checker as the watcher of a memory port.
 //!
-//! Contract: a [`Watch`] carries out the accesses of waves on the checker's copy of memory, and tells who looks for waits
-//! without end. [`WatchedPort`] gives those above it back from the port that it sits on: nobody else watches one.
-//! Cost: a comparison of types for each look at it.
+//! Contract: a [`Watch`] performs the accesses of waves on the checker's copy of memory, and reports them to the
+//! search for endless waits. [`WatchedPort`] retrieves it from its port: nobody else watches a port. Cost: a type
+//! comparison per retrieval.
 
 use crate::check::memory::MemoryChecker;
 use crate::check::progress::Progress;
 use crate::memory::{Mapped, MemoryPort, PageTable, Watcher};
 use std::any::Any;
 
-/// What the checking mode knows of memory.
+/// The checking mode's knowledge of memory.
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub checker: MemoryChecker,
@@ -17,7 +17,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Of a device that has done nothing.
+    /// For a device without history.
     pub fn new() -> Watch {
         Watch { checker: MemoryChecker::new(), progress: Progress::default() }
     }
@@ -63,20 +63,20 @@ impl Watcher for Watch {
     }
 }
 
-/// A port that a [`Watch`] may sit on.
+/// A port that may have a [`Watch`].
 pub(crate) trait WatchedPort {
-    /// It, where it does.
+    /// The watch of this port, if it has one.
     fn watch(&mut self) -> Option<&mut Watch> {
         self.watch_of_table().map(|(watch, _)| watch)
     }
 
-    /// The same with the page table of the port.
+    /// The watch together with the port's page table.
     fn watch_of_table(&mut self) -> Option<(&mut Watch, &PageTable)>;
 
-    /// Makes it sit there.
+    /// Puts a watch on the port.
     fn lend_watch(&mut self, watch: Option<Box<Watch>>);
 
-    /// Takes it away.
+    /// Removes the watch from the port.
     fn take_watch(&mut self) -> Option<Box<Watch>>;
 }
 

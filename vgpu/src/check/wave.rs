@@ -1,8 +1,9 @@
-//! Looking at one wave's turn, instruction by instruction.
+//! Inspects one wave's turn, instruction by instruction.
 //!
-//! Contract: before an instruction executes, registers and LDS are judged, and the memory checker learns who accesses
-//! global memory next; the accesses themselves reach it through the memory port. After it, barriers and the wave's end
-//! are told. Cost: some tens of nanoseconds per instruction without memory access.
+//! Contract: before an instruction executes, registers and LDS are checked, and the memory checker learns which
+//! instruction accesses global memory next; the accesses themselves reach it through the memory port. After the
+//! instruction, barriers and the wave's end are reported. Cost: some tens of nanoseconds per instruction without
+//! memory access.
 
 mod lds_change;
 
@@ -35,31 +36,31 @@ use crate::shader::prefetch::is_prefetch;
 use crate::shader::program::{self, Program};
 use crate::shader::wave::{EXEC_LO, LANES, SCALAR_PREFETCH_EN, Wave};
 
-/// What is known of an instruction before it runs.
+/// What is known about an instruction before it runs.
 pub(crate) struct Noted {
     pub instruction: Instruction,
     pub counted: Counted,
     pub lds: Option<LdsShape>,
     memory: Option<GlobalAccess>,
     control: Control,
-    /// What it moves between registers and memory.
+    /// The data it moves between registers and memory.
     transfer: Option<Box<Transfer>>,
-    /// `None` for the high half of a wave64: its registers were judged with the low half.
+    /// `None` for the high half of a wave64: its registers were checked with the low half.
     registers: Option<Note>,
-    /// It accesses nothing but registers, orders nothing, and leaves the counters as they are.
+    /// True if it accesses nothing but registers, orders nothing, and leaves the counters unchanged.
     is_local: bool,
 }
 
-/// A memory access by way of the port.
+/// A memory access through the port.
 #[derive(Clone, Copy, Debug)]
 struct GlobalAccess {
     kind: AccessKind,
     scope: Scope,
-    /// It may go to LDS.
+    /// Whether it may go to LDS.
     is_flat: bool,
 }
 
-/// Instructions that order others.
+/// Instructions that order other instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Control {
     None,
@@ -68,7 +69,7 @@ enum Control {
     Cache(CacheControl),
     ScalarInvalidate,
     InstructionInvalidate,
-    /// It may read a clock, or tell the host something.
+    /// May read a clock, or notify the host.
     Outside,
 }
 
@@ -100,7 +101,7 @@ impl program::Note for Noted {
     }
 }
 
-/// Whether instructions of an encoding may reach the memory port or LDS, whatever else is known of them.
+/// Whether instructions of an encoding may access the memory port or LDS, whatever else is known about them.
 fn has_memory_encoding(encoding: Encoding) -> bool {
     use Encoding::*;
     matches!(encoding, Smem | Vds | Vglobal | Vflat | Vscratch | Vbuffer)
@@ -147,7 +148,7 @@ impl GlobalAccess {
         Some(GlobalAccess { kind, scope: scope(instruction.scope), is_flat })
     }
 
-    /// What the profile counts a flat access as where it goes to LDS.
+    /// The kind under which the profile counts a flat access to LDS.
     fn lds_kind(self) -> LdsKind {
         match self.kind {
             AccessKind::Store => LdsKind::Store,
@@ -156,7 +157,7 @@ impl GlobalAccess {
         }
     }
 
-    /// What a flat access is where it goes to LDS.
+    /// The access kind of a flat access to LDS.
     fn in_lds(self) -> AccessKind {
         match self.kind {
             AccessKind::Store => AccessKind::LdsStore,
@@ -176,21 +177,21 @@ fn scope(field: u8) -> Scope {
     }
 }
 
-/// What is kept for one wave.
+/// The state kept for one wave.
 pub(crate) struct WaveShadow {
     wave: WaveId,
     compute_unit: u16,
     registers: RegisterShadow,
-    /// What the memory checker knows to be complete.
+    /// The operations already reported complete to the memory checker.
     told: Completed,
-    /// The flat access at hand, as far as it goes to memory.
+    /// The current flat access, if it goes to memory.
     global: Option<Access>,
-    /// The next instruction is a barrier wait that was looked at before and did not pass.
+    /// The next instruction is a barrier wait that was checked before and did not pass.
     is_retry: bool,
 }
 
 impl WaveShadow {
-    /// For a wave that begins.
+    /// Prepares for a new wave.
     pub fn begin(&mut self, wave: u32, compute_unit: u32, launch: &LaunchState) {
         self.wave = WaveId(wave);
         self.compute_unit = compute_unit as u16;
@@ -200,7 +201,7 @@ impl WaveShadow {
         self.is_retry = false;
     }
 
-    /// The wave's number over the device.
+    /// The wave's number on the device.
     pub fn number(&self) -> u32 {
         self.wave.0
     }
@@ -230,11 +231,11 @@ pub(crate) struct WaveInspector<'a> {
     pub main: &'a Program<Noted>,
     pub workgroup: [u32; 3],
     pub index: u32,
-    /// Where the circle began that the wave may be in.
+    /// Start of the circle that the wave may be in.
     pub circle_start: Option<Place>,
-    /// The operation there as long as the wave has not come by in this turn; else `u32::MAX`.
+    /// The operation at that start until the wave passes it in this turn; then `u32::MAX`.
     pub circle_next: u32,
-    /// The turn begins there.
+    /// Whether the turn begins there.
     pub is_at_start: bool,
 }
 
@@ -314,7 +315,7 @@ impl Inspect<Noted> for WaveInspector<'_> {
             Control::Outside => watch.progress.circles.change(),
             _ => {}
         }
-        // The lanes of a wave64 are done after its high half.
+        // In a wave64, the lanes are complete after the high half.
         if noted.memory.is_some() && (noted.registers.is_none() || !wave.is_wave64()) {
             watch.checker.end_access();
         }
@@ -344,8 +345,8 @@ impl Inspect<Noted> for WaveInspector<'_> {
 }
 
 impl WaveInspector<'_> {
-    /// Whether the wave is where and as it was when its circle began, so that its turn is to end: the circle is closed then.
-    /// A wave that counts is there in every round of its loop, so this is asked at most once for every instruction of a turn.
+    /// Whether the wave has returned to the start of its circle in the same state, so that its turn must end; the circle is
+    /// then closed. A wave that counts passes there in every round of its loop, and is compared every time.
     #[cold]
     #[inline(never)]
     fn closes_circle(&mut self, wave: &Wave, program: &Program<Noted>, machine: &mut Machine<'_>) -> bool {
@@ -372,7 +373,8 @@ impl WaveInspector<'_> {
         }
     }
 
-    /// The instruction at an address that is not the one at hand: of this program, the dispatch's, or whatever is there.
+    /// The instruction at an address other than the current one: from this program, the dispatch's program, or
+    /// memory.
     fn code_at(&self, pc: u64, program: &Program<Noted>, machine: &mut Machine<'_>) -> CodeWords {
         let wave_size = self.dispatch.wave_size();
         let none = CodeWords::new(&[], wave_size);
@@ -391,7 +393,7 @@ impl WaveInspector<'_> {
         })
     }
 
-    /// Counts the instruction; the LDS addresses of one that is not flat are there.
+    /// Counts the instruction; the LDS addresses of a non-flat one have been computed already.
     fn count(&mut self, wave: &Wave, noted: &Noted, op: &MicroOp, pc: u64) {
         let Inspector { profile, lds_addresses: addresses, .. } = &mut *self.inspector;
         let mut lanes = wave.exec().count_ones();
@@ -443,8 +445,8 @@ impl WaveInspector<'_> {
         let (inspection, site) = (self.inspection, self.site());
         let mut unwritten = Vec::new();
         self.shadow.registers.before(note, pc, trial, &mut |found: RegisterFinding| {
-            // Compilers wait before such a store unless it is an atomic one (LLVM, SIGfx12CacheControl::finalizeStore), and
-            // its words do not tell which it is.
+            // Compilers wait before such a store unless it is an atomic one (LLVM,
+            // SIGfx12CacheControl::finalizeStore), and its words do not show which it is.
             if inspection.options.trusts_compilers && found.defect == Defect::SystemStore {
                 return;
             }
@@ -472,7 +474,7 @@ impl WaveInspector<'_> {
         }
     }
 
-    /// Tells the memory checker what has completed, who accesses memory next, and what orders others.
+    /// Tells the memory checker what has completed, which access comes next, and what orders others.
     fn check_order(&mut self, noted: &Noted, pc: u64, machine: &mut Machine<'_>) {
         let registers = &self.shadow.registers;
         let completed = Completed {
@@ -490,12 +492,14 @@ impl WaveInspector<'_> {
             checker.waited(id, completed);
         }
         if noted.transfer.is_some() || noted.memory.is_some() || noted.lds.is_some() {
-            // What no transfer is known of stores nothing undefined, and nothing of the store before it.
+            // An instruction without a known transfer stores nothing undefined, and none of the previous store's
+            // data.
             checker.set_undefined_data(self.shadow.registers.take_stored());
         }
         let access = |kind, scope| Access { wave: id, sequence, pc, cu, scope, kind };
         if let Some(global) = noted.memory {
-            // Stores are changes. A poll may be a scalar load, or lack its scope: then it waits for ever all the more.
+            // Stores are changes. A poll may be a scalar load or lack its scope; then it waits forever all the
+            // more.
             if !matches!(global.kind, AccessKind::Store | AccessKind::Prefetch) {
                 watch.progress.poll(id.0, pc);
             }
@@ -525,7 +529,7 @@ impl WaveInspector<'_> {
         }
     }
 
-    /// A prefetch that does nothing is no error, but a promise of speed that is not kept.
+    /// A prefetch without effect is no error, but it does not bring the intended speed.
     fn advise_prefetch(&self, wave: &Wave, noted: &Noted, pc: u64) {
         let is_prefetch = noted.memory.is_some_and(|global| global.kind == AccessKind::Prefetch);
         if is_prefetch && wave.mode & SCALAR_PREFETCH_EN == 0 {
@@ -542,7 +546,7 @@ impl WaveInspector<'_> {
         }
     }
 
-    /// The lanes' accesses to LDS; those to memory come by way of the port.
+    /// Checks the lanes' accesses to LDS; those to memory arrive through the port.
     fn check_lds(&mut self, wave: &Wave, noted: &Noted, machine: &mut Machine<'_>) {
         let Some(watch) = machine.memory.watch() else { return };
         let checker = &mut watch.checker;
@@ -562,7 +566,7 @@ impl WaveInspector<'_> {
             {
                 checker.report_lanes(&clash);
             }
-            // The other lanes' accesses come by way of the port.
+            // The other lanes' accesses arrive through the port.
             checker.begin_access(access);
         }
         let Some(shape) = &noted.lds else { return };
@@ -588,7 +592,7 @@ impl WaveInspector<'_> {
     }
 }
 
-/// What the register rules have found.
+/// Completes a finding of the register rules.
 fn told(found: RegisterFinding, noted: &Noted, finding: Finding) -> Finding {
     Finding {
         rule: match found.rule() {
@@ -617,7 +621,7 @@ fn is_scalar_hazard(defect: Defect) -> bool {
     matches!(defect, Defect::ScalarWrite | Defect::VectorWrite | Defect::OpenAtJump)
 }
 
-/// Said once for code whose compiler inserts no wait at all.
+/// A finding reported once for code whose compiler inserts no wait at all.
 fn unaware_compiler(finding: Finding) -> Finding {
     Finding {
         rule: Rule::Hazard,
@@ -629,7 +633,7 @@ fn unaware_compiler(finding: Finding) -> Finding {
     }
 }
 
-/// Lanes and LDS addresses of a flat instruction; false where no active lane's address is in the LDS aperture.
+/// Lanes and LDS addresses of a flat instruction. Returns false if no active lane's address is in the LDS aperture.
 fn flat_lds_addresses(wave: &Wave, instruction: &Instruction, addresses: &mut Vec<(u32, u32)>) -> bool {
     addresses.clear();
     let Operand::Vector(register) = instruction.sources[0] else { return false };

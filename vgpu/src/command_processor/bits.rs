@@ -1,7 +1,7 @@
 //! Field positions of the PM4 packets and compute registers, as this decoder reads them.
 //!
-//! Contract: written from hardware reference §4 and §5 by hand; nothing is shared with the packet encoder of the
-//! client side, so that the two cannot agree on an error.
+//! Contract: written by hand from hardware reference §4 and §5. Nothing is shared with the packet encoder of the
+//! client side, so the two cannot agree on an error.
 
 /// Bits `high:low` of a dword.
 pub(crate) const fn bits(dword: u32, high: u32, low: u32) -> u32 {
@@ -80,7 +80,7 @@ pub(crate) mod initiator {
     pub const INTERLEAVE_2D_EN: u32 = 18;
 }
 
-/// NUM_THREAD_X/Y/Z (hardware reference §5): whole size and size of the partial group at the end.
+/// NUM_THREAD_X/Y/Z (hardware reference §5): full group size and size of the partial last group.
 pub(crate) mod num_thread {
     pub const FULL_XY_HIGH: u32 = 12;
     pub const FULL_Z_HIGH: u32 = 15;
@@ -183,7 +183,7 @@ pub(crate) mod copy_data {
     pub const SRC_IMMEDIATE: u32 = 5;
     pub const SRC_GPU_CLOCK: u32 = 9;
     pub const DST_GL2: u32 = 2;
-    /// `tc_l2_obsolete` too.
+    /// Also `tc_l2_obsolete`.
     pub const DST_GL2_OBSOLETE: u32 = 5;
 }
 

@@ -1,7 +1,7 @@
-//! What each packet does.
+//! The effect of each packet.
 //!
-//! Contract: a packet either takes effect whole and the stream goes on, or has to wait and has changed nothing, or
-//! halts the queue. Stores are released in packet order.
+//! Contract: a packet either takes effect as a whole and the stream continues, or has to wait and has changed
+//! nothing, or halts the queue. Stores are released in packet order.
 
 use crate::command_processor::faults::FaultKind;
 use crate::command_processor::injection::PlantedFault;
@@ -12,11 +12,11 @@ use crate::command_processor::stream::Worker;
 use crate::memory::{Cause, Fault, GPU_PAGE_BYTES, Rights};
 use crate::shader::dispatch::PacketOrigin;
 
-/// Dispatches of one queue in flight at a time.
+/// Most dispatches of one queue in flight.
 const LAUNCHES_MAX: usize = 1024;
 
 impl Worker<'_> {
-    /// Executes one command; `Some` where it has to wait, and whether for a dispatch.
+    /// Executes one command. Returns `Some` if it has to wait, with whether it waits for a dispatch.
     pub fn execute(&mut self, command: Command, body: &[u32]) -> Result<Option<bool>, Halt> {
         match command {
             Command::Nop | Command::OtherEvent | Command::FlushHdp => {}
@@ -58,7 +58,7 @@ impl Worker<'_> {
                     self.note_obsolete(body[0]);
                 }
             }
-            // Entered before this is called.
+            // Entered before this function is called.
             Command::IndirectBuffer { .. } => {}
         }
         Ok(None)
@@ -76,8 +76,8 @@ impl Worker<'_> {
         self.state.registers.store(first, values);
     }
 
-    /// The packet works on gfx12: the kernel driver itself copies registers to destination 5 (`gfx_v12_0_ring_emit_rreg`).
-    /// Nothing promises that for ever.
+    /// The packet works on gfx12: the kernel driver itself copies registers to destination 5
+    /// (`gfx_v12_0_ring_emit_rreg`). But nothing guarantees that for the future.
     fn note_obsolete(&self, control: u32) {
         self.hardware.record(
             FaultKind::ObsoleteSelector,
@@ -101,9 +101,9 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Fetches the lines that INST_PREF_SIZE names, before the first wave begins and whether or not it gets there. What is
-    /// not mapped there for execution faults as any fetch does; what a card does is not documented, and the lines are
-    /// those that it may touch.
+    /// Fetches the lines that INST_PREF_SIZE names, before the first wave begins and whether or not it reaches
+    /// them. Memory that is not mapped for execution faults as for any fetch. The behaviour of a card is not
+    /// documented; these are the lines that it may access.
     fn prefetch(&mut self, launch: &Launch) -> Result<(), Fault> {
         let len = launch.prefetch_bytes();
         let access = Rights::READ | Rights::EXECUTE;
@@ -117,7 +117,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Forgets dispatches that are done; whether another may be started.
+    /// Drops finished dispatches. Returns whether another one may start.
     fn has_room_for_launch(&mut self) -> bool {
         self.state.launches.retain(|ticket| !ticket.is_done());
         self.state.launches.len() < LAUNCHES_MAX
@@ -125,7 +125,7 @@ impl Worker<'_> {
 
     /// Whether every earlier dispatch of this queue is done.
     fn dispatches_are_done(&mut self) -> bool {
-        // They mostly end in order: the last is the one to look at first.
+        // They mostly finish in order, so the last is checked first.
         if self.state.launches.last().is_some_and(|ticket| !ticket.is_done()) {
             return false;
         }
@@ -135,7 +135,7 @@ impl Worker<'_> {
 
     fn release(&mut self, address: u64, data: ReleaseData, interrupt: Option<u32>) -> Result<(), Halt> {
         if !self.description.has_eop {
-            // hardware reference §4.6: the end-of-pipe block writes to the EOP buffer first, and its address is 0.
+            // Hardware reference §4.6: the end-of-pipe block writes to the EOP buffer first, and its address is 0.
             return Err(Halt::Access(Fault { va: 0, cause: Cause::NotPresent, access: Rights::WRITE }));
         }
         if self.hardware.injector().has(PlantedFault::EndOfPipeNeverWrites) {

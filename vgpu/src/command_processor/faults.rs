@@ -1,7 +1,7 @@
-//! The device's diary of faults, hangs and breaches of the submission rules, for people and tests.
+//! The device's log of faults, hangs and breaches of the submission rules, for people and tests.
 //!
-//! Contract: at most [`RECORDS_MAX`] records are kept, the first ones; further ones are counted. One line each.
-//! Recording takes a lock and allocates; it happens on faults only.
+//! Contract: the first [`RECORDS_MAX`] records are kept; further ones are counted. One line each. Recording takes a
+//! lock and allocates; it happens only on faults.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,47 +9,47 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Records kept.
 pub const RECORDS_MAX: usize = 1024;
 
-/// What happened.
+/// The kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FaultKind {
-    /// An access outside of a mapping or against its rights; the MEMORY event was signalled, all queues stopped.
+    /// An access outside any mapping or without permission; the MEMORY event was signalled, and all queues stopped.
     PageFault,
-    /// A wave cannot go on (unknown instruction, trap, unmodelled state); no event: the queue hangs.
+    /// A wave cannot continue (unknown instruction, trap, unmodelled state). No event: the queue hangs.
     Wave,
-    /// A packet that the command processor does not take; no event: the queue stops.
+    /// A packet that the command processor does not accept. No event: the queue stops.
     Packet,
-    /// A dispatch that the hardware would not launch as asked; no event: the queue stops.
+    /// A dispatch that the hardware would not launch as requested. No event: the queue stops.
     Launch,
-    /// The doorbell went backwards, or was written with a 32-bit store. The ring goes on.
+    /// The doorbell went backwards, or was written with a 32-bit store. The ring continues.
     Doorbell,
-    /// The write pointer in memory was behind the doorbell when it rang. The ring goes on.
+    /// The write pointer in memory was behind the doorbell when it rang. The ring continues.
     WritePointer,
     /// A packet that was not complete when the doorbell rang. The ring waits for the rest.
     TornPacket,
-    /// A register that belongs to the queue was written by a packet. The ring goes on.
+    /// A packet wrote a register that belongs to the queue. The ring continues.
     QueueRegister,
-    /// A packet selects memory by a number that the header calls obsolete. It took effect, and the ring goes on.
+    /// A packet selects memory by a number that the header calls obsolete. It took effect, and the ring continues.
     ObsoleteSelector,
     /// A queue did not drain when it was destroyed; the device was reset.
     Reset,
-    /// A request of the kernel interface that this device knows of and does not have.
+    /// A known request of the kernel interface that this device does not implement.
     UnmodelledRequest,
 }
 
 /// One record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultRecord {
-    /// What happened.
+    /// The kind of event.
     pub kind: FaultKind,
-    /// The queue, where there is one.
+    /// The queue, if there is one.
     pub queue: Option<u32>,
     /// The packet that was executed, or that launched the wave.
     pub packet: Option<&'static str>,
-    /// Everything else that is known, as `name=value` and words.
+    /// Further details, as `name=value` and words.
     pub detail: String,
 }
 
-/// The diary.
+/// The log.
 #[derive(Debug, Default)]
 pub struct FaultLog {
     records: Mutex<Records>,
@@ -62,7 +62,7 @@ struct Records {
 }
 
 impl FaultKind {
-    /// The word in the diary.
+    /// The word used in the log.
     pub fn name(self) -> &'static str {
         match self {
             FaultKind::PageFault => "page-fault",
@@ -113,7 +113,7 @@ impl FaultLog {
         self.lock().kept.clone()
     }
 
-    /// The text of the debug file: a line per record, empty where there was none.
+    /// The text of the debug file: a line per record, empty if there are none.
     pub fn text(&self) -> String {
         let records = self.lock();
         let mut text: String = records.kept.iter().map(|record| format!("{record}\n")).collect();

@@ -1,7 +1,8 @@
-//! What packets and requests can reach: memory, the shader engine, events, clocks, counters, the diary.
+//! The parts that packets and requests can access: memory, the shader engine, events, clocks, counters, the fault
+//! log.
 //!
-//! Contract: shared by the command processor's thread and the kernel side. Every method takes at most short locks,
-//! except [`Hardware::help`], which executes waves for a bounded time, and those that cancel dispatches, which wait
+//! Contract: shared by the command processor's thread and the kernel side. Methods take at most short locks, with
+//! two exceptions: [`Hardware::help`] executes waves for a bounded time, and those that cancel dispatches wait
 //! until running waves have reached the end of their turn.
 
 use crate::check::inspector::Inspection;
@@ -26,7 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use zrt_kmd::Errno;
 
-/// What the command processor counts.
+/// The command processor's counters.
 #[derive(Debug, Default)]
 struct Counters {
     doorbells: AtomicU64,
@@ -36,7 +37,7 @@ struct Counters {
     interrupts: AtomicU64,
 }
 
-/// The board behind the kernel side.
+/// The board, as the kernel side sees it.
 #[derive(Debug)]
 pub(crate) struct Hardware {
     memory: Arc<AddressSpace>,
@@ -57,7 +58,7 @@ pub(crate) struct Hardware {
 }
 
 impl Hardware {
-    /// Powers up. Fails where the system gives no threads.
+    /// Powers up. Fails if the system cannot provide threads.
     pub fn new(config: &Config, injection: FaultInjection) -> Result<Hardware, Errno> {
         let shader_counters = Arc::new(ShaderCounters::default());
         Ok(Hardware {
@@ -82,12 +83,13 @@ impl Hardware {
         &self.memory
     }
 
-    /// The process's own pages in it.
+    /// The process's own pages in that address space.
     pub fn user_memory(&self) -> &UserMemory {
         &self.user_memory
     }
 
-    /// Takes from the address space what the process has unmapped of its own pages, and gives it what is there again.
+    /// Removes from the address space pages that the process has unmapped itself, and restores those that are
+    /// mapped again.
     pub fn follow_process(&self) {
         self.user_memory.follow(&self.memory);
     }
@@ -97,17 +99,17 @@ impl Hardware {
         &self.events
     }
 
-    /// The diary.
+    /// The fault log.
     pub fn faults(&self) -> &FaultLog {
         &self.faults
     }
 
-    /// Where the waves are.
+    /// The positions of the waves.
     pub fn waves_text(&self) -> String {
         self.engine.waves_text()
     }
 
-    /// What looks at the waves, where anything does.
+    /// The inspection of waves, if enabled.
     pub fn inspection(&self) -> Option<&Arc<Inspection>> {
         self.engine.inspection()
     }
@@ -147,13 +149,13 @@ impl Hardware {
         u64::try_from(self.powered_up.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Adds a record to the diary.
+    /// Adds a record to the fault log.
     pub fn record(&self, kind: FaultKind, queue: Option<u32>, packet: Option<&'static str>, detail: String) {
         self.faults.record(FaultRecord { kind, queue, packet, detail });
     }
 
-    /// A page fault as the driver handles it: all queues of the process stop, its MEMORY events are signalled with
-    /// the address of the page (hardware reference §8).
+    /// A page fault as the driver handles it: all queues of the process stop, and its MEMORY events are signalled
+    /// with the address of the page (hardware reference §8).
     pub fn page_fault(&self, fault: Fault) {
         self.is_evicted.store(true, Ordering::Release);
         *self.last_page_fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault);
@@ -176,7 +178,7 @@ impl Hardware {
         self.events.hardware_exception(HardwareException { memory_lost: true, gpu_id: GPU_ID });
     }
 
-    /// The process is gone: the board is as new for the next one.
+    /// The process is gone: the board is like new for the next one.
     pub fn process_ended(&self) {
         self.cancel_all();
         self.engine.forget_address_space(self.memory.id());
@@ -207,7 +209,8 @@ impl Hardware {
         })
     }
 
-    /// Stops a queue's waves, wherever they are, as a preemption that nothing resumes. False where one did not stop.
+    /// Stops a queue's waves, wherever they are, like a preemption that is never resumed. Returns false if one did
+    /// not stop.
     #[must_use]
     pub fn cancel_queue(&self, queue_id: u32) -> bool {
         self.engine.cancel_queue(queue_id)
@@ -224,7 +227,7 @@ impl Hardware {
         }
     }
 
-    /// Executes waves for a bounded time; false where there was nothing to run.
+    /// Executes waves for a bounded time. Returns false if there was nothing to run.
     pub fn help(&self) -> bool {
         self.engine.help()
     }
@@ -246,14 +249,14 @@ impl Hardware {
         }
     }
 
-    /// A packet has written these bytes to memory.
+    /// Reports that a packet has written these bytes to memory.
     pub fn packet_wrote(&self, va: u64, bytes: &[u8]) {
         if let Some(inspection) = self.inspection() {
             inspection.packet_write(va, bytes, &self.memory);
         }
     }
 
-    /// Replaces words that a packet has read from memory by what GL2 holds of them, under the checking mode.
+    /// Replaces words that a packet has read from memory by GL2's content, under the checking mode.
     pub fn read_through_gl2(&self, va: u64, words: &mut [u32]) {
         let Some(inspection) = self.inspection() else { return };
         for (index, word) in words.iter_mut().enumerate() {
@@ -263,14 +266,14 @@ impl Hardware {
         }
     }
 
-    /// A queue has seen that its dispatches are done.
+    /// A queue has observed that its dispatches are done.
     pub fn flushed(&self) {
         if let Some(inspection) = self.inspection() {
             inspection.flushed(self.engine.first_active_wave());
         }
     }
 
-    /// Takes the engine's faults: a bad address is told to the process, anything else hangs the wave's queue.
+    /// Handles the engine's faults: a bad address is reported to the process; anything else hangs the wave's queue.
     pub fn collect_faults(&self, queues: &[Arc<HardwareQueue>]) {
         while self.engine.has_fault() {
             let Some(fault) = self.engine.take_fault() else { return };
@@ -286,7 +289,7 @@ impl Hardware {
         };
         self.record(kind, Some(queue_id), Some("DISPATCH_DIRECT"), fault.to_string());
         match fault.kind {
-            // Waves that were already running when the first one faulted may fault too: told once.
+            // Waves that were running when the first one faulted may fault too; the fault is reported once.
             WaveFaultKind::Page(page) if !self.is_evicted() => self.page_fault(page),
             WaveFaultKind::Page(_) => {}
             _ => queues
@@ -302,22 +305,22 @@ impl Hardware {
         self.events.interrupt(context_id);
     }
 
-    /// A doorbell was heard.
+    /// Counts a doorbell that was seen.
     pub fn count_doorbell(&self) {
         self.counters.doorbells.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A packet was executed.
+    /// Counts an executed packet.
     pub fn count_packet(&self) {
         self.counters.packets.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A dispatch packet was executed.
+    /// Counts an executed dispatch packet.
     pub fn count_dispatch(&self) {
         self.counters.dispatches.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// An indirect buffer was entered.
+    /// Counts an entered indirect buffer.
     pub fn count_submission(&self) {
         self.counters.submissions.fetch_add(1, Ordering::Relaxed);
     }
@@ -337,14 +340,14 @@ impl Hardware {
             ("wave_instructions", shader.wave_instructions),
         ];
         lines.iter().fold(String::new(), |mut text, (name, value)| {
-            // A write to a string cannot fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "{name} {value}");
             text
         })
     }
 }
 
-/// What the checking mode is told of a packet's cache actions.
+/// A packet's cache actions in the checking mode's form.
 fn actions(caches: CacheControl) -> CacheActions {
     let mut actions = CacheActions::empty();
     actions.set(CacheActions::VECTOR_INVALIDATE, caches.invalidates_vectors);

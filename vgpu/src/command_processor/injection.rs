@@ -1,7 +1,7 @@
-//! Misbehaviour of the device on purpose: what a client must survive or diagnose.
+//! Deliberate misbehaviour of the device, which a client must survive or diagnose.
 //!
-//! Contract: plain settings, fixed when the board is powered up; everything off by default. A planted fault is as silent
-//! as on a card: what it does itself is not in the diary, only what follows from it.
+//! Contract: plain settings, fixed when the board is powered up; everything is off by default. A planted fault is
+//! as silent as on a card: the fault log does not show the fault itself, only its consequences.
 
 use crate::memory::Defects;
 use std::fmt;
@@ -12,44 +12,44 @@ use thiserror::Error;
 /// For [`FaultInjection::read_pointer_block_dwords`]: more than any queue ever consumes.
 pub const READ_POINTER_NEVER_DWORDS: u64 = 1 << 63;
 
-/// What the device does wrong.
+/// The misbehaviour of the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultInjection {
-    /// This doorbell, counted from 1 over all queues, is not heard; a later one of its queue is.
+    /// The number of a doorbell, counted from 1 over all queues, that is not seen; a later one of its queue is.
     pub dropped_doorbell: Option<u64>,
-    /// A doorbell is heard so many microseconds after it was rung.
+    /// Delay in microseconds until a doorbell is seen.
     pub doorbell_delay_us: u64,
-    /// The read pointer in memory is brought up to date only each time that so many dwords were consumed, and not
-    /// when the ring is empty. A power of two; one beyond the ring's length lags by more than the ring, and
-    /// [`READ_POINTER_NEVER_DWORDS`] never tells.
+    /// The read pointer in memory is updated only each time this many dwords were consumed, and not when the ring
+    /// is empty. A power of two. A block longer than the ring lags by more than the ring, and
+    /// [`READ_POINTER_NEVER_DWORDS`] never reports.
     pub read_pointer_block_dwords: Option<u64>,
-    /// One part of the device does not work at all.
+    /// One part of the device that does not work at all.
     pub planted: Option<PlantedFault>,
 }
 
-/// A part of a board or of its set-up that does not work, as a first boot may meet it.
+/// A part of a board or of its set-up that does not work, as a first boot may encounter it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PlantedFault {
-    /// No packet is ever read: the queue is not mapped, or its doorbell reaches nobody.
+    /// No packet is ever read: the queue is not mapped, or its doorbell is routed nowhere.
     QueueNeverReads,
-    /// RELEASE_MEM is executed, and neither its data nor its interrupt arrives.
+    /// RELEASE_MEM executes, but neither its data nor its interrupt arrives.
     EndOfPipeNeverWrites,
-    /// INDIRECT_BUFFER stops the queue at the packet, without a message: how firmware treats an indirect buffer that it
+    /// INDIRECT_BUFFER silently stops the queue at the packet, as firmware does with an indirect buffer that it
     /// does not accept.
     IndirectBufferRefused,
-    /// Instructions fetched from VRAM are not what was written there: the fetch sees what the memory held before, here
-    /// words that are no instruction. The wave stops at its first one and no event comes, as on a card without a trap
-    /// handler. Loads and stores see the memory as it is.
+    /// Instructions fetched from VRAM are not what was written there: the fetch sees the memory's previous content,
+    /// here words that are no instruction. The wave stops at its first one and no event arrives, as on a card
+    /// without a trap handler. Loads and stores see the memory as it is.
     CodeNotVisible,
-    /// Scalar loads give zero, whatever lies there.
+    /// Scalar loads return zero, whatever the memory holds.
     ScalarLoadsZero,
-    /// The root port routes no AtomicOps: a read-modify-write of system memory is lost, and returns zero. On a card this
-    /// is no fault: the kernel driver treats their support as optional (hardware reference §2.6, `cp_hqd_hq_status0`).
-    /// Not modelled under the checking mode.
+    /// The root port does not route AtomicOps: a read-modify-write of system memory is lost and returns zero. On a
+    /// card this is no fault: the kernel driver treats their support as optional (hardware reference §2.6,
+    /// `cp_hqd_hq_status0`). Not modelled under the checking mode.
     NoPcieAtomics,
 }
 
-/// There is no planted fault of that name.
+/// No planted fault has this name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("there is no fault {0:?} to plant: {names}", names = PlantedFault::ALL.map(PlantedFault::name).join(", "))]
 pub struct UnknownPlantedFault(String);
@@ -77,7 +77,7 @@ impl PlantedFault {
         }
     }
 
-    /// What it does to memory: of VRAM, or of system memory.
+    /// Its effect on memory: on VRAM, or on system memory.
     pub(crate) fn defects(self, is_vram: bool) -> Defects {
         match self {
             PlantedFault::CodeNotVisible if is_vram => Defects::HIDES_CODE,
@@ -103,7 +103,7 @@ impl FromStr for PlantedFault {
     }
 }
 
-/// The settings at work.
+/// The settings in effect.
 #[derive(Debug)]
 pub(crate) struct Injector {
     settings: FaultInjection,
@@ -124,12 +124,12 @@ impl Injector {
         self.settings.planted == Some(fault)
     }
 
-    /// What is wrong with memory that is mapped now.
+    /// The planted defects of memory that is mapped now.
     pub fn defects(&self, is_vram: bool) -> Defects {
         self.settings.planted.map_or(Defects::empty(), |fault| fault.defects(is_vram))
     }
 
-    /// Counts a doorbell; whether it goes unheard.
+    /// Counts a doorbell. Returns whether it is dropped.
     pub fn drops_doorbell(&self) -> bool {
         let Some(dropped) = self.settings.dropped_doorbell else { return false };
         self.doorbells.fetch_add(1, Ordering::Relaxed) + 1 == dropped

@@ -1,6 +1,6 @@
-//! From compute registers and a dispatch packet to what the shader engine is asked to run.
+//! From compute registers and a dispatch packet to the work of the shader engine.
 //!
-//! Contract: pure; the checks are those that the hardware, or this device, would fail a launch for (hardware
+//! Contract: pure; the checks are those for which the hardware, or this device, would fail a launch (hardware
 //! reference §4.4, §5, §7).
 
 use crate::command_processor::bits::{bit, bits, initiator, num_thread, register};
@@ -24,9 +24,9 @@ pub(crate) struct Launch {
     pub first: [u32; 3],
     /// Workgroups per dimension; never 0.
     pub count: [u32; 3],
-    /// Work-items of a whole group per dimension.
+    /// Work-items of a full group per dimension.
     pub group: [u32; 3],
-    /// Work-items of the last group per dimension; equal to `group` where no group is partial.
+    /// Work-items of the last group per dimension; equal to `group` if no group is partial.
     pub last_group: [u32; 3],
     /// Address of the scratch buffer.
     pub scratch_base_va: u64,
@@ -36,8 +36,8 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
-    /// Bytes from the entry that the instruction prefetcher is told to fetch: INST_PREF_SIZE lines of 128 bytes
-    /// (hardware reference §5.2).
+    /// Bytes from the entry that the instruction prefetcher fetches: INST_PREF_SIZE lines of 128 bytes (hardware
+    /// reference §5.2).
     pub fn prefetch_bytes(&self) -> u64 {
         u64::from(bits(self.rsrc3, RSRC3_PREFETCH_HIGH, RSRC3_PREFETCH_LOW)) * PREFETCH_LINE_BYTES
     }
@@ -52,10 +52,10 @@ pub enum LaunchError {
     /// An initiator bit that this device does not have.
     #[error("initiator {0:#x} has a bit that is not modelled")]
     Initiator(u32),
-    /// NUM_THREAD gives no work-items, more than 1024, or a last group longer than a whole one.
+    /// NUM_THREAD specifies no work-items, more than 1024, or a last group larger than a full one.
     #[error("workgroups of {group:?} work-items, the last of {last:?}")]
     GroupSize {
-        /// Whole group.
+        /// Full group.
         group: [u32; 3],
         /// Last group.
         last: [u32; 3],
@@ -63,7 +63,7 @@ pub enum LaunchError {
     /// Interleaved dispatch.
     #[error("NUM_THREAD has interleave bits {0:#x}, which are not modelled")]
     Interleave(u32),
-    /// With START in use the dimensions are end values.
+    /// The dimensions are end values, because START is in use, and lie before START.
     #[error("the end {end:?} lies before the start {start:?}")]
     EndBeforeStart {
         /// START_X..Z.
@@ -74,9 +74,9 @@ pub enum LaunchError {
     /// Thread dimensions that need a partial group without PARTIAL_TG_EN.
     #[error("{threads:?} threads in groups of {group:?} need PARTIAL_TG_EN")]
     PartialNotEnabled {
-        /// Threads asked for.
+        /// Threads requested.
         threads: [u32; 3],
-        /// Whole group.
+        /// Full group.
         group: [u32; 3],
     },
     /// The shader engine refuses the resource words.
@@ -110,11 +110,11 @@ const MASK_REGISTERS: [usize; 8] = [
     register::STATIC_THREAD_MGMT_SE4 + 2,
     register::STATIC_THREAD_MGMT_SE7,
 ];
-/// Shader engines of this board: the masks that count.
+/// Shader engines of this board, and so the masks that apply.
 const SHADER_ENGINES: usize = 4;
 
 impl Registers {
-    /// As the kernel's queue descriptor leaves them: zero, all compute units enabled.
+    /// Registers as the kernel's queue descriptor leaves them: zero, all compute units enabled.
     pub fn new() -> Registers {
         let mut registers = Registers(Box::new([0; register::COUNT]));
         for mask in MASK_REGISTERS {
@@ -137,7 +137,7 @@ impl Registers {
         (u64::from(self.0[low]) | u64::from(self.0[low + 1] & high_mask) << 32) << 8
     }
 
-    /// What a DISPATCH_DIRECT starts; `None` where it has no workgroups.
+    /// The launch for a DISPATCH_DIRECT; `None` if it has no workgroups.
     pub fn launch(&self, dimensions: [u32; 3], control: u32) -> Result<Option<Launch>, LaunchError> {
         check_initiator(control)?;
         let (group, partial) = self.group_sizes()?;
@@ -155,7 +155,7 @@ impl Registers {
             (dimensions, if partial_enabled { partial } else { group })
         };
         for axis in 0..3 {
-            // A partial size of 0 means that the last group is whole.
+            // A partial size of 0 means that the last group is full.
             if last_group[axis] == 0 {
                 last_group[axis] = group[axis];
             }
@@ -192,7 +192,7 @@ impl Registers {
         }))
     }
 
-    /// Whole and partial group sizes of NUM_THREAD_X/Y/Z.
+    /// Full and partial group sizes from NUM_THREAD_X/Y/Z.
     fn group_sizes(&self) -> Result<([u32; 3], [u32; 3]), LaunchError> {
         let words = self.three(register::NUM_THREAD_X);
         for word in &words[..2] {
@@ -215,7 +215,8 @@ impl Registers {
     }
 }
 
-/// Whether SET_SH_REG of these registers touches one that the kernel's queue descriptor owns (hardware reference §5.3).
+/// Whether SET_SH_REG of these registers touches one that the kernel's queue descriptor owns (hardware reference
+/// §5.3).
 pub(crate) fn touches_queue_register(first: usize, count: usize) -> bool {
     let range = first..first + count;
     MASK_REGISTERS.iter().chain([&register::STATIC_THREAD_MGMT_SE8]).any(|mask| range.contains(mask))
@@ -237,7 +238,7 @@ fn check_initiator(control: u32) -> Result<(), LaunchError> {
     Ok(())
 }
 
-/// Groups that hold so many threads, and the size of the last ones.
+/// The number of groups for that many threads, and the size of the last ones.
 fn groups_of_threads(
     threads: [u32; 3],
     group: [u32; 3],

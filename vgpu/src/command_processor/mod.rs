@@ -1,10 +1,10 @@
 //! The command processor: polls doorbells, executes packets, and starts dispatches.
 //!
-//! Contract: one thread per virtual GPU. It learns of work from the doorbell pages alone. While queues exist it spins
-//! for `SPIN_US` after the last activity and then sleeps, at most `SLEEP_US_MAX` between two looks; without
-//! queues it sleeps until there is one. It helps executing waves while a queue waits for them. Queues are served in
-//! turns.
-//! Read in this order: `bits` (the reference's tables), `packet` and `launch` (typed commands), `queue`, `stream` and
+//! Contract: one thread per virtual GPU. It learns of work only from the doorbell pages. While queues exist it
+//! spins for `SPIN_US` after the last activity and then sleeps, at most `SLEEP_US_MAX` between two polls; without
+//! queues it sleeps until there is one. It helps to execute waves while a queue waits for them. Queues are served
+//! in turns.
+//! Reading order: `bits` (the reference's tables), `packet` and `launch` (typed commands), `queue`, `stream` and
 //! `execute` (behaviour).
 
 mod bits;
@@ -30,21 +30,21 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long the thread spins after the last thing that happened: about what a host takes from a fence to the next
+/// How long the thread spins after the last activity: about the time that a host takes from a fence to the next
 /// doorbell.
 const SPIN_US: u64 = 50;
-/// Longest sleep between two looks at the doorbells.
+/// Longest sleep between two polls of the doorbells.
 const SLEEP_US_MAX: u64 = 50;
 /// First sleep after spinning; it doubles up to the longest.
 const SLEEP_US_FIRST: u64 = 5;
-/// How much later than asked the thread may be woken.
+/// Permitted delay of the thread's wake-up.
 const TIMER_SLACK_NS: u64 = 1_000;
-/// How long a queue that hangs is waited for when it is destroyed, before the device is reset.
+/// Time allowed for a hung queue to drain when it is destroyed, before the device is reset.
 const HUNG_DRAIN_MS: u64 = 200;
-/// How long the thread gives way, rather than sleep, while a queue waits for waves that other threads execute.
+/// How long the thread yields, rather than sleeps, while a queue waits for waves that other threads execute.
 const DISPATCH_SPIN_US: u64 = 2_000;
 
-/// How a queue left.
+/// The result of removing a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Preemption {
     Drained,
@@ -63,7 +63,7 @@ pub(crate) struct CommandProcessor {
 struct Shared {
     hardware: Arc<Hardware>,
     queues: Mutex<Vec<Arc<HardwareQueue>>>,
-    /// Changes with the list of queues.
+    /// Changes whenever the list of queues changes.
     generation: AtomicU64,
     queues_changed: Condvar,
     stop: AtomicBool,
@@ -91,8 +91,8 @@ impl CommandProcessor {
         self.shared.list_changed();
     }
 
-    /// Takes a queue out of service and stops its waves. Waves that hang do not let themselves be stopped: after
-    /// [`HUNG_DRAIN_MS`] the device is reset, as the kernel does (hardware reference §8).
+    /// Takes a queue out of service and stops its waves. Hung waves cannot be stopped: after [`HUNG_DRAIN_MS`] the
+    /// device is reset, as the kernel does (hardware reference §8).
     pub fn remove_queue(&self, queue: &Arc<HardwareQueue>) -> Preemption {
         let hardware = &self.shared.hardware;
         let id = queue.description().id;
@@ -105,7 +105,7 @@ impl CommandProcessor {
             std::thread::sleep(Duration::from_millis(HUNG_DRAIN_MS));
         }
         let is_stopped = hardware.cancel_queue(id);
-        // Of a queue that is gone: told now, not under the name of the next queue with this id.
+        // Faults of the removed queue are reported now, not under the name of the next queue with this id.
         hardware.collect_faults(&self.shared.lock());
         if is_stopped && !is_hung {
             return Preemption::Drained;
@@ -122,7 +122,7 @@ impl Drop for CommandProcessor {
         self.shared.stop.store(true, Ordering::Release);
         self.shared.list_changed();
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been reported by its own hook; there is nobody left to tell.
+            // The thread's own hook has reported its panic; there is nobody left to report it to.
             let _ = thread.join();
         }
     }
@@ -135,7 +135,7 @@ impl Shared {
 
     fn list_changed(&self) {
         self.generation.fetch_add(1, Ordering::Release);
-        // Between a waiter's check and its sleep the lock is held, so taking it here cannot slip in between.
+        // A waiter holds the lock between its check and its sleep, so this lock acquisition cannot fall in between.
         drop(self.lock());
         self.queues_changed.notify_all();
     }
@@ -152,13 +152,14 @@ impl Shared {
 
 /// The thread.
 fn run(shared: &Shared) {
-    // Sleeps of microseconds need a timer that does not round them up to 50; where it is refused they are longer.
+    // Sleeps of microseconds need a timer that does not round them up to 50; if the request is refused, they are
+    // longer.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(TIMER_SLACK_NS));
     let mut pace = Pace::new();
     let (mut queues, mut generation) = (Vec::new(), u64::MAX);
     while !shared.stop.load(Ordering::Acquire) {
         if generation != shared.generation.load(Ordering::Acquire) {
-            // Drops the references of queues that are gone before sleeping.
+            // Drops the references to removed queues before sleeping.
             queues.clear();
             (queues, generation) = shared.wait_for_queues();
         }
@@ -170,7 +171,7 @@ fn run(shared: &Shared) {
     }
 }
 
-/// What one look at every queue came to.
+/// The result of polling every queue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Round {
     Progress,
@@ -190,7 +191,7 @@ fn round(shared: &Shared, queues: &[Arc<HardwareQueue>]) -> Round {
             Slice::Idle | Slice::Waiting { .. } => {}
         }
     }
-    // Also where no queue waits: a dispatch without a fence runs too, whoever executes it.
+    // Even if no queue waits: a dispatch without a fence must also run, whoever executes it.
     if outcome != Round::Progress && hardware.help() {
         outcome = Round::Progress;
     }
@@ -214,7 +215,7 @@ impl Pace {
         self.sleep_us = SLEEP_US_FIRST;
     }
 
-    /// Waits for waves that other threads execute.
+    /// Yields to waves that other threads execute.
     fn give_way(&mut self) {
         if self.last_active.elapsed() < Duration::from_micros(DISPATCH_SPIN_US) {
             std::thread::yield_now();

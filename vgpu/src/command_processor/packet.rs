@@ -1,7 +1,8 @@
 //! From packet dwords to a typed command.
 //!
-//! Contract: [`PacketHeader::parse`] and [`Command::parse`] take any bytes and never panic; what the hardware would
-//! not accept, and what this device does not model, is a [`PacketError`] that says which. No allocation.
+//! Contract: [`PacketHeader::parse`] and [`Command::parse`] accept any bytes and never panic; anything that the
+//! hardware would not accept, or that this device does not model, is a [`PacketError`] that says which. No
+//! allocation.
 
 use crate::command_processor::bits::{
     bit, bits, copy_data, event_write, gcr, header, indirect, opcode, register, release, wait, write_data,
@@ -22,13 +23,13 @@ pub enum PacketError {
     /// Not a type 3 header.
     #[error("header {0:#010x} is not of packet type 3")]
     NotType3(u32),
-    /// The predicate bit is set, which nothing on a compute queue defines.
+    /// The predicate bit is set, which is not defined on a compute queue.
     #[error("header {0:#010x} is predicated")]
     Predicated(u32),
-    /// No packet of this device.
+    /// The opcode is not supported by this device.
     #[error("unknown opcode {0:#04x}")]
     UnknownOpcode(u32),
-    /// The packet's body has another length than its opcode needs.
+    /// The body's length does not fit the packet's opcode.
     #[error("{name} with {found} body dwords")]
     BodyLength {
         /// Packet name.
@@ -43,17 +44,17 @@ pub enum PacketError {
         name: &'static str,
         /// Field name.
         field: &'static str,
-        /// What it holds.
+        /// Its value.
         value: u64,
     },
-    /// Defined by the hardware, not modelled by this device.
+    /// Defined by the hardware, but not modelled by this device.
     #[error("{name}: {field} {value:#x} is not modelled")]
     NotModelled {
         /// Packet name.
         name: &'static str,
         /// Field name.
         field: &'static str,
-        /// What it holds.
+        /// Its value.
         value: u64,
     },
     /// A register that a user packet may not write.
@@ -67,13 +68,13 @@ pub enum PacketError {
         /// Dwords left.
         left: usize,
     },
-    /// An indirect buffer inside an indirect buffer, without chaining.
+    /// An indirect buffer nested in an indirect buffer, without chaining.
     #[error("INDIRECT_BUFFER inside an indirect buffer must chain")]
     NestedIndirectBuffer,
     /// A chain packet in the ring itself.
     #[error("INDIRECT_BUFFER in the ring may not chain")]
     ChainInRing,
-    /// The doorbell says more dwords than the ring holds.
+    /// The doorbell claims more dwords than the ring holds.
     #[error("the doorbell is {pending} dwords ahead of a ring of {ring} dwords")]
     RingOverrun {
         /// Dwords between read pointer and doorbell.
@@ -103,7 +104,7 @@ pub(crate) struct Comparison {
     pub mask: u32,
 }
 
-/// What RELEASE_MEM writes.
+/// The data that RELEASE_MEM writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReleaseData {
     Nothing,
@@ -113,8 +114,8 @@ pub(crate) enum ReleaseData {
     SystemClock,
 }
 
-/// What a packet does to caches (hardware reference §4.5, §4.6). L0 is written through, so it has nothing to
-/// write back.
+/// A packet's cache actions (hardware reference §4.5, §4.6). L0 is written through, so it has nothing to write
+/// back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CacheControl {
     pub invalidates_instructions: bool,
@@ -125,7 +126,7 @@ pub(crate) struct CacheControl {
     pub writes_gl2_back: bool,
 }
 
-/// Where COPY_DATA reads.
+/// The source that COPY_DATA reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CopySource {
     Memory(u64),
@@ -133,7 +134,7 @@ pub(crate) enum CopySource {
     GpuClock,
 }
 
-/// A packet's meaning. Data that follows in the body stays there.
+/// A packet's meaning. Data that follows in the body stays in the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Nop,
@@ -168,7 +169,7 @@ pub(crate) enum Command {
         source: CopySource,
         destination: u64,
         wide: bool,
-        /// A selector is one that the header calls obsolete.
+        /// Whether a selector is one that the header calls obsolete.
         is_obsolete: bool,
     },
     /// Waits until the queue's earlier dispatches are done.
@@ -228,7 +229,7 @@ pub(crate) fn body_dwords_max(opcode: u32) -> usize {
 }
 
 impl Command {
-    /// Reads a packet's body. NOP bodies need not be given.
+    /// Reads a packet's body. The body of a NOP may be omitted.
     pub fn parse(opcode: u32, body: &[u32]) -> Result<Command, PacketError> {
         match opcode {
             opcode::NOP => Ok(Command::Nop),
@@ -426,7 +427,7 @@ fn event_write_command([body]: [u32; 1]) -> Result<Command, PacketError> {
     let event = bits(body, event_write::TYPE_HIGH, 0);
     match (event, bits(body, event_write::INDEX_HIGH, event_write::INDEX_LOW)) {
         (event_write::TYPE_CS_PARTIAL_FLUSH, event_write::INDEX_FLUSH) => Ok(Command::PartialFlush),
-        // Index 0 events carry no address and start or stop counters that are not there.
+        // Index 0 events carry no address and start or stop counters that do not exist here.
         (event, 0) if event != event_write::TYPE_CS_PARTIAL_FLUSH => Ok(Command::OtherEvent),
         _ => Err(bad("EVENT_WRITE", "event type and index", body)),
     }
@@ -453,7 +454,7 @@ fn indirect_buffer(body: [u32; 3]) -> Result<Command, PacketError> {
 }
 
 impl Comparison {
-    /// Whether the wait is over for this value.
+    /// Whether the comparison is true for this value.
     pub fn holds(self, value: u32) -> bool {
         let value = value & self.mask;
         match self.function {

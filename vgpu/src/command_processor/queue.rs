@@ -1,7 +1,7 @@
-//! One hardware queue: what it is, its state, and how it comes to rest.
+//! One hardware queue: its description, its state, and how it stops.
 //!
 //! Contract: kernel side and command processor share it behind one lock, which is held for one slice of service.
-//! What a slice does is in `stream` and `execute`.
+//! The work of a slice is in `stream` and `execute`.
 
 use crate::command_processor::faults::FaultKind;
 use crate::command_processor::hardware::Hardware;
@@ -15,9 +15,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use zrt_kmd::Mapping;
 
-/// What a doorbell slot holds until it is rung (hardware reference §6.4).
+/// Initial value of a doorbell slot, until it is rung (hardware reference §6.4).
 pub(crate) const DOORBELL_SENTINEL: u64 = u64::MAX;
-/// What the kernel tells about a queue and never changes.
+/// The unchanging properties of a queue, as the kernel sets them.
 #[derive(Debug)]
 pub(crate) struct QueueDescription {
     pub id: u32,
@@ -36,7 +36,7 @@ pub(crate) struct HardwareQueue {
     state: Mutex<QueueState>,
 }
 
-/// Where the queue stands.
+/// The state of the queue.
 #[derive(Debug)]
 pub(super) struct QueueState {
     pub ring_va: u64,
@@ -45,22 +45,22 @@ pub(super) struct QueueState {
     pub health: Health,
     /// Dwords consumed, monotonic.
     pub read_pointer: u64,
-    /// The read pointer as memory has it.
+    /// The read pointer as last written to memory.
     pub reported_read_pointer: u64,
     /// Dwords that may be executed, from the doorbell.
     pub write_limit: u64,
-    /// The doorbell's bytes when last looked at.
+    /// The doorbell's bytes at the last poll.
     pub doorbell_seen: u64,
-    /// When a new doorbell value will be heard (injected delay).
+    /// When a new doorbell value takes effect (injected delay).
     pub doorbell_due: Option<Instant>,
     /// A torn packet was recorded for this write limit.
     pub torn_at: Option<u64>,
     pub indirect: Option<IndirectBuffer>,
     pub registers: Registers,
-    /// Dispatches that are not known to be done.
+    /// Dispatches not known to be done.
     pub launches: Vec<DispatchTicket>,
     pub body: Vec<u32>,
-    /// The queue's way to memory.
+    /// The queue's access to memory.
     pub port: MemoryPort,
 }
 
@@ -69,9 +69,9 @@ pub(crate) enum Health {
     Running,
     /// A packet could not be executed: the kernel would suspend the queue.
     Stopped,
-    /// A wave cannot go on: packets that wait for it wait forever.
+    /// A wave cannot continue: packets that wait for it wait forever.
     Hung,
-    /// The kernel took the queue away.
+    /// The kernel removed the queue.
     Removed,
 }
 
@@ -83,7 +83,7 @@ pub(super) struct IndirectBuffer {
     pub at: usize,
 }
 
-/// What a slice did.
+/// The result of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slice {
     /// Nothing to do until the doorbell rings.
@@ -94,7 +94,7 @@ pub(crate) enum Slice {
     Progress,
 }
 
-/// Why the queue cannot go on.
+/// Why the queue cannot continue.
 pub(super) enum Halt {
     Packet(PacketError),
     Launch(LaunchError),
@@ -120,7 +120,7 @@ impl From<Fault> for Halt {
 }
 
 impl HardwareQueue {
-    /// A new queue; its doorbell slot is re-armed, so that what an earlier owner rang is not heard.
+    /// A new queue. Its doorbell slot is re-armed, so that a ring by an earlier owner has no effect.
     pub fn new(
         description: QueueDescription,
         ring_va: u64,
@@ -156,7 +156,7 @@ impl HardwareQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// UPDATE_QUEUE: another ring, or off and on.
+    /// UPDATE_QUEUE: another ring, or disable and enable.
     pub fn update(&self, ring_va: u64, ring_bytes: u32, is_scheduled: bool) {
         let mut state = self.lock();
         state.is_enabled = is_scheduled && ring_va != 0 && ring_bytes != 0;
@@ -166,7 +166,7 @@ impl HardwareQueue {
         }
     }
 
-    /// Takes the queue out of service; its health before.
+    /// Takes the queue out of service. Returns its previous health.
     pub fn remove(&self) -> Health {
         let mut state = self.lock();
         state.indirect = None;
@@ -183,7 +183,7 @@ impl HardwareQueue {
         }
     }
 
-    /// Looks at the doorbell and executes packets.
+    /// Polls the doorbell and executes packets.
     pub fn service(&self, hardware: &Hardware) -> Slice {
         let mut state = self.lock();
         let is_deaf = hardware.injector().has(PlantedFault::QueueNeverReads);
@@ -204,7 +204,7 @@ impl HardwareQueue {
     }
 }
 
-/// Records why the queue halted; a bad access is told to the process and stops all its queues.
+/// Records why the queue halted; a bad access is reported to the process and stops all its queues.
 fn report(
     halt: Halt,
     packet: Option<&'static str>,

@@ -1,9 +1,9 @@
-//! The packet stream of a queue: doorbell, ring, indirect buffers, one packet after the other.
+//! The packet stream of a queue: doorbell, ring, indirect buffers, one packet after another.
 //!
-//! Contract: a slice of service executes at most [`PACKETS_PER_SLICE`] packets and never waits for anything: a packet
-//! that has to wait leaves the queue where it is and is looked at again in the next slice, so queues do not hold
-//! each other up. Nothing is read beyond the write pointer in the doorbell. All memory goes through the
-//! device's address space. No allocation after the first packets.
+//! Contract: a slice of service executes at most [`PACKETS_PER_SLICE`] packets and never blocks. A packet that has
+//! to wait leaves the queue where it is and is retried in the next slice, so queues do not block each other.
+//! Nothing is read beyond the write pointer in the doorbell. All memory goes through the device's address space. No
+//! allocation after the first packets.
 
 use crate::command_processor::bits::opcode;
 use crate::command_processor::faults::FaultKind;
@@ -17,18 +17,18 @@ use std::time::{Duration, Instant};
 
 /// Packets of one queue in a row, before the other queues get their turn.
 const PACKETS_PER_SLICE: usize = 64;
-/// The read pointer in memory is brought up to date each time that so many dwords were consumed, and when the ring
-/// is empty (hardware reference §2.6: block size 5, that is 2^(5+1) dwords).
+/// The read pointer in memory is updated each time this many dwords were consumed, and when the ring is empty
+/// (hardware reference §2.6: block size 5, that is 2^(5+1) dwords).
 const READ_POINTER_BLOCK_DWORDS: u64 = 64;
 
-/// A slice of service: the queue's state with everything that a packet can reach.
+/// A slice of service: the queue's state and everything that a packet can access.
 pub(super) struct Worker<'a> {
     pub state: &'a mut QueueState,
     pub description: &'a QueueDescription,
     pub hardware: &'a Hardware,
 }
 
-/// What one packet did.
+/// The result of one packet.
 enum Step {
     Done,
     Empty,
@@ -36,12 +36,12 @@ enum Step {
 }
 
 impl Worker<'_> {
-    /// Looks at the doorbell, then executes packets.
+    /// Polls the doorbell, then executes packets.
     pub fn slice(&mut self) -> Result<Slice, Halt> {
         self.look_at_doorbell()?;
         let mut slice = Slice::Idle;
         for _ in 0..PACKETS_PER_SLICE {
-            // After the doorbell or the awaited value was seen: what was mapped before it was stored is visible.
+            // After the doorbell or the awaited value was seen: mappings made before it was stored must be visible.
             self.state.port.refresh(self.hardware.memory());
             match self.step()? {
                 Step::Done => slice = Slice::Progress,
@@ -64,7 +64,7 @@ impl Worker<'_> {
         PacketHeader::parse(word[0]).ok().map(|header| name(header.opcode))
     }
 
-    /// Takes a new doorbell value, checked as strictly as hardware reference §6.4 says.
+    /// Reads a new doorbell value, checked as strictly as hardware reference §6.4 requires.
     fn look_at_doorbell(&mut self) -> Result<(), Halt> {
         let view = self.description.doorbells.view();
         let value = view.load_u64_acquire(self.description.doorbell_at);
@@ -110,7 +110,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Injected delay: whether the new doorbell value is not to be heard yet.
+    /// Injected delay: whether the new doorbell value must not take effect yet.
     fn is_delayed(&mut self) -> bool {
         let delay_us = self.hardware.injector().settings().doorbell_delay_us;
         if delay_us == 0 {
@@ -125,7 +125,7 @@ impl Worker<'_> {
         false
     }
 
-    /// Writes the read pointer to memory where a block was completed, or always where the ring is empty.
+    /// Writes the read pointer to memory if a block was completed, or always if the ring is empty.
     fn report_read_pointer(&mut self, is_empty: bool) -> Result<(), Halt> {
         let (now, reported) = (self.state.read_pointer, self.state.reported_read_pointer);
         let (block_dwords, when_empty) = match self.hardware.injector().settings().read_pointer_block_dwords {
@@ -164,7 +164,7 @@ impl Worker<'_> {
         outcome
     }
 
-    /// The packet's body is not all there.
+    /// Handles a packet whose body is incomplete.
     fn incomplete(&mut self, header: PacketHeader, left: u64) -> Result<Step, Halt> {
         if self.state.indirect.is_some() {
             let error = PacketError::PastEndOfBuffer { body_dwords: header.body_dwords, left: left as usize };
@@ -234,7 +234,7 @@ impl Worker<'_> {
                 *word = view.load_u32(offset as usize + 4 * index);
             }
         } else {
-            // Across ranges, or not there at all.
+            // Across ranges, or not mapped at all.
             for (index, word) in destination.iter_mut().enumerate() {
                 let at = va.wrapping_add(4 * index as u64);
                 let (view, offset) = self.state.port.translate(at, 4, Rights::READ)?;
@@ -268,7 +268,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Reads dwords of the packet stream, `skip` dwords on from the current position.
+    /// Reads dwords of the packet stream, starting `skip` dwords after the current position.
     fn read_stream(&mut self, skip: u64, destination: &mut [u32]) -> Result<(), Fault> {
         if let Some(buffer) = self.state.indirect {
             return self.read(buffer.va.wrapping_add(4 * (buffer.at as u64 + skip)), destination);

@@ -9,7 +9,7 @@ use zrt_kmd::{Errno, UserPointer};
 #[derive(Debug)]
 pub(crate) struct Arguments<'a> {
     bytes: Vec<u8>,
-    /// Where it came from; structures named by it are reached through this pointer.
+    /// The caller's pointer; structures that it refers to are accessed through it.
     pub pointer: UserPointer<'a>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Arguments<'a> {
         store_u64(&mut self.bytes, at, value);
     }
 
-    /// Reads `count` dwords of the process at an address that the structure holds; at most `count_max`.
+    /// Reads `count` dwords of the process at an address from the structure; at most `count_max`.
     pub fn read_dwords(&self, address: u64, count: usize, count_max: usize) -> Result<Vec<u32>, Errno> {
         if count > count_max {
             return Err(Errno::ENOMEM);

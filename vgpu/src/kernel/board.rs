@@ -1,7 +1,7 @@
-//! The numbers of the one board that is modelled: Radeon AI PRO R9700.
+//! The figures of the modelled board: Radeon AI PRO R9700.
 //!
-//! Contract: constants only. Sources: hardware reference §1.2 to §1.4 and §2.4 to §2.6; the few that the reference
-//! leaves open are marked "chosen".
+//! Contract: constants only. Sources: hardware reference §1.2 to §1.4 and §2.4 to §2.6; the few values that the
+//! reference leaves open are marked "chosen".
 
 /// KFD's id of the GPU: a 16-bit hash on a real system (it fits mmap offset bits 61:46); this value is chosen.
 pub const GPU_ID: u32 = 0x9D4B;
@@ -18,7 +18,7 @@ pub const RENDER_PATH: &str = "/dev/dri/renderD128";
 
 /// VRAM as the topology reports it (hardware reference §1.3).
 pub const VRAM_BYTES: u64 = 34_208_743_424;
-/// What the CPU can reach of it with a small BAR: the usual 256 MiB window (chosen).
+/// The part of VRAM that the CPU can access with a small BAR: the usual 256 MiB window (chosen).
 pub const SMALL_BAR_BYTES: u64 = 256 << 20;
 /// System memory that the GPU may map (chosen: 16 GiB).
 pub const GTT_BYTES: u64 = 16 << 30;
@@ -44,31 +44,31 @@ pub(crate) const PCI_ADDRESS: &str = "0000:05:00.0";
 pub(crate) const ENGINE_CLOCK_MHZ: u32 = 2350;
 /// MEC firmware of the captured board: below 3050, so user queues are not available (hardware reference §3.2).
 pub(crate) const MEC_FIRMWARE: u32 = 3010;
-/// Further firmware, as `fw_version` names it. No capture tells it of a board with that MEC; this is an R9700 with MEC
-/// 3140 (ROCm issue 6155, comment 2).
+/// Further firmware versions, as named by `fw_version`. No capture of a board with that MEC version lists them;
+/// these are from an R9700 with MEC 3140 (ROCm issue 6155, comment 2).
 pub(crate) const OTHER_FIRMWARE: [(&str, u32); 5] =
     [("me", 2840), ("pfp", 2900), ("rlc", 0x00BE_7DA0), ("mes", 0x81), ("mes_kiq", 0x81)];
-/// `capability` without what depends on the kernel: asked of `kfd_topology.c` for GC 12.0.1 and equal to a published
-/// R9700 configuration (ROCm/rocm-systems, `gfx1201_r9700.json`, 1745068672), with the ASIC revision 1 of the same
-/// source and of rocminfo's dumps in bits 25:22. Four watch points, doorbells of type 2, SVM, trap debugging with
-/// precise ALU operations.
+/// `capability` without the kernel-dependent bits: derived from `kfd_topology.c` for GC 12.0.1 and equal to a
+/// published R9700 configuration (ROCm/rocm-systems, `gfx1201_r9700.json`, 1745068672), with the ASIC revision 1 of
+/// the same source and of rocminfo's dumps in bits 25:22. Four watch points, doorbells of type 2, SVM, trap
+/// debugging with precise ALU operations.
 pub(crate) const CAPABILITY: u32 = 0x6803_A280 | 1 << 22;
 /// `HSA_CAP_TRAP_DEBUG_PRECISE_MEMORY_OPERATIONS_SUPPORTED`.
 pub(crate) const CAPABILITY_PRECISE_MEMORY: u32 = 1 << 18;
 /// Address bits that a watch point compares (7 to 29), and dispatch information always valid (same sources: 1495).
 pub(crate) const DEBUG_PROPERTIES: u64 = 7 | 29 << 4 | 1 << 10;
-/// The published configuration's; every card has its own.
+/// From the published configuration; every card has its own.
 pub(crate) const UNIQUE_ID: u64 = 7_607_916_237_085_355_008;
-/// Chosen: no public dump of gfx1201 tells it.
+/// Chosen: no public dump of gfx1201 contains it.
 pub(crate) const SDMA_FIRMWARE: u32 = 700;
-/// Of eight a kernel with MES keeps two for itself (`kfd_device.c`; the published configuration says 6).
+/// A kernel with MES keeps two of the eight for itself (`kfd_device.c`; the published configuration says 6).
 pub(crate) const SDMA_QUEUES_PER_ENGINE: u32 = 6;
 /// Compute queues of the kernel's scheduler (the published configuration).
 pub(crate) const CP_QUEUES: u32 = 4;
-/// Chosen: no public dump of gfx1201 tells it. Fields of the register as `gfx12` address libraries read them: 32 pipes,
-/// interleaved by 256 bytes.
+/// Chosen: no public dump of gfx1201 contains it. Fields of the register as `gfx12` address libraries read them: 32
+/// pipes, interleaved by 256 bytes.
 pub(crate) const GB_ADDR_CONFIG: u32 = 0x545;
-/// Dword offset of GB_ADDR_CONFIG (libdrm asks for it when it opens a device).
+/// Dword offset of GB_ADDR_CONFIG (libdrm reads it when it opens a device).
 pub(crate) const GB_ADDR_CONFIG_REGISTER: u32 = 0x263E;
 pub(crate) const GL2_KIB: u32 = 8192;
 pub(crate) const MALL_KIB: u32 = 65_536;
@@ -89,26 +89,27 @@ pub(crate) const DOORBELL_SLICE_BYTES: u64 = 8192;
 pub(crate) const DOORBELL_BYTES: u64 = 8;
 /// Queues of one process on one device (hardware reference §2.6).
 pub(crate) const QUEUES_MAX: usize = 127;
-/// What the kernel keeps of VRAM for page tables: at least this, and a 16,384th of all memory where that is more
-/// (`ESTIMATE_PT_SIZE` and `AMDGPU_VM_RESERVED_VRAM` of `amdgpu_amdkfd_gpuvm.c`, alike in 6.8 to 7.2): a host of up to 96 GiB.
+/// VRAM that the kernel reserves for page tables: at least this, and a 16,384th of all memory if that is more
+/// (`ESTIMATE_PT_SIZE` and `AMDGPU_VM_RESERVED_VRAM` of `amdgpu_amdkfd_gpuvm.c`, the same in 6.8 to 7.2). This
+/// value is right for a host of up to 96 GiB.
 pub(crate) const PAGE_TABLE_RESERVE_BYTES: u64 = 8 << 20;
-/// In AVAILABLE_MEMORY each object counts as whole pieces of this length, and so does the answer
+/// AVAILABLE_MEMORY counts each object in whole pieces of this length, and its answer as well
 /// (`VRAM_AVAILABILITY_ALIGN`).
 pub(crate) const AVAILABILITY_BYTES: u64 = 2 << 20;
 /// Signal page: 4096 slots of 8 bytes (hardware reference §2.8).
 pub(crate) const EVENT_SLOTS: u32 = 4096;
 pub(crate) const EVENT_SLOT_BYTES: usize = 8;
 pub(crate) const EVENT_PAGE_BYTES: u64 = EVENT_SLOTS as u64 * EVENT_SLOT_BYTES as u64;
-/// What a slot holds while its event is not signalled (hardware reference §2.8).
+/// Value of a slot while its event is not signalled (hardware reference §2.8).
 pub(crate) const EVENT_SLOT_UNSIGNALLED: u64 = u64::MAX;
 
-/// EOP buffer of a queue (hardware reference §1.2: never exported, always this).
+/// EOP buffer of a queue (hardware reference §1.2: never exported, always this size).
 pub(crate) const EOP_BYTES: u64 = 4096;
 
 /// Reference clock of GPU timestamps (hardware reference §4.6, §4.9).
 pub(crate) const GPU_CLOCK_HZ: u64 = 100_000_000;
 
-/// Waves resident at most: cu × 32 (hardware reference §2.6).
+/// Most resident waves: cu × 32 (hardware reference §2.6).
 const WAVES: u64 = COMPUTE_UNITS as u64 * 32;
 /// Control stack of a queue (hardware reference §2.6).
 pub(crate) const CTL_STACK_BYTES: u32 = page_align(40 + WAVES * 12 + 8) as u32;

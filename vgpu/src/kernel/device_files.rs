@@ -1,6 +1,6 @@
 //! The render node's device folder in sysfs: PCI identity, memory sizes, IP versions.
 //!
-//! Contract: only files that a client of this board is known to read (hardware reference §1.3).
+//! Contract: only files that clients of this board are known to read (hardware reference §1.3).
 
 use crate::kernel::board;
 use crate::kernel::files::FileTree;
@@ -10,14 +10,14 @@ pub(crate) const DEVICE: &str = "/sys/class/drm/renderD128/device";
 
 /// One hardware block of the IP discovery table.
 struct IpBlock {
-    /// Hardware id and the name that links to it.
+    /// Hardware id, and the name of the link to it.
     id: u32,
     name: &'static str,
     version: [u32; 3],
     bases: &'static [u32],
 }
 
-/// Hardware reference §1.3. SDMA's bases are not in it: one made-up base, so that the file has the right form.
+/// Hardware reference §1.3. It does not contain SDMA's bases: one made-up base gives the file the right form.
 const IP_BLOCKS: [IpBlock; 3] = [
     IpBlock { id: 11, name: "GC", version: [12, 0, 1], bases: &[0x1260, 0xA000, 0x1C000, 0x0240_2C00] },
     IpBlock { id: 42, name: "SDMA0", version: [7, 0, 1], bases: &[0x1260] },
@@ -46,7 +46,7 @@ pub(crate) fn add(
     add_nodes(tree);
     add_memory_sizes(tree, large_bar, used_bytes);
     add_ip_discovery(tree);
-    // Module parameters that decide about the queues (hardware reference §3.2): user queues off by "auto".
+    // Module parameters that affect the queues (hardware reference §3.2): "auto" disables user queues.
     tree.add("/sys/module/amdgpu/parameters/user_queue", "-1\n");
     tree.add("/sys/module/amdgpu/parameters/mes", "1\n");
 }
@@ -66,7 +66,7 @@ fn add_identity(tree: &mut FileTree) {
     for (name, version) in board::OTHER_FIRMWARE.into_iter().chain([("mec", board::MEC_FIRMWARE)]) {
         add(&format!("fw_version/{name}_fw_version"), format!("0x{version:08x}\n"));
     }
-    // A display port with nothing in it, and a domain of the IOMMU that passes through: chosen.
+    // A display port with nothing connected, and an IOMMU domain in passthrough mode: chosen.
     add("drm/card0/card0-DP-1/status", "disconnected\n".to_owned());
     add("iommu_group/type", "identity\n".to_owned());
     add(
@@ -80,7 +80,8 @@ fn add_identity(tree: &mut FileTree) {
     );
 }
 
-/// The folder of the device's DRM nodes: what libdrm looks for to know a DRM device, and the names in it a render node.
+/// The folder of the device's DRM nodes: libdrm uses it to recognise a DRM device, and its names to find the render
+/// node.
 fn add_nodes(tree: &mut FileTree) {
     for (name, minor) in [("card0", 0), (board::RENDER_NAME, board::RENDER_MINOR)] {
         let node = format!("{DEVICE}/drm/{name}");

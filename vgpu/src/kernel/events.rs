@@ -2,7 +2,7 @@
 //!
 //! Contract: the rules of hardware reference §2.3 and §2.8. Waiting blocks the calling thread up to its timeout;
 //! everything else takes one short lock. At most [`EVENTS_MAX`] non-signal events and 4095 signal events (id 0 is
-//! reserved) exist.
+//! reserved) can exist.
 
 use crate::kernel::board::{EVENT_SLOT_BYTES, EVENT_SLOT_UNSIGNALLED, EVENT_SLOTS};
 use crate::kernel::requests::event::{TYPE_DEBUG, TYPE_HW_EXCEPTION, TYPE_MEMORY, TYPE_SIGNAL};
@@ -11,12 +11,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use zrt_kmd::{Errno, Mapping};
 
-/// Events that are not of signal type have ids from here on (the kernel's first id after the signal slots).
+/// Events of other types than signal have ids from here on (the kernel's first id after the signal slots).
 const FIRST_OTHER_ID: u32 = EVENT_SLOTS;
 /// Most events without a slot.
 const EVENTS_MAX: u32 = 4096;
 
-/// What a MEMORY event tells (hardware reference §2.3).
+/// The payload of a MEMORY event (hardware reference §2.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MemoryException {
     pub not_present: bool,
@@ -27,7 +27,7 @@ pub(crate) struct MemoryException {
     pub gpu_id: u32,
 }
 
-/// What a HW_EXCEPTION event tells: always a whole-GPU reset after a hang here.
+/// The payload of a HW_EXCEPTION event: here always a whole-GPU reset after a hang.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HardwareException {
     pub memory_lost: bool,
@@ -38,14 +38,14 @@ pub(crate) struct HardwareException {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WaitFor {
     pub event_id: u32,
-    /// The age that the waiter has seen; 0 where it does not use ages.
+    /// The age last seen by the waiter; 0 if it does not use ages.
     pub last_age: u64,
 }
 
-/// What an entry of a completed wait has to tell.
+/// The result for an entry of a completed wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventData {
-    /// Not activated, or nothing to tell.
+    /// Not activated, or no data.
     None,
     /// A signal event whose waiter uses ages.
     Age(u64),
@@ -58,7 +58,7 @@ pub(crate) enum EventData {
 pub(crate) enum WaitOutcome {
     Complete(Vec<EventData>),
     Timeout,
-    /// An event was destroyed meanwhile.
+    /// An event was destroyed during the wait.
     Destroyed,
 }
 
@@ -81,7 +81,7 @@ struct State {
 #[derive(Debug)]
 struct SignalPage {
     mapping: Arc<Mapping>,
-    /// The buffer object that it is, where the process supplied it.
+    /// The buffer object that holds it, if the process supplied one.
     handle: Option<u64>,
 }
 
@@ -118,7 +118,7 @@ impl Events {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True once a signal page is set.
+    /// True if a signal page is set.
     pub fn has_page(&self) -> bool {
         self.lock().page.is_some()
     }
@@ -133,8 +133,8 @@ impl Events {
         self.lock().events.len()
     }
 
-    /// Makes `mapping` the signal page, all slots unsignalled: as many as it has room for, [`EVENT_SLOTS`] at most.
-    /// `EINVAL` where there is one.
+    /// Makes `mapping` the signal page, with all slots unsignalled: as many slots as fit, at most [`EVENT_SLOTS`].
+    /// `EINVAL` if one is set already.
     pub fn set_page(&self, mapping: Arc<Mapping>, handle: Option<u64>) -> Result<(), Errno> {
         let mut state = self.lock();
         if state.page.is_some() {
@@ -146,7 +146,7 @@ impl Events {
         Ok(())
     }
 
-    /// Makes an event; its id. For signal events the id is the slot's index.
+    /// Makes an event. Returns its id. For signal events the id is the slot's index.
     pub fn create(&self, kind: u32, auto_reset: bool) -> Result<u32, Errno> {
         let mut state = self.lock();
         let ids = if kind_has_slot(kind) {
@@ -189,7 +189,7 @@ impl Events {
         Ok(())
     }
 
-    /// Takes a signal event's signal back.
+    /// Resets a signal event.
     pub fn reset(&self, id: u32) -> Result<(), Errno> {
         let mut state = self.signal_type_only(id)?;
         if let Some(event) = state.events.get_mut(&id) {
@@ -198,7 +198,7 @@ impl Events {
         Ok(())
     }
 
-    /// SET and RESET are for events of type SIGNAL alone (hardware reference §2.8).
+    /// SET and RESET are only for events of type SIGNAL (hardware reference §2.8).
     fn signal_type_only(&self, id: u32) -> Result<MutexGuard<'_, State>, Errno> {
         let state = self.lock();
         match state.events.get(&id) {
@@ -207,8 +207,8 @@ impl Events {
         }
     }
 
-    /// An end-of-pipe interrupt with its context id arrived. The event of that id is signalled where its slot was
-    /// written; else every event whose slot was written. The kernel re-arms the slots that it takes.
+    /// Handles an end-of-pipe interrupt with its context id. The event with that id is signalled if its slot was
+    /// written; otherwise every event whose slot was written. The kernel re-arms the slots that it consumes.
     pub fn interrupt(&self, context_id: u32) {
         let mut state = self.lock();
         let written = |state: &State, id: u32| {
@@ -249,7 +249,7 @@ impl Events {
         self.changed.notify_all();
     }
 
-    /// Waits for one or all of the entries. `EINVAL` where an id is unknown. `None` waits forever.
+    /// Waits for one or all of the entries. `EINVAL` if an id is unknown. A timeout of `None` waits forever.
     pub fn wait(
         &self,
         entries: &[WaitFor],
@@ -277,7 +277,7 @@ impl Events {
         Ok(outcome)
     }
 
-    /// Drops everything; waits fail.
+    /// Drops everything; pending waits fail.
     pub fn release_all(&self) {
         let mut state = self.lock();
         state.events.clear();
@@ -309,7 +309,7 @@ impl State {
         }
     }
 
-    /// Signals an event: waiters are activated; an auto-reset event stays signalled only where nobody waited.
+    /// Signals an event: waiters are activated; an auto-reset event stays signalled only if nobody waited.
     fn activate(&mut self, id: u32) {
         let Some(event) = self.events.get_mut(&id) else { return };
         let mut waited = false;
@@ -322,7 +322,7 @@ impl State {
         event.age = event.age.checked_add(1).unwrap_or(1);
     }
 
-    /// Registers a wait; its key.
+    /// Registers a wait. Returns its key.
     fn enter(&mut self, entries: &[WaitFor]) -> Result<u64, Errno> {
         if entries.iter().any(|entry| !self.events.contains_key(&entry.event_id)) {
             return Err(Errno::EINVAL);

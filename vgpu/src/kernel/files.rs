@@ -1,7 +1,7 @@
 //! A read-only tree of text files by path: the virtual sysfs.
 //!
-//! Contract: reading allocates the answer and blocks on nothing. Directories exist because files lie under them.
-//! Content is fixed at construction, or made at each read where a maker was given.
+//! Contract: reading allocates the answer and never blocks. Directories exist because there are files below them.
+//! Content is fixed at construction, or generated at each read if a maker was given.
 
 use std::collections::{BTreeMap, BTreeSet};
 use zrt_kmd::Errno;
@@ -18,7 +18,7 @@ enum Content {
 #[derive(Default)]
 pub(crate) struct FileTree {
     files: BTreeMap<String, Content>,
-    /// Second names of folders, longest first when resolved: (alias, folder).
+    /// Alternative names of folders, longest first when resolved: (alias, folder).
     aliases: Vec<(String, String)>,
 }
 
@@ -28,7 +28,7 @@ impl FileTree {
         self.files.insert(path.into(), Content::Text(text.into()));
     }
 
-    /// Adds a file whose text is made at each read.
+    /// Adds a file whose text is generated at each read.
     pub fn add_made(&mut self, path: impl Into<String>, make: impl Fn() -> String + Send + Sync + 'static) {
         self.files.insert(path.into(), Content::Made(Box::new(make)));
     }
@@ -76,7 +76,7 @@ impl FileTree {
             .take_while(move |path| path.starts_with(prefix))
     }
 
-    /// The path without empty and `.` components, aliases followed once.
+    /// The path without empty and `.` components, with aliases followed once.
     fn resolve(&self, path: &str) -> String {
         let mut plain = String::with_capacity(path.len());
         for component in path.split('/').filter(|component| !component.is_empty() && *component != ".") {

@@ -1,21 +1,21 @@
-//! What VRAM holds before anything is written to it.
+//! The initial contents of VRAM.
 //!
-//! Contract: the kernel overwrites VRAM of KFD when it is freed and, in most releases, does not clear it when it is
-//! allocated ([`KernelRelease::clears_vram`]), so after a boot or another driver it holds anything. System memory comes
-//! zeroed (`ttm_tt_create` with TTM_TT_FLAG_ZERO_ALLOC for objects of user space). When the pattern is written, and how far,
-//! is the memory's matter.
+//! Contract: the kernel overwrites KFD's VRAM when it is freed and, in most releases, does not clear it when it is
+//! allocated ([`KernelRelease::clears_vram`]). So after a boot or another driver it may hold anything. System
+//! memory is always zeroed (`ttm_tt_create` with TTM_TT_FLAG_ZERO_ALLOC for objects of user space). The memory code
+//! decides when the pattern is written, and how far.
 
 use crate::config::{KernelRelease, VramFill};
 use zrt_kmd::Errno;
 
-/// The pattern unless something else is asked for: a quiet NaN as f32, and no number that anything of ours would write.
+/// The default pattern: a quiet NaN as f32, and a number that no code of ours would write.
 pub const FILL_DEFAULT: u32 = 0x7fc0_dead;
-/// The environment variable that sets the fill where the configuration leaves it open: eight hexadecimal digits, or
+/// The environment variable that sets the fill if the configuration leaves it open: eight hexadecimal digits, or
 /// `kernel` for [`VramFill::AsKernel`].
 pub const FILL_VARIABLE: &str = "ZRT_VIRTUAL_FILL";
 
-/// The pattern that a configuration asks for, or the environment, under a kernel. `EINVAL` where the variable holds
-/// nothing of the kind.
+/// The pattern that a configuration or the environment requests, under a kernel release. `EINVAL` if the variable's
+/// value is invalid.
 pub(crate) fn pattern(asked: Option<VramFill>, kernel: KernelRelease) -> Result<u32, Errno> {
     let asked = match (asked, std::env::var_os(FILL_VARIABLE)) {
         (Some(asked), _) => asked,

@@ -1,8 +1,8 @@
 //! `/dev/kfd` requests: from bytes to typed values and back.
 //!
-//! Contract: dispatch on the number alone, as the kernel does: any magic, any size; the caller's bytes are copied in
-//! up to its own size, the rest is zero, and the caller's size is copied back, also after an error (hardware
-//! reference §2.1). Only WAIT_EVENTS and DESTROY_QUEUE block.
+//! Contract: dispatch on the number alone, as the kernel does: any magic, any size. The caller's bytes are copied
+//! in up to the kernel's own size, the rest is zero, and the caller's size is copied back, even after an error
+//! (hardware reference §2.1). Only WAIT_EVENTS and DESTROY_QUEUE block.
 
 use crate::command_processor::faults::FaultKind;
 use crate::kernel::VirtualGpu;
@@ -20,7 +20,7 @@ use crate::kernel::requests::{
 use std::time::Duration;
 use zrt_kmd::{Errno, UserPointer};
 
-/// Devices of one MAP or UNMAP.
+/// Most devices of one MAP or UNMAP.
 const DEVICES_MAX: usize = 1024;
 /// Frequency of the system clock, which counts nanoseconds.
 const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
@@ -34,7 +34,7 @@ pub(crate) fn kfd(gpu: &VirtualGpu, request: u32, pointer: UserPointer<'_>) -> R
     let shape =
         requests::kfd_shape(number).filter(|_| number <= kernel.last_request()).ok_or(Errno::ENOTTY)?;
     let caller_size = request_size(request);
-    // CREATE_QUEUE is the one structure that grew between the releases.
+    // CREATE_QUEUE is the only structure that grew between the releases.
     let own_size = if number == requests::CREATE_QUEUE { kernel.create_queue_bytes() } else { shape.size };
     let mut arguments = Arguments::zeroed(own_size.max(caller_size), pointer);
     if shape.copies_in {
@@ -104,9 +104,9 @@ fn dispatch(gpu: &VirtualGpu, number: u32, arguments: &mut Arguments<'_>) -> Res
             arguments.set_u32(runtime_enable::CAPABILITIES_AT, 0);
             gpu.process().enable_runtime(enable)
         }
-        // Accepted and without effect: waves never reach a trap handler here.
+        // Accepted without effect: waves never reach a trap handler here.
         requests::SET_TRAP_HANDLER => gpu.process().check_device(arguments.u32(trap_handler::GPU_ID_AT)),
-        // Accepted and without effect: since gfx9 scratch has an aperture of its own.
+        // Accepted without effect: since gfx9 scratch has an aperture of its own.
         requests::SET_SCRATCH_BACKING => {
             gpu.process().check_device(arguments.u32(scratch_backing::GPU_ID_AT))
         }
@@ -128,7 +128,7 @@ fn dispatch(gpu: &VirtualGpu, number: u32, arguments: &mut Arguments<'_>) -> Res
 
 fn get_apertures(arguments: &mut Arguments<'_>) -> Result<(), Errno> {
     let asked = arguments.u32(apertures::NODE_COUNT_AT);
-    // Asked with 0 the kernel tells the count; else it fills what there is.
+    // With a count of 0 the kernel returns the number of entries; otherwise it fills as many as exist.
     arguments.set_u32(apertures::NODE_COUNT_AT, 1);
     if asked == 0 {
         return Ok(());
@@ -148,9 +148,9 @@ fn get_apertures(arguments: &mut Arguments<'_>) -> Result<(), Errno> {
     arguments.pointer.nested(arguments.u64(apertures::ARRAY_AT)).write(&entry)
 }
 
-/// Tables of tiling modes, which are all zero since gfx9, and the one register that still says something.
+/// Tables of tiling modes, which are all zero since gfx9, and the one register that is still meaningful.
 fn get_tile_config(arguments: &mut Arguments<'_>) -> Result<(), Errno> {
-    // It needs no VM.
+    // This request needs no VM.
     if arguments.u32(tile_config::GPU_ID_AT) != GPU_ID {
         return Err(Errno::EINVAL);
     }
@@ -261,7 +261,7 @@ fn create_event(gpu: &VirtualGpu, arguments: &mut Arguments<'_>) -> Result<(), E
     Ok(())
 }
 
-/// WAIT_EVENTS. The result word says "fail" where an error comes back (`kfd_wait_on_events`).
+/// WAIT_EVENTS. The result word is "fail" if an error is returned (`kfd_wait_on_events`).
 fn wait(gpu: &VirtualGpu, arguments: &mut Arguments<'_>) -> Result<(), Errno> {
     let waited = wait_for_entries(gpu, arguments);
     if waited.is_err() {
@@ -304,7 +304,7 @@ fn wait_for_entries(gpu: &VirtualGpu, arguments: &mut Arguments<'_>) -> Result<(
     Ok(())
 }
 
-/// The bytes that the kernel writes at the start of an entry: empty where it has nothing to tell.
+/// The bytes that the kernel writes at the start of an entry: empty if it has no data.
 fn event_union(data: EventData) -> Vec<u8> {
     match data {
         EventData::None => Vec::new(),

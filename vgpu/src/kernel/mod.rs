@@ -1,10 +1,10 @@
 //! The virtual driver: files, requests, mappings, as the kernel would serve them.
 //!
-//! Contract: [`VirtualGpu`] is [`Syscalls`] for one process and one board. It parses raw bytes; nothing typed passes
-//! the seam. The process ends when the board is dropped, or by [`VirtualGpu::replace_process`]; no close of a file ends
-//! it. Read in this order: `requests` (numbers and offsets), `board` (the board's values), `ioctl` (bytes to
-//! typed requests), `process` (the requests), `objects`, `fill`, `user_memory`, `queues`, `events` (behaviour),
-//! `topology`, `device_files` (sysfs).
+//! Contract: [`VirtualGpu`] is [`Syscalls`] for one process and one board. It parses raw bytes; nothing typed
+//! crosses the seam. The process ends when the board is dropped, or by [`VirtualGpu::replace_process`]; closing
+//! files does not end it. Reading order: `requests` (numbers and offsets), `board` (the board's values), `ioctl`
+//! (bytes to typed requests), `process` (the requests), `objects`, `fill`, `user_memory`, `queues`, `events`
+//! (behaviour), `topology`, `device_files` (sysfs).
 
 mod arguments;
 pub mod board;
@@ -36,24 +36,25 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zrt_kmd::{Errno, Fd, Mapping, Protection, Reservation, Syscalls, UserPointer};
 
-/// Where the device counts (virtual only): `name value` lines.
+/// The device's counters (virtual only): `name value` lines.
 pub const COUNTERS_PATH: &str = "/sys/kernel/debug/zrt-vgpu/counters";
-/// Where the device tells faults, hangs and breaches of the rules (virtual only): a line each.
+/// The log of faults, hangs and breaches of the rules (virtual only): a line each.
 pub const FAULTS_PATH: &str = "/sys/kernel/debug/zrt-vgpu/faults";
-/// What the checking mode found (virtual only): a JSON object each line; empty with the checking mode off.
+/// Findings of the checking mode (virtual only): a JSON object per line; empty with the checking mode off.
 pub const FINDINGS_PATH: &str = "/sys/kernel/debug/zrt-vgpu/findings";
-/// Where the waves are that have not ended (virtual only): a JSON object each line. To read it makes the device stand still.
+/// Positions of the waves that have not ended (virtual only): a JSON object per line. Reading it pauses the device.
 pub const WAVES_PATH: &str = "/sys/kernel/debug/zrt-vgpu/waves";
-/// What waves did (virtual only): a JSON object; empty with the profile off.
+/// The profile of the waves (virtual only): a JSON object; empty with the profile off.
 pub const PROFILE_PATH: &str = "/sys/kernel/debug/zrt-vgpu/profile";
-/// Whose rules the virtual driver plays (virtual only): the name of a [`KernelRelease`].
+/// The release that the virtual driver emulates (virtual only): the name of a [`KernelRelease`].
 pub const KERNEL_PATH: &str = "/sys/kernel/debug/zrt-vgpu/kernel";
-/// What lives in the virtual driver (virtual only). What a process has not given back by call stays to its end.
+/// Live objects in the virtual driver (virtual only). Anything that a process has not released by a call stays
+/// until it ends.
 pub const OBJECTS_PATH: &str = "/sys/kernel/debug/zrt-vgpu/objects";
 
-/// First descriptor number: away from those of the real system, so that a mix-up is `EBADF`.
+/// First descriptor number: far from those of the real system, so that a mix-up is `EBADF`.
 const FIRST_FD: i32 = 1 << 20;
-/// Files open at a time.
+/// Most files open at a time.
 const FILES_MAX: usize = 1024;
 
 /// The virtual R9700 behind the kernel's interface.
@@ -78,26 +79,26 @@ enum FileKind {
 struct OpenFile {
     kind: FileKind,
     serial: FileSerial,
-    /// A descriptor is of no use in another process (after fork).
+    /// A descriptor is not valid in another process (after fork).
     process_id: u32,
 }
 
 #[derive(Debug)]
 struct OpenFiles {
     by_fd: BTreeMap<i32, OpenFile>,
-    /// Numbers are not used twice, so a second close is always seen.
+    /// Numbers are never reused, so a second close is always detected.
     next_fd: i32,
     next_serial: u64,
 }
 
 impl VirtualGpu {
-    /// Powers a board up. Fails where the system has no memory or threads for it, and with `EINVAL` where
-    /// [`fill::FILL_VARIABLE`] holds no fill or [`Config::effective_kernel`] knows no such release.
+    /// Powers a board up. Fails if the system has no memory or threads for it, and with `EINVAL` if
+    /// [`fill::FILL_VARIABLE`] holds no valid fill or [`Config::effective_kernel`] knows no such release.
     pub fn new(config: Config) -> Result<Arc<VirtualGpu>, Errno> {
         VirtualGpu::with_injection(config, FaultInjection::default())
     }
 
-    /// Powers a board up that misbehaves as told.
+    /// Powers up a board with injected misbehaviour.
     pub fn with_injection(config: Config, injection: FaultInjection) -> Result<Arc<VirtualGpu>, Errno> {
         let large_bar = config.large_bar;
         let kernel = config.effective_kernel().map_err(|_| Errno::EINVAL)?;
@@ -123,62 +124,62 @@ impl VirtualGpu {
         Ok(gpu)
     }
 
-    /// The process ends and another begins on the same board (virtual only: a real process calls `exit`). Its descriptors are
-    /// closed, its queues stopped, its events and memory gone. What of it this host process still has mapped stays readable
-    /// and means nothing to the board any more.
+    /// Ends the process and starts another on the same board (virtual only: a real process calls `exit`). Its
+    /// descriptors are closed, its queues stopped, its events and memory gone. Memory that this host process still
+    /// has mapped stays readable, but no longer belongs to the board.
     pub fn replace_process(&self) {
         self.files().by_fd.clear();
         self.process().release(&self.processor);
     }
 
-    /// Names a range of device memory that shaders may touch, for the checking mode: once one is named, they may touch
-    /// named ones only. For tools that know what a kernel was given.
+    /// Names a range of device memory that shaders may access, for the checking mode. Once one is named, they may
+    /// access only named ones. For tools that know what memory a kernel was given.
     pub fn watch_region(&self, name: &str, va: u64, len: u64) {
         if let Some(inspection) = self.hardware.inspection() {
             inspection.add_region(name, va, len, AllocationUse::Written);
         }
     }
 
-    /// The same for a range that shaders may read and not write: code, constants, arguments.
+    /// The same for a range that shaders may read but not write: code, constants, arguments.
     pub fn watch_read_only_region(&self, name: &str, va: u64, len: u64) {
         if let Some(inspection) = self.hardware.inspection() {
             inspection.add_region(name, va, len, AllocationUse::ReadOnly);
         }
     }
 
-    /// The same for a range of zeros that counts as written by nobody until a shader, a packet, or the host writes something
-    /// else there.
+    /// The same for a range of zeros that counts as unwritten until a shader, a packet, or the host writes another
+    /// value there.
     pub fn watch_unwritten_region(&self, name: &str, va: u64, len: u64) {
         if let Some(inspection) = self.hardware.inspection() {
             inspection.add_region(name, va, len, AllocationUse::Unwritten);
         }
     }
 
-    /// Names private memory, which shaders may touch by way of its aperture and by no global address.
+    /// Names private memory, which shaders may access through its aperture but not by a global address.
     pub fn watch_private_region(&self, name: &str, va: u64, len: u64) {
         if let Some(inspection) = self.hardware.inspection() {
             inspection.add_region(name, va, len, AllocationUse::Private);
         }
     }
 
-    /// Says how many bytes of private memory a lane of the kernel at `code_va` declares, for the checking mode: launches
-    /// allocate in larger units, and what is beyond the declared ones is out of bounds.
+    /// Sets the bytes of private memory that a lane of the kernel at `code_va` declares, for the checking mode.
+    /// Launches allocate in larger units; anything beyond the declared bytes is out of bounds.
     pub fn watch_private(&self, code_va: u64, bytes: u32) {
         if let Some(inspection) = self.hardware.inspection() {
             inspection.declare_private(code_va, bytes);
         }
     }
 
-    /// Says how many bytes of LDS the kernel at `code_va` declares, for the checking mode: launches allocate in units of 512
-    /// bytes (hardware reference §5), and what is beyond the declared ones is out of bounds.
+    /// Sets the bytes of LDS that the kernel at `code_va` declares, for the checking mode. Launches allocate in
+    /// units of 512 bytes (hardware reference §5); anything beyond the declared bytes is out of bounds.
     pub fn watch_lds(&self, code_va: u64, bytes: u32) {
         if let Some(inspection) = self.hardware.inspection() {
             inspection.declare_lds(code_va, bytes);
         }
     }
 
-    /// Says whether the host changes nothing that waves read until they have ended, for the checking mode: then waves that do
-    /// the same again and again never end, which is a finding.
+    /// Sets whether the host changes nothing that waves read until they have ended, for the checking mode. If so,
+    /// waves that repeat the same steps never end, which is a finding.
     pub fn silence_host(&self, is_silent: bool) {
         if let Some(inspection) = self.hardware.inspection() {
             inspection.silence_host(is_silent);
@@ -215,7 +216,7 @@ impl VirtualGpu {
         if file.process_id == std::process::id() { Ok(file) } else { Err(Errno::EBADF) }
     }
 
-    /// The render node file behind a descriptor that a request names.
+    /// The render node file for a descriptor in a request.
     fn render_file(&self, fd: u32) -> Option<FileSerial> {
         let file = self.file(Fd(i32::try_from(fd).ok()?)).ok()?;
         (file.kind == FileKind::Render).then_some(file.serial)
@@ -243,7 +244,7 @@ impl VirtualGpu {
 }
 
 impl Drop for VirtualGpu {
-    /// The process ends.
+    /// Ends the process.
     fn drop(&mut self) {
         self.process().release(&self.processor);
     }
@@ -300,7 +301,7 @@ impl Syscalls for VirtualGpu {
     }
 
     fn close(&self, fd: Fd) -> Result<(), Errno> {
-        // Nothing else: the driver's state is the process's, not the file's.
+        // Nothing else: the driver's state belongs to the process, not to the file.
         self.files().by_fd.remove(&fd.0).map(|_| ()).ok_or(Errno::EBADF)
     }
 

@@ -1,7 +1,7 @@
 //! Buffer objects: allocation, GPU mapping, CPU mapping.
 //!
 //! Contract: the checks, their order and their errors are those of hardware reference §2.8. Memory is a sparse file
-//! of this process: pages that nobody touched cost nothing. VRAM is not zero ([`super::fill`]). Nothing here is called on
+//! of this process: untouched pages cost nothing. VRAM is not zeroed ([`super::fill`]). Nothing here is called on
 //! the path of a token.
 
 use crate::command_processor::injection::Injector;
@@ -18,13 +18,13 @@ use zrt_kmd::syscalls::{LendError, Loan};
 use zrt_kmd::{Errno, Mapping, MemoryFile, Protection, Reservation};
 use zrt_mem::{ByteLen, GpuVa};
 
-/// First offset that the render node hands out for mmap, and the distance between objects: any page-aligned numbers
-/// do; a gap makes a wrong offset miss.
+/// First mmap offset that the render node hands out, and the distance between objects. Any page-aligned numbers
+/// work; the gap makes wrong offsets invalid.
 const MMAP_OFFSET_FIRST: u64 = 1 << 32;
 /// Most buffer objects of a process (the kernel's limit is its memory).
 pub(crate) const OBJECTS_MAX: usize = 1 << 16;
 
-/// Which memory an object is made of.
+/// The kind of memory of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Domain {
     Vram,
@@ -35,32 +35,32 @@ pub(crate) enum Domain {
     MmioRemap,
 }
 
-/// What ALLOC_MEMORY_OF_GPU asks for.
+/// The parameters of ALLOC_MEMORY_OF_GPU.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AllocRequest {
     pub va: u64,
     pub size: u64,
     pub flags: u32,
-    /// Where the pages of a USERPTR object are.
+    /// Address of the pages of a USERPTR object.
     pub user_address: u64,
 }
 
 /// Why an object cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AllocError {
-    /// The kernel refuses it with this.
+    /// The kernel refuses it with this error.
     Refused(Errno),
-    /// The kernel would take this memory of the process, and this device cannot.
+    /// The kernel would accept this memory of the process, but this device cannot.
     NotLent(LendError),
 }
 
-/// What depends on the board and the kernel.
+/// The rules that depend on the board and the kernel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemoryRules {
     pub large_bar: bool,
-    /// What VRAM holds before it is written.
+    /// The initial contents of VRAM.
     pub vram_fill: u32,
-    /// Allocation flags each of which makes memory uncached.
+    /// Allocation flags, each of which makes memory uncached.
     uncached_vram_flags: u32,
     uncached_system_flags: u32,
 }
@@ -72,7 +72,7 @@ pub(crate) struct Usage {
     /// The same with each object rounded up to [`board::AVAILABILITY_BYTES`].
     vram_aligned: AtomicU64,
     gtt: AtomicU64,
-    /// CPU mappings that the client holds of anything of ours.
+    /// The client's CPU mappings of any of our memory.
     client_mappings: Arc<AtomicUsize>,
 }
 
@@ -80,23 +80,23 @@ pub(crate) struct Usage {
 #[derive(Debug)]
 pub(crate) struct MemoryObject {
     pub va: u64,
-    /// Whole pages.
+    /// Length in whole pages.
     pub size: u64,
     pub flags: u32,
     pub domain: Domain,
     pub mmap_offset: u64,
-    /// Queues that name it: it cannot be unmapped meanwhile.
+    /// Number of queues that refer to it; it cannot be unmapped while there are any.
     pub queue_users: u32,
     pub is_mapped: bool,
     store: Store,
 }
 
-/// Where an object's bytes are.
+/// The location of an object's bytes.
 #[derive(Debug)]
 enum Store {
-    /// A file of the device's, with its own view of it and what VRAM holds before it is written.
+    /// A file of the device, with its own view of it and, for VRAM, its initial contents.
     File { file: Arc<MemoryFile>, mapping: Arc<Mapping>, fill: Option<Arc<Fill>> },
-    /// The process's memory, lent.
+    /// Memory lent by the process.
     Process { loan: Arc<Loan> },
 }
 
@@ -141,7 +141,7 @@ impl From<LendError> for AllocError {
 }
 
 impl MemoryRules {
-    /// Those of a configuration. `EINVAL` where the environment names no such fill or kernel.
+    /// The rules of a configuration. `EINVAL` if the environment names an unknown fill or kernel.
     pub fn new(config: &Config, kernel: KernelRelease) -> Result<MemoryRules, Errno> {
         Ok(MemoryRules {
             large_bar: config.large_bar,
@@ -185,7 +185,7 @@ impl Usage {
 }
 
 impl MemoryObject {
-    /// The device's own mapping, to keep; the process's memory has none that lasts.
+    /// The device's own lasting mapping; memory of the process has none.
     pub fn mapping(&self) -> Option<&Arc<Mapping>> {
         match &self.store {
             Store::File { mapping, .. } => Some(mapping),
@@ -204,17 +204,17 @@ impl MemoryObject {
         rights
     }
 
-    /// What GL2 makes of it (hardware reference §6.3): UC where the kernel that is played makes it so.
+    /// The memory type for GL2 (hardware reference §6.3): UC if the emulated kernel maps it so.
     fn memory_type(&self, rules: MemoryRules) -> MemoryType {
         let is_local = self.domain == Domain::Vram;
         let uncached = if is_local { rules.uncached_vram_flags } else { rules.uncached_system_flags };
         MemoryType { is_local, is_uncached: self.flags & uncached != 0 }
     }
 
-    /// VRAM can be mapped with and without PUBLIC, since "drm/amdkfd: Allow CPU access for all VRAM BOs" (July 2021).
-    /// On a small BAR too: what lies outside the window is moved into it at the first touch
-    /// (`amdgpu_bo_fault_reserve_notify`). The move is not modelled, nor the SIGBUS where it cannot be made. Doorbells
-    /// and MMIO are mapped through `/dev/kfd`.
+    /// VRAM can be mapped with and without PUBLIC, since "drm/amdkfd: Allow CPU access for all VRAM BOs" (July
+    /// 2021). On a small BAR too: pages outside the window are moved into it at the first access
+    /// (`amdgpu_bo_fault_reserve_notify`). The move is not modelled, nor the SIGBUS if it fails. Doorbells and MMIO
+    /// are mapped through `/dev/kfd`.
     fn is_cpu_visible(&self) -> bool {
         match self.domain {
             Domain::Vram | Domain::Gtt => true,
@@ -228,8 +228,8 @@ impl Objects {
         Objects { by_index: BTreeMap::new(), next_mmap_offset: MMAP_OFFSET_FIRST, usage, rules }
     }
 
-    /// VRAM that could still be allocated, as `amdgpu_amdkfd_get_available_memory` counts it: every object may need its
-    /// last piece for itself.
+    /// VRAM that could still be allocated, as `amdgpu_amdkfd_get_available_memory` counts it: every object may need
+    /// its last piece for itself.
     pub fn available_vram_bytes(&self) -> u64 {
         let used = self.usage.vram_aligned.load(Ordering::Relaxed) + board::PAGE_TABLE_RESERVE_BYTES;
         board::VRAM_BYTES.saturating_sub(used) & !(board::AVAILABILITY_BYTES - 1)
@@ -240,7 +240,7 @@ impl Objects {
         self.by_index.iter().map(|(index, object)| (*index, object))
     }
 
-    /// The object of an index.
+    /// The object with an index.
     pub fn get(&self, index: u32) -> Option<&MemoryObject> {
         self.by_index.get(&index)
     }
@@ -254,7 +254,7 @@ impl Objects {
         Ok(())
     }
 
-    /// Makes an object; its index. `files` are the doorbell slice and the MMIO page.
+    /// Makes an object. Returns its index. `files` are the doorbell slice and the MMIO page.
     pub fn alloc(&mut self, request: &AllocRequest, files: [&Arc<MemoryFile>; 2]) -> Result<u32, AllocError> {
         let domain = domain_of(request)?;
         let size = match domain {
@@ -269,7 +269,7 @@ impl Objects {
             Domain::Doorbell => Some(files[0].clone()),
             Domain::MmioRemap => Some(files[1].clone()),
             Domain::Vram | Domain::Gtt => {
-                // The host has no descriptor or memory for it: what the kernel would call out of memory.
+                // The host has no descriptor or memory for it, which the kernel would report as out of memory.
                 let file = MemoryFile::new("zrt-vgpu-object", size as usize).map_err(|_| Errno::ENOMEM)?;
                 Some(Arc::new(file))
             }
@@ -289,7 +289,7 @@ impl Objects {
             }
         };
         if let Some((used, limit)) = self.usage.of(domain) {
-            // The process lock is held, so nobody else adds meanwhile.
+            // The process lock is held, so nobody else adds concurrently.
             if used.load(Ordering::Relaxed) + size > limit {
                 return Err(Errno::ENOMEM.into());
             }
@@ -376,7 +376,7 @@ impl Objects {
         Some((object.va, object.size))
     }
 
-    /// Takes an object out of the GPU's address space.
+    /// Removes an object from the GPU's address space.
     pub fn unmap(&mut self, index: u32, space: &AddressSpace, user: &UserMemory) -> Result<(), Errno> {
         let object = self.by_index.get_mut(&index).ok_or(Errno::ENOMEM)?;
         if !object.is_mapped {
@@ -395,14 +395,14 @@ impl Objects {
         Ok(())
     }
 
-    /// The mapped object that holds address `va`.
+    /// The mapped object that contains address `va`.
     pub fn mapped_at(&self, va: u64) -> Option<u32> {
         let holds =
             |object: &MemoryObject| object.is_mapped && va >= object.va && va - object.va < object.size;
         self.by_index.iter().find(|(_, object)| holds(object)).map(|(index, _)| *index)
     }
 
-    /// Counts a queue in, or out, as user of an object.
+    /// Adds `change` to the number of queues that use an object.
     pub fn add_queue_user(&mut self, index: u32, change: i32) {
         if let Some(object) = self.by_index.get_mut(&index) {
             object.queue_users = object.queue_users.saturating_add_signed(change);
@@ -437,17 +437,17 @@ impl Objects {
         let indices: Vec<u32> = self.by_index.keys().copied().collect();
         for index in indices {
             self.add_queue_user(index, i32::MIN);
-            // "Not mapped" is the only way this fails, and then there is nothing to undo.
+            // "Not mapped" is the only possible failure, and then there is nothing to undo.
             let _ = self.unmap(index, space, user);
             self.remove(index);
         }
     }
 }
 
-/// The kernel looks at the domain flags in this order.
+/// The kernel checks the domain flags in this order.
 fn domain_of(request: &AllocRequest) -> Result<Domain, Errno> {
     let flags = request.flags;
-    // AQL rings map their bytes twice; no queue type of this device wants that.
+    // AQL rings map their bytes twice; no queue type of this device needs that.
     if flags & alloc::FLAG_AQL_QUEUE_MEM != 0 {
         return Err(Errno::EINVAL);
     }

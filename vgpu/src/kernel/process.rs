@@ -1,9 +1,9 @@
 //! The one client process: its VM, objects, queues and switches, and the requests on them.
 //!
 //! Contract: each method is one request on typed values, checked in the kernel's order (hardware reference §2.6,
-//! §2.8); the byte layouts are `ioctl`'s. State belongs to the process's memory map and lives until the process ends:
-//! closing `/dev/kfd`, even the last descriptor of it, takes nothing down (Linux `kfd_release` only drops a reference;
-//! `kfd_process_notifier_release` is the end). After a reset of the GPU the process is served no more.
+//! §2.8); the byte layouts are in `ioctl`. State belongs to the process's memory map and lives until the process
+//! ends: closing `/dev/kfd`, even its last descriptor, tears nothing down (Linux `kfd_release` only drops a
+//! reference; `kfd_process_notifier_release` is the end). After a reset of the GPU the process is no longer served.
 
 use crate::command_processor::faults::FaultKind;
 use crate::command_processor::hardware::Hardware;
@@ -17,7 +17,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use zrt_kmd::{Errno, Mapping, MemoryFile, Protection, Reservation};
 
-/// Identity of an open file: never given twice.
+/// Identity of an open file, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileSerial(pub u64);
 
@@ -29,18 +29,18 @@ pub(crate) struct Process {
     queues: Queues,
     hardware: Arc<Hardware>,
     usage: Arc<Usage>,
-    /// The render node file whose VM was acquired. It stays bound where its descriptor is closed: the kernel holds a
-    /// reference to the file until the process ends.
+    /// The render node file whose VM was acquired. It stays bound after its descriptor is closed: the kernel holds
+    /// a reference to the file until the process ends.
     vm: Option<FileSerial>,
     runtime_is_enabled: bool,
     /// The HDP remap page: word 0 flushes memory, word 1 registers (hardware reference §2.5). Host memory is
     /// coherent here, so stores to it have no effect.
     mmio: Arc<MemoryFile>,
-    /// The kernel's own signal page, where the process did not supply one.
+    /// The kernel's own signal page, if the process did not supply one.
     kernel_event_page: Option<MemoryFile>,
 }
 
-/// Which object a handle names.
+/// The object that a handle refers to.
 #[derive(Clone, Copy)]
 struct Handle {
     gpu_id: u32,
@@ -86,12 +86,12 @@ impl Process {
         })
     }
 
-    /// A bound VM, which most requests need; `error` where there is none.
+    /// Requires a bound VM, as most requests do; returns `error` if there is none.
     fn bound(&self, error: Errno) -> Result<(), Errno> {
         if self.vm.is_some() { Ok(()) } else { Err(error) }
     }
 
-    /// ACQUIRE_VM; `render` is the file behind the descriptor, where it is an open render node.
+    /// ACQUIRE_VM; `render` is the file behind the descriptor, if it is an open render node.
     pub fn acquire_vm(&mut self, render: Option<FileSerial>, gpu_id: u32) -> Result<(), Errno> {
         let render = render.ok_or(Errno::EINVAL)?;
         check_gpu(gpu_id)?;
@@ -104,7 +104,7 @@ impl Process {
         }
     }
 
-    /// ALLOC_MEMORY_OF_GPU: handle and mmap offset.
+    /// ALLOC_MEMORY_OF_GPU. Returns handle and mmap offset.
     pub fn alloc(&mut self, gpu_id: u32, request: &AllocRequest) -> Result<(u64, u64), Errno> {
         if request.size == 0 {
             return Err(Errno::EINVAL);
@@ -140,7 +140,7 @@ impl Process {
         self.objects.free(handle.index)
     }
 
-    /// MAP_MEMORY_TO_GPU on the devices of the list from `success_count` on; counts each success in.
+    /// MAP_MEMORY_TO_GPU on the devices of the list from `success_count` on; adds each success to the count.
     pub fn map(&mut self, request: &mut MapRequest, devices: &[u32]) -> Result<(), Errno> {
         self.for_devices(request, devices, |process, index| {
             let hardware = &process.hardware;
@@ -178,7 +178,7 @@ impl Process {
         Ok(())
     }
 
-    /// CREATE_QUEUE: queue id and mmap-style doorbell offset.
+    /// CREATE_QUEUE. Returns the queue id and the mmap-style doorbell offset.
     pub fn create_queue(
         &mut self,
         processor: &CommandProcessor,
@@ -198,7 +198,7 @@ impl Process {
         self.queues.update(&mut self.objects, request)
     }
 
-    /// DESTROY_QUEUE. `ETIME` where its waves did not stop; it is gone nevertheless.
+    /// DESTROY_QUEUE. `ETIME` if its waves did not stop; the queue is gone nevertheless.
     pub fn destroy_queue(&mut self, processor: &CommandProcessor, queue_id: u32) -> Result<(), Errno> {
         match self.queues.destroy(&mut self.objects, processor, queue_id)? {
             Preemption::Drained => Ok(()),
@@ -234,7 +234,7 @@ impl Process {
         self.hardware.events().set_page(mapping, Some(handle))
     }
 
-    /// Gives the process a signal page of the kernel's where it has none yet.
+    /// Gives the process a kernel-owned signal page if it has none yet.
     pub fn ensure_event_page(&mut self) -> Result<(), Errno> {
         if self.hardware.events().has_page() {
             return Ok(());
@@ -246,7 +246,7 @@ impl Process {
         self.hardware.events().set_page(mapping, None)
     }
 
-    /// SET_XNACK_MODE: the mode now. gfx12 has no XNACK.
+    /// SET_XNACK_MODE. Returns the current mode. gfx12 has no XNACK.
     pub fn set_xnack(&self, mode: i32) -> Result<i32, Errno> {
         match mode {
             ..0 => Ok(0),
@@ -256,7 +256,7 @@ impl Process {
         }
     }
 
-    /// RUNTIME_ENABLE: on, or the disable path.
+    /// RUNTIME_ENABLE: enable, or the disable path.
     pub fn enable_runtime(&mut self, enable: bool) -> Result<(), Errno> {
         if enable && self.runtime_is_enabled {
             return Err(Errno::EBUSY);
@@ -268,7 +268,7 @@ impl Process {
         Ok(())
     }
 
-    /// Requests that name a device and need a VM on it.
+    /// The check of requests that name a device and need a VM on it.
     pub fn check_device(&self, gpu_id: u32) -> Result<(), Errno> {
         check_gpu(gpu_id)?;
         self.bound(Errno::ESRCH)
@@ -331,11 +331,11 @@ impl Process {
         self.objects.map_for_client(offset, len, protection, place)
     }
 
-    /// What lives, one line each: empty in a process that made nothing yet.
+    /// Live objects, one line each: empty for a process that has made nothing yet.
     pub fn describe(&self) -> String {
         let mut text = String::new();
         for (index, object) in self.objects.iter() {
-            // Writes to a string cannot fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
                 "object {index} va {:#x} bytes {} flags {:#x} mapped {} queues {}",
@@ -355,7 +355,7 @@ impl Process {
         text
     }
 
-    /// The end of the process, in the kernel's order: queues, events, memory, VM.
+    /// Ends the process, in the kernel's order: queues, events, memory, VM.
     pub fn release(&mut self, processor: &CommandProcessor) {
         self.queues.release_all(&mut self.objects, processor);
         self.hardware.events().release_all();

@@ -1,8 +1,8 @@
 //! Queues as the kernel sees them: the checks of CREATE and UPDATE, buffers held, doorbell slots.
 //!
-//! Contract: checks, order and errors of hardware reference §2.6 and §2.8, as far as the kernel that is played makes
-//! them ([`KernelRelease`]). A queue that was created is handed to the command processor; from 6.12 on the objects
-//! that it names stay mapped until it is destroyed.
+//! Contract: checks, order and errors of hardware reference §2.6 and §2.8, as far as the emulated kernel makes them
+//! ([`KernelRelease`]). A created queue is handed to the command processor; from 6.12 on the objects that it refers
+//! to stay mapped until it is destroyed.
 
 use crate::command_processor::{CommandProcessor, HardwareQueue, Preemption, QueueDescription};
 use crate::config::{KernelRelease, SaveAreaCheck};
@@ -13,20 +13,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use zrt_kmd::{Errno, Mapping, MemoryFile, Protection};
 
-/// Highest user address + 1 on x86-64: what the kernel's `access_ok` compares with.
+/// Highest user address + 1 on x86-64, as used by the kernel's `access_ok`.
 const USER_SPACE_END: u64 = 0x7FFF_FFFF_F000;
 /// Largest CU mask in bits that the kernel reads; the rest is ignored.
 const CU_MASK_BITS_MAX: usize = 1024;
 /// The first bit of each pair of compute units in a dword of a CU mask.
 const FIRST_OF_PAIRS: u32 = 0x5555_5555;
-/// Of the percentage; bits 15:8 name a target XCC, and there is one.
+/// Bits of the percentage; bits 15:8 name a target XCC, of which there is one.
 const PERCENTAGE_BITS: u32 = 0xFF;
 /// KFD_MAX_QUEUE_PRIORITY.
 const PRIORITY_LAST: u32 = 15;
 /// Ring pointers have this alignment.
 const POINTER_BYTES: u64 = 8;
 
-/// What CREATE_QUEUE asks for.
+/// The parameters of CREATE_QUEUE.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CreateRequest {
     pub ring_base: u64,
@@ -43,7 +43,7 @@ pub(crate) struct CreateRequest {
     pub ctl_stack_bytes: u32,
 }
 
-/// What UPDATE_QUEUE asks for.
+/// The parameters of UPDATE_QUEUE.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UpdateRequest {
     pub queue_id: u32,
@@ -68,7 +68,7 @@ struct Queue {
     slot: usize,
     /// Objects that it keeps mapped.
     objects: Vec<u32>,
-    /// The ring's among them.
+    /// The ring's object among them.
     ring_object: Option<u32>,
 }
 
@@ -107,7 +107,7 @@ impl CreateRequest {
         for address in [self.eop_address, self.cwsr_address] {
             check_accessible(address, 4)?;
         }
-        // SDMA and AQL queues exist on the board; this device has the PM4 compute type only.
+        // SDMA and AQL queues exist on the board; this device has only the PM4 compute type.
         if self.queue_type == TYPE_COMPUTE && self.queue_type <= TYPE_LAST {
             Ok(())
         } else {
@@ -150,7 +150,7 @@ fn exact_object(objects: &Objects, address: u64, len: u64) -> Result<u32, Errno>
     }
 }
 
-/// The object mapped at `address`, a page long: what MES wants of the write pointer in every release.
+/// The object mapped at `address`, one page long: MES requires that for the write pointer in every release.
 fn page_object(objects: &Objects, address: u64) -> Result<u32, Errno> {
     let index = objects.mapped_at(address).ok_or(Errno::EINVAL)?;
     match objects.get(index) {
@@ -167,13 +167,15 @@ fn ring_object(objects: &Objects, base: u64, bytes: u32) -> Result<u32, Errno> {
     exact_object(objects, base, bytes as u64)
 }
 
-/// Objects that the kernel holds for the queue, the ring's third, in the order of its checks; none before 6.12.
+/// Objects that the kernel holds for the queue, with the ring's third, in the order of its checks; none before
+/// 6.12.
 fn acquire_buffers(
     objects: &Objects,
     request: &CreateRequest,
     kernel: KernelRelease,
 ) -> Result<Vec<u32>, Errno> {
-    // The hardware has no bits for the rest of these addresses (hardware reference §6.4: any 8-byte aligned location).
+    // The hardware has no bits for the low part of these addresses (hardware reference §6.4: any 8-byte aligned
+    // location).
     if [request.write_pointer, request.read_pointer].iter().any(|va| va % POINTER_BYTES != 0) {
         return Err(Errno::EINVAL);
     }
@@ -221,7 +223,7 @@ impl Queues {
             .collect()
     }
 
-    /// Makes a queue after [`CreateRequest::check`]; its id and its doorbell's byte offset in the slice.
+    /// Makes a queue after [`CreateRequest::check`]. Returns its id and its doorbell's byte offset in the slice.
     pub fn create(
         &mut self,
         objects: &mut Objects,
@@ -287,7 +289,8 @@ impl Queues {
         if !self.by_id.contains_key(&queue_id) {
             return Err(Errno::EFAULT);
         }
-        // On gfx10 and later compute units come in pairs (WGP), and a mask may not split one (hardware reference §2.8).
+        // On gfx10 and later compute units come in pairs (WGP), and a mask may not split a pair (hardware reference
+        // §2.8).
         let splits = |word: &u32| (word ^ word >> 1) & FIRST_OF_PAIRS != 0;
         if mask.iter().take(CU_MASK_BITS_MAX / u32::BITS as usize).any(splits) {
             Err(Errno::EINVAL)
@@ -296,7 +299,7 @@ impl Queues {
         }
     }
 
-    /// Takes a queue away. It is gone whatever the answer: a queue that did not drain is told as such.
+    /// Removes a queue. It is gone whatever the result: an error means that it did not drain.
     pub fn destroy(
         &mut self,
         objects: &mut Objects,
@@ -312,11 +315,11 @@ impl Queues {
         Ok(preemption)
     }
 
-    /// Takes every queue away.
+    /// Removes every queue.
     pub fn release_all(&mut self, objects: &mut Objects, processor: &CommandProcessor) {
         let ids: Vec<u32> = self.by_id.keys().copied().collect();
         for id in ids {
-            // The id was just listed, so only the drain can go wrong, and the process is ending.
+            // The id was just listed, so only draining can fail, and the process is ending.
             let _ = self.destroy(objects, processor, id);
         }
     }

@@ -1,8 +1,8 @@
 //! The render node's requests: the driver's version, the AMDGPU_INFO subset, and refusal of user queues.
 //!
-//! Contract: DRM dispatch rules (`drm_ioctl.c`): another magic is `ENOTTY`, an unknown number `EINVAL`, a request of
-//! the DRM core that render nodes may not make `EACCES`. Structures by byte offset (`drm.h`, `amdgpu_drm.h`); an
-//! answer is cut to the caller's size as snprintf would.
+//! Contract: DRM dispatch rules (`drm_ioctl.c`): another magic is `ENOTTY`, an unknown number `EINVAL`, a request
+//! of the DRM core that is not allowed on render nodes `EACCES`. Structures by byte offset (`drm.h`,
+//! `amdgpu_drm.h`); an answer is truncated to the caller's size, as by snprintf.
 
 use crate::config::KernelRelease;
 use crate::kernel::arguments::{Arguments, store_u32, store_u64};
@@ -12,12 +12,12 @@ use zrt_kmd::{Errno, UserPointer};
 
 /// Registers of one READ_MMR_REG (`amdgpu_kms.c`).
 const REGISTERS_MAX: usize = 128;
-/// What VERSION tells besides numbers (`amdgpu_drv.h`).
+/// The texts in the VERSION answer (`amdgpu_drv.h`).
 const DRIVER_NAME: &[u8] = b"amdgpu";
 const DRIVER_DATE: &[u8] = b"20150101";
 const DRIVER_DESCRIPTION: &[u8] = b"AMD GPU";
 const DRIVER_MAJOR: u32 = 3;
-/// Of the start and of the length.
+/// Required alignment of the start and of the length.
 const INDIRECT_BUFFER_ALIGNMENT_BYTES: u32 = 32;
 
 /// Facts that change while the device runs.
@@ -53,13 +53,14 @@ pub(crate) fn answer(request: u32, pointer: UserPointer<'_>, facts: &RenderFacts
         drm::AMDGPU_INFO => info(&read(drm::AMDGPU_INFO_BYTES)?, facts),
         // No firmware support: hardware reference §3.2 and §3.3 rule 5.
         drm::USERQ | drm::USERQ_SIGNAL | drm::USERQ_WAIT => Err(Errno::ENOTSUPP),
-        // The core allows it to primary nodes alone: it has no DRM_RENDER_ALLOW.
+        // The core allows it only on primary nodes: it has no DRM_RENDER_ALLOW.
         drm::GET_CLIENT => Err(Errno::EACCES),
         _ => Err(Errno::EINVAL),
     }
 }
 
-/// `drm_version`: numbers, and as much of each text as the caller has room for; the lengths are the texts' own.
+/// `drm_version`: numbers, and as much of each text as fits the caller's buffer; the returned lengths are those of
+/// the full texts.
 fn version(arguments: &mut Arguments<'_>, kernel: KernelRelease) -> Result<(), Errno> {
     for (index, number) in [DRIVER_MAJOR, kernel.drm_minor(), 0].into_iter().enumerate() {
         arguments.set_u32(drm::VERSION_NUMBERS_AT + index * 4, number);
@@ -108,7 +109,7 @@ fn info(arguments: &Arguments<'_>, facts: &RenderFacts) -> Result<(), Errno> {
     arguments.pointer.nested(pointer).write(&answer[..answer.len().min(size)])
 }
 
-/// Registers that user space may read: of those in the kernel's list (`soc24.c`) only the one that libdrm asks for.
+/// Registers that user space may read: of those in the kernel's list (`soc24.c`), only the one that libdrm reads.
 fn registers(arguments: &Arguments<'_>) -> Result<Vec<u8>, Errno> {
     let (first, count) = (arguments.u32(drm::REGISTER_AT), arguments.u32(drm::REGISTER_COUNT_AT) as usize);
     if count > REGISTERS_MAX {
@@ -124,7 +125,7 @@ fn dwords(values: &[u32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// Major and minor of a hardware block that has kernel queues here.
+/// Major and minor version of a hardware block that has kernel queues here.
 fn ip_version(ip_type: u32) -> Option<(u32, u32, u32)> {
     match ip_type {
         // version word: bits 23:16 major, 15:8 minor, 7:0 revision.
@@ -134,7 +135,7 @@ fn ip_version(ip_type: u32) -> Option<(u32, u32, u32)> {
     }
 }
 
-/// `drm_amdgpu_info_hw_ip`: without capabilities, and without slots, so without user queues.
+/// `drm_amdgpu_info_hw_ip`: without capabilities or slots, so without user queues.
 fn ip_info(ip_type: u32) -> Result<Vec<u8>, Errno> {
     let mut bytes = vec![0; hw_ip::BYTES];
     if let Some((major, minor, version)) = ip_version(ip_type) {
@@ -190,7 +191,7 @@ fn device_info() -> Vec<u8> {
     ] {
         store_u64(&mut bytes, at, value);
     }
-    // Every compute unit of the eight is active. `userq_ip_mask` at the end is 0.
+    // All compute units of the eight arrays are active. `userq_ip_mask` at the end is 0.
     for engine in 0..board::SHADER_ENGINES as usize {
         for array in 0..board::SHADER_ARRAYS_PER_ENGINE as usize {
             let entry = engine * device_info::UNIT_BITMAP_ARRAYS + array;

@@ -1,17 +1,17 @@
 //! Request numbers, structure sizes, field offsets and flags of the kernel interface, as this side reads them.
 //!
-//! Contract: written from hardware reference §2.1 and §2.3 by hand, byte offset by byte offset; nothing here is
-//! shared with the client's bindings, so that the two cannot agree on an error. `_AT` constants are byte offsets in
-//! the argument structure.
+//! Contract: written by hand from hardware reference §2.1 and §2.3, byte offset by byte offset. Nothing here is
+//! shared with the client's bindings, so the two cannot agree on an error. `_AT` constants are byte offsets in the
+//! argument structure.
 
-/// What the kernel knows of one KFD request.
+/// What the kernel knows about one KFD request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestShape {
     /// Bytes of the kernel's own version of the structure.
     pub size: usize,
-    /// The kernel reads the structure.
+    /// Whether the kernel reads the structure.
     pub copies_in: bool,
-    /// The kernel writes the structure back, also when the request failed.
+    /// Whether the kernel writes the structure back, even if the request failed.
     pub copies_out: bool,
 }
 
@@ -34,7 +34,7 @@ pub(crate) const KFD_VERSION_MAJOR: u32 = 1;
 
 macro_rules! numbers {
     ($($name:ident = $number:literal, $size:literal, $direction:ident;)*) => {
-        // Some numbers are there for the table's sake only: known to the kernel, not modelled here.
+        // Some numbers are only in the table: known to the kernel, but not modelled here.
         $(#[allow(dead_code)] pub(crate) const $name: u32 = $number;)*
 
         /// The shape of KFD request `number`, or `None` for a number that the kernel does not know.
@@ -60,8 +60,8 @@ const fn shape(size: usize, direction: Direction) -> RequestShape {
     RequestShape { size, copies_in, copies_out }
 }
 
-// Hardware reference §2.1; the numbers that it leaves out (deprecated debugger requests, tile configuration, scratch
-// backing, buffer sharing, GWS, CRIU) are named so that they are refused as known, not as unknown, numbers.
+// Hardware reference §2.1. The numbers that it omits (deprecated debugger requests, tile configuration, scratch
+// backing, buffer sharing, GWS, CRIU) are listed so that they are refused as known numbers, not as unknown ones.
 numbers! {
     GET_VERSION = 0x01, 8, R;
     CREATE_QUEUE = 0x02, 96, WR;
@@ -105,8 +105,8 @@ numbers! {
     PROFILER = 0x28, 16, WR;
 }
 
-/// Whether a process whose GPU was reset may still make request `number`: those about files, clocks and its own events,
-/// one of which tells of the reset. Everything else reaches for the device (hardware reference §8).
+/// Whether a process whose GPU was reset may still make request `number`: those about files, clocks and its own
+/// events, one of which reports the reset. All others access the device (hardware reference §8).
 pub(crate) const fn outlives_reset(number: u32) -> bool {
     matches!(
         number,
@@ -155,7 +155,7 @@ pub(crate) mod alloc {
     pub const GPU_ID_AT: usize = 32;
     pub const FLAGS_AT: usize = 36;
 
-    /// In: where the pages of USERPTR are. Out: what to give `mmap`.
+    /// In: address of the USERPTR pages. Out: the offset for `mmap`.
     pub const USER_ADDRESS_AT: usize = MMAP_OFFSET_AT;
 
     pub const FLAG_VRAM: u32 = 1 << 0;
@@ -324,7 +324,7 @@ pub(crate) mod tile_config {
     pub const BANK_COUNT_AT: usize = 32;
     pub const RANK_COUNT_AT: usize = 36;
 
-    /// Entries of the kernel's tables, which nothing fills since gfx9 (`struct amdgpu_gfx_config`).
+    /// Entries of the kernel's tables, which are unused since gfx9 (`struct amdgpu_gfx_config`).
     pub const TILE_COUNT_MAX: u32 = 32;
     pub const MACRO_TILE_COUNT_MAX: u32 = 16;
 }
@@ -355,7 +355,7 @@ pub(crate) mod drm {
     /// `drm_version`: three numbers, then length and pointer of each of three texts.
     pub const VERSION_BYTES: usize = 64;
     pub const VERSION_NUMBERS_AT: usize = 0;
-    /// The pointer of a text, from its length.
+    /// Offset of a text's pointer from its length.
     pub const VERSION_TEXT_POINTER: usize = 8;
     pub const VERSION_NAME_AT: usize = 16;
     pub const VERSION_DATE_AT: usize = 32;
@@ -394,7 +394,7 @@ pub(crate) mod drm {
     pub const IP_LAST: u32 = 9;
 }
 
-/// `drm_amdgpu_info_hw_ip` with its appended `userq_num_slots`, of a release that has it, and padding.
+/// `drm_amdgpu_info_hw_ip` with the `userq_num_slots` appended in newer releases, and padding.
 pub(crate) mod hw_ip {
     pub const BYTES: usize = 40;
     pub const VERSION_MAJOR_AT: usize = 0;

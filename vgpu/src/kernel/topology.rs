@@ -1,16 +1,17 @@
 //! The KFD topology as files: one CPU node (0) and one GPU node (1).
 //!
-//! Contract: property lines in the kernel's order (hardware reference §1.2), values of the R9700 where captured.
+//! Contract: property lines in the kernel's order (hardware reference §1.2), with the R9700's values where
+//! captured.
 
 use crate::config::KernelRelease;
 use crate::kernel::board;
 use crate::kernel::files::FileTree;
 use std::fmt::Write;
 
-/// Where KFD shows its topology.
+/// Root folder of the KFD topology.
 pub(crate) const ROOT: &str = "/sys/class/kfd/kfd/topology";
 
-/// Adds all topology files; `used_bytes` tells the VRAM in use when asked. With a large BAR all of VRAM is
+/// Adds all topology files; `used_bytes` returns the VRAM in use when called. With a large BAR all of VRAM is
 /// CPU-visible (heap type 1), else not (2; hardware reference §1.3).
 pub(crate) fn add(
     tree: &mut FileTree,
@@ -81,7 +82,7 @@ struct NodeProperties {
 }
 
 impl NodeProperties {
-    /// The lines of `properties` in kernel order; of a GPU or a CPU node.
+    /// The lines of `properties` in kernel order, for a GPU or a CPU node.
     fn text(&self, is_gpu: bool, kernel: KernelRelease) -> String {
         let of_gpu = |value: u32| if is_gpu { value as u64 } else { 0 };
         let mut text = lines(&[
@@ -183,7 +184,7 @@ fn cache(unit: u32, sharers: u32, level: u64, kib: u32, line_bytes: u32, kind: u
     let siblings: Vec<&str> = (0..board::COMPUTE_UNITS)
         .map(|other| if (unit..unit + sharers).contains(&other) { "1" } else { "0" })
         .collect();
-    // A write to a string cannot fail.
+    // Writing to a string cannot fail.
     let _ = writeln!(text, "sibling_map {}", siblings.join(","));
     text
 }
@@ -210,7 +211,7 @@ fn link(from: u64, to: u64) -> String {
 /// `name value` lines.
 pub(crate) fn lines(pairs: &[(&str, u64)]) -> String {
     pairs.iter().fold(String::new(), |mut text, (name, value)| {
-        // A write to a string cannot fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{name} {value}");
         text
     })

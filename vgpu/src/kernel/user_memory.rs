@@ -1,12 +1,13 @@
-//! USERPTR: memory of the process that the GPU reaches at the process's own addresses.
+//! USERPTR: memory of the process that the GPU accesses at the process's own addresses.
 //!
-//! Contract: the kernel follows the process by its MMU notifier (`amdgpu_amdkfd_evict_userptr`): what the process
-//! unmaps is taken from the GPU, whose accesses then fault; what it maps there again comes back. Here the process is
-//! looked at instead: at every request and at every doorbell, before packets run. A dispatch that is already running
-//! reaches the old pages to its end. Each object is a second mapping of the process's shared pages, so that nothing
-//! the process does leaves a hole; private pages are shared for as long as the object lives ([`Loan`]), and those that
-//! cannot be are refused, and the diary reports that. Objects may overlap, as in the kernel, where each has a notifier
-//! of its own. Cost: nothing while no object is mapped; else one read of the process's map per look.
+//! Contract: the kernel follows the process with an MMU notifier (`amdgpu_amdkfd_evict_userptr`): memory that the
+//! process unmaps is removed from the GPU, whose accesses then fault; memory mapped there again comes back. This
+//! device polls the process's map instead, at every request and at every doorbell, before packets run. A dispatch
+//! that is already running accesses the old pages until it ends. Each object is a second mapping of the process's
+//! shared pages, so nothing that the process does can leave a hole. Private pages are shared for as long as the
+//! object lives ([`Loan`]); if that is not possible they are refused, and the fault log reports it. Objects may
+//! overlap, as in the kernel, where each has its own notifier. Cost: nothing while no object is mapped; else one
+//! read of the process's map per poll.
 
 use crate::memory::{AddressSpace, Backing, Defects, MemoryType, Rights};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,7 +27,7 @@ struct UserRange {
     rights: Rights,
     memory_type: MemoryType,
     loan: Arc<Loan>,
-    /// What the GPU reaches; `None` while the process has nothing there.
+    /// The memory that the GPU accesses; `None` while the process has nothing mapped there.
     current: Option<SharedRange>,
 }
 
@@ -41,13 +42,13 @@ impl UserRange {
         Ok(Backing { rights, memory_type, mapping, fill: None, defects: Defects::empty() })
     }
 
-    /// Makes `now` what the GPU reaches.
+    /// Makes `now` the memory that the GPU accesses.
     fn replace(&mut self, now: Option<SharedRange>, space: &AddressSpace) {
         if self.current.take().is_some() {
-            // It was mapped with these very numbers.
+            // It was mapped with exactly these arguments.
             let _ = space.unmap(self.va, self.byte_len());
         }
-        // A range that the process takes away at this moment stays away until the next look.
+        // A range that the process unmaps at this moment stays unmapped until the next poll.
         let Some(range) = now else { return };
         let Ok(backing) = self.backing(&range) else { return };
         if space.map_backing(self.va, self.byte_len(), backing).is_ok() {
@@ -58,12 +59,12 @@ impl UserRange {
 
 impl UserMemory {
     fn lock(&self) -> MutexGuard<'_, Vec<UserRange>> {
-        // An entry is changed by whole steps, so the list is valid after any panic.
+        // Each change of an entry is a complete step, so the list is valid after any panic.
         self.mapped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Maps the lent pages into the GPU's address space at `va`. What the process does not have there now is for a later
-    /// look, as in the kernel (`map_bo_to_gpuvm` of an object whose pages are invalid).
+    /// Maps the lent pages into the GPU's address space at `va`. Pages that the process does not have there now are
+    /// left to a later poll, as in the kernel (`map_bo_to_gpuvm` of an object whose pages are invalid).
     pub fn map(
         &self,
         space: &AddressSpace,
@@ -82,7 +83,7 @@ impl UserMemory {
         Ok(())
     }
 
-    /// Takes it away again; it may be gone already.
+    /// Unmaps them again; they may be gone already.
     pub fn unmap(&self, space: &AddressSpace, va: GpuVa) {
         let mut mapped = self.lock();
         if let Some(at) = mapped.iter().position(|range| range.va == va) {
@@ -90,13 +91,13 @@ impl UserMemory {
         }
     }
 
-    /// Looks at what the process has done since.
+    /// Applies what the process has changed since the last call.
     pub fn follow(&self, space: &AddressSpace) {
         let mut mapped = self.lock();
         if mapped.is_empty() {
             return;
         }
-        // Without the map nothing is known to have changed.
+        // Without the map, no change is known.
         let Ok(map) = ProcessMap::read() else { return };
         for range in mapped.iter_mut() {
             let now = match map.shared_range(range.loan.address(), range.loan.len()) {

@@ -1,13 +1,13 @@
-//! What memory holds before anything is written to it.
+//! The initial contents of memory.
 //!
-//! Contract: a [`Fill`] writes its pattern before anybody can see the object: at the first mapping on the host, or the first
-//! access by the device. What nobody looks at stays without host memory.
+//! Contract: a [`Fill`] writes its pattern before anybody can see the object: at the first mapping on the host, or
+//! the first access by the device. Objects that are never accessed take no host memory.
 //! Cost: the time to write the object, once; then one load of a flag for each look-up in the page table.
 
 use std::sync::{Arc, Once};
 use zrt_kmd::Mapping;
 
-/// Bytes of an object that are filled; behind them it holds zeros. Keeps a card of 32 GB on a small host.
+/// Bytes of an object that are filled; the rest holds zeros. Allows a card of 32 GB on a small host.
 const FILLED_BYTES_MAX: usize = 256 << 20;
 
 /// The pattern of one object, and whether it has been written.
@@ -23,7 +23,7 @@ impl Fill {
         Fill { pattern, once: Once::new(), mapping }
     }
 
-    /// Writes the pattern where that has not been done.
+    /// Writes the pattern if that has not been done yet.
     #[inline]
     pub fn ensure(&self) {
         if !self.once.is_completed() {

@@ -1,7 +1,7 @@
-//! What lies behind the caches.
+//! The memory behind the caches.
 //!
-//! Contract: of [`HostMemory`] one that keeps caches reads lines and writes them back. [`Mapped`] is it of a page table.
-//! Cost: a look-up per call, which begins at the range that was met last.
+//! Contract: a component that models caches reads and writes back lines through [`HostMemory`]. [`Mapped`]
+//! implements it for a page table. Cost: a look-up per call, which begins at the range found last.
 
 use super::page_table::{MemoryType, PageTable};
 use std::sync::atomic::{Ordering, fence};
@@ -11,8 +11,8 @@ pub const LINE_DWORDS: usize = 64;
 
 /// Memory behind the caches, as the host sees it.
 ///
-/// Contract: the caller has checked that what an instruction or packet touches is mapped; the rest of a touched page
-/// is then mapped too.
+/// Contract: the caller has checked that everything an instruction or packet accesses is mapped; the rest of an
+/// accessed page is then mapped too.
 pub trait HostMemory {
     /// Copies bytes out.
     fn read(&mut self, va: u64, destination: &mut [u8]);
@@ -32,20 +32,20 @@ pub trait HostMemory {
     }
 }
 
-/// What a page table maps. Bytes that are not mapped read as zero and are not written.
+/// The memory that a page table maps. Unmapped bytes read as zero and are not written.
 pub(crate) struct Mapped<'a> {
     table: &'a PageTable,
-    /// Place of the range that was met last.
+    /// Index of the range found last.
     hint: usize,
 }
 
 impl<'a> Mapped<'a> {
-    /// What the table maps.
+    /// The memory that the table maps.
     pub fn new(table: &'a PageTable) -> Mapped<'a> {
         Mapped::near(table, 0)
     }
 
-    /// The same, with the place of the range that is likely met first.
+    /// The same, with the index of the range that is likely found first.
     pub(super) fn near(table: &'a PageTable, hint: usize) -> Mapped<'a> {
         Mapped { table, hint }
     }
@@ -68,7 +68,7 @@ impl HostMemory for Mapped<'_> {
 
     #[inline]
     fn read_line(&mut self, va: u64, words: &mut [u32; LINE_DWORDS]) {
-        // Ranges are whole pages, so they hold lines as a whole.
+        // Ranges are whole pages, so they contain whole lines.
         match self.table.find_near(va, &mut self.hint) {
             Some(range) => range.view.load_words((va - range.va) as usize, words),
             None => words.fill(0),
@@ -82,7 +82,7 @@ impl HostMemory for Mapped<'_> {
     }
 
     fn write(&mut self, va: u64, source: &[u8]) {
-        // The host may poll what is written: dwords in one piece, after everything before.
+        // The host may poll what is written: dwords are written whole, after everything before.
         fence(Ordering::Release);
         let mut done = 0;
         while done < source.len() {

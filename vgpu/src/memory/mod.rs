@@ -1,16 +1,16 @@
-//! GPU memory as shaders, packets and the driver reach it.
+//! GPU memory as shaders, packets and the driver access it.
 //!
-//! Contract: the lowest room of the crate: it knows who maps, reads and writes by what it is given, and nothing of waves,
-//! packets or findings. A `Watcher` is told of every access by way of a port it is put on, and says what loads return;
-//! who that is, memory does not know.
+//! Contract: the lowest layer of the crate. It knows its users only through their arguments, and nothing of waves,
+//! packets or findings. A `Watcher` on a port is told of every access and decides what loads return; memory does
+//! not know who the watcher is.
 //!
 //! | part | subject |
 //! |---|---|
-//! | `page_table` | which host memory stands behind an address, with which rights |
-//! | `fill` | what it holds before anything is written |
-//! | `port` | one worker's way to it, and the ranges used last |
-//! | `watched` | the same for who is watched |
-//! | `host_memory` | what lies behind the caches, for a watcher that keeps some |
+//! | `page_table` | the host memory behind an address, and its access rights |
+//! | `fill` | its initial contents |
+//! | `port` | one worker's access to it, and the ranges used last |
+//! | `watched` | the same for watched workers |
+//! | `host_memory` | the memory behind the caches, for a watcher that models caches |
 
 mod fill;
 mod host_memory;

@@ -1,8 +1,8 @@
-//! The GPU's page table: which host memory stands behind a GPU virtual address, and with which rights.
+//! The GPU's page table: the host memory behind each GPU virtual address, and its access rights.
 //!
 //! Contract: an [`AddressSpace`] is a sorted list of disjoint ranges of whole pages, replaced as a whole by each
-//! change. Readers hold a snapshot ([`PageTable`]), which keeps the mappings behind it alive, so an access through
-//! a stale snapshot is never to unmapped host memory. Nothing here panics on any address.
+//! change. Readers hold a snapshot ([`PageTable`]), which keeps its mappings alive, so an access through a stale
+//! snapshot never reaches unmapped host memory. Nothing here panics on any address.
 //! Cost: a change copies the list; a look-up is a binary search.
 
 use super::fill::Fill;
@@ -14,7 +14,7 @@ use thiserror::Error;
 use zrt_kmd::Mapping;
 use zrt_mem::{ByteLen, GpuVa, SharedView};
 
-/// The GPU's page (hardware reference §2.4).
+/// The GPU's page size (hardware reference §2.4).
 pub const GPU_PAGE_BYTES: u64 = 4096;
 /// Most ranges of one address space.
 pub const RANGES_MAX: usize = 1 << 16;
@@ -33,31 +33,32 @@ bitflags! {
 }
 
 bitflags! {
-    /// What is wrong with a mapped range on purpose.
+    /// Deliberate defects of a mapped range.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct Defects: u8 {
         /// Instruction fetch does not see its contents.
         const HIDES_CODE = 1;
         /// Atomics do nothing and return zero.
         const LOSES_ATOMICS = 2;
-        /// Scalar loads give zero.
+        /// Scalar loads return zero.
         const ZERO_TO_SCALARS = 4;
     }
 }
 
-/// How a page is mapped: what GL2 makes of it (hardware reference §6.3).
+/// The memory type of a page: how GL2 treats it (hardware reference §6.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryType {
-    /// VRAM of this card, not system memory.
+    /// Whether it is VRAM of this card rather than system memory.
     pub is_local: bool,
-    /// MTYPE UC, not NC: GL2 passes accesses on and keeps nothing. What the host writes while kernels run can be there.
+    /// MTYPE UC instead of NC: GL2 passes accesses through and caches nothing. Suitable for what the host writes
+    /// while kernels run.
     pub is_uncached: bool,
 }
 
 /// Why an access is not possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// No range holds the address.
+    /// No range contains the address.
     NotPresent,
     /// A store to a range without [`Rights::WRITE`].
     ReadOnly,
@@ -69,15 +70,15 @@ pub enum Cause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("page fault at {va:#x}: {cause}")]
 pub struct Fault {
-    /// The first byte that cannot be reached.
+    /// The first byte that cannot be accessed.
     pub va: u64,
-    /// Why.
+    /// The cause.
     pub cause: Cause,
-    /// What was tried.
+    /// The attempted access.
     pub access: Rights,
 }
 
-/// A change of the page table that is refused.
+/// Why a change of the page table is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum MapError {
     /// Address or length is not a whole number of pages, the length is zero, or the range wraps.
@@ -96,14 +97,14 @@ pub enum MapError {
         /// Length of the backing.
         backing: ByteLen,
     },
-    /// Another range is there.
+    /// Another range overlaps.
     #[error("{va:?} + {len:?} overlaps the range at {other:?}")]
     Overlap {
         /// First byte.
         va: GpuVa,
         /// Length.
         len: ByteLen,
-        /// The range that is there.
+        /// The existing range.
         other: GpuVa,
     },
     /// No range starts there with that length.
@@ -129,18 +130,18 @@ pub(super) struct Range {
     pub(super) backing: Backing,
 }
 
-/// What stands behind a range.
+/// The memory behind a range.
 #[derive(Clone, Debug)]
 pub(crate) struct Backing {
-    /// What may be done.
+    /// The access rights.
     pub rights: Rights,
-    /// What GL2 makes of it.
+    /// How GL2 treats it.
     pub memory_type: MemoryType,
     /// The bytes, whole pages.
     pub mapping: Arc<Mapping>,
-    /// What they are before anything is written.
+    /// Its initial contents.
     pub fill: Option<Arc<Fill>>,
-    /// What is wrong with them on purpose.
+    /// Deliberate defects.
     pub defects: Defects,
 }
 
@@ -155,14 +156,14 @@ pub struct PageTable {
 /// One GPU virtual address space.
 #[derive(Debug)]
 pub struct AddressSpace {
-    /// Never given twice in a process: tells address spaces apart in caches.
+    /// Never reused in a process: distinguishes address spaces in caches.
     id: u64,
     generation: AtomicU64,
     table: RwLock<Arc<PageTable>>,
 }
 
 impl MemoryType {
-    /// VRAM of which GL2 keeps lines.
+    /// Whether it is VRAM whose lines GL2 caches.
     pub(crate) fn is_cached_vram(self) -> bool {
         self.is_local && !self.is_uncached
     }
@@ -197,7 +198,7 @@ impl Default for AddressSpace {
 }
 
 impl Range {
-    /// The range, for somebody who is about to look at it.
+    /// The range, filled, for a caller that is about to access it.
     #[inline]
     fn filled(&self) -> &Range {
         if let Some(fill) = &self.backing.fill {
@@ -208,18 +209,18 @@ impl Range {
 }
 
 impl PageTable {
-    /// Of an address space without any range.
+    /// The table of an address space without any range.
     pub(super) fn empty() -> &'static PageTable {
         static EMPTY: PageTable = PageTable { ranges: Vec::new(), generation: 0 };
         &EMPTY
     }
 
-    /// The number of the change that made this snapshot.
+    /// The sequence number of the change that made this snapshot.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// The range that holds `va`; `hint` is the place of the one that was found last, wherever that was.
+    /// The range that contains `va`; `hint` is the index of the range found last, in any table.
     #[inline]
     pub(super) fn find_near(&self, va: u64, hint: &mut usize) -> Option<&Range> {
         if let Some(range) = self.ranges.get(*hint)
@@ -238,7 +239,7 @@ impl PageTable {
         Some(range.filled())
     }
 
-    /// The range that holds `va` and permits `access`.
+    /// The range that contains `va` and permits `access`.
     pub(super) fn locate(&self, va: u64, access: Rights) -> Result<&Range, Fault> {
         self.locate_near(va, access, &mut 0)
     }
@@ -260,7 +261,7 @@ impl PageTable {
         Err(Fault { va, cause, access })
     }
 
-    /// Whether every byte of `[va, va + len)` is mapped and permits `access`; `hint` as for `find_near`.
+    /// Checks that every byte of `[va, va + len)` is mapped and permits `access`; `hint` as for `find_near`.
     #[inline]
     pub(super) fn covers(&self, va: u64, len: usize, access: Rights, hint: &mut usize) -> Result<(), Fault> {
         let mut checked = 0;
@@ -294,7 +295,7 @@ impl PageTable {
         Ok(())
     }
 
-    /// Copies bytes in, likewise. Nothing is written where any byte cannot be.
+    /// Copies bytes in, likewise. Nothing is written if any byte cannot be.
     pub fn write_bytes(&self, va: u64, source: &[u8]) -> Result<(), Fault> {
         self.covers(va, source.len(), Rights::WRITE, &mut 0)?;
         let mut done = 0;
@@ -308,14 +309,14 @@ impl PageTable {
         Ok(())
     }
 
-    /// What is wrong on purpose with the range that holds `va`.
+    /// The deliberate defects of the range that contains `va`.
     pub(crate) fn defects(&self, va: u64) -> Defects {
         self.find_near(va, &mut 0).map_or(Defects::empty(), |range| range.backing.defects)
     }
 }
 
 impl AddressSpace {
-    /// Never given twice in a process.
+    /// The id, never reused in a process.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -325,13 +326,13 @@ impl AddressSpace {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// The ranges as they are now.
+    /// The current ranges.
     pub fn snapshot(&self) -> Arc<PageTable> {
-        // The table is replaced by one assignment, so it is whole after any panic.
+        // The table is replaced by one assignment, so it is consistent after any panic.
         self.table.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// As [`PageTable::translate`], with a view to keep.
+    /// Like [`PageTable::translate`], but returns a view to keep.
     pub fn translate(&self, va: u64, len: usize, access: Rights) -> Result<(SharedView, usize), Fault> {
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
         let (view, offset) = table.translate(va, len, access)?;
@@ -350,7 +351,7 @@ impl AddressSpace {
         self.map_backing(va, len, Backing { rights, memory_type, mapping, fill: None, defects })
     }
 
-    /// Maps the first `len` bytes of what stands behind at `va`. Both are whole pages.
+    /// Maps the first `len` bytes of a backing at `va`. Both are whole pages.
     pub(crate) fn map_backing(&self, va: GpuVa, len: ByteLen, backing: Backing) -> Result<(), MapError> {
         let end = va.0.checked_add(len.0).ok_or(MapError::NotPages { va, len })?;
         if len.0 == 0 || [va.0, len.0].iter().any(|value| value % GPU_PAGE_BYTES != 0) {
@@ -377,8 +378,8 @@ impl AddressSpace {
         })
     }
 
-    /// Takes the range away that [`AddressSpace::map`] made with this address and length. Snapshots taken before
-    /// still reach it.
+    /// Removes the range that [`AddressSpace::map`] made with this address and length. Older snapshots can still
+    /// access it.
     pub fn unmap(&self, va: GpuVa, len: ByteLen) -> Result<(), MapError> {
         self.change(|ranges| {
             let found = ranges.binary_search_by_key(&va.0, |range| range.va).ok();
@@ -413,7 +414,7 @@ pub(super) mod tests {
         Arc::new(MemoryFile::new("test", len).unwrap().map(0, len, Protection::ReadWrite, None).unwrap())
     }
 
-    /// Two pages to read and write, one to read and execute.
+    /// Two readable and writable pages, and one readable and executable page.
     pub(in crate::memory) fn space() -> AddressSpace {
         let space = AddressSpace::default();
         space.map(GpuVa(0x10_0000), ByteLen(2 * PAGE), Rights::READ | Rights::WRITE, mapping(2)).unwrap();

@@ -1,31 +1,32 @@
-//! One worker's way to memory.
+//! One worker's access to memory.
 //!
-//! Contract: a [`MemoryPort`] holds a snapshot of one address space and remembers the ranges used last. Its fast way gives
-//! the host memory of a range; what that cannot do, or somebody watches, goes by the copying functions.
-//! Cost: a wave's access costs one range check; a refresh looks at the generation (one atomic load).
+//! Contract: a [`MemoryPort`] holds a snapshot of one address space and caches the ranges used last. Its fast path
+//! returns the host memory of a range; anything that the fast path cannot do, and every watched access, goes
+//! through the copying functions.
+//! Cost: a wave's access costs one range check; a refresh reads the generation (one atomic load).
 
 use super::page_table::{AddressSpace, Cause, Fault, PageTable, Rights};
 use super::watched::Watched;
 use std::sync::Arc;
 use zrt_mem::SharedView;
 
-/// Ranges that a port remembers.
+/// Ranges that a port caches.
 const PORT_ENTRIES: usize = 4;
 
-/// One worker's way to memory: a snapshot and the ranges used last.
+/// One worker's access to memory: a snapshot and the ranges used last.
 #[derive(Debug, Default)]
 pub struct MemoryPort {
     table: Option<Arc<PageTable>>,
     /// Address space of the snapshot; 0 before the first.
     space_id: u64,
     entries: [Option<Entry>; PORT_ENTRIES],
-    /// The entry that is replaced next.
+    /// The entry to replace next.
     victim: usize,
-    /// Who sees every access, where somebody does.
+    /// The watcher of every access, if there is one.
     pub(super) watched: Watched,
 }
 
-/// A remembered range.
+/// A cached range.
 #[derive(Debug)]
 struct Entry {
     va: u64,
@@ -35,7 +36,7 @@ struct Entry {
 }
 
 impl MemoryPort {
-    /// Takes the newest snapshot, where the port has an older one or that of another space.
+    /// Takes the newest snapshot if the port has an older one or one of another space.
     #[inline]
     pub fn refresh(&mut self, space: &AddressSpace) {
         if self.space_id != space.id() || self.table().generation() != space.generation() {
@@ -55,12 +56,12 @@ impl MemoryPort {
         self.space_id
     }
 
-    /// Lets go of the snapshot, and so of the mappings behind it.
+    /// Releases the snapshot, and so its mappings.
     pub fn release(&mut self) {
         *self = MemoryPort::default();
     }
 
-    /// The snapshot, and who watches.
+    /// The snapshot, and the watcher.
     pub(super) fn split(&mut self) -> (&PageTable, &mut Watched) {
         (self.table.as_deref().unwrap_or_else(|| PageTable::empty()), &mut self.watched)
     }
@@ -70,20 +71,21 @@ impl MemoryPort {
         self.entries = Default::default();
     }
 
-    /// The range that holds `first..=last`, where one does and permits `access`: its view and the offset of `first`.
+    /// The range that contains `first..=last` and permits `access`, if there is one: its view and the offset of
+    /// `first`.
     #[inline(always)]
     pub fn range(&mut self, first: u64, last: u64, access: Rights) -> Option<(&SharedView, u64)> {
         let (at, offset) = self.place(first, last, access)?;
         Some((self.placed(at)?, offset))
     }
 
-    /// The same, with the place in the port instead of the view, for [`MemoryPort::placed`]; it holds until another range is
-    /// looked for.
+    /// The same with the index in the port instead of the view, for [`MemoryPort::placed`]; it is valid until
+    /// another range is looked up.
     #[inline(always)]
     pub(crate) fn place(&mut self, first: u64, last: u64, access: Rights) -> Option<(usize, u64)> {
         for (at, entry) in self.entries.iter().enumerate() {
             let Some(entry) = entry else { continue };
-            // What lies below the entry wraps to a large offset.
+            // Addresses below the entry wrap to a large offset.
             let offset = first.wrapping_sub(entry.va);
             if offset < entry.len && last.wrapping_sub(entry.va) < entry.len && entry.rights.contains(access)
             {
@@ -93,13 +95,13 @@ impl MemoryPort {
         self.find(first, last, access)
     }
 
-    /// The view of the range at a place that [`MemoryPort::place`] has told.
+    /// The view of the range at an index that [`MemoryPort::place`] returned.
     #[inline(always)]
     pub(crate) fn placed(&self, at: usize) -> Option<&SharedView> {
         self.entries.get(at)?.as_ref().map(|entry| &entry.view)
     }
 
-    /// The range that holds `va`, where one does and permits `access`: its view, its first address, its length.
+    /// The range that contains `va` and permits `access`, if there is one: its view, its first address, its length.
     #[inline(always)]
     pub fn around(&mut self, va: u64, access: Rights) -> Option<(&SharedView, u64, u64)> {
         let (at, _) = self.place(va, va, access)?;
@@ -114,7 +116,7 @@ impl MemoryPort {
             return None;
         }
         let range = self.table().locate(first, access).ok()?;
-        // What is wrong on purpose is seen on the slow way only, so that the fast one has no test for it.
+        // Deliberate defects are handled on the slow path only, so that the fast one needs no test for them.
         if last >= range.end || !range.backing.defects.is_empty() {
             return None;
         }
@@ -126,7 +128,7 @@ impl MemoryPort {
         Some((at, first - va))
     }
 
-    /// Host memory of `len` bytes at `va` in one range; why not, otherwise.
+    /// Host memory of `len` bytes at `va` in one range, or the fault.
     #[inline]
     pub fn translate(&mut self, va: u64, len: usize, access: Rights) -> Result<(&SharedView, usize), Fault> {
         let refused = Fault { va, cause: Cause::NotPresent, access };

@@ -1,9 +1,9 @@
-//! Accesses that somebody sees.
+//! Watched accesses.
 //!
-//! Contract: while a [`Watcher`] is on a port, nothing is reached but through the functions here: the page table permits
-//! or refuses an access as ever, and the watcher carries out what it permits. Only the slow way asks whether there is one,
-//! since the port remembers no range meanwhile.
-//! Cost: with a watcher one call through a trait object for each access of a lane.
+//! Contract: while a [`Watcher`] is on a port, memory is accessed only through the functions here. The page table
+//! permits or refuses an access as usual, and the watcher performs what it permits. Only the slow path checks
+//! whether there is a watcher, since the port caches no range meanwhile.
+//! Cost: with a watcher, one call through a trait object for each access of a lane.
 
 use super::host_memory::Mapped;
 use super::page_table::{Fault, PageTable, Rights};
@@ -11,7 +11,7 @@ use super::port::MemoryPort;
 use std::any::Any;
 use std::fmt::Debug;
 
-/// Somebody who carries out every access by way of a port, with what lies behind the caches; the bytes are mapped.
+/// Performs every access through a port, on the memory behind the caches; the bytes are mapped.
 pub(crate) trait Watcher: Any + Debug + Send {
     /// A lane loads: `destination` receives what it sees.
     fn load(&mut self, lane: u32, va: u64, host: &mut Mapped<'_>, destination: &mut [u8]);
@@ -19,7 +19,7 @@ pub(crate) trait Watcher: Any + Debug + Send {
     /// A lane stores.
     fn store(&mut self, lane: u32, va: u64, source: &[u8], host: &mut Mapped<'_>);
 
-    /// A lane makes `next` of the old value, which `old`, 4 or 8 bytes, receives.
+    /// A lane replaces the old value by `next` of it; `old`, 4 or 8 bytes, receives the old value.
     fn atomic(
         &mut self,
         lane: u32,
@@ -29,7 +29,7 @@ pub(crate) trait Watcher: Any + Debug + Send {
         next: &dyn Fn(u64) -> u64,
     );
 
-    /// A wave asks for lines ahead, of data or of code.
+    /// A wave prefetches lines of data or code.
     fn prefetch(&mut self, va: u64, len: u64, is_data: bool, host: &mut Mapped<'_>);
 }
 
@@ -37,10 +37,10 @@ pub(crate) trait Watcher: Any + Debug + Send {
 #[derive(Debug, Default)]
 pub(super) struct Watched {
     watcher: Option<Box<dyn Watcher>>,
-    /// The lane that accesses next.
+    /// The lane of the next access.
     lane: u32,
     first_lane: u32,
-    /// Place of the range that an access has met last.
+    /// Index of the range found last.
     range_hint: usize,
 }
 
@@ -52,7 +52,7 @@ impl Watched {
 }
 
 impl MemoryPort {
-    /// Puts a watcher on the port, or takes it off; the one before.
+    /// Puts a watcher on the port, or removes it. Returns the previous one.
     pub(crate) fn set_watcher(&mut self, watcher: Option<Box<dyn Watcher>>) -> Option<Box<dyn Watcher>> {
         self.forget_ranges();
         std::mem::replace(&mut self.watched.watcher, watcher)
@@ -64,13 +64,13 @@ impl MemoryPort {
         watched.watcher.as_deref_mut().map(|watcher| (watcher, table))
     }
 
-    /// Tells which lane the next access is of, counted from the first.
+    /// Sets the lane of the next access, counted from the first.
     #[inline(always)]
     pub(crate) fn set_lane(&mut self, lane: usize) {
         self.watched.lane = self.watched.first_lane + lane as u32;
     }
 
-    /// Tells the first lane of the half of a wave64 that accesses next.
+    /// Sets the first lane of the half of a wave64 that accesses next.
     pub(crate) fn set_first_lane(&mut self, lane: usize) {
         self.watched.first_lane = lane as u32;
         self.watched.lane = lane as u32;
@@ -85,7 +85,7 @@ impl MemoryPort {
         Ok(())
     }
 
-    /// Copies bytes in, likewise. Nothing is written where any byte cannot be.
+    /// Copies bytes in, likewise. Nothing is written if any byte cannot be.
     pub fn write_bytes(&mut self, va: u64, source: &[u8]) -> Result<(), Fault> {
         let (table, Watched { watcher, lane, range_hint, .. }) = self.split();
         let Some(watcher) = watcher else { return table.write_bytes(va, source) };
@@ -94,7 +94,7 @@ impl MemoryPort {
         Ok(())
     }
 
-    /// Brings lines into the caches that a watcher keeps; why not, where one of them is not mapped.
+    /// Brings lines into a watcher's caches. Returns a fault if one of them is not mapped.
     pub(crate) fn prefetch(&mut self, va: u64, len: u64, access: Rights) -> Result<(), Fault> {
         let (table, watched) = self.split();
         table.covers(va, len as usize, access, &mut 0)?;
@@ -104,7 +104,7 @@ impl MemoryPort {
         Ok(())
     }
 
-    /// A watched read-modify-write of 4 or 8 bytes; the old value. `None` without a watcher.
+    /// A watched read-modify-write of 4 or 8 bytes. Returns the old value; `None` without a watcher.
     pub(crate) fn watched_atomic(
         &mut self,
         va: u64,
@@ -120,12 +120,12 @@ impl MemoryPort {
         }))
     }
 
-    /// As [`MemoryPort::read_bytes`], past any watcher.
+    /// Like [`MemoryPort::read_bytes`], bypassing any watcher.
     pub fn read_unwatched(&self, va: u64, destination: &mut [u8], access: Rights) -> Result<(), Fault> {
         self.table().read_bytes(va, destination, access)
     }
 
-    /// As [`MemoryPort::write_bytes`], past any watcher.
+    /// Like [`MemoryPort::write_bytes`], bypassing any watcher.
     pub fn write_unwatched(&self, va: u64, source: &[u8]) -> Result<(), Fault> {
         self.table().write_bytes(va, source)
     }
@@ -141,7 +141,7 @@ mod tests {
 
     const VA: u64 = 0x10_0000;
 
-    /// Notes the calls; loads give the lane, nothing is stored.
+    /// Records the calls; loads return the lane, and nothing is stored.
     #[derive(Debug, Default)]
     struct Notes(Vec<String>);
 

@@ -1,19 +1,20 @@
-//! Where the lanes of a vector memory instruction access memory (instruction set reference §1, §2).
+//! The addresses at which the lanes of a vector memory instruction access memory (instruction set reference §1,
+//! §2).
 //!
-//! Contract: an address mode gives the addresses in two ways. `near`: one base and a 32-bit offset per lane, where
-//! all lanes can be written so and reach plain memory; inactive lanes have the offset of an active one, so that a
-//! range check needs no mask. `lane`: one lane at a time, everything else included. Nothing is accessed here.
+//! Contract: an address mode returns the addresses in two ways. `near`: one base and a 32-bit offset per lane, if
+//! all lanes can be expressed that way and access plain memory; inactive lanes have the offset of an active one, so
+//! that a range check needs no mask. `lane`: one lane at a time, for every case. Nothing is accessed here.
 
 use crate::shader::micro::{MicroOp, Source};
 use crate::shader::wave::{LANES, NULL, Row, Wave};
 use crate::simd::{blend, splat};
 
-/// High dword of the LDS aperture: what `src_shared_base` reads (hardware reference §2.4; set by the kernel).
+/// High dword of the LDS aperture: the value of `src_shared_base` (hardware reference §2.4; set by the kernel).
 pub(crate) const SHARED_APERTURE_HIGH: u32 = 0x0001_0000;
-/// High dword of the scratch aperture: `src_private_base`.
+/// High dword of the scratch aperture: the value of `src_private_base`.
 pub(crate) const PRIVATE_APERTURE_HIGH: u32 = 0x0002_0000;
 
-/// What one lane accesses.
+/// The target of one lane's access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// Memory.
@@ -22,17 +23,17 @@ pub(crate) enum Target {
     Lds(u32),
     /// The lane's private segment, at a byte offset.
     Private(u64),
-    /// Nothing: loads give zero, stores are dropped.
+    /// Nothing: loads return zero, stores are dropped.
     Outside,
 }
 
 /// How an instruction forms addresses.
 pub(crate) trait AddressMode {
-    /// Base and offsets where all lanes reach plain memory near each other. `exec` is not zero; `bytes` is the width
+    /// Base and offsets if all lanes access plain memory near each other. `exec` is not zero; `bytes` is the width
     /// of a lane's access.
     fn near(wave: &Wave, op: &MicroOp, exec: u32, bytes: u32) -> Option<(u64, Row)>;
 
-    /// What one lane accesses.
+    /// The target of one lane's access.
     fn lane(wave: &Wave, op: &MicroOp, lane: usize, bytes: u32) -> Target;
 }
 
@@ -45,7 +46,7 @@ pub(crate) fn vector_source(op: &MicroOp, index: usize) -> usize {
     }
 }
 
-/// Code of a scalar source; `null` where there is none.
+/// Code of a scalar source; `null` if there is none.
 #[inline(always)]
 pub(crate) fn scalar_source(op: &MicroOp, index: usize) -> u8 {
     match op.sources[index] {
@@ -54,7 +55,7 @@ pub(crate) fn scalar_source(op: &MicroOp, index: usize) -> u8 {
     }
 }
 
-/// The row with the value of an active lane in every inactive one.
+/// The row with an active lane's value copied to every inactive lane.
 #[inline(always)]
 pub(crate) fn patch_inactive(row: &Row, exec: u32) -> Row {
     if exec == u32::MAX {
@@ -63,10 +64,10 @@ pub(crate) fn patch_inactive(row: &Row, exec: u32) -> Row {
     blend(exec, row, &splat(row.0[exec.trailing_zeros() as usize & (LANES - 1)]))
 }
 
-/// Whether every lane is within `low..=high` and a multiple of `alignment` (a power of two).
+/// True if every lane is within `low..=high` and a multiple of `alignment` (a power of two).
 #[inline(always)]
 pub(crate) fn all_within(row: &Row, low: u32, high: u32, alignment: u32) -> bool {
-    // Without a branch, so that all lanes are compared at once.
+    // Branch-free, so that all lanes are compared at once.
     let mut is_outside = false;
     for lane in 0..LANES {
         is_outside |= (row.0[lane] < low) | (row.0[lane] > high) | (row.0[lane] & (alignment - 1) != 0);
@@ -74,7 +75,7 @@ pub(crate) fn all_within(row: &Row, low: u32, high: u32, alignment: u32) -> bool
     !is_outside
 }
 
-/// Whether the lanes lie `stride` bytes apart, in ascending order and without wrapping.
+/// True if the lanes are `stride` bytes apart, in ascending order and without wrapping.
 #[inline(always)]
 pub(crate) fn are_consecutive(row: &Row, stride: u32) -> bool {
     let start = row.0[0];
@@ -114,14 +115,14 @@ impl AddressMode for VectorPair {
     }
 }
 
-/// As [`VectorPair`], with the apertures of LDS and scratch.
+/// Like [`VectorPair`], with the apertures of LDS and scratch.
 pub(crate) struct Flat;
 impl AddressMode for Flat {
     #[inline(always)]
     fn near(wave: &Wave, op: &MicroOp, exec: u32, _bytes: u32) -> Option<(u64, Row)> {
         let (high, offsets) = near_pair(wave, op, exec)?;
         let base = ((high as u64) << 32).wrapping_add_signed(op.immediate as i64);
-        // The lowest page of an aperture may be reached from below by the immediate.
+        // The immediate may reach the lowest page of an aperture from below.
         let near_aperture = |aperture: u32| high.wrapping_add(1).wrapping_sub(aperture) <= 2;
         if near_aperture(SHARED_APERTURE_HIGH) || near_aperture(PRIVATE_APERTURE_HIGH) {
             return None;
@@ -134,7 +135,7 @@ impl AddressMode for Flat {
     }
 }
 
-/// What a flat address is of: the apertures are seen after the immediate was added.
+/// The target of a flat address: the apertures apply after the immediate was added.
 pub(crate) fn flat_target(va: u64) -> Target {
     match (va >> 32) as u32 {
         SHARED_APERTURE_HIGH => Target::Lds(va as u32),
@@ -143,12 +144,12 @@ pub(crate) fn flat_target(va: u64) -> Target {
     }
 }
 
-/// The address that two registers and an immediate make.
+/// The address formed from two registers and an immediate.
 pub(crate) fn flat_address(low: u32, high: u32, immediate: i32) -> u64 {
     (u64::from(low) | u64::from(high) << 32).wrapping_add_signed(immediate.into())
 }
 
-/// The common high dword and the low dwords, where the lanes have one in common.
+/// The high dword common to all lanes, if there is one, and the low dwords.
 #[inline(always)]
 fn near_pair(wave: &Wave, op: &MicroOp, exec: u32) -> Option<(u32, Row)> {
     let register = vector_source(op, 0);
@@ -219,13 +220,14 @@ impl AddressMode for Scratch {
     }
 }
 
-/// A buffer that four scalars describe. `immediate2` bits: 0 offen, 1 idxen; `wide[0]` is the code of soffset.
+/// A buffer described by four scalars. `immediate2` bits: 0 offen, 1 idxen; `wide[0]` is the code of soffset.
 ///
 /// Descriptor words (instruction set reference §1 leaves them to the RDNA4 manual): base 47:0, stride 61:48,
-/// swizzle enable 63:62 (element of 4, 8 or 16 bytes), records 95:64, index stride 118:117 (8, 16, 32 or 64), add-tid
-/// 119 (the lane number is added to the index), out-of-range rule 125:124.
+/// swizzle enable 63:62 (element of 4, 8 or 16 bytes), records 95:64, index stride 118:117 (8, 16, 32 or 64),
+/// add-tid 119 (the lane number is added to the index), out-of-range rule 125:124.
 ///
-/// A swizzled buffer interleaves the elements of as many records as the index stride says. soffset is added behind it.
+/// A swizzled buffer interleaves the elements of as many records as the index stride says. soffset is added
+/// afterwards.
 pub(crate) struct Buffer;
 
 /// Bits of `immediate2`.
@@ -239,14 +241,14 @@ struct Descriptor {
     records: u32,
     rule: u32,
     adds_lane: bool,
-    /// Bytes of a swizzled element; 0 where the buffer is linear.
+    /// Bytes of a swizzled element; 0 if the buffer is linear.
     element_bytes: u32,
     index_stride: u32,
 }
 
 impl Descriptor {
-    /// Distance from the base of a byte of a record: groups of `index_stride` records, in each the first elements of
-    /// all records, then the second, and so on.
+    /// Distance from the base to a byte of a record. The buffer consists of groups of `index_stride` records; each
+    /// group holds the first elements of all its records, then the second ones, and so on.
     fn swizzled(&self, index: u64, offset: u64) -> u64 {
         let (stride, element) = (self.stride as u64, self.element_bytes as u64);
         let (group, record) = (index / self.index_stride as u64, index % self.index_stride as u64);
@@ -343,7 +345,7 @@ mod tests {
     use crate::shader::control::{Nothing, blank};
     use crate::simd::Level;
 
-    /// Where lane 5 of `buffer_load_b32 v0, v[4:5], s[8:11], s12 idxen offen offset:…` reads.
+    /// The target of lane 5 of `buffer_load_b32 v0, v[4:5], s[8:11], s12 idxen offen offset:…`.
     fn target(words: [u32; 4], index: u32, offset: u32, scalar_offset: u32, immediate: i32) -> Target {
         let mut wave = Wave::new();
         wave.vector[4].0 = [index; LANES];
@@ -372,8 +374,8 @@ mod tests {
 
     #[test]
     fn elements_of_a_swizzled_buffer_are_interleaved() {
-        // Elements of 4 bytes, 16 records interleaved, rule 1. Record 35 is the fourth of the third group; its byte 9
-        // is in the third element: behind two groups of 16 records and two rows of 16 elements.
+        // Elements of 4 bytes, 16 records interleaved, rule 1. Record 35 is the fourth of the third group; its byte
+        // 9 is in the third element: after two groups of 16 records and two rows of 16 elements.
         let words = [0x1000, 48 << 16 | 1 << 30, 100, 1 << 28 | 1 << 21];
         let expected = 0x1000 + 2 * 16 * 48 + 2 * 16 * 4 + 3 * 4 + 1;
         assert_eq!(target(words, 35, 5, 0, 4), Target::Global(expected));

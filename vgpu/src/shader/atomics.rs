@@ -1,8 +1,8 @@
 //! Read-modify-write operations of memory and LDS (instruction set reference §9).
 //!
-//! Contract: one pure function says what an operation makes of the old value; on memory it is applied by a host
-//! compare-exchange loop, on LDS directly. Lanes in ascending order. Addresses must be multiples of the width.
-//! Cost: about 10 ns per active lane on memory, 2 on LDS.
+//! Contract: one pure function computes the new value from the old one. On memory it is applied by a host
+//! compare-exchange loop, on LDS directly. Lanes execute in ascending order. Addresses must be multiples of the
+//! width. Cost: about 10 ns per active lane on memory, 2 on LDS.
 
 use zrt_isa::opcode::Properties;
 use zrt_isa::{Instruction, Operand};
@@ -19,7 +19,7 @@ use crate::shader::wave::{LANES, Wave};
 use crate::simd::{Executor, Level, Operation};
 use zrt_mem::SharedView;
 
-/// What an operation does with the old value, the data and (for some) a second datum.
+/// What an operation does with the old value, the data and, for some operations, a second datum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -81,7 +81,7 @@ const WIDE: u32 = 1 << 8;
 const RETURNS: u32 = 1 << 9;
 
 impl Kind {
-    /// From the end of a mnemonic (`add_u32`, `cmpswap_b64`): the kind and whether it is 64 bits wide.
+    /// Parses the end of a mnemonic (`add_u32`, `cmpswap_b64`): the kind and whether it is 64 bits wide.
     pub fn parse(name: &str) -> Option<(Kind, bool)> {
         let (verb, data) = name.rsplit_once('_')?;
         let wide = data.ends_with("64");
@@ -196,7 +196,7 @@ fn halves(old: u64, data: u64, apply: impl Fn(u64, u64) -> u64) -> u64 {
     apply(old & 0xFFFF, data & 0xFFFF) | apply(old >> 16 & 0xFFFF, data >> 16 & 0xFFFF) << 16
 }
 
-/// The sum in f32 has more than twice the bits of a bfloat, so rounding it again changes nothing.
+/// The f32 sum has more than twice the bits of a bfloat, so rounding it again changes nothing.
 fn add_bfloat(a: u64, b: u64) -> u64 {
     let sum = f32::from_bits((a as u32) << 16) + f32::from_bits((b as u32) << 16);
     if sum.is_nan() {
@@ -206,7 +206,7 @@ fn add_bfloat(a: u64, b: u64) -> u64 {
     u64::from((bits + 0x7FFF + (bits >> 16 & 1)) >> 16)
 }
 
-/// A number where one of the two is none; -0 below +0.
+/// Returns the number if one of the two is a NaN; -0 is below +0.
 fn number_f64(old: u64, data: u64, before: impl Fn(i64, i64) -> bool) -> u64 {
     const QUIET: u64 = 1 << 51;
     let key = |bits: u64| (bits ^ (((bits as i64) >> 63) as u64 >> 1)) as i64;
@@ -225,7 +225,7 @@ fn number_f64(old: u64, data: u64, before: impl Fn(i64, i64) -> bool) -> u64 {
     }
 }
 
-/// Fills the fields that an atomic of memory has.
+/// Fills the fields of a memory atomic.
 pub(crate) fn describe(instruction: &Instruction, op: &mut MicroOp) {
     if !instruction.opcode.operands().properties.contains(Properties::ATOMIC) {
         return;
@@ -241,7 +241,7 @@ fn parse(instruction: &Instruction) -> Option<(Kind, bool)> {
     Kind::parse(name)
 }
 
-/// The function of an atomic of memory.
+/// The function of a memory atomic.
 pub(crate) fn function<A: AddressMode>(instruction: &Instruction) -> Option<Executor> {
     parse(instruction)?;
     Some(Level::BASELINE.bind::<MemoryAtomic<A>>())
@@ -269,7 +269,7 @@ impl<A: AddressMode> Operation for MemoryAtomic<A> {
     }
 }
 
-/// One lane's operation; the old value.
+/// One lane's operation. Returns the old value.
 fn update<A: AddressMode>(
     wave: &Wave,
     op: &MicroOp,
@@ -322,7 +322,7 @@ fn update_memory(
     Ok(exchange(view, offset as usize, width, kind, data, second))
 }
 
-/// The same where the way to memory is not the usual one: at the edge of a range, or with something wrong on purpose.
+/// The same if memory cannot be accessed in the usual way: at the edge of a range, or with a deliberate defect.
 #[cold]
 fn update_slowly(
     machine: &mut Machine<'_>,
@@ -399,7 +399,7 @@ mod tests {
         check("max_num_f64", 0x8000_0000_0000_0000, 0, 0, 0);
         check("pk_add_f16", 0x3C00_4000, 0x3C00_3C00, 0, 0x4000_4200);
         check("pk_add_bf16", 0x3F80_4000, 0x3F80_3F80, 0, 0x4000_4040);
-        // 1 + 2^-8 lies half-way between two bfloats: to even. 1 + 2^-8 + 2^-15 is above.
+        // 1 + 2^-8 lies half-way between two bfloats and rounds to even. 1 + 2^-8 + 2^-15 is above.
         check("pk_add_bf16", 0x3F80, 0x3B80, 0, 0x3F80);
         check("pk_add_bf16", 0x3F81, 0x3B80, 0, 0x3F82);
     }

@@ -1,6 +1,7 @@
-//! Which table executes which operation: one and no other, or none and the operation is named as not executed.
+//! Which table executes which operation: exactly one, or none, in which case the operation is listed as not
+//! executed.
 //!
-//! Of two tables that have an operation the first one would win, and the other would be code that no test reaches.
+//! If two tables had an operation, the first would win, and the other would be code that no test reaches.
 
 use zrt_isa::Opcode;
 use zrt_isa::opcode::OPCODES;
@@ -36,7 +37,7 @@ fn every_operation_is_in_one_table_or_named_as_not_executed() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
-/// Tables are asked by any encoding above; this shows that each of them was.
+/// The tables are queried for any encoding above; this shows that each of them was.
 #[test]
 fn every_table_has_operations() {
     let mut seen: Vec<_> = OPCODES.iter().flat_map(|opcode| tables_with(*opcode)).collect();

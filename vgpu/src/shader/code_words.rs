@@ -1,7 +1,7 @@
 //! The words of one instruction, kept for reports.
 //!
-//! Contract: plain values; the text is what the assembler writes, `.long` for a word that begins no instruction. Where
-//! nothing could be fetched it says so, so that a report never has an empty place.
+//! Contract: plain values. The text is assembly, with `.long` for a word that begins no instruction. If nothing
+//! could be fetched it says so, so that a report is never empty.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub struct CodeWords {
 }
 
 impl CodeWords {
-    /// The first words of `words`, as waves of a size execute them.
+    /// The first words of `words`, as waves of `wave_size` execute them.
     pub fn new(words: &[u32], wave_size: WaveSize) -> CodeWords {
         let mut kept = [0; FAULT_WORDS];
         let count = words.len().min(FAULT_WORDS);

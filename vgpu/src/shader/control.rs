@@ -1,8 +1,8 @@
 //! Control of the wave: branches, calls, barriers, sleep, waits, messages, hardware registers.
 //!
-//! Contract: loads and stores are done when they are issued, so waits have nothing to wait for; those for stores
-//! order the host's memory. Branch targets are micro-op indexes that the program fills in. What user code may not do
-//! on gfx1201 (named barriers, privileged messages and registers) is not translated.
+//! Contract: loads and stores complete when they are issued, so waits have nothing to wait for; those for stores
+//! order the host's memory. Branch targets are micro-op indices that the program fills in. Operations that user
+//! code may not use on gfx1201 (named barriers, privileged messages and registers) are not translated.
 
 use std::sync::atomic::{Ordering, fence};
 
@@ -15,8 +15,8 @@ use crate::shader::valu::operand::{destination, read_scalar};
 use crate::shader::wave::{EXEC_LO, VCC_LO, Wave};
 use crate::simd::{Executor, Level, Operation};
 
-/// simm16 of `s_barrier_wait` and operand of `s_barrier_signal`: the workgroup barrier (instruction set reference
-/// §4.2).
+/// simm16 of `s_barrier_wait` and operand of `s_barrier_signal` for the workgroup barrier (instruction set
+/// reference §4.2).
 const WORKGROUP_BARRIER: i32 = -1;
 /// Messages (LLVM's `SIDefines.h`): give up the vector registers early, read the reference clock.
 const MESSAGE_DEALLOC_VGPRS: i32 = 3;
@@ -32,10 +32,10 @@ const REGISTER_HARDWARE_ID1: u32 = 23;
 const REGISTER_HARDWARE_ID2: u32 = 24;
 const REGISTER_SHADER_CYCLES_LOW: u32 = 29;
 const REGISTER_SHADER_CYCLES_HIGH: u32 = 30;
-/// HW_ID2 of every wave: micro-engine 1, the first compute one, at bits 9:8 (as public code for RDNA reads it); queue, pipe
-/// and VMID are not told apart.
+/// HW_ID2 of every wave: micro-engine 1, the first compute one, at bits 9:8 (as public code for RDNA reads it);
+/// queue, pipe and VMID are not distinguished.
 const HARDWARE_ID2: u32 = 1 << 8;
-/// SHADER_CYCLES counts at the shader clock; a round number of them per tick of the reference clock.
+/// SHADER_CYCLES counts at the shader clock; this is a round number of its cycles per tick of the reference clock.
 const SHADER_CYCLES_PER_TICK: u64 = 23;
 
 /// What the program has to know about an instruction's successors.
@@ -47,11 +47,11 @@ pub(crate) enum Successors {
     NextAndTarget(i32),
     /// Only the one at this distance from the next instruction in dwords.
     Target(i32),
-    /// None that is known.
+    /// No known successor.
     Nowhere,
 }
 
-/// Where control may go after an instruction.
+/// Where control may continue after an instruction.
 pub(crate) fn successors(instruction: &Instruction) -> Successors {
     use Opcode::*;
     let distance = i32::from(instruction.immediate as u16 as i16);
@@ -59,14 +59,14 @@ pub(crate) fn successors(instruction: &Instruction) -> Successors {
         SBranch => Successors::Target(distance),
         SCbranchScc0 | SCbranchScc1 | SCbranchVccz | SCbranchVccnz | SCbranchExecz | SCbranchExecnz
         | SCallB64 => Successors::NextAndTarget(distance),
-        // What follows a call is where the callee returns to.
+        // The instruction after a call is where the callee returns.
         SSwappcB64 => Successors::Next,
         SSetpcB64 | SRfeB64 | SEndpgm | SEndpgmSaved | SCodeEnd => Successors::Nowhere,
         _ => Successors::Next,
     }
 }
 
-/// Whether the instruction does nothing here, so that it may be left out and only counted.
+/// Whether the instruction has no effect here, so that it can be omitted and only counted.
 pub(crate) fn is_without_effect(instruction: &Instruction) -> bool {
     use Opcode::*;
     matches!(
@@ -111,7 +111,7 @@ pub(crate) fn translate(instruction: &Instruction) -> Option<MicroOp> {
     Some(op)
 }
 
-/// A micro operation with nothing but its function.
+/// A micro operation that has only its function.
 pub(crate) fn blank(executor: Executor) -> MicroOp {
     MicroOp {
         executor,
@@ -173,7 +173,7 @@ fn function(instruction: &Instruction) -> Option<Executor> {
     })
 }
 
-/// The function that a branch on vcc or exec has in a wave64.
+/// The function of a branch on vcc or exec in a wave64.
 pub(crate) fn wave64_branch(opcode: Opcode) -> Option<Executor> {
     Some(match opcode {
         Opcode::SCbranchVccz => bind::<BranchIf<VccPair, false>>(),
@@ -244,13 +244,13 @@ macro_rules! operations {
 operations! {
     Nothing(_wave, _op, _machine) { Flow::Next }
 
-    /// The stores before are visible to everyone before any access after.
+    /// Earlier stores are visible to everyone before any later access.
     WaitForStores(_wave, _op, _machine) {
         fence(Ordering::SeqCst);
         Flow::Next
     }
 
-    /// Cache operations: accesses before and after stay apart. There is no cache to invalidate or write back.
+    /// Cache operations: keep earlier and later accesses apart. There is no cache to invalidate or write back.
     OrderAccesses(_wave, _op, _machine) {
         fence(Ordering::AcqRel);
         Flow::Next
@@ -284,7 +284,7 @@ operations! {
         Flow::Jump
     }
 
-    /// To an address that is known but not part of the program.
+    /// To a known address outside the program.
     FarBranch(_wave, op, machine) {
         machine.jump_va = op.wide[0] as u64 | (op.wide[1] as u64) << 32;
         Flow::Indirect
@@ -300,7 +300,7 @@ operations! {
 
     Sleep(_wave, _op, _machine) { Flow::Yield }
 
-    /// Executed again until it passes.
+    /// Executed again until the barrier passes.
     BarrierWait(wave, _op, machine) {
         if machine.barrier.wait(wave.index_in_group) { Flow::Next } else { Flow::Barrier }
     }
@@ -315,7 +315,7 @@ operations! {
         let value = match register_of(op.immediate) {
             REGISTER_MODE => wave.mode,
             REGISTER_STATUS => status(wave),
-            // Size in granules of 8 (wave64: 4) at bits 19:12, as the field of RSRC1 has it.
+            // Size in granules of 8 (wave64: 4) at bits 19:12, encoded as the field of RSRC1.
             REGISTER_GPR_ALLOC => (wave.vector_count / if wave.is_wave64() { 4 } else { 8 } - 1) << 12,
             // Size in units of 512 bytes at bits 20:12.
             REGISTER_LDS_ALLOC => (machine.lds.bytes / 512) << 12,
@@ -404,7 +404,7 @@ impl Condition for ExecPair {
     }
 }
 
-/// Branches where the condition is `EXPECTED`.
+/// Branches if the condition is `EXPECTED`.
 struct BranchIf<C, const EXPECTED: bool>(core::marker::PhantomData<C>);
 impl<C: Condition, const EXPECTED: bool> Operation for BranchIf<C, EXPECTED> {
     #[inline(always)]
@@ -452,13 +452,12 @@ impl<const LOW: u32> Operation for SetModeField<LOW> {
     }
 }
 
-/// Stops the wave for a reason that was known when the instruction was decoded: `wide[0]` is an index into the
-/// program's list of stops.
+/// Stops the wave for a reason known at decode time: `wide[0]` is an index into the program's list of stops.
 pub(crate) struct KnownStop;
 impl Operation for KnownStop {
     #[inline(always)]
     fn execute(_wave: &mut Wave, _op: &MicroOp, _machine: &mut Machine<'_>) -> Flow {
-        // Without `stop`, the interpreter asks the program.
+        // If `stop` is unset, the interpreter asks the program.
         Flow::Fault
     }
 }

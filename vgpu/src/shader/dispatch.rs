@@ -1,4 +1,4 @@
-//! What the command processor hands to the shader engine, and what the engine makes of the resource words.
+//! What the command processor passes to the shader engine, and how the engine interprets the resource words.
 //!
 //! Contract: pure values. The registers of the dispatch itself (sizes, START, partial groups, initiator) are resolved
 //! by the command processor; the resource words are parsed here, with constants of this module (hardware reference
@@ -12,7 +12,7 @@ use zrt_isa::resources::WaveSize;
 use crate::memory::AddressSpace;
 use crate::shader::wave::LANES;
 
-/// Which packet started a dispatch: named in every fault of its waves.
+/// The packet that started a dispatch; named in every fault of its waves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PacketOrigin {
     /// The queue.
@@ -36,17 +36,17 @@ pub struct Dispatch {
     pub user_data: [u32; 16],
     /// First workgroup id per dimension.
     pub first: [u32; 3],
-    /// Workgroups per dimension. A zero makes a dispatch that is done at once.
+    /// Workgroups per dimension. With a zero, the dispatch is done at once.
     pub count: [u32; 3],
-    /// Work-items of a whole group per dimension.
+    /// Work-items of a full group per dimension.
     pub group: [u32; 3],
-    /// Work-items of the last group per dimension (equal to `group` where it is whole).
+    /// Work-items of the last group per dimension (equal to `group` if it is full).
     pub last_group: [u32; 3],
-    /// COMPUTE_DISPATCH_SCRATCH_BASE_LO/HI, as an address (registers << 8). Used where SCRATCH_EN is set.
+    /// COMPUTE_DISPATCH_SCRATCH_BASE_LO/HI, as an address (registers << 8). Used if SCRATCH_EN is set.
     pub scratch_base_va: u64,
     /// COMPUTE_TMPRING_SIZE.
     pub tmpring_size: u32,
-    /// Waves have 64 lanes: the initiator's CS_W32_EN is clear.
+    /// Whether waves have 64 lanes: the initiator's CS_W32_EN is clear.
     pub is_wave64: bool,
     /// The memory that the waves see.
     pub address_space: Arc<AddressSpace>,
@@ -57,7 +57,7 @@ pub struct Dispatch {
 /// Why a dispatch cannot run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DispatchError {
-    /// RSRC1 asks for more than 256 vector registers.
+    /// RSRC1 requests more than 256 vector registers.
     #[error("{0} vector registers; a wave has at most 256")]
     VectorRegisters(u32),
     /// RSRC2.USER_SGPR beyond 16.
@@ -72,15 +72,15 @@ pub enum DispatchError {
     /// RSRC2.TIDIG_COMP_CNT of 3.
     #[error("RSRC2 {0:#x} has the reserved TIDIG_COMP_CNT 3")]
     WorkItemIdComponents(u32),
-    /// No work-items, or more than 1024, or a last group larger than a whole one.
+    /// No work-items, or more than 1024, or a last group larger than a full one.
     #[error("workgroups of {group:?} work-items, the last of {last:?}")]
     GroupSize {
-        /// Whole group.
+        /// Full group.
         group: [u32; 3],
         /// Last group.
         last: [u32; 3],
     },
-    /// SCRATCH_EN is set and TMPRING_SIZE has no room for the waves of one group.
+    /// SCRATCH_EN is set and TMPRING_SIZE has no space for the waves of one group.
     #[error("SCRATCH_EN with TMPRING_SIZE {0:#x}: no scratch for a group's waves")]
     Scratch(u32),
     /// One group needs more than an empty compute unit or WGP has.
@@ -88,7 +88,7 @@ pub enum DispatchError {
         "a group of {waves} waves, {vector_registers} vector registers each and {lds_bytes} bytes of LDS fits nowhere"
     )]
     FitsNowhere {
-        /// Waves of a whole group.
+        /// Waves of a full group.
         waves: u32,
         /// Vector registers of a wave.
         vector_registers: u32,
@@ -115,9 +115,9 @@ const SCRATCH_UNIT_BYTES: u32 = 256;
 pub(crate) struct Resources {
     /// Vector registers of a wave, 4..=256.
     pub vector_registers: u32,
-    /// USER_DATA dwords that become s0...
+    /// Number of USER_DATA dwords that become s0 and the following registers.
     pub user_sgprs: u32,
-    /// LDS of a group in bytes, as accessible.
+    /// LDS of a group in bytes, as accessible to it.
     pub lds_bytes: u32,
     /// Initial MODE: round 3:0, denormals 7:4, FP16_OVFL 23 (hardware reference §5.2; instruction set reference §3).
     pub mode: u32,
@@ -125,7 +125,7 @@ pub(crate) struct Resources {
     pub work_item_id_components: u32,
     /// TGID_X/Y/Z_EN.
     pub has_group_id: [bool; 3],
-    /// A group spans both compute units of a WGP.
+    /// Whether a group spans both compute units of a WGP.
     pub is_wgp_mode: bool,
     /// Scratch of a wave in bytes; 0 without SCRATCH_EN.
     pub scratch_wave_bytes: u32,
@@ -192,17 +192,17 @@ impl Dispatch {
         if self.is_wave64 { 2 * LANES as u32 } else { LANES as u32 }
     }
 
-    /// The same as a size of waves.
+    /// The wave size.
     pub(crate) fn wave_size(&self) -> WaveSize {
         if self.is_wave64 { WaveSize::Wave64 } else { WaveSize::Wave32 }
     }
 
-    /// Workgroups in all.
+    /// Number of workgroups.
     pub(crate) fn group_count(&self) -> u128 {
         self.count.iter().map(|count| u128::from(*count)).product()
     }
 
-    /// Checks the group sizes; the waves of a whole group.
+    /// Checks the group sizes. Returns the waves of a full group.
     pub(crate) fn waves_per_group(&self) -> Result<u32, DispatchError> {
         let (group, last) = (self.group, self.last_group);
         let work_items: u64 =
@@ -214,7 +214,7 @@ impl Dispatch {
         Ok(work_items.div_ceil(u64::from(self.lanes())) as u32)
     }
 
-    /// Id and size of the workgroup of a linear index, X fastest. Ids wrap at 2^32 as the registers do.
+    /// Id and size of the workgroup with a linear index, X fastest. Ids wrap at 2^32 as the registers do.
     pub(crate) fn workgroup(&self, index: u64) -> ([u32; 3], [u32; 3]) {
         let (x, y) = (u64::from(self.count[0]), u64::from(self.count[1]));
         let at = [index % x, index / x % y, index / x / y];

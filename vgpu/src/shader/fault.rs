@@ -1,7 +1,7 @@
-//! Why a wave cannot go on.
+//! Why a wave cannot continue.
 //!
 //! Contract: plain values. After a fault the wave is halted and its dispatch never completes, as on hardware
-//! (hardware reference §8); the fault says everything that a person needs to find the instruction.
+//! (hardware reference §8); the fault contains everything needed to find the instruction.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub const FAULT_WORDS: usize = 4;
 /// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaveFaultKind {
-    /// A load, store, atomic or instruction fetch that the page table refuses: the driver is told.
+    /// A load, store, atomic or instruction fetch that the page table refuses; it is reported to the driver.
     Page(Fault),
     /// No gfx1201 instruction begins with these words.
     UnknownInstruction([u32; FAULT_WORDS]),
@@ -42,14 +42,14 @@ pub enum WaveFaultKind {
         address: u32,
         /// Bytes.
         width: u32,
-        /// Bytes that the group has.
+        /// Bytes that the group has allocated.
         allocated: u32,
     },
     /// A vector register beyond the wave's allocation.
     VectorRegister {
-        /// The first that is not there.
+        /// The first missing register.
         register: u32,
-        /// Registers that the wave has.
+        /// Registers that the wave has allocated.
         allocated: u32,
     },
     /// An atomic whose address is not a multiple of its width.
@@ -61,32 +61,33 @@ pub enum WaveFaultKind {
     },
     /// A jump to an address that is not a multiple of 4.
     MisalignedJump(u64),
-    /// A scratch access by a wave that has none, or beyond what it has.
+    /// A scratch access by a wave that has none, or beyond its allocation.
     Scratch {
         /// Offset in the lane's private segment.
         offset: u64,
         /// Bytes that a lane has.
         allocated: u32,
     },
-    /// A buffer descriptor that asks for swizzled elements or added thread ids, which are not modelled.
+    /// A buffer descriptor with swizzled elements or added thread ids, which are not modelled.
     BufferDescriptor([u32; 4]),
-    /// All waves of the group that still run wait at a barrier that cannot complete.
+    /// All running waves of the group wait at a barrier that cannot complete.
     BarrierNeverCompletes,
-    /// All waves that run do the same for ever, each by itself (found in the checking mode).
+    /// All running waves repeat the same steps forever, each by itself (found in the checking mode).
     GoesInCircles {
-        /// Waves that do.
+        /// Number of waves in circles.
         circling_waves: u64,
-        /// Waves that wait at barriers meanwhile.
+        /// Waves waiting at barriers.
         waiting_waves: u64,
     },
-    /// No resident wave changes anything any more, and groups that could are not resident (found in the checking mode).
+    /// No resident wave changes anything any more, and groups that could are not resident (found in the checking
+    /// mode).
     SpinsForever {
         /// Groups of the dispatch that have not begun.
         waiting_groups: u64,
     },
 }
 
-/// A wave that stopped, and where.
+/// A wave that stopped, and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaveFault {
     /// The packet that launched it.
@@ -97,9 +98,9 @@ pub struct WaveFault {
     pub instruction_va: u64,
     /// Workgroup id.
     pub workgroup: [u32; 3],
-    /// Wave in the workgroup.
+    /// Index of the wave in the workgroup.
     pub wave: u32,
-    /// The first lane concerned, where it is a matter of lanes.
+    /// The first lane concerned, for faults about lanes.
     pub lane: Option<u32>,
     /// What went wrong.
     pub kind: WaveFaultKind,

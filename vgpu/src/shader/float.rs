@@ -1,8 +1,9 @@
 //! Exact models of floating-point arithmetic: every rounding and denormal mode of MODE, in integers.
 //!
-//! Contract: results are correctly rounded for the given environment and the same on every host. The fast paths of the
-//! ALU use the host's own arithmetic where MODE has its usual value (round to nearest even, denormals kept); these
-//! models are what they fall back to, and what the tests compare them with. NaN results are the canonical quiet NaN.
+//! Contract: results are correctly rounded for the given environment and the same on every host. If MODE has its
+//! usual value (round to nearest even, denormals kept), the fast paths of the ALU use the host's own arithmetic.
+//! Otherwise they fall back to these models, which the tests also compare them with. NaN results are the canonical
+//! quiet NaN.
 //! Cost: about 20 ns per operation.
 
 pub mod approximate;
@@ -22,7 +23,7 @@ pub const SINGLE: Format = Format { exponent_bits: 8, fraction_bits: 23 };
 pub const DOUBLE: Format = Format { exponent_bits: 11, fraction_bits: 52 };
 /// OCP E5M2, "bf8".
 pub const BF8: Format = Format { exponent_bits: 5, fraction_bits: 2 };
-/// The finite values of OCP E4M3, "fp8", seen as if its top exponent were ordinary: see [`single_to_fp8`].
+/// The finite values of OCP E4M3, "fp8", treated as if its top exponent were ordinary: see [`single_to_fp8`].
 const FP8_WIDE: Format = Format { exponent_bits: 5, fraction_bits: 3 };
 
 /// Canonical quiet NaN of binary16.
@@ -45,7 +46,7 @@ pub enum Round {
     Zero,
 }
 
-/// How one operation rounds and treats denormals.
+/// Rounding and denormal handling of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Environment {
     /// Rounding direction.
@@ -98,7 +99,7 @@ impl Mode {
     }
 }
 
-/// A number as sign, integer and power of two of its last bit.
+/// A number as sign, integer significand, and the power of two of its last bit.
 #[derive(Clone, Copy, Debug)]
 struct Number {
     negative: bool,
@@ -141,12 +142,12 @@ impl Format {
         1 - self.bias()
     }
 
-    /// Whether the encoding is a NaN.
+    /// True if the encoding is a NaN.
     pub fn is_nan(self, bits: u64) -> bool {
         bits & (self.sign_bit() - 1) > self.infinity()
     }
 
-    /// Whether the encoding is a denormal number other than zero.
+    /// True if the encoding is a denormal number other than zero.
     pub fn is_denormal(self, bits: u64) -> bool {
         let magnitude = bits & (self.sign_bit() - 1);
         magnitude != 0 && magnitude < 1 << self.fraction_bits
@@ -183,7 +184,7 @@ impl Format {
         self.infinity() | if negative { self.sign_bit() } else { 0 }
     }
 
-    /// Rounds a number; its last bit may stand for "and something below".
+    /// Rounds a number; its last bit may be sticky, for anything below it.
     fn encode(self, number: Number, environment: Environment) -> u64 {
         let sign = if number.negative { self.sign_bit() } else { 0 };
         if number.significand == 0 {
@@ -194,7 +195,7 @@ impl Format {
         let last = scale - self.fraction_bits as i32;
         let kept =
             round_shift(number.significand, last - number.exponent, number.negative, environment.round);
-        // The leading one of `kept` adds itself to the exponent field; a carry moves into the next binade by itself.
+        // The leading one of `kept` increments the exponent field; a carry moves into the next binade by itself.
         let magnitude = (((scale + self.bias() - 1) as u128) << self.fraction_bits) + kept;
         if magnitude >= self.infinity() as u128 {
             let to_infinity = match environment.round {
@@ -229,7 +230,7 @@ fn round_shift(significand: u128, shift: i32, negative: bool, round: Round) -> u
     kept + up as u128
 }
 
-/// The sum, exact but for a sticky last bit; `None` for an exact zero out of unlike signs.
+/// The sum, exact except for a sticky last bit; `None` for an exact zero from unlike signs.
 fn sum(left: Number, right: Number) -> Option<Number> {
     if left.significand == 0 && right.significand == 0 {
         return (left.negative == right.negative).then_some(left);
@@ -240,8 +241,9 @@ fn sum(left: Number, right: Number) -> Option<Number> {
     if right.significand == 0 {
         return Some(left);
     }
-    // Leading bits at position 125: room for a carry above, and at least 19 bits below the longest product (106 bits),
-    // so that a shift by one loses nothing and a longer one leaves the sticky bit far below the rounding position.
+    // Leading bits at position 125: space for a carry above, and at least 19 bits below the longest product (106
+    // bits), so that a shift by one loses nothing and a longer one leaves the sticky bit far below the rounding
+    // position.
     let normal = |number: Number| {
         let shift = number.significand.leading_zeros() as i32 - 2;
         Number { significand: number.significand << shift, exponent: number.exponent - shift, ..number }
@@ -330,7 +332,7 @@ pub fn multiply_add_scaled(format: Format, [a, b, c]: [u64; 3], scale: i32, envi
             let total = sum(product(x, y), z).map(|n| Number { exponent: n.exponent + scale, ..n });
             encode_sum(format, total, environment)
         }
-        // The sources are finite where the product is.
+        // The sources are finite if the product is.
         _ => format.nan(),
     }
 }
@@ -346,7 +348,7 @@ pub fn scale(format: Format, a: u64, power: i32, environment: Environment) -> u6
         Decoded::Nan => format.nan(),
         Decoded::Infinite { negative } => format.infinite(negative),
         Decoded::Finite(number) => {
-            // Beyond 5000 every format has overflowed or vanished; the sum cannot wrap.
+            // Beyond 5000 every format has overflowed or vanished; the clamp keeps the sum from wrapping.
             let power = power.clamp(-5000, 5000);
             format.encode(Number { exponent: number.exponent + power, ..number }, environment)
         }
@@ -381,8 +383,8 @@ pub fn round_to_integral(format: Format, a: u64, round: Round, environment: Envi
     }
 }
 
-/// fp8 (E4M3) from f32 to nearest even. fp8 has no infinity: what is too large becomes NaN, or the largest finite
-/// value if `saturate`.
+/// fp8 (E4M3) from f32, to nearest even. fp8 has no infinity: a value that is too large becomes NaN, or the largest
+/// finite value if `saturate`.
 pub fn single_to_fp8(bits: u32, saturate: bool) -> u32 {
     let sign = bits >> 24 & 0x80;
     // The wide format has bias 15 where fp8 has 7: scaling by 2^-8 makes the exponent fields equal.
@@ -407,7 +409,7 @@ pub fn fp8_to_single(bits: u32) -> u32 {
     if magnitude == 0x7F { SINGLE_NAN } else { sign | number }
 }
 
-/// bf8 (E5M2) from f32 to nearest even.
+/// bf8 (E5M2) from f32, to nearest even.
 pub fn single_to_bf8(bits: u32, saturate: bool) -> u32 {
     let environment = Environment { saturate, ..Environment::DEFAULT };
     convert(SINGLE, BF8, bits as u64, environment, environment) as u32
@@ -424,18 +426,18 @@ pub fn bf8_to_single(bits: u32) -> u32 {
 pub fn half_to_single(bits: u32) -> u32 {
     let magnitude = bits & 0x7FFF;
     let sign = (bits & 0x8000) << 16;
-    // Moved into place, the exponent is too small by 112; the product is exact and makes denormals normal.
+    // Shifted into place, the exponent is too small by 112; the product is exact and makes denormals normal.
     let scaled = (f32::from_bits(magnitude << 13) * f32::from_bits((127 + 112) << 23)).to_bits();
     let special = if magnitude > 0x7C00 { SINGLE_NAN } else { 0x7F80_0000 | sign };
     if magnitude >= 0x7C00 { special } else { scaled | sign }
 }
 
-/// f16 from f32 to nearest even, denormals kept.
+/// f16 from f32, to nearest even, denormals kept.
 #[inline(always)]
 pub fn single_to_half(bits: u32) -> u32 {
     let sign = bits >> 16 & 0x8000;
     let magnitude = bits & 0x7FFF_FFFF;
-    // Below 2^-14: adding 0.5 leaves the multiple of 2^-24, rounded, in the low bits.
+    // Below 2^-14: adding 0.5 leaves the rounded multiple of 2^-24 in the low bits.
     let denormal = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0x3F00_0000);
     let normal = (magnitude.wrapping_add(0xFFF + (magnitude >> 13 & 1)).wrapping_sub(112 << 23)) >> 13;
     let finite = if magnitude < 0x3880_0000 { denormal } else { normal };
@@ -443,7 +445,7 @@ pub fn single_to_half(bits: u32) -> u32 {
     if magnitude > 0x7F80_0000 { HALF_NAN } else { finite_or_infinite | sign }
 }
 
-/// f16 from f32 toward zero, denormals kept.
+/// f16 from f32, toward zero, denormals kept.
 #[inline(always)]
 pub fn single_to_half_toward_zero(bits: u32) -> u32 {
     let sign = bits >> 16 & 0x8000;
@@ -456,7 +458,7 @@ pub fn single_to_half_toward_zero(bits: u32) -> u32 {
     if magnitude > 0x7F80_0000 { HALF_NAN } else { number | sign }
 }
 
-/// f16 from f64 to nearest even, denormals kept.
+/// f16 from f64, to nearest even, denormals kept.
 #[inline(always)]
 pub fn double_to_half(bits: u64) -> u32 {
     let sign = (bits >> 48) as u32 & 0x8000;
@@ -486,7 +488,7 @@ mod tests {
         if host.is_nan() { soft == DOUBLE_NAN } else { soft == host.to_bits() }
     }
 
-    /// Bits with many boundary values among them.
+    /// Random bits that include many boundary values.
     fn bits32() -> impl Strategy<Value = u32> {
         prop_oneof![
             any::<u32>(),
@@ -621,11 +623,11 @@ mod tests {
         for denorm in 0..3 {
             assert_eq!(multiply(SINGLE, denormal | 1 << 31, one, mode(denorm)), 1 << 31, "mode {denorm}");
         }
-        // A denormal source whose result is normal (2^-149 * 2^100): kept by mode 1, gone by mode 2.
+        // A denormal source with a normal result (2^-149 * 2^100): kept by mode 1, flushed by mode 2.
         let large = 2f32.powi(100).to_bits() as u64;
         assert_eq!(multiply(SINGLE, denormal, large, mode(1)), 2f32.powi(-49).to_bits() as u64);
         assert_eq!(multiply(SINGLE, denormal, large, mode(2)), 0);
-        // A denormal result of normal sources: kept by mode 2, gone by mode 1.
+        // A denormal result of normal sources: kept by mode 2, flushed by mode 1.
         let small = 2f32.powi(-100).to_bits() as u64;
         let smaller = 2f32.powi(-40).to_bits() as u64;
         assert_eq!(multiply(SINGLE, small, smaller, mode(2)), 1 << 9);

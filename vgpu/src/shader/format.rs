@@ -1,10 +1,10 @@
-//! Buffer formats of gfx12: what the typed loads and stores make of texels.
+//! Buffer formats of gfx12: how the typed loads and stores interpret texels.
 //!
-//! Contract: pure functions. Format numbers and names are those of LLVM 19 for gfx12 (`BUF_FMT_…`); a name lists its
-//! components from the most significant bits down, so that X is the last. All formats but the two with packed small
-//! floats (`10_11_11_FLOAT`, `11_11_10_FLOAT`) are here. A normalised load is the nearest f32 of the fraction. Stores
-//! are a **model**, as the card's rounding is not documented: to nearest even, saturated, NaN as 0; integers keep what
-//! their range allows.
+//! Contract: pure functions. Format numbers and names are those of LLVM 19 for gfx12 (`BUF_FMT_…`); a name lists
+//! its components from the most significant bits down, so that X is the last. All formats are covered except the
+//! two with packed small floats (`10_11_11_FLOAT`, `11_11_10_FLOAT`). A normalised load returns the nearest f32 of
+//! the fraction. Stores are a **model**, because the card's rounding is not documented: to nearest even, saturated,
+//! NaN as 0; integers keep what their range allows.
 
 use crate::shader::float::{half_to_single, single_to_half};
 
@@ -15,14 +15,14 @@ pub(crate) const TEXEL_BYTES_MAX: usize = 16;
 /// 1.0 as f32.
 const ONE: u32 = 0x3F80_0000;
 
-/// How the bits of a component are a number.
+/// The interpretation of a component's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Number {
     /// 0 to 1.
     UnsignedNorm,
     /// -1 to 1.
     SignedNorm,
-    /// An integer as a float.
+    /// An integer converted to a float.
     UnsignedScaled,
     SignedScaled,
     Unsigned,
@@ -31,7 +31,7 @@ enum Number {
     Float,
 }
 
-/// A format: the bits of X, Y, Z and W, and what they mean.
+/// A format: the bits of X, Y, Z and W, and their interpretation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Format {
     bits: [u8; COMPONENTS],
@@ -49,7 +49,8 @@ const ALL_BUT_FLOAT: [Number; 6] = [
 ];
 
 /// First format number of a group of widths, the widths, and how many of the number formats follow each other: 6
-/// without float, 7 with, 3 for those without normalised and scaled forms, 4 for those without scaled forms and float.
+/// without float, 7 with, 3 for those without normalised and scaled forms, 4 for those without scaled forms and
+/// float.
 const GROUPS: [(u8, [u8; COMPONENTS], u8); 12] = [
     (1, [8, 0, 0, 0], 6),
     (7, [16, 0, 0, 0], 7),
@@ -66,7 +67,7 @@ const GROUPS: [(u8, [u8; COMPONENTS], u8); 12] = [
 ];
 
 impl Format {
-    /// The format of a number; `None` for invalid ones and packed small floats.
+    /// The format with a number; `None` for invalid ones and packed small floats.
     pub fn new(number: u32) -> Option<Format> {
         let (first, bits, count) =
             GROUPS.into_iter().find(|(first, _, count)| (*first..first + count).contains(&(number as u8)))?;
@@ -87,17 +88,17 @@ impl Format {
         self.bits.iter().map(|bits| *bits as usize).sum::<usize>() / 8
     }
 
-    /// Whether registers hold integers.
+    /// True if registers hold integers.
     pub fn is_integer(self) -> bool {
         matches!(self.number, Number::Unsigned | Number::Signed)
     }
 
-    /// 1 as a register holds it: what a missing W is.
+    /// The value 1 in register form: the value of a missing W.
     pub fn one(self) -> u32 {
         if self.is_integer() { 1 } else { ONE }
     }
 
-    /// The components of a texel as registers hold them: f32 or 32-bit integers; missing ones are 0, 0, 0, 1.
+    /// The components of a texel in register form: f32 or 32-bit integers; missing ones are 0, 0, 0, 1.
     pub fn load(self, texel: &[u8]) -> [u32; COMPONENTS] {
         let mut word = [0; TEXEL_BYTES_MAX];
         word[..texel.len().min(TEXEL_BYTES_MAX)].copy_from_slice(&texel[..texel.len().min(TEXEL_BYTES_MAX)]);
@@ -114,7 +115,7 @@ impl Format {
         components
     }
 
-    /// The texel of components as registers hold them.
+    /// The texel for components in register form.
     pub fn store(self, components: [u32; COMPONENTS]) -> [u8; TEXEL_BYTES_MAX] {
         let (mut word, mut at) = (0u128, 0);
         for (component, bits) in components.into_iter().zip(self.bits) {
@@ -144,7 +145,7 @@ impl Format {
 
     fn narrow(self, value: u32, bits: u32) -> u32 {
         let number = f64::from(f32::from_bits(value));
-        // A conversion from float to integer saturates, and makes 0 of NaN.
+        // A conversion from float to integer saturates, and converts NaN to 0.
         let rounded = |scale: f64| (number * scale).round_ties_even();
         let (unsigned, signed) = (unsigned_limit(bits), signed_limit(bits));
         match self.number {
@@ -159,12 +160,12 @@ impl Format {
         }
     }
 
-    /// A component as a 16-bit register half holds it: f16 to nearest, or the low half of an integer.
+    /// A component in a 16-bit register half: f16 to nearest, or the low half of an integer.
     pub fn component_to_half(self, component: u32) -> u32 {
         if self.is_integer() { component & 0xFFFF } else { single_to_half(component) }
     }
 
-    /// The inverse of [`Format::component_to_half`]: integers are extended by their sign.
+    /// The inverse of [`Format::component_to_half`]: integers are sign-extended.
     pub fn half_to_component(self, half: u32) -> u32 {
         match self.number {
             Number::Unsigned => half & 0xFFFF,
@@ -225,14 +226,14 @@ mod tests {
         let load = |number, texel: &[u8]| Format::new(number).unwrap().load(texel);
         let floats = |values: [f32; 4]| values.map(f32::to_bits);
         assert_eq!(load(42, &[0, 51, 255, 102]), floats([0.0, 0.2, 1.0, 0.4]));
-        // -128 and -127 are both -1.
+        // -128 and -127 both mean -1.
         assert_eq!(load(43, &[0x80, 0x81, 0x7F, 0]), floats([-1.0, -1.0, 1.0, 0.0]));
         assert_eq!(load(15, &[0x80, 64]), floats([-1.0, 64.0 / 127.0, 0.0, 1.0]));
         assert_eq!(load(5, &[200]), [200, 0, 0, 1]);
         assert_eq!(load(6, &[200]), [-56i32 as u32, 0, 0, 1]);
         assert_eq!(load(4, &[200]), floats([-56.0, 0.0, 0.0, 1.0]));
         assert_eq!(load(13, &[0x00, 0xC2]), floats([-3.0, 0.0, 0.0, 1.0]));
-        // W 2 bits, Z, Y, X 10 bits each from the top down: X = 1, Y = 2, Z = 3, W = 2.
+        // From the top down W has 2 bits, Z, Y, X 10 bits each: X = 1, Y = 2, Z = 3, W = 2.
         let word = 2u32 << 30 | 3 << 20 | 2 << 10 | 1;
         assert_eq!(load(40, &word.to_le_bytes()), [1, 2, 3, 2]);
         assert_eq!(load(61, &[1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0]), [1, 2, 3, 4]);

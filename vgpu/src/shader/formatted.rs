@@ -1,10 +1,11 @@
 //! Typed buffer loads and stores: `tbuffer_*`, with the format in the instruction, and `buffer_*_format_*`, with the
 //! format in the descriptor (bits 113:108; component selects at 107:96).
 //!
-//! Contract: lanes in ascending order. What lies outside the buffer reads as zero in all components and is not stored.
-//! Loads write as many components as the instruction names; `d16` forms pack two 16-bit components into a register, and
-//! an odd one leaves the other half alone. Stores write whole texels; components that the instruction does not name are
-//! zero. Component selects apply to untyped loads. A descriptor with a format that is not modelled stops the wave.
+//! Contract: lanes execute in ascending order. Accesses outside the buffer read as zero in all components and are
+//! not stored. Loads write as many components as the instruction names; `d16` forms pack two 16-bit components into
+//! a register, and an odd one preserves the other half. Stores write whole texels; components that the instruction
+//! does not name are zero. Component selects apply to untyped loads. A descriptor with a format that is not
+//! modelled stops the wave.
 //! Cost: about 20 ns per active lane.
 
 use zrt_isa::{Encoding, Instruction, Opcode};
@@ -23,15 +24,15 @@ const COUNT_MASK: u32 = 7;
 const IS_16_BIT: u32 = 1 << 3;
 const UPPER_HALF: u32 = 1 << 4;
 const FORMAT_SHIFT: u32 = 8;
-/// First opcode number of the operations whose instruction has the format.
+/// First opcode number of the operations that have the format in the instruction.
 const TYPED_FIRST: u16 = 128;
-/// Format in the fourth word of a descriptor.
+/// Position of the format in the fourth word of a descriptor.
 const DESCRIPTOR_FORMAT_SHIFT: u32 = 12;
 const FORMAT_MASK: u32 = 0x3F;
 /// Component selects: 0, 1, and from here on X, Y, Z and W.
 const SELECT_FIRST: u32 = 4;
 
-/// What a typed access is; `None` for any other instruction.
+/// Parses a typed access; `None` for any other instruction.
 fn parse(opcode: Opcode) -> Option<(u32, bool)> {
     let (front, components) = opcode.mnemonic().split_once("_format_")?;
     let is_load = front.contains("_load");
@@ -54,7 +55,7 @@ pub(crate) fn function(instruction: &Instruction) -> Option<Executor> {
     Some(if is_load { Level::BASELINE.bind::<Load>() } else { Level::BASELINE.bind::<Store>() })
 }
 
-/// Fills the fields that a typed access has.
+/// Fills the fields of a typed access.
 pub(crate) fn describe(instruction: &Instruction, op: &mut MicroOp) {
     if instruction.encoding != Encoding::Vbuffer {
         return;
@@ -115,7 +116,7 @@ fn load(wave: &mut Wave, op: &MicroOp, machine: &mut Machine<'_>) -> Flow {
         Ok(format) => format,
         Err(kind) => return machine.fail(kind),
     };
-    // Addresses are read before the destination is written: the values of all lanes first.
+    // Addresses are read before the destination is written, so the values of all lanes are collected first.
     let mut values = [[0; COMPONENTS]; 32];
     for lane in active(exec) {
         let mut texel = [0; TEXEL_BYTES_MAX];

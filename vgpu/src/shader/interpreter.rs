@@ -1,8 +1,8 @@
-//! Runs one wave for a while.
+//! Runs one wave for a bounded time.
 //!
-//! Contract: [`run`] executes at most `budget` instructions and a few more, and says why it stopped. Jumps to
-//! addresses outside of the program go to other programs; nothing is decoded twice for that.
-//! Cost: about 2 ns per instruction on top of what it does; with [`Uninspected`] the inspection is not in the code.
+//! Contract: [`run`] executes slightly more than `budget` instructions at most, and returns why it stopped. Jumps
+//! to addresses outside the program continue in other programs; nothing is decoded twice for that.
+//! Cost: about 2 ns per instruction on top of its own work; with [`Uninspected`] the inspection is compiled out.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(crate) enum Turn {
     Barrier,
     /// It has ended.
     End,
-    /// It cannot go on.
+    /// It cannot continue.
     Fault { stop: Stop, instruction_va: u64 },
 }
 
@@ -41,20 +41,20 @@ enum Exit {
     Refetch(u64),
 }
 
-/// Somebody who looks at every instruction; `N` is what the programs keep for that.
+/// Inspects every instruction; `N` is what the programs keep for that.
 pub(crate) trait Inspect<N> {
-    /// Whether there is anybody.
+    /// Whether inspection is enabled.
     const IS_ON: bool;
 
-    /// Before the operation at an index; false ends the wave's turn there.
+    /// Called before the operation at an index; returning false ends the wave's turn there.
     fn before(&mut self, wave: &mut Wave, program: &Program<N>, at: usize, machine: &mut Machine<'_>)
     -> bool;
 
-    /// After it.
+    /// Called after the operation.
     fn after(&mut self, wave: &Wave, program: &Program<N>, at: usize, flow: Flow, machine: &mut Machine<'_>);
 }
 
-/// Nobody.
+/// No inspection.
 pub(crate) struct Uninspected;
 impl<N> Inspect<N> for Uninspected {
     const IS_ON: bool = false;
@@ -68,7 +68,7 @@ impl<N> Inspect<N> for Uninspected {
     fn after(&mut self, _: &Wave, _: &Program<N>, _: usize, _: Flow, _: &mut Machine<'_>) {}
 }
 
-/// Executes the wave from `wave.next` on; the turn's end and the number of instructions.
+/// Executes the wave from `wave.next` on. Returns the end of the turn and the number of instructions.
 pub(crate) fn run<N: Note, I: Inspect<N>>(
     wave: &mut Wave,
     code: Code<'_, N>,
@@ -89,7 +89,7 @@ pub(crate) fn run<N: Note, I: Inspect<N>>(
             Exit::Jump(va) => jump(wave, code.main, code.far, code.cache, machine, va),
             Exit::Refetch(va) => {
                 code.cache.invalidate();
-                // The programs that the wave knows may be outdated now.
+                // The programs known to the wave may be outdated now.
                 let program = get(wave, code.cache, machine, va);
                 wave.next = program.entry;
                 *code.far = Some(program);
@@ -137,7 +137,7 @@ fn run_program<N, I: Inspect<N>>(
                     break Exit::Turn(Turn::Yield);
                 }
                 Flow::Barrier => {
-                    // Not yet executed.
+                    // It has not been executed yet.
                     count -= u64::from(op.weight);
                     break Exit::Turn(Turn::Barrier);
                 }
@@ -171,7 +171,7 @@ fn get<N: Note>(wave: &Wave, cache: &ProgramCache<N>, machine: &Machine<'_>, va:
     cache.get(fetch, va)
 }
 
-/// Goes on at an address: in the program that the wave is in, in the dispatch's, or in one that starts there.
+/// Continues at an address: in the wave's current program, in the dispatch's, or in one that starts there.
 fn jump<N: Note>(
     wave: &mut Wave,
     main: &Arc<Program<N>>,

@@ -1,5 +1,5 @@
-//! Which lane a value comes from: DPP patterns, and the instructions that move values between lanes and between lanes
-//! and scalar registers.
+//! Lane selection: DPP patterns, and the instructions that move values between lanes, and between lanes and scalar
+//! registers.
 //!
 //! Contract: all sources are read before anything is written. A row is 16 lanes (instruction set reference §1, §9).
 
@@ -39,7 +39,7 @@ const fn patterns() -> [Pattern; 512] {
     table
 }
 
-/// The lane that `lane` reads under dpp_ctrl `control`; `None` off the row or for a reserved control.
+/// The lane that `lane` reads under dpp_ctrl `control`; `None` outside the row or for a reserved control.
 const fn dpp_source(control: u32, lane: u32) -> Option<u32> {
     let row = lane & !15;
     let place = lane & 15;
@@ -58,7 +58,7 @@ const fn dpp_source(control: u32, lane: u32) -> Option<u32> {
     if source < 16 { Some(row + source) } else { None }
 }
 
-/// The lanes that an instruction may write: the active ones, of which DPP may take some away.
+/// The lanes that an instruction may write: the active ones, some of which DPP may exclude.
 #[inline(always)]
 pub(crate) fn writable(wave: &Wave, op: &MicroOp) -> u32 {
     let exec = wave.exec();
@@ -80,7 +80,7 @@ fn dpp16_writable(control: u32, exec: u32) -> u32 {
     mask & pattern.valid & if fetch_inactive { u32::MAX } else { active_sources(&pattern.source, exec) }
 }
 
-/// A row of registers as the lanes of a DPP instruction see it. Lanes without a source see zero.
+/// A row of registers as seen by the lanes of a DPP instruction. Lanes without a source see zero.
 #[inline(never)]
 pub(crate) fn select_lanes(wave: &Wave, op: &MicroOp, row: &Row, room: &mut Row) {
     let control = op.immediate2;
@@ -154,7 +154,7 @@ pub(crate) fn bind(opcode: Opcode, parts: &mut Parts, level: Level) -> Option<Ex
     .filter(|_| parts.modifiers.lanes() == 0)
 }
 
-/// Value of source `index` where it must be the same in every lane.
+/// Value of source `index`, which must be the same in every lane.
 #[inline(always)]
 fn uniform(wave: &Wave, op: &MicroOp, index: usize) -> u32 {
     match op.sources[index] {
@@ -185,7 +185,7 @@ struct ReadFirstLane;
 impl Operation for ReadFirstLane {
     #[inline(always)]
     fn execute(wave: &mut Wave, op: &MicroOp, _machine: &mut Machine<'_>) -> Flow {
-        // With no lane active it is lane 0; 32 & 31 is.
+        // If no lane is active, it is lane 0; 32 & 31 is 0.
         let lane = wave.exec().trailing_zeros() as usize;
         wave.scalar[op.destination as usize] = in_lane(wave, op, lane);
         Flow::Next
@@ -271,7 +271,7 @@ impl Operation for Swap {
     }
 }
 
-/// v_swap_b16: the halves that op_sel names; the others stay. Both may be of one register.
+/// v_swap_b16: exchanges the halves that op_sel names and preserves the others. Both may be of one register.
 struct SwapHalves;
 impl Operation for SwapHalves {
     #[inline(always)]
@@ -296,7 +296,7 @@ fn half(row: &Row, is_high: bool) -> Row {
     Row(row.0.map(|value| value >> shift & 0xFFFF))
 }
 
-/// A register number moved by an offset; `None` beyond the wave's allocation.
+/// A register number plus an offset; `None` beyond the wave's allocation.
 fn relative(wave: &Wave, register: u8, offset: u32) -> Option<u8> {
     let index = (register as u32).checked_add(offset)?;
     (index < wave.vector_count).then_some(index as u8)

@@ -1,8 +1,8 @@
-//! How a wave begins (hardware reference §7; instruction set reference §3).
+//! The initial state of a wave (hardware reference §7; instruction set reference §3).
 //!
-//! Contract: what the hardware leaves undefined holds a pattern drawn from the seed: NaNs as floats, far outside of
-//! any buffer as offsets; MODE.SCALAR_PREFETCH_EN is what the configuration says. Only allocated vector registers are
-//! touched. Cost: about 100 ns per wave.
+//! Contract: registers that the hardware leaves undefined hold a pattern drawn from the seed: NaNs as floats, and
+//! offsets far outside any buffer. MODE.SCALAR_PREFETCH_EN is set by the configuration. Only allocated vector
+//! registers are touched. Cost: about 100 ns per wave.
 
 use crate::config::Config;
 use crate::shader::address::{PRIVATE_APERTURE_HIGH, SHARED_APERTURE_HIGH};
@@ -14,13 +14,13 @@ use crate::shader::wave::{EXEC_LO, LANES, NULL, Row, SCALAR_PREFETCH_EN, Wave, v
 const TTMP7: usize = 108 + 7;
 const TTMP8: usize = 108 + 8;
 const TTMP9: usize = 108 + 9;
-/// Wave in the workgroup, in ttmp8.
+/// Position of the wave's index in the workgroup, in ttmp8.
 const TTMP8_WAVE_LOW: u32 = 25;
 /// Codes of the apertures (instruction set reference §2). A 64-bit read takes the base's low dword, which is zero,
 /// and the high dword from the code after it.
 const SHARED_BASE: usize = 235;
 const PRIVATE_BASE: usize = 237;
-/// Codes of scalar registers; those behind are constants.
+/// Codes of scalar registers; the codes after them are constants.
 const REGISTER_CODES: usize = 128;
 /// Bits of an id in v0.
 const WORK_ITEM_ID_BITS: u32 = 10;
@@ -32,11 +32,11 @@ pub(crate) struct Poison {
     vector: Box<[Row]>,
     lds: u32,
     approximation_bias: i32,
-    /// Bits of MODE that no resource word chooses.
+    /// Bits of MODE that no resource word sets.
     mode: u32,
 }
 
-/// What all waves of a dispatch begin with.
+/// The initial state common to all waves of a dispatch.
 #[derive(Debug)]
 pub(crate) struct Template {
     scalar: [u32; REGISTER_CODES],
@@ -69,7 +69,7 @@ impl Poison {
         }
     }
 
-    /// Fills the LDS of a group that begins.
+    /// Fills the LDS of a new group.
     pub fn fill_lds(&self, lds: &mut Lds, bytes: u32) {
         lds.bytes = bytes;
         lds.words[..bytes as usize / 4].fill(self.lds);
@@ -93,7 +93,7 @@ impl Template {
         }
     }
 
-    /// Makes wave `index` of a workgroup of `size` work-items begin.
+    /// Sets up wave `index` of a workgroup of `size` work-items.
     pub fn begin(&self, wave: &mut Wave, poison: &Poison, id: [u32; 3], size: [u32; 3], index: u32) {
         wave.scalar[..REGISTER_CODES].copy_from_slice(&self.scalar);
         wave.scalar[SHARED_BASE + 1] = SHARED_APERTURE_HIGH;
@@ -127,7 +127,7 @@ impl Template {
         wave.executed = 0;
     }
 
-    /// v0: packed ids, X fastest. Lanes beyond the group go on counting; they are not active.
+    /// v0: packed ids, X fastest. Lanes beyond the group continue counting; they are not active.
     fn work_item_ids(&self, row: &mut Row, size: [u32; 3], first: u32) {
         if size[1] == 1 && size[2] == 1 {
             for (lane, id) in row.0.iter_mut().enumerate() {

@@ -100,7 +100,7 @@ fn plain<O: Operation>() -> Executor {
 }
 
 impl Lds {
-    /// Why an access is not possible, where it is not.
+    /// The fault for an access that is not possible, if it is not.
     #[inline(always)]
     pub fn check(&self, address: u32, width: u32) -> Result<(), WaveFaultKind> {
         match address.checked_add(width) {
@@ -155,7 +155,7 @@ impl Lds {
         }
     }
 
-    /// A read-modify-write in a checked range; the old value.
+    /// A read-modify-write in a checked range. Returns the old value.
     pub fn update(&mut self, address: u32, kind: Kind, wide: bool, data: u64, second: u64) -> u64 {
         let mut old = u64::from(self.load(address));
         if wide {
@@ -170,7 +170,7 @@ impl Lds {
     }
 }
 
-/// Address of every lane, inactive ones as an active one.
+/// Address of every lane; inactive lanes have that of an active one.
 #[inline(always)]
 fn addresses(wave: &Wave, op: &MicroOp, exec: u32, offset: u32) -> Row {
     let mut row = patch_inactive(&wave.vector[vector_source(op, 0) & 255], exec);
@@ -180,7 +180,7 @@ fn addresses(wave: &Wave, op: &MicroOp, exec: u32, offset: u32) -> Row {
     row
 }
 
-/// Whether all accesses are inside and aligned to dwords.
+/// True if all accesses are inside and aligned to dwords.
 #[inline(always)]
 fn all_inside(addresses: &Row, width: u32, allocated: u32) -> bool {
     let (mut highest, mut bits) = (0, 0);
@@ -191,7 +191,7 @@ fn all_inside(addresses: &Row, width: u32, allocated: u32) -> bool {
     width <= allocated && highest <= allocated - width && bits % 4 == 0
 }
 
-/// Reads `ROWS` dwords per lane; false where the wave was stopped.
+/// Reads `ROWS` dwords per lane. Returns false if the wave was stopped.
 #[inline(always)]
 fn load_rows<const ROWS: usize>(
     machine: &mut Machine<'_>,
@@ -220,7 +220,7 @@ fn load_rows<const ROWS: usize>(
     true
 }
 
-/// Writes `ROWS` dwords per lane from the registers at `data`; false where the wave was stopped.
+/// Writes `ROWS` dwords per lane from the registers at `data`. Returns false if the wave was stopped.
 #[inline(always)]
 fn store_rows<const ROWS: usize>(
     wave: &Wave,
@@ -334,12 +334,12 @@ impl<const ROWS: usize, const STRIDE: u32> Operation for StoreTwo<ROWS, STRIDE> 
     }
 }
 
-/// What a narrow load replaces of the register.
+/// The part of the register that a narrow load replaces.
 const WHOLE: u8 = 0;
 const LOW: u8 = 1;
 const HIGH: u8 = 2;
 
-/// Loads of 1 and 2 bytes. `SIGN_SHIFT`: 32 minus the width, where the value is signed, else 0.
+/// Loads of 1 and 2 bytes. `SIGN_SHIFT`: 32 minus the width if the value is signed, else 0.
 struct LoadNarrow<const BYTES: u32, const SIGN_SHIFT: u32, const PART: u8>;
 impl<const BYTES: u32, const SIGN_SHIFT: u32, const PART: u8> Operation
     for LoadNarrow<BYTES, SIGN_SHIFT, PART>
@@ -387,7 +387,7 @@ impl<const BYTES: u32, const SHIFT: u32> Operation for StoreNarrow<BYTES, SHIFT>
     }
 }
 
-/// Offset, M0 and four bytes per lane.
+/// Offset plus m0 plus four bytes per lane.
 fn by_lane(wave: &Wave, op: &MicroOp, lane: usize) -> u32 {
     op.immediate as u32 + (wave.scalar[M0 as usize] & 0xFFFF) + 4 * lane as u32
 }
@@ -447,7 +447,7 @@ operations! {
         Flow::Next
     }
 
-    /// `ds_permute`: lanes send; the highest sender wins; lanes that nobody sends to get zero.
+    /// `ds_permute`: lanes send; the highest sender wins; lanes without a sender receive zero.
     Push(wave, op, _machine) {
         let exec = wave.exec();
         let mut values = [0; LANES];
@@ -459,7 +459,7 @@ operations! {
         Flow::Next
     }
 
-    /// `ds_bpermute`: lanes fetch; an inactive source gives zero.
+    /// `ds_bpermute`: lanes fetch; an inactive source returns zero.
     Pull(wave, op, _machine) {
         let exec = wave.exec();
         let addresses = wave.vector[vector_source(op, 0) & 255];
@@ -489,8 +489,8 @@ operations! {
     }
 }
 
-/// `ds_append` and `ds_consume`: the number of active lanes is added to (taken from) the dword at M0[15:0] and the
-/// offset; all of them get the old value. Nothing is done without active lanes.
+/// `ds_append` and `ds_consume`: the number of active lanes is added to (subtracted from) the dword at M0[15:0]
+/// plus the offset; all active lanes receive the old value. Nothing happens without active lanes.
 struct CountActive<const UP: bool>;
 impl<const UP: bool> Operation for CountActive<UP> {
     #[inline(always)]
@@ -510,8 +510,8 @@ impl<const UP: bool> Operation for CountActive<UP> {
     }
 }
 
-/// `ds_condxchg32_rtn_b64`: two dwords at a multiple of 8, of which each is replaced where bit 31 of its datum is
-/// set, by the other 31 bits.
+/// `ds_condxchg32_rtn_b64`: two dwords at a multiple of 8. Each is replaced by the low 31 bits of its datum if bit
+/// 31 of the datum is set.
 struct ExchangeMarked;
 impl Operation for ExchangeMarked {
     #[inline(always)]
@@ -576,7 +576,7 @@ fn swizzle_source(offset: u32, lane: u32) -> u32 {
     match offset {
         0xE000.. => fft_source(offset, lane),
         0xC000..=0xDFFF => {
-            // Rotation by 9:5, right where bit 10 is set, within the lanes that differ only outside the mask 4:0.
+            // Rotation by 9:5, to the right if bit 10 is set, within the lanes that differ only outside the mask 4:0.
             let (mask, amount) = (offset & 31, offset >> 5 & 31);
             let turned = if offset >> 10 & 1 != 0 { lane.wrapping_sub(amount) } else { lane + amount };
             lane & mask | turned & !mask & 31

@@ -1,6 +1,6 @@
-//! What a wave's instructions can reach besides its own registers: memory, LDS, the barrier, the clock.
+//! What a wave's instructions can access besides its own registers: memory, LDS, the barrier, the clock.
 //!
-//! Contract: borrowed for one time slice of one wave. An instruction that cannot go on calls `Machine::fail` and
+//! Contract: borrowed for one time slice of one wave. An instruction that cannot continue calls `Machine::fail` and
 //! returns its result. LDS and barrier belong to the workgroup, which one thread runs at a time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,15 +11,15 @@ use crate::shader::fault::WaveFaultKind;
 use crate::shader::micro::Flow;
 use crate::shader::wave::LANES;
 
-/// LDS of a workgroup in dwords at most (hardware reference §7: 64 KB).
+/// Largest LDS of a workgroup in dwords (hardware reference §7: 64 KB).
 pub(crate) const LDS_DWORDS_MAX: usize = 16_384;
 /// Reference clock of the GPU (hardware reference §4.9).
 const GPU_CLOCK_HZ: u128 = 100_000_000;
 
-/// The surroundings of the running wave.
+/// The environment of the running wave.
 #[derive(Debug)]
 pub struct Machine<'a> {
-    /// Memory as the wave's address space has it.
+    /// Memory in the wave's address space.
     pub(crate) memory: &'a mut MemoryPort,
     /// The workgroup's LDS.
     pub(crate) lds: &'a mut Lds,
@@ -29,24 +29,24 @@ pub struct Machine<'a> {
     pub(crate) clock: &'a Clock,
     /// The wave's scratch.
     pub(crate) scratch: Scratch,
-    /// HW_ID1: where the wave is.
+    /// HW_ID1: the wave's position on the device.
     pub(crate) hardware_id: u32,
     /// Address of the program's first dword: `code_dword` counts from it.
     pub(crate) code_va: u64,
-    /// Where [`Flow::Indirect`] goes on.
+    /// The address at which [`Flow::Indirect`] continues.
     pub(crate) jump_va: u64,
-    /// Why [`Flow::Fault`].
+    /// The reason for [`Flow::Fault`].
     pub(crate) stop: Option<Stop>,
 }
 
-/// Why a wave cannot go on, as far as the instruction knows.
+/// Why a wave cannot continue, as far as the instruction knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stop {
     pub kind: WaveFaultKind,
     pub lane: Option<u32>,
 }
 
-/// Local data share of a workgroup. Always backed in full, so that a masked index needs no bounds check.
+/// Local data share of a workgroup. Always allocated in full, so that a masked index needs no bounds check.
 #[derive(Debug)]
 pub(crate) struct Lds {
     pub words: Box<[u32; LDS_DWORDS_MAX]>,
@@ -57,7 +57,7 @@ pub(crate) struct Lds {
 /// The workgroup barrier (instruction set reference §4.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Barrier {
-    /// Waves that have not ended, a bit each.
+    /// Waves that have not ended, one bit each.
     pub members: u32,
     /// Waves that the group started with.
     pub wave_count: u32,
@@ -67,10 +67,10 @@ pub(crate) struct Barrier {
     pub complete: u32,
 }
 
-/// Where a wave's scratch is. Dword `d` of lane `l` is at `wave_va + 4 (lanes d + l)`.
+/// Location of a wave's scratch. Dword `d` of lane `l` is at `wave_va + 4 (lanes d + l)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scratch {
-    /// Address of lane 0, or of lane 32 while the high half of a wave64 is at work.
+    /// Address of lane 0, or of lane 32 while the high half of a wave64 executes.
     pub wave_va: u64,
     /// Bytes of one lane; 0 without scratch.
     pub lane_bytes: u32,
@@ -78,11 +78,11 @@ pub(crate) struct Scratch {
     pub lanes_log2: u32,
 }
 
-/// The GPU's reference clock: of the host, or of executed instructions where runs must repeat.
+/// The GPU's reference clock: the host's time, or the count of executed instructions if runs must be reproducible.
 #[derive(Debug)]
 pub(crate) struct Clock {
     powered_up: Instant,
-    /// Instructions executed, where they are the clock.
+    /// Instructions executed, if they are the clock.
     instructions: Option<AtomicU64>,
 }
 
@@ -91,7 +91,7 @@ impl Clock {
         Clock { powered_up: Instant::now(), instructions: is_deterministic.then(AtomicU64::default) }
     }
 
-    /// 100 MHz ticks.
+    /// Time in 100 MHz ticks.
     pub fn ticks(&self) -> u64 {
         match &self.instructions {
             Some(instructions) => instructions.load(Ordering::Relaxed),
@@ -99,7 +99,7 @@ impl Clock {
         }
     }
 
-    /// Tells how many instructions ran.
+    /// Reports how many instructions ran.
     pub fn advance(&self, instructions: u64) {
         if let Some(count) = &self.instructions {
             count.fetch_add(instructions, Ordering::Relaxed);
@@ -108,9 +108,9 @@ impl Clock {
 }
 
 impl Lds {
-    /// Without any byte allocated.
+    /// LDS with no bytes allocated.
     pub fn new() -> Lds {
-        // Zeroed pages that nobody touches cost nothing.
+        // Untouched zeroed pages cost nothing.
         let words = vec![0; LDS_DWORDS_MAX].into_boxed_slice();
         let Ok(words) = words.try_into() else { unreachable!("the vector has LDS_DWORDS_MAX elements") };
         Lds { words, bytes: 0 }
@@ -124,7 +124,7 @@ impl Scratch {
         4 << self.lanes_log2
     }
 
-    /// Address of the last byte that 32 lanes have, where each has at least a dword.
+    /// Address of the last byte of 32 lanes that have at least a dword each.
     #[inline(always)]
     pub fn last_va(&self) -> u64 {
         let last_row = (u64::from(self.lane_bytes) << self.lanes_log2).wrapping_sub(self.dword_stride());
@@ -133,12 +133,12 @@ impl Scratch {
 }
 
 impl Barrier {
-    /// For a group of `wave_count` waves, 1..=32.
+    /// A barrier for a group of `wave_count` waves, 1..=32.
     pub fn new(wave_count: u32) -> Barrier {
         Barrier { members: u32::MAX >> (32 - wave_count), wave_count, signals: 0, complete: 0 }
     }
 
-    /// One wave arrives; true where it is the first since the last completion.
+    /// One wave arrives. Returns true if it is the first since the last completion.
     pub fn signal(&mut self) -> bool {
         let is_first = self.signals == 0;
         self.signals += 1;
@@ -146,7 +146,7 @@ impl Barrier {
         is_first
     }
 
-    /// Whether the wave may go on past its wait; consumes the wave's bit.
+    /// Whether the wave may pass its wait; consumes the wave's bit.
     pub fn wait(&mut self, wave: u32) -> bool {
         if self.wave_count == 1 {
             return true;
@@ -161,7 +161,7 @@ impl Barrier {
         self.complete >> wave & 1 != 0
     }
 
-    /// A wave ends: it is no longer waited for.
+    /// A wave ends: the barrier no longer waits for it.
     pub fn leave(&mut self, wave: u32) {
         self.members &= !(1 << wave);
         self.complete &= self.members;
@@ -196,7 +196,7 @@ impl Machine<'_> {
     }
 }
 
-/// Lends a machine without memory, for tests of single instructions.
+/// Provides a machine without memory, for tests of single instructions.
 #[cfg(test)]
 pub(crate) fn with_machine<T>(run: impl FnOnce(&mut Machine<'_>) -> T) -> T {
     type Parts = (MemoryPort, Lds, Barrier, Clock);

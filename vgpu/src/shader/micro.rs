@@ -1,19 +1,20 @@
 //! The decoded, ready-to-run form of an instruction.
 //!
-//! Contract: made once per instruction by `translate`; executing it looks at nothing but this value, the wave and the
-//! machine. Everything that can be resolved at decode time (constants by operand width, register numbers, which
-//! specialised function applies) is resolved there.
+//! Contract: made once per instruction by `translate`. Execution uses only this value, the wave and the machine.
+//! Everything that can be resolved at decode time (constants by operand width, register numbers, which specialised
+//! function applies) is resolved there.
 
 use crate::simd::Executor;
 
-/// Where a source comes from.
+/// The kind of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A vector register: one value per lane.
     Vector(u8),
     /// A scalar register by operand code: the same value in every lane.
     Scalar(u8),
-    /// A constant, already of the operand's width (64-bit constants: low dword here, high dword in `MicroOp::wide`).
+    /// A constant, already in the operand's width (64-bit constants: low dword here, high dword in
+    /// `MicroOp::wide`).
     Constant(u32),
 }
 
@@ -21,21 +22,21 @@ pub enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Flow {
-    /// Go on with the next instruction.
+    /// Continue with the next instruction.
     Next,
     /// `Wave::next` was set by the instruction.
     Jump,
     /// The wave waits at the workgroup barrier.
     Barrier,
-    /// The wave gives up its turn (`s_sleep`); go on with the next instruction later.
+    /// The wave yields its turn (`s_sleep`); it continues with the next instruction later.
     Yield,
     /// The wave has ended.
     End,
-    /// The machine's `stop` says why the wave cannot go on.
+    /// The machine's `stop` says why the wave cannot continue.
     Fault,
-    /// Go on at the address in the machine's `jump_va`.
+    /// Continue at the address in the machine's `jump_va`.
     Indirect,
-    /// The instruction cache was invalidated: look at the code again, then go on with the next instruction.
+    /// The instruction cache was invalidated: check the code again, then continue with the next instruction.
     Refetch,
 }
 
@@ -54,7 +55,7 @@ pub struct MicroOp {
     pub wide: [u32; 3],
     /// Modifiers packed by the translator for the general functions.
     pub modifiers: u32,
-    /// Immediate: branch target as micro-op index, memory offset, simm16, DPP control: by function.
+    /// Immediate, depending on the function: branch target as micro-op index, memory offset, simm16, DPP control.
     pub immediate: i32,
     /// Second immediate.
     pub immediate2: u32,
@@ -62,6 +63,7 @@ pub struct MicroOp {
     pub code_dword: u32,
     /// Length of the instruction in dwords.
     pub dword_count: u8,
-    /// Instructions that this stands for: itself and the ones without effect that follow it. Set by the program.
+    /// Instructions that this operation counts as: itself and the effectless ones that follow it. Set by the
+    /// program.
     pub weight: u8,
 }

@@ -1,9 +1,9 @@
 //! How a wave executes: decodes gfx12 machine code once and runs it wave by wave.
 //!
-//! Read in this order: `wave`, `micro`, `machine` (what an instruction sees), `dispatch` and `launch` (how a wave
+//! Reading order: `wave`, `micro`, `machine` (what an instruction sees), `dispatch` and `launch` (how a wave
 //! begins), `program` and `translate` (decoding; `code_words` for reports, `wave64` for 64 lanes), `interpreter`
-//! (running). Instructions: `valu`, `salu`, `lanes`, `control`, `smem`, `address` with `vmem`, `atomics`, `format` with
-//! `formatted`, `tiles`, `lds`. Groups of waves, and who runs when, are [`workgroups`](crate::workgroups).
+//! (running). Instructions: `valu`, `salu`, `lanes`, `control`, `smem`, `address` with `vmem`, `atomics`, `format`
+//! with `formatted`, `tiles`, `lds`. Groups of waves and their scheduling are in [`workgroups`](crate::workgroups).
 
 pub(crate) mod address;
 pub(crate) mod atomics;

@@ -1,12 +1,12 @@
 //! Scalar prefetches: `s_prefetch_data`, `s_buffer_prefetch_data`, `s_prefetch_inst` and the forms relative to the PC
 //! (RDNA4 instruction set guide §8.5).
 //!
-//! Contract: with MODE.SCALAR_PREFETCH_EN clear such an instruction is an `s_nop`. With it set, it asks for 1 to 32 lines
-//! of 128 bytes, which the scalar cache (or the instruction cache) takes in, by way of GL2. No register changes and no
-//! counter moves. A line that is not mapped is a page fault, as for a load: on the card the wave does not learn of it,
-//! but the driver may end the process ("S_PREFETCH_* instructions may cause host to terminate process in case of the
-//! invalid address", LLVM pull request 130050). Cost: one test of a bit where it is clear; a look into the page table
-//! where it is set.
+//! Contract: with MODE.SCALAR_PREFETCH_EN clear, such an instruction is an `s_nop`. With it set, it requests 1 to
+//! 32 lines of 128 bytes, which are fetched into the scalar cache (or the instruction cache) through GL2. No
+//! register and no counter changes. An unmapped line is a page fault, as for a load: on the card the wave does not
+//! learn of it, but the driver may end the process ("S_PREFETCH_* instructions may cause host to terminate process
+//! in case of the invalid address", LLVM pull request 130050). Cost: one bit test if it is clear; a page table
+//! look-up if it is set.
 
 use zrt_isa::{Instruction, Opcode, Operand};
 
@@ -19,22 +19,22 @@ use crate::shader::valu::operand::read_scalar;
 use crate::shader::wave::{NULL, SCALAR_PREFETCH_EN, Wave};
 use crate::simd::{Executor, Level, Operation};
 
-/// Bytes of a line that a prefetch asks for.
+/// Bytes of a line that a prefetch requests.
 const LINE_BYTES: u64 = 128;
-/// Lines of one instruction at most; the length operands are added modulo this.
+/// Most lines of one instruction; the length operands are added modulo this.
 const LINES_MAX: u32 = 32;
-/// Operand code of the inline constant 0; those of the lengths follow.
+/// Operand code of the inline constant 0; the codes of the lengths follow it.
 const INLINE_ZERO: u8 = 128;
 /// Bits of a buffer descriptor's base address.
 const BUFFER_BASE_MASK: u64 = 0xFFFF_FFFF_FFFF;
 
-/// Where the address comes from.
+/// The source of the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Base {
     /// A pair of scalars.
     Address,
-    /// The base of a buffer descriptor. Its length is not looked at.
+    /// The base of a buffer descriptor. Its length is ignored.
     Buffer,
     /// The instruction after this one.
     ProgramCounter,
@@ -55,7 +55,7 @@ pub(crate) fn translate(instruction: &Instruction) -> Option<MicroOp> {
     Some(op)
 }
 
-/// Whether the instruction is one.
+/// Whether the instruction is a prefetch.
 pub(crate) fn is_prefetch(opcode: Opcode) -> bool {
     function(opcode).is_some()
 }
@@ -94,13 +94,13 @@ fn pair(wave: &Wave, source: Source) -> u64 {
     }
 }
 
-/// The first byte and the length in bytes; `None` where the request is dropped.
+/// The first byte and the length in bytes; `None` if the request is dropped.
 fn request<const BASE: u8>(wave: &Wave, op: &MicroOp, machine: &Machine<'_>) -> Option<(u64, u64)> {
     let base = if BASE == Base::ProgramCounter as u8 {
         address_after(op, machine)
     } else if BASE == Base::Buffer as u8 {
-        // A buffer does not support an offset below zero: the request is dropped, and nothing tells of it (RDNA4
-        // instruction set guide §8.5.1).
+        // A buffer does not support a negative offset: the request is silently dropped (RDNA4 instruction set guide
+        // §8.5.1).
         if op.immediate < 0 {
             return None;
         }
@@ -108,7 +108,8 @@ fn request<const BASE: u8>(wave: &Wave, op: &MicroOp, machine: &Machine<'_>) -> 
     } else {
         pair(wave, op.sources[0])
     };
-    // The two low bits of base and offset count as zero (RDNA4 instruction set guide §8.5), then the sum's low seven.
+    // The two low bits of base and offset count as zero (RDNA4 instruction set guide §8.5), then the low seven of
+    // the sum.
     let va = (base & !3).wrapping_add_signed(i64::from(op.immediate & !3)) & !(LINE_BYTES - 1);
     let lines = value(wave, op.sources[1]).wrapping_add(value(wave, op.sources[2])) % LINES_MAX + 1;
     Some((va, u64::from(lines) * LINE_BYTES))

@@ -1,11 +1,12 @@
 //! Machine code, decoded once.
 //!
-//! Contract: a [`Program`] is what can be reached from its entry by branches whose targets are in the code; other
-//! jumps (`s_setpc`) go through the [`ProgramCache`] to a program whose entry they are. Data between or after code is
-//! never decoded. Words that are no instruction, cannot be fetched or are not executed become operations that stop
-//! the wave when it gets there. Programs do not change: after an invalidation of the instruction cache, or a change
-//! of the page table, the words are compared with memory and the program is decoded again where any differs.
-//! Cost: about 100 ns per instruction once; a look-up is one lock and one hash.
+//! Contract: a [`Program`] is the code that can be reached from its entry by branches with targets in the code.
+//! Other jumps (`s_setpc`) go through the [`ProgramCache`] to the program that begins at the target. Data between
+//! or after code is never decoded. Words that are no instruction, cannot be fetched or are not supported become
+//! operations that stop the wave when it reaches them. Programs are immutable: after an invalidation of the
+//! instruction cache, or a change of the page table, the words are compared with memory, and the program is decoded
+//! again if any differ.
+//! Cost: about 100 ns per instruction, once; a look-up is one lock and one hash.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -23,42 +24,42 @@ use crate::shader::translate::{highest_vector_register, translate};
 use crate::shader::wave64;
 use crate::simd::{Executor, Level};
 
-/// Most instructions of one program; what lies beyond is another program.
+/// Most instructions of one program; code beyond them becomes another program.
 const INSTRUCTIONS_MAX: usize = 1 << 16;
-/// Most programs that are kept. At the limit the cache is emptied.
+/// Most programs in the cache. At the limit it is emptied.
 const PROGRAMS_MAX: usize = 4096;
 
-/// What a fetch sees of code that is hidden on purpose: no instruction (instruction set reference §1).
+/// What a fetch sees in deliberately hidden code: no instruction (instruction set reference §1).
 const HIDDEN_CODE: u32 = u32::MAX;
 
-/// What somebody who looks at waves keeps of an instruction, made once, when it is decoded.
+/// What the inspection keeps for an instruction, made once when it is decoded.
 pub(crate) trait Note {
-    /// Of an instruction of such waves.
+    /// The note of an instruction in waves of that size.
     fn new(instruction: &Instruction, wave_size: WaveSize) -> Self;
 
-    /// Of the operation that does lanes 32 to 63 of a wave64.
+    /// The note of the operation that executes lanes 32 to 63 of a wave64.
     fn of_high_half(instruction: &Instruction) -> Self;
 }
 
-/// Decoded code with one entry; `N` is what is kept of its instructions for who inspects it.
+/// Decoded code with one entry; `N` is what the inspection keeps for its instructions.
 pub(crate) struct Program<N> {
-    /// Address that `code_dword` counts from: the entry.
+    /// The address that `code_dword` counts from: the entry.
     pub base_va: u64,
     pub ops: Vec<MicroOp>,
-    /// What each operation is made of, where programs are inspected: nothing is left out then.
+    /// The note of each operation, if programs are inspected; no instruction is left out then.
     pub notes: Vec<Option<N>>,
-    /// Some instruction is an `s_wait_alu`: whoever made the code knows that there is something to wait for.
+    /// Whether any instruction is an `s_wait_alu`: the author of the code knows about the scalar hazard.
     pub knows_scalar_hazard: bool,
     /// Micro operation of the entry.
     pub entry: u32,
-    /// Micro operation at each instruction's address, sorted. Instructions that were left out are not there.
+    /// Micro operation at each instruction's address, sorted. Omitted instructions are not included.
     index: Vec<(u64, u32)>,
     stops: Vec<WaveFaultKind>,
     /// The words that it was decoded from, as runs of adjacent dwords.
     runs: Vec<Run>,
-    /// An instruction could not be fetched: a later look may find it.
+    /// Whether an instruction could not be fetched; a later attempt may succeed.
     has_fetch_faults: bool,
-    /// Generations of instruction cache and page table that it was last compared at.
+    /// Generations of instruction cache and page table at the last comparison.
     checked: AtomicU64,
 }
 
@@ -68,12 +69,12 @@ struct Run {
     words: Vec<u32>,
 }
 
-/// What a program depends on.
+/// The parameters that a program depends on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     space_id: u64,
     entry_va: u64,
-    /// A register beyond the allocation is a stop that is decided when the code is decoded.
+    /// A register beyond the allocation becomes a stop at decode time.
     vector_registers: u32,
     is_wave64: bool,
 }
@@ -81,20 +82,20 @@ struct Key {
 /// All programs of an engine.
 pub(crate) struct ProgramCache<N> {
     programs: Mutex<HashMap<Key, Arc<Program<N>>>>,
-    /// Invalidations of the instruction cache.
+    /// Invalidations of the instruction cache so far.
     generation: AtomicU32,
     level: Level,
-    /// Programs keep notes and leave nothing out.
+    /// Whether programs keep notes and omit nothing.
     is_inspected: bool,
 }
 
-/// The memory that code is fetched from.
+/// The memory from which code is fetched.
 #[derive(Clone, Copy)]
 pub(crate) struct Fetch<'a> {
     pub space_id: u64,
     pub table: &'a PageTable,
     pub vector_registers: u32,
-    /// The code runs 64 lanes.
+    /// Whether the code runs 64 lanes.
     pub is_wave64: bool,
 }
 
@@ -103,7 +104,7 @@ impl Fetch<'_> {
         if self.is_wave64 { WaveSize::Wave64 } else { WaveSize::Wave32 }
     }
 
-    /// Why words are no instruction of such a wave.
+    /// Why words are no instruction in such a wave.
     fn refused(&self, words: [u32; FAULT_WORDS], count: usize) -> WaveFaultKind {
         match zrt_isa::decode(&words[..count]) {
             Ok(instruction) if self.is_wave64 && wave64::is_wave32_only(&instruction) => {
@@ -129,7 +130,7 @@ impl Fetch<'_> {
         Ok(view.load_u32(offset))
     }
 
-    /// Up to four words and how many could be read; why, where not even one.
+    /// Up to four words and how many could be read, or the fault if none could.
     fn words(&self, va: u64) -> Result<([u32; FAULT_WORDS], usize), Fault> {
         let mut words = [self.word(va)?; FAULT_WORDS];
         let mut count = 1;
@@ -148,7 +149,7 @@ impl<N: Note> ProgramCache<N> {
         ProgramCache { programs: Mutex::default(), generation: AtomicU32::new(0), level, is_inspected }
     }
 
-    /// Makes every program be compared with memory before its next use.
+    /// Forces every program to be compared with memory before its next use.
     pub fn invalidate(&self) {
         self.generation.fetch_add(1, Ordering::AcqRel);
     }
@@ -179,7 +180,7 @@ impl<N: Note> ProgramCache<N> {
         program
     }
 
-    /// Whether the program that [`ProgramCache::get`] gives is not what memory holds any more.
+    /// Whether memory no longer holds the program that [`ProgramCache::get`] would return.
     pub fn is_stale(&self, fetch: Fetch<'_>, entry_va: u64) -> bool {
         let known = self.lock().get(&fetch.key(entry_va)).cloned();
         let generation = u64::from(self.generation.load(Ordering::Acquire));
@@ -196,7 +197,7 @@ impl<N: Note> ProgramCache<N> {
 }
 
 impl<N> Program<N> {
-    /// What the operation at an index is made of, where programs are inspected.
+    /// The note of the operation at an index, if programs are inspected.
     pub fn noted(&self, at: usize) -> Option<&N> {
         self.notes.get(at)?.as_ref()
     }
@@ -206,12 +207,12 @@ impl<N> Program<N> {
         self.stops.get(op.wide[0] as usize).copied()
     }
 
-    /// The code that it was decoded from: address and length in bytes of each part.
+    /// The parts of the code that it was decoded from: address and length in bytes.
     pub fn parts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.runs.iter().map(|run| (run.va, 4 * run.words.len() as u64))
     }
 
-    /// The instruction at an address, as it was decoded; no words where this program does not reach it.
+    /// The instruction at an address, as decoded; no words if this program does not reach it.
     pub fn code_at(&self, va: u64, wave_size: WaveSize) -> CodeWords {
         let words = self.runs.iter().find_map(|run| {
             let offset = va.checked_sub(run.va)?;
@@ -225,7 +226,7 @@ impl<N> Program<N> {
         self.base_va.wrapping_add_signed(4 * i64::from(op.code_dword as i32))
     }
 
-    /// The micro operation of an instruction's address.
+    /// The micro operation of the instruction at an address.
     pub fn index_of(&self, va: u64) -> Option<u32> {
         let at = self.index.binary_search_by_key(&va, |entry| entry.0).ok()?;
         Some(self.index[at].1)
@@ -244,14 +245,14 @@ impl Run {
         {
             return offset % 4 == 0 && view.equals_words(offset, &self.words);
         }
-        // Not within one mapping, or not what memory holds.
+        // Not within one mapping, or different from memory.
         let same =
             |(index, word): (usize, &u32)| fetch.word(self.va.wrapping_add(4 * index as u64)) == Ok(*word);
         self.words.iter().enumerate().all(same)
     }
 }
 
-/// One address that can be reached.
+/// One reachable address.
 struct Reached {
     /// `Err`: the wave stops there.
     what: Result<Instruction, WaveFaultKind>,
@@ -289,7 +290,7 @@ impl Reached {
         trimmed(self.words, self.dwords)
     }
 
-    /// Whether control always goes on to the next instruction, by way of no other code.
+    /// Whether control always continues with the next instruction, without passing through other code.
     fn always_goes_on(&self) -> bool {
         let leaves =
             |instruction: &Instruction| matches!(instruction.opcode, Opcode::SSwappcB64 | Opcode::SIcacheInv);
@@ -350,7 +351,7 @@ fn decode<N: Note>(
         has_fetch_faults: reached.values().any(|at| matches!(at.what, Err(WaveFaultKind::Page(_)))),
         checked: AtomicU64::new(stamp),
     };
-    // Branches whose targets are filled in when all indexes are known.
+    // Branches whose targets are filled in once all indices are known.
     let mut branches = Vec::new();
     let mut previous: Option<(u64, bool)> = None;
     let mut can_fold = false;
@@ -360,7 +361,7 @@ fn decode<N: Note>(
             && falls_through
             && expected != *va
         {
-            // Instructions that overlap: control goes on elsewhere than in the order of addresses.
+            // Overlapping instructions: control continues in another order than that of the addresses.
             program.push_far_branch(entry_va, expected);
         }
         let follows = previous.is_some_and(|(expected, falls)| falls && expected == *va);
@@ -400,7 +401,7 @@ fn decode<N: Note>(
     program
 }
 
-/// The words of everything reached, adjacent ones together.
+/// The words of everything reachable, with adjacent ones merged.
 fn runs(reached: &BTreeMap<u64, Reached>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for (va, here) in reached {
@@ -414,7 +415,7 @@ fn runs(reached: &BTreeMap<u64, Reached>) -> Vec<Run> {
 }
 
 impl<N: Note> Program<N> {
-    /// Counts an instruction without effect to the operation before it, which always goes on to the next.
+    /// Counts an effectless instruction with the previous operation, which always continues with the next.
     fn fold(&mut self, here: &Reached) -> bool {
         let Ok(instruction) = &here.what else { return false };
         let Some(last) = self.ops.last_mut() else { return false };
@@ -460,8 +461,8 @@ impl<N: Note> Program<N> {
         self.ops.push(op);
     }
 
-    /// Notes for the operations of an instruction that are pushed next; earlier ones without a note have none. Of the
-    /// four of a wave64 the first stands for the instruction, the third for its high half.
+    /// Sets notes for the operations of the instruction that is pushed next; earlier operations without a note get
+    /// none. Of the four of a wave64, the first stands for the instruction, the third for its high half.
     fn note(&mut self, op_count: usize, instruction: &Instruction, wave_size: WaveSize) {
         self.knows_scalar_hazard |= instruction.opcode == Opcode::SWaitAlu;
         self.notes.resize_with(self.ops.len(), || None);
@@ -472,7 +473,7 @@ impl<N: Note> Program<N> {
         }
     }
 
-    /// Goes on at an address that is not part of the program; its index. Not an instruction: it counts nothing.
+    /// Continues at an address outside the program. Returns its index. It is no instruction and is not counted.
     fn push_far_branch(&mut self, base_va: u64, va: u64) -> u32 {
         let index = self.ops.len() as u32;
         let mut op = blank(bind::<FarBranch>());
@@ -488,7 +489,7 @@ fn bind<O: crate::simd::Operation>() -> Executor {
     Level::BASELINE.bind::<O>()
 }
 
-/// The words of an instruction, zeros behind.
+/// The words of an instruction, padded with zeros.
 fn trimmed(mut words: [u32; FAULT_WORDS], dwords: usize) -> [u32; FAULT_WORDS] {
     words[dwords.min(FAULT_WORDS)..].fill(0);
     words
@@ -503,7 +504,7 @@ mod tests {
 
     const CODE_VA: u64 = 0x40_0000;
 
-    /// Kept of every instruction here.
+    /// The note of every instruction here.
     struct Nothing;
 
     impl Note for Nothing {

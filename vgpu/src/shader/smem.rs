@@ -1,7 +1,7 @@
 //! Scalar loads (instruction set reference §1, SMEM).
 //!
-//! Contract: addresses of loads of a dword and more ignore the low two bits; the data register may overlap the
-//! address registers. Buffer loads give zero for what lies beyond the buffer. Cost: about 10 ns.
+//! Contract: addresses of loads of at least a dword ignore the low two bits; the data register may overlap the
+//! address registers. Buffer loads return zero beyond the end of the buffer. Cost: about 10 ns.
 
 use zrt_isa::{Instruction, Opcode, Operand};
 
@@ -73,7 +73,7 @@ fn offset(wave: &Wave, op: &MicroOp) -> u64 {
     (wave.scalar[code(op, 1) as usize] as u64).wrapping_add_signed(op.immediate as i64)
 }
 
-/// Base and length in bytes of the buffer that four scalars describe.
+/// Base and length in bytes of the buffer described by four scalars.
 fn buffer(wave: &Wave, op: &MicroOp) -> (u64, u64) {
     let at = code(op, 0);
     let low = wave.scalar_pair(at);
@@ -82,7 +82,7 @@ fn buffer(wave: &Wave, op: &MicroOp) -> (u64, u64) {
     (low & 0xFFFF_FFFF_FFFF, if stride == 0 { records } else { records * stride })
 }
 
-/// Reads where the fast way does not go.
+/// Reads what the fast path cannot.
 fn read(machine: &mut Machine<'_>, va: u64, bytes: &mut [u8]) -> Result<(), Fault> {
     machine.memory.read_bytes(va, bytes, Rights::READ)?;
     if machine.memory.table().defects(va).contains(Defects::ZERO_TO_SCALARS) {
@@ -132,7 +132,7 @@ impl<const WORDS: usize> Operation for BufferLoadWords<WORDS> {
         if offset.checked_add(4 * WORDS as u64).is_some_and(|end| end <= len) {
             return load::<WORDS>(wave, op, machine, base.wrapping_add(offset) & !3);
         }
-        // Word by word: those beyond the end are zero.
+        // Word by word: words beyond the end are zero.
         for index in 0..WORDS {
             let at = offset.wrapping_add(4 * index as u64);
             let mut bytes = [0; 4];

@@ -1,11 +1,11 @@
 //! Loads of transposed tiles for matrix operations, and loads and stores of blocks of registers.
 //!
-//! Contract. `global_load_tr_b128` and `_b64` (wave32; a **model** of what is not documented: which lane's address is
-//! which part of the tile): lane `l` names 16 (8) bytes of memory: row `l % 16`, columns `8 · (l / 16)` to 7 further,
-//! of a tile of 16 × 16 elements of 2 (1) bytes. Lane `l` receives the elements of column `l % 16`, at the places
-//! that the layout of A and B gives to inner index = row (instruction set reference §7.3). All of EXEC must be set;
-//! an inactive lane reads nothing and its part of the tile is zero.
-//! `*_load_block` and `*_store_block`: bit `i` of m0 moves register `i` of 32 from or to byte `4 · i` behind the
+//! Contract. `global_load_tr_b128` and `_b64` (wave32; a **model**, because it is not documented which lane's
+//! address belongs to which part of the tile): lane `l` addresses 16 (8) bytes of memory: row `l % 16`, columns
+//! `8 · (l / 16)` to 7 further, of a tile of 16 × 16 elements of 2 (1) bytes. Lane `l` receives the elements of
+//! column `l % 16`, at the positions that the layout of A and B assigns to inner index = row (instruction set
+//! reference §7.3). All of EXEC must be set; an inactive lane reads nothing and its part of the tile is zero.
+//! `*_load_block` and `*_store_block`: bit `i` of m0 moves register `i` of 32 from or to byte `4 · i` after the
 //! address. Cost: 1 µs for a tile, 10 ns per active lane and register of a block.
 
 use std::marker::PhantomData;
@@ -20,7 +20,7 @@ use crate::shader::vmem::{active, read_lane, write_lane, write_lanes};
 use crate::shader::wave::{LANES, M0, Wave};
 use crate::simd::{Executor, Level, Operation};
 
-/// Elements that one lane reads of a row.
+/// Elements of a row that one lane reads.
 const RUN: usize = 8;
 /// Registers of a block.
 const BLOCK_REGISTERS: usize = 32;
@@ -36,7 +36,7 @@ pub(crate) fn function<A: AddressMode>(opcode: Opcode) -> Option<Executor> {
     })
 }
 
-/// `BYTES`: of an element.
+/// `BYTES`: size of an element.
 struct LoadTransposed<A, const BYTES: usize>(PhantomData<A>);
 impl<A: AddressMode, const BYTES: usize> Operation for LoadTransposed<A, BYTES> {
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! From a decoded instruction to a micro operation.
 //!
-//! Contract: [`translate`] finds the family that executes the instruction; `None` where none does. Offset, length,
-//! weight and branch target are the program's to fill.
+//! Contract: [`translate`] finds the family that executes the instruction; `None` if there is none. The program
+//! fills offset, length, weight and branch target.
 
 use zrt_isa::opcode::{OperandKind, RegisterFile};
 use zrt_isa::resources::WaveSize;
@@ -29,14 +29,14 @@ pub(crate) fn translate(instruction: &Instruction, level: Level) -> Option<Micro
     }
 }
 
-/// The highest vector register that the instruction names, with all registers of wide operands.
+/// The highest vector register that the instruction uses, including all registers of wide operands.
 pub(crate) fn highest_vector_register(instruction: &Instruction, wave_size: WaveSize) -> Option<u32> {
     let info = instruction.opcode.operands_for(wave_size);
     let mut highest = None;
     let mut see = |operand: Operand, kind: OperandKind| {
         if let Operand::Vector(register) = operand {
             let dwords = match kind.file {
-                // The operand of an operation seen through another encoding.
+                // The operand of an operation viewed through another encoding.
                 RegisterFile::Absent => 1,
                 _ => kind.bits().div_ceil(32).max(1),
             };
@@ -63,7 +63,8 @@ pub(crate) fn highest_vector_register(instruction: &Instruction, wave_size: Wave
     highest
 }
 
-/// Vector registers of the address of a VGLOBAL or VBUFFER instruction, whose table row has the widest.
+/// Vector registers of the address of a VGLOBAL or VBUFFER instruction, for which the table row has the widest
+/// form.
 fn address_dwords(instruction: &Instruction) -> u32 {
     match instruction.encoding {
         Encoding::Vglobal => {
@@ -109,7 +110,7 @@ mod tests {
         }
     }
 
-    /// Memory operations that are not executed: one whose rule is not documented, and address probes.
+    /// Unsupported memory operations: one whose rule is not documented, and address probes.
     const NOT_EXECUTED: &[&str] = &["global_atomic_ordered_add_b64", "s_atc_probe", "s_atc_probe_buffer"];
 
     #[test]

@@ -1,8 +1,8 @@
 //! Vector loads and stores: global, flat, scratch and buffer (instruction set reference §1, §6).
 //!
-//! Contract: executed at issue; any alignment; lanes in ascending order. Where one mapping holds the accesses of all
-//! lanes there is one range check and then a relaxed access per dword; else lane by lane. A refused access stops the
-//! wave and names the first lane; lanes before it have stored.
+//! Contract: executed at issue; any alignment; lanes in ascending order. If one mapping holds the accesses of all
+//! lanes, there is one range check and then a relaxed access per dword; otherwise lanes are handled one by one. A
+//! refused access stops the wave and names the first lane; earlier lanes have stored.
 //! Cost at AVX-512: about 30 ns for a dword per lane, 60 ns for four.
 
 use std::hint::black_box;
@@ -86,7 +86,7 @@ fn function(instruction: &Instruction, level: Level) -> Option<Executor> {
     }
 }
 
-/// Loads and stores of a private dword or more: dwords of one lane lie apart by a dword of every lane.
+/// Loads and stores of at least one private dword: consecutive dwords of one lane are a dword of every lane apart.
 fn scratch(instruction: &Instruction, level: Level) -> Option<Executor> {
     Some(match instruction.opcode {
         Opcode::ScratchLoadB32 => level.bind::<ScratchLoad<1>>(),
@@ -132,7 +132,7 @@ fn access<A: AddressMode>(instruction: &Instruction, level: Level) -> Option<Exe
     })
 }
 
-/// What a narrow load makes of the bytes.
+/// How a narrow load transforms the bytes.
 trait Narrow {
     const BYTES: usize;
     /// The new value of the register from the zero-extended bytes and its old value.
@@ -190,15 +190,15 @@ pub(crate) fn write_lanes(wave: &mut Wave, register: usize, exec: u32, values: &
     }
 }
 
-/// Memory that all lanes reach in one mapping.
+/// Memory that all lanes access in one mapping.
 enum Reach<'port> {
-    /// Every lane is active, one access after the other from this offset on.
+    /// Every lane is active, with consecutive accesses from this offset on.
     Consecutive(&'port SharedView, usize),
-    /// Offset of the lowest lane, and distances from there; inactive lanes have that of an active one.
+    /// Offset of the lowest lane, and distances from it; inactive lanes have that of an active one.
     Scattered(&'port SharedView, usize, Row),
 }
 
-/// Finds the memory of the active lanes, of which there is one; `None` where they have to be looked at one by one.
+/// Finds the memory of the active lanes, of which there is at least one; `None` if they must be handled one by one.
 #[inline(always)]
 fn reach<'port, A: AddressMode>(
     wave: &Wave,
@@ -232,7 +232,7 @@ fn scattered<'port>(
     access: Rights,
 ) -> Option<Reach<'port>> {
     let (view, va, len) = machine.memory.around(base.wrapping_add(u64::from(offsets.0[0])), access)?;
-    // The offsets that stay within the mapping.
+    // The range of offsets within the mapping.
     let start = va.wrapping_sub(base) as i64;
     let last = start.checked_add_unsigned(len.checked_sub(u64::from(bytes))?)?;
     let low = start.max(0);
@@ -252,7 +252,7 @@ fn scattered<'port>(
     {
         return None;
     }
-    // Used lane by lane from here on: in memory that is cheaper than in vector registers.
+    // Used lane by lane from here on: that is cheaper in memory than in vector registers.
     Some(Reach::Scattered(view, offset as usize, black_box(deltas)))
 }
 
@@ -455,8 +455,8 @@ fn store_narrow<const BYTES: usize>(view: &SharedView, at: usize, value: u32) {
     }
 }
 
-/// Offsets of a private dword that all lanes have, as deltas from the wave's scratch; `None` where any is unaligned
-/// or beyond the segment.
+/// Offsets of a private dword in all lanes, as deltas from the wave's scratch; `None` if any is unaligned or beyond
+/// the segment.
 #[inline(always)]
 fn private_deltas(wave: &Wave, op: &MicroOp, machine: &Machine<'_>, exec: u32, rows: u32) -> Option<Row> {
     let mut deltas = patch_inactive(&Scratch::offsets(wave, op), exec);
@@ -529,7 +529,7 @@ pub(crate) fn active(exec: u32) -> impl Iterator<Item = usize> {
     (0..LANES).filter(move |lane| exec >> lane & 1 != 0)
 }
 
-/// What a lane accesses, checked against the private segment and LDS.
+/// The target of a lane's access, checked against the private segment and LDS.
 pub(crate) fn target<A: AddressMode>(
     wave: &Wave,
     op: &MicroOp,
@@ -562,12 +562,12 @@ pub(crate) fn private_va(machine: &Machine<'_>, lane: usize, offset: u64) -> u64
     scratch.wave_va.wrapping_add(offset / 4 * scratch.dword_stride() + 4 * lane as u64 + offset % 4)
 }
 
-/// Whether a lane reaches nothing: loads give zero, stores are dropped.
+/// Whether a lane's access is outside: loads return zero, stores are dropped.
 pub(crate) fn is_outside<A: AddressMode>(wave: &Wave, op: &MicroOp, lane: usize, bytes: usize) -> bool {
     A::lane(wave, op, lane, bytes as u32) == Target::Outside
 }
 
-/// Reads what a lane's access reaches.
+/// Reads the target of a lane's access.
 pub(crate) fn read_lane<A: AddressMode>(
     wave: &Wave,
     op: &MicroOp,
@@ -593,7 +593,7 @@ pub(crate) fn read_lane<A: AddressMode>(
     Ok(())
 }
 
-/// Writes what a lane's access reaches.
+/// Writes the target of a lane's access.
 pub(crate) fn write_lane<A: AddressMode>(
     wave: &Wave,
     op: &MicroOp,

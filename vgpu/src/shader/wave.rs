@@ -31,25 +31,26 @@ pub const NULL: u8 = 124;
 pub const M0: u8 = 125;
 /// Scalar operand code of exec_lo.
 pub const EXEC_LO: u8 = 126;
-/// Where a write to `null` lands. Translators replace destination 124 by this, so reading 124 always gives 0.
+/// The slot for writes to `null`. Translators replace destination 124 by this, so reading 124 always returns 0.
 pub const NULL_SINK: u8 = 128;
 /// Scalar slots: one for every 8-bit code and 16 dwords more (the widest scalar load), so that a code plus a small
-/// offset needs no bounds check. The launcher puts the aperture values (instruction set reference §2) at codes 235..=238;
-/// the ALU puts vccz, execz and scc at 251..=253 when an instruction reads them.
+/// offset needs no bounds check. The launcher puts the aperture values (instruction set reference §2) at codes
+/// 235..=238; the ALU puts vccz, execz and scc at 251..=253 when an instruction reads them.
 pub const SCALAR_SLOTS: usize = 272;
 
-/// MODE bit 24: scalar prefetches, of instructions and data, do something (RDNA4 instruction set guide §3.4.3).
+/// MODE bit 24: enables scalar prefetches of instructions and data (RDNA4 instruction set guide §3.4.3).
 pub const SCALAR_PREFETCH_EN: u32 = 1 << 24;
 
 /// One wave.
 #[derive(Clone, Debug)]
 pub struct Wave {
-    /// Vector registers; always 256, so an 8-bit register number needs no bounds check. Of a wave64: lanes 0 to 31,
-    /// while `is_high` is clear.
+    /// Vector registers; always 256, so an 8-bit register number needs no bounds check. In a wave64, these are
+    /// lanes 0 to 31 while `is_high` is clear.
     pub vector: Box<[Row; 256]>,
-    /// Only a wave64 has them: the vector registers of the other 32 lanes, those from 32 on while `is_high` is clear.
+    /// Only in a wave64: the vector registers of the other 32 lanes, which are lanes 32 and up while `is_high` is
+    /// clear.
     pub other_half: Option<Box<[Row; 256]>>,
-    /// The high half of a wave64 is at work: the halves of the vector registers and of exec are exchanged.
+    /// Whether the high half of a wave64 executes: the halves of the vector registers and of exec are exchanged.
     pub is_high: bool,
     /// Scalar registers by operand code, and the null sink.
     pub scalar: [u32; SCALAR_SLOTS],
@@ -58,13 +59,13 @@ pub struct Wave {
     /// MODE: round 3:0, denorm 7:4 (instruction set reference §3), [`SCALAR_PREFETCH_EN`].
     pub mode: u32,
     /// Error added to the approximate operations (reciprocal, square root, exponential, ...), in units of the last
-    /// place: -1, 0 or 1. Chosen per device, so that tests can prove that kernels do not depend on the last bit.
+    /// place: -1, 0 or 1. Set per device, so that tests can prove that kernels do not depend on the last bit.
     pub approximation_bias: i32,
     /// Index of the next micro operation in the program.
     pub next: u32,
     /// Wave index in its workgroup.
     pub index_in_group: u32,
-    /// VGPRs allocated; a register at or beyond is a fault.
+    /// VGPRs allocated; using a register at or beyond this number is a fault.
     pub vector_count: u32,
     /// Instructions executed.
     pub executed: u64,
@@ -102,7 +103,7 @@ impl Wave {
         }
     }
 
-    /// Active lanes; of a wave64 those of the half that is at work.
+    /// Active lanes; in a wave64, those of the executing half.
     #[inline(always)]
     pub fn exec(&self) -> u32 {
         self.scalar[EXEC_LO as usize]
@@ -113,7 +114,7 @@ impl Wave {
         self.other_half.is_some()
     }
 
-    /// Lets the other half of a wave64 take the place of this one.
+    /// Exchanges the two halves of a wave64.
     #[inline(always)]
     pub(crate) fn exchange_halves(&mut self) {
         if let Some(other) = &mut self.other_half {
@@ -123,7 +124,7 @@ impl Wave {
         }
     }
 
-    /// The number that lane 0 of the half at work has in the wave. Puts the halves into their places.
+    /// The number in the wave of lane 0 of the executing half. Restores the halves to their places.
     pub(crate) fn put_halves_back(&mut self) -> u32 {
         if !self.is_high {
             return 0;
@@ -132,13 +133,13 @@ impl Wave {
         LANES as u32
     }
 
-    /// A vector register in one of 32 lanes, or of 64 while the halves are in their places.
+    /// A vector register in one of 32 lanes, or of 64 while the halves are in place.
     pub(crate) fn lane(&self, register: u8, lane: usize) -> u32 {
         let bank = if lane < LANES { Some(&self.vector) } else { self.other_half.as_ref() };
         bank.map_or(0, |bank| bank[register as usize].0[lane % LANES])
     }
 
-    /// Writes what [`Wave::lane`] reads.
+    /// Writes the value that [`Wave::lane`] reads.
     pub(crate) fn set_lane(&mut self, register: u8, lane: usize, value: u32) {
         let bank = if lane < LANES { Some(&mut self.vector) } else { self.other_half.as_mut() };
         if let Some(bank) = bank {

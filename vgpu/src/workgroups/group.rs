@@ -1,8 +1,8 @@
 //! One resident workgroup, and running its waves in turns.
 //!
 //! Contract: one thread runs a group at a time. A turn is bounded, and so is [`Group::run`]: within its budget it
-//! goes round the waves until all have ended, all sleep, or none can go on. Groups are reused, so that a dispatch
-//! allocates nothing once the engine is warm.
+//! cycles through the waves until all have ended, all sleep, or none can continue. Groups are reused, so that a
+//! dispatch allocates nothing once the engine is warm.
 
 mod examine;
 
@@ -28,7 +28,7 @@ use crate::shader::wave64;
 use crate::workgroups::residency::{Need, Placement};
 use zrt_isa::resources::WaveSize;
 
-/// Instructions of one turn of a wave, where others are waiting.
+/// Instructions of one turn of a wave while others are waiting.
 const TURN_INSTRUCTIONS: u64 = 4096;
 /// Most instructions of one turn, and of one run of a group, under a seeded schedule.
 const SEEDED_TURN_INSTRUCTIONS: u64 = 128;
@@ -40,14 +40,14 @@ const SPARE_WAVES_MAX: usize = 32;
 /// A dispatch in the engine.
 #[derive(Debug)]
 pub(crate) struct ActiveDispatch {
-    /// Never given twice.
+    /// Never reused.
     pub id: u64,
     pub dispatch: Dispatch,
     pub resources: Resources,
     pub program: ProgramHandle,
     pub template: Template,
     pub need: Need,
-    /// Workgroups in all.
+    /// Number of workgroups.
     pub group_count: u64,
     /// Number of its first wave among all waves of an inspected device; the others follow in order.
     pub first_wave: u32,
@@ -55,7 +55,7 @@ pub(crate) struct ActiveDispatch {
     pub remaining: AtomicU64,
     /// All groups have ended.
     pub is_done: AtomicBool,
-    /// Nothing of it shall run any more.
+    /// Set once none of it may run any more.
     pub is_cancelled: AtomicBool,
 }
 
@@ -68,7 +68,7 @@ impl std::fmt::Debug for ProgramHandle {
     }
 }
 
-/// What all groups share.
+/// The parts that all groups share.
 pub(crate) struct Services<'a> {
     pub programs: &'a ProgramCache<Noted>,
     pub poison: &'a Poison,
@@ -79,22 +79,22 @@ pub(crate) struct Services<'a> {
 /// Whether a wave can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WaveState {
-    /// It has not begun: its registers are set up at its first turn, in memory that an ended wave has just left.
+    /// It has not begun: its registers are set up at its first turn, in memory just released by an ended wave.
     Fresh,
     Ready,
-    /// At the barrier.
+    /// Waiting at the barrier.
     Waiting,
     Ended,
-    /// After a fault.
+    /// Stopped by a fault.
     Halted,
 }
 
 struct Slot {
-    /// The registers, from the first turn to the end.
+    /// The registers, from the first turn until the end.
     wave: Option<Box<Wave>>,
     state: WaveState,
     far: Option<Arc<Program<Noted>>>,
-    /// Where waves are inspected.
+    /// Present if waves are inspected.
     shadow: Option<Box<WaveShadow>>,
 }
 
@@ -109,7 +109,7 @@ impl Slot {
         self.far.as_deref().unwrap_or(&dispatch.program.0)
     }
 
-    /// The instruction at an address of the code that the wave is in.
+    /// The instruction at an address in the wave's current code.
     fn code_at(&self, dispatch: &ActiveDispatch, va: u64) -> CodeWords {
         self.program(dispatch).code_at(va, dispatch.dispatch.wave_size())
     }
@@ -122,26 +122,26 @@ impl Slot {
     }
 }
 
-/// How [`Group::run`] left the group.
+/// The state in which [`Group::run`] left the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GroupState {
     /// All waves have ended.
     Finished,
-    /// It can go on later.
+    /// It can continue later.
     Preempted,
-    /// No wave of it will ever go on.
+    /// None of its waves will ever continue.
     Stuck,
 }
 
-/// In which order waves take turns.
+/// The order in which waves take turns.
 pub(crate) enum Order<'a> {
-    /// One after the other, each as far as it gets; at most so many instructions in all.
+    /// In sequence, each as far as it can run; at most this many instructions in all.
     Plain(u64),
     /// Drawn from a seed.
     Seeded(&'a mut u64),
 }
 
-/// Register files for reuse, and what goes with them where waves are inspected.
+/// Register files for reuse, and their shadows if waves are inspected.
 #[derive(Default)]
 #[allow(clippy::vec_box, reason = "waves are large and move between the pool and groups")]
 pub(crate) struct WavePool {
@@ -150,7 +150,7 @@ pub(crate) struct WavePool {
 }
 
 impl WavePool {
-    /// The one that was used last: the nearest to the processor.
+    /// The file used last, which is most likely in the CPU's cache.
     fn take(&mut self) -> Box<Wave> {
         self.waves.pop().unwrap_or_default()
     }
@@ -182,14 +182,14 @@ pub(crate) struct Group {
     executed: u64,
     barrier: Barrier,
     lds: Lds,
-    /// Number in the dispatch.
+    /// Index in the dispatch.
     index: u64,
-    /// Where waves are inspected.
+    /// Present if waves are inspected.
     shadow: Option<Box<GroupShadow>>,
 }
 
 impl Group {
-    /// An empty one, to be reused.
+    /// An empty group, to be reused.
     pub fn new() -> Group {
         Group {
             dispatch: None,
@@ -206,7 +206,7 @@ impl Group {
         }
     }
 
-    /// Makes the workgroup of an index of the dispatch begin.
+    /// Starts the workgroup at an index of the dispatch.
     pub fn begin(
         &mut self,
         dispatch: Arc<ActiveDispatch>,
@@ -235,7 +235,7 @@ impl Group {
         self.placement = Some(placement);
     }
 
-    /// The dispatch that it belongs to, while it runs.
+    /// The dispatch it belongs to, while it runs.
     pub fn dispatch(&self) -> Option<&Arc<ActiveDispatch>> {
         self.dispatch.as_ref()
     }
@@ -250,18 +250,18 @@ impl Group {
         self.live as u64
     }
 
-    /// Instructions executed since this was last asked.
+    /// Instructions executed since the last call.
     pub fn take_executed(&mut self) -> u64 {
         std::mem::take(&mut self.executed)
     }
 
-    /// Lets go of the dispatch; where it was.
+    /// Releases the dispatch. Returns it with the group's placement.
     pub fn end(&mut self) -> Option<(Arc<ActiveDispatch>, Placement)> {
         self.slots.clear();
         Some((self.dispatch.take()?, self.placement.take()?))
     }
 
-    /// Runs waves; faults are told to `report`.
+    /// Runs waves; faults are passed to `report`.
     pub fn run(
         &mut self,
         memory: &mut MemoryPort,
@@ -289,7 +289,8 @@ impl Group {
     }
 }
 
-/// Tells a watcher that a turn has ended after which the wave can go on. `scratch`: address and bytes of the wave's.
+/// Tells a watcher that a turn has ended after which the wave can continue. `scratch`: address and bytes of the
+/// wave's scratch.
 fn tell_circles(
     memory: &mut MemoryPort,
     number: u32,
@@ -305,7 +306,7 @@ fn tell_circles(
     });
 }
 
-/// A run of a group, with what it needs.
+/// A run of a group, with everything it needs.
 struct Run<'a> {
     group: &'a mut Group,
     dispatch: &'a ActiveDispatch,
@@ -317,7 +318,7 @@ struct Run<'a> {
 }
 
 impl Drop for Run<'_> {
-    /// The checker goes back where it came from, even if a debugger has panicked.
+    /// Returns the checker to its owner, even if a debugger has panicked.
     fn drop(&mut self) {
         if let Some(inspector) = &mut self.inspector {
             inspector.take_watch_back(self.memory);
@@ -334,7 +335,7 @@ impl Run<'_> {
         }
     }
 
-    /// Sets up a wave that begins.
+    /// Sets up a new wave.
     fn begin_wave(&mut self, at: usize) -> Box<Wave> {
         let mut wave = self.waves.take();
         let (id, size) = (self.group.id, self.group.size);
@@ -383,14 +384,14 @@ impl Run<'_> {
         }
     }
 
-    /// One turn; the instructions executed, and whether the wave did more than sleep.
+    /// Executes one turn. Returns the instructions executed, and whether the wave did more than sleep.
     fn turn(&mut self, at: usize, budget: u64) -> (u64, bool) {
         let mut wave = match self.group.slots[at].wave.take() {
             Some(wave) => wave,
             None => self.begin_wave(at),
         };
         let scratch = self.scratch(at, &wave);
-        // The halves of a wave64 have theirs side by side.
+        // The halves of a wave64 have their scratch side by side.
         let half_bytes = if wave.is_high { u64::from(wave64::HALF_BYTES) } else { 0 };
         let scratch_va = scratch.wave_va.wrapping_sub(half_bytes);
         let hardware_id = self.group.placement.as_ref().map_or(0, |place| place.hardware_id(at as u32));
@@ -440,7 +441,7 @@ impl Run<'_> {
             let scratch = (scratch_va, self.dispatch.resources.scratch_wave_bytes);
             tell_circles(self.memory, shadow.number(), place, executed, &wave, scratch);
         }
-        // A stopped wave can be looked at.
+        // The halves of a stopped wave are put back, so that it can be inspected.
         let first_lane = if let Turn::Fault { .. } = turn { wave.put_halves_back() } else { 0 };
         self.services.clock.advance(executed);
         group.executed += executed;
@@ -534,7 +535,7 @@ impl Run<'_> {
         }
     }
 
-    /// A group that is stuck without a fault waits at a barrier that nobody completes.
+    /// A group that is stuck without a fault waits at a barrier that never completes.
     fn explain(&mut self) {
         let slots = &self.group.slots;
         if slots.iter().any(|slot| slot.state == WaveState::Halted) {

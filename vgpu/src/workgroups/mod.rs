@@ -1,12 +1,12 @@
-//! Workgroups, and who runs which of them when: the shader engine as the command processor sees it.
+//! Workgroups and their scheduling: the shader engine as the command processor sees it.
 //!
-//! Read in this order: `group` (the waves of one group), `residency` (where a group has room), `scheduler`, then the engine
-//! below; `positions` is its list of waves for people who wait.
+//! Reading order: `group` (the waves of one group), `residency` (where a group fits), `scheduler`, then the engine
+//! below; `positions` lists waves for people who wait.
 //!
 //! Contract: [`ShaderEngine::submit`] returns at once; groups run on the engine's threads and on every thread that
-//! calls [`ShaderEngine::help`]. With [`Scheduler::Deterministic`](crate::config::Scheduler) there are no threads of
-//! its own: the command processor helps whenever it has nothing else to do. A dispatch with a faulty wave never
-//! completes, as on hardware; [`ShaderEngine::cancel_queue`] takes it away.
+//! calls [`ShaderEngine::help`]. With [`Scheduler::Deterministic`](crate::config::Scheduler) there are no threads
+//! of its own: the command processor helps whenever it has nothing else to do. A dispatch with a faulty wave never
+//! completes, as on hardware; [`ShaderEngine::cancel_queue`] removes it.
 
 pub(crate) mod group;
 pub(crate) mod positions;
@@ -44,7 +44,7 @@ pub const CANCEL_MS_MAX: u64 = 5000;
 pub struct ShaderEngine {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
-    /// For threads that help; one at a time.
+    /// For helping threads, one at a time.
     helper: Mutex<Worker>,
     next_id: AtomicU64,
     compute_units: u32,
@@ -66,7 +66,7 @@ impl DispatchTicket {
         self.0.is_cancelled.load(Ordering::Acquire)
     }
 
-    /// A number that no other dispatch of the engine has.
+    /// A number unique among the engine's dispatches.
     pub fn id(&self) -> u64 {
         self.0.id
     }
@@ -87,15 +87,15 @@ impl ShaderEngine {
     /// Starts the engine's threads. Vector code is that of the host's best level.
     ///
     /// # Errors
-    /// That of the system where a thread cannot be started.
+    /// The system's error if a thread cannot be started.
     pub fn new(config: &Config, counters: Arc<ShaderCounters>) -> std::io::Result<ShaderEngine> {
         ShaderEngine::with_level(config, counters, Level::detect())
     }
 
-    /// As [`ShaderEngine::new`] with a vector level of choice, for tests that compare them.
+    /// Like [`ShaderEngine::new`], with a given vector level, for tests that compare levels.
     ///
     /// # Errors
-    /// That of the system where a thread cannot be started.
+    /// The system's error if a thread cannot be started.
     pub fn with_level(
         config: &Config,
         counters: Arc<ShaderCounters>,
@@ -118,11 +118,11 @@ impl ShaderEngine {
         Ok(engine)
     }
 
-    /// Starts a dispatch. Groups begin after those of earlier dispatches of the same queue have begun, not after
-    /// they have ended.
+    /// Starts a dispatch. Its groups begin after those of earlier dispatches of the same queue have begun, not
+    /// after they have ended.
     ///
     /// # Errors
-    /// What makes it impossible to launch; nothing has been started then.
+    /// Why it cannot be launched; nothing has been started then.
     pub fn submit(&self, dispatch: Dispatch) -> Result<DispatchTicket, DispatchError> {
         let resources = Resources::parse(&dispatch)?;
         let group_count = dispatch.group_count();
@@ -190,7 +190,8 @@ impl ShaderEngine {
         Ok(need)
     }
 
-    /// Executes waves for a bounded time; false where there was nothing to run, or another thread is helping.
+    /// Executes waves for a bounded time. Returns false if there was nothing to run, or if another thread is
+    /// helping.
     pub fn help(&self) -> bool {
         if !self.shared.has_available() {
             return false;
@@ -203,7 +204,7 @@ impl ShaderEngine {
         self.shared.work_once(&mut worker)
     }
 
-    /// Helps until no dispatch is active; false where `deadline` came first.
+    /// Helps until no dispatch is active. Returns false if `deadline` passed first.
     pub fn wait_idle(&self, deadline: Instant) -> bool {
         while !self.shared.is_idle() {
             if !self.help() {
@@ -216,18 +217,18 @@ impl ShaderEngine {
         true
     }
 
-    /// Code that changed in memory is seen by dispatches submitted afterwards.
+    /// Makes later dispatches see code that changed in memory.
     pub fn invalidate_instruction_cache(&self) {
         self.shared.programs.invalidate();
     }
 
-    /// Forgets everything about an address space that is gone.
+    /// Forgets everything about an address space that no longer exists.
     pub fn forget_address_space(&self, space_id: u64) {
         self.shared.programs.forget(space_id);
     }
 
-    /// What a fence with every cache action does for an inspected device, where there is no command processor: orders
-    /// what follows after all dispatches that are done, and makes host and waves see each other's writes.
+    /// For an inspected device without a command processor, has the effect of a fence with every cache action:
+    /// orders what follows after all completed dispatches, and makes host and waves see each other's writes.
     pub fn synchronise(&self, space: &AddressSpace) {
         self.invalidate_instruction_cache();
         if let Some(inspection) = self.inspection() {
@@ -236,22 +237,22 @@ impl ShaderEngine {
         }
     }
 
-    /// What the checking mode found: a JSON object each line. Empty where it is off.
+    /// Findings of the checking mode: a JSON object per line. Empty if it is off.
     pub fn findings_text(&self) -> String {
         self.inspection().map_or_else(String::new, |inspection| inspection.findings_text())
     }
 
-    /// Where all waves are that have not ended: a JSON object each line. The device stands still meanwhile.
+    /// Positions of all waves that have not ended: a JSON object per line. The device is paused meanwhile.
     pub fn waves_text(&self) -> String {
         self.shared.positions()
     }
 
-    /// The first wave of the dispatches that are not done.
+    /// The first wave of unfinished dispatches.
     pub(crate) fn first_active_wave(&self) -> Option<u32> {
         self.shared.first_active_wave()
     }
 
-    /// What looks at the waves, where anything does.
+    /// The inspection of waves, if enabled.
     pub(crate) fn inspection(&self) -> Option<&Arc<Inspection>> {
         self.shared.inspection.as_ref()
     }
@@ -267,18 +268,18 @@ impl ShaderEngine {
         self.shared.take_fault()
     }
 
-    /// Takes a queue's dispatches away. Where it returns true none of their waves runs, nor ever will; false where
-    /// a worker did not stop within [`CANCEL_MS_MAX`], which is a mistake of this crate.
+    /// Removes a queue's dispatches. If it returns true, none of their waves runs, or ever will. False means that a
+    /// worker did not stop within [`CANCEL_MS_MAX`], which is a bug in this crate.
     pub fn cancel_queue(&self, queue_id: u32) -> bool {
         self.cancel(|dispatch| dispatch.dispatch.origin.queue_id == queue_id)
     }
 
-    /// Takes all dispatches away, likewise.
+    /// Removes all dispatches, likewise.
     pub fn cancel_all(&self) -> bool {
         self.cancel(|_| true)
     }
 
-    /// A worker looks at the mark after each run of a group, which is bounded, so this is a matter of milliseconds.
+    /// A worker checks the mark after each run of a group, which is bounded, so this takes milliseconds.
     fn cancel(&self, concerns: impl Fn(&ActiveDispatch) -> bool) -> bool {
         let deadline = Instant::now() + Duration::from_millis(CANCEL_MS_MAX);
         while !self.shared.cancel(&concerns) {
@@ -301,7 +302,7 @@ impl Drop for ShaderEngine {
         self.cancel_all();
         self.shared.stop();
         for thread in self.threads.drain(..) {
-            // A panic of the thread has been reported by its own hook; there is nobody left to tell.
+            // The thread's own hook has reported its panic; there is nobody left to report it to.
             let _ = thread.join();
         }
     }

@@ -1,13 +1,13 @@
-//! Where waves are, like a debugger's list of threads, for whoever waits for them.
+//! Positions of waves, like a debugger's list of threads, for anyone waiting for them.
 //!
-//! Contract: taken while no worker holds a group, so all are of one moment. A JSON object each line, groups in the order of
-//! the scheduler's lists, at most [`POSITIONS_MAX`] waves; last a count of what is not in the list.
+//! Contract: taken while no worker holds a group, so all are from one moment. A JSON object per line, groups in the
+//! order of the scheduler's lists, at most [`POSITIONS_MAX`] waves; then a count of what is not in the list.
 
 use serde::Serialize;
 
 use crate::check::circles::SeenLoad;
 
-/// Waves that are listed.
+/// Most waves listed.
 pub const POSITIONS_MAX: usize = 256;
 
 /// One wave that has not ended.
@@ -21,15 +21,15 @@ pub(crate) struct Position {
     /// Address of the dispatch's first instruction.
     pub code_va: u64,
     pub instruction: String,
-    /// What a wave that goes in circles looks at; empty where that is not known.
+    /// What a wave that goes in circles reads; empty if unknown.
     pub loads: Vec<SeenLoad>,
 }
 
-/// What it does.
+/// The state of the wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum PositionState {
-    /// Its group is resident, and it has had no turn.
+    /// Its group is resident, but the wave has had no turn.
     NotBegun,
     Running,
     /// It waits at its group's barrier.
@@ -41,14 +41,14 @@ pub(crate) enum PositionState {
     Halted,
 }
 
-/// What is not in the list.
+/// What the list omits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Rest {
     /// Waves beyond [`POSITIONS_MAX`].
     pub more_waves: u64,
     /// Groups that are not resident yet.
     pub waiting_groups: u64,
-    /// A worker, or a debugger, held groups for so long that these are not in the list.
+    /// Groups not in the list because a worker, or a debugger, held them for too long.
     pub held_groups: u64,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Rest {
 pub(crate) fn text(positions: &[Position], mut rest: Rest) -> String {
     let listed = positions.len().min(POSITIONS_MAX);
     rest.more_waves += (positions.len() - listed) as u64;
-    // Plain data: it cannot fail.
+    // Serialising plain data cannot fail.
     let mut text: String = positions[..listed]
         .iter()
         .map(|position| serde_json::to_string(position).unwrap_or_default() + "\n")

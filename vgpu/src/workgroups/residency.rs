@@ -1,7 +1,7 @@
-//! Which workgroups are resident: waves, vector registers and LDS of every compute unit (hardware reference §7).
+//! Residency of workgroups: waves, vector registers and LDS of every compute unit (hardware reference §7).
 //!
-//! Contract: a group is placed as a whole on one compute unit (CU mode) or one WGP (WGP mode), or not at all. Placing
-//! never fails for a group that fits an empty unit, once enough others have left. Cost: some tens of nanoseconds.
+//! Contract: a group is placed as a whole on one compute unit (CU mode) or one WGP (WGP mode), or not at all. A
+//! group that fits an empty unit can always be placed once enough others have left. Cost: some tens of nanoseconds.
 
 use std::ops::Range;
 
@@ -18,22 +18,22 @@ const LDS_BYTES: u32 = 65_536;
 const SHADER_ENGINES: u32 = 4;
 const SHADER_ARRAYS: u32 = 2;
 
-/// What one group takes.
+/// The resources that one group takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Need {
     pub waves: u32,
-    /// Vector registers of each wave in rows of 32 lanes: a register of a wave64 is two rows, so that 768 of them in
-    /// units of 12 are the file.
+    /// Vector registers of each wave in rows of 32 lanes. A register of a wave64 is two rows, so 768 of them, in
+    /// units of 12, fill the file.
     pub rows: u32,
     pub lds_bytes: u32,
     pub is_wgp_mode: bool,
-    /// Scratch slots: one per wave where the dispatch has scratch.
+    /// Scratch slots: one per wave if the dispatch has scratch.
     pub scratch_waves: u32,
-    /// Scratch slots that the dispatch's buffer has.
+    /// Scratch slots in the dispatch's buffer.
     pub scratch_limit: u32,
 }
 
-/// Where a group is.
+/// The placement of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placement {
     wgp: u32,
@@ -44,13 +44,13 @@ pub(crate) struct Placement {
     pub scratch_slots: Box<[u32]>,
 }
 
-/// SIMDs that the waves of a group are dealt out to in turn.
+/// SIMDs among which the waves of a group are dealt out in turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Spread {
     /// First of the SIMDs, and how many.
     base: u8,
     simds: u8,
-    /// The one that gets the first wave, counted from `base`.
+    /// The SIMD of the first wave, counted from `base`.
     start: u8,
 }
 
@@ -65,11 +65,11 @@ struct Wgp {
 #[derive(Clone, Debug)]
 pub(crate) struct Residency {
     wgps: Vec<Wgp>,
-    /// Where the search goes on: groups spread over the chip.
+    /// Where the search continues, so that groups spread over the chip.
     next: usize,
-    /// Scratch slots that were given back.
+    /// Scratch slots that were returned.
     free_slots: Vec<u32>,
-    /// Scratch slots that were never taken start here.
+    /// Scratch slots from here on were never used.
     first_unused_slot: u32,
 }
 
@@ -78,7 +78,7 @@ impl Residency {
         let full = Wgp { waves: [SIMD_WAVES; SIMDS], rows: [SIMD_ROWS; SIMDS], lds_bytes: [LDS_BYTES; 2] };
         let mut wgps = vec![full; compute_units.max(1).div_ceil(2) as usize];
         if compute_units % 2 == 1 {
-            // The last WGP has one compute unit only.
+            // The last WGP has only one compute unit.
             if let Some(last) = wgps.last_mut() {
                 (last.waves[2], last.waves[3], last.lds_bytes[1]) = (0, 0, 0);
             }
@@ -86,7 +86,7 @@ impl Residency {
         Residency { wgps, next: 0, free_slots: Vec::new(), first_unused_slot: 0 }
     }
 
-    /// Takes room for a group, where there is some.
+    /// Reserves resources for a group, if there are enough.
     pub fn place(&mut self, need: &Need) -> Option<Placement> {
         let unused = need.scratch_limit.saturating_sub(self.first_unused_slot);
         let reusable = self.free_slots.iter().filter(|slot| **slot < need.scratch_limit).count() as u32;
@@ -105,7 +105,7 @@ impl Residency {
         None
     }
 
-    /// Gives the room back.
+    /// Releases the resources.
     pub fn release(&mut self, need: &Need, placement: &Placement) {
         self.free_slots.extend(&placement.scratch_slots);
         let wgp = &mut self.wgps[placement.wgp as usize];
@@ -138,10 +138,10 @@ impl Placement {
         2 * self.wgp + self.simd(wave) / 2
     }
 
-    /// HW_ID1 of a wave of the group: the wave's place on its SIMD 4:0, SIMD 9:8, WGP 13:10, shader array 16, shader
-    /// engine 20:18 (fields as `umr` and public code for RDNA read them; not in the instruction set's text for
-    /// gfx12). A **model** of what is not documented: WGPs are numbered over the engines first, the place counts
-    /// this group's waves only, and the SIMDs of a compute unit are neighbours.
+    /// HW_ID1 of a wave of the group: the wave's place on its SIMD 4:0, SIMD 9:8, WGP 13:10, shader array 16,
+    /// shader engine 20:18 (fields as `umr` and public code for RDNA read them; not in the instruction set's text
+    /// for gfx12). A **model**, because it is not documented: WGPs are numbered over the engines first, the place
+    /// counts only this group's waves, and the SIMDs of a compute unit are neighbours.
     pub fn hardware_id(&self, wave: u32) -> u32 {
         let engine = self.wgp % SHADER_ENGINES;
         let array = self.wgp / SHADER_ENGINES % SHADER_ARRAYS;
@@ -158,7 +158,7 @@ impl Placement {
 }
 
 impl Spread {
-    /// Waves on each SIMD.
+    /// Number of waves on each SIMD.
     fn shares(self, waves: u32) -> impl Iterator<Item = (usize, u32)> {
         let count = u32::from(self.simds);
         (0..count).map(move |turn| {
@@ -178,7 +178,7 @@ impl Wgp {
             let of_first = lds.min(self.lds_bytes[0]);
             return self.take(need, 0..4, [of_first, lds - of_first]);
         }
-        // The compute unit with more waves free, then the other.
+        // The compute unit with more free waves, then the other.
         let free = |unit: usize| self.waves[2 * unit] + self.waves[2 * unit + 1];
         let order = if free(1) > free(0) { [1, 0] } else { [0, 1] };
         order.into_iter().find_map(|unit| {
@@ -191,7 +191,7 @@ impl Wgp {
     fn take(&mut self, need: &Need, simds: Range<usize>, lds_bytes: [u32; 2]) -> Option<Placement> {
         let rows = need.rows.next_multiple_of(ROW_GRANULE);
         let room = |simd: usize| self.waves[simd].min(self.rows[simd] / rows);
-        // The emptiest gets the first wave; the lowest of equals.
+        // The emptiest SIMD takes the first wave; the lowest among equals.
         let start = simds.clone().rev().max_by_key(|simd| room(*simd))? - simds.start;
         let spread = Spread { base: simds.start as u8, simds: simds.len() as u8, start: start as u8 };
         if !spread.shares(need.waves).all(|(simd, waves)| room(simd) >= waves) {

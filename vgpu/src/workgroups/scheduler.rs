@@ -1,9 +1,9 @@
-//! Who runs which workgroup when.
+//! Scheduling of workgroups.
 //!
-//! Contract: groups of a queue's dispatches become resident in order, as room permits; every resident group gets its
-//! turn again and again, so groups that wait for each other all make progress. One lock, taken once per handful of
-//! groups; an idle worker looks at one atomic word.
-//! Cost: about 100 ns per claim; nothing is allocated on the way of a dispatch but its own record.
+//! Contract: groups of a queue's dispatches become resident in order, as resources permit. Every resident group
+//! gets its turn repeatedly, so groups that wait for each other all make progress. One lock, taken once per handful
+//! of groups; an idle worker polls one atomic word.
+//! Cost: about 100 ns per claim; a dispatch allocates nothing but its own record.
 
 mod examine;
 
@@ -24,12 +24,12 @@ use crate::shader::program::ProgramCache;
 use crate::workgroups::group::{ActiveDispatch, Group, GroupState, Order, Services, WavePool};
 use crate::workgroups::residency::{Placement, Residency};
 
-/// Most groups that a worker claims at once, and that a thread that helps does.
+/// Most groups that a worker, or a helping thread, claims at once.
 pub(crate) const WORKER_CLAIM_GROUPS_MAX: u64 = 32;
 pub(crate) const HELPER_CLAIM_GROUPS_MAX: u64 = 8;
 /// A worker claims this fraction of its fair share, so that all end at about the same time.
 const CLAIM_DIVISOR: u64 = 4;
-/// Instructions after which a group lets others run.
+/// Instructions after which a group yields to others.
 const GROUP_INSTRUCTIONS: u64 = 65_536;
 /// Groups that a worker keeps for reuse.
 const SPARE_GROUPS_MAX: usize = 8;
@@ -38,7 +38,7 @@ const FAULTS_MAX: usize = 256;
 /// Longest sleep of a worker that nobody wakes: a safety net, not a poll.
 const SLEEP_MS_MAX: u64 = 100;
 
-/// What the workers share.
+/// The state that the workers share.
 pub(crate) struct Shared {
     pub programs: ProgramCache<Noted>,
     pub poison: Poison,
@@ -49,27 +49,27 @@ pub(crate) struct Shared {
     thread_count: u64,
     spin: Duration,
     state: Mutex<State>,
-    /// Claims that may succeed: what an idle worker looks at.
+    /// Claims that may succeed: the word that an idle worker polls.
     available: AtomicUsize,
     wake: Condvar,
     stop: AtomicBool,
-    /// Nothing may be claimed: somebody looks at all groups.
+    /// Nothing may be claimed: another thread examines all groups.
     pauses: AtomicUsize,
     faults: Mutex<VecDeque<WaveFault>>,
     has_fault: AtomicBool,
 }
 
 struct State {
-    /// Dispatches with groups that are not resident yet, and the next of them.
+    /// Dispatches with groups that are not resident yet, and the index of the next group.
     pending: VecDeque<Pending>,
     preempted: VecDeque<Box<Group>>,
-    /// Groups that no wave of will ever go on: they keep their room until they are cancelled.
+    /// Groups whose waves will never continue: they keep their resources until they are cancelled.
     stuck: VecDeque<Box<Group>>,
     active: Vec<Arc<ActiveDispatch>>,
-    /// Groups in the hands of workers, by dispatch.
+    /// Groups held by workers, by dispatch.
     held: Vec<(u64, u64)>,
     residency: Residency,
-    /// The last claim found no room: nothing to try until some is given back.
+    /// The last claim found no resources: there is nothing to try until some are released.
     is_full: bool,
     sleepers: usize,
 }
@@ -79,23 +79,23 @@ struct Pending {
     next: u64,
 }
 
-/// One thread's part.
+/// The state of one thread.
 pub(crate) struct Worker {
     memory: MemoryPort,
     #[allow(clippy::vec_box, reason = "groups are large and move between workers as boxes")]
     spare: Vec<Box<Group>>,
     waves: WavePool,
-    /// Claimed and not begun: dispatch, index of the first, and the places of all, last first.
+    /// Claimed but not begun: dispatch, index of the first, and the placements of all, last first.
     dispatch: Option<Arc<ActiveDispatch>>,
     next: u64,
     placements: Vec<Placement>,
-    /// A preempted group to go on with.
+    /// A preempted group to resume.
     resumed: Option<Box<Group>>,
-    /// Ended since the last claim.
+    /// Groups that have ended since the last claim.
     ended: Vec<(Arc<ActiveDispatch>, Placement)>,
     tally: Tally,
     claim_groups_max: u64,
-    /// The last claim was of new groups: the next looks at preempted ones first.
+    /// Whether the last claim was of new groups: the next one then tries preempted groups first.
     was_fresh: bool,
     random: u64,
 }
@@ -161,7 +161,7 @@ impl Shared {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A worker that panics is our mistake and ends the process's use of the device; others may still clean up.
+        // A worker's panic is our bug and ends the process's use of the device; others may still clean up.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -175,24 +175,24 @@ impl Shared {
         self.available.load(Ordering::Acquire) > 0 && self.pauses.load(Ordering::Acquire) == 0
     }
 
-    /// Takes a dispatch in.
+    /// Accepts a dispatch.
     pub fn submit(&self, dispatch: Arc<ActiveDispatch>) {
         let groups = dispatch.group_count;
         let mut state = self.lock();
         state.active.push(dispatch.clone());
         state.pending.push_back(Pending { dispatch, next: 0 });
-        // It may need less than what did not fit.
+        // It may need fewer resources than the group that did not fit.
         state.is_full = false;
         self.update_available(&state);
         let sleepers = state.sleepers;
         drop(state);
-        // The submitting thread is about to help: one group needs nobody else.
+        // The submitting thread is about to help, so one group needs no other thread.
         for _ in 0..sleepers.min(groups.saturating_sub(1).min(64) as usize) {
             self.wake.notify_one();
         }
     }
 
-    /// The first wave of the dispatches that are not done; only inspected devices number waves.
+    /// The first wave of unfinished dispatches; only inspected devices number waves.
     pub fn first_active_wave(&self) -> Option<u32> {
         self.lock().active.iter().map(|dispatch| dispatch.first_wave).min()
     }
@@ -202,10 +202,10 @@ impl Shared {
         self.lock().active.is_empty()
     }
 
-    /// Hands in what the worker ended and claims more; true where there is something to run.
+    /// Hands in the groups that the worker has ended and claims more. Returns true if there is something to run.
     fn claim(&self, worker: &mut Worker) -> bool {
         let mut state = self.hand_over(worker);
-        // Under the lock, so that a pause that has seen no group held stays true.
+        // Under the lock, so that a pause that found no group held stays valid.
         if self.pauses.load(Ordering::Acquire) > 0 {
             self.update_available(&state);
             return false;
@@ -236,7 +236,8 @@ impl Shared {
         (left / (CLAIM_DIVISOR * self.thread_count)).clamp(1, claim_groups_max)
     }
 
-    /// Counts and gives back what the worker ended. Counted first: who sees a dispatch done sees its counts.
+    /// Counts and returns the worker's ended groups. Counting comes first, so that anyone who sees a dispatch done
+    /// sees its counts.
     fn hand_over(&self, worker: &mut Worker) -> MutexGuard<'_, State> {
         let tally = std::mem::take(&mut worker.tally);
         if tally.instructions > 0 {
@@ -249,7 +250,7 @@ impl Shared {
         state
     }
 
-    /// Claims and runs once; false where there was nothing. Leaves nothing claimed or mapped behind.
+    /// Claims and runs once. Returns false if there was nothing. Leaves nothing claimed or mapped.
     pub fn work_once(&self, worker: &mut Worker) -> bool {
         if !self.has_available() || !self.claim(worker) {
             return false;
@@ -264,7 +265,7 @@ impl Shared {
         true
     }
 
-    /// Runs one group of the worker's.
+    /// Runs one of the worker's groups.
     fn run_one(&self, worker: &mut Worker) {
         let services = Services {
             programs: &self.programs,
@@ -305,7 +306,7 @@ impl Shared {
         self.put_away(worker, group, state);
     }
 
-    /// What becomes of a group after its run.
+    /// Disposes of a group after its run.
     fn put_away(&self, worker: &mut Worker, mut group: Box<Group>, after: GroupState) {
         let executed = group.take_executed();
         worker.tally.instructions += executed;
@@ -355,7 +356,8 @@ impl Shared {
         fault
     }
 
-    /// Marks dispatches as cancelled and drops what no worker holds of them; true where no worker holds any.
+    /// Marks dispatches as cancelled and drops their groups that no worker holds. Returns true if no worker holds
+    /// any.
     pub fn cancel(&self, concerns: impl Fn(&ActiveDispatch) -> bool) -> bool {
         let mut state = self.lock();
         let state = &mut *state;
@@ -385,12 +387,12 @@ impl Shared {
     /// Ends the workers.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Release);
-        // Between a worker's look and its sleep the lock is held, so the call below cannot slip in between.
+        // A worker holds the lock between its check and its sleep, so the call below cannot fall in between.
         drop(self.lock());
         self.wake.notify_all();
     }
 
-    /// A worker's life.
+    /// A worker's main loop.
     pub fn run_worker(&self, mut worker: Worker) {
         while !self.stop.load(Ordering::Acquire) {
             if self.has_available() && self.claim(&mut worker) {
@@ -399,7 +401,7 @@ impl Shared {
                 }
                 continue;
             }
-            // Nothing is kept while idle: neither claimed nor mapped.
+            // An idle worker keeps nothing claimed or mapped.
             if !worker.ended.is_empty() {
                 let state = self.hand_over(&mut worker);
                 self.update_available(&state);
@@ -412,7 +414,7 @@ impl Shared {
         }
     }
 
-    /// Waits for work without a system call but for giving way; true where there is some.
+    /// Waits for work without a system call except to yield. Returns true if there is some.
     fn spin_for_work(&self) -> bool {
         let start = Instant::now();
         loop {
@@ -455,7 +457,7 @@ impl State {
         }
     }
 
-    /// Takes back the room of groups that ended, and finishes their dispatches.
+    /// Releases the resources of ended groups, and finishes their dispatches.
     fn hand_in(&mut self, worker: &mut Worker) {
         while let Some((dispatch, placement)) = worker.ended.pop() {
             self.residency.release(&dispatch.need, &placement);
@@ -470,7 +472,7 @@ impl State {
         }
     }
 
-    /// Goes on with a preempted group.
+    /// Resumes a preempted group.
     fn resume(&mut self, worker: &mut Worker, any: bool) -> bool {
         let count = self.preempted.len();
         let at = if any && count > 0 { mix(&mut worker.random) as usize % count } else { 0 };
@@ -480,7 +482,7 @@ impl State {
         true
     }
 
-    /// Makes groups resident: of the first dispatch of a queue that has room. Dispatches of one queue keep their
+    /// Makes groups resident, from the first dispatch of a queue that fits. Dispatches of one queue keep their
     /// order.
     fn begin(&mut self, worker: &mut Worker, groups: u64) -> bool {
         if self.is_full {

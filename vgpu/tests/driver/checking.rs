@@ -18,7 +18,7 @@ fn acquire(control: u32) -> [u32; 8] {
     [0xC006_5800, 0, u32::MAX, 0xFF_FFFF, 0, 0, 10, control]
 }
 
-/// Under a kernel that maps system memory NC whatever is asked for.
+/// Opened under a kernel that maps system memory NC whatever is requested.
 fn open() -> Client {
     open_under(Some(KernelRelease::V6_12))
 }
@@ -40,7 +40,7 @@ fn rules(client: &Client) -> Vec<String> {
     text.lines().map(rule).collect()
 }
 
-/// A device with a queue, a buffer that a store kernel and a triple kernel are run on, and a fence.
+/// A device with a queue, a buffer on which a store kernel and a triple kernel run, and a fence.
 struct Bench {
     client: Client,
     queue: Queue,
@@ -48,7 +48,7 @@ struct Bench {
     flag: Buffer,
     store: Vec<u32>,
     triple: Vec<u32>,
-    /// Of the two kernels, kept as long as packets name them.
+    /// The code of the two kernels, kept as long as packets refer to it.
     code: [Buffer; 2],
     fences: u32,
 }
@@ -127,7 +127,7 @@ fn without_a_write_back_the_host_does_not_see_the_result() {
 
 #[test]
 fn kernels_that_map_system_memory_uncached_need_no_write_back_for_it() {
-    // The buffers ask for UNCACHED and COHERENT.
+    // The buffers request UNCACHED and COHERENT.
     let [nc, uc] = [(0, vec!["visibility".to_owned()]), (7, vec![])];
     let expected = [&nc, &nc, &uc, &uc];
     for (kernel, expected) in KernelRelease::ALL.into_iter().zip(expected) {
@@ -158,7 +158,7 @@ fn what_the_host_writes_to_uncached_system_memory_is_met_without_an_invalidation
 
 #[test]
 fn where_nobody_chose_a_kernel_system_memory_is_judged_as_strictly_as_by_any() {
-    // The passes of the suite choose one by the environment.
+    // Passes of the test suite select one by the environment.
     if KernelRelease::from_environment().unwrap().is_some() {
         return;
     }
@@ -216,7 +216,7 @@ fn code_that_the_host_has_changed_needs_an_invalidation() {
     }
 }
 
-/// A buffer comes to the addresses of a named one that is gone.
+/// A buffer is placed at the addresses of a named one that no longer exists.
 #[test]
 fn a_region_ends_with_its_mapping() {
     for (is_named, expected) in [(true, &[][..]), (false, &["bounds"][..])] {
@@ -225,7 +225,7 @@ fn a_region_ends_with_its_mapping() {
         let va = old.va;
         bench.client.gpu.watch_region("old", va, 4096);
         bench.client.release(old);
-        // The system gives the highest hole that is large enough; whatever it gives before is kept.
+        // The system returns the highest hole that is large enough; anything it returns before that is kept.
         let mut others = Vec::new();
         let new = loop {
             let buffer = bench.client.buffer(4096);

@@ -1,4 +1,4 @@
-//! A small client of the seam: raw structures by hand, with numbers of its own, taken from hardware reference §2.
+//! A small client of the seam: raw structures by hand, with its own constants, taken from hardware reference §2.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ pub const USERPTR: u32 = 4;
 pub const PUBLIC: u32 = 1 << 29;
 pub const EXECUTABLE: u32 = 1 << 30;
 pub const WRITABLE: u32 = 1 << 31;
-/// What tinygrad gives its rings.
+/// The flags that tinygrad uses for its rings.
 pub const RING_FLAGS: u32 = GTT | 3 << 25 | 1 << 28 | PUBLIC | EXECUTABLE | WRITABLE;
 pub const PRIVATE_FLAGS: u32 = VRAM | 1 << 28 | EXECUTABLE | WRITABLE;
 
@@ -115,14 +115,14 @@ impl Client {
         Client::on(VirtualGpu::new(config).unwrap())
     }
 
-    /// On a board that misbehaves, with its VM acquired.
+    /// A client of a misbehaving board, with its VM acquired.
     pub fn open_injected(injection: FaultInjection) -> Client {
         let client = Client::on(VirtualGpu::with_injection(Config::default(), injection).unwrap());
         client.acquire(client.render, client.gpu_id).unwrap();
         client
     }
 
-    /// New files of the board's process, nothing acquired by them.
+    /// New files of the board's process that have acquired nothing.
     pub fn on(gpu: Arc<VirtualGpu>) -> Client {
         let path = "/sys/class/kfd/kfd/topology/nodes/1/gpu_id";
         let text = String::from_utf8(gpu.read_file(path).unwrap()).unwrap();
@@ -131,14 +131,14 @@ impl Client {
         Client { gpu, kfd, render, gpu_id: text.trim().parse().unwrap() }
     }
 
-    /// Under a kernel, with its VM acquired.
+    /// A client under a kernel release, with its VM acquired.
     pub fn open_under(kernel: KernelRelease) -> Client {
         let client = Client::open_with(Config { kernel: Some(kernel), ..Config::default() });
         client.acquire(client.render, client.gpu_id).unwrap();
         client
     }
 
-    /// With its VM acquired.
+    /// A client with its VM acquired.
     pub fn open() -> Client {
         let client = Client::open_with(Config::default());
         client.acquire(client.render, client.gpu_id).unwrap();
@@ -156,12 +156,12 @@ impl Client {
         self.ioctl(0x4008_4B15, &mut bytes)
     }
 
-    /// Handle and mmap offset.
+    /// Returns handle and mmap offset.
     pub fn alloc(&self, va: u64, size: u64, flags: u32) -> Result<(u64, u64), Errno> {
         self.alloc_at(va, size, flags, 0)
     }
 
-    /// The same with the address of the process's own pages.
+    /// The same with an address of the process's own pages (USERPTR).
     pub fn alloc_at(&self, va: u64, size: u64, flags: u32, user: u64) -> Result<(u64, u64), Errno> {
         let mut bytes = [0; 40];
         put64(&mut bytes, 24, user);
@@ -199,7 +199,7 @@ impl Client {
         self.map_request(0xC018_4B19, handle, self.gpu_id)
     }
 
-    /// Reserves address space, allocates there, maps for CPU (where `cpu`) and GPU.
+    /// Reserves address space, allocates there, maps for the CPU (if `cpu`) and for the GPU.
     pub fn buffer_with(&self, size: u64, flags: u32, cpu: bool) -> Buffer {
         let place = self.gpu.reserve(size as usize, 4096).unwrap();
         let va = place.address();
@@ -247,7 +247,7 @@ impl Client {
         Ok(get32(&bytes, 24))
     }
 
-    /// Result word and the entries afterwards.
+    /// Returns the result word and the entries afterwards.
     pub fn wait_events(&self, ids: &[u32], all: bool, timeout_ms: u32) -> Result<(u32, Vec<u8>), Errno> {
         let mut entries = vec![0; ids.len() * 48];
         for (index, id) in ids.iter().enumerate() {
@@ -275,7 +275,7 @@ impl Client {
         line.unwrap_or_else(|| panic!("no counter {name} in {text}")).parse().unwrap()
     }
 
-    /// Waits until the diary has a line with every one of the parts.
+    /// Waits until the fault log has a line with every one of the parts.
     pub fn wait_for_fault(&self, parts: &[&str]) -> String {
         eventually(&format!("a fault line with {parts:?}"), || {
             let text = self.text("faults");
@@ -301,7 +301,7 @@ pub fn wait_value(view: &SharedView, at: usize, value: u32) {
     eventually(&format!("value {value} at {at}"), || (view.load_u32_acquire(at) == value).then_some(()));
 }
 
-/// How long nothing may happen where nothing must.
+/// How long to wait when nothing must happen.
 pub fn pause() {
     std::thread::sleep(Duration::from_millis(5));
 }
@@ -358,7 +358,7 @@ impl Queue {
         Queue { ring, wptr, rptr, eop: Some(eop), cwsr, doorbells, slot, id, written: 0, fields }
     }
 
-    /// Puts dwords into the ring, without telling.
+    /// Writes dwords into the ring, without announcing them.
     pub fn write(&mut self, dwords: &[u32]) {
         let ring = self.ring.view();
         for dword in dwords {
@@ -375,7 +375,7 @@ impl Queue {
         self.doorbells.view().store_u64_release(self.slot, value);
     }
 
-    /// The whole of a submission, in its order.
+    /// A complete submission, in order.
     pub fn submit(&mut self, dwords: &[u32]) {
         self.write(dwords);
         self.store_wptr(self.written);

@@ -1,6 +1,6 @@
-//! What other runtimes ask for when they start, request by request, as bytes: tinygrad (`KFDIface` and `AMDDevice` of
-//! `ops_amd.py`), libdrm (`amdgpu_device_initialize`) and ROCr (`libhsakmt`: `fmm.c`, `topology.c`). The order is
-//! theirs.
+//! The requests that other runtimes make when they start, one by one, as bytes: tinygrad (`KFDIface` and
+//! `AMDDevice` of `ops_amd.py`), libdrm (`amdgpu_device_initialize`) and ROCr (`libhsakmt`: `fmm.c`, `topology.c`).
+//! The order is theirs.
 
 use crate::client::*;
 use zrt_kmd::syscalls::{Nested, ioctl_bytes};
@@ -8,7 +8,7 @@ use zrt_kmd::{Errno, MemoryFile, Protection, Syscalls};
 use zrt_vgpu::config::KernelRelease;
 
 const NO_SUBSTITUTE: u32 = 1 << 28;
-/// Flags that tinygrad gives every allocation.
+/// Flags that tinygrad sets on every allocation.
 const ALWAYS: u32 = WRITABLE | EXECUTABLE | NO_SUBSTITUTE;
 const STAGING_COUNT: usize = 32;
 
@@ -31,7 +31,7 @@ fn tinygrad_starts() {
         client.acquire(client.render, client.gpu_id).unwrap();
         // RUNTIME_ENABLE with mode 0.
         client.ioctl(0xC010_4B25, &mut [0; 16]).unwrap();
-        // Every allocation but USERPTR is mapped for the processor at its own address, VRAM too.
+        // Every allocation except USERPTR is mapped for the CPU at its own address, VRAM too.
         let uncached = GTT | 3 << 25 | ALWAYS;
         let page = client.buffer_with(0x8000, uncached, true);
         assert_eq!(client.create_event(page.handle, 0, false), Ok(1));
@@ -58,7 +58,7 @@ fn tinygrad_starts() {
         };
         let (queue, doorbell) = client.create_queue(&fields).unwrap();
         client.gpu.map(client.kfd, doorbell & !0x1FFF, 0x2000, Protection::ReadWrite, None).unwrap();
-        // Its SDMA queue is refused, and it goes on without.
+        // Its SDMA queue is refused, and it continues without one.
         assert_eq!(client.create_queue(&CreateQueue { kind: 1, eop: 0, ..fields }), Err(Errno::ENOTSUPP));
         let staging: Vec<_> = (0..STAGING_COUNT)
             .map(|_| {
@@ -93,7 +93,7 @@ fn libdrm_knows_the_node_and_opens_it() {
     let read = |path: &str| String::from_utf8(client.gpu.read_file(path).unwrap()).unwrap();
     assert_eq!(read("/sys/dev/char/226:128/device/drm/renderD128/dev"), "226:128\n");
     assert!(read("/sys/dev/char/226:128/device/uevent").contains("PCI_SLOT_NAME=0000:05:00.0\n"));
-    // It asks a render node for no client; one who does is told that render nodes have none.
+    // It does not make this request on a render node; a client that does is told that render nodes do not allow it.
     let drm =
         |request: u32, bytes: &mut [u8]| ioctl_bytes(&*client.gpu, client.render, request, bytes, &mut []);
     assert_eq!(drm(0xC028_6405, &mut [0; 40]), Err(Errno::EACCES));
@@ -115,7 +115,7 @@ fn libdrm_knows_the_node_and_opens_it() {
     info(&client, 0x00, &[], &mut working).unwrap();
     assert_eq!(working, [1, 0, 0, 0]);
     info(&client, 0x16, &[], &mut [0; 440]).unwrap();
-    // READ_MMR_REG of GB_ADDR_CONFIG, of every engine and array.
+    // READ_MMR_REG of GB_ADDR_CONFIG, for every engine and array.
     let mut register = [0; 4];
     info(&client, 0x15, &[0x263E, 1, u32::MAX, 0], &mut register).unwrap();
     assert_eq!(get32(&register, 0), 0x545);
@@ -145,7 +145,7 @@ fn rocr_starts_up_to_its_queues() {
     assert_eq!(client.ioctl(0xC010_4B11, &mut scratch), Err(Errno::EINVAL));
     put32(&mut scratch, 8, client.gpu_id);
     client.ioctl(0xC010_4B11, &mut scratch).unwrap();
-    // GET_TILE_CONFIG with the room of libhsakmt's caller.
+    // GET_TILE_CONFIG with the buffer sizes of libhsakmt's caller.
     let mut tiles = [0; 40];
     put32(&mut tiles, 16, 64);
     put32(&mut tiles, 20, 8);
@@ -166,7 +166,7 @@ fn rocr_starts_up_to_its_queues() {
     let page = client.buffer_with(0x8000, RING_FLAGS, true);
     client.create_event(page.handle, 0, false).unwrap();
     assert_eq!(client.text("faults"), "");
-    // What it does without: doorbells of another type, from `capability`.
+    // The doorbell type, which it reads from `capability`.
     let path = "/sys/class/kfd/kfd/topology/nodes/1/properties";
     let text = String::from_utf8(client.gpu.read_file(path).unwrap()).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("capability ")).unwrap();

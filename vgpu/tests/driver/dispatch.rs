@@ -1,5 +1,5 @@
-//! Machine code launched by packets: order, instruction cache, faults, hangs, several queues. The words are what
-//! llvm-mc 19 makes of the text beside them.
+//! Machine code launched by packets: order, instruction cache, faults, hangs, several queues. The words are those
+//! that llvm-mc 19 assembles from the text next to them.
 
 use crate::client::*;
 use zrt_kmd::Errno;
@@ -99,7 +99,7 @@ fn dispatches_run_in_the_order_that_flushes_give_them() {
     let signal = client.buffer(4096);
     let mut queue = Queue::new(&client, 4096);
     let groups = 512;
-    // A recorded indirect buffer, replayed: the host only rings.
+    // A recorded indirect buffer, replayed: the host only rings the doorbell.
     let recorded = client.buffer(4096);
     let mut stream = dispatch(store.va, data.va, groups);
     for _ in 0..3 {
@@ -152,7 +152,8 @@ fn a_bad_address_in_a_wave_is_told_with_its_place() {
     let store = code(&client, &STORE);
     let data = client.buffer(4096);
     let mut queue = Queue::new(&client, 4096);
-    // 32 groups fit into the page; the 33rd goes past it. Nothing is mapped behind: the place is reserved alone.
+    // 32 groups fit into the page; the 33rd goes past it. Nothing is mapped after it: the buffer has its own
+    // reservation.
     let mut stream = dispatch(store.va, data.va + 4096 - 128, 2);
     stream.extend(fence(data.va, 1));
     queue.submit(&stream);
@@ -191,7 +192,7 @@ fn the_prefetch_of_instructions_must_stay_inside_the_mapping() {
     let store = code(&client, &STORE);
     let data = client.buffer(4096);
     let mut queue = Queue::new(&client, 4096);
-    // The register comes again behind the helper's zero and before the launch, which are the last five dwords.
+    // The register is written again after the helper's zero and before the launch, which is the last five dwords.
     let with_lines = |lines: u32| {
         let mut stream = dispatch(store.va, data.va, 1);
         let launch = stream.split_off(stream.len() - 5);
@@ -230,7 +231,7 @@ fn an_unknown_instruction_hangs_the_queue_and_its_end_resets_the_device() {
     queue.submit(&stream);
     let line = client.wait_for_fault(&["kind=wave", "queue=0", "workgroup=0,0,0 wave=0"]);
     assert!(line.contains(&format!("pc={:#x}", broken.va + 16)), "{line}");
-    // No event; the other queue goes on.
+    // No event; the other queue continues.
     assert_eq!(client.wait_events(&[memory, hardware], false, 5).unwrap().0, 1);
     let mut stream = dispatch(store.va, data.va, 1);
     stream.extend(fence(data.va + 1024, 2));
@@ -247,7 +248,7 @@ fn an_unknown_instruction_hangs_the_queue_and_its_end_resets_the_device() {
     other.submit(&fence(data.va + 1024, 3));
     pause();
     assert_eq!(data.view().load_u32(1024), 2);
-    // The process is served no more, not by new files either, until another takes its place.
+    // The process is no longer served, not even through new files, until another takes its place.
     let fresh = Client::on(client.gpu.clone());
     for files in [&client, &fresh] {
         assert_eq!(files.acquire(client.render, client.gpu_id), Err(Errno::EIO));
@@ -313,7 +314,7 @@ fn the_deterministic_scheduler_runs_the_same_packets() {
     let store = code(&client, &STORE);
     let data = client.buffer(65_536);
     let mut queue = Queue::new(&client, 4096);
-    // No fence after the first: it runs all the same.
+    // No fence after the first: it still runs.
     queue.submit(&dispatch(store.va, data.va, 100));
     eventually("the last group", || (data.view().load_u32(3199 * 4) == 3206).then_some(()));
     let mut stream = dispatch(store.va, data.va + 16_384, 1);

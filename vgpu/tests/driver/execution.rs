@@ -21,7 +21,7 @@ fn packets_do_what_they_say_in_order() {
     // RELEASE_MEM with 64-bit data and with the GPU clock.
     stream.extend([0xC006_4900, 0x0660_0514, 0x4000_0000, low + 64, high, 8, 9, 0]);
     stream.extend([0xC006_4900, 0x514, 0x6000_0000, low + 72, high, 0, 0, 0]);
-    // HDP flush, acquire and partial flush have no effect that shows.
+    // HDP flush, acquire and partial flush have no visible effect.
     stream.extend([0xC005_3C00, 0x40 | 3, 0xE26, 0xE27, !0, !0, 0x20]);
     stream.extend([0xC006_5800, 0, !0, 0xFF_FFFF, 0, 0, 0xA, 0xC3B1]);
     stream.extend([0xC000_4600, 0x407]);
@@ -38,7 +38,7 @@ fn packets_do_what_they_say_in_order() {
     assert_eq!(client.text("faults"), "");
 }
 
-/// Source 1 and destination 5 of COPY_DATA are GL2 by old numbers: they work, and the diary says what they are.
+/// Source 1 and destination 5 of COPY_DATA select GL2 by obsolete numbers: they work, and the fault log notes them.
 #[test]
 fn obsolete_selectors_of_copy_data_work_and_are_noted() {
     let client = Client::open();
@@ -65,7 +65,7 @@ fn a_small_ring_wraps_hundreds_of_times_and_packets_straddle_its_end() {
     let mut queue = Queue::new(&client, 4096);
     let target = client.buffer(4096);
     for value in 1..=40_000u32 / 9 {
-        // 9 dwords do not divide 1024: every position of a packet meets the end.
+        // 9 does not divide 1024: every position in a packet meets the end of the ring.
         let mut stream = vec![0xFFFF_1000];
         stream.extend(fence(target.va, value));
         let free = |queue: &Queue| 1024 - (queue.written - queue.rptr()) as usize;
@@ -93,7 +93,7 @@ fn nothing_is_read_beyond_the_write_pointer() {
     wait_value(target.view(), 0, 1);
     pause();
     assert_eq!(target.view().load_u32(8), 0);
-    // In the middle of the second packet: it waits for its rest, and the diary says so.
+    // The limit is in the middle of the second packet: the packet waits for its rest, and the fault log says so.
     queue.store_wptr(first + 3);
     queue.ring(first + 3);
     client.wait_for_fault(&["kind=torn-packet", "packet=RELEASE_MEM"]);
@@ -170,7 +170,7 @@ fn read_pointers_are_written_in_blocks_and_when_idle() {
     queue.submit(&[0xFFFF_1000; 5]);
     eventually("an exact read pointer when idle", || (queue.rptr() == 5).then_some(()));
     let (low, high) = (queue.ring.va as u32, (queue.ring.va >> 32) as u32);
-    // 200 NOPs, then a wait that never ends: only whole blocks are told.
+    // 200 NOPs, then a wait that never ends: only whole blocks are reported.
     queue.write(&[0xFFFF_1000; 200]);
     let wait = [0xC005_3C00, 0x13, low, high, 1, 0, 4];
     queue.submit(&wait);

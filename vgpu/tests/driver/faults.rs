@@ -1,9 +1,9 @@
-//! What goes wrong, and how the process learns of it: hardware reference §8.
+//! Faults, and how the process learns of them: hardware reference §8.
 
 use crate::client::*;
 use zrt_vgpu::FaultInjection;
 
-/// A queue that stopped does not answer the next fence.
+/// A stopped queue does not reach the next fence.
 fn assert_stuck(queue: &mut Queue, target: &Buffer) {
     queue.submit(&fence(target.va + 1024, 1));
     pause();

@@ -1,5 +1,5 @@
 //! The virtual driver seen by a client that writes its structures byte by byte (hardware reference §2, §8).
-// Helpers of tests too fail by panicking.
+// Test helpers also fail by panicking.
 #![allow(clippy::unwrap_used)]
 
 mod checking;

@@ -35,7 +35,7 @@ fn vram_is_budgeted_and_sparse() {
         get64(&bytes, 0)
     };
     let all = available();
-    // All of it but 8 MiB for page tables.
+    // All of it except 8 MiB for page tables.
     assert_eq!(all, 34_200_354_816);
     let (small, _) = client.alloc(VA, 4096, VRAM).unwrap();
     assert_eq!(available(), all - (2 << 20));
@@ -53,7 +53,7 @@ fn small_bar_has_no_public_vram() {
     client.acquire(client.render, client.gpu_id).unwrap();
     assert_eq!(client.alloc(VA, 4096, VRAM | PUBLIC), Err(Errno::EINVAL));
     let (_, offset) = client.alloc(VA, 4096, VRAM).unwrap();
-    // Mapped all the same: its pages move into the window when they are touched.
+    // Mapped nevertheless: its pages move into the window when they are accessed.
     client.gpu.map(client.render, offset, 4096, Protection::ReadWrite, None).unwrap();
     client.alloc(VA, 4096, GTT | PUBLIC).unwrap();
     let bank = "/sys/class/kfd/kfd/topology/nodes/1/mem_banks/0/properties";

@@ -49,7 +49,7 @@ fn create_checks_every_row_of_the_table() {
     invalid("CWSR object short", &|q| q.cwsr = cwsr_short.va);
     invalid("CWSR object long", &|q| q.cwsr = cwsr_long.va);
     invalid("no CWSR", &|q| q.cwsr = 0);
-    // Checks of values come before the device is looked up.
+    // Values are checked before the device is looked up.
     check(Errno::EFAULT, "order", &|q| (q.ring, q.gpu_id) = (bad, 5));
     check(Errno::ENOTSUPP, "order of type", &|q| (q.kind, q.gpu_id) = (9, 5));
     let (id, doorbell) = client.create_queue(&good).unwrap();
@@ -57,7 +57,7 @@ fn create_checks_every_row_of_the_table() {
     assert_eq!(doorbell >> 46 & 0xFFFF, client.gpu_id as u64);
     assert_eq!(doorbell & 0x3FFF_FFFF_E007, 0);
     client.destroy_queue(id).unwrap();
-    // No EOP is legal at creation.
+    // Creating a queue without an EOP buffer is allowed.
     let (id, _) = client.create_queue(&CreateQueue { eop: 0, eop_size: 0, ..good }).unwrap();
     client.destroy_queue(id).unwrap();
     assert_eq!(client.text("faults"), "");
@@ -162,7 +162,7 @@ fn a_slot_used_again_does_not_fire() {
     let doorbells = client.gpu.map(client.kfd, slice, 8192, Protection::ReadWrite, None).unwrap();
     let slot = first.slot;
     first.destroy(&client).unwrap();
-    // A late store of the old owner.
+    // A late store by the old owner.
     doorbells.view().store_u64(slot, 4);
     let (fields, buffers) = Queue::fields(&client, 4096);
     buffers[0].view().store_u32(0, 0xFFFF_1000);

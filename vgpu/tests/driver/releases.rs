@@ -6,7 +6,7 @@ use zrt_kmd::{Errno, Syscalls};
 use zrt_vgpu::Config;
 use zrt_vgpu::config::{KernelRelease, VramFill};
 
-/// What `look` sees under 6.8, 6.12, 6.17 and the newest kernel.
+/// The results of `look` under 6.8, 6.12, 6.17 and the newest kernel.
 fn columns<T: std::fmt::Debug>(look: impl Fn(&Client) -> T) -> [T; 4] {
     KernelRelease::ALL.map(|kernel| look(&Client::open_under(kernel)))
 }
@@ -56,7 +56,7 @@ fn buffers_that_are_not_exact() {
         client.create_queue(&fields).map(|_| ())
     });
     assert_eq!(ring, [Ok(()), refused, refused, refused]);
-    // The page of the write pointer is looked up by all of them.
+    // All of them look up the page of the write pointer.
     let pointer = columns(|client| {
         let (mut fields, _buffers) = Queue::fields(client, 4096);
         let pages = client.buffer(8192);
@@ -109,7 +109,7 @@ fn a_signal_page_without_room_for_all_slots() {
         client.create_event(page.handle, 0, false)
     });
     assert_eq!(made, [Ok(1), Ok(1), Ok(1), refused]);
-    // Where it is taken, its slots are all there are; slot 0 is the kernel's.
+    // If it is accepted, it has only as many slots as fit; slot 0 belongs to the kernel.
     let client = Client::open_under(KernelRelease::V6_17);
     let page = client.buffer(4096);
     client.create_event(page.handle, 0, false).unwrap();

@@ -20,7 +20,7 @@ fn numbers_pointers_and_descriptors_are_checked_as_the_kernel_does() {
     assert_eq!(ioctl_bytes(&*client.gpu, nobody, 0x8008_4B01, &mut [0; 8], &mut []), Err(Errno::EBADF));
     assert_eq!(client.gpu.map(nobody, 0, 4096, Protection::Read, None).err(), Some(Errno::EBADF));
     assert_eq!(client.gpu.open("/dev/dri/renderD129").err(), Some(Errno::ENOENT));
-    // Numbers that the kernel has and this device does not are told apart from unknown ones.
+    // Numbers that the kernel has and this device does not are distinguished from unknown ones.
     assert_eq!(client.ioctl(0xC018_4B20, &mut [0; 24]), Err(Errno::EINVAL));
     assert!(client.text("faults").contains("kind=unmodelled-request"));
 }
@@ -28,7 +28,7 @@ fn numbers_pointers_and_descriptors_are_checked_as_the_kernel_does() {
 #[test]
 fn the_size_in_the_request_is_the_callers_own() {
     let client = Client::open_under(KernelRelease::V6_12);
-    // Full, cut to the major version, and longer than the kernel's structure; another magic does not matter.
+    // Full, truncated to the major version, and longer than the kernel's structure; another magic does not matter.
     let mut exact = [0xAA; 8];
     client.ioctl(0x8008_4B01, &mut exact).unwrap();
     assert_eq!((get32(&exact, 0), get32(&exact, 4)), (1, 17));
@@ -196,11 +196,11 @@ fn closing_files_takes_nothing_down() {
         assert_eq!(client.gpu.close(file), Err(Errno::EBADF));
     }
     assert_eq!(client.text("objects"), before);
-    // The queue runs on.
+    // The queue continues to run.
     queue.submit(&fence(target.va, 6));
     wait_value(target.view(), 0, 6);
 
-    // New files find the state of the process: VM bound, signal page set, objects, events and queues there.
+    // New files find the state of the process: VM bound, signal page set; objects, events and queues still exist.
     let again = Client::on(client.gpu.clone());
     assert_eq!(again.acquire(again.render, again.gpu_id), Err(Errno::EBUSY));
     let place = again.gpu.reserve(32_768, 4096).unwrap();
@@ -235,7 +235,7 @@ fn a_process_that_ends_gives_everything_back() {
     for file in [client.kfd, client.render] {
         assert_eq!(client.gpu.close(file), Err(Errno::EBADF));
     }
-    // What this host process has mapped stays readable until it drops that.
+    // Memory that this host process has mapped stays readable until it drops the mapping.
     assert_eq!(target.view().load_u32(0), 5);
     let left = client.text("objects");
     assert!(left.lines().all(|line| line.starts_with("client_mappings ")), "{left}");
@@ -254,8 +254,8 @@ fn a_process_that_ends_gives_everything_back() {
     wait_value(target.view(), 0, 6);
 }
 
-/// A page fault stops the queues of the process for good: one that is made afterwards does not run either (Linux
-/// `create_queue_cpsch` marks it evicted as the others are).
+/// A page fault stops the queues of the process for good: a queue made afterwards does not run either (Linux
+/// `create_queue_cpsch` marks it evicted like the others).
 #[test]
 fn after_a_page_fault_no_new_queue_runs() {
     let client = Client::open();

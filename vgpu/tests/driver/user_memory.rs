@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use zrt_kmd::syscalls::{LendError, Loan};
 use zrt_kmd::{Errno, Mapping, MemoryFile, Protection, Reservation, Syscalls};
 
-/// What tinygrad gives its staging buffers.
+/// The flags that tinygrad uses for its staging buffers.
 const STAGING_FLAGS: u32 = USERPTR | 1 << 28 | PUBLIC | EXECUTABLE | WRITABLE;
 
-/// Shared memory of the process, as `mmap` with MAP_SHARED makes it, at a place that it can make again.
+/// Shared memory of the process, as `mmap` with MAP_SHARED makes it, at a place where it can be mapped again.
 fn own_pages(place: &Reservation) -> Mapping {
     let file = MemoryFile::new("client", 8192).unwrap();
     file.map(0, 8192, Protection::ReadWrite, Some((place, 0))).unwrap()
@@ -31,7 +31,7 @@ fn both_sides_see_the_same_bytes() {
     let mut queue = Queue::new(&client, 4096);
     queue.submit(&write_data(va + 4096, 77));
     wait_value(pages.view(), 4096, 77);
-    // And the other way: a packet waits for a dword that the process writes.
+    // And the reverse: a packet waits for a dword that the process writes.
     let wait = [0xC005_3C00, 0x13, (va + 8) as u32, (va >> 32) as u32, 5, u32::MAX, 4];
     queue.submit(&wait);
     queue.submit(&write_data(va + 16, 6));
@@ -59,7 +59,7 @@ fn pages_that_the_process_unmaps_are_gone_for_the_gpu_too() {
     client.wait_for_fault(&["kind=page-fault", &format!("{va:#x}")]);
     let (result, entries) = client.wait_events(&[memory_event], true, 5000).unwrap();
     assert_eq!((result, get32(&entries, 0), get64(&entries, 16)), (0, 1, va));
-    // tinygrad's order: unmapped on the GPU, by the process, then freed; here the process was first.
+    // tinygrad's order: unmapped on the GPU, then by the process, then freed; here the process was first.
     assert_eq!((client.unmap(handle), client.free(handle)), (Ok(1), Ok(0)));
 }
 
@@ -93,11 +93,11 @@ fn addresses_without_pages_are_refused() {
     assert_eq!(alloc(4096, va + 8), Some(Errno::EINVAL));
     assert_eq!(alloc(12288, va), Some(Errno::EFAULT), "past the end");
     assert_eq!(client.text("faults"), "");
-    // As the kernel has it: pages are asked for with the right to write.
+    // As in the kernel: pages are requested with write permission.
     let read_only = Mapping::private(4096, Protection::Read, None).unwrap();
     assert_eq!(alloc(4096, read_only.address()), Some(Errno::EPERM));
     assert_eq!(client.text("faults"), "");
-    // Nobody maps them a second time through the render node.
+    // Nobody can map them a second time through the render node.
     let (_, offset) = client.alloc_at(va, 8192, STAGING_FLAGS, va).unwrap();
     let again = client.gpu.map(client.render, offset, 8192, Protection::ReadWrite, None);
     assert_eq!(again.err(), Some(Errno::EPERM));
@@ -114,7 +114,7 @@ fn memory_that_this_device_cannot_lend_is_named_in_the_diary() {
     client.wait_for_fault(&["kind=unmodelled-request", "USERPTR", "a stack at"]);
 }
 
-/// Whether the system lets private memory be lent; where it does not, the refusal names what is missing.
+/// Whether the system allows lending private memory; if it does not, the refusal must name what is missing.
 fn can_lend(client: &Client, address: u64) -> bool {
     match Loan::new(address, 4096) {
         Ok(_) => true,
@@ -149,7 +149,7 @@ fn a_kernel_reads_and_writes_private_memory() {
     const FIRST: usize = 1024;
     const LENT: usize = 8 * 1024;
     let client = Client::open();
-    // A page before and a page behind what is lent.
+    // One page before and one page after the lent pages are not lent.
     let own = private_pages(10);
     let address = own.address() + 4 * FIRST as u64;
     if !can_lend(&client, address) {
@@ -162,7 +162,7 @@ fn a_kernel_reads_and_writes_private_memory() {
     let mut stream = dispatch(triple.va, address, 256);
     stream.extend(fence(signal.va, 1));
     let is_over = AtomicBool::new(false);
-    // Another thread goes on with the dwords beside the lent pages.
+    // Another thread continues to use the dwords next to the lent pages.
     let rounds = std::thread::scope(|scope| {
         let neighbour = scope.spawn(|| {
             let mut rounds = 0;
@@ -216,7 +216,7 @@ fn private_pages_that_the_process_unmaps_fault_and_come_back() {
     assert_eq!((client.unmap(handle), client.free(handle)), (Ok(1), Ok(0)));
 }
 
-/// What HIP does with two registrations that share a page: an object each, at GPU addresses of their own.
+/// What HIP does with two registrations that share a page: one object each, at separate GPU addresses.
 #[test]
 fn overlapping_loans_are_objects_of_their_own() {
     let client = Client::open();

@@ -1,5 +1,5 @@
-//! Tests of lending: bytes, writers, rights, overlaps, refusals. Where the system forbids userfaultfd, the refusal is what
-//! is tested.
+//! Tests of lending: bytes, writers, rights, overlaps, refusals. If the system forbids userfaultfd, they test the
+//! refusal.
 
 use super::super::lending;
 use super::super::memory::{Protection, Reservation};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const PAGE: usize = PAGE_BYTES;
 
-/// What a test needs, where the system lets writers be held back; else the refusal must say so.
+/// Lends memory for a test, if the system allows holding back writers; otherwise checks that the refusal says so.
 fn lend(address: u64, len: usize) -> Option<Loan> {
     match (Loan::new(address, len), Userfaultfd::open()) {
         (Ok(loan), _) => Some(loan),
@@ -21,17 +21,17 @@ fn lend(address: u64, len: usize) -> Option<Loan> {
     }
 }
 
-/// Rights and sharing of the mapping that holds an address, as the process map has them.
+/// Access rights and sharing of the mapping that holds an address, from the process map.
 fn rights(address: u64) -> String {
     ProcessMap::read().unwrap().lines(address, PAGE).unwrap()[0].rights.to_owned()
 }
 
-/// Memory of the heap that has pages of its own, and the address of the first whole one. It is offered, and so is never
+/// Heap memory with pages of its own, and the address of the first whole one. It is offered, and therefore never
 /// freed.
 fn heap(pages: usize) -> (&'static [AtomicU64], u64) {
     let counters = Vec::leak((0..(pages + 1) * PAGE / 8).map(|_| AtomicU64::new(0)).collect());
     let first = (counters.as_ptr().addr() as u64).next_multiple_of(PAGE as u64);
-    // SAFETY: all that is done with the pages is done by atomics.
+    // SAFETY: the pages are accessed by atomics only.
     unsafe { lending::offer(first, pages * PAGE) };
     (counters, first)
 }
@@ -64,13 +64,13 @@ fn bytes_stay_and_both_mappings_see_what_is_written() {
         };
         assert_eq!(counter.load(Ordering::Relaxed), expected, "{index}");
     }
-    // What was the second mapping is now only that.
+    // The second mapping no longer shares these pages with the process.
     second.view().store_u64(8000, 7);
     assert_eq!(counters[before + 1000].load(Ordering::Relaxed), 5);
 }
 
-/// Adds to counters all over the pages, neighbours in the first and last page too, while `disturb` runs; then every
-/// addition must have arrived.
+/// Adds to counters all over the pages, including neighbours in the first and last page, while `disturb` runs.
+/// Afterwards every addition must have arrived.
 fn hammer(counters: &[AtomicU64], disturb: impl FnOnce()) {
     let is_over = AtomicBool::new(false);
     let added: Vec<u64> = std::thread::scope(|scope| {
@@ -120,8 +120,8 @@ fn no_write_is_lost_while_pages_are_lent_and_given_back() {
 #[test]
 #[cfg_attr(miri, ignore = "maps memory")]
 fn first_writes_to_pages_that_nobody_touched_are_not_lost() {
-    // Enough pages that the writer is under way while they are copied; it goes through them in leaps, so that it comes to
-    // pages before and behind the copy.
+    // Enough pages that the writer is still running while they are copied. It strides through them, so that it
+    // reaches pages before and after the copy position.
     const PAGES: usize = 16 << 10;
     let pages = || (0..PAGES).map(|index| index * 4099 % PAGES);
     for _ in 0..4 {
@@ -196,7 +196,7 @@ fn mappings_side_by_side_keep_rights_and_advice() {
     };
     part(2, 2).advise(Advice::LinuxDontFork).unwrap();
     let rwx = MprotectFlags::READ | MprotectFlags::WRITE | MprotectFlags::EXEC;
-    // SAFETY: the pages are this test's own and gain a right.
+    // SAFETY: the pages belong to this test and gain a right.
     unsafe { rustix::mm::mprotect(part(4, 1).pointer(), PAGE, rwx) }.unwrap();
     for page in 0..6 {
         own.view().store_u32(page * PAGE + 12, page as u32 + 70);
@@ -292,7 +292,7 @@ fn a_vector_that_nobody_offered_is_neither_lent_nor_exchanged() {
     let address = (vector.as_ptr().addr() as u64).next_multiple_of(PAGE as u64);
     assert_eq!(Loan::new(address, 4 * PAGE).unwrap_err(), LendError::NotOffered { address });
     assert_eq!(rights(address), "rw-p");
-    // Half of the range is a mapping's.
+    // Half of the range belongs to a mapping.
     let place = Reservation::new(2 * PAGE, PAGE).unwrap();
     let own = Mapping::private(PAGE, Protection::ReadWrite, Some((&place, 0))).unwrap();
     let beside = std::ptr::with_exposed_provenance_mut(own.address() as usize + PAGE);

@@ -1,4 +1,4 @@
-//! Buffers as kernels leave them, and others.
+//! Buffers as kernels leave them, and malformed ones.
 
 use super::super::formats::PrintFormats;
 use super::super::{PRINTED_BYTES_MAX, WORK_BYTES_MAX};
@@ -51,13 +51,14 @@ fn numbered_messages_are_read() {
     assert_eq!((text.as_str(), outcome), ("-1 4294967295\nplain\n5 6\n", Ok(())));
 }
 
-/// Strings of 4, 8, … bytes without a NUL: as LLVM 22 stores them (the sizes count it) and as later ones do (they do not).
+/// Strings of 4, 8, … bytes without a NUL: as LLVM 22 stores them (the sizes count the NUL) and as later versions
+/// do (they do not).
 #[test]
 fn strings_without_a_nul_are_read() {
     let older = formats(&["1:3:8:4:4:%s %s %d\\n", "2:3:8:8:4:%s %s %d\\n"]);
     assert_eq!(text(&[1, ABCD, EFG, 5, NOBODY], &older).0, "abcd efg 5\n");
     assert_eq!(text(&[2, ABCD, ABCD, 5, NOBODY, NOBODY], &older).0, "abcd abcd 5\n");
-    // The first is shorter in the file than the second: `abcdefg` and `abcd`, then the other way round.
+    // The first string is shorter in the file than the second: `abcdefg` and `abcd`, then the reverse.
     assert_eq!(text(&[2, ABCD, EFG, ABCD, 5, NOBODY], &older).0, "abcdefg abcd 5\n");
     assert_eq!(text(&[2, ABCD, ABCD, EFG, 5, NOBODY], &older).0, "abcd abcdefg 5\n");
     let newer = formats(&["1:3:4:4:4:%s %s %d\\n"]);
@@ -75,7 +76,8 @@ fn messages_with_control_words_are_read() {
     assert_eq!(printed.complaint(), Some(&b"err%\n"[..]));
 }
 
-/// A buffer full of the shortest messages, whose format is long and gives little text: time ends with the work that is allowed.
+/// A buffer full of the shortest messages, with a long format that yields little text: processing stops when the
+/// allowed work is used up.
 #[test]
 fn hostile_messages_are_counted_when_they_cost_too_much() {
     let mut printed = Printed::default();
@@ -84,12 +86,12 @@ fn hostile_messages_are_counted_when_they_cost_too_much() {
     let messages = (BUFFER_BYTES - HEADER_BYTES) / 8;
     let start = std::time::Instant::now();
     read(&buffer(&[1, 5].repeat(messages)), &hostile, &mut printed).unwrap();
-    // All of them would be 30 GB of format.
+    // All of them would amount to 30 GB of format text.
     assert!(start.elapsed() < std::time::Duration::from_secs(10), "{:?}", start.elapsed());
     let made = printed.text().len();
     assert_eq!(made, WORK_BYTES_MAX.div_ceil(60_003));
     assert_eq!(printed.dropped_messages(), (messages - made) as u64);
-    // Text that is full: nothing is made any more.
+    // The text is full: no further text is made.
     let (mut printed, long) = (Printed::default(), formats(&[&format!("1:0:{}", "x".repeat(60_000))]));
     let messages = (BUFFER_BYTES - HEADER_BYTES) / 4;
     read(&buffer(&vec![1; messages]), &long, &mut printed).unwrap();
@@ -103,7 +105,7 @@ fn many_strings_are_adapted_in_one_pass() {
     let count = 4096;
     let entry = format!("1:{count}:{}{}", "8:".repeat(count), "%s".repeat(count));
     let formats = formats(&[&entry]);
-    // Every second string is 4 bytes shorter than it says.
+    // Every second string is 4 bytes shorter than declared.
     let mut dwords = vec![1];
     for index in 0..count {
         dwords.extend(if index % 2 == 0 { &[ABCD, EFG][..] } else { &[ABCD] });
@@ -114,7 +116,7 @@ fn many_strings_are_adapted_in_one_pass() {
 }
 
 proptest! {
-    /// Formats of numbers and of hashes as nobody writes them, over dwords that may name them.
+    /// Formats with numbers and with hashes that no compiler writes, over dwords that may name them.
     #[test]
     fn any_formats_and_dwords_end(
         entries in proptest::collection::vec(
@@ -139,7 +141,7 @@ proptest! {
         let mut printed = Printed::default();
         let outcome = read(&bytes, &formats, &mut printed);
         prop_assert!(printed.text().len() <= PRINTED_BYTES_MAX);
-        // What is read once is read the same again.
+        // A second read has the same result.
         let mut again = Printed::default();
         prop_assert_eq!(read(&bytes, &formats, &mut again), outcome);
         prop_assert_eq!(again, printed);

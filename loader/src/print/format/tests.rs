@@ -1,4 +1,4 @@
-//! Formats with their texts. Those of [`numbers_are_as_in_c`] were written by glibc 2.36's `snprintf`.
+//! Formats with their expected texts. Those of [`numbers_are_as_in_c`] were written by glibc 2.36's `snprintf`.
 
 use super::*;
 
@@ -154,7 +154,7 @@ fn fields_have_the_sizes_of_the_metadata() {
     let floats: Vec<u8> = [1.0_f32, -2.5, 3.0, 4.0].iter().flat_map(|value| value.to_le_bytes()).collect();
     assert_eq!(fields("(%v4hlf)", &[16], &floats).unwrap(), "(1.000000,-2.500000,3.000000,4.000000)");
     assert_eq!(fields("%6.1v2f", &[8], &floats[..8]).unwrap(), "   1.0,  -2.5");
-    // Three elements take the room of four, whose last is nobody's.
+    // Three elements take the space of four, the last of which is unused.
     let shorts: Vec<u8> = [1_i16, -2, 3, 99].iter().flat_map(|value| value.to_le_bytes()).collect();
     assert_eq!(fields("%v3hd", &[8], &shorts).unwrap(), "1,-2,3");
     assert_eq!(fields("%v4hhx", &[4], &[1, 0xAB, 3, 0xFF]).unwrap(), "1,ab,3,ff");
@@ -165,7 +165,7 @@ fn fields_have_the_sizes_of_the_metadata() {
     let mixed =
         [&7_u32.to_le_bytes()[..], b"abc\0", &(-9_i64).to_le_bytes(), &2.5_f32.to_le_bytes()].concat();
     assert_eq!(fields("%u %s %ld %g", &[4, 4, 8, 4], &mixed).unwrap(), "7 abc -9 2.5");
-    // A long without its length is shown whole; LLVM's mark of an empty string is one.
+    // A long without its length is printed whole; LLVM's marker of an empty string prints as one.
     assert_eq!(fields("%d", &[8], &(1_i64 << 40).to_le_bytes()).unwrap(), "1099511627776");
     assert_eq!(fields("[%s]", &[4], &0xFFFF_FF00_u32.to_le_bytes()).unwrap(), "[]");
 }

@@ -1,19 +1,19 @@
-//! The instruction that accesses memory now, and how an earlier access relates to it.
+//! The current memory instruction, and the relation of an earlier access to it.
 //!
-//! Contract: one [`Current`] per device, refilled for each instruction. Cost: the last answer is remembered, since
+//! Contract: one [`Current`] per device, refilled for each instruction. Cost: the last answer is cached, since
 //! neighbouring lanes meet the same earlier access.
 
 use super::clock::{Clock, Order};
 use super::finding::{AccessKind, Class, Defect, Scope, Site, Sites};
 use std::sync::Arc;
 
-/// No wave: nothing was written, or not by a wave.
+/// No wave: never written, or not written by a wave.
 pub(super) const NOBODY: u32 = u32::MAX;
 /// The host, as the writer of a value.
 pub(super) const HOST: u32 = u32::MAX - 1;
 /// The command processor, as the writer of a value.
 pub(super) const COMMAND_PROCESSOR: u32 = u32::MAX - 2;
-/// The compute unit of what is not a wave.
+/// Compute unit number for actors other than waves.
 pub(super) const NO_CU: u16 = u16::MAX;
 
 /// Compute units of a WGP.
@@ -32,18 +32,18 @@ pub(super) struct Earlier {
     pub(super) site: u32,
 }
 
-/// An earlier access that the present one must not meet.
+/// An earlier access that conflicts with the current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Conflict {
     pub(super) earlier: Earlier,
-    /// [`Defect::Race`] or one of the unwaited ones.
+    /// [`Defect::Race`] or one of the defects about missing waits.
     pub(super) defect: Defect,
 }
 
-/// The access that is judged.
+/// The access being judged.
 #[derive(Debug, Default)]
 pub(super) struct Current {
-    /// Counts instructions; caches of one instruction's answers carry it.
+    /// Counts instructions; cached answers of one instruction carry it.
     pub(super) stamp: u32,
     pub(super) wave: u32,
     pub(super) sequence: u32,
@@ -55,21 +55,21 @@ pub(super) struct Current {
     pub(super) is_flag: bool,
     /// Logical time of its writes.
     pub(super) time: u32,
-    /// Waves below have ended and were flushed before the dispatch began.
+    /// Waves below this number have ended and were flushed before the dispatch began.
     pub(super) ordered_before: u32,
     /// First wave of the dispatch.
     pub(super) dispatch_first: u32,
     /// One past its last wave.
     pub(super) dispatch_end: u32,
     pub(super) clock: Arc<Clock>,
-    /// What a flag write of this instruction publishes, once made.
+    /// What a flag write of this instruction publishes, once computed.
     pub(super) release: Option<Arc<Clock>>,
-    /// The earlier access asked for last, and the answer.
+    /// The earlier access of the last query, and the answer.
     memo: Option<(Earlier, Order)>,
 }
 
 impl Current {
-    /// Forgets what was remembered of the last instruction.
+    /// Forgets cached answers about the previous instruction.
     pub(super) fn renew(&mut self) {
         self.stamp = self.stamp.wrapping_add(1).max(1);
         self.memo = None;
@@ -99,7 +99,7 @@ impl Current {
         order
     }
 
-    /// What is wrong with meeting an earlier access, of which at least one is a write.
+    /// The conflict with an earlier access, if any; at least one of the two is a write.
     #[inline]
     pub(super) fn conflict(&mut self, earlier: Earlier, sites: &Sites) -> Option<Conflict> {
         let defect = match self.order(earlier, sites) {
@@ -115,7 +115,7 @@ impl Current {
         Some(Conflict { earlier, defect })
     }
 
-    /// True where this and an earlier flag operation are atomic to each other: the smaller scope covers both.
+    /// True if this and an earlier flag operation are atomic to each other: the smaller scope covers both.
     pub(super) fn covers(&self, site: &Site, cu: u16) -> bool {
         if !self.is_flag || !site.is_flag() {
             return false;

@@ -1,23 +1,23 @@
-//! Named allocations: what a kernel may touch, with everything else a red zone.
+//! Named allocations: what a kernel may access; everything else is a red zone.
 //!
-//! Contract: until an allocation is named, everything that is mapped may be touched. From then on an access lies in one
-//! allocation, a write in one that may be written, or it is a finding. Cost: the last allocation is remembered; else a
-//! binary search.
+//! Contract: until an allocation is named, all mapped memory may be accessed. From then on, an access must lie in
+//! one allocation, and a write in a writable one; otherwise it is a finding. Cost: the last allocation is cached;
+//! else a binary search.
 
 use std::ops::Range;
 
 use super::level_two::PAGE_BYTES;
 
-/// What a named allocation is for.
+/// The use of a named allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllocationUse {
-    /// Reads and writes; it counts as written.
+    /// Readable and writable; counts as written.
     Written,
-    /// Reads and writes; it holds zeros that count as written by nobody.
+    /// Readable and writable; holds zeros that count as unwritten.
     Unwritten,
-    /// Reads.
+    /// Readable only.
     ReadOnly,
-    /// Private memory: it is reached by way of its aperture, and by no global address.
+    /// Private memory: accessible through its aperture, but not by a global address.
     Private,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Allocations {
     /// Sorted by address.
     list: Vec<Allocation>,
     last: usize,
-    /// One has been named, whether or not it is still there.
+    /// True once any has been named, whether or not it still exists.
     is_restricted: bool,
 }
 
@@ -67,14 +67,14 @@ impl Allocations {
         self.list.insert(at, Allocation { va, end, usage, name: name.to_owned(), read_bytes: 0 });
     }
 
-    /// Takes away what lies in a range.
+    /// Removes the allocations in a range.
     pub(super) fn remove(&mut self, va: u64, len: u64) {
         let end = va.saturating_add(len);
         self.list.retain(|allocation| !(va..end).contains(&allocation.va));
         self.last = 0;
     }
 
-    /// True where the bytes may be read, or written. Reads are counted.
+    /// True if the bytes may be read, or written. Reads are counted.
     #[inline]
     pub(super) fn allow(&mut self, va: u64, len: u64, is_write: bool) -> bool {
         let is_allowed = self.list.get(self.last).is_some_and(|one| one.allows(va, len, is_write))
@@ -105,7 +105,8 @@ impl Allocations {
         }
     }
 
-    /// True where every page of the bytes has a byte of an allocation: then whoever placed it has mapped the page.
+    /// True if every page of the bytes contains a byte of an allocation: then the owner of the allocation has
+    /// mapped the page.
     pub(super) fn hold_pages_of(&self, va: u64, len: u64) -> bool {
         let pages = va / PAGE_BYTES..=va.saturating_add(len.max(1) - 1) / PAGE_BYTES;
         let holds = |page: u64| {
@@ -115,12 +116,12 @@ impl Allocations {
         !self.is_restricted || pages.into_iter().all(holds)
     }
 
-    /// The use of the allocation in which the bytes lie, whether or not it allows the access.
+    /// The use of the allocation that contains the bytes, whether or not it allows the access.
     pub(super) fn use_of(&self, va: u64, len: u64) -> Option<AllocationUse> {
         self.list.iter().find(|allocation| allocation.holds(va, len)).map(|allocation| allocation.usage)
     }
 
-    /// The bytes of a page that nobody has written as far as whoever named them knows.
+    /// The bytes of a page that are unwritten according to their allocation.
     pub(super) fn unwritten_of(&self, page_va: u64) -> impl Iterator<Item = Range<u64>> {
         let page = page_va..page_va + PAGE_BYTES;
         let unwritten = self.list.iter().filter(|allocation| allocation.usage == AllocationUse::Unwritten);
@@ -129,7 +130,7 @@ impl Allocations {
             .filter(|range| !range.is_empty())
     }
 
-    /// Where the bytes are, in terms of the nearest allocation.
+    /// The position of the bytes relative to the nearest allocation.
     pub(super) fn describe(&self, va: u64, len: u64) -> String {
         let distance = |allocation: &Allocation| {
             if va < allocation.va { allocation.va - va } else { (va + 1).saturating_sub(allocation.end) }

@@ -1,9 +1,8 @@
 //! When the vector, scalar and instruction caches were invalidated, in logical time.
 //!
-//! Contract: a cache may hold the value before any write by somebody else that is newer than its last invalidation
-//! (hardware reference §6.1). Whether it does is luck, so a load through it gets that value. The vector cache writes
-//! through: a compute unit sees its own writes.
-//! Cost: a few comparisons.
+//! Contract: a cache may hold the value from before any write by somebody else that is newer than the cache's last
+//! invalidation (hardware reference §6.1). Whether it does is chance, so a load through it returns that value. The
+//! vector cache writes through: a compute unit sees its own writes. Cost: a few comparisons.
 
 use super::access::{NO_CU, wgp};
 use super::cells::Write;
@@ -12,13 +11,13 @@ use super::finding::Scope;
 /// Logical times of invalidations.
 #[derive(Debug, Default)]
 pub(super) struct CacheTimes {
-    /// By a compute unit, for writes from its own WGP.
+    /// Per compute unit, for writes from its own WGP.
     vector_near: Vec<u32>,
-    /// By a compute unit, for all writes.
+    /// Per compute unit, for all writes.
     vector: Vec<u32>,
-    /// By a compute unit with system scope: for what the host writes, too.
+    /// Per compute unit with system scope, which includes the host's writes.
     vector_system: Vec<u32>,
-    /// By a WGP.
+    /// Per WGP.
     scalar: Vec<u32>,
     vector_all: u32,
     scalar_all: u32,
@@ -38,7 +37,7 @@ fn at(times: &[u32], index: u16) -> u32 {
 }
 
 impl CacheTimes {
-    /// True where a vector load may miss the write.
+    /// True if a vector load may miss the write.
     #[inline]
     pub(super) fn misses(&self, write: &Write, scope: Scope, cu: u16) -> bool {
         if write.time <= self.vector_all || write.cu == cu || scope >= Scope::Device {
@@ -54,23 +53,23 @@ impl CacheTimes {
         write.time > invalidated
     }
 
-    /// True where a vector load may miss what the host wrote to VRAM that it shares with running kernels: any below
-    /// system scope, unless the compute unit itself has invalidated with system scope since.
+    /// True if a vector load may miss what the host wrote to VRAM that it shares with running kernels. Any load
+    /// below system scope may, unless the compute unit itself has since invalidated with system scope.
     pub(super) fn misses_host(&self, write: &Write, scope: Scope, cu: u16) -> bool {
         scope < Scope::System && write.time > self.vector_all.max(at(&self.vector_system, cu))
     }
 
-    /// True where a scalar load may miss the write.
+    /// True if a scalar load may miss the write.
     pub(super) fn scalar_misses(&self, write: &Write, scope: Scope, cu: u16) -> bool {
         scope < Scope::Device && write.time > self.scalar_all.max(at(&self.scalar, wgp(cu)))
     }
 
-    /// True where instruction fetch may miss the write.
+    /// True if instruction fetch may miss the write.
     pub(super) fn fetch_misses(&self, write: &Write) -> bool {
         write.time > self.instruction
     }
 
-    /// `global_inv` by a wave of a compute unit.
+    /// `global_inv` by a wave on a compute unit.
     pub(super) fn invalidate_vector(&mut self, cu: u16, scope: Scope, time: u32) {
         match scope {
             Scope::Cu => {}
@@ -83,7 +82,7 @@ impl CacheTimes {
         }
     }
 
-    /// `s_dcache_inv` by a wave of a compute unit.
+    /// `s_dcache_inv` by a wave on a compute unit.
     pub(super) fn invalidate_scalar(&mut self, cu: u16, time: u32) {
         raise(&mut self.scalar, wgp(cu), time);
     }
@@ -100,17 +99,17 @@ impl CacheTimes {
         self.instruction = time;
     }
 
-    /// Writes until then are seen by all vector loads.
+    /// All vector loads see writes up to this time.
     pub(super) fn vector_settled_time(&self) -> u32 {
         self.vector_all
     }
 
-    /// Writes until then are seen by all scalar loads.
+    /// All scalar loads see writes up to this time.
     pub(super) fn scalar_settled_time(&self) -> u32 {
         self.scalar_all
     }
 
-    /// Writes until then are seen by all loads.
+    /// All loads see writes up to this time.
     pub(super) fn settled_time(&self) -> u32 {
         self.vector_all.min(self.scalar_all)
     }

@@ -1,10 +1,10 @@
-//! What is known of each dword: who wrote it last, when, over which value, and who has read it since.
+//! The state of each dword: who wrote it last, when, over which value, and who has read it since.
 //!
-//! Contract: writes of different bytes of a dword by different instructions are distinguished; a dword is then four
-//! records until it is written whole again, or until all four are settled. Records of a plain write replace those
-//! before it; flag writes ([`super::flags`]) change only what is seen, not who must be ordered.
-//! A line of dwords of which all writes are settled for the reader is recognised as such without a look at them.
-//! Cost: 5 bytes per dword that is only read, 37 once the page is written.
+//! Contract: writes to different bytes of a dword by different instructions are distinguished; the dword then has
+//! four records until it is written whole again, or until all four are settled. Records of a plain write replace
+//! the earlier ones. Flag writes ([`super::flags`]) change only what is seen, not who must be ordered. If all
+//! writes to a line are settled for the reader, this is recognised without examining its dwords. Cost: 5 bytes per
+//! dword that is only read, 37 once the page is written.
 
 use super::access::{Conflict, Current, Earlier, NO_CU, NOBODY};
 use super::finding::Sites;
@@ -19,13 +19,13 @@ pub(super) struct Write {
     pub(super) plain: Earlier,
     /// Logical time of the last write of any kind; 0 for never.
     pub(super) time: u32,
-    /// Who did that.
+    /// The wave that made the last write.
     pub(super) seen_wave: u32,
-    /// Where.
+    /// The site of the last write.
     pub(super) seen_site: u32,
-    /// The dword before.
+    /// The dword's previous value.
     pub(super) previous: u32,
-    /// On which compute unit.
+    /// The compute unit of the last write.
     pub(super) cu: u16,
     /// Bytes of the last write of any kind.
     mask: u8,
@@ -33,7 +33,7 @@ pub(super) struct Write {
     plain_mask: u8,
 }
 
-/// The number of no set of readers.
+/// The set number that stands for no readers.
 const NO_SET: u32 = u32::MAX;
 
 const UNWRITTEN: Write = Write {
@@ -47,14 +47,14 @@ const UNWRITTEN: Write = Write {
     plain_mask: 0,
 };
 
-/// Below which wave and time a write needs no record any more: everybody is ordered after it and sees it.
+/// Wave and time below which a write needs no record any more: everybody is ordered after it and sees it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Settled {
     pub(super) wave: u32,
     pub(super) time: u32,
 }
 
-/// What a cell needs of the checker.
+/// What a cell needs from the checker.
 pub(super) struct Context<'a> {
     pub(super) current: &'a mut Current,
     pub(super) sites: &'a Sites,
@@ -62,7 +62,7 @@ pub(super) struct Context<'a> {
     pub(super) settled: Settled,
 }
 
-/// What a store meets.
+/// What a store meets: conflicts and earlier lanes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stored {
     pub(super) conflict: Option<Conflict>,
@@ -70,11 +70,11 @@ pub(super) struct Stored {
     pub(super) again: u8,
 }
 
-/// What a load meets.
+/// What a load meets: conflicts and unseen bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Loaded {
     pub(super) conflict: Option<Conflict>,
-    /// Bytes that the load does not see, the value that it sees there, and the write that it misses.
+    /// Bytes that the load does not see; next, the value that it sees there, and the write that it misses.
     pub(super) unseen: u8,
     pub(super) previous: u32,
     pub(super) missed: Option<Write>,
@@ -94,12 +94,12 @@ pub(super) struct Cells {
     lines: Box<[LineWrites]>,
 }
 
-/// Bounds of the writes of a line since it is known.
+/// Bounds on the writes to a line since it was first seen.
 #[derive(Clone, Copy, Debug, Default)]
 struct LineWrites {
-    /// Logical time of the newest, by whomever.
+    /// Logical time of the newest write, by anyone.
     time: u32,
-    /// One past the highest number of a wave that has written; 0 for none.
+    /// One past the highest number of a wave that has written; 0 if none has.
     wave: u32,
 }
 
@@ -111,7 +111,7 @@ pub(super) fn byte_bits(mask: u8) -> u32 {
 }
 
 impl Write {
-    /// Bytes that the present instruction has written.
+    /// Bytes that the current instruction has written.
     fn written_by(&self, current: &Current) -> u8 {
         let is_same = self.time == current.time && self.seen_wave == current.wave;
         if is_same { self.mask } else { 0 }
@@ -121,7 +121,7 @@ impl Write {
         (self.plain.wave == NOBODY || self.plain.wave < settled.wave) && self.time <= settled.time
     }
 
-    /// The present instruction writes these bytes over the dword `old`.
+    /// Records that the current instruction writes these bytes over the dword `old`.
     fn record(&mut self, mask: u8, current: &Current, old: u32) {
         let is_same = self.time == current.time && self.seen_wave == current.wave;
         if !is_same {
@@ -150,7 +150,7 @@ impl Cells {
         }
     }
 
-    /// As [`Cells::new`], in the memory that is there where it is enough.
+    /// Like [`Cells::new`], but reuses existing memory if it is large enough.
     pub(super) fn begin(&mut self, dwords: usize) {
         if self.readers.len() != dwords {
             *self = Cells::new(dwords);
@@ -158,7 +158,7 @@ impl Cells {
         }
         self.forget_readers();
         self.split.clear();
-        // Only lines that were written have records.
+        // Only written lines have records.
         for (line, bounds) in self.lines.iter_mut().enumerate().filter(|(_, bounds)| bounds.time > 0) {
             let first = line * LINE_DWORDS;
             self.writes[first..(first + LINE_DWORDS).min(dwords)].fill(UNWRITTEN);
@@ -166,14 +166,14 @@ impl Cells {
         }
     }
 
-    /// Forgets readers and flags: all of them are ordered before what comes.
+    /// Forgets readers and flags: all of them are ordered before what follows.
     pub(super) fn forget_readers(&mut self) {
         self.readers.fill(0);
         self.flags.fill(0);
     }
 
-    /// True where a plain load of any dword of a line meets nothing: it has no flag, and all that was written came
-    /// from waves and until the time of `settled`, or from outside until then. All dwords of the line exist.
+    /// True if a plain load of any dword of a line meets nothing: it has no flag, and all its writes came from
+    /// waves, and up to the time, of `settled`, or from outside up to that time. All dwords of the line exist.
     pub(super) fn is_settled(&self, index: usize, settled: Settled) -> bool {
         let line = index / LINE_DWORDS;
         let is_written = |bounds: &LineWrites| bounds.time > 0;
@@ -185,7 +185,7 @@ impl Cells {
                 .is_none_or(|bounds| bounds.wave <= settled.wave && bounds.time <= settled.time)
     }
 
-    /// Adds the present load to the readers of dwords of a settled line.
+    /// Adds the current load to the readers of dwords of a settled line.
     #[inline]
     pub(super) fn load_settled(
         &mut self,
@@ -204,7 +204,7 @@ impl Cells {
         }
     }
 
-    /// Notes a write in the bounds of its line; makes the records where there are none.
+    /// Records a write in the bounds of its line; allocates the records if there are none.
     #[inline]
     fn note_write(&mut self, index: usize, time: u32, wave: Option<u32>) {
         if self.writes.is_empty() {
@@ -213,7 +213,7 @@ impl Cells {
                 vec![LineWrites::default(); self.readers.len().div_ceil(LINE_DWORDS)].into_boxed_slice();
         }
         let bounds = &mut self.lines[index / LINE_DWORDS];
-        // Time 0 is before all writes: whatever is noted counts as written.
+        // Time 0 is before all writes: a recorded write must be later.
         bounds.time = bounds.time.max(time).max(1);
         bounds.wave = bounds.wave.max(wave.map_or(0, |wave| wave + 1));
     }
@@ -234,7 +234,7 @@ impl Cells {
         if is_flag { *flags |= bit } else { *flags &= !bit }
     }
 
-    /// A load of bytes of `mask`. `is_unseen` says whether this load misses a write.
+    /// A load of the bytes in `mask`. `is_unseen` returns whether this load misses a write.
     #[inline]
     pub(super) fn load(
         &mut self,
@@ -253,7 +253,7 @@ impl Cells {
                 }
             }
         }
-        // Flag loads are remembered with the flag.
+        // Flag loads are recorded with the flag.
         if !context.current.is_flag {
             let readers = &mut self.readers[index];
             *readers = context.readers.add(*readers, mask, context.current, context.sites);
@@ -261,7 +261,7 @@ impl Cells {
         loaded
     }
 
-    /// A write of bytes of `mask` over the dword `old`.
+    /// A write of the bytes in `mask` over the dword `old`.
     pub(super) fn store(&mut self, index: usize, mask: u8, context: &mut Context<'_>, old: u32) -> Stored {
         let readers = self.readers[index];
         let mut worst = context.readers.conflict(readers, mask, context.current, context.sites);
@@ -318,7 +318,7 @@ impl Cells {
                 write.record(bit, context.current, old);
             }
         }
-        // Flag writes keep the plain write under them, byte by byte.
+        // Flag writes keep the plain write below them, byte by byte.
         if mask == WHOLE && !context.current.is_flag {
             self.writes[index] = Write { mask: WHOLE, plain_mask: WHOLE, ..bytes[0] };
             self.split.remove(&(index as u32));
@@ -326,14 +326,14 @@ impl Cells {
         Stored { conflict: worst, again }
     }
 
-    /// Somebody who is not a wave has written the dword; nobody needs to be ordered after it.
+    /// Records a write by somebody other than a wave; nobody needs to be ordered after it.
     pub(super) fn store_from_outside(&mut self, index: usize, who: u32, time: u32, old: u32) {
         self.note_write(index, time, None);
         self.split.remove(&(index as u32));
         self.writes[index] = Write { time, seen_wave: who, previous: old, mask: WHOLE, ..UNWRITTEN };
     }
 
-    /// Time of the newest write of a dword; 0 for never.
+    /// The newest recorded write to a dword, if any.
     pub(super) fn newest(&self, index: usize) -> Option<Write> {
         let write = self.writes.get(index)?;
         if write.mask != 0 {
@@ -343,7 +343,7 @@ impl Cells {
     }
 }
 
-/// What a load of the bytes of `mask` meets in this record.
+/// What a load of the bytes in `mask` meets in this record.
 #[inline]
 fn judge(
     write: &Write,

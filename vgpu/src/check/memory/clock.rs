@@ -1,10 +1,10 @@
-//! Happens-before: what each wave knows of the memory operations of the others.
+//! Happens-before: what each wave knows about the memory operations of the others.
 //!
-//! Contract: a [`Clock`] says, for each other wave, which of its operations come before me: those that it had waited
-//! for when it signalled (`completed`, by counter class), and those that it had only issued. A flag's own operation
-//! is known to be done by whoever has seen its value (`observed`), without any wait; no other operation of its wave is,
-//! and so the last few of them are kept one by one.
-//! Cost: a look-up is a binary search; a join is linear in the larger clock, or one insertion per entry where the
+//! Contract: a [`Clock`] says, for each other wave, which of its operations happen before the owner: those whose
+//! completion the wave had waited for when it signalled (`completed`, by counter class), and those that it had only
+//! issued. Whoever has seen a flag's value knows that the flag's own operation is done (`observed`), without any
+//! wait. No other operation of that wave is known to be done, so the last few flag operations are kept one by one.
+//! Cost: a look-up is a binary search; a join is linear in the larger clock, or one insertion per entry if the
 //! joined clock is small.
 
 use super::finding::Class;
@@ -26,14 +26,14 @@ pub struct Completed {
     pub scalar: u32,
 }
 
-/// Flag operations of a wave that are remembered as seen: the last ones. Waits cover the others.
+/// Flag operations of a wave that are remembered as observed: the last ones. Waits cover the others.
 const OBSERVED_MAX: usize = 4;
 
-/// Flag operations of one wave whose values were seen: sequence numbers, falling; 0 for none.
+/// Flag operations of one wave whose values were observed: sequence numbers, descending; 0 for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Observed([u32; OBSERVED_MAX]);
 
-/// What is known of one wave.
+/// What is known about one wave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Known {
     pub(super) completed: Completed,
@@ -42,24 +42,24 @@ pub(super) struct Known {
     pub(super) observed: Observed,
 }
 
-/// How an earlier access relates to the present one.
+/// How an earlier access relates to the current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// It comes before, and is complete.
     Before,
-    /// It was issued before, but nobody waited for it.
+    /// It was issued before, but nobody has waited for it.
     Unwaited,
     /// Nothing orders the two.
     None,
 }
 
-/// What is known of all other waves; sorted by wave.
+/// What is known about all other waves; sorted by wave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Clock {
     entries: Vec<(u32, Known)>,
 }
 
-/// A value with a clock was loaded; it counts when the load is complete.
+/// A value with a clock was loaded; the clock takes effect when the load completes.
 #[derive(Clone, Debug)]
 struct PendingAcquire {
     sequence: u32,
@@ -71,14 +71,14 @@ struct PendingAcquire {
 #[derive(Debug, Default)]
 pub(super) struct WaveState {
     wave: u32,
-    /// What it knows of others.
+    /// What it knows about others.
     clock: Arc<Clock>,
-    /// What others would know of it now.
+    /// What others would learn about it now.
     own: Known,
     pending: Vec<PendingAcquire>,
-    /// The clock joined last: a polling loop sees the same one again and again.
+    /// The clock joined last: a polling loop sees the same one repeatedly.
     last_joined: Option<Arc<Clock>>,
-    /// What it would publish now, where that is made.
+    /// What it would publish now, if already computed.
     snapshot: Option<Arc<Clock>>,
     /// Sequence number of its last global_wb; 0 for none.
     pub(super) write_back: u32,
@@ -123,7 +123,7 @@ impl Known {
         other.observed.0.into_iter().for_each(|sequence| self.observed.insert(sequence));
     }
 
-    /// How an operation of the wave relates to somebody who knows this.
+    /// How an operation of the wave relates to an owner of this knowledge.
     fn order(&self, sequence: u32, class: Class, is_flag: bool) -> Order {
         if sequence <= self.completed.of(class) || (is_flag && self.observed.contains(sequence)) {
             Order::Before
@@ -151,7 +151,7 @@ impl Clock {
         }
     }
 
-    /// The least clock that knows what both know.
+    /// Merges another clock into this one, so that it knows what both know.
     pub(super) fn join(&mut self, other: &Clock) {
         if other.entries.len() < FEW_ENTRIES {
             for (wave, known) in &other.entries {
@@ -179,7 +179,7 @@ impl Clock {
         self.entries = merged;
     }
 
-    /// Joins a shared clock into a shared clock; shares the other where this one is empty.
+    /// Joins a shared clock into a shared clock; shares the other if this one is empty.
     pub(super) fn join_shared(this: &mut Arc<Clock>, other: &Arc<Clock>) {
         if this.entries.is_empty() {
             *this = other.clone();
@@ -202,7 +202,7 @@ impl WaveState {
         &self.own.completed
     }
 
-    /// A memory operation is issued.
+    /// Records that a memory operation is issued.
     pub(super) fn issue(&mut self, sequence: u32) {
         if sequence > self.own.issued {
             self.own.issued = sequence;
@@ -222,7 +222,8 @@ impl WaveState {
         clock
     }
 
-    /// What a flag operation with this sequence number publishes: whoever sees the flag knows that it is written.
+    /// What a flag operation with this sequence number publishes: anyone who sees the flag knows that it is
+    /// written.
     pub(super) fn publish_flag(&self, sequence: u32) -> Arc<Clock> {
         let mut clock = Clock::clone(&self.clock);
         let mut own = self.own;
@@ -231,7 +232,7 @@ impl WaveState {
         Arc::new(clock)
     }
 
-    /// A value with this clock was loaded.
+    /// Records that a value with this clock was loaded.
     pub(super) fn acquire(&mut self, sequence: u32, class: Class, clock: &Arc<Clock>) {
         let is_known = self.last_joined.as_ref().is_some_and(|last| Arc::ptr_eq(last, clock));
         let is_pending = self.pending.iter().any(|pending| Arc::ptr_eq(&pending.clock, clock));
@@ -240,18 +241,18 @@ impl WaveState {
         }
     }
 
-    /// True while a flag was loaded and not waited for.
+    /// True while a loaded flag has not been waited for.
     pub(super) fn has_pending_acquire(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// Learns a clock now.
+    /// Joins a clock immediately.
     pub(super) fn join(&mut self, clock: &Arc<Clock>) {
         Clock::join_shared(&mut self.clock, clock);
         self.snapshot = None;
     }
 
-    /// Operations have completed.
+    /// Records that operations have completed.
     pub(super) fn complete(&mut self, completed: &Completed) {
         let before = self.own.completed;
         self.own.completed.join(completed);
@@ -334,7 +335,7 @@ mod tests {
         producer.issue(4);
         let clock = producer.publish_flag(4);
         assert_eq!(clock.order(0, 4, Class::Store, true), Order::Before);
-        // Nor a flag operation before it.
+        // Nor does an earlier flag operation.
         assert_eq!(clock.order(0, 3, Class::Store, true), Order::Unwaited);
         assert_eq!(clock.order(0, 4, Class::Store, false), Order::Unwaited);
         assert_eq!(producer.publish().order(0, 4, Class::Store, true), Order::Unwaited);

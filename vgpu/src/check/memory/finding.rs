@@ -1,4 +1,4 @@
-//! What the memory checker reports: rules, defects, findings, and the table of code sites behind them.
+//! What the memory checker reports: rules, defects, findings, and the table of code sites.
 //!
 //! Contract: one finding per defect, code address and code address of the other side; repetitions are counted.
 //! Nothing is formatted for a repetition. Cost: one hash look-up per reported event, none without.
@@ -9,28 +9,28 @@ use std::fmt;
 /// Most findings that are kept. Repetitions of kept findings are still counted.
 pub const FINDINGS_MAX: usize = 4096;
 
-/// The rules of the checking mode that this component judges, by their number.
+/// The rules of the checking mode that this component checks, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum MemoryRule {
-    /// Data of another wave used without the wait that the memory model asks for.
+    /// Data of another wave used without the wait that the memory model requires.
     Waits = 1,
-    /// A read of what nobody has written.
+    /// A read of data that was never written.
     Uninitialised = 3,
-    /// Two waves at the same byte without order.
+    /// Two unordered accesses by two waves to the same byte.
     Races = 4,
-    /// A cache between producer and consumer was not written back or not invalidated.
+    /// A cache between producer and consumer that was not written back or not invalidated.
     Visibility = 5,
-    /// Outside an allocation, or through a path that must not be used.
+    /// An access outside an allocation, or through a forbidden path.
     Bounds = 6,
-    /// Right, and slower than it need be.
+    /// Correct, but slower than necessary.
     Advice = 7,
 }
 
-/// What is wrong.
+/// The kind of defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Defect {
-    /// Conflicting accesses of two waves with nothing between that orders them.
+    /// Conflicting accesses by two waves with nothing to order them.
     Race,
     /// Two lanes of one wave store different values to the same bytes in one instruction.
     LanesClash,
@@ -42,7 +42,7 @@ pub enum Defect {
     UnwaitedLds,
     /// The other side signalled before its own scalar load had completed.
     UnwaitedScalarLoad,
-    /// A flag of system scope was written while a write-back of the same wave was still outstanding.
+    /// A flag with system scope was written while a write-back of the same wave was outstanding.
     UnwaitedWriteBack,
     /// LDS bytes that no wave of the group has written.
     UninitialisedLds,
@@ -54,24 +54,24 @@ pub enum Defect {
     StaleInstructionCache,
     /// GL2 holds a value that the host has replaced.
     StaleLevelTwo,
-    /// The same in VRAM that is not mapped uncached.
+    /// GL2 holds such a value of VRAM that is not mapped uncached.
     StaleVram,
-    /// What the host wrote to uncached memory while the dispatch runs is loaded below system scope, and the compute unit has
-    /// not invalidated with system scope since.
+    /// A load below system scope reads what the host wrote to uncached memory while the dispatch runs, and the
+    /// compute unit has not invalidated with system scope since.
     HostWriteBelowSystem,
     /// A fence was written while GL2 held data that the host cannot see.
     FenceWithoutWriteBack,
-    /// A wave wrote with system scope to a line of which the host cannot see what was stored before.
+    /// A wave wrote with system scope to a line that has earlier stores which the host cannot see.
     UnreleasedLine,
     /// A scalar load of data that the same dispatch stores.
     ScalarLoadOfStoredData,
-    /// Outside all allocations, or across the end of one.
+    /// An access outside all allocations, or across the end of one.
     OutsideAllocations,
-    /// A prefetch of lines that no page of an allocation holds.
+    /// A prefetch of lines in pages without any allocation.
     PrefetchOutsideAllocations,
     /// A global access to private memory.
     PrivateByAddress,
-    /// Inside an allocation that may only be read.
+    /// A write inside a read-only allocation.
     WriteToReadOnly,
     /// A global load or store not aligned to its element, at most four bytes.
     MisalignedGlobal,
@@ -79,11 +79,11 @@ pub enum Defect {
     MisalignedLds,
     /// An atomic not aligned to its width.
     MisalignedAtomic,
-    /// Beyond the LDS allocation of the group.
+    /// An access beyond the LDS allocation of the group.
     LdsOutOfBounds,
 }
 
-/// How an instruction touches memory.
+/// How an instruction accesses memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AccessKind {
     /// A vector load from global memory.
@@ -91,13 +91,13 @@ pub enum AccessKind {
     Load,
     /// A scalar load.
     ScalarLoad,
-    /// A scalar prefetch: it gives no value.
+    /// A scalar prefetch, which returns no value.
     Prefetch,
     /// A vector store to global memory.
     Store,
     /// A vector atomic on global memory.
     Atomic {
-        /// It gives the old value back, and so counts in LOADcnt.
+        /// Whether it returns the old value, and so counts in LOADcnt.
         returns: bool,
     },
     /// An LDS load, a flat one included.
@@ -106,7 +106,7 @@ pub enum AccessKind {
     LdsStore,
     /// An LDS atomic.
     LdsAtomic {
-        /// It gives the old value back.
+        /// Whether it returns the old value.
         returns: bool,
     },
 }
@@ -117,7 +117,7 @@ pub enum Scope {
     /// Compute unit.
     #[default]
     Cu,
-    /// Shader engine; sufficient within one WGP only, as judged here.
+    /// Shader engine; treated here as sufficient only within one WGP.
     Se,
     /// Device.
     Device,
@@ -125,7 +125,7 @@ pub enum Scope {
     System,
 }
 
-/// The counter class that says when an operation is complete.
+/// The counter class that shows when an operation is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Load,
@@ -134,7 +134,7 @@ pub(super) enum Class {
     Scalar,
 }
 
-/// One instruction of a program that touches memory.
+/// An instruction of a program that accesses memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Site {
     pub(super) pc: u64,
@@ -152,15 +152,15 @@ pub(super) struct Sites {
 /// The other side of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OtherSide {
-    /// Who it was.
+    /// The actor.
     pub actor: Actor,
-    /// Address of the instruction; 0 where the actor is not a wave.
+    /// Address of the instruction; 0 if the actor is not a wave.
     pub pc: u64,
-    /// What it did; [`None`] where the actor is not a wave.
+    /// Its kind of access; [`None`] if the actor is not a wave.
     pub kind: Option<AccessKind>,
 }
 
-/// Who touched memory.
+/// Who accessed memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Actor {
     /// A wave, by its global number, with the number of its group in its dispatch.
@@ -186,32 +186,32 @@ pub struct WaveId(
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryFinding {
-    /// What is wrong.
+    /// The defect.
     pub defect: Defect,
-    /// Who did the access that showed it.
+    /// The actor of the access that showed it.
     pub actor: Actor,
-    /// Address of the instruction that did it; 0 for packets.
+    /// Address of the instruction; 0 for packets.
     pub pc: u64,
     /// Lane, for vector accesses.
     pub lane: Option<u32>,
     /// Byte address: global virtual address, or offset in LDS.
     pub address: u64,
-    /// The other side, where there is one.
+    /// The other side, if there is one.
     pub other: Option<OtherSide>,
-    /// Numbers of this case; may be empty.
+    /// Figures of this case; may be empty.
     pub detail: String,
-    /// How often the same was seen, the first included.
+    /// Number of occurrences, the first included.
     pub count: u64,
 }
 
-/// What two lanes of one instruction store to the same bytes.
+/// Different values that two lanes of one instruction store to the same bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneClash {
-    /// The earlier and the later.
+    /// The earlier and the later lane.
     pub lanes: [u32; 2],
     /// First of the bytes, as in [`MemoryFinding::address`].
     pub address: u64,
-    /// What each stores there, of at most four bytes.
+    /// The value that each lane stores there, at most four bytes.
     pub values: [u32; 2],
 }
 
@@ -220,7 +220,7 @@ pub struct LaneClash {
 pub(super) struct Report {
     findings: Vec<MemoryFinding>,
     indices: FastMap<(Defect, u64, u64), u32>,
-    /// Findings that were new after [`FINDINGS_MAX`].
+    /// New findings beyond [`FINDINGS_MAX`].
     dropped: u64,
 }
 
@@ -236,12 +236,12 @@ impl AccessKind {
         matches!(self, AccessKind::Atomic { .. } | AccessKind::LdsAtomic { .. })
     }
 
-    /// Which counter tells that it is complete (instruction set reference §4.1).
+    /// The counter class that shows its completion (instruction set reference §4.1).
     pub(super) fn class(self) -> Class {
         match self {
             AccessKind::Load | AccessKind::Atomic { returns: true } => Class::Load,
             AccessKind::Store | AccessKind::Atomic { returns: false } => Class::Store,
-            // No counter tells of a prefetch, and no cell remembers one.
+            // No counter covers a prefetch, and no cell records one.
             AccessKind::ScalarLoad | AccessKind::Prefetch => Class::Scalar,
             AccessKind::LdsLoad | AccessKind::LdsStore | AccessKind::LdsAtomic { .. } => Class::Lds,
         }
@@ -263,7 +263,7 @@ impl AccessKind {
 }
 
 impl Site {
-    /// Flags: atomics, and global accesses that name a scope wider than the compute unit.
+    /// True for flags: atomics, and global accesses with a scope wider than the compute unit.
     pub(super) fn is_flag(&self) -> bool {
         self.kind.is_atomic()
             || (self.scope > Scope::Cu && matches!(self.kind, AccessKind::Load | AccessKind::Store))
@@ -271,7 +271,7 @@ impl Site {
 }
 
 impl Sites {
-    /// The index of a site.
+    /// Returns the index of a site.
     pub(super) fn intern(&mut self, site: Site) -> u32 {
         if let Some(index) = self.indices.get(&site) {
             return *index;
@@ -282,7 +282,7 @@ impl Sites {
         index
     }
 
-    /// The site of an index that [`Sites::intern`] gave.
+    /// The site with an index returned by [`Sites::intern`].
     pub(super) fn get(&self, index: u32) -> Site {
         self.sites.get(index as usize).copied().unwrap_or(Site {
             pc: 0,
@@ -480,7 +480,7 @@ impl fmt::Display for MemoryFinding {
 }
 
 impl Report {
-    /// Counts a repetition; true where the finding is new and must be added.
+    /// Counts a repetition. Returns true if the finding is new and must be added.
     pub(super) fn is_new(&mut self, defect: Defect, pc: u64, other_pc: u64) -> bool {
         #[cfg(test)]
         if crate::check::switch::is_off(&defect) {
@@ -499,7 +499,7 @@ impl Report {
         }
     }
 
-    /// Adds a finding that [`Report::is_new`] has called new.
+    /// Adds a finding for which [`Report::is_new`] returned true.
     pub(super) fn add(&mut self, finding: MemoryFinding) {
         let other_pc = finding.other.map_or(0, |other| other.pc);
         let index = self.findings.len() as u32;

@@ -1,8 +1,8 @@
-//! Flags: locations of atomics and of scoped loads and stores, through which waves order one another.
+//! Flags: locations of atomics and of scoped loads and stores, which order waves.
 //!
-//! Contract: a flag write publishes its wave's clock to the location; a flag load, or an atomic that returns,
-//! acquires it, between waves that the scopes of both cover. A store replaces what was published, an atomic adds to
-//! it. Cost: one hash look-up per lane; plain accesses ask only where the cell says that there is a flag.
+//! Contract: a flag write publishes its wave's clock to the location. A flag load, or an atomic that returns,
+//! acquires it if the scopes of both cover both waves. A store replaces what was published; an atomic adds to it.
+//! Cost: one hash look-up per lane; plain accesses look only if the cell says that there is a flag.
 
 use super::access::{Conflict, Current, Earlier, wgp};
 use super::clock::{Clock, Order, WaveState};
@@ -11,7 +11,7 @@ use super::hash::FastMap;
 use super::readers::worse;
 use std::sync::Arc;
 
-/// Which waves may acquire what was published.
+/// The set of waves that may acquire what was published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Domain {
     Device,
@@ -19,7 +19,7 @@ enum Domain {
     Cu(u16),
 }
 
-/// A flag access that no plain write has replaced.
+/// A flag access that was not replaced by a plain write.
 #[derive(Clone, Copy, Debug)]
 struct FlagAccess {
     earlier: Earlier,
@@ -36,8 +36,8 @@ struct Flag {
 }
 
 impl Flag {
-    /// What is wrong with meeting an earlier access. What a wave does to one place is done in order: a later access of it
-    /// that is done vouches for the earlier one.
+    /// The conflict with an earlier access, if any. Accesses of a wave to one location complete in order: a
+    /// completed later access vouches for the earlier one.
     fn conflict(&self, earlier: Earlier, current: &mut Current, sites: &Sites) -> Option<Conflict> {
         let found = current.conflict(earlier, sites)?;
         let mut later = self.accesses.iter().map(|access| access.earlier);
@@ -56,7 +56,7 @@ pub(super) struct Flags {
     flags: FastMap<u64, Flag>,
 }
 
-/// The domains that a scope reaches from a compute unit.
+/// The domains that a scope covers from a compute unit.
 fn domains(scope: Scope, cu: u16) -> impl Iterator<Item = Domain> {
     let wider =
         [(Scope::Cu, Domain::Cu(cu)), (Scope::Se, Domain::Wgp(wgp(cu))), (Scope::Device, Domain::Device)];
@@ -73,7 +73,7 @@ impl Flags {
         self.flags.retain(|key, _| *key < first || *key >= end);
     }
 
-    /// The flag access that a plain access of bytes of `mask` must not meet.
+    /// The flag access that conflicts with a plain access of the bytes in `mask`.
     pub(super) fn conflict_with_plain(
         &self,
         key: u64,
@@ -90,7 +90,7 @@ impl Flags {
             .fold(None, |worst, access| worse(worst, flag.conflict(access.earlier, current, sites)))
     }
 
-    /// A plain write of bytes of `mask` ends what was published; true where nothing is left.
+    /// A plain write of the bytes in `mask` ends what was published. Returns true if nothing is left.
     pub(super) fn replace(&mut self, key: u64, mask: u8) -> bool {
         let Some(flag) = self.flags.get_mut(&key) else { return true };
         flag.published.clear();
@@ -105,7 +105,7 @@ impl Flags {
         false
     }
 
-    /// Records a flag access of the present instruction: what it meets, what it acquires, what it publishes.
+    /// Records a flag access of the current instruction: what it meets, what it acquires, what it publishes.
     pub(super) fn access(
         &mut self,
         key: u64,

@@ -1,6 +1,6 @@
 //! Global memory accesses of waves, lane by lane.
 //!
-//! Contract: the page of the bytes is mapped; the caller has checked that. Values come from GL2's copy, or from
+//! Contract: the caller has checked that the page of the bytes is mapped. Values come from GL2's copy, or from
 //! before a write that the vector or scalar cache may miss.
 
 use super::access::{Conflict, HOST};
@@ -15,10 +15,10 @@ use super::{MemoryChecker, Page};
 use crate::check::undefined::Loaded;
 use crate::memory::{HostMemory, LINE_DWORDS, MemoryType};
 
-/// Values of undefined bits with which an atomic is tried: what it makes of them is undefined if that differs.
+/// Replacement values for undefined bits of an atomic's operands: if its results differ, they are undefined.
 const VARIANTS: [u32; 3] = [u32::MAX, 0x5a5a_a5a5, 0x8000_0001];
 
-/// What went wrong with one lane's access; the gravest is told.
+/// Defects of one lane's access; the most serious is reported.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trouble {
     conflict: Option<Conflict>,
@@ -26,7 +26,7 @@ struct Trouble {
     /// A scalar load met a write of its own dispatch.
     stored_here: Option<Write>,
     is_replaced: bool,
-    /// Address, and the values there of an earlier lane and of this one.
+    /// Address of a clash, and the values that an earlier lane and this one store there.
     clash: Option<(u64, [u32; 2])>,
     /// The page has undefined bytes.
     may_be_undefined: bool,
@@ -44,7 +44,7 @@ struct Dword {
 }
 
 impl MemoryChecker {
-    /// The place of the page of an address.
+    /// The index of the page of an address.
     #[inline]
     pub(super) fn page(&mut self, va: u64, host: &mut dyn HostMemory) -> usize {
         let number = va / PAGE_BYTES;
@@ -98,7 +98,8 @@ impl MemoryChecker {
         }
     }
 
-    /// A load of whole dwords, or within one, in a line in which it meets nothing; false where it may.
+    /// A load of whole dwords, or within one, in a line that has no conflicts for it. Returns false if the line may
+    /// have some.
     #[inline]
     fn load_settled(&mut self, va: u64, host: &mut dyn HostMemory, out: &mut [u8]) -> bool {
         let first = (va & 3) as usize;
@@ -158,8 +159,8 @@ impl MemoryChecker {
         self.tell(trouble, lane, va);
     }
 
-    /// A scalar prefetch of whole lines, which are mapped; of data it fills GL2 on its way. The scalar cache is modelled
-    /// as if it had everything, so nothing is to be noted there.
+    /// A scalar prefetch of whole mapped lines. A data prefetch fills GL2. The scalar cache is modelled as if it
+    /// held everything, so nothing is recorded for it.
     pub fn prefetch(&mut self, va: u64, len: u64, is_data: bool, host: &mut dyn HostMemory) {
         if !self.allocations.hold_pages_of(va, len) {
             let detail = self.allocations.describe(va, len);
@@ -199,9 +200,9 @@ impl MemoryChecker {
         }
     }
 
-    /// A lane does an atomic on `old.len()` bytes, 4 or 8. `operation` gets the old bytes and changes them into the
-    /// new ones; `old` receives the old ones. With system scope it acts on host memory, but is not atomic towards
-    /// threads of the host.
+    /// A lane performs an atomic on `old.len()` bytes, 4 or 8. `operation` receives the old bytes and changes them
+    /// into the new ones; `old` receives the old ones. With system scope it acts on host memory, but it is not
+    /// atomic with respect to threads of the host.
     pub fn atomic(
         &mut self,
         lane: u32,
@@ -271,7 +272,7 @@ impl MemoryChecker {
         }
     }
 
-    /// All lanes of the instruction have done theirs: what it has told the host of lines, the host must be able to see.
+    /// Called after all lanes of the instruction: the host must be able to see the lines that it announced.
     #[inline]
     pub fn end_access(&mut self) {
         if !self.released.is_empty() {
@@ -294,7 +295,8 @@ impl MemoryChecker {
         }
     }
 
-    /// Alignment (a multiple of the element, at most 4 bytes: else the access is split, which is advice) and allocations.
+    /// Checks alignment (to the element, at most 4 bytes; otherwise the access is split, which is advice) and
+    /// allocations.
     #[inline(always)]
     fn check_bounds(&mut self, lane: u32, va: u64, len: usize) {
         let alignment = len.next_power_of_two().min(4) as u64;
@@ -322,7 +324,7 @@ impl MemoryChecker {
         self.report_at(defect, lane, va, None, || detail);
     }
 
-    /// Tells the gravest of what one lane has met.
+    /// Reports the most serious defect of one lane.
     #[inline]
     fn tell(&mut self, trouble: Trouble, lane: u32, va: u64) {
         let is_met = trouble.conflict.is_some() || trouble.stored_here.is_some();
@@ -360,7 +362,8 @@ impl MemoryChecker {
         }
     }
 
-    /// Brings a line in where the present instruction has not done so, and notes what the host has replaced.
+    /// Brings a line in, unless the current instruction has done so already, and records what the host has
+    /// replaced.
     #[inline]
     fn line(&mut self, page: usize, va: u64, host: &mut dyn HostMemory) {
         let line = va / LINE_BYTES;
@@ -394,7 +397,7 @@ impl MemoryChecker {
         while changed != 0 {
             let offset = changed.trailing_zeros() as usize;
             changed &= changed - 1;
-            // A nearer cache has it from the last comparison at the latest.
+            // A nearer cache has had it since the last comparison at the latest.
             let time = last.state.compared_before;
             let dword = dword - LastLine::offset(dword) + offset;
             page.cells.store_from_outside(dword, HOST, time, last.old[offset]);
@@ -425,7 +428,7 @@ impl MemoryChecker {
         let mut value =
             if is_bypass { page.cache.uncached(page.va, dword, host) } else { page.cache.dword(dword) };
         if let Some(undefined) = &mut page.undefined {
-            // What another has written past GL2.
+            // What somebody else has written past GL2.
             if is_bypass && value != page.cache.dword(dword) {
                 undefined.set(dword, WHOLE, 0, None);
             }
@@ -514,7 +517,7 @@ impl MemoryChecker {
         }
     }
 
-    /// A write of the same dispatch that comes before the present one, in the line of a dword, and that the host cannot
+    /// A write of the same dispatch, ordered before the current one, in the line of a dword, that the host cannot
     /// see.
     fn unreleased(&mut self, page: usize, dword: usize) -> Option<Write> {
         let page = &self.pages[page];

@@ -1,7 +1,7 @@
 //! The LDS and the barrier of one group.
 //!
-//! Contract: the LDS data stays in the engine; here is who wrote and read it. One shadow per group; it may be used
-//! again after [`GroupShadow::begin`]. Cost: 41 bytes per dword of LDS; `begin` clears what was used.
+//! Contract: the LDS data stays in the engine; this records who wrote and read it. One shadow per group; it may be
+//! reused after [`GroupShadow::begin`]. Cost: 41 bytes per dword of LDS; `begin` clears the used part.
 
 use super::MemoryChecker;
 use super::cells::{Cells, Context, Settled, Stored};
@@ -12,24 +12,24 @@ use super::readers::{ReaderSets, worse};
 use super::undefined::UndefinedLds;
 use std::sync::Arc;
 
-/// What is known of one group.
+/// What is known about one group.
 #[derive(Debug)]
 pub struct GroupShadow {
     bytes: u32,
     cells: Cells,
     readers: ReaderSets,
     flags: Flags,
-    /// Bytes written so far, one nibble of each per dword.
+    /// Bytes written so far: one nibble per dword.
     written: Box<[u8]>,
-    /// What was stored undefined.
+    /// Undefined data that was stored.
     pub(super) undefined: UndefinedLds,
-    /// What the waves have published that have signalled the present phase of the barrier.
+    /// What the waves that have signalled the current phase of the barrier have published.
     arriving: Arc<Clock>,
-    /// The same of all complete phases.
+    /// The same for all completed phases.
     complete: Arc<Clock>,
 }
 
-/// A lane, and which of its elements in 2addr forms.
+/// A lane and the index of its element in 2addr forms.
 #[derive(Clone, Copy, Debug)]
 pub struct LaneElement {
     /// The lane.
@@ -69,7 +69,7 @@ impl GroupShadow {
         }
     }
 
-    /// Makes it the shadow of a new group with `bytes` of LDS.
+    /// Resets it to the shadow of a new group with `bytes` of LDS.
     pub fn begin(&mut self, bytes: u32) {
         self.bytes = bytes;
         let dwords = bytes.div_ceil(4) as usize;
@@ -86,28 +86,28 @@ impl GroupShadow {
         self.complete = Arc::default();
     }
 
-    /// All waves of the group have signalled, or have ended: those that wait may go on. A wave that has not waited for an
-    /// earlier phase is behind that one too.
+    /// All waves of the group have signalled or ended: waiting waves may continue. A wave that has not waited for
+    /// an earlier phase has passed that one too.
     pub fn barrier_completed(&mut self) {
         Clock::join_shared(&mut self.complete, &std::mem::take(&mut self.arriving));
     }
 }
 
 impl MemoryChecker {
-    /// A wave signals the barrier: it publishes what it has done and what it knows.
+    /// A wave signals the barrier: it publishes its operations and its knowledge.
     pub fn barrier_signal(&mut self, group: &mut GroupShadow, wave: WaveId) {
         let published = self.wave(wave).publish();
         Clock::join_shared(&mut group.arriving, &published);
     }
 
-    /// A wave passes its barrier wait: it learns what all had published when the last one signalled.
+    /// A wave passes its barrier wait: it learns what all waves had published when the last one signalled.
     pub fn barrier_wait(&mut self, group: &GroupShadow, wave: WaveId) {
         self.wave(wave).join(&group.complete);
         self.refresh_clock(wave);
     }
 
-    /// A lane loads from LDS. `element_bytes` is what the address must be a multiple of.
-    /// Returns false where the access is not inside the allocation; the engine then loads zeros.
+    /// A lane loads from LDS. `element_bytes` is the required alignment. Returns false if the access is not inside
+    /// the allocation; the engine then loads zeros.
     pub fn lds_load(
         &mut self,
         group: &mut GroupShadow,
@@ -119,7 +119,7 @@ impl MemoryChecker {
         self.lds_access(group, lane.into(), address, len, element_bytes)
     }
 
-    /// A lane stores to LDS. Returns false where the access is not inside the allocation and must be dropped.
+    /// A lane stores to LDS. Returns false if the access is not inside the allocation and must be dropped.
     pub fn lds_store(
         &mut self,
         group: &mut GroupShadow,
@@ -131,18 +131,18 @@ impl MemoryChecker {
         self.lds_access(group, lane.into(), address, len, element_bytes)
     }
 
-    /// A lane does an atomic on LDS. Returns false where the access is not inside the allocation.
+    /// A lane performs an atomic on LDS. Returns false if the access is not inside the allocation.
     pub fn lds_atomic(&mut self, group: &mut GroupShadow, lane: u32, address: u32, len: u32) -> bool {
         self.lds_access(group, lane.into(), address, len, len)
     }
 
-    /// Whether lanes of the stores since this was last asked have met in LDS; what they stored is the caller's to compare.
+    /// Whether stores of several lanes have overlapped in LDS since the last call; the caller compares their data.
     #[inline]
     pub fn take_lanes_in_lds(&mut self) -> bool {
         std::mem::take(&mut self.has_lanes_in_lds)
     }
 
-    /// Two lanes of the present instruction store different values.
+    /// Two lanes of the current instruction store different values.
     #[cold]
     pub fn report_lanes(&mut self, lanes: &LaneClash) {
         self.report_at(Defect::LanesClash, lanes.lanes[1], lanes.address, None, || lanes.to_string());

@@ -1,6 +1,6 @@
 //! A hash for small trusted keys.
 //!
-//! Contract: keys are numbers that this process made (pages, sites, waves); there is no defence against chosen
+//! Contract: keys are numbers that this process generated (pages, sites, waves); there is no defence against chosen
 //! keys. Cost: one multiplication per word.
 
 use std::collections::HashMap;

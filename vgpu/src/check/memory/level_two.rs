@@ -1,17 +1,18 @@
-//! GL2 as a copy of its own: what the GPU has written or loaded, apart from what the host sees.
+//! GL2 as a separate copy: what the GPU has written or loaded, apart from what the host sees.
 //!
-//! Contract: stores stay in the copy, byte by byte, until a write-back; loads fill whole lines, which stay until an
+//! Contract: stores stay in the copy, byte by byte, until a write-back. Loads fill whole lines, which stay until an
 //! invalidation, whatever the host writes meanwhile. Lines are never evicted: a program must not depend on luck.
-//! What a [`MemoryType`] changes of this:
+//! The [`MemoryType`] modifies this:
 //!
-//! * System memory: a load of system scope goes past the copy and leaves it as it is; `global_inv scope:SCOPE_SYS` and
-//!   packets drop lines.
-//! * VRAM: a load of system scope may meet a line like any other, and packets alone drop lines. That a wave's load or
-//!   invalidation of system scope reaches VRAM behind GL2 follows from the memory model of compilers; no card has shown it.
-//! * Uncached: no line is kept and no store stays. The copy is then what the device last saw.
+//! * System memory: a load of system scope bypasses the copy and leaves it unchanged; `global_inv scope:SCOPE_SYS`
+//!   and packets drop lines.
+//! * VRAM: a load of system scope may hit a line like any other, and only packets drop lines. That a wave's load or
+//!   invalidation of system scope reaches VRAM behind GL2 follows from the compilers' memory model; no card has
+//!   confirmed it.
+//! * Uncached: no line and no store is kept. The copy then holds what the device last saw.
 //!
-//! Cost: a line is read from host memory and compared once per instruction that loads from it, as a whole where the two
-//! are the same.
+//! Cost: a line is read from host memory and compared once per instruction that loads from it, as a whole if the
+//! two are equal.
 
 use super::cells::byte_bits;
 use super::hash::FastMap;
@@ -22,7 +23,7 @@ use crate::memory::{HostMemory, LINE_DWORDS, MemoryType};
 pub(super) const PAGE_BYTES: u64 = 4096;
 /// Dwords of a page.
 pub(super) const PAGE_DWORDS: usize = 1024;
-/// Bytes that a load brings in: a line of GL2 (hardware reference §1.4).
+/// Bytes that a load brings in: one line of GL2 (hardware reference §1.4).
 pub(super) const LINE_BYTES: u64 = 4 * LINE_DWORDS as u64;
 /// Lines of a page.
 const PAGE_LINES: usize = PAGE_DWORDS / LINE_DWORDS;
@@ -30,9 +31,9 @@ const PAGE_LINES: usize = PAGE_DWORDS / LINE_DWORDS;
 /// Invalidations of GL2 so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Invalidations {
-    /// By packets and by waves.
+    /// By packets and waves.
     pub(super) all: u32,
-    /// By packets.
+    /// By packets alone.
     pub(super) by_packets: u32,
 }
 
@@ -40,9 +41,9 @@ pub(super) struct Invalidations {
 #[derive(Debug)]
 pub(super) struct CachePage {
     data: Box<[u32; PAGE_DWORDS]>,
-    /// Dwords that are in the cache; one word per line. Not what is dirty in part.
+    /// Dwords in the cache; one word per line. Partly dirty dwords are not included.
     valid: [u64; PAGE_LINES],
-    /// Dwords that are no longer in the cache, or never are; `data` has them as they were last seen.
+    /// Dwords that are no longer in the cache, or never are; `data` holds them as last seen.
     known: [u64; PAGE_LINES],
     /// Logical time of each line's last comparison with host memory.
     compared: [u32; PAGE_LINES],
@@ -50,24 +51,24 @@ pub(super) struct CachePage {
     dirty: Box<[u8; PAGE_DWORDS]>,
     /// Lines with such bytes.
     dirty_lines: u32,
-    /// Invalidations that the page has followed.
+    /// Invalidations already applied to this page.
     generation: u32,
     memory_type: MemoryType,
 }
 
-/// What a line's comparison with host memory has shown.
+/// The result of comparing a line with host memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LineState {
     /// Dwords that the host has replaced since they were cached.
     pub(super) replaced: u64,
-    /// Dwords seen before, and not cached since, that the host has replaced meanwhile.
+    /// Dwords seen before, and not cached since, that the host has replaced.
     pub(super) changed: u64,
-    /// Logical time of the comparison before: the host's writes came later.
+    /// Logical time of the previous comparison: the host's writes came later.
     pub(super) compared_before: u32,
 }
 
 impl CachePage {
-    /// A page of which nothing is known.
+    /// A page about which nothing is known.
     pub(super) fn new(memory_type: MemoryType) -> CachePage {
         CachePage {
             data: Box::new([0; PAGE_DWORDS]),
@@ -81,13 +82,13 @@ impl CachePage {
         }
     }
 
-    /// How it is mapped.
+    /// How the page is mapped.
     #[inline]
     pub(super) fn memory_type(&self) -> MemoryType {
         self.memory_type
     }
 
-    /// Follows the invalidations that have happened since.
+    /// Applies the invalidations that have happened since the last call.
     pub(super) fn follow(&mut self, invalidations: Invalidations) {
         let generation = if self.memory_type.is_local { invalidations.by_packets } else { invalidations.all };
         if self.generation != generation {
@@ -104,14 +105,14 @@ impl CachePage {
         self.data[index]
     }
 
-    /// Likewise dwords of one line.
+    /// Several dwords of one line, likewise.
     #[inline]
     pub(super) fn dwords(&self, indices: std::ops::Range<usize>) -> &[u32] {
         &self.data[indices]
     }
 
-    /// Brings the line of dword `index` in at logical time `time`, and compares it with host memory. `old` receives the
-    /// line as it was, where anything of it was known and has changed.
+    /// Brings in the line of dword `index` at logical time `time`, and compares it with host memory. `old` receives
+    /// the previous contents if any were known and have changed.
     pub(super) fn bring_in(
         &mut self,
         page_va: u64,
@@ -166,7 +167,7 @@ impl CachePage {
         self.uncached(page_va, index, host)
     }
 
-    /// The dword as the host sees it, with what it cannot see yet.
+    /// The dword as the host sees it, merged with bytes that the host cannot see yet.
     pub(super) fn uncached(&self, page_va: u64, index: usize, host: &mut dyn HostMemory) -> u32 {
         let mut bytes = [0; 4];
         host.read(page_va + 4 * index as u64, &mut bytes);
@@ -174,7 +175,7 @@ impl CachePage {
         self.data[index] & dirty | u32::from_le_bytes(bytes) & !dirty
     }
 
-    /// Dwords of the line of dword `index` of which the host cannot see all bytes.
+    /// Dwords of the line of dword `index` that have bytes which the host cannot see.
     pub(super) fn dirty_dwords(&self, index: usize) -> impl Iterator<Item = usize> {
         let line = index / LINE_DWORDS;
         let is_dirty = self.dirty_lines >> line & 1 != 0;
@@ -182,7 +183,7 @@ impl CachePage {
         dwords.filter(move |dword| self.dirty[*dword] != 0)
     }
 
-    /// Writes bytes of `mask` of a dword into the copy; true where the page was clean before.
+    /// Writes the bytes in `mask` of a dword into the copy. Returns true if the page was clean before.
     pub(super) fn store(&mut self, index: usize, mask: u8, value: u32) -> bool {
         let bits = byte_bits(mask);
         let was_clean = self.dirty_lines == 0;
@@ -192,7 +193,7 @@ impl CachePage {
         was_clean
     }
 
-    /// Writes bytes of `mask` of a dword through to the host.
+    /// Writes the bytes in `mask` of a dword through to the host.
     pub(super) fn store_through(
         &mut self,
         page_va: u64,
@@ -221,7 +222,7 @@ impl CachePage {
         }
     }
 
-    /// Adds the ranges of dirty dwords to a list of (address, length in bytes), joining neighbours.
+    /// Adds the ranges of dirty dwords to a list of (address, length in bytes), merging neighbours.
     pub(super) fn dirty_ranges(&self, page_va: u64, ranges: &mut Vec<(u64, u64)>) {
         for (index, mask) in self.dirty.iter().enumerate().filter(|(_, mask)| **mask != 0) {
             let first = page_va + 4 * index as u64 + u64::from(mask.trailing_zeros());
@@ -234,7 +235,7 @@ impl CachePage {
     }
 }
 
-/// Writes the bytes of `mask` of a dword.
+/// Writes the bytes in `mask` of a dword.
 fn write_masked(va: u64, mask: u8, value: u32, host: &mut dyn HostMemory) {
     let bytes = value.to_le_bytes();
     if mask == WHOLE {
@@ -246,17 +247,17 @@ fn write_masked(va: u64, mask: u8, value: u32, host: &mut dyn HostMemory) {
     }
 }
 
-/// Line brought in last, and by which instruction.
+/// The line brought in last, and the instruction that did so.
 #[derive(Debug)]
 pub(super) struct LastLine {
     pub(super) stamp: u32,
     pub(super) line: u64,
     pub(super) state: LineState,
     pub(super) old: [u32; LINE_DWORDS],
-    /// Place of its page.
+    /// Index of its page.
     pub(super) page: u32,
-    /// The instruction is a plain load and meets nothing in this line: neither a flag, nor a write that is not ordered
-    /// before it or that it may miss, nor anything that the host has replaced.
+    /// The instruction is a plain load that meets nothing in this line: no flag, no write that is unordered or that
+    /// it may miss, and nothing that the host has replaced.
     pub(super) is_settled: bool,
 }
 
@@ -280,5 +281,5 @@ impl LastLine {
     }
 }
 
-/// Number of a page to its place.
+/// Page number to page index.
 pub(super) type PageIndices = FastMap<u64, u32>;

@@ -1,17 +1,17 @@
 //! The memory half of the checking mode: races, visibility, missing waits between waves, bounds.
 //!
-//! Contract: a pure component. The engine reports what each wave does, in the order in which it happens (checking mode
-//! runs on one thread), and takes loaded values from here: a consumer that skipped its acquire, or whose producer
-//! skipped its release, gets the old value and a finding. Nothing here knows the page table or the instruction set.
+//! Contract: a pure component. The engine reports what each wave does, in order (the checking mode runs on one
+//! thread), and takes loaded values from here. A consumer that skipped its acquire, or whose producer skipped its
+//! release, receives the old value and a finding. Nothing here knows the page table or the instruction set.
 //!
-//! * Each wave has a global number and counts its memory operations; the register half reports which are complete.
-//! * Order between waves is happens-before (`clock`): barrier, flags (`flags`), dispatch boundaries.
-//! * Per dword, last write and readers since (`cells`, `readers`).
-//! * Caches are logical times (`caches`); GL2 is a copy of its own (`level_two`).
+//! * Each wave has a global number and counts its memory operations; the register checker reports which are
+//!   complete.
+//! * Order between waves is happens-before (`clock`): barriers, flags (`flags`), dispatch boundaries.
+//! * Each dword has its last write and the readers since (`cells`, `readers`).
+//! * Caches are logical times (`caches`); GL2 is a separate copy (`level_two`).
 //!
-//! One access breaks one rule: bounds come first, then order, then visibility.
-//! Cost: some nanoseconds per lane and dword for neighbouring lanes; about 10 KiB per touched page of 4 KiB, 42 KiB
-//! per written one.
+//! An access is reported for one rule: bounds come first, then order, then visibility. Cost: some nanoseconds per
+//! lane and dword for neighbouring lanes; about 10 KiB per accessed page of 4 KiB, 42 KiB per written one.
 
 mod access;
 mod allocations;
@@ -54,43 +54,43 @@ use std::ops::Range;
 use std::sync::Arc;
 use undefined::UndefinedPage;
 
-/// Ended dispatches that are remembered, so that a finding can name the group of a wave.
+/// Ended dispatches that are remembered, so that a finding can name a wave's group.
 const DISPATCHES_MAX: usize = 1 << 16;
 
-/// Everything known of the memory of one device.
+/// Everything known about the memory of one device.
 #[derive(Debug, Default)]
 pub struct MemoryChecker {
     waves: FastMap<u32, WaveState>,
     dispatches: Vec<Dispatch>,
     /// Number of the first wave of the next dispatch.
     next_wave: u32,
-    /// Logical time: counts writes and invalidations, and comparisons that come after one.
+    /// Logical time: counts writes and invalidations, and the comparisons that follow one.
     now: u32,
     current: Current,
     sites: Sites,
     pages: Vec<Page>,
     page_indices: PageIndices,
-    /// Page found last.
+    /// The page found last.
     last_page: Option<(u64, u32)>,
     last_line: LastLine,
-    /// Lanes and addresses of writes of the present instruction that the host sees at once.
+    /// Lanes and addresses of the current instruction's writes that the host sees at once.
     released: Vec<(u32, u64)>,
-    /// Lanes and bytes of all stores of the present instruction.
+    /// Lanes and bytes of all stores of the current instruction.
     stored: Vec<(u32, Range<u64>)>,
-    /// Lanes of a store have met in LDS.
+    /// Whether lanes of a store have overlapped in LDS.
     has_lanes_in_lds: bool,
-    /// Undefined bits of the data of the present store.
+    /// Undefined bits of the data of the current store.
     undefined_data: Option<Stored>,
-    /// What is undefined of what was loaded.
+    /// The undefined parts of what was loaded.
     undefined_loads: Vec<Loaded>,
-    /// Pages of `pages` without a place in memory.
+    /// Unused entries of `pages`.
     free_pages: Vec<u32>,
-    /// Places of pages with bytes that the host cannot see.
+    /// Indices of pages with bytes that the host cannot see.
     dirty_pages: Vec<u32>,
     level_two_invalidations: Invalidations,
     /// Logical time at which memory was last compared.
     compared: u32,
-    /// Times at which everything before was ordered; readers of before are void.
+    /// Number of times at which everything earlier became ordered; earlier readers are void.
     epoch: u32,
     settled_wave: u32,
     readers: ReaderSets,
@@ -109,30 +109,30 @@ struct Dispatch {
     ordered_before: u32,
 }
 
-/// Who tells GL2 to drop its lines.
+/// What tells GL2 to drop its lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     Packet,
     Wave,
 }
 
-/// One touched page.
+/// One accessed page.
 #[derive(Debug)]
 struct Page {
     va: u64,
     epoch: u32,
     cells: Cells,
     cache: CachePage,
-    /// What of it is undefined, if anything ever was.
+    /// Its undefined bytes, if it ever had any.
     undefined: Option<Box<UndefinedPage>>,
 }
 
 /// One memory instruction of a wave.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
-    /// Who.
+    /// The wave.
     pub wave: WaveId,
-    /// Number of the operation among the memory operations of the wave, from 1.
+    /// Number of the operation among the wave's memory operations, from 1.
     pub sequence: u32,
     /// Address of the instruction.
     pub pc: u64,
@@ -140,14 +140,14 @@ pub struct Access {
     pub cu: u16,
     /// Scope field. LDS accesses have [`Scope::Cu`].
     pub scope: Scope,
-    /// What it does.
+    /// The kind of access.
     pub kind: AccessKind,
 }
 
 /// A cache instruction, as a wave issues it. The fields are those of [`Access`].
 #[derive(Clone, Copy, Debug)]
 pub struct Issue {
-    /// Who.
+    /// The wave.
     pub wave: WaveId,
     /// Number of the operation.
     pub sequence: u32,
@@ -169,14 +169,15 @@ pub enum CacheControl {
 }
 
 impl MemoryChecker {
-    /// A checker that has seen nothing.
+    /// A checker with no history.
     pub fn new() -> MemoryChecker {
         // Time 0 is before everything.
         MemoryChecker { epoch: 1, now: 1, ..MemoryChecker::default() }
     }
 
-    /// A dispatch of `waves` waves begins, `waves_per_group` in each group. All waves below `ordered_before` have
-    /// ended, and the command processor has waited for them. Returns the number of its first wave; the others follow.
+    /// Begins a dispatch of `waves` waves, `waves_per_group` per group. All waves below `ordered_before` have
+    /// ended, and the command processor has waited for them. Returns the number of its first wave; the others
+    /// follow.
     pub fn begin_dispatch(&mut self, waves: u32, waves_per_group: u32, ordered_before: WaveId) -> WaveId {
         let first = self.next_wave;
         let ordered_before = ordered_before.0.min(first);
@@ -197,7 +198,7 @@ impl MemoryChecker {
         WaveId(first)
     }
 
-    /// The number that the first wave of the next dispatch will have: what `ordered_before` is after a wait for all.
+    /// The number of the next dispatch's first wave: the value of `ordered_before` after a wait for all.
     pub fn next_wave(&self) -> WaveId {
         WaveId(self.next_wave)
     }
@@ -207,8 +208,8 @@ impl MemoryChecker {
         self.waves.remove(&wave.0);
     }
 
-    /// The memory operations of a wave up to these sequence numbers are complete; told at each wait. Flags that were
-    /// loaded before take effect.
+    /// The memory operations of a wave up to these sequence numbers are complete; called at each wait. Flags that
+    /// were loaded before take effect.
     pub fn waited(&mut self, wave: WaveId, completed: Completed) {
         self.wave(wave).complete(&completed);
         self.refresh_clock(wave);
@@ -272,7 +273,7 @@ impl MemoryChecker {
         let time = self.now;
         let state = self.wave(wave);
         state.issue(sequence);
-        // An invalidation before the flag has arrived may come too early for what the flag announces.
+        // An invalidation before the flag has arrived may be too early for the data that the flag announces.
         let is_early = state.has_pending_acquire();
         if control != CacheControl::Invalidate && scope == Scope::System {
             state.write_back = sequence;
@@ -298,7 +299,7 @@ impl MemoryChecker {
         self.caches.invalidate_instructions(self.now);
     }
 
-    /// Names an allocation. Once one is named, shaders may touch named ones only.
+    /// Names an allocation. Once one is named, shaders may access only named ones.
     pub fn add_allocation(&mut self, name: &str, va: u64, len: u64, usage: AllocationUse) {
         self.allocations.add(name, va, len, usage);
         if usage == AllocationUse::Unwritten {
@@ -306,7 +307,7 @@ impl MemoryChecker {
         }
     }
 
-    /// Where bytes are, in terms of the nearest allocation; empty where none is named.
+    /// The position of bytes relative to the nearest allocation; empty if none is named.
     pub fn describe(&self, va: u64, len: u64) -> String {
         self.allocations.describe(va, len)
     }
@@ -316,7 +317,7 @@ impl MemoryChecker {
         self.allocations.read_bytes()
     }
 
-    /// Takes the allocations away that were named in a range.
+    /// Removes the allocations named in a range.
     pub fn remove_allocations(&mut self, va: u64, len: u64) {
         self.allocations.remove(va, len);
     }
@@ -326,7 +327,7 @@ impl MemoryChecker {
         self.report.findings()
     }
 
-    /// Takes the findings; what was seen may then be found again.
+    /// Takes the findings; the same defects may then be found again.
     pub fn take_findings(&mut self) -> Vec<MemoryFinding> {
         self.report.take()
     }
@@ -340,7 +341,7 @@ impl MemoryChecker {
         self.waves.entry(wave.0).or_insert_with(|| WaveState::new(wave.0))
     }
 
-    /// A wave has learnt something: its next access must not use what it knew before.
+    /// A wave has gained knowledge: its next access must not use cached answers.
     fn refresh_clock(&mut self, wave: WaveId) {
         if self.current.wave == wave.0
             && let Some(state) = self.waves.get(&wave.0)
@@ -353,7 +354,7 @@ impl MemoryChecker {
         Settled { wave: self.settled_wave, time: self.caches.settled_time() }
     }
 
-    /// Who a number of a cell is.
+    /// The actor for a number in a cell.
     fn actor(&self, wave: u32) -> Actor {
         match wave {
             HOST | NOBODY => Actor::Host,
@@ -377,7 +378,7 @@ impl MemoryChecker {
         OtherSide { actor: self.actor(wave), pc: site.pc, kind: Some(site.kind) }
     }
 
-    /// A finding at the present instruction.
+    /// A finding at the current instruction.
     fn report_now(
         &mut self,
         defect: Defect,
@@ -394,7 +395,7 @@ impl MemoryChecker {
         }
     }
 
-    /// A finding at a lane of the present instruction.
+    /// A finding at a lane of the current instruction.
     fn report_at(
         &mut self,
         defect: Defect,

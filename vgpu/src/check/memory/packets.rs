@@ -1,7 +1,7 @@
 //! What the command processor and the driver do to memory and caches.
 //!
-//! Contract: packets act at once, in their order; the command processor has waited for what the packet waits for.
-//! The command processor's own accesses go through GL2, so that it and the waves see the same copy.
+//! Contract: packets take effect at once, in order; the command processor has completed the packet's waits. The
+//! command processor's own accesses go through GL2, so that it and the waves see the same copy.
 
 use super::access::COMMAND_PROCESSOR;
 use super::finding::{Actor, Defect, MemoryFinding, OtherSide};
@@ -11,12 +11,12 @@ use super::{MemoryChecker, Source};
 use crate::memory::HostMemory;
 use bitflags::bitflags;
 
-/// Ranges that a finding names.
+/// Ranges listed in a finding.
 const RANGES_NAMED: usize = 4;
 
 bitflags! {
-    /// Cache actions of ACQUIRE_MEM and RELEASE_MEM (hardware reference §4.5 and §4.6). Those of caches that gfx12
-    /// does not have, or that write through, change nothing and are left out.
+    /// Cache actions of ACQUIRE_MEM and RELEASE_MEM (hardware reference §4.5 and §4.6). Actions on caches that
+    /// gfx12 does not have, or that write through, have no effect and are left out.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct CacheActions: u8 {
         /// GLV_INV: the vector caches of all compute units.
@@ -25,17 +25,17 @@ bitflags! {
         const SCALAR_INVALIDATE = 2;
         /// GLI_INV: all instruction caches.
         const INSTRUCTION_INVALIDATE = 4;
-        /// GL2_INV: what is clean in GL2.
+        /// GL2_INV: clean lines in GL2.
         const LEVEL_TWO_INVALIDATE = 8;
-        /// GL2_WB: what is dirty in GL2.
+        /// GL2_WB: dirty lines in GL2.
         const LEVEL_TWO_WRITE_BACK = 16;
     }
 }
 
-/// The way of the command processor's own accesses.
+/// The path of the command processor's own accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Path {
-    /// To memory: a write is seen by the host at once, a read is not served from a clean copy in GL2.
+    /// To memory: the host sees a write at once, and a read is not served from a clean copy in GL2.
     Memory,
     /// To GL2 only.
     LevelTwo,
@@ -47,7 +47,7 @@ impl MemoryChecker {
         self.act(actions, host);
     }
 
-    /// RELEASE_MEM: the cache actions, and where it also writes a value, a fence at `fence_va`. The write itself is
+    /// RELEASE_MEM: the cache actions, and a fence at `fence_va` if it also writes a value. The write itself is
     /// [`MemoryChecker::cp_write`], afterwards.
     pub fn release_mem(&mut self, actions: CacheActions, fence_va: Option<u64>, host: &mut dyn HostMemory) {
         self.act(actions, host);
@@ -120,7 +120,7 @@ impl MemoryChecker {
         }
     }
 
-    /// The command processor reads: polls, COPY_DATA, packets in memory. Nothing is cached by it.
+    /// The command processor reads: polls, COPY_DATA, packets in memory. Its reads are not cached.
     pub fn cp_read(&mut self, va: u64, out: &mut [u8], path: Path, host: &mut dyn HostMemory) {
         let mut done = 0;
         while done < out.len() {
@@ -139,7 +139,7 @@ impl MemoryChecker {
         }
     }
 
-    /// Code of `len` bytes at `va` is about to be run: a finding where it was written by the GPU after the last
+    /// Code of `len` bytes at `va` is about to run. Reports a finding if the GPU wrote it after the last
     /// invalidation of the instruction caches.
     pub fn fetch_instructions(&mut self, va: u64, len: u64) {
         let end = va.saturating_add(len);
@@ -170,8 +170,8 @@ impl MemoryChecker {
         }
     }
 
-    /// The driver takes a range away: what is dirty reaches the host, and everything known of it is forgotten. The
-    /// range must still be mapped.
+    /// The driver unmaps a range: dirty bytes reach the host, and everything known about the range is forgotten.
+    /// The range must still be mapped.
     pub fn forget(&mut self, va: u64, len: u64, host: &mut dyn HostMemory) {
         let end = va.saturating_add(len);
         let pages: Vec<(u64, u32)> = self
@@ -200,7 +200,7 @@ impl MemoryChecker {
         }
     }
 
-    /// Drops what is clean in GL2.
+    /// Drops the clean lines of GL2.
     pub(super) fn invalidate_level_two(&mut self, source: Source) {
         self.level_two_invalidations.all += 1;
         self.level_two_invalidations.by_packets += u32::from(source == Source::Packet);

@@ -1,10 +1,10 @@
 //! Sets of readers: who has read a dword since it was last written.
 //!
-//! Contract: a set is a number; sets are lists that share their tails, so that the dwords that the same instructions
-//! have read cost one number each. 0 is the empty set. A reader leaves a set when a later reader is ordered after it
-//! and covers its bytes: whoever is ordered after the later one is ordered after it too.
-//! Cost: the change of a set by an instruction, and the verdict of an instruction on a set, are remembered per
-//! instruction; without that a walk of the list. Memory: 20 bytes per change, reclaimed by [`ReaderSets::collect`].
+//! Contract: a set is a number. Sets are lists that share their tails, so that dwords read by the same instructions
+//! cost one number each. 0 is the empty set. A reader leaves a set when a later reader is ordered after it and
+//! covers its bytes: anyone ordered after the later one is ordered after it too. Cost: an instruction's change to a
+//! set, and its verdict on a set, are cached per instruction; otherwise a walk of the list. Memory: 20 bytes per
+//! change, reclaimed by [`ReaderSets::collect`].
 
 use super::access::{Conflict, Current, Earlier};
 use super::clock::Order;
@@ -12,9 +12,9 @@ use super::finding::Sites;
 
 /// Slots of the per-instruction caches; a power of two.
 const CACHE_SLOTS: usize = 64;
-/// Longest part of a list that is rewritten to take readers out.
+/// Longest prefix of a list that is rewritten to remove readers.
 const PRUNE_STEPS: usize = 64;
-/// Fewest nodes at which unused ones are reclaimed.
+/// Minimum number of nodes before unused ones are reclaimed.
 pub(super) const COLLECT_NODES: usize = 1 << 22;
 /// All bytes of a dword.
 pub(super) const WHOLE: u8 = 0xf;
@@ -28,7 +28,7 @@ struct Node {
     mask: u8,
 }
 
-/// Two numbers and the instruction for which they hold.
+/// Two numbers and the instruction for which they are valid.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     stamp: u32,
@@ -40,12 +40,12 @@ struct Slot {
 /// All sets of one memory.
 #[derive(Debug)]
 pub(super) struct ReaderSets {
-    /// The first is the empty set.
+    /// The first node is the empty set.
     nodes: Vec<Node>,
     additions: [Slot; CACHE_SLOTS],
     verdicts: [Slot; CACHE_SLOTS],
     collect_at: usize,
-    /// Nodes of a list that is rewritten; empty in between.
+    /// Nodes of a list being rewritten; empty otherwise.
     kept: Vec<Node>,
 }
 
@@ -81,7 +81,7 @@ impl ReaderSets {
         (self.nodes.len() - 1) as u32
     }
 
-    /// The set with the present access as a reader of the bytes of `mask`.
+    /// The set with the current access added as a reader of the bytes in `mask`.
     #[inline]
     pub(super) fn add(&mut self, set: u32, mask: u8, current: &mut Current, sites: &Sites) -> u32 {
         let slot = &self.additions[set as usize % CACHE_SLOTS];
@@ -106,7 +106,7 @@ impl ReaderSets {
         to
     }
 
-    /// The set without the readers near its head that the present one stands for.
+    /// The set without the readers near its head that the current one covers.
     fn without_covered(&mut self, set: u32, mask: u8, current: &mut Current, sites: &Sites) -> u32 {
         let mut kept = std::mem::take(&mut self.kept);
         let (mut at, mut unchanged_from, mut kept_until) = (set, set, 0);
@@ -133,7 +133,7 @@ impl ReaderSets {
         tail
     }
 
-    /// The first reader of bytes of `mask` that the present write must not meet.
+    /// The first reader of bytes in `mask` that conflicts with the current write.
     #[inline]
     pub(super) fn conflict(
         &mut self,
@@ -165,7 +165,7 @@ impl ReaderSets {
         worst
     }
 
-    /// The set of those that have read bytes outside `mask`, whose readers a write has replaced.
+    /// The set of the readers of bytes outside `mask`, after a write has replaced the bytes inside it.
     pub(super) fn outside(&mut self, set: u32, mask: u8) -> u32 {
         if mask == WHOLE || set == 0 {
             return 0;
@@ -186,12 +186,12 @@ impl ReaderSets {
         kept.iter().rev().fold(0, |tail, node| self.push(tail, node.earlier, node.mask))
     }
 
-    /// True where unused nodes should be reclaimed.
+    /// True if unused nodes should be reclaimed.
     pub(super) fn is_full(&self) -> bool {
         self.nodes.len() >= self.collect_at
     }
 
-    /// Keeps only what the given sets need, and renumbers the sets.
+    /// Keeps only the nodes that the given sets need, and renumbers the sets.
     pub(super) fn collect<'a>(&mut self, sets: impl Iterator<Item = &'a mut u32>) {
         let mut renumbered = vec![0_u32; self.nodes.len()];
         let mut nodes = vec![EMPTY];
@@ -216,16 +216,16 @@ impl ReaderSets {
     }
 }
 
-/// True where whoever is ordered after the present read is ordered after the earlier one too.
+/// True if anyone ordered after the current read is also ordered after the earlier one.
 fn is_covered_by(earlier: Earlier, current: &mut Current, sites: &Sites) -> bool {
-    // Reads of one wave complete in order within a class only.
+    // Reads of one wave complete in order only within a class.
     if earlier.wave == current.wave && sites.get(earlier.site).kind.class() != current.kind.class() {
         return false;
     }
     current.order(earlier, sites) == Order::Before
 }
 
-/// The graver of two conflicts: a race before a missing wait.
+/// The more serious of two conflicts: a race before a missing wait.
 pub(super) fn worse(one: Option<Conflict>, other: Option<Conflict>) -> Option<Conflict> {
     use super::finding::Defect;
     match (one, other) {
@@ -266,7 +266,7 @@ mod tests {
         reads(&mut current, 1);
         let again = sets.add(two, WHOLE, &mut current, &sites);
         assert_eq!(waves(&sets, again), [1, 2]);
-        // A read of fewer bytes does not stand for one of all.
+        // A read of fewer bytes does not cover a read of all.
         reads(&mut current, 2);
         let part = sets.add(again, 1, &mut current, &sites);
         assert_eq!(waves(&sets, part), [2, 1, 2]);

@@ -1,7 +1,7 @@
-//! Undefined bytes of memory and LDS: what nobody has written, and what was stored undefined.
+//! Undefined bytes of memory and LDS: bytes never written, and bytes stored from undefined data.
 //!
-//! Contract: bits, since a register's undefined bits may be stored. Cost: nothing for a page or group without them; 4 KiB
-//! and a look at a dword of it for each dword of an access otherwise.
+//! Contract: tracked in bits, since a register's undefined bits may be stored. Cost: nothing for a page or group
+//! without them; otherwise 4 KiB, and a lookup for each dword of an access.
 
 use crate::check::undefined::{LANE_DWORDS_MAX, LOAD_DWORDS_MAX, Loaded, Origin, Source, Stored};
 use crate::memory::{HostMemory, LINE_DWORDS};
@@ -19,7 +19,7 @@ use super::{GroupShadow, MemoryChecker};
 #[derive(Debug)]
 pub(super) struct UndefinedPage {
     bits: Box<[u32; PAGE_DWORDS]>,
-    /// By dword: where it comes from, if not from itself.
+    /// Origin by dword, if it is not the dword itself.
     origins: FastMap<u32, Origin>,
 }
 
@@ -32,7 +32,7 @@ impl UndefinedPage {
         self.bits[dword]
     }
 
-    /// Bytes of `mask` are written, and are undefined in `bits`.
+    /// Records that the bytes in `mask` are written, and are undefined in `bits`.
     #[inline]
     pub(super) fn set(&mut self, dword: usize, mask: u8, bits: u32, origin: Option<Origin>) {
         let mask = byte_bits(mask);
@@ -46,14 +46,14 @@ impl UndefinedPage {
         }
     }
 
-    /// Bytes of the page, which nobody has written.
+    /// Marks bytes of the page as never written.
     fn forget(&mut self, bytes: Range<u64>) {
         for byte in bytes {
             self.set((byte / 4) as usize, 1 << (byte % 4), u32::MAX, None);
         }
     }
 
-    /// Whether a line, told by one of its dwords, has none.
+    /// Whether the line of a dword has no undefined bits.
     pub(super) fn is_line_defined(&self, dword: usize) -> bool {
         let first = dword / LINE_DWORDS * LINE_DWORDS;
         self.bits[first..first + LINE_DWORDS].iter().all(|bits| *bits == 0)
@@ -64,7 +64,7 @@ impl UndefinedPage {
 pub(super) type UndefinedLds = FastMap<u32, (u32, Origin)>;
 
 impl MemoryChecker {
-    /// What of a page that is met for the first time nobody has written.
+    /// The bytes of a newly accessed page that were never written.
     pub(super) fn unwritten_of_page(
         &self,
         page_va: u64,
@@ -74,7 +74,7 @@ impl MemoryChecker {
         for range in self.allocations.unwritten_of(page_va) {
             let page = page.get_or_insert_with(|| Box::new(UndefinedPage::new()));
             page.forget(range.start - page_va..range.end - page_va);
-            // It was zeros: what is not has been written by the host.
+            // It was filled with zeros: anything else was written by the host.
             let mut bytes = vec![0; (range.end - range.start) as usize];
             host.read(range.start, &mut bytes);
             for (byte, _) in bytes.iter().enumerate().filter(|(_, byte)| **byte != 0) {
@@ -85,7 +85,7 @@ impl MemoryChecker {
         page
     }
 
-    /// A range of zeros counts as unwritten from now on.
+    /// Marks a range of zeros as unwritten from now on.
     pub(super) fn forget_what_was_written(&mut self, va: u64, len: u64) {
         let range = va..va.saturating_add(len);
         for page in
@@ -100,7 +100,7 @@ impl MemoryChecker {
         self.last_line = Default::default();
     }
 
-    /// Bits of the data of the store that comes next that are undefined; `None` where all are defined.
+    /// Sets the undefined bits of the data of the next store; `None` if all are defined.
     #[inline]
     pub fn set_undefined_data(&mut self, data: Option<Stored>) {
         if data.is_some() || self.undefined_data.is_some() {
@@ -108,18 +108,18 @@ impl MemoryChecker {
         }
     }
 
-    /// Whether anything was loaded that is undefined.
+    /// Whether any loaded data is undefined.
     #[inline]
     pub fn has_undefined_loads(&self) -> bool {
         !self.undefined_loads.is_empty()
     }
 
-    /// What was loaded since this was last asked and is undefined.
+    /// Takes the undefined loads since the last call.
     pub fn take_undefined_loads(&mut self) -> Vec<Loaded> {
         std::mem::take(&mut self.undefined_loads)
     }
 
-    /// Tells what is undefined of what a lane loads from memory.
+    /// Records what is undefined in a lane's load from memory.
     #[cold]
     pub(super) fn load_undefined(&mut self, lane: u32, va: u64, len: usize, host: &mut dyn HostMemory) {
         if let Some((bits, origin)) = self.undefined_at(va, len, host) {
@@ -127,7 +127,7 @@ impl MemoryChecker {
         }
     }
 
-    /// What is undefined of some bytes, if anything, and where it comes from.
+    /// The undefined bits of some bytes, if any, and their origin.
     pub(super) fn undefined_at(
         &mut self,
         va: u64,
@@ -155,7 +155,7 @@ impl MemoryChecker {
         origin.map(|origin| (bits, origin))
     }
 
-    /// Marks what a lane has stored to memory and is undefined.
+    /// Marks what is undefined in a lane's store to memory.
     #[cold]
     pub(super) fn store_undefined(&mut self, lane: u32, va: u64, len: usize, host: &mut dyn HostMemory) {
         if let Some((bits, origin)) = self.undefined_data_of(lane, 0) {
@@ -163,7 +163,7 @@ impl MemoryChecker {
         }
     }
 
-    /// Marks bits of some bytes, in addition to what is undefined there.
+    /// Marks bits of some bytes, in addition to those already undefined.
     pub(super) fn mark_undefined(
         &mut self,
         va: u64,
@@ -186,7 +186,7 @@ impl MemoryChecker {
         }
     }
 
-    /// Follows an access of a lane to LDS.
+    /// Tracks a lane's access to LDS.
     #[cold]
     pub(super) fn follow_lds(
         &mut self,
@@ -223,7 +223,7 @@ impl MemoryChecker {
         }
     }
 
-    /// Bytes of LDS are defined from now on, whatever they were.
+    /// Marks bytes of LDS as defined from now on.
     pub fn define_lds(&mut self, group: &mut GroupShadow, address: u32, len: u32) {
         let (mut done, len) = (0, len as usize);
         while done < len && !group.undefined.is_empty() {

@@ -49,20 +49,20 @@ impl Bits {
         self.0.get(register / 64).is_some_and(|word| word >> (register % 64) & 1 != 0)
     }
 
-    /// Whether the two have a register in common.
+    /// True if the two sets have a register in common.
     #[inline]
     pub(super) fn meets(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).fold(0, |all, (one, other)| all | one & other) != 0
     }
 
-    /// Whether it has a register in common with either of two.
+    /// True if it has a register in common with either of two sets.
     #[inline]
     pub(super) fn meets_either(&self, one: &Self, other: &Self) -> bool {
         let others = one.0.iter().zip(&other.0);
         self.0.iter().zip(others).fold(0, |all, (own, (one, other))| all | own & (one | other)) != 0
     }
 
-    /// Keeps the registers for which `is_kept` holds.
+    /// Keeps the registers for which `is_kept` returns true.
     pub(super) fn retain(&mut self, mut is_kept: impl FnMut(usize) -> bool) {
         for (index, word) in self.0.iter_mut().enumerate() {
             let mut left = *word;
@@ -77,7 +77,7 @@ impl Bits {
     }
 }
 
-/// Calls `found` for each run of neighbours in `registers` for which `is_hit` holds.
+/// Calls `found` for each run of adjacent `registers` for which `is_hit` returns true.
 pub(super) fn runs(registers: Registers, is_hit: impl Fn(usize) -> bool, mut found: impl FnMut(Registers)) {
     let range = registers.range();
     let mut first = range.start;

@@ -1,14 +1,16 @@
-//! What is undefined in a wave's registers, and where that matters (instruction set reference §3).
+//! Tracks undefined values in a wave's registers, and reports where they matter (instruction set reference §3).
 //!
-//! Contract: kept by bit and lane, and carried from registers to results as the instruction at hand carries it
-//! ([`Subject::vary`]): a copy, a spill to a lane or to scratch, a sum whose high half nobody needs is no finding. A finding
-//! is what decides something (address, lane, branch, EXEC, message) or is stored to memory or LDS that others see. What is
-//! stored in part only is advice: the tail of a padded vector or structure is like that. The launch writes the user SGPRs,
-//! ttmp8, ttmp9 and ttmp7 where RSRC2 enables workgroup ids in them, and v0 in the lanes that it starts. A result counts
-//! from when its instruction runs: that it is still under way is another rule. Private memory is kept here as registers are
-//! ([`super::private`]); of memory and LDS, the caller passes what is undefined in what was loaded ([`Defined::load`]).
-//! What is reported is taken as defined, so it is said once; in memory it stays what it is. Cost: two tests of sets
-//! where everything is defined; some microseconds for an instruction that reads what is not.
+//! Contract: undefined values are tracked by bit and lane, and carried from registers to results as the current
+//! instruction carries them ([`Subject::vary`]). A copy, a spill to a lane or to scratch, or a sum whose high half
+//! is unused is no finding. A finding is an undefined value that decides something (address, lane, branch, EXEC,
+//! message) or is stored to memory or LDS that others see. Partly undefined data in a store is only advice: the
+//! tail of a padded vector or structure looks like that. The launch writes the user SGPRs; ttmp8, ttmp9 and ttmp7
+//! if RSRC2 enables workgroup ids in them; and v0 in the lanes that it starts. A result counts as defined once its
+//! instruction runs; that it may still be outstanding is another rule. Private memory is tracked here like
+//! registers ([`super::private`]). For memory and LDS, the caller passes which loaded data is undefined
+//! ([`Defined::load`]). Reported values count as defined afterwards, so they are reported once; in memory they stay
+//! undefined. Cost: two set tests if everything is defined; some microseconds for an instruction that reads
+//! undefined values.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -29,34 +31,34 @@ use crate::shader::address::{Target, flat_address, flat_target};
 const TTMP7: usize = 115;
 const TTMP8: usize = 116;
 const TTMP9: usize = 117;
-/// Data of at most this many dwords is stored without padding.
+/// Stored data of at most this many dwords has no padding.
 const UNPADDED_DWORDS_MAX: usize = 2;
 
 type Report<'a> = &'a mut dyn FnMut(RegisterFinding);
 
-/// What is defined of one wave's registers.
+/// The defined parts of one wave's registers.
 #[derive(Clone, Debug)]
 pub(super) struct Defined {
-    /// Registers with something undefined: vector registers count lanes that have been active.
+    /// Registers with undefined bits; for vector registers, lanes that have never been active are ignored.
     incomplete: Bits,
     /// Lanes in which all bits are defined, by vector register.
     lanes: Box<[u64; 256]>,
-    /// Undefined bits by lane, of vector registers where it is not all bits of the lanes that are not in `lanes`.
+    /// Undefined bits by lane, for vector registers in which the lanes not in `lanes` are only partly undefined.
     partial: BTreeMap<usize, Box<[u32; LANES_MAX]>>,
     /// Undefined bits of scalar registers, the condition code last.
     scalars: [u32; VECTOR_FIRST + 1],
-    /// Registers of which what is undefined was loaded so, and not touched since.
+    /// Registers whose undefined bits were loaded in that state, and not modified since.
     loaded: Bits,
-    /// By register: where what is undefined in it comes from, if not from itself.
+    /// By register: origin of its undefined bits, if not the register itself.
     origins: BTreeMap<usize, Origin>,
     /// Lanes that have been active so far.
     seen_lanes: u64,
     private: PrivateMemory,
-    /// What of the data of the store at hand is undefined.
+    /// The undefined part of the current store's data.
     stored: Option<Stored>,
 }
 
-/// The place of a scalar register or the condition code among the scalars.
+/// Index of a scalar register or the condition code among the scalars.
 fn slot(register: usize) -> usize {
     register.min(VECTOR_FIRST)
 }
@@ -86,7 +88,7 @@ impl Defined {
 
     pub(super) fn begin(&mut self, launch: &LaunchState) {
         let user_sgprs = usize::from(launch.user_sgprs);
-        // Y and Z share a register: with one of them, the other half is zero.
+        // Y and Z share a register: if only one of them is enabled, the other half is zero.
         let [has_x, has_y, has_z] = launch.has_group_id;
         let temporaries = [(TTMP8, true), (TTMP9, has_x), (TTMP7, has_y || has_z)];
         let written =
@@ -108,13 +110,13 @@ impl Defined {
         self.stored = None;
     }
 
-    /// Registers with something undefined.
+    /// Registers with undefined bits.
     #[inline]
     pub(super) fn incomplete(&self) -> &Bits {
         &self.incomplete
     }
 
-    /// Whether all these lanes have been active before.
+    /// True if all these lanes have been active before.
     #[inline]
     pub(super) fn has_seen(&self, exec: u64) -> bool {
         exec & !self.seen_lanes == 0
@@ -132,7 +134,7 @@ impl Defined {
         if !self.has_seen(exec) {
             self.see(exec);
         }
-        // What is moved to or from memory raises a counter.
+        // Instructions that move data to or from memory raise a counter.
         if note.raises != 0
             && let Some(transfer) = note.transfer.as_deref()
         {
@@ -141,14 +143,14 @@ impl Defined {
         if note.touched.meets(&self.incomplete) {
             self.look(note, pc, exec, subject, report);
         } else if note.writes_lane {
-            // In lanes that have not been active so far nobody has looked at the register; which lane this is, does not matter.
+            // In lanes that were never active, nobody has read the register, whichever lane is written.
             for register in note.write_list.iter().flat_map(|writes| writes.range()) {
                 self.lanes[register - VECTOR_FIRST] = u64::MAX;
             }
         }
     }
 
-    /// An instruction that moves bytes between registers and memory.
+    /// Handles an instruction that moves bytes between registers and memory.
     fn transfer<S: Subject>(
         &mut self,
         transfer: &Transfer,
@@ -181,7 +183,7 @@ impl Defined {
         }
     }
 
-    /// Private memory ends where the kernel says.
+    /// Reports accesses beyond the private memory that the kernel declares.
     fn bound_private(&self, offsets: &PrivateOffsets, len: u32, pc: u64, exec: u64, report: Report<'_>) {
         let overrun = |lane: usize| {
             let offset = offsets.of_lane(lane)?;
@@ -199,7 +201,7 @@ impl Defined {
         }
     }
 
-    /// Private memory takes what is stored, defined or not.
+    /// Stores data into private memory, defined or not.
     fn store_private(&mut self, offsets: &PrivateOffsets, len: u32, exec: u64) {
         if let (None, PrivateOffsets::Same(offset)) = (&self.stored, offsets)
             && self.private.define(exec, *offset, len)
@@ -234,7 +236,7 @@ impl Defined {
         })
     }
 
-    /// What of the data of the store at hand goes to memory or LDS and is undefined.
+    /// Takes the undefined part of the current store's data to memory or LDS.
     #[inline]
     pub(super) fn take_stored(&mut self) -> Option<Stored> {
         self.stored.take()
@@ -247,7 +249,7 @@ impl Defined {
         {
             return;
         }
-        // A finding names what the first lane has.
+        // A finding names the origin in the first lane.
         for lane in lanes_of(exec).rev() {
             let Some(offset) = offsets.of_lane(lane) else { continue };
             if let Some((own, origin)) = self.private.load(lane, offset, len, pc) {
@@ -258,7 +260,7 @@ impl Defined {
         }
     }
 
-    /// A lane has loaded what is undefined.
+    /// Records that a lane has loaded undefined data.
     pub(super) fn load(&mut self, transfer: &Transfer, loaded: &Loaded) {
         transfer.place(loaded.element, &loaded.bits, |register, own| {
             let lane = if is_vector(register) { loaded.lane as usize % LANES_MAX } else { 0 };
@@ -273,7 +275,7 @@ impl Defined {
         });
     }
 
-    /// Lanes that have not been active before.
+    /// Handles lanes that were never active before.
     #[cold]
     fn see(&mut self, exec: u64) {
         self.seen_lanes |= exec;
@@ -308,7 +310,7 @@ impl Defined {
         self.carry(note, pc, exec, subject, report);
     }
 
-    /// An instruction whose results may be undefined.
+    /// Handles an instruction whose results may be undefined.
     fn carry<S: Subject>(&mut self, note: &Note, pc: u64, exec: u64, subject: &mut S, report: Report<'_>) {
         let values = note.read_list.iter().filter(|read| read.role == Role::Value).map(|read| read.registers);
         let mut inputs: Vec<usize> =
@@ -329,7 +331,7 @@ impl Defined {
                 note.write_list.iter().for_each(|&writes| self.define(writes, exec, u32::MAX));
             }
             Some(outcome) => outcome.results.into_iter().for_each(|result| self.set(result, origin)),
-            // All bits of it, in the active lanes; the others keep what they have.
+            // All of its bits, in the active lanes; the other lanes keep their state.
             None if origin.is_some() => {
                 for register in note.write_list.iter().flat_map(|writes| writes.range()) {
                     let lanes = if is_vector(register) { exec } else { 1 };
@@ -344,7 +346,7 @@ impl Defined {
         }
     }
 
-    /// Data that goes to memory or LDS.
+    /// Handles data that goes to memory or LDS.
     fn store<S: Subject>(
         &mut self,
         note: &Note,
@@ -357,7 +359,7 @@ impl Defined {
         if note.is_private || !registers.range().any(|register| self.has_undefined(register, exec)) {
             return;
         }
-        // Private memory keeps undefined values as registers do.
+        // Private memory keeps undefined values, like registers.
         let is_private = |lane: usize| {
             note.flat_address.is_some_and(|(register, immediate)| {
                 let vector = |register| subject.vector(register, lane as u32);
@@ -369,12 +371,12 @@ impl Defined {
         let mut padded = None;
         for lane in lanes_of(exec).filter(|&lane| !is_private(lane)) {
             let missing = |register| self.bits(register, lane) & note.stored_bits;
-            // A structure of which members were never written may be copied; whoever uses the copy is told. Two dwords may
-            // be a part of one where they are not both undefined.
+            // Copying a structure with unwritten members is allowed; using the copy is reported. Two dwords may be
+            // part of one if they are not both undefined.
             let is_part =
                 dwords > UNPADDED_DWORDS_MAX || registers.range().any(|register| missing(register) == 0);
             let is_copied = |register| is_part && self.loaded.contains(register);
-            // Members are aligned: what begins a dword is no padding, unless the whole dword is.
+            // Members are aligned: the start of a dword is no padding, unless the whole dword is.
             let first_byte = 0xff << note.stored_bits.trailing_zeros();
             let mut unpadded = registers.range().take(if dwords <= UNPADDED_DWORDS_MAX { dwords } else { 1 });
             if unpadded.any(|register| missing(register) & first_byte != 0 && !is_copied(register)) {
@@ -394,7 +396,7 @@ impl Defined {
         }
     }
 
-    /// Reports what of `registers` is undefined in `lanes`, and takes it as defined from then on.
+    /// Reports the undefined bits of `registers` in `lanes`, and marks them defined from then on.
     fn report(&mut self, registers: Registers, lanes: u64, pc: u64, report: Report<'_>) {
         let missing: Bits = registers.range().fold(Bits::default(), |mut missing, register| {
             if self.has_undefined(register, lanes) {
@@ -427,7 +429,7 @@ impl Defined {
         );
     }
 
-    /// Whether any bit is undefined in one of `lanes`.
+    /// True if any bit is undefined in one of `lanes`.
     fn has_undefined(&self, register: usize, lanes: u64) -> bool {
         match is_vector(register) {
             true => {
@@ -454,7 +456,7 @@ impl Defined {
         (bits != [0; LANES_MAX]).then_some(Undefined { register, bits })
     }
 
-    /// Where what is undefined in `register` comes from, if the instruction at `pc` is about to read it.
+    /// Origin of the undefined bits in `register`, if the instruction at `pc` is about to read it.
     fn origin(&self, register: usize, pc: u64) -> Origin {
         self.origins
             .get(&register)
@@ -462,7 +464,7 @@ impl Defined {
             .unwrap_or(Origin { source: Source::Register(register as u16), pc })
     }
 
-    /// `bits` of `registers` are written in `lanes`.
+    /// Records that `bits` of `registers` are written in `lanes`.
     fn define(&mut self, registers: Registers, lanes: u64, bits: u32) {
         for register in registers.range() {
             if !self.incomplete.contains(register) {
@@ -486,7 +488,7 @@ impl Defined {
         }
     }
 
-    /// Nothing in a register is undefined any more.
+    /// Marks a register as fully defined.
     fn complete(&mut self, register: usize) {
         self.incomplete.remove(register);
         self.loaded.remove(register);
@@ -497,7 +499,7 @@ impl Defined {
         self.origins.remove(&register);
     }
 
-    /// A register is undefined in these bits and no others.
+    /// Marks exactly these bits of a register as undefined.
     fn set(&mut self, undefined: Undefined, origin: Option<Origin>) {
         let Undefined { register, bits } = undefined;
         self.loaded.remove(register);

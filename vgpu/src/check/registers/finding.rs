@@ -1,6 +1,7 @@
 //! What the register checker reports.
 //!
-//! Contract: plain values, nothing formatted until somebody prints. Sections are those of the instruction set reference.
+//! Contract: plain values, not formatted until they are printed. Sections are those of the instruction set
+//! reference.
 
 use std::fmt;
 
@@ -8,38 +9,38 @@ use zrt_isa::effects::{Counter, Registers};
 
 use crate::check::undefined::Source;
 
-/// The rules of the checking mode that this component judges, by their number.
+/// The rules of the checking mode that this component checks, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Rule {
     /// Results used before the wait that guarantees them (instruction set reference §4.1).
     Counters = 1,
-    /// The scalar register hazard and the others (instruction set reference §5.1, §5.2), and pairs that cannot issue
-    /// together (instruction set reference §6).
+    /// The scalar register hazard and the other hazards (instruction set reference §5.1, §5.2), and operations that
+    /// cannot issue as a pair (instruction set reference §6).
     Hazards = 2,
-    /// What nobody has written, where it matters (instruction set reference §3), and lanes of a matrix operation that
-    /// are off (instruction set reference §7.2).
+    /// Values that were never written, where they matter (instruction set reference §3), and disabled lanes in a
+    /// matrix operation (instruction set reference §7.2).
     Uninitialised = 3,
-    /// Correct, and perhaps not meant.
+    /// Correct, but perhaps unintended.
     Advice = 4,
-    /// Private memory beyond what the kernel declares.
+    /// Private memory accessed beyond what the kernel declares.
     Bounds = 5,
 }
 
-/// What is wrong.
+/// The kind of defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Defect {
-    /// A register is read whose result is outstanding.
+    /// A register is read while its result is outstanding.
     ReadOutstanding(Counter),
-    /// A register is overwritten whose result is outstanding.
+    /// A register is overwritten while its result is outstanding.
     OverwriteOutstanding(Counter),
-    /// A wait for some of several scalar loads, which return in any order.
+    /// A wait for only some of several scalar loads, which return in any order.
     PartialScalarWait,
-    /// A scalar register that a VALU instruction once read was written by the SALU and is read.
+    /// A scalar register that a VALU instruction once read was written by the SALU and is read now.
     ScalarWrite,
-    /// The same, written by the VALU.
+    /// The same, but written by the VALU.
     VectorWrite,
-    /// The same, and a jump to another function follows instead of a read.
+    /// The same, but followed by a jump to another function instead of a read.
     OpenAtJump,
     /// The matrix result is an input of the next matrix operation.
     MatrixChain,
@@ -55,13 +56,13 @@ pub enum Defect {
     DualScalars,
     /// Read where it matters, but never written.
     Unwritten,
-    /// The same of what was made of this, which was never written.
+    /// The same for a value computed from this source, which was never written.
     Undefined(Source),
-    /// Stored, and some of it was never written.
+    /// Stored, but partly never written.
     PartlyUndefined,
-    /// A matrix operation with lanes off.
+    /// A matrix operation with disabled lanes.
     MatrixLanes,
-    /// A lane's access of so many bytes at an offset, of so many declared ones.
+    /// A lane's access beyond the private memory that the kernel declares.
     PrivateBounds {
         /// Offset in the private segment.
         offset: u32,
@@ -70,14 +71,14 @@ pub enum Defect {
         /// Bytes that the kernel declares.
         declared: u32,
     },
-    /// A scratch access, but the launch gave no scratch memory.
+    /// A scratch access in a launch without scratch memory.
     NoScratch,
 }
 
 /// What would satisfy the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Remedy {
-    /// Wait until the counter is at most that.
+    /// Wait until the counter is at most this value.
     Wait(Counter, u8),
     /// `s_wait_alu depctr_sa_sdst(0)`.
     ScalarWrites,
@@ -89,34 +90,34 @@ pub enum Remedy {
     VectorInstruction,
     /// A VALU instruction other than `v_nop` in between.
     RealVectorInstruction,
-    /// All loads and stores complete before the store.
+    /// Complete all loads and stores before the store.
     AllWaits,
-    /// Other registers.
+    /// Use other registers.
     OtherBanks,
-    /// Registers of which one is even and one is odd.
+    /// Use one even and one odd register.
     OtherParity,
-    /// Two instructions.
+    /// Use two instructions.
     TwoInstructions,
-    /// Write it first.
+    /// Write the register first.
     Write,
-    /// All lanes on.
+    /// Enable all lanes.
     AllLanes,
-    /// A launch with scratch memory.
+    /// Launch with scratch memory.
     Scratch,
-    /// An index inside of the array.
+    /// Use an index inside the array.
     Index,
 }
 
 /// One broken rule at one instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegisterFinding {
-    /// What is wrong; the rule follows from it.
+    /// The defect; the rule follows from it.
     pub defect: Defect,
     /// Address of the instruction.
     pub pc: u64,
-    /// Address of the write, load or operation that it collides with.
+    /// Address of the write, load or operation that it conflicts with.
     pub cause_pc: Option<u64>,
-    /// The first lane concerned, where it is a matter of lanes.
+    /// The first lane concerned, for findings about lanes.
     pub lane: Option<u32>,
     /// The registers concerned.
     pub registers: Option<Registers>,
@@ -125,7 +126,7 @@ pub struct RegisterFinding {
 }
 
 impl RegisterFinding {
-    /// A finding about nothing but the instruction.
+    /// A finding that concerns only the instruction.
     pub(super) fn at(pc: u64, defect: Defect, remedy: Remedy) -> Self {
         Self { defect, pc, cause_pc: None, lane: None, registers: None, remedy }
     }

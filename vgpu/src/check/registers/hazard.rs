@@ -1,9 +1,9 @@
 //! Hazards that the hardware does not interlock (instruction set reference §5).
 //!
-//! Contract: the scalar hazard with the meaning of the static lint, along the path that is executed; see [`Strictness`].
-//! A write that may not be seen is reported at the first read and taken as resolved there. Of the others: a matrix
-//! result as input of the next matrix operation, an exchange of lanes right after `v_cmpx`, stores of system scope.
-//! Cost: some bit operations per instruction.
+//! Contract: the scalar hazard as the static lint defines it, but along the executed path; see [`Strictness`]. A
+//! write that may not be visible is reported at the first read and treated as resolved there. Other hazards: a
+//! matrix result as input of the next matrix operation, a lane exchange directly after `v_cmpx`, and stores of
+//! system scope. Cost: some bit operations per instruction.
 
 use zrt_isa::effects::{Counter, Registers, VCC_LO};
 
@@ -19,7 +19,7 @@ const VCC: u128 = 3 << VCC_LO;
 const SA_SDST: u16 = 1;
 const VA_VCC: u16 = 1 << 1;
 const VA_SDST: u16 = 7 << 9;
-/// SALU instructions after which a SALU write is there for a VALU read, and for a SALU read.
+/// SALU instructions after which a SALU write is visible to a VALU read, and to a SALU read.
 const EXPIRY_VALU: u32 = 11;
 const EXPIRY_SALU: u32 = 10;
 
@@ -47,10 +47,10 @@ pub(super) struct ScalarHazard {
     tracked: u128,
     salu: Writes,
     valu: Writes,
-    /// Number of the SALU instruction that wrote, by register.
+    /// Sequence number of the SALU instruction that wrote, by register.
     written_at: [u32; HAZARD_REGISTERS],
     salu_instructions: u32,
-    /// `ds_nop` in a row.
+    /// Consecutive `ds_nop` instructions.
     idle: u8,
 }
 
@@ -72,7 +72,7 @@ impl ScalarHazard {
         (self.salu_instructions, self.idle, self.strictness) = (0, 0, strictness);
     }
 
-    /// Whether the next step cannot be a finding.
+    /// True if the next step cannot produce a finding.
     #[inline]
     pub(super) fn is_quiet(&self, note: &Note) -> bool {
         (self.salu.open | self.valu.open) & note.hazard_reads == 0
@@ -106,14 +106,15 @@ impl ScalarHazard {
         if is_valu {
             self.tracked |= note.hazard_pairs;
         } else if self.strictness == Strictness::Compiler {
-            // LLVM merges over all paths what the VALU may have read; a SALU read of any such register ends VALU writes
-            // (AMDGPUWaitSGPRHazards). Which those are, the path that was executed does not tell.
+            // LLVM merges over all paths what the VALU may have read; a SALU read of any such register ends VALU
+            // writes (AMDGPUWaitSGPRHazards). The executed path alone does not show which registers those are.
             if note.hazard_reads & !VCC != 0 {
                 self.valu.open &= VCC;
             }
             self.salu_instructions += u32::from(counts);
         }
-        // Compilers insert their waits function by function, and so trust the return address that a call has just written.
+        // Compilers insert their waits function by function, and so trust the return address that a call has just
+        // written.
         let is_trusted = note.hazard == HazardClass::Leave && self.strictness == Strictness::Compiler;
         let written = note.hazard_writes & self.tracked;
         if written != 0 && !is_trusted {
@@ -163,7 +164,7 @@ impl ScalarHazard {
         }
     }
 
-    /// A jump out of what is seen needs everything to be done.
+    /// A jump out of the known code requires everything to be done.
     fn leave(&mut self, pc: u64, report: &mut dyn FnMut(RegisterFinding)) {
         let instructions = self.salu_instructions;
         let mut late = self.salu.open;
@@ -189,7 +190,7 @@ fn each(mut registers: u128, mut call: impl FnMut(usize)) {
     }
 }
 
-/// One finding per run of registers.
+/// Produces one finding per run of registers.
 fn list(
     registers: u128,
     cause: &[u64; HAZARD_REGISTERS],
@@ -214,17 +215,17 @@ fn list(
     );
 }
 
-/// What the other hazards of one wave look back at.
+/// State for the other hazards of one wave.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OtherHazards {
-    /// The matrix operation that no VALU instruction has followed.
+    /// The latest matrix operation not yet followed by a VALU instruction.
     matrix: Option<(Registers, u64)>,
-    /// The `v_cmpx` that no VALU instruction but `v_nop` has followed.
+    /// The latest `v_cmpx` not yet followed by a VALU instruction other than `v_nop`.
     compare_pc: Option<u64>,
 }
 
 impl OtherHazards {
-    /// An instruction that is no finding.
+    /// Advances over an instruction that has no finding.
     #[inline]
     pub(super) fn pass(&mut self, special: Special) {
         match special {

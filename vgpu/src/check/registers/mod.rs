@@ -1,4 +1,4 @@
-//! The register half of the checking mode: what a wave does with its own registers.
+//! The register half of the checking mode: a wave's use of its own registers.
 //!
 //! Contract: a pure component, one [`RegisterShadow`] per wave. The engine makes a [`Note`] of each instruction when it
 //! decodes a program and calls [`RegisterShadow::before`] before each instruction that a wave executes. Nothing here
@@ -8,10 +8,10 @@
 //! |---|---|
 //! | [`Rule::Counters`] | results of loads, LDS, SMEM and messages used or overwritten too early |
 //! | [`Rule::Hazards`] | the scalar hazard and the others; dual operations that cannot issue |
-//! | [`Rule::Uninitialised`] | what nothing has written, by bit and lane, where it matters; matrix lanes; scratch |
-//! | [`Rule::Advice`] | stores of what is undefined in part |
+//! | [`Rule::Uninitialised`] | values never written, by bit and lane, where they matter; matrix lanes; scratch |
+//! | [`Rule::Advice`] | stores of partly undefined data |
 //!
-//! Not judged: LDS direct loads after uses of their destination (instruction set reference §5.2), image, export and
+//! Not checked: LDS direct loads after uses of their destination (instruction set reference §5.2), image, export and
 //! interpolation instructions.
 //! Cost: tens of nanoseconds per instruction without a finding; some 30 KiB per wave, reused.
 
@@ -40,37 +40,37 @@ use outstanding::Outstanding;
 use zrt_isa::effects::{Counter, M0};
 use zrt_isa::resources::WaveSize;
 
-/// What the scalar hazard trusts (instruction set reference §5.1).
+/// Behaviour that the scalar hazard check trusts (instruction set reference §5.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strictness {
-    /// Nothing that only one compiler relies on.
+    /// Trusts nothing that only one compiler relies on.
     #[default]
     Strict,
-    /// A SALU write expires after some SALU instructions, a SALU read resolves VALU writes of other registers, and of vcc,
-    /// and a call's return address is there for the return.
+    /// A SALU write expires after some SALU instructions, a SALU read resolves VALU writes of other registers, and
+    /// of vcc, and a call's return address is visible at the return.
     Compiler,
 }
 
-/// How a wave begins.
+/// The state of a wave at launch.
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchState {
-    /// Scalar registers from s0 that the launch writes.
+    /// Number of scalar registers, from s0, that the launch writes.
     pub user_sgprs: u8,
-    /// Whether it writes the workgroup id in X (ttmp9), Y and Z (the halves of ttmp7).
+    /// Whether it writes the workgroup ids: X (ttmp9), Y and Z (the halves of ttmp7).
     pub has_group_id: [bool; 3],
-    /// EXEC at the start; v0 is written in these lanes, whatever its dimensions.
+    /// EXEC at the start; v0 is written in these lanes, whatever the number of dimensions.
     pub lanes_mask: u64,
     /// Bytes of private memory of a lane; 0 without scratch memory.
     pub private_bytes: u32,
-    /// Those of them that the kernel declares.
+    /// The part of them that the kernel declares.
     pub declared_private_bytes: u32,
     /// Lanes of the wave.
     pub wave_size: WaveSize,
-    /// What the scalar hazard trusts.
+    /// Behaviour that the scalar hazard check trusts.
     pub strictness: Strictness,
 }
 
-/// What is known of one wave's registers.
+/// What is known about one wave's registers.
 #[derive(Clone, Debug)]
 pub struct RegisterShadow {
     outstanding: Outstanding,
@@ -88,7 +88,7 @@ impl Default for RegisterShadow {
 }
 
 impl RegisterShadow {
-    /// One that has to [`RegisterShadow::begin`].
+    /// An unused shadow; call [`RegisterShadow::begin`] first.
     pub fn new() -> Self {
         Self {
             outstanding: Outstanding::new(),
@@ -100,7 +100,7 @@ impl RegisterShadow {
         }
     }
 
-    /// A wave starts.
+    /// Starts a wave.
     pub fn begin(&mut self, launch: &LaunchState) {
         self.outstanding.clear();
         self.scalar_hazard.begin(launch.strictness);
@@ -110,8 +110,8 @@ impl RegisterShadow {
         self.has_scratch = launch.private_bytes > 0;
     }
 
-    /// Does all of [`RegisterShadow::before`] for an instruction that cannot be a finding; false where it may be one, and
-    /// nothing has been done. `exec`: lanes that are active.
+    /// Does all the work of [`RegisterShadow::before`] for an instruction that cannot have a finding. Returns
+    /// false, with nothing done, if it may have one. `exec`: the active lanes.
     #[inline]
     pub fn passes(&mut self, note: &Note, pc: u64, exec: u64) -> bool {
         let is_quiet = note.is_plain
@@ -125,7 +125,7 @@ impl RegisterShadow {
         is_quiet
     }
 
-    /// The wave is about to execute the instruction at `pc`.
+    /// Called when the wave is about to execute the instruction at `pc`.
     #[inline]
     pub fn before<S: Subject>(
         &mut self,
@@ -147,13 +147,14 @@ impl RegisterShadow {
         self.judge(note, pc, subject, report);
     }
 
-    /// What of the data of the instruction at hand goes to memory or LDS and is undefined.
+    /// Takes the undefined part of the data that the current instruction stores to memory or LDS.
     #[inline]
     pub fn take_stored(&mut self) -> Option<Stored> {
         self.defined.take_stored()
     }
 
-    /// The instruction at hand has loaded what is undefined, lanes ascending. A finding names what the first lane has.
+    /// Records that the current instruction has loaded undefined data, in ascending lane order. A finding names the
+    /// first lane's origin.
     pub fn load(&mut self, transfer: &Transfer, loaded: &[Loaded]) {
         loaded.iter().rev().for_each(|loaded| self.defined.load(transfer, loaded));
     }

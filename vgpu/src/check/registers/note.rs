@@ -1,7 +1,8 @@
-//! What is known of an instruction before it runs.
+//! What is known about an instruction before it runs.
 //!
-//! Contract: made once per instruction of a program, from the effects table that the static lint uses too; only what m0
-//! selects is resolved when it runs. Cost: about a microsecond to make; some 300 bytes and two or three allocations.
+//! Contract: made once per instruction of a program, from the effects table that the static lint also uses. Only
+//! registers selected by m0 are resolved at run time. Cost: about a microsecond to make; some 300 bytes and two or
+//! three allocations.
 
 use zrt_isa::effects::{
     Counter, Effects, LDS, Part, Read, Registers, Relative, Role, Unit, VCC_LO, VECTOR_FIRST,
@@ -17,13 +18,13 @@ use super::transfer::Transfer;
 /// Queues of outstanding operations: one per counter that guards registers, and the stores.
 pub(super) const QUEUES: usize = 5;
 pub(super) const STORE_QUEUE: usize = 4;
-/// In a wait: not for this queue.
+/// In a list of waits: no wait for this queue.
 pub(super) const NO_WAIT: u8 = u8::MAX;
-/// Registers that the scalar hazard is about: s0..s105 and vcc.
+/// Registers covered by the scalar hazard: s0..s105 and vcc.
 pub(super) const HAZARD_REGISTERS: usize = 108;
 /// Scope SYS (instruction set reference §4.3).
 const SCOPE_SYSTEM: u8 = 3;
-/// Scalar values that a dual operation may read, a shared literal among them (instruction set reference §6).
+/// Scalar values that a dual operation may read, including a shared literal (instruction set reference §6).
 const DUAL_SCALARS_MAX: usize = 2;
 const DUAL_BANKS: u8 = 4;
 /// The halves of a register.
@@ -32,17 +33,17 @@ const HIGH_BITS: u32 = 0xffff_0000;
 /// Scalar registers that m0 can reach.
 const SCALAR_INDEX_END: usize = 106;
 
-/// How the scalar hazard sees an instruction.
+/// Class of an instruction for the scalar hazard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HazardClass {
     Valu,
-    /// `counts`: among the instructions that let a write age.
+    /// `counts`: whether it is among the instructions that let a write age.
     Salu {
         counts: bool,
     },
     /// `s_wait_alu` with this immediate.
     Wait(u16),
-    /// SALU jump to where the program cannot see.
+    /// A SALU jump to a target outside the known program.
     Leave,
     /// SMEM and buffer instructions end all hazards.
     Clear,
@@ -59,11 +60,11 @@ pub(super) struct Matrix {
     pub(super) inputs: [Option<Registers>; 3],
 }
 
-/// How the other hazards see an instruction.
+/// Class of an instruction for the other hazards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Special {
     None,
-    /// A VALU instruction without further meaning.
+    /// An ordinary VALU instruction.
     Valu,
     /// A VALU instruction that the hardware drops.
     Nop,
@@ -77,16 +78,16 @@ pub(super) enum Special {
     Scratch,
 }
 
-/// What is known of an instruction before it runs.
+/// What is known about an instruction before it runs.
 #[derive(Clone, Debug)]
 pub struct Note {
     pub(super) reads: Bits,
     pub(super) writes: Bits,
-    /// Reads and writes.
+    /// Registers read or written.
     pub(super) touched: Bits,
     pub(super) hazard_reads: u128,
     pub(super) hazard_writes: u128,
-    /// The pairs of what it reads.
+    /// The register pairs that it reads.
     pub(super) hazard_pairs: u128,
     pub(super) hazard: HazardClass,
     pub(super) special: Special,
@@ -94,40 +95,41 @@ pub struct Note {
     pub(super) raises: u8,
     pub(super) has_waits: bool,
     pub(super) is_relative: bool,
-    /// It can be a finding by the registers that it touches, and by the scalar hazard, alone.
+    /// True if only the touched registers and the scalar hazard can cause a finding.
     pub(super) is_plain: bool,
-    /// It writes one lane, whichever are active.
+    /// True if it writes one lane, whichever lanes are active.
     pub(super) writes_lane: bool,
     pub(super) lane_count: u8,
-    /// A source may come from other lanes than those that are active, or a result go there.
+    /// True if a source may come from inactive lanes, or a result may go to them.
     pub(super) crosses_lanes: bool,
-    /// Something of its destination may stay as it is in active lanes: a half, or lanes that it selects.
+    /// True if part of the destination may be preserved in active lanes: a half, or lanes that the instruction
+    /// selects.
     pub(super) keeps: bool,
-    /// Its data goes to private memory.
+    /// True if its data goes to private memory.
     pub(super) is_private: bool,
     /// Low register and immediate of the address that decides whether its data goes to private memory.
     pub(super) flat_address: Option<(u8, i32)>,
-    /// What of each data register a load or store moves.
+    /// The part of each data register that a load or store moves.
     pub(super) moved: Part,
     /// Bits of each dword that a load writes.
     pub(super) loaded_bits: u32,
     /// Bytes that it moves.
     pub(super) transfer: Option<Box<Transfer>>,
-    /// Bits of each dword that a store takes.
+    /// Bits of each dword that a store reads.
     pub(super) stored_bits: u32,
-    /// The counter whose results under way it may overwrite.
+    /// The counter whose outstanding results it may overwrite.
     pub(super) ordered: Option<Counter>,
     pub(super) waits: [u8; QUEUES],
     pub(super) read_list: Box<[Read]>,
     pub(super) write_list: Box<[Registers]>,
     pub(super) matrix: Option<Box<Matrix>>,
     pub(super) relative: Option<Box<Relative>>,
-    /// Wrong whenever it runs.
+    /// Defects that occur whenever it executes.
     pub(super) dual_defects: Box<[(Defect, Remedy)]>,
 }
 
 impl Note {
-    /// Of `instruction`, decoded for `wave_size`.
+    /// The note of `instruction`, decoded for `wave_size`.
     pub fn new(instruction: &Instruction, wave_size: WaveSize) -> Self {
         let effects = Effects::of(instruction, wave_size);
         let matrix = matrix(instruction, &effects);
@@ -178,7 +180,8 @@ impl Note {
         note
     }
 
-    /// The instruction with what `m0` selects. Numbers beyond the file select nothing; that is a fault of its own.
+    /// The instruction with the registers that `m0` selects. Numbers beyond the register file select nothing; that
+    /// is a separate fault.
     #[cold]
     pub(super) fn resolved(&self, m0: u32) -> Self {
         let mut note = self.clone();
@@ -202,12 +205,12 @@ impl Note {
         note
     }
 
-    /// Whether a counter may be another after it.
+    /// Whether it may change a counter.
     pub fn moves_counters(&self) -> bool {
         self.has_waits || self.raises != 0
     }
 
-    /// The sets from the lists.
+    /// Computes the sets from the lists.
     fn summarise(&mut self) {
         for read in &self.read_list {
             self.reads.insert_all(read.registers);
@@ -223,7 +226,7 @@ impl Note {
     }
 }
 
-/// `registers` moved up by `offset`, if that is in the same file.
+/// `registers` moved up by `offset`, if that stays in the same file.
 fn shifted(registers: Registers, offset: u32) -> Option<Registers> {
     let range = registers.range();
     let end = if range.start >= VECTOR_FIRST { VECTOR_FIRST + 256 } else { SCALAR_INDEX_END };
@@ -231,14 +234,14 @@ fn shifted(registers: Registers, offset: u32) -> Option<Registers> {
     (first.checked_add(range.len())? <= end).then(|| Registers::new(first, range.len()))
 }
 
-/// Both halves of each pair.
+/// Sets both halves of each pair.
 fn pairs(registers: u128) -> u128 {
     const EVEN: u128 = u128::MAX / 3;
     let low = (registers | registers >> 1) & EVEN;
     low | low << 1
 }
 
-/// The part of a read or write that the scalar hazard is about; vcc is taken as one.
+/// The part of a read or write covered by the scalar hazard; vcc counts as one register.
 fn hazard_registers(registers: Registers) -> u128 {
     let mask = registers
         .range()
@@ -247,7 +250,8 @@ fn hazard_registers(registers: Registers) -> u128 {
     if mask >> VCC_LO != 0 { pairs(mask) } else { mask }
 }
 
-/// What is read; what a branch looks at is a value here, for it may go the same way whatever that is.
+/// The registers read. A branch condition counts as a value here, since the branch may go the same way for every
+/// value.
 fn reads(instruction: &Instruction, effects: &Effects) -> Box<[Read]> {
     let is_branch = instruction.opcode.mnemonic().starts_with("s_cbranch");
     let reads = effects.reads.iter().filter(|read| read.registers.range().start != LDS);
@@ -286,7 +290,7 @@ fn part_bits(part: Part) -> u32 {
     }
 }
 
-/// What of each dword a store takes.
+/// The bits of each dword that a store reads.
 fn stored_bits(instruction: &Instruction, moved: Part) -> u32 {
     let bits = part_bits(moved);
     let is_byte = instruction.opcode.mnemonic().contains("_b8");
@@ -333,13 +337,13 @@ fn matrix(instruction: &Instruction, effects: &Effects) -> Option<Matrix> {
     if !is_sparse && !mnemonic.starts_with("v_wmma") {
         return None;
     }
-    // A and B are always registers; the addend may be a constant, and is no matter here.
+    // A and B are always registers; the addend may be a constant and does not matter here.
     let read = |at: usize| effects.reads.get(at).map(|read| read.registers);
     let index = if is_sparse { read(2) } else { None };
     Some(Matrix { destination: effects.writes.first().copied()?, inputs: [read(0), read(1), index] })
 }
 
-/// By queue: the count that is waited for.
+/// By queue: the count that the instruction waits for.
 fn waits(instruction: &Instruction) -> [u8; QUEUES] {
     use Opcode::*;
     let (low, high) = ((instruction.immediate & 0x3f) as u8, (instruction.immediate >> 8 & 0x3f) as u8);
@@ -359,8 +363,8 @@ fn waits(instruction: &Instruction) -> [u8; QUEUES] {
     waits
 }
 
-/// What half of a dual operation reads through the port of third sources (instruction set reference §6): the addend of FMAMK,
-/// which the assembler writes last, and what FMAC and DOT2ACC add to.
+/// What one half of a dual operation reads through the port of third sources (instruction set reference §6): the
+/// addend of FMAMK, which the assembler writes last, and the accumulator of FMAC and DOT2ACC.
 fn dual_addend(opcode: Opcode, sources: &[Operand; 3], destination: Operand) -> Operand {
     match opcode.operands().properties.contains(Properties::ACCUMULATES) {
         true => destination,
@@ -368,16 +372,16 @@ fn dual_addend(opcode: Opcode, sources: &[Operand; 3], destination: Operand) -> 
     }
 }
 
-/// What the decoder lets through and the hardware cannot issue together (instruction set reference §6).
+/// Pairs that the decoder accepts but the hardware cannot issue together (instruction set reference §6).
 fn dual_defects(instruction: &Instruction) -> Box<[(Defect, Remedy)]> {
     let Some(second) = instruction.dual else { return Box::default() };
     let mut defects = Vec::new();
-    // The first and the second source have a port each, and four banks; the third has two.
+    // The first and the second source each have a port with four banks; the third has two banks.
     let is_same_bank = |one: Operand, other: Operand| match (one, other) {
         (Operand::Vector(one), Operand::Vector(other)) => one % DUAL_BANKS == other % DUAL_BANKS,
         _ => false,
     };
-    // Of two moves the second may read through another port.
+    // In a pair of moves, the second may read through another port.
     let are_moves = instruction.opcode == Opcode::VMovB32 && second.opcode == Opcode::VMovB32;
     if is_same_bank(instruction.sources[0], second.sources[0]) && !are_moves
         || is_same_bank(instruction.sources[1], second.sources[1])

@@ -1,11 +1,13 @@
-//! Results under way, by counter (instruction set reference §4.1).
+//! Outstanding results, by counter (instruction set reference §4.1).
 //!
-//! Contract: each counter knows its outstanding operations in order of issue, and for each register the youngest that
-//! delivers to it. A wait for `n` completes all but the `n` youngest; of KMcnt, whose operations return in any order, only a
-//! wait for 0 completes anything. A flat load is in two counters, in the order of each. An operation beyond a counter's
-//! maximum stalls until the oldest is complete, which is modelled as just that. Memory operations have sequence numbers
-//! from 1. A load or store of one half of a register waits for that half alone; every other use waits for both.
-//! Cost: a wait visits the registers of its counter; everything else is a look at a set.
+//! Contract: each counter holds its outstanding operations in order of issue, and for each register the youngest
+//! one that delivers to it. A wait for `n` completes all but the `n` youngest; for KMcnt, whose operations return
+//! in any order, only a wait for 0 completes anything. A flat load is in two counters, in the order of each. An
+//! operation beyond a counter's maximum stalls until the oldest is complete, and is modelled that way. Memory
+//! operations have sequence numbers from 1. A load or store of one half of a register waits for that half alone;
+//! every other use waits for both.
+//! Cost: a wait visits the registers of its counter; everything else is one set test.
+//! Cost: a wait visits the registers of its counter; everything else is one set test.
 
 use std::collections::VecDeque;
 
@@ -18,7 +20,7 @@ use super::note::{Note, QUEUES, STORE_QUEUE};
 /// Most operations that a counter can count, by queue: LOADcnt, DScnt, KMcnt, EXPcnt, STOREcnt.
 const LIMITS: [usize; QUEUES] = [63, 63, 31, 7, 63];
 
-/// What arrives in the low or the high halves of registers.
+/// Deliveries to the low or the high halves of registers.
 #[derive(Clone, Debug)]
 struct Deliveries {
     /// Registers to be delivered.
@@ -31,10 +33,10 @@ struct Deliveries {
 struct Queue {
     /// Sequence numbers and addresses, oldest first.
     operations: VecDeque<(u32, u64)>,
-    /// What this counter counts returns in any order.
+    /// The counter's results return in any order.
     is_unordered: bool,
     halves: [Deliveries; 2],
-    /// Where the order is not known, by register, valid where pending: the address of the youngest operation. Elsewhere
+    /// If the order is unknown: the address of the youngest operation, by register, valid where pending. Otherwise
     /// `operations` has it.
     causes: Vec<u64>,
 }
@@ -43,7 +45,7 @@ struct Queue {
 #[derive(Clone, Debug)]
 pub(super) struct Outstanding {
     queues: [Queue; QUEUES],
-    /// Pending in any of them.
+    /// Pending in any of the queues.
     any: Bits,
     issued: u32,
 }
@@ -73,7 +75,7 @@ impl Queue {
         halves.map(|half| half.youngest[register]).max()
     }
 
-    /// The wait for an operation.
+    /// The wait count that completes an operation.
     fn needed(&self, sequence: u32) -> u8 {
         if self.is_unordered {
             return 0;
@@ -105,7 +107,7 @@ impl Outstanding {
         self.issued = 0;
     }
 
-    /// Registers with something under way.
+    /// Registers with an outstanding result.
     #[inline]
     pub(super) fn any(&self) -> &Bits {
         &self.any
@@ -115,7 +117,7 @@ impl Outstanding {
         self.issued
     }
 
-    /// All operations of the queue up to this number are complete.
+    /// The sequence number up to which all operations of the queue are complete.
     pub(super) fn completed(&self, queue: usize) -> u32 {
         self.queues[queue].operations.front().map_or(self.issued, |(oldest, _)| oldest - 1)
     }
@@ -124,7 +126,7 @@ impl Outstanding {
         self.queues[queue].operations.len()
     }
 
-    /// Reports what the instruction uses too early, and takes it as done.
+    /// Reports what the instruction uses too early, and treats it as complete.
     #[inline]
     pub(super) fn check(&mut self, note: &Note, pc: u64, report: &mut dyn FnMut(RegisterFinding)) {
         if note.touched.meets(&self.any) {
@@ -139,7 +141,7 @@ impl Outstanding {
             self.forget(read.registers, part);
         }
         for &registers in &note.write_list {
-            // A flag under way is overwritten by what comes, not by a compare.
+            // An outstanding result for a flag is overwritten by the delivery, not by a compare.
             if registers.range().start < SCC {
                 self.demand_one(registers, note.moved, Some(note), pc, report);
                 self.forget(registers, note.moved);
@@ -148,7 +150,7 @@ impl Outstanding {
         self.unite();
     }
 
-    /// `part`: what of each register is used. `writer`: who overwrites them; `None` for a read.
+    /// `part`: the used part of each register. `writer`: the instruction that overwrites them; `None` for a read.
     fn demand_one(
         &self,
         registers: Registers,
@@ -159,7 +161,7 @@ impl Outstanding {
     ) {
         for counter in Counter::ALL {
             let queue = &self.queues[counter as usize];
-            // Results in order: the later one is what stays.
+            // Results return in order: the later one remains.
             if writer.is_some_and(|note| note.ordered == Some(counter)) {
                 continue;
             }
@@ -196,13 +198,13 @@ impl Outstanding {
         }
     }
 
-    /// Whether a wait leaves it open which of several scalar loads are complete.
+    /// Whether a wait leaves open which of several scalar loads are complete.
     pub(super) fn is_partial_scalar_wait(&self, waits: &[u8; QUEUES]) -> bool {
         let km = Counter::Km as usize;
         waits[km] > 0 && self.queues[km].operations.len() > usize::from(waits[km])
     }
 
-    /// Waits for the counts of `waits`; [`super::note::NO_WAIT`] waits for nothing.
+    /// Waits for the counts of `waits`; [`super::note::NO_WAIT`] means no wait.
     pub(super) fn wait(&mut self, waits: &[u8; QUEUES]) {
         for (queue, &count) in self.queues.iter_mut().zip(waits) {
             let count = usize::from(count);
@@ -218,7 +220,7 @@ impl Outstanding {
         self.unite();
     }
 
-    /// The instruction is issued.
+    /// Records that the instruction is issued.
     pub(super) fn raise(&mut self, note: &Note, pc: u64) {
         self.issued += 1;
         for (index, queue) in self.queues.iter_mut().enumerate() {
@@ -227,7 +229,7 @@ impl Outstanding {
             }
             if queue.operations.len() >= LIMITS[index] {
                 if queue.is_unordered {
-                    // One of them is complete, nobody knows which.
+                    // One of them is complete, but it is unknown which.
                     queue.operations.remove(1);
                 } else if let Some((oldest, _)) = queue.operations.pop_front() {
                     queue.complete(oldest);

@@ -1,8 +1,9 @@
-//! What is undefined in the private memory of one wave.
+//! Undefined data in the private memory of one wave.
 //!
-//! Contract: a byte is undefined until its lane has stored something defined; what was stored undefined stays so. One row
-//! for each dword that all lanes have. Beyond the segment nothing is known. Cost: 280 bytes for each dword that was stored
-//! to; an access with one offset for all lanes takes some nanoseconds where everything is defined.
+//! Contract: a byte is undefined until its lane has stored a defined value to it; data stored as undefined stays
+//! undefined. There is one row for each dword, covering all lanes. Nothing is tracked beyond the segment. Cost: 280
+//! bytes for each stored dword; an access with one offset for all lanes takes some nanoseconds if everything is
+//! defined.
 
 use crate::check::undefined::{LANE_DWORDS_MAX, Origin, Source};
 
@@ -11,26 +12,26 @@ use super::subject::LANES_MAX;
 /// The private segments of a wave's lanes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PrivateMemory {
-    /// One past the place of a dword's row; 0 where nothing was stored.
+    /// One past the index of a dword's row; 0 if nothing was stored.
     places: Vec<u32>,
     rows: Vec<Row>,
-    /// Bytes of a lane.
+    /// Bytes per lane.
     bytes: u32,
-    /// Those of them that the kernel declares.
+    /// The part of them that the kernel declares.
     declared: u32,
 }
 
-/// A dword of all lanes.
+/// One dword of all lanes.
 #[derive(Clone, Debug)]
 struct Row {
     /// Lanes in which all bits are defined.
     defined: u64,
     /// Undefined bits of the other lanes.
     bits: [u32; LANES_MAX],
-    /// Lanes of which what is undefined was stored so, and where that comes from.
+    /// Lanes whose undefined bits were stored in that state, and their origin.
     stored: u64,
     origin: Option<Origin>,
-    /// Lanes that stored something else than `origin` last.
+    /// Lanes whose last store had another origin than `origin`.
     others: Vec<(usize, Origin)>,
 }
 
@@ -38,7 +39,7 @@ impl Row {
     const UNWRITTEN: Row =
         Row { defined: 0, bits: [u32::MAX; LANES_MAX], stored: 0, origin: None, others: Vec::new() };
 
-    /// Where what a lane has stored and is undefined comes from; `None` where it has stored nothing of it.
+    /// Origin of a lane's undefined stored bits; `None` if it has stored none of them.
     fn origin(&self, lane: usize) -> Option<Origin> {
         let other = self.others.iter().find(|(other, _)| *other == lane).map(|(_, origin)| *origin);
         other.or(self.origin).filter(|_| self.stored >> lane & 1 != 0)
@@ -67,7 +68,7 @@ impl Row {
 }
 
 impl PrivateMemory {
-    /// Of a wave that begins, with so many bytes for each lane, of which the kernel declares some.
+    /// Begins a wave with `bytes` for each lane, of which the kernel declares `declared`.
     pub(super) fn begin(&mut self, bytes: u32, declared: u32) {
         self.declared = declared;
         self.places.clear();
@@ -75,14 +76,15 @@ impl PrivateMemory {
         self.bytes = bytes;
     }
 
-    /// The declared bytes, where an access goes beyond them. Beyond the segment is a fault, and told as such.
+    /// The declared bytes, if an access goes beyond them. An access beyond the segment is a fault, and is reported
+    /// as one.
     #[inline]
     pub(super) fn overrun(&self, offset: u32, len: u32) -> Option<u32> {
         let end = u64::from(offset) + u64::from(len);
         (end > u64::from(self.declared) && end <= u64::from(self.bytes)).then_some(self.declared)
     }
 
-    /// Whether nothing of dwords that all of `lanes` have at one offset is undefined.
+    /// True if the dwords that all of `lanes` have at one offset are fully defined.
     #[inline]
     pub(super) fn is_defined(&self, lanes: u64, offset: u32, len: u32) -> bool {
         let is_whole = offset.is_multiple_of(4) && len.is_multiple_of(4);
@@ -93,7 +95,7 @@ impl PrivateMemory {
             })
     }
 
-    /// All of `lanes` store defined dwords at one offset; false where it has to be done lane by lane.
+    /// All of `lanes` store defined dwords at one offset. Returns false if that must be done lane by lane.
     #[inline]
     pub(super) fn define(&mut self, lanes: u64, offset: u32, len: u32) -> bool {
         if !offset.is_multiple_of(4) || !len.is_multiple_of(4) {
@@ -108,7 +110,7 @@ impl PrivateMemory {
         true
     }
 
-    /// The undefined bits of what a lane has at an offset, if any, and where they come from.
+    /// The undefined bits of a lane's data at an offset, if any, and their origin.
     pub(super) fn load(
         &self,
         lane: usize,
@@ -130,7 +132,7 @@ impl PrivateMemory {
         origin.map(|origin| (bits, origin))
     }
 
-    /// A lane stores at an offset; of the data these bits are undefined.
+    /// Records a lane's store at an offset; `bits` of the data are undefined.
     pub(super) fn store(
         &mut self,
         lane: usize,

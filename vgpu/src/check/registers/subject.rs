@@ -1,31 +1,31 @@
-//! What the register rules ask of the wave that they judge.
+//! What the register rules need from the wave that they check.
 //!
-//! Contract: the rules stay apart from whoever executes instructions; this is all that they need of it.
+//! Contract: keeps the rules separate from the code that executes instructions; this is all they need from it.
 
 use zrt_isa::effects::Registers;
 
 /// Lanes of the widest wave.
 pub const LANES_MAX: usize = 64;
 
-/// What of one register is undefined.
+/// The undefined bits of one register.
 #[derive(Clone, Debug)]
 pub struct Undefined {
     /// Its number in the effects table.
     pub register: usize,
-    /// The undefined bits, by lane; of a scalar register and the condition code in the first.
+    /// The undefined bits by lane; for a scalar register or the condition code, in the first entry.
     pub bits: [u32; LANES_MAX],
 }
 
-/// What becomes of undefined bits in one instruction.
+/// The effect of undefined bits in one instruction.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Of the registers that it writes, all of them in order.
+    /// The undefined bits of the registers that it writes, all of them in order.
     pub results: Vec<Undefined>,
-    /// EXEC or the way on depends on them.
+    /// Whether EXEC or the next address depends on them.
     pub steers: bool,
 }
 
-/// The wave as it is before the instruction at hand.
+/// The wave as it is before the current instruction.
 pub trait Subject {
     /// EXEC; bits beyond the wave are ignored.
     fn exec(&self) -> u64;
@@ -36,8 +36,8 @@ pub trait Subject {
     /// A lane of a vector register.
     fn vector(&self, register: u8, lane: u32) -> u32;
 
-    /// Runs the instruction several times with other values in the undefined bits, and leaves everything as it was: what
-    /// differs among the results is undefined. What never differs counts as defined, so a rare mistake is a miss and no
-    /// false alarm. `None` where the instruction cannot be run so.
+    /// Runs the instruction several times with different values in the undefined bits, and restores everything.
+    /// Results that differ are undefined. A result that never differs counts as defined, so a rare error means a
+    /// missed finding, not a false alarm. `None` if the instruction cannot be run this way.
     fn vary(&mut self, undefined: &[Undefined], written: &[Registers]) -> Option<Outcome>;
 }

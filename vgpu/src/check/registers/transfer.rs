@@ -1,7 +1,7 @@
-//! Which bytes of memory an instruction moves to which bits of registers, and back.
+//! The bytes of memory that an instruction moves, and the register bits they move to or from.
 //!
-//! Contract: from the decoded instruction alone. Forms that convert on the way (formatted buffer accesses) or move
-//! data between lanes (transposing loads) have none: what they load counts as defined.
+//! Contract: computed from the decoded instruction alone. Forms that convert data (formatted buffer accesses) or
+//! move it between lanes (transposing loads) have no transfer: what they load counts as defined.
 
 use zrt_isa::effects::VECTOR_FIRST;
 use zrt_isa::{Encoding, Instruction, Operand};
@@ -11,37 +11,37 @@ use crate::shader::address::{SCRATCH_VECTOR_OFFSET, Target, flat_address, flat_t
 
 use super::subject::{LANES_MAX, Subject};
 
-/// What is moved.
+/// The bytes that an instruction moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Towards registers.
+    /// Whether it moves them to registers.
     pub is_load: bool,
     /// Bytes of an element in memory.
     pub width_bytes: u32,
     /// First register of each element.
     registers: [Option<u16>; 2],
     is_signed: bool,
-    /// In registers, an element narrower than a dword begins there.
+    /// Bit position in the register of an element narrower than a dword.
     shift: u32,
-    /// A narrow load writes half of its register.
+    /// Whether a narrow load writes only half of its register.
     is_half: bool,
-    /// Where the private segment is meant, or may be.
+    /// Set if the access targets, or may target, the private segment.
     pub(super) private: Option<PrivateAddress>,
 }
 
-/// How the offset in the private segment is formed.
+/// The formation of an offset in the private segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PrivateAddress {
     /// Low register of a flat address, or the vector offset.
     pub(super) vector: Option<u8>,
     pub(super) scalar: Option<u8>,
     pub(super) immediate: i32,
-    /// The lane's high dword says whether private memory is meant.
+    /// Whether the lane's high dword decides if private memory is meant.
     pub(super) is_flat: bool,
 }
 
 impl Transfer {
-    /// Of an instruction; `None` where it moves nothing, or not byte by byte.
+    /// The transfer of an instruction; `None` if it moves nothing, or not byte by byte.
     pub fn of(instruction: &Instruction) -> Option<Self> {
         use Encoding::{Smem, Vbuffer, Vds, Vflat, Vglobal, Vscratch};
         if !matches!(instruction.encoding, Smem | Vds | Vbuffer | Vflat | Vglobal | Vscratch) {
@@ -51,7 +51,7 @@ impl Transfer {
         let (is_load, name) = match (mnemonic.split_once("_load_"), mnemonic.split_once("_store_")) {
             (Some((_, name)), _) => (true, name),
             (None, Some((_, name))) => (false, name),
-            // What an atomic gives back; what it stores is its own matter.
+            // The value that an atomic returns; what it stores is handled elsewhere.
             (None, None) if instruction.destination != Operand::None => {
                 (true, if mnemonic.ends_with("64") { "b64" } else { "b32" })
             }
@@ -121,13 +121,13 @@ impl Transfer {
         })
     }
 
-    /// Registers of the data of each element.
+    /// Data registers of each element.
     pub fn elements(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
         let count = self.width_bytes.div_ceil(4) as usize;
         self.registers.into_iter().flatten().map(move |first| usize::from(first)..usize::from(first) + count)
     }
 
-    /// Calls `found` with each register that bits of a loaded element reach, and the bits there.
+    /// Calls `found` with each register that receives bits of a loaded element, and the bits there.
     pub fn place(&self, element: u32, bits: &[u32], mut found: impl FnMut(usize, u32)) {
         let Some(registers) = self.elements().nth(element as usize) else { return };
         if self.width_bytes >= 4 {
@@ -142,7 +142,7 @@ impl Transfer {
         registers.for_each(|register| found(register, bits << self.shift));
     }
 
-    /// What reaches memory of the undefined bits of the registers of an element.
+    /// The part of an element's undefined register bits that is stored to memory.
     pub(super) fn stored(&self, registers: [u32; LANE_DWORDS_MAX]) -> [u32; LANE_DWORDS_MAX] {
         if self.width_bytes >= 4 {
             return registers;
@@ -155,13 +155,13 @@ impl Transfer {
     }
 }
 
-/// Where the active lanes of an instruction reach their private segments.
+/// Offsets of the active lanes in their private segments.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "one at a time, on the stack")]
 pub(super) enum PrivateOffsets {
-    /// All of them at one offset.
+    /// The same offset in all of them.
     Same(u32),
-    /// Each at its own, or not at all.
+    /// A separate offset per lane, or none.
     Each([Option<u32>; LANES_MAX]),
 }
 
@@ -175,7 +175,7 @@ impl PrivateOffsets {
 }
 
 impl PrivateAddress {
-    /// Those of the active lanes; `None` where none of them reaches private memory.
+    /// The offsets of the active lanes; `None` if none of them accesses private memory.
     pub(super) fn offsets<S: Subject>(&self, subject: &S, exec: u64) -> Option<PrivateOffsets> {
         if !self.is_flat && self.vector.is_none() {
             return Some(PrivateOffsets::Same(self.base(subject)));
@@ -195,7 +195,7 @@ impl PrivateAddress {
         }
     }
 
-    /// A lane's offset; `None` where it reaches something else.
+    /// A lane's offset; `None` if it accesses something else.
     fn of_lane<S: Subject>(&self, subject: &S, lane: usize) -> Option<u32> {
         let vector = |register: u8| subject.vector(register, lane as u32);
         let own = self.vector.map_or(0, vector);

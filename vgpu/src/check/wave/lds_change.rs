@@ -1,6 +1,6 @@
-//! What of LDS matters to waves that may go in circles.
+//! The parts of LDS that matter to waves that may go in circles.
 //!
-//! Contract: looked at only while circles are looked for; costs a copy of what the instruction accesses.
+//! Contract: checked only during a search for circles; costs a copy of what the instruction accesses.
 
 use super::{Noted, WaveInspector};
 use crate::check::inspector::Inspector;
@@ -9,7 +9,8 @@ use crate::check::watch::WatchedPort;
 use crate::shader::machine::Machine;
 
 impl WaveInspector<'_> {
-    /// Before an instruction: what it loads from LDS, and what is where it stores; the addresses are there.
+    /// Before an instruction: records what it loads from LDS, and the contents where it stores; the addresses are
+    /// known.
     pub(super) fn note_lds(&mut self, noted: &Noted, pc: u64, machine: &mut Machine<'_>) {
         let Inspector { lds_addresses: addresses, lds_before: before, .. } = &mut *self.inspector;
         before.clear();
@@ -25,7 +26,7 @@ impl WaveInspector<'_> {
             (None, None) => return,
         };
         let is_in_range = |address: u32| u64::from(address) + u64::from(width_bytes) <= u64::from(lds.bytes);
-        // What is out of range is a fault.
+        // An address out of range is a fault.
         let Some(&(_, first)) = addresses.first() else { return };
         if !addresses.iter().all(|(_, address)| is_in_range(*address)) {
             return;
@@ -43,7 +44,7 @@ impl WaveInspector<'_> {
         }
     }
 
-    /// After it: whether anything is different.
+    /// After an instruction: checks whether anything has changed.
     pub(super) fn note_lds_change(&mut self, machine: &mut Machine<'_>) {
         let Inspector { lds_addresses: addresses, lds_before: before, .. } = &mut *self.inspector;
         let width_bytes = before.len() / addresses.len().max(1);

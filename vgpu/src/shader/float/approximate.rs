@@ -1,17 +1,17 @@
 //! Reciprocal, square roots, exponential, logarithm, sine and cosine: the operations whose exact bits AMD does not
 //! document (instruction set reference §8.2).
 //!
-//! Contract: each function returns the correctly rounded result (sine and cosine: of a value with about 50 correct
-//! bits), with denormals flushed where the reference says so, the same on every host. [`biased`] then moves it by the
-//! device's configured error: no kernel may depend on it.
-//! Cost: 2 to 40 ns per lane; one result in a million takes the slow way (about 1 µs).
+//! Contract: each function returns the correctly rounded result (for sine and cosine, of a value with about 50
+//! correct bits), with denormals flushed as the reference says, and the same on every host. [`biased`] then moves
+//! it by the device's configured error: no kernel may depend on it.
+//! Cost: 2 to 40 ns per lane; one result in a million takes the slow path (about 1 µs).
 
 use super::{DOUBLE_NAN, HALF_NAN, SINGLE_NAN, double_to_half, half_to_single};
 
 /// Bits of an f64 below the last place of an f32.
 const TAIL_BITS: u32 = 29;
-/// Estimates within this many units of the last place of f64 from the middle of two f32 are computed again in double
-/// length. The estimates are good to 16 units.
+/// Estimates within this many units of the last place of f64 from the midpoint of two f32 are recomputed in double
+/// length. The estimates are accurate to 16 units.
 const GUARD: u64 = 64;
 /// ln 2 as an unevaluated sum.
 const LN_2: Pair = Pair(f64::from_bits(0x3FE6_2E42_FEFA_39EF), f64::from_bits(0x3C7A_BC9E_3B39_803F));
@@ -27,7 +27,7 @@ pub fn biased(bits: u32, bias: i32) -> u32 {
     if normal(bits) && normal(moved) { moved } else { bits }
 }
 
-/// Moves an f64 seed by `bias` · 2^28 units in the last place: the seeds are documented as good to about 2^29.
+/// Moves an f64 seed by `bias` · 2^28 units in the last place: the seeds are documented as accurate to about 2^29.
 pub fn biased_double(bits: u64, bias: i32) -> u64 {
     let moved = bits.wrapping_add((bias as i64 * (1 << 28)) as u64);
     let normal = |bits: u64| (bits >> 52 & 0x7FF).wrapping_sub(1) < 2046;
@@ -62,10 +62,10 @@ pub fn reciprocal_square_root<const N: usize>(x: [u32; N]) -> [u32; N] {
     let source = |x: u32| f64::from(f32::from_bits(flush(x)));
     let estimate = |x: u32| {
         let x = source(x);
-        // The root of -0 is -0, and so is its reciprocal's sign.
+        // The root of -0 is -0, and its reciprocal keeps that sign.
         1.0 / x.sqrt()
     };
-    // Which side of the middle m: the sign of m²x - 1. m² is exact, and fma's sign is right.
+    // The side of the midpoint m is the sign of m²x - 1. m² is exact, and the sign of fma is right.
     rows(x, estimate, |x, middle| (middle * middle).mul_add(source(x), -1.0) < 0.0)
 }
 
@@ -220,8 +220,8 @@ pub mod double {
     }
 }
 
-/// Rounds estimates to f32. For one too close to the middle of two, `beyond(x, middle)` tells whether the true value
-/// lies farther from zero than that middle. NaN becomes the canonical one.
+/// Rounds estimates to f32. For one too close to the midpoint of two, `beyond(x, middle)` returns whether the true
+/// value lies farther from zero than that midpoint. NaN becomes the canonical one.
 #[inline(always)]
 fn rows<const N: usize>(
     x: [u32; N],
@@ -248,7 +248,7 @@ fn rows<const N: usize>(
     result
 }
 
-/// Whether an estimate is too close to the middle of two f32 to be rounded.
+/// True if an estimate is too close to the midpoint of two f32 to be rounded.
 #[inline(always)]
 fn is_doubtful(estimate: f64) -> bool {
     let tail = estimate.to_bits() & ((1 << TAIL_BITS) - 1);
@@ -338,7 +338,7 @@ fn log2_near_one(m: f64) -> f64 {
 /// sin (quarter 0) or cos (quarter 1) of x turns.
 #[inline(always)]
 fn turn(x: f64, quarter: u64) -> f64 {
-    // Adding 1.5 · 2^52 rounds to an integer and leaves it in the low bits. Of an f32 beyond 2^51 no fraction is left.
+    // Adding 1.5 · 2^52 rounds to an integer and leaves it in the low bits. An f32 beyond 2^51 has no fraction.
     const ROUND: f64 = 6_755_399_441_055_744.0;
     let x = if x.abs() < 1.0e15 { x } else { x * 0.0 };
     let turns = x - ((x + ROUND) - ROUND);
@@ -392,7 +392,7 @@ impl Pair {
     }
 }
 
-/// 2^f for |f| <= 1/2 to about 100 bits.
+/// 2^f for |f| <= 1/2, to about 100 bits.
 fn two_to_the_pair(f: f64) -> Pair {
     let t = LN_2.times(Pair(f, 0.0));
     let mut sum = Pair(1.0, 0.0);
@@ -402,7 +402,7 @@ fn two_to_the_pair(f: f64) -> Pair {
     sum
 }
 
-/// log2(m) for m between √½ and √2 to about 100 bits.
+/// log2(m) for m between √½ and √2, to about 100 bits.
 fn log2_near_one_pair(m: f64) -> Pair {
     let s = Pair(m - 1.0, 0.0).over(m + 1.0);
     let square = s.times(s);
@@ -430,7 +430,7 @@ mod tests {
         reciprocal_square_root([x])[0]
     }
 
-    /// Whether `result` is the nearest f32 of `high + low`.
+    /// True if `result` is the f32 nearest to `high + low`.
     fn is_nearest(result: u32, Pair(high, low): Pair) -> bool {
         let value = f32::from_bits(result);
         let distance = |candidate: f32| ((f64::from(candidate) - high) - low).abs();
@@ -459,7 +459,7 @@ mod tests {
             if !(f32::MIN_POSITIVE as f64..=2f64.powi(126)).contains(&value) {
                 continue;
             }
-            // The residual against the middle above and below decides, exactly in f64.
+            // The residual at the midpoints above and below decides, exactly in f64.
             let r = f32::from_bits(reciprocal_square_root1(x));
             let above = (f64::from(r) + f64::from(r.next_up())) / 2.0;
             let below = (f64::from(r) + f64::from(r.next_down())) / 2.0;
@@ -497,7 +497,7 @@ mod tests {
 
     #[test]
     fn the_slow_way_is_taken_and_agrees() {
-        // Forcing the decision on every value must not change any.
+        // Forcing the decision on every value must not change any of them.
         let mut random = Random::new(3);
         for _ in 0..2000 {
             let x = f64::from(random.word()) / 2f64.powi(32) - 0.5;
@@ -542,7 +542,7 @@ mod tests {
             assert_eq!(f32::from_bits(sine(bits(x))), sin, "sin {x}");
             assert_eq!(f32::from_bits(cosine(bits(x))), cos, "cos {x}");
         }
-        // sin(30°), cos(60°) to one unit.
+        // sin(30°), cos(60°), to one unit.
         assert!((f32::from_bits(sine(bits(1.0 / 12.0))) - 0.5).abs() < 6e-8);
         assert!((f32::from_bits(cosine(bits(1.0 / 6.0))) - 0.5).abs() < 6e-8);
         assert_eq!(sine(bits(f32::INFINITY)), SINGLE_NAN);

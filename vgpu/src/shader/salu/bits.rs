@@ -12,9 +12,9 @@ use crate::simd::{Executor, Level, Operation};
 
 /// A function of two sources, the destination's old value and SCC.
 trait Scalar {
-    /// Which sources are 64 bits wide.
+    /// Which of the sources are 64 bits wide.
     const WIDE: [bool; 2];
-    /// Whether the result is.
+    /// Whether the result is 64 bits wide.
     const WIDE_RESULT: bool;
     /// The result; may set SCC.
     fn compute(a: u64, b: u64, old: u64, scc: &mut bool) -> u64;
@@ -33,7 +33,7 @@ impl<S: Scalar, const SPECIAL: bool> Operation for Shell<S, SPECIAL> {
     }
 }
 
-/// A test of two sources into SCC.
+/// A test of two sources that sets SCC.
 trait Condition {
     const WIDE: [bool; 2];
     fn test(a: u64, b: u64) -> bool;
@@ -60,14 +60,14 @@ fn condition<C: Condition>(special: bool) -> Executor {
     if special { level.bind::<ConditionShell<C, true>>() } else { level.bind::<ConditionShell<C, false>>() }
 }
 
-/// The value; SCC says whether it is not zero.
+/// The value; sets SCC to whether it is nonzero.
 #[inline(always)]
 fn nonzero(scc: &mut bool, value: u64) -> u64 {
     *scc = value != 0;
     value
 }
 
-/// As [`nonzero`] for a 32-bit value.
+/// Like [`nonzero`], for a 32-bit value.
 #[inline(always)]
 fn nonzero32(scc: &mut bool, value: u32) -> u64 {
     nonzero(scc, value as u64)
@@ -100,7 +100,7 @@ fn signed_overflow(pair: (i32, bool), scc: &mut bool) -> u64 {
     pair.0 as u32 as u64
 }
 
-/// Selects by a comparison that also goes to SCC.
+/// Selects by a comparison that also sets SCC.
 #[inline(always)]
 fn choose(first: bool, a: u64, b: u64, scc: &mut bool) -> u64 {
     *scc = first;
@@ -138,7 +138,7 @@ fn quad_mask(value: u64) -> u64 {
     (0..16).fold(0, |mask, quad| mask | ((value >> (quad * 4) & 15 != 0) as u64) << quad)
 }
 
-/// All four bits of every quad that has one.
+/// All four bits of every quad that has at least one bit set.
 fn whole_quads(value: u64) -> u64 {
     (0..16).fold(0, |mask, quad| mask | if value >> (quad * 4) & 15 != 0 { 15 << (quad * 4) } else { 0 })
 }

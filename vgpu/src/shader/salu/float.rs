@@ -1,4 +1,4 @@
-//! Float operations: those of the vector ALU on one value.
+//! Float operations: those of the vector ALU, applied to one value.
 
 use core::marker::PhantomData;
 
@@ -14,12 +14,12 @@ use crate::shader::valu::{convert, half, single};
 use crate::shader::wave::Wave;
 use crate::simd::{Executor, Level, Operation};
 
-/// Where the third source is.
+/// The position of the third source.
 const NO_THIRD: u8 = 0;
 const THIRD_IS_OLD: u8 = 1;
 const THIRD_IS_SOURCE: u8 = 2;
 
-/// How many bits of a source count, and from where.
+/// Which bits of a source are used.
 const WORD: u8 = 0;
 const LOW_HALF: u8 = 1;
 const HIGH_HALF: u8 = 2;
@@ -52,7 +52,7 @@ impl<L: Lane, const THIRD: u8, const SOURCE: u8> Operation for Shell<L, THIRD, S
     }
 }
 
-/// A comparison into SCC.
+/// A comparison that sets SCC.
 struct TestShell<T, const HALVES: bool>(PhantomData<T>);
 impl<T: Test, const HALVES: bool> Operation for TestShell<T, HALVES> {
     #[inline(always)]

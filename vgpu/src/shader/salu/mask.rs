@@ -10,12 +10,12 @@ use crate::shader::micro::{Flow, MicroOp, Source};
 use crate::shader::wave::{EXEC_LO, M0, VCC_LO, Wave};
 use crate::simd::{Executor, Level, Operation};
 
-/// The new EXEC of source and old EXEC.
+/// Computes the new EXEC from the source and the old EXEC.
 trait MaskFunction {
     fn compute(s: u64, exec: u64) -> u64;
 }
 
-/// `SAVE`: the destination gets the old EXEC, else the new one.
+/// `SAVE`: the destination receives the old EXEC; otherwise the new one.
 struct Shell<F, const WIDE: bool, const SAVE: bool>(PhantomData<F>);
 impl<F: MaskFunction, const WIDE: bool, const SAVE: bool> Operation for Shell<F, WIDE, SAVE> {
     #[inline(always)]
@@ -92,14 +92,14 @@ write {
 }
 }
 
-/// A register number moved by an offset; `None` beyond vcc.
+/// A register number plus an offset; `None` beyond vcc.
 fn relative(register: u8, offset: u32) -> Option<u8> {
     let index = (register as u32).checked_add(offset)?;
     (index <= VCC_LO as u32 + 1).then_some(index as u8)
 }
 
-/// s_movrels/d/sd_2: register numbers moved by m0 (`SPLIT`: source by bits 9:0, destination by bits 25:16). A source
-/// beyond the registers reads s0, a destination beyond them is not written.
+/// s_movrels/d/sd_2: register numbers offset by m0 (`SPLIT`: source by bits 9:0, destination by bits 25:16). A
+/// source beyond the registers reads s0; a destination beyond them is not written.
 struct MoveRelative<const SOURCE: bool, const DESTINATION: bool, const SPLIT: bool, const WIDE: bool>;
 impl<const SOURCE: bool, const DESTINATION: bool, const SPLIT: bool, const WIDE: bool> Operation
     for MoveRelative<SOURCE, DESTINATION, SPLIT, WIDE>

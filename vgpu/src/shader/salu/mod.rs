@@ -1,7 +1,8 @@
 //! Scalar ALU: SOP1, SOP2, SOPK and SOPC, without control flow, hardware registers and barriers.
 //!
-//! Contract: [`translate`] gives `None` for what is not of this family. EXEC has no influence. Where an operation is
-//! documented to set SCC it does, else SCC keeps its value. Float operations are those of the vector ALU on one lane.
+//! Contract: [`translate`] returns `None` for instructions outside this family. EXEC has no influence. SCC is set
+//! by the operations that are documented to set it; otherwise it is preserved. Float operations are those of the
+//! vector ALU on one lane.
 //! Cost: 2 to 3 ns.
 
 mod bits;
@@ -19,7 +20,7 @@ use crate::shader::valu::operand::{Parts, read_scalar};
 use crate::shader::wave::Wave;
 use crate::simd::{Executor, Level};
 
-/// The micro operation of a scalar ALU instruction. `code_dword` and `dword_count` are the caller's to fill.
+/// The micro operation of a scalar ALU instruction. The caller fills `code_dword` and `dword_count`.
 pub fn translate(instruction: &Instruction, level: Level) -> Option<MicroOp> {
     use Encoding::*;
     let opcode = instruction.opcode;
@@ -39,10 +40,11 @@ fn function(opcode: Opcode, parts: &Parts, level: Level) -> Option<Executor> {
     TABLES.iter().find_map(|(_, bind)| bind(opcode, special, level))
 }
 
-/// A table of functions: the one of an operation, `None` for those of other tables.
+/// A table of functions: returns an operation's function, or `None` for operations of other tables.
 type Table = fn(Opcode, bool, Level) -> Option<Executor>;
 
-/// All of them with their names. An operation is in one (`shader::tests::binding`), so their order means nothing.
+/// All tables with their names. An operation is in only one (`shader::tests::binding`), so their order does not
+/// matter.
 const TABLES: &[(&str, Table)] = &[
     ("bits", |opcode, special, _| bits::bind(opcode, special)),
     ("mask", |opcode, special, _| mask::bind(opcode, special)),
@@ -56,7 +58,7 @@ pub(crate) fn tables_with(opcode: Opcode) -> Vec<&'static str> {
     TABLES.iter().filter(|(_, bind)| has(bind)).map(|(name, _)| *name).collect()
 }
 
-/// A source. `SPECIAL`: it may be a code whose value is computed when read.
+/// Reads a source. `SPECIAL`: it may be a code whose value is computed when read.
 #[inline(always)]
 fn read<const SPECIAL: bool>(wave: &Wave, op: &MicroOp, index: usize, is_wide: bool) -> u64 {
     let (low, high) = match op.sources[index] {

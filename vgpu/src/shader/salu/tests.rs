@@ -7,8 +7,8 @@ use crate::shader::valu::testing::{Random, code, run_all, wave};
 use crate::shader::wave::Wave;
 use crate::simd::Level;
 
-/// Destination s[16:17], sources s[4:5] and s[6:7]. The formula gets both as 64-bit values, the old destination and
-/// SCC, and gives the result and the new SCC.
+/// Destination s[16:17], sources s[4:5] and s[6:7]. The formula receives both as 64-bit values, the old destination
+/// and SCC, and returns the result and the new SCC.
 fn check(text: &str, words: &[u32], wide: bool, f: impl Fn(u64, u64, u64, bool) -> (u64, bool)) {
     let mut random = Random::new(words[0] as u64);
     for _ in 0..200 {
@@ -17,7 +17,7 @@ fn check(text: &str, words: &[u32], wide: bool, f: impl Fn(u64, u64, u64, bool) 
             start.scalar[code] = random.bits();
         }
         if random.next().is_multiple_of(4) {
-            // Chance alone hardly ever makes the sources equal.
+            // Random sources are almost never equal by chance.
             start.scalar[6] = start.scalar[4];
             start.scalar[7] = start.scalar[5];
         }
@@ -37,7 +37,7 @@ fn check(text: &str, words: &[u32], wide: bool, f: impl Fn(u64, u64, u64, bool) 
     }
 }
 
-/// 32-bit form: SCC is "not zero".
+/// 32-bit form that sets SCC to "not zero".
 fn nonzero(text: &str, words: &[u32], f: impl Fn(u32, u32) -> u32) {
     check(text, words, false, |a, b, _, _| {
         let value = f(a as u32, b as u32);
@@ -45,7 +45,7 @@ fn nonzero(text: &str, words: &[u32], f: impl Fn(u32, u32) -> u32) {
     });
 }
 
-/// 32-bit form that leaves SCC alone.
+/// 32-bit form that preserves SCC.
 fn keeps(text: &str, words: &[u32], f: impl Fn(u32, u32) -> u32) {
     check(text, words, false, |a, b, _, scc| (f(a as u32, b as u32) as u64, scc));
 }
@@ -238,11 +238,11 @@ fn moves_and_selects() {
     check("s_mov_b32 s16, null", &[0xBE90007C], false, |_, _, _, scc| (0, scc));
 }
 
-// The negated comparisons are the subject.
+// The negated comparisons are what is tested.
 #[allow(clippy::neg_cmp_op_on_partial_ord)]
 #[test]
 fn comparisons() {
-    // The destination stays; only SCC changes.
+    // The destination is preserved; only SCC changes.
     let test = |text: &str, words: &[u32], f: &dyn Fn(u64, u64) -> bool| {
         check(text, words, true, |a, b, old, _| (old, f(a, b)));
     };
@@ -376,7 +376,7 @@ fn masks_of_active_lanes() {
             assert_eq!(end.scalar[16], if text.contains("save") { exec } else { expected }, "{text}");
             assert_eq!(end.scc, expected != 0, "{text}");
         }
-        // The source may be EXEC's own save, and the destination EXEC.
+        // The saved EXEC may overwrite the source; the result goes to EXEC.
         let end = run_all(&start, code("s_and_saveexec_b32 s4, s4", &[0xBE842004]));
         assert_eq!((end.scalar[4], end.scalar[126]), (exec, source & exec));
     }
@@ -431,7 +431,7 @@ fn all_but_the_named_operations_are_executed() {
         .filter(|&&opcode| super::translate(&example(opcode), Level::BASELINE).is_none())
         .map(|opcode| opcode.mnemonic())
         .collect();
-    // Control flow, messages, barriers and hardware registers: the engine's.
+    // Control flow, messages, barriers and hardware registers belong to the engine.
     let named = [
         "s_getpc_b64",
         "s_setpc_b64",

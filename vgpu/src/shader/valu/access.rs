@@ -1,8 +1,8 @@
 //! Reading sources and writing results in full generality: any operand kind, sign modifiers, halves, lane selects,
 //! partial EXEC.
 //!
-//! Contract: every source is read before anything is written. What is marked `inline(always)` is compiled with each
-//! operation at its vector level; the rest is compiled once, for the baseline.
+//! Contract: every source is read before anything is written. Functions marked `inline(always)` are compiled with
+//! each operation at its vector level; the rest is compiled once, for the baseline.
 
 use super::operand::{LANES_NONE, Packed, read_scalar};
 use crate::shader::lanes::{select_lanes, writable};
@@ -10,7 +10,7 @@ use crate::shader::micro::{MicroOp, Source};
 use crate::shader::wave::{LANES, Row, Wave};
 use crate::simd::{blend, splat};
 
-/// How the bits of a source become the operand: the half that op_sel picks, absolute value, negation.
+/// How a source's bits become the operand: the half that op_sel selects, absolute value, negation.
 #[derive(Clone, Copy)]
 pub(super) struct Adjust {
     shift: u32,
@@ -31,7 +31,7 @@ impl Adjust {
         }
     }
 
-    /// For one half of a packed source (VOP3P), where the bits of abs are those of neg_hi.
+    /// For one half of a packed source (VOP3P), in which the bits of abs are those of neg_hi.
     #[inline(always)]
     pub fn of_half(modifiers: Packed, index: usize, high: bool, float: bool) -> Self {
         let select = if high { modifiers.high_selects_high(index) } else { modifiers.selects_high(index) };
@@ -59,7 +59,8 @@ impl Adjust {
     }
 }
 
-/// A source before adjustment: the register in place, or in `room` what is the same in all lanes or comes from others.
+/// A source before adjustment: the register in place, or in `room` a value that is uniform or comes from other
+/// lanes.
 #[inline(always)]
 pub(super) fn raw_source<'a>(wave: &'a Wave, op: &MicroOp, index: usize, room: &'a mut Row) -> &'a Row {
     if index == 0 && Packed(op.modifiers).lanes() != LANES_NONE {
@@ -112,7 +113,7 @@ pub(super) fn raw_wide_source<'a>(
     [&room[0], &room[1]]
 }
 
-/// One 32-bit or 16-bit source with everything applied. 16-bit values are in the low half, the high half is zero.
+/// One 32-bit or 16-bit source with all adjustments. 16-bit values are in the low half; the high half is zero.
 #[inline(never)]
 pub(super) fn fetch(wave: &Wave, op: &MicroOp, index: usize) -> Row {
     let adjust = Adjust::of(Packed(op.modifiers), index);
@@ -124,7 +125,7 @@ pub(super) fn fetch(wave: &Wave, op: &MicroOp, index: usize) -> Row {
     row
 }
 
-/// One dword per lane into `room`, lane select applied to source 0, no other modifier.
+/// One dword per lane into `room`, with the lane select applied to source 0 and no other modifier.
 #[inline(never)]
 pub(super) fn fetch_raw(wave: &Wave, op: &MicroOp, index: usize, room: &mut Row) {
     match op.sources[index] {
@@ -137,7 +138,7 @@ pub(super) fn fetch_raw(wave: &Wave, op: &MicroOp, index: usize, room: &mut Row)
     }
 }
 
-/// One 64-bit source with everything applied: low and high dwords.
+/// One 64-bit source with all adjustments: low and high dwords.
 #[inline(never)]
 pub(super) fn fetch_wide(wave: &Wave, op: &MicroOp, index: usize) -> [Row; 2] {
     let adjust = Adjust::of_high_dword(Packed(op.modifiers), index);
@@ -190,7 +191,7 @@ pub(super) fn store(wave: &mut Wave, register: u8, row: &Row) {
     wave.vector[register] = if exec == u32::MAX { *row } else { blend(exec, row, &wave.vector[register]) };
 }
 
-/// Writes a 32-bit result, or the half of the register that a 16-bit result goes to.
+/// Writes a 32-bit result, or a 16-bit result to its half of the register.
 #[inline(always)]
 pub(super) fn commit(wave: &mut Wave, op: &MicroOp, result: &Row) {
     let modifiers = Packed(op.modifiers);
@@ -231,7 +232,7 @@ pub(super) fn clamp_single(row: &mut Row) {
     }
 }
 
-/// As [`clamp_single`], one value.
+/// Like [`clamp_single`], for one value.
 pub(crate) fn clamp_single_lane(bits: u32) -> u32 {
     let value = f32::from_bits(bits);
     let below = if value > 0.0 { value } else { 0.0 };
@@ -246,7 +247,7 @@ pub(super) fn clamp_half(row: &mut Row) {
     }
 }
 
-/// As [`clamp_half`], one value. Positive finite f16 compare as integers.
+/// Like [`clamp_half`], for one value. Positive finite f16 compare as integers.
 pub(crate) fn clamp_half_lane(bits: u32) -> u32 {
     let bits = bits & 0xFFFF;
     if bits > 0x7C00 { 0 } else { bits.min(0x3C00) }

@@ -1,6 +1,7 @@
 //! Comparisons: one bit per lane to a scalar register, or to EXEC (`v_cmpx`).
 //!
-//! Contract: inactive lanes give 0. A comparison is a set of relations that pass; a comparison with NaN is unordered.
+//! Contract: inactive lanes return 0. A comparison is a set of relations for which it is true; a comparison with
+//! NaN is unordered.
 
 use zrt_isa::Opcode;
 
@@ -50,7 +51,7 @@ comparisons! {
     Unsigned64 true None, |bits| bits;
 }
 
-/// The classes of values; the number of one is its bit in the mask of v_cmp_class.
+/// The classes of values; a class's number is its bit in the mask of v_cmp_class.
 #[derive(Clone, Copy)]
 #[repr(u32)]
 enum Class {
@@ -89,7 +90,7 @@ macro_rules! classes {
         struct $name;
         impl Test for $name {
             const WIDE: [bool; 2] = [$wide, false];
-            // The class of a denormal is seen whatever MODE says.
+            // The class of a denormal is recognised whatever MODE says.
             const FORMAT: Option<Format> = None;
             #[inline(always)]
             fn test(a: u64, b: u64) -> bool {

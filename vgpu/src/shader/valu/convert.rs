@@ -1,7 +1,7 @@
 //! Conversions between formats and integers of up to 32 bits.
 //!
-//! Contract: to an integer they truncate and saturate, NaN gives 0; to a float they round by MODE unless the name says
-//! otherwise (instruction set reference §8.1).
+//! Contract: conversions to an integer truncate and saturate, and convert NaN to 0; conversions to a float round by
+//! MODE unless the name says otherwise (instruction set reference §8.1).
 
 use super::access::fetch_raw;
 use super::operand::Packed;

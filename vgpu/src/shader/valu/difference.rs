@@ -1,8 +1,8 @@
 //! Sums of absolute differences of four bytes at four places: v_qsad and v_mqsad.
 //!
-//! Contract: window `i` is bytes `i` to `i + 3` of source 0 (which has eight bytes), compared with the four bytes of
-//! source 1 and added to element `i` of source 2. The masked forms leave out reference bytes (source 1) that are zero.
-//! Sums wrap; with clamp they saturate.
+//! Contract: window `i` is bytes `i` to `i + 3` of source 0 (which has eight bytes), compared with the four bytes
+//! of source 1 and added to element `i` of source 2. The masked forms skip reference bytes (source 1) that are
+//! zero. Sums wrap; with clamp they saturate.
 
 use zrt_isa::Opcode;
 
@@ -82,7 +82,7 @@ impl Operation for Whole {
             let a = WideSource::new(wave, op, &[true], 0, &mut room_a);
             let b = raw_source(wave, op, 1, &mut room_b);
             for (window, row) in result.iter_mut().enumerate() {
-                // The encoding has nothing but vector registers here.
+                // The encoding allows only vector registers here.
                 let addend = match op.sources[2] {
                     Source::Vector(register) => wave.vector[register.wrapping_add(window as u8) as usize],
                     _ => Row([0; LANES]),

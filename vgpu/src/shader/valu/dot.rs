@@ -1,11 +1,11 @@
 //! Dot products of floats (instruction set reference §7.1).
 //!
-//! Contract: a **model**, as the card's order, width and (but for v_dot2_f32_f16) denormals are not documented:
-//! products are exact and are added in f32 to the addend, low element first, each sum rounded to nearest even; a
-//! 16-bit result is rounded once more at the end. MODE has no influence. v_dot2_f32_f16 flushes f32 denormals, the
-//! others keep them. Modifiers: VOP3P's op_sel and neg_lo belong to the first product, op_sel_hi and neg_hi to the
-//! second; of the addend, neg_lo negates, and for bytes neg_hi takes the absolute value. In VOP3 forms neg and abs
-//! apply to both halves.
+//! Contract: a **model**, because the card's order, width and (except for v_dot2_f32_f16) denormals are not
+//! documented. Products are exact and are added in f32 to the addend, low element first, each sum rounded to
+//! nearest even; a 16-bit result is rounded once more at the end. MODE has no influence. v_dot2_f32_f16 flushes f32
+//! denormals; the others keep them. Modifiers: VOP3P's op_sel and neg_lo apply to the first product, op_sel_hi and
+//! neg_hi to the second; for the addend, neg_lo negates, and for bytes neg_hi takes the absolute value. In VOP3
+//! forms neg and abs apply to both halves.
 
 use zrt_isa::Opcode;
 
@@ -39,10 +39,10 @@ pub(super) fn bind(opcode: Opcode, _parts: &Parts, level: Level) -> Option<Execu
     })
 }
 
-/// A value of each lane. Loops over these are short, so that the compiler makes vector code of each.
+/// A value per lane. Loops over these are short, so that the compiler vectorises each one.
 type Singles = [f32; LANES];
 
-/// The elements `shift` bits up in each lane, with the sign bits in `clear` cleared, then those in `flip` flipped.
+/// The elements at bit `shift` of each lane, with the sign bits in `clear` cleared, then those in `flip` flipped.
 #[inline(always)]
 fn elements(row: &Row, element: Element, shift: u32, clear: u32, flip: u32) -> Singles {
     let mask = u32::MAX >> (u32::BITS - element.bits() as u32);
@@ -60,7 +60,7 @@ fn add_products(sums: &mut Singles, left: &Singles, right: &Singles) {
     }
 }
 
-/// Denormals become zeros of their sign.
+/// Replaces denormals by zeros of their sign.
 #[inline(always)]
 fn flush(values: &mut Singles) {
     for value in values {
@@ -188,7 +188,7 @@ impl<const BFLOAT: bool> Operation for HalfDot<BFLOAT> {
 mod tests {
     use crate::shader::valu::testing::{code, run_all, wave};
 
-    /// One lane of v0 after the words, with v1, v2 and v3 as given.
+    /// One lane of v0 after executing the words, with the given v1, v2 and v3.
     fn result(words: &[u32], a: u32, b: u32, c: u32) -> u32 {
         let mut start = wave();
         for (register, value) in [(1, a), (2, b), (3, c)] {
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(result(crossed, a, b, 0.5f32.to_bits()), 21.5f32.to_bits());
         let negated = code("v_dot2_f32_f16 v0, v1, v2, v3 neg_hi:[1,0,0]", &[0xCC13_4100, 0x1C0E_0501]);
         assert_eq!(result(negated, a, b, 0.5f32.to_bits()), (-6.5f32).to_bits());
-        // Denormal f16 count, denormal f32 do not: 2^-24 · 2^-24 = 2^-48 stays, a denormal addend goes.
+        // Denormal f16 count, denormal f32 do not: 2^-24 · 2^-24 = 2^-48 is kept, a denormal addend is flushed.
         assert_eq!(result(plain, 1, 1, 0x0000_0123), f32::to_bits(2f32.powi(-48)));
         assert_eq!(result(plain, 0, 0, 0x8000_0123), 0, "-0 + 0 + 0 is +0");
     }
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn sums_are_rounded_one_by_one_in_f32() {
         let plain = code("v_dot2_f32_f16 v0, v1, v2, v3", &[0xCC13_4000, 0x1C0E_0501]);
-        // 2^24 + 1·1 is a tie and goes to even; so does the next. One addition of 2 would be exact.
+        // 2^24 + 1·1 is a tie and rounds to even; so is the next. One addition of 2 would be exact.
         assert_eq!(result(plain, 0x3C00_3C00, 0x3C00_3C00, 16_777_216f32.to_bits()), 16_777_216f32.to_bits());
         assert_eq!(result(plain, 0x3C00_4000, 0x3C00_3C00, 16_777_216f32.to_bits()), 16_777_220f32.to_bits());
     }
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(result(plain, 0xC080_3FC0, 0x3E80_4000, 10f32.to_bits()), 12f32.to_bits());
         assert_eq!(result(plain, 0, 0, 0x0000_0123), 0x0000_0123, "denormals stay");
         let narrow = code("v_dot2_bf16_bf16 v0, v1, v2, v3", &[0xD667_0000, 0x040E_0501]);
-        // The result keeps the other half of the register; the addend is 10 (0x4120), the sum 12 (0x4140).
+        // The result preserves the other half of the register; the addend is 10 (0x4120), the sum 12 (0x4140).
         let mut start = wave();
         let rows = [(0, 0xABCD_1234), (1, 0xC080_3FC0), (2, 0x3E80_4000), (3, 0x4120)];
         rows.into_iter().for_each(|(register, value)| start.vector[register].0 = [value; 32]);

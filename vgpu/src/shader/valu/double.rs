@@ -123,7 +123,7 @@ fn division_fixup(a: u64, b: u64, c: u64) -> u64 {
     {
         sign
     } else if is_nan(a) {
-        // The steps ran beyond the largest number.
+        // The steps overflowed the largest number.
         sign | INFINITY
     } else {
         sign | a & !SIGN

@@ -30,13 +30,14 @@ const ADD_INTEGER: u32 = 10;
 const SHIFT_LEFT: u32 = 11;
 const AND: u32 = 12;
 
-/// Where the second and third operand are: vsrc1 and the destination, vsrc1 and the literal, the literal and vsrc1.
+/// Positions of the second and third operand: vsrc1 and the destination, vsrc1 and the literal, the literal and
+/// vsrc1.
 const FORM_ACCUMULATE: u32 = 0;
 const FORM_LITERAL_ADDED: u32 = 1;
 const FORM_LITERAL_MULTIPLIED: u32 = 2;
 
 /// One half in 15 bits of [`MicroOp::modifiers`]: kind 3:0, form 5:4, vsrc1 13:6. X is at bit 0, Y at bit 16. The
-/// sources 0 are `sources[0]` and `sources[1]`; the literal of fmaak and fmamk is `immediate2`.
+/// two sources 0 are `sources[0]` and `sources[1]`; the literal of fmaak and fmamk is `immediate2`.
 fn encode_half(opcode: Opcode, sources: &[Operand; 3]) -> Option<(u32, Option<u32>)> {
     use Opcode::*;
     let kind = match opcode {
@@ -104,8 +105,8 @@ pub(super) fn translate(instruction: &Instruction, level: Level) -> Option<(Part
     Some((parts, executor))
 }
 
-/// Two `fmac` of vector registers: the pair that sums of products consist of. The same bits as [`Dual`], decided at
-/// decode time.
+/// Two `fmac` of vector registers: the pair typical of sums of products. The results equal those of [`Dual`], but
+/// the decision is made at decode time.
 struct DualAccumulate;
 impl Operation for DualAccumulate {
     #[inline(always)]

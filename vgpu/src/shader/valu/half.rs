@@ -1,7 +1,7 @@
-//! f16 operations on values in the low half of a lane; the packed forms use the same functions.
+//! f16 operations on values in the low half of a lane. The packed forms use the same functions.
 //!
 //! Contract: as for f32. Sums and products are computed in f32 and rounded once more, which for a format of 24 bits
-//! and one of 11 gives the correctly rounded result; the sum of fma is rounded to odd first.
+//! and one of 11 returns the correctly rounded result; the sum of fma is rounded to odd first.
 
 use super::shell::{Lane, ResultKind};
 use crate::shader::float::{
@@ -54,13 +54,13 @@ fn number_of(a: u32, b: u32, chosen: u32) -> u32 {
     if is_nan(a) { without_a } else { with_a }
 }
 
-/// The smaller; NaN if a source is.
+/// The smaller; NaN if a source is NaN.
 #[inline(always)]
 pub(crate) fn minimum(a: u32, b: u32) -> u32 {
     nan_of(a, b, if key(a) < key(b) { a } else { b })
 }
 
-/// The larger; NaN if a source is.
+/// The larger; NaN if a source is NaN.
 #[inline(always)]
 pub(crate) fn maximum(a: u32, b: u32) -> u32 {
     nan_of(a, b, if key(a) > key(b) { a } else { b })
@@ -84,11 +84,11 @@ fn median_number(a: u32, b: u32, c: u32) -> u32 {
     if is_nan(a) || is_nan(b) || is_nan(c) { smallest } else { median }
 }
 
-/// a · b + c rounded once.
+/// a · b + c, rounded once.
 #[inline(always)]
 pub(crate) fn fused(a: u32, b: u32, c: u32) -> u32 {
-    // The product has 22 bits and is exact in f32. The sum is rounded to odd, which keeps what was lost as a last bit;
-    // with 24 bits for 11 that makes the second rounding right.
+    // The product has 22 bits and is exact in f32. The sum is rounded to odd, which keeps what was lost as a last
+    // bit; with 24 bits for 11, that makes the second rounding correct.
     let (product, c) = (single(a) * single(b), single(c));
     let sum = product + c;
     let part = sum - product;

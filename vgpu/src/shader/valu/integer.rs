@@ -1,7 +1,7 @@
 //! Integer and bit operations on 32-bit and 16-bit lanes.
 //!
-//! Contract: independent of MODE. 16-bit sources arrive in the low half with a zero high half; of a 16-bit result only
-//! the low half counts.
+//! Contract: independent of MODE. 16-bit sources arrive in the low half with a zero high half; only the low half of
+//! a 16-bit result is used.
 
 #[inline(always)]
 pub(super) fn signed24(a: u32) -> i32 {
@@ -24,7 +24,7 @@ fn sad_u8(a: u32, b: u32) -> u32 {
     a[0].abs_diff(b[0]) + a[1].abs_diff(b[1]) + a[2].abs_diff(b[2]) + a[3].abs_diff(b[3])
 }
 
-/// As [`sad_u8`], without the bytes where `b` is zero.
+/// Like [`sad_u8`], without the bytes at which `b` is zero.
 #[inline(always)]
 fn masked_sad_u8(a: u32, b: u32) -> u32 {
     let (a, b) = (bytes(a), bytes(b));
@@ -36,7 +36,7 @@ fn masked_sad_u8(a: u32, b: u32) -> u32 {
 fn bit_field_signed(a: u32, offset: u32, width: u32) -> u32 {
     let width = width & 31;
     let shifted = ((a as i32) >> (offset & 31)) as u32;
-    // Shifting the field to the top and back extends its sign; a width of 0 gives 0.
+    // Shifting the field to the top and back extends its sign; a width of 0 returns 0.
     let unused = 32u32.wrapping_sub(width) & 31;
     if width == 0 { 0 } else { ((shifted << unused) as i32 >> unused) as u32 }
 }

@@ -1,8 +1,8 @@
 //! Tables of operations.
 //!
-//! A row names the opcode, what one lane computes, and how the function is chosen: `hot` operations get functions for
-//! the common operand kinds, `cold` ones go through `access`. Each macro makes one unit struct per row, its lane
-//! function, and the table's `bind`.
+//! A row names the opcode, what one lane computes, and how the function is selected: `hot` operations have
+//! functions for the common operand kinds, `cold` ones go through `access`. Each macro makes one unit struct per
+//! row, its lane function, and the table's `bind`.
 
 /// The function of a row.
 macro_rules! function_of_class {
@@ -93,7 +93,7 @@ macro_rules! single_arithmetic {
     };
 }
 
-/// `class count Name |a, b, c| value of bits;`: a choice among f32 sources, which flush as MODE says.
+/// `class count Name |a, b, c| value of bits;`: a selection among f32 sources, which are flushed according to MODE.
 macro_rules! single_selection {
     ($($class:ident $count:tt $name:ident |$a:pat_param, $b:pat_param, $c:pat_param| $value:expr;)*) => {
         pub(crate) mod selection {
@@ -146,7 +146,8 @@ macro_rules! half_arithmetic {
     };
 }
 
-/// `class count Kind Name |a, b, c| value of bits;`: a choice among f16 sources, which flush as MODE says.
+/// `class count Kind Name |a, b, c| value of bits;`: a selection among f16 sources, which are flushed according to
+/// MODE.
 macro_rules! half_selection {
     ($($class:ident $count:tt $result:ident $name:ident
         |$a:pat_param, $b:pat_param, $c:pat_param| $value:expr;)*) => {

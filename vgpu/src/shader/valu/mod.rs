@@ -1,12 +1,12 @@
 //! Vector ALU: VOP1, VOP2, VOPC, VOP3, VOP3SD, VOP3P and VOPD, with DPP, for 32 lanes (`wave64` runs them twice).
 //!
-//! Contract: [`translate`] resolves everything that does not change between executions; an instruction it does not
-//! know, or a modifier that has no meaning for the operation, gives `None`, and the caller reports the opcode.
-//! Results are bit-identical at every level; those of float matrix operations and dot products follow a model
-//! (`matrix`, `dot`). Cost: 3 to 6 ns for a common operation without modifiers at AVX-512; 10 to 20 ns in general.
+//! Contract: [`translate`] resolves everything that does not change between executions. An unknown instruction, or
+//! a modifier that has no meaning for the operation, returns `None`, and the caller reports the opcode. Results are
+//! bit-identical at every level; those of float matrix operations and dot products follow a model (`matrix`,
+//! `dot`). Cost: 3 to 6 ns for a common operation without modifiers at AVX-512; 10 to 20 ns in general.
 //!
-//! Where things are: `operand` resolves operands, `access` reads and writes them in full generality, `shell` turns
-//! lane functions into register functions, `macros` makes the tables; the other files are the tables.
+//! Overview: `operand` resolves operands, `access` reads and writes them in full generality, `shell` turns lane
+//! functions into register functions, `macros` makes the tables; the other files are the tables.
 
 #[macro_use]
 mod macros;
@@ -42,7 +42,7 @@ use crate::simd::{Executor, Level};
 use operand::Parts;
 use shell::{Approximation, ResultKind, packed};
 
-/// The micro operation of a vector ALU instruction. `code_dword` and `dword_count` are the caller's to fill.
+/// The micro operation of a vector ALU instruction. The caller fills `code_dword` and `dword_count`.
 pub fn translate(instruction: &Instruction, level: Level) -> Option<MicroOp> {
     use Encoding::*;
     match instruction.encoding {
@@ -56,7 +56,7 @@ pub fn translate(instruction: &Instruction, level: Level) -> Option<MicroOp> {
         Opcode::VFmacF32 | Opcode::VFmacF16 => parts.accumulate(),
         Opcode::VPkFmacF16 => {
             parts.accumulate();
-            // VOP2 has no op_sel: low halves make the low result, high halves the high one.
+            // VOP2 has no op_sel: low halves produce the low result, high halves the high one.
             parts.modifiers.0 = parts.modifiers.0 & !(0x7F << 6) | 0x7 << 10;
         }
         Opcode::VDivFmasF32 | Opcode::VDivFmasF64 => parts.destination2 = VCC_LO,
@@ -75,10 +75,11 @@ fn function(opcode: Opcode, parts: &mut Parts, level: Level) -> Option<Executor>
     saturated.or_else(|| TABLES.iter().find_map(|(_, bind)| bind(opcode, parts, level)))
 }
 
-/// A table of lane functions: the one of an operation, `None` for those of other tables.
+/// A table of lane functions: returns an operation's function, or `None` for operations of other tables.
 type Table = fn(Opcode, &mut Parts, Level) -> Option<Executor>;
 
-/// All of them with their names. An operation is in one (`shader::tests::binding`), so their order means nothing.
+/// All tables with their names. An operation is in only one (`shader::tests::binding`), so their order does not
+/// matter.
 const TABLES: &[(&str, Table)] = &[
     ("lanes", lanes::bind),
     ("special", |opcode, parts, level| special::bind(opcode, parts, level)),
@@ -100,7 +101,7 @@ const TABLES: &[(&str, Table)] = &[
     ("rare::stochastic", |opcode, _, level| rare::bind_stochastic(opcode, level)),
 ];
 
-/// The tables that have the instruction's operation, matrix shapes by a name for each row.
+/// The tables that have the instruction's operation; for matrix shapes, one name per row.
 #[cfg(test)]
 pub(crate) fn tables_with(instruction: &Instruction) -> Vec<&'static str> {
     let opcode = instruction.opcode;

@@ -1,7 +1,7 @@
 //! Operands of ALU instructions, resolved when the instruction is translated.
 //!
-//! Contract: constants get the width and interpretation of the operand (instruction set reference §2, "Literal rules"
-//! of instruction set reference §1); scalar operands stay codes; `null` as a destination becomes the sink.
+//! Contract: constants have the width and interpretation of the operand (instruction set reference §2, "Literal
+//! rules" of instruction set reference §1); scalar operands stay codes; `null` as a destination becomes the sink.
 
 use zrt_isa::opcode::DataType;
 use zrt_isa::{Instruction, LaneSelect, Operand};
@@ -14,7 +14,7 @@ use crate::simd::Executor;
 pub(crate) const VCCZ: u8 = 251;
 pub(crate) const EXECZ: u8 = 252;
 const SCC: u8 = 253;
-/// What wave64 has in the places of [`VCCZ`] and [`EXECZ`]; no decoded operand has these codes.
+/// The wave64 counterparts of [`VCCZ`] and [`EXECZ`]; no decoded operand has these codes.
 pub(crate) const VCCZ_WAVE64: u8 = 249;
 pub(crate) const EXECZ_WAVE64: u8 = 250;
 
@@ -39,7 +39,7 @@ pub(crate) const LANES_DPP16: u32 = 1;
 pub(crate) const LANES_DPP8: u32 = 2;
 
 impl Packed {
-    /// Anything that the plain functions do not do.
+    /// Everything that the plain functions do not support.
     const NOT_PLAIN: u32 = 0x3 << 16 | 0x1 << 13 | 0xF << 6 | 0x3F;
 
     #[inline(always)]
@@ -52,7 +52,7 @@ impl Packed {
         self.0 >> (3 + source) & 1 != 0
     }
 
-    /// Whether any source has a sign modifier.
+    /// True if any source has a sign modifier.
     #[inline(always)]
     pub fn any_sign(self) -> bool {
         self.0 & 0x3F != 0
@@ -99,7 +99,8 @@ impl Packed {
         self.0 >> 21 & 1 != 0
     }
 
-    /// No modifier that changes a source, a result or a lane (omod needs a MODE that plain functions leave anyway).
+    /// True if no modifier changes a source, a result or a lane (omod needs a MODE for which plain functions are
+    /// not used anyway).
     pub fn is_plain(self) -> bool {
         self.0 & Self::NOT_PLAIN == 0
     }
@@ -127,7 +128,7 @@ impl Packed {
     }
 }
 
-/// Everything of a micro operation but its function.
+/// Everything in a micro operation except its function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts {
     pub destination: u8,
@@ -140,7 +141,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Resolves the operands by the types of the operation's table row.
+    /// Resolves the operands by the types in the operation's table row.
     pub fn new(instruction: &Instruction) -> Self {
         let operands = instruction.opcode.operands();
         let mut parts = Parts {
@@ -158,14 +159,14 @@ impl Parts {
         parts
     }
 
-    /// Puts an operand at a position.
+    /// Sets the operand at a position.
     pub fn set_source(&mut self, index: usize, operand: Operand, data: DataType) {
         let (source, high) = source(operand, data);
         self.sources[index] = source;
         self.wide[index] = high;
     }
 
-    /// The three sources are present, the third being the destination's old value.
+    /// Makes the destination's old value the third source.
     pub fn accumulate(&mut self) {
         self.sources[2] = Source::Vector(self.destination);
         // A 16-bit accumulator is the half that the result replaces.
@@ -179,12 +180,12 @@ impl Parts {
         bit(0) | bit(1) | bit(2)
     }
 
-    /// Whether a source is a code whose value is computed when read.
+    /// True if a source is a code whose value is computed when read.
     pub fn reads_special(&self) -> bool {
         self.sources.iter().any(|source| matches!(source, Source::Scalar(code) if *code >= VCCZ))
     }
 
-    /// The micro operation. Offset and length in the code are the caller's to fill.
+    /// The micro operation. The caller fills offset and length in the code.
     pub fn finish(self, executor: Executor) -> MicroOp {
         MicroOp {
             executor,
@@ -202,7 +203,7 @@ impl Parts {
     }
 }
 
-/// Register number of a destination; `null` and none become the sink.
+/// Register number of a destination; `null` and absent destinations become the sink.
 pub(crate) fn destination(operand: Operand) -> u8 {
     match operand {
         Operand::Vector(register) => register,
@@ -224,7 +225,7 @@ pub(crate) fn source(operand: Operand, data: DataType) -> (Source, u32) {
     (Source::Constant(value as u32), (value >> 32) as u32)
 }
 
-/// The value of an inline constant (instruction set reference §2) as an operand of the type.
+/// The value of an inline constant (instruction set reference §2), as an operand of the type.
 fn inline_constant(code: u8, data: DataType) -> u64 {
     use DataType::*;
     let integer = match code {
@@ -279,7 +280,7 @@ fn float_constant(code: u8, data: DataType) -> u64 {
     }
 }
 
-/// A literal feeds the high half of an f64, and is extended by the sign of a signed 64-bit integer.
+/// A literal becomes the high half of an f64, and is sign-extended for a signed 64-bit integer.
 fn extend_literal(literal: u32, data: DataType) -> u64 {
     match data {
         DataType::F64 => (literal as u64) << 32,

@@ -1,8 +1,9 @@
-//! Operations that stand alone: v_trig_preop_f64, and conversions to bytes with stochastic rounding.
+//! Operations without relatives: v_trig_preop_f64, and conversions to bytes with stochastic rounding.
 //!
-//! Contract: v_trig_preop_f64 is exact but for denormal results. v_cvt_sr_fp8_f32 and v_cvt_sr_bf8_f32 are a **model**:
-//! the magnitude rounds up where the discarded part, in units of the last place kept, and the random number over 2^32
-//! add up to 1 or more, also for denormal results. Too large a result is that of the conversion to nearest.
+//! Contract: v_trig_preop_f64 is exact except for denormal results. v_cvt_sr_fp8_f32 and v_cvt_sr_bf8_f32 are a
+//! **model**: the magnitude rounds up if the discarded part, in units of the last place kept, and the random number
+//! over 2^32 add up to 1 or more, even for denormal results. A result that is too large is that of the conversion
+//! to nearest.
 
 use zrt_isa::Opcode;
 
@@ -39,16 +40,16 @@ const TWO_OVER_PI: [u64; 19] = [
 /// Bits of 2/π that an instruction delivers.
 const SEGMENT_BITS: u32 = 53;
 
-/// Segment `number` (5 bits) of 2/π for the reduction of `x`: further down the fraction the larger x is.
+/// Segment `number` (5 bits) of 2/π for the reduction of `x`: the larger x is, the further down the fraction.
 fn trigonometric_segment(x: u64, number: u64, environment: Environment) -> u64 {
     let exponent = (x >> 52 & 0x7FF) as u32;
-    // From 2^55 on, high bits of 2/π only make whole turns.
+    // From 2^55 on, the high bits of 2/π contribute only whole turns.
     let shift = (number as u32 & 31) * SEGMENT_BITS + exponent.saturating_sub(1077);
     let (first, offset) = ((shift / 64) as usize, shift % 64);
     let word = |index: usize| u128::from(TWO_OVER_PI.get(index).copied().unwrap_or(0));
     let window = (word(first) << 64 | word(first + 1)) << offset;
     let segment = (window >> (128 - SEGMENT_BITS)) as u64;
-    // Large results of the largest arguments would be denormal: they are scaled up, as v_ldexp scales x down.
+    // Results for the largest arguments would be denormal: they are scaled up, as v_ldexp scales x down.
     let up = if exponent >= 1968 { 128 } else { 0 };
     scale(DOUBLE, (segment as f64).to_bits(), up - SEGMENT_BITS as i32 - shift as i32, environment)
 }
@@ -68,16 +69,16 @@ pub(super) fn bind_stochastic(opcode: Opcode, level: Level) -> Option<Executor> 
     })
 }
 
-/// The f32 that the format has, next to or at `bits`; beyond its largest value as if it went on.
+/// The f32 that the format can represent, next to or at `bits`; beyond its largest value as if its range continued.
 fn round_stochastically(bits: u32, random: u32, fraction_bits: u32, minimum_exponent: i32) -> u32 {
     let exponent = (bits >> 23 & 0xFF) as i32 - 127;
     if exponent == 128 {
         return bits;
     }
-    // A denormal f32 is far below half the smallest number of either format, and taken for zero.
+    // A denormal f32 is far below half the smallest number of either format, and is treated as zero.
     let significand = if exponent == -127 { 0 } else { bits & 0x7F_FFFF | 1 << 23 };
     let place = exponent.max(minimum_exponent) - fraction_bits as i32;
-    // At most 23 + 127 bits away; whatever is more than 60 gives a fraction of zero.
+    // At most 23 + 127 bits apart; any distance above 60 leaves a fraction of zero.
     let shift = (place - (exponent - 23)).min(60);
     let (kept, rest) = (u64::from(significand) >> shift, u64::from(significand) & ((1 << shift) - 1));
     let fraction = (u128::from(rest) << 32 >> shift) as u64;
@@ -86,7 +87,7 @@ fn round_stochastically(bits: u32, random: u32, fraction_bits: u32, minimum_expo
     bits & 1 << 31 | magnitude.to_bits()
 }
 
-/// v_cvt_sr_fp8_f32 and v_cvt_sr_bf8_f32: the byte that op_sel's upper two bits number is replaced.
+/// v_cvt_sr_fp8_f32 and v_cvt_sr_bf8_f32: replaces the byte numbered by op_sel's upper two bits.
 struct Stochastic<const BF8: bool>;
 impl<const BF8: bool> Operation for Stochastic<BF8> {
     #[inline(always)]
@@ -129,16 +130,16 @@ mod tests {
             let end = run_all(&start, words);
             f64::from_bits(u64::from(end.vector[0].0[1]) | u64::from(end.vector[1].0[1]) << 32)
         };
-        // 2/π truncated to 53 bits, and what is missing from it to 0.6366197723675813430755350534900574481378...
+        // 2/π truncated to 53 bits, and the remainder up to 0.6366197723675813430755350534900574481378...
         let high = segment(1.0, 0);
         assert_eq!(high.to_bits(), 0x3FE4_5F30_6DC9_C882);
         let low = segment(1.0, 1);
         let difference = core::f64::consts::FRAC_2_PI - high;
         assert!((low - difference).abs() < 2f64.powi(-54) && low > 0.0);
-        // The known hexadecimal digits of 2/π, of which these are bits 53 to 105.
+        // The known hexadecimal digits of 2/π; these are bits 53 to 105.
         let digits = 0xA2F9_836E_4E44_1529_FC27_57D1_F534_DDC0u128;
         assert_eq!(low, (digits >> 22 & ((1 << 53) - 1)) as f64 * 2f64.powi(-106));
-        // With x = 2^60 (exponent field 1083) the window moves on by six bits.
+        // With x = 2^60 (exponent field 1083) the window advances by six bits.
         let window = (digits << 6 >> (128 - 53)) as f64;
         assert_eq!(segment(2f64.powi(60), 0), window * 2f64.powi(-59));
         assert_eq!(segment(1.0, 31), 0.0, "beyond the table");
@@ -154,12 +155,12 @@ mod tests {
             rows.into_iter().for_each(|(register, value)| start.vector[register].0 = [value; 32]);
             run_all(&start, words).vector[0].0[2]
         };
-        // fp8 has 1.0 (0x38) and 1.125 (0x39): 1.03125 is a quarter on the way.
+        // fp8 has 1.0 (0x38) and 1.125 (0x39): 1.03125 is a quarter of the way.
         assert_eq!(convert(words, 1.03125, 0xBFFF_FFFF), 0xAABB_CC38);
         assert_eq!(convert(words, 1.03125, 0xC000_0000), 0xAABB_CC39);
         assert_eq!(convert(words, -1.03125, 0xC000_0000), 0xAABB_CCB9);
         assert_eq!(convert(words, 1.125, 0xFFFF_FFFF), 0xAABB_CC39, "exact values stay");
-        // Denormals: places of 2^-9. 2^-10 is half a place.
+        // Denormals have places of 2^-9. 2^-10 is half a place.
         assert_eq!(convert(words, 2f32.powi(-10), 0x7FFF_FFFF), 0xAABB_CC00);
         assert_eq!(convert(words, 2f32.powi(-10), 0x8000_0000), 0xAABB_CC01);
         assert_eq!(convert(words, f32::from_bits(1), 0xFFFF_FFFF), 0xAABB_CC00);

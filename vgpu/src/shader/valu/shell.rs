@@ -1,8 +1,8 @@
 //! How an operation on lanes becomes a function on registers.
 //!
-//! An operation says what it computes in one lane ([`Lane`] and its relatives); the shells here loop over the lanes.
-//! [`Plain`] reads registers in place and is specialised by which sources are uniform; [`General`] takes everything
-//! else through `access`. Where MODE is not the usual one, both leave to the exact model.
+//! An operation defines what it computes in one lane ([`Lane`] and its relatives); the shells here loop over the
+//! lanes. [`Plain`] reads registers in place and is specialised by which sources are uniform; [`General`] handles
+//! everything else through `access`. If MODE is not the usual one, both use the exact model.
 //!
 //! Contract: a shell writes active lanes only. The loops have constant bounds and no branches, so that the compiler
 //! turns them into vector code of the level that the function is bound to.
@@ -27,7 +27,7 @@ use crate::shader::micro::{Flow, MicroOp, Source};
 use crate::shader::wave::{LANES, Row, Wave};
 use crate::simd::{Executor, Level, Operation};
 
-/// Which fields of MODE an operation heeds.
+/// The fields of MODE that affect an operation.
 #[derive(Clone, Copy)]
 pub(crate) struct ModeFields(u32);
 
@@ -35,7 +35,7 @@ pub(crate) struct ModeFields(u32);
 const MODE_USUAL: u32 = 0xF0;
 
 impl ModeFields {
-    /// None: integers and bits.
+    /// No field: integers and bits.
     pub const NONE: Self = Self(0);
     /// Rounding and denormals of f32.
     pub const SINGLE: Self = Self(0x33);
@@ -43,17 +43,17 @@ impl ModeFields {
     pub const HALF: Self = Self(0xCC | MODE_FP16_OVERFLOW);
     /// Rounding and denormals of f64.
     pub const DOUBLE: Self = Self(0xCC);
-    /// All.
+    /// All fields.
     pub const ALL: Self = Self(0xFF | MODE_FP16_OVERFLOW);
 
-    /// Whether a field has another than the usual value.
+    /// True if a field differs from its usual value.
     #[inline(always)]
     pub const fn deviates(self, mode: u32) -> bool {
         mode & self.0 != MODE_USUAL & self.0
     }
 }
 
-/// What clamp and omod do to a result.
+/// How clamp and omod apply to a result.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResultKind {
     /// They do not apply.
@@ -70,11 +70,11 @@ pub(crate) enum ResultKind {
 pub(crate) trait Lane {
     /// Number of sources.
     const SOURCES: usize;
-    /// MODE fields heeded.
+    /// MODE fields that affect it.
     const MODE: ModeFields;
     /// Kind of the result.
     const RESULT: ResultKind;
-    /// The value where MODE is the usual one.
+    /// The value under the usual MODE.
     fn compute(a: u32, b: u32, c: u32) -> u32;
     /// The value in any MODE.
     fn exact(a: u32, b: u32, c: u32, mode: Mode) -> u32;
@@ -82,15 +82,15 @@ pub(crate) trait Lane {
 
 /// A function of up to three values of one lane, some of 64 bits.
 pub(crate) trait WideLane {
-    /// Which sources there are and which are 64 bits wide.
+    /// The sources present, and whether each is 64 bits wide.
     const SOURCES: &'static [bool];
     /// Whether the result is 64 bits wide.
     const WIDE_RESULT: bool;
-    /// MODE fields heeded.
+    /// MODE fields that affect it.
     const MODE: ModeFields;
     /// Kind of the result.
     const RESULT: ResultKind;
-    /// The value where MODE is the usual one.
+    /// The value under the usual MODE.
     fn compute(a: u64, b: u64, c: u64) -> u64;
     /// The value in any MODE.
     fn exact(a: u64, b: u64, c: u64, mode: Mode) -> u64;
@@ -98,11 +98,11 @@ pub(crate) trait WideLane {
 
 /// A test of two values of one lane.
 pub(crate) trait Test {
-    /// Whether the first source is 64 bits wide.
+    /// Whether each source is 64 bits wide.
     const WIDE: [bool; 2];
     /// The format whose denormal sources MODE may flush.
     const FORMAT: Option<Format>;
-    /// The answer.
+    /// The result of the test.
     fn test(a: u64, b: u64) -> bool;
 }
 
@@ -117,15 +117,15 @@ pub(crate) trait Approximation {
 // ---------------------------------------------------------------------------------------------------------------------
 // Plain
 
-/// [`Lane`] without modifiers; bit `i` of `UNIFORM` says that source `i` is the same in every lane.
+/// [`Lane`] without modifiers; bit `i` of `UNIFORM` means that source `i` is the same in every lane.
 pub(super) struct Plain<L, const UNIFORM: u8>(PhantomData<L>);
 
-/// The register of a source that is known to be one.
+/// The register of a source that is known to be a vector register.
 #[inline(always)]
 fn register<'a>(wave: &'a Wave, op: &MicroOp, index: usize) -> &'a Row {
     match op.sources[index] {
         Source::Vector(register) => &wave.vector[register as usize],
-        // Not reached: the translator chose the function by the kinds of the sources.
+        // Unreachable: the translator chose the function by the kinds of the sources.
         _ => &wave.vector[0],
     }
 }
@@ -216,7 +216,7 @@ fn is_plain<L: Lane>(parts: &Parts) -> bool {
 /// [`Lane`] with any operands and modifiers.
 pub(super) struct General<L>(PhantomData<L>);
 
-/// The function for any operands. `None`: clamp has no meaning for the operation.
+/// The function for any operands. `None` if clamp has no meaning for the operation.
 pub(super) fn cold<L: Lane>(parts: &Parts, level: Level) -> Option<Executor> {
     if parts.modifiers.clamp() && L::RESULT == ResultKind::Bits {
         return None;
@@ -224,7 +224,7 @@ pub(super) fn cold<L: Lane>(parts: &Parts, level: Level) -> Option<Executor> {
     Some(level.bind::<General<L>>())
 }
 
-/// The function of a saturating form: clamp has been seen to by the choice of `L`.
+/// The function of a saturating form: the choice of `L` implements clamp.
 pub(super) fn saturating<L: Lane>(_parts: &Parts, level: Level) -> Option<Executor> {
     Some(level.bind::<General<L>>())
 }
@@ -272,7 +272,7 @@ impl<L: Lane> Operation for General<L> {
     }
 }
 
-/// [`Lane`] by its exact model.
+/// Executes [`Lane`] with its exact model.
 #[cold]
 #[inline(never)]
 fn exactly<L: Lane>(wave: &mut Wave, op: &MicroOp) -> Flow {
@@ -286,7 +286,8 @@ fn exactly<L: Lane>(wave: &mut Wave, op: &MicroOp) -> Flow {
     finish(wave, op, result, L::RESULT)
 }
 
-/// Output modifier: ×2, ×4 or ÷2, where denormal results are flushed; ignored elsewhere (instruction set reference §6).
+/// Output modifier ×2, ×4 or ÷2: applies if denormal results are flushed, and is ignored otherwise (instruction set
+/// reference §6).
 pub(crate) fn multiply_result(op: &MicroOp, value: u64, kind: ResultKind, mode: Mode) -> u64 {
     let power = match Packed(op.modifiers).omod() {
         0 => return value,

@@ -1,7 +1,7 @@
 //! f32 operations.
 //!
-//! Contract: arithmetic rounds once as IEEE 754 says; a NaN result of arithmetic is the canonical one; minimum and
-//! maximum return a source, quieted where the instruction set says so (instruction set reference §8.1).
+//! Contract: arithmetic rounds once, as in IEEE 754; a NaN result of arithmetic is the canonical one; minimum and
+//! maximum return a source, quieted if the instruction set says so (instruction set reference §8.1).
 
 use super::shell::Lane;
 use crate::shader::float::{
@@ -12,7 +12,7 @@ const SIGN: u32 = 1 << 31;
 const INFINITY: u32 = 0x7F80_0000;
 const QUIET: u32 = 0x0040_0000;
 
-/// The bits of a result, NaN replaced by the canonical one.
+/// The bits of a result, with NaN replaced by the canonical one.
 #[inline(always)]
 pub(crate) fn canonical(value: f32) -> u32 {
     if value.is_nan() { SINGLE_NAN } else { value.to_bits() }
@@ -48,13 +48,13 @@ fn number_of(a: u32, b: u32, chosen: u32) -> u32 {
     if is_nan(a) { without_a } else { with_a }
 }
 
-/// The smaller; NaN if a source is.
+/// The smaller; NaN if a source is NaN.
 #[inline(always)]
 pub(crate) fn minimum(a: u32, b: u32) -> u32 {
     nan_of(a, b, if key(a) < key(b) { a } else { b })
 }
 
-/// The larger; NaN if a source is.
+/// The larger; NaN if a source is NaN.
 #[inline(always)]
 pub(crate) fn maximum(a: u32, b: u32) -> u32 {
     nan_of(a, b, if key(a) > key(b) { a } else { b })
@@ -83,7 +83,7 @@ fn median_number(a: u32, b: u32, c: u32) -> u32 {
 /// a · 2^n, rounded once.
 #[inline(always)]
 fn load_exponent(a: u32, n: u32) -> u32 {
-    // Every f32 times 2^±300 is exact in f64 and beyond the range of f32 both ways.
+    // Every f32 times 2^±300 is exact in f64 and beyond the range of f32 in both directions.
     let n = (n as i32).clamp(-300, 300);
     let power = f64::from_bits(((n + 1023) as u64) << 52);
     canonical((f64::from(f32::from_bits(a)) * power) as f32)
@@ -94,7 +94,7 @@ fn fraction_part(x: f32) -> f32 {
     x - x.floor()
 }
 
-/// 0.5 <= |m| < 1 with a = m · 2^e; infinities, NaN and zeros are themselves.
+/// 0.5 <= |m| < 1 with a = m · 2^e; infinities, NaN and zeros are returned unchanged.
 #[inline(always)]
 fn frexp_mantissa(a: u32) -> u32 {
     let special = a & !SIGN >= INFINITY;
@@ -124,7 +124,7 @@ fn normalised(a: u32) -> u32 {
     if a & INFINITY == 0 { scaled } else { a }
 }
 
-/// Products with a zero are +0, whatever the other factor.
+/// Products with a zero factor are +0, whatever the other factor.
 #[inline(always)]
 fn either_zero(a: u32, b: u32) -> bool {
     a & !SIGN == 0 || b & !SIGN == 0
@@ -152,7 +152,7 @@ fn division_fixup(a: u32, b: u32, c: u32) -> u32 {
         // The last condition is an underflow: it rounds to zero.
         sign
     } else if is_nan(a) {
-        // The steps ran beyond the largest number.
+        // The steps overflowed the largest number.
         sign | INFINITY
     } else {
         sign | a & !SIGN

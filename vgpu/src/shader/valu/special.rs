@@ -1,5 +1,5 @@
-//! Operations that are more than a function of one lane's sources: masks in or out, carries, lane numbers, mixed
-//! widths, dot products.
+//! Operations that need more than one lane's sources: masks in or out, carries, lane numbers, mixed widths, dot
+//! products.
 //!
 //! Contract: masks are read before they are written; a mask result has zeros in inactive lanes.
 
@@ -113,7 +113,7 @@ impl CarryKind for Add {
     #[inline(always)]
     fn compute(a: u32, b: u32, carry: u32) -> (u32, u32) {
         let sum = a.wrapping_add(b).wrapping_add(carry);
-        // It wrapped if it came out below a, or at a with b and the carry making 2^32.
+        // It wrapped if the sum is below a, or equals a because b plus the carry is 2^32.
         (sum, (sum < a || (sum == a && carry == 1)) as u32)
     }
 }
@@ -196,12 +196,12 @@ impl<const SIGNED: bool> Operation for MultiplyAddWide<SIGNED> {
 // ---------------------------------------------------------------------------------------------------------------------
 // Division
 
-/// What v_div_scale does to its first source, as a power of two, and whether v_div_fmas must scale back.
+/// How v_div_scale scales its first source, as a power of two, and whether v_div_fmas must scale back.
 ///
-/// The decisions are the instruction set text's, with two readings without which the sequence does not divide:
-/// "denormal" quotients and reciprocals are those of the operands' own format, and where both are, the denominator is
-/// scaled down (scaled up, it would overflow). `limit` is the exponent difference that brings the quotient near
-/// overflow, `step` the scaling, `tiny` the exponent field of a numerator that needs it.
+/// The decisions follow the instruction set's text, with two interpretations without which the sequence does not
+/// divide: "denormal" quotients and reciprocals are those of the operands' own format, and if both are denormal,
+/// the denominator is scaled down (scaled up, it would overflow). `limit` is the exponent difference that brings
+/// the quotient near overflow, `step` the scaling, `tiny` the exponent field of a numerator that needs it.
 fn division_scaling(s: [Parts3; 3], limit: i32, step: i32, tiny: i32) -> (i32, bool) {
     let [source, denominator, numerator] = s;
     let is_denominator = source.bits == denominator.bits;
@@ -225,7 +225,7 @@ fn division_scaling(s: [Parts3; 3], limit: i32, step: i32, tiny: i32) -> (i32, b
     }
 }
 
-/// What [`division_scaling`] looks at in a source.
+/// The properties of a source that [`division_scaling`] uses.
 #[derive(Clone, Copy)]
 struct Parts3 {
     bits: u64,
@@ -320,7 +320,8 @@ fn division_scale_wide(wave: &mut Wave, op: &MicroOp) -> Flow {
         let value = if n == 0.0 || d == 0.0 {
             DOUBLE_NAN
         } else {
-            // Quotients of f64 do not fit f64 exactly: 2^-1022 is compared after moving both exponents up.
+            // Quotients of f64 do not fit f64 exactly: the comparison with 2^-1022 is made after raising both
+            // exponents.
             let quotient = (n * 2f64.powi(200)) / d;
             let quotient_is_denormal =
                 d.is_finite() && quotient.abs() < f64::MIN_POSITIVE * 2f64.powi(200) && n.abs() < 1.0e300;
@@ -345,8 +346,9 @@ fn division_scale_wide(wave: &mut Wave, op: &MicroOp) -> Flow {
     Flow::Next
 }
 
-/// v_div_fmas_f32: fma, scaled back by 2^±64 and rounded once in the lanes of vcc. The sign follows the quotient: one
-/// of at least 2 was scaled down by v_div_scale. (The printed pseudocode has 2^32, which does not undo v_div_scale.)
+/// v_div_fmas_f32: fma, scaled back by 2^±64 and rounded once, in the lanes of vcc. The sign of the scaling follows
+/// the quotient: one of at least 2 was scaled down by v_div_scale. (The printed pseudocode has 2^32, which does not
+/// undo v_div_scale.)
 struct DivisionFmas;
 impl Operation for DivisionFmas {
     #[inline(always)]
@@ -415,7 +417,7 @@ const RECIPROCAL: u8 = 0;
 const RECIPROCAL_SQUARE_ROOT: u8 = 1;
 const SQUARE_ROOT: u8 = 2;
 
-/// v_rcp_f64, v_rsq_f64, v_sqrt_f64: seeds of one of these functions.
+/// v_rcp_f64, v_rsq_f64, v_sqrt_f64: seeds of these functions.
 struct Seed<const FUNCTION: u8>;
 impl<const FUNCTION: u8> Operation for Seed<FUNCTION> {
     #[inline(always)]
@@ -443,8 +445,8 @@ impl<const FUNCTION: u8> Operation for Seed<FUNCTION> {
 // ---------------------------------------------------------------------------------------------------------------------
 // Lane numbers, mixed precision, dot products
 
-/// v_mbcnt_lo and _hi: set bits of the mask below the lane, added to source 1. No lane of a wave32 is above bit 31 of
-/// the high mask.
+/// v_mbcnt_lo and _hi: the number of mask bits set below the lane, added to source 1. No lane of a wave32 is above
+/// bit 31 of the high mask.
 struct MaskedBitCount<const LOW: bool>;
 impl<const LOW: bool> Operation for MaskedBitCount<LOW> {
     #[inline(always)]
@@ -469,7 +471,8 @@ const MIX_SINGLE: u8 = 0;
 const MIX_LOW: u8 = 1;
 const MIX_HIGH: u8 = 2;
 
-/// v_fma_mix: sources are f32, or a half that op_sel picks where op_sel_hi is set; the bits of neg_hi mean abs.
+/// v_fma_mix: each source is f32, or, if op_sel_hi is set, the half that op_sel selects; the bits of neg_hi mean
+/// abs.
 struct Mix<const RESULT: u8>;
 
 #[inline(always)]
@@ -546,8 +549,8 @@ fn mix_finish<const RESULT: u8>(wave: &mut Wave, op: &MicroOp, mut result: Row) 
     Flow::Next
 }
 
-/// Integer dot products of bytes or nibbles. `MIXED`: negate bits 0 and 1 say which side is signed, and the sum is
-/// signed (instruction set reference §6). Clamp saturates the exact sum.
+/// Integer dot products of bytes or nibbles. `MIXED`: negate bits 0 and 1 select which side is signed, and the sum
+/// is signed (instruction set reference §6). Clamp saturates the exact sum.
 struct Dot<const BITS: u32, const MIXED: bool>;
 impl<const BITS: u32, const MIXED: bool> Operation for Dot<BITS, MIXED> {
     #[inline(always)]
@@ -586,7 +589,7 @@ impl<const BITS: u32, const MIXED: bool> Operation for Dot<BITS, MIXED> {
     }
 }
 
-/// The nibbles `shift` bits up in every byte as bytes.
+/// The nibbles at bit `shift` of every byte, as bytes.
 #[inline(always)]
 fn nibbles(row: &Row, shift: u32, is_signed: bool) -> Row {
     let signs = if is_signed { 0x0808_0808 } else { 0 };

@@ -1,6 +1,6 @@
-//! What the tests of both ALUs share: a wave, and running words on it.
+//! Shared by the tests of both ALUs: a wave, and running words on it.
 //!
-//! The words in the tests were assembled with llvm-mc 19 (`-mcpu=gfx1201`) from the text beside them.
+//! The words in the tests were assembled with llvm-mc 19 (`-mcpu=gfx1201`) from the text next to them.
 
 use zrt_isa::{Instruction, decode};
 
@@ -25,7 +25,7 @@ impl Random {
         self.0.word()
     }
 
-    /// Bits with many boundary values of integers and of each float format among them.
+    /// Random bits that include many boundary values of integers and of each float format.
     pub fn bits(&mut self) -> u32 {
         const SPECIAL: [u32; 24] = [
             0,
@@ -96,8 +96,8 @@ pub(crate) fn wave() -> Wave {
     wave
 }
 
-/// Makes sources that are equal, or differ in the sign only, meet in some lanes of v1, v2 and v3 (and of the pairs
-/// that begin at v2, v4 and v6): chance alone hardly ever does.
+/// Makes the sources in some lanes of v1, v2 and v3 (and of the pairs that begin at v2, v4 and v6) equal, or
+/// different in the sign only: random values hardly ever are.
 pub(crate) fn relate(wave: &mut Wave) {
     const ZEROS: [(u32, u32); 4] = [(0, 0), (0, 1 << 31), (1 << 31, 0), (1 << 31, 1 << 31)];
     for lane in 0..12 {
@@ -138,7 +138,7 @@ pub(crate) fn run(wave: &mut Wave, mut words: &[u32], level: Level) {
     }
 }
 
-/// The words of a text.
+/// The words for an assembly text.
 pub(crate) const fn code<'a>(_text: &str, words: &'a [u32]) -> &'a [u32] {
     words
 }

@@ -13,7 +13,7 @@ use super::testing::{Random, assert_same, run_one, wave};
 use super::translate;
 use crate::simd::Level;
 
-/// An instruction of the opcode with registers for operands: v1.. s4.., destination v0, vcc.
+/// An instruction of the opcode with registers as operands: sources v1 and up, s4 and up, destination v0, mask vcc.
 fn example(opcode: Opcode, encoding: Encoding) -> Instruction {
     let operands = opcode.operands();
     let operand = |index: usize| match operands.sources[index].file {
@@ -60,7 +60,7 @@ fn all_operations_are_executed() {
     assert_eq!(missing, ["v_nop"], "which is control's");
 }
 
-/// Every operation with random sources, modifiers, lane selects and EXEC: the same at every level.
+/// Every operation with random sources, modifiers, lane selects and EXEC: the result is the same at every level.
 #[test]
 fn all_levels_agree_on_every_operation() {
     let mut random = Random::new(7);
@@ -134,7 +134,7 @@ fn randomise(instruction: &mut Instruction, random: &mut Random, round: u32) {
     }
 }
 
-/// The specialised functions and the general one (reached by a lane select that changes nothing) give the same.
+/// The specialised functions and the general one (reached by a lane select without effect) return the same.
 #[test]
 fn plain_and_general_functions_agree() {
     let mut random = Random::new(11);
@@ -178,7 +178,7 @@ fn plain_and_general_functions_agree() {
     }
 }
 
-/// The exact model is what the usual arithmetic is: flushing modes change nothing where nothing is denormal.
+/// The exact model equals the usual arithmetic: flushing modes change nothing if nothing is denormal.
 #[test]
 fn exact_models_agree_with_the_usual_arithmetic() {
     let mut random = Random::new(13);

@@ -2,15 +2,16 @@
 //!
 //! A wave64 has a second bank of vector registers. An instruction of the vector ALU, of vector memory or of LDS
 //! becomes four micro operations: its function on lanes 0 to 31, [`EnterHighHalf`], its function on lanes 32 to 63,
-//! [`LeaveHighHalf`]. In between, the banks and the halves of EXEC are exchanged, so that the functions of wave32 see
-//! a wave32. Scalar instructions run once, and so does what moves values between any two of the 64 lanes (`whole`).
+//! [`LeaveHighHalf`]. In between, the banks and the halves of EXEC are exchanged, so that the functions of wave32
+//! see a wave32. Scalar instructions run once, and so do operations that move values between any two of the 64
+//! lanes (`whole`).
 //!
-//! Contract: the high half reads what was there before the low half wrote. Vector registers are banks of their own;
-//! a mask that the low half makes waits in a slot until the high half is done; exec as an operand is read from a
-//! copy. Lanes are in ascending order across the halves. The banks are exchanged only between the two operations and
-//! in a wave that stopped there; [`Wave::is_high`] says so. The last of the four counts the instruction, the others
-//! weigh nothing; all four have its address. Wave32 programs are as if this did not exist.
-//! Cost: twice that of the wave32 function and about 4 ns.
+//! Contract: the high half reads the state from before the low half wrote. Vector registers are separate banks; a
+//! mask produced by the low half waits in a slot until the high half is done; exec as an operand is read from a
+//! copy. Lanes are in ascending order across the halves. The banks are exchanged only between the two operations,
+//! and in a wave that stopped there; [`Wave::is_high`] says so. The last of the four counts the instruction, and
+//! the others count nothing; all four have its address. Wave32 programs are not affected.
+//! Cost: twice that of the wave32 function plus about 4 ns.
 //!
 //! Matrix instructions see all 64 lanes at once: they find the low half in [`Wave::vector`] and the high half in
 //! [`Wave::other_half`]. Transposing loads are not executed.
@@ -28,12 +29,12 @@ use crate::shader::valu::operand::{EXECZ, EXECZ_WAVE64, VCCZ, VCCZ_WAVE64};
 use crate::shader::wave::{EXEC_LO, LANES, NULL, NULL_SINK, Wave};
 use crate::simd::{Level, Operation};
 
-/// Bytes of scratch between the first lanes of the two halves, and of memory in `addtid` forms.
+/// Distance in bytes between the first lanes of the two halves, in scratch and in memory for `addtid` forms.
 pub(crate) const HALF_BYTES: u32 = 4 * LANES as u32;
 /// Micro operations of an instruction that runs once per half.
 pub(crate) const OPS_OF_HALVES: usize = 4;
-/// Scalar slots that no operand code names (129 to 234 are constants): the low half's mask result, and exec as it is
-/// outside of the exchange.
+/// Scalar slots that no operand code names (129 to 234 are constants): the low half's mask result, and the
+/// unexchanged exec.
 const LOW_RESULT: u8 = 129;
 const EXEC_COPY: u8 = 130;
 /// Codes of the inline constants -1 to -16.
@@ -44,20 +45,20 @@ const ROWS_OF_A_HALF: u8 = 2;
 /// How an instruction runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Passes {
-    /// Once, with the function of wave32: it does not look at lanes.
+    /// Once, with the function of wave32: it does not depend on lanes.
     One,
     /// Once, with a function that sees all lanes.
     Whole,
-    /// As `Whole`, in the matrix units.
+    /// Like `Whole`, in the matrix units.
     Matrix,
     /// Once per half.
     Halves,
-    /// Not as two halves, and not modelled.
+    /// It cannot run as two halves, and is not modelled.
     NotModelled,
 }
 
-/// The micro operations of an instruction; `None` where it is not executed. Offset and length in the code are the
-/// caller's to fill, weights are set.
+/// The micro operations of an instruction; `None` if it is not supported. The caller fills offset and length in the
+/// code; weights are set.
 pub(crate) fn translate(instruction: &Instruction, level: Level) -> Option<Vec<MicroOp>> {
     match passes(instruction) {
         Passes::One => {
@@ -66,7 +67,7 @@ pub(crate) fn translate(instruction: &Instruction, level: Level) -> Option<Vec<M
             Some(vec![op])
         }
         Passes::Whole => Some(vec![whole::translate(instruction, level)?]),
-        // They see by the wave how many lanes there are (instruction set reference §7.4).
+        // They recognise the number of lanes by the wave (instruction set reference §7.4).
         Passes::Matrix => Some(vec![translate_wave32(instruction, level)?]),
         Passes::Halves => halves(instruction, level),
         Passes::NotModelled => None,
@@ -93,7 +94,7 @@ fn passes(instruction: &Instruction) -> Passes {
     if mnemonic.starts_with("v_wmma_") || mnemonic.starts_with("v_swmmac_") {
         return Passes::Matrix;
     }
-    // They hand values from lane to lane, over both halves.
+    // They pass values from lane to lane, across both halves.
     if mnemonic.contains("_load_tr_") {
         return Passes::NotModelled;
     }
@@ -116,7 +117,7 @@ fn is_mask(kind: OperandKind) -> bool {
     kind.data == DataType::Mask && kind.file != RegisterFile::Absent
 }
 
-/// vccz and execz are about 64 lanes, as sources and as conditions of branches.
+/// vccz and execz refer to 64 lanes, as sources and as conditions of branches.
 fn test_both_halves(instruction: &Instruction, op: &mut MicroOp) {
     for source in &mut op.sources {
         *source = match *source {
@@ -167,11 +168,11 @@ fn halves(instruction: &Instruction, level: Level) -> Option<Vec<MicroOp>> {
     Some(ops)
 }
 
-/// The instruction as lanes 32 to 63 of the wave have it, in terms of lanes 0 to 31.
+/// The instruction for lanes 32 to 63 of the wave, expressed in terms of lanes 0 to 31.
 fn of_high_half(instruction: &Instruction) -> Instruction {
     let mut high = *instruction;
     match instruction.opcode {
-        // All lanes of the low half are below, and those of exec_hi's half that are.
+        // All lanes of the low half are below, and those below in the half of exec_hi.
         Opcode::VMbcntLoU32B32 => high.opcode = Opcode::VBcntU32B32,
         Opcode::VMbcntHiU32B32 => high.opcode = Opcode::VMbcntLoU32B32,
         Opcode::DsLoadAddtidB32
@@ -191,13 +192,13 @@ fn second_of_pair(low: Source, operand: Operand) -> Source {
     match (low, operand) {
         (Source::Scalar(NULL), _) => low,
         (Source::Scalar(code), _) => Source::Scalar(code + 1),
-        // A 64-bit integer constant is extended by its sign.
+        // A 64-bit integer constant is sign-extended.
         (_, Operand::Inline(code)) if NEGATIVE_INTEGERS.contains(&code) => Source::Constant(u32::MAX),
         _ => Source::Constant(0),
     }
 }
 
-/// Where the high half finds a scalar source: exec is exchanged.
+/// The slot of a scalar source for the high half, for which exec is exchanged.
 fn outside_exec(code: u8) -> u8 {
     match code {
         EXEC_LO => EXEC_COPY,
@@ -206,14 +207,14 @@ fn outside_exec(code: u8) -> u8 {
     }
 }
 
-/// Splits a mask result: the low half's waits in its slot. The code that it goes to at last.
+/// Splits a mask result: the low half's result waits in its slot. Returns the code of its final destination.
 fn split_mask(low: &mut u8, high: &mut u8) -> u8 {
     let code = *low;
     if code == NULL_SINK {
         return code;
     }
     *low = LOW_RESULT;
-    // exec_hi is at exec_lo's place.
+    // exec_hi is in exec_lo's place.
     *high = if code == EXEC_LO { EXEC_LO } else { code + 1 };
     code
 }

@@ -1,6 +1,6 @@
 //! Operations that move values between any two of the 64 lanes.
 //!
-//! Contract: run once, with the banks in their places; all sources are read before anything is written.
+//! Contract: executed once, with the banks in place; all sources are read before anything is written.
 
 use zrt_isa::Instruction;
 
@@ -15,7 +15,7 @@ use crate::simd::{Executor, Level, Operation};
 /// Lanes of a wave64.
 const LANES_WHOLE: usize = 2 * LANES;
 
-/// Whether the operation is one of this file.
+/// Whether this file implements the operation.
 pub(super) fn is_whole(mnemonic: &str) -> bool {
     function(mnemonic).is_some()
 }
@@ -82,7 +82,7 @@ struct ReadFirstLane;
 impl Operation for ReadFirstLane {
     #[inline(always)]
     fn execute(wave: &mut Wave, op: &MicroOp, _machine: &mut Machine<'_>) -> Flow {
-        // With no lane active it is lane 0; 64 % 64 is.
+        // If no lane is active, it is lane 0; 64 % 64 is 0.
         let lane = wave.scalar_pair(EXEC_LO).trailing_zeros() as usize;
         wave.scalar[op.destination as usize] = in_lane(wave, op.sources[0], lane);
         Flow::Next
@@ -110,7 +110,7 @@ impl Operation for WriteLane {
     }
 }
 
-/// v_permlane64: each lane gets the value of the lane 32 away, be that active or not.
+/// v_permlane64: each lane receives the value of the lane 32 away, whether that lane is active or not.
 struct ExchangeHalves;
 impl Operation for ExchangeHalves {
     #[inline(always)]
@@ -122,7 +122,7 @@ impl Operation for ExchangeHalves {
     }
 }
 
-/// `ds_permute`: lanes send; the highest sender wins; lanes that nobody sends to get zero.
+/// `ds_permute`: lanes send; the highest sender wins; lanes without a sender receive zero.
 struct Push;
 impl Operation for Push {
     #[inline(always)]
@@ -138,7 +138,7 @@ impl Operation for Push {
     }
 }
 
-/// `ds_bpermute`: lanes fetch; an inactive source gives zero, or (`INACTIVE`) its value.
+/// `ds_bpermute`: lanes fetch; an inactive source returns zero, or (`INACTIVE`) its value.
 struct Pull<const INACTIVE: bool>;
 impl<const INACTIVE: bool> Operation for Pull<INACTIVE> {
     #[inline(always)]

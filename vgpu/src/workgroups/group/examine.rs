@@ -1,4 +1,4 @@
-//! Looking at a group that does not run: where its waves are, and whether any ever comes further.
+//! Examines a group that is not running: the positions of its waves, and whether any can make progress.
 //!
 //! Contract: reads only.
 
@@ -8,7 +8,7 @@ use crate::shader::fault::{WaveFault, WaveFaultKind};
 use crate::workgroups::positions::{Position, PositionState};
 
 impl Group {
-    /// Tells where the first wave stands that can run, and never comes further.
+    /// Reports the position of the first wave that can run but never makes progress.
     pub fn explain_standstill(&self, kind: WaveFaultKind, report: &mut dyn FnMut(WaveFault)) {
         let Some(dispatch) = &self.dispatch else { return };
         let is_live = |slot: &Slot| matches!(slot.state, WaveState::Ready | WaveState::Waiting);
@@ -27,7 +27,7 @@ impl Group {
         });
     }
 
-    /// Waves that go in circles and waves that wait at the barrier; `None` where any may still come further.
+    /// Number of waves that go in circles and of waves at the barrier; `None` if any may still make progress.
     pub fn standstill(&self, is_closed: &dyn Fn(u32) -> bool) -> Option<[u64; 2]> {
         let mut counts = [0; 2];
         for (at, slot) in self.slots.iter().enumerate() {
@@ -43,7 +43,7 @@ impl Group {
         Some(counts)
     }
 
-    /// Where its waves are that have not ended.
+    /// Positions of its waves that have not ended.
     pub fn positions(&self, loads: &dyn Fn(u32) -> Vec<SeenLoad>) -> Vec<Position> {
         let Some(dispatch) = &self.dispatch else { return Vec::new() };
         let position = |(at, slot): (usize, &Slot)| {

@@ -1,7 +1,8 @@
-//! Looking at all groups at once: whether any ever comes further, and where their waves are.
+//! Examines all groups at once: whether any can make progress, and the positions of their waves.
 //!
-//! Contract: groups are looked at while no worker runs them. A standstill is asked for after each run of a group of an
-//! inspected device, which has one thread; positions by whoever reads them, and the workers pause for that.
+//! Contract: groups are examined while no worker runs them. A standstill is checked after each run of a group of an
+//! inspected device, which has one thread. Positions are requested by whoever reads them, and the workers pause for
+//! that.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -12,11 +13,12 @@ use crate::shader::fault::WaveFaultKind;
 use crate::workgroups::group::Group;
 use crate::workgroups::positions::{self, POSITIONS_MAX, Rest};
 
-/// How long a look at all groups waits for workers that hold some. A run of a group takes about a millisecond.
+/// How long an examination of all groups waits for workers that hold some. A run of a group takes about a
+/// millisecond.
 const PAUSE_MS_MAX: u64 = 1_000;
 
 impl Shared {
-    /// Whether neither the group nor any other ever comes further, though it can run; told as a fault then.
+    /// Whether neither this group nor any other ever makes progress, though it can run; reported as a fault then.
     pub(super) fn stands_still(&self, group: &Group, executed: u64) -> bool {
         let Some(inspection) = &self.inspection else { return false };
         let (resident, waiting) = {
@@ -40,8 +42,8 @@ impl Shared {
         true
     }
 
-    /// Waves that go in circles and waves at barriers, where no wave of any group ever does anything else. `group`: the one
-    /// that is held; an inspected device has one thread.
+    /// Number of waves that go in circles and of waves at barriers, if no wave of any group ever does anything
+    /// else. `group`: the one that is held; an inspected device has one thread.
     fn circles(&self, inspection: &Inspection, group: &Group) -> Option<[u64; 2]> {
         let mut counts = [0; 2];
         let are_all_closed = |is_closed: &dyn Fn(u32) -> bool| {
@@ -57,7 +59,8 @@ impl Shared {
         inspection.go_in_circles(are_all_closed).then_some(counts)
     }
 
-    /// Where all waves are, as lines ([`positions`]). Nothing runs meanwhile; what workers hold is waited for.
+    /// Positions of all waves, as lines ([`positions`]). Nothing runs meanwhile; groups held by workers are waited
+    /// for.
     pub fn positions(&self) -> String {
         self.pauses.fetch_add(1, Ordering::AcqRel);
         let deadline = Instant::now() + Duration::from_millis(PAUSE_MS_MAX);
@@ -71,14 +74,14 @@ impl Shared {
             std::thread::yield_now();
         };
         self.pauses.fetch_sub(1, Ordering::AcqRel);
-        // A worker that is about to sleep has looked under the lock.
+        // A worker that is about to sleep has checked under the lock.
         drop(self.lock());
         self.wake.notify_all();
         text
     }
 
     fn positions_in(&self, state: &State, held_groups: u64) -> String {
-        // A worker that holds a group may hold the inspection with it.
+        // A worker that holds a group may also hold the inspection.
         let inspection = self.inspection.as_ref().filter(|_| held_groups == 0);
         let loads = |wave: u32| inspection.map_or_else(Vec::new, |inspection| inspection.circle_loads(wave));
         let mut listed = Vec::new();

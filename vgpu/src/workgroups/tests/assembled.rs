@@ -1,16 +1,16 @@
-//! Kernels assembled during the test from source text, where LLVM 19 is installed.
+//! Kernels assembled during the test from source text, if LLVM 19 is installed.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
 
-/// The words of a source; `None`, and the case is recorded, where the assembler is not installed.
+/// The words of a source; `None`, with the case recorded, if the assembler is not installed.
 pub(super) fn assemble(source: &str) -> Option<Vec<u32>> {
     assemble_for(source, "-mattr=")
 }
 
-/// As [`assemble`], with the target's features.
+/// Like [`assemble`], with the target's features.
 pub(super) fn assemble_for(source: &str, features: &str) -> Option<Vec<u32>> {
     static SERIAL: AtomicU32 = AtomicU32::new(0);
     if !zrt_needs::programs(&["llvm-mc-19", "llvm-objcopy-19"]) {

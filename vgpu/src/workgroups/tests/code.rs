@@ -1,6 +1,6 @@
-//! Machine code for the tests: sources, and the words that llvm-mc 19 makes of them for gfx1201.
+//! Machine code for the tests: sources, and the words that llvm-mc 19 assembles from them for gfx1201.
 //!
-//! The words are kept so that the tests need no assembler; one test assembles the sources again where LLVM 19 is
+//! The words are stored so that the tests need no assembler; one test reassembles the sources if LLVM 19 is
 //! installed.
 
 /// A piece of code.
@@ -8,7 +8,7 @@
 pub struct Code {
     /// Its name.
     pub name: &'static str,
-    /// What was assembled.
+    /// The source that was assembled.
     pub source: &'static str,
     /// The words.
     pub words: &'static [u32],
@@ -428,7 +428,7 @@ s_endpgm
     ],
 };
 
-/// Spins for ever.
+/// Spins forever.
 pub const ENDLESS: Code = Code {
     name: "endless",
     source: "\
@@ -550,7 +550,7 @@ s_endpgm
     ],
 };
 
-/// Spins for 3 million ticks of the reference clock; no register keeps anything of it.
+/// Spins for 3 million ticks of the reference clock; no register keeps any of it.
 pub const WAIT_FOR_CLOCK: Code = Code {
     name: "wait_for_clock",
     source: "\
@@ -618,5 +618,5 @@ s_endpgm
     ],
 };
 
-/// All of them.
+/// All of this code.
 pub const ALL: &[Code] = &[ADD_VECTORS, REDUCE_IN_LDS, TAKE_TICKETS, PING_PONG, STORE_IDS, WIDTHS, SCALAR_LOADS, FAR_CALLS, CALLEE, SCRATCH, LDS_FORMS, BUFFER, ONE_STORE, ENDLESS, UNEVEN_BARRIER, SLOW_COUNT, REFETCH, WAIT_FOR_WORD, BARRIER_AND_SPIN, WAIT_FOR_CLOCK, COUNT_IN_LDS];

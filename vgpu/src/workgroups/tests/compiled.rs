@@ -1,5 +1,5 @@
-//! A kernel compiled during the test by a compiler that knows nothing of this device, where clang 22 and LLVM 19 are
-//! installed.
+//! A kernel compiled during the test by a compiler that knows nothing about this device, if clang 22 and LLVM 19
+//! are installed.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -43,7 +43,7 @@ __kernel void normalise(__global const float *x, __global float *y, __global uns
 }
 "#;
 
-/// For wave64: compaction by ballot, a private array, a loop that lanes leave at different times, lanes that exchange,
+/// For wave64: compaction by ballot, a private array, a loop that lanes leave at different times, lane exchanges,
 /// 64-bit division of both kinds.
 const SOURCE_WAVE64: &str = r#"
 __attribute__((reqd_work_group_size(64, 1, 1)))

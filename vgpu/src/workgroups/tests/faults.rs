@@ -1,4 +1,4 @@
-//! What cannot go on stops, and says where.
+//! Waves that cannot continue stop and report their position.
 
 use super::code;
 use super::*;
@@ -22,7 +22,7 @@ fn a_page_fault_names_packet_instruction_wave_and_lane() {
             (fault.code_va, fault.workgroup, fault.wave, fault.lane),
             (code.va, [16, 0, 0], 0, Some(0))
         );
-        // The store is the last but one instruction: three dwords before s_endpgm.
+        // The store is the second to last instruction: three dwords before s_endpgm.
         assert_eq!(fault.instruction_va, code.va + 4 * (code::STORE_IDS.words.len() as u64 - 4));
         let expected = Fault { va: out.va + 4096, cause: Cause::NotPresent, access: Rights::WRITE };
         assert_eq!(fault.kind, WaveFaultKind::Page(expected));
@@ -110,7 +110,7 @@ fn what_cannot_be_launched_is_refused() {
         DispatchError::GroupSize { .. }
     ));
     assert!(matches!(submit(Dispatch { rsrc2: 1, ..plain.clone() }), DispatchError::Scratch(0)));
-    // 32 waves of 256 registers: a WGP has room for 20.
+    // 32 waves of 256 registers: a WGP can hold 20.
     let wide =
         Dispatch { rsrc1: 0x2000_001F, group: [1024, 1, 1], last_group: [1024, 1, 1], ..plain.clone() };
     assert!(matches!(submit(wide), DispatchError::FitsNowhere { waves: 32, .. }));
@@ -133,7 +133,7 @@ fn endless_waves_are_cancelled() {
         device.until("the other queue is done", || other.is_done());
         assert!(tickets.iter().all(|ticket| ticket.is_cancelled() && !ticket.is_done()));
         assert!(device.engine.wait_idle(Instant::now() + DEADLINE));
-        // Their room is free again.
+        // Their resources are free again.
         device.run(device.dispatch(&good, 4000, 64, &[out.va]));
     });
 }

@@ -4,7 +4,7 @@ use super::forms_code::{LDS_COUNTERS, MATRIX_TILES, TYPED_BUFFERS};
 use super::*;
 
 const LANES: usize = 32;
-/// The last lane of the kernel lies beyond the records of its buffers.
+/// The last lane of the kernel is beyond the records of its buffers.
 const LANES_INSIDE: usize = 31;
 
 fn both(test: impl Fn(Device)) {
@@ -15,7 +15,7 @@ fn byte(lane: usize, index: usize) -> u32 {
     ((lane * 37 + index * 91 + 5) % 256) as u32
 }
 
-/// f16 bits of a number with few significant bits, by the definition of the format.
+/// f16 bits of a number with few significant bits, from the definition of the format.
 fn half_bits(value: f32) -> u32 {
     let bits = value.to_bits();
     let (sign, exponent, fraction) = (bits >> 31, (bits >> 23 & 0xFF) as i32 - 127, bits & 0x7F_FFFF);
@@ -58,7 +58,7 @@ fn texels_are_converted() {
                 (value.max(-1.0) as f32).to_bits()
             };
             assert_eq!(words[4..6], [signed(x, y), signed(z, w)], "lane {lane}");
-            // f16 has eleven bits: within half a place of the exact value.
+            // f16 has eleven bits: the result is within half a place of the exact value.
             let near = |bits: u32, byte: u32| {
                 let exact = f64::from(byte) / 255.0;
                 assert!(
@@ -74,7 +74,7 @@ fn texels_are_converted() {
             // Stored as selected: W, Y, Z, X as bytes.
             assert_eq!(stored.words(4 * lane, 1), [w | y << 8 | z << 16 | x << 24]);
         }
-        // The first of the two d16 stores is beyond the records, the second within them but for lane 31.
+        // The first of the two d16 stores is beyond the records; the second is within them except for lane 31.
         let halves = stored.words(128, LANES);
         for (lane, half) in halves.into_iter().enumerate() {
             let expected = if lane < LANES_INSIDE { loaded.words(64 * lane, 7)[6] } else { 0xCCCC_CCCC };
@@ -103,7 +103,8 @@ fn transposed_tiles_multiply_as_matrices() {
         device.run(device.dispatch(&code, 1, 32, &[tiles.va, results.va]));
         for row in 0..16 {
             for column in 0..16 {
-                // D[i][j] is in register i % 8 of lane 16 · (i / 8) + j; the block has a lane's registers together.
+                // D[i][j] is in register i % 8 of lane 16 · (i / 8) + j; the block stores a lane's registers
+                // together.
                 let (register, lane) = (row % 8, 16 * (row / 8) + column);
                 let at = 32 * lane + 4 * register;
                 let product: i32 = (0..16).map(|k| i32::from(a(row, k)) * i32::from(b(k, column))).sum();
@@ -133,9 +134,9 @@ fn lanes_are_counted_and_marked_values_exchanged() {
             let words = out.words(32 * lane as usize, 7);
             let even = lane % 2 == 0;
             assert_eq!(words[..2], [lane, 0x44], "old values");
-            // The first is marked in odd lanes only, the second in all.
+            // The first is marked only in odd lanes, the second in all.
             assert_eq!(words[2..4], [if even { lane } else { 77 }, lane]);
-            // Eight lanes append to 100, then take as many away; all lanes find 100.
+            // Eight lanes append to 100, then consume as many; all lanes read 100.
             let counts = if (4..12).contains(&lane) { [100, 108] } else { [1, 2] };
             assert_eq!(words[4..6], counts);
             assert_eq!(words[6], 100);

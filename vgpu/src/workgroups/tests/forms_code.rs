@@ -1,4 +1,5 @@
-//! Machine code for the tests of rare memory forms: sources, and the words that llvm-mc 19 makes of them for gfx1201.
+//! Machine code for the tests of rare memory forms: sources, and the words that llvm-mc 19 assembles from them for
+//! gfx1201.
 
 use super::code::Code;
 
@@ -44,8 +45,8 @@ s_endpgm
     ],
 };
 
-/// Matrix products with tiles that are loaded as they lie and transposed, and blocks of registers.
-/// s[0:1]: tiles; s[2:3]: results.
+/// Matrix products with tiles that are loaded directly and transposed, and blocks of registers. s[0:1]: tiles;
+/// s[2:3]: results.
 pub const MATRIX_TILES: Code = Code {
     name: "matrix_tiles",
     source: "\
@@ -124,5 +125,5 @@ s_endpgm
     ],
 };
 
-/// All of them.
+/// All of this code.
 pub const ALL: &[Code] = &[TYPED_BUFFERS, MATRIX_TILES, LDS_COUNTERS];

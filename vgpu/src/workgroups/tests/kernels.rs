@@ -1,4 +1,4 @@
-//! Kernels compute what they should.
+//! Kernels compute the expected results.
 
 use super::code::{self, Code};
 use super::*;
@@ -29,7 +29,8 @@ fn vectors_are_added_and_the_last_group_is_cut_by_the_kernel() {
         }
         let counts = device.counters.snapshot();
         assert_eq!((counts.dispatches, counts.workgroups, counts.waves), (1, 20, 160));
-        // 156 waves run all 16 instructions; one of them is cut but not empty; the last three branch over seven.
+        // 156 waves run all 16 instructions; one of them is partial but not empty; the last three branch over
+        // seven.
         assert_eq!(counts.wave_instructions, 157 * 16 + 3 * 9);
     });
 }
@@ -71,7 +72,8 @@ fn ids_of_groups_and_work_items_are_those_of_the_dispatch() {
             let width = if group == 7 { 3 } else { 4 };
             for item in 0..8 * width {
                 let (x, y, z) = (item % width, item / width % 4, item / width / 4);
-                // Only X places the store: the last lane with that X in a wave wins, the one with the highest y, z.
+                // Only X determines the address: in a wave, the last lane with that X wins, which is the one with
+                // the highest y, z.
                 if y == 3 && z == 1 {
                     let at = (256 * group + 8 * x) as usize;
                     let found = out.words(at, 2);
@@ -182,13 +184,13 @@ fn the_private_segment_is_each_lane_its_own() {
         let mut dispatch = device.dispatch(&code, 64, 64, &[out.va]);
         dispatch.rsrc2 |= 1;
         dispatch.scratch_base_va = scratch.va;
-        // 16 waves of each engine, 2048 bytes of a wave: 64 bytes of a lane.
+        // 16 waves per engine, 2048 bytes per wave: 64 bytes per lane.
         dispatch.tmpring_size = 8 << 12 | 16;
         device.run(dispatch);
         for item in 0..64 * 64u32 {
             let words = [item, 0x1000 + item, 0x2000 + item, 0x3000 + item];
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            // At 4 + 16 lies the second word; at 9 + 16 a half that straddles nothing; at 24 the third word.
+            // At 4 + 16 is the second word; at 9 + 16 a half that straddles nothing; at 24 the third word.
             let half = u32::from(u16::from_le_bytes([bytes[9], bytes[10]]));
             let found = out.words(16 * item as usize, 4);
             assert_eq!(found, [words[1], words[2], half, words[2]], "work-item {item}");
@@ -222,8 +224,8 @@ fn lds_and_cross_lane_forms() {
     });
 }
 
-/// `ds_store_2addr` executes its second store after the first: at 512 + 16 lane all lanes store v2; at 768 + 16 lane
-/// all store v3, which for lane l is where the first stored for lane l + 16.
+/// `ds_store_2addr` executes its second store after the first: at 512 + 16 lane all lanes store v2; at 768 + 16
+/// lane all lanes store v3, which for lane l is where the first store of lane l + 16 went.
 fn overlap(lane: u32) -> u32 {
     if lane >= 16 { 0x100 - 16 } else { 0 }
 }
@@ -235,7 +237,7 @@ fn buffers_are_clipped() {
         let (source, out) = (device.buffer(4096), device.buffer(4096));
         (0..64).for_each(|word| source.view.store_u32(4 * word, 100 + word as u32));
         let mut dispatch = device.dispatch(&code, 1, 32, &[out.va, 0, source.va]);
-        // Base, no stride, 64 records of a byte, raw.
+        // Base, no stride, 64 records of one byte, raw.
         (dispatch.user_data[6], dispatch.user_data[7]) = (64, 0x3000_0000);
         dispatch.rsrc2 = 8 << 1;
         device.run(dispatch);

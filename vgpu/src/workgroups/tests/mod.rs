@@ -30,7 +30,7 @@ use crate::shader::fault::WaveFault;
 use crate::workgroups::{DispatchTicket, ShaderEngine};
 use code::Code;
 
-/// How long a test waits for anything.
+/// How long a test waits for anything before it fails.
 const DEADLINE: Duration = Duration::from_secs(20);
 /// RSRC1 of 64 vector registers, denormals kept, WGP mode, MEM_ORDERED.
 const RSRC1: u32 = 0x600F_0007;
@@ -70,7 +70,7 @@ fn deterministic(seed: u64) -> Config {
     Config { scheduler: Scheduler::Deterministic, seed, ..Config::default() }
 }
 
-/// The schedules under which every kernel must give the same results.
+/// The schedules under which every kernel must produce the same results.
 fn configs() -> Vec<Config> {
     vec![parallel(2), parallel(0), deterministic(1), deterministic(99)]
 }
@@ -88,7 +88,7 @@ impl Device {
         let mapping = Arc::new(file.map(0, len as usize, Protection::ReadWrite, None).unwrap());
         let (va, view) = (self.next_va, mapping.view().clone());
         self.space.map(GpuVa(va), ByteLen(len), rights, mapping).unwrap();
-        // A page between any two: what lies behind a buffer is not mapped.
+        // A page between any two buffers: the memory after a buffer is not mapped.
         self.next_va += len + GPU_PAGE_BYTES;
         Buffer { va, view }
     }
@@ -136,7 +136,7 @@ impl Device {
         self.engine.submit(dispatch).unwrap()
     }
 
-    /// Helps until the condition holds.
+    /// Helps until the condition is true.
     fn until(&self, what: &str, condition: impl Fn() -> bool) {
         let deadline = Instant::now() + DEADLINE;
         while !condition() {
@@ -153,7 +153,7 @@ impl Device {
         assert_eq!(self.engine.take_fault(), None);
     }
 
-    /// Runs what does not complete, up to its fault.
+    /// Runs a dispatch that does not complete, up to its fault.
     fn run_to_fault(&self, dispatch: Dispatch) -> WaveFault {
         let ticket = self.submit(dispatch);
         self.until("a fault", || self.engine.has_fault());

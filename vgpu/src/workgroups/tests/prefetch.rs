@@ -1,4 +1,4 @@
-//! Scalar prefetches: what arms them, which lines they ask for, and what becomes of one that is not mapped.
+//! Scalar prefetches: what enables them, which lines they request, and the effect of an unmapped line.
 
 use super::*;
 use crate::memory::{Cause, Fault};
@@ -53,8 +53,8 @@ fn words_of(parts: &[Code]) -> Vec<u32> {
     parts.iter().chain([&END]).flat_map(|part| part.words.iter().copied()).collect()
 }
 
-/// Runs the parts with s[0:1] = `at` from the first byte of a page of data, and s[2:3]. The page and that of the code
-/// have nothing mapped beside them. The fault's address from the data, and what the page table said of it.
+/// Runs the parts with s[0:1] = `at` from the first byte of a page of data, and s[2:3]. Nothing is mapped next to
+/// that page or the code's page. Returns the fault's address relative to the data, and its cause.
 fn run(config: Config, parts: &[Code], at: i64, second: u64, is_wave64: bool) -> Option<(i64, Cause)> {
     let mut device = Device::new(config);
     device.next_va += PAGE;
@@ -75,7 +75,7 @@ fn run(config: Config, parts: &[Code], at: i64, second: u64, is_wave64: bool) ->
     })
 }
 
-/// The prefetch armed, in both wave sizes.
+/// The prefetch enabled, in both wave sizes.
 fn armed(prefetch: Code, at: i64, second: u64) -> Option<(i64, Cause)> {
     let [wave32, wave64] =
         [false, true].map(|is_wave64| run(deterministic(1), &[ARM, prefetch], at, second, is_wave64));
@@ -83,7 +83,7 @@ fn armed(prefetch: Code, at: i64, second: u64) -> Option<(i64, Cause)> {
     wave32
 }
 
-/// What is not mapped there.
+/// The expected fault of an unmapped address.
 fn absent(at: u64) -> Option<(i64, Cause)> {
     Some((at as i64, Cause::NotPresent))
 }
@@ -131,7 +131,7 @@ fn a_buffer_gives_its_base_and_nothing_else() {
 #[test]
 fn relative_forms_count_from_the_next_instruction() {
     assert_eq!(armed(DATA_PC, 0, 0), None);
-    // The code's page lies two pages behind the data, and has a page without memory behind it.
+    // The code's page is two pages after the data, and is followed by an unmapped page.
     assert_eq!(armed(DATA_PC_ON, 0, 0), absent(3 * PAGE));
     assert_eq!(armed(INSTRUCTIONS_PC, 0, 0), None);
     assert_eq!(armed(INSTRUCTIONS_PC_ON, 0, 0), absent(3 * PAGE));

@@ -1,4 +1,4 @@
-//! Who runs when: residency, preemption, order, code that changes.
+//! Scheduling: residency, preemption, order, code that changes.
 
 use super::code;
 use super::*;
@@ -114,7 +114,8 @@ fn one_seed_gives_one_history() {
         let out = device.buffer(64 + 4 * 64 * 32);
         let clock = device.engine.gpu_clock();
         device.run(device.dispatch(&code, 16, 96, &[out.va]));
-        // Who got which ticket is not kept by the kernel; the clock of instructions and a second kernel's race are.
+        // The kernel does not record who took which ticket, so the clock of instructions and a second kernel's race
+        // are compared.
         let race = device.code(&code::PING_PONG);
         let word = device.buffer(4096);
         device.run(device.dispatch(&race, 2, 32, &[word.va]));

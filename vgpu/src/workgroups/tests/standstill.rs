@@ -1,4 +1,4 @@
-//! Waves that never make progress: the checking mode reports them, and every mode reports where they are.
+//! Waves that never make progress: the checking mode reports them, and every mode reports their positions.
 
 use super::code;
 use super::*;
@@ -8,7 +8,7 @@ use crate::shader::fault::WaveFaultKind;
 
 /// RSRC2 with LDS of 512 bytes.
 const RSRC2_LDS: u32 = RSRC2 | 1 << 15;
-/// RSRC2 with all that a group may have.
+/// RSRC2 with all the LDS that a group may have.
 const RSRC2_LDS_ALL: u32 = RSRC2 | 128 << 15;
 
 fn checked(seed: u64) -> Config {
@@ -16,7 +16,7 @@ fn checked(seed: u64) -> Config {
     Config { inspection, seed, ..Config::default() }
 }
 
-/// A device whose host says that it is silent.
+/// A device whose host declares itself silent.
 fn silent(config: Config) -> Device {
     let device = Device::new(config);
     device.engine.inspection().unwrap().silence_host(true);
@@ -28,7 +28,7 @@ fn fault_of(device: &Device) -> WaveFault {
     device.engine.take_fault().unwrap()
 }
 
-/// The list of waves, without its last line where that counts what is missing.
+/// The list of waves, without its last line if that counts omitted ones.
 fn positions(device: &Device) -> Vec<serde_json::Value> {
     let text = device.engine.waves_text();
     let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
@@ -56,13 +56,13 @@ fn a_wait_for_a_word_that_nobody_stores_is_told_with_what_it_looks_at() {
     }
 }
 
-/// A turn seldom ends by chance at one place of a long loop, and all of many waves never do.
+/// A turn rarely ends by chance at one given instruction of a long loop, and the turns of many waves never all do.
 #[test]
 fn many_waves_in_a_long_loop_are_told_at_once() {
     let mut device = silent(checked(2));
     let [loop_words, rest] = code::WAIT_FOR_WORD.words.split_at(8).into();
     let nops = 100;
-    // The branch back, and the end.
+    // The branch back to the loop, and the end.
     let rest = [rest[0] - nops, rest[1]];
     let words = [loop_words, &[0xBF80_0000; 100], &rest].concat();
     let code = device.code_words(&words);
@@ -70,7 +70,7 @@ fn many_waves_in_a_long_loop_are_told_at_once() {
     device.submit(device.dispatch(&code, 32, 512, &[word.va]));
     let kind = WaveFaultKind::GoesInCircles { circling_waves: 512, waiting_waves: 0 };
     assert_eq!(fault_of(&device).kind, kind);
-    // A million before the first look, a turn to begin in, and two rounds.
+    // A million before the first search, a turn to begin in, and two rounds.
     let instructions = device.counters.snapshot().wave_instructions;
     assert!(instructions < 3_000_000, "{instructions}");
 }
@@ -97,7 +97,7 @@ fn many_waves_with_a_delay_in_their_loop_are_told_at_once() {
     assert!(instructions < 4_000_000, "{instructions}");
 }
 
-/// The waves count, so they are in no circle; others might store the word, if there were room for them.
+/// The waves count, so they are in no circle; other groups might store the word if they fitted on the device.
 #[test]
 fn a_wait_for_groups_that_have_no_room_is_told() {
     let mut device = Device::new(Config { compute_units: 2, ..checked(5) });
@@ -129,7 +129,7 @@ fn a_wave_at_a_barrier_and_one_that_spins_are_told_together() {
     assert_eq!((&load["is_lds"], &load["address"], &load["value"]), (&true.into(), &0.into(), &0.into()));
 }
 
-/// The host may store the word at any time, and a clock goes on by itself: neither is a wait for ever.
+/// The host may store the word at any time, and a clock advances by itself: neither is an endless wait.
 #[test]
 fn a_host_that_may_write_and_a_clock_end_waits() {
     let mut device = Device::new(checked(3));
@@ -150,7 +150,7 @@ fn a_host_that_may_write_and_a_clock_end_waits() {
     assert!(!device.engine.has_fault());
 }
 
-/// A long loop without loads or stores, and waves that answer each other for long.
+/// A long loop without loads or stores, and waves that answer each other for a long time.
 #[test]
 fn work_is_no_circle() {
     let mut device = silent(checked(5));
@@ -165,7 +165,7 @@ fn work_is_no_circle() {
     assert!(!device.engine.has_fault());
 }
 
-/// Only LDS tells one turn from another.
+/// Only LDS distinguishes one turn from another.
 #[test]
 fn what_changes_in_lds_is_a_change() {
     let mut device = silent(checked(4));

@@ -1,4 +1,4 @@
-//! Kernels of 64 lanes. What is expected is computed here, lane by lane.
+//! Kernels of 64 lanes. The expected results are computed here, lane by lane.
 
 use super::*;
 use crate::shader::dispatch::DispatchError;
@@ -83,7 +83,7 @@ fn values_move_between_any_two_lanes() {
         device.run(wave64(device.dispatch(&code, 1, 64, &[out.va])));
         let exec = 0x0000_FFFF_F0F0_F0F0u64;
         let active = |lane: u32| exec >> lane & 1 != 0;
-        // What the one lane that sends to a lane sends.
+        // The value sent by the one lane that sends to this lane.
         let sent = |lane: u32| if active(lane ^ 39) { 3 * (lane ^ 39) } else { 0 };
         let fetched = |lane: u32| {
             let source = ((lane ^ 39) + 1) % 64;
@@ -130,7 +130,7 @@ fn lane_numbers_scratch_and_order_span_64_lanes() {
         input.fill(0, (0..64).map(|at| 1000 + at));
         input.view.store_u32(256, 77);
         let mut dispatch = wave64(device.dispatch(&code, 1, 64, &[out.va, input.va]));
-        // 2 KB of LDS; scratch of 16 bytes per lane for 32 waves of each engine.
+        // 2 KB of LDS; scratch of 16 bytes per lane for 32 waves per engine.
         dispatch.rsrc2 |= 1 | 4 << 15;
         (dispatch.scratch_base_va, dispatch.tmpring_size) = (scratch.va, 4 << 12 | 32);
         // Only one wave is resident, in the first slot.
@@ -158,7 +158,7 @@ fn division_scales_back_by_the_mask_of_the_right_half() {
     on_all(|mut device| {
         let code = device.code(&code64::DIVIDE);
         let [x, y, out] = [4096; 3].map(|bytes| device.buffer(bytes));
-        // Every other quotient of the high half is near overflow: only those are scaled.
+        // Every other quotient of the high half is near overflow; only those are scaled.
         let values = |lane: u32| {
             let (far, part) = (lane > 32 && lane % 2 == 1, lane as f32 / 64.0);
             let (up, down) = if far { (2f32.powi(100), 2f32.powi(-20)) } else { (1.0, 1.0) };
@@ -218,7 +218,7 @@ fn a_register_takes_twice_the_room_of_wave32() {
     let mut device = Device::new(parallel(0));
     let code = device.code(&code64::GROUP_SUM);
     let [out, counts] = [4096; 2].map(|bytes| device.buffer(bytes));
-    // 256 registers in WGP mode: four SIMDs of two waves each have room for 512 work-items.
+    // 256 registers in WGP mode: four SIMDs of two waves each can hold 512 work-items.
     let dispatch = |size| {
         let dispatch = wave64(device.dispatch(&code, 1, size, &[out.va, counts.va]));
         Dispatch { rsrc1: 0x600F_003F, rsrc2: dispatch.rsrc2 | 1 << 15, ..dispatch }
@@ -229,7 +229,7 @@ fn a_register_takes_twice_the_room_of_wave32() {
     assert!(matches!(refused, Err(DispatchError::FitsNowhere { waves: 9, .. })));
 }
 
-/// Programs of both sizes from the same words, one after the other: neither gets the other's.
+/// Programs of both sizes from the same words, one after the other: neither receives the other's.
 #[test]
 fn the_same_code_runs_at_both_sizes() {
     on_all(|mut device| {
@@ -242,7 +242,7 @@ fn the_same_code_runs_at_both_sizes() {
             device.run(device.dispatch(&code, 1, 32, &[out.va]));
             let expected: Vec<u32> = (0..32u32).map(|lane| lane.max(1)).collect();
             assert_eq!(out.words(0, 32), expected);
-            // Bits of vcc_hi and exec_hi alone are nothing in wave32; STATUS has VCCZ and EXECZ.
+            // Bits in vcc_hi and exec_hi alone do not count in wave32; STATUS has VCCZ and EXECZ.
             assert_eq!(out.words(ROW_BYTES, 5), [0, 1, 1, 1, 1 << 10 | 1 << 9]);
         }
     });

@@ -1,5 +1,5 @@
-//! Machine code for the tests of wave64: sources, and the words that llvm-mc 19 makes of them for gfx1201 with
-//! `-mattr=+wavefrontsize64,-wavefrontsize32`.
+//! Machine code for the tests of wave64: sources, and the words that llvm-mc 19 assembles from them for gfx1201
+//! with `-mattr=+wavefrontsize64,-wavefrontsize32`.
 
 use super::code::Code;
 
@@ -42,7 +42,7 @@ s_endpgm
     ],
 };
 
-/// What exec was in v_cmpx, read as data by both halves, and lanes written under it. s[0:1]: out, 4 rows of 64.
+/// The value of exec in v_cmpx, read as data by both halves, and lanes written under it. s[0:1]: out, 4 rows of 64.
 pub const EXEC: Code = Code {
     name: "wave64_exec",
     source: "\
@@ -142,8 +142,8 @@ s_endpgm
     ],
 };
 
-/// Per lane the rounds of a loop that the last lanes leave last; then vccz, execz and STATUS with bits of the high
-/// half only. s[0:1]: out, 64 rounds and 7 words.
+/// Per lane the iterations of a loop that the last lanes leave last; then vccz, execz and STATUS with bits of the
+/// high half only. s[0:1]: out, 64 iteration counts and 7 words.
 pub const BRANCHES: Code = Code {
     name: "wave64_branches",
     source: "\
@@ -343,5 +343,5 @@ s_endpgm
     ],
 };
 
-/// All of it.
+/// All of this code.
 pub const ALL: &[&Code] = &[&MASKS, &EXEC, &LANES, &BRANCHES, &MEMORY, &DIVIDE, &GROUP_SUM, &BAD_LANE];

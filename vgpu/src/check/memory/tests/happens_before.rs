@@ -1,4 +1,4 @@
-//! Random programs of four waves against a model that keeps every access and every set of known accesses whole.
+//! Random programs of four waves against a model that keeps every access and every set of known accesses in full.
 
 use super::rig::{BASE, Host, LEN};
 use crate::check::memory::{
@@ -10,13 +10,13 @@ use zrt_needs::Random;
 
 const WAVES: u32 = 4;
 const WAVES_OF_GROUP: u32 = 2;
-/// Locations in use at a time: first those of data, then those of flags.
+/// Locations in use at a time: first the data, then the flags.
 const SLOTS: usize = 8;
 const DATA_SLOTS: usize = 6;
 const STEPS: usize = 100;
 const PROGRAMS: u64 = 20_000;
 
-/// What somebody knows: numbers of accesses.
+/// Somebody's knowledge: numbers of accesses.
 #[derive(Clone, Default)]
 struct Knowledge {
     issued: BTreeSet<usize>,
@@ -62,7 +62,7 @@ fn cu(wave: usize) -> u16 {
     [0, 1, 2, 2][wave]
 }
 
-/// True where both waves are within this scope of each other.
+/// True if both waves are within this scope of each other.
 fn reaches(scope: Scope, one: usize, other: usize) -> bool {
     match scope {
         Scope::Cu => cu(one) == cu(other),
@@ -75,9 +75,9 @@ fn reaches(scope: Scope, one: usize, other: usize) -> bool {
 struct Model {
     events: Vec<Event>,
     knows: [Knowledge; WAVES as usize],
-    /// Acquires that wait for their load: event, knowledge.
+    /// Acquires that wait for their load: event and knowledge.
     pending: [Vec<(usize, Knowledge)>; WAVES as usize],
-    /// What flag writes have published, by location: who, scope, knowledge.
+    /// What flag writes have published, by location: writer, scope, knowledge.
     published: BTreeMap<usize, Vec<(usize, Scope, Knowledge)>>,
     arriving: [Knowledge; (WAVES / WAVES_OF_GROUP) as usize],
     complete: [Knowledge; (WAVES / WAVES_OF_GROUP) as usize],
@@ -114,7 +114,7 @@ impl Model {
                 && (other.is_write() || event.is_write());
             let is_atomic_to =
                 other.is_flag() && event.is_flag() && reaches(scope.min(other.scope), wave, other.wave);
-            // What a wave does to a flag is done in order; the last access of each kind is remembered.
+            // A wave's accesses to a flag complete in order; the last access of each kind is remembered.
             let is_alike = |one: &Event, two: &Event| {
                 one.is_flag()
                     && two.is_flag()
@@ -180,7 +180,7 @@ impl Model {
     }
 }
 
-/// Runs one program on both; the first difference is an error.
+/// Runs one program on both. The first difference is an error.
 fn run(seed: u64) -> Result<[usize; 3], String> {
     let mut random = Random::new(seed);
     let mut checker = MemoryChecker::new();
@@ -190,7 +190,7 @@ fn run(seed: u64) -> Result<[usize; 3], String> {
     let mut model = Model::default();
     let mut sequences = [0_u32; WAVES as usize];
     let mut completed = [Completed::default(); WAVES as usize];
-    // Signalled and not yet through the wait; whether the phase is complete.
+    // Whether a wave has signalled and not yet passed the wait; whether the phase is complete.
     let (mut has_signalled, mut may_pass) = ([false; WAVES as usize], [false; WAVES as usize]);
     let mut slots: [usize; SLOTS] = std::array::from_fn(|slot| slot);
     let mut fresh = SLOTS;
@@ -282,7 +282,7 @@ fn run(seed: u64) -> Result<[usize; 3], String> {
                     return Err(format!("seed {seed}: {found:?}, expected {expected:?}\n{trace}"));
                 }
                 counts[expected as usize] += 1;
-                // After a conflict the checker keeps the newest access only.
+                // After a conflict the checker keeps only the newest access.
                 if expected != Verdict::Fine {
                     (slots[slot], fresh) = (fresh, fresh + 1);
                 }
@@ -301,6 +301,6 @@ fn random_programs_are_judged_as_by_the_model() {
             *total += count;
         }
     }
-    // All verdicts must occur often, or the comparison says nothing.
+    // All verdicts must occur often, or the comparison means nothing.
     assert!(total.iter().all(|count| *count > PROGRAMS as usize / 10), "{total:?}");
 }

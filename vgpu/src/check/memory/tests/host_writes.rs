@@ -1,7 +1,7 @@
-//! What the host writes while a dispatch runs, by how the memory is mapped: system memory, VRAM, shared VRAM.
+//! Host writes while a dispatch runs, by how the memory is mapped: system memory, VRAM, shared VRAM.
 //!
-//! Expected values follow from hardware reference §6.3 and the rule of the project that kernels read what the host writes
-//! with system scope. Wave 0 runs on one WGP, wave 1 on another.
+//! Expected values follow from hardware reference §6.3 and the project's rule that kernels read host writes with
+//! system scope. Wave 0 runs on one WGP, wave 1 on another.
 
 use super::rig::{BASE, Rig};
 use crate::check::memory::{CacheActions, CacheControl, Defect, Path, Scope};
@@ -48,7 +48,7 @@ fn packets_alone_make_vram_fresh() {
     assert!(rig.checker.findings().is_empty(), "{:#?}", rig.checker.findings());
 }
 
-/// One group takes the message and tells another, which drops its vector cache only.
+/// One group receives the message and signals another, which drops only its vector cache.
 #[test]
 fn uncached_memory_is_read_with_system_scope_or_behind_the_groups_own_invalidation() {
     for memory_type in [SHARED, UNCACHED_SYSTEM] {
@@ -102,7 +102,7 @@ fn what_the_host_writes_between_dispatches_or_before_any_look_is_no_message() {
         rig.second_dispatch(2);
         assert_eq!(rig.load(2, Scope::Cu, BASE), 9, "{memory_type:?}");
         assert_eq!(rig.load(2, Scope::Cu, BASE + 0x1000), 3, "{memory_type:?}");
-        // Its neighbours in the line are as they were.
+        // The other dwords of the line are unchanged.
         rig.host.set(BASE + 4, 1);
         assert_eq!(rig.load(2, Scope::Cu, BASE + 8), 0, "{memory_type:?}");
         assert!(rig.checker.findings().is_empty(), "{memory_type:?}: {:#?}", rig.checker.findings());

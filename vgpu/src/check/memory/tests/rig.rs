@@ -1,4 +1,4 @@
-//! Plays the engine: counts the operations of waves, places them on compute units, and has memory behind it.
+//! Plays the engine: counts the operations of waves, places them on compute units, and provides their memory.
 
 use crate::check::memory::{
     Access, AccessKind, CacheActions, CacheControl, Completed, Defect, GroupShadow, Issue, MemoryChecker,
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 /// First byte of the memory of the tests.
 pub const BASE: u64 = 0x1_0000;
-/// Its length.
+/// Length of that memory.
 pub const LEN: usize = 0x4000;
 
 /// The bytes, and how they are mapped.
@@ -57,7 +57,7 @@ impl Rig {
         Rig::on(MemoryType::default())
     }
 
-    /// The same on memory that is mapped so.
+    /// The same on memory mapped with `memory_type`.
     pub fn on(memory_type: MemoryType) -> Rig {
         let mut rig = Rig {
             checker: MemoryChecker::new(),
@@ -100,7 +100,7 @@ impl Rig {
         self.load_as(wave, AccessKind::ScalarLoad, Scope::Cu, va)
     }
 
-    /// Of the line of an address, by a scalar prefetch.
+    /// A scalar prefetch of the line of an address.
     pub fn prefetch(&mut self, wave: u32, va: u64) {
         self.begin(wave, AccessKind::Prefetch, Scope::Cu);
         self.checker.prefetch(va & !127, 128, true, &mut self.host);
@@ -123,7 +123,7 @@ impl Rig {
         self.checker.end_access();
     }
 
-    /// Adds one; gives the old value.
+    /// Adds one. Returns the old value.
     pub fn atomic(&mut self, wave: u32, returns: bool, scope: Scope, va: u64) -> u32 {
         self.begin(wave, AccessKind::Atomic { returns }, scope);
         let mut old = [0; 4];

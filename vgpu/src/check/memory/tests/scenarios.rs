@@ -1,4 +1,4 @@
-//! For each rule, small programs of two waves: a right one without findings, and a wrong twin that breaks exactly
+//! For each rule, small programs of two waves: a correct one without findings, and a wrong twin that breaks exactly
 //! one rule. Expected values follow from the memory model (instruction set reference §9, hardware reference §6).
 
 use super::rig::{BASE, Rig};
@@ -10,14 +10,14 @@ const DATA: u64 = BASE;
 const FLAG: u64 = BASE + 0x200;
 const EVERY: CacheActions = CacheActions::all();
 
-/// Runs the right or the wrong program; gives what the consumer reads.
+/// Runs the right or the wrong program. Returns what the consumer reads.
 type Program = fn(&mut Rig, bool) -> u32;
 
 /// One pair of programs.
 struct Pair {
     name: &'static str,
     defect: Defect,
-    /// What the consumer reads, right and wrong.
+    /// What the consumer reads in the right and in the wrong program.
     values: (u32, u32),
     program: Program,
 }
@@ -100,7 +100,7 @@ const PAIRS: &[Pair] = &[
         rig.atomic(0, true, Scope::Device, FLAG);
         rig.atomic(1, right, Scope::Device, FLAG);
         rig.wait(1, true, true, false);
-        // The last one resets the counter by a plain store; nobody else looks at it any more.
+        // The last one resets the counter by a plain store; nobody else reads it any more.
         if right {
             rig.store(1, Scope::Cu, FLAG, 0);
         }
@@ -229,7 +229,7 @@ const PAIRS: &[Pair] = &[
         rig.lds(0, AccessKind::LdsStore, 16, 4);
         rig.wait(0, false, false, true);
         rig.lds(0, AccessKind::LdsAtomic { returns: false }, 0, 4);
-        // The counter itself was set up before the waves parted.
+        // The counter itself was set up before the waves diverged.
         rig.barrier(&[0, 1]);
         rig.lds(0, AccessKind::LdsStore, 32, 4);
         rig.wait(0, false, false, true);
@@ -267,7 +267,7 @@ const PAIRS: &[Pair] = &[
     }),
     pair("a prefetch outside the allocations", Defect::PrefetchOutsideAllocations, (0, 0), |rig, right| {
         rig.checker.add_allocation("x", DATA, 64, AllocationUse::Written);
-        // All of a page that has a byte of one may be asked for.
+        // Every line of a page with at least one byte of an allocation may be prefetched.
         rig.prefetch(0, if right { DATA + 0xF80 } else { DATA + 0x1000 });
         rig.load(0, Scope::Cu, DATA)
     }),

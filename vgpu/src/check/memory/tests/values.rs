@@ -1,4 +1,5 @@
-//! GL2 as a copy: what the host, the command processor and the waves read, and what is remembered of old dispatches.
+//! GL2 as a copy: what the host, the command processor and the waves read, and what is remembered from old
+//! dispatches.
 
 use super::rig::{BASE, Rig};
 use crate::check::memory::{AccessKind, AllocationUse, CacheActions, Defect, Path, Scope, WaveId};
@@ -23,7 +24,7 @@ fn dirty_bytes_are_listed_and_reach_the_host_alone() {
     assert_eq!(rig.host.dword(BASE + 0x2000), 2);
     assert_eq!(rig.host.dword(BASE + 0x1000), 5);
     assert!(rig.checker.dirty_ranges().is_empty());
-    // An invalidation does not lose what is dirty.
+    // An invalidation does not lose dirty data.
     rig.store(0, Scope::Cu, BASE, 3);
     rig.acquire(CacheActions::LEVEL_TWO_INVALIDATE);
     assert_eq!(rig.load(0, Scope::Cu, BASE), 3);
@@ -57,7 +58,7 @@ fn an_unmapped_range_is_written_back_and_forgotten() {
     rig.checker.forget(BASE, 0x1000, &mut rig.host);
     assert_eq!((rig.host.dword(BASE), rig.host.dword(BASE + 0x1000)), (7, 0));
     rig.host.set(BASE, 1);
-    // The other wave races with nobody on the new pages.
+    // The other wave does not race on the new pages.
     assert_eq!(rig.load(1, Scope::Cu, BASE), 1);
     rig.store(1, Scope::Cu, BASE + 8, 2);
     rig.store(1, Scope::Cu, BASE + 0x3000, 2);
@@ -96,7 +97,7 @@ fn wide_accesses_reach_across_pages_and_64_bit_atomics_work() {
     assert!(rig.checker.findings().is_empty());
 }
 
-/// Stores the same dword by two lanes of one instruction.
+/// Stores to the same dword by two lanes of one instruction.
 fn store_twice(rig: &mut Rig, scope: Scope, stores: [(u64, &[u8]); 2]) {
     rig.begin(0, AccessKind::Store, scope);
     for (lane, (va, bytes)) in [(5, stores[0]), (9, stores[1])] {
@@ -117,7 +118,7 @@ fn lanes_of_one_instruction_agree_on_what_they_store() {
         store_twice(&mut rig, Scope::Cu, [(BASE, &[1, 2]), (BASE + 2, &[1, 2])]);
         rig.store(0, Scope::Cu, BASE, 7);
         rig.store(0, Scope::Cu, BASE, 8);
-        // A store with scope may be an atomic one: any of the values is right.
+        // A store with a scope may be an atomic one: any of the values is correct.
         store_twice(&mut rig, Scope::Device, [(BASE + 64, &[1, 2, 3, 4]), (BASE + 64, &[4, 3, 2, 1])]);
         assert_eq!(rig.defects(), []);
         store_twice(&mut rig, Scope::Cu, [(BASE + 8, &[1, 2, 3, 4]), (BASE + 9, &[9])]);
@@ -127,7 +128,7 @@ fn lanes_of_one_instruction_agree_on_what_they_store() {
     }
 }
 
-/// The lane that is named is one that stored the byte.
+/// The lane that is named did store the byte.
 #[test]
 fn of_lanes_that_store_beside_each_other_the_right_one_is_named() {
     let mut rig = Rig::new();
@@ -139,7 +140,7 @@ fn of_lanes_that_store_beside_each_other_the_right_one_is_named() {
     assert_eq!(rig.checker.findings()[0].detail, "lane 0 stores 0x1, lane 2 stores 0x3");
 }
 
-/// The records of single bytes, after stores of two waves to one dword.
+/// Records of single bytes, after stores by two waves to one dword.
 #[test]
 fn lanes_agree_on_single_bytes_of_a_dword_that_others_store_to() {
     let mut rig = Rig::new();
@@ -152,7 +153,7 @@ fn lanes_agree_on_single_bytes_of_a_dword_that_others_store_to() {
     assert_eq!(rig.checker.findings()[0].address, BASE + 3);
 }
 
-/// What is told of a line is judged when the whole instruction is done.
+/// The release of a line is judged after the whole instruction.
 #[test]
 fn a_line_that_is_stored_again_as_a_whole_for_the_host_is_released() {
     let mut rig = Rig::new();
@@ -236,14 +237,14 @@ fn loads_of_a_line_that_an_ended_dispatch_wrote_are_whole_and_leave_readers() {
             assert_eq!(load_bytes(&mut rig, BASE + 6, 2), [7, 8]);
             assert_eq!(load_bytes(&mut rig, BASE + 9, 1), [10]);
         } else {
-            // What was there before the write of another compute unit.
+            // The contents from before the other compute unit's write.
             assert_eq!(load_bytes(&mut rig, BASE, 12), [0, 0, 0, 0, 5, 6, 7, 8, 9, 10, 11, 12]);
         }
         assert_eq!(rig.defects(), expected);
     }
 }
 
-/// A wave of a dispatch that runs beside it writes what was read, or what is read next.
+/// A wave of a concurrent dispatch writes what was read, or what is read next.
 #[test]
 fn a_settled_line_is_so_for_one_dispatch_only() {
     for (written, read_again, expected) in
@@ -283,7 +284,7 @@ fn the_shadow_of_a_group_forgets_the_group_before() {
 
 const ORIGIN: Origin = Origin { source: Source::Register(300), pc: 8 };
 
-/// What a load tells of: the bits of its first dword, and where they come from.
+/// The undefined bits of the first dword of a load, and their origin.
 fn undefined_load(rig: &mut Rig, va: u64) -> Option<(u32, Origin)> {
     rig.load(0, Scope::Cu, va);
     let loads = rig.checker.take_undefined_loads();
@@ -327,7 +328,7 @@ fn what_was_stored_undefined_is_so_until_it_is_written_over() {
     }
 }
 
-/// LDS forgets what was undefined in the bytes that are exchanged.
+/// LDS forgets the undefinedness of the bytes that are exchanged.
 #[test]
 fn lds_is_undefined_until_it_is_written_over() {
     let mut rig = Rig::new();
@@ -369,7 +370,7 @@ fn zeros_that_count_as_unwritten_are_undefined_until_somebody_writes() {
         if !is_known_before {
             assert_eq!(unwritten(&mut rig, BASE + 32), Some((0xffff_ff00, Source::Memory(BASE + 33))));
         }
-        // An atomic that adds leaves what it cannot know, one that replaces does not.
+        // An atomic that adds cannot tell what it leaves; one that replaces can.
         rig.atomic(0, true, Scope::Device, BASE + 8);
         assert_eq!(rig.checker.take_undefined_loads().len(), 1);
         assert_eq!(unwritten(&mut rig, BASE + 8), Some((u32::MAX, Source::Memory(BASE + 8))));

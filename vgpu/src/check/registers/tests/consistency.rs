@@ -1,4 +1,4 @@
-//! Straight-line code has one path: what is found on it is what the static lint finds, in the rules that both have.
+//! Straight-line code has one path: findings on it equal those of the static lint, for the rules that both have.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ impl Random {
         self.0.below(end)
     }
 
-    /// A scalar operand code: few registers, so that they meet.
+    /// A scalar operand code, from few registers so that they collide.
     fn scalar(&mut self) -> u32 {
         match self.below(10) {
             0 => 106,
@@ -101,7 +101,7 @@ impl Random {
     }
 }
 
-/// Straight on, and known to the static lint.
+/// No branches, and supported by the static lint.
 fn is_usable(instruction: &Instruction) -> bool {
     use Opcode::*;
     let mnemonic = instruction.opcode.mnemonic();
@@ -112,7 +112,7 @@ fn is_usable(instruction: &Instruction) -> bool {
         && !matches!(instruction.opcode, DsParamLoad | DsDirectLoad)
 }
 
-/// Place, register, what would help.
+/// Position, register, remedy.
 type Facts = BTreeSet<(usize, String, String)>;
 
 fn each(registers: Option<Registers>) -> Vec<String> {
@@ -129,7 +129,7 @@ fn found_by_lint(program: &[u32], wave_size: WaveSize, strictness: Strictness) -
     let mut facts = Facts::new();
     for finding in check_entry(&code, &entry) {
         let remedy = match finding.rule {
-            // A count differs by register within a run; which counter it is does not.
+            // A count differs by register within a run; the counter does not.
             LintRule::MemoryWait => finding.remedy.split(' ').nth(1).unwrap().to_string(),
             LintRule::ScalarHazard => finding.remedy.split(' ').nth(2).unwrap().to_string(),
             LintRule::LaneExchange => "exchange".to_string(),
@@ -144,7 +144,7 @@ fn found_on_the_path(program: &[u32], wave_size: WaveSize, strictness: Strictnes
     let mut walk = Walk::new(&LaunchState { strictness, ..launch(wave_size) });
     walk.run(program);
     let mut facts = Facts::new();
-    // The static lint judges the read that comes too early, not the wait that achieves nothing.
+    // The static lint reports the read that comes too early, not the ineffective wait.
     for finding in walk.findings.into_iter().filter(|finding| finding.defect != Defect::PartialScalarWait) {
         let remedy = match finding.remedy {
             Remedy::Wait(counter, _) => counter.wait().to_string(),
@@ -188,8 +188,8 @@ fn the_static_lint_finds_the_same_in_straight_line_code() {
         let expected = found_by_lint(&program, wave_size, strictness);
         let found = found_on_the_path(&program, wave_size, strictness);
         let text: Vec<String> = program.iter().map(|word| format!("{word:#010x}")).collect();
-        // The lint knows what the VALU may have read on other paths; without that the compilers' rule is taken at its widest:
-        // any SALU read of an SGPR ends what is open.
+        // The lint knows what the VALU may have read on other paths. Without that knowledge the compilers' rule is
+        // applied at its widest: any SALU read of an SGPR ends all open hazards.
         let is_lenient = |(place, name, remedy): &(usize, String, String)| {
             strictness == Strictness::Compiler
                 && remedy == "depctr_va_sdst(0)"
@@ -199,6 +199,6 @@ fn the_static_lint_finds_the_same_in_straight_line_code() {
         assert_eq!(found, expected, "program {index} {wave_size:?} {strictness:?}: {}", text.join(" "));
         count += expected.len();
     }
-    // The programs do collide.
+    // The programs do produce findings.
     assert!(count > PROGRAMS, "{count}");
 }

@@ -185,7 +185,7 @@ twins! {
         0xd8d80000, 0x02000000, // ds_load_b32 v2, v0
     ]
 
-    // Memory writes registers in any order, LDS in its own.
+    // Memory loads write registers in any order, LDS in its own order.
     overwritten_by_the_same_class: OverwriteOutstanding(Load), "v2", "s_wait_loadcnt 0x0", 12, Some(0);
     [
         0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
@@ -207,7 +207,7 @@ twins! {
         0xee050004, 0x00000002, 0x00000000, // global_load_b32 v2, v0, s[4:5]
     ]
 
-    // A store's data may be overwritten right away.
+    // A store's data may be overwritten at once.
     stored_data: ReadOutstanding(Load), "v2", "s_wait_loadcnt 0x0", 12, Some(0);
     [
         0xee05007c, 0x00000002, 0x00000000, // global_load_b32 v2, v[0:1], off
@@ -368,7 +368,7 @@ fn sequence_numbers_tell_what_is_complete() {
         0xbf8a0000, // s_wait_idle
     ]);
     assert_eq!(completed(&walk), (6, 6, 6, 6, 6));
-    // An instruction that no counter counts has no number.
+    // An instruction that no counter counts has no sequence number.
     walk.run(&[
         0xd8500000, 0x00000000, // ds_nop
         0xf404c000, 0xf8000000, // s_prefetch_data s[0:1], 0x0, null, 0

@@ -1,4 +1,5 @@
-//! Hazards (instruction set reference §5), and pairs that cannot issue together (instruction set reference §6).
+//! Hazards (instruction set reference §5), and operations that cannot issue as a pair (instruction set reference
+//! §6).
 
 use super::*;
 use Defect::*;
@@ -49,7 +50,7 @@ twins! {
         0xbf88ff9e, // s_wait_alu depctr_sa_sdst(0)
         0x7e040204, // v_mov_b32_e32 v2, s4
     ]
-    // A SALU read resolves the write of what it reads.
+    // A SALU read resolves the write of the registers that it reads.
     [
         0x7e020204, // v_mov_b32_e32 v1, s4
         0x7e080500, // v_readfirstlane_b32 s4, v0
@@ -173,7 +174,7 @@ twins! {
         0xbe840080, // s_mov_b32 s4, 0
         0xcc404018, 0x1c222900, // v_wmma_f32_16x16x16_f16 v[24:31], v[0:3], v[20:23], v[8:15]
     ]
-    // The addend is interlocked.
+    // The hardware interlocks the addend.
     [
         0xcc404010, 0x1c220900, // v_wmma_f32_16x16x16_f16 v[16:23], v[0:3], v[4:7], v[8:15]
         0xcc404018, 0x1c420900, // v_wmma_f32_16x16x16_f16 v[24:31], v[0:3], v[4:7], v[16:23]
@@ -217,7 +218,7 @@ twins! {
         0xee06807c, 0x01800000, 0x00000000, // global_store_b32 v[0:1], v3, off
         0xec06807c, 0x018c0000, 0x00000000, // flat_store_b32 v[0:1], v3 scope:SCOPE_SYS
     ]
-    // Atomics and lesser scopes are free.
+    // Atomics and narrower scopes are allowed.
     [
         0xee06807c, 0x01800000, 0x00000000, // global_store_b32 v[0:1], v3, off
         0xee0d407c, 0x018c0000, 0x00000000, // global_atomic_add_u32 v[0:1], v3, off scope:SCOPE_SYS
@@ -225,7 +226,7 @@ twins! {
         0xee0b007c, 0x000c0000, 0x00000000, // global_wb scope:SCOPE_SYS
     ]
 
-    // Assembled with other registers, then changed: src0 of both halves is v4, and v8.
+    // Assembled with other registers, then changed: src0 of the two halves is v4 and v8.
     dual_banks_of_source_0: DualBanks, "", "modulo 4", 0, None;
     [
         0xc8c60b08, 0x01020d04, // v_dual_mul_f32 v1, v8, v5 :: v_dual_mul_f32 v2, v4, v6
@@ -235,7 +236,7 @@ twins! {
     ]
 }
 
-/// Sequences of words in which the scalar hazard of the compilers differs from the strict one.
+/// Instruction sequences for which the compilers' scalar hazard rules differ from the strict one.
 #[test]
 fn compilers_trust_more() {
     let write = [
@@ -299,7 +300,7 @@ fn a_wave64_mask_is_a_pair_and_needs_a_longer_idle_run() {
     assert!(run(8).is_empty());
 }
 
-/// Neighbouring vector registers, scalar values, and moves.
+/// Adjacent vector registers, scalar values, and moves.
 #[test]
 fn dual_operations() {
     let defects = |words: &[u32]| {
@@ -332,7 +333,8 @@ fn dual_operations() {
     assert_eq!(defects(&[0xc8c60d09, 0x01021504]), [DualBanks]);
 }
 
-/// FMAMK reads its addend where FMAC reads what it adds to: not where other operations read their second source.
+/// FMAMK reads its addend through the port of FMAC's accumulator, not where other operations read their second
+/// source.
 #[test]
 fn addends_of_dual_operations() {
     let defects = |words: &[u32]| {
@@ -341,7 +343,7 @@ fn addends_of_dual_operations() {
         walk.ordered().iter().map(|finding| finding.defect).collect::<Vec<_>>()
     };
     let right: [&[u32]; 4] = [
-        // As LLVM 19 writes it: v19 and v27 are of one bank.
+        // As LLVM 19 writes it: v19 and v27 are in the same bank.
         &[0xc8a42702, 0x02243681, 0x20c90fdb], // v_dual_fmamk_f32 v2, v2, 0x20c90fdb, v19 :: v_dual_and_b32 v37, 1, v27
         &[0xc8802504, 0x02041306, 0x20c90fdb], // v_dual_fmamk_f32 v2, v4, 0x20c90fdb, v18 :: v_dual_fmac_f32 v5, v6, v9
         &[0xc8041306, 0x05022504, 0x20c90fdb], // v_dual_fmac_f32 v5, v6, v9 :: v_dual_fmamk_f32 v2, v4, 0x20c90fdb, v18
@@ -350,7 +352,7 @@ fn addends_of_dual_operations() {
     for words in right {
         assert_eq!(defects(words), [], "{words:x?}");
     }
-    // The second, third and fourth with v19 for v18, which the assembler refuses.
+    // The second, third and fourth with v19 instead of v18, which the assembler refuses.
     for words in [
         [0xc8802704, 0x02041306, 0x20c90fdb],
         [0xc8041306, 0x05022704, 0x20c90fdb],

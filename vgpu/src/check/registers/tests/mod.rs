@@ -1,5 +1,5 @@
-//! Small programs: each wrong one breaks one rule once, its right twin breaks none. Words are llvm-mc 19's for the text
-//! beside them.
+//! Small programs: each wrong one breaks one rule once, and its correct twin breaks none. Words are llvm-mc 19's
+//! for the text next to them.
 
 mod consistency;
 mod counters;
@@ -17,8 +17,8 @@ use crate::shader::wave64;
 use crate::simd::Level;
 use zrt_isa::decode_for;
 
-/// A wave of `wave_size` with all lanes, 106 user SGPRs, all workgroup ids, and 128 bytes of scratch memory of which the
-/// kernel declares 64.
+/// A wave of `wave_size` with all lanes, 106 user SGPRs, all workgroup ids, and 128 bytes of scratch memory, of
+/// which the kernel declares 64.
 pub(super) fn launch(wave_size: WaveSize) -> LaunchState {
     LaunchState {
         user_sgprs: 106,
@@ -31,7 +31,7 @@ pub(super) fn launch(wave_size: WaveSize) -> LaunchState {
     }
 }
 
-/// A wave that is led through straight-line code, without executing it.
+/// A wave that is walked through straight-line code without executing it.
 pub(super) struct Walk {
     pub(super) shadow: RegisterShadow,
     pub(super) wave_size: WaveSize,
@@ -52,12 +52,12 @@ impl Walk {
         Self { shadow, wave_size, exec, scalar: [0; 128], findings: Vec::new(), wave, pc: 0 }
     }
 
-    /// Gives all lanes of a vector register a value.
+    /// Sets all lanes of a vector register to a value.
     pub(super) fn set_vector(&mut self, number: usize, value: u32) {
         self.wave.vector[number] = Row([value; LANES]);
     }
 
-    /// Runs over `words`; addresses go on where the last ones ended.
+    /// Walks over `words`; addresses continue where the last call ended.
     pub(super) fn run(&mut self, mut words: &[u32]) {
         while !words.is_empty() {
             let instruction = decode_for(words, self.wave_size).unwrap();
@@ -79,7 +79,7 @@ impl Walk {
         }
     }
 
-    /// Findings of the rules about order: nothing of what the programs leave unwritten.
+    /// Findings of the ordering rules, without those about unwritten data.
     pub(super) fn ordered(&self) -> Vec<RegisterFinding> {
         self.findings.iter().filter(|finding| finding.rule() != Rule::Uninitialised).copied().collect()
     }

@@ -1,4 +1,4 @@
-//! Private memory ends where the kernel declares, though the segment goes on: after 64 bytes of 128.
+//! Private memory ends where the kernel declares, even if the segment continues: after 64 bytes of 128.
 
 use super::*;
 use Defect::*;

@@ -1,4 +1,4 @@
-//! Results in order of what a reader sees: texts of findings.
+//! The texts of findings about in-order results, as a reader sees them.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! What nothing has written (instruction set reference §3): carried in silence, reported where it matters; and lanes that
-//! are off.
+//! Unwritten values (instruction set reference §3), carried silently and reported where they matter; and disabled
+//! lanes.
 
 use super::*;
 use crate::shader::address::PRIVATE_APERTURE_HIGH;
@@ -12,7 +12,7 @@ fn missing(wave_size: WaveSize, words: &[u32]) -> Vec<String> {
     list(&walk)
 }
 
-/// As `v2 lane 3 of v1`: v2 was made of v1, which nothing has written.
+/// In the form `v2 lane 3 of v1`: v2 was computed from v1, which was never written.
 fn list(walk: &Walk) -> Vec<String> {
     let named = |finding: &RegisterFinding| {
         let registers = finding.registers.unwrap();
@@ -44,7 +44,7 @@ macro_rules! missing {
 }
 
 missing! {
-    // A copy is no use.
+    // A copy does not count as a use.
     address: "s[2:3]";
     [
         0xf4000101, 0xf8000000, // s_load_b32 s4, s[2:3], 0x0
@@ -98,7 +98,7 @@ missing! {
         0xee068000, 0x01000000, 0x00000000, // global_store_b32 v0, v2, s[0:1]
     ]
 
-    // It is said once.
+    // Reported only once.
     the_same_again: "v1 lane 0";
     [
         0xee068000, 0x00800000, 0x00000000, // global_store_b32 v0, v1, s[0:1]
@@ -143,7 +143,7 @@ missing! {
     [
         0xbe842002, // s_and_saveexec_b32 s4, s2
     ]
-    // All lanes, whatever they were.
+    // All lanes, whatever their old values.
     [
         0xbe8422c1, // s_or_saveexec_b32 s4, -1
         0x8b040200, // s_and_b32 s4, s0, s2
@@ -221,7 +221,7 @@ missing! {
     [
         0xd8340000, 0x00000100, // ds_store_b32 v0, v1
     ]
-    // Private memory is as good as a register: storing is no use.
+    // Private memory is treated like registers: storing to it is no use.
     [
         0xed068000, 0x00800000, 0x00000000, // scratch_store_b32 off, v1, s0
         0xed050000, 0x00000002, 0x00000000, // scratch_load_b32 v2, off, s0
@@ -280,7 +280,7 @@ missing! {
         0xee068000, 0x00800000, 0x00000000, // global_store_b32 v0, v1, s[0:1]
     ]
 
-    // Three numbers in the place of four: perhaps not meant.
+    // Three numbers in the place of four: perhaps unintended.
     padding: "v[4:7] lane 0 in part";
     [
         0x7e080280, // v_mov_b32_e32 v4, 0
@@ -306,7 +306,7 @@ missing! {
         0xee068000, 0x00800000, 0x00000000, // global_store_b32 v0, v1, s[0:1]
     ]
 
-    // The low half of a product and sum needs the low half of the addend only.
+    // The low half of a multiply-add needs only the low half of the addend.
     high_half_of_a_sum: "v5 lane 0 of v3";
     [
         0x7e040280, // v_mov_b32_e32 v2, 0
@@ -375,7 +375,7 @@ missing! {
         0x8b7e027e, // s_and_b32 exec_lo, exec_lo, s2
     ]
 
-    // Lane 3 alone is written, whatever EXEC says.
+    // Only lane 3 is written, whatever EXEC says.
     one_lane: "v1 lane 0";
     [
         0xd7610001, 0x00010600, // v_writelane_b32 v1, s0, 3
@@ -431,7 +431,7 @@ fn selected_by_lane() {
     }
 }
 
-/// A sum with what is undefined is undefined; a product with zero, or what is masked off, is not.
+/// A sum with an undefined value is undefined; a product with zero, or a masked value, is not.
 #[test]
 fn values_decide() {
     let cases: [(&str, &[u32], u32, bool); 4] = [
@@ -449,7 +449,7 @@ fn values_decide() {
     }
 }
 
-/// Flat stores go to private memory where the address says so.
+/// Flat stores go to private memory if the address selects it.
 #[test]
 fn flat_stores() {
     let words = [
@@ -465,7 +465,7 @@ fn flat_stores() {
     }
 }
 
-/// The wave's registers are as they were after an instruction has been tried.
+/// The wave's registers are unchanged after an instruction has been tried.
 #[test]
 fn trials_leave_no_trace() {
     for wave_size in [WaveSize::Wave32, WaveSize::Wave64] {
@@ -487,7 +487,7 @@ fn trials_leave_no_trace() {
     }
 }
 
-/// A wave whose instructions cannot be tried: the results are undefined as a whole, in the active lanes.
+/// A wave whose instructions cannot be tried: the results are entirely undefined in the active lanes.
 #[test]
 fn what_cannot_be_tried_is_undefined() {
     struct Untried {
@@ -539,7 +539,7 @@ fn lanes_count_one_by_one() {
     walk.run(&STORE_V1);
     assert_eq!(list(&walk), ["v1 lane 4"]);
     walk.findings.clear();
-    // Lanes that were not there at the start, and v0 is not written in them.
+    // Lanes that were inactive at the start; v0 is not written in them.
     walk.exec = 0x1ff;
     walk.run(&[
         0x7e040300, // v_mov_b32_e32 v2, v0
@@ -569,7 +569,7 @@ fn first_lane() {
     }
 }
 
-/// Source lanes of DPP: what is not read need not be written, and what has no source stays unwritten.
+/// Source lanes of DPP: unread lanes need not be written, and lanes without a source stay unwritten.
 #[test]
 fn lanes_of_a_row() {
     let prepare = [
@@ -590,7 +590,7 @@ fn lanes_of_a_row() {
     ];
     assert_eq!(walk(0x0020_0020, ALL, &share), none);
     assert_eq!(walk(0x0000_0020, ALL, &share), ["v2 lane 16 of v1"]);
-    // Lane 0 has nothing to its left, and keeps what it had: nothing.
+    // Lane 0 has nothing to its left and keeps its old value, which was never written.
     let shift = [
         0x7e0402fa, 0xff011101, // v_mov_b32_dpp v2, v1 row_shr:1 row_mask:0xf bank_mask:0xf
     ];
@@ -601,12 +601,12 @@ fn lanes_of_a_row() {
     assert_eq!(walk(ALL, ALL, &shift_or_zero), none);
     assert_eq!(walk(0x7fff_7fff, ALL, &shift_or_zero), none);
     assert_eq!(walk(0x7fff_7ffe, ALL, &shift_or_zero), ["v2 lane 1 of v1"]);
-    // Rows that are masked are neither read nor written.
+    // Masked rows are neither read nor written.
     let masked = [
         0x7e0402fa, 0x1f000001, // v_mov_b32_dpp v2, v1 quad_perm:[0,0,0,0] row_mask:0x1 bank_mask:0xf
     ];
     assert_eq!(walk(ALL, ALL, &masked), ["v2 lane 16"]);
-    // Inactive lanes are read when it says so; those that were never active are not known to be undefined.
+    // With fetch-inactive, inactive lanes are read; lanes that were never active are not known to be undefined.
     let fetch = [
         0x7e0402fa,
         0xff04b101, // v_mov_b32_dpp v2, v1 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf fi:1
@@ -663,7 +663,7 @@ fn registers_that_m0_selects() {
         (2, read, Some("v2 lane 0 of v3")),
         (3, write, None),
         (2, write, Some("v2 lane 0 of v5")),
-        // Out of the file: no register.
+        // Outside the register file: no register.
         (u32::MAX, read, None),
     ] {
         let mut walk = Walk::new(&LaunchState { user_sgprs: 2, ..launch(WaveSize::Wave32) });
@@ -673,7 +673,7 @@ fn registers_that_m0_selects() {
         walk.run(&STORE_V2);
         assert_eq!(list(&walk), expected.into_iter().collect::<Vec<_>>(), "{m0} {words:x?}");
     }
-    // Without m0 nothing is known.
+    // Without a known m0, nothing is known.
     let mut walk = Walk::new(&LaunchState { user_sgprs: 2, ..launch(WaveSize::Wave32) });
     walk.run(read);
     assert_eq!(list(&walk), ["m0"]);
@@ -685,7 +685,7 @@ fn wave64_masks_and_lanes() {
         0x7e020300, // v_mov_b32_e32 v1, v0
         0xd5010001, 0x000a0100, // v_cndmask_b32_e64 v1, v0, v0, s[2:3]
     ];
-    // Both choices are the same.
+    // Both selections are the same.
     assert_eq!(missing(WaveSize::Wave64, &[&select[..], &STORE_V1].concat()), [""; 0]);
     let branch = [
         0x7e020280, // v_mov_b32_e32 v1, 0

@@ -1,7 +1,8 @@
-//! Where the dwords of tiles are: the places of [`shape`](super::shape) as runs of lanes.
+//! The dwords of tiles: the places of [`shape`](super::shape) as runs of lanes.
 //!
-//! Contract: tables that the compiler makes of [`operand_place`] and [`sum_place`]. They hold since line `l` is always
-//! in lane `l` of 16 lanes next to each other, and a dword has neighbours in k (or two rows of a 16-bit result) only.
+//! Contract: tables computed at compile time from [`operand_place`] and [`sum_place`]. They are valid because line
+//! `l` is always in lane `l` of 16 adjacent lanes, and a dword contains only neighbours in k (or two rows of a
+//! 16-bit result).
 
 use super::shape::{Element, SHAPES, SIDE, Shape, operand_place, sum_place};
 use crate::shader::wave::LANES;
@@ -11,14 +12,14 @@ const A_DWORDS: usize = 8;
 /// Most dwords of a column of B.
 const B_DWORDS: usize = 16;
 
-/// A dword of each of 16 lines: 16 lanes next to each other of one register.
+/// One dword of each of 16 lines: 16 adjacent lanes of one register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     /// Distance from the operand's first register.
     pub register: u8,
-    /// Lanes 32 to 63.
+    /// Whether it is in lanes 32 to 63.
     pub is_upper: bool,
-    /// The second 16 of those 32 lanes.
+    /// Whether it is in the second 16 of those 32 lanes.
     pub half: u8,
 }
 
@@ -27,7 +28,7 @@ impl Run {
         Run { register: register as u8, is_upper: lane >= LANES, half: (lane % LANES / SIDE) as u8 }
     }
 
-    /// The first of its lanes in a wave.
+    /// The first of its lanes in the wave.
     pub const fn first_lane(self) -> usize {
         (if self.is_upper { LANES } else { 0 }) + self.half as usize * SIDE
     }

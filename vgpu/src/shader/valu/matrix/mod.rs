@@ -1,18 +1,18 @@
 //! v_wmma and v_swmmac: 16×16 tiles, D = A·B + C (instruction set reference §7.2 to §7.4).
 //!
-//! Contract: integer results are exact, modulo 2^32 or saturated once with clamp. Float results follow a **model**, as
-//! the card's order, width and denormals are not documented: products are exact, and are added in f32 to C in ascending
-//! k, each sum rounded to nearest even, denormals kept; a 16-bit result is rounded once more at the end. MODE has no
-//! influence. A sparse operation adds the products of the kept elements only, in stored order. All lanes are read
-//! whatever EXEC says, and the active ones are written; user code must have all of EXEC set. All sources are read
-//! before anything is written.
+//! Contract: integer results are exact, modulo 2^32, or saturated once with clamp. Float results follow a
+//! **model**, because the card's order, width and denormals are not documented: products are exact, and are added
+//! in f32 to C in ascending k, each sum rounded to nearest even, denormals kept; a 16-bit result is rounded once
+//! more at the end. MODE has no influence. A sparse operation adds only the products of the kept elements, in
+//! stored order. All lanes are read whatever EXEC says, and the active ones are written; user code must have all of
+//! EXEC set. All sources are read before anything is written.
 //! Modifiers: `neg_lo` and `neg_hi` of A and B negate the elements with even and odd k (integers: `neg_lo` means
 //! signed); those of C negate it after taking its absolute value.
-//! Cost: 0.4 to 1.3 µs where the host has AVX2.
+//! Cost: 0.4 to 1.3 µs on hosts with AVX2.
 //!
-//! The work is done on planes, one value for each of 16 lines (`planes`): `layout` says where they are, the widened
-//! elements of A and B are laid out once, and [`add_products`] is the same for all formats. Integers are multiplied
-//! as f32, which has room for their sums: they are below 2^24.
+//! The work is done on planes, which hold one value for each of 16 lines (`planes`): `layout` defines their
+//! positions, the widened elements of A and B are laid out once, and [`add_products`] is the same for all formats.
+//! Integers are multiplied as f32, which can hold their sums: they are below 2^24.
 
 mod layout;
 mod planes;
@@ -34,16 +34,16 @@ use crate::simd::{Executor, Level, Operation};
 
 /// Canonical quiet NaN of bfloat16.
 const BFLOAT_NAN: u32 = 0x7FC0;
-/// Position of C among the sources (of the index for sparse operations).
+/// Position of C (for sparse operations, of the index) among the sources.
 const ADDEND: usize = 2;
 /// Most stored elements of a row of A (4-bit).
 const DEPTH_MAX: usize = 32;
 /// Most inner elements of an operation (4-bit sparse).
 const INNER_MAX: usize = 64;
-/// Rows of D whose sums are in the host's registers at a time.
+/// Rows of D whose sums are held in the host's registers at a time.
 const BLOCK: usize = 4;
 
-// Every sum of products of bytes is an integer that f32 has.
+// Every sum of products of bytes is an integer that f32 represents exactly.
 const _: () = assert!(DEPTH_MAX * 255 * 255 < 1 << f32::MANTISSA_DIGITS);
 
 /// The function of a matrix operation; `None` for any other. The shape's number becomes the immediate.
@@ -63,13 +63,13 @@ pub(super) fn bind(instruction: &Instruction, parts: &mut Parts, level: Level) -
     Some(level.bind::<Multiply>())
 }
 
-/// The rows of the table of shapes that an operation has.
+/// The rows of the shape table for an operation.
 #[cfg(test)]
 pub(super) fn rows_of(opcode: zrt_isa::Opcode) -> impl Iterator<Item = Shape> {
     SHAPES.into_iter().filter(move |(of, _)| *of == opcode).map(|(_, shape)| shape)
 }
 
-/// On a wave32, and on all 64 lanes of a wave64.
+/// For a wave32, and for all 64 lanes of a wave64.
 struct Multiply;
 impl Operation for Multiply {
     #[inline(always)]
@@ -109,15 +109,15 @@ fn multiply(
     meets: impl Fn(usize, usize) -> usize,
 ) {
     if shape.has_exact_products() {
-        // The same sum as that of a fused instruction, which not all hosts have.
+        // The same sum as with a fused instruction, which not all hosts have.
         add_products(shape, a, b, sums, meets, |x, y, sum| x * y + sum);
     } else {
         add_products(shape, a, b, sums, meets, f32::mul_add);
     }
 }
 
-/// Adds the products of A with the rows of B that it meets, in ascending k. `meets` is the plane of B for a plane of A
-/// and its row.
+/// Adds the products of A with the matching rows of B, in ascending k. `meets` returns the plane of B for a plane
+/// of A and its row.
 #[inline(always)]
 fn add_products(
     shape: Shape,

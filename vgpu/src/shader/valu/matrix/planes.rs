@@ -1,8 +1,8 @@
-//! Tiles as planes: one value for each of 16 lines, next to each other, so that loops over lines are vector code.
+//! Tiles as planes: one value for each of 16 lines, stored adjacently, so that loops over lines are vector code.
 //!
-//! Contract: reading looks at all lanes, writing at EXEC. Elements become f32, which is exact for every format: the
-//! integers of A and B have at most 8 bits. The planes of a tile are ordered by their elements' place in a dword, then
-//! by dword, as [`Order`] says. Everything is inlined into the operation, at its vector level.
+//! Contract: reads use all lanes, writes obey EXEC. Elements become f32, which is exact for every format: the
+//! integers of A and B have at most 8 bits. The planes of a tile are ordered by their elements' place in a dword,
+//! then by dword, as defined by [`Order`]. Everything is inlined into the operation, at its vector level.
 
 use super::layout::{Layout, Run};
 use super::shape::{Element, SIDE, Shape, Sum, index_bits};
@@ -14,12 +14,12 @@ use crate::shader::valu::single::canonical;
 use crate::shader::wave::{EXEC_LO, Row, Wave};
 use crate::simd::truncate_to_i32;
 
-/// One value a line.
+/// One value per line.
 pub(super) type Plane<T> = [T; SIDE];
 /// C and D.
 pub(super) type Square<T> = [Plane<T>; SIDE];
 
-/// Where the planes of a tile are, whose lines have `1 << dwords` dwords of `1 << elements` elements.
+/// The order of a tile's planes, for lines of `1 << dwords` dwords with `1 << elements` elements each.
 #[derive(Clone, Copy)]
 pub(super) struct Order {
     dwords: u32,
@@ -27,20 +27,20 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Of lines of `count` elements of `bits`.
+    /// The order for lines of `count` elements of `bits`.
     #[inline(always)]
     pub fn new(bits: usize, count: usize) -> Order {
         let elements = (u32::BITS as usize / bits).trailing_zeros();
         Order { dwords: count.trailing_zeros() - elements, elements }
     }
 
-    /// Number of the plane of an element of the lines.
+    /// Number of the plane that holds an element of the lines.
     #[inline(always)]
     pub fn plane(self, k: u32) -> u32 {
         (k & ((1 << self.elements) - 1)) << self.dwords | k >> self.elements
     }
 
-    /// What [`Order::plane`] is the number of.
+    /// The inverse of [`Order::plane`].
     #[inline(always)]
     pub fn element(self, plane: u32) -> u32 {
         (plane & ((1 << self.dwords) - 1)) << self.elements | plane >> self.dwords
@@ -85,7 +85,7 @@ pub(super) fn read_operand(
     let dwords = &dwords[..runs.len().min(SIDE)];
     let modifiers = Packed(op.modifiers);
     let sign = |is_negated: bool| if is_negated { 1 << 31 } else { 0 };
-    // The bits of abs are those of neg_hi.
+    // The bits for abs are those of neg_hi.
     let flips = [sign(modifiers.negate(index)), sign(modifiers.absolute(index))];
     match element {
         Element::F16 => unpack(dwords, 16, planes, |k, bits| widen(Element::F16, bits) ^ flips[k % 2]),
@@ -102,10 +102,10 @@ pub(super) fn read_operand(
     }
 }
 
-/// The function gets the place in the dword and the bits of an element.
+/// Unpacks elements. `value` receives the place in the dword and the bits of an element.
 #[inline(always)]
 fn unpack(dwords: &[Plane<u32>], bits: usize, planes: &mut [Plane<f32>], value: impl Fn(usize, u32) -> u32) {
-    // One loop over all lines of all dwords: the compiler makes vector code of it, and little.
+    // One loop over all lines of all dwords: the compiler turns it into short vector code.
     let dwords = dwords.as_flattened();
     let mask = u32::MAX >> (32 - bits);
     for (place, planes) in planes.as_flattened_mut().chunks_exact_mut(dwords.len()).enumerate() {
@@ -119,13 +119,13 @@ fn unpack(dwords: &[Plane<u32>], bits: usize, planes: &mut [Plane<f32>], value: 
     }
 }
 
-/// For each plane of a sparse A the planes of B that its rows meet.
+/// For each plane of a sparse A, the planes of B that its rows are multiplied with.
 #[inline(always)]
 pub(super) fn read_index(wave: &Wave, op: &MicroOp, shape: Shape, runs: &[Run], meets: &mut [Plane<u32>]) {
     let bits = shape.a.bits();
     let elements = u32::BITS as usize / bits;
     let order_of_b = Order::new(bits, shape.inner);
-    // index_key is in the bits of op_sel.
+    // index_key is stored in the bits of op_sel.
     let key = (op.modifiers >> 6 & 3) as usize * index_bits(bits, shape.depth(), wave.is_wave64());
     for (dword, run) in runs.iter().enumerate() {
         let mut index = [[0; SIDE]];
@@ -140,7 +140,7 @@ pub(super) fn read_index(wave: &Wave, op: &MicroOp, shape: Shape, runs: &[Run], 
     }
 }
 
-/// The rows of C as f32; sparse operations add to the destination.
+/// The rows of C as f32; sparse operations accumulate into the destination.
 #[inline(always)]
 pub(super) fn read_addend(wave: &Wave, op: &MicroOp, shape: Shape, layout: &Layout) -> Square<f32> {
     let modifiers = Packed(op.modifiers);
@@ -167,7 +167,7 @@ fn read_sums(wave: &Wave, op: &MicroOp, shape: Shape, layout: &Layout) -> Square
     dwords
 }
 
-/// Writes float sums: rounded once more where D has 16 bits.
+/// Writes float sums, rounded once more if D has 16 bits.
 #[inline(always)]
 pub(super) fn write_floats(wave: &mut Wave, op: &MicroOp, shape: Shape, layout: &Layout, sums: &Square<f32>) {
     let mut results = [[0; SIDE]; SIDE];
@@ -183,7 +183,7 @@ pub(super) fn write_floats(wave: &mut Wave, op: &MicroOp, shape: Shape, layout: 
     write(wave, op, layout.sum(shape), &results);
 }
 
-/// Two rows in each dword.
+/// Packs two rows into each dword.
 #[inline(always)]
 fn pack(rows: &Square<f32>, bits: impl Fn(u32) -> u32, dwords: &mut Square<u32>) {
     let (low, high) = rows.as_flattened().split_at(SIDE * SIDE / 2);

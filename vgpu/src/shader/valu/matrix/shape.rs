@@ -3,11 +3,11 @@
 //! Contract: pure functions of numbers. All tiles have 16 rows and 16 columns; `depth` is the number of stored elements
 //! of a row of A, half of the inner dimension for the sparse operations.
 //!
-//! One rule gives every row of the two layout tables. Lane `l` belongs to line `l % 16` (a row of A, a column of B, C
-//! or D) and half `l / 16 % 2`. The elements of a line that belong to a half stand in ascending order from bit 0 of the
-//! lane's first register on: for 8-bit and 4-bit operands the half is the upper bit of k, for 16-bit operands the bit
-//! below that, for results the upper bit of the row. A wave64 keeps the upper half of those registers in lanes 32 to
-//! 63; an operand of one register stays where it was, and lanes 32 to 63 are not used.
+//! One rule produces every row of the two layout tables. Lane `l` belongs to line `l % 16` (a row of A, a column of
+//! B, C or D) and half `l / 16 % 2`. The elements of a line that belong to a half are in ascending order, starting
+//! at bit 0 of the lane's first register. For 8-bit and 4-bit operands the half is the upper bit of k, for 16-bit
+//! operands the bit below that, for results the upper bit of the row. A wave64 keeps the upper half of those
+//! registers in lanes 32 to 63; an operand of one register keeps its position, and lanes 32 to 63 are not used.
 
 use zrt_isa::Opcode;
 use zrt_isa::opcode::DataType;
@@ -17,7 +17,7 @@ pub(crate) const SIDE: usize = 16;
 /// Bits of a register in one lane.
 const DWORD_BITS: usize = 32;
 
-/// What an element of A or B is.
+/// The type of an element of A or B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Element {
     /// binary16.
@@ -28,9 +28,9 @@ pub(crate) enum Element {
     Fp8,
     /// OCP E5M2.
     Bf8,
-    /// An 8-bit integer, signed or not by `neg_lo`.
+    /// An 8-bit integer; `neg_lo` makes it signed.
     Byte,
-    /// A 4-bit integer, signed or not by `neg_lo`.
+    /// A 4-bit integer; `neg_lo` makes it signed.
     Nibble,
 }
 
@@ -45,7 +45,7 @@ impl Element {
     }
 }
 
-/// What an element of C and D is.
+/// The type of an element of C and D.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sum {
     F32,
@@ -63,7 +63,7 @@ impl Sum {
         }
     }
 
-    /// What an inline constant as addend means, per element.
+    /// The per-element type of an inline constant as addend.
     pub const fn data_type(self) -> DataType {
         match self {
             Sum::F32 => DataType::F32,
@@ -82,7 +82,7 @@ pub(crate) struct Shape {
     pub sum: Sum,
     /// Inner dimension: columns of A, rows of B.
     pub inner: usize,
-    /// A holds two of every four elements, and a register says which.
+    /// Whether A holds two of every four elements, with a register that says which.
     pub is_sparse: bool,
 }
 
@@ -92,8 +92,8 @@ impl Shape {
         if self.is_sparse { self.inner / 2 } else { self.inner }
     }
 
-    /// Whether f32 has every product of two elements. It has but for bfloat16: the significands of the other formats
-    /// have at most 11 bits, and their products are between 2^-48 and 2^32.
+    /// Whether f32 represents every product of two elements exactly. It does except for bfloat16: the significands
+    /// of the other formats have at most 11 bits, and their products are between 2^-48 and 2^32.
     pub const fn has_exact_products(self) -> bool {
         !matches!((self.a, self.b), (Element::Bf16, _) | (_, Element::Bf16))
     }
@@ -137,7 +137,7 @@ pub(crate) const SHAPES: [(Opcode, Shape); 22] = {
     ]
 };
 
-/// Where an element is.
+/// The position of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// Lane of the wave.
@@ -158,7 +158,7 @@ impl Place {
     }
 }
 
-/// Moves the upper registers of a wave32 lane to lanes 32 to 63 where the wave has them.
+/// Moves the upper registers of a wave32 lane to lanes 32 to 63 if the wave has them.
 const fn in_wave(lane: usize, slot: usize, lane_slots: usize, element_bits: usize, is_wave64: bool) -> Place {
     if !is_wave64 || lane_slots * element_bits <= DWORD_BITS {
         return Place { lane, slot };
@@ -185,12 +185,12 @@ pub(crate) const fn operand_place(
     in_wave(SIDE * half + line, slot, lane_slots, element_bits, is_wave64)
 }
 
-/// Element of C or D.
+/// The place of an element of C or D.
 pub(crate) const fn sum_place(element_bits: usize, row: usize, column: usize, is_wave64: bool) -> Place {
     in_wave(SIDE * (row / 8) + column, row % 8, 8, element_bits, is_wave64)
 }
 
-/// Bits of the index register that one lane uses; `index_key` counts in these.
+/// Bits of the index register that one lane uses; the unit of `index_key`.
 pub(crate) const fn index_bits(element_bits: usize, depth: usize, is_wave64: bool) -> usize {
     let lane_slots = depth / 2;
     let is_split = is_wave64 && lane_slots * element_bits > DWORD_BITS;

@@ -1,4 +1,4 @@
-//! The layouts are written down here a second time, in the form of the reference's tables (register, element → k).
+//! The layouts are restated here independently, in the form of the reference's tables (register, element → k).
 
 mod definition;
 
@@ -28,7 +28,7 @@ fn table(bits: usize, inner: usize, is_wave64: bool, g: usize, e: usize, h: usiz
         // reference §7.4.
         (16, 32, true) => 16 * q + 8 * h + 2 * g + e,
         (8, 32, true) => 8 * q + 16 * h + 4 * g + e,
-        // The reference's rule for 4-bit operands goes on.
+        // The reference's rule for 4-bit operands, continued.
         (4, 64, false) => 32 * h + 8 * g + e,
         (4, 64, true) => 16 * q + 32 * h + 8 * g + e,
         other => panic!("no table for {other:?}"),
@@ -175,7 +175,7 @@ fn sign_extended(value: u32, bits: usize, is_signed: bool) -> i64 {
     if is_signed && value >> (bits - 1) & 1 != 0 { i64::from(value) - (1 << bits) } else { value.into() }
 }
 
-/// `words`: A at v0, B at v8, C and D at v32; signed A unless told otherwise.
+/// `words`: A at v0, B at v8, C and D at v32. `signs`: which of A and B are signed.
 fn integers(words: &[u32], bits: usize, inner: usize, signs: (bool, bool), clamp: bool) {
     let mut random = Random::new(3);
     let mut element = || random.next() & (u32::MAX >> (32 - bits));
@@ -286,7 +286,7 @@ fn tiles(opcode: Opcode, words: &[u32], constant: Option<f64>, key: usize) {
         let depth = shape.depth();
         let a: Vec<Vec<i32>> = SIDES.map(|_| (0..depth).map(|_| number(limit)).collect()).collect();
         let b: Vec<Vec<i32>> = SIDES.map(|_| (0..shape.inner).map(|_| number(limit)).collect()).collect();
-        // For every group of four, which two are kept: 0..6 names the pairs in order.
+        // For every group of four, which two are kept: 0..6 numbers the pairs in order.
         let pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
         let kept: Vec<Vec<(usize, usize)>> = SIDES
             .map(|_| (0..depth / 2).map(|_| pairs[number(100).unsigned_abs() as usize % 6]).collect())
@@ -362,7 +362,7 @@ fn index_place(
     } else {
         (base / depth, base % depth)
     };
-    // A wave64 has the upper half of a lane's groups in lanes 32 to 63, if A has.
+    // A wave64 has the upper half of a lane's groups in lanes 32 to 63 if the same is true of A.
     let is_split = is_wave64 && depth / 2 * bits > 32;
     let field = if is_split { depth / 2 } else { depth };
     let (q, offset) = if is_split { (offset / field, offset % field) } else { (0, offset) };
@@ -481,7 +481,7 @@ fn sparse_products() {
     for (opcode, text, first) in cases {
         let second = if text.contains("_i32_") { 0x7C62_1100 } else { 0x1C62_1100 };
         tiles(opcode, code(text, &[first, second]), None, 0);
-        // index_key:1 is bit 11; the deepest operation has none.
+        // index_key:1 is bit 11; the deepest operation has no key.
         if opcode != VSwmmacI3216x16x64Iu4 {
             tiles(opcode, code(text, &[first | 1 << 11, second]), None, 1);
         }
@@ -490,21 +490,21 @@ fn sparse_products() {
 
 #[test]
 fn float_sums_follow_the_model() {
-    // One row of A and one column of B matter: all others hold the same. A's row is 2^12, 1, 1, ...; B's column 2^12,
-    // 1, 1.
+    // Only one row of A and one column of B matter: all others hold the same. A's row is 2^12, 1, 1, ...; B's
+    // column 2^12, 1, 1.
     let mut banks = Banks::new();
     banks.fill(0, 16, 16, false, |_, k| if k == 0 { 0x6C00 } else { 0x3C00 });
     banks.fill(8, 16, 16, false, |_, k| if k == 0 { 0x6C00 } else { 0x3C00 });
     for register in 32..40 {
         banks.0[0][register].0 = [0; 32];
     }
-    // Ascending: 2^24, then every +1 is a tie that goes to even. Any other order would keep some of the ones.
+    // Ascending: 2^24, then every +1 is a tie that rounds to even. Any other order would keep some of the ones.
     banks.run(
         code("v_wmma_f32_16x16x16_f16 v[32:39], v[0:3], v[8:11], v[32:39]", &[0xCC40_4020, 0x1C82_1100]),
         false,
     );
     assert_eq!(banks.0[0][33].0[20], 16_777_216f32.to_bits());
-    // To f16 at the end only: 2048 + 15 · 1 is 2063, which rounds to 2064.
+    // Rounded to f16 only at the end: 2048 + 15 · 1 is 2063, which rounds to 2064.
     banks.fill(0, 16, 16, false, |_, k| if k == 0 { 0x6800 } else { 0x3C00 });
     banks.fill(8, 16, 16, false, |_, _| 0x3C00);
     banks.run(

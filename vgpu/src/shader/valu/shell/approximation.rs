@@ -11,9 +11,9 @@ use crate::shader::valu::operand::{Packed, Parts};
 use crate::shader::wave::{LANES, Row, Wave};
 use crate::simd::{Executor, Level, Operation};
 
-/// [`Approximation`] of a vector.
+/// [`Approximation`] applied to a vector.
 pub(in crate::shader::valu) struct Approximate<A>(PhantomData<A>);
-/// [`Approximation`] of a scalar (`v_s_*`).
+/// [`Approximation`] applied to a scalar (`v_s_*`).
 pub(in crate::shader::valu) struct ApproximateScalar<A>(PhantomData<A>);
 
 impl<A: Approximation> Operation for Approximate<A> {
@@ -67,7 +67,7 @@ impl<A: Approximation> Operation for ApproximateScalar<A> {
     }
 }
 
-/// The function for an approximation.
+/// The function for an approximation of a vector.
 pub(in crate::shader::valu) fn vector_approximation<A: Approximation>(
     _parts: &Parts,
     level: Level,

@@ -11,7 +11,7 @@ use crate::shader::valu::operand::{Packed, Parts};
 use crate::shader::wave::{LANES, Row, Wave};
 use crate::simd::{Executor, Level, Operation};
 
-/// A 16-bit [`Lane`] on both halves of its sources (VOP3P).
+/// A 16-bit [`Lane`] applied to both halves of its sources (VOP3P).
 pub(in crate::shader::valu) struct Halves<L>(PhantomData<L>);
 
 /// The function for packed operands.
@@ -44,7 +44,7 @@ impl<L: Lane> Operation for Halves<L> {
             if L::MODE.deviates(wave.mode) {
                 exact_halves::<L>([a, b, c], low, high, Mode(wave.mode), &mut result);
             } else {
-                // Two loops: the compiler vectorises each, and would not one of both.
+                // Two loops: the compiler vectorises each of them, but not a combined one.
                 let mut upper = Row([0; LANES]);
                 for lane in 0..LANES {
                     result.0[lane] =

@@ -33,7 +33,7 @@ pub(in crate::shader::valu) struct WideSource<'a> {
 }
 
 impl<'a> WideSource<'a> {
-    /// Source `index` of an operation whose sources are 64 bits wide where `widths` says so.
+    /// Source `index` of an operation; `widths` says which of its sources are 64 bits wide.
     #[inline(always)]
     pub fn new(wave: &'a Wave, op: &MicroOp, widths: &[bool], index: usize, room: &'a mut [Row; 2]) -> Self {
         let modifiers = Packed(op.modifiers);

@@ -88,7 +88,8 @@ fn single_arithmetic() {
         &[0x0E000501],
         |a, b, _| if a == 0.0 || b == 0.0 { 0.0 } else { a * b },
     );
-    // fmac: the destination is the addend. One lane of known values, and the accumulator kept where inactive.
+    // fmac: the destination is the addend. One lane of known values; the accumulator is preserved in inactive
+    // lanes.
     let mut start = with(&[f(3.0), f(4.0)]);
     start.vector[0].0[0] = f(5.0);
     let end = run_all(
@@ -133,7 +134,7 @@ fn minimum_and_maximum() {
         if values.iter().any(|value| value.is_nan()) {
             return bits(smaller(smaller(values[0], values[1]), values[2]));
         }
-        // The text's way: it decides which zero comes out where both are present.
+        // The order of the reference's text decides which zero is returned if both are present.
         let [a, b, c] = values;
         let largest = larger(larger(a, b), c);
         let others = if largest == b { larger(a, c) } else { larger(a, b) };
@@ -383,7 +384,7 @@ fn double_arithmetic() {
         check("v_cvt_f64_f32_e32 v[16:17], v2", &[0x7E202102], &|a, _, _| {
             f64::from(f32::from_bits(a.to_bits() as u32))
         });
-        // Narrow results: the other register of the pair stays.
+        // Narrow results: the other register of the pair is preserved.
         let narrow = |words: &[u32], f: &dyn Fn(f64) -> u32| {
             let end = run_all(&start, words);
             for lane in (0..LANES).filter(|lane| start.scalar[126] >> lane & 1 != 0) {

@@ -257,7 +257,7 @@ fn clamp_saturates() {
     });
 }
 
-/// The other half of the destination stays; op_sel picks halves.
+/// The other half of the destination is preserved; op_sel selects halves.
 #[test]
 fn sixteen_bit_results_replace_one_half() {
     let old = wave().vector[0];
@@ -304,7 +304,7 @@ fn sixteen_bit_results_replace_one_half() {
     check("v_sat_pk_u8_i16_e32 v0, v1", &[0x7E00C501], |a, _, _, lane| {
         keep_high(saturate(sx(a, 16), 8, false) | saturate(sx(a >> 16, 16), 8, false) << 8, lane)
     });
-    // A 16-bit instruction of the short encoding reaches the high half by bit 7 of the register number.
+    // A 16-bit instruction in the short encoding accesses the high half by bit 7 of the register number.
     check("v_mov_b16_e32 v0.l, v1.h", &[0x7E003981], |a, _, _, lane| keep_high((a >> 16) as i128, lane));
 }
 

@@ -14,7 +14,7 @@ fn numbered() -> Wave {
     wave
 }
 
-/// Runs on `numbered` with the given EXEC and compares v0: `Some(value)` written, `None` kept.
+/// Runs on `numbered` with the given EXEC and compares v0: `Some(value)` means written, `None` preserved.
 fn check(text: &str, words: &[u32], exec: u32, expected: impl Fn(u32) -> Option<u32>) {
     let mut start = numbered();
     start.scalar[126] = exec;
@@ -65,7 +65,7 @@ fn dpp16_moves_lanes() {
         ALL,
         |lane| Some(100 + (lane & 16) + (lane + 13) % 16),
     );
-    // A source off the row: the lane is not written, or with bound_ctrl it reads zero.
+    // A source outside the row: the lane is not written, or with bound_ctrl it reads zero.
     check(
         "v_mov_b32_dpp v0, v1 row_shl:2 row_mask:0xf bank_mask:0xf",
         &[0x7E0002FA, 0xFF010201],
@@ -385,7 +385,7 @@ fn pairs_read_before_they_write() {
     start.scalar[126] = random.next();
     start.scalar[106] = random.next();
     let value = |register: usize, lane: usize| f32::from_bits(start.vector[register].0[lane]);
-    // v0 and v3 are exchanged with additions on top.
+    // v0 and v3 are exchanged, with additions at the same time.
     let check = |text: &str, words: &[u32], x: &dyn Fn(usize) -> u32, y: &dyn Fn(usize) -> u32| {
         let end = run_all(&start, words);
         for lane in 0..LANES {
@@ -443,7 +443,7 @@ fn pairs_read_before_they_write() {
         &|_| 0x3F80_0000,
         &|lane| start.vector[4].0[lane].wrapping_add(start.vector[5].0[lane]),
     );
-    // A flushing mode goes through the exact models and agrees: nothing here is denormal.
+    // A flushing mode uses the exact models, with the same result: nothing here is denormal.
     let words = code("v_dual_fmac_f32 v0, v1, v2 :: v_dual_mul_f32 v3, v4, v5", &[0xC8060501, 0x00020B04]);
     let usual = run_all(&start, words);
     let mut flushing = start.clone();

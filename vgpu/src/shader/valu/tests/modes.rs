@@ -47,7 +47,7 @@ fn rounding_modes_are_honoured() {
             "{round}"
         );
     }
-    // The two fields are separate: f32 up does not move f16, and the other way round.
+    // The two fields are separate: rounding f32 up does not affect f16, and the reverse.
     assert_eq!(
         result(&[third], MODE_USUAL | 1, code("v_cvt_f16_f32_e32 v0, v1", &[0x7E001501])) & 0xFFFF,
         0x3555
@@ -83,7 +83,7 @@ fn denormal_modes_and_output_modifiers() {
     assert_eq!(run_all(&start, code("v_cmp_eq_f32_e32 vcc_lo, v1, v2", &[0x7C240501])).scalar[106], 1);
     start.mode = 0xF0;
     assert_eq!(run_all(&start, code("v_cmp_eq_f32_e32 vcc_lo, v1, v2", &[0x7C240501])).scalar[106], 0);
-    // Output modifiers count only where results are flushed.
+    // Output modifiers apply only if results are flushed.
     for (mode, values) in [(0xF0, [3.0, 3.0, 3.0]), (0xC0, [6.0, 12.0, 1.5])] {
         assert_eq!(
             result(
@@ -112,7 +112,7 @@ fn denormal_modes_and_output_modifiers() {
     }
 }
 
-/// The compiler's division sequence gives the correctly rounded quotient (instruction set reference §8.3).
+/// The compiler's division sequence returns the correctly rounded quotient (instruction set reference §8.3).
 #[test]
 fn the_division_sequence_divides() {
     // v1 / v2 with the seed in v5.
@@ -201,7 +201,7 @@ fn double_division_divides() {
     }
 }
 
-/// The seed is off by the device's error, and the repair of instruction set reference §8.4 does not care.
+/// The seed is off by the device's error, which does not affect the refinement of instruction set reference §8.4.
 #[test]
 fn approximations_carry_the_configured_error() {
     let seed = code("v_rcp_f32_e32 v0, v1", &[0x7E005501]);

@@ -1,5 +1,5 @@
 //! Matrix operations on random bits, compared with their definition: element by element, in the integer model of
-//! arithmetic, from the places that the tests' own tables give.
+//! arithmetic, at the places given by the tests' own tables.
 
 use super::*;
 use crate::shader::float::{BF8, Environment, HALF, SINGLE, SINGLE_NAN, convert, multiply_add};
@@ -10,13 +10,13 @@ const B: usize = 8;
 const INDEX: usize = 24;
 const C: usize = 32;
 
-/// One operation with its modifiers, on what the seed makes.
+/// One operation with its modifiers, on data generated from the seed.
 #[derive(Clone, Copy, Debug)]
 struct Case {
-    /// Of VOP3P.
+    /// Its VOP3P opcode.
     opcode: u32,
     destination: usize,
-    /// An inline constant instead of registers: its code, and its value in each type of C.
+    /// An inline constant in place of registers: its code, and its value in each type of C.
     constant: Option<(u32, [u32; 4])>,
     neg_lo: u32,
     neg_hi: u32,
@@ -29,12 +29,12 @@ struct Case {
     seed: u64,
 }
 
-/// What the elements of A and B are like.
+/// The kind of numbers in A and B.
 #[derive(Clone, Copy, Debug)]
 enum Numbers {
     /// Any bits.
     Any,
-    /// Exponents near to each other, so that sums round and cancel.
+    /// Close exponents, so that sums round and cancel.
     Moderate,
     /// The same, with a few NaN, infinities, largest values and zeros.
     Mixed,
@@ -42,14 +42,14 @@ enum Numbers {
     Tiny,
 }
 
-/// Inline 0, 1 and 1.0 as f32, f16, bfloat16 and i32.
+/// Inline 0, 1 and 1.0, as f32, f16, bfloat16 and i32.
 const CONSTANTS: [(u32, [u32; 4]); 3] =
     [(128, [0; 4]), (129, [1; 4]), (242, [0x3F80_0000, 0x3C00, 0x3F80, 0x3F80_0000])];
 
 fn cases() -> impl Strategy<Value = Case> {
     let opcode = prop_oneof![0x40..=0x4Au32, 0x50..=0x5Au32];
     let numbers = prop::sample::select(vec![Numbers::Any, Numbers::Moderate, Numbers::Mixed, Numbers::Tiny]);
-    // On its own, or over A, B, both or the index.
+    // Separate, or overlapping A, B, both or the index.
     let destination = prop::sample::select(vec![C, C, C, A, 1, 5, B, 20]);
     let constant = prop_oneof![3 => Just(None), 1 => prop::sample::select(CONSTANTS.to_vec()).prop_map(Some)];
     let exec = prop_oneof![3 => Just(u64::MAX), 2 => any::<u64>(), 1 => Just(0)];
@@ -74,7 +74,7 @@ fn cases() -> impl Strategy<Value = Case> {
             };
             let shape = case.shape();
             if shape.is_sparse {
-                // The source is the index, and C the destination.
+                // The source is the index, and the destination is C.
                 case.constant = None;
             }
             // A key names a part of the index register that holds one lane's pairs.
@@ -129,7 +129,7 @@ impl Case {
         banks
     }
 
-    /// What the registers are afterwards.
+    /// The expected registers afterwards.
     fn expected(&self, start: &Banks) -> Banks {
         let shape = self.shape();
         let (bits, sum_bits) = (shape.a.bits(), shape.sum.bits());
@@ -162,7 +162,7 @@ impl Case {
         end
     }
 
-    /// Row of B that stored element `k` of a row of A meets.
+    /// Row of B that is multiplied with stored element `k` of a row of A.
     fn meets(&self, start: &Banks, row: usize, k: usize) -> usize {
         let shape = self.shape();
         if !shape.is_sparse {
