@@ -63,7 +63,7 @@ fn stored(x: &[f32], limbs: u32) -> Vec<u8> {
         for (at, integer) in block.integers.iter().enumerate() {
             let low = index * 32 * limbs as usize + at;
             if limbs == 2 {
-                bytes[low] = (integer + 128 >> 8) as u8;
+                bytes[low] = ((integer + 128) >> 8) as u8;
                 bytes[low + 32] = *integer as u8;
             } else {
                 bytes[low] = *integer as u8;

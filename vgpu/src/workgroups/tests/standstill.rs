@@ -87,7 +87,7 @@ fn many_waves_with_a_delay_in_their_loop_are_told_at_once() {
         0xBFA2_FFFD, // s_cbranch_scc1, back to the subtraction
     ];
     let rest = [rest[0] - delay.len() as u32, rest[1]];
-    let words = [&delay, loop_words, &rest].concat();
+    let words = [&loop_words[..1], &delay, &loop_words[1..], &rest].concat();
     let code = device.code_words(&words);
     let word = device.buffer(4096);
     device.submit(device.dispatch(&code, 32, 32, &[word.va]));
