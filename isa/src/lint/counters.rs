@@ -20,6 +20,7 @@ use super::finding::{Finding, Rule};
 use super::graph::{Analysis, Call, Callee, Step};
 use crate::opcode::Opcode;
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use core::array;
@@ -43,8 +44,8 @@ struct Delivery {
 
 #[derive(Clone)]
 struct Queue {
-    /// The youngest delivery, by register and half.
-    deliveries: [[Option<Delivery>; 2]; REGISTER_COUNT],
+    /// The youngest delivery, by register and half ([`slot`]): most code has few outstanding, and every block keeps a state.
+    deliveries: BTreeMap<u16, Delivery>,
     /// The counter's results return in any order.
     is_unordered: bool,
 }
@@ -55,24 +56,27 @@ pub(super) struct State {
     queues: Box<[Queue; 4]>,
 }
 
+/// A half of a register.
+fn slot(register: usize, half: usize) -> u16 {
+    (2 * register + half) as u16
+}
+
 impl Queue {
     fn new(counter: Counter) -> Self {
         // SMEM and messages always return in any order.
-        Self { deliveries: [[None; 2]; REGISTER_COUNT], is_unordered: counter == Counter::Km }
+        Self { deliveries: BTreeMap::new(), is_unordered: counter == Counter::Km }
     }
 
     fn wait(&mut self, counter: Counter, count: u8) {
         if count == 0 {
             *self = Self::new(counter);
         } else if !self.is_unordered {
-            for slot in self.deliveries.as_flattened_mut() {
-                *slot = slot.filter(|delivery| delivery.later < count);
-            }
+            self.deliveries.retain(|_, delivery| delivery.later < count);
         }
     }
 
     fn raise(&mut self) {
-        for delivery in self.deliveries.as_flattened_mut().iter_mut().flatten() {
+        for delivery in self.deliveries.values_mut() {
             delivery.later = (delivery.later + 1).min(LATER_MAX);
         }
     }
@@ -86,27 +90,26 @@ impl Queue {
             // Loads of parameters, which only graphics uses.
             Counter::Exp => (0..0, false),
         };
-        let delivery = Some(Delivery { dword: None, later: 0 });
         let mut queue = Self::new(counter);
-        queue.deliveries[registers].fill([delivery; 2]);
-        queue.deliveries[LDS] = [delivery.filter(|_| has_lds); 2];
+        for register in registers.chain(has_lds.then_some(LDS)) {
+            queue.deliver(register, Part::Whole, Delivery { dword: None, later: 0 });
+        }
         queue
     }
 
     /// Forgets the outstanding deliveries of a caller.
     fn forget_caller(&mut self) {
-        for slot in self.deliveries.as_flattened_mut() {
-            *slot = slot.filter(|delivery| delivery.dword.is_some());
-        }
+        self.deliveries.retain(|_, delivery| delivery.dword.is_some());
     }
 
     /// The youngest delivery to a part of a register.
     fn youngest(&self, register: usize, part: Part) -> Option<Delivery> {
-        self.deliveries[register][part.halves()]
-            .iter()
-            .flatten()
-            .min_by_key(|delivery| delivery.later)
-            .copied()
+        let halves = part.halves().filter_map(|half| self.deliveries.get(&slot(register, half)));
+        halves.min_by_key(|delivery| delivery.later).copied()
+    }
+
+    fn deliver(&mut self, register: usize, part: Part, delivery: Delivery) {
+        self.deliveries.extend(part.halves().map(|half| (slot(register, half), delivery)));
     }
 
     /// The register, and those after it in its file that are outstanding with it.
@@ -227,8 +230,10 @@ impl State {
 
     fn forget(&mut self, registers: Registers, part: Part) {
         for queue in self.queues.iter_mut() {
-            for halves in &mut queue.deliveries[registers.range()] {
-                halves[part.halves()].fill(None);
+            for register in registers.range() {
+                for half in part.halves() {
+                    queue.deliveries.remove(&slot(register, half));
+                }
             }
         }
     }
@@ -288,8 +293,7 @@ impl Analysis for Counters {
             let queue = state.queue(counter);
             queue.raise();
             for register in effects.writes.iter().flat_map(|registers| registers.range()) {
-                queue.deliveries[register][effects.moved.halves()]
-                    .fill(Some(Delivery { dword: Some(step.dword as u32), later: 0 }));
+                queue.deliver(register, effects.moved, Delivery { dword: Some(step.dword as u32), later: 0 });
             }
         }
     }
@@ -297,15 +301,10 @@ impl Analysis for Counters {
     fn join(&self, state: &mut State, other: &State) -> bool {
         let mut has_grown = false;
         for (queue, other) in state.queues.iter_mut().zip(other.queues.iter()) {
-            let slots = queue.deliveries.as_flattened_mut().iter_mut();
-            for (slot, other) in slots.zip(other.deliveries.as_flattened()) {
-                let is_later = match (*slot, other) {
-                    (None, Some(_)) => true,
-                    (Some(known), Some(other)) => other.later < known.later,
-                    (_, None) => false,
-                };
-                if is_later {
-                    *slot = *other;
+            for (&slot, delivery) in &other.deliveries {
+                let known = queue.deliveries.get(&slot);
+                if known.is_none_or(|known| delivery.later < known.later) {
+                    queue.deliveries.insert(slot, *delivery);
                     has_grown = true;
                 }
             }

@@ -126,6 +126,7 @@ const BARE_TARGETS: &[(&str, &[&str])] = &[
     ("tests/fresh_kernel", &[]),
     // Both of the repository's models ran in the first pass, with the same inputs.
     ("tests/golden_unchecked", &["--skip", "tales_qwen3_q4_0", "--skip", "tales_llama_q4_k_m"]),
+    ("tests/integers_unchecked", &["formats"]),
     ("tests/judge", &[]),
     ("tests/megakernel", &[]),
     ("tests/soak_unchecked", &[]),
