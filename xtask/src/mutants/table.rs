@@ -193,9 +193,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "ring-consumed-fence",
         file: "ring/src/token_ring/consumer.rs",
-        find: "        // What was taken has been loaded before the device may write over it.\n        \
-               self.consumed.fence_stores();\n",
-        replace: "",
+        find: "        self.consumed.fence_stores();\n        self.consumed.store(0,",
+        replace: "        self.consumed.store(0,",
         test: FENCE_ORDER,
         expected: Killed,
     },
