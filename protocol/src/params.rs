@@ -496,7 +496,7 @@ Header 24
         let blocks: String = PARAMETER_BLOCKS.iter().map(|block| written(&block.layout)).collect();
         assert_eq!(blocks, BLOCKS);
         let numbers: std::vec::Vec<u16> = PARAMETER_BLOCKS.iter().map(|block| block.opcode as u16).collect();
-        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
     }
 
     const BLOCKS: &str = "\
