@@ -29,26 +29,43 @@ fn mode(limbs: u32) -> &'static str {
     ["a8", "a16"][limbs as usize - 1]
 }
 
-/// Rows of activations that cover what may be special: zeros, blocks of almost nothing, large ones, halves.
-fn activations(columns: usize, random: &mut Random) -> Vec<f32> {
+/// Rows of activations that cover what may be special: zeros, blocks at and below the least amplitude, ties of the rounding
+/// with their neighbours. Ordinary blocks are the most, and none is so large that it would hide them.
+fn activations(columns: usize, limbs: u32, random: &mut Random) -> Vec<f32> {
+    const LEAST: f32 = f32::from_bits((127 - 100) << 23);
     let mut x = random.reals(columns);
     for block in x.chunks_mut(32) {
-        let scale = match random.below(12) {
-            0 => 0.0,
-            1 => f32::from_bits(0x0D80_0000),
-            2 => f32::from_bits(0x0D7F_FFFF),
-            3 => 1e30,
-            4 => 1e-6,
-            _ => 1.0,
-        };
-        block.iter_mut().for_each(|x| *x *= scale);
-        if random.below(4) == 0 {
-            // Multiples of a half of the factor: ties.
-            block.iter_mut().enumerate().for_each(|(at, x)| *x = (at as f32 - 15.5) * 0.5);
-            block[0] = 127.0;
+        match random.below(12) {
+            0 => block.fill(0.0),
+            // Integers of any size with the smallest factor that there is; a block of zeros.
+            1 | 2 => {
+                block.iter_mut().for_each(|x| *x *= LEAST);
+                block[1] = -LEAST;
+            }
+            3 => {
+                block.iter_mut().for_each(|x| *x *= LEAST * 0.5);
+                block[1] = LEAST.next_down();
+            }
+            4 => block.iter_mut().for_each(|x| *x *= 30.0),
+            5 => block.iter_mut().for_each(|x| *x *= 1e-6),
+            6 | 7 => ties(block, if limbs == 1 { 1.0 } else { 1.0 / 256.0 }),
+            _ => {}
         }
     }
     x
+}
+
+/// A block whose factor is `factor`: halves of it between two integers, and the numbers beside them.
+fn ties(block: &mut [f32], factor: f32) {
+    for (at, x) in block.iter_mut().enumerate() {
+        let tie = (at as f32 - 15.5) * factor;
+        *x = match at % 3 {
+            0 => tie,
+            1 => tie.next_up(),
+            _ => tie.next_down(),
+        };
+    }
+    block[0] = 127.0;
 }
 
 /// A quantised row as it lies in memory, by docs/kernels.md.
@@ -91,11 +108,13 @@ struct Case {
     alive: u128,
     has_addend: bool,
     groups: u32,
+    /// Of v_rcp_f32, in units in the last place.
+    bias: i32,
 }
 
 impl Case {
     fn active(rows: usize) -> Case {
-        Case { rows, alive: u128::MAX >> (ROWS_MAX - rows), has_addend: false, groups: 2 }
+        Case { rows, alive: u128::MAX >> (ROWS_MAX - rows), has_addend: false, groups: 2, bias: 0 }
     }
 }
 
@@ -103,7 +122,7 @@ impl Product {
     fn new(format: Format, limbs: u32, weight_rows: usize, columns: usize, rows: usize) -> Product {
         let mut random = Random::new((weight_rows * 7919 + columns) as u64);
         let matrix = weights::random(format, weight_rows, columns, &mut random);
-        let x = (0..rows).map(|_| activations(columns, &mut random)).collect();
+        let x = (0..rows).map(|_| activations(columns, limbs, &mut random)).collect();
         Product { format, weight_rows, columns, limbs, matrix, x }
     }
 
@@ -111,10 +130,10 @@ impl Product {
         format!("matmul_{}_{}", self.format.name(), mode(self.limbs))
     }
 
-    /// Runs QUANTISE and the product, compares both, and gives the wave instructions of the product. `change`: a word of the
-    /// product's code and what stands there instead. Whether the output is as expected.
-    fn run(&self, case: Case, change: Option<[u32; 2]>) -> (bool, u64) {
-        let mut device = Device::new(0);
+    /// Runs QUANTISE and the product; returns whether both are as expected, and the wave instructions of the product.
+    /// `change`: the beginning of a kernel's name, a word of its code and what stands there instead.
+    fn run(&self, case: Case, change: Option<(&str, [u32; 2])>) -> (bool, u64) {
+        let mut device = Device::new(case.bias);
         let (columns, limbs) = (self.columns as u32, self.limbs);
         let input_stride = self.columns * 4 + 256;
         let row_bytes = quantised_row_bytes(columns, limbs) as usize;
@@ -135,12 +154,19 @@ impl Product {
             output_stride: stride as u32,
             factors_offset: quantised_factors_offset(columns, limbs),
         };
-        device.run(&format!("quantise_{}", mode(limbs)), quantise.as_bytes(), case.groups);
+        let run = |device: &mut Device, kernel: &str, block: &[u8]| match change {
+            Some((beginning, change)) if kernel.starts_with(beginning) => {
+                device.run_changed(kernel, change, block, case.groups);
+            }
+            _ => device.run(kernel, block, case.groups),
+        };
+        run(&mut device, &format!("quantise_{}", mode(limbs)), quantise.as_bytes());
+        let mut is_expected = true;
         let output_va = device.upload(&addend);
         let mut expected: Vec<u32> = addend.iter().map(|value| value.to_bits()).collect();
         for row in (0..case.rows).filter(|row| case.alive >> row & 1 == 1) {
             let va = quantise.output_va + (row * stride) as u64;
-            assert!(device.bytes_at(va, row_bytes) == stored(&self.x[row], limbs), "quantised row {row}");
+            is_expected &= device.bytes_at(va, row_bytes) == stored(&self.x[row], limbs);
             let at = row * output_stride / 4;
             for (number, blocks) in self.matrix.blocks.chunks(self.columns / 32).enumerate() {
                 let product = cpu::integer_dot(blocks, &self.x[row], limbs);
@@ -166,11 +192,8 @@ impl Product {
             reserved: 0,
         };
         let before = device.wave_instructions();
-        match change {
-            None => device.run(&self.kernel(), block.as_bytes(), case.groups),
-            Some(change) => device.run_changed(&self.kernel(), change, block.as_bytes(), case.groups),
-        }
-        let is_expected = device.words(output_va, output_words) == expected;
+        run(&mut device, &self.kernel(), block.as_bytes());
+        is_expected &= device.words(output_va, output_words) == expected;
         (is_expected, device.wave_instructions() - before)
     }
 
@@ -212,30 +235,48 @@ fn products_of_any_rows_by_any_workgroups() {
                 .into_iter()
                 .enumerate()
         {
-            product.check(Case { rows, alive, has_addend: index % 2 == 1, groups: [1, 3, 9][index % 3] });
+            let (has_addend, groups) = (index % 2 == 1, [1, 3, 9][index % 3]);
+            product.check(Case { rows, alive, has_addend, groups, bias: 0 });
+        }
+    }
+}
+
+/// No result depends on the last bit of v_rcp_f32.
+#[test]
+fn rows_are_quantised_whatever_the_reciprocal_is() {
+    for bias in support::BIASES {
+        for limbs in [1, 2] {
+            Product::new(Format::Q8_0, limbs, 3, 2048, 4).check(Case { bias, ..Case::active(4) });
         }
     }
 }
 
 /// Faults planted in the code are differences: the comparison sees them.
 #[test]
-fn a_fault_in_the_product_is_seen() {
+fn a_fault_is_seen() {
     /// `v_mov_b32_e32 v30, v30`
     const KEEP: u32 = 0x7E3C_031E;
-    for (what, format, fault) in [
+    for (what, format, kernel, fault) in [
         // The second dword of v_dot4_i32_iu8 v2, v66, v114, 0 neg_lo:[1,1,0].
-        ("weights of one dot product without sign", Format::Q8_0, [0x7A02_E542, 0x5A02_E542]),
+        ("weights of one dot product without sign", Format::Q8_0, "matmul", [0x7A02_E542, 0x5A02_E542]),
         // v_fmac_f32_e32 v30, v52, v130
-        ("a minimum left out", Format::Q4_K, [0x563D_0534, KEEP]),
+        ("a minimum left out", Format::Q4_K, "matmul", [0x563D_0534, KEEP]),
         // The second dword of v_add_f32_dpp v31, v31, v30 row_shr:4 row_mask:0xf bank_mask:0xe
-        ("segments of another order", Format::Q4_0, [0xFE01_141F, 0xFE01_181F]),
+        ("segments of another order", Format::Q4_0, "matmul", [0xFE01_141F, 0xFE01_181F]),
+        // v_add_f32_e32 v30, v9, v30
+        ("the stretches before left out", Format::Q8_0, "matmul", [0x063C_3D09, KEEP]),
+        // v_add_f32_e32 v30, v10, v30
+        ("the addend left out", Format::Q8_0, "matmul", [0x063C_3D0A, KEEP]),
+        ("halves rounded down", Format::Q8_0, "quantise", [0x3EFF_FFFF, 0x3EFF_FFFE]),
+        ("another least amplitude", Format::Q8_0, "quantise", [0x0D80_0000, 0x0D80_0001]),
     ] {
         let product = Product::new(format, 1, 40, 2048, 3);
-        assert!(!product.run(Case::active(3), Some(fault)).0, "{what}");
+        let case = Case { has_addend: true, ..Case::active(3) };
+        assert!(product.run(case, None).0 && !product.run(case, Some((kernel, fault))).0, "{what}");
     }
 }
 
-/// The table of docs/kernels.md, and the budget of 0.08 wave instructions per byte of weights (Q4_K, one row, A8).
+/// The table of docs/kernels.md.
 #[test]
 fn products_stay_within_their_budget() {
     let expected = [

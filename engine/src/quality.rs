@@ -76,7 +76,9 @@ fn log_softmax(logits: &[f32]) -> impl Iterator<Item = f32> + '_ {
 /// Sum of `p · (ln p - ln q)`, from log-probabilities. Rounding may bring the sum slightly below 0, so it is clamped.
 fn divergence(p: &[f32], q: &[f32]) -> f64 {
     let term = |(p, q): (&f32, &f32)| f64::from(*p).exp() * (f64::from(*p) - f64::from(*q));
-    p.iter().zip(q).map(term).sum::<f64>().max(0.0)
+    let sum: f64 = p.iter().zip(q).map(term).sum();
+    // Not `max`, which would turn a NaN into a perfect 0.
+    if sum < 0.0 { 0.0 } else { sum }
 }
 
 /// Index of the largest; the first of equals.

@@ -29,7 +29,7 @@ impl LineRow {
 
 impl LineRow {
     /// Whether the code is compiler-generated: it belongs to a file but to no line of it.
-    fn is_own(&self) -> bool {
+    pub(crate) fn is_own(&self) -> bool {
         self.file != LineRow::NONE && self.line == 0
     }
 }

@@ -21,6 +21,7 @@ use zrt_engine::plan::ExecutionPlan;
 pub struct Session {
     executor: Chosen,
     device: String,
+    activations: Activations,
     is_virtual: bool,
 }
 
@@ -68,15 +69,25 @@ impl Session {
             let _progress = Progress::spinner("dequantising weights");
             let oracle = Oracle::new_with(&loaded.model, context, KvFormat::F32, activations)?;
             let executor = Chosen::Oracle(Box::new(oracle));
-            return Ok(Session { executor, device: choice.name().to_owned(), is_virtual: false });
+            return Ok(Session {
+                executor,
+                device: choice.name().to_owned(),
+                activations,
+                is_virtual: false,
+            });
         }
         let OnDevice { executor, name, is_virtual } = open_executor(loaded, choice, context, activations)?;
-        Ok(Session { executor: Chosen::Device(Box::new(executor)), device: name, is_virtual })
+        Ok(Session { executor: Chosen::Device(Box::new(executor)), device: name, activations, is_virtual })
     }
 
     /// What runs the model: `cpu`, or the device's name.
     pub fn device(&self) -> &str {
         &self.device
+    }
+
+    /// Arithmetic of activations.
+    pub fn activations(&self) -> Activations {
+        self.activations
     }
 
     /// True if the CPU oracle runs it.

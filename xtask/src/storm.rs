@@ -14,6 +14,7 @@ use crate::test::skips::Skips;
 use indicatif::{ProgressBar, ProgressStyle};
 use jobs::{Job, Programs};
 use ledger::{Entry, Ledger};
+use std::collections::VecDeque;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -63,6 +64,7 @@ pub fn run(arguments: &StormArguments) -> Result<(), Box<dyn Error>> {
     let ledger = storm(&chosen, &programs, Duration::from_secs_f64(hours * 3600.0), seed, &folder)?;
     print!("{ledger}");
     match ledger.failures() {
+        0 if ledger.has_run_nothing() => Err("every job was skipped: nothing ran".into()),
         0 => Ok(()),
         count => Err(format!("{count} jobs failed; their output is in {}", folder.display()).into()),
     }
@@ -95,7 +97,10 @@ fn storm(
     let mut seeds = Random::new(seed);
     // A short storm does not always get to the same jobs.
     let first = (seed % chosen.len() as u64) as usize;
-    for (number, job) in chosen.iter().cycle().skip(first).enumerate() {
+    let mut turn: VecDeque<&Job> = chosen.iter().collect();
+    turn.rotate_left(first);
+    for number in 0_u32.. {
+        let Some(job) = turn.pop_front() else { break };
         let Some(left) = lasts.checked_sub(started.elapsed()).filter(|left| !left.is_zero()) else { break };
         let job_seed = next_seed(&mut seeds);
         bar.set_message(format!("{} from {job_seed}", job.name()));
@@ -108,6 +113,10 @@ fn storm(
             std::fs::remove_file(&log).ok();
         }
         bar.suspend(|| println!("{entry}"));
+        // What cannot run here cannot run later either.
+        if !entry.was_skipped() {
+            turn.push_back(job);
+        }
         ledger.enter(entry)?;
         if ledger.failures() == FAILURES_MAX {
             println!("   {FAILURES_MAX} jobs failed: the storm ends");

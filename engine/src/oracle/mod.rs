@@ -1,6 +1,7 @@
 //! The CPU oracle: a second executor of the same plan, written from `docs/arithmetic.md` alone.
 //!
-//! Contract: it knows nothing of kernels, weight layouts or devices, so agreement with one is evidence. All weights are
+//! Contract: it knows nothing of kernels, weight layouts or devices, but for the layout of a quantised row, so agreement with
+//! one is evidence. All weights are
 //! held dequantised, at 4 bytes per parameter; if activations are integers, also as stored. A step allocates.
 
 pub mod arithmetic;
@@ -27,7 +28,7 @@ use std::collections::BTreeMap;
 pub struct Oracle {
     plan: ExecutionPlan,
     weights: BTreeMap<WeightId, Vec<f32>>,
-    /// Weights of integer types, and the largest integer of an activation, if matmuls use integers.
+    /// Weights of integer types, if matmuls use integers.
     integer_weights: BTreeMap<WeightId, IntegerWeights>,
     rope: Vec<f32>,
     activations: Vec<f32>,

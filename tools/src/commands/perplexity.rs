@@ -30,7 +30,8 @@ pub struct Arguments {
     /// Model file (GGUF); without it the model inside the program
     #[arg(short, long)]
     pub model: Option<PathBuf>,
-    /// File with the text (UTF-8, at most 1 MiB); what goes beyond the model's context is left out
+    /// File with the text (UTF-8, at most 1 MiB); what goes beyond the model's context, or beyond 2^27 probabilities
+    /// (tokens × vocabulary), is left out
     pub text: PathBuf,
     /// Arithmetics of activations: f32, a8, a16
     #[arg(long, value_delimiter = ',', default_value = "f32,a8,a16", value_parser = crate::activations_option::parse)]
@@ -45,6 +46,8 @@ pub struct Arguments {
 struct Report {
     model_filename: String,
     tokens: usize,
+    /// Tokens of the text after these.
+    tokens_left_out: usize,
     runs: Vec<Row>,
 }
 
@@ -67,7 +70,15 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let mut text = loaded.tokenizer.encode(&read(&arguments.text)?);
     let config = &loaded.model.config;
     let tokens_max = (PROBABILITIES_MAX / u64::from(config.vocabulary).max(1)).min(u64::from(config.context));
+    let tokens_left_out = text.len().saturating_sub(tokens_max as usize);
     text.truncate(tokens_max as usize);
+    if text.len() < 2 {
+        let what = "a text of fewer than two tokens has nothing to predict: give a longer one".to_owned();
+        return Err(ToolError::BadInput { what });
+    }
+    if tokens_left_out > 0 {
+        eprintln!("the first {} tokens are measured, {tokens_left_out} are left out", text.len());
+    }
     let reference = pass(&loaded, Activations::F32, &text)?;
     let mut runs = Vec::new();
     for &mode in &arguments.activations {
@@ -78,7 +89,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         runs.push(row(mode, &quality));
     }
     let report =
-        Report { model_filename: loaded.filename.clone(), tokens: text.len().saturating_sub(1), runs };
+        Report { model_filename: loaded.filename.clone(), tokens: text.len() - 1, tokens_left_out, runs };
     match arguments.json {
         true => write_document(&report)?,
         false => write_text(&table(&loaded.description(), &report).to_string())?,

@@ -30,6 +30,17 @@ pub fn planted(text: &str, mutant: &Mutant) -> Result<String, String> {
     }
 }
 
+/// What the assembler, and the rules around it, said of the sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assembled {
+    /// There are blobs.
+    Taken,
+    /// There are none.
+    Refused,
+    /// It did not end.
+    TimedOut,
+}
+
 impl Tree {
     /// Makes the copy, or brings an existing one up to date.
     pub fn new(root: &Path) -> Result<Tree, Box<dyn Error>> {
@@ -93,11 +104,14 @@ impl Tree {
         Ok(())
     }
 
-    /// Assembles the copy's kernels; returns false if the sources are refused.
-    pub fn assemble(&self, name: &str) -> Result<bool, Box<dyn Error>> {
+    /// Assembles the copy's kernels.
+    pub fn assemble(&self, name: &str) -> Result<Assembled, Box<dyn Error>> {
         let output = self.output.join(format!("{name}.asm.txt"));
-        let status = runs::run(&mut self.cargo(&["xtask", "asm"]), &output)?;
-        Ok(status.is_some_and(|status| status.success()))
+        Ok(match runs::run(&mut self.cargo(&["xtask", "asm"]), &output)? {
+            None => Assembled::TimedOut,
+            Some(status) if status.success() => Assembled::Taken,
+            Some(_) => Assembled::Refused,
+        })
     }
 
     /// Compiles and runs `cargo test` with these arguments in the copy.

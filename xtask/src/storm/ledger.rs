@@ -34,6 +34,11 @@ impl Entry {
         matches!(self.report.verdict, Verdict::Failed(_))
     }
 
+    /// Whether the job could not run here.
+    pub fn was_skipped(&self) -> bool {
+        matches!(self.report.verdict, Verdict::Skipped(_))
+    }
+
     /// The line of the file: `job`, `seed`, `seconds`, `cases`, `result`, `reason` (null if it passed), `again`.
     fn to_json(&self) -> serde_json::Value {
         json!({
@@ -75,6 +80,11 @@ impl Ledger {
         writeln!(self.file, "{}", entry.to_json())?;
         self.entries.push(entry);
         Ok(())
+    }
+
+    /// Whether no job ran.
+    pub fn has_run_nothing(&self) -> bool {
+        self.entries.iter().all(Entry::was_skipped)
     }
 
     /// Jobs that failed.

@@ -117,6 +117,22 @@ fn what_no_request_can_have_done_is_refused() {
     roster.take(&past).expect_err("it is as long as it may be");
 }
 
+/// PLAN counts a token as known when it is chosen, and drops it if the slot is cancelled before the ring has room for it.
+#[test]
+fn a_cancelled_request_may_have_a_token_that_was_never_delivered() {
+    let cancelled =
+        |slot: Slot, serial, known| Told::Finished { slot, serial, reason: FinishReason::Cancelled, known };
+    let mut roster = roster(1, 0, 4);
+    let handle = roster.enqueue(&newcomer(&[3; 3], 8)).expect("room");
+    let (seat, _) = admit(&mut roster).expect("pages are free");
+    let serial = seat.serial.get();
+    roster.cancel(handle).expect("it runs");
+    roster.take(&cancelled(seat.slot, serial, 5)).expect_err("one token at most waits in a slot");
+    let event = roster.take(&cancelled(seat.slot, serial, 4)).expect("it was cancelled");
+    assert_eq!(event, Some(Event::Finished { handle, reason: FinishReason::Cancelled }));
+    assert_eq!(roster.unfinished_count(), 0);
+}
+
 #[test]
 fn a_park_at_a_place_that_the_request_has_not_is_refused() {
     let mut roster = roster(1, 0, 8);
