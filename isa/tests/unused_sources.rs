@@ -25,9 +25,12 @@ fn corpus() -> Vec<(Vec<u32>, &'static str)> {
         .collect()
 }
 
-/// Whether the operation has a 64-bit encoding with an unused source field.
+/// Whether the operation has a 64-bit encoding with an unused source field. That of `v_mov_b16` is LLVM's with
+/// `real-true16` alone, where its registers are written otherwise.
 fn leaves_one_open(opcode: Opcode) -> bool {
-    opcode.operands().form.is_some() && opcode.operands().sources.iter().any(|kind| !kind.is_present())
+    opcode != Opcode::VMovB16
+        && opcode.operands().form.is_some()
+        && opcode.operands().sources.iter().any(|kind| !kind.is_present())
 }
 
 #[test]
