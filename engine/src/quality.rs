@@ -112,6 +112,13 @@ mod tests {
         assert_eq!((itself.divergence, itself.divergence_p99, itself.same_best), (0.0, 0.0, 1.0));
     }
 
+    /// What is no number is none in the result either; it would pass for a perfect 0.
+    #[test]
+    fn a_broken_run_has_no_divergence() {
+        let (sound, broken) = (expectations(&[[0.5, 0.5]]), expectations(&[[f32::NAN, 0.5]]));
+        assert!(broken.against(&sound, &[0, 1]).divergence.is_nan());
+    }
+
     #[test]
     fn probabilities_add_up_to_one_whatever_the_size_of_the_logits() {
         for logits in [[1.0f32, 2.0, 3.0], [1000.0, 1001.0, 999.0], [-1e30, 0.0, -1e30]] {

@@ -29,8 +29,22 @@ impl LineRow {
 
 impl LineRow {
     /// Whether the code is compiler-generated: it belongs to a file but to no line of it.
-    pub(crate) fn is_own(&self) -> bool {
+    fn is_own(&self) -> bool {
         self.file != LineRow::NONE && self.line == 0
+    }
+
+    fn is_end(&self) -> bool {
+        self.file == LineRow::NONE
+    }
+
+    /// Of two rows for one offset, whether this later one counts: an end hides no beginning, and a row of line 0, which is
+    /// left out, hides no end.
+    pub(crate) fn replaces(&self, before: &LineRow) -> bool {
+        match (self.is_end(), before.is_end()) {
+            (true, before_is_end) => before_is_end,
+            (false, true) => !self.is_own(),
+            (false, false) => true,
+        }
     }
 }
 
@@ -42,8 +56,7 @@ impl LineTable {
         rows.sort_by_key(|row| (row.offset, row.file != LineRow::NONE));
         rows.dedup_by(|row, last| {
             let is_same = row.offset == last.offset;
-            let hides_end = row.is_own() && last.file == LineRow::NONE;
-            if is_same && !hides_end {
+            if is_same && row.replaces(last) {
                 *last = *row;
             }
             is_same
@@ -78,6 +91,16 @@ impl LineTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_two_rows_for_one_offset_the_later_counts_unless_it_hides_a_beginning_or_an_end() {
+        let [end, own, real] =
+            [(LineRow::NONE, 0), (1, 0), (1, 7)].map(|(file, line)| LineRow { offset: 4, file, line });
+        let later = |row: LineRow| [end, own, real].map(|before| row.replaces(&before));
+        assert_eq!(later(end), [true, false, false]);
+        assert_eq!(later(own), [false, true, true]);
+        assert_eq!(later(real), [true, true, true]);
+    }
 
     #[test]
     fn rows_hold_until_the_next() {

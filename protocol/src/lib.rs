@@ -32,9 +32,9 @@ pub use tape::{
     BODIES, Breadcrumb, COUNTERS_OFFSET, TAPE_END, TAPE_WAIT_OFFSET_BITS, TAPE_WAITS_MAX, TapeEntry, TapeWait,
 };
 pub use units::{
-    CHUNK_COLUMNS, GROUP_ITEMS, GROUP_WAVES, HEAD_SIZE_MAX, MATMUL_ROWS_PER_LANE, SEGMENT_BLOCKS,
-    integer_lanes_per_row_log2, kv_write_units, matmul_rows_per_unit, quantised_factors_offset,
-    quantised_row_bytes, quantised_segments,
+    CHUNK_COLUMNS, GROUP_ITEMS, GROUP_WAVES, HEAD_SIZE_MAX, MATMUL_ROWS_PER_LANE, SEGMENT_BLOCKS, WAVE_LANES,
+    integer_lanes_per_row_log2, kv_write_units, lanes_per_row_log2, matmul_rows_per_unit,
+    quantised_factors_offset, quantised_row_bytes, quantised_segments,
 };
 
 /// Every structure that kernels read or write, except the parameter blocks ([`params::PARAMETER_BLOCKS`]).
@@ -65,12 +65,14 @@ pub const NUMBERS: &[Numbers] = &[
 
 /// Every further number that kernels know.
 pub const CONSTANTS: &[(&str, u32)] = &[
+    ("CHUNK_COLUMNS", CHUNK_COLUMNS),
     ("COUNTERS_OFFSET", COUNTERS_OFFSET),
     ("GROUP_ITEMS", GROUP_ITEMS),
     ("HEAD_SIZE_MAX", HEAD_SIZE_MAX),
     ("MATMUL_ROWS_PER_LANE", MATMUL_ROWS_PER_LANE),
     ("PAGE_TOKENS", PAGE_TOKENS),
     ("ROWS_MAX", ROWS_MAX as u32),
+    ("SEGMENT_BLOCKS", SEGMENT_BLOCKS),
     ("SLOTS_MAX", SLOTS_MAX as u32),
     ("SNAPSHOT_SHIFT", params::SNAPSHOT_SHIFT),
     ("STATUS_LOOKS", STATUS_LOOKS as u32),

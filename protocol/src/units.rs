@@ -4,8 +4,10 @@
 
 /// Work-items of every kernel's workgroup.
 pub const GROUP_ITEMS: u32 = 256;
+/// Work-items of a wave.
+pub const WAVE_LANES: u32 = 32;
 /// Waves of every kernel's workgroup.
-pub const GROUP_WAVES: u32 = GROUP_ITEMS / 32;
+pub const GROUP_WAVES: u32 = GROUP_ITEMS / WAVE_LANES;
 /// Maximum number of columns of an attention head.
 pub const HEAD_SIZE_MAX: u32 = 256;
 /// Weight rows that one lane of a MATMUL kernel works on at once, so that each loaded input value is used for all of
@@ -14,7 +16,7 @@ pub const MATMUL_ROWS_PER_LANE: u32 = 4;
 
 /// Weight rows that one unit of a MATMUL kernel makes, with 2^`lanes_per_row_log2` (0..=5) lanes on a row.
 pub const fn matmul_rows_per_unit(lanes_per_row_log2: u32) -> u32 {
-    GROUP_WAVES * (32 >> lanes_per_row_log2) * MATMUL_ROWS_PER_LANE
+    GROUP_WAVES * (WAVE_LANES >> lanes_per_row_log2) * MATMUL_ROWS_PER_LANE
 }
 
 /// Columns of a chunk of a weight row, and of a block of activations as integers.
@@ -22,14 +24,16 @@ pub const CHUNK_COLUMNS: u32 = 32;
 /// Blocks of a segment, whose terms are added up before other segments'.
 pub const SEGMENT_BLOCKS: u32 = 8;
 
+/// log2 of the lanes that share a weight row of `columns` columns, where activations are f32.
+pub const fn lanes_per_row_log2(columns: u32) -> u32 {
+    let lanes = columns.div_ceil(CHUNK_COLUMNS).next_power_of_two();
+    if lanes < WAVE_LANES { lanes.ilog2() } else { WAVE_LANES.ilog2() }
+}
+
 /// log2 of the lanes that share a weight row of `columns` columns, where activations are integers: a segment's at least.
 pub const fn integer_lanes_per_row_log2(columns: u32) -> u32 {
-    let chunks = columns.div_ceil(CHUNK_COLUMNS);
-    match chunks {
-        0..=8 => 3,
-        9..=16 => 4,
-        _ => 5,
-    }
+    let (lanes_log2, least) = (lanes_per_row_log2(columns), SEGMENT_BLOCKS.ilog2());
+    if lanes_log2 > least { lanes_log2 } else { least }
 }
 
 /// Segments of a row of activations as integers: those of whole stretches, since all lanes of one read factors.
@@ -62,6 +66,7 @@ mod tests {
         let rows = [0, 1, 2, 3, 4, 5].map(matmul_rows_per_unit);
         assert_eq!(rows, [1024, 512, 256, 128, 64, 32]);
         assert_eq!([1, 256, 257, 1024].map(kv_write_units), [1, 1, 2, 4]);
+        assert_eq!([4, 32, 36, 256, 288, 1024, 4096].map(lanes_per_row_log2), [0, 0, 1, 3, 4, 5, 5]);
         let columns = [32, 256, 288, 512, 544, 1024, 1056, 4096];
         assert_eq!(columns.map(integer_lanes_per_row_log2), [3, 3, 4, 4, 5, 5, 5, 5]);
         assert_eq!(columns.map(quantised_segments), [1, 1, 2, 2, 4, 4, 8, 16]);

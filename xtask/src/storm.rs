@@ -164,4 +164,17 @@ mod tests {
         assert!(ledger.to_string().contains("zrt-differential -- --programs"), "{ledger}");
         std::fs::remove_dir_all(folder).unwrap();
     }
+
+    #[test]
+    fn a_storm_of_jobs_that_cannot_run_ends_at_once() {
+        // Nothing was built, so there is no fuzz target.
+        let programs = Programs::nowhere();
+        let chosen: Vec<Job> = Job::all().into_iter().filter(|job| job.name().starts_with("fuzz")).collect();
+        let folder = std::env::temp_dir().join(format!("zrt-storm-skipped-{}", std::process::id()));
+        let ledger = storm(&chosen, &programs, Duration::from_secs(600), 3, &folder).unwrap();
+        assert!(ledger.has_run_nothing() && ledger.failures() == 0, "{ledger}");
+        let lines = std::fs::read_to_string(folder.join("ledger.jsonl")).unwrap();
+        assert_eq!(lines.lines().count(), chosen.len());
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }

@@ -10,7 +10,7 @@ use zrt_mem::heap::{Region, RegionPlanner};
 /// Maximum number of planes of a weight.
 pub const PLANES_MAX: usize = 4;
 /// Columns of a chunk.
-pub const CHUNK_COLUMNS: u64 = 32;
+pub const CHUNK_COLUMNS: u64 = zrt_protocol::CHUNK_COLUMNS as u64;
 
 /// Offsets of a weight's planes from the start of the weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

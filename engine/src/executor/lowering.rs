@@ -5,7 +5,7 @@
 //! kernels read rows, positions and tokens from the step that PLAN makes.
 
 use super::ExecutorError;
-use super::layout::{CHUNK_COLUMNS, PLANES_MAX};
+use super::layout::PLANES_MAX;
 use crate::activations::Activations;
 use crate::gguf::TensorKind;
 use crate::graph::{Node, Operation, ValueId};
@@ -17,10 +17,8 @@ use std::collections::BTreeMap;
 use zerocopy::{Immutable, IntoBytes};
 use zrt_mem::{ByteLen, GpuVa};
 use zrt_protocol::params::{self, Header, RowSet, SNAPSHOT_SHIFT};
-use zrt_protocol::{GROUP_ITEMS, PAGE_TOKENS};
+use zrt_protocol::{CHUNK_COLUMNS, GROUP_ITEMS, PAGE_TOKENS, WAVE_LANES};
 
-/// Lanes of a wave.
-const WAVE_LANES: u32 = 32;
 /// Bytes that a lane loads at once; a shorter piece of weights is not prefetched.
 const PIECE_BYTES_MIN: u32 = 16;
 
@@ -353,7 +351,7 @@ fn embed(
     output: ValueId,
 ) -> Result<Lowered, ExecutorError> {
     let columns = addresses.elements(output);
-    let chunks = columns.div_ceil(CHUNK_COLUMNS as u32);
+    let chunks = columns.div_ceil(CHUNK_COLUMNS);
     let units = chunks.div_ceil(GROUP_ITEMS);
     let parameters = params::Embed {
         header: addresses.header(node, units, addresses.each(node), params::Embed::header)?,
@@ -414,9 +412,7 @@ fn qk_norm(
 /// Lanes that share a weight row of a product, as a power of two.
 fn lanes_per_row_log2(columns: u32, activations: Activations) -> u32 {
     match activations {
-        Activations::F32 => {
-            columns.div_ceil(CHUNK_COLUMNS as u32).next_power_of_two().min(WAVE_LANES).ilog2()
-        }
+        Activations::F32 => zrt_protocol::lanes_per_row_log2(columns),
         Activations::A8 | Activations::A16 => zrt_protocol::integer_lanes_per_row_log2(columns),
     }
 }
@@ -476,7 +472,7 @@ fn matmul(
         addend_va: 0,
         weight_rows,
         columns,
-        chunks: columns.div_ceil(CHUNK_COLUMNS as u32),
+        chunks: columns.div_ceil(CHUNK_COLUMNS),
         lanes_per_row_log2,
         input_stride: addresses.stride(input),
         output_stride: addresses.stride(output),

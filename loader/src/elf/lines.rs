@@ -130,9 +130,7 @@ impl<'data> Builder<'data> {
         let has_room = self.rows.len() < self.rows_max;
         match self.rows.last_mut() {
             Some(last) if last.offset == offset => {
-                // A row of line 0 says nothing of its own: the end before it stays.
-                let hides_end = row.is_own() && last.file == LineRow::NONE;
-                if (row.file != LineRow::NONE || last.file == LineRow::NONE) && !hides_end {
+                if row.replaces(last) {
                     *last = row;
                 }
                 true
