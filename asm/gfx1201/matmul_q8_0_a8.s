@@ -2,7 +2,7 @@
 //
 //! parameters Matmul
 //! workgroup 256 1 1
-//! vgprs 130
+//! vgprs 148
 //! sgprs 98
 //! lds 20480
 
@@ -12,6 +12,7 @@
 .include "body/matmul.inc"
 .include "include/quant.inc"
 .include "body/matmul_quant.inc"
+.include "body/matmul_tiles.inc"
 .include "body/matmul_integer.inc"
 
 	DISPATCH_BEGIN

@@ -14,13 +14,24 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ValueId(pub u32);
 
-/// A logical register: f32 elements, or the words of a quantised row (`docs/kernels.md`).
+/// A logical register.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value {
     /// What it is, for reports.
     pub name: &'static str,
     /// Length in elements of 4 bytes.
     pub elements: u32,
+    /// What the elements are.
+    pub form: Form,
+}
+
+/// What the elements of a value are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// f32.
+    Vector,
+    /// Words of a quantised row (`docs/kernels.md`).
+    Quantised,
 }
 
 /// The operations of a decode step. What each computes, to the bit, is in `docs/arithmetic.md`.
@@ -289,7 +300,11 @@ impl Graph {
 
     /// Adds a value.
     pub fn value(&mut self, name: &'static str, elements: u32) -> ValueId {
-        self.values.push(Value { name, elements });
+        self.push_value(Value { name, elements, form: Form::Vector })
+    }
+
+    fn push_value(&mut self, value: Value) -> ValueId {
+        self.values.push(value);
         ValueId(self.values.len() as u32 - 1)
     }
 
@@ -323,7 +338,8 @@ impl Graph {
         let is_needed = weights.iter().any(|weight| source.takes_integers(*weight));
         let integers = is_needed.then(|| {
             let columns = self.values[exact.0 as usize].elements;
-            let output = self.value("quantised", activations.row_words(columns));
+            let elements = activations.row_words(columns);
+            let output = self.push_value(Value { name: "quantised", elements, form: Form::Quantised });
             self.push(layer, Operation::Quantise { input: exact, activations, output });
             (output, activations)
         });

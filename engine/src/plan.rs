@@ -6,11 +6,12 @@
 //! then. The plan is the single input of every executor. Allocates at construction only.
 
 use crate::activations::Activations;
-use crate::graph::{GraphError, Node, Operation, Use, Value, ValueId, VerifiedGraph};
+use crate::graph::{Form, GraphError, Node, Operation, Use, Value, ValueId, VerifiedGraph};
 use crate::model::{Model, ModelConfig};
 use std::collections::BTreeSet;
 use zrt_mem::ByteLen;
 use zrt_mem::heap::{REGION_ALIGNMENT, Region};
+use zrt_protocol::quantised_rows_held;
 
 /// One operation of the plan.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -157,6 +158,10 @@ fn row_stride(value: &Value) -> ByteLen {
 }
 
 fn value_len(value: &Value, rows: u32) -> ByteLen {
+    let rows = match value.form {
+        Form::Vector => rows,
+        Form::Quantised => quantised_rows_held(rows),
+    };
     ByteLen(row_stride(value).0 * u64::from(rows))
 }
 
@@ -282,7 +287,7 @@ mod tests {
             spans.sort();
             for (first, extra, elements) in spans {
                 let lifetime = Lifetime { first, last: first + extra };
-                let len = value_len(&Value { name: "value", elements }, 1);
+                let len = value_len(&Value { name: "value", elements, form: Form::Vector }, 1);
                 let region = placer.place(lifetime, len);
                 prop_assert!(region.len.0 >= u64::from(elements) * 4 && region.offset.0 % REGION_ALIGNMENT == 0);
                 prop_assert!(region.offset.0 + region.len.0 <= placer.len.0);

@@ -32,9 +32,10 @@ pub use tape::{
     BODIES, Breadcrumb, COUNTERS_OFFSET, TAPE_END, TAPE_WAIT_OFFSET_BITS, TAPE_WAITS_MAX, TapeEntry, TapeWait,
 };
 pub use units::{
-    CHUNK_COLUMNS, GROUP_ITEMS, GROUP_WAVES, HEAD_SIZE_MAX, MATMUL_ROWS_PER_LANE, SEGMENT_BLOCKS, WAVE_LANES,
-    integer_lanes_per_row_log2, kv_write_units, lanes_per_row_log2, matmul_rows_per_unit,
-    quantised_factors_offset, quantised_row_bytes, quantised_segments,
+    CHUNK_COLUMNS, GROUP_ITEMS, GROUP_WAVES, HEAD_SIZE_MAX, MATMUL_ROWS_PER_LANE, SEGMENT_BLOCKS, TILE_ROWS,
+    TILED_ROWS_MIN, WAVE_LANES, integer_lanes_per_row_log2, kv_write_units, lanes_per_row_log2,
+    matmul_rows_per_unit, quantised_factors_offset, quantised_row_bytes, quantised_rows_held,
+    quantised_segments,
 };
 
 /// Every structure that kernels read or write, except the parameter blocks ([`params::PARAMETER_BLOCKS`]).
@@ -77,6 +78,8 @@ pub const CONSTANTS: &[(&str, u32)] = &[
     ("SNAPSHOT_SHIFT", params::SNAPSHOT_SHIFT),
     ("STATUS_LOOKS", STATUS_LOOKS as u32),
     ("STOP_TOKENS_MAX", STOP_TOKENS_MAX as u32),
+    ("TILED_ROWS_MIN", TILED_ROWS_MIN),
+    ("TILE_ROWS", TILE_ROWS),
     ("TAPE_WAIT_OFFSET_BITS", TAPE_WAIT_OFFSET_BITS),
 ];
 

@@ -52,6 +52,17 @@ pub const fn quantised_row_bytes(columns: u32, limbs: u32) -> u32 {
     quantised_factors_offset(columns, limbs) + quantised_segments(columns) * SEGMENT_BLOCKS * 8
 }
 
+/// Rows of a tile: those of a step that a matrix instruction takes.
+pub const TILE_ROWS: u32 = 16;
+/// Rows of a step from which on its quantised rows lie in tiles and their matmuls use matrix instructions. Both ways make
+/// the same bits; fewer rows are less work by dot products.
+pub const TILED_ROWS_MIN: u32 = 9;
+
+/// Quantised rows that there is room for where a step has at most `rows`: whole tiles.
+pub const fn quantised_rows_held(rows: u32) -> u32 {
+    if rows < TILED_ROWS_MIN { rows } else { rows.next_multiple_of(TILE_ROWS) }
+}
+
 /// Units of KV_WRITE for each row: one for every 256 elements of the row.
 pub const fn kv_write_units(row_elements: u32) -> u32 {
     row_elements.div_ceil(GROUP_ITEMS)
@@ -71,5 +82,6 @@ mod tests {
         assert_eq!(columns.map(integer_lanes_per_row_log2), [3, 3, 4, 4, 5, 5, 5, 5]);
         assert_eq!(columns.map(quantised_segments), [1, 1, 2, 2, 4, 4, 8, 16]);
         assert_eq!((quantised_factors_offset(288, 2), quantised_row_bytes(4096, 1)), (1024, 5120));
+        assert_eq!([1, 8, 9, 16, 17, 128].map(quantised_rows_held), [1, 8, 16, 16, 32, 128]);
     }
 }

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zrt_bringup::{OpenOptions, VirtualOptions, virtual_config};
 use zrt_device::Attachment;
+use zrt_engine::activations::Activations;
+use zrt_engine::kv_format::KvFormat;
 use zrt_engine::model::Model;
 use zrt_engine::oracle::Oracle;
 use zrt_engine::sampling::SamplingOptions;
@@ -65,7 +67,18 @@ impl Asked {
 
 /// The oracle's tokens for each.
 pub fn expected(model: &Model, context: u32, asked: &[Asked]) -> Vec<Vec<u32>> {
-    let mut oracle = Oracle::new(model, context).expect("the oracle takes the model");
+    expected_with(model, context, Activations::F32, asked)
+}
+
+/// The same where matmuls take their activations like this.
+pub fn expected_with(
+    model: &Model,
+    context: u32,
+    activations: Activations,
+    asked: &[Asked],
+) -> Vec<Vec<u32>> {
+    let mut oracle =
+        Oracle::new_with(model, context, KvFormat::F32, activations).expect("the oracle takes the model");
     asked.iter().map(|one| one.expected(&mut oracle)).collect()
 }
 

@@ -5,12 +5,13 @@ use std::mem::offset_of;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 use zrt_bringup::{DeviceChoice, Inspect, OpenOptions};
+use zrt_engine::activations::Activations;
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::memory_plan::AllocationId;
 use zrt_engine::session::{Mode, Session, SessionError, SessionOptions};
 use zrt_mem::ByteLen;
 use zrt_protocol::{COUNTERS_OFFSET, TapeEntry};
-use zrt_tests::serving::{Asked, Told, checked_config, checked_session_over, expected};
+use zrt_tests::serving::{Asked, Told, checked_config, checked_session_over, expected, expected_with};
 use zrt_tests::{find_model, load, repository_model};
 use zrt_vgpu::Config;
 
@@ -41,12 +42,23 @@ fn check(name: &str, mode: Mode, groups: u32, seeds: Range<u64>, asked: &[Asked]
 
 /// The same on each of the devices.
 fn check_on(name: &str, mode: Mode, groups: u32, configs: impl IntoIterator<Item = Config>, asked: &[Asked]) {
+    check_with(name, &options(mode, groups), configs, asked);
+}
+
+/// The same with these options.
+fn check_with(
+    name: &str,
+    options: &SessionOptions,
+    configs: impl IntoIterator<Item = Config>,
+    asked: &[Asked],
+) {
     let Some(path) = find_model(&format!("{name}.gguf")) else { return };
     let model = load(&path);
-    let expected = expected(&model, CONTEXT, asked);
+    let expected = expected_with(&model, CONTEXT, options.activations, asked);
+    let (mode, groups) = (options.mode, options.groups.expect("given"));
     for config in configs {
         let (started, seed) = (Instant::now(), config.seed);
-        let (mut session, _) = checked_session_over(&model, &options(mode, groups), config);
+        let (mut session, _) = checked_session_over(&model, options, config);
         session.start().expect("starts");
         let handles: Vec<_> = asked.iter().map(|one| one.submit(&mut session)).collect();
         let mut told = Told::new(asked.len());
@@ -100,6 +112,17 @@ fn six_workgroups_are_clean() {
 #[test]
 fn one_submission_for_each_step_is_clean() {
     check(SMALL, Mode::Graph, 3, 0..2, &three());
+}
+
+/// Prompts in chunks with which a step has one tile of rows, several, and several waves for each weight tile; at last a row
+/// alone.
+#[test]
+fn steps_of_tiles_are_clean() {
+    let asked = [Asked::greedy(1..40, 2), Asked::sampled(100..141, 1, 7)];
+    for (activations, chunk_rows, seed) in [(Activations::A8, 12, 20), (Activations::A16, 80, 21)] {
+        let options = SessionOptions { activations, chunk_rows, ..options(Mode::Mega, 3) };
+        check_with(SMALL, &options, [checked_config(seed)], &asked);
+    }
 }
 
 /// A matrix of floats ends where its allocation does, and the last rows of these are not a whole piece: nothing beyond
