@@ -1,8 +1,8 @@
 //! The tests of `zrt-bench` and their records.
 //!
 //! Contract: the fields that llama-bench has keep its names and meanings; ours are added to them. A speed measured on
-//! the virtual device is that of this host's processor and is never shown as the card's. Prefill is token by token in
-//! this version, so `pp N` measures N decode steps whose choices are not used.
+//! the virtual device is that of this host's processor and is never shown as the card's. On a device `pp N` is measured by
+//! [`crate::prompt_bench`]; the CPU takes a prompt's tokens one at a time.
 
 use crate::error::ToolError;
 use crate::loaded_model::LoadedModel;
@@ -13,6 +13,7 @@ use crate::table::{Alignment, Table};
 use crate::{machine, timestamp, units};
 use serde::Serialize;
 use std::time::Instant;
+use zrt_engine::activations::Activations;
 use zrt_engine::executor::Executor;
 
 /// One test: tokens of prompt or tokens of generation, one of them zero.
@@ -66,6 +67,19 @@ pub struct Record {
     pub bytes_per_token: u64,
 }
 
+/// What a test ran on, and how.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// `cpu`, or the device's name.
+    pub device: String,
+    /// True if the CPU oracle ran it.
+    pub is_cpu: bool,
+    /// Arithmetic of activations.
+    pub activations: Activations,
+    /// Most tokens of a prompt in a step.
+    pub batch_rows: u32,
+}
+
 impl Test {
     /// Tokens of either kind.
     pub fn tokens(self) -> u32 {
@@ -104,21 +118,28 @@ pub fn run(
         progress.set(u64::from(tokens) * u64::from(repetition + 1));
     }
     let evidence = session.evidence()?.since(&before);
-    Ok(record(loaded, session, test, test_time, samples_ns, evidence))
+    let setting = Setting {
+        device: session.device().to_owned(),
+        is_cpu: session.is_cpu(),
+        activations: session.activations(),
+        batch_rows: 1,
+    };
+    Ok(record(loaded, &setting, test, test_time, samples_ns, evidence))
 }
 
 /// The tokens that a test starts with. Which they are does not matter to the time; they are spread over the
 /// vocabulary so that embedding rows differ.
-fn prompt_for(vocabulary: u32, test: Test) -> Vec<u32> {
+pub fn prompt_for(vocabulary: u32, test: Test) -> Vec<u32> {
     /// A prime, so that the sequence visits every row of a vocabulary that it does not divide.
     const STRIDE: u64 = 7919;
     let token = |index: u64| (index * STRIDE % u64::from(vocabulary)) as u32;
     (0..u64::from(test.prompt_tokens.max(1))).map(token).collect()
 }
 
-fn record(
+/// The record of a test whose repetitions took `samples_ns`.
+pub fn record(
     loaded: &LoadedModel,
-    session: &Session,
+    setting: &Setting,
     test: Test,
     test_time: String,
     samples_ns: Vec<u64>,
@@ -130,19 +151,19 @@ fn record(
         build_commit: env!("ZRT_BUILD_COMMIT"),
         build_number: 0,
         cpu_info: machine::processor_name(),
-        gpu_info: if session.is_cpu() { String::new() } else { session.device().to_owned() },
-        backends: if session.is_cpu() { "CPU" } else { "zrt" },
+        gpu_info: if setting.is_cpu { String::new() } else { setting.device.clone() },
+        backends: if setting.is_cpu { "CPU" } else { "zrt" },
         model_filename: loaded.filename.clone(),
         model_type: loaded.description(),
         model_size: loaded.model.weight_bytes(),
         model_n_params: loaded.model.parameter_count(),
-        n_batch: 1,
-        n_ubatch: 1,
+        n_batch: setting.batch_rows,
+        n_ubatch: setting.batch_rows,
         n_threads: machine::threads(),
         type_k: "f32",
         type_v: "f32",
-        activations: session.activations().name(),
-        n_gpu_layers: if session.is_cpu() { 0 } else { loaded.model.config.layers },
+        activations: setting.activations.name(),
+        n_gpu_layers: if setting.is_cpu { 0 } else { loaded.model.config.layers },
         n_prompt: test.prompt_tokens,
         n_gen: test.generated_tokens,
         n_depth: 0,
@@ -156,17 +177,19 @@ fn record(
         samples_ts,
         zrt_version: env!("CARGO_PKG_VERSION"),
         evidence,
-        bytes_per_token: bytes_per_token(loaded, test.tokens()),
+        bytes_per_token: bytes_per_token(loaded, test.tokens(), setting.batch_rows),
     }
 }
 
-/// Weights of one step, plus keys and values: at position p a layer reads p + 1 rows of each and writes one. The mean
+/// Weights, once for each step of at most `batch_rows` tokens, plus keys and values: at position p a layer reads p + 1 rows of each and writes one. The mean
 /// over positions 0 to `tokens` - 1 of p + 2 is (tokens + 3) / 2.
-fn bytes_per_token(loaded: &LoadedModel, tokens: u32) -> u64 {
+fn bytes_per_token(loaded: &LoadedModel, tokens: u32, batch_rows: u32) -> u64 {
     let config = &loaded.model.config;
     let row_bytes = u64::from(config.kv_elements()) * 4;
     let rows_twice = u64::from(tokens) + 3;
-    loaded.model.step_weight_bytes() + u64::from(config.layers) * row_bytes * rows_twice
+    let steps = u64::from(tokens.div_ceil(batch_rows.max(1)));
+    loaded.model.step_weight_bytes() * steps / u64::from(tokens.max(1))
+        + u64::from(config.layers) * row_bytes * rows_twice
 }
 
 /// The table of all records.
@@ -226,6 +249,9 @@ mod tests {
         let loaded = LoadedModel::open(None).unwrap();
         // 8 layers of 2 key heads of 64 elements of 4 bytes; keys and values. One token: one row read, one written.
         let cache = 8 * 2 * 64 * 4 * 2 * 2;
-        assert_eq!(bytes_per_token(&loaded, 1), loaded.model.step_weight_bytes() + cache);
+        let weights = loaded.model.step_weight_bytes();
+        assert_eq!(bytes_per_token(&loaded, 1, 1), weights + cache);
+        // A third of the weights for each of 30 tokens in ten steps; 33 rows of the cache for two tokens.
+        assert_eq!(bytes_per_token(&loaded, 30, 3), weights * 10 / 30 + cache / 4 * 33);
     }
 }

@@ -23,6 +23,7 @@ pub mod machine;
 pub mod machine_code;
 pub mod open_device;
 pub mod progress;
+pub mod prompt_bench;
 pub mod roofline;
 pub mod session;
 pub mod session_bench;

@@ -28,12 +28,12 @@ const VIRTUAL_OVERVIEW_SCALE: f64 = 1.0 / 32.0;
 /// Slots of the overview's runs that are compared with one slot.
 const OVERVIEW_SLOTS: [u32; 2] = [8, 64];
 /// Workgroups on the virtual device: more only make its few host threads change between them more often.
-const VIRTUAL_GROUPS: u32 = 16;
+pub const VIRTUAL_GROUPS: u32 = 16;
 /// Wave instructions of one unsuccessful poll: the loops of `mega.s`, counted. `POLL`, which waits for a task, has 9;
 /// the one that waits for the step's number has 13. Only the group's first wave polls; the others wait in a barrier.
 const LOOK_INSTRUCTIONS: [u64; 2] = [9, 13];
 /// How often the host polls for events of the virtual device, which needs the host's processor itself.
-const VIRTUAL_POLL_EVERY: Duration = Duration::from_micros(100);
+pub const VIRTUAL_POLL_EVERY: Duration = Duration::from_micros(100);
 /// How long a session may take to leave.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(60);
 /// How long the megakernel may take until it first looks for work.
@@ -286,7 +286,7 @@ fn context(loaded: &LoadedModel, requests: &[Sequence]) -> Result<u32, ToolError
 }
 
 /// Waits until the megakernel looks for work, so that its own submission is counted before the run.
-fn await_start(session: &Session, mode: Mode) -> Result<(), ToolError> {
+pub fn await_start(session: &Session, mode: Mode) -> Result<(), ToolError> {
     let started = Instant::now();
     while mode == Mode::Mega && session.status()?.heartbeat == 0 && started.elapsed() < START_DEADLINE {
         std::thread::sleep(VIRTUAL_POLL_EVERY);

@@ -31,7 +31,7 @@ mod watch;
 
 pub use drive::MegaParts;
 pub use error::{SessionError, Standing};
-pub use options::{Mode, SessionOptions};
+pub use options::{CHUNK_ROWS_MAX, Mode, SessionOptions};
 pub use recovery::Unfinished;
 pub use request::{Event, Handle, Request};
 pub use zrt_protocol::FinishReason;

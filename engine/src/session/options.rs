@@ -7,6 +7,9 @@ use std::time::Duration;
 use zrt_mem::Heap;
 use zrt_protocol::{ROWS_MAX, SLOTS_MAX};
 
+/// Most prompt rows of a step: a slot that generates has the last row of it.
+pub const CHUNK_ROWS_MAX: u32 = ROWS_MAX as u32 - 1;
+
 /// Minimum number of entries of the output ring: PLAN keeps one for the end of every slot's request.
 const OUTPUT_ENTRIES_MIN: u32 = 2 * SLOTS_MAX as u32;
 /// Maximum number of requests that may wait: each poll reads a record of each.
@@ -123,11 +126,10 @@ impl SessionOptions {
         let record_tokens = u64::from(slots + waiting) * context;
         let is_held = record_tokens <= RECORD_TOKENS_MAX;
         check("(slots + waiting requests) × context", record_tokens, is_held, "at most 268435456")?;
-        let chunk_max = ROWS_MAX as u32 - 1;
         check(
             "chunk rows",
             options.chunk_rows.into(),
-            (1..=chunk_max).contains(&options.chunk_rows),
+            (1..=CHUNK_ROWS_MAX).contains(&options.chunk_rows),
             "1 to 127",
         )?;
         let is_ring = |entries: u32| entries.is_power_of_two() && (2..=4096).contains(&entries);

@@ -9,6 +9,7 @@ use crate::device_choice::DeviceOption;
 use crate::error::ToolError;
 use crate::generation::{self, Request};
 use crate::loaded_model::LoadedModel;
+use crate::prompt_bench;
 use crate::session::{Session, context_for};
 use crate::session_bench::{self, Choices, SessionRecord};
 use crate::workload::Workload;
@@ -17,7 +18,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use zrt_bringup::DeviceChoice;
 use zrt_engine::kv_format::KvFormat;
-use zrt_engine::session::Mode;
+use zrt_engine::session::{CHUNK_ROWS_MAX, Mode};
 
 /// Writes a text with a model and measures how fast it reads and writes
 #[derive(Debug, Args)]
@@ -66,7 +67,7 @@ pub struct Arguments {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub groups: Option<u32>,
     /// Most prompt rows in a step of a session
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=127))]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(CHUNK_ROWS_MAX)))]
     pub chunk: Option<u32>,
     /// Write a JSON array of records with llama-bench's field names instead of text and tables
     #[arg(long)]
@@ -119,18 +120,31 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         Session::open(&loaded, arguments.device.device, context, arguments.activations.activations)?;
 
     write_story(arguments, &loaded, &mut session, &prompt)?;
-    let mut records: Vec<Record> = Vec::with_capacity(tests.len());
-    for test in tests {
-        records.push(bench::run(&loaded, &mut session, test, arguments.repetitions)?);
-    }
-    if !arguments.json {
-        write_text(&format!("{}{}", bench::table(&records), remarks(&session)))?;
-    }
     let (is_cpu, is_virtual) = (session.is_cpu(), session.is_virtual());
+    let (in_session, by_step): (Vec<Test>, Vec<Test>) =
+        tests.into_iter().partition(|test| test.prompt_tokens > 0 && !is_cpu);
+    let mut steps: Vec<Record> = Vec::with_capacity(by_step.len());
+    for test in by_step {
+        steps.push(bench::run(&loaded, &mut session, test, arguments.repetitions)?);
+    }
+    let remarks = remarks(&session);
     // Its device is released before sessions open theirs.
     drop(session);
     // `auto` has looked for a card already.
     let device = if is_virtual { DeviceChoice::Virtual } else { arguments.device.device };
+    let of_prompts = prompt_bench::Choices {
+        device,
+        activations: arguments.activations.activations,
+        repetitions: arguments.repetitions,
+    };
+    let mut records: Vec<Record> = Vec::with_capacity(in_session.len() + steps.len());
+    for test in in_session {
+        records.push(prompt_bench::run(&loaded, &of_prompts, test)?);
+    }
+    records.append(&mut steps);
+    if !arguments.json {
+        write_text(&format!("{}{remarks}", bench::table(&records)))?;
+    }
     let sessions = if is_cpu {
         Vec::new()
     } else {
@@ -203,5 +217,10 @@ fn remarks(session: &Session) -> String {
     } else {
         format!("{}: measured on the card.", session.device())
     };
-    format!("\n{device}\npp: this version consumes prompt tokens one at a time.\n")
+    let prompts = if session.is_cpu() {
+        "pp: one token after the other."
+    } else {
+        "pp: steps of up to 127 prompt tokens in the megakernel, up to the first token; tg: recorded steps of one token."
+    };
+    format!("\n{device}\n{prompts}\n")
 }

@@ -1,0 +1,105 @@
+//! `pp N` of `zrt-bench`: a prompt in steps of many rows, in the megakernel.
+//!
+//! Contract: a test opens a device and a session of its own, with one slot. A repetition is a request with a prompt of N
+//! tokens that ends at its first token; the clock runs from its submission to that token, so it covers N rows, the logits
+//! of the last one and the choice. What a step takes of a prompt, and a session's own costs, are as `--chunk` and
+//! [`crate::session_bench`] say.
+
+use crate::bench::{self, Record, Setting, Test};
+use crate::error::ToolError;
+use crate::loaded_model::LoadedModel;
+use crate::open_device::{OpenedDevice, open_device};
+use crate::progress::{Progress, Unit};
+use crate::session::{Evidence, context_for};
+use crate::session_bench::{VIRTUAL_GROUPS, VIRTUAL_POLL_EVERY, await_start};
+use crate::timestamp;
+use std::time::Instant;
+use zrt_bringup::DeviceChoice;
+use zrt_engine::activations::Activations;
+use zrt_engine::sampling::SamplingOptions;
+use zrt_engine::session::{CHUNK_ROWS_MAX, Event, Mode, Request, Session, SessionOptions};
+
+/// What is the same in all tests of a command.
+#[derive(Clone, Copy, Debug)]
+pub struct Choices {
+    /// Device; not the CPU.
+    pub device: DeviceChoice,
+    /// Arithmetic of activations.
+    pub activations: Activations,
+    /// Repetitions of each test.
+    pub repetitions: u32,
+}
+
+/// Runs one test of a prompt and records it.
+pub fn run(loaded: &LoadedModel, choices: &Choices, test: Test) -> Result<Record, ToolError> {
+    let OpenedDevice { device, name, is_virtual } = open_device(choices.device)?;
+    let units = device.info().compute_units;
+    let options = SessionOptions {
+        mode: Mode::Mega,
+        slots: 1,
+        waiting_max: 1,
+        context: context_for(loaded, test.prompt_tokens as usize, 1)?,
+        chunk_rows: test.prompt_tokens.min(CHUNK_ROWS_MAX),
+        activations: choices.activations,
+        groups: Some(if is_virtual { VIRTUAL_GROUPS.min(units) } else { units }),
+        ..SessionOptions::default()
+    };
+    let mut session = {
+        let progress = Progress::new("uploading weights", loaded.model.weight_bytes(), Unit::Bytes);
+        Session::open(device, &loaded.model, &options, &mut |done, total| progress.set_of(done, total))?
+    };
+    await_start(&session, Mode::Mega)?;
+    let setting = Setting {
+        device: name,
+        is_cpu: false,
+        activations: choices.activations,
+        batch_rows: options.chunk_rows,
+    };
+    let prompt = bench::prompt_for(loaded.model.config.vocabulary, test);
+    let progress = Progress::new(
+        "measuring",
+        u64::from(test.prompt_tokens) * u64::from(choices.repetitions),
+        Unit::Tokens,
+    );
+    let test_time = timestamp::now();
+    let before = evidence(&mut session, &setting)?;
+    let mut samples_ns = Vec::with_capacity(choices.repetitions as usize);
+    for repetition in 1..=choices.repetitions {
+        samples_ns.push(consume(&mut session, &prompt, is_virtual)?);
+        progress.set(u64::from(test.prompt_tokens) * u64::from(repetition));
+    }
+    let evidence = evidence(&mut session, &setting)?.since(&before);
+    Ok(bench::record(loaded, &setting, test, test_time, samples_ns, evidence))
+}
+
+/// Time of one prompt, in nanoseconds.
+fn consume(session: &mut Session, prompt: &[u32], is_virtual: bool) -> Result<u64, ToolError> {
+    let started = Instant::now();
+    session.submit(&Request { prompt, tokens_max: 1, sampling: SamplingOptions::default(), stops: &[] })?;
+    let mut first_token = None;
+    let mut events = [Event::default(); 4];
+    while session.unfinished_count() > 0 {
+        let count = session.poll(&mut events)?;
+        let has_token = events[..count].iter().any(|event| matches!(event, Event::Token { .. }));
+        if has_token && first_token.is_none() {
+            first_token = Some(started.elapsed());
+        }
+        if count == 0 && is_virtual {
+            std::thread::sleep(VIRTUAL_POLL_EVERY);
+        }
+    }
+    let elapsed = first_token.unwrap_or_else(|| started.elapsed());
+    Ok(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX))
+}
+
+fn evidence(session: &mut Session, setting: &Setting) -> Result<Evidence, ToolError> {
+    let counters = session.resident().device.counters().map_err(zrt_engine::session::SessionError::from)?;
+    Ok(Evidence {
+        device: setting.device.clone(),
+        doorbells: counters.doorbells,
+        packets: counters.packets,
+        dispatches: counters.dispatches,
+        submissions: counters.submissions,
+        wave_instructions: counters.wave_instructions,
+    })
+}
