@@ -277,6 +277,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn quantised_rows_have_room_for_whole_tiles() {
+        let len = |form, rows| value_len(&Value { name: "value", elements: 64, form }, rows).0 / 256;
+        assert_eq!([1, 8, 9, 17].map(|rows| len(Form::Vector, rows)), [1, 8, 9, 17]);
+        assert_eq!([1, 8, 9, 17].map(|rows| len(Form::Quantised, rows)), [1, 8, 16, 32]);
+    }
+
     proptest! {
         #[test]
         fn values_alive_together_never_share_a_byte(

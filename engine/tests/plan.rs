@@ -11,6 +11,7 @@ use zrt_engine::memory_plan::{AllocationId, MemoryPlan};
 use zrt_engine::model::{Model, WeightClass};
 use zrt_engine::plan::{ExecutionPlan, Place};
 use zrt_mem::Heap;
+use zrt_protocol::TAPE_WAITS_MAX;
 
 fn model(name: &str) -> Model {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models").join(name);
@@ -64,10 +65,22 @@ fn meet(one: &[(u64, u64)], other: &[(u64, u64)]) -> bool {
     one.iter().any(|a| other.iter().any(|b| a.0 < b.1 && b.0 < a.1))
 }
 
+/// Plans of steps with up to `rows` rows: two models with weights of one type and of several, in every mode.
+fn plans(rows: u32) -> Vec<(String, ExecutionPlan)> {
+    let names = ["tales-qwen3-Q4_0.gguf", "tales-llama-Q4_K_M.gguf"];
+    let plans = names.into_iter().flat_map(|name| {
+        let model = model(name);
+        Activations::ALL.map(|activations| {
+            let plan = ExecutionPlan::step(&model, 128, rows, activations).expect("planned");
+            (format!("{name} {}", activations.name()), plan)
+        })
+    });
+    plans.collect()
+}
+
 #[test]
 fn no_stretch_between_barriers_has_a_dependency() {
-    for name in ["tales-qwen3-Q4_0.gguf", "tales-llama-Q4_K_M.gguf"] {
-        let plan = ExecutionPlan::step(&model(name), 128, 1, Activations::F32).expect("planned");
+    for (name, plan) in plans(1) {
         let mut stretch: Vec<(usize, Operation)> = Vec::new();
         for (index, instruction) in plan.instructions.iter().enumerate() {
             if instruction.barrier_before {
@@ -94,9 +107,10 @@ fn no_stretch_between_barriers_has_a_dependency() {
 /// Following the waits of the tape backwards from an operation reaches everything that it depends on.
 #[test]
 fn every_dependency_is_waited_for_at_some_remove() {
-    for name in ["tales-qwen3-Q4_0.gguf", "tales-llama-Q4_K_M.gguf"] {
-        let plan = ExecutionPlan::step(&model(name), 128, 4, Activations::F32).expect("planned");
+    for (name, plan) in plans(4) {
         let waits = plan.dependencies();
+        let most = waits.iter().map(Vec::len).max();
+        assert!(most <= Some(TAPE_WAITS_MAX), "{name}: {most:?} waits of one operation");
         let mut reached: Vec<Vec<bool>> = Vec::new();
         for (index, direct) in waits.iter().enumerate() {
             let mut all = vec![false; waits.len()];

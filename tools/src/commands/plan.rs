@@ -1,6 +1,7 @@
 //! `zrt plan`: what a session would allocate and launch, without opening a device.
 
 use super::{write_document, write_text};
+use crate::activations_option::ActivationsOption;
 use crate::error::ToolError;
 use crate::loaded_model::LoadedModel;
 use crate::table::{Alignment, Table};
@@ -25,6 +26,9 @@ pub struct Arguments {
     /// Context length in tokens [default: the length that the model was trained for]
     #[arg(short, long)]
     pub context: Option<u32>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub activations: ActivationsOption,
     /// Write JSON, with every region of every allocation and every instruction
     #[arg(long)]
     pub json: bool,
@@ -35,6 +39,7 @@ struct Plan {
     model_filename: String,
     model_type: String,
     context: u32,
+    activations: &'static str,
     weight_bytes: u64,
     step_weight_bytes: u64,
     heaps: Vec<HeapSize>,
@@ -82,7 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     if context > trained {
         return Err(ToolError::Context { needed: u64::from(context), context: trained });
     }
-    let plan = describe(&loaded, context)?;
+    let plan = describe(&loaded, context, arguments.activations.activations)?;
     if arguments.json {
         write_document(&plan)?;
     } else {
@@ -91,9 +96,9 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     Ok(true)
 }
 
-fn describe(loaded: &LoadedModel, context: u32) -> Result<Plan, ToolError> {
+fn describe(loaded: &LoadedModel, context: u32, activations: Activations) -> Result<Plan, ToolError> {
     let execution =
-        ExecutionPlan::step(&loaded.model, context, 1, Activations::F32).map_err(ExecutorError::from)?;
+        ExecutionPlan::step(&loaded.model, context, 1, activations).map_err(ExecutorError::from)?;
     let memory =
         MemoryPlan::new(&loaded.model, &execution, &DeviceExecutor::capacity(&execution, KvFormat::F32))?;
     let region = |(name, region): &(String, zrt_mem::heap::Region)| RegionEntry {
@@ -118,6 +123,7 @@ fn describe(loaded: &LoadedModel, context: u32) -> Result<Plan, ToolError> {
         model_filename: loaded.filename.clone(),
         model_type: loaded.description(),
         context,
+        activations: activations.name(),
         weight_bytes: loaded.model.weight_bytes(),
         step_weight_bytes: loaded.model.step_weight_bytes(),
         heaps: heaps.into(),
@@ -149,10 +155,11 @@ fn text(plan: &Plan) -> String {
         .filter(|heap| heap.bytes > 0)
         .map(|heap| format!("{} {}", units::bytes(heap.bytes), heap.heap));
     format!(
-        "{} ({}), context {}\n\n{table}\nin all {}\none step: {} dispatches, {} barriers, {} of weights read\n",
+        "{} ({}), context {}, activations {}\n\n{table}\nin all {}\none step: {} dispatches, {} barriers, {} of weights read\n",
         plan.model_filename,
         plan.model_type,
         plan.context,
+        plan.activations,
         heaps.collect::<Vec<String>>().join(", "),
         plan.instructions.len(),
         plan.barriers,

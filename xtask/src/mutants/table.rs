@@ -41,6 +41,8 @@ const KMD_LIB: &[&str] = &["-p", "zrt-kmd", "--lib", "syscalls"];
 const LOADER: &[&str] = &["-p", "zrt-loader", "--lib", "--tests"];
 const PLANNING: &[&str] = &["-p", "zrt-asm", "--test", "planning"];
 const KV_WRITE: &[&str] = &["-p", "zrt-asm", "--test", "attention", "kv_write"];
+const INTEGERS: &[&str] = &["-p", "zrt-asm", "--test", "integers"];
+const ENGINE: &[&str] = &["-p", "zrt-engine", "--lib"];
 const MEGAKERNEL: &[&str] = &["-p", "zrt-tests", "--test", "megakernel", "workgroups_are_clean"];
 const JUDGE: &[&str] = &["-p", "zrt-tests", "--test", "judge"];
 
@@ -553,6 +555,54 @@ pub const MUTANTS: &[Mutant] = &[
         find: "\tWAIT_FOR S_TARGETS+8\n\tglobal_inv scope:SCOPE_DEV\n\ts_wait_loadcnt 0x0\n",
         replace: "\tWAIT_FOR S_TARGETS+8\n",
         test: MEGAKERNEL,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-tiles-other-columns-of-x",
+        file: "asm/gfx1201/body/matmul_tiles.inc",
+        find: "v_lshl_add_u32 v[V_X_OFFSET], v15, 4, v[V_X_OFFSET]",
+        replace: "v_lshl_add_u32 v[V_X_OFFSET], v15, 3, v[V_X_OFFSET]",
+        test: INTEGERS,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-tiles-store-rows-that-do-not-count",
+        file: "asm/gfx1201/body/matmul_tiles.inc",
+        find: "s_and_b32 s4, s[S_LIVE], 0xffff",
+        replace: "s_mov_b32 s4, 0xffff",
+        test: INTEGERS,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-tiles-one-turn",
+        file: "asm/gfx1201/body/matmul_tiles.inc",
+        find: "\ts_add_co_u32 s[S_TURN], s[S_TURN], s[S_UNITS]\n\ts_branch .Lturn\\@\n",
+        replace: "",
+        test: INTEGERS,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-tiles-no-wait-for-weights",
+        file: "asm/gfx1201/body/matmul_tiles.inc",
+        find: "\ts_wait_loadcnt 2*\\limbs+2\n",
+        replace: "",
+        test: INTEGERS,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-quantise-rows-of-a-tile-in-rows",
+        file: "asm/gfx1201/body/quantise.inc",
+        find: "s_and_b32 s5, s[S_ROW], -TILE_ROWS",
+        replace: "s_mov_b32 s5, s[S_ROW]",
+        test: INTEGERS,
+        expected: Killed,
+    },
+    Mutant {
+        name: "engine-plan-no-room-for-tiles",
+        file: "engine/src/plan.rs",
+        find: "Form::Quantised => quantised_rows_held(rows),",
+        replace: "Form::Quantised => rows,",
+        test: ENGINE,
         expected: Killed,
     },
     // ---------------------------------------------------------------------------------------------- checking mode
