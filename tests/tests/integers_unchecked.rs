@@ -3,11 +3,14 @@
 
 use zrt_bringup::{DeviceChoice, OpenOptions};
 use zrt_engine::activations::Activations;
+use zrt_engine::executor::{Cache, Executor};
 use zrt_engine::kv_format::KvFormat;
+use zrt_engine::memory_plan::AllocationId;
 use zrt_engine::model::Model;
 use zrt_engine::oracle::Oracle;
 use zrt_engine::session::{Mode, Session, SessionOptions};
 use zrt_engine::validate::validate;
+use zrt_protocol::PAGE_TOKENS;
 use zrt_tests::serving::{Asked, Told, expected_with};
 use zrt_tests::{find_model, load, repository_model, virtual_executor_with};
 
@@ -72,6 +75,53 @@ fn check_session(mode: Mode, activations: Activations) {
     }
 }
 
+/// Every layer's keys and values of a prompt that is taken in few steps are what the oracle makes of one token after the
+/// other: so is what every layer before has made.
+#[test]
+fn keys_and_values_of_steps_of_tiles_are_the_oracles() {
+    let model = load(&repository_model("tales-llama-Q4_K_M.gguf"));
+    let (config, prompt) = (&model.config, (100..157).collect::<Vec<u32>>());
+    for activations in Activations::ALL {
+        let mut oracle = oracle(&model, activations);
+        oracle.begin(&prompt).expect("begins");
+        for _ in &prompt {
+            oracle.step().expect("steps");
+        }
+        for chunk_rows in [20, 100] {
+            let options = options(Mode::Graph, activations, chunk_rows);
+            let mut session = open(&model, &SessionOptions { page_order_seed: None, ..options });
+            let asked = Asked::greedy(prompt.iter().copied(), 1);
+            let handle = asked.submit(&mut session);
+            Told::new(1).run(&mut session, &[handle]).unwrap_or_else(|error| panic!("{error}"));
+            for (layer, position) in (0..config.layers).flat_map(|layer| (0..57).map(move |at| (layer, at))) {
+                for (side, cache) in [Cache::Key, Cache::Value].into_iter().enumerate() {
+                    let expected = oracle.read_cache_row(cache, layer, position).expect("a row");
+                    let found =
+                        cache_row(&mut session, config.kv_elements(), 2 * layer + side as u32, position);
+                    let expected: Vec<u8> = expected.iter().flat_map(|value| value.to_le_bytes()).collect();
+                    assert!(
+                        found == expected,
+                        "{} {chunk_rows}: {cache:?}, layer {layer}, position {position}",
+                        activations.name()
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// A row of the first request's keys or values, by docs/kernels.md: its pages come first and in order. `part`: of each layer
+/// the keys, then the values.
+fn cache_row(session: &mut Session, elements: u32, part: u32, position: u32) -> Vec<u8> {
+    let resident = session.resident();
+    let (page, token) = (u64::from(position / PAGE_TOKENS), u64::from(position % PAGE_TOKENS));
+    let row = u64::from(part) * u64::from(PAGE_TOKENS) + token;
+    let mut bytes = vec![0; elements as usize * 4];
+    let offset = page * resident.memory.page_bytes + row * u64::from(elements) * 4;
+    resident.download(AllocationId::KvPool, offset, &mut bytes).expect("in the pool");
+    bytes
+}
+
 fn serve(
     model: &Model,
     mode: Mode,
@@ -79,7 +129,15 @@ fn serve(
     chunk_rows: u32,
     asked: &[Asked],
 ) -> Vec<Vec<u32>> {
-    let options = SessionOptions {
+    let mut session = open(model, &options(mode, activations, chunk_rows));
+    let handles: Vec<_> = asked.iter().map(|one| one.submit(&mut session)).collect();
+    let mut told = Told::new(asked.len());
+    told.run(&mut session, &handles).unwrap_or_else(|error| panic!("{error}"));
+    told.tokens
+}
+
+fn options(mode: Mode, activations: Activations, chunk_rows: u32) -> SessionOptions {
+    SessionOptions {
         mode,
         activations,
         groups: Some(3),
@@ -90,14 +148,13 @@ fn serve(
         output_entries: 128,
         page_order_seed: Some(3),
         ..SessionOptions::default()
-    };
+    }
+}
+
+fn open(model: &Model, options: &SessionOptions) -> Session {
     let device =
         zrt_bringup::open(DeviceChoice::Virtual, &OpenOptions::default()).expect("the virtual device opens");
-    let mut session = Session::open(device, model, &options, &mut |_, _| {}).expect("the session opens");
-    let handles: Vec<_> = asked.iter().map(|one| one.submit(&mut session)).collect();
-    let mut told = Told::new(asked.len());
-    told.run(&mut session, &handles).unwrap_or_else(|error| panic!("{error}"));
-    told.tokens
+    Session::open(device, model, options, &mut |_, _| {}).expect("the session opens")
 }
 
 #[test]
