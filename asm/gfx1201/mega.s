@@ -11,7 +11,7 @@
 //! workgroup 256 1 1
 //! vgprs 192
 //! sgprs 106
-//! lds 40960
+//! lds 30720
 
 .include "include/protocol.inc"
 .include "include/machine.inc"

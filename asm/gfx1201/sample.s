@@ -4,7 +4,7 @@
 //! workgroup 256 1 1
 //! vgprs 66
 //! sgprs 98
-//! lds 38912
+//! lds 30720
 
 .include "include/protocol.inc"
 .include "include/machine.inc"

@@ -362,6 +362,27 @@ fn the_largest_vocabulary() {
     check("largest", &[greedy, unpenalised, flipped], 2);
 }
 
+/// Bits of penalised tokens are in LDS for 196608 ids at once: tokens on both sides of that, in every pass of a draw.
+#[test]
+fn penalised_tokens_of_several_stretches() {
+    const STRETCH: usize = 196_608;
+    let mut random = Random::new(12);
+    for count in [STRETCH, STRETCH + 1, STRETCH + 2500] {
+        let mut logits = logits(count, &mut random);
+        let penalised = [17, STRETCH - 1, STRETCH.min(count - 1), count - 1];
+        for (rank, token) in penalised.into_iter().enumerate() {
+            logits[token] = 40.0 + rank as f32;
+        }
+        let tokens: Vec<u32> = penalised.map(|token| token as u32).to_vec();
+        let greedy = Case { tokens, window: 4, penalty: 64.0, ..Case::greedy(logits) };
+        let drawn = Case { temperature: 9.0, seed: 5, top_k: 3000, top_p: 0xE000_0000, ..greedy.clone() };
+        let few = Case { temperature: 3.0, seed: 6, top_k: 40, ..greedy.clone() };
+        let unpenalised = Case { window: 0, ..greedy.clone() };
+        assert_ne!(expected(&greedy), expected(&unpenalised));
+        check("stretches", &[greedy, drawn, few, unpenalised], 2);
+    }
+}
+
 #[test]
 fn draws_of_many_steps_agree() {
     let mut random = Random::new(4);
