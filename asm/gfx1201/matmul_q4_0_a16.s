@@ -13,6 +13,7 @@
 .include "include/quant.inc"
 .include "body/matmul_quant.inc"
 .include "body/matmul_tiles.inc"
+.include "body/matmul_tile_formats.inc"
 .include "body/matmul_integer.inc"
 
 	DISPATCH_BEGIN

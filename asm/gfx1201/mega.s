@@ -27,6 +27,7 @@
 .include "body/matmul_dense.inc"
 .include "body/matmul_quant.inc"
 .include "body/matmul_tiles.inc"
+.include "body/matmul_tile_formats.inc"
 .include "body/matmul_integer.inc"
 .include "body/quantise.inc"
 .include "body/norm.inc"

@@ -172,7 +172,7 @@ block! {
     Matmul = Matmul {
         /// Weight planes (unused ones 0).
         plane_va: [u64; 4],
-        /// `f32[columns]` for each row, or a quantised row if `factors_offset` is not 0.
+        /// `f32[columns]` for each row, or a quantised row, or tiles of them, if `factors_offset` is not 0.
         input_va: u64,
         /// `f32[weight_rows]` for each row.
         output_va: u64,

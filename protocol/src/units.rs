@@ -14,7 +14,7 @@ pub const HEAD_SIZE_MAX: u32 = 256;
 /// them.
 pub const MATMUL_ROWS_PER_LANE: u32 = 4;
 
-/// Weight rows that one unit of a MATMUL kernel makes, with 2^`lanes_per_row_log2` (0..=5) lanes on a row.
+/// Weight rows that one unit of a MATMUL kernel makes, unless its rows lie in tiles, with 2^`lanes_per_row_log2` (0..=5) lanes on a row.
 pub const fn matmul_rows_per_unit(lanes_per_row_log2: u32) -> u32 {
     GROUP_WAVES * (WAVE_LANES >> lanes_per_row_log2) * MATMUL_ROWS_PER_LANE
 }
@@ -54,8 +54,9 @@ pub const fn quantised_row_bytes(columns: u32, limbs: u32) -> u32 {
 
 /// Rows of a tile: those of a step that a matrix instruction takes.
 pub const TILE_ROWS: u32 = 16;
-/// Rows of a step from which on its quantised rows lie in tiles and their matmuls use matrix instructions. Both ways make
-/// the same bits; fewer rows are less work by dot products.
+/// Rows of an operation's row set from which on quantised rows lie in tiles and their matmuls use matrix instructions. Both
+/// ways make the same bits. By instructions alone tiles are less work from 6 rows on; but a step of one tile leaves compute
+/// units idle in all but large matrices (`docs/decisions/0036-rows-in-tiles.md`).
 pub const TILED_ROWS_MIN: u32 = 9;
 
 /// Quantised rows that there is room for where a step has at most `rows`: whole tiles.

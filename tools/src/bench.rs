@@ -181,7 +181,8 @@ pub fn record(
     }
 }
 
-/// Weights, once for each step of at most `batch_rows` tokens, plus keys and values: at position p a layer reads p + 1 rows
+/// Weights, once for each step of at most `batch_rows` tokens (a prompt's steps before its last one do not read the output
+/// weights, which are counted all the same), plus keys and values: at position p a layer reads p + 1 rows
 /// of each and writes one. The mean over positions 0 to `tokens` - 1 of p + 2 is (tokens + 3) / 2.
 fn bytes_per_token(loaded: &LoadedModel, tokens: u32, batch_rows: u32) -> u64 {
     let config = &loaded.model.config;

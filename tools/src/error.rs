@@ -62,6 +62,9 @@ pub enum ToolError {
     /// The prompt has no token.
     #[error("the prompt is empty")]
     EmptyPrompt,
+    /// A request for one token ended without it.
+    #[error("a measured request ended without its token")]
+    NoToken,
     /// Prompt and tokens do not fit the model.
     #[error("{needed} tokens are needed, but the model's context is {context}")]
     Context {
@@ -195,6 +198,7 @@ impl ToolError {
             ToolError::Model { .. } | ToolError::Tokenizer { .. } => "give another model with --model",
             ToolError::Device { .. } => "run `zrt doctor` to see what this machine has",
             ToolError::NothingToCompare => "use --device virtual or kfd",
+            ToolError::NoToken => "run `zrt validate` with this model and device",
             ToolError::EmptyPrompt => "give some text with --prompt",
             ToolError::Context { .. } => "shorten the prompt or ask for fewer tokens",
             ToolError::Read { .. } => "check the path and its permissions",

@@ -1,9 +1,9 @@
 //! `pp N` of `zrt-bench`: a prompt in steps of many rows, in the megakernel.
 //!
-//! Contract: a test opens a device and a session of its own, with one slot. A repetition is a request with a prompt of N
-//! tokens that ends at its first token; the clock runs from its submission to that token, so it covers N rows, the logits
-//! of the last one and the choice. What a step takes of a prompt, and a session's own costs, are as `--chunk` and
-//! [`crate::session_bench`] say.
+//! Contract: a test opens a device and a session of its own, with one slot, and warms it up with one prompt. A repetition is
+//! a request with a prompt of N tokens that ends at its first token; the clock runs from its submission to that token, so it
+//! covers N rows, the logits of the last one and the choice. The prompt is taken in as few steps as a session can, of about
+//! equal length; a session that serves others beside it takes fewer tokens a step by default.
 
 use crate::bench::{self, Record, Setting, Test};
 use crate::error::ToolError;
@@ -11,7 +11,7 @@ use crate::loaded_model::LoadedModel;
 use crate::open_device::{OpenedDevice, open_device};
 use crate::progress::{Progress, Unit};
 use crate::session::{Evidence, context_for};
-use crate::session_bench::{VIRTUAL_GROUPS, VIRTUAL_POLL_EVERY, await_start};
+use crate::session_bench::{CLOSE_DEADLINE, VIRTUAL_GROUPS, VIRTUAL_POLL_EVERY, await_start};
 use crate::timestamp;
 use std::time::Instant;
 use zrt_bringup::DeviceChoice;
@@ -39,7 +39,7 @@ pub fn run(loaded: &LoadedModel, choices: &Choices, test: Test) -> Result<Record
         slots: 1,
         waiting_max: 1,
         context: context_for(loaded, test.prompt_tokens as usize, 1)?,
-        chunk_rows: test.prompt_tokens.min(CHUNK_ROWS_MAX),
+        chunk_rows: test.prompt_tokens.div_ceil(test.prompt_tokens.div_ceil(CHUNK_ROWS_MAX)),
         activations: choices.activations,
         groups: Some(if is_virtual { VIRTUAL_GROUPS.min(units) } else { units }),
         ..SessionOptions::default()
@@ -62,6 +62,7 @@ pub fn run(loaded: &LoadedModel, choices: &Choices, test: Test) -> Result<Record
         Unit::Tokens,
     );
     let test_time = timestamp::now();
+    consume(&mut session, &prompt, is_virtual)?;
     let before = evidence(&mut session, &setting)?;
     let mut samples_ns = Vec::with_capacity(choices.repetitions as usize);
     for repetition in 1..=choices.repetitions {
@@ -69,6 +70,8 @@ pub fn run(loaded: &LoadedModel, choices: &Choices, test: Test) -> Result<Record
         progress.set(u64::from(test.prompt_tokens) * u64::from(repetition));
     }
     let evidence = evidence(&mut session, &setting)?.since(&before);
+    // The kernel leaves before its queue goes.
+    session.close(CLOSE_DEADLINE).map_err(zrt_engine::session::SessionError::from)?;
     Ok(bench::record(loaded, &setting, test, test_time, samples_ns, evidence))
 }
 
@@ -88,7 +91,7 @@ fn consume(session: &mut Session, prompt: &[u32], is_virtual: bool) -> Result<u6
             std::thread::sleep(VIRTUAL_POLL_EVERY);
         }
     }
-    let elapsed = first_token.unwrap_or_else(|| started.elapsed());
+    let elapsed = first_token.ok_or(ToolError::NoToken)?;
     Ok(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX))
 }
 

@@ -35,7 +35,7 @@ const LOOK_INSTRUCTIONS: [u64; 2] = [9, 13];
 /// How often the host polls for events of the virtual device, which needs the host's processor itself.
 pub const VIRTUAL_POLL_EVERY: Duration = Duration::from_micros(100);
 /// How long a session may take to leave.
-const CLOSE_DEADLINE: Duration = Duration::from_secs(60);
+pub const CLOSE_DEADLINE: Duration = Duration::from_secs(60);
 /// How long the megakernel may take until it first looks for work.
 const START_DEADLINE: Duration = Duration::from_secs(30);
 

@@ -220,7 +220,7 @@ fn remarks(session: &Session) -> String {
     let prompts = if session.is_cpu() {
         "pp: one token after the other."
     } else {
-        "pp: steps of up to 127 prompt tokens in the megakernel, up to the first token; tg: recorded steps of one token."
+        "pp: steps of many prompt tokens in the megakernel, up to the first token; tg: recorded steps of one token."
     };
     format!("\n{device}\n{prompts}\n")
 }

@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn the_default_model_is_planned_in_whole() {
         let loaded = LoadedModel::open(None).unwrap();
-        let plan = describe(&loaded, 64).unwrap();
+        let plan = describe(&loaded, 64, Activations::F32).unwrap();
         let allocation = |name: &str| plan.allocations.iter().find(|one| one.name == name).unwrap();
         // Keys and values: 8 layers × 64 positions × 2 heads × 64 elements × 4 bytes.
         assert_eq!(allocation("kv_pool").bytes, 2 * 8 * 64 * 2 * 64 * 4);
