@@ -1,0 +1,207 @@
+//! One task of a step, run alone on a device: for whoever counts what its kernel does.
+//!
+//! Contract: the task is lowered as for a session and launched by its own kernel, with fewer units of work if that is
+//! asked for. Nothing is uploaded but the step, the page table and the parameter block: weights and values are what
+//! the memory held. So results mean nothing, and counts hold for kernels whose path does not depend on data. All slots
+//! share one set of pages. Allocates the whole memory plan on every call; costs no host memory on a virtual device
+//! that does not fill its VRAM.
+
+use super::ExecutorError;
+use super::lowering::{Addresses, Planning, Task, lower, task_count};
+use crate::kv_format::KvFormat;
+use crate::memory_plan::{AllocationId, Capacity, MemoryPlan};
+use crate::model::Model;
+use crate::plan::ExecutionPlan;
+use std::collections::BTreeMap;
+use std::mem::offset_of;
+use std::time::Duration;
+use zerocopy::{FromZeros, IntoBytes};
+use zrt_device::{Buffer, Device};
+use zrt_mem::{ByteLen, Heap};
+use zrt_protocol::params::Header;
+use zrt_protocol::{Output, PAGE_TOKENS, ROWS_MAX, Row, SLOTS_MAX, Step};
+
+/// Longest time that a task may take. Generous, because a virtual device that counts is slow.
+const TASK_DEADLINE: Duration = Duration::from_secs(600);
+/// Entries of the rings, which are unused here.
+const RING_ENTRIES: u32 = 4;
+
+/// The rows of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum StepRows {
+    /// One row of each of so many slots, each at this position, each with an output.
+    Decode {
+        /// Slots, 1..=64.
+        slots: u32,
+        /// Position of every row.
+        position: u32,
+    },
+    /// So many consecutive rows of one slot's prompt; the last one has an output.
+    Prompt {
+        /// Rows, 1..=128.
+        rows: u32,
+        /// Position of the first.
+        position: u32,
+    },
+}
+
+impl StepRows {
+    /// Active rows.
+    pub const fn rows(self) -> u32 {
+        match self {
+            StepRows::Decode { slots, .. } => slots,
+            StepRows::Prompt { rows, .. } => rows,
+        }
+    }
+
+    /// Rows with an output.
+    pub const fn outputs(self) -> u32 {
+        match self {
+            StepRows::Decode { slots, .. } => slots,
+            StepRows::Prompt { .. } => 1,
+        }
+    }
+
+    /// Positions that a sequence must have room for.
+    pub const fn context(self) -> u32 {
+        match self {
+            StepRows::Decode { position, .. } => position + 1,
+            StepRows::Prompt { rows, position } => position + rows,
+        }
+    }
+
+    fn slots(self) -> u32 {
+        match self {
+            StepRows::Decode { slots, .. } => slots,
+            StepRows::Prompt { .. } => 1,
+        }
+    }
+
+    /// The step as PLAN would write it.
+    fn step(self) -> Step {
+        let mut step = Step::new_zeroed();
+        let rows = self.rows().min(ROWS_MAX as u32);
+        (step.epoch, step.rows, step.outputs) = (1, rows, self.outputs().min(SLOTS_MAX as u32));
+        step.alive = [[u32::MAX; 4]; 2];
+        for (index, row) in (0..rows).zip(&mut step.row) {
+            *row = match self {
+                StepRows::Decode { position, .. } => {
+                    Row { slot: index, position, token: index, output: index }
+                }
+                StepRows::Prompt { position, .. } => {
+                    let output = if index + 1 == rows { 0 } else { u32::MAX };
+                    Row { slot: 0, position: position + index, token: index, output }
+                }
+            };
+        }
+        for (index, output) in (0..step.outputs).zip(&mut step.output) {
+            *output = match self {
+                StepRows::Decode { .. } => Output { row: index, slot: index },
+                StepRows::Prompt { .. } => Output { row: rows - 1, slot: 0 },
+            };
+        }
+        step
+    }
+
+    fn capacity(self, plan: &ExecutionPlan, kv_format: KvFormat) -> Capacity {
+        Capacity {
+            slots: self.slots(),
+            pages: plan.context.div_ceil(PAGE_TOKENS),
+            kv_format,
+            tasks: task_count(plan),
+            input_entries: RING_ENTRIES,
+            output_entries: RING_ENTRIES,
+            output_heap: Heap::Host,
+        }
+    }
+}
+
+/// The tasks of a step at address 0: their kernels, units and waits, for whoever needs no device.
+pub fn tasks(
+    model: &Model,
+    plan: &ExecutionPlan,
+    rows: StepRows,
+    kv_format: KvFormat,
+) -> Result<Vec<Task>, ExecutorError> {
+    let memory = MemoryPlan::new(model, plan, &rows.capacity(plan, kv_format))?;
+    lowered(model, plan, &memory, &BTreeMap::new(), kv_format)
+}
+
+/// Runs task number `index` over `rows`, with at most `units` units (of each row, where it has units for each row), in
+/// one workgroup.
+///
+/// # Errors
+/// What the device says; `NoAdapter` and `Overflow` as for a session; `Kernel` if there is no such task.
+pub fn run(
+    device: &mut Device,
+    model: &Model,
+    plan: &ExecutionPlan,
+    rows: StepRows,
+    kv_format: KvFormat,
+    (index, units): (usize, u32),
+) -> Result<(), ExecutorError> {
+    let memory = MemoryPlan::new(model, plan, &rows.capacity(plan, kv_format))?;
+    let mut buffers: BTreeMap<AllocationId, Buffer> = BTreeMap::new();
+    for allocation in &memory.allocations {
+        let buffer = device.allocate(allocation.heap, allocation.len, &allocation.id.name())?;
+        buffers.insert(allocation.id, buffer);
+    }
+    let mut task = lowered(model, plan, &memory, &buffers, kv_format)?
+        .into_iter()
+        .nth(index)
+        .ok_or(ExecutorError::Kernel { kernel: "task", reason: format!("there is no task {index}") })?;
+    let units = task.header.units.min(units).max(1);
+    let at = offset_of!(Header, units);
+    task.parameters[at..at + size_of::<u32>()].copy_from_slice(&units.to_le_bytes());
+
+    device.upload(&buffers[&AllocationId::Step], ByteLen(0), rows.step().as_bytes())?;
+    let pages: Vec<u32> = (0..rows.slots()).flat_map(|_| 0..memory.pages_per_slot).collect();
+    device.upload(&buffers[&AllocationId::Pages], ByteLen(0), pages.as_bytes())?;
+    let parameters = &buffers[&AllocationId::Parameters];
+    device.upload(parameters, ByteLen(0), &task.parameters)?;
+    let blob = zrt_asm::blob(task.kernel).ok_or_else(|| ExecutorError::Kernel {
+        kernel: task.kernel,
+        reason: "it is not among the blobs".into(),
+    })?;
+    let kernel = device.load_kernel(blob)?;
+    let mut recorder = device.recorder(1)?;
+    recorder.dispatch(&kernel, parameters.va, [1, 1, 1])?;
+    let graph = recorder.finish()?;
+    let ticket = device.submit(&graph)?;
+    Ok(device.wait(ticket, TASK_DEADLINE)?)
+}
+
+fn lowered(
+    model: &Model,
+    plan: &ExecutionPlan,
+    memory: &MemoryPlan,
+    buffers: &BTreeMap<AllocationId, Buffer>,
+    kv_format: KvFormat,
+) -> Result<Vec<Task>, ExecutorError> {
+    let bases = buffers.iter().map(|(id, buffer)| (*id, buffer.va)).collect();
+    let planning =
+        Planning { input_entries: RING_ENTRIES, output_entries: RING_ENTRIES, chunk_rows: 1, waits: false };
+    lower(&Addresses { model, plan, memory, bases: &bases, kv_format }, &planning)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decoding_step_has_a_row_and_an_output_of_each_slot() {
+        let step = StepRows::Decode { slots: 3, position: 9 }.step();
+        assert_eq!((step.rows, step.outputs), (3, 3));
+        assert_eq!(step.row[2], Row { slot: 2, position: 9, token: 2, output: 2 });
+        assert_eq!(step.output[2], Output { row: 2, slot: 2 });
+    }
+
+    #[test]
+    fn a_prompt_has_consecutive_positions_and_one_output() {
+        let rows = StepRows::Prompt { rows: 128, position: 64 };
+        let step = rows.step();
+        assert_eq!((step.rows, step.outputs, rows.context()), (128, 1, 192));
+        assert_eq!(step.row[5], Row { slot: 0, position: 69, token: 5, output: u32::MAX });
+        assert_eq!((step.row[127].output, step.output[0]), (0, Output { row: 127, slot: 0 }));
+    }
+}
