@@ -18,8 +18,10 @@ use std::time::Duration;
 use zerocopy::{FromZeros, IntoBytes};
 use zrt_device::{Buffer, Device};
 use zrt_mem::{ByteLen, Heap};
-use zrt_protocol::params::Header;
-use zrt_protocol::{Output, PAGE_TOKENS, ROWS_MAX, Row, SLOTS_MAX, Step};
+use zrt_protocol::params::{Header, KernelOpcode, Matmul, PARAMETER_BLOCKS, RowSet};
+use zrt_protocol::{Output, PAGE_TOKENS, Row, SLOTS_MAX, Step};
+
+pub use zrt_protocol::ROWS_MAX;
 
 /// Longest time that a task may take. Generous, because a virtual device that counts is slow.
 const TASK_DEADLINE: Duration = Duration::from_secs(600);
@@ -43,6 +45,63 @@ pub enum StepRows {
         /// Position of the first.
         position: u32,
     },
+}
+
+/// How a task's units follow from a step's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskUnits {
+    /// Units of the whole step.
+    pub total: u32,
+    /// Rows that each unit works on: 1 where a unit belongs to a row, and all of them otherwise.
+    pub rows_of_unit: u32,
+    /// True if a unit belongs to a row.
+    pub is_of_a_row: bool,
+}
+
+impl TaskUnits {
+    /// Those of a task over `rows`.
+    pub fn of(task: &Task, rows: StepRows) -> TaskUnits {
+        let (set, units) = (task.header.rows & 0xff, task.header.units);
+        let is = |one: RowSet| set == one as u32;
+        let counted = match () {
+            () if is(RowSet::EachOutput) || is(RowSet::AllOutputs) => rows.outputs(),
+            () => rows.rows(),
+        };
+        let is_of_a_row = is(RowSet::EachActive) || is(RowSet::EachOutput);
+        TaskUnits {
+            total: if is_of_a_row { units.saturating_mul(counted) } else { units },
+            rows_of_unit: if is_of_a_row || is(RowSet::Once) { 1 } else { counted },
+            is_of_a_row,
+        }
+    }
+}
+
+/// What of a task's parameter block decides what a unit does: the block without addresses and number of units; for a
+/// product also without the number of weight rows, of which a unit has a fixed share. Odd and even layers are alike.
+pub fn shape(task: &Task) -> Vec<u8> {
+    let mut shape = task.parameters.clone();
+    let mut clear = |at: usize, bytes: usize| {
+        if let Some(part) = shape.get_mut(at..at + bytes) {
+            part.fill(0);
+        }
+    };
+    clear(offset_of!(Header, step_va), size_of::<u64>());
+    clear(offset_of!(Header, units), size_of::<u32>());
+    // Bits 15:8 say which snapshot of rows counts.
+    clear(offset_of!(Header, rows) + 1, 1);
+    let block = PARAMETER_BLOCKS.iter().find(|block| block.opcode as u16 == task.header.opcode);
+    for (name, at, bytes) in block.map_or(&[][..], |block| block.layout.fields) {
+        if name.ends_with("_va") || *name == "snapshot" {
+            clear(*at, *bytes);
+        }
+    }
+    if task.header.opcode == KernelOpcode::Matmul as u16 {
+        clear(offset_of!(Matmul, weight_rows), size_of::<u32>());
+        clear(offset_of!(Matmul, output_stride), size_of::<u32>());
+        // Whether the rows are outputs: that only says how many there are.
+        clear(offset_of!(Header, rows), 1);
+    }
+    shape
 }
 
 impl StepRows {
@@ -82,7 +141,9 @@ impl StepRows {
         let mut step = Step::new_zeroed();
         let rows = self.rows().min(ROWS_MAX as u32);
         (step.epoch, step.rows, step.outputs) = (1, rows, self.outputs().min(SLOTS_MAX as u32));
-        step.alive = [[u32::MAX; 4]; 2];
+        for row in 0..rows {
+            step.alive.iter_mut().for_each(|alive| alive[(row / 32) as usize] |= 1 << (row % 32));
+        }
         for (index, row) in (0..rows).zip(&mut step.row) {
             *row = match self {
                 StepRows::Decode { position, .. } => {
@@ -191,9 +252,51 @@ mod tests {
     #[test]
     fn a_decoding_step_has_a_row_and_an_output_of_each_slot() {
         let step = StepRows::Decode { slots: 3, position: 9 }.step();
-        assert_eq!((step.rows, step.outputs), (3, 3));
+        assert_eq!((step.rows, step.outputs, step.alive), (3, 3, [[7, 0, 0, 0]; 2]));
         assert_eq!(step.row[2], Row { slot: 2, position: 9, token: 2, output: 2 });
         assert_eq!(step.output[2], Output { row: 2, slot: 2 });
+    }
+
+    #[test]
+    fn units_of_rows_are_told_from_units_of_all_rows() {
+        let task = |set: RowSet, units| Task {
+            kernel: "copy",
+            parameters: Vec::new(),
+            header: Matmul::header(0, units, set),
+            weight_pieces: None,
+            units_max: units,
+            barrier_before: false,
+            instruction: None,
+        };
+        let rows = StepRows::Prompt { rows: 20, position: 0 };
+        let of = |set| TaskUnits::of(&task(set, 3), rows);
+        let units = |total, rows_of_unit, is_of_a_row| TaskUnits { total, rows_of_unit, is_of_a_row };
+        assert_eq!(of(RowSet::EachActive), units(60, 1, true));
+        assert_eq!(of(RowSet::EachOutput), units(3, 1, true));
+        assert_eq!(of(RowSet::AllActive), units(3, 20, false));
+        assert_eq!(of(RowSet::AllOutputs), units(3, 1, false));
+        assert_eq!(of(RowSet::Once), units(3, 1, false));
+    }
+
+    /// Addresses and the number of weight rows do not matter, the number of columns does.
+    #[test]
+    fn products_of_equal_rows_have_one_shape() {
+        let task = |weight_rows, columns, va| {
+            let mut block = Matmul::new_zeroed();
+            block.header = Matmul::header(va, weight_rows / 32, RowSet::AllActive);
+            (block.plane_va, block.weight_rows, block.columns) = ([va; 4], weight_rows, columns);
+            Task {
+                kernel: "matmul_f32",
+                parameters: block.as_bytes().to_vec(),
+                header: block.header,
+                weight_pieces: None,
+                units_max: 1,
+                barrier_before: false,
+                instruction: None,
+            }
+        };
+        assert_eq!(shape(&task(64, 4096, 1)), shape(&task(96, 4096, 2)));
+        assert_ne!(shape(&task(64, 4096, 1)), shape(&task(64, 2048, 1)));
     }
 
     #[test]

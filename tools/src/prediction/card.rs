@@ -94,6 +94,8 @@ card! {
     /// Bandwidth of memory, reading.
     memory_gb_per_s: [576.0, 612.0, 633.0] "GB/s", speed,
         "640 by AMD's product page; measured 612 (hipfire PR 488) and 619 to 633 (rdna4-infer, RX 9070 XT); low: estimate, 90 % of the peak";
+    /// Bandwidth of memory by its clock: what no kernel exceeds.
+    memory_peak_gb_per_s: [640.0, 640.0, 640.0] "GB/s", speed, "AMD's product page: 256 bits at 20 Gbit/s";
     /// Bandwidth of the memory-side cache.
     mall_gb_per_s: [1000.0, 1600.0, 2400.0] "GB/s", speed,
         "estimate: two to four times memory, as published for the same cache of earlier cards";
