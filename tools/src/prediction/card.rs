@@ -22,6 +22,33 @@ impl Estimate {
     pub const ALL: [Estimate; 3] = [Estimate::Fast, Estimate::Typical, Estimate::Slow];
 }
 
+/// A time by the likeliest numbers, and how far it may be off.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Range {
+    /// Lower end.
+    pub low: f64,
+    /// By the likeliest numbers.
+    pub typical: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Range {
+    /// The range of a time above 0. The parameters are taken to err independently of each other: each alone is moved to
+    /// an end of its range, and the logarithms of the factors by which the time changes are added as squares.
+    pub fn of(time: impl Fn(&Card) -> f64) -> Range {
+        let typical = time(&Card::at(Estimate::Typical));
+        let factor = |end: Estimate| {
+            let squares = (0..PARAMETERS.len()).filter(|index| PARAMETERS[*index].is_range()).map(|moved| {
+                let card = Card::of(|index| if index == moved { end } else { Estimate::Typical });
+                (time(&card) / typical).ln().powi(2)
+            });
+            squares.sum::<f64>().sqrt().exp()
+        };
+        Range { low: typical / factor(Estimate::Fast), typical, high: typical * factor(Estimate::Slow) }
+    }
+}
+
 /// One number of the card.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Parameter {
@@ -42,6 +69,10 @@ pub struct Parameter {
 }
 
 impl Parameter {
+    fn is_range(&self) -> bool {
+        self.low < self.high
+    }
+
     fn at(&self, estimate: Estimate) -> f64 {
         match (estimate, self.is_speed) {
             (Estimate::Typical, _) => self.typical,
@@ -73,7 +104,13 @@ macro_rules! card {
         impl Card {
             /// The numbers of an estimate.
             pub fn at(estimate: Estimate) -> Card {
-                let mut values = PARAMETERS.iter().map(|parameter| parameter.at(estimate));
+                Card::of(|_| estimate)
+            }
+
+            /// Each parameter, by its index, at the end that `estimate` says.
+            fn of(estimate: impl Fn(usize) -> Estimate) -> Card {
+                let mut values =
+                    PARAMETERS.iter().enumerate().map(|(index, parameter)| parameter.at(estimate(index)));
                 let mut next = || values.next().unwrap_or_default();
                 Card { $($name: next(),)* }
             }
@@ -142,8 +179,11 @@ card! {
     lines_per_clock: [0.5, 1.0, 2.0] "", speed, "estimate: one tag look-up in a clock";
     /// Bytes that the vector cache returns in a clock.
     l0_bytes_per_clock: [64.0, 96.0, 128.0] "B", speed, "estimate: half a line to a line";
-    /// Share of the lines touched again that L0 no longer has.
-    l0_miss_share: [0.0, 0.3, 1.0] "", cost, "estimate: depends on how waves meet in 32 KiB";
+    /// Share of bytes that several waves load and that L0 has for the first of them only.
+    l0_miss_share: [0.0, 0.5, 1.0] "", cost, "estimate: depends on how waves meet in 32 KiB";
+    /// Share of lines that a wave touches again and that L0 no longer has.
+    l0_thrash_share: [0.0, 0.1, 0.5] "", cost,
+        "estimate: eight waves with 32 lines each under way fill 32 KiB";
     /// Loads of a wave's round that come from memory, for each byte's share that does.
     round_mixing: [1.0, 2.0, 3.0] "", cost, "estimate: a wait ends with the slowest of the loads before it";
     /// Share of the shorter of two resources' times that is hidden behind the longer.
@@ -189,6 +229,17 @@ mod tests {
         assert_eq!(Card::at(Estimate::Fast).clock_ghz, 2.92);
         assert_eq!(Card::at(Estimate::Fast).memory_latency_ns, 400.0);
         assert_eq!(Card::at(Estimate::Slow).memory_latency_ns, 900.0);
+    }
+
+    /// By hand: one parameter moves the time by its own factor; two by the root of the squares of their logarithms.
+    #[test]
+    fn a_range_adds_squares() {
+        let one = Range::of(|card| 1.0 / card.clock_ghz);
+        assert!((one.low - 1.0 / 2.92).abs() < 1e-12 && (one.high - 1.0 / 2.35).abs() < 1e-12, "{one:?}");
+        let two = Range::of(|card| card.memory_latency_ns * card.task_walk_us);
+        let high = 600.0 * 1.1 * (1.5f64.ln().powi(2) + (1.4f64 / 1.1).ln().powi(2)).sqrt().exp();
+        assert!((two.high - high).abs() < 1e-9, "{two:?}");
+        assert_eq!(Range::of(|_| 3.0), Range { low: 3.0, typical: 3.0, high: 3.0 });
     }
 
     /// By hand: 64 CUs × 2048 × 2.92 GHz are 382.7 T operations, the 383 TOPS of the data sheet.

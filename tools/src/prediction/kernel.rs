@@ -5,7 +5,7 @@
 //! The time is the largest bound and what is not hidden behind it of the second largest. More of anything never takes
 //! less time. `docs/prediction.md` describes the model.
 
-use super::card::{Card, Estimate};
+use super::card::{Card, Estimate, Range};
 use super::work::{LINE_BYTES, Work};
 use serde::Serialize;
 
@@ -78,11 +78,11 @@ pub struct Bounds {
 /// The prediction of a kernel: a range, never a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct KernelPrediction {
-    /// With every parameter at its faster end.
+    /// Lower end of the range.
     pub predicted_us_low: f64,
     /// With every parameter at its likeliest value.
     pub predicted_us: f64,
-    /// With every parameter at its slower end.
+    /// Upper end of the range.
     pub predicted_us_high: f64,
     /// What the likeliest time is bound by.
     pub bound: Bound,
@@ -159,21 +159,6 @@ impl Spread {
     }
 }
 
-impl KernelPrediction {
-    /// With the start and end of so many dispatches, one of which is in it.
-    pub fn with_dispatches(mut self, dispatches: usize) -> KernelPrediction {
-        let more = dispatches.saturating_sub(1) as f64;
-        let [fast, typical, slow] = Estimate::ALL.map(|estimate| Card::at(estimate).dispatch_us * more);
-        self.predicted_us_low += fast;
-        self.predicted_us += typical;
-        self.predicted_us_high += slow;
-        if self.predicted_us > 2.0 * self.bounds.time_us {
-            self.bound = Bound::HandOver;
-        }
-        self
-    }
-}
-
 /// The bounds of `spread.units` units of `unit` each, at one end of the card's numbers.
 pub fn bounds(unit: &Work, spread: &Spread, level: Level, card: &Card) -> Bounds {
     let (turns, together) = (spread.turns(card), spread.groups_together(card));
@@ -184,13 +169,14 @@ pub fn bounds(unit: &Work, spread: &Spread, level: Level, card: &Card) -> Bounds
     let lines = of_compute_unit.lines / card.lines_per_clock;
     let bytes = of_compute_unit.vector_bytes / card.l0_bytes_per_clock;
     let all = *unit * spread.units;
-    let again = (all.lines * LINE_BYTES - all.stream_bytes).max(0.0);
+    let shared = (all.vector_bytes - all.stream_bytes).max(0.0) * card.l0_miss_share;
+    let again = (all.lines * LINE_BYTES - all.vector_bytes).max(0.0) * card.l0_thrash_share;
     let mut bounds = Bounds {
         issue_us: issue_clocks(&of_compute_unit, waves_together, card) / clocks_per_us,
         lines_us: lines.max(bytes) / clocks_per_us,
         lds_us: of_compute_unit.lds_clocks / clocks_per_us,
         latency_us: turns * latency_us(unit, spread.waves_per_group, level, card),
-        gl2_us: (all.stream_bytes + again * card.l0_miss_share) / Level::Gl2.bytes_per_us(card),
+        gl2_us: (all.stream_bytes + shared + again) / Level::Gl2.bytes_per_us(card),
         bandwidth_us: all.stream_bytes / level.bytes_per_us(card),
         time_us: 0.0,
         bound: Bound::Issue,
@@ -234,8 +220,8 @@ fn latency_us(unit: &Work, waves: f64, level: Level, card: &Card) -> f64 {
     let dependent = unit.vector.iter().sum::<f64>() * card.dependency_clocks;
     let clocks = unit.vector_clocks(card).max(dependent) + beside + unit.branches * card.branch_clocks;
     let clocks = clocks + unit.lds_rounds * card.lds_latency_clocks;
-    // A round that leaves loads under way counts as far as its latency is not hidden by them.
-    let rounds = unit.rounds + unit.partial_rounds * (1.0 - card.overlap_share);
+    // A covered round counts as far as its latency is not hidden.
+    let rounds = unit.rounds + unit.covered_rounds * (1.0 - card.overlap_share);
     let far = if unit.vector_bytes > 0.0 { unit.stream_bytes / unit.vector_bytes } else { 0.0 };
     let far = (far * card.round_mixing).min(1.0);
     let near_us = Level::Gl2.latency_us(card);
@@ -246,23 +232,21 @@ fn latency_us(unit: &Work, waves: f64, level: Level, card: &Card) -> f64 {
     (clocks / (card.clock_ghz * 1000.0) + waits) / waves.max(1.0)
 }
 
-/// The prediction of one launch, its start and end included.
-pub fn predict(unit: &Work, spread: &Spread, resident_bytes: f64) -> KernelPrediction {
-    let [fast, typical, slow] = Estimate::ALL.map(|estimate| {
-        let card = Card::at(estimate);
-        let bounds = bounds(unit, spread, Level::of(resident_bytes, &card), &card);
-        (bounds, bounds.time_us + card.dispatch_us)
-    });
+/// The prediction of so many launches together, start and end of each included.
+pub fn predict(unit: &Work, spread: &Spread, resident_bytes: f64, dispatches: f64) -> KernelPrediction {
+    let at = |card: &Card| bounds(unit, spread, Level::of(resident_bytes, card), card);
+    let range = Range::of(|card| at(card).time_us + card.dispatch_us * dispatches);
     let card = Card::at(Estimate::Typical);
     let waves = spread.waves_per_group * spread.groups_together(&card);
-    let rounds = unit.rounds + unit.partial_rounds;
-    let is_start = card.dispatch_us > typical.0.time_us;
+    let rounds = unit.rounds + unit.covered_rounds;
+    let typical = at(&card);
+    let is_start = card.dispatch_us * dispatches > typical.time_us;
     KernelPrediction {
-        predicted_us_low: fast.1,
-        predicted_us: typical.1,
-        predicted_us_high: slow.1,
-        bound: if is_start { Bound::HandOver } else { typical.0.bound },
-        bounds: typical.0,
+        predicted_us_low: range.low,
+        predicted_us: range.typical,
+        predicted_us_high: range.high,
+        bound: if is_start { Bound::HandOver } else { typical.bound },
+        bounds: typical,
         waves_per_simd: waves / card.simds_per_compute_unit,
         bytes_in_flight: if rounds > 0.0 { unit.vector_bytes / rounds * waves } else { 0.0 },
     }
@@ -286,6 +270,7 @@ mod tests {
             lines_per_clock: 1.0,
             l0_bytes_per_clock: 64.0,
             l0_miss_share: 0.0,
+            l0_thrash_share: 0.0,
             round_mixing: 1.0,
             ..Card::at(Estimate::Typical)
         }
@@ -390,13 +375,16 @@ mod tests {
                 ..Work::default()
             };
             let place = spread(f64::from(units), f64::from(per));
-            let before = predict(&make(&counts), &place, 1e9);
-            let mut grown = counts;
+            let before = predict(&make(&counts), &place, 1e9, 1.0);
+            let mut grown = counts.clone();
             grown[which] += more;
-            let after = predict(&make(&grown), &place, 1e9);
-            prop_assert!(after.predicted_us_low >= before.predicted_us_low);
+            let after = predict(&make(&grown), &place, 1e9, 1.0);
             prop_assert!(after.predicted_us >= before.predicted_us);
-            prop_assert!(after.predicted_us_high >= before.predicted_us_high);
+            for estimate in Estimate::ALL {
+                let card = Card::at(estimate);
+                let time = |counts: &[f64]| bounds(&make(counts), &place, Level::Memory, &card).time_us;
+                prop_assert!(time(&grown) >= time(&counts));
+            }
             prop_assert!(before.predicted_us_low <= before.predicted_us);
             prop_assert!(before.predicted_us <= before.predicted_us_high);
         }

@@ -40,8 +40,7 @@ pub fn of_launches(profile: &Profile, sequence: &Sequence<'_>) -> Option<KernelP
         waves_per_group: least.waves_per_group,
     };
     // What is launched for the first time comes from memory, however small it is.
-    let prediction = predict(&(all * (1.0 / groups.max(1.0))), &spread, f64::INFINITY);
-    Some(prediction.with_dispatches(launches.len()))
+    Some(predict(&(all * (1.0 / groups.max(1.0))), &spread, f64::INFINITY, launches.len() as f64))
 }
 
 /// What a compute unit holds of a kernel.

@@ -54,11 +54,11 @@ pub struct Record {
     pub rows: u32,
     /// Positions that the step looks back at.
     pub context: u32,
-    /// Tokens per second of all slots, with every parameter at its slower end.
+    /// Tokens per second of all slots, lower end of the range.
     pub predicted_ts_low: f64,
     /// With every parameter at its likeliest value.
     pub predicted_ts: f64,
-    /// With every parameter at its faster end.
+    /// Upper end of the range.
     pub predicted_ts_high: f64,
     /// Bytes of weights, keys and values that a step reads.
     pub step_bytes: u64,
@@ -218,7 +218,7 @@ pub fn text(records: &[Record]) -> String {
          predicted: for an R9700, by a model (docs/prediction.md), from counts of the kernels on the virtual device. \
          Nothing here was measured on a card.\n\
          rows: slots that decode at position {}, or rows of one prompt in a step. Keys and values: {kv}.\n\
-         bound by: the two largest shares of the likeliest time. bus limit: bytes/step at {} GB/s and nothing else.\n\n\
+         bound by: the two largest shares of the critical path of the likeliest time. bus limit: bytes/step at {} GB/s and nothing else.\n\n\
          {peers}\n\
          These are other people's measurements, of other programs; the model does not use them.\n",
         CONTEXT - 1,

@@ -4,7 +4,7 @@
 //! of each task in order, as docs/megakernel.md has it. A unit takes the time that it takes beside the other groups'
 //! units of the same task. Units of different tasks that run at once are not held against each other.
 
-use super::card::{Card, Estimate};
+use super::card::{Card, Estimate, Range};
 use super::kernel::{Bound, Level, Spread, bounds};
 use super::work::Work;
 use serde::Serialize;
@@ -36,31 +36,42 @@ pub struct StepWork {
     pub waves_per_group: f64,
 }
 
-/// How long a step takes by one end of the card's numbers.
+/// How long a step takes by one set of the card's numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepTime {
     /// From PLAN to the last task's end.
     pub step_us: f64,
-    /// What the group that ends last spent its time on; hand-over includes PLAN and whatever it waited for.
+    /// What the critical path is made of: the last task back to PLAN, from each task to the group or task that it came
+    /// after. Hand-over includes PLAN and walking the tape.
     pub by_bound: BTreeMap<Bound, f64>,
-    /// Time that units of each kernel took in that group, in microseconds, and what its units are bound by.
-    pub by_kernel: BTreeMap<&'static str, (f64, Bound)>,
+    /// Time of each kernel's units on that path in microseconds, what they are bound by, and a task of it.
+    pub by_kernel: BTreeMap<&'static str, (f64, Bound, usize)>,
+}
+
+/// A task's part in a group.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    task: usize,
+    busy_us: f64,
+    bound: Bound,
+    /// The task that it waited for, if that ended after the group's part before.
+    waited_for: Option<usize>,
 }
 
 /// The prediction of a step.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StepPrediction {
-    /// With every parameter at its faster end.
+    /// Lower end of the range.
     pub predicted_us_low: f64,
     /// With every parameter at its likeliest value.
     pub predicted_us: f64,
-    /// With every parameter at its slower end.
+    /// Upper end of the range.
     pub predicted_us_high: f64,
     /// What takes most of the likeliest time.
     pub bound: Bound,
-    /// Share of the likeliest time by what it is bound by.
+    /// Share of the likeliest time's critical path by what it is bound by.
     pub shares: BTreeMap<Bound, f64>,
-    /// Time of each kernel in the group that ends last, in microseconds of the likeliest time.
+    /// Time of each kernel on that path.
     pub kernels: BTreeMap<&'static str, KernelShare>,
 }
 
@@ -71,6 +82,8 @@ pub struct KernelShare {
     pub predicted_us: f64,
     /// What its units are bound by.
     pub bound: Bound,
+    /// What a unit of one of its tasks does.
+    pub unit: Work,
 }
 
 impl StepWork {
@@ -79,35 +92,39 @@ impl StepWork {
         self.tasks.iter().map(|task| task.unit.stream_bytes * f64::from(task.units)).sum()
     }
 
-    /// The time by one end of the card's numbers.
-    pub fn time(&self, estimate: Estimate) -> StepTime {
-        let card = Card::at(estimate);
-        let level = Level::of(self.stream_bytes(), &card);
+    /// The time by one set of the card's numbers.
+    pub fn time(&self, card: &Card) -> StepTime {
+        let level = Level::of(self.stream_bytes(), card);
         let groups = self.groups.max(1) as usize;
         let mut group_us = vec![card.plan_us; groups];
-        let mut ends_us = Vec::with_capacity(self.tasks.len());
-        let mut spent: Vec<Vec<(usize, f64, Bound)>> = vec![Vec::new(); groups];
+        // When each task ended, and in which group.
+        let mut ends: Vec<(f64, usize)> = Vec::with_capacity(self.tasks.len());
+        let mut segments: Vec<Vec<Segment>> = vec![Vec::new(); groups];
         for (index, task) in self.tasks.iter().enumerate() {
-            let (turns, rest) = (task.units / self.groups.max(1), task.units as usize % groups);
-            let [whole, part] = [groups, rest].map(|active| self.unit(task, active, level, &card));
-            let earlier = task.waits.iter().filter_map(|wait| ends_us.get(*wait));
-            let ready_us = earlier.copied().fold(0.0, f64::max) + card.hand_over_us;
-            let mut end_us: f64 = 0.0;
+            let (turns, rest) = (task.units as usize / groups, task.units as usize % groups);
+            let [whole, part] = [groups, rest].map(|active| self.unit(task, active, level, card));
+            let earlier = task.waits.iter().filter_map(|wait| Some((ends.get(*wait)?.0, *wait)));
+            let ready = earlier.max_by(|one, other| one.0.total_cmp(&other.0));
+            let ready_us = ready.map_or(0.0, |(end_us, _)| end_us + card.hand_over_us);
+            let mut end = (0.0, 0);
             for (group, now_us) in group_us.iter_mut().enumerate() {
                 let has_rest = group < rest;
                 if turns == 0 && !has_rest {
                     continue;
                 }
-                let rest_us = if has_rest { part.0 } else { 0.0 };
-                let busy_us = f64::from(turns) * whole.0 + rest_us;
+                let busy_us = turns as f64 * whole.0 + if has_rest { part.0 } else { 0.0 };
+                let waited_for = ready.filter(|_| ready_us > *now_us).map(|(_, wait)| wait);
                 *now_us = now_us.max(ready_us) + card.task_walk_us + busy_us;
-                spent[group].push((index, busy_us, if turns > 0 { whole.1 } else { part.1 }));
-                end_us = end_us.max(*now_us);
+                let bound = if turns > 0 { whole.1 } else { part.1 };
+                segments[group].push(Segment { task: index, busy_us, bound, waited_for });
+                if *now_us > end.0 {
+                    end = (*now_us, group);
+                }
             }
-            ends_us.push(end_us);
+            ends.push(end);
         }
         let last = (0..groups).max_by(|one, other| group_us[*one].total_cmp(&group_us[*other])).unwrap_or(0);
-        self.told(group_us[last], &spent[last])
+        self.critical_path(group_us[last], last, &segments, &ends)
     }
 
     /// Time and bound of a unit while so many groups each do one.
@@ -126,34 +143,52 @@ impl StepWork {
         (found.time_us, found.bound)
     }
 
-    fn told(&self, step_us: f64, spent: &[(usize, f64, Bound)]) -> StepTime {
-        let mut by_bound: BTreeMap<Bound, f64> = BTreeMap::new();
-        let mut by_kernel: BTreeMap<&'static str, (f64, Bound)> = BTreeMap::new();
-        for (index, busy_us, bound) in spent {
-            *by_bound.entry(*bound).or_default() += busy_us;
-            let kernel = by_kernel.entry(self.tasks[*index].kernel).or_insert((0.0, *bound));
-            kernel.0 += busy_us;
+    /// Walks back from the last segment of a group.
+    fn critical_path(
+        &self,
+        step_us: f64,
+        last: usize,
+        segments: &[Vec<Segment>],
+        ends: &[(f64, usize)],
+    ) -> StepTime {
+        let mut time = StepTime { step_us, by_bound: BTreeMap::new(), by_kernel: BTreeMap::new() };
+        let mut busy_us = 0.0;
+        let mut at = segments[last].len().checked_sub(1).map(|number| (last, number));
+        while let Some((group, number)) = at {
+            let segment = segments[group][number];
+            busy_us += segment.busy_us;
+            *time.by_bound.entry(segment.bound).or_default() += segment.busy_us;
+            let new = (0.0, segment.bound, segment.task);
+            time.by_kernel.entry(self.tasks[segment.task].kernel).or_insert(new).0 += segment.busy_us;
+            at = match segment.waited_for {
+                Some(task) => {
+                    let group = ends[task].1;
+                    segments[group].iter().position(|one| one.task == task).map(|number| (group, number))
+                }
+                None => number.checked_sub(1).map(|number| (group, number)),
+            };
         }
-        let busy_us: f64 = by_bound.values().sum();
-        *by_bound.entry(Bound::HandOver).or_default() += (step_us - busy_us).max(0.0);
-        StepTime { step_us, by_bound, by_kernel }
+        *time.by_bound.entry(Bound::HandOver).or_default() += (step_us - busy_us).max(0.0);
+        time
     }
 
     /// The prediction.
     pub fn predict(&self) -> StepPrediction {
-        let [fast, typical, slow] = Estimate::ALL.map(|estimate| self.time(estimate));
+        let range = Range::of(|card| self.time(card).step_us);
+        let typical = self.time(&Card::at(Estimate::Typical));
         let shares: BTreeMap<Bound, f64> =
             typical.by_bound.iter().map(|(bound, us)| (*bound, us / typical.step_us)).collect();
         let largest = shares.iter().max_by(|one, other| one.1.total_cmp(other.1));
         let kernels = typical.by_kernel.iter();
         StepPrediction {
-            predicted_us_low: fast.step_us,
-            predicted_us: typical.step_us,
-            predicted_us_high: slow.step_us,
+            predicted_us_low: range.low,
+            predicted_us: range.typical,
+            predicted_us_high: range.high,
             bound: largest.map_or(Bound::HandOver, |(bound, _)| *bound),
             kernels: kernels
-                .map(|(kernel, (predicted_us, bound))| {
-                    (*kernel, KernelShare { predicted_us: *predicted_us, bound: *bound })
+                .map(|(kernel, (predicted_us, bound, task))| {
+                    let (predicted_us, bound) = (*predicted_us, *bound);
+                    (*kernel, KernelShare { predicted_us, bound, unit: self.tasks[*task].unit })
                 })
                 .collect(),
             shares,
@@ -180,7 +215,7 @@ mod tests {
     #[test]
     fn a_chain_of_tasks_adds_hand_overs_to_their_work() {
         let work = step(vec![task(64, 26_000.0, &[]), task(64, 26_000.0, &[0])]);
-        let time = work.time(Estimate::Typical);
+        let time = work.time(&Card::at(Estimate::Typical));
         let unit = 10.0 + 0.2 * 5.0;
         let expected = 14.0 + (1.1 + unit) + (1.2 + 1.1 + unit);
         assert!((time.step_us - expected).abs() < 1e-9, "{} {expected}", time.step_us);
@@ -191,11 +226,11 @@ mod tests {
     /// 65 units: group 0 has two of them; a task that waits for neither begins in the other groups meanwhile.
     #[test]
     fn groups_take_units_in_turns_and_do_not_wait_for_nothing() {
-        let alone = step(vec![task(65, 26_000.0, &[])]).time(Estimate::Typical).step_us;
+        let alone = step(vec![task(65, 26_000.0, &[])]).time(&Card::at(Estimate::Typical)).step_us;
         assert!((alone - (14.0 + 1.1 + 2.0 * 11.0)).abs() < 1e-9, "{alone}");
         // The second task's one unit is group 0's too.
         let both = step(vec![task(65, 26_000.0, &[]), task(1, 26_000.0, &[])]);
-        assert!((both.time(Estimate::Typical).step_us - (alone + 1.1 + 11.0)).abs() < 1e-9);
+        assert!((both.time(&Card::at(Estimate::Typical)).step_us - (alone + 1.1 + 11.0)).abs() < 1e-9);
     }
 
     #[test]

@@ -12,6 +12,9 @@ use std::ops::{Add, Mul, Sub};
 
 /// Bytes of a line between a compute unit and GL2 (hardware reference §1.4).
 pub const LINE_BYTES: f64 = 128.0;
+/// Instructions between a load and its wait from which on the wait counts as covered: with the three other waves of a
+/// SIMD in the megakernel some 256 clocks, the latency of GL2.
+const COVER_INSTRUCTIONS: f64 = 64.0;
 /// Rates of the vector unit, in the order of [`Work::vector`].
 const RATES: [Vector; 7] = [
     Vector::Full,
@@ -45,8 +48,8 @@ pub struct Work {
     pub barriers: f64,
     /// Waits for all vector loads or stores.
     pub rounds: f64,
-    /// Waits for some vector loads, while later ones are under way.
-    pub partial_rounds: f64,
+    /// Such waits that later loads or many instructions cover.
+    pub covered_rounds: f64,
     /// Waits for scalar loads.
     pub scalar_rounds: f64,
     /// Waits for LDS.
@@ -108,11 +111,14 @@ impl Work {
         let mut places: Vec<&PlaceCounts> = places.iter().collect();
         places.sort_by_key(|place| place.pc);
         let [mut vector, mut scalar, mut lds] = [false; 3];
+        // Instructions since the last vector load or store, summed over waves.
+        let mut since = 0.0;
         for place in places {
             let (name, operand) = place.instruction.split_once(' ').unwrap_or((&place.instruction, ""));
             let count = place.count as f64;
+            since += count;
             match Class::of(name) {
-                Class::VectorMemory => vector = true,
+                Class::VectorMemory => (vector, since) = (true, 0.0),
                 Class::Lds => lds = true,
                 Class::Scalar if name.starts_with("s_load") || name.starts_with("s_buffer_load") => {
                     scalar = true
@@ -121,7 +127,8 @@ impl Work {
                     let is_vector = ["loadcnt", "storecnt", "samplecnt"].iter().any(|of| name.contains(of));
                     let is_whole = matches!(operand.trim(), "0" | "0x0");
                     if is_vector && std::mem::take(&mut vector) {
-                        let sum = if is_whole { &mut self.rounds } else { &mut self.partial_rounds };
+                        let is_covered = !is_whole || since > COVER_INSTRUCTIONS * count;
+                        let sum = if is_covered { &mut self.covered_rounds } else { &mut self.rounds };
                         *sum += count;
                         // Later loads of this round are still waited for.
                         vector = !is_whole;
@@ -165,7 +172,7 @@ impl Work {
             other: of(self.other, other.other),
             barriers: of(self.barriers, other.barriers),
             rounds: of(self.rounds, other.rounds),
-            partial_rounds: of(self.partial_rounds, other.partial_rounds),
+            covered_rounds: of(self.covered_rounds, other.covered_rounds),
             scalar_rounds: of(self.scalar_rounds, other.scalar_rounds),
             lds_rounds: of(self.lds_rounds, other.lds_rounds),
             lines: of(self.lines, other.lines),
@@ -238,7 +245,7 @@ mod tests {
         ];
         let bytes = Bytes { vector_load: 5 * 1024, scratch: 256, ..Bytes::default() };
         let work = Work::of(&Profile { places, bytes, ..Profile::default() }, 32);
-        assert_eq!((work.rounds, work.partial_rounds), (5.0, 5.0));
+        assert_eq!((work.rounds, work.covered_rounds), (5.0, 5.0));
         assert_eq!((work.scalar_rounds, work.lds_rounds), (0.0, 3.0));
         // 20 lines of each load, and 2 of scratch.
         assert_eq!((work.lines, work.vector_bytes), (42.0, 5376.0));
