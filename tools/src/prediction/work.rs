@@ -1,8 +1,9 @@
 //! What waves do, in sums that can be added and scaled: from the virtual device's profile to the model's input.
 //!
-//! Contract: pure. All sums are over waves. A round is a wait that a wave's loads or stores precede: what comes after
-//! it waits for memory. Rounds are told by the order of the code, not by the path through it, so a loop that loads at
-//! its end for its next turn counts a round for each turn.
+//! Contract: pure. All sums are over waves. A round is a wait for loads or stores that follow the wait before it: what
+//! comes after it waits for memory. Of several waits for the same loads the first counts. A round is covered if its wait
+//! leaves all of these under way, so that it is for earlier ones, or if many instructions lie between. Rounds are told
+//! by the order of the code, not by the path through it.
 
 use super::card::Card;
 use super::issue::{Class, Vector};
@@ -46,9 +47,9 @@ pub struct Work {
     pub other: f64,
     /// Waits at a barrier.
     pub barriers: f64,
-    /// Waits for all vector loads or stores.
+    /// Waits for vector loads or stores that nothing covers.
     pub rounds: f64,
-    /// Such waits that later loads or many instructions cover.
+    /// Waits that later loads or many instructions cover.
     pub covered_rounds: f64,
     /// Waits for scalar loads.
     pub scalar_rounds: f64,
@@ -110,35 +111,33 @@ impl Work {
     fn count_rounds(&mut self, places: &[PlaceCounts]) {
         let mut places: Vec<&PlaceCounts> = places.iter().collect();
         places.sort_by_key(|place| place.pc);
-        let [mut vector, mut scalar, mut lds] = [false; 3];
-        // Instructions since the last vector load or store, summed over waves.
-        let mut since = 0.0;
+        let [mut scalar, mut lds] = [false; 2];
+        // Vector loads and stores since the last wait for some, and instructions since the last of them, over waves.
+        let (mut loads, mut since) = (0, 0.0);
         for place in places {
             let (name, operand) = place.instruction.split_once(' ').unwrap_or((&place.instruction, ""));
             let count = place.count as f64;
             since += count;
             match Class::of(name) {
-                Class::VectorMemory => (vector, since) = (true, 0.0),
+                Class::VectorMemory => (loads, since) = (loads + 1, 0.0),
                 Class::Lds => lds = true,
                 Class::Scalar if name.starts_with("s_load") || name.starts_with("s_buffer_load") => {
-                    scalar = true
+                    scalar = true;
                 }
                 Class::Other if name.starts_with("s_wait_") => {
                     let is_vector = ["loadcnt", "storecnt", "samplecnt"].iter().any(|of| name.contains(of));
-                    let is_whole = matches!(operand.trim(), "0" | "0x0");
-                    if is_vector && std::mem::take(&mut vector) {
-                        let is_covered = !is_whole || since > COVER_INSTRUCTIONS * count;
+                    let new_loads = if is_vector { std::mem::take(&mut loads) } else { 0 };
+                    if new_loads > 0 {
+                        let is_covered =
+                            left_under_way(name, operand) >= new_loads || since > COVER_INSTRUCTIONS * count;
                         let sum = if is_covered { &mut self.covered_rounds } else { &mut self.rounds };
                         *sum += count;
-                        // Later loads of this round are still waited for.
-                        vector = !is_whole;
                     }
                     if name.contains("kmcnt") && std::mem::take(&mut scalar) {
                         self.scalar_rounds += count;
                     }
                     if name.contains("dscnt") && std::mem::take(&mut lds) {
                         self.lds_rounds += count;
-                        lds = !is_whole;
                     }
                 }
                 _ => {}
@@ -182,6 +181,17 @@ impl Work {
             stream_bytes: of(self.stream_bytes, other.stream_bytes),
         }
     }
+}
+
+/// How many loads or stores a wait leaves under way, from its operand as the assembler writes it; a wait for two
+/// counters has that of loads in bits 13:8 (instruction set reference §5.4).
+fn left_under_way(name: &str, operand: &str) -> u32 {
+    let operand = operand.trim();
+    let value = match operand.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).unwrap_or(0),
+        None => operand.parse().unwrap_or(0),
+    };
+    if name.ends_with("_dscnt") { value >> 8 & 0x3f } else { value }
 }
 
 impl Add for Work {
@@ -229,8 +239,7 @@ mod tests {
         }
     }
 
-    /// Two loads and a wait are one round, a wait with nothing before it is none, and one that leaves a load under way
-    /// is a part.
+    /// Two loads and two waits for them are one round; a wait that leaves the load before it under way is covered.
     #[test]
     fn rounds_are_waits_that_loads_precede() {
         let places = vec![
@@ -242,13 +251,27 @@ mod tests {
             place(32, "s_wait_kmcnt 0x0", 7, None),
             place(36, "ds_load_b32 v1, v2", 3, None),
             place(40, "s_wait_dscnt 0x0", 3, None),
+            place(48, "global_load_b32 v4, v0, s[4:5]", 2, None),
+            place(56, "s_wait_loadcnt_dscnt 0x100", 2, None),
         ];
         let bytes = Bytes { vector_load: 5 * 1024, scratch: 256, ..Bytes::default() };
         let work = Work::of(&Profile { places, bytes, ..Profile::default() }, 32);
-        assert_eq!((work.rounds, work.covered_rounds), (5.0, 5.0));
+        assert_eq!((work.rounds, work.covered_rounds), (5.0, 2.0));
         assert_eq!((work.scalar_rounds, work.lds_rounds), (0.0, 3.0));
         // 20 lines of each load, and 2 of scratch.
         assert_eq!((work.lines, work.vector_bytes), (42.0, 5376.0));
+    }
+
+    /// 64 instructions between a load and its wait cover it, 63 do not: the wait itself is counted too.
+    #[test]
+    fn many_instructions_cover_a_round() {
+        let covered = |instructions: u64| {
+            let mut places = vec![place(0, "global_load_b32 v1, v0, s[4:5]", 4, Some(1))];
+            places.extend((1..=instructions).map(|at| place(8 * at, "v_mov_b32_e32 v2, 0", 4, None)));
+            places.push(place(8 * (instructions + 1), "s_wait_loadcnt 0x0", 4, None));
+            Work::of(&Profile { places, ..Profile::default() }, 32).covered_rounds
+        };
+        assert_eq!([covered(63), covered(64)], [0.0, 4.0]);
     }
 
     /// By hand: 10 of one cycle, 3 of four, 2 matrices of eight.
