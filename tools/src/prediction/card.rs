@@ -155,7 +155,7 @@ card! {
     scalar_latency_ns: [30.0, 100.0, 220.0] "ns", cost, "estimate: from the scalar cache to GL2";
     /// Latency of an LDS access.
     lds_latency_clocks: [20.0, 40.0, 64.0] "clocks", cost,
-        "low: LLVM SISchedule.td, WriteLDS; the rest: estimate, queueing behind other waves";
+        "low: LLVM SISchedule.td, GFX12SpeedModel, WriteLDS; the rest: estimate, queueing behind other waves";
     /// Cycles that an integer WMMA of 16 × 16 × 16 occupies its SIMD.
     wmma_integer_clocks: [8.0, 8.0, 8.0] "clocks", cost,
         "AMD: 2048 operations in a clock and compute unit on 8-bit integers; 198 T-MAC/s measured (rdna4-infer)";
@@ -163,18 +163,18 @@ card! {
     wmma_float_clocks: [15.0, 16.0, 16.0] "clocks", cost,
         "AMD: 1024 operations in a clock and compute unit; measured 1.9 times an integer WMMA (rdna4-infer)";
     /// Cycles of a transcendental operation or a full 32-bit integer product.
-    quarter_rate_clocks: [4.0, 4.0, 4.0] "clocks", cost, "AMD RDNA white paper: a quarter of the lanes";
+    quarter_rate_clocks: [4.0, 4.0, 4.0] "clocks", cost, "LLVM SISchedule.td, GFX12SpeedModel: WriteTrans32 has 4 clocks more than Write32Bit, WriteIntMul 3";
     /// Cycles of an operation on 64 bits that is no product.
-    wide_clocks: [1.0, 2.0, 2.0] "clocks", cost, "estimate: two passes of 32 bits";
+    wide_clocks: [1.0, 2.0, 2.0] "clocks", cost, "LLVM SISchedule.td, GFX12SpeedModel: Write64Bit has a clock more than Write32Bit; low: estimate, one pass";
     /// Cycles of an operation on binary64.
     double_clocks: [32.0, 32.0, 38.0] "clocks", cost,
-        "1.5 TFLOPS of binary64 by AMD's product page, 1/32 of binary32 without pairs; high: LLVM SISchedule.td, WriteDouble";
+        "1.5 TFLOPS of binary64 by AMD's product page, 1/32 of binary32 without pairs; high: LLVM SISchedule.td, GFX12SpeedModel, WriteDouble";
     /// Cycles from one instruction of a wave to its next one, if no other wave issues.
     dependency_clocks: [1.0, 2.0, 5.0] "clocks", cost,
-        "high: LLVM SISchedule.td, latency of Write32Bit; low: independent instructions; typical: estimate";
+        "high: LLVM SISchedule.td, GFX12SpeedModel, latency of Write32Bit; low: independent instructions; typical: estimate";
     /// Cycles that a wave loses at a branch.
     branch_clocks: [4.0, 10.0, 32.0] "clocks", cost,
-        "high: LLVM SISchedule.td, WriteBranch; the rest: estimate, most are not taken";
+        "high: LLVM SISchedule.td, GFX12SpeedModel, WriteBranch; the rest: estimate, most are not taken";
     /// Lines of 128 bytes that a compute unit's vector cache looks up in a clock.
     lines_per_clock: [0.5, 1.0, 2.0] "", speed, "estimate: one tag look-up in a clock";
     /// Bytes that the vector cache returns in a clock.
@@ -208,6 +208,34 @@ card! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::{Alignment, Table};
+
+    /// `docs/prediction.md` has this table.
+    #[test]
+    fn the_page_has_the_parameters() {
+        use Alignment::{Left, Right};
+        let columns = [
+            ("parameter", Left),
+            ("low", Right),
+            ("typical", Right),
+            ("high", Right),
+            ("unit", Left),
+            ("source", Left),
+        ];
+        let mut table = Table::new(&columns);
+        for one in PARAMETERS {
+            table.row(vec![
+                format!("`{}`", one.name),
+                one.low.to_string(),
+                one.typical.to_string(),
+                one.high.to_string(),
+                one.unit.to_owned(),
+                one.source.to_owned(),
+            ]);
+        }
+        let page = include_str!("../../../docs/prediction.md");
+        assert!(page.contains(&table.to_string()), "docs/prediction.md must have:\n{table}");
+    }
 
     #[test]
     fn every_parameter_has_a_range_and_a_source() {

@@ -184,7 +184,7 @@ impl Work {
 }
 
 /// How many loads or stores a wait leaves under way, from its operand as the assembler writes it; a wait for two
-/// counters has that of loads in bits 13:8 (instruction set reference §5.4).
+/// counters has that of loads in bits 13:8 (instruction set reference §4.1).
 fn left_under_way(name: &str, operand: &str) -> u32 {
     let operand = operand.trim();
     let value = match operand.strip_prefix("0x") {
