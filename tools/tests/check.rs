@@ -286,6 +286,21 @@ fn the_profile_counts_what_waves_did() {
     assert_eq!(report["findings"], json!([]));
 }
 
+#[test]
+fn the_profile_as_text_predicts_and_says_so() {
+    let folder = Folder::new("check-profile-text");
+    let object = folder.words("double.o", &DOUBLE_OBJECT);
+    let buffer = folder.words("data", &data());
+    let output = launch(&object, &buffer, &["--profile"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let at =
+        lines.iter().position(|line| line.starts_with("predicted for an R9700, not measured: ")).unwrap();
+    // A launch of one wave is its start and end.
+    assert!(lines[at].contains(" .. ") && lines[at].ends_with("bound by hand-over"), "{text}");
+    assert!(lines[at + 1].contains("latency") && lines[at + 2].contains("docs/prediction.md"), "{text}");
+}
+
 /// A loop with fewer and fewer lanes: lane i runs it i times.
 const TRIANGLE: &str = "
 kernel void triangle(global uint *data) {

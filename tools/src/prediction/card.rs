@@ -83,7 +83,10 @@ impl Parameter {
 }
 
 macro_rules! card {
-    ($($(#[$meta:meta])* $name:ident: [$low:expr, $typical:expr, $high:expr] $unit:literal, $kind:ident, $source:literal;)*) => {
+    ($(
+        $(#[$meta:meta])*
+        $name:ident: [$low:expr, $typical:expr, $high:expr] $unit:literal, $kind:ident, $source:literal;
+    )*) => {
         /// The card's numbers at one end of their ranges.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub struct Card {
@@ -127,10 +130,12 @@ card! {
     simds_per_compute_unit: [2.0, 2.0, 2.0] "", speed, "hardware reference §1.4: 128 SIMDs of 64 compute units";
     /// Clock under load.
     clock_ghz: [2.35, 2.6, 2.92] "GHz", speed,
-        "2.35 to 2.57 in two logs of an R9700 (hipfire issue 57, legacy-rocm-build issue 6521); boost of 2.92 by AMD's product page";
+        "2.35 to 2.57 in two logs of an R9700 (hipfire issue 57, legacy-rocm-build issue 6521); \
+         boost of 2.92 by AMD's product page";
     /// Bandwidth of memory, reading.
     memory_gb_per_s: [576.0, 612.0, 633.0] "GB/s", speed,
-        "640 by AMD's product page; measured 612 (hipfire PR 488) and 619 to 633 (rdna4-infer, RX 9070 XT); low: estimate, 90 % of the peak";
+        "640 by AMD's product page; measured 612 (hipfire PR 488) and 619 to 633 (rdna4-infer, RX \
+         9070 XT); low: estimate, 90 % of the peak";
     /// Bandwidth of memory by its clock: what no kernel exceeds.
     memory_peak_gb_per_s: [640.0, 640.0, 640.0] "GB/s", speed, "AMD's product page: 256 bits at 20 Gbit/s";
     /// Bandwidth of the memory-side cache.
@@ -147,7 +152,8 @@ card! {
     cache_share: [0.5, 0.75, 1.0] "", speed, "estimate: replacement is not documented";
     /// Latency of a load from memory.
     memory_latency_ns: [400.0, 600.0, 900.0] "ns", cost,
-        "estimate: no trustworthy public measurement of gfx1201 (hipfire issue 490 says why one is wrong); loaded above idle";
+        "estimate: no trustworthy public measurement of gfx1201 (hipfire issue 490 says why one is \
+         wrong); loaded above idle";
     /// Latency of a load from GL2.
     gl2_latency_ns: [90.0, 140.0, 220.0] "ns", cost,
         "estimate: 250 to 500 clocks, the range of published RDNA measurements";
@@ -163,15 +169,20 @@ card! {
     wmma_float_clocks: [15.0, 16.0, 16.0] "clocks", cost,
         "AMD: 1024 operations in a clock and compute unit; measured 1.9 times an integer WMMA (rdna4-infer)";
     /// Cycles of a transcendental operation or a full 32-bit integer product.
-    quarter_rate_clocks: [4.0, 4.0, 4.0] "clocks", cost, "LLVM SISchedule.td, GFX12SpeedModel: WriteTrans32 has 4 clocks more than Write32Bit, WriteIntMul 3";
+    quarter_rate_clocks: [4.0, 4.0, 4.0] "clocks", cost,
+        "LLVM SISchedule.td, GFX12SpeedModel: WriteTrans32 has 4 clocks more than Write32Bit, WriteIntMul 3";
     /// Cycles of an operation on 64 bits that is no product.
-    wide_clocks: [1.0, 2.0, 2.0] "clocks", cost, "LLVM SISchedule.td, GFX12SpeedModel: Write64Bit has a clock more than Write32Bit; low: estimate, one pass";
+    wide_clocks: [1.0, 2.0, 2.0] "clocks", cost,
+        "LLVM SISchedule.td, GFX12SpeedModel: Write64Bit has a clock more than Write32Bit; \
+         low: estimate, one pass";
     /// Cycles of an operation on binary64.
     double_clocks: [32.0, 32.0, 38.0] "clocks", cost,
-        "1.5 TFLOPS of binary64 by AMD's product page, 1/32 of binary32 without pairs; high: LLVM SISchedule.td, GFX12SpeedModel, WriteDouble";
+        "1.5 TFLOPS of binary64 by AMD's product page, 1/32 of binary32 without pairs; high: LLVM \
+         SISchedule.td, GFX12SpeedModel, WriteDouble";
     /// Cycles from one instruction of a wave to its next one, if no other wave issues.
     dependency_clocks: [1.0, 2.0, 5.0] "clocks", cost,
-        "high: LLVM SISchedule.td, GFX12SpeedModel, latency of Write32Bit; low: independent instructions; typical: estimate";
+        "high: LLVM SISchedule.td, GFX12SpeedModel, latency of Write32Bit; low: independent \
+         instructions; typical: estimate";
     /// Cycles that a wave loses at a branch.
     branch_clocks: [4.0, 10.0, 32.0] "clocks", cost,
         "high: LLVM SISchedule.td, GFX12SpeedModel, WriteBranch; the rest: estimate, most are not taken";

@@ -218,7 +218,8 @@ pub fn text(records: &[Record]) -> String {
          predicted: for an R9700, by a model (docs/prediction.md), from counts of the kernels on the virtual device. \
          Nothing here was measured on a card.\n\
          rows: slots that decode at position {}, or rows of one prompt in a step. Keys and values: {kv}.\n\
-         bound by: the two largest shares of the critical path of the likeliest time. bus limit: bytes/step at {} GB/s and nothing else.\n\n\
+         bound by: the two largest shares of the critical path of the likeliest time. \
+         bus limit: bytes/step at {} GB/s and nothing else.\n\n\
          {peers}\n\
          These are other people's measurements, of other programs; the model does not use them.\n",
         CONTEXT - 1,
