@@ -70,10 +70,12 @@ pub struct Record {
 
 /// Somebody's measurement among the records.
 #[derive(Serialize)]
-struct Published {
-    kind: &'static str,
+pub struct Published {
+    /// `published`.
+    pub kind: &'static str,
+    /// The measurement.
     #[serde(flatten)]
-    peer: Peer,
+    pub peer: Peer,
 }
 
 /// A record of either kind.
@@ -83,7 +85,6 @@ pub enum AnyRecord<'a> {
     /// A prediction.
     Predicted(&'a Record),
     /// A measurement of somebody else.
-    #[allow(private_interfaces)]
     Published(Published),
 }
 
@@ -218,6 +219,7 @@ pub fn text(records: &[Record]) -> String {
          predicted: for an R9700, by a model (docs/prediction.md), from counts of the kernels on the virtual device. \
          Nothing here was measured on a card.\n\
          rows: slots that decode at position {}, or rows of one prompt in a step. Keys and values: {kv}.\n\
+         low .. high: the model's numbers are ranges, which are taken to err independently of each other.\n\
          bound by: the two largest shares of the critical path of the likeliest time. \
          bus limit: bytes/step at {} GB/s and nothing else.\n\n\
          {peers}\n\

@@ -128,7 +128,8 @@ impl Samples {
                 (false, slots) => Some(few(slots)),
             };
             match rows {
-                Some(rows) => count(rows, 1)? - launch,
+                // One unit of the header is done for all parts that the task cuts the rows into.
+                Some(rows) => (count(rows, 1)? - launch) * (1.0 / f64::from(units.of_each)),
                 None => unit,
             }
         };
@@ -153,16 +154,6 @@ impl Samples {
         }
         let (groups_per_compute_unit, waves_per_group) = megakernel_residency()?;
         Ok(StepWork { tasks: step_tasks, groups, groups_per_compute_unit, waves_per_group })
-    }
-
-    /// Samples that were run.
-    pub fn len(&self) -> usize {
-        self.known.len()
-    }
-
-    /// True before the first sample.
-    pub fn is_empty(&self) -> bool {
-        self.known.is_empty()
     }
 
     fn count(
