@@ -98,6 +98,20 @@ fn a_mapped_file_and_its_bytes_in_memory_are_the_same_model() {
     }
 }
 
+/// The first half of a file, and its length: the same tensors, and zeros for what is not there.
+#[test]
+fn a_head_has_the_shapes_of_its_file() {
+    let path = repository_model("tales-qwen3-Q4_0.gguf");
+    let bytes = std::fs::read(path).unwrap();
+    let whole = Gguf::from_bytes(bytes.clone()).unwrap();
+    let head = Gguf::from_head(bytes[..bytes.len() / 2].to_vec(), bytes.len() as u64).unwrap();
+    assert_eq!(head.tensors(), whole.tensors());
+    let last = whole.tensors().iter().max_by_key(|tensor| tensor.offset).unwrap();
+    assert!(head.read_tensor(last, 0..last.bytes).unwrap().iter().all(|byte| *byte == 0));
+    // A file that is shorter than its tensors say is refused.
+    assert!(Gguf::from_head(bytes[..bytes.len() / 2].to_vec(), bytes.len() as u64 / 2).is_err());
+}
+
 #[test]
 fn a_file_that_is_not_there_is_named() {
     let error = Gguf::open(Path::new("no/such/model.gguf")).unwrap_err();

@@ -275,11 +275,30 @@ fn the_profile_counts_what_waves_did() {
     });
     assert_eq!(profile["bytes"], bytes);
     assert_eq!(profile["lds"], json!({"accesses": 0, "cycles": 0, "cycles_without_conflict": 0}));
-    // 528 bytes at 640 GB/s.
-    let memory_us = profile["prediction"]["memory_us"].as_f64().unwrap();
-    assert!((memory_us - 0.000_825).abs() < 1e-9, "{memory_us}");
-    assert!(profile["prediction_formula"].as_str().unwrap().contains("640 GB/s"));
+    let prediction = &profile["prediction"];
+    let number = |name: &str| prediction[name].as_f64().unwrap();
+    // The 128 bytes of the buffer at 612 GB/s are less than the start and end of a dispatch: 0.5, 0.9 and 2 µs.
+    assert!((prediction["bounds"]["bandwidth_us"].as_f64().unwrap() - 128.0 / 612e3).abs() < 1e-9);
+    assert!(number("predicted_us_low") > 0.5 && number("predicted_us_high") < 6.0, "{prediction}");
+    assert!((number("predicted_us_low")..number("predicted_us_high")).contains(&number("predicted_us")));
+    assert!(prediction["bound"].is_string());
+    assert!(profile["prediction_formula"].as_str().unwrap().contains("docs/prediction.md"));
     assert_eq!(report["findings"], json!([]));
+}
+
+#[test]
+fn the_profile_as_text_predicts_and_says_so() {
+    let folder = Folder::new("check-profile-text");
+    let object = folder.words("double.o", &DOUBLE_OBJECT);
+    let buffer = folder.words("data", &data());
+    let output = launch(&object, &buffer, &["--profile"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let at =
+        lines.iter().position(|line| line.starts_with("predicted for an R9700, not measured: ")).unwrap();
+    // A launch of one wave is its start and end.
+    assert!(lines[at].contains(" .. ") && lines[at].ends_with("bound by hand-over"), "{text}");
+    assert!(lines[at + 1].contains("latency") && lines[at + 2].contains("docs/prediction.md"), "{text}");
 }
 
 /// A loop with fewer and fewer lanes: lane i runs it i times.

@@ -4,6 +4,7 @@
 //! token at the current position and, from the prompt's last token on, appends its choice. The trait is used with
 //! static dispatch: no trait object is on the path of a token.
 
+pub mod alone;
 pub mod device;
 pub mod layout;
 pub mod lowering;

@@ -103,6 +103,12 @@ impl Gguf {
         parse::parse(Source::Memory(bytes.into()))
     }
 
+    /// Reads the header of a file of `file_bytes` of which only the beginning is there: a model's shapes without its
+    /// weights. What is not there reads as zeros.
+    pub fn from_head(bytes: impl Into<Bytes>, file_bytes: u64) -> Result<Gguf, GgufError> {
+        parse::parse(Source::Head { bytes: bytes.into(), file_bytes })
+    }
+
     /// Size of the whole file in bytes.
     pub fn file_bytes(&self) -> u64 {
         self.source.len()

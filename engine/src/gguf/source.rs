@@ -20,6 +20,11 @@ pub enum Bytes {
 pub(super) enum Source {
     Mapped(MappedFile),
     Memory(Bytes),
+    /// The beginning of a file of `file_bytes`; the rest reads as zeros.
+    Head {
+        bytes: Bytes,
+        file_bytes: u64,
+    },
 }
 
 impl Source {
@@ -34,6 +39,7 @@ impl Source {
         match self {
             Source::Mapped(file) => file.len(),
             Source::Memory(bytes) => bytes.as_slice().len() as u64,
+            Source::Head { file_bytes, .. } => *file_bytes,
         }
     }
 
@@ -42,6 +48,16 @@ impl Source {
     pub(super) fn read_at(&self, offset: u64, destination: &mut [u8]) -> bool {
         match self {
             Source::Mapped(file) => file.read_at(offset, destination),
+            Source::Head { bytes, file_bytes } => {
+                let is_inside =
+                    offset.checked_add(destination.len() as u64).is_some_and(|end| end <= *file_bytes);
+                let there = usize::try_from(offset).ok().and_then(|begin| bytes.as_slice().get(begin..));
+                let there = there.unwrap_or_default();
+                let (begin, rest) = destination.split_at_mut(there.len().min(destination.len()));
+                begin.copy_from_slice(&there[..begin.len()]);
+                rest.fill(0);
+                is_inside
+            }
             Source::Memory(bytes) => {
                 let part = usize::try_from(offset)
                     .ok()

@@ -34,6 +34,7 @@ pub use error::{SessionError, Standing};
 pub use options::{CHUNK_ROWS_MAX, Mode, SessionOptions};
 pub use recovery::Unfinished;
 pub use request::{Event, Handle, Request};
+pub use tape::waits;
 pub use zrt_protocol::FinishReason;
 
 use crate::executor::ExecutorError;

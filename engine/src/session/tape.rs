@@ -59,7 +59,7 @@ fn counter(task: usize) -> u32 {
 
 /// What each task waits for, by task number. A layer's boundary follows the first task of the layer before; the first
 /// task of the layer itself waits for it.
-fn waits(plan: &ExecutionPlan, tasks: &[Task]) -> Vec<Vec<usize>> {
+pub fn waits(plan: &ExecutionPlan, tasks: &[Task]) -> Vec<Vec<usize>> {
     let mut task_of = vec![0; plan.instructions.len()];
     for (index, task) in tasks.iter().enumerate() {
         if let Some(instruction) = task.instruction {

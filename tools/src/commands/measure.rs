@@ -9,6 +9,7 @@ use crate::device_choice::DeviceOption;
 use crate::error::ToolError;
 use crate::generation::{self, Request};
 use crate::loaded_model::LoadedModel;
+use crate::prediction::report::{self, Subject};
 use crate::prompt_bench;
 use crate::session::{Session, context_for};
 use crate::session_bench::{self, Choices, SessionRecord};
@@ -69,6 +70,10 @@ pub struct Arguments {
     /// Most prompt rows in a step of a session
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(CHUNK_ROWS_MAX)))]
     pub chunk: Option<u32>,
+    /// Predict the speed on an R9700 instead of measuring: of the model that is given, or of three models. The real
+    /// kernels run on the virtual device, a few units of each; `docs/prediction.md` describes the model
+    #[arg(long, conflicts_with_all = ["mode", "slots", "workload", "scale", "groups", "chunk"])]
+    pub predict: bool,
     /// Write a JSON array of records with llama-bench's field names instead of text and tables
     #[arg(long)]
     pub json: bool,
@@ -107,6 +112,9 @@ enum AnyRecord<'a> {
 
 /// Runs the program.
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
+    if arguments.predict {
+        return predict(arguments);
+    }
     let loaded = LoadedModel::open(arguments.model.as_deref())?;
     if arguments.is_of_sessions() {
         return run_sessions(arguments, &loaded);
@@ -155,6 +163,21 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         write_json(&steps.chain(sessions.iter().map(AnyRecord::Session)).collect::<Vec<_>>())?;
     } else if !is_cpu {
         write_text(&format!("\nSessions:\n\n{}", session_bench::table(&sessions)))?;
+    }
+    Ok(true)
+}
+
+/// The prediction in place of any measurement.
+fn predict(arguments: &Arguments) -> Result<bool, ToolError> {
+    let subjects = match &arguments.model {
+        Some(path) => vec![Subject::of_file(Some(path))?],
+        None => Subject::defaults()?,
+    };
+    let records = report::predict(&subjects, arguments.kv.unwrap_or_default())?;
+    if arguments.json {
+        write_json(&report::json(&records))?;
+    } else {
+        write_text(&report::text(&records))?;
     }
     Ok(true)
 }

@@ -12,7 +12,7 @@ use super::scratch_bytes;
 use super::sequence::{Action, Content, Dispatch, Sequence};
 use super::wait::{self, KernelFault, Limits, Unfinished};
 use crate::launch::LaunchError;
-use crate::roofline::Profile;
+use crate::profile::Profile;
 use std::ops::Range;
 use zrt_bringup::{DeviceFault, Finding, Inspect};
 use zrt_device::{

@@ -19,7 +19,7 @@ pub use placement::{PlacedBuffer, Placement};
 pub use sequence::{Action, Content, Dispatch, Given, LAUNCHES_MAX, Sequence, SharedBuffer};
 pub use wait::{KernelFault, Pauses, Unfinished};
 
-use crate::roofline::Profile;
+use crate::profile::Profile;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;

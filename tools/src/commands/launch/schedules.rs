@@ -37,7 +37,7 @@ pub struct LookArguments {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub silence: SilenceOptions,
-    /// Count instructions and memory traffic, and predict a bound from the card's roofline (virtual device)
+    /// Count instructions and memory traffic, and predict the time on the card (virtual device)
     #[arg(long)]
     pub profile: bool,
     #[command(flatten)]

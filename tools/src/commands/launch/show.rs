@@ -8,7 +8,9 @@ use crate::commands::error_document::ErrorReport;
 use crate::commands::{write_document, write_text};
 use crate::error::ToolError;
 use crate::launch::{KernelFault, Located, Report, Unfinished};
-use crate::roofline::{FORMULA, LineCounts, Prediction, Profile};
+use crate::prediction::kernel::KernelPrediction;
+use crate::prediction::launch::{FORMULA, of_launches};
+use crate::profile::{LineCounts, Profile};
 use crate::suppression::Silenced;
 use crate::table::{Alignment, Table};
 use serde::Serialize;
@@ -153,7 +155,7 @@ struct ProfileSummary<'a> {
     #[serde(flatten)]
     counts: &'a Profile,
     lines: Vec<LineCounts>,
-    prediction: Prediction,
+    prediction: Option<KernelPrediction>,
     prediction_formula: &'static str,
 }
 
@@ -286,7 +288,7 @@ pub(super) fn show(
     }
     text.push_str(&verdict(task, outcome, format.strict));
     if let Some(profile) = profile {
-        text.push_str(&profile_text(profile));
+        text.push_str(&profile_text(profile, of_launches(profile, &task.sequence)));
     }
     write_text(&text)
 }
@@ -330,7 +332,7 @@ fn document<'a>(
         profile: profile.map(|counts| ProfileSummary {
             counts,
             lines: counts.lines(),
-            prediction: counts.predict(),
+            prediction: of_launches(counts, &task.sequence),
             prediction_formula: FORMULA,
         }),
     }
@@ -409,7 +411,7 @@ fn is_same_place(one: &Place, other: &Place) -> bool {
     }
 }
 
-fn profile_text(profile: &Profile) -> String {
+fn profile_text(profile: &Profile, prediction: Option<KernelPrediction>) -> String {
     let mut opcodes: Vec<(&String, &u64)> = profile.opcodes.iter().collect();
     opcodes.sort_by(|left, right| right.1.cmp(left.1).then(left.0.cmp(right.0)));
     let mut counts = Table::new(&[("instruction", Alignment::Left), ("count", Alignment::Right)]);
@@ -472,20 +474,33 @@ fn profile_text(profile: &Profile) -> String {
     ] {
         memory.row(vec![name.to_owned(), value.to_string()]);
     }
-    let prediction = profile.predict();
     let conflicts = profile.lds.cycles.saturating_sub(profile.lds.cycles_without_conflict);
     format!(
-        "\n{counts}\n{places}{sources}\n{memory}\nLDS: {} accesses, {conflicts} conflict cycles of {}\n\n\
-         prediction for the R9700, not a measurement: at least {:.3} us, bound by {} \
-         (memory {:.3}, issue {:.3}, LDS {:.3} us; {:.3} wave instructions per byte)\n{FORMULA}\n",
+        "\n{counts}\n{places}{sources}\n{memory}\nLDS: {} accesses, {conflicts} conflict cycles of {}\n{}",
         profile.lds.accesses,
         profile.lds.cycles,
-        prediction.time_us(),
-        prediction.bound(),
-        prediction.memory_us,
-        prediction.issue_us,
-        prediction.lds_us,
-        prediction.instructions_per_byte,
+        prediction.as_ref().map_or_else(String::new, prediction_text),
+    )
+}
+
+fn prediction_text(prediction: &KernelPrediction) -> String {
+    let bounds = &prediction.bounds;
+    format!(
+        "\npredicted for an R9700, not measured: {:.3} .. {:.3} us, likeliest {:.3} us, bound by {}\n\
+         issue {:.3}, lines {:.3}, LDS {:.3}, latency {:.3}, GL2 {:.3}, bandwidth {:.3} us; {:.1} waves of a SIMD, \
+         {:.0} bytes in flight of a compute unit\n{FORMULA}\n",
+        prediction.predicted_us_low,
+        prediction.predicted_us_high,
+        prediction.predicted_us,
+        prediction.bound.name(),
+        bounds.issue_us,
+        bounds.lines_us,
+        bounds.lds_us,
+        bounds.latency_us,
+        bounds.gl2_us,
+        bounds.bandwidth_us,
+        prediction.waves_per_simd,
+        prediction.bytes_in_flight,
     )
 }
 

@@ -1,0 +1,324 @@
+//! One task of a step, run alone on a device: for whoever counts what its kernel does.
+//!
+//! Contract: the task is lowered as for a session and launched by its own kernel, with fewer units of work if that is
+//! asked for. Nothing is uploaded but the step, the page table and the parameter block: weights and values are what
+//! the memory held. So results mean nothing, and counts hold for kernels whose path does not depend on data. All slots
+//! share one set of pages. Allocates the whole memory plan on every call; costs no host memory on a virtual device
+//! that does not fill its VRAM.
+
+use super::ExecutorError;
+use super::lowering::{Addresses, Planning, Task, lower, task_count};
+use crate::kv_format::KvFormat;
+use crate::memory_plan::{AllocationId, Capacity, MemoryPlan};
+use crate::model::Model;
+use crate::plan::ExecutionPlan;
+use std::collections::BTreeMap;
+use std::mem::offset_of;
+use std::time::Duration;
+use zerocopy::{FromZeros, IntoBytes};
+use zrt_device::{Buffer, Device};
+use zrt_mem::{ByteLen, Heap};
+use zrt_protocol::params::{Header, KernelOpcode, Matmul, PARAMETER_BLOCKS, RowSet};
+use zrt_protocol::{Output, PAGE_TOKENS, Row, SLOTS_MAX, Step};
+
+pub use zrt_protocol::ROWS_MAX;
+
+/// Longest time that a task may take. Generous, because a virtual device that counts is slow.
+const TASK_DEADLINE: Duration = Duration::from_secs(600);
+/// Entries of the rings, which are unused here.
+const RING_ENTRIES: u32 = 4;
+
+/// The rows of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum StepRows {
+    /// One row of each of so many slots, each at this position, each with an output.
+    Decode {
+        /// Slots, 1..=64.
+        slots: u32,
+        /// Position of every row.
+        position: u32,
+    },
+    /// So many consecutive rows of one slot's prompt; the last one has an output.
+    Prompt {
+        /// Rows, 1..=128.
+        rows: u32,
+        /// Position of the first.
+        position: u32,
+    },
+}
+
+/// How a task's units follow from a step's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskUnits {
+    /// Units of the whole step.
+    pub total: u32,
+    /// How many of them each unit in the task's header makes over these rows.
+    pub of_each: u32,
+    /// Rows that each unit works on: 1 where a unit belongs to a row, and all of them otherwise.
+    pub rows_of_unit: u32,
+    /// True if a unit belongs to a row.
+    pub is_of_a_row: bool,
+}
+
+impl TaskUnits {
+    /// Those of a task over `rows`, lowered from a plan for as many rows.
+    pub fn of(task: &Task, rows: StepRows) -> TaskUnits {
+        let (set, units) = (task.header.rows & 0xff, task.header.units);
+        let is = |one: RowSet| set == one as u32;
+        let counted = match () {
+            () if is(RowSet::EachOutput) || is(RowSet::AllOutputs) => rows.outputs(),
+            () => rows.rows(),
+        };
+        let is_of_a_row = is(RowSet::EachActive) || is(RowSet::EachOutput);
+        // Of a plan for as many rows as the step has, a task states the units that it has at most.
+        let of_each =
+            if is_of_a_row { counted } else { task.units_max.checked_div(units).unwrap_or(1).max(1) };
+        TaskUnits {
+            total: units.saturating_mul(of_each),
+            of_each,
+            rows_of_unit: if is_of_a_row || is(RowSet::Once) { 1 } else { counted },
+            is_of_a_row,
+        }
+    }
+}
+
+/// What of a task's parameter block decides what a unit does: the block without addresses and number of units; for a
+/// product also without the number of weight rows, of which a unit has a fixed share. Odd and even layers are alike.
+pub fn shape(task: &Task) -> Vec<u8> {
+    let mut shape = task.parameters.clone();
+    let mut clear = |at: usize, bytes: usize| {
+        if let Some(part) = shape.get_mut(at..at + bytes) {
+            part.fill(0);
+        }
+    };
+    clear(offset_of!(Header, step_va), size_of::<u64>());
+    clear(offset_of!(Header, units), size_of::<u32>());
+    // Bits 15:8 say which snapshot of rows counts.
+    clear(offset_of!(Header, rows) + 1, 1);
+    let block = PARAMETER_BLOCKS.iter().find(|block| block.opcode as u16 == task.header.opcode);
+    for (name, at, bytes) in block.map_or(&[][..], |block| block.layout.fields) {
+        if name.ends_with("_va") || *name == "snapshot" {
+            clear(*at, *bytes);
+        }
+    }
+    if task.header.opcode == KernelOpcode::Matmul as u16 {
+        clear(offset_of!(Matmul, weight_rows), size_of::<u32>());
+        clear(offset_of!(Matmul, output_stride), size_of::<u32>());
+        // Whether the rows are outputs: that only says how many there are.
+        clear(offset_of!(Header, rows), 1);
+    }
+    shape
+}
+
+impl StepRows {
+    /// Active rows.
+    pub const fn rows(self) -> u32 {
+        match self {
+            StepRows::Decode { slots, .. } => slots,
+            StepRows::Prompt { rows, .. } => rows,
+        }
+    }
+
+    /// Rows with an output.
+    pub const fn outputs(self) -> u32 {
+        match self {
+            StepRows::Decode { slots, .. } => slots,
+            StepRows::Prompt { .. } => 1,
+        }
+    }
+
+    /// Positions that a sequence must have room for.
+    pub const fn context(self) -> u32 {
+        match self {
+            StepRows::Decode { position, .. } => position + 1,
+            StepRows::Prompt { rows, position } => position + rows,
+        }
+    }
+
+    fn slots(self) -> u32 {
+        match self {
+            StepRows::Decode { slots, .. } => slots,
+            StepRows::Prompt { .. } => 1,
+        }
+    }
+
+    /// The step as PLAN would write it.
+    fn step(self) -> Step {
+        let mut step = Step::new_zeroed();
+        let rows = self.rows().min(ROWS_MAX as u32);
+        (step.epoch, step.rows, step.outputs) = (1, rows, self.outputs().min(SLOTS_MAX as u32));
+        for row in 0..rows {
+            step.alive.iter_mut().for_each(|alive| alive[(row / 32) as usize] |= 1 << (row % 32));
+        }
+        for (index, row) in (0..rows).zip(&mut step.row) {
+            *row = match self {
+                StepRows::Decode { position, .. } => {
+                    Row { slot: index, position, token: index, output: index }
+                }
+                StepRows::Prompt { position, .. } => {
+                    let output = if index + 1 == rows { 0 } else { u32::MAX };
+                    Row { slot: 0, position: position + index, token: index, output }
+                }
+            };
+        }
+        for (index, output) in (0..step.outputs).zip(&mut step.output) {
+            *output = match self {
+                StepRows::Decode { .. } => Output { row: index, slot: index },
+                StepRows::Prompt { .. } => Output { row: rows - 1, slot: 0 },
+            };
+        }
+        step
+    }
+
+    fn capacity(self, plan: &ExecutionPlan, kv_format: KvFormat) -> Capacity {
+        Capacity {
+            slots: self.slots(),
+            pages: plan.context.div_ceil(PAGE_TOKENS),
+            kv_format,
+            tasks: task_count(plan),
+            input_entries: RING_ENTRIES,
+            output_entries: RING_ENTRIES,
+            output_heap: Heap::Host,
+        }
+    }
+}
+
+/// The tasks of a step at address 0: their kernels, units and waits, for whoever needs no device.
+pub fn tasks(
+    model: &Model,
+    plan: &ExecutionPlan,
+    rows: StepRows,
+    kv_format: KvFormat,
+) -> Result<Vec<Task>, ExecutorError> {
+    let memory = MemoryPlan::new(model, plan, &rows.capacity(plan, kv_format))?;
+    lowered(model, plan, &memory, &BTreeMap::new(), kv_format)
+}
+
+/// Runs task number `index` over `rows`, with at most `units` units (of each row, where it has units for each row), in
+/// one workgroup.
+///
+/// # Errors
+/// What the device says; `NoAdapter` and `Overflow` as for a session; `Kernel` if there is no such task.
+pub fn run(
+    device: &mut Device,
+    model: &Model,
+    plan: &ExecutionPlan,
+    rows: StepRows,
+    kv_format: KvFormat,
+    (index, units): (usize, u32),
+) -> Result<(), ExecutorError> {
+    let memory = MemoryPlan::new(model, plan, &rows.capacity(plan, kv_format))?;
+    let mut buffers: BTreeMap<AllocationId, Buffer> = BTreeMap::new();
+    for allocation in &memory.allocations {
+        let buffer = device.allocate(allocation.heap, allocation.len, &allocation.id.name())?;
+        buffers.insert(allocation.id, buffer);
+    }
+    let mut task = lowered(model, plan, &memory, &buffers, kv_format)?
+        .into_iter()
+        .nth(index)
+        .ok_or(ExecutorError::Kernel { kernel: "task", reason: format!("there is no task {index}") })?;
+    let units = task.header.units.min(units).max(1);
+    let at = offset_of!(Header, units);
+    task.parameters[at..at + size_of::<u32>()].copy_from_slice(&units.to_le_bytes());
+
+    device.upload(&buffers[&AllocationId::Step], ByteLen(0), rows.step().as_bytes())?;
+    let pages: Vec<u32> = (0..rows.slots()).flat_map(|_| 0..memory.pages_per_slot).collect();
+    device.upload(&buffers[&AllocationId::Pages], ByteLen(0), pages.as_bytes())?;
+    let parameters = &buffers[&AllocationId::Parameters];
+    device.upload(parameters, ByteLen(0), &task.parameters)?;
+    let blob = zrt_asm::blob(task.kernel).ok_or_else(|| ExecutorError::Kernel {
+        kernel: task.kernel,
+        reason: "it is not among the blobs".into(),
+    })?;
+    let kernel = device.load_kernel(blob)?;
+    let mut recorder = device.recorder(1)?;
+    recorder.dispatch(&kernel, parameters.va, [1, 1, 1])?;
+    let graph = recorder.finish()?;
+    let ticket = device.submit(&graph)?;
+    Ok(device.wait(ticket, TASK_DEADLINE)?)
+}
+
+fn lowered(
+    model: &Model,
+    plan: &ExecutionPlan,
+    memory: &MemoryPlan,
+    buffers: &BTreeMap<AllocationId, Buffer>,
+    kv_format: KvFormat,
+) -> Result<Vec<Task>, ExecutorError> {
+    let bases = buffers.iter().map(|(id, buffer)| (*id, buffer.va)).collect();
+    let planning =
+        Planning { input_entries: RING_ENTRIES, output_entries: RING_ENTRIES, chunk_rows: 1, waits: false };
+    lower(&Addresses { model, plan, memory, bases: &bases, kv_format }, &planning)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decoding_step_has_a_row_and_an_output_of_each_slot() {
+        let step = StepRows::Decode { slots: 3, position: 9 }.step();
+        assert_eq!((step.rows, step.outputs, step.alive), (3, 3, [[7, 0, 0, 0]; 2]));
+        assert_eq!(step.row[2], Row { slot: 2, position: 9, token: 2, output: 2 });
+        assert_eq!(step.output[2], Output { row: 2, slot: 2 });
+    }
+
+    #[test]
+    fn units_of_rows_are_told_from_units_of_all_rows() {
+        let task = |set: RowSet, units| Task {
+            kernel: "copy",
+            parameters: Vec::new(),
+            header: Matmul::header(0, units, set),
+            weight_pieces: None,
+            units_max: units,
+            barrier_before: false,
+            instruction: None,
+        };
+        let rows = StepRows::Prompt { rows: 20, position: 0 };
+        let of = |set| TaskUnits::of(&task(set, 3), rows);
+        let units = |total, of_each, rows_of_unit, is_of_a_row| TaskUnits {
+            total,
+            of_each,
+            rows_of_unit,
+            is_of_a_row,
+        };
+        assert_eq!(of(RowSet::EachActive), units(60, 20, 1, true));
+        assert_eq!(of(RowSet::EachOutput), units(3, 1, 1, true));
+        assert_eq!(of(RowSet::AllActive), units(3, 1, 20, false));
+        assert_eq!(of(RowSet::AllOutputs), units(3, 1, 1, false));
+        assert_eq!(of(RowSet::Once), units(3, 1, 1, false));
+        // A task that cuts its rows into two parts has twice the units.
+        let cut = Task { units_max: 6, ..task(RowSet::AllActive, 3) };
+        assert_eq!(TaskUnits::of(&cut, rows), units(6, 2, 20, false));
+    }
+
+    /// Addresses and the number of weight rows do not matter, the number of columns does.
+    #[test]
+    fn products_of_equal_rows_have_one_shape() {
+        let task = |weight_rows, columns, va| {
+            let mut block = Matmul::new_zeroed();
+            block.header = Matmul::header(va, weight_rows / 32, RowSet::AllActive);
+            (block.plane_va, block.weight_rows, block.columns) = ([va; 4], weight_rows, columns);
+            Task {
+                kernel: "matmul_f32",
+                parameters: block.as_bytes().to_vec(),
+                header: block.header,
+                weight_pieces: None,
+                units_max: 1,
+                barrier_before: false,
+                instruction: None,
+            }
+        };
+        assert_eq!(shape(&task(64, 4096, 1)), shape(&task(96, 4096, 2)));
+        assert_ne!(shape(&task(64, 4096, 1)), shape(&task(64, 2048, 1)));
+    }
+
+    #[test]
+    fn a_prompt_has_consecutive_positions_and_one_output() {
+        let rows = StepRows::Prompt { rows: 128, position: 64 };
+        let step = rows.step();
+        assert_eq!((step.rows, step.outputs, rows.context()), (128, 1, 192));
+        assert_eq!(step.row[5], Row { slot: 0, position: 69, token: 5, output: u32::MAX });
+        assert_eq!((step.row[127].output, step.output[0]), (0, Output { row: 127, slot: 0 }));
+    }
+}

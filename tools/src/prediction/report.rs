@@ -1,0 +1,275 @@
+//! `zrt-bench --predict`: predicted speeds of whole steps, as a table or as JSON, with what others measured.
+//!
+//! Contract: every speed of ours is called predicted and is a range. Cost: some hundred samples on the virtual device,
+//! about a minute for the three default models in a release build.
+
+use super::card::{Card, Estimate};
+use super::kernel::Bound;
+use super::peers::{PEERS, Peer};
+use super::samples::{Sampled, Samples};
+use super::shapes::{QWEN3_0_6B_Q8_0, QWEN3_8B_Q4_K_M};
+use super::step::StepPrediction;
+use crate::error::ToolError;
+use crate::loaded_model::LoadedModel;
+use crate::progress::Progress;
+use crate::table::{Alignment, Table};
+use crate::units;
+use serde::Serialize;
+use std::path::Path;
+use zrt_engine::activations::Activations;
+use zrt_engine::executor::alone::{ROWS_MAX, StepRows};
+use zrt_engine::kv_format::KvFormat;
+use zrt_engine::model::Model;
+
+/// Slots of the decoding steps.
+const SLOTS: [u32; 3] = [1, 8, 32];
+/// Positions of a sequence: decoding steps are at its end, and prompts are this long.
+const CONTEXT: u32 = 512;
+
+/// A model to predict.
+pub struct Subject {
+    /// Name and storage.
+    pub name: String,
+    /// Where its shape comes from.
+    pub source: String,
+    model: Model,
+}
+
+/// One predicted step.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Record {
+    /// `predicted`: none of this was measured.
+    pub kind: &'static str,
+    /// Model and storage.
+    pub model: String,
+    /// Where its shape comes from.
+    pub model_source: String,
+    /// Arithmetic of activations.
+    pub activations: &'static str,
+    /// Format of keys and values.
+    pub type_kv: &'static str,
+    /// `tg` or `pp512`, as llama-bench names them.
+    pub test: String,
+    /// Rows of the step: slots that decode, or rows of one prompt.
+    pub rows: u32,
+    /// Positions that the step looks back at.
+    pub context: u32,
+    /// Tokens per second of all slots, lower end of the range.
+    pub predicted_ts_low: f64,
+    /// With every parameter at its likeliest value.
+    pub predicted_ts: f64,
+    /// Upper end of the range.
+    pub predicted_ts_high: f64,
+    /// Bytes of weights, keys and values that a step reads.
+    pub step_bytes: u64,
+    /// Tokens per second if these bytes came at the memory's peak rate and nothing else took time.
+    pub bus_limit_ts: f64,
+    /// The step.
+    pub step: StepPrediction,
+}
+
+/// Somebody's measurement among the records.
+#[derive(Serialize)]
+pub struct Published {
+    /// `published`.
+    pub kind: &'static str,
+    /// The measurement.
+    #[serde(flatten)]
+    pub peer: Peer,
+}
+
+/// A record of either kind.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub enum AnyRecord<'a> {
+    /// A prediction.
+    Predicted(&'a Record),
+    /// A measurement of somebody else.
+    Published(Published),
+}
+
+impl Subject {
+    /// The models of a command without a model.
+    pub fn defaults() -> Result<Vec<Subject>, ToolError> {
+        let of_shape = |shape: super::shapes::Shape| -> Result<Subject, ToolError> {
+            Ok(Subject { name: shape.name.into(), source: shape.source.into(), model: shape.model()? })
+        };
+        Ok(vec![of_shape(QWEN3_8B_Q4_K_M)?, of_shape(QWEN3_0_6B_Q8_0)?, Subject::of_file(None)?])
+    }
+
+    /// The model of a file, or the one inside the program.
+    pub fn of_file(path: Option<&Path>) -> Result<Subject, ToolError> {
+        let loaded = LoadedModel::open(path)?;
+        Ok(Subject { name: loaded.description(), source: loaded.filename.clone(), model: loaded.model })
+    }
+}
+
+/// Predicts the steps of every subject.
+pub fn predict(subjects: &[Subject], kv_format: KvFormat) -> Result<Vec<Record>, ToolError> {
+    let _progress = Progress::spinner("running samples of kernels");
+    let mut samples = Samples::default();
+    let mut records = Vec::new();
+    for subject in subjects {
+        let context = subject.model.config.context.min(CONTEXT);
+        for activations in Activations::ALL {
+            for slots in SLOTS {
+                let rows = StepRows::Decode { slots, position: context - 1 };
+                records.push(record(&mut samples, subject, activations, kv_format, (context, rows))?);
+            }
+            let rows = context.min(ROWS_MAX as u32);
+            // The step in the middle of the prompt stands for all of them.
+            let rows = StepRows::Prompt { rows, position: (context - rows) / 2 };
+            records.push(record(&mut samples, subject, activations, kv_format, (context, rows))?);
+        }
+    }
+    Ok(records)
+}
+
+fn record(
+    samples: &mut Samples,
+    subject: &Subject,
+    activations: Activations,
+    kv_format: KvFormat,
+    (context, rows): (u32, StepRows),
+) -> Result<Record, ToolError> {
+    let sampled = Sampled::new(&subject.model, context, rows, activations, kv_format)?;
+    let card = Card::at(Estimate::Typical);
+    let work = samples.step(&sampled, card.compute_units as u32)?;
+    let step = work.predict();
+    let per_second = |step_us: f64| f64::from(rows.rows()) / step_us * 1e6;
+    let step_bytes = work.stream_bytes();
+    Ok(Record {
+        kind: "predicted",
+        model: subject.name.clone(),
+        model_source: subject.source.clone(),
+        activations: activations.name(),
+        type_kv: kv_format.name(),
+        test: match rows {
+            StepRows::Decode { .. } => "tg".into(),
+            StepRows::Prompt { .. } => format!("pp{context}"),
+        },
+        rows: rows.rows(),
+        context: rows.context(),
+        predicted_ts_low: per_second(step.predicted_us_high),
+        predicted_ts: per_second(step.predicted_us),
+        predicted_ts_high: per_second(step.predicted_us_low),
+        step_bytes: step_bytes as u64,
+        bus_limit_ts: per_second(step_bytes / (card.memory_peak_gb_per_s * 1000.0)),
+        step,
+    })
+}
+
+/// The records for JSON: predictions, then what others measured.
+pub fn json(records: &[Record]) -> Vec<AnyRecord<'_>> {
+    let published =
+        PEERS.iter().map(|peer| AnyRecord::Published(Published { kind: "published", peer: *peer }));
+    records.iter().map(AnyRecord::Predicted).chain(published).collect()
+}
+
+/// Both tables, with what a reader must know.
+pub fn text(records: &[Record]) -> String {
+    use Alignment::{Left, Right};
+    let mut table = Table::new(&[
+        ("model", Left),
+        ("activations", Left),
+        ("test", Left),
+        ("rows", Right),
+        ("predicted t/s", Right),
+        ("low .. high", Right),
+        ("bound by", Left),
+        ("predicted step ms", Right),
+        ("bytes/step", Right),
+        ("bus limit t/s", Right),
+    ]);
+    for one in records {
+        table.row(vec![
+            one.model.clone(),
+            one.activations.to_owned(),
+            one.test.clone(),
+            one.rows.to_string(),
+            speed(one.predicted_ts),
+            format!("{} .. {}", speed(one.predicted_ts_low), speed(one.predicted_ts_high)),
+            bounds(&one.step),
+            format!("{:.2}", one.step.predicted_us / 1000.0),
+            units::bytes(one.step_bytes),
+            speed(one.bus_limit_ts),
+        ]);
+    }
+    let mut peers = Table::new(&[
+        ("measured by others", Left),
+        ("model", Left),
+        ("card", Left),
+        ("test", Left),
+        ("t/s", Right),
+        ("source", Left),
+    ]);
+    for peer in PEERS {
+        peers.row(vec![
+            peer.program.to_owned(),
+            peer.model.to_owned(),
+            peer.card.to_owned(),
+            peer.test.to_owned(),
+            speed(peer.tokens_per_second),
+            peer.source.to_owned(),
+        ]);
+    }
+    let kv = records.first().map_or("", |one| one.type_kv);
+    format!(
+        "{table}\n\
+         predicted: for an R9700, by a model (docs/prediction.md), from counts of the kernels on the virtual device. \
+         Nothing here was measured on a card.\n\
+         rows: slots that decode at position {}, or rows of one prompt in a step. Keys and values: {kv}.\n\
+         low .. high: the model's numbers are ranges, which are taken to err independently of each other.\n\
+         bound by: the two largest shares of the critical path of the likeliest time. \
+         bus limit: bytes/step at {} GB/s and nothing else.\n\n\
+         {peers}\n\
+         These are other people's measurements, of other programs; the model does not use them.\n",
+        CONTEXT - 1,
+        Card::at(Estimate::Typical).memory_peak_gb_per_s,
+    )
+}
+
+/// Three digits or whole numbers.
+fn speed(tokens_per_second: f64) -> String {
+    if tokens_per_second < 100.0 {
+        format!("{tokens_per_second:.1}")
+    } else {
+        format!("{tokens_per_second:.0}")
+    }
+}
+
+/// The two largest shares: `bandwidth 61 %, hand-over 20 %`.
+fn bounds(step: &StepPrediction) -> String {
+    let mut shares: Vec<(&Bound, &f64)> = step.shares.iter().collect();
+    shares.sort_by(|one, other| other.1.total_cmp(one.1));
+    let told = shares.into_iter().take(2).filter(|(_, share)| **share >= 0.05);
+    told.map(|(bound, share)| format!("{} {:.0} %", bound.name(), share * 100.0))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The model inside the program is small enough for a test: all its steps, from the real kernels.
+    #[test]
+    fn the_embedded_model_is_predicted_in_order() {
+        let subjects = [Subject::of_file(None).unwrap()];
+        let records = predict(&subjects, KvFormat::F32).unwrap();
+        assert_eq!(records.len(), 3 * 4);
+        for one in &records {
+            assert!(one.predicted_ts_low < one.predicted_ts, "{}", one.test);
+            assert!(one.predicted_ts < one.predicted_ts_high, "{}", one.test);
+        }
+        // More slots, more tokens together.
+        assert!(records[1].predicted_ts > records[0].predicted_ts);
+        let weights = subjects[0].model.step_weight_bytes();
+        // 8 layers, 2 heads of 64 elements, keys and values of the whole context in f32.
+        let cache = 8 * 2 * 64 * 4 * 2 * u64::from(records[0].context);
+        assert_eq!(records[0].step_bytes, weights + cache);
+        let shown = text(&records);
+        assert!(shown.contains("predicted t/s") && shown.contains("Nothing here was measured"), "{shown}");
+        assert!(shown.contains("other people's measurements"));
+    }
+}

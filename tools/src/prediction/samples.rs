@@ -1,0 +1,218 @@
+//! Counts of a step's kernels, from a few units of each run on the virtual device.
+//!
+//! Contract: every distinct task of a step is run alone with its true number of columns and rows and one or two units;
+//! what a unit does is the difference, or one unit less what a launch costs by itself. Units of a task are taken to be
+//! equal. Weights and values are zeros: kernels whose path depends on data are counted for these. A sample opens a
+//! device of its own and takes milliseconds to a second of one processor.
+
+use super::step::{StepTask, StepWork};
+use super::work::Work;
+use crate::error::ToolError;
+use crate::profile::Profile;
+use std::collections::BTreeMap;
+use zrt_bringup::{DeviceChoice, Inspect, OpenOptions, VirtualOptions};
+use zrt_engine::activations::Activations;
+use zrt_engine::executor::ExecutorError;
+use zrt_engine::executor::alone::{self, StepRows, TaskUnits};
+use zrt_engine::executor::lowering::Task;
+use zrt_engine::graph::Operation;
+use zrt_engine::kv_format::KvFormat;
+use zrt_engine::model::Model;
+use zrt_engine::plan::ExecutionPlan;
+use zrt_engine::session::waits;
+use zrt_isa::resources::{GroupNeeds, WaveSize};
+use zrt_isa::zrt::Kernel;
+
+/// Lanes of a wave of our kernels.
+const WAVE_LANES: u32 = 32;
+
+/// What has been counted so far.
+#[derive(Default)]
+pub struct Samples {
+    known: BTreeMap<Key, Work>,
+}
+
+/// What the counts of a sample depend on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    kernel: &'static str,
+    shape: Vec<u8>,
+    rows: StepRows,
+    units: u32,
+}
+
+/// A model with plans of one step and of samples with few rows.
+pub struct Sampled<'a> {
+    /// The model.
+    pub model: &'a Model,
+    /// The plan of the step.
+    pub plan: ExecutionPlan,
+    /// Its rows.
+    pub rows: StepRows,
+    /// How keys and values are stored.
+    pub kv_format: KvFormat,
+    /// The same plan for two rows.
+    few: ExecutionPlan,
+}
+
+impl<'a> Sampled<'a> {
+    /// A step over `rows` of sequences of at most `context` positions.
+    pub fn new(
+        model: &'a Model,
+        context: u32,
+        rows: StepRows,
+        activations: Activations,
+        kv_format: KvFormat,
+    ) -> Result<Sampled<'a>, ToolError> {
+        let plan = |rows| ExecutionPlan::step(model, context, rows, activations).map_err(ExecutorError::from);
+        Ok(Sampled { model, plan: plan(rows.rows())?, few: plan(2)?, rows, kv_format })
+    }
+
+    /// The tasks of the step in order, PLAN first.
+    pub fn tasks(&self) -> Result<Vec<Task>, ToolError> {
+        Ok(alone::tasks(self.model, &self.plan, self.rows, self.kv_format)?)
+    }
+
+    /// Bytes that a task reads and that nothing has read before in the step: weights, keys and values.
+    pub fn stream_bytes(&self, task: &Task) -> f64 {
+        let Some(index) = task.instruction else { return 0.0 };
+        let operation = &self.plan.instructions[index].node.operation;
+        let weight = operation.weight().map(|id| self.model.weight(id));
+        let bytes = weight.map_or(0.0, |weight| weight.tensor.bytes as f64);
+        let config = &self.plan.config;
+        let kv_row = 2.0 * f64::from(self.kv_format.row_bytes(config.kv_elements()));
+        match operation {
+            Operation::Embed { .. } => {
+                let table_rows = weight.map_or(1.0, |weight| f64::from(weight.rows));
+                bytes / table_rows * f64::from(self.rows.rows())
+            }
+            Operation::Attention { .. } => {
+                let sequences = match self.rows {
+                    StepRows::Decode { slots, .. } => slots,
+                    StepRows::Prompt { .. } => 1,
+                };
+                f64::from(sequences) * f64::from(self.rows.context()) * kv_row
+            }
+            _ => bytes,
+        }
+    }
+
+    /// Position in the middle of the rows.
+    fn position(&self) -> u32 {
+        match self.rows {
+            StepRows::Decode { position, .. } => position,
+            StepRows::Prompt { rows, position } => position + rows / 2,
+        }
+    }
+}
+
+impl Samples {
+    /// What a unit of task number `index` does.
+    pub fn unit(&mut self, sampled: &Sampled<'_>, task: &Task, index: usize) -> Result<Work, ToolError> {
+        let units = TaskUnits::of(task, sampled.rows);
+        let position = sampled.position();
+        let few = |slots| StepRows::Decode { slots, position };
+        let mut count = |rows, units| self.count(sampled, task, index, rows, units);
+        let mut unit = if units.is_of_a_row && task.header.units < 2 {
+            // Units of two rows differ from one by a unit.
+            count(few(2), 1)? - count(few(1), 1)?
+        } else if task.header.units < 2 {
+            count(few(1), 1)?
+        } else {
+            let one = count(few(1), 1)?;
+            let unit = count(few(1), 2)? - one;
+            let launch = one - unit;
+            let rows = match (units.is_of_a_row, units.rows_of_unit) {
+                (true, _) | (_, 1) => None,
+                (false, rows) if rows == sampled.rows.rows() => Some(sampled.rows),
+                (false, slots) => Some(few(slots)),
+            };
+            match rows {
+                // One unit of the header is done for all parts that the task cuts the rows into.
+                Some(rows) => (count(rows, 1)? - launch) * (1.0 / f64::from(units.of_each)),
+                None => unit,
+            }
+        };
+        unit.stream_bytes = sampled.stream_bytes(task) / f64::from(units.total.max(1));
+        Ok(unit)
+    }
+
+    /// What a step of the megakernel does, with a workgroup for each of `groups` compute units. PLAN is in it without
+    /// work: the model has a time for it.
+    pub fn step(&mut self, sampled: &Sampled<'_>, groups: u32) -> Result<StepWork, ToolError> {
+        let tasks = sampled.tasks()?;
+        let mut all_waits = waits(&sampled.plan, &tasks);
+        let mut step_tasks = Vec::with_capacity(tasks.len());
+        for (index, task) in tasks.iter().enumerate() {
+            let is_plan = index == 0;
+            step_tasks.push(StepTask {
+                kernel: task.kernel,
+                unit: if is_plan { Work::default() } else { self.unit(sampled, task, index)? },
+                units: if is_plan { 0 } else { TaskUnits::of(task, sampled.rows).total },
+                waits: std::mem::take(&mut all_waits[index]),
+            });
+        }
+        let (groups_per_compute_unit, waves_per_group) = megakernel_residency()?;
+        Ok(StepWork { tasks: step_tasks, groups, groups_per_compute_unit, waves_per_group })
+    }
+
+    fn count(
+        &mut self,
+        sampled: &Sampled<'_>,
+        task: &Task,
+        index: usize,
+        rows: StepRows,
+        units: u32,
+    ) -> Result<Work, ToolError> {
+        let key = Key { kernel: task.kernel, shape: alone::shape(task), rows, units };
+        if let Some(work) = self.known.get(&key) {
+            return Ok(*work);
+        }
+        let plan = if rows.rows() <= sampled.few.rows { &sampled.few } else { &sampled.plan };
+        let work = run(sampled, plan, (index, units), rows)?;
+        self.known.insert(key, work);
+        Ok(work)
+    }
+}
+
+/// Workgroups of the megakernel that a compute unit holds, one of which a session launches, and waves of each.
+fn megakernel_residency() -> Result<(f64, f64), ToolError> {
+    let unusable = |reason: String| ToolError::from(ExecutorError::Kernel { kernel: "mega", reason });
+    let container = zrt_asm::blob("mega").unwrap_or_default();
+    let kernel = Kernel::parse(container).map_err(|error| unusable(error.to_string()))?;
+    let needs = GroupNeeds {
+        wave_size: WaveSize::Wave32,
+        vgprs: kernel.vgprs.into(),
+        lds_bytes: kernel.lds_bytes,
+        work_items: kernel.work_items(),
+    };
+    let occupancy = needs.occupancy().map_err(|error| unusable(error.to_string()))?;
+    Ok((f64::from(occupancy.groups_per_cu.max(1)), f64::from(occupancy.waves_per_group)))
+}
+
+/// Runs units of a task on a device that counts.
+fn run(
+    sampled: &Sampled<'_>,
+    plan: &ExecutionPlan,
+    task: (usize, u32),
+    rows: StepRows,
+) -> Result<Work, ToolError> {
+    let choice = DeviceChoice::Virtual;
+    let options = OpenOptions {
+        self_test: false,
+        virtual_device: VirtualOptions {
+            profile: true,
+            // Memory that nobody fills takes no memory of the host.
+            vram_fill: Some(0),
+            ..VirtualOptions::default()
+        },
+        ..OpenOptions::default()
+    };
+    let opened = zrt_bringup::open(choice, &options);
+    let mut device = opened.map_err(|source| ToolError::Device { device: choice.name(), source })?;
+    alone::run(&mut device, sampled.model, plan, rows, sampled.kv_format, task)?;
+    let text = device.profile().unwrap_or_default();
+    let profile: Profile = serde_json::from_str(&text)
+        .map_err(|error| ToolError::BadInput { what: format!("the profile cannot be read: {error}") })?;
+    Ok(Work::of(&profile, WAVE_LANES))
+}

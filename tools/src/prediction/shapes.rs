@@ -1,0 +1,213 @@
+//! Shapes of published models: configuration and storage types, without weights.
+//!
+//! Contract: a shape becomes a [`Model`] by way of a GGUF header that is made here, so that it takes the path of a
+//! file. Nothing but tensor names, sizes and the metadata that a plan needs is in it; weights read as zeros.
+
+use crate::error::ToolError;
+use std::sync::Arc;
+use zrt_engine::gguf::{Gguf, TensorKind};
+use zrt_engine::model::{Model, WeightClass, WeightId};
+
+/// Alignment of tensor data (GGUF's default).
+const ALIGNMENT_BYTES: u64 = 32;
+/// GGUF's numbers of value types.
+const TYPE_U32: u32 = 4;
+const TYPE_F32: u32 = 6;
+const TYPE_TEXT: u32 = 8;
+
+/// How the matrices of a file are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Storage {
+    /// Every matrix in Q8_0.
+    Q8_0,
+    /// The mixture that llama.cpp calls Q4_K - Medium.
+    Q4KMedium,
+}
+
+/// A published model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shape {
+    /// Name and storage, as in a table.
+    pub name: &'static str,
+    /// Where the numbers come from.
+    pub source: &'static str,
+    /// How it is stored.
+    pub storage: Storage,
+    layers: u32,
+    width: u32,
+    heads: u32,
+    kv_heads: u32,
+    head_size: u32,
+    feed_forward: u32,
+    vocabulary: u32,
+    context: u32,
+    has_output: bool,
+}
+
+/// Qwen3-8B in Q4_K_M.
+pub const QWEN3_8B_Q4_K_M: Shape = Shape {
+    name: "Qwen3-8B Q4_K_M",
+    source: "config.json of Qwen/Qwen3-8B; types by llama.cpp's llama_tensor_get_type",
+    storage: Storage::Q4KMedium,
+    layers: 36,
+    width: 4096,
+    heads: 32,
+    kv_heads: 8,
+    head_size: 128,
+    feed_forward: 12288,
+    vocabulary: 151_936,
+    context: 40_960,
+    has_output: true,
+};
+
+/// Qwen3-0.6B in Q8_0.
+pub const QWEN3_0_6B_Q8_0: Shape = Shape {
+    name: "Qwen3-0.6B Q8_0",
+    source: "config.json of Qwen/Qwen3-0.6B",
+    storage: Storage::Q8_0,
+    layers: 28,
+    width: 1024,
+    heads: 16,
+    kv_heads: 8,
+    head_size: 128,
+    feed_forward: 3072,
+    vocabulary: 151_936,
+    context: 40_960,
+    has_output: false,
+};
+
+impl Shape {
+    /// The model of this shape.
+    pub fn model(&self) -> Result<Model, ToolError> {
+        let (head, file_bytes) = self.header();
+        let model = || self.name.to_owned();
+        let gguf = Gguf::from_head(head, file_bytes);
+        let gguf = gguf.map_err(|source| ToolError::Gguf { model: model(), source })?;
+        Model::load(Arc::new(gguf)).map_err(|source| ToolError::Model { model: model(), source })
+    }
+
+    /// The header of a file of this shape, and the length of the file.
+    fn header(&self) -> (Vec<u8>, u64) {
+        let tensors = self.tensors();
+        let numbers = [
+            ("embedding_length", self.width),
+            ("attention.head_count", self.heads),
+            ("attention.head_count_kv", self.kv_heads),
+            ("attention.key_length", self.head_size),
+            ("attention.value_length", self.head_size),
+            ("block_count", self.layers),
+            ("feed_forward_length", self.feed_forward),
+            ("context_length", self.context),
+        ];
+        let mut file = b"GGUF\x03\0\0\0".to_vec();
+        file.extend((tensors.len() as u64).to_le_bytes());
+        file.extend((numbers.len() as u64 + 3).to_le_bytes());
+        let architecture = "qwen3";
+        put_key(&mut file, "general.architecture", TYPE_TEXT);
+        put_text(&mut file, architecture);
+        for (key, value) in numbers {
+            put_key(&mut file, &format!("{architecture}.{key}"), TYPE_U32);
+            file.extend(value.to_le_bytes());
+        }
+        for (key, value) in [("attention.layer_norm_rms_epsilon", 1e-6f32), ("rope.freq_base", 1e6)] {
+            put_key(&mut file, &format!("{architecture}.{key}"), TYPE_F32);
+            file.extend(value.to_le_bytes());
+        }
+        let mut data_bytes = 0u64;
+        for (id, kind, dimensions) in &tensors {
+            put_text(&mut file, &id.tensor_name());
+            file.extend((dimensions.len() as u32).to_le_bytes());
+            dimensions.iter().for_each(|dimension| file.extend(dimension.to_le_bytes()));
+            file.extend(kind.id().to_le_bytes());
+            file.extend(data_bytes.to_le_bytes());
+            let elements: u64 = dimensions.iter().product();
+            let bytes = elements / kind.block_elements() * kind.block_bytes();
+            data_bytes = (data_bytes + bytes).next_multiple_of(ALIGNMENT_BYTES);
+        }
+        let file_bytes = (file.len() as u64).next_multiple_of(ALIGNMENT_BYTES) + data_bytes;
+        (file, file_bytes)
+    }
+
+    /// Every tensor with its type and dimensions, the contiguous one first.
+    fn tensors(&self) -> Vec<(WeightId, TensorKind, Vec<u64>)> {
+        let mut tensors = Vec::new();
+        for class in WeightClass::ALL {
+            if class == WeightClass::Output && !self.has_output {
+                continue;
+            }
+            let layers = if class.is_per_layer() { self.layers } else { 1 };
+            for layer in 0..layers {
+                let (rows, columns) = self.rows_and_columns(class);
+                let dimensions = if class.is_norm() { vec![columns] } else { vec![columns, rows] };
+                tensors.push((WeightId::new(class, layer), self.kind(class, layer), dimensions));
+            }
+        }
+        tensors
+    }
+
+    fn rows_and_columns(&self, class: WeightClass) -> (u64, u64) {
+        let (width, feed_forward) = (u64::from(self.width), u64::from(self.feed_forward));
+        let query = u64::from(self.heads * self.head_size);
+        let kv = u64::from(self.kv_heads * self.head_size);
+        match class {
+            WeightClass::Embedding | WeightClass::Output => (self.vocabulary.into(), width),
+            WeightClass::AttentionNorm | WeightClass::FeedForwardNorm | WeightClass::OutputNorm => (1, width),
+            WeightClass::QueryNorm | WeightClass::KeyNorm => (1, self.head_size.into()),
+            WeightClass::Query => (query, width),
+            WeightClass::Key | WeightClass::Value => (kv, width),
+            WeightClass::AttentionOutput => (width, query),
+            WeightClass::Gate | WeightClass::Up => (feed_forward, width),
+            WeightClass::Down => (width, feed_forward),
+        }
+    }
+
+    fn kind(&self, class: WeightClass, layer: u32) -> TensorKind {
+        match (self.storage, class) {
+            _ if class.is_norm() => TensorKind::F32,
+            (Storage::Q8_0, _) => TensorKind::Q8_0,
+            (Storage::Q4KMedium, WeightClass::Output) => TensorKind::Q6_K,
+            (Storage::Q4KMedium, WeightClass::Value | WeightClass::Down) if self.has_more_bits(layer) => {
+                TensorKind::Q6_K
+            }
+            (Storage::Q4KMedium, _) => TensorKind::Q4_K,
+        }
+    }
+
+    /// The layers whose value and down projections Q4_K_M stores in Q6_K: llama.cpp's `use_more_bits`.
+    fn has_more_bits(&self, layer: u32) -> bool {
+        let eighth = self.layers / 8;
+        layer < eighth || layer >= 7 * self.layers / 8 || (layer - eighth) % 3 == 2
+    }
+}
+
+fn put_text(file: &mut Vec<u8>, text: &str) {
+    file.extend((text.len() as u64).to_le_bytes());
+    file.extend(text.as_bytes());
+}
+
+fn put_key(file: &mut Vec<u8>, key: &str, value_type: u32) {
+    put_text(file, key);
+    file.extend(value_type.to_le_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The published files have 5,027,783,488 and 639,446,688 bytes, with tokenizers of some 6 MB.
+    #[test]
+    fn files_of_these_shapes_are_as_long_as_the_published_ones() {
+        for (shape, published) in [(QWEN3_8B_Q4_K_M, 5_027_783_488), (QWEN3_0_6B_Q8_0, 639_446_688)] {
+            let model = shape.model().unwrap();
+            let header = published - model.weight_bytes();
+            assert!((5_000_000..7_000_000).contains(&header), "{}: {header}", shape.name);
+        }
+    }
+
+    /// 8,190,735,360 parameters by the model's card, and 596 million with tied embeddings.
+    #[test]
+    fn parameters_are_those_of_the_cards() {
+        assert_eq!(QWEN3_8B_Q4_K_M.model().unwrap().parameter_count(), 8_190_735_360);
+        assert_eq!(QWEN3_0_6B_Q8_0.model().unwrap().parameter_count(), 596_049_920);
+    }
+}

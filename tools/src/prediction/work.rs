@@ -1,0 +1,296 @@
+//! What waves do, in sums that can be added and scaled: from the virtual device's profile to the model's input.
+//!
+//! Contract: pure. All sums are over waves. A round is a wait for loads or stores that follow the wait before it: what
+//! comes after it waits for memory. Of several waits for the same loads the first counts. A round is covered if its wait
+//! leaves all of these under way, so that it is for earlier ones, or if many instructions lie between. Rounds are told
+//! by the order of the code, not by the path through it.
+
+use super::card::Card;
+use super::issue::{Class, Vector};
+use crate::profile::{PlaceCounts, Profile};
+use serde::Serialize;
+use std::ops::{Add, Mul, Sub};
+
+/// Bytes of a line between a compute unit and GL2 (hardware reference §1.4).
+pub const LINE_BYTES: f64 = 128.0;
+/// Instructions between a load and its wait from which on the wait counts as covered: with the three other waves of a
+/// SIMD in the megakernel some 256 clocks, the latency of GL2.
+const COVER_INSTRUCTIONS: f64 = 64.0;
+/// Rates of the vector unit, in the order of [`Work::vector`].
+const RATES: [Vector; 7] = [
+    Vector::Full,
+    Vector::Wide,
+    Vector::Quarter,
+    Vector::Double,
+    Vector::MatrixInteger { halves: 1 },
+    Vector::MatrixInteger { halves: 2 },
+    Vector::MatrixFloat,
+];
+/// Index of the integer matrices of 8 bits in [`RATES`]: others are multiples of them or of their halves.
+const MATRIX_HALF: usize = 4;
+
+/// Sums over waves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Work {
+    /// Instructions of the vector unit: full rate, wide, quarter rate, binary64, integer matrices by half and whole
+    /// products of 16 × 16 × 16, float matrices.
+    pub vector: [f64; 7],
+    /// Scalar instructions, scalar loads included.
+    pub scalar: f64,
+    /// Branches.
+    pub branches: f64,
+    /// Vector memory instructions.
+    pub memory: f64,
+    /// LDS instructions.
+    pub lds: f64,
+    /// Waits, hints and whatever else only takes the wave's time.
+    pub other: f64,
+    /// Waits at a barrier.
+    pub barriers: f64,
+    /// Waits for vector loads or stores that nothing covers.
+    pub rounds: f64,
+    /// Waits that later loads or many instructions cover.
+    pub covered_rounds: f64,
+    /// Waits for scalar loads.
+    pub scalar_rounds: f64,
+    /// Waits for LDS.
+    pub lds_rounds: f64,
+    /// Lines of 128 bytes touched, each counted once for each instruction that touches it.
+    pub lines: f64,
+    /// Bytes of lanes' loads, stores and atomics.
+    pub vector_bytes: f64,
+    /// Bytes of scalar loads.
+    pub scalar_bytes: f64,
+    /// Cycles of LDS.
+    pub lds_clocks: f64,
+    /// Bytes that no cache of a compute unit can hold yet: weights, keys, values. Told by whoever knows the buffers.
+    pub stream_bytes: f64,
+}
+
+impl Work {
+    /// The counts of a profile of waves with `lanes` lanes, without [`Work::stream_bytes`].
+    pub fn of(profile: &Profile, lanes: u32) -> Work {
+        // The vector unit takes a wave64 in two passes.
+        let passes = f64::from(lanes.div_ceil(32).max(1));
+        let mut work = Work::default();
+        for (mnemonic, count) in &profile.opcodes {
+            work.count(Class::of(mnemonic), *count as f64, passes);
+        }
+        work.count_rounds(&profile.places);
+        let bytes = &profile.bytes;
+        work.lines = profile.places.iter().filter_map(|place| place.sectors).sum::<u64>() as f64
+            + bytes.scratch as f64 / LINE_BYTES;
+        work.vector_bytes = (bytes.vector_load + bytes.vector_store + bytes.atomic + bytes.scratch) as f64;
+        work.scalar_bytes = bytes.scalar_load as f64;
+        work.lds_clocks = profile.lds.cycles as f64;
+        work
+    }
+
+    fn count(&mut self, class: Class, count: f64, passes: f64) {
+        match class {
+            Class::Vector(Vector::MatrixInteger { halves }) => {
+                let (index, times) = if halves % 2 == 0 { (1, halves / 2) } else { (0, halves) };
+                self.vector[MATRIX_HALF + index] += count * f64::from(times);
+            }
+            Class::Vector(rate) => {
+                let index = RATES.iter().position(|one| *one == rate).unwrap_or(0);
+                // A matrix of floats takes a wave64 once.
+                let passes = if rate == Vector::MatrixFloat { 1.0 } else { passes };
+                self.vector[index] += count * passes;
+            }
+            Class::Scalar => self.scalar += count,
+            Class::Branch => self.branches += count,
+            Class::VectorMemory => self.memory += count,
+            Class::Lds => self.lds += count,
+            Class::Barrier => self.barriers += count,
+            Class::Other => self.other += count,
+        }
+    }
+
+    /// Counts waits that something precedes, in the order of the code.
+    fn count_rounds(&mut self, places: &[PlaceCounts]) {
+        let mut places: Vec<&PlaceCounts> = places.iter().collect();
+        places.sort_by_key(|place| place.pc);
+        let [mut scalar, mut lds] = [false; 2];
+        // Vector loads and stores since the last wait for some, and instructions since the last of them, over waves.
+        let (mut loads, mut since) = (0, 0.0);
+        for place in places {
+            let (name, operand) = place.instruction.split_once(' ').unwrap_or((&place.instruction, ""));
+            let count = place.count as f64;
+            since += count;
+            match Class::of(name) {
+                Class::VectorMemory => (loads, since) = (loads + 1, 0.0),
+                Class::Lds => lds = true,
+                Class::Scalar if name.starts_with("s_load") || name.starts_with("s_buffer_load") => {
+                    scalar = true;
+                }
+                Class::Other if name.starts_with("s_wait_") => {
+                    let is_vector = ["loadcnt", "storecnt", "samplecnt"].iter().any(|of| name.contains(of));
+                    let new_loads = if is_vector { std::mem::take(&mut loads) } else { 0 };
+                    if new_loads > 0 {
+                        let is_covered =
+                            left_under_way(name, operand) >= new_loads || since > COVER_INSTRUCTIONS * count;
+                        let sum = if is_covered { &mut self.covered_rounds } else { &mut self.rounds };
+                        *sum += count;
+                    }
+                    if name.contains("kmcnt") && std::mem::take(&mut scalar) {
+                        self.scalar_rounds += count;
+                    }
+                    if name.contains("dscnt") && std::mem::take(&mut lds) {
+                        self.lds_rounds += count;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Cycles of the vector unit.
+    pub fn vector_clocks(&self, card: &Card) -> f64 {
+        self.vector.iter().zip(RATES).map(|(count, rate)| count * rate.clocks(card)).sum()
+    }
+
+    /// All instructions.
+    pub fn instructions(&self) -> f64 {
+        self.vector.iter().sum::<f64>()
+            + self.scalar
+            + self.branches
+            + self.memory
+            + self.lds
+            + self.other
+            + self.barriers
+    }
+
+    fn zip(self, other: Work, of: impl Fn(f64, f64) -> f64) -> Work {
+        Work {
+            vector: std::array::from_fn(|index| of(self.vector[index], other.vector[index])),
+            scalar: of(self.scalar, other.scalar),
+            branches: of(self.branches, other.branches),
+            memory: of(self.memory, other.memory),
+            lds: of(self.lds, other.lds),
+            other: of(self.other, other.other),
+            barriers: of(self.barriers, other.barriers),
+            rounds: of(self.rounds, other.rounds),
+            covered_rounds: of(self.covered_rounds, other.covered_rounds),
+            scalar_rounds: of(self.scalar_rounds, other.scalar_rounds),
+            lds_rounds: of(self.lds_rounds, other.lds_rounds),
+            lines: of(self.lines, other.lines),
+            vector_bytes: of(self.vector_bytes, other.vector_bytes),
+            scalar_bytes: of(self.scalar_bytes, other.scalar_bytes),
+            lds_clocks: of(self.lds_clocks, other.lds_clocks),
+            stream_bytes: of(self.stream_bytes, other.stream_bytes),
+        }
+    }
+}
+
+/// How many loads or stores a wait leaves under way, from its operand as the assembler writes it; a wait for two
+/// counters has that of loads in bits 13:8 (instruction set reference §4.1).
+fn left_under_way(name: &str, operand: &str) -> u32 {
+    let operand = operand.trim();
+    let value = match operand.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).unwrap_or(0),
+        None => operand.parse().unwrap_or(0),
+    };
+    if name.ends_with("_dscnt") { value >> 8 & 0x3f } else { value }
+}
+
+impl Add for Work {
+    type Output = Work;
+
+    fn add(self, other: Work) -> Work {
+        self.zip(other, |one, other| one + other)
+    }
+}
+
+impl Sub for Work {
+    type Output = Work;
+
+    /// The difference; no count is below zero.
+    fn sub(self, other: Work) -> Work {
+        self.zip(other, |one, other| (one - other).max(0.0))
+    }
+}
+
+impl Mul<f64> for Work {
+    type Output = Work;
+
+    fn mul(self, factor: f64) -> Work {
+        self.zip(Work::default(), |one, _| one * factor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prediction::card::Estimate;
+    use crate::profile::Bytes;
+
+    fn place(pc: u64, instruction: &str, count: u64, sectors: Option<u64>) -> PlaceCounts {
+        let instruction = instruction.to_owned();
+        PlaceCounts {
+            pc,
+            place: None,
+            instruction,
+            count,
+            lanes: 32 * count,
+            sectors,
+            lds_passes: None,
+            lds_conflicts: None,
+        }
+    }
+
+    /// Two loads and two waits for them are one round; a wait that leaves the load before it under way is covered.
+    #[test]
+    fn rounds_are_waits_that_loads_precede() {
+        let places = vec![
+            place(24, "s_wait_loadcnt 0x0", 5, None),
+            place(0, "global_load_b128 v[4:7], v0, s[4:5]", 5, Some(20)),
+            place(8, "global_load_b128 v[8:11], v0, s[4:5] offset:512", 5, Some(20)),
+            place(16, "s_wait_loadcnt 0x1", 5, None),
+            place(28, "s_wait_loadcnt 0x0", 5, None),
+            place(32, "s_wait_kmcnt 0x0", 7, None),
+            place(36, "ds_load_b32 v1, v2", 3, None),
+            place(40, "s_wait_dscnt 0x0", 3, None),
+            place(48, "global_load_b32 v4, v0, s[4:5]", 2, None),
+            place(56, "s_wait_loadcnt_dscnt 0x100", 2, None),
+        ];
+        let bytes = Bytes { vector_load: 5 * 1024, scratch: 256, ..Bytes::default() };
+        let work = Work::of(&Profile { places, bytes, ..Profile::default() }, 32);
+        assert_eq!((work.rounds, work.covered_rounds), (5.0, 2.0));
+        assert_eq!((work.scalar_rounds, work.lds_rounds), (0.0, 3.0));
+        // 20 lines of each load, and 2 of scratch.
+        assert_eq!((work.lines, work.vector_bytes), (42.0, 5376.0));
+    }
+
+    /// 64 instructions between a load and its wait cover it, 63 do not: the wait itself is counted too.
+    #[test]
+    fn many_instructions_cover_a_round() {
+        let covered = |instructions: u64| {
+            let mut places = vec![place(0, "global_load_b32 v1, v0, s[4:5]", 4, Some(1))];
+            places.extend((1..=instructions).map(|at| place(8 * at, "v_mov_b32_e32 v2, 0", 4, None)));
+            places.push(place(8 * (instructions + 1), "s_wait_loadcnt 0x0", 4, None));
+            Work::of(&Profile { places, ..Profile::default() }, 32).covered_rounds
+        };
+        assert_eq!([covered(63), covered(64)], [0.0, 4.0]);
+    }
+
+    /// By hand: 10 of one cycle, 3 of four, 2 matrices of eight.
+    #[test]
+    fn cycles_of_the_vector_unit_are_those_of_its_instructions() {
+        let opcodes = [("v_fma_f32", 10), ("v_rcp_f32_e32", 3), ("v_wmma_i32_16x16x16_iu8", 2), ("s_nop", 9)];
+        let opcodes = opcodes.map(|(name, count)| (name.to_owned(), count)).into();
+        let profile = Profile { opcodes, ..Profile::default() };
+        let card = Card::at(Estimate::Typical);
+        assert_eq!(Work::of(&profile, 32).vector_clocks(&card), 10.0 + 12.0 + 16.0);
+        // A wave64 takes vector instructions twice; its matrices are counted by their elements.
+        assert_eq!(Work::of(&profile, 64).vector_clocks(&card), 20.0 + 24.0 + 16.0);
+        assert_eq!(Work::of(&profile, 32).instructions(), 24.0);
+    }
+
+    #[test]
+    fn work_is_added_and_scaled() {
+        let one = Work { scalar: 3.0, lines: 4.0, ..Work::default() };
+        let sum = (one + one) * 2.0 - one;
+        assert_eq!((sum.scalar, sum.lines, (one - one * 2.0).scalar), (9.0, 12.0, 0.0));
+    }
+}
