@@ -59,6 +59,12 @@ pub const TILE_ROWS: u32 = 16;
 /// units idle in all but large matrices (`docs/decisions/0036-rows-in-tiles.md`).
 pub const TILED_ROWS_MIN: u32 = 9;
 
+/// Weight rows that one unit of a MATMUL of `rows` rows in tiles makes; a unit of the tape beyond the last of them makes none.
+pub const fn tiled_weight_rows_per_unit(rows: u32) -> u32 {
+    let waves = if rows > TILE_ROWS { GROUP_WAVES / 2 } else { GROUP_WAVES };
+    waves * TILE_ROWS
+}
+
 /// Quantised rows that there is room for where a step has at most `rows`: whole tiles.
 pub const fn quantised_rows_held(rows: u32) -> u32 {
     if rows < TILED_ROWS_MIN { rows } else { rows.next_multiple_of(TILE_ROWS) }
@@ -83,6 +89,7 @@ mod tests {
         assert_eq!(columns.map(integer_lanes_per_row_log2), [3, 3, 4, 4, 5, 5, 5, 5]);
         assert_eq!(columns.map(quantised_segments), [1, 1, 2, 2, 4, 4, 8, 16]);
         assert_eq!((quantised_factors_offset(288, 2), quantised_row_bytes(4096, 1)), (1024, 5120));
+        assert_eq!([9, 16, 17, 128].map(tiled_weight_rows_per_unit), [128, 128, 64, 64]);
         assert_eq!([1, 8, 9, 16, 17, 128].map(quantised_rows_held), [1, 8, 16, 16, 32, 128]);
     }
 }

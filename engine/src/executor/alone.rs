@@ -15,11 +15,14 @@ use crate::plan::ExecutionPlan;
 use std::collections::BTreeMap;
 use std::mem::offset_of;
 use std::time::Duration;
-use zerocopy::{FromZeros, IntoBytes};
+use zerocopy::{FromBytes, FromZeros, IntoBytes};
 use zrt_device::{Buffer, Device};
 use zrt_mem::{ByteLen, Heap};
 use zrt_protocol::params::{Header, KernelOpcode, Matmul, PARAMETER_BLOCKS, RowSet};
-use zrt_protocol::{Output, PAGE_TOKENS, Row, SLOTS_MAX, Step};
+use zrt_protocol::{
+    Output, PAGE_TOKENS, Row, SLOTS_MAX, Step, TILED_ROWS_MIN, matmul_rows_per_unit,
+    tiled_weight_rows_per_unit,
+};
 
 pub use zrt_protocol::ROWS_MAX;
 
@@ -70,6 +73,12 @@ impl TaskUnits {
             () => rows.rows(),
         };
         let is_of_a_row = is(RowSet::EachActive) || is(RowSet::EachOutput);
+        if let Some(block) = matmul(task)
+            && is_tiled(&block, counted)
+        {
+            let total = block.weight_rows.div_ceil(tiled_weight_rows_per_unit(counted));
+            return TaskUnits { total, of_each: 1, rows_of_unit: counted, is_of_a_row };
+        }
         // Of a plan for as many rows as the step has, a task states the units that it has at most.
         let of_each =
             if is_of_a_row { counted } else { task.units_max.checked_div(units).unwrap_or(1).max(1) };
@@ -79,6 +88,35 @@ impl TaskUnits {
             rows_of_unit: if is_of_a_row || is(RowSet::Once) { 1 } else { counted },
             is_of_a_row,
         }
+    }
+}
+
+fn matmul(task: &Task) -> Option<Matmul> {
+    let is_matmul = task.header.opcode == KernelOpcode::Matmul as u16;
+    is_matmul.then(|| Matmul::read_from_bytes(&task.parameters).ok()).flatten()
+}
+
+fn is_tiled(block: &Matmul, rows: u32) -> bool {
+    block.factors_offset != 0 && rows >= TILED_ROWS_MIN
+}
+
+/// Leaves a task so many of its first units; a product so many of its weight rows, because a unit of tiles goes on where
+/// there are more of them than all units have.
+fn cut(task: &mut Task, rows: StepRows, units: u32) {
+    let units = task.header.units.min(units).max(1);
+    let block = matmul(task);
+    let mut write = |at: usize, value: u32| {
+        task.parameters[at..at + size_of::<u32>()].copy_from_slice(&value.to_le_bytes());
+    };
+    write(offset_of!(Header, units), units);
+    if let Some(block) = block {
+        let counted =
+            if block.header.rows & 0xff == RowSet::AllOutputs as u32 { rows.outputs() } else { rows.rows() };
+        let of_unit = match is_tiled(&block, counted) {
+            true => tiled_weight_rows_per_unit(counted),
+            false => matmul_rows_per_unit(block.lanes_per_row_log2),
+        };
+        write(offset_of!(Matmul, weight_rows), block.weight_rows.min(units * of_unit));
     }
 }
 
@@ -217,9 +255,7 @@ pub fn run(
         .into_iter()
         .nth(index)
         .ok_or(ExecutorError::Kernel { kernel: "task", reason: format!("there is no task {index}") })?;
-    let units = task.header.units.min(units).max(1);
-    let at = offset_of!(Header, units);
-    task.parameters[at..at + size_of::<u32>()].copy_from_slice(&units.to_le_bytes());
+    cut(&mut task, rows, units);
 
     device.upload(&buffers[&AllocationId::Step], ByteLen(0), rows.step().as_bytes())?;
     let pages: Vec<u32> = (0..rows.slots()).flat_map(|_| 0..memory.pages_per_slot).collect();
@@ -290,6 +326,29 @@ mod tests {
         // A task that cuts its rows into two parts has twice the units.
         let cut = Task { units_max: 6, ..task(RowSet::AllActive, 3) };
         assert_eq!(TaskUnits::of(&cut, rows), units(6, 2, 20, false));
+    }
+
+    /// A unit of tiles has 64 weight rows and takes more of them where units are few: a sample has no more rows than units.
+    #[test]
+    fn units_of_tiles_are_not_those_of_the_tape() {
+        let mut block = Matmul::new_zeroed();
+        block.header = Matmul::header(0, 128, RowSet::AllActive);
+        (block.weight_rows, block.columns, block.lanes_per_row_log2, block.factors_offset) =
+            (4096, 4096, 5, 4096);
+        let mut task = Task {
+            kernel: "matmul_q4_k_a8",
+            parameters: block.as_bytes().to_vec(),
+            header: block.header,
+            weight_pieces: None,
+            units_max: 128,
+            barrier_before: false,
+            instruction: None,
+        };
+        let of = |rows| TaskUnits::of(&task, StepRows::Prompt { rows, position: 0 }).total;
+        assert_eq!([8, 9, 16, 17, 128].map(of), [128, 32, 32, 64, 64]);
+        cut(&mut task, StepRows::Prompt { rows: 128, position: 0 }, 2);
+        let block = matmul(&task).expect("a matmul");
+        assert_eq!((block.header.units, block.weight_rows), (2, 128));
     }
 
     /// Addresses and the number of weight rows do not matter, the number of columns does.
