@@ -14,7 +14,8 @@ pub const HEAD_SIZE_MAX: u32 = 256;
 /// them.
 pub const MATMUL_ROWS_PER_LANE: u32 = 4;
 
-/// Weight rows that one unit of a MATMUL kernel makes, unless its rows lie in tiles, with 2^`lanes_per_row_log2` (0..=5) lanes on a row.
+/// Weight rows that one unit of a MATMUL kernel makes, unless its rows lie in tiles, with 2^`lanes_per_row_log2` (0..=5)
+/// lanes on a row.
 pub const fn matmul_rows_per_unit(lanes_per_row_log2: u32) -> u32 {
     GROUP_WAVES * (WAVE_LANES >> lanes_per_row_log2) * MATMUL_ROWS_PER_LANE
 }

@@ -76,7 +76,7 @@ impl TaskUnits {
         if let Some(block) = matmul(task)
             && is_tiled(&block, counted)
         {
-            let total = block.weight_rows.div_ceil(tiled_weight_rows_per_unit(counted));
+            let (total, _) = tiled_units(&block, counted);
             return TaskUnits { total, of_each: 1, rows_of_unit: counted, is_of_a_row };
         }
         // Of a plan for as many rows as the step has, a task states the units that it has at most.
@@ -100,6 +100,14 @@ fn is_tiled(block: &Matmul, rows: u32) -> bool {
     block.factors_offset != 0 && rows >= TILED_ROWS_MIN
 }
 
+/// Units of a product of tiles that have weight rows, and the turns that each takes: a unit of the tape goes on where there
+/// are fewer of them than tiles need.
+fn tiled_units(block: &Matmul, rows: u32) -> (u32, u32) {
+    let needed = block.weight_rows.div_ceil(tiled_weight_rows_per_unit(rows)).max(1);
+    let units = needed.min(block.header.units.max(1));
+    (units, needed.div_ceil(units))
+}
+
 /// Leaves a task so many of its first units; a product so many of its weight rows, because a unit of tiles goes on where
 /// there are more of them than all units have.
 fn cut(task: &mut Task, rows: StepRows, units: u32) {
@@ -113,7 +121,7 @@ fn cut(task: &mut Task, rows: StepRows, units: u32) {
         let counted =
             if block.header.rows & 0xff == RowSet::AllOutputs as u32 { rows.outputs() } else { rows.rows() };
         let of_unit = match is_tiled(&block, counted) {
-            true => tiled_weight_rows_per_unit(counted),
+            true => tiled_weight_rows_per_unit(counted) * tiled_units(&block, counted).1,
             false => matmul_rows_per_unit(block.lanes_per_row_log2),
         };
         write(offset_of!(Matmul, weight_rows), block.weight_rows.min(units * of_unit));
@@ -346,6 +354,9 @@ mod tests {
         };
         let of = |rows| TaskUnits::of(&task, StepRows::Prompt { rows, position: 0 }).total;
         assert_eq!([8, 9, 16, 17, 128].map(of), [128, 32, 32, 64, 64]);
+        // 128 weight rows of 256 columns are one unit of the tape, and two turns of tiles.
+        let short = Matmul { header: Matmul::header(0, 1, RowSet::AllActive), weight_rows: 128, ..block };
+        assert_eq!([16, 17].map(|rows| tiled_units(&short, rows)), [(1, 1), (1, 2)]);
         cut(&mut task, StepRows::Prompt { rows: 128, position: 0 }, 2);
         let block = matmul(&task).expect("a matmul");
         assert_eq!((block.header.units, block.weight_rows), (2, 128));

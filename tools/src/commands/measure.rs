@@ -72,7 +72,10 @@ pub struct Arguments {
     pub chunk: Option<u32>,
     /// Predict the speed on an R9700 instead of measuring: of the model that is given, or of three models. The real
     /// kernels run on the virtual device, a few units of each; `docs/prediction.md` describes the model
-    #[arg(long, conflicts_with_all = ["mode", "slots", "workload", "scale", "groups", "chunk"])]
+    #[arg(long, conflicts_with_all = [
+        "mode", "slots", "workload", "scale", "groups", "chunk", "n_prompt", "n_gen", "repetitions", "prompt", "text_tokens",
+        "activations",
+    ])]
     pub predict: bool,
     /// Write a JSON array of records with llama-bench's field names instead of text and tables
     #[arg(long)]

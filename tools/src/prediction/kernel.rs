@@ -3,7 +3,8 @@
 //! Contract: pure. A kernel is so many equal units, each done by a workgroup of equal waves. The bounds of one compute
 //! unit with its share of the units: issue, lines, LDS, the latency of one wave; and of the whole card: GL2 and memory.
 //! The time is the largest bound and what is not hidden behind it of the second largest. More of anything never takes
-//! less time. `docs/prediction.md` describes the model.
+//! less time, but for bytes of vector loads: of the same lines, more bytes are fewer that come from far.
+//! `docs/prediction.md` describes the model.
 
 use super::card::{Card, Estimate, Range};
 use super::work::{LINE_BYTES, Work};

@@ -1,7 +1,7 @@
 //! `zrt-bench --predict`: predicted speeds of whole steps, as a table or as JSON, with what others measured.
 //!
 //! Contract: every speed of ours is called predicted and is a range. Cost: some hundred samples on the virtual device,
-//! about a minute for the three default models in a release build.
+//! some ten seconds for the three default models in a release build.
 
 use super::card::{Card, Estimate};
 use super::kernel::Bound;
@@ -17,9 +17,10 @@ use crate::units;
 use serde::Serialize;
 use std::path::Path;
 use zrt_engine::activations::Activations;
-use zrt_engine::executor::alone::{ROWS_MAX, StepRows};
+use zrt_engine::executor::alone::StepRows;
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::model::Model;
+use zrt_engine::session::CHUNK_ROWS_MAX;
 
 /// Slots of the decoding steps.
 const SLOTS: [u32; 3] = [1, 8, 32];
@@ -116,7 +117,8 @@ pub fn predict(subjects: &[Subject], kv_format: KvFormat) -> Result<Vec<Record>,
                 let rows = StepRows::Decode { slots, position: context - 1 };
                 records.push(record(&mut samples, subject, activations, kv_format, (context, rows))?);
             }
-            let rows = context.min(ROWS_MAX as u32);
+            // As few steps as a session can take, of equal length.
+            let rows = context.div_ceil(context.div_ceil(CHUNK_ROWS_MAX));
             // The step in the middle of the prompt stands for all of them.
             let rows = StepRows::Prompt { rows, position: (context - rows) / 2 };
             records.push(record(&mut samples, subject, activations, kv_format, (context, rows))?);

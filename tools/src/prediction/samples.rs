@@ -113,20 +113,20 @@ impl Samples {
         let position = sampled.position();
         let few = |slots| StepRows::Decode { slots, position };
         let mut count = |rows, units| self.count(sampled, task, index, rows, units);
+        let rows = match (units.is_of_a_row, units.rows_of_unit) {
+            (true, _) | (_, 1) => None,
+            (false, rows) if rows == sampled.rows.rows() => Some(sampled.rows),
+            (false, slots) => Some(few(slots)),
+        };
         let mut unit = if units.is_of_a_row && task.header.units < 2 {
             // Units of two rows differ from one by a unit.
             count(few(2), 1)? - count(few(1), 1)?
         } else if task.header.units < 2 {
-            count(few(1), 1)?
+            count(rows.unwrap_or(few(1)), 1)?
         } else {
             let one = count(few(1), 1)?;
             let unit = count(few(1), 2)? - one;
             let launch = one - unit;
-            let rows = match (units.is_of_a_row, units.rows_of_unit) {
-                (true, _) | (_, 1) => None,
-                (false, rows) if rows == sampled.rows.rows() => Some(sampled.rows),
-                (false, slots) => Some(few(slots)),
-            };
             match rows {
                 // One unit of the header is done for all parts that the task cuts the rows into.
                 Some(rows) => (count(rows, 1)? - launch) * (1.0 / f64::from(units.of_each)),

@@ -3,12 +3,13 @@
 //! Contract: pure. All sums are over waves. A round is a wait for loads or stores that follow the wait before it: what
 //! comes after it waits for memory. Of several waits for the same loads the first counts. A round is covered if its wait
 //! leaves all of these under way, so that it is for earlier ones, or if many instructions lie between. Rounds are told
-//! by the order of the code, not by the path through it.
+//! by the order of the code, not by the path through it; what is under way at the end of a loop is so at its start.
 
 use super::card::Card;
 use super::issue::{Class, Vector};
 use crate::profile::{PlaceCounts, Profile};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::ops::{Add, Mul, Sub};
 
 /// Bytes of a line between a compute unit and GL2 (hardware reference §1.4).
@@ -67,6 +68,13 @@ pub struct Work {
     pub stream_bytes: f64,
 }
 
+/// Vector loads and stores since the last wait for some, and instructions since the last of them, over waves.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Pending {
+    loads: u32,
+    since: f64,
+}
+
 impl Work {
     /// The counts of a profile of waves with `lanes` lanes, without [`Work::stream_bytes`].
     pub fn of(profile: &Profile, lanes: u32) -> Work {
@@ -107,20 +115,37 @@ impl Work {
         }
     }
 
-    /// Counts waits that something precedes, in the order of the code.
+    /// Counts waits that something precedes, in the order of the code. The first walk finds what loops end with.
     fn count_rounds(&mut self, places: &[PlaceCounts]) {
         let mut places: Vec<&PlaceCounts> = places.iter().collect();
         places.sort_by_key(|place| place.pc);
+        let at_loops = Work::default().walk(&places, &BTreeMap::new());
+        self.walk(&places, &at_loops);
+    }
+
+    /// One walk over places in the order of the code, with what is under way where a loop begins again; returns that.
+    fn walk(&mut self, places: &[&PlaceCounts], at_loops: &BTreeMap<u64, Pending>) -> BTreeMap<u64, Pending> {
+        let mut at_ends: BTreeMap<u64, Pending> = BTreeMap::new();
         let [mut scalar, mut lds] = [false; 2];
-        // Vector loads and stores since the last wait for some, and instructions since the last of them, over waves.
-        let (mut loads, mut since) = (0, 0.0);
+        let Pending { mut loads, mut since } = Pending::default();
         for place in places {
             let (name, operand) = place.instruction.split_once(' ').unwrap_or((&place.instruction, ""));
             let count = place.count as f64;
+            if let Some(pending) = at_loops.get(&place.pc).filter(|pending| pending.loads > loads) {
+                Pending { loads, since } = *pending;
+            }
             since += count;
             match Class::of(name) {
                 Class::VectorMemory => (loads, since) = (loads + 1, 0.0),
                 Class::Lds => lds = true,
+                Class::Branch => {
+                    if let Some(start) = loop_start(place.pc, operand) {
+                        let end = at_ends.entry(start).or_default();
+                        if loads > end.loads {
+                            *end = Pending { loads, since };
+                        }
+                    }
+                }
                 Class::Scalar if name.starts_with("s_load") || name.starts_with("s_buffer_load") => {
                     scalar = true;
                 }
@@ -143,6 +168,7 @@ impl Work {
                 _ => {}
             }
         }
+        at_ends
     }
 
     /// Cycles of the vector unit.
@@ -181,6 +207,14 @@ impl Work {
             stream_bytes: of(self.stream_bytes, other.stream_bytes),
         }
     }
+}
+
+/// Where a branch at `pc` goes if it goes back: by dwords from the next instruction, 16 bits with sign (instruction set
+/// reference §1).
+fn loop_start(pc: u64, operand: &str) -> Option<u64> {
+    let dwords: u16 = operand.split_whitespace().next()?.parse().ok()?;
+    let offset = i64::from(dwords as i16) * 4 + 4;
+    (offset <= 0).then(|| pc.checked_add_signed(offset)).flatten()
 }
 
 /// How many loads or stores a wait leaves under way, from its operand as the assembler writes it; a wait for two
@@ -260,6 +294,25 @@ mod tests {
         assert_eq!((work.scalar_rounds, work.lds_rounds), (0.0, 3.0));
         // 20 lines of each load, and 2 of scratch.
         assert_eq!((work.lines, work.vector_bytes), (42.0, 5376.0));
+    }
+
+    /// A loop that asks at its end for what its next turn waits for at its start has a round in each turn.
+    #[test]
+    fn rounds_go_around_loops() {
+        let places = |end: &str| {
+            vec![
+                place(0, "global_load_b32 v1, v0, s[4:5]", 1, Some(1)),
+                place(8, "s_wait_loadcnt 0x0", 1, None),
+                place(12, "s_wait_loadcnt 0x0", 10, None),
+                place(16, end, 10, None),
+                // To 12: 5 dwords back from 32.
+                place(28, "s_cbranch_scc1 65531", 10, None),
+            ]
+        };
+        let rounds = |end| Work::of(&Profile { places: places(end), ..Profile::default() }, 32).rounds;
+        assert_eq!(rounds("global_load_b32 v1, v0, s[4:5]"), 11.0);
+        assert_eq!(rounds("v_mov_b32_e32 v2, 0"), 1.0);
+        assert_eq!((loop_start(28, "65531 ; L_000c"), loop_start(28, "5")), (Some(12), None));
     }
 
     /// 64 instructions between a load and its wait cover it, 63 do not: the wait itself is counted too.
