@@ -160,13 +160,32 @@ fn compare_words(
     is_packed: bool,
     difference: impl Fn(usize) -> Difference,
 ) -> Result<u64, ValidateError> {
-    let both_nan = |one: u32, other: u32| f32::from_bits(one).is_nan() && f32::from_bits(other).is_nan();
-    let parted = expected
-        .iter()
-        .zip(found)
-        .position(|(one, other)| one != other && (is_packed || !both_nan(*one, *other)));
-    match parted {
+    match first_difference(expected, found, is_packed) {
         Some(element) => Err(ValidateError::Difference(Box::new(difference(element)))),
         None => Ok(expected.len() as u64),
+    }
+}
+
+/// Index of the first word in which the two differ. Where they are packed, words are no floats, so none of them is a NaN.
+fn first_difference(expected: &[u32], found: &[u32], is_packed: bool) -> Option<usize> {
+    assert_eq!(expected.len(), found.len(), "executors of one plan have buffers of one length");
+    let both_nan = |one: u32, other: u32| f32::from_bits(one).is_nan() && f32::from_bits(other).is_nan();
+    let pairs = || expected.iter().zip(found);
+    pairs().position(|(one, other)| one != other && (is_packed || !both_nan(*one, *other)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nans_are_equal_unless_words_are_packed() {
+        let (quiet, other_nan, one) = (0x7FC0_0000, 0xFFC0_1234, 0x3F80_0000);
+        let (expected, found) = ([one, quiet, one], [one, other_nan, one + 1]);
+        assert_eq!(first_difference(&expected, &found, false), Some(2));
+        assert_eq!(first_difference(&expected, &found, true), Some(1));
+        assert_eq!(first_difference(&[0, quiet], &[0x8000_0000, quiet], false), Some(0), "a zero has a sign");
+        assert_eq!(first_difference(&[quiet], &[one], false), Some(0));
+        assert_eq!(first_difference(&expected, &expected, true), None);
     }
 }
