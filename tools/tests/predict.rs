@@ -22,7 +22,7 @@ fn records_are_predictions_and_then_measurements_of_others() {
     assert_eq!(predicted.len() + published.len(), records.len());
     // Three arithmetics, each with three numbers of slots and a prompt.
     let told: Vec<_> = predicted.iter().map(|one| (one["test"].clone(), one["rows"].as_u64())).collect();
-    let of_one = [("tg", 1), ("tg", 8), ("tg", 32), ("pp512", 128)];
+    let of_one = [("tg", 1), ("tg", 8), ("tg", 32), ("pp512", 103)];
     let of_one = of_one.map(|(test, rows)| (Json::from(test), Some(rows)));
     assert_eq!(told, [of_one.clone(), of_one.clone(), of_one].concat());
     for one in &predicted {
@@ -43,6 +43,7 @@ fn records_are_predictions_and_then_measurements_of_others() {
 #[test]
 fn the_table_says_what_it_is() {
     let output = predict(&["--kv", "f16"]);
+    assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
     for part in ["predicted t/s", "bound by", "Nothing here was measured on a card", "Keys and values: f16"] {
         assert!(text.contains(part), "{part:?} in {text}");
@@ -51,8 +52,10 @@ fn the_table_says_what_it_is() {
 }
 
 #[test]
-fn options_of_sessions_are_refused() {
-    let output = predict(&["--slots", "8"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(output.stdout.is_empty());
+fn options_of_measurements_are_refused() {
+    for option in [["--slots", "8"], ["--activations", "a8"], ["--n-prompt", "64"]] {
+        let output = predict(&option);
+        assert_eq!(output.status.code(), Some(2), "{option:?}");
+        assert!(output.stdout.is_empty());
+    }
 }
