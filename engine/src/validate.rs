@@ -1,7 +1,8 @@
 //! Oracle and device in lockstep: after every instruction the buffer that it wrote is compared bit for bit.
 //!
 //! Contract: stops at the first difference and names operation, layer, element and both values. Two NaNs count as
-//! equal whatever their bits (`docs/arithmetic.md`). Nothing is tolerated otherwise.
+//! equal whatever their bits (`docs/arithmetic.md`), but for the packed words of a quantised row, which are no floats. Nothing
+//! is tolerated otherwise.
 
 use crate::executor::{Cache, Executor, ExecutorError};
 use crate::graph::{Node, Operation};

@@ -78,9 +78,9 @@ pub const CONSTANTS: &[(&str, u32)] = &[
     ("SNAPSHOT_SHIFT", params::SNAPSHOT_SHIFT),
     ("STATUS_LOOKS", STATUS_LOOKS as u32),
     ("STOP_TOKENS_MAX", STOP_TOKENS_MAX as u32),
+    ("TAPE_WAIT_OFFSET_BITS", TAPE_WAIT_OFFSET_BITS),
     ("TILED_ROWS_MIN", TILED_ROWS_MIN),
     ("TILE_ROWS", TILE_ROWS),
-    ("TAPE_WAIT_OFFSET_BITS", TAPE_WAIT_OFFSET_BITS),
 ];
 
 /// The README's example, compiled and run.

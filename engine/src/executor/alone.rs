@@ -55,8 +55,6 @@ pub enum StepRows {
 pub struct TaskUnits {
     /// Units of the whole step.
     pub total: u32,
-    /// How many of them each unit in the task's header makes over these rows.
-    pub of_each: u32,
     /// Rows that each unit works on: 1 where a unit belongs to a row, and all of them otherwise.
     pub rows_of_unit: u32,
     /// True if a unit belongs to a row.
@@ -77,14 +75,11 @@ impl TaskUnits {
             && is_tiled(&block, counted)
         {
             let (total, _) = tiled_units(&block, counted);
-            return TaskUnits { total, of_each: 1, rows_of_unit: counted, is_of_a_row };
+            return TaskUnits { total, rows_of_unit: counted, is_of_a_row };
         }
-        // Of a plan for as many rows as the step has, a task states the units that it has at most.
-        let of_each =
-            if is_of_a_row { counted } else { task.units_max.checked_div(units).unwrap_or(1).max(1) };
+        let times = if is_of_a_row { counted } else { 1 };
         TaskUnits {
-            total: units.saturating_mul(of_each),
-            of_each,
+            total: units.saturating_mul(times),
             rows_of_unit: if is_of_a_row || is(RowSet::Once) { 1 } else { counted },
             is_of_a_row,
         }
@@ -320,20 +315,12 @@ mod tests {
         };
         let rows = StepRows::Prompt { rows: 20, position: 0 };
         let of = |set| TaskUnits::of(&task(set, 3), rows);
-        let units = |total, of_each, rows_of_unit, is_of_a_row| TaskUnits {
-            total,
-            of_each,
-            rows_of_unit,
-            is_of_a_row,
-        };
-        assert_eq!(of(RowSet::EachActive), units(60, 20, 1, true));
-        assert_eq!(of(RowSet::EachOutput), units(3, 1, 1, true));
-        assert_eq!(of(RowSet::AllActive), units(3, 1, 20, false));
-        assert_eq!(of(RowSet::AllOutputs), units(3, 1, 1, false));
-        assert_eq!(of(RowSet::Once), units(3, 1, 1, false));
-        // A task that cuts its rows into two parts has twice the units.
-        let cut = Task { units_max: 6, ..task(RowSet::AllActive, 3) };
-        assert_eq!(TaskUnits::of(&cut, rows), units(6, 2, 20, false));
+        let units = |total, rows_of_unit, is_of_a_row| TaskUnits { total, rows_of_unit, is_of_a_row };
+        assert_eq!(of(RowSet::EachActive), units(60, 1, true));
+        assert_eq!(of(RowSet::EachOutput), units(3, 1, true));
+        assert_eq!(of(RowSet::AllActive), units(3, 20, false));
+        assert_eq!(of(RowSet::AllOutputs), units(3, 1, false));
+        assert_eq!(of(RowSet::Once), units(3, 1, false));
     }
 
     /// A unit of tiles has 64 weight rows and takes more of them where units are few: a sample has no more rows than units.

@@ -128,8 +128,7 @@ impl Samples {
             let unit = count(few(1), 2)? - one;
             let launch = one - unit;
             match rows {
-                // One unit of the header is done for all parts that the task cuts the rows into.
-                Some(rows) => (count(rows, 1)? - launch) * (1.0 / f64::from(units.of_each)),
+                Some(rows) => count(rows, 1)? - launch,
                 None => unit,
             }
         };
