@@ -17,18 +17,21 @@
 .include "include/machine.inc"
 .include "include/math.inc"
 .include "include/quant.inc"
+.include "include/formats.inc"
 .include "include/block.inc"
 .include "body/plan.inc"
 .include "body/plan_rings.inc"
 .include "body/plan_rows.inc"
 .include "body/boundary.inc"
 .include "body/embed.inc"
+.include "body/embed_format.inc"
 .include "body/matmul.inc"
 .include "body/matmul_dense.inc"
 .include "body/matmul_quant.inc"
 .include "body/matmul_tiles.inc"
 .include "body/matmul_tile_formats.inc"
 .include "body/matmul_integer.inc"
+.include "body/matmul_format.inc"
 .include "body/quantise.inc"
 .include "body/norm.inc"
 .include "body/rope.inc"
@@ -159,15 +162,30 @@
 .Lnothing\@:
 .endm
 
+// The code is longer than s_branch reaches, so the ways to a body and back are computed. S_WAY is free between bodies.
+.set S_WAY, 10                  // [2] address that is jumped to
+
+// Jumps to a label of this file. All that the code before has under way for SGPRs is done.
+.macro JUMP label
+	s_getpc_b64 s[S_WAY:S_WAY+1]
+.Lhere\@:
+	s_add_co_u32 s[S_WAY], s[S_WAY], \label-.Lhere\@
+	s_add_co_ci_u32 s[S_WAY+1], s[S_WAY+1], (\label-.Lhere\@)>>31
+	s_wait_alu depctr_sa_sdst(0) & depctr_va_sdst(0) & depctr_va_vcc(0)
+	s_setpc_b64 s[S_WAY:S_WAY+1]
+.endm
+
 // A place of the table: the way to the body of this name. A body without code is an error of the assembler.
-.macro BODY_BRANCH name
-	s_branch .L\name
+.set BODY_WAY_BYTES_LOG2, 5
+.macro BODY_WAY name
+	.p2align BODY_WAY_BYTES_LOG2
+	JUMP .L\name
 .endm
 
 // The code of a body: the body, and back.
 .macro BODY name:vararg
 	\name
-	s_branch .Lreturn
+	JUMP .Lreturn
 .endm
 
 	.amdgcn_target "amdgcn-amd-amdhsa--gfx1201"
@@ -303,7 +321,7 @@
 	s_getpc_b64 s[10:11]
 .Lhere:
 	s_wait_kmcnt 0x0
-	s_lshl_b32 s8, s8, 2
+	s_lshl_b32 s8, s8, BODY_WAY_BYTES_LOG2
 	s_add_co_u32 s8, s8, .Ltable-.Lhere
 	s_mov_b32 s9, 0
 	s_add_nc_u64 s[10:11], s[10:11], s[8:9]
@@ -360,8 +378,9 @@
 	s_endpgm
 
 	// By the number in the tape.
+	.p2align BODY_WAY_BYTES_LOG2
 .Ltable:
-	EACH_BODY BODY_BRANCH
+	EACH_BODY BODY_WAY
 
 .Lboundary:
 	BODY BOUNDARY_BODY
@@ -439,4 +458,84 @@
 	BODY MATMUL_INTEGER_Q6_K_BODY 1
 .Lmatmul_q6_k_a16:
 	BODY MATMUL_INTEGER_Q6_K_BODY 2
+.Lembed_q4_1:
+	BODY EMBED_Q4_1_BODY
+.Lmatmul_q4_1:
+	BODY MATMUL_Q4_1_BODY
+.Lmatmul_q4_1_a8:
+	BODY MATMUL_INTEGER_Q4_1_BODY 1
+.Lmatmul_q4_1_a16:
+	BODY MATMUL_INTEGER_Q4_1_BODY 2
+.Lembed_q5_0:
+	BODY EMBED_Q5_0_BODY
+.Lmatmul_q5_0:
+	BODY MATMUL_Q5_0_BODY
+.Lmatmul_q5_0_a8:
+	BODY MATMUL_INTEGER_Q5_0_BODY 1
+.Lmatmul_q5_0_a16:
+	BODY MATMUL_INTEGER_Q5_0_BODY 2
+.Lembed_q5_1:
+	BODY EMBED_Q5_1_BODY
+.Lmatmul_q5_1:
+	BODY MATMUL_Q5_1_BODY
+.Lmatmul_q5_1_a8:
+	BODY MATMUL_INTEGER_Q5_1_BODY 1
+.Lmatmul_q5_1_a16:
+	BODY MATMUL_INTEGER_Q5_1_BODY 2
+.Lembed_q2_k:
+	BODY EMBED_Q2_K_BODY
+.Lmatmul_q2_k:
+	BODY MATMUL_Q2_K_BODY
+.Lmatmul_q2_k_a8:
+	BODY MATMUL_INTEGER_Q2_K_BODY 1
+.Lmatmul_q2_k_a16:
+	BODY MATMUL_INTEGER_Q2_K_BODY 2
+.Lembed_q3_k:
+	BODY EMBED_Q3_K_BODY
+.Lmatmul_q3_k:
+	BODY MATMUL_Q3_K_BODY
+.Lmatmul_q3_k_a8:
+	BODY MATMUL_INTEGER_Q3_K_BODY 1
+.Lmatmul_q3_k_a16:
+	BODY MATMUL_INTEGER_Q3_K_BODY 2
+.Lembed_q5_k:
+	BODY EMBED_Q5_K_BODY
+.Lmatmul_q5_k:
+	BODY MATMUL_Q5_K_BODY
+.Lmatmul_q5_k_a8:
+	BODY MATMUL_INTEGER_Q5_K_BODY 1
+.Lmatmul_q5_k_a16:
+	BODY MATMUL_INTEGER_Q5_K_BODY 2
+.Lembed_iq4_nl:
+	BODY EMBED_IQ4_NL_BODY
+.Lmatmul_iq4_nl:
+	BODY MATMUL_IQ4_NL_BODY
+.Lmatmul_iq4_nl_a8:
+	BODY MATMUL_INTEGER_IQ4_NL_BODY 1
+.Lmatmul_iq4_nl_a16:
+	BODY MATMUL_INTEGER_IQ4_NL_BODY 2
+.Lembed_iq4_xs:
+	BODY EMBED_IQ4_XS_BODY
+.Lmatmul_iq4_xs:
+	BODY MATMUL_IQ4_XS_BODY
+.Lmatmul_iq4_xs_a8:
+	BODY MATMUL_INTEGER_IQ4_XS_BODY 1
+.Lmatmul_iq4_xs_a16:
+	BODY MATMUL_INTEGER_IQ4_XS_BODY 2
+.Lembed_mxfp4:
+	BODY EMBED_MXFP4_BODY
+.Lmatmul_mxfp4:
+	BODY MATMUL_MXFP4_BODY
+.Lmatmul_mxfp4_a8:
+	BODY MATMUL_INTEGER_MXFP4_BODY 1
+.Lmatmul_mxfp4_a16:
+	BODY MATMUL_INTEGER_MXFP4_BODY 2
+.Lembed_iq_codes:
+	BODY EMBED_IQ_CODES_BODY
+.Lmatmul_iq_codes:
+	BODY MATMUL_IQ_CODES_BODY
+.Lmatmul_iq_codes_a8:
+	BODY MATMUL_INTEGER_IQ_CODES_BODY 1
+.Lmatmul_iq_codes_a16:
+	BODY MATMUL_INTEGER_IQ_CODES_BODY 2
 	.fill 64, 4, 0xbf9f0000

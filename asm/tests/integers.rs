@@ -15,7 +15,11 @@ use zrt_protocol::{
     quantised_factors_offset, quantised_row_bytes, quantised_rows_held, quantised_segments,
 };
 
-const FORMATS: [Format; 4] = [Format::Q8_0, Format::Q4_0, Format::Q4_K, Format::Q6_K];
+/// Integer formats whose rows may have so many columns.
+fn formats(columns: usize) -> impl Iterator<Item = Format> {
+    let fits = move |format: &Format| format.is_integer() && columns.is_multiple_of(format.block());
+    Format::ALL.iter().copied().filter(fits)
+}
 
 /// A step with this many active rows, of which the ones in `alive` count, and with outputs.
 fn step_of(rows: usize, alive: u128, outputs: usize) -> Step {
@@ -269,7 +273,7 @@ impl Product {
 #[test]
 fn products_of_every_format_shape_and_mode() {
     for columns in [32_usize, 64, 256, 288, 512, 544, 768, 1024, 1056, 2304] {
-        for format in FORMATS.into_iter().filter(|format| columns.is_multiple_of(format.block())) {
+        for format in formats(columns) {
             for (limbs, weight_rows) in [(1, 1), (1, 131), (2, 37)] {
                 let product = Product::new(format, limbs, weight_rows, columns, 3);
                 product.check(Case::active(1));
@@ -285,7 +289,7 @@ fn products_of_tiles_of_every_format_shape_and_mode() {
     for (columns, rows) in
         [(32_usize, 9), (256, 16), (288, 17), (512, 33), (768, 49), (1056, 65), (2304, 128)]
     {
-        for format in FORMATS.into_iter().filter(|format| columns % format.block() == 0) {
+        for format in formats(columns) {
             for (limbs, weight_rows) in [(1, 1), (1, 150), (2, 37)] {
                 let product = Product::new(format, limbs, weight_rows, columns, rows);
                 product.check(Case::active(rows));

@@ -174,7 +174,7 @@ impl Run {
 
 /// The formats that have rows of this length.
 fn formats_of(columns: usize) -> impl Iterator<Item = Format> {
-    Format::ALL.into_iter().filter(move |format| columns.is_multiple_of(format.block()))
+    Format::ALL.iter().copied().filter(move |format| columns.is_multiple_of(format.block()))
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn matmul_of_any_rows_by_any_workgroups() {
 /// units.
 #[test]
 fn matmul_of_long_rows_by_any_workgroups() {
-    for format in Format::ALL {
+    for format in Format::ALL.iter().copied() {
         let columns = if format.block() > 4 { 2304 } else { 2060 };
         let product = Product::new(format, 130, columns, 12);
         for (groups, addend) in [(1, Addend::Separate), (3, Addend::None), (7, Addend::Output)] {

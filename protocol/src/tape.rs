@@ -107,6 +107,46 @@ pub const BODIES: &[&str] = &[
     "matmul_q4_k_a16",
     "matmul_q6_k_a8",
     "matmul_q6_k_a16",
+    "embed_q4_1",
+    "matmul_q4_1",
+    "matmul_q4_1_a8",
+    "matmul_q4_1_a16",
+    "embed_q5_0",
+    "matmul_q5_0",
+    "matmul_q5_0_a8",
+    "matmul_q5_0_a16",
+    "embed_q5_1",
+    "matmul_q5_1",
+    "matmul_q5_1_a8",
+    "matmul_q5_1_a16",
+    "embed_q2_k",
+    "matmul_q2_k",
+    "matmul_q2_k_a8",
+    "matmul_q2_k_a16",
+    "embed_q3_k",
+    "matmul_q3_k",
+    "matmul_q3_k_a8",
+    "matmul_q3_k_a16",
+    "embed_q5_k",
+    "matmul_q5_k",
+    "matmul_q5_k_a8",
+    "matmul_q5_k_a16",
+    "embed_iq4_nl",
+    "matmul_iq4_nl",
+    "matmul_iq4_nl_a8",
+    "matmul_iq4_nl_a16",
+    "embed_iq4_xs",
+    "matmul_iq4_xs",
+    "matmul_iq4_xs_a8",
+    "matmul_iq4_xs_a16",
+    "embed_mxfp4",
+    "matmul_mxfp4",
+    "matmul_mxfp4_a8",
+    "matmul_mxfp4_a16",
+    "embed_iq_codes",
+    "matmul_iq_codes",
+    "matmul_iq_codes_a8",
+    "matmul_iq_codes_a16",
 ];
 
 #[cfg(test)]
@@ -144,8 +184,9 @@ TapeEntry 64
             (22, "attention_f32"),
             (27, "sample"),
             (37, "matmul_q6_k_a16"),
+            (77, "matmul_iq_codes_a16"),
         ]);
         assert!(places.into_iter().all(|(number, name)| BODIES[number] == name));
-        assert_eq!((BODIES.len(), TAPE_END, COUNTERS_OFFSET), (38, 0xffff_ffff, 256));
+        assert_eq!((BODIES.len(), TAPE_END, COUNTERS_OFFSET), (78, 0xffff_ffff, 256));
     }
 }

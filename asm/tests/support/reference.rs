@@ -92,6 +92,14 @@ pub fn integer_dot(weights: &[Block], x: &[f32], limbs: u32) -> f32 {
                     let exact = low * part(0, 16) + high * part(16, 32);
                     (exact as f32 * d).mul_add(activation.factor, sum)
                 }
+                Scale::HalvesWithMinima(d, sc, dmin, m) => {
+                    let of = |[low, high]: [i64; 2], part: &dyn Fn(usize, usize) -> i64| {
+                        (low * part(0, 16) + high * part(16, 32)) as f32
+                    };
+                    let ones = |from: usize, to: usize| activation.integers[from..to].iter().sum();
+                    let u = of(sc, &part) * d;
+                    (-of(m, &ones)).mul_add(dmin, u).mul_add(activation.factor, sum)
+                }
             }
         })
     });

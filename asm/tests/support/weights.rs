@@ -3,34 +3,41 @@
 use half::{bf16, f16};
 pub use zrt_needs::RandomXorshift as Random;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(non_camel_case_types)]
-pub enum Format {
-    F32,
-    F16,
-    BF16,
-    Q8_0,
-    Q4_0,
-    Q4_K,
-    Q6_K,
+macro_rules! formats {
+    ($($format:ident $block:literal),* $(,)?) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(non_camel_case_types)]
+        pub enum Format {
+            $($format),*
+        }
+
+        impl Format {
+            pub const ALL: &[Format] = &[$(Format::$format),*];
+
+            /// A row's length is a multiple of this.
+            pub fn block(self) -> usize {
+                match self {
+                    $(Format::$format => $block),*
+                }
+            }
+        }
+    };
 }
 
-impl Format {
-    pub const ALL: [Format; 7] =
-        [Format::F32, Format::F16, Format::BF16, Format::Q8_0, Format::Q4_0, Format::Q4_K, Format::Q6_K];
+formats!(
+    F32 4, F16 4, BF16 4, Q8_0 32, Q4_0 32, Q4_K 256, Q6_K 256, Q4_1 32, Q5_0 32, Q5_1 32, Q2_K 256, Q3_K 256, Q5_K 256,
+    IQ4_NL 32, IQ4_XS 256, MXFP4 32, IQ_CODES 256,
+);
 
+impl Format {
     /// Ending of the kernels' names.
     pub fn name(self) -> String {
         format!("{self:?}").to_lowercase()
     }
 
-    /// A row's length is a multiple of this.
-    pub fn block(self) -> usize {
-        match self {
-            Format::F32 | Format::F16 | Format::BF16 => 4,
-            Format::Q8_0 | Format::Q4_0 => 32,
-            Format::Q4_K | Format::Q6_K => 256,
-        }
+    /// Whether weights are integers with scales.
+    pub fn is_integer(self) -> bool {
+        !matches!(self, Format::F32 | Format::F16 | Format::BF16)
     }
 }
 
@@ -58,29 +65,39 @@ pub enum Scale {
     WithMinimum(f32, f32),
     /// d, and the scales of the two halves.
     Halves(f32, [i64; 2]),
+    /// d and the scales of the two halves, dmin and their minima.
+    HalvesWithMinima(f32, [i64; 2], f32, [i64; 2]),
+}
+
+impl Block {
+    fn value(&self, column: usize) -> f32 {
+        let (q, half) = (self.integers[column] as f32, column / 16);
+        match self.scale {
+            Scale::One(d) => d * q,
+            Scale::WithMinimum(d, m) => d.mul_add(q, -m),
+            Scale::Halves(d, sc) => d * sc[half] as f32 * q,
+            Scale::HalvesWithMinima(d, sc, dmin, m) => {
+                (d * sc[half] as f32).mul_add(q, -(dmin * m[half] as f32))
+            }
+        }
+    }
 }
 
 /// A random matrix of `rows` × `columns`.
 pub fn random(format: Format, rows: usize, columns: usize, random: &mut Random) -> Weights {
     assert!(columns.is_multiple_of(format.block()));
     let mut weights = Weights::default();
-    match format {
-        Format::F32 | Format::F16 | Format::BF16 => {
-            for _ in 0..rows * columns {
-                dense(format, random.real(), &mut weights);
-            }
-        }
-        Format::Q8_0 | Format::Q4_0 => {
-            for _ in 0..rows * columns / 32 {
-                simple_block(format, random, &mut weights);
-            }
-        }
-        Format::Q4_K | Format::Q6_K => {
-            for _ in 0..rows * columns / 256 {
-                superblock(format, random, &mut weights);
-            }
-        }
+    let count = rows * columns / format.block().max(32);
+    match format.block() {
+        4 => (0..rows * columns).for_each(|_| dense(format, random.real(), &mut weights)),
+        32 => (0..count).for_each(|_| simple_block(format, random, &mut weights)),
+        _ => (0..count).for_each(|_| superblock(format, random, &mut weights)),
     }
+    if format == Format::IQ_CODES {
+        weights.planes[3].extend(CODES.map(|value| value as u8));
+        weights.planes[3].extend(CODES_SCALE.to_le_bytes());
+    }
+    weights.values.extend(weights.blocks.iter().flat_map(|block| (0..32).map(|column| block.value(column))));
     weights
 }
 
@@ -103,9 +120,32 @@ fn dense(format: Format, value: f32, weights: &mut Weights) {
     weights.values.push(stored);
 }
 
+/// ggml's table of IQ4_NL.
+const IQ4: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
+/// Twice the values of E2M1.
+const E2M1: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
+/// Any table and power of two will do; no codebook has larger values.
+const CODES: [i8; 16] = [62, -62, 4, -4, 8, -8, 25, -25, 43, -43, 1, -1, 15, -15, 0, 7];
+const CODES_SCALE: f32 = 0.125;
+
 /// Byte j = q[j] | q[j + 16] << 4.
 fn pack_nibbles(q: &[u32], plane: &mut Vec<u8>) {
     plane.extend((0..16).map(|j| (q[j] & 15 | (q[j + 16] & 15) << 4) as u8));
+}
+
+/// Bit j of byte b = the bit of q[4j + b].
+fn pack_bits(q: &[u32], bit: u32, plane: &mut Vec<u8>) {
+    plane.extend((0..4).map(|b| (0..8).fold(0, |byte, j| byte | ((q[4 * j + b] >> bit & 1) << j) as u8)));
+}
+
+/// Bits 2k+1:2k of byte b of dword h = two bits of q[16h + 4k + b].
+fn pack_pairs(q: &[u32], bit: u32, plane: &mut Vec<u8>) {
+    for h in 0..2 {
+        for b in 0..4 {
+            let byte = (0..4).fold(0, |byte, k| byte | (q[16 * h + 4 * k + b] >> bit & 3) << (2 * k));
+            plane.push(byte as u8);
+        }
+    }
 }
 
 /// A scale of either sign, now and then a denormal.
@@ -117,66 +157,129 @@ fn scale(random: &mut Random) -> f16 {
 }
 
 fn simple_block(format: Format, random: &mut Random, weights: &mut Weights) {
-    let d = scale(random);
-    let q: Vec<u32> = (0..32).map(|_| random.word()).collect();
-    if format == Format::Q8_0 {
-        weights.planes[0].extend(q.iter().map(|q| *q as u8));
-        weights.values.extend(q.iter().map(|q| d.to_f32() * f32::from(*q as i8)));
-        let integers = q.iter().map(|q| i64::from(*q as i8)).collect();
-        weights.blocks.push(Block { integers, scale: Scale::One(d.to_f32()) });
-    } else {
-        pack_nibbles(&q, &mut weights.planes[0]);
-        weights.values.extend(q.iter().map(|q| d.to_f32() * ((q & 15) as f32 - 8.0)));
-        let integers = q.iter().map(|q| i64::from(q & 15) - 8).collect();
-        weights.blocks.push(Block { integers, scale: Scale::One(d.to_f32()) });
+    let (d, m) = (scale(random), scale(random));
+    let q: Vec<u32> = (0..32).map(|_| random.word() & 0xff).collect();
+    let planes = &mut weights.planes;
+    let less = |bits: u32, zero: i64| q.iter().map(|q| i64::from(q & bits) - zero).collect();
+    let coded = |table: [i8; 16]| q.iter().map(|q| i64::from(table[*q as usize & 15])).collect();
+    match format {
+        Format::Q8_0 => planes[0].extend(q.iter().map(|q| *q as u8)),
+        _ => pack_nibbles(&q, &mut planes[0]),
     }
-    weights.planes[1].extend(d.to_le_bytes());
+    if matches!(format, Format::Q5_0 | Format::Q5_1) {
+        pack_bits(&q, 4, &mut planes[1]);
+    }
+    let scales = match format {
+        Format::Q5_0 | Format::Q5_1 => &mut planes[2],
+        _ => &mut planes[1],
+    };
+    let mut one = Scale::One(d.to_f32());
+    match format {
+        Format::MXFP4 => {
+            // Within what products with activations can hold, and the smallest there are.
+            let exponent = if random.below(8) == 0 { random.below(3) } else { 118 + random.below(12) };
+            scales.push(exponent as u8);
+            one = Scale::One(2f64.powi(exponent as i32 - 128) as f32);
+        }
+        Format::Q4_1 | Format::Q5_1 => {
+            scales.extend([d, m].map(f16::to_le_bytes).concat());
+            one = Scale::WithMinimum(d.to_f32(), -m.to_f32());
+        }
+        _ => scales.extend(d.to_le_bytes()),
+    }
+    let integers = match format {
+        Format::Q8_0 => q.iter().map(|q| i64::from(*q as i8)).collect(),
+        Format::Q4_0 => less(15, 8),
+        Format::Q4_1 => less(15, 0),
+        Format::Q5_0 => less(31, 16),
+        Format::Q5_1 => less(31, 0),
+        Format::IQ4_NL => coded(IQ4),
+        _ => coded(E2M1),
+    };
+    weights.blocks.push(Block { integers, scale: one });
 }
 
+/// Eight chunks that share d, and what else the format has.
 fn superblock(format: Format, random: &mut Random, weights: &mut Weights) {
-    let d = scale(random);
-    if format == Format::Q4_K {
-        let dmin = scale(random);
-        let mut high = 0u32;
-        for chunk in 0..8 {
-            let q: Vec<u32> = (0..32).map(|_| random.below(16)).collect();
-            let (sc, m) = (random.below(64), random.below(64));
-            pack_nibbles(&q, &mut weights.planes[0]);
-            weights.planes[2].push((sc & 15 | (m & 15) << 4) as u8);
-            high |= (sc >> 4 | (m >> 4) << 2) << (4 * chunk);
-            let (factor, base) = (d.to_f32() * sc as f32, dmin.to_f32() * m as f32);
-            weights.values.extend(q.iter().map(|q| factor.mul_add(*q as f32, -base)));
-            let integers = q.iter().map(|q| i64::from(*q)).collect();
-            weights.blocks.push(Block { integers, scale: Scale::WithMinimum(factor, base) });
+    let (d, dmin) = (scale(random), scale(random));
+    let (mut high, mut low) = (0u32, 0u32);
+    for chunk in 0..8 {
+        let q: Vec<u32> = (0..32).map(|_| random.word() & 0xff).collect();
+        let [a, b] = [random.word(), random.word()].map(|word| word & 0xff);
+        let planes = &mut weights.planes;
+        let less = |bits: u32, zero: i64| q.iter().map(|q| i64::from(q & bits) - zero).collect();
+        let coded = |table: [i8; 16]| q.iter().map(|q| i64::from(table[*q as usize & 15])).collect();
+        match format {
+            Format::Q2_K | Format::Q3_K => pack_pairs(&q, 0, &mut planes[0]),
+            _ => pack_nibbles(&q, &mut planes[0]),
         }
-        weights.planes[1].extend(d.to_le_bytes());
-        weights.planes[1].extend(dmin.to_le_bytes());
-        weights.planes[3].extend(high.to_le_bytes());
-    } else {
-        let mut blocks = Vec::new();
-        for _ in 0..8 {
-            let q: Vec<u32> = (0..32).map(|_| random.below(64)).collect();
-            let scales = [random.word() as i8, random.word() as i8];
-            pack_nibbles(&q, &mut weights.planes[0]);
-            for h in 0..2 {
-                for b in 0..4 {
-                    let byte = (0..4).fold(0, |byte, k| byte | (q[16 * h + 4 * k + b] >> 4) << (2 * k));
-                    weights.planes[1].push(byte as u8);
-                }
-            }
-            weights.planes[2].extend(scales.map(|scale| scale as u8));
-            for (i, q) in q.iter().enumerate() {
-                let factor = d.to_f32() * f32::from(scales[i / 16]);
-                weights.values.push(factor * (*q as f32 - 32.0));
-            }
-            let integers = q.iter().map(|q| i64::from(*q) - 32).collect();
-            blocks.push((integers, scales.map(i64::from)));
+        match format {
+            Format::Q3_K => pack_bits(&q, 2, &mut planes[1]),
+            Format::Q5_K => pack_bits(&q, 4, &mut planes[1]),
+            Format::Q6_K => pack_pairs(&q, 4, &mut planes[1]),
+            _ => {}
         }
-        weights.planes[3].extend(d.to_le_bytes());
+        let pair_of_6_bits = (a & 15 | (b & 15) << 4) as u8;
+        let upper = (a >> 4 & 3 | (b >> 4 & 3) << 2) << (4 * chunk);
         let d = d.to_f32();
-        let blocks = blocks.into_iter();
-        weights
-            .blocks
-            .extend(blocks.map(|(integers, scales)| Block { integers, scale: Scale::Halves(d, scales) }));
+        let (integers, scale) = match format {
+            Format::Q4_K | Format::Q5_K => {
+                planes[2].push(pair_of_6_bits);
+                high |= upper;
+                let [factor, base] = [d * (a & 63) as f32, dmin.to_f32() * (b & 63) as f32];
+                let bits = if format == Format::Q4_K { 15 } else { 31 };
+                (less(bits, 0), Scale::WithMinimum(factor, base))
+            }
+            Format::Q3_K => {
+                planes[2].push(pair_of_6_bits);
+                high |= upper;
+                (less(7, 4), Scale::Halves(d, [a, b].map(|scale| i64::from(scale & 63) - 32)))
+            }
+            Format::Q2_K => {
+                planes[1].extend([a as u8, b as u8]);
+                let [sc, m] = [0, 4].map(|shift| [a, b].map(|byte| i64::from(byte >> shift & 15)));
+                (less(3, 0), Scale::HalvesWithMinima(d, sc, dmin.to_f32(), m))
+            }
+            Format::Q6_K => {
+                planes[2].extend([a as u8, b as u8]);
+                (less(63, 32), Scale::Halves(d, [a, b].map(|scale| i64::from(scale as u8 as i8))))
+            }
+            Format::IQ4_XS => {
+                low |= (a & 15) << (4 * chunk);
+                high |= (a >> 4 & 3) << (2 * chunk);
+                (coded(IQ4), Scale::One(d * ((a & 63) as f32 - 32.0)))
+            }
+            _ => {
+                planes[1].push(pair_of_6_bits);
+                let scales = [a, b].map(|scale| i64::from(scale & 15) * 2 + 1);
+                (coded(CODES), Scale::Halves(d * CODES_SCALE, scales))
+            }
+        };
+        weights.blocks.push(Block { integers, scale });
+    }
+    let (d, dmin) = (d.to_le_bytes(), dmin.to_le_bytes());
+    let planes = &mut weights.planes;
+    match format {
+        Format::Q4_K => {
+            planes[1].extend([d, dmin].concat());
+            planes[3].extend(high.to_le_bytes());
+        }
+        Format::Q6_K => planes[3].extend(d),
+        Format::Q2_K => planes[2].extend([d, dmin].concat()),
+        Format::Q5_K => {
+            planes[3].extend([d, dmin].concat());
+            planes[3].extend(high.to_le_bytes());
+        }
+        Format::Q3_K => {
+            // Two bytes that nobody reads.
+            planes[3].extend([d, [0xff, 0x7f]].concat());
+            planes[3].extend(high.to_le_bytes());
+        }
+        Format::IQ4_XS => {
+            planes[1].extend(d);
+            planes[1].extend((high as u16).to_le_bytes());
+            planes[1].extend(low.to_le_bytes());
+        }
+        _ => planes[2].extend(d),
     }
 }

@@ -1,0 +1,23 @@
+// MATMUL of Q5_K with activations as A8 on the dispatch path.
+//
+//! parameters Matmul
+//! workgroup 256 1 1
+//! vgprs 156
+//! sgprs 98
+//! lds 20480
+
+.include "include/protocol.inc"
+.include "include/machine.inc"
+.include "include/math.inc"
+.include "body/matmul.inc"
+.include "include/quant.inc"
+.include "include/formats.inc"
+.include "body/matmul_quant.inc"
+.include "body/matmul_tiles.inc"
+.include "body/matmul_tile_formats.inc"
+.include "body/matmul_integer.inc"
+.include "body/matmul_format.inc"
+
+	DISPATCH_BEGIN
+	MATMUL_INTEGER_Q5_K_BODY 1
+	DISPATCH_END
