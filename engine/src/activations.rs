@@ -37,9 +37,7 @@ impl Activations {
 
     /// Whether a matmul with weights of this type takes its activations as integers.
     pub const fn apply_to(self, kind: TensorKind) -> bool {
-        let is_integer =
-            matches!(kind, TensorKind::Q8_0 | TensorKind::Q4_0 | TensorKind::Q4_K | TensorKind::Q6_K);
-        is_integer && !matches!(self, Activations::F32)
+        kind.is_quantised() && !matches!(self, Activations::F32)
     }
 
     /// Bytes of an integer; 0 where there are none.

@@ -16,6 +16,31 @@ pub const LAYERS_MAX: u32 = 1024;
 /// Largest row length accepted, in elements.
 pub const COLUMNS_MAX: u32 = 1 << 20;
 
+/// Types of weights other than norms' that products and embeddings take.
+pub const WEIGHT_KINDS: [TensorKind; 21] = [
+    TensorKind::F32,
+    TensorKind::F16,
+    TensorKind::BF16,
+    TensorKind::Q8_0,
+    TensorKind::Q4_0,
+    TensorKind::Q4_1,
+    TensorKind::Q5_0,
+    TensorKind::Q5_1,
+    TensorKind::Q2_K,
+    TensorKind::Q3_K,
+    TensorKind::Q4_K,
+    TensorKind::Q5_K,
+    TensorKind::Q6_K,
+    TensorKind::IQ4_NL,
+    TensorKind::IQ4_XS,
+    TensorKind::MXFP4,
+    TensorKind::IQ2_XXS,
+    TensorKind::IQ2_XS,
+    TensorKind::IQ2_S,
+    TensorKind::IQ3_XXS,
+    TensorKind::IQ3_S,
+];
+
 /// The families of models that can be built into a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
@@ -475,8 +500,7 @@ fn check_weight(config: &ModelConfig, id: WeightId, tensor: &TensorInfo) -> Resu
     let multiple = match kind {
         TensorKind::F32 if id.class.is_norm() => 1,
         TensorKind::F32 | TensorKind::F16 | TensorKind::BF16 if !id.class.is_norm() => 4,
-        TensorKind::Q8_0 | TensorKind::Q4_0 if !id.class.is_norm() => 32,
-        TensorKind::Q4_K | TensorKind::Q6_K if !id.class.is_norm() => 256,
+        _ if WEIGHT_KINDS.contains(&kind) && !id.class.is_norm() => kind.block_elements() as u32,
         _ => return Err(ModelError::Kind { name: tensor.name.to_string(), kind: kind.to_string() }),
     };
     if columns % multiple != 0 {

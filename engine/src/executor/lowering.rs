@@ -124,6 +124,20 @@ weight_kernels!(
     Q4_0 "q4_0" integers,
     Q4_K "q4_k" integers,
     Q6_K "q6_k" integers,
+    Q4_1 "q4_1" integers,
+    Q5_0 "q5_0" integers,
+    Q5_1 "q5_1" integers,
+    Q2_K "q2_k" integers,
+    Q3_K "q3_k" integers,
+    Q5_K "q5_k" integers,
+    IQ4_NL "iq4_nl" integers,
+    IQ4_XS "iq4_xs" integers,
+    MXFP4 "mxfp4" integers,
+    IQ2_XXS "iq_codes" integers,
+    IQ2_XS "iq_codes" integers,
+    IQ2_S "iq_codes" integers,
+    IQ3_XXS "iq_codes" integers,
+    IQ3_S "iq_codes" integers,
 );
 
 /// Lowers a plan: PLAN, then its instructions; the first instruction of each layer is followed by the BOUNDARY of the

@@ -92,6 +92,13 @@ kinds! {
     MXFP4 = 39, "MXFP4", 32, 17, "E8M0 scale, 32 E2M1 nibbles.";
 }
 
+impl TensorKind {
+    /// Whether elements come in blocks, as small integers with scales.
+    pub const fn is_quantised(self) -> bool {
+        self.block_elements() > 1
+    }
+}
+
 impl fmt::Display for TensorKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.name())

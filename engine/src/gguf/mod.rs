@@ -14,6 +14,7 @@
 //! metadata pairs (key, value type u32, value); tensor infos (name, dimension count u32, dimensions u64, type u32,
 //! offset u64); padding to `general.alignment` (32 if absent); tensor data.
 
+pub mod codebooks;
 mod error;
 mod kind;
 mod metadata;

@@ -3,6 +3,10 @@
 //! Contract: straight from the file's layout, 32 columns at a time, independent of the device's weight layout and of the
 //! kernels. The caller has checked that a row's bytes are whole blocks of the file.
 
+mod codebooks;
+mod simple;
+mod superblocks;
+
 use crate::gguf::TensorKind;
 use half::f16;
 
@@ -25,6 +29,8 @@ pub enum Scale {
     WithMinimum(f32, f32),
     /// `(d · sc) · q`, with a scale for each half of the block.
     Halves(f32, [i32; 2]),
+    /// `(d·sc) · q - dmin·m`, with a scale and a minimum for each half: d, sc, dmin, m.
+    HalvesWithMinima(f32, [i32; 2], f32, [i32; 2]),
 }
 
 /// A tensor of an integer type.
@@ -39,10 +45,24 @@ impl IntegerWeights {
     /// A tensor from these bytes; `None` if the type is not an integer type.
     pub fn new(kind: TensorKind, bytes: Vec<u8>) -> Option<IntegerWeights> {
         let unpack = match kind {
-            TensorKind::Q8_0 => q8_0,
-            TensorKind::Q4_0 => q4_0,
-            TensorKind::Q4_K => q4_k,
-            TensorKind::Q6_K => q6_k,
+            TensorKind::Q8_0 => simple::q8_0,
+            TensorKind::Q4_0 => simple::q4_0,
+            TensorKind::Q4_1 => simple::q4_1,
+            TensorKind::Q5_0 => simple::q5_0,
+            TensorKind::Q5_1 => simple::q5_1,
+            TensorKind::IQ4_NL => simple::iq4_nl,
+            TensorKind::MXFP4 => simple::mxfp4,
+            TensorKind::Q2_K => superblocks::q2_k,
+            TensorKind::Q3_K => superblocks::q3_k,
+            TensorKind::Q4_K => superblocks::q4_k,
+            TensorKind::Q5_K => superblocks::q5_k,
+            TensorKind::Q6_K => superblocks::q6_k,
+            TensorKind::IQ4_XS => superblocks::iq4_xs,
+            TensorKind::IQ2_XXS => codebooks::iq2_xxs,
+            TensorKind::IQ2_XS => codebooks::iq2_xs,
+            TensorKind::IQ2_S => codebooks::iq2_s,
+            TensorKind::IQ3_XXS => codebooks::iq3_xxs,
+            TensorKind::IQ3_S => codebooks::iq3_s,
             _ => return None,
         };
         Some(IntegerWeights { unpack, kind, bytes })
@@ -69,11 +89,15 @@ impl Block {
     /// The weights, in f32.
     pub fn weights(&self) -> [f32; COLUMNS] {
         std::array::from_fn(|column| {
-            let integer = self.integers[column] as f32;
+            let (integer, half) = (self.integers[column] as f32, column / (COLUMNS / 2));
             match self.scale {
                 Scale::One(scale) => scale * integer,
                 Scale::WithMinimum(scale, minimum) => scale.mul_add(integer, -minimum),
-                Scale::Halves(scale, factors) => (scale * factors[column / (COLUMNS / 2)] as f32) * integer,
+                Scale::Halves(scale, factors) => (scale * factors[half] as f32) * integer,
+                Scale::HalvesWithMinima(scale, factors, minimum, offsets) => {
+                    let (scale, minimum) = (scale * factors[half] as f32, minimum * offsets[half] as f32);
+                    scale.mul_add(integer, -minimum)
+                }
             }
         })
     }
@@ -83,49 +107,11 @@ fn half_at(stored: &[u8], offset: usize) -> f32 {
     f16::from_le_bytes([stored[offset], stored[offset + 1]]).to_f32()
 }
 
-/// d (f16), 32 × int8.
-fn q8_0(stored: &[u8], _: usize) -> Block {
-    let integers = std::array::from_fn(|column| i32::from(stored[2 + column] as i8));
-    Block { integers, scale: Scale::One(half_at(stored, 0)) }
+fn word_at(stored: &[u8], offset: usize) -> u32 {
+    u32::from_le_bytes(std::array::from_fn(|byte| stored[offset + byte]))
 }
 
-/// d (f16), 16 bytes: element j in the low nibble of byte j, element j + 16 in the high one; 8 is zero.
-fn q4_0(stored: &[u8], _: usize) -> Block {
-    let nibble = |column: usize| stored[2 + column % 16] >> (column / 16 * 4) & 15;
-    let integers = std::array::from_fn(|column| i32::from(nibble(column)) - 8);
-    Block { integers, scale: Scale::One(half_at(stored, 0)) }
-}
-
-/// d, dmin (f16), 12 bytes of 6-bit scales and minima, 128 bytes of nibbles: parts 2j and 2j + 1 are the low and high
-/// nibbles of bytes 32j..32j + 32.
-fn q4_k(stored: &[u8], part: usize) -> Block {
-    let packed = &stored[4..16];
-    let (factor, offset) = if part < 4 {
-        (packed[part] & 63, packed[part + 4] & 63)
-    } else {
-        (
-            (packed[part + 4] & 15) | (packed[part - 4] >> 6) << 4,
-            (packed[part + 4] >> 4) | (packed[part] >> 6) << 4,
-        )
-    };
-    let nibbles = &stored[16 + part / 2 * 32..][..32];
-    let integers = std::array::from_fn(|column| i32::from(nibbles[column] >> (part % 2 * 4) & 15));
-    let (scale, minimum) = (half_at(stored, 0) * f32::from(factor), half_at(stored, 2) * f32::from(offset));
-    Block { integers, scale: Scale::WithMinimum(scale, minimum) }
-}
-
-/// 128 bytes of low nibbles, 64 bytes of 2-bit high parts, 16 int8 scales, d (f16). Each half of 128 elements has four
-/// runs of 32: low nibbles of 64 bytes, then their high nibbles; run r takes bits 2r of the half's 32 high bytes. 32 is
-/// zero.
-fn q6_k(stored: &[u8], part: usize) -> Block {
-    let (half, run) = (part / 4, part % 4);
-    let low = &stored[half * 64 + run % 2 * 32..][..32];
-    let high = &stored[128 + half * 32..][..32];
-    let scales = &stored[192 + half * 8 + run * 2..][..2];
-    let integers = std::array::from_fn(|column| {
-        let nibble = low[column] >> (run / 2 * 4) & 15;
-        i32::from(nibble | (high[column] >> (run * 2) & 3) << 4) - 32
-    });
-    let factors = [i32::from(scales[0] as i8), i32::from(scales[1] as i8)];
-    Block { integers, scale: Scale::Halves(half_at(stored, 208), factors) }
+/// Element j in the low nibble of byte j, element j + 16 in the high one.
+fn nibble(packed: &[u8], column: usize) -> u8 {
+    packed[column % 16] >> (column / 16 * 4) & 15
 }

@@ -149,6 +149,18 @@ fn add(block: &Block, activation: &Activation, sum: f32) -> f32 {
             let both = i64::from(first) * product(0..half) + i64::from(second) * product(half..COLUMNS);
             (both as f32 * scale).mul_add(activation.factor, sum)
         }
+        Scale::HalvesWithMinima(scale, factors, minimum, offsets) => {
+            let total = |columns: std::ops::Range<usize>| -> i64 {
+                activation.integers[columns].iter().map(|q| i64::from(*q)).sum()
+            };
+            let of_halves = |[first, second]: [i32; 2], lower: i64, upper: i64| {
+                (i64::from(first) * lower + i64::from(second) * upper) as f32
+            };
+            let products = of_halves(factors, product(0..half), product(half..COLUMNS));
+            let minima = of_halves(offsets, total(0..half), total(half..COLUMNS));
+            let term = (-minima).mul_add(minimum, products * scale);
+            term.mul_add(activation.factor, sum)
+        }
     }
 }
 
