@@ -8,6 +8,7 @@
 
 pub mod assembly;
 pub mod golden;
+pub mod mixed_model;
 pub mod serving;
 pub mod workload;
 

@@ -10,6 +10,7 @@ use zrt_engine::executor::device::DeviceExecutor;
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::model::Model;
 use zrt_engine::oracle::Oracle;
+use zrt_tests::mixed_model::mixed_model;
 use zrt_tests::{load, repository_model};
 use zrt_vgpu::VirtualGpu;
 
@@ -44,20 +45,22 @@ fn checked_executor(model: &Model, activations: Activations, seed: u64) -> Devic
     executor
 }
 
-/// A decode step on [`SEEDS`] schedules.
 fn check(name: &str, activations: Activations) {
+    check_model(name, &load(&repository_model(&format!("{name}.gguf"))), activations);
+}
+
+/// A decode step on [`SEEDS`] schedules.
+fn check_model(name: &str, model: &Model, activations: Activations) {
     let mode = activations.name();
-    let path = repository_model(&format!("{name}.gguf"));
-    let model = load(&path);
     let mut oracle =
-        Oracle::new_with(&model, CONTEXT, KvFormat::F32, activations).expect("the oracle takes it");
-    let expected = logits(&mut oracle, &model);
+        Oracle::new_with(model, CONTEXT, KvFormat::F32, activations).expect("the oracle takes it");
+    let expected = logits(&mut oracle, model);
     let (mut instructions, mut elapsed) = (0, Duration::ZERO);
     for seed in 0..SEEDS {
-        let mut executor = checked_executor(&model, activations, seed);
+        let mut executor = checked_executor(model, activations, seed);
         let before = executor.counters().expect("readable").wave_instructions.unwrap_or(0);
         let started = Instant::now();
-        let bits = logits(&mut executor, &model);
+        let bits = logits(&mut executor, model);
         elapsed += started.elapsed();
         instructions += executor.counters().expect("readable").wave_instructions.unwrap_or(0) - before;
         let findings = executor.device().findings().expect("readable");
@@ -91,4 +94,12 @@ fn a_decode_step_with_a8_is_clean_on_every_schedule() {
 #[test]
 fn a_decode_step_with_a16_is_clean_on_every_schedule() {
     check("tales-llama-Q4_K_M", Activations::A16);
+}
+
+/// Every type of weight, with activations as they are and as integers.
+#[test]
+fn a_decode_step_of_every_format_is_clean_on_every_schedule() {
+    for (first, activations) in [(4, Activations::F32), (8, Activations::A8), (13, Activations::A16)] {
+        check_model("every format", &mixed_model(first), activations);
+    }
 }

@@ -96,4 +96,12 @@ golden_models! {
     stories_q4_0: "stories260K-ff192-Q4_0", 32;
     stories_q4_k_m: "stories260K-w256-Q4_K_M", 16;
     stories_q6_k: "stories260K-w256-Q6_K", 16;
+    stories_q4_1: "stories260K-ff192-Q4_1", 32;
+    stories_q5_0: "stories260K-ff192-Q5_0", 32;
+    stories_q5_1: "stories260K-ff192-Q5_1", 32;
+    stories_iq4_nl: "stories260K-ff192-IQ4_NL", 32;
+    stories_q2_k: "stories260K-w256-Q2_K", 16;
+    stories_q3_k_m: "stories260K-w256-Q3_K_M", 16;
+    stories_q5_k_m: "stories260K-w256-Q5_K_M", 16;
+    stories_iq4_xs: "stories260K-w256-IQ4_XS", 16;
 }

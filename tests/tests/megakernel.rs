@@ -8,9 +8,11 @@ use zrt_bringup::{DeviceChoice, Inspect, OpenOptions};
 use zrt_engine::activations::Activations;
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::memory_plan::AllocationId;
+use zrt_engine::model::Model;
 use zrt_engine::session::{Mode, Session, SessionError, SessionOptions};
 use zrt_mem::ByteLen;
 use zrt_protocol::{COUNTERS_OFFSET, TapeEntry};
+use zrt_tests::mixed_model::mixed_model;
 use zrt_tests::serving::{Asked, Told, checked_config, checked_session_over, expected, expected_with};
 use zrt_tests::{find_model, load, repository_model};
 use zrt_vgpu::Config;
@@ -53,12 +55,22 @@ fn check_with(
     asked: &[Asked],
 ) {
     let Some(path) = find_model(&format!("{name}.gguf")) else { return };
-    let model = load(&path);
-    let expected = expected_with(&model, CONTEXT, options.activations, asked);
+    check_model(name, &load(&path), options, configs, asked);
+}
+
+/// The same with this model.
+fn check_model(
+    name: &str,
+    model: &Model,
+    options: &SessionOptions,
+    configs: impl IntoIterator<Item = Config>,
+    asked: &[Asked],
+) {
+    let expected = expected_with(model, CONTEXT, options.activations, asked);
     let (mode, groups) = (options.mode, options.groups.expect("given"));
     for config in configs {
         let (started, seed) = (Instant::now(), config.seed);
-        let (mut session, _) = checked_session_over(&model, options, config);
+        let (mut session, _) = checked_session_over(model, options, config);
         session.start().expect("starts");
         let handles: Vec<_> = asked.iter().map(|one| one.submit(&mut session)).collect();
         let mut told = Told::new(asked.len());
@@ -122,6 +134,18 @@ fn steps_of_tiles_are_clean() {
     for (activations, chunk_rows, seed) in [(Activations::A8, 12, 20), (Activations::A16, 80, 21)] {
         let options = SessionOptions { activations, chunk_rows, ..options(Mode::Mega, 3) };
         check_with(SMALL, &options, [checked_config(seed)], &asked);
+    }
+}
+
+/// Every type of weight: in steps of few rows, and of tiles where activations are integers.
+#[test]
+fn steps_of_every_format_are_clean() {
+    let asked = [Asked::greedy(1..12, 2), Asked::sampled(100..110, 1, 7)];
+    for (first, activations, seed) in
+        [(0, Activations::F32, 22), (6, Activations::A8, 23), (15, Activations::A16, 24)]
+    {
+        let options = SessionOptions { activations, chunk_rows: 10, ..options(Mode::Mega, 3) };
+        check_model("every format", &mixed_model(first), &options, [checked_config(seed)], &asked);
     }
 }
 
