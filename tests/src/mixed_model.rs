@@ -98,7 +98,7 @@ fn scales(kind: TensorKind) -> &'static [(usize, f32)] {
 
 /// One block, or one element of a float type.
 fn block(kind: TensorKind, random: &mut Random) -> Vec<u8> {
-    let uniform = (f64::from(random.word() as u32) / f64::from(u32::MAX) - 0.5) as f32 / 6.0;
+    let uniform = (f64::from(random.word()) / f64::from(u32::MAX) - 0.5) as f32 / 6.0;
     match kind {
         TensorKind::F32 => return uniform.to_le_bytes().to_vec(),
         TensorKind::F16 => return half::f16::from_f32(uniform).to_le_bytes().to_vec(),

@@ -225,8 +225,7 @@ fn run_of(kind: TensorKind, stored: &[u8], chunk: usize, run: usize) -> ([u8; 8]
         }
         _ => {
             let ninths = byte(64 + chunk) >> (2 * run);
-            let entries =
-                [0, 1].map(|at| codebooks::IQ3_S[byte(number * 2 + at) | (ninths >> at & 1) << 8]);
+            let entries = [0, 1].map(|at| codebooks::IQ3_S[byte(number * 2 + at) | (ninths >> at & 1) << 8]);
             (three(entries), stored[72 + number], of_pair(stored[104 + chunk / 2], chunk % 2 == 1))
         }
     }

@@ -7,7 +7,7 @@ use super::{Block, COLUMNS, Scale, half_at, nibble, word_at};
 /// The values of IQ4_NL and IQ4_XS (ggml-common.h, `kvalues_iq4nl`).
 pub(super) const IQ4_VALUES: [i8; 16] =
     [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
-/// Twice the values of E2M1 (OCP Microscaling Formats 1.0, §5.3.3).
+/// Twice the values of E2M1 (OCP Microscaling Formats 1.0, E2M1).
 const E2M1_DOUBLED: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
 
 /// d (f16), 32 × int8.
@@ -30,7 +30,7 @@ pub(super) fn q4_1(stored: &[u8], _: usize) -> Block {
 
 /// The value whose low bits are a nibble of `packed` and whose fifth bit is bit `column` of `fifths`.
 fn five_bits(packed: &[u8], fifths: u32, column: usize) -> i32 {
-    i32::from(nibble(packed, column)) | (fifths >> column & 1) as i32 * 16
+    i32::from(nibble(packed, column)) + (fifths >> column & 1) as i32 * 16
 }
 
 /// d (f16), 32 fifth bits, 16 bytes of nibbles; 16 is zero.

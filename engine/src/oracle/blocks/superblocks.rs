@@ -61,8 +61,7 @@ pub(super) fn q2_k(stored: &[u8], part: usize) -> Block {
     let scales = &stored[part * 2..][..2];
     let integers = std::array::from_fn(|column| i32::from(values[column] >> (run * 2) & 3));
     let of_halves = |shift: u32| [0, 1].map(|half: usize| i32::from(scales[half] >> shift & 15));
-    let scale =
-        Scale::HalvesWithMinima(half_at(stored, 80), of_halves(0), half_at(stored, 82), of_halves(4));
+    let scale = Scale::HalvesWithMinima(half_at(stored, 80), of_halves(0), half_at(stored, 82), of_halves(4));
     Block { integers, scale }
 }
 
