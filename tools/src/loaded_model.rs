@@ -5,7 +5,7 @@
 use crate::error::ToolError;
 use std::path::Path;
 use std::sync::Arc;
-use zrt_engine::gguf::{Gguf, TensorKind};
+use zrt_engine::gguf::{Gguf, GgufError, TensorKind};
 use zrt_engine::model::Model;
 use zrt_engine::tokenizer::Tokenizer;
 
@@ -30,7 +30,16 @@ impl LoadedModel {
     /// Opens the file at `path`, or the model inside the program.
     pub fn open(path: Option<&Path>) -> Result<LoadedModel, ToolError> {
         let filename = path.map_or(DEFAULT_MODEL_NAME.to_owned(), |path| path.display().to_string());
-        let gguf = path.map_or_else(|| Gguf::from_bytes(DEFAULT_MODEL), Gguf::open);
+        LoadedModel::of(filename, path.map_or_else(|| Gguf::from_bytes(DEFAULT_MODEL), Gguf::open))
+    }
+
+    /// The same of a file of which only the beginning need be there. No weight of it can be read.
+    pub fn open_beginning(path: Option<&Path>) -> Result<LoadedModel, ToolError> {
+        let filename = path.map_or(DEFAULT_MODEL_NAME.to_owned(), |path| path.display().to_string());
+        LoadedModel::of(filename, path.map_or_else(|| Gguf::from_bytes(DEFAULT_MODEL), Gguf::open_beginning))
+    }
+
+    fn of(filename: String, gguf: Result<Gguf, GgufError>) -> Result<LoadedModel, ToolError> {
         let gguf = gguf.map_err(|source| ToolError::Gguf { model: filename.clone(), source })?;
         let tokenizer = Tokenizer::from_gguf(&gguf)
             .map_err(|source| ToolError::Tokenizer { model: filename.clone(), source })?;

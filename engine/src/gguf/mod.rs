@@ -98,6 +98,12 @@ impl Gguf {
         parse::parse(Source::map(path)?)
     }
 
+    /// The same of a file of which the header is there, and perhaps no more: one that is being downloaded. Weights that
+    /// are not there cannot be read.
+    pub fn open_beginning(path: &Path) -> Result<Gguf, GgufError> {
+        parse::parse(Source::map_beginning(path)?)
+    }
+
     /// Reads a model that is in memory already (`&'static [u8]`, `Arc<[u8]>` or `Vec<u8>`). Nothing is copied from a
     /// static slice or an `Arc`.
     pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Gguf, GgufError> {

@@ -58,7 +58,7 @@ pub(super) fn parse(source: Source) -> Result<Gguf, GgufError> {
     let alignment = read_alignment(&metadata)?;
     let entries = read_tensor_entries(&mut cursor, tensor_count)?;
     let data_start = cursor.position.next_multiple_of(u64::from(alignment));
-    let tensors = place_tensors(entries, data_start, alignment, source.len())?;
+    let tensors = place_tensors(entries, data_start, alignment, source.end())?;
     let tensor_index = index_by_name(&tensors)?;
     let tensors = tensors.into_iter().map(|entry| entry.info).collect();
     Ok(Gguf { version, alignment, metadata, tensors, tensor_index, source })

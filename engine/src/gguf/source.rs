@@ -20,6 +20,8 @@ pub enum Bytes {
 pub(super) enum Source {
     Mapped(MappedFile),
     Memory(Bytes),
+    /// A file that need not be whole: no weight is read from it.
+    Beginning(MappedFile),
     /// The beginning of a file of `file_bytes`; the rest reads as zeros.
     Head {
         bytes: Bytes,
@@ -35,11 +37,26 @@ impl Source {
         }
     }
 
+    pub(super) fn map_beginning(path: &Path) -> Result<Source, GgufError> {
+        Source::map(path).map(|source| match source {
+            Source::Mapped(file) => Source::Beginning(file),
+            other => other,
+        })
+    }
+
     pub(super) fn len(&self) -> u64 {
         match self {
-            Source::Mapped(file) => file.len(),
+            Source::Mapped(file) | Source::Beginning(file) => file.len(),
             Source::Memory(bytes) => bytes.as_slice().len() as u64,
             Source::Head { file_bytes, .. } => *file_bytes,
+        }
+    }
+
+    /// Where tensors must end.
+    pub(super) fn end(&self) -> u64 {
+        match self {
+            Source::Beginning(_) => u64::MAX,
+            _ => self.len(),
         }
     }
 
@@ -47,7 +64,7 @@ impl Source {
     #[must_use]
     pub(super) fn read_at(&self, offset: u64, destination: &mut [u8]) -> bool {
         match self {
-            Source::Mapped(file) => file.read_at(offset, destination),
+            Source::Mapped(file) | Source::Beginning(file) => file.read_at(offset, destination),
             Source::Head { bytes, file_bytes } => {
                 let is_inside =
                     offset.checked_add(destination.len() as u64).is_some_and(|end| end <= *file_bytes);

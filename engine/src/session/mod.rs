@@ -37,12 +37,9 @@ pub use request::{Event, Handle, Request};
 pub use tape::waits;
 pub use zrt_protocol::FinishReason;
 
-use crate::executor::ExecutorError;
-use crate::executor::lowering::{Planning, task_count};
+use crate::executor::lowering::Planning;
 use crate::executor::resident::{Progress, Resident};
-use crate::memory_plan::Capacity;
 use crate::model::Model;
-use crate::plan::ExecutionPlan;
 use drive::{Drive, prepare_drive};
 use link::{Link, Word};
 use request::Limits;
@@ -53,7 +50,7 @@ use std::time::{Duration, Instant};
 use watch::Watch;
 use zrt_device::{Device, DeviceError};
 use zrt_mem::pages::{Audit, PageAllocator};
-use zrt_protocol::{Command, PAGE_TOKENS, ROWS_MAX, Slot, Status};
+use zrt_protocol::{Command, PAGE_TOKENS, Slot, Status};
 
 /// How long [`Session::close`] sleeps between two checks for room in the input ring.
 const ROOM_PAUSE: Duration = Duration::from_micros(50);
@@ -134,24 +131,8 @@ impl Session {
         options: &SessionOptions,
         progress: Progress<'_>,
     ) -> Result<Session, SessionError> {
-        options.check()?;
-        let (context, trained) = (options.context, model.config.context);
-        if context > trained {
-            return Err(SessionError::ModelContext { context, trained });
-        }
-        let rows = (options.slots + options.chunk_rows).min(ROWS_MAX as u32);
-        let plan =
-            ExecutionPlan::step(model, context, rows, options.activations).map_err(ExecutorError::from)?;
-        let pages_per_slot = context.div_ceil(PAGE_TOKENS);
-        let capacity = Capacity {
-            slots: options.slots,
-            pages: options.pages.unwrap_or(options.slots * pages_per_slot),
-            kv_format: options.kv_format,
-            tasks: task_count(&plan),
-            input_entries: options.input_entries,
-            output_entries: options.output_entries,
-            output_heap: options.output_heap,
-        };
+        let (plan, capacity) = options.plan(model)?;
+        let (context, pages_per_slot) = (options.context, options.context.div_ceil(PAGE_TOKENS));
         let planning = Planning {
             input_entries: options.input_entries,
             output_entries: options.output_entries,

@@ -2,10 +2,15 @@
 
 use super::error::SessionError;
 use crate::activations::Activations;
+use crate::executor::ExecutorError;
+use crate::executor::lowering::task_count;
 use crate::kv_format::KvFormat;
+use crate::memory_plan::{Capacity, MemoryPlan};
+use crate::model::Model;
+use crate::plan::ExecutionPlan;
 use std::time::Duration;
 use zrt_mem::Heap;
-use zrt_protocol::{ROWS_MAX, SLOTS_MAX};
+use zrt_protocol::{PAGE_TOKENS, ROWS_MAX, SLOTS_MAX};
 
 /// Most prompt rows of a step: a slot that generates has the last row of it.
 pub const CHUNK_ROWS_MAX: u32 = ROWS_MAX as u32 - 1;
@@ -107,6 +112,34 @@ impl Default for SessionOptions {
 }
 
 impl SessionOptions {
+    /// The steps of a session with this model, and what it needs memory for.
+    pub fn plan(&self, model: &Model) -> Result<(ExecutionPlan, Capacity), SessionError> {
+        self.check()?;
+        let (context, trained) = (self.context, model.config.context);
+        if context > trained {
+            return Err(SessionError::ModelContext { context, trained });
+        }
+        let rows = (self.slots + self.chunk_rows).min(ROWS_MAX as u32);
+        let plan =
+            ExecutionPlan::step(model, context, rows, self.activations).map_err(ExecutorError::from)?;
+        let capacity = Capacity {
+            slots: self.slots,
+            pages: self.pages.unwrap_or(self.slots * context.div_ceil(PAGE_TOKENS)),
+            kv_format: self.kv_format,
+            tasks: task_count(&plan),
+            input_entries: self.input_entries,
+            output_entries: self.output_entries,
+            output_heap: self.output_heap,
+        };
+        Ok((plan, capacity))
+    }
+
+    /// Everything that a session with this model allocates, to the byte.
+    pub fn memory(&self, model: &Model) -> Result<MemoryPlan, SessionError> {
+        let (plan, capacity) = self.plan(model)?;
+        Ok(MemoryPlan::new(model, &plan, &capacity)?)
+    }
+
     /// Checks every range and product that needs no model.
     pub fn check(&self) -> Result<(), SessionError> {
         let options = self;

@@ -2,7 +2,7 @@
 //!
 //! Contract: as [`super`]; `--json` is an array of records, or nothing if there is no result.
 
-use super::{generate, write_json, write_text};
+use super::{generate, kv_format, write_json, write_text};
 use crate::activations_option::ActivationsOption;
 use crate::bench::{self, Record, Test};
 use crate::device_choice::DeviceOption;
@@ -93,10 +93,6 @@ impl Arguments {
 
 fn mode(name: &str) -> Result<Mode, String> {
     Mode::parse(name).ok_or_else(|| "there are dispatch, graph and mega".to_owned())
-}
-
-fn kv_format(name: &str) -> Result<KvFormat, String> {
-    KvFormat::parse(name).ok_or_else(|| "there are f32, f16 and q8_0".to_owned())
 }
 
 /// A factor that makes no length longer than it is on a card.

@@ -25,6 +25,7 @@ use clap::ValueEnum;
 use error_document::{ErrorDocument, ErrorReport};
 use serde::Serialize;
 use std::io::Write;
+use zrt_engine::kv_format::KvFormat;
 use zrt_isa::resources::WaveSize;
 
 /// Version of the documents: removing a field or changing its meaning makes a new one; adding fields does not.
@@ -56,6 +57,11 @@ impl From<WaveChoice> for WaveSize {
             WaveChoice::Wave64 => WaveSize::Wave64,
         }
     }
+}
+
+/// The format of keys and values of this name.
+fn kv_format(name: &str) -> Result<KvFormat, String> {
+    KvFormat::parse(name).ok_or_else(|| "there are f32, f16 and q8_0".to_owned())
 }
 
 /// Writes a value as JSON on one line.

@@ -1,6 +1,9 @@
-//! `zrt plan`: what a session would allocate and launch, without opening a device.
+//! `zrt plan`: what a session would allocate and launch, and what fits a card, without opening a device.
+//!
+//! Contract: reads the file's header alone, so a download need not be complete. Sizes are those that a session asks the
+//! driver for, to the byte; what the driver itself keeps (queues, saved waves, page tables) is not among them.
 
-use super::{write_document, write_text};
+use super::{kv_format, write_document, write_text};
 use crate::activations_option::ActivationsOption;
 use crate::error::ToolError;
 use crate::loaded_model::LoadedModel;
@@ -9,13 +12,14 @@ use crate::units;
 use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
-use zrt_engine::activations::Activations;
-use zrt_engine::executor::ExecutorError;
-use zrt_engine::executor::device::DeviceExecutor;
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::memory_plan::MemoryPlan;
-use zrt_engine::plan::ExecutionPlan;
+use zrt_engine::model::Model;
+use zrt_engine::session::SessionOptions;
 use zrt_mem::Heap;
+
+/// The memory of an R9700 and of an RX 9070 XT.
+const CARDS_BYTES: [u64; 2] = [32 << 30, 16 << 30];
 
 /// Shows what a session allocates and launches, without opening a device
 #[derive(Debug, Args)]
@@ -26,6 +30,15 @@ pub struct Arguments {
     /// Context length in tokens [default: the length that the model was trained for]
     #[arg(short, long)]
     pub context: Option<u32>,
+    /// Requests that run at once, 1 to 64
+    #[arg(long, default_value_t = 1)]
+    pub slots: u32,
+    /// Format of keys and values: f32, f16 or q8_0
+    #[arg(long, default_value = "f32", value_parser = kv_format)]
+    pub kv: KvFormat,
+    /// Memory of a card, as 16GiB [default: 32GiB and 16GiB]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub vram: Option<u64>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub activations: ActivationsOption,
@@ -39,13 +52,29 @@ struct Plan {
     model_filename: String,
     model_type: String,
     context: u32,
+    slots: u32,
+    type_kv: &'static str,
     activations: &'static str,
     weight_bytes: u64,
     step_weight_bytes: u64,
+    /// What of it is on the card.
+    vram_bytes: u64,
+    fits: Vec<Fit>,
     heaps: Vec<HeapSize>,
     allocations: Vec<AllocationEntry>,
     instructions: Vec<InstructionEntry>,
     barriers: usize,
+}
+
+/// What a card holds.
+#[derive(Debug, Serialize)]
+struct Fit {
+    vram_bytes: u64,
+    is_enough: bool,
+    /// With these slots; `None` if even the shortest does not fit.
+    context_max: Option<u32>,
+    /// With this context, up to the 64 that a session can have.
+    slots_max: Option<u32>,
 }
 
 #[derive(Debug, Serialize)]
@@ -78,7 +107,7 @@ struct InstructionEntry {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
-    let loaded = LoadedModel::open(arguments.model.as_deref())?;
+    let loaded = LoadedModel::open_beginning(arguments.model.as_deref())?;
     let trained = loaded.model.config.context;
     let context = arguments.context.unwrap_or(trained);
     if context == 0 {
@@ -87,7 +116,15 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     if context > trained {
         return Err(ToolError::Context { needed: u64::from(context), context: trained });
     }
-    let plan = describe(&loaded, context, arguments.activations.activations)?;
+    let options = SessionOptions {
+        slots: arguments.slots,
+        context,
+        kv_format: arguments.kv,
+        activations: arguments.activations.activations,
+        ..SessionOptions::default()
+    };
+    let cards = arguments.vram.map_or(CARDS_BYTES.to_vec(), |bytes| vec![bytes]);
+    let plan = describe(&loaded, &options, &cards)?;
     if arguments.json {
         write_document(&plan)?;
     } else {
@@ -96,11 +133,50 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     Ok(true)
 }
 
-fn describe(loaded: &LoadedModel, context: u32, activations: Activations) -> Result<Plan, ToolError> {
-    let execution =
-        ExecutionPlan::step(&loaded.model, context, 1, activations).map_err(ExecutorError::from)?;
-    let memory =
-        MemoryPlan::new(&loaded.model, &execution, &DeviceExecutor::capacity(&execution, KvFormat::F32))?;
+fn size(text: &str) -> Result<u64, String> {
+    units::parse_bytes(text).ok_or_else(|| "a size is a number with KiB, MiB or GiB".to_owned())
+}
+
+/// Bytes on the card.
+fn vram_bytes(memory: &MemoryPlan) -> u64 {
+    [Heap::DeviceLocal, Heap::HostVisible, Heap::HostShared].map(|heap| memory.heap_len(heap).0).iter().sum()
+}
+
+/// The largest number from 1 to `most` that fits: more never needs less.
+fn largest(most: u32, fits: impl Fn(u32) -> bool) -> Option<u32> {
+    let (mut low, mut high) = (0, most);
+    while low < high {
+        let middle = high - (high - low) / 2;
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    (low > 0).then_some(low)
+}
+
+fn fit(model: &Model, options: &SessionOptions, needed: u64, card_bytes: u64) -> Fit {
+    let fits =
+        |options: SessionOptions| options.memory(model).is_ok_and(|memory| vram_bytes(&memory) <= card_bytes);
+    // The shortest context of a session has two tokens.
+    let context = largest(model.config.context.saturating_sub(1), |context| {
+        fits(SessionOptions { context: context + 1, ..options.clone() })
+    });
+    Fit {
+        vram_bytes: card_bytes,
+        is_enough: needed <= card_bytes,
+        context_max: context.map(|context| context + 1),
+        slots_max: largest(SessionOptions::default().slots, |slots| {
+            fits(SessionOptions { slots, ..options.clone() })
+        }),
+    }
+}
+
+fn describe(loaded: &LoadedModel, options: &SessionOptions, cards: &[u64]) -> Result<Plan, ToolError> {
+    let (execution, capacity) = options.plan(&loaded.model)?;
+    let memory = MemoryPlan::new(&loaded.model, &execution, &capacity)?;
+    let needed = vram_bytes(&memory);
     let region = |(name, region): &(String, zrt_mem::heap::Region)| RegionEntry {
         name: name.clone(),
         offset: region.offset.0,
@@ -122,10 +198,14 @@ fn describe(loaded: &LoadedModel, context: u32, activations: Activations) -> Res
     Ok(Plan {
         model_filename: loaded.filename.clone(),
         model_type: loaded.description(),
-        context,
-        activations: activations.name(),
+        context: options.context,
+        slots: options.slots,
+        type_kv: options.kv_format.name(),
+        activations: options.activations.name(),
         weight_bytes: loaded.model.weight_bytes(),
         step_weight_bytes: loaded.model.step_weight_bytes(),
+        vram_bytes: needed,
+        fits: cards.iter().map(|card| fit(&loaded.model, options, needed, *card)).collect(),
         heaps: heaps.into(),
         allocations: allocations.collect(),
         instructions: instructions.collect(),
@@ -155,16 +235,42 @@ fn text(plan: &Plan) -> String {
         .filter(|heap| heap.bytes > 0)
         .map(|heap| format!("{} {}", units::bytes(heap.bytes), heap.heap));
     format!(
-        "{} ({}), context {}, activations {}\n\n{table}\nin all {}\none step: {} dispatches, {} barriers, {} of weights read\n",
+        "{} ({}), {} of context {}, keys and values {}, activations {}\n\n{table}\nin all {}\n\n{}\none step: {} dispatches, {} barriers, {} of weights read\n",
         plan.model_filename,
         plan.model_type,
+        slots(plan.slots),
         plan.context,
+        plan.type_kv,
         plan.activations,
         heaps.collect::<Vec<String>>().join(", "),
+        fits(plan),
         plan.instructions.len(),
         plan.barriers,
         units::bytes(plan.step_weight_bytes),
     )
+}
+
+fn slots(count: u32) -> String {
+    format!("{count} slot{}", if count == 1 { "" } else { "s" })
+}
+
+/// A line for each card.
+fn fits(plan: &Plan) -> String {
+    let line = |fit: &Fit| {
+        let verdict = if fit.is_enough { "fits" } else { "does not fit" };
+        let context = fit.context_max.map_or("no context fits".to_owned(), |context| {
+            format!("largest context with {}: {context}", slots(plan.slots))
+        });
+        let most = fit.slots_max.map_or("no slot fits".to_owned(), |most| {
+            format!("most slots of context {}: {most}", plan.context)
+        });
+        format!(
+            "{} of {}: {verdict}; {context}; {most}\n",
+            units::bytes(plan.vram_bytes),
+            units::bytes(fit.vram_bytes)
+        )
+    };
+    plan.fits.iter().map(line).collect()
 }
 
 #[cfg(test)]
@@ -174,7 +280,8 @@ mod tests {
     #[test]
     fn the_default_model_is_planned_in_whole() {
         let loaded = LoadedModel::open(None).unwrap();
-        let plan = describe(&loaded, 64, Activations::F32).unwrap();
+        let options = SessionOptions { slots: 1, context: 64, ..SessionOptions::default() };
+        let plan = describe(&loaded, &options, &CARDS_BYTES).unwrap();
         let allocation = |name: &str| plan.allocations.iter().find(|one| one.name == name).unwrap();
         // Keys and values: 8 layers × 64 positions × 2 heads × 64 elements × 4 bytes.
         assert_eq!(allocation("kv_pool").bytes, 2 * 8 * 64 * 2 * 64 * 4);
@@ -182,7 +289,36 @@ mod tests {
         let total: u64 = plan.allocations.iter().map(|one| one.bytes).sum();
         assert_eq!(plan.heaps.iter().map(|heap| heap.bytes).sum::<u64>(), total);
         assert!(total > plan.weight_bytes);
+        let allocated: u64 =
+            plan.allocations.iter().filter(|one| one.heap != "host").map(|one| one.bytes).sum();
+        assert_eq!(plan.vram_bytes, allocated);
         let shown = text(&plan);
         assert!(shown.contains("kv_pool") && shown.contains("context 64"), "{shown}");
+    }
+    /// One byte less than a plan needs is too little for it, and enough for a little less.
+    #[test]
+    fn a_card_that_lacks_a_byte_holds_less() {
+        let loaded = LoadedModel::open(None).unwrap();
+        let options =
+            SessionOptions { slots: 4, context: 512, kv_format: KvFormat::F16, ..SessionOptions::default() };
+        let needed = vram_bytes(&options.memory(&loaded.model).unwrap());
+        let plan = describe(&loaded, &options, &[needed, needed - 1, 1 << 20, u64::MAX]).unwrap();
+        let found: Vec<_> =
+            plan.fits.iter().map(|fit| (fit.is_enough, fit.context_max, fit.slots_max)).collect();
+        let [exact, less, nothing, all] = found[..] else { panic!("{found:?}") };
+        assert_eq!((exact.0, exact.2), (true, Some(4)));
+        assert!(exact.1 >= Some(512) && less.1 < Some(512), "{found:?}");
+        assert_eq!((less.0, less.2), (false, Some(3)));
+        assert_eq!(nothing, (false, None, None));
+        assert_eq!(all, (true, Some(loaded.model.config.context), Some(64)));
+    }
+
+    #[test]
+    fn largest_is_the_last_that_fits() {
+        for most in [1, 2, 7, 64] {
+            for limit in 0..=most {
+                assert_eq!(largest(most, |number| number <= limit), (limit > 0).then_some(limit));
+            }
+        }
     }
 }
