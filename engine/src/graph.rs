@@ -6,7 +6,9 @@
 //! one. Allocates; not for the path of a token.
 
 use crate::activations::Activations;
-use crate::model::{Model, ModelConfig, RopeLayout, WeightClass, WeightId};
+use crate::architecture::step::Step;
+use crate::config::{ModelConfig, RopeLayout};
+use crate::model::{Model, WeightId};
 use std::fmt;
 use thiserror::Error;
 
@@ -252,50 +254,10 @@ impl fmt::Display for Node {
     }
 }
 
-/// A vector that matmuls read: as it is, and as integers if one of them takes these.
-#[derive(Clone, Copy)]
-struct MatmulInput {
-    exact: ValueId,
-    integers: Option<(ValueId, Activations)>,
-}
-
-/// What the step is made of.
-#[derive(Clone, Copy)]
-struct Source<'a> {
-    model: &'a Model,
-    activations: Activations,
-}
-
-impl Source<'_> {
-    fn config(&self) -> &ModelConfig {
-        &self.model.config
-    }
-
-    /// Whether activations of a matmul with this weight are integers.
-    fn takes_integers(&self, weight: WeightId) -> bool {
-        self.activations.apply_to(self.model.weight(weight).tensor.kind)
-    }
-}
-
 impl Graph {
     /// One decode step of a model.
     pub fn decode_step(model: &Model, activations: Activations) -> Graph {
-        let source = Source { model, activations };
-        let config = &model.config;
-        let mut graph = Graph::default();
-        let hidden = graph.value("hidden", config.width);
-        let table = WeightId::new(WeightClass::Embedding, 0);
-        graph.push(None, Operation::Embed { table, output: hidden });
-        for layer in 0..config.layers {
-            graph.attention_block(source, hidden, layer);
-            graph.feed_forward_block(source, hidden, layer);
-        }
-        let normed = graph.norm(config, hidden, WeightClass::OutputNorm, None);
-        let normed = graph.matmul_input(source, normed, &[model.output()], None);
-        let logits = graph.value("logits", config.vocabulary);
-        graph.matmul(source, model.output(), normed, logits, None);
-        graph.push(None, Operation::Sample { logits });
-        graph
+        Step::build(model, activations)
     }
 
     /// Adds a value.
@@ -303,7 +265,8 @@ impl Graph {
         self.push_value(Value { name, elements, form: Form::Vector })
     }
 
-    fn push_value(&mut self, value: Value) -> ValueId {
+    /// Adds a value of any form.
+    pub fn push_value(&mut self, value: Value) -> ValueId {
         self.values.push(value);
         ValueId(self.values.len() as u32 - 1)
     }
@@ -311,104 +274,6 @@ impl Graph {
     /// Appends an operation.
     pub fn push(&mut self, layer: Option<u32>, operation: Operation) {
         self.nodes.push(Node { operation, layer });
-    }
-
-    fn norm(
-        &mut self,
-        config: &ModelConfig,
-        input: ValueId,
-        class: WeightClass,
-        layer: Option<u32>,
-    ) -> ValueId {
-        let output = self.value("normed", config.width);
-        let weight = WeightId::new(class, layer.unwrap_or(0));
-        self.push(layer, Operation::RmsNorm { input, weight, output });
-        output
-    }
-
-    /// What these matmuls read of `exact`.
-    fn matmul_input(
-        &mut self,
-        source: Source<'_>,
-        exact: ValueId,
-        weights: &[WeightId],
-        layer: Option<u32>,
-    ) -> MatmulInput {
-        let activations = source.activations;
-        let is_needed = weights.iter().any(|weight| source.takes_integers(*weight));
-        let integers = is_needed.then(|| {
-            let columns = self.values[exact.0 as usize].elements;
-            let elements = activations.row_words(columns);
-            let output = self.push_value(Value { name: "quantised", elements, form: Form::Quantised });
-            self.push(layer, Operation::Quantise { input: exact, activations, output });
-            (output, activations)
-        });
-        MatmulInput { exact, integers }
-    }
-
-    fn matmul(
-        &mut self,
-        source: Source<'_>,
-        weight: WeightId,
-        input: MatmulInput,
-        output: ValueId,
-        layer: Option<u32>,
-    ) {
-        let integers = input.integers.filter(|_| source.takes_integers(weight));
-        let (input, activations) = integers.unwrap_or((input.exact, Activations::F32));
-        self.push(layer, Operation::Matmul { weight, input, activations, output });
-    }
-
-    fn project(
-        &mut self,
-        source: Source<'_>,
-        name: &'static str,
-        weight: WeightId,
-        input: MatmulInput,
-    ) -> ValueId {
-        let output = self.value(name, source.config().shape(weight.class).0);
-        self.matmul(source, weight, input, output, Some(weight.layer));
-        output
-    }
-
-    fn attention_block(&mut self, source: Source<'_>, hidden: ValueId, layer: u32) {
-        let (config, at) = (source.config(), Some(layer));
-        let of = |class| WeightId::new(class, layer);
-        let normed = self.norm(config, hidden, WeightClass::AttentionNorm, at);
-        let read = [WeightClass::Query, WeightClass::Key, WeightClass::Value].map(of);
-        let normed = self.matmul_input(source, normed, &read, at);
-        let query = self.project(source, "query", of(WeightClass::Query), normed);
-        let key = self.project(source, "key", of(WeightClass::Key), normed);
-        let value = self.project(source, "value", of(WeightClass::Value), normed);
-        let (heads, kv_heads, layout) = (config.heads, config.kv_heads, config.rope_layout);
-        if config.has_qk_norm() {
-            let (query_norm, key_norm) = (of(WeightClass::QueryNorm), of(WeightClass::KeyNorm));
-            self.push(at, Operation::QkNorm { vector: query, weight: query_norm, heads });
-            self.push(at, Operation::QkNorm { vector: key, weight: key_norm, heads: kv_heads });
-        }
-        self.push(at, Operation::Rope { vector: query, heads, layout });
-        self.push(at, Operation::Rope { vector: key, heads: kv_heads, layout });
-        self.push(at, Operation::KvWrite { key, value, layer });
-        let attended = self.value("attended", config.query_elements());
-        self.push(at, Operation::Attention { query, output: attended, layer });
-        let weight = of(WeightClass::AttentionOutput);
-        let attended = self.matmul_input(source, attended, &[weight], at);
-        let addend = self.project(source, "attention_output", weight, attended);
-        self.push(at, Operation::ResidualAdd { hidden, addend });
-    }
-
-    fn feed_forward_block(&mut self, source: Source<'_>, hidden: ValueId, layer: u32) {
-        let (config, at) = (source.config(), Some(layer));
-        let of = |class| WeightId::new(class, layer);
-        let normed = self.norm(config, hidden, WeightClass::FeedForwardNorm, at);
-        let normed = self.matmul_input(source, normed, &[of(WeightClass::Gate), of(WeightClass::Up)], at);
-        let gate = self.project(source, "gate", of(WeightClass::Gate), normed);
-        let up = self.project(source, "up", of(WeightClass::Up), normed);
-        let output = self.value("gated", config.feed_forward);
-        self.push(at, Operation::SwiGlu { gate, up, output });
-        let gated = self.matmul_input(source, output, &[of(WeightClass::Down)], at);
-        let addend = self.project(source, "down", of(WeightClass::Down), gated);
-        self.push(at, Operation::ResidualAdd { hidden, addend });
     }
 
     /// Checks definitions, lengths, cache order and the final SAMPLE; the result can be planned.
@@ -513,7 +378,9 @@ impl VerifiedGraph {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Architecture;
+    use crate::architecture::Architecture;
+    use crate::model::WeightClass;
+    use crate::rope::{Rope, RopeScaling};
 
     fn config() -> ModelConfig {
         ModelConfig {
@@ -526,9 +393,11 @@ mod tests {
             feed_forward: 16,
             vocabulary: 32,
             context: 64,
-            rope_base: 10_000.0,
-            rotary_dimensions: 4,
+            rope: Rope { base: 10_000.0, dimensions: 4, scaling: RopeScaling::None, attention_factor: 1.0 },
+            local_rope: None,
             rope_layout: RopeLayout::Interleaved,
+            window: None,
+            attention_scale: 0.5,
             rms_epsilon: 1e-5,
         }
     }

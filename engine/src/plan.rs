@@ -7,7 +7,8 @@
 
 use crate::activations::Activations;
 use crate::graph::{Form, GraphError, Node, Operation, Use, Value, ValueId, VerifiedGraph};
-use crate::model::{Model, ModelConfig};
+use crate::config::ModelConfig;
+use crate::model::Model;
 use std::collections::BTreeSet;
 use zrt_mem::ByteLen;
 use zrt_mem::heap::{REGION_ALIGNMENT, Region};

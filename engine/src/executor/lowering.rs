@@ -7,11 +7,12 @@
 use super::ExecutorError;
 use super::layout::PLANES_MAX;
 use crate::activations::Activations;
+use crate::config::RopeLayout;
 use crate::gguf::TensorKind;
 use crate::graph::{Node, Operation, ValueId};
 use crate::kv_format::KvFormat;
 use crate::memory_plan::{AllocationId, MemoryPlan};
-use crate::model::{Model, RopeLayout, WeightId};
+use crate::model::{Model, WeightId};
 use crate::plan::{ExecutionPlan, Place};
 use std::collections::BTreeMap;
 use zerocopy::{Immutable, IntoBytes};
@@ -502,7 +503,7 @@ fn rope(
         table_va: addresses.base(AllocationId::RopeTable)?,
         heads,
         head_size: config.head_size,
-        rotary_dimensions: config.rotary_dimensions,
+        rotary_dimensions: config.rope.dimensions,
         stride: addresses.stride(vector),
     };
     let kernel = match layout {
@@ -558,7 +559,7 @@ fn attention(
         stride: addresses.stride(query),
         head_size: config.head_size,
         group_size: config.heads / config.kv_heads,
-        scale: ((1.0 / f64::from(config.head_size).sqrt()) as f32).to_bits(),
+        scale: config.attention_scale.to_bits(),
         reserved: 0,
     };
     lowered(format.attention_kernel(), parameters.header, parameters)

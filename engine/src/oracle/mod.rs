@@ -13,12 +13,13 @@ pub mod operations;
 pub mod sample;
 
 use crate::activations::Activations;
+use crate::config::RopeLayout;
 use crate::executor::{Cache, Executor, ExecutorError, StepSnapshot, check_prompt};
 use crate::graph::{Operation, ValueId};
 use crate::kv_format::KvFormat;
-use crate::model::{Model, RopeLayout, WeightId};
+use crate::model::{Model, WeightId};
 use crate::plan::{ExecutionPlan, Place};
-use crate::rope_table::rope_table;
+use crate::rope_table::rope_tables;
 use crate::sampling::Sampling;
 use blocks::IntegerWeights;
 use integer::QuantisedRow;
@@ -80,7 +81,7 @@ impl Oracle {
         Ok(Oracle {
             weights,
             integer_weights,
-            rope: rope_table(context, config.rotary_dimensions, config.rope_base),
+            rope: rope_tables(model, context)?,
             activations: vec![0.0; plan.activations_len().0 as usize / 4],
             logits: vec![0.0; config.vocabulary as usize],
             keys: vec![0.0; cache],
@@ -213,7 +214,7 @@ impl Oracle {
     }
 
     fn rope(&mut self, vector: ValueId, layout: RopeLayout) {
-        let rotary = self.plan.config.rotary_dimensions as usize;
+        let rotary = self.plan.config.rope.dimensions as usize;
         let angles = self.rope[self.state.position as usize * rotary..][..rotary].to_vec();
         let mut heads = self.get(vector);
         for head in heads.chunks_exact_mut(self.plan.config.head_size as usize) {
