@@ -4,7 +4,7 @@
 //! operation computes; nothing is guessed. Keys and defaults are those of llama.cpp (`llama-arch`, `llama-model`),
 //! whose converters write the files. Reads metadata only.
 
-use crate::architecture::Architecture;
+use crate::architecture::{Architecture, gemma3};
 use crate::gguf::{Gguf, Value};
 use crate::model::{COLUMNS_MAX, LAYERS_MAX, ModelError, WeightClass, WeightId};
 use crate::rope::{Rope, RopeScaling, Yarn};
@@ -68,8 +68,18 @@ pub struct ModelConfig {
     pub window: Option<Window>,
     /// What scores are multiplied by.
     pub attention_scale: f32,
+    /// What the embedding is multiplied by, if by anything.
+    pub embedding_scale: Option<f32>,
     /// RMS norm epsilon.
     pub rms_epsilon: f32,
+}
+
+impl Window {
+    /// The window of a layer; none if it has full attention.
+    pub const fn of_layer(self, layer: u32) -> Option<u32> {
+        let is_full = self.period != 0 && layer % self.period == self.period - 1;
+        if is_full { None } else { Some(self.positions) }
+    }
 }
 
 /// Metadata access with the architecture's prefix.
@@ -196,6 +206,37 @@ impl Keys<'_> {
         })
     }
 
+    /// What `gemma3` has besides: the window and the rotary embedding of the layers that have it. A scaling is that of
+    /// the layers with full attention.
+    fn gemma3(&self, config: &mut ModelConfig) -> Result<(), ModelError> {
+        let size = gemma3::scale_size(config.layers, config.width, config.heads, config.head_size);
+        config.attention_scale = (1.0 / size.sqrt()) as f32;
+        config.embedding_scale = Some((f64::from(config.width)).sqrt() as f32);
+        let positions = self.gguf.metadata.u32_or(&self.name("attention.sliding_window"), 0)?;
+        if positions > 0 {
+            let key = "attention.sliding_window_pattern";
+            let period = self.gguf.metadata.u32_or(&self.name(key), gemma3::PERIOD)?;
+            config.window = Some(Window { positions, period });
+            config.local_rope = Some(Rope {
+                base: self.rope_base("rope.freq_base_swa")?,
+                dimensions: config.rope.dimensions,
+                scaling: RopeScaling::None,
+                attention_factor: 1.0,
+            });
+        }
+        Ok(())
+    }
+
+    /// An error if the file asks for a window that is shorter than its context: only `gemma3` has layers with one.
+    fn refuse_window(&self, context: u32) -> Result<(), ModelError> {
+        let key = "attention.sliding_window";
+        match self.gguf.metadata.u32_or(&self.name(key), 0)? {
+            0 => Ok(()),
+            window if window >= context => Ok(()),
+            window => Err(self.range(key, window, "a sliding window is built for `gemma3` only")),
+        }
+    }
+
     /// Keys of functions that no operation computes.
     fn refuse_unbuilt(&self) -> Result<(), ModelError> {
         self.refuse("attn_logit_softcapping", "a soft cap of attention scores is not built")?;
@@ -238,7 +279,7 @@ impl ModelConfig {
         let embedding = WeightId::new(WeightClass::Embedding, 0).tensor_name();
         let table = gguf.tensor(&embedding).ok_or(ModelError::TensorMissing(embedding))?;
         let vocabulary = table.dimensions.get(1).copied().unwrap_or(0).min(u64::from(u32::MAX)) as u32;
-        let config = ModelConfig {
+        let mut config = ModelConfig {
             architecture,
             layers,
             width,
@@ -253,14 +294,29 @@ impl ModelConfig {
             rope_layout: architecture.rope_layout(),
             window: None,
             attention_scale: (1.0 / f64::from(head_size).sqrt()) as f32,
+            embedding_scale: None,
             rms_epsilon,
         };
+        match architecture {
+            Architecture::Gemma3 => keys.gemma3(&mut config)?,
+            _ => keys.refuse_window(context)?,
+        }
         Ok(config)
     }
 
     /// The rotary embeddings, in the order of their tables.
     pub fn ropes(&self) -> impl Iterator<Item = &Rope> {
         std::iter::once(&self.rope).chain(&self.local_rope)
+    }
+
+    /// The window of a layer; none if its attention reads all positions.
+    pub fn window_of(&self, layer: u32) -> Option<u32> {
+        self.window.and_then(|window| window.of_layer(layer))
+    }
+
+    /// The number of a layer's rotary embedding among [`ModelConfig::ropes`].
+    pub fn rope_of(&self, layer: u32) -> u32 {
+        u32::from(self.local_rope.is_some() && self.window_of(layer).is_some())
     }
 
     /// Elements of all query heads.
@@ -277,9 +333,13 @@ impl ModelConfig {
     pub const fn shape(&self, class: WeightClass) -> (u32, u32) {
         match class {
             WeightClass::Embedding | WeightClass::Output => (self.vocabulary, self.width),
-            WeightClass::AttentionNorm | WeightClass::FeedForwardNorm | WeightClass::OutputNorm => {
-                (1, self.width)
-            }
+            WeightClass::AttentionNorm
+            | WeightClass::AttentionPostNorm
+            | WeightClass::FeedForwardNorm
+            | WeightClass::FeedForwardPostNorm
+            | WeightClass::OutputNorm => (1, self.width),
+            WeightClass::QueryBias => (1, self.query_elements()),
+            WeightClass::KeyBias | WeightClass::ValueBias => (1, self.kv_elements()),
             WeightClass::QueryNorm | WeightClass::KeyNorm => (1, self.head_size),
             WeightClass::Query => (self.query_elements(), self.width),
             WeightClass::Key | WeightClass::Value => (self.kv_elements(), self.width),

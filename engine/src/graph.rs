@@ -92,6 +92,8 @@ pub enum Operation {
         heads: u32,
         /// How elements are paired.
         layout: RopeLayout,
+        /// Number of the table among those of the model.
+        table: u32,
     },
     /// Stores key and value at the current position of the layer's cache.
     KvWrite {
@@ -110,6 +112,8 @@ pub enum Operation {
         output: ValueId,
         /// The layer whose cache is read.
         layer: u32,
+        /// Positions that are read at most, the current one included; none: all.
+        window: Option<u32>,
     },
     /// silu(gate) × up.
     SwiGlu {
@@ -119,6 +123,29 @@ pub enum Operation {
         up: ValueId,
         /// Defined here.
         output: ValueId,
+    },
+    /// gelu(gate) × up, in the tanh form.
+    GeGlu {
+        /// Read.
+        gate: ValueId,
+        /// Read.
+        up: ValueId,
+        /// Defined here.
+        output: ValueId,
+    },
+    /// vector += bias.
+    BiasAdd {
+        /// Updated in place.
+        vector: ValueId,
+        /// The bias: a vector.
+        weight: WeightId,
+    },
+    /// vector × factor.
+    Scale {
+        /// Updated in place.
+        vector: ValueId,
+        /// The factor.
+        factor: f32,
     },
     /// hidden += addend.
     ResidualAdd {
@@ -200,6 +227,9 @@ impl Operation {
             Operation::KvWrite { .. } => "kv_write",
             Operation::Attention { .. } => "attention",
             Operation::SwiGlu { .. } => "swiglu",
+            Operation::GeGlu { .. } => "geglu",
+            Operation::BiasAdd { .. } => "bias_add",
+            Operation::Scale { .. } => "scale",
             Operation::ResidualAdd { .. } => "residual_add",
             Operation::Sample { .. } => "sample",
         }
@@ -211,6 +241,7 @@ impl Operation {
             Operation::Embed { table: weight, .. }
             | Operation::RmsNorm { weight, .. }
             | Operation::QkNorm { weight, .. }
+            | Operation::BiasAdd { weight, .. }
             | Operation::Matmul { weight, .. } => Some(*weight),
             _ => None,
         }
@@ -225,10 +256,13 @@ impl Operation {
             | Operation::Matmul { input, output, .. } => {
                 vec![(input, Use::Read), (output, Use::Define)]
             }
-            Operation::QkNorm { vector, .. } | Operation::Rope { vector, .. } => vec![(vector, Use::Update)],
+            Operation::QkNorm { vector, .. }
+            | Operation::Rope { vector, .. }
+            | Operation::BiasAdd { vector, .. }
+            | Operation::Scale { vector, .. } => vec![(vector, Use::Update)],
             Operation::KvWrite { key, value, .. } => vec![(key, Use::Read), (value, Use::Read)],
             Operation::Attention { query, output, .. } => vec![(query, Use::Read), (output, Use::Define)],
-            Operation::SwiGlu { gate, up, output } => {
+            Operation::SwiGlu { gate, up, output } | Operation::GeGlu { gate, up, output } => {
                 vec![(gate, Use::Read), (up, Use::Read), (output, Use::Define)]
             }
             Operation::ResidualAdd { hidden, addend } => vec![(hidden, Use::Update), (addend, Use::Read)],
@@ -344,7 +378,9 @@ impl Graph {
             Operation::Attention { query, output, .. } => {
                 expect(query, config.query_elements()).and(expect(output, config.query_elements()))
             }
-            Operation::SwiGlu { gate, up, output } => {
+            Operation::BiasAdd { vector, weight } => expect(vector, config.shape(weight.class).1),
+            Operation::Scale { .. } => Ok(()),
+            Operation::SwiGlu { gate, up, output } | Operation::GeGlu { gate, up, output } => {
                 expect(up, elements(gate)).and(expect(output, elements(gate)))
             }
             Operation::ResidualAdd { hidden, addend } => expect(addend, elements(hidden)),
@@ -398,6 +434,7 @@ mod tests {
             rope_layout: RopeLayout::Interleaved,
             window: None,
             attention_scale: 0.5,
+            embedding_scale: None,
             rms_epsilon: 1e-5,
         }
     }
@@ -458,7 +495,7 @@ mod tests {
         let hidden = ValueId(1);
         graph.nodes.insert(
             1,
-            Node { operation: Operation::Attention { query: hidden, output, layer: 0 }, layer: Some(0) },
+            Node { operation: Operation::Attention { query: hidden, output, layer: 0, window: None }, layer: Some(0) },
         );
         assert!(matches!(graph.verify(&config()), Err(GraphError::CacheOrder { layer: 0, .. })));
 

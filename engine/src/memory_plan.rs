@@ -111,6 +111,7 @@ impl AllocationId {
     /// Its name in plans and reports.
     pub fn name(self) -> String {
         match self {
+            AllocationId::Weights(class) if class.is_bias() => format!("weights.{}.bias", class.name()),
             AllocationId::Weights(class) => format!("weights.{}", class.name()),
             AllocationId::RopeTable => "rope_table".into(),
             AllocationId::Activations => "activations".into(),

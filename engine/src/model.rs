@@ -33,12 +33,20 @@ pub enum WeightClass {
     Key,
     /// Value projection.
     Value,
+    /// Bias of the query projection.
+    QueryBias,
+    /// Bias of the key projection.
+    KeyBias,
+    /// Bias of the value projection.
+    ValueBias,
     /// RMS norm on query heads.
     QueryNorm,
     /// RMS norm on key heads.
     KeyNorm,
     /// Projection of the attention result.
     AttentionOutput,
+    /// RMS norm of what attention adds to the residual stream.
+    AttentionPostNorm,
     /// RMS norm before the feed-forward layer.
     FeedForwardNorm,
     /// Gate projection.
@@ -47,6 +55,8 @@ pub enum WeightClass {
     Up,
     /// Down projection.
     Down,
+    /// RMS norm of what the feed-forward layer adds to the residual stream.
+    FeedForwardPostNorm,
     /// Final RMS norm.
     OutputNorm,
     /// Output matrix.
@@ -67,7 +77,7 @@ pub struct WeightId {
 pub struct Weight {
     /// Where it is in the file.
     pub tensor: TensorInfo,
-    /// Output length (1 for norms).
+    /// Output length (1 for vectors).
     pub rows: u32,
     /// Input length.
     pub columns: u32,
@@ -116,38 +126,45 @@ pub enum ModelError {
 
 impl WeightClass {
     /// Every class, in the order of allocation.
-    pub const ALL: [WeightClass; 14] = [
+    pub const ALL: [WeightClass; 19] = [
         WeightClass::Embedding,
         WeightClass::AttentionNorm,
         WeightClass::Query,
         WeightClass::Key,
         WeightClass::Value,
+        WeightClass::QueryBias,
+        WeightClass::KeyBias,
+        WeightClass::ValueBias,
         WeightClass::QueryNorm,
         WeightClass::KeyNorm,
         WeightClass::AttentionOutput,
+        WeightClass::AttentionPostNorm,
         WeightClass::FeedForwardNorm,
         WeightClass::Gate,
         WeightClass::Up,
         WeightClass::Down,
+        WeightClass::FeedForwardPostNorm,
         WeightClass::OutputNorm,
         WeightClass::Output,
     ];
 
-    /// The tensor's name without `blk.N.` and `.weight`.
+    /// The tensor's name without `blk.N.`, `.weight` and `.bias`.
     pub const fn name(self) -> &'static str {
         match self {
             WeightClass::Embedding => "token_embd",
             WeightClass::AttentionNorm => "attn_norm",
-            WeightClass::Query => "attn_q",
-            WeightClass::Key => "attn_k",
-            WeightClass::Value => "attn_v",
+            WeightClass::Query | WeightClass::QueryBias => "attn_q",
+            WeightClass::Key | WeightClass::KeyBias => "attn_k",
+            WeightClass::Value | WeightClass::ValueBias => "attn_v",
             WeightClass::QueryNorm => "attn_q_norm",
             WeightClass::KeyNorm => "attn_k_norm",
             WeightClass::AttentionOutput => "attn_output",
+            WeightClass::AttentionPostNorm => "post_attention_norm",
             WeightClass::FeedForwardNorm => "ffn_norm",
             WeightClass::Gate => "ffn_gate",
             WeightClass::Up => "ffn_up",
             WeightClass::Down => "ffn_down",
+            WeightClass::FeedForwardPostNorm => "post_ffw_norm",
             WeightClass::OutputNorm => "output_norm",
             WeightClass::Output => "output",
         }
@@ -160,19 +177,32 @@ impl WeightClass {
 
     /// True for classes that every architecture has.
     pub const fn is_common(self) -> bool {
-        !matches!(self, WeightClass::QueryNorm | WeightClass::KeyNorm)
+        !matches!(
+            self,
+            WeightClass::QueryNorm
+                | WeightClass::KeyNorm
+                | WeightClass::AttentionPostNorm
+                | WeightClass::FeedForwardPostNorm
+        ) && !self.is_bias()
     }
 
-    /// True for norm vectors, which are F32 in every file.
-    pub const fn is_norm(self) -> bool {
+    /// True for biases.
+    pub const fn is_bias(self) -> bool {
+        matches!(self, WeightClass::QueryBias | WeightClass::KeyBias | WeightClass::ValueBias)
+    }
+
+    /// True for norms and biases: vectors, which are F32 in every file.
+    pub const fn is_vector(self) -> bool {
         matches!(
             self,
             WeightClass::AttentionNorm
+                | WeightClass::AttentionPostNorm
+                | WeightClass::FeedForwardPostNorm
                 | WeightClass::QueryNorm
                 | WeightClass::KeyNorm
                 | WeightClass::FeedForwardNorm
                 | WeightClass::OutputNorm
-        )
+        ) || self.is_bias()
     }
 }
 
@@ -184,10 +214,11 @@ impl WeightId {
 
     /// The tensor's name in the file.
     pub fn tensor_name(self) -> String {
+        let suffix = if self.class.is_bias() { "bias" } else { "weight" };
         if self.class.is_per_layer() {
-            format!("blk.{}.{}.weight", self.layer, self.class.name())
+            format!("blk.{}.{}.{suffix}", self.layer, self.class.name())
         } else {
-            format!("{}.weight", self.class.name())
+            format!("{}.{suffix}", self.class.name())
         }
     }
 }
@@ -320,7 +351,7 @@ fn rope_divisors(gguf: &Gguf, config: &ModelConfig) -> Result<Option<TensorInfo>
 fn check_weight(config: &ModelConfig, id: WeightId, tensor: &TensorInfo) -> Result<Weight, ModelError> {
     let (rows, columns) = config.shape(id.class);
     let expected: Vec<u64> =
-        if id.class.is_norm() { vec![columns.into()] } else { vec![columns.into(), rows.into()] };
+        if id.class.is_vector() { vec![columns.into()] } else { vec![columns.into(), rows.into()] };
     if tensor.dimensions != expected || rows == 0 {
         return Err(ModelError::Shape {
             name: tensor.name.to_string(),
@@ -330,10 +361,10 @@ fn check_weight(config: &ModelConfig, id: WeightId, tensor: &TensorInfo) -> Resu
     }
     let kind = tensor.kind;
     let multiple = match kind {
-        TensorKind::F32 if id.class.is_norm() => 1,
-        TensorKind::F32 | TensorKind::F16 | TensorKind::BF16 if !id.class.is_norm() => 4,
-        TensorKind::Q8_0 | TensorKind::Q4_0 if !id.class.is_norm() => 32,
-        TensorKind::Q4_K | TensorKind::Q6_K if !id.class.is_norm() => 256,
+        TensorKind::F32 if id.class.is_vector() => 1,
+        TensorKind::F32 | TensorKind::F16 | TensorKind::BF16 if !id.class.is_vector() => 4,
+        TensorKind::Q8_0 | TensorKind::Q4_0 if !id.class.is_vector() => 32,
+        TensorKind::Q4_K | TensorKind::Q6_K if !id.class.is_vector() => 256,
         _ => return Err(ModelError::Kind { name: tensor.name.to_string(), kind: kind.to_string() }),
     };
     if columns % multiple != 0 {

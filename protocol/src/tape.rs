@@ -107,6 +107,8 @@ pub const BODIES: &[&str] = &[
     "matmul_q4_k_a16",
     "matmul_q6_k_a8",
     "matmul_q6_k_a16",
+    "geglu",
+    "scale",
 ];
 
 #[cfg(test)]
@@ -144,8 +146,9 @@ TapeEntry 64
             (22, "attention_f32"),
             (27, "sample"),
             (37, "matmul_q6_k_a16"),
+            (39, "scale"),
         ]);
         assert!(places.into_iter().all(|(number, name)| BODIES[number] == name));
-        assert_eq!((BODIES.len(), TAPE_END, COUNTERS_OFFSET), (38, 0xffff_ffff, 256));
+        assert_eq!((BODIES.len(), TAPE_END, COUNTERS_OFFSET), (40, 0xffff_ffff, 256));
     }
 }

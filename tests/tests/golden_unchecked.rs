@@ -89,6 +89,7 @@ golden_models! {
     tales_qwen3_q8_0: "tales-qwen3-Q8_0", 64;
     tales_qwen3_q4_k_m: "tales-qwen3-Q4_K_M", 64;
     tales_llama_q8_0: "tales-llama-Q8_0", 64;
+    tales_gemma3_q8_0: "tales-gemma3-Q8_0", 64;
     stories_f32: "stories260K-F32", 96;
     stories_f16: "stories260K-F16", 96;
     stories_bf16: "stories260K-ff192-BF16", 32;

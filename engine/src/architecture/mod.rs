@@ -4,7 +4,9 @@
 //! [`step::Step`], a list of the tensors that it has besides those of every architecture, and a line in each `match` of
 //! this file. What its metadata add is read in [`crate::config`]. Nothing else asks which architecture a model has.
 
+pub(crate) mod gemma3;
 mod llama;
+mod qwen2;
 mod qwen3;
 pub mod step;
 
@@ -18,19 +20,26 @@ use step::Step;
 pub enum Architecture {
     /// `llama`: interleaved rotary pairs, no norm of heads.
     Llama,
+    /// `qwen2`: rotary halves, a bias on query, key and value.
+    Qwen2,
     /// `qwen3`: rotary halves, RMS norm on each query and key head.
     Qwen3,
+    /// `gemma3`: rotary halves, norms around everything, GELU as gate, windows.
+    Gemma3,
 }
 
 impl Architecture {
     /// Every architecture.
-    pub const ALL: [Architecture; 2] = [Architecture::Llama, Architecture::Qwen3];
+    pub const ALL: [Architecture; 4] =
+        [Architecture::Llama, Architecture::Qwen2, Architecture::Qwen3, Architecture::Gemma3];
 
     /// The name in `general.architecture`.
     pub const fn name(self) -> &'static str {
         match self {
             Architecture::Llama => "llama",
+            Architecture::Qwen2 => "qwen2",
             Architecture::Qwen3 => "qwen3",
+            Architecture::Gemma3 => "gemma3",
         }
     }
 
@@ -44,7 +53,7 @@ impl Architecture {
     pub const fn rope_layout(self) -> RopeLayout {
         match self {
             Architecture::Llama => RopeLayout::Interleaved,
-            Architecture::Qwen3 => RopeLayout::Halves,
+            Architecture::Qwen2 | Architecture::Qwen3 | Architecture::Gemma3 => RopeLayout::Halves,
         }
     }
 
@@ -52,7 +61,9 @@ impl Architecture {
     pub const fn classes(self) -> &'static [WeightClass] {
         match self {
             Architecture::Llama => &[],
+            Architecture::Qwen2 => qwen2::CLASSES,
             Architecture::Qwen3 => qwen3::CLASSES,
+            Architecture::Gemma3 => gemma3::CLASSES,
         }
     }
 
@@ -65,7 +76,9 @@ impl Architecture {
     pub(crate) fn layer(self, step: &mut Step<'_>, hidden: ValueId) {
         match self {
             Architecture::Llama => llama::layer(step, hidden),
+            Architecture::Qwen2 => qwen2::layer(step, hidden),
             Architecture::Qwen3 => qwen3::layer(step, hidden),
+            Architecture::Gemma3 => gemma3::layer(step, hidden),
         }
     }
 }

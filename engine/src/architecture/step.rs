@@ -62,6 +62,9 @@ impl<'a> Step<'a> {
         let hidden = self.graph.value("hidden", self.config().width);
         let table = self.weight(WeightClass::Embedding);
         self.push(Operation::Embed { table, output: hidden });
+        if let Some(factor) = self.config().embedding_scale {
+            self.push(Operation::Scale { vector: hidden, factor });
+        }
         hidden
     }
 
@@ -95,17 +98,24 @@ impl<'a> Step<'a> {
         [0, 1, 2].map(|index| self.project(names[index], classes[index], input))
     }
 
+    /// vector += bias, the same in every row.
+    pub(super) fn bias_add(&mut self, vector: ValueId, class: WeightClass) {
+        let weight = self.weight(class);
+        self.push(Operation::BiasAdd { vector, weight });
+    }
+
     /// Rotary embedding of query and key, the row's place in the cache, and attention.
     pub(super) fn attention(&mut self, query: ValueId, key: ValueId, value: ValueId) -> ValueId {
         let layer = self.layer.unwrap_or(0);
-        let layout = self.config().rope_layout;
+        let (layout, table) = (self.config().rope_layout, self.config().rope_of(layer));
         for vector in [query, key] {
             let heads = self.heads(vector);
-            self.push(Operation::Rope { vector, heads, layout });
+            self.push(Operation::Rope { vector, heads, layout, table });
         }
         self.push(Operation::KvWrite { key, value, layer });
         let output = self.graph.value("attended", self.config().query_elements());
-        self.push(Operation::Attention { query, output, layer });
+        let window = self.config().window_of(layer);
+        self.push(Operation::Attention { query, output, layer, window });
         output
     }
 
@@ -125,6 +135,13 @@ impl<'a> Step<'a> {
     pub(super) fn swiglu(&mut self, gate: ValueId, up: ValueId) -> ValueId {
         let output = self.graph.value("gated", self.elements(gate));
         self.push(Operation::SwiGlu { gate, up, output });
+        output
+    }
+
+    /// gelu(gate) × up, in the tanh form.
+    pub(super) fn geglu(&mut self, gate: ValueId, up: ValueId) -> ValueId {
+        let output = self.graph.value("gated", self.elements(gate));
+        self.push(Operation::GeGlu { gate, up, output });
         output
     }
 
