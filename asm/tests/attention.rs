@@ -236,8 +236,8 @@ fn faults_in_windows_are_seen() {
             // s_add_co_u32 s41, s41, 1 becomes 2 and 0.
             ("one too short", [0x8029_8129, 0x8029_8229]),
             ("one too long", [0x8029_8129, 0x8029_8029]),
-            // s_and_b32 exec_lo, exec_lo, s65 becomes s_and_b32 exec_lo, exec_lo, exec_lo.
-            ("lanes before the first position", [0x8B7E_417E, 0x8B7E_7E7E]),
+            // s_and_b32 exec_lo, exec_lo, s24 becomes s_and_b32 exec_lo, exec_lo, exec_lo.
+            ("lanes before the first position", [0x8B7E_187E, 0x8B7E_7E7E]),
         ] {
             assert_ne!(case.run(0, 0, 2, Some(change)), expected, "{format:?}, {what}");
         }

@@ -467,7 +467,7 @@ fn residual_add_case(
     };
     let addends = match addend_gap {
         Some(_) => lay_out(&addend, addend_stride),
-        None => addend.first().cloned().unwrap_or_default(),
+        None => addend.first().cloned().unwrap_or_else(|| vec![PADDING; count]),
     };
     let mut device = Device::new(0);
     let hidden_va = device.upload(&lay_out(&hidden, stride));
