@@ -495,7 +495,10 @@ mod tests {
         let hidden = ValueId(1);
         graph.nodes.insert(
             1,
-            Node { operation: Operation::Attention { query: hidden, output, layer: 0, window: None }, layer: Some(0) },
+            Node {
+                operation: Operation::Attention { query: hidden, output, layer: 0, window: None },
+                layer: Some(0),
+            },
         );
         assert!(matches!(graph.verify(&config()), Err(GraphError::CacheOrder { layer: 0, .. })));
 

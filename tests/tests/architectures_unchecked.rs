@@ -2,6 +2,7 @@
 //! against the oracle in every way to run, to the bit. `golden_unchecked` has the trained models.
 
 use std::path::Path;
+use std::time::Duration;
 use zrt_bringup::{DeviceChoice, OpenOptions};
 use zrt_engine::activations::Activations;
 use zrt_engine::config::Window;
@@ -11,7 +12,7 @@ use zrt_engine::model::{Model, WeightClass, WeightId};
 use zrt_engine::oracle::Oracle;
 use zrt_engine::session::{Mode, Session, SessionOptions};
 use zrt_engine::validate::validate;
-use zrt_tests::serving::{Asked, Told, expected_with};
+use zrt_tests::serving::{Asked, Told, checked_session, expected_with};
 use zrt_tests::{Golden, Trace, find_model, load, virtual_executor};
 
 /// Positions that hold the longer trace: 70 of the prompt and 24 more.
@@ -99,8 +100,8 @@ fn the_device_has_the_oracles_bits() {
     }
 }
 
-fn serve(model: &Model, mode: Mode, activations: Activations, context: u32, asked: &[Asked]) -> Vec<Vec<u32>> {
-    let options = SessionOptions {
+fn options(mode: Mode, activations: Activations, context: u32) -> SessionOptions {
+    SessionOptions {
         mode,
         activations,
         groups: Some(3),
@@ -111,7 +112,17 @@ fn serve(model: &Model, mode: Mode, activations: Activations, context: u32, aske
         output_entries: 128,
         page_order_seed: Some(3),
         ..SessionOptions::default()
-    };
+    }
+}
+
+fn serve(
+    model: &Model,
+    mode: Mode,
+    activations: Activations,
+    context: u32,
+    asked: &[Asked],
+) -> Vec<Vec<u32>> {
+    let options = options(mode, activations, context);
     let device =
         zrt_bringup::open(DeviceChoice::Virtual, &OpenOptions::default()).expect("the virtual device opens");
     let mut session = Session::open(device, model, &options, &mut |_, _| {}).expect("the session opens");
@@ -134,6 +145,26 @@ fn requests_get_the_oracles_tokens_in_every_mode() {
             let found = serve(&model, mode, Activations::F32, CONTEXT, &asked);
             assert_eq!(found, expected, "{name}, {mode:?}");
         }
+    }
+}
+
+/// The megakernel on a device that checks: no finding.
+#[test]
+fn the_megakernel_is_clean_with_every_architecture() {
+    for name in ["random-qwen2", "random-gemma3"] {
+        let model = model(name);
+        let asked =
+            [Asked::greedy(traces(name)[1].prompt_token_ids[..40].to_vec(), 2), Asked::greedy([9], 5)];
+        let expected = expected_with(&model, CONTEXT, Activations::F32, &asked);
+        let options = options(Mode::Mega, Activations::F32, CONTEXT);
+        let mut session = checked_session(&model, &options, 5);
+        let handles: Vec<_> = asked.iter().map(|one| one.submit(&mut session)).collect();
+        let mut told = Told::new(asked.len());
+        told.run(&mut session, &handles).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(told.tokens, expected, "{name}");
+        let findings =
+            session.close(Duration::from_secs(30)).expect("the device leaves").findings().expect("readable");
+        assert!(findings.is_empty(), "{name}: {}", findings[0]);
     }
 }
 
