@@ -348,9 +348,4 @@ impl ModelConfig {
             WeightClass::Down => (self.width, self.feed_forward),
         }
     }
-
-    /// Whether the architecture has this class.
-    pub fn has_class(&self, class: WeightClass) -> bool {
-        class.is_common() || self.architecture.classes().contains(&class)
-    }
 }

@@ -235,7 +235,7 @@ impl Model {
         let config = ModelConfig::read(&gguf)?;
         check_vocabulary(&gguf, &config)?;
         let mut weights = BTreeMap::new();
-        for class in WeightClass::ALL.into_iter().filter(|class| config.has_class(*class)) {
+        for class in WeightClass::ALL.into_iter().filter(|class| config.architecture.has_class(*class)) {
             let layers = if class.is_per_layer() { config.layers } else { 1 };
             for layer in 0..layers {
                 let id = WeightId::new(class, layer);

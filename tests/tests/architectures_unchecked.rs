@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use std::time::Duration;
-use zrt_bringup::{DeviceChoice, OpenOptions};
+use zrt_bringup::{DeviceChoice, Inspect, OpenOptions};
 use zrt_engine::activations::Activations;
 use zrt_engine::config::Window;
 use zrt_engine::executor::Executor;

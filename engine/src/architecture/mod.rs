@@ -67,6 +67,11 @@ impl Architecture {
         }
     }
 
+    /// Whether it has tensors of this class.
+    pub fn has_class(self, class: WeightClass) -> bool {
+        class.is_common() || self.classes().contains(&class)
+    }
+
     /// Whether a file may divide rotary frequencies by a tensor ([`crate::model::ROPE_DIVISORS`]).
     pub const fn has_rope_divisors(self) -> bool {
         matches!(self, Architecture::Llama)
