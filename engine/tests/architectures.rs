@@ -19,7 +19,7 @@ fn config(made: &Made) -> ModelConfig {
 
 /// The sentence with which a file is refused.
 fn refusal(made: &Made) -> String {
-    made.load().err().expect("refused").to_string()
+    made.load().expect_err("refused").to_string()
 }
 
 fn rope(base: f64, scaling: RopeScaling) -> Rope {

@@ -158,6 +158,7 @@ fn the_megakernel_is_clean_with_every_architecture() {
         let expected = expected_with(&model, CONTEXT, Activations::F32, &asked);
         let options = options(Mode::Mega, Activations::F32, CONTEXT);
         let mut session = checked_session(&model, &options, 5);
+        session.start().expect("starts");
         let handles: Vec<_> = asked.iter().map(|one| one.submit(&mut session)).collect();
         let mut told = Told::new(asked.len());
         told.run(&mut session, &handles).unwrap_or_else(|error| panic!("{error}"));

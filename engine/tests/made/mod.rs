@@ -28,7 +28,15 @@ pub struct Made {
     architecture: &'static str,
     kind: TensorKind,
     pairs: Vec<(&'static str, Pair)>,
-    tensors: Vec<(String, Vec<u64>, TensorKind, Option<Vec<f32>>)>,
+    tensors: Vec<Tensor>,
+}
+
+/// A tensor of a file; without values it is zeros.
+struct Tensor {
+    name: String,
+    dimensions: Vec<u64>,
+    kind: TensorKind,
+    values: Vec<f32>,
 }
 
 /// Writes text with its length before it.
@@ -88,10 +96,10 @@ impl Made {
         ];
         let mut made = Made { architecture, kind, pairs, tensors: Vec::new() };
         for (name, columns, rows) in matrices {
-            made.tensors.push((name.into(), vec![columns, rows], made.kind, None));
+            made.put(name, vec![columns, rows], made.kind, &[]);
         }
         for (name, elements) in vectors {
-            made.tensors.push((name.into(), vec![elements], TensorKind::F32, None));
+            made.put(name, vec![elements], TensorKind::F32, &[]);
         }
         made
     }
@@ -105,20 +113,24 @@ impl Made {
 
     /// With this vector.
     pub fn with_vector(mut self, name: &str, values: &[f32]) -> Made {
-        self.tensors.push((name.into(), vec![values.len() as u64], TensorKind::F32, Some(values.to_vec())));
+        self.put(name, vec![values.len() as u64], TensorKind::F32, values);
         self
+    }
+
+    fn put(&mut self, name: &str, dimensions: Vec<u64>, kind: TensorKind, values: &[f32]) {
+        self.tensors.push(Tensor { name: name.into(), dimensions, kind, values: values.to_vec() });
     }
 
     /// Without this tensor.
     pub fn without(mut self, name: &str) -> Made {
-        self.tensors.retain(|(other, ..)| other != name);
+        self.tensors.retain(|tensor| tensor.name != name);
         self
     }
 
     /// The shape of a tensor, columns first.
     pub fn shaped(mut self, name: &str, dimensions: &[u64]) -> Made {
-        let tensor = self.tensors.iter_mut().find(|(other, ..)| other == name).unwrap();
-        tensor.1 = dimensions.to_vec();
+        let tensor = self.tensors.iter_mut().find(|tensor| tensor.name == name).unwrap();
+        tensor.dimensions = dimensions.to_vec();
         self
     }
 
@@ -142,7 +154,7 @@ impl Made {
             }
         }
         let mut data = Vec::new();
-        for (name, dimensions, kind, values) in &self.tensors {
+        for Tensor { name, dimensions, kind, values } in &self.tensors {
             put_text(&mut file, name);
             file.extend((dimensions.len() as u32).to_le_bytes());
             dimensions.iter().for_each(|dimension| file.extend(dimension.to_le_bytes()));
@@ -150,7 +162,7 @@ impl Made {
             file.extend((data.len() as u64).to_le_bytes());
             let elements: u64 = dimensions.iter().product();
             let end = data.len() + (elements / kind.block_elements() * kind.block_bytes()) as usize;
-            data.extend(values.iter().flatten().flat_map(|value| value.to_le_bytes()));
+            data.extend(values.iter().flat_map(|value| value.to_le_bytes()));
             data.resize(end.next_multiple_of(32), 0);
         }
         file.resize(file.len().next_multiple_of(32), 0);
