@@ -38,6 +38,7 @@ kernels![
     "embed_q5_k",
     "embed_q6_k",
     "embed_q8_0",
+    "geglu",
     "kv_write_f16",
     "kv_write_f32",
     "kv_write_q8_0",
@@ -96,6 +97,7 @@ kernels![
     "rope_halves",
     "rope_interleaved",
     "sample",
+    "scale",
     "swiglu",
 ];
 

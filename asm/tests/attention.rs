@@ -16,6 +16,8 @@ const FRESH: u32 = 0x7FC5_A5A5;
 const GAP_BYTES: usize = 32;
 /// Bit of a header's `rows` for the odd snapshot.
 const ODD_SNAPSHOT: u32 = 256;
+/// The window of a layer without one.
+const ALL_POSITIONS: usize = u32::MAX as usize;
 
 /// Rows `elements` long, each followed by the stride's gap.
 fn strided(rows: &[Vec<f32>]) -> Vec<u32> {
@@ -48,6 +50,7 @@ struct AttentionCase {
     group_size: usize,
     head_size: usize,
     scale: f32,
+    window: usize,
     queries: Vec<Vec<f32>>,
 }
 
@@ -80,6 +83,7 @@ impl AttentionCase {
             group_size: heads / kv_heads,
             head_size,
             scale: (1.0 / (head_size as f64).sqrt()) as f32,
+            window: ALL_POSITIONS,
         }
     }
 
@@ -99,7 +103,7 @@ impl AttentionCase {
                 let keys: Vec<&[f32]> = keys.iter().map(Vec::as_slice).collect();
                 let values: Vec<&[f32]> = values.iter().map(Vec::as_slice).collect();
                 let q = &query[head * self.head_size..][..self.head_size];
-                let output = cpu::attention(q, &keys, &values, self.scale);
+                let output = cpu::attention(q, &keys, &values, self.scale, self.window);
                 words.extend(output.iter().map(|x| if *is_alive { x.to_bits() } else { FRESH }));
             }
             words.extend([FRESH; GAP_BYTES / 4]);
@@ -140,7 +144,7 @@ impl AttentionCase {
             head_size: self.head_size as u32,
             group_size: self.group_size as u32,
             scale: self.scale.to_bits(),
-            reserved: 0,
+            window: self.window as u32,
         };
         let name = format!("attention_{}", self.cache.format.name());
         run(&mut device, &name, change, block.as_bytes(), groups);
@@ -196,6 +200,50 @@ fn attention_over_a_long_sequence() {
     }
 }
 
+/// Windows that begin at every kind of place: before the sequence, at its start, at the edges of pages and tiles, within
+/// them, and at the row's own position; with fewer tiles than waves and with more.
+#[test]
+fn attention_over_windows() {
+    let positions = [0, 1, 15, 16, 31, 32, 33, 63, 64, 127, 128, 129, 300];
+    let rows: Vec<_> = positions.iter().map(|position| (0, *position, true)).collect();
+    for format in KvFormat::ALL {
+        let mut case = AttentionCase::new(format, [2, 1, 20], &rows);
+        for window in [1, 2, 16, 17, 31, 32, 33, 128, 257, 300, 301, 302] {
+            case.window = window;
+            case.check(&format!("window of {window}"), 0, window % 2, 5);
+        }
+        let mut case = AttentionCase::new(format, [2, 1, 8], &[(1, 330, true), (0, 299, true)]);
+        for window in [256, 287, 290, 320] {
+            case.window = window;
+            case.check(&format!("long window of {window}"), 0, 0, 3);
+        }
+        // Rows of several slots: each has its own first position.
+        let mut case = AttentionCase::new(format, [4, 2, 16], &MIXED_ROWS);
+        case.window = 18;
+        case.check("mixed rows with a window", 0, 1, 3);
+    }
+}
+
+/// A window one position too long or too short, and the lanes before the first position, show in the result.
+#[test]
+fn faults_in_windows_are_seen() {
+    for format in KvFormat::ALL {
+        let mut case = AttentionCase::new(format, [2, 1, 64], &[(0, 300, true)]);
+        case.window = 128;
+        let expected = case.expected();
+        assert_eq!(case.run(0, 0, 2, None), expected);
+        for (what, change) in [
+            // s_add_co_u32 s41, s41, 1 becomes 2 and 0.
+            ("one too short", [0x8029_8129, 0x8029_8229]),
+            ("one too long", [0x8029_8129, 0x8029_8029]),
+            // s_and_b32 exec_lo, exec_lo, s24 becomes s_and_b32 exec_lo, exec_lo, exec_lo.
+            ("lanes before the first position", [0x8B7E_187E, 0x8B7E_7E7E]),
+        ] {
+            assert_ne!(case.run(0, 0, 2, Some(change)), expected, "{format:?}, {what}");
+        }
+    }
+}
+
 #[test]
 fn attention_over_shapes() {
     let head_sizes = [4, 8, 16, 20, 32, 36, 48, 64, 80, 128, 132, 192, 256];
@@ -217,7 +265,7 @@ fn attention_over_shapes() {
 /// Wave instructions of a full tile, and of a wave's 32 elements of key and value, as `docs/kernels.md` says.
 #[test]
 fn instructions_are_as_many_as_stated() {
-    let stated = [(KvFormat::F32, 408, 70), (KvFormat::F16, 424, 72), (KvFormat::Q8_0, 787, 143)];
+    let stated = [(KvFormat::F32, 410, 70), (KvFormat::F16, 426, 72), (KvFormat::Q8_0, 789, 143)];
     let found = stated.map(|(format, ..)| {
         let attention = |position| {
             let case = AttentionCase::new(format, [1, 1, 64], &[(0, position, true)]);

@@ -378,9 +378,20 @@ struct SwigluCase {
     in_place: bool,
     scene: Scene,
     change: Option<[u32; 2]>,
+    kernel: &'static str,
+    expected: fn(f32, f32) -> f32,
 }
 
-const SWIGLU: SwigluCase = SwigluCase { count: 300, bias: 0, in_place: true, scene: SCENE, change: None };
+const SWIGLU: SwigluCase = SwigluCase {
+    count: 300,
+    bias: 0,
+    in_place: true,
+    scene: SCENE,
+    change: None,
+    kernel: "swiglu",
+    expected: cpu::swiglu,
+};
+const GEGLU: SwigluCase = SwigluCase { kernel: "geglu", expected: cpu::geglu, ..SWIGLU };
 
 impl SwigluCase {
     fn results(&self, groups: u32) -> (Vec<f32>, Vec<f32>) {
@@ -405,9 +416,9 @@ impl SwigluCase {
             count: self.count as u32,
             stride: 4 * stride as u32,
         };
-        run(&mut device, "swiglu", self.change, block.as_bytes(), groups);
+        run(&mut device, self.kernel, self.change, block.as_bytes(), groups);
         let expected = self.scene.expected(if self.in_place { &gate } else { &untouched }, |row| {
-            gate[row].iter().zip(&up[row]).map(|(gate, up)| cpu::swiglu(*gate, *up)).collect()
+            gate[row].iter().zip(&up[row]).map(|(gate, up)| (self.expected)(*gate, *up)).collect()
         });
         let expected = lay_out(&expected, stride);
         (device.floats(output_va, expected.len()), expected)
@@ -415,23 +426,27 @@ impl SwigluCase {
 }
 
 #[test]
-fn swiglu_of_every_length() {
-    for bias in BIASES {
-        for count in [4usize, 172, 256, 768, 1000] {
-            for in_place in [false, true] {
-                let case = SwigluCase { count, bias, in_place, scene: ALL_ROWS, ..SWIGLU };
-                let (found, expected) = case.results(2);
-                assert_same(&format!("{case:?}"), &found, &expected);
+fn gates_of_every_length() {
+    for gate in [SWIGLU, GEGLU] {
+        for bias in BIASES {
+            for count in [4usize, 172, 256, 768, 1000] {
+                for in_place in [false, true] {
+                    let case = SwigluCase { count, bias, in_place, scene: ALL_ROWS, ..gate.clone() };
+                    let (found, expected) = case.results(2);
+                    assert_same(&format!("{case:?}"), &found, &expected);
+                }
             }
         }
     }
 }
 
 #[test]
-fn swiglu_of_rows_that_count() {
-    for scene in [SCENE, SCENE.odd(), NO_ROWS, MANY_ROWS] {
-        let case = SwigluCase { scene: scene.clone(), ..SWIGLU };
-        on_every_grid(&format!("{case:?}"), 2 * scene.rows, |groups| case.results(groups));
+fn gates_of_rows_that_count() {
+    for gate in [SWIGLU, GEGLU] {
+        for scene in [SCENE, SCENE.odd(), NO_ROWS, MANY_ROWS] {
+            let case = SwigluCase { scene: scene.clone(), ..gate.clone() };
+            on_every_grid(&format!("{case:?}"), 2 * scene.rows, |groups| case.results(groups));
+        }
     }
 }
 
@@ -440,20 +455,31 @@ fn residual_add_case(
     count: usize,
     groups: u32,
     change: Option<[u32; 2]>,
+    addend_gap: Option<usize>,
 ) -> (Vec<f32>, Vec<f32>) {
     let stride = count + 28;
+    let addend_stride = addend_gap.map_or(0, |gap| count + gap);
     let mut random = Random::new(count as u64);
     let hidden = random_rows(&mut random, scene.rows, count);
-    let addend = random_rows(&mut random, scene.rows, count);
+    let addend = match addend_gap {
+        Some(_) => random_rows(&mut random, scene.rows, count),
+        None => vec![random.reals(count); scene.rows],
+    };
+    let addends = match addend_gap {
+        Some(_) => lay_out(&addend, addend_stride),
+        None => addend.first().cloned().unwrap_or_else(|| vec![PADDING; count]),
+    };
     let mut device = Device::new(0);
     let hidden_va = device.upload(&lay_out(&hidden, stride));
     let (step_va, units) = (scene.step(&mut device), count.div_ceil(256) as u32);
     let block = params::ResidualAdd {
         header: scene.header(params::ResidualAdd::header(step_va, units, RowSet::EachActive)),
         hidden_va,
-        addend_va: device.upload(&lay_out(&addend, stride)),
+        addend_va: device.upload(&addends),
         count: count as u32,
         stride: 4 * stride as u32,
+        addend_stride: 4 * addend_stride as u32,
+        reserved: 0,
     };
     run(&mut device, "residual_add", change, block.as_bytes(), groups);
     let sums = |row: usize| hidden[row].iter().zip(&addend[row]).map(|(a, b)| a + b).collect();
@@ -466,8 +492,43 @@ fn residual_add() {
     for scene in [SCENE, SCENE.odd(), ALL_ROWS, NO_ROWS, MANY_ROWS, MANY_ROWS.odd()] {
         for count in [1usize, 64, 256, 700] {
             let units = scene.rows * count.div_ceil(256);
+            // Addends at the stride of what they are added to, at another one, and one for all rows.
+            for addend_gap in [Some(28), Some(4), None] {
+                on_every_grid(&format!("{count} elements, {addend_gap:?}, {scene:?}"), units, |groups| {
+                    residual_add_case(&scene, count, groups, None, addend_gap)
+                });
+            }
+        }
+    }
+}
+
+fn scale_case(scene: &Scene, count: usize, groups: u32) -> (Vec<f32>, Vec<f32>) {
+    let (stride, factor) = (count + 12, 16.970_562f32);
+    let vectors = random_rows(&mut Random::new(count as u64), scene.rows, count);
+    let mut device = Device::new(0);
+    let vector_va = device.upload(&lay_out(&vectors, stride));
+    let (step_va, units) = (scene.step(&mut device), count.div_ceil(256) as u32);
+    let block = params::Scale {
+        header: scene.header(params::Scale::header(step_va, units, RowSet::EachActive)),
+        vector_va,
+        count: count as u32,
+        stride: 4 * stride as u32,
+        factor: factor.to_bits(),
+        reserved: 0,
+    };
+    run(&mut device, "scale", None, block.as_bytes(), groups);
+    let scaled = |row: usize| vectors[row].iter().map(|x| x * factor).collect();
+    let expected = lay_out(&scene.expected(&vectors, scaled), stride);
+    (device.floats(vector_va, expected.len()), expected)
+}
+
+#[test]
+fn scale() {
+    for scene in [SCENE, SCENE.odd(), ALL_ROWS, NO_ROWS, MANY_ROWS] {
+        for count in [1usize, 256, 700] {
+            let units = scene.rows * count.div_ceil(256);
             on_every_grid(&format!("{count} elements, {scene:?}"), units, |groups| {
-                residual_add_case(&scene, count, groups, None)
+                scale_case(&scene, count, groups)
             });
         }
     }
@@ -511,6 +572,10 @@ fn planted_faults_of_the_arithmetic_are_seen() {
     assert!(!differs(case.results(2)));
     let change = Some([0x3E2A_AAAB, 0x3E2A_AA00]);
     assert!(differs(SwigluCase { change, ..case }.results(2)), "another C3");
+    let case = SwigluCase { count: 1000, scene: ALL_ROWS, ..GEGLU };
+    assert!(!differs(case.results(2)));
+    let change = Some([0xBD92_2279, 0xBD92_2679]);
+    assert!(differs(SwigluCase { change, ..case }.results(2)), "another C1 of GEGLU");
     const V_ADD_NC_U32_V6_V6_V7: u32 = 0x4A0C_0F06;
     const S_NOP_0: u32 = 0xBF80_0000;
     for bias in BIASES {
@@ -526,9 +591,9 @@ fn planted_faults_of_the_arithmetic_are_seen() {
 fn planted_faults_of_the_rows_are_seen() {
     const S_CMP_EQ_U32_S3_S3: u32 = 0xBF06_0303;
     const S_BITCMP1_B64_S96_S3: u32 = 0xBF0F_0360;
-    assert!(!differs(residual_add_case(&SCENE, 300, 3, None)));
+    assert!(!differs(residual_add_case(&SCENE, 300, 3, None, Some(28))));
     let change = Some([S_BITCMP1_B64_S96_S3, S_CMP_EQ_U32_S3_S3]);
-    assert!(differs(residual_add_case(&SCENE, 300, 3, change)), "rows that do not count");
+    assert!(differs(residual_add_case(&SCENE, 300, 3, change, Some(28))), "rows that do not count");
 
     const S_CMP_LG_U32_S20_2: u32 = 0xBF07_8214;
     const S_CMP_LG_U32_S20_9: u32 = 0xBF07_8914;

@@ -6,7 +6,9 @@
 //! one. Allocates; not for the path of a token.
 
 use crate::activations::Activations;
-use crate::model::{Model, ModelConfig, RopeLayout, WeightClass, WeightId};
+use crate::architecture::step::Step;
+use crate::config::{ModelConfig, RopeLayout};
+use crate::model::{Model, WeightId};
 use std::fmt;
 use thiserror::Error;
 
@@ -90,6 +92,8 @@ pub enum Operation {
         heads: u32,
         /// How elements are paired.
         layout: RopeLayout,
+        /// Number of the table among those of the model.
+        table: u32,
     },
     /// Stores key and value at the current position of the layer's cache.
     KvWrite {
@@ -108,6 +112,8 @@ pub enum Operation {
         output: ValueId,
         /// The layer whose cache is read.
         layer: u32,
+        /// Positions that are read at most, the current one included; none: all.
+        window: Option<u32>,
     },
     /// silu(gate) × up.
     SwiGlu {
@@ -117,6 +123,29 @@ pub enum Operation {
         up: ValueId,
         /// Defined here.
         output: ValueId,
+    },
+    /// gelu(gate) × up, in the tanh form.
+    GeGlu {
+        /// Read.
+        gate: ValueId,
+        /// Read.
+        up: ValueId,
+        /// Defined here.
+        output: ValueId,
+    },
+    /// vector += bias.
+    BiasAdd {
+        /// Updated in place.
+        vector: ValueId,
+        /// The bias: a vector.
+        weight: WeightId,
+    },
+    /// vector × factor.
+    Scale {
+        /// Updated in place.
+        vector: ValueId,
+        /// The factor.
+        factor: f32,
     },
     /// hidden += addend.
     ResidualAdd {
@@ -198,6 +227,9 @@ impl Operation {
             Operation::KvWrite { .. } => "kv_write",
             Operation::Attention { .. } => "attention",
             Operation::SwiGlu { .. } => "swiglu",
+            Operation::GeGlu { .. } => "geglu",
+            Operation::BiasAdd { .. } => "bias_add",
+            Operation::Scale { .. } => "scale",
             Operation::ResidualAdd { .. } => "residual_add",
             Operation::Sample { .. } => "sample",
         }
@@ -209,6 +241,7 @@ impl Operation {
             Operation::Embed { table: weight, .. }
             | Operation::RmsNorm { weight, .. }
             | Operation::QkNorm { weight, .. }
+            | Operation::BiasAdd { weight, .. }
             | Operation::Matmul { weight, .. } => Some(*weight),
             _ => None,
         }
@@ -223,10 +256,13 @@ impl Operation {
             | Operation::Matmul { input, output, .. } => {
                 vec![(input, Use::Read), (output, Use::Define)]
             }
-            Operation::QkNorm { vector, .. } | Operation::Rope { vector, .. } => vec![(vector, Use::Update)],
+            Operation::QkNorm { vector, .. }
+            | Operation::Rope { vector, .. }
+            | Operation::BiasAdd { vector, .. }
+            | Operation::Scale { vector, .. } => vec![(vector, Use::Update)],
             Operation::KvWrite { key, value, .. } => vec![(key, Use::Read), (value, Use::Read)],
             Operation::Attention { query, output, .. } => vec![(query, Use::Read), (output, Use::Define)],
-            Operation::SwiGlu { gate, up, output } => {
+            Operation::SwiGlu { gate, up, output } | Operation::GeGlu { gate, up, output } => {
                 vec![(gate, Use::Read), (up, Use::Read), (output, Use::Define)]
             }
             Operation::ResidualAdd { hidden, addend } => vec![(hidden, Use::Update), (addend, Use::Read)],
@@ -252,50 +288,10 @@ impl fmt::Display for Node {
     }
 }
 
-/// A vector that matmuls read: as it is, and as integers if one of them takes these.
-#[derive(Clone, Copy)]
-struct MatmulInput {
-    exact: ValueId,
-    integers: Option<(ValueId, Activations)>,
-}
-
-/// What the step is made of.
-#[derive(Clone, Copy)]
-struct Source<'a> {
-    model: &'a Model,
-    activations: Activations,
-}
-
-impl Source<'_> {
-    fn config(&self) -> &ModelConfig {
-        &self.model.config
-    }
-
-    /// Whether activations of a matmul with this weight are integers.
-    fn takes_integers(&self, weight: WeightId) -> bool {
-        self.activations.apply_to(self.model.weight(weight).tensor.kind)
-    }
-}
-
 impl Graph {
     /// One decode step of a model.
     pub fn decode_step(model: &Model, activations: Activations) -> Graph {
-        let source = Source { model, activations };
-        let config = &model.config;
-        let mut graph = Graph::default();
-        let hidden = graph.value("hidden", config.width);
-        let table = WeightId::new(WeightClass::Embedding, 0);
-        graph.push(None, Operation::Embed { table, output: hidden });
-        for layer in 0..config.layers {
-            graph.attention_block(source, hidden, layer);
-            graph.feed_forward_block(source, hidden, layer);
-        }
-        let normed = graph.norm(config, hidden, WeightClass::OutputNorm, None);
-        let normed = graph.matmul_input(source, normed, &[model.output()], None);
-        let logits = graph.value("logits", config.vocabulary);
-        graph.matmul(source, model.output(), normed, logits, None);
-        graph.push(None, Operation::Sample { logits });
-        graph
+        Step::build(model, activations)
     }
 
     /// Adds a value.
@@ -303,7 +299,8 @@ impl Graph {
         self.push_value(Value { name, elements, form: Form::Vector })
     }
 
-    fn push_value(&mut self, value: Value) -> ValueId {
+    /// Adds a value of any form.
+    pub fn push_value(&mut self, value: Value) -> ValueId {
         self.values.push(value);
         ValueId(self.values.len() as u32 - 1)
     }
@@ -311,104 +308,6 @@ impl Graph {
     /// Appends an operation.
     pub fn push(&mut self, layer: Option<u32>, operation: Operation) {
         self.nodes.push(Node { operation, layer });
-    }
-
-    fn norm(
-        &mut self,
-        config: &ModelConfig,
-        input: ValueId,
-        class: WeightClass,
-        layer: Option<u32>,
-    ) -> ValueId {
-        let output = self.value("normed", config.width);
-        let weight = WeightId::new(class, layer.unwrap_or(0));
-        self.push(layer, Operation::RmsNorm { input, weight, output });
-        output
-    }
-
-    /// What these matmuls read of `exact`.
-    fn matmul_input(
-        &mut self,
-        source: Source<'_>,
-        exact: ValueId,
-        weights: &[WeightId],
-        layer: Option<u32>,
-    ) -> MatmulInput {
-        let activations = source.activations;
-        let is_needed = weights.iter().any(|weight| source.takes_integers(*weight));
-        let integers = is_needed.then(|| {
-            let columns = self.values[exact.0 as usize].elements;
-            let elements = activations.row_words(columns);
-            let output = self.push_value(Value { name: "quantised", elements, form: Form::Quantised });
-            self.push(layer, Operation::Quantise { input: exact, activations, output });
-            (output, activations)
-        });
-        MatmulInput { exact, integers }
-    }
-
-    fn matmul(
-        &mut self,
-        source: Source<'_>,
-        weight: WeightId,
-        input: MatmulInput,
-        output: ValueId,
-        layer: Option<u32>,
-    ) {
-        let integers = input.integers.filter(|_| source.takes_integers(weight));
-        let (input, activations) = integers.unwrap_or((input.exact, Activations::F32));
-        self.push(layer, Operation::Matmul { weight, input, activations, output });
-    }
-
-    fn project(
-        &mut self,
-        source: Source<'_>,
-        name: &'static str,
-        weight: WeightId,
-        input: MatmulInput,
-    ) -> ValueId {
-        let output = self.value(name, source.config().shape(weight.class).0);
-        self.matmul(source, weight, input, output, Some(weight.layer));
-        output
-    }
-
-    fn attention_block(&mut self, source: Source<'_>, hidden: ValueId, layer: u32) {
-        let (config, at) = (source.config(), Some(layer));
-        let of = |class| WeightId::new(class, layer);
-        let normed = self.norm(config, hidden, WeightClass::AttentionNorm, at);
-        let read = [WeightClass::Query, WeightClass::Key, WeightClass::Value].map(of);
-        let normed = self.matmul_input(source, normed, &read, at);
-        let query = self.project(source, "query", of(WeightClass::Query), normed);
-        let key = self.project(source, "key", of(WeightClass::Key), normed);
-        let value = self.project(source, "value", of(WeightClass::Value), normed);
-        let (heads, kv_heads, layout) = (config.heads, config.kv_heads, config.rope_layout);
-        if config.has_qk_norm() {
-            let (query_norm, key_norm) = (of(WeightClass::QueryNorm), of(WeightClass::KeyNorm));
-            self.push(at, Operation::QkNorm { vector: query, weight: query_norm, heads });
-            self.push(at, Operation::QkNorm { vector: key, weight: key_norm, heads: kv_heads });
-        }
-        self.push(at, Operation::Rope { vector: query, heads, layout });
-        self.push(at, Operation::Rope { vector: key, heads: kv_heads, layout });
-        self.push(at, Operation::KvWrite { key, value, layer });
-        let attended = self.value("attended", config.query_elements());
-        self.push(at, Operation::Attention { query, output: attended, layer });
-        let weight = of(WeightClass::AttentionOutput);
-        let attended = self.matmul_input(source, attended, &[weight], at);
-        let addend = self.project(source, "attention_output", weight, attended);
-        self.push(at, Operation::ResidualAdd { hidden, addend });
-    }
-
-    fn feed_forward_block(&mut self, source: Source<'_>, hidden: ValueId, layer: u32) {
-        let (config, at) = (source.config(), Some(layer));
-        let of = |class| WeightId::new(class, layer);
-        let normed = self.norm(config, hidden, WeightClass::FeedForwardNorm, at);
-        let normed = self.matmul_input(source, normed, &[of(WeightClass::Gate), of(WeightClass::Up)], at);
-        let gate = self.project(source, "gate", of(WeightClass::Gate), normed);
-        let up = self.project(source, "up", of(WeightClass::Up), normed);
-        let output = self.value("gated", config.feed_forward);
-        self.push(at, Operation::SwiGlu { gate, up, output });
-        let gated = self.matmul_input(source, output, &[of(WeightClass::Down)], at);
-        let addend = self.project(source, "down", of(WeightClass::Down), gated);
-        self.push(at, Operation::ResidualAdd { hidden, addend });
     }
 
     /// Checks definitions, lengths, cache order and the final SAMPLE; the result can be planned.
@@ -479,7 +378,9 @@ impl Graph {
             Operation::Attention { query, output, .. } => {
                 expect(query, config.query_elements()).and(expect(output, config.query_elements()))
             }
-            Operation::SwiGlu { gate, up, output } => {
+            Operation::BiasAdd { vector, weight } => expect(vector, config.shape(weight.class).1),
+            Operation::Scale { .. } => Ok(()),
+            Operation::SwiGlu { gate, up, output } | Operation::GeGlu { gate, up, output } => {
                 expect(up, elements(gate)).and(expect(output, elements(gate)))
             }
             Operation::ResidualAdd { hidden, addend } => expect(addend, elements(hidden)),
@@ -513,7 +414,9 @@ impl VerifiedGraph {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Architecture;
+    use crate::architecture::Architecture;
+    use crate::model::WeightClass;
+    use crate::rope::{Rope, RopeScaling};
 
     fn config() -> ModelConfig {
         ModelConfig {
@@ -526,9 +429,12 @@ mod tests {
             feed_forward: 16,
             vocabulary: 32,
             context: 64,
-            rope_base: 10_000.0,
-            rotary_dimensions: 4,
+            rope: Rope { base: 10_000.0, dimensions: 4, scaling: RopeScaling::None, attention_factor: 1.0 },
+            local_rope: None,
             rope_layout: RopeLayout::Interleaved,
+            window: None,
+            attention_scale: 0.5,
+            embedding_scale: None,
             rms_epsilon: 1e-5,
         }
     }
@@ -589,7 +495,10 @@ mod tests {
         let hidden = ValueId(1);
         graph.nodes.insert(
             1,
-            Node { operation: Operation::Attention { query: hidden, output, layer: 0 }, layer: Some(0) },
+            Node {
+                operation: Operation::Attention { query: hidden, output, layer: 0, window: None },
+                layer: Some(0),
+            },
         );
         assert!(matches!(graph.verify(&config()), Err(GraphError::CacheOrder { layer: 0, .. })));
 

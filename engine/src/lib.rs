@@ -8,6 +8,8 @@
 #![forbid(unsafe_code)]
 
 pub mod activations;
+pub mod architecture;
+pub mod config;
 pub mod executor;
 pub mod generate;
 pub mod gguf;
@@ -18,6 +20,7 @@ pub mod model;
 pub mod oracle;
 pub mod plan;
 pub mod quality;
+pub mod rope;
 pub mod rope_table;
 pub mod sampling;
 pub mod session;

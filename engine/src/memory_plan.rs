@@ -8,6 +8,7 @@ use crate::executor::layout::WeightLayout;
 use crate::kv_format::KvFormat;
 use crate::model::{Model, WeightClass, WeightId};
 use crate::plan::ExecutionPlan;
+use crate::rope_table::rope_table_bytes;
 use std::collections::BTreeMap;
 use zrt_mem::heap::{REGION_ALIGNMENT, Region, RegionPlanner};
 use zrt_mem::{ByteLen, Heap};
@@ -25,7 +26,7 @@ const CONSUMED_BYTES: u64 = LINE_BYTES as u64;
 pub enum AllocationId {
     /// All weights of a class.
     Weights(WeightClass),
-    /// The rotary table.
+    /// The rotary tables, one after the other.
     RopeTable,
     /// Intermediate values of a step.
     Activations,
@@ -110,6 +111,7 @@ impl AllocationId {
     /// Its name in plans and reports.
     pub fn name(self) -> String {
         match self {
+            AllocationId::Weights(class) if class.is_bias() => format!("weights.{}.bias", class.name()),
             AllocationId::Weights(class) => format!("weights.{}", class.name()),
             AllocationId::RopeTable => "rope_table".into(),
             AllocationId::Activations => "activations".into(),
@@ -150,7 +152,7 @@ impl MemoryPlan {
             }
         }
         let config = &plan.config;
-        let pairs = u64::from(plan.context) * u64::from(config.rotary_dimensions / 2);
+        let tables: u64 = config.ropes().map(|rope| rope_table_bytes(plan.context, rope)).sum();
         let page_bytes = capacity.kv_format.page_bytes(config.layers, config.kv_elements());
         let pages_per_slot = plan.context.div_ceil(PAGE_TOKENS);
         let pool_bytes = page_bytes.checked_mul(capacity.pages.into());
@@ -160,7 +162,7 @@ impl MemoryPlan {
         let logits = logits.next_multiple_of(REGION_ALIGNMENT) * slots;
         use AllocationId::*;
         let wholes = [
-            (RopeTable, Heap::DeviceLocal, pairs * 8),
+            (RopeTable, Heap::DeviceLocal, tables),
             (Activations, Heap::DeviceLocal, plan.activations_len().0),
             (KvPool, Heap::DeviceLocal, pool_bytes),
             (Parameters, Heap::DeviceLocal, u64::from(capacity.tasks) * PARAMETER_BYTES_MAX as u64),

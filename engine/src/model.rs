@@ -4,17 +4,21 @@
 //! shape that the configuration requires; nothing is guessed or ignored. It reads metadata only: weights are read when
 //! an executor loads them. Allocates; not for the path of a token.
 
+use crate::architecture::Architecture;
+use crate::config::ModelConfig;
 use crate::gguf::{Gguf, GgufError, TensorInfo, TensorKind};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
-use zrt_protocol::HEAD_SIZE_MAX;
 
 /// Largest number of layers accepted; a bound for loops over hostile metadata.
 pub const LAYERS_MAX: u32 = 1024;
 /// Largest row length accepted, in elements.
 pub const COLUMNS_MAX: u32 = 1 << 20;
+/// The tensor with a divisor for the frequency of each rotary pair. Llama 3.1 has it: llama.cpp's converter makes it of
+/// `low_freq_factor`, `high_freq_factor` and the factor of the file that it converts.
+pub const ROPE_DIVISORS: &str = "rope_freqs.weight";
 
 /// Types of weights other than norms' that products and embeddings take.
 pub const WEIGHT_KINDS: [TensorKind; 21] = [
@@ -41,55 +45,6 @@ pub const WEIGHT_KINDS: [TensorKind; 21] = [
     TensorKind::IQ3_S,
 ];
 
-/// The families of models that can be built into a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Architecture {
-    /// `llama`: interleaved rotary pairs, no QK norm.
-    Llama,
-    /// `qwen3`: rotary halves, RMS norm on each query and key head.
-    Qwen3,
-}
-
-/// How rotary pairs lie in a head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RopeLayout {
-    /// Elements (2j, 2j + 1).
-    Interleaved,
-    /// Elements (j, j + R/2).
-    Halves,
-}
-
-/// Dimensions and constants of a model.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ModelConfig {
-    /// Family.
-    pub architecture: Architecture,
-    /// Transformer blocks.
-    pub layers: u32,
-    /// Width of the residual stream, in elements.
-    pub width: u32,
-    /// Query heads.
-    pub heads: u32,
-    /// Key and value heads; divides `heads`.
-    pub kv_heads: u32,
-    /// Elements per head: a multiple of 4, at most [`HEAD_SIZE_MAX`].
-    pub head_size: u32,
-    /// Width of the feed-forward layer.
-    pub feed_forward: u32,
-    /// Tokens in the vocabulary.
-    pub vocabulary: u32,
-    /// Positions that the model was trained for.
-    pub context: u32,
-    /// Rotary base frequency.
-    pub rope_base: f64,
-    /// Rotated elements per head, even.
-    pub rotary_dimensions: u32,
-    /// How elements are paired.
-    pub rope_layout: RopeLayout,
-    /// RMS norm epsilon.
-    pub rms_epsilon: f32,
-}
-
 /// What a tensor is for. Tensors of one class lie in one device allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WeightClass {
@@ -103,12 +58,20 @@ pub enum WeightClass {
     Key,
     /// Value projection.
     Value,
+    /// Bias of the query projection.
+    QueryBias,
+    /// Bias of the key projection.
+    KeyBias,
+    /// Bias of the value projection.
+    ValueBias,
     /// RMS norm on query heads.
     QueryNorm,
     /// RMS norm on key heads.
     KeyNorm,
     /// Projection of the attention result.
     AttentionOutput,
+    /// RMS norm of what attention adds to the residual stream.
+    AttentionPostNorm,
     /// RMS norm before the feed-forward layer.
     FeedForwardNorm,
     /// Gate projection.
@@ -117,6 +80,8 @@ pub enum WeightClass {
     Up,
     /// Down projection.
     Down,
+    /// RMS norm of what the feed-forward layer adds to the residual stream.
+    FeedForwardPostNorm,
     /// Final RMS norm.
     OutputNorm,
     /// Output matrix.
@@ -137,7 +102,7 @@ pub struct WeightId {
 pub struct Weight {
     /// Where it is in the file.
     pub tensor: TensorInfo,
-    /// Output length (1 for norms).
+    /// Output length (1 for vectors).
     pub rows: u32,
     /// Input length.
     pub columns: u32,
@@ -150,6 +115,7 @@ pub struct Model {
     pub gguf: Arc<Gguf>,
     /// Its configuration.
     pub config: ModelConfig,
+    rope_divisors: Option<TensorInfo>,
     weights: BTreeMap<WeightId, Weight>,
 }
 
@@ -157,7 +123,7 @@ pub struct Model {
 #[derive(Debug, Error)]
 #[allow(missing_docs)]
 pub enum ModelError {
-    #[error("architecture `{0}` is not supported; this build runs `llama` and `qwen3`")]
+    #[error("architecture `{0}` is not supported; this build runs {names}", names = architectures())]
     Architecture(String),
     #[error("the model's metadata is incomplete; convert the file again")]
     Metadata(#[from] GgufError),
@@ -175,64 +141,55 @@ pub enum ModelError {
         "the vocabulary has {tokens} tokens, but the embedding has {rows} rows: the file is damaged or cut"
     )]
     Vocabulary { tokens: usize, rows: u32 },
+    #[error("tensor `{name}` divides a rotary frequency by {divisor}, which is no number from 1 on")]
+    RopeDivisor { name: String, divisor: f32 },
     #[error("tensor `{name}` is of type {kind}, for which there is no kernel")]
     Kind { name: String, kind: String },
     #[error("tensor `{name}`: rows of {columns} elements do not divide into what type {kind} needs")]
     Columns { name: String, columns: u32, kind: String },
 }
 
-impl Architecture {
-    /// The name in `general.architecture`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Architecture::Llama => "llama",
-            Architecture::Qwen3 => "qwen3",
-        }
-    }
-
-    fn parse(name: &str) -> Result<Architecture, ModelError> {
-        match name {
-            "llama" => Ok(Architecture::Llama),
-            "qwen3" => Ok(Architecture::Qwen3),
-            other => Err(ModelError::Architecture(other.to_owned())),
-        }
-    }
-}
-
 impl WeightClass {
     /// Every class, in the order of allocation.
-    pub const ALL: [WeightClass; 14] = [
+    pub const ALL: [WeightClass; 19] = [
         WeightClass::Embedding,
         WeightClass::AttentionNorm,
         WeightClass::Query,
         WeightClass::Key,
         WeightClass::Value,
+        WeightClass::QueryBias,
+        WeightClass::KeyBias,
+        WeightClass::ValueBias,
         WeightClass::QueryNorm,
         WeightClass::KeyNorm,
         WeightClass::AttentionOutput,
+        WeightClass::AttentionPostNorm,
         WeightClass::FeedForwardNorm,
         WeightClass::Gate,
         WeightClass::Up,
         WeightClass::Down,
+        WeightClass::FeedForwardPostNorm,
         WeightClass::OutputNorm,
         WeightClass::Output,
     ];
 
-    /// The tensor's name without `blk.N.` and `.weight`.
+    /// The tensor's name without `blk.N.`, `.weight` and `.bias`.
     pub const fn name(self) -> &'static str {
         match self {
             WeightClass::Embedding => "token_embd",
             WeightClass::AttentionNorm => "attn_norm",
-            WeightClass::Query => "attn_q",
-            WeightClass::Key => "attn_k",
-            WeightClass::Value => "attn_v",
+            WeightClass::Query | WeightClass::QueryBias => "attn_q",
+            WeightClass::Key | WeightClass::KeyBias => "attn_k",
+            WeightClass::Value | WeightClass::ValueBias => "attn_v",
             WeightClass::QueryNorm => "attn_q_norm",
             WeightClass::KeyNorm => "attn_k_norm",
             WeightClass::AttentionOutput => "attn_output",
+            WeightClass::AttentionPostNorm => "post_attention_norm",
             WeightClass::FeedForwardNorm => "ffn_norm",
             WeightClass::Gate => "ffn_gate",
             WeightClass::Up => "ffn_up",
             WeightClass::Down => "ffn_down",
+            WeightClass::FeedForwardPostNorm => "post_ffw_norm",
             WeightClass::OutputNorm => "output_norm",
             WeightClass::Output => "output",
         }
@@ -243,16 +200,34 @@ impl WeightClass {
         !matches!(self, WeightClass::Embedding | WeightClass::OutputNorm | WeightClass::Output)
     }
 
-    /// True for norm vectors, which are F32 in every file.
-    pub const fn is_norm(self) -> bool {
+    /// True for classes that every architecture has.
+    pub const fn is_common(self) -> bool {
+        !matches!(
+            self,
+            WeightClass::QueryNorm
+                | WeightClass::KeyNorm
+                | WeightClass::AttentionPostNorm
+                | WeightClass::FeedForwardPostNorm
+        ) && !self.is_bias()
+    }
+
+    /// True for biases.
+    pub const fn is_bias(self) -> bool {
+        matches!(self, WeightClass::QueryBias | WeightClass::KeyBias | WeightClass::ValueBias)
+    }
+
+    /// True for norms and biases: vectors, which are F32 in every file.
+    pub const fn is_vector(self) -> bool {
         matches!(
             self,
             WeightClass::AttentionNorm
+                | WeightClass::AttentionPostNorm
+                | WeightClass::FeedForwardPostNorm
                 | WeightClass::QueryNorm
                 | WeightClass::KeyNorm
                 | WeightClass::FeedForwardNorm
                 | WeightClass::OutputNorm
-        )
+        ) || self.is_bias()
     }
 }
 
@@ -264,10 +239,11 @@ impl WeightId {
 
     /// The tensor's name in the file.
     pub fn tensor_name(self) -> String {
+        let suffix = if self.class.is_bias() { "bias" } else { "weight" };
         if self.class.is_per_layer() {
-            format!("blk.{}.{}.weight", self.layer, self.class.name())
+            format!("blk.{}.{}.{suffix}", self.layer, self.class.name())
         } else {
-            format!("{}.weight", self.class.name())
+            format!("{}.{suffix}", self.class.name())
         }
     }
 }
@@ -278,139 +254,13 @@ impl fmt::Display for WeightId {
     }
 }
 
-/// Metadata access with the architecture's prefix.
-struct Keys<'a> {
-    gguf: &'a Gguf,
-    prefix: &'static str,
-}
-
-impl Keys<'_> {
-    fn name(&self, key: &str) -> String {
-        format!("{}.{key}", self.prefix)
-    }
-
-    fn count(&self, key: &str, maximum: u32) -> Result<u32, ModelError> {
-        self.check(key, self.gguf.metadata.u32(&self.name(key))?, maximum)
-    }
-
-    fn count_or(&self, key: &str, default: u32, maximum: u32) -> Result<u32, ModelError> {
-        self.check(key, self.gguf.metadata.u32_or(&self.name(key), default)?, maximum)
-    }
-
-    fn check(&self, key: &str, value: u32, maximum: u32) -> Result<u32, ModelError> {
-        if value == 0 || value > maximum {
-            return Err(self.range(key, value, "zero or too large"));
-        }
-        Ok(value)
-    }
-
-    fn range(&self, key: &str, value: impl fmt::Display, reason: &'static str) -> ModelError {
-        ModelError::Range { key: self.name(key), value: value.to_string(), reason }
-    }
-}
-
-impl ModelConfig {
-    /// Reads the configuration from metadata and the embedding's shape.
-    pub fn read(gguf: &Gguf) -> Result<ModelConfig, ModelError> {
-        let architecture = Architecture::parse(gguf.metadata.str("general.architecture")?)?;
-        let keys = Keys { gguf, prefix: architecture.name() };
-        let width = keys.count("embedding_length", COLUMNS_MAX)?;
-        let heads = keys.count("attention.head_count", 4096)?;
-        let kv_heads = keys.count_or("attention.head_count_kv", heads, heads)?;
-        let head_size = keys.count_or("attention.key_length", width / heads.max(1), HEAD_SIZE_MAX)?;
-        let value_size = keys.count_or("attention.value_length", head_size, HEAD_SIZE_MAX)?;
-        let rotary_dimensions = keys.count_or("rope.dimension_count", head_size, head_size)?;
-        let rope_base = gguf.metadata.f32_or(&keys.name("rope.freq_base"), 10_000.0)?;
-        let rms_epsilon = gguf.metadata.f32(&keys.name("attention.layer_norm_rms_epsilon"))?;
-        if heads % kv_heads != 0 {
-            return Err(keys.range("attention.head_count_kv", kv_heads, "does not divide the query heads"));
-        }
-        if head_size % 4 != 0 || value_size != head_size {
-            return Err(keys.range(
-                "attention.key_length",
-                head_size,
-                "must be a multiple of 4 and equal value_length",
-            ));
-        }
-        if rotary_dimensions % 2 != 0 {
-            return Err(keys.range("rope.dimension_count", rotary_dimensions, "must be even"));
-        }
-        if !(rope_base.is_finite() && rope_base > 1.0) {
-            return Err(keys.range("rope.freq_base", rope_base, "must be finite and above 1"));
-        }
-        if !(rms_epsilon.is_finite() && (1e-30..1.0).contains(&rms_epsilon)) {
-            return Err(keys.range("attention.layer_norm_rms_epsilon", rms_epsilon, "must lie in 1e-30..1"));
-        }
-        let scaling = gguf.metadata.str_or(&keys.name("rope.scaling.type"), "none")?;
-        if scaling != "none" {
-            return Err(keys.range("rope.scaling.type", scaling, "rotary scaling is not built yet"));
-        }
-        let embedding = WeightId::new(WeightClass::Embedding, 0).tensor_name();
-        let table = gguf.tensor(&embedding).ok_or(ModelError::TensorMissing(embedding))?;
-        let vocabulary = table.dimensions.get(1).copied().unwrap_or(0).min(u64::from(u32::MAX)) as u32;
-        Ok(ModelConfig {
-            architecture,
-            layers: keys.count("block_count", LAYERS_MAX)?,
-            width,
-            heads,
-            kv_heads,
-            head_size,
-            feed_forward: keys.count("feed_forward_length", COLUMNS_MAX)?,
-            vocabulary,
-            context: keys.count("context_length", 1 << 24)?,
-            rope_base: f64::from(rope_base),
-            rotary_dimensions,
-            rope_layout: match architecture {
-                Architecture::Llama => RopeLayout::Interleaved,
-                Architecture::Qwen3 => RopeLayout::Halves,
-            },
-            rms_epsilon,
-        })
-    }
-
-    /// Elements of all query heads.
-    pub const fn query_elements(&self) -> u32 {
-        self.heads * self.head_size
-    }
-
-    /// Elements of all key (or value) heads: one row of the cache.
-    pub const fn kv_elements(&self) -> u32 {
-        self.kv_heads * self.head_size
-    }
-
-    /// True if each head is normalised before the rotary embedding.
-    pub const fn has_qk_norm(&self) -> bool {
-        matches!(self.architecture, Architecture::Qwen3)
-    }
-
-    /// Rows and columns of a class.
-    pub const fn shape(&self, class: WeightClass) -> (u32, u32) {
-        match class {
-            WeightClass::Embedding | WeightClass::Output => (self.vocabulary, self.width),
-            WeightClass::AttentionNorm | WeightClass::FeedForwardNorm | WeightClass::OutputNorm => {
-                (1, self.width)
-            }
-            WeightClass::QueryNorm | WeightClass::KeyNorm => (1, self.head_size),
-            WeightClass::Query => (self.query_elements(), self.width),
-            WeightClass::Key | WeightClass::Value => (self.kv_elements(), self.width),
-            WeightClass::AttentionOutput => (self.width, self.query_elements()),
-            WeightClass::Gate | WeightClass::Up => (self.feed_forward, self.width),
-            WeightClass::Down => (self.width, self.feed_forward),
-        }
-    }
-
-    fn has_class(&self, class: WeightClass) -> bool {
-        self.has_qk_norm() || !matches!(class, WeightClass::QueryNorm | WeightClass::KeyNorm)
-    }
-}
-
 impl Model {
     /// Checks a file and assigns a role to each tensor.
     pub fn load(gguf: Arc<Gguf>) -> Result<Model, ModelError> {
         let config = ModelConfig::read(&gguf)?;
         check_vocabulary(&gguf, &config)?;
         let mut weights = BTreeMap::new();
-        for class in WeightClass::ALL.into_iter().filter(|class| config.has_class(*class)) {
+        for class in WeightClass::ALL.into_iter().filter(|class| config.architecture.has_class(*class)) {
             let layers = if class.is_per_layer() { config.layers } else { 1 };
             for layer in 0..layers {
                 let id = WeightId::new(class, layer);
@@ -423,13 +273,15 @@ impl Model {
                 }
             }
         }
-        let named: std::collections::HashSet<String> = weights.keys().map(|id| id.tensor_name()).collect();
+        let rope_divisors = rope_divisors(&gguf, &config)?;
+        let mut named: HashSet<String> = weights.keys().map(|id| id.tensor_name()).collect();
+        named.extend(rope_divisors.iter().map(|tensor| tensor.name.to_string()));
         for tensor in gguf.tensors() {
             if !named.contains(&*tensor.name) {
                 return Err(ModelError::TensorUnknown(tensor.name.to_string()));
             }
         }
-        Ok(Model { gguf, config, weights })
+        Ok(Model { gguf, config, rope_divisors, weights })
     }
 
     /// A weight of the configuration. Panics if the configuration has no such weight (a bug of ours).
@@ -440,6 +292,20 @@ impl Model {
     /// All weights, by class and layer.
     pub fn weights(&self) -> impl Iterator<Item = (WeightId, &Weight)> {
         self.weights.iter().map(|(id, weight)| (*id, weight))
+    }
+
+    /// A divisor for each rotary pair's frequency, if the file has them. Fails if they cannot be read or one is no number
+    /// from 1 on.
+    pub fn rope_divisors(&self) -> Result<Vec<f32>, ModelError> {
+        let Some(tensor) = &self.rope_divisors else { return Ok(Vec::new()) };
+        let bytes = self.gguf.read_tensor(tensor, 0..tensor.bytes)?;
+        let divisors: Vec<f32> = bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        match divisors.iter().find(|divisor| !(divisor.is_finite() && **divisor >= 1.0)) {
+            Some(divisor) => {
+                Err(ModelError::RopeDivisor { name: tensor.name.to_string(), divisor: *divisor })
+            }
+            None => Ok(divisors),
+        }
     }
 
     /// The output matrix: the file's own or the tied embedding.
@@ -485,10 +351,32 @@ fn check_vocabulary(gguf: &Gguf, config: &ModelConfig) -> Result<(), ModelError>
     if tokens != rows as usize { Err(ModelError::Vocabulary { tokens, rows }) } else { Ok(()) }
 }
 
+/// The names of the architectures that run, for a sentence.
+fn architectures() -> String {
+    let names: Vec<String> = Architecture::ALL.iter().map(|one| format!("`{}`", one.name())).collect();
+    let (last, others) = names.split_last().unwrap_or((&names[0], &[]));
+    format!("{} and {last}", others.join(", "))
+}
+
+/// The tensor of divisors, if the file has one and the architecture may.
+fn rope_divisors(gguf: &Gguf, config: &ModelConfig) -> Result<Option<TensorInfo>, ModelError> {
+    let tensor = gguf.tensor(ROPE_DIVISORS).filter(|_| config.architecture.has_rope_divisors());
+    let Some(tensor) = tensor else { return Ok(None) };
+    let name = || tensor.name.to_string();
+    let expected = vec![u64::from(config.rope.dimensions / 2)];
+    if tensor.dimensions != expected {
+        return Err(ModelError::Shape { name: name(), found: tensor.dimensions.clone(), expected });
+    }
+    match tensor.kind {
+        TensorKind::F32 => Ok(Some(tensor.clone())),
+        kind => Err(ModelError::Kind { name: name(), kind: kind.to_string() }),
+    }
+}
+
 fn check_weight(config: &ModelConfig, id: WeightId, tensor: &TensorInfo) -> Result<Weight, ModelError> {
     let (rows, columns) = config.shape(id.class);
     let expected: Vec<u64> =
-        if id.class.is_norm() { vec![columns.into()] } else { vec![columns.into(), rows.into()] };
+        if id.class.is_vector() { vec![columns.into()] } else { vec![columns.into(), rows.into()] };
     if tensor.dimensions != expected || rows == 0 {
         return Err(ModelError::Shape {
             name: tensor.name.to_string(),
@@ -498,9 +386,9 @@ fn check_weight(config: &ModelConfig, id: WeightId, tensor: &TensorInfo) -> Resu
     }
     let kind = tensor.kind;
     let multiple = match kind {
-        TensorKind::F32 if id.class.is_norm() => 1,
-        TensorKind::F32 | TensorKind::F16 | TensorKind::BF16 if !id.class.is_norm() => 4,
-        _ if WEIGHT_KINDS.contains(&kind) && !id.class.is_norm() => kind.block_elements() as u32,
+        TensorKind::F32 if id.class.is_vector() => 1,
+        TensorKind::F32 | TensorKind::F16 | TensorKind::BF16 if !id.class.is_vector() => 4,
+        _ if WEIGHT_KINDS.contains(&kind) && !id.class.is_vector() => kind.block_elements() as u32,
         _ => return Err(ModelError::Kind { name: tensor.name.to_string(), kind: kind.to_string() }),
     };
     if columns % multiple != 0 {

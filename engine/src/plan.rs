@@ -6,8 +6,9 @@
 //! then. The plan is the single input of every executor. Allocates at construction only.
 
 use crate::activations::Activations;
+use crate::config::ModelConfig;
 use crate::graph::{Form, GraphError, Node, Operation, Use, Value, ValueId, VerifiedGraph};
-use crate::model::{Model, ModelConfig};
+use crate::model::Model;
 use std::collections::BTreeSet;
 use zrt_mem::ByteLen;
 use zrt_mem::heap::{REGION_ALIGNMENT, Region};

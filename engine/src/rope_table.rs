@@ -1,8 +1,11 @@
-//! The rotary table: (cos, sin) of position × base^(-2j/R), made once on the host in f64 by our own series and rounded
+//! The rotary table: (cos, sin) of position × frequency, made once on the host in f64 by our own series and rounded
 //! once to f32.
 //! Contract: uses only IEEE operations in a fixed order, never the system's libm, so the table is the same bits on
 //! every machine. It is an input to every executor. The relative error of each series is below 1e-15, far under half a
 //! unit of f32. Allocates the table: context × R/2 × 8 bytes.
+
+use crate::model::{Model, ModelError};
+use crate::rope::Rope;
 
 /// π/2 in three parts of 33, 33 and 53 bits, so that products with a small integer are exact (Cody and Waite).
 const HALF_PI_PARTS: [f64; 3] =
@@ -12,26 +15,34 @@ const LN_2_PARTS: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-
 /// Terms of the exponential's series: 2^-1/2 range, 16 terms reach below 1e-17.
 const EXP_TERMS: u32 = 16;
 
-/// The table, (cos, sin) pairs by position then by pair.
-pub fn rope_table(context: u32, rotary_dimensions: u32, base: f64) -> Vec<f32> {
-    let pairs = rotary_dimensions / 2;
-    let log_base = natural_logarithm(base);
-    let frequencies: Vec<f64> = (0..pairs)
-        .map(|pair| exponential(-(2.0 * f64::from(pair) / f64::from(rotary_dimensions)) * log_base))
-        .collect();
-    let mut table = Vec::with_capacity(context as usize * pairs as usize * 2);
+/// The table of a rotary embedding, (cos, sin) pairs by position then by pair; `divisors` as in [`Rope::frequencies`].
+pub fn rope_table(context: u32, rope: &Rope, divisors: &[f32]) -> Vec<f32> {
+    let frequencies = rope.frequencies(divisors);
+    let magnitude = rope.magnitude();
+    let mut table = Vec::with_capacity(context as usize * frequencies.len() * 2);
     for position in 0..context {
         for frequency in &frequencies {
             let (sine, cosine) = sine_cosine(f64::from(position) * frequency);
-            table.push(cosine as f32);
-            table.push(sine as f32);
+            table.push((cosine * magnitude) as f32);
+            table.push((sine * magnitude) as f32);
         }
     }
     table
 }
 
+/// Bytes of a rotary embedding's table.
+pub fn rope_table_bytes(context: u32, rope: &Rope) -> u64 {
+    u64::from(context) * u64::from(rope.dimensions / 2) * 8
+}
+
+/// The tables of a model, one after the other. Fails if the file's divisors cannot be read.
+pub fn rope_tables(model: &Model, context: u32) -> Result<Vec<f32>, ModelError> {
+    let divisors = model.rope_divisors()?;
+    Ok(model.config.ropes().flat_map(|rope| rope_table(context, rope, &divisors)).collect())
+}
+
 /// e^x for |x| up to 700.
-fn exponential(x: f64) -> f64 {
+pub(crate) fn exponential(x: f64) -> f64 {
     let exponent = (x * std::f64::consts::LOG2_E).round();
     let rest = (x - exponent * LN_2_PARTS[0]) - exponent * LN_2_PARTS[1];
     let mut sum = 1.0;
@@ -42,7 +53,7 @@ fn exponential(x: f64) -> f64 {
 }
 
 /// ln x for finite x > 0, by Newton's method on the exponential from the binary exponent.
-fn natural_logarithm(x: f64) -> f64 {
+pub(crate) fn natural_logarithm(x: f64) -> f64 {
     let exponent = ((x.to_bits() >> 52) & 0x7ff) as i32 - 1023;
     let mantissa = x / power_of_two(exponent);
     // ln m = 2 artanh((m - 1)/(m + 1)); the quotient is at most 1/3, 18 odd terms reach below 1e-17.
@@ -84,10 +95,12 @@ fn sine_cosine(angle: f64) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rope::RopeScaling;
 
     #[test]
     fn agrees_with_the_standard_library_to_an_ulp_of_f32() {
-        let table = rope_table(4096, 64, 10_000.0);
+        let rope = Rope { base: 10_000.0, dimensions: 64, scaling: RopeScaling::None, attention_factor: 1.0 };
+        let table = rope_table(4096, &rope, &[]);
         for position in (0..4096u32).step_by(37) {
             for pair in 0..32u32 {
                 let angle = f64::from(position) * 10_000f64.powf(-2.0 * f64::from(pair) / 64.0);

@@ -73,6 +73,7 @@ pub enum KernelOpcode {
     Boundary = 13,
     Mega = 14,
     Quantise = 15,
+    Scale = 16,
 }
 
 macro_rules! block {
@@ -284,15 +285,15 @@ block! {
         head_size: u32,
         /// Query heads per key head.
         group_size: u32,
-        /// f32 bits of 1/sqrt(head_size).
+        /// f32 bits of what scores are multiplied by.
         scale: u32,
-        /// 0.
-        reserved: u32,
+        /// Positions that are read at most, the row's own included: at least 1; `u32::MAX`: all.
+        window: u32,
     }
 }
 
 block! {
-    /// Gate. Units: ceil(count / 256).
+    /// Gate, SWIGLU or GEGLU. Units: ceil(count / 256).
     SwiGlu = SwiGlu {
         /// `f32[count]` for each row.
         gate_va: u64,
@@ -312,12 +313,32 @@ block! {
     ResidualAdd = ResidualAdd {
         /// `f32[count]` for each row, in place.
         hidden_va: u64,
-        /// `f32[count]` for each row.
+        /// `f32[count]` for each row, or for all of them.
         addend_va: u64,
         /// Elements.
         count: u32,
-        /// Bytes from one row to the next, of both.
+        /// Bytes from one row of `hidden` to the next.
         stride: u32,
+        /// Bytes from one row of addends to the next; 0: all rows have the same.
+        addend_stride: u32,
+        /// 0.
+        reserved: u32,
+    }
+}
+
+block! {
+    /// vector × factor in place. Units: ceil(count / 256).
+    Scale = Scale {
+        /// `f32[count]` for each row, in place.
+        vector_va: u64,
+        /// Elements.
+        count: u32,
+        /// Bytes from one row to the next.
+        stride: u32,
+        /// f32 bits.
+        factor: u32,
+        /// 0.
+        reserved: u32,
     }
 }
 
@@ -466,6 +487,7 @@ blocks!(
     Boundary = Boundary,
     Mega = Mega,
     Quantise = Quantise,
+    Scale = Scale,
 );
 
 #[cfg(test)]
@@ -496,7 +518,7 @@ Header 24
         let blocks: String = PARAMETER_BLOCKS.iter().map(|block| written(&block.layout)).collect();
         assert_eq!(blocks, BLOCKS);
         let numbers: std::vec::Vec<u16> = PARAMETER_BLOCKS.iter().map(|block| block.opcode as u16).collect();
-        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);
     }
 
     const BLOCKS: &str = "\
@@ -567,18 +589,20 @@ Attention 96
   80 head_size
   84 group_size
   88 scale
-  92 reserved
+  92 window
 SwiGlu 56
   24 gate_va
   32 up_va
   40 output_va
   48 count
   52 stride
-ResidualAdd 48
+ResidualAdd 56
   24 hidden_va
   32 addend_va
   40 count
   44 stride
+  48 addend_stride
+  52 reserved
 Sample 64
   24 logits_va
   32 slots_va
@@ -629,5 +653,11 @@ Quantise 56
   44 input_stride
   48 output_stride
   52 factors_offset
+Scale 48
+  24 vector_va
+  32 count
+  36 stride
+  40 factor
+  44 reserved
 ";
 }

@@ -147,6 +147,8 @@ pub const BODIES: &[&str] = &[
     "matmul_iq_codes",
     "matmul_iq_codes_a8",
     "matmul_iq_codes_a16",
+    "geglu",
+    "scale",
 ];
 
 #[cfg(test)]
@@ -185,8 +187,9 @@ TapeEntry 64
             (27, "sample"),
             (37, "matmul_q6_k_a16"),
             (77, "matmul_iq_codes_a16"),
+            (79, "scale"),
         ]);
         assert!(places.into_iter().all(|(number, name)| BODIES[number] == name));
-        assert_eq!((BODIES.len(), TAPE_END, COUNTERS_OFFSET), (78, 0xffff_ffff, 256));
+        assert_eq!((BODIES.len(), TAPE_END, COUNTERS_OFFSET), (80, 0xffff_ffff, 256));
     }
 }

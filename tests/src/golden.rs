@@ -27,6 +27,9 @@ pub struct Trace {
     pub greedy_token_ids: Vec<u32>,
     pub greedy_margins: Vec<f64>,
     pub reference_f64: Option<Reference>,
+    /// The whole vocabulary's logits after the prompt, where the file has them.
+    #[serde(default)]
+    pub logits_after_prompt: Vec<f64>,
 }
 
 /// Exact arithmetic on the same weights, if the engine of the trace rounded activations.

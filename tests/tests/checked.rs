@@ -1,6 +1,7 @@
 //! Every kernel of the project in whole decode steps under the checking mode: no finding, and the oracle's bits, on
 //! every schedule.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 use zrt_bringup::{Inspect, OpenOptions, VirtualOptions, virtual_config};
 use zrt_device::Attachment;
@@ -19,9 +20,9 @@ const CONTEXT: u32 = 64;
 const SEEDS: u64 = 32;
 const PROMPT: [u32; 2] = [1, 261];
 
-fn logits(executor: &mut dyn Executor, model: &Model) -> Vec<f32> {
-    executor.begin(&PROMPT).expect("fits");
-    for _ in &PROMPT {
+fn logits(executor: &mut dyn Executor, model: &Model, prompt: &[u32]) -> Vec<f32> {
+    executor.begin(prompt).expect("fits");
+    for _ in prompt {
         executor.step().expect("runs");
     }
     let mut logits = vec![0.0; model.config.vocabulary as usize];
@@ -46,21 +47,21 @@ fn checked_executor(model: &Model, activations: Activations, seed: u64) -> Devic
 }
 
 fn check(name: &str, activations: Activations) {
-    check_model(name, &load(&repository_model(&format!("{name}.gguf"))), activations);
+    check_prompt(name, &load(&repository_model(&format!("{name}.gguf"))), activations, &PROMPT);
 }
 
 /// A decode step on [`SEEDS`] schedules.
-fn check_model(name: &str, model: &Model, activations: Activations) {
+fn check_prompt(name: &str, model: &Model, activations: Activations, prompt: &[u32]) {
     let mode = activations.name();
     let mut oracle =
         Oracle::new_with(model, CONTEXT, KvFormat::F32, activations).expect("the oracle takes it");
-    let expected = logits(&mut oracle, model);
+    let expected = logits(&mut oracle, model, prompt);
     let (mut instructions, mut elapsed) = (0, Duration::ZERO);
     for seed in 0..SEEDS {
         let mut executor = checked_executor(model, activations, seed);
         let before = executor.counters().expect("readable").wave_instructions.unwrap_or(0);
         let started = Instant::now();
-        let bits = logits(&mut executor, model);
+        let bits = logits(&mut executor, model, prompt);
         elapsed += started.elapsed();
         instructions += executor.counters().expect("readable").wave_instructions.unwrap_or(0) - before;
         let findings = executor.device().findings().expect("readable");
@@ -86,6 +87,16 @@ fn a_decode_step_of_a_llama_model_is_clean_on_every_schedule() {
     check("tales-llama-Q4_K_M", Activations::F32);
 }
 
+/// Biases; gates, norms and windows of gemma3, to positions that its window of 20 leaves out.
+#[test]
+fn steps_of_other_architectures_are_clean_on_every_schedule() {
+    let prompt: Vec<u32> = (0..24).map(|position| 5 * position % 64).collect();
+    for (name, prompt) in [("random-qwen2", &prompt[..2]), ("random-gemma3", &prompt)] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("data/{name}.gguf"));
+        check_prompt(name, &load(&path), Activations::F32, prompt);
+    }
+}
+
 #[test]
 fn a_decode_step_with_a8_is_clean_on_every_schedule() {
     check("tales-qwen3-Q4_0", Activations::A8);
@@ -100,6 +111,6 @@ fn a_decode_step_with_a16_is_clean_on_every_schedule() {
 #[test]
 fn a_decode_step_of_every_format_is_clean_on_every_schedule() {
     for (first, activations) in [(4, Activations::F32), (8, Activations::A8), (13, Activations::A16)] {
-        check_model("every format", &mixed_model(first), activations);
+        check_prompt("every format", &mixed_model(first), activations, &PROMPT);
     }
 }

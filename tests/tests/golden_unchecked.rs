@@ -14,6 +14,9 @@ const CONTEXT: u32 = 256;
 const LOSS_TOLERANCE: f64 = 1e-4;
 /// Greedy tokens must agree where the best logit leads by this much.
 const MARGIN: f64 = 0.002;
+/// llama.cpp takes GELU from a table of f16. A trace of a model with GELU stands this far from exact arithmetic, and the
+/// exact losses are those of `tests/data/reference.py`; with such a table it comes to the trace's losses within 4e-5.
+const GELU_TABLE_TOLERANCE: f64 = 2e-4;
 /// Traces of exact f64 arithmetic state their smallest margin only; ours is about 1e-5 from it.
 const REFERENCE_MARGIN: f64 = 0.0002;
 
@@ -40,11 +43,13 @@ fn run<E: Executor>(
     (sum / (prompt.len() - 1) as f64, greedy)
 }
 
-fn check(name: &str, tokens: usize) {
+/// `losses`: of exact arithmetic, where the trace's are not.
+fn check(name: &str, tokens: usize, losses: &[f64]) {
     let Some((model, golden)) = golden(name) else { return };
     let mut oracle = Oracle::new(&model, CONTEXT).expect("the oracle takes the model");
     let mut device = virtual_executor(&model, CONTEXT, &OpenOptions::default());
-    for trace in &golden.traces {
+    assert!(losses.is_empty() || losses.len() == golden.traces.len(), "{name}");
+    for (number, trace) in golden.traces.iter().enumerate() {
         let mut expected = Vec::new();
         let bits = |logits: &[f32]| logits.iter().map(|logit| logit.to_bits()).collect::<Vec<u32>>();
         let (oracle_loss, oracle_tokens) =
@@ -60,7 +65,8 @@ fn check(name: &str, tokens: usize) {
         });
         assert_eq!(device_loss.to_bits(), oracle_loss.to_bits(), "{name}, {:?}: losses part", trace.prompt);
         assert_eq!(device_tokens, oracle_tokens, "{name}, {:?}: tokens part", trace.prompt);
-        let exact = trace.exact_loss();
+        let exact = losses.get(number).copied().unwrap_or_else(|| trace.exact_loss());
+        assert!((exact - trace.exact_loss()).abs() < GELU_TABLE_TOLERANCE, "{name}: {exact} is another loss");
         assert!(
             (device_loss - exact).abs() < LOSS_TOLERANCE,
             "{name}, {:?}: loss {device_loss}, exact {exact}",
@@ -78,8 +84,8 @@ fn check(name: &str, tokens: usize) {
 }
 
 macro_rules! golden_models {
-    ($($case:ident: $name:literal, $tokens:literal;)*) => {
-        $(#[test] fn $case() { check($name, $tokens); })*
+    ($($case:ident: $name:literal, $tokens:literal $(, $loss:literal)*;)*) => {
+        $(#[test] fn $case() { check($name, $tokens, &[$($loss),*]); })*
     };
 }
 
@@ -89,6 +95,7 @@ golden_models! {
     tales_qwen3_q8_0: "tales-qwen3-Q8_0", 64;
     tales_qwen3_q4_k_m: "tales-qwen3-Q4_K_M", 64;
     tales_llama_q8_0: "tales-llama-Q8_0", 64;
+    tales_gemma3_q8_0: "tales-gemma3-Q8_0", 64, 0.532_261, 3.414_018, 2.490_485, 2.079_605, 2.654_455;
     stories_f32: "stories260K-F32", 96;
     stories_f16: "stories260K-F16", 96;
     stories_bf16: "stories260K-ff192-BF16", 32;

@@ -142,15 +142,18 @@ struct WaveState {
     o: Vec<f32>,
 }
 
-/// One query head over the rows of keys and values that exist (positions 0..=p, each of the head's size).
-pub fn attention(q: &[f32], keys: &[&[f32]], values: &[&[f32]], scale: f32) -> Vec<f32> {
-    let tiles = keys.len().div_ceil(32);
+/// One query head over the rows of keys and values that exist (positions 0..=p, each of the head's size), of which the
+/// last `window` count.
+pub fn attention(q: &[f32], keys: &[&[f32]], values: &[&[f32]], scale: f32, window: usize) -> Vec<f32> {
+    let first = keys.len().saturating_sub(window);
+    let (begin, tiles) = (first / 32, keys.len().div_ceil(32));
     let mut waves: Vec<WaveState> = Vec::new();
-    for wave in 0..tiles.min(8) {
+    for wave in 0..(tiles - begin).min(8) {
         let mut state: Option<WaveState> = None;
-        for tile in (wave..tiles).step_by(8) {
+        for tile in (begin + wave..tiles).step_by(8) {
             let range = 32 * tile..keys.len().min(32 * tile + 32);
-            state = Some(attention_tile(state, q, &keys[range.clone()], &values[range], scale));
+            let left_out = first.saturating_sub(32 * tile);
+            state = Some(attention_tile(state, q, &keys[range.clone()], &values[range], scale, left_out));
         }
         waves.extend(state);
     }
@@ -173,13 +176,14 @@ fn attention_tile(
     keys: &[&[f32]],
     values: &[&[f32]],
     scale: f32,
+    left_out: usize,
 ) -> WaveState {
     let score = |key: &&[f32]| q.iter().zip(*key).fold(0.0f32, |sum, (q, k)| q.mul_add(*k, sum)) * scale;
     let scores: Vec<f32> = keys.iter().map(score).collect();
-    let tile_max = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let tile_max = scores[left_out..].iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let m = before.as_ref().map_or(tile_max, |before| before.m.max(tile_max));
     let mut weights = [0.0f32; 32];
-    for (weight, score) in weights.iter_mut().zip(&scores) {
+    for (weight, score) in weights.iter_mut().zip(&scores).skip(left_out) {
         *weight = exp(score - m);
     }
     let total = tree(&weights);
@@ -201,6 +205,14 @@ fn attention_tile(
 /// One element of the gate.
 pub fn swiglu(gate: f32, up: f32) -> f32 {
     (gate * (1.0 / (1.0 + exp(-gate)))) * up
+}
+
+/// One element of the gate with GELU in its tanh form.
+pub fn geglu(gate: f32, up: f32) -> f32 {
+    let linear = (2.0 * (2.0 / std::f64::consts::PI).sqrt()) as f32;
+    let cubic = (0.044715 * 2.0 * (2.0 / std::f64::consts::PI).sqrt()) as f32;
+    let exponent = gate * (gate * gate).mul_add(cubic, linear);
+    (gate * (1.0 / (1.0 + exp(-exponent)))) * up
 }
 
 /// The largest logit, the first of equals; NaN never wins.

@@ -7,12 +7,14 @@
 use super::ExecutorError;
 use super::layout::PLANES_MAX;
 use crate::activations::Activations;
+use crate::config::RopeLayout;
 use crate::gguf::TensorKind;
 use crate::graph::{Node, Operation, ValueId};
 use crate::kv_format::KvFormat;
 use crate::memory_plan::{AllocationId, MemoryPlan};
-use crate::model::{Model, RopeLayout, WeightId};
+use crate::model::{Model, WeightId};
 use crate::plan::{ExecutionPlan, Place};
+use crate::rope_table::rope_table_bytes;
 use std::collections::BTreeMap;
 use zerocopy::{Immutable, IntoBytes};
 use zrt_mem::{ByteLen, GpuVa};
@@ -204,10 +206,17 @@ fn lower_node(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, Executo
         Operation::Matmul { weight, input, activations, output } => {
             matmul(addresses, node, weight, input, activations, output)
         }
-        Operation::Rope { vector, heads, layout } => rope(addresses, node, vector, heads, layout),
+        Operation::Rope { vector, heads, layout, table } => {
+            rope(addresses, node, vector, heads, (layout, table))
+        }
         Operation::KvWrite { key, value, layer } => kv_write(addresses, node, key, value, layer),
-        Operation::Attention { query, output, layer } => attention(addresses, node, query, output, layer),
-        Operation::SwiGlu { gate, up, output } => swiglu(addresses, node, gate, up, output),
+        Operation::Attention { query, output, layer, window } => {
+            attention(addresses, node, query, output, (layer, window))
+        }
+        Operation::SwiGlu { gate, up, output } => gated(addresses, node, "swiglu", [gate, up], output),
+        Operation::GeGlu { gate, up, output } => gated(addresses, node, "geglu", [gate, up], output),
+        Operation::BiasAdd { vector, weight } => bias_add(addresses, node, vector, weight),
+        Operation::Scale { vector, factor } => scale(addresses, node, vector, factor),
         Operation::ResidualAdd { hidden, addend } => residual_add(addresses, node, hidden, addend),
         Operation::Sample { logits } => sample(addresses, node, logits),
     }
@@ -248,7 +257,7 @@ impl Addresses<'_> {
     }
 
     fn is_output(&self, node: &Node) -> bool {
-        node.layer.is_none() && !matches!(node.operation, Operation::Embed { .. })
+        node.layer.is_none() && !matches!(node.operation, Operation::Embed { .. } | Operation::Scale { .. })
     }
 
     /// The header's fields that do not depend on the block's type. Odd layers use the odd snapshot of active rows.
@@ -278,6 +287,13 @@ impl Addresses<'_> {
         let side =
             u64::from(self.kv_format.row_bytes(self.plan.config.kv_elements())) * u64::from(PAGE_TOKENS);
         self.at(AllocationId::KvPool, ByteLen(2 * side * u64::from(layer)))
+    }
+
+    /// Address of a rotary table.
+    fn rope_table(&self, table: u32) -> Result<u64, ExecutorError> {
+        let before = self.plan.config.ropes().take(table as usize);
+        let bytes = before.map(|rope| rope_table_bytes(self.plan.context, rope)).sum();
+        self.at(AllocationId::RopeTable, ByteLen(bytes))
     }
 
     /// The first plane of a product's weights; `None` if it is not prefetched.
@@ -506,17 +522,17 @@ fn rope(
     node: &Node,
     vector: ValueId,
     heads: u32,
-    layout: RopeLayout,
+    (layout, table): (RopeLayout, u32),
 ) -> Result<Lowered, ExecutorError> {
     let config = &addresses.plan.config;
     let units = heads.div_ceil(zrt_protocol::GROUP_WAVES);
     let parameters = params::Rope {
         header: addresses.header(node, units, addresses.each(node), params::Rope::header)?,
         vector_va: addresses.value(vector)?,
-        table_va: addresses.base(AllocationId::RopeTable)?,
+        table_va: addresses.rope_table(table)?,
         heads,
         head_size: config.head_size,
-        rotary_dimensions: config.rotary_dimensions,
+        rotary_dimensions: config.rope.dimensions,
         stride: addresses.stride(vector),
     };
     let kernel = match layout {
@@ -555,7 +571,7 @@ fn attention(
     node: &Node,
     query: ValueId,
     output: ValueId,
-    layer: u32,
+    (layer, window): (u32, Option<u32>),
 ) -> Result<Lowered, ExecutorError> {
     let config = &addresses.plan.config;
     let (format, row_elements) = (addresses.kv_format, config.kv_elements());
@@ -572,17 +588,17 @@ fn attention(
         stride: addresses.stride(query),
         head_size: config.head_size,
         group_size: config.heads / config.kv_heads,
-        scale: ((1.0 / f64::from(config.head_size).sqrt()) as f32).to_bits(),
-        reserved: 0,
+        scale: config.attention_scale.to_bits(),
+        window: window.unwrap_or(u32::MAX),
     };
     lowered(format.attention_kernel(), parameters.header, parameters)
 }
 
-fn swiglu(
+fn gated(
     addresses: &Addresses<'_>,
     node: &Node,
-    gate: ValueId,
-    up: ValueId,
+    kernel: &'static str,
+    [gate, up]: [ValueId; 2],
     output: ValueId,
 ) -> Result<Lowered, ExecutorError> {
     let count = addresses.elements(gate);
@@ -595,7 +611,7 @@ fn swiglu(
         count,
         stride: addresses.stride(gate),
     };
-    lowered("swiglu", parameters.header, parameters)
+    lowered(kernel, parameters.header, parameters)
 }
 
 fn residual_add(
@@ -612,8 +628,50 @@ fn residual_add(
         addend_va: addresses.value(addend)?,
         count,
         stride: addresses.stride(hidden),
+        addend_stride: addresses.stride(addend),
+        reserved: 0,
     };
     lowered("residual_add", parameters.header, parameters)
+}
+
+/// A RESIDUAL_ADD whose addend is the same in every row.
+fn bias_add(
+    addresses: &Addresses<'_>,
+    node: &Node,
+    vector: ValueId,
+    weight: WeightId,
+) -> Result<Lowered, ExecutorError> {
+    let count = addresses.elements(vector);
+    let units = count.div_ceil(GROUP_ITEMS);
+    let parameters = params::ResidualAdd {
+        header: addresses.header(node, units, addresses.each(node), params::ResidualAdd::header)?,
+        hidden_va: addresses.value(vector)?,
+        addend_va: addresses.planes(weight)?[0],
+        count,
+        stride: addresses.stride(vector),
+        addend_stride: 0,
+        reserved: 0,
+    };
+    lowered("residual_add", parameters.header, parameters)
+}
+
+fn scale(
+    addresses: &Addresses<'_>,
+    node: &Node,
+    vector: ValueId,
+    factor: f32,
+) -> Result<Lowered, ExecutorError> {
+    let count = addresses.elements(vector);
+    let units = count.div_ceil(GROUP_ITEMS);
+    let parameters = params::Scale {
+        header: addresses.header(node, units, addresses.each(node), params::Scale::header)?,
+        vector_va: addresses.value(vector)?,
+        count,
+        stride: addresses.stride(vector),
+        factor: factor.to_bits(),
+        reserved: 0,
+    };
+    lowered("scale", parameters.header, parameters)
 }
 
 fn sample(addresses: &Addresses<'_>, node: &Node, logits: ValueId) -> Result<Lowered, ExecutorError> {

@@ -74,6 +74,8 @@ pub enum ExecutorError {
     Device(#[from] zrt_device::DeviceError),
     #[error("reading weight `{weight}` failed")]
     Weight { weight: WeightId, source: crate::gguf::GgufError },
+    #[error(transparent)]
+    Model(#[from] crate::model::ModelError),
     #[error("the model file could not be planned")]
     Graph(#[from] crate::graph::GraphError),
     #[error("no {executor} adapter for `{operation}` on `{detail}`; this model cannot run there")]

@@ -9,7 +9,7 @@ use super::lowering::{Addresses, Planning, Task, lower};
 use crate::memory_plan::{AllocationId, Capacity, MemoryPlan};
 use crate::model::{Model, WeightId};
 use crate::plan::ExecutionPlan;
-use crate::rope_table::rope_table;
+use crate::rope_table::rope_tables;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use zerocopy::IntoBytes;
@@ -55,9 +55,8 @@ impl Resident {
             buffers.insert(allocation.id, buffer);
         }
         upload_weights(&mut device, model, &memory, &buffers, progress)?;
-        let config = &plan.config;
-        let table = rope_table(plan.context, config.rotary_dimensions, config.rope_base);
-        device.upload(&buffers[&AllocationId::RopeTable], ByteLen(0), table.as_bytes())?;
+        let tables = rope_tables(model, plan.context)?;
+        device.upload(&buffers[&AllocationId::RopeTable], ByteLen(0), tables.as_bytes())?;
 
         let bases = buffers.iter().map(|(id, buffer)| (*id, buffer.va)).collect();
         let kv_format = capacity.kv_format;

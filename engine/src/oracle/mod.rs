@@ -13,12 +13,13 @@ pub mod operations;
 pub mod sample;
 
 use crate::activations::Activations;
+use crate::config::RopeLayout;
 use crate::executor::{Cache, Executor, ExecutorError, StepSnapshot, check_prompt};
 use crate::graph::{Operation, ValueId};
 use crate::kv_format::KvFormat;
-use crate::model::{Model, RopeLayout, WeightId};
+use crate::model::{Model, WeightId};
 use crate::plan::{ExecutionPlan, Place};
-use crate::rope_table::rope_table;
+use crate::rope_table::rope_tables;
 use crate::sampling::Sampling;
 use blocks::IntegerWeights;
 use integer::QuantisedRow;
@@ -80,7 +81,7 @@ impl Oracle {
         Ok(Oracle {
             weights,
             integer_weights,
-            rope: rope_table(context, config.rotary_dimensions, config.rope_base),
+            rope: rope_tables(model, context)?,
             activations: vec![0.0; plan.activations_len().0 as usize / 4],
             logits: vec![0.0; config.vocabulary as usize],
             keys: vec![0.0; cache],
@@ -162,10 +163,15 @@ impl Oracle {
             Operation::Matmul { weight, input, activations, output } => {
                 self.matmul(weight, input, activations, output);
             }
-            Operation::Rope { vector, layout, .. } => self.rope(vector, layout),
+            Operation::Rope { vector, layout, table, .. } => self.rope(vector, layout, table),
             Operation::KvWrite { key, value, layer } => self.kv_write(key, value, layer),
-            Operation::Attention { query, output, layer } => self.attention(query, output, layer),
+            Operation::Attention { query, output, layer, window } => {
+                self.attention(query, output, layer, window);
+            }
             Operation::SwiGlu { gate, up, output } => self.swiglu(gate, up, output),
+            Operation::GeGlu { gate, up, output } => self.geglu(gate, up, output),
+            Operation::BiasAdd { vector, weight } => self.bias_add(vector, weight),
+            Operation::Scale { vector, factor } => self.scale(vector, factor),
             Operation::ResidualAdd { hidden, addend } => self.residual_add(hidden, addend),
             Operation::Sample { .. } => self.sample(),
         }
@@ -212,9 +218,10 @@ impl Oracle {
         self.put(output, &result);
     }
 
-    fn rope(&mut self, vector: ValueId, layout: RopeLayout) {
-        let rotary = self.plan.config.rotary_dimensions as usize;
-        let angles = self.rope[self.state.position as usize * rotary..][..rotary].to_vec();
+    fn rope(&mut self, vector: ValueId, layout: RopeLayout, table: u32) {
+        let rotary = self.plan.config.rope.dimensions as usize;
+        let row = table as usize * self.plan.context as usize + self.state.position as usize;
+        let angles = self.rope[row * rotary..][..rotary].to_vec();
         let mut heads = self.get(vector);
         for head in heads.chunks_exact_mut(self.plan.config.head_size as usize) {
             operations::rope(head, &angles, layout == RopeLayout::Interleaved);
@@ -231,18 +238,21 @@ impl Oracle {
         self.values[row].copy_from_slice(&value);
     }
 
-    fn attention(&mut self, query: ValueId, output: ValueId, layer: u32) {
+    fn attention(&mut self, query: ValueId, output: ValueId, layer: u32, window: Option<u32>) {
         let config = &self.plan.config;
         let (size, row) = (config.head_size as usize, config.kv_elements() as usize);
         let group = (config.heads / config.kv_heads) as usize;
         let layer_start = self.cache_row(layer, 0).start;
         let (keys, values) = (&self.keys[layer_start..], &self.values[layer_start..]);
-        let positions = self.state.position as usize + 1;
+        let end = self.state.position as usize + 1;
+        let first = window.map_or(0, |window| end.saturating_sub(window as usize));
+        let scale = config.attention_scale;
         let query = self.get(query);
         let mut result = vec![0.0; query.len()];
         for (head, (query, output)) in query.chunks_exact(size).zip(result.chunks_exact_mut(size)).enumerate()
         {
-            operations::attention(query, keys, values, row, head / group * size, positions, output);
+            let cache = operations::HeadCache { keys, values, row, offset: head / group * size };
+            operations::attention(query, &cache, first..end, scale, output);
         }
         self.put(output, &result);
     }
@@ -252,6 +262,24 @@ impl Oracle {
         let mut result = vec![0.0; gate.len()];
         operations::swiglu(&gate, &up, &mut result);
         self.put(output, &result);
+    }
+
+    fn geglu(&mut self, gate: ValueId, up: ValueId, output: ValueId) {
+        let (gate, up) = (self.get(gate), self.get(up));
+        let mut result = vec![0.0; gate.len()];
+        operations::geglu(&gate, &up, &mut result);
+        self.put(output, &result);
+    }
+
+    fn bias_add(&mut self, vector: ValueId, weight: WeightId) {
+        let mut sum = self.get(vector);
+        operations::residual_add(&mut sum, &self.weights[&weight]);
+        self.put(vector, &sum);
+    }
+
+    fn scale(&mut self, vector: ValueId, factor: f32) {
+        let scaled: Vec<f32> = self.get(vector).iter().map(|x| x * factor).collect();
+        self.put(vector, &scaled);
     }
 
     fn residual_add(&mut self, hidden: ValueId, addend: ValueId) {

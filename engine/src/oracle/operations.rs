@@ -5,6 +5,7 @@
 //! independent chains side by side.
 
 use super::arithmetic::{LANES, exponential, reciprocal, square_root, tree};
+use std::ops::Range;
 
 /// Threads of RMS_NORM.
 const NORM_THREADS: usize = 256;
@@ -14,6 +15,11 @@ const TILE: usize = 32;
 const ATTENTION_WAVES: usize = 8;
 /// Columns of a chunk of MATMUL.
 const CHUNK: usize = 32;
+
+/// C0 of GEGLU: 2 √(2/π).
+const GELU_LINEAR: f32 = f32::from_bits(0x3FCC_422A);
+/// C1 of GEGLU: 0.044715 times that.
+const GELU_CUBIC: f32 = f32::from_bits(0x3D92_2279);
 
 /// RMS_NORM.
 pub fn rms_norm(input: &[f32], weight: &[f32], epsilon: f32, output: &mut [f32]) {
@@ -100,35 +106,51 @@ struct WaveState {
     output: Vec<f32>,
 }
 
-/// ATTENTION of one query head over `positions` rows of the caches; rows are `row_elements` apart and this head's
-/// part starts at `head_offset`.
+/// The caches of a layer, as one head sees them.
+pub struct HeadCache<'a> {
+    /// Rows of keys by position.
+    pub keys: &'a [f32],
+    /// Rows of values by position.
+    pub values: &'a [f32],
+    /// Elements from one row to the next.
+    pub row: usize,
+    /// Elements of a row before this head's part.
+    pub offset: usize,
+}
+
+impl HeadCache<'_> {
+    fn start(&self, position: usize) -> usize {
+        position * self.row + self.offset
+    }
+}
+
+/// ATTENTION of one query head over these positions, of which the last is the row's own.
 pub fn attention(
     query: &[f32],
-    keys: &[f32],
-    values: &[f32],
-    row_elements: usize,
-    head_offset: usize,
-    positions: usize,
+    cache: &HeadCache<'_>,
+    positions: Range<usize>,
+    scale: f32,
     output: &mut [f32],
 ) {
     let size = query.len();
-    let scale = (1.0 / (size as f64).sqrt()) as f32;
-    let head_start = |position: usize| position * row_elements + head_offset;
     let mut waves: Vec<WaveState> = Vec::with_capacity(ATTENTION_WAVES);
-    for tile in 0..positions.div_ceil(TILE) {
+    let first_tile = positions.start / TILE;
+    for tile in first_tile..positions.end.div_ceil(TILE) {
         let first = tile * TILE;
-        let count = (positions - first).min(TILE);
+        let count = (positions.end - first).min(TILE);
+        let left_out = positions.start.saturating_sub(first);
         let mut scores = [0f32; TILE];
-        for (lane, score) in scores[..count].iter_mut().enumerate() {
-            let key = &keys[head_start(first + lane)..][..size];
+        for (lane, score) in scores[..count].iter_mut().enumerate().skip(left_out) {
+            let key = &cache.keys[cache.start(first + lane)..][..size];
             let sum = query.iter().zip(key).fold(0f32, |sum, (q, k)| q.mul_add(*k, sum));
             *score = sum * scale;
         }
-        let tile_maximum = scores[1..count].iter().fold(scores[0], |maximum, score| maximum.max(*score));
-        let wave = tile % ATTENTION_WAVES;
+        let counted = &scores[left_out..count];
+        let tile_maximum = counted[1..].iter().fold(counted[0], |maximum, score| maximum.max(*score));
+        let wave = (tile - first_tile) % ATTENTION_WAVES;
         let maximum = waves.get(wave).map_or(tile_maximum, |state| state.maximum.max(tile_maximum));
         let mut exponentials = [0f32; TILE];
-        for (e, score) in exponentials[..count].iter_mut().zip(&scores) {
+        for (e, score) in exponentials[left_out..count].iter_mut().zip(counted) {
             *e = exponential(score - maximum);
         }
         let tile_sum = tree(exponentials, LANES);
@@ -143,7 +165,7 @@ pub fn attention(
         }
         let state = &mut waves[wave];
         for (lane, e) in exponentials[..count].iter().enumerate() {
-            let value = &values[head_start(first + lane)..][..size];
+            let value = &cache.values[cache.start(first + lane)..][..size];
             for (o, v) in state.output.iter_mut().zip(value) {
                 *o = e.mul_add(*v, *o);
             }
@@ -177,7 +199,16 @@ pub fn swiglu(gate: &[f32], up: &[f32], output: &mut [f32]) {
     }
 }
 
-/// RESIDUAL_ADD.
+/// GEGLU.
+pub fn geglu(gate: &[f32], up: &[f32], output: &mut [f32]) {
+    for ((y, g), u) in output.iter_mut().zip(gate).zip(up) {
+        let t = (g * g).mul_add(GELU_CUBIC, GELU_LINEAR);
+        let e = exponential(-(g * t));
+        *y = (g * reciprocal(1.0 + e)) * u;
+    }
+}
+
+/// RESIDUAL_ADD and BIAS_ADD.
 pub fn residual_add(hidden: &mut [f32], addend: &[f32]) {
     for (h, y) in hidden.iter_mut().zip(addend) {
         *h += y;
@@ -233,31 +264,50 @@ mod tests {
         assert_eq!(output[0], 0.0);
     }
 
+    /// Over all positions, nine tiles and a bit; and over windows that begin within a tile, at one, and with the row's
+    /// own position.
     #[test]
     fn attention_agrees_with_the_textbook_in_f64() {
-        // Nine tiles and a bit: the first two waves have two tiles.
-        let (size, positions, row) = (8usize, 310usize, 16usize);
+        let (size, end, row) = (8usize, 310usize, 16usize);
         let wave = |index: usize, factor: f64| ((index as f64 * factor).sin()) as f32;
         let query: Vec<f32> = (0..size).map(|i| wave(i, 1.3)).collect();
-        let keys: Vec<f32> = (0..positions * row).map(|i| wave(i, 0.37)).collect();
-        let values: Vec<f32> = (0..positions * row).map(|i| wave(i, 0.73)).collect();
-        let mut output = vec![0f32; size];
-        attention(&query, &keys, &values, row, 8, positions, &mut output);
+        let keys: Vec<f32> = (0..end * row).map(|i| wave(i, 0.37)).collect();
+        let values: Vec<f32> = (0..end * row).map(|i| wave(i, 0.73)).collect();
+        let scale = (1.0 / (size as f64).sqrt()) as f32;
+        let cache = HeadCache { keys: &keys, values: &values, row, offset: 8 };
         let score = |p: usize| -> f64 {
-            (0..size).map(|d| f64::from(query[d]) * f64::from(keys[p * row + 8 + d])).sum::<f64>()
-                / (size as f64).sqrt()
+            let products = (0..size).map(|d| f64::from(query[d]) * f64::from(keys[p * row + 8 + d]));
+            products.sum::<f64>() / (size as f64).sqrt()
         };
-        let total: f64 = (0..positions).map(|p| score(p).exp()).sum();
-        for d in 0..size {
-            let exact: f64 =
-                (0..positions).map(|p| score(p).exp() * f64::from(values[p * row + 8 + d])).sum::<f64>()
-                    / total;
-            assert!(
-                (f64::from(output[d]) - exact).abs() < 1e-6,
-                "element {d}: {} against {exact}",
-                output[d]
-            );
+        for first in [0, 1, 31, 32, 181, 288, 309] {
+            let mut output = vec![0f32; size];
+            attention(&query, &cache, first..end, scale, &mut output);
+            let total: f64 = (first..end).map(|p| score(p).exp()).sum();
+            for d in 0..size {
+                let sum: f64 =
+                    (first..end).map(|p| score(p).exp() * f64::from(values[p * row + 8 + d])).sum();
+                let (found, exact) = (f64::from(output[d]), sum / total);
+                assert!((found - exact).abs() < 1e-6, "from {first}, element {d}: {found} against {exact}");
+            }
         }
+    }
+
+    /// 8 tiles from tile 1 on: the last one is the eighth wave's, not the first's.
+    #[test]
+    fn attention_deals_tiles_from_the_window_on() {
+        let (size, end) = (4usize, 288usize);
+        let small = 2f32.powi(-24);
+        let mut values = vec![0f32; end * size];
+        for (tile, value) in [(1, 1.0), (8, small), (2, small)] {
+            values[tile * TILE * size] = value;
+        }
+        let keys = vec![0.0; end * size];
+        let cache = HeadCache { keys: &keys, values: &values, row: size, offset: 0 };
+        let mut output = vec![0f32; size];
+        attention(&[0.0; 4], &cache, 32..end, 0.5, &mut output);
+        // 1, 2^-24 and 2^-24 of waves 0, 1 and 7, ascending: both are lost. Dealt from tile 0 on, tile 8 would be the
+        // first to be added.
+        assert_eq!(output[0], 1.0 / 256.0);
     }
 
     #[test]
@@ -276,7 +326,9 @@ mod tests {
         put(9, 1, small);
         put(13, 2, small);
         let mut output = vec![0f32; size];
-        attention(&[0.0; 4], &vec![0.0; positions * size], &values, size, 0, positions, &mut output);
+        let keys = vec![0.0; positions * size];
+        let cache = HeadCache { keys: &keys, values: &values, row: size, offset: 0 };
+        attention(&[0.0; 4], &cache, 0..positions, 0.5, &mut output);
         let expected = [1.0, 1.0 + 2f32.powi(-23), 1.0, 1.0].map(|sum| sum / 512.0);
         assert_eq!(output, expected);
     }
@@ -290,6 +342,27 @@ mod tests {
         let mut halves = [1.0f32, 2.0, 0.0, 3.0];
         rope(&mut halves, &angles, false);
         assert_eq!(halves, [0.6, -3.0, 0.8, 2.0]);
+    }
+
+    /// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), from mpmath with 40 digits; far out it is x and 0.
+    #[test]
+    fn geglu_is_the_tanh_form_of_gelu() {
+        let expected = [
+            (-3.0f32, -0.003_637_392_081_773_019),
+            (-0.75, -0.170_039_444_834_379_7),
+            (0.0, 0.0),
+            (0.5, 0.345_714_009_825_143_9),
+            (1.0, 0.841_191_990_608_276_7),
+            (4.0, 3.999_929_754_051_807_6),
+            (60.0, 60.0),
+            (-60.0, 0.0),
+        ];
+        for (gate, exact) in expected {
+            let mut output = [0f32];
+            geglu(&[gate], &[2.0], &mut output);
+            let found = f64::from(output[0]) / 2.0;
+            assert!((found - exact).abs() <= 1e-6 * f64::abs(exact).max(1e-6), "{gate}: {found}, {exact}");
+        }
     }
 
     #[test]

@@ -86,12 +86,19 @@ impl<'a> Sampled<'a> {
                 let table_rows = weight.map_or(1.0, |weight| f64::from(weight.rows));
                 bytes / table_rows * f64::from(self.rows.rows())
             }
-            Operation::Attention { .. } => {
+            Operation::Attention { window, .. } => {
                 let sequences = match self.rows {
                     StepRows::Decode { slots, .. } => slots,
                     StepRows::Prompt { .. } => 1,
                 };
-                f64::from(sequences) * f64::from(self.rows.context()) * kv_row
+                // The rows of a prompt have a window each, one position further on.
+                let rows = match self.rows {
+                    StepRows::Decode { .. } => 1,
+                    StepRows::Prompt { rows, .. } => rows,
+                };
+                let context = self.rows.context();
+                let positions = window.map_or(context, |window| context.min(window.saturating_add(rows - 1)));
+                f64::from(sequences) * f64::from(positions) * kv_row
             }
             _ => bytes,
         }

@@ -5,9 +5,12 @@
 
 use crate::error::ToolError;
 use std::sync::Arc;
+use zrt_engine::architecture::Architecture;
 use zrt_engine::gguf::{Gguf, TensorKind};
 use zrt_engine::model::{Model, WeightClass, WeightId};
 
+/// What all of them are.
+const ARCHITECTURE: Architecture = Architecture::Qwen3;
 /// Alignment of tensor data (GGUF's default).
 const ALIGNMENT_BYTES: u64 = 32;
 /// GGUF's numbers of value types.
@@ -102,7 +105,7 @@ impl Shape {
         let mut file = b"GGUF\x03\0\0\0".to_vec();
         file.extend((tensors.len() as u64).to_le_bytes());
         file.extend((numbers.len() as u64 + 3).to_le_bytes());
-        let architecture = "qwen3";
+        let architecture = ARCHITECTURE.name();
         put_key(&mut file, "general.architecture", TYPE_TEXT);
         put_text(&mut file, architecture);
         for (key, value) in numbers {
@@ -131,14 +134,14 @@ impl Shape {
     /// Every tensor with its type and dimensions, the contiguous one first.
     fn tensors(&self) -> Vec<(WeightId, TensorKind, Vec<u64>)> {
         let mut tensors = Vec::new();
-        for class in WeightClass::ALL {
+        for class in WeightClass::ALL.into_iter().filter(|class| ARCHITECTURE.has_class(*class)) {
             if class == WeightClass::Output && !self.has_output {
                 continue;
             }
             let layers = if class.is_per_layer() { self.layers } else { 1 };
             for layer in 0..layers {
                 let (rows, columns) = self.rows_and_columns(class);
-                let dimensions = if class.is_norm() { vec![columns] } else { vec![columns, rows] };
+                let dimensions = if class.is_vector() { vec![columns] } else { vec![columns, rows] };
                 tensors.push((WeightId::new(class, layer), self.kind(class, layer), dimensions));
             }
         }
@@ -151,7 +154,13 @@ impl Shape {
         let kv = u64::from(self.kv_heads * self.head_size);
         match class {
             WeightClass::Embedding | WeightClass::Output => (self.vocabulary.into(), width),
-            WeightClass::AttentionNorm | WeightClass::FeedForwardNorm | WeightClass::OutputNorm => (1, width),
+            WeightClass::AttentionNorm
+            | WeightClass::AttentionPostNorm
+            | WeightClass::FeedForwardNorm
+            | WeightClass::FeedForwardPostNorm
+            | WeightClass::OutputNorm => (1, width),
+            WeightClass::QueryBias => (1, query),
+            WeightClass::KeyBias | WeightClass::ValueBias => (1, kv),
             WeightClass::QueryNorm | WeightClass::KeyNorm => (1, self.head_size.into()),
             WeightClass::Query => (query, width),
             WeightClass::Key | WeightClass::Value => (kv, width),
@@ -163,7 +172,7 @@ impl Shape {
 
     fn kind(&self, class: WeightClass, layer: u32) -> TensorKind {
         match (self.storage, class) {
-            _ if class.is_norm() => TensorKind::F32,
+            _ if class.is_vector() => TensorKind::F32,
             (Storage::Q8_0, _) => TensorKind::Q8_0,
             (Storage::Q4KMedium, WeightClass::Output) => TensorKind::Q6_K,
             (Storage::Q4KMedium, WeightClass::Value | WeightClass::Down) if self.has_more_bits(layer) => {

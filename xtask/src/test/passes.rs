@@ -123,6 +123,7 @@ const BARE_TARGETS: &[(&str, &[&str])] = &[
     ("kmd/c_layout", &[]),
     ("loader/bundles", &[]),
     ("loader/code_objects", &[]),
+    ("tests/architectures_unchecked", &["gemma3_gets"]),
     ("tests/fresh_kernel", &[]),
     // Both of the repository's models ran in the first pass, with the same inputs.
     ("tests/golden_unchecked", &["--skip", "tales_qwen3_q4_0", "--skip", "tales_llama_q4_k_m"]),

@@ -1,0 +1,172 @@
+//! GGUF files of one layer that tests make: any architecture, type of matrix, further keys and tensors; zeros for data.
+#![allow(clippy::unwrap_used)] // Helpers of tests panic as tests do.
+#![allow(dead_code)] // Each test file uses a part.
+
+use std::sync::Arc;
+use zrt_engine::gguf::{Gguf, TensorKind};
+use zrt_engine::model::{Model, ModelError};
+
+/// Width, heads, heads of keys and values, rows of the embedding; a row is a whole block of every type.
+pub const WIDTH: u64 = 256;
+const HEADS: u64 = 4;
+const KV_HEADS: u64 = 2;
+const VOCABULARY: u64 = 16;
+/// GGUF's numbers of value types.
+const U32: u32 = 4;
+const F32: u32 = 6;
+pub const TEXT: u32 = 8;
+
+/// A value of a key.
+pub enum Pair {
+    Number(u32),
+    Float(f32),
+    Text(&'static str),
+}
+
+/// A file to be made.
+pub struct Made {
+    architecture: &'static str,
+    kind: TensorKind,
+    pairs: Vec<(&'static str, Pair)>,
+    tensors: Vec<Tensor>,
+}
+
+/// A tensor of a file; without values it is zeros.
+struct Tensor {
+    name: String,
+    dimensions: Vec<u64>,
+    kind: TensorKind,
+    values: Vec<f32>,
+}
+
+/// Writes text with its length before it.
+pub fn put_text(file: &mut Vec<u8>, text: &str) {
+    file.extend((text.len() as u64).to_le_bytes());
+    file.extend(text.as_bytes());
+}
+
+pub fn put_pair(file: &mut Vec<u8>, key: &str, value_type: u32, value: &[u8]) {
+    put_text(file, key);
+    file.extend(value_type.to_le_bytes());
+    file.extend(value);
+}
+
+impl Made {
+    /// What a layer of the architecture has.
+    pub fn new(architecture: &'static str, kind: TensorKind) -> Made {
+        let head = WIDTH / HEADS;
+        let matrices = [
+            ("token_embd.weight", WIDTH, VOCABULARY),
+            ("blk.0.attn_q.weight", WIDTH, WIDTH),
+            ("blk.0.attn_k.weight", WIDTH, head * KV_HEADS),
+            ("blk.0.attn_v.weight", WIDTH, head * KV_HEADS),
+            ("blk.0.attn_output.weight", WIDTH, WIDTH),
+            ("blk.0.ffn_gate.weight", WIDTH, WIDTH),
+            ("blk.0.ffn_up.weight", WIDTH, WIDTH),
+            ("blk.0.ffn_down.weight", WIDTH, WIDTH),
+        ];
+        let mut vectors = vec![
+            ("blk.0.attn_norm.weight", WIDTH),
+            ("blk.0.ffn_norm.weight", WIDTH),
+            ("output_norm.weight", WIDTH),
+        ];
+        if ["qwen3", "gemma3"].contains(&architecture) {
+            vectors.extend([("blk.0.attn_q_norm.weight", head), ("blk.0.attn_k_norm.weight", head)]);
+        }
+        if architecture == "gemma3" {
+            vectors
+                .extend([("blk.0.post_attention_norm.weight", WIDTH), ("blk.0.post_ffw_norm.weight", WIDTH)]);
+        }
+        if architecture == "qwen2" {
+            let few = head * KV_HEADS;
+            vectors.extend([
+                ("blk.0.attn_q.bias", WIDTH),
+                ("blk.0.attn_k.bias", few),
+                ("blk.0.attn_v.bias", few),
+            ]);
+        }
+        let pairs = vec![
+            ("embedding_length", Pair::Number(WIDTH as u32)),
+            ("attention.head_count", Pair::Number(HEADS as u32)),
+            ("attention.head_count_kv", Pair::Number(KV_HEADS as u32)),
+            ("block_count", Pair::Number(1)),
+            ("feed_forward_length", Pair::Number(WIDTH as u32)),
+            ("context_length", Pair::Number(64)),
+            ("attention.layer_norm_rms_epsilon", Pair::Float(1e-5)),
+        ];
+        let mut made = Made { architecture, kind, pairs, tensors: Vec::new() };
+        for (name, columns, rows) in matrices {
+            made.put(name, vec![columns, rows], made.kind, &[]);
+        }
+        for (name, elements) in vectors {
+            made.put(name, vec![elements], TensorKind::F32, &[]);
+        }
+        made
+    }
+
+    /// With this key, after the architecture's name; in place of one that is there.
+    pub fn with(mut self, key: &'static str, value: Pair) -> Made {
+        self.pairs.retain(|(other, _)| *other != key);
+        self.pairs.push((key, value));
+        self
+    }
+
+    /// With this vector.
+    pub fn with_vector(mut self, name: &str, values: &[f32]) -> Made {
+        self.put(name, vec![values.len() as u64], TensorKind::F32, values);
+        self
+    }
+
+    fn put(&mut self, name: &str, dimensions: Vec<u64>, kind: TensorKind, values: &[f32]) {
+        self.tensors.push(Tensor { name: name.into(), dimensions, kind, values: values.to_vec() });
+    }
+
+    /// Without this tensor.
+    pub fn without(mut self, name: &str) -> Made {
+        self.tensors.retain(|tensor| tensor.name != name);
+        self
+    }
+
+    /// The shape of a tensor, columns first.
+    pub fn shaped(mut self, name: &str, dimensions: &[u64]) -> Made {
+        let tensor = self.tensors.iter_mut().find(|tensor| tensor.name == name).unwrap();
+        tensor.dimensions = dimensions.to_vec();
+        self
+    }
+
+    pub fn load(&self) -> Result<Model, ModelError> {
+        let mut file = b"GGUF\x03\0\0\0".to_vec();
+        file.extend((self.tensors.len() as u64).to_le_bytes());
+        file.extend((self.pairs.len() as u64 + 1).to_le_bytes());
+        let mut text = Vec::new();
+        put_text(&mut text, self.architecture);
+        put_pair(&mut file, "general.architecture", TEXT, &text);
+        for (key, value) in &self.pairs {
+            let key = format!("{}.{key}", self.architecture);
+            match value {
+                Pair::Number(number) => put_pair(&mut file, &key, U32, &number.to_le_bytes()),
+                Pair::Float(float) => put_pair(&mut file, &key, F32, &float.to_le_bytes()),
+                Pair::Text(value) => {
+                    text.clear();
+                    put_text(&mut text, value);
+                    put_pair(&mut file, &key, TEXT, &text);
+                }
+            }
+        }
+        let mut data = Vec::new();
+        for Tensor { name, dimensions, kind, values } in &self.tensors {
+            put_text(&mut file, name);
+            file.extend((dimensions.len() as u32).to_le_bytes());
+            dimensions.iter().for_each(|dimension| file.extend(dimension.to_le_bytes()));
+            file.extend(kind.id().to_le_bytes());
+            file.extend((data.len() as u64).to_le_bytes());
+            let elements: u64 = dimensions.iter().product();
+            let end = data.len() + (elements / kind.block_elements() * kind.block_bytes()) as usize;
+            data.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+            data.resize(end.next_multiple_of(32), 0);
+        }
+        file.resize(file.len().next_multiple_of(32), 0);
+        file.extend(data);
+        Model::load(Arc::new(Gguf::from_bytes(file).unwrap()))
+    }
+}
