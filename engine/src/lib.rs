@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod activations;
+pub mod chat;
 pub mod executor;
 pub mod generate;
 pub mod gguf;

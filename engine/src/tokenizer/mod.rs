@@ -26,6 +26,7 @@ use crate::gguf::Gguf;
 use byte_pair::BytePair;
 use sentence_piece::SentencePiece;
 use split::Splitter;
+use std::borrow::Cow;
 use vocabulary::{Fragment, Vocabulary};
 
 /// The tokenizer of one model.
@@ -119,19 +120,48 @@ impl Tokenizer {
         tokens
     }
 
+    /// A prompt of which some characters stand for others: special tokens are recognised in `text` as it is, and what
+    /// lies between them is encoded after `plain` has put the characters back. The beginning-of-text token comes in
+    /// front if the model asks for one and the text does not begin with it.
+    pub(crate) fn encode_covered<'t>(
+        &self,
+        text: &'t str,
+        plain: impl Fn(&'t str) -> Cow<'t, str>,
+    ) -> Vec<u32> {
+        let bos = self.vocabulary.special.bos.filter(|_| self.add_bos);
+        let mut tokens = Vec::new();
+        let mut leads = true;
+        for fragment in self.vocabulary.fragments(text, true) {
+            match fragment {
+                Fragment::Token(id) => tokens.push(id),
+                Fragment::Text(part) => self.append_text(&plain(part), leads, &mut tokens),
+            }
+            leads = matches!(fragment, Fragment::Token(_));
+        }
+        if let Some(bos) = bos.filter(|bos| tokens.first() != Some(bos)) {
+            tokens.insert(0, bos);
+        }
+        tokens
+    }
+
     fn append(&self, text: &str, parse_special: bool, tokens: &mut Vec<u32>) {
         let mut leads = true;
         for fragment in self.vocabulary.fragments(text, parse_special) {
-            match (fragment, &self.algorithm) {
-                (Fragment::Token(id), _) => tokens.push(id),
-                (Fragment::Text(part), Algorithm::BytePair(bpe)) => {
-                    bpe.encode(&self.vocabulary, part, tokens)
-                }
-                (Fragment::Text(part), Algorithm::SentencePiece(sentence_piece)) => {
-                    sentence_piece.encode(&self.vocabulary, part, leads, tokens);
-                }
+            match fragment {
+                Fragment::Token(id) => tokens.push(id),
+                Fragment::Text(part) => self.append_text(part, leads, tokens),
             }
             leads = matches!(fragment, Fragment::Token(_));
+        }
+    }
+
+    /// Appends the tokens of a text without special tokens; `leads` if nothing or a special token precedes it.
+    fn append_text(&self, text: &str, leads: bool, tokens: &mut Vec<u32>) {
+        match &self.algorithm {
+            Algorithm::BytePair(bpe) => bpe.encode(&self.vocabulary, text, tokens),
+            Algorithm::SentencePiece(sentence_piece) => {
+                sentence_piece.encode(&self.vocabulary, text, leads, tokens);
+            }
         }
     }
 
