@@ -1,8 +1,8 @@
 //! Text to tokens and back, as the model file describes it.
 //!
-//! Two kinds: `gpt2`, byte-level byte-pair encoding with a named pre-tokenizer, and `llama`, SentencePiece with scores
-//! and byte fallback. Results are those of llama.cpp, against whose test vectors both are tested; in particular no
-//! Unicode normalisation is done.
+//! Three kinds: `gpt2`, byte-level byte-pair encoding with a named pre-tokenizer; `llama`, SentencePiece with scores
+//! and byte fallback; and `gemma4`, byte-pair encoding of characters with byte fallback. Results are those of llama.cpp,
+//! against whose test vectors all are tested; in particular no Unicode normalisation is done.
 //!
 //! Contract: encoding and decoding never fail and never panic, whatever the text and the ids; building one from a
 //! hostile file is an error at worst. Encoding is O(n log n) in the text. A tokenizer is immutable and `Sync`.
@@ -54,7 +54,7 @@ impl Tokenizer {
                 let splitter = Splitter::from_name(metadata.str_or("tokenizer.ggml.pre", "default")?)?;
                 let vocabulary =
                     Vocabulary::from_metadata(metadata, SpecialIds::default(), byte_pair::piece)?;
-                let bpe = BytePair::new(metadata, &vocabulary, splitter)?;
+                let bpe = BytePair::of_bytes(metadata, &vocabulary, splitter)?;
                 (vocabulary, Algorithm::BytePair(Box::new(bpe)), splitter.add_bos_default)
             }
             "llama" => {
@@ -62,6 +62,12 @@ impl Tokenizer {
                     Vocabulary::from_metadata(metadata, SENTENCE_PIECE_DEFAULTS, sentence_piece::piece)?;
                 let sentence_piece = SentencePiece::new(metadata, &vocabulary)?;
                 (vocabulary, Algorithm::SentencePiece(Box::new(sentence_piece)), true)
+            }
+            "gemma4" => {
+                let vocabulary =
+                    Vocabulary::from_metadata(metadata, SpecialIds::default(), sentence_piece::piece)?;
+                let bpe = BytePair::of_characters(metadata, &vocabulary)?;
+                (vocabulary, Algorithm::BytePair(Box::new(bpe)), Splitter::LINES.add_bos_default)
             }
             found => return Err(TokenizerError::Kind { found: found.into() }),
         };
