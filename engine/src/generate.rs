@@ -5,14 +5,15 @@
 //! on the path of a token.
 
 use crate::executor::{Executor, ExecutorError};
+use std::ops::ControlFlow;
 
 /// What to generate.
 #[derive(Clone, Copy, Debug)]
-pub struct GenerateOptions {
+pub struct GenerateOptions<'a> {
     /// Tokens to generate after the prompt.
     pub tokens_max: usize,
-    /// Stop after this token, if given.
-    pub end_token: Option<u32>,
+    /// Stop after any of these tokens.
+    pub end_tokens: &'a [u32],
     /// Read the logits of each prompt position and compute the loss.
     pub with_loss: bool,
 }
@@ -22,16 +23,20 @@ pub struct GenerateOptions {
 pub struct Generation {
     /// Greedy tokens, including the end token if it was reached.
     pub tokens: Vec<u32>,
-    /// Mean loss of the prompt's tokens after the first; `None` if it was not requested or the prompt has one token.
+    /// Mean loss of the prompt's tokens after the first; `None` if it was not requested or the prompt has one token, or
+    /// if it was broken off in the prompt.
     pub prompt_loss_mean: Option<f64>,
+    /// True if the caller broke it off.
+    pub is_broken_off: bool,
 }
 
-/// Runs a prompt and generates. Calls `on_step` after every step, with the prompt tokens done or the generated token.
+/// Runs a prompt and generates. Calls `on_step` after every step, with the prompt tokens done or the generated token; it
+/// may break off.
 pub fn generate<E: Executor>(
     executor: &mut E,
     prompt: &[u32],
-    options: GenerateOptions,
-    mut on_step: impl FnMut(Step),
+    options: GenerateOptions<'_>,
+    mut on_step: impl FnMut(Step) -> ControlFlow<()>,
 ) -> Result<Generation, ExecutorError> {
     executor.begin(prompt)?;
     let mut logits =
@@ -44,20 +49,23 @@ pub fn generate<E: Executor>(
             executor.read_logits(&mut logits)?;
             loss_sum += loss(&logits, *next);
         }
-        on_step(Step::Prompt { done: index + 1, total: prompt.len() });
+        if on_step(Step::Prompt { done: index + 1, total: prompt.len() }).is_break() {
+            return Ok(Generation { tokens: Vec::new(), prompt_loss_mean: None, is_broken_off: true });
+        }
     }
+    let mut is_broken_off = false;
     let mut tokens = Vec::with_capacity(options.tokens_max);
     while tokens.len() < options.tokens_max {
         tokens.push(choice);
-        on_step(Step::Token(choice));
-        if Some(choice) == options.end_token || tokens.len() == options.tokens_max {
+        is_broken_off = on_step(Step::Token(choice)).is_break();
+        if is_broken_off || options.end_tokens.contains(&choice) || tokens.len() == options.tokens_max {
             break;
         }
         choice = executor.step()?;
     }
     let counted = prompt.len() - 1;
     let prompt_loss_mean = (options.with_loss && counted > 0).then(|| loss_sum / counted as f64);
-    Ok(Generation { tokens, prompt_loss_mean })
+    Ok(Generation { tokens, prompt_loss_mean, is_broken_off })
 }
 
 /// Progress of a generation.

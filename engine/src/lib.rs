@@ -9,6 +9,7 @@
 
 pub mod activations;
 pub mod architecture;
+pub mod chat;
 pub mod config;
 pub mod executor;
 pub mod generate;

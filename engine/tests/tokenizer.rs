@@ -104,6 +104,7 @@ fn llama_cpp_vectors() {
     assert_eq!(check_vectors(&folder, "ggml-vocab-qwen2", true), 47);
     assert_eq!(check_vectors(&folder, "ggml-vocab-llama-bpe", true), 47);
     assert_eq!(check_vectors(&folder, "ggml-vocab-qwen35", true), 51);
+    assert_eq!(check_vectors(&folder, "ggml-vocab-gemma-4", true), 46);
 }
 
 #[test]
@@ -299,6 +300,27 @@ fn user_defined_tokens_are_always_parsed_and_the_longer_one_wins() {
     assert_eq!(tokenizer.encode_plain("ab<xy>ab"), [3, 6, 3]);
     assert_eq!(tokenizer.encode("<xy><x>a"), [6, 5, 0]);
     assert_eq!(tokenizer.decode(&[6, 5, 0]), "<xy>a");
+}
+
+#[test]
+fn characters_merge_by_rank_and_unknown_ones_become_bytes() {
+    // What the rules say, by hand: spaces are ▁ and merge too, line feeds do not merge with other characters.
+    let tokens = ["<unk>", "<bos>", "a", "b", "▁", "ab", "▁ab", "\n", "\n\n", "<0xC3>", "<0xA9>", "bx"];
+    let tokenizer = Header::new("gemma4")
+        .texts("tokenizer.ggml.tokens", &tokens)
+        .types(&[3, 3, 1, 1, 1, 1, 1, 1, 1, 6, 6, 1])
+        .texts("tokenizer.ggml.merges", &["\n \n", "a b", "▁ ab", "b x", "x y"])
+        .u32("tokenizer.ggml.bos_token_id", 1)
+        .u32("tokenizer.ggml.unknown_token_id", 0)
+        .build()
+        .unwrap();
+    assert_eq!(tokenizer.encode("ab"), [1, 5]);
+    assert_eq!(tokenizer.encode_plain(" ab  b"), [6, 4, 4, 3]);
+    assert_eq!(tokenizer.encode_plain("a\n\n\nb"), [2, 8, 7, 3]);
+    // x occurs in the merges, but alone is no token; é is none at all; z has no byte token either.
+    assert_eq!(tokenizer.encode_plain("bxéz"), [11, 9, 10, 0]);
+    assert_eq!(tokenizer.encode_plain("xy"), [0, 0]);
+    assert_eq!(tokenizer.decode(&[6, 9, 10, 7]), " abé\n");
 }
 
 fn small_spm() -> Header {

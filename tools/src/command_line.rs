@@ -4,8 +4,8 @@
 
 use crate::VERSION;
 use crate::commands::{
-    completions, disasm, doctor, generate, launch, lint, man, measure, perplexity, plan, pm4_test, run, step,
-    validate,
+    chat, completions, disasm, doctor, generate, inspect, launch, lint, man, measure, perplexity, plan,
+    pm4_test, run, step, validate,
 };
 use crate::error::ToolError;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
@@ -33,6 +33,8 @@ pub struct ZrtBench {
 #[allow(missing_docs)]
 pub enum Command {
     Generate(generate::Arguments),
+    Chat(chat::Arguments),
+    Inspect(inspect::Arguments),
     Validate(validate::Arguments),
     Perplexity(perplexity::Arguments),
     Plan(plan::Arguments),
@@ -64,6 +66,8 @@ impl Command {
     pub fn run(&self) -> Result<bool, ToolError> {
         match self {
             Command::Generate(arguments) => generate::run(arguments),
+            Command::Chat(arguments) => chat::run(arguments),
+            Command::Inspect(arguments) => inspect::run(arguments),
             Command::Validate(arguments) => validate::run(arguments),
             Command::Perplexity(arguments) => perplexity::run(arguments),
             Command::Plan(arguments) => plan::run(arguments),

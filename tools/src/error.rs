@@ -4,9 +4,11 @@
 
 use std::error::Error;
 use thiserror::Error;
+use zrt_engine::chat::{ChatError, StopError};
 use zrt_engine::executor::ExecutorError;
 use zrt_engine::gguf::GgufError;
 use zrt_engine::model::ModelError;
+use zrt_engine::sampling::SamplingError;
 use zrt_engine::session::SessionError;
 use zrt_engine::tokenizer::TokenizerError;
 use zrt_engine::validate::ValidateError;
@@ -82,6 +84,43 @@ pub enum ToolError {
         value: String,
         /// What is accepted.
         wanted: &'static str,
+    },
+    /// The model has no chat template.
+    #[error("the model {model} has no chat template, so it cannot take part in a conversation")]
+    NoChatTemplate {
+        /// The model's path or name.
+        model: String,
+    },
+    /// A conversation cannot be rendered.
+    #[error("the conversation cannot be given to the model")]
+    Chat(#[from] ChatError),
+    /// The conversation fills the context.
+    #[error("the conversation has {tokens} tokens, and the context of {context} has no room for an answer")]
+    ConversationFull {
+        /// Tokens of the conversation.
+        tokens: usize,
+        /// Tokens of the context.
+        context: u32,
+    },
+    /// A stop text is refused.
+    #[error("--stop")]
+    Stop(#[from] StopError),
+    /// A sampling option is out of range.
+    #[error("the sampling options")]
+    Sampling(#[from] SamplingError),
+    /// A text is no UTF-8.
+    #[error("{path} is not UTF-8 text")]
+    NoText {
+        /// The path.
+        path: String,
+    },
+    /// A file is longer than such a file can sensibly be.
+    #[error("{path} has more than {limit} bytes")]
+    TooLong {
+        /// The path.
+        path: String,
+        /// The limit.
+        limit: u64,
     },
     /// A file cannot be read.
     #[error("{path} cannot be read")]
@@ -199,7 +238,12 @@ impl ToolError {
             ToolError::Device { .. } => "run `zrt doctor` to see what this machine has",
             ToolError::NothingToCompare => "use --device virtual or kfd",
             ToolError::NoToken => "run `zrt validate` with this model and device",
-            ToolError::EmptyPrompt => "give some text with --prompt",
+            ToolError::EmptyPrompt => "give some text with --prompt or --file",
+            ToolError::NoChatTemplate { .. } => {
+                "use `zrt generate`, or give a template with --chat-template-file"
+            }
+            ToolError::ConversationFull { .. } => "begin a new one with /clear, or give a larger --context",
+            ToolError::NoText { .. } | ToolError::TooLong { .. } => "check the path",
             ToolError::Context { .. } => "shorten the prompt or ask for fewer tokens",
             ToolError::Read { .. } => "check the path and its permissions",
             ToolError::Kernel { .. } => "`zrt disasm` without a name lists the kernels",
@@ -210,7 +254,10 @@ impl ToolError {
                 "check that the disk is not full"
             }
             ToolError::BadInput { .. } | ToolError::Launch(_) | ToolError::Pm4Test(_) => "",
-            ToolError::Session(_)
+            ToolError::Chat(_)
+            | ToolError::Stop(_)
+            | ToolError::Sampling(_)
+            | ToolError::Session(_)
             | ToolError::Executor(_)
             | ToolError::Validate(_)
             | ToolError::Option { .. } => "",
@@ -227,7 +274,8 @@ pub fn sentence(error: &ToolError) -> String {
     }
 }
 
-fn with_causes(error: &dyn Error) -> String {
+/// The error and its causes.
+pub fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

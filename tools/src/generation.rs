@@ -1,28 +1,51 @@
 //! Text from a model: what `zrt generate` does and the first part of `zrt-bench`.
 //!
-//! Contract: greedy. Text is written as soon as its characters are complete; nothing is written if no sink is given.
+//! Contract: text is written as soon as its characters are complete and no stop text can begin in it; nothing is
+//! written if no sink is given. The user's wish to stop, and a sink that cannot be written to, end the generation
+//! after the current token; what was generated until then is kept.
 
+use crate::answer::{AnswerOptions, Answerer};
 use crate::error::ToolError;
+use crate::interrupt::Interrupt;
 use crate::loaded_model::LoadedModel;
 use crate::progress::{Progress, Unit};
 use crate::session::{Evidence, Session};
 use serde::Serialize;
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::time::Instant;
+use zrt_engine::chat::StopTexts;
 use zrt_engine::generate::{GenerateOptions, Step, generate};
-use zrt_engine::tokenizer::StreamDecoder;
+use zrt_engine::sampling::SamplingOptions;
+use zrt_engine::tokenizer::{StreamDecoder, Tokenizer};
 
 /// What to generate.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// Prompt as text.
     pub prompt: &'a str,
+    /// Its tokens.
+    pub prompt_token_ids: &'a [u32],
     /// Maximum number of tokens to generate.
     pub max_tokens: usize,
-    /// Continue after an end token.
-    pub ignore_end: bool,
+    /// Tokens that end the text.
+    pub ends: &'a [u32],
+    /// Texts that end the text.
+    pub stops: &'a StopTexts,
     /// Compute the prompt's loss.
     pub with_loss: bool,
+}
+
+/// Why a text ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// A token or a text that ends texts.
+    Stop,
+    /// It has as many tokens as were asked for, or the context is full.
+    Length,
+    /// The user stopped it.
+    Interrupted,
 }
 
 /// The result; the fields of `zrt generate --json`.
@@ -36,9 +59,12 @@ pub struct Outcome {
     pub prompt_token_ids: Vec<u32>,
     /// Generated tokens.
     pub token_ids: Vec<u32>,
-    /// Their text.
+    /// Their text, up to a stop text.
     pub text: String,
-    /// Mean natural-log loss of the prompt's tokens after the first; null if not requested or there are none.
+    /// Why it ended.
+    pub finish_reason: Ending,
+    /// Mean natural-log loss of the prompt's tokens after the first; null if not requested, if there are none, or if
+    /// tokens are drawn.
     pub prompt_nll_mean: Option<f64>,
     /// Time of the prompt in nanoseconds; reading logits back is included.
     pub prompt_ns: u64,
@@ -49,69 +75,180 @@ pub struct Outcome {
     pub evidence: Evidence,
 }
 
-/// Runs one request. `sink` receives the text as it is generated; an error in writing ends the generation.
+/// Tokens on their way to text.
+pub struct TextWriter<'a, 's> {
+    tokenizer: &'a Tokenizer,
+    sink: Option<&'s mut dyn Write>,
+    ends: &'a [u32],
+    stops: StopTexts,
+    decoder: StreamDecoder,
+    token_ids: Vec<u32>,
+    text: String,
+    written: std::io::Result<()>,
+}
+
+/// What was written.
+pub struct WrittenText {
+    /// Tokens, the one that ended the text included.
+    pub token_ids: Vec<u32>,
+    /// Their text, up to a stop text.
+    pub text: String,
+    /// True if a token or a text ended it.
+    pub is_ended: bool,
+}
+
+impl<'a, 's> TextWriter<'a, 's> {
+    /// A writer at the start of a text.
+    pub fn new(
+        tokenizer: &'a Tokenizer,
+        sink: Option<&'s mut dyn Write>,
+        ends: &'a [u32],
+        stops: &StopTexts,
+    ) -> TextWriter<'a, 's> {
+        TextWriter {
+            tokenizer,
+            sink,
+            ends,
+            stops: stops.clone(),
+            decoder: StreamDecoder::new(),
+            token_ids: Vec::new(),
+            text: String::new(),
+            written: Ok(()),
+        }
+    }
+
+    /// Takes a token; breaks off after a stop text, or if the sink cannot be written to.
+    pub fn push(&mut self, token: u32) -> ControlFlow<()> {
+        self.token_ids.push(token);
+        if !self.ends.contains(&token) {
+            let part = self.decoder.push(self.tokenizer, token);
+            let part = self.stops.push(&part);
+            self.write(&part);
+        }
+        match self.stops.is_found() || self.written.is_err() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    /// Ends the text.
+    ///
+    /// # Errors
+    /// What went wrong in writing.
+    pub fn finish(mut self) -> std::io::Result<WrittenText> {
+        let rest = self.decoder.finish();
+        let rest = self.stops.push(&rest) + &self.stops.finish();
+        self.write(&rest);
+        self.written?;
+        let is_ended =
+            self.stops.is_found() || self.token_ids.last().is_some_and(|last| self.ends.contains(last));
+        Ok(WrittenText { token_ids: self.token_ids, text: self.text, is_ended })
+    }
+
+    /// Writes and flushes, unless an earlier write failed: then nothing more is tried.
+    fn write(&mut self, part: &str) {
+        self.text.push_str(part);
+        if let Some(sink) = &mut self.sink
+            && self.written.is_ok()
+            && !part.is_empty()
+        {
+            self.written = sink.write_all(part.as_bytes()).and_then(|()| sink.flush());
+        }
+    }
+}
+
+/// Runs one greedy request. `sink` receives the text as it is generated; an error in writing ends the generation.
 pub fn run(
     loaded: &LoadedModel,
     session: &mut Session,
     request: &Request<'_>,
-    prompt_token_ids: &[u32],
-    mut sink: Option<&mut dyn Write>,
+    interrupt: &Interrupt,
+    sink: Option<&mut dyn Write>,
 ) -> Result<Outcome, ToolError> {
-    let tokenizer = &loaded.tokenizer;
-    let special = tokenizer.special_ids();
+    let prompt = request.prompt_token_ids;
     let options = GenerateOptions {
         tokens_max: request.max_tokens,
-        end_token: special.eos.or(special.eot).filter(|_| !request.ignore_end),
+        end_tokens: request.ends,
         with_loss: request.with_loss,
     };
     let before = session.evidence()?;
-    let mut progress = Some(Progress::new("reading the prompt", prompt_token_ids.len() as u64, Unit::Tokens));
-    let mut decoder = StreamDecoder::new();
-    let mut text = String::new();
-    let mut written = Ok(());
+    let mut progress = Some(Progress::new("reading the prompt", prompt.len() as u64, Unit::Tokens));
+    let mut writer = TextWriter::new(&loaded.tokenizer, sink, request.ends, request.stops);
     let started = Instant::now();
     let mut prompt_done = started;
-    let generation = generate(session, prompt_token_ids, options, |step| match step {
-        Step::Prompt { done, total } => {
-            if let Some(progress) = &progress {
-                progress.set(done as u64);
+    let generation = generate(session, prompt, options, |step| {
+        let flow = match step {
+            Step::Prompt { done, total } => {
+                if let Some(progress) = &progress {
+                    progress.set(done as u64);
+                }
+                if done == total {
+                    progress = None;
+                    prompt_done = Instant::now();
+                }
+                ControlFlow::Continue(())
             }
-            if done == total {
-                progress = None;
-                prompt_done = Instant::now();
-            }
-        }
-        Step::Token(token) => {
-            let part = decoder.push(tokenizer, token);
-            write_part(&mut sink, &part, &mut written);
-            text.push_str(&part);
-        }
+            Step::Token(token) => writer.push(token),
+        };
+        if interrupt.is_asked() { ControlFlow::Break(()) } else { flow }
     })?;
-    let ended = Instant::now();
-    let rest = decoder.finish();
-    write_part(&mut sink, &rest, &mut written);
-    text.push_str(&rest);
-    written?;
-    Ok(Outcome {
-        model_filename: loaded.filename.clone(),
-        prompt: request.prompt.to_owned(),
-        prompt_token_ids: prompt_token_ids.to_vec(),
-        token_ids: generation.tokens,
-        text,
-        prompt_nll_mean: generation.prompt_loss_mean,
-        prompt_ns: nanoseconds(started, prompt_done),
-        generation_ns: nanoseconds(prompt_done, ended),
-        evidence: session.evidence()?.since(&before),
-    })
+    let times = [started, prompt_done, Instant::now()];
+    let written = writer.finish()?;
+    let evidence = session.evidence()?.since(&before);
+    let asked = generation.is_broken_off;
+    Ok(outcome(loaded, request, written, asked, generation.prompt_loss_mean, times, evidence))
 }
 
-/// Writes and flushes, unless an earlier write failed: then nothing more is tried.
-fn write_part(sink: &mut Option<&mut dyn Write>, part: &str, written: &mut std::io::Result<()>) {
-    if let Some(sink) = sink
-        && written.is_ok()
-        && !part.is_empty()
-    {
-        *written = sink.write_all(part.as_bytes()).and_then(|()| sink.flush());
+/// The same with drawn tokens, and without a loss.
+pub fn run_drawn(
+    loaded: &LoadedModel,
+    answerer: &mut Answerer,
+    request: &Request<'_>,
+    sampling: SamplingOptions,
+    interrupt: &Interrupt,
+    sink: Option<&mut dyn Write>,
+) -> Result<Outcome, ToolError> {
+    let before = answerer.evidence()?;
+    let mut writer = TextWriter::new(&loaded.tokenizer, sink, request.ends, request.stops);
+    let tokens_max = u32::try_from(request.max_tokens).unwrap_or(u32::MAX);
+    let options = AnswerOptions { tokens_max, sampling, stops: request.ends };
+    let started = Instant::now();
+    let mut first = None;
+    let asked = answerer.answer(request.prompt_token_ids, &options, interrupt, &mut |token| {
+        first.get_or_insert_with(Instant::now);
+        writer.push(token)
+    })?;
+    let ended = Instant::now();
+    let written = writer.finish()?;
+    let evidence = answerer.evidence()?.since(&before);
+    Ok(outcome(loaded, request, written, asked, None, [started, first.unwrap_or(ended), ended], evidence))
+}
+
+fn outcome(
+    loaded: &LoadedModel,
+    request: &Request<'_>,
+    written: WrittenText,
+    is_broken_off: bool,
+    prompt_nll_mean: Option<f64>,
+    [started, prompt_done, ended]: [Instant; 3],
+    evidence: Evidence,
+) -> Outcome {
+    let finish_reason = match (written.is_ended, is_broken_off) {
+        (true, _) => Ending::Stop,
+        (false, true) => Ending::Interrupted,
+        (false, false) => Ending::Length,
+    };
+    Outcome {
+        model_filename: loaded.filename.clone(),
+        prompt: request.prompt.to_owned(),
+        prompt_token_ids: request.prompt_token_ids.to_vec(),
+        token_ids: written.token_ids,
+        text: written.text,
+        finish_reason,
+        prompt_nll_mean,
+        prompt_ns: nanoseconds(started, prompt_done),
+        generation_ns: nanoseconds(prompt_done, ended),
+        evidence,
     }
 }
 

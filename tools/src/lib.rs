@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod activations_option;
+pub mod answer;
 pub mod bench;
 mod bounded_read;
 pub mod byte_lines;
@@ -16,6 +17,7 @@ pub mod doctor;
 mod element;
 pub mod error;
 pub mod generation;
+pub mod interrupt;
 pub mod launch;
 pub mod listing;
 pub mod loaded_model;
@@ -26,6 +28,7 @@ pub mod prediction;
 pub mod profile;
 pub mod progress;
 pub mod prompt_bench;
+pub mod sampling_options;
 pub mod session;
 pub mod session_bench;
 pub mod source_text;
@@ -33,6 +36,7 @@ pub mod statistics;
 pub mod step;
 pub mod suppression;
 pub mod table;
+pub mod text_input;
 pub mod timestamp;
 pub mod units;
 pub mod workload;

@@ -9,6 +9,7 @@ use crate::open_device::{OpenedDevice, open_device};
 use crate::progress::{Progress, Unit};
 use serde::Serialize;
 use zrt_bringup::DeviceChoice;
+use zrt_device::Counters;
 use zrt_engine::activations::Activations;
 use zrt_engine::executor::device::DeviceExecutor;
 use zrt_engine::executor::{Cache, Executor, ExecutorError, StepSnapshot};
@@ -102,23 +103,11 @@ impl Session {
 
     /// The counts since the device was opened.
     pub fn evidence(&self) -> Result<Evidence, ToolError> {
-        let mut evidence = Evidence {
-            device: self.device.clone(),
-            doorbells: 0,
-            packets: 0,
-            dispatches: 0,
-            submissions: 0,
-            wave_instructions: None,
+        let counters = match &self.executor {
+            Chosen::Device(executor) => Some(executor.counters()?),
+            Chosen::Oracle(_) => None,
         };
-        if let Chosen::Device(executor) = &self.executor {
-            let counters = executor.counters()?;
-            evidence.doorbells = counters.doorbells;
-            evidence.packets = counters.packets;
-            evidence.dispatches = counters.dispatches;
-            evidence.submissions = counters.submissions;
-            evidence.wave_instructions = counters.wave_instructions;
-        }
-        Ok(evidence)
+        Ok(Evidence::of(&self.device, counters))
     }
 }
 
@@ -152,6 +141,19 @@ pub fn context_for(
 }
 
 impl Evidence {
+    /// The counts of a device; without any, all zero.
+    pub fn of(device: &str, counters: Option<Counters>) -> Evidence {
+        let counters = counters.unwrap_or_default();
+        Evidence {
+            device: device.to_owned(),
+            doorbells: counters.doorbells,
+            packets: counters.packets,
+            dispatches: counters.dispatches,
+            submissions: counters.submissions,
+            wave_instructions: counters.wave_instructions,
+        }
+    }
+
     /// What was counted between `earlier` and this.
     pub fn since(&self, earlier: &Evidence) -> Evidence {
         let waves = self.wave_instructions.zip(earlier.wave_instructions);

@@ -25,6 +25,7 @@ pub struct Target {
 
 /// All of them: the files of `fuzz/fuzz_targets`.
 pub const TARGETS: &[Target] = &[
+    Target { name: "chat", input_bytes_max: 8 << 10 },
     Target { name: "code_object", input_bytes_max: 16 << 10 },
     Target { name: "container", input_bytes_max: 8 << 10 },
     Target { name: "gguf", input_bytes_max: 32 << 10 },

@@ -24,6 +24,7 @@ use crate::sampling::Sampling;
 use blocks::IntegerWeights;
 use integer::QuantisedRow;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 /// The oracle's machine: the plan's memory as plain vectors.
 pub struct Oracle {
@@ -108,22 +109,46 @@ impl Oracle {
         sampling: &Sampling,
         stops: &[u32],
     ) -> Result<Vec<u32>, ExecutorError> {
+        let mut tokens = Vec::new();
+        self.complete_with(prompt, tokens_max, sampling, stops, |token| {
+            tokens.extend(token);
+            ControlFlow::Continue(())
+        })?;
+        Ok(tokens)
+    }
+
+    /// The same, told step by step: `on_step` gets `None` after a token of the prompt and the token after each other
+    /// step, and may break off. Returns true if it did.
+    pub fn complete_with(
+        &mut self,
+        prompt: &[u32],
+        tokens_max: u32,
+        sampling: &Sampling,
+        stops: &[u32],
+        mut on_step: impl FnMut(Option<u32>) -> ControlFlow<()>,
+    ) -> Result<bool, ExecutorError> {
         self.begin(prompt)?;
         for _ in prompt {
             self.step()?;
+            if on_step(None).is_break() {
+                return Ok(true);
+            }
         }
         let mut known = prompt.to_vec();
         let limit = (prompt.len() + tokens_max as usize).min(self.plan.context as usize);
         while known.len() < limit {
             let token = sample::choose(&self.logits, &known, sampling);
             known.push(token);
+            if on_step(Some(token)).is_break() {
+                return Ok(true);
+            }
             if known.len() == limit || stops.contains(&token) {
                 break;
             }
             self.tokens[known.len() - 1] = token;
             self.step()?;
         }
-        Ok(known.split_off(prompt.len()))
+        Ok(false)
     }
 
     fn range(&self, id: ValueId) -> Option<std::ops::Range<usize>> {

@@ -1,7 +1,8 @@
-//! Byte-level byte-pair encoding: GGUF's tokenizer kind `gpt2`.
+//! Byte-pair encoding by ranked merges: GGUF's tokenizer kinds `gpt2`, of bytes, and `gemma4`, of characters.
 //!
-//! Text is cut into words ([`super::split`]); every byte of a word becomes one printable character (GPT-2's alphabet);
-//! the ranked merges of the file join them. A final symbol that is not in the vocabulary is split into its bytes; a
+//! Text is cut into words ([`super::split`]). Of `gpt2` every byte of a word becomes one printable character (GPT-2's
+//! alphabet); of `gemma4` a space is written `▁`, and characters are taken as they are. The ranked merges of the file
+//! join them. A final symbol that is not in the vocabulary is split into its bytes (of `gemma4` the tokens `<0xNN>`); a
 //! byte without a token becomes the unknown token, or nothing if there is none (only a vocabulary without all 256 bytes
 //! loses text this way).
 //!
@@ -23,11 +24,26 @@ const EXTRA_SYMBOLS_MAX: usize = 1 << 14;
 pub(super) struct BytePair {
     splitter: Splitter,
     rules: MergeTable,
-    /// Symbol of each single byte.
-    byte_symbols: [u32; 256],
+    spelling: Spelling,
     /// Texts of the symbols beyond the vocabulary: results of merges, and bytes, that are not tokens.
     extra_symbols: StringList,
 }
+
+/// What the merges begin with.
+enum Spelling {
+    /// The symbol of each byte.
+    Bytes(Box<[u32; 256]>),
+    /// Characters. One that neither is a token nor occurs in the merges has its code point, beyond all other symbols.
+    Characters {
+        /// Numbers of the symbols beyond the vocabulary.
+        extra_ids: TextIndex,
+        /// The token of each byte.
+        byte_tokens: Box<[Option<u32>; 256]>,
+    },
+}
+
+/// What a space is written as where characters are spelled.
+const SPACE: &str = "\u{2581}";
 
 /// Merge rules by pair of symbols. A symbol below the vocabulary's size is the token of that id.
 struct MergeTable {
@@ -42,20 +58,115 @@ struct Symbols<'a> {
 }
 
 impl BytePair {
-    pub(super) fn new(
+    /// Of bytes, in GPT-2's alphabet.
+    pub(super) fn of_bytes(
         metadata: &Metadata,
         vocabulary: &Vocabulary,
         splitter: Splitter,
     ) -> Result<BytePair, TokenizerError> {
-        let extra_ids = TextIndex::with_capacity(EXTRA_SYMBOLS_MAX)?;
-        let mut symbols = Symbols { vocabulary, extra_ids, extra: StringList::default() };
-        let mut byte_symbols = [0; 256];
-        let mut text = String::new();
+        let mut symbols = Symbols::new(vocabulary)?;
+        let mut byte_symbols = Box::new([0; 256]);
         for byte in 0..=255u8 {
-            text.clear();
-            text.push(byte_to_char(byte));
-            byte_symbols[usize::from(byte)] = symbols.number(&text)?;
+            byte_symbols[usize::from(byte)] = symbols.number(byte_to_char(byte).encode_utf8(&mut [0; 4]))?;
         }
+        let rules = symbols.merges(metadata)?;
+        let spelling = Spelling::Bytes(byte_symbols);
+        Ok(BytePair { splitter, rules, spelling, extra_symbols: symbols.extra })
+    }
+
+    /// Of characters.
+    pub(super) fn of_characters(
+        metadata: &Metadata,
+        vocabulary: &Vocabulary,
+    ) -> Result<BytePair, TokenizerError> {
+        let mut symbols = Symbols::new(vocabulary)?;
+        let rules = symbols.merges(metadata)?;
+        let byte_tokens = std::array::from_fn(|byte| vocabulary.id(&format!("<0x{byte:02X}>")));
+        let spelling =
+            Spelling::Characters { extra_ids: symbols.extra_ids, byte_tokens: Box::new(byte_tokens) };
+        Ok(BytePair { splitter: Splitter::LINES, rules, spelling, extra_symbols: symbols.extra })
+    }
+
+    /// Appends the tokens of `text`.
+    pub(super) fn encode(&self, vocabulary: &Vocabulary, text: &str, tokens: &mut Vec<u32>) {
+        let mut merger = Merger::new();
+        match &self.spelling {
+            Spelling::Bytes(byte_symbols) => {
+                let mut spelled = String::new();
+                self.splitter.split(text, |word| {
+                    if self.splitter.whole_words_first {
+                        spelled.clear();
+                        spelled.extend(word.bytes().map(byte_to_char));
+                        if let Some(id) = vocabulary.id(&spelled) {
+                            tokens.push(id);
+                            return;
+                        }
+                    }
+                    let symbols = word.bytes().map(|byte| byte_symbols[usize::from(byte)]);
+                    merger.merge(&self.rules, symbols, |symbol| self.emit(vocabulary, symbol, tokens));
+                });
+            }
+            Spelling::Characters { extra_ids, .. } => {
+                let escaped = text.replace(' ', SPACE);
+                self.splitter.split(&escaped, |word| {
+                    let symbols = word.chars().map(|char| self.symbol_of(vocabulary, extra_ids, char));
+                    merger.merge(&self.rules, symbols, |symbol| self.emit(vocabulary, symbol, tokens));
+                });
+            }
+        }
+    }
+
+    /// The symbol of a character.
+    fn symbol_of(&self, vocabulary: &Vocabulary, extra_ids: &TextIndex, char: char) -> u32 {
+        let mut utf8 = [0; 4];
+        let text = &*char.encode_utf8(&mut utf8);
+        // A vocabulary has at most 2^26 tokens, and a code point 21 bits.
+        let beyond = vocabulary.len() as u32;
+        let extra = || extra_ids.get(&self.extra_symbols, text).map(|extra| beyond + extra);
+        let unknown = beyond + EXTRA_SYMBOLS_MAX as u32 + u32::from(char);
+        vocabulary.id(text).or_else(extra).unwrap_or(unknown)
+    }
+
+    fn emit(&self, vocabulary: &Vocabulary, symbol: u32, tokens: &mut Vec<u32>) {
+        let Some(beyond) = (symbol as usize).checked_sub(vocabulary.len()) else {
+            tokens.push(symbol);
+            return;
+        };
+        let single = beyond.checked_sub(EXTRA_SYMBOLS_MAX).and_then(|code| char::from_u32(code as u32));
+        let text = self.extra_symbols.get(beyond).unwrap_or_default();
+        let mut utf8 = [0; 4];
+        for char in text.chars().chain(single) {
+            let token = vocabulary.id(char.encode_utf8(&mut utf8));
+            match &self.spelling {
+                Spelling::Characters { byte_tokens, .. } if token.is_none() => {
+                    let bytes = char.encode_utf8(&mut utf8).bytes();
+                    let token = |byte: u8| byte_tokens[usize::from(byte)].or(vocabulary.special.unknown);
+                    tokens.extend(bytes.filter_map(token));
+                }
+                _ => tokens.extend(token.or(vocabulary.special.unknown)),
+            }
+        }
+    }
+}
+
+impl Rules for MergeTable {
+    type Symbol = u32;
+    type Urgency = Reverse<u32>;
+
+    fn join(&self, left: u32, right: u32) -> Option<(Reverse<u32>, u32)> {
+        self.pairs.get(&(left, right)).map(|(rank, joined)| (Reverse(*rank), *joined))
+    }
+}
+
+impl<'a> Symbols<'a> {
+    fn new(vocabulary: &'a Vocabulary) -> Result<Symbols<'a>, TokenizerError> {
+        let extra_ids = TextIndex::with_capacity(EXTRA_SYMBOLS_MAX)?;
+        Ok(Symbols { vocabulary, extra_ids, extra: StringList::default() })
+    }
+
+    /// The merges of the file.
+    fn merges(&mut self, metadata: &Metadata) -> Result<MergeTable, TokenizerError> {
+        let mut text = String::new();
         let merges = metadata.strings("tokenizer.ggml.merges")?;
         let mut pairs: HashMap<(u32, u32), (u32, u32)> = HashMap::new();
         let bytes = merges.len() as u64 * size_of::<[u32; 4]>() as u64;
@@ -72,55 +183,13 @@ impl BytePair {
             text.clear();
             text.push_str(left);
             text.push_str(right);
-            let pair = (symbols.number(left)?, symbols.number(right)?);
-            let joined = symbols.number(&text)?;
+            let pair = (self.number(left)?, self.number(right)?);
+            let joined = self.number(&text)?;
             pairs.entry(pair).or_insert((index as u32, joined)); // Arrays have fewer than 2^32 elements.
         }
-        let extra_symbols = symbols.extra;
-        Ok(BytePair { splitter, rules: MergeTable { pairs }, byte_symbols, extra_symbols })
+        Ok(MergeTable { pairs })
     }
 
-    /// Appends the tokens of `text`.
-    pub(super) fn encode(&self, vocabulary: &Vocabulary, text: &str, tokens: &mut Vec<u32>) {
-        let mut merger = Merger::new();
-        let mut spelled = String::new();
-        self.splitter.split(text, |word| {
-            if self.splitter.whole_words_first {
-                spelled.clear();
-                spelled.extend(word.bytes().map(byte_to_char));
-                if let Some(id) = vocabulary.id(&spelled) {
-                    tokens.push(id);
-                    return;
-                }
-            }
-            let symbols = word.bytes().map(|byte| self.byte_symbols[usize::from(byte)]);
-            merger.merge(&self.rules, symbols, |symbol| self.emit(vocabulary, symbol, tokens));
-        });
-    }
-
-    fn emit(&self, vocabulary: &Vocabulary, symbol: u32, tokens: &mut Vec<u32>) {
-        let Some(beyond) = (symbol as usize).checked_sub(vocabulary.len()) else {
-            tokens.push(symbol);
-            return;
-        };
-        let mut utf8 = [0; 4];
-        for char in self.extra_symbols.get(beyond).unwrap_or_default().chars() {
-            let token = vocabulary.id(char.encode_utf8(&mut utf8)).or(vocabulary.special.unknown);
-            tokens.extend(token);
-        }
-    }
-}
-
-impl Rules for MergeTable {
-    type Symbol = u32;
-    type Urgency = Reverse<u32>;
-
-    fn join(&self, left: u32, right: u32) -> Option<(Reverse<u32>, u32)> {
-        self.pairs.get(&(left, right)).map(|(rank, joined)| (Reverse(*rank), *joined))
-    }
-}
-
-impl Symbols<'_> {
     fn number(&mut self, text: &str) -> Result<u32, TokenizerError> {
         if let Some(token) = self.vocabulary.id(text) {
             return Ok(token);

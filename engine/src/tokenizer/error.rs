@@ -11,7 +11,7 @@ pub enum TokenizerError {
     #[error(transparent)]
     Metadata(#[from] GgufError),
     /// `tokenizer.ggml.model` is of an unknown kind.
-    #[error("the tokenizer kind {found:?} is not supported; \"gpt2\" and \"llama\" are")]
+    #[error("the tokenizer kind {found:?} is not supported; \"gemma4\", \"gpt2\" and \"llama\" are")]
     Kind {
         /// The value of the key.
         found: Box<str>,

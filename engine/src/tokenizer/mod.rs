@@ -1,8 +1,8 @@
 //! Text to tokens and back, as the model file describes it.
 //!
-//! Two kinds: `gpt2`, byte-level byte-pair encoding with a named pre-tokenizer, and `llama`, SentencePiece with scores
-//! and byte fallback. Results are those of llama.cpp, against whose test vectors both are tested; in particular no
-//! Unicode normalisation is done.
+//! Three kinds: `gpt2`, byte-level byte-pair encoding with a named pre-tokenizer; `llama`, SentencePiece with scores
+//! and byte fallback; and `gemma4`, byte-pair encoding of characters with byte fallback. Results are those of llama.cpp,
+//! against whose test vectors all are tested; in particular no Unicode normalisation is done.
 //!
 //! Contract: encoding and decoding never fail and never panic, whatever the text and the ids; building one from a
 //! hostile file is an error at worst. Encoding is O(n log n) in the text. A tokenizer is immutable and `Sync`.
@@ -26,6 +26,7 @@ use crate::gguf::Gguf;
 use byte_pair::BytePair;
 use sentence_piece::SentencePiece;
 use split::Splitter;
+use std::borrow::Cow;
 use vocabulary::{Fragment, Vocabulary};
 
 /// The tokenizer of one model.
@@ -53,7 +54,7 @@ impl Tokenizer {
                 let splitter = Splitter::from_name(metadata.str_or("tokenizer.ggml.pre", "default")?)?;
                 let vocabulary =
                     Vocabulary::from_metadata(metadata, SpecialIds::default(), byte_pair::piece)?;
-                let bpe = BytePair::new(metadata, &vocabulary, splitter)?;
+                let bpe = BytePair::of_bytes(metadata, &vocabulary, splitter)?;
                 (vocabulary, Algorithm::BytePair(Box::new(bpe)), splitter.add_bos_default)
             }
             "llama" => {
@@ -61,6 +62,12 @@ impl Tokenizer {
                     Vocabulary::from_metadata(metadata, SENTENCE_PIECE_DEFAULTS, sentence_piece::piece)?;
                 let sentence_piece = SentencePiece::new(metadata, &vocabulary)?;
                 (vocabulary, Algorithm::SentencePiece(Box::new(sentence_piece)), true)
+            }
+            "gemma4" => {
+                let vocabulary =
+                    Vocabulary::from_metadata(metadata, SpecialIds::default(), sentence_piece::piece)?;
+                let bpe = BytePair::of_characters(metadata, &vocabulary)?;
+                (vocabulary, Algorithm::BytePair(Box::new(bpe)), Splitter::LINES.add_bos_default)
             }
             found => return Err(TokenizerError::Kind { found: found.into() }),
         };
@@ -119,19 +126,48 @@ impl Tokenizer {
         tokens
     }
 
+    /// A prompt of which some characters stand for others: special tokens are recognised in `text` as it is, and what
+    /// lies between them is encoded after `plain` has put the characters back. The beginning-of-text token comes in
+    /// front if the model asks for one and the text does not begin with it.
+    pub(crate) fn encode_covered<'t>(
+        &self,
+        text: &'t str,
+        plain: impl Fn(&'t str) -> Cow<'t, str>,
+    ) -> Vec<u32> {
+        let bos = self.vocabulary.special.bos.filter(|_| self.add_bos);
+        let mut tokens = Vec::new();
+        let mut leads = true;
+        for fragment in self.vocabulary.fragments(text, true) {
+            match fragment {
+                Fragment::Token(id) => tokens.push(id),
+                Fragment::Text(part) => self.append_text(&plain(part), leads, &mut tokens),
+            }
+            leads = matches!(fragment, Fragment::Token(_));
+        }
+        if let Some(bos) = bos.filter(|bos| tokens.first() != Some(bos)) {
+            tokens.insert(0, bos);
+        }
+        tokens
+    }
+
     fn append(&self, text: &str, parse_special: bool, tokens: &mut Vec<u32>) {
         let mut leads = true;
         for fragment in self.vocabulary.fragments(text, parse_special) {
-            match (fragment, &self.algorithm) {
-                (Fragment::Token(id), _) => tokens.push(id),
-                (Fragment::Text(part), Algorithm::BytePair(bpe)) => {
-                    bpe.encode(&self.vocabulary, part, tokens)
-                }
-                (Fragment::Text(part), Algorithm::SentencePiece(sentence_piece)) => {
-                    sentence_piece.encode(&self.vocabulary, part, leads, tokens);
-                }
+            match fragment {
+                Fragment::Token(id) => tokens.push(id),
+                Fragment::Text(part) => self.append_text(part, leads, tokens),
             }
             leads = matches!(fragment, Fragment::Token(_));
+        }
+    }
+
+    /// Appends the tokens of a text without special tokens; `leads` if nothing or a special token precedes it.
+    fn append_text(&self, text: &str, leads: bool, tokens: &mut Vec<u32>) {
+        match &self.algorithm {
+            Algorithm::BytePair(bpe) => bpe.encode(&self.vocabulary, text, tokens),
+            Algorithm::SentencePiece(sentence_piece) => {
+                sentence_piece.encode(&self.vocabulary, text, leads, tokens);
+            }
         }
     }
 

@@ -28,6 +28,27 @@ enum Pattern {
     ThreeDigits,
     /// `[\p{P}\$\+<=>\^~\|]+`
     Punctuation,
+    /// `[^\r\n\p{L}\p{N}]?U*L+|[^\r\n\p{L}\p{N}]?U+L*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+    /// where U is `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]` and L is `[\p{Ll}\p{Lm}\p{Lo}\p{M}]`: the expression of Mistral's
+    /// own file. (llama.cpp replaces both classes by tests of ASCII letters.)
+    Tekken,
+    /// `\p{N}{1,3}`
+    UpToThreeNumbers,
+    /// `[\r\n]`
+    EachLineEnd,
+    /// `\s?\p{L}+`
+    SpacedLetters,
+    /// `\s?\p{P}+`
+    SpacedPunctuation,
+    /// `[一-龥ࠀ-一가-퟿]+`
+    AsianOfCoder,
+    /// `[一-龥぀-ゟ゠-ヿ]+`
+    AsianOfV3,
+    /// A[A-Za-z]+ with A an ASCII punctuation or symbol character, or `[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|`
+    /// ` ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+    DeepSeekV3,
+    /// `[^\n]+|[\n]+`
+    Lines,
 }
 
 /// A pre-tokenizer, by the name that GGUF gives it.
@@ -54,15 +75,24 @@ struct Piece<'a> {
 
 impl Splitter {
     /// Names that [`Splitter::from_name`] knows.
-    pub(super) const KNOWN: &'static str = "default, gpt-2, llama-bpe, qwen2, qwen35, smollm";
+    pub(super) const KNOWN: &'static str = "deepseek-coder, deepseek-r1-qwen, deepseek-v3, default, \
+         gpt-2, llama-bpe, llama-v3, llama3, qwen2, qwen35, smollm, tekken";
 
     pub(super) fn from_name(name: &str) -> Result<Splitter, TokenizerError> {
-        use Pattern::{EachNumber, Gpt2, Numbers, Punctuation, ThreeDigits, Words};
+        use Pattern::{
+            AsianOfCoder, AsianOfV3, DeepSeekV3, EachLineEnd, EachNumber, Gpt2, Numbers, Punctuation,
+            SpacedLetters, SpacedPunctuation, Tekken, ThreeDigits, UpToThreeNumbers, Words,
+        };
         let (stages, llama): (&'static [Pattern], bool) = match name {
             "default" => (&[Punctuation, Gpt2, Numbers, ThreeDigits], false),
             "gpt-2" => (&[Gpt2], false),
-            "llama-bpe" => (&[Words { digits: 3, marks: false }], true),
-            "qwen2" => (&[Words { digits: 1, marks: false }], false),
+            "llama-bpe" | "llama-v3" | "llama3" => (&[Words { digits: 3, marks: false }], true),
+            "tekken" => (&[Tekken], true),
+            "deepseek-coder" => {
+                (&[EachLineEnd, SpacedLetters, SpacedPunctuation, AsianOfCoder, EachNumber], false)
+            }
+            "deepseek-v3" => (&[UpToThreeNumbers, AsianOfV3, DeepSeekV3], false),
+            "qwen2" | "deepseek-r1-qwen" => (&[Words { digits: 1, marks: false }], false),
             "qwen35" => (&[Words { digits: 1, marks: true }], false),
             "smollm" => (&[EachNumber, Gpt2], false),
             found => {
@@ -71,6 +101,10 @@ impl Splitter {
         };
         Ok(Splitter { stages, whole_words_first: llama, add_bos_default: llama })
     }
+
+    /// For vocabularies that merge across spaces: only line feeds are kept apart from the rest.
+    pub(super) const LINES: Splitter =
+        Splitter { stages: &[Pattern::Lines], whole_words_first: false, add_bos_default: true };
 
     /// Calls `word` with every piece of `text` in order.
     pub(super) fn split(&self, text: &str, mut word: impl FnMut(&str)) {
@@ -135,6 +169,22 @@ impl Pattern {
                 let three = (0..3).all(|index| piece.char(index).is_some_and(|char| char.is_ascii_digit()));
                 if three { 3 } else { 0 }
             }
+            Pattern::Tekken => tekken(piece),
+            Pattern::UpToThreeNumbers => piece.numbers(3),
+            Pattern::EachLineEnd => usize::from(matches!(piece.char(0), Some('\r' | '\n'))),
+            Pattern::SpacedLetters => spaced(piece, Class::LETTER),
+            Pattern::SpacedPunctuation => spaced(piece, Class::PUNCTUATION),
+            Pattern::AsianOfCoder => {
+                piece.run(0, |char, _| matches!(char, '\u{800}'..='\u{9FA5}' | '\u{AC00}'..='\u{D7FF}'))
+            }
+            Pattern::AsianOfV3 => {
+                piece.run(0, |char, _| matches!(char, '\u{4E00}'..='\u{9FA5}' | '\u{3040}'..='\u{30FF}'))
+            }
+            Pattern::DeepSeekV3 => deepseek_v3(piece),
+            Pattern::Lines => {
+                let is_line_feed = piece.char(0) == Some('\n');
+                piece.run(0, |char, _| (char == '\n') == is_line_feed)
+            }
             Pattern::Punctuation => {
                 piece.run(0, |char, class| class.is(Class::PUNCTUATION) || "$+<=>^~|".contains(char))
             }
@@ -173,9 +223,9 @@ fn words(piece: Piece<'_>, digits: usize, marks: bool) -> usize {
     if word(0) > 0 {
         return word(0);
     }
-    if piece.class_is(0, Class::NUMBER) {
-        let group = Piece { entries: &piece.entries[..digits.min(piece.entries.len())] };
-        return group.run(0, |_, class| class.is(Class::NUMBER));
+    let numbers = piece.numbers(digits);
+    if numbers > 0 {
+        return numbers;
     }
     let space = usize::from(piece.char(0) == Some(' '));
     let other = piece.run(space, |_, class| !class.is(word_class.or(Class::NUMBER).or(Class::SPACE)));
@@ -183,12 +233,104 @@ fn words(piece: Piece<'_>, digits: usize, marks: bool) -> usize {
         let end = space + other;
         return end + piece.run(end, |char, _| matches!(char, '\r' | '\n'));
     }
+    blanks(piece)
+}
+
+/// `\s*[\r\n]+|\s+(?!\S)|\s+`
+fn blanks(piece: Piece<'_>) -> usize {
     let blank = piece.run(0, |_, class| class.is(Class::SPACE));
     let is_line_end = |index: &usize| matches!(piece.char(*index), Some('\r' | '\n'));
     match (0..blank).rev().find(is_line_end) {
         Some(last) => last + 1,
         None => spaces(piece),
     }
+}
+
+/// `\s?C+` for a class C.
+fn spaced(piece: Piece<'_>, class: Class) -> usize {
+    let space = usize::from(piece.class_is(0, Class::SPACE));
+    let run = piece.run(space, |_, found| found.is(class));
+    if run > 0 { space + run } else { 0 }
+}
+
+fn tekken(piece: Piece<'_>) -> usize {
+    let may_lead = |(char, class)| !matches!(char, '\r' | '\n') && !class_is_letter_or_number(class);
+    let leads: &[usize] = if piece.entry(0).is_some_and(may_lead) { &[1, 0] } else { &[0] };
+    for word in [lower_word, upper_word] {
+        if let Some(len) = leads.iter().find_map(|lead| word(piece, *lead)) {
+            return len;
+        }
+    }
+    let numbers = piece.numbers(1);
+    if numbers > 0 {
+        return numbers;
+    }
+    let space = usize::from(piece.char(0) == Some(' '));
+    let other = piece.run(space, |_, class| !class.is(LETTER_OR_NUMBER.or(Class::SPACE)));
+    if other > 0 {
+        let end = space + other;
+        return end + piece.run(end, |char, _| matches!(char, '\r' | '\n' | '/'));
+    }
+    blanks(piece)
+}
+
+/// Tekken's U: letters that are not lower case, and marks.
+fn is_upper(class: Class) -> bool {
+    class.is(Class::LETTER.or(Class::MARK)) && !class.is(Class::LOWER)
+}
+
+/// Tekken's L: letters that are not upper case, and marks.
+fn is_lower(class: Class) -> bool {
+    class.is(Class::LETTER.or(Class::MARK)) && !class.is(Class::UPPER)
+}
+
+/// `U*L+` after `lead` characters. If no L follows the longest U*, it gives back characters up to the last that is an L
+/// too.
+fn lower_word(piece: Piece<'_>, lead: usize) -> Option<usize> {
+    let upper = lead + piece.run(lead, |_, class| is_upper(class));
+    let lower = piece.run(upper, |_, class| is_lower(class));
+    if lower > 0 {
+        return Some(upper + lower);
+    }
+    let last = (lead..upper).rev().find(|index| piece.entry(*index).is_some_and(|one| is_lower(one.1)))?;
+    Some(last + 1)
+}
+
+/// `U+L*` after `lead` characters.
+fn upper_word(piece: Piece<'_>, lead: usize) -> Option<usize> {
+    let upper = piece.run(lead, |_, class| is_upper(class));
+    let end = lead + upper;
+    (upper > 0).then(|| end + piece.run(end, |_, class| is_lower(class)))
+}
+
+fn deepseek_v3(piece: Piece<'_>) -> usize {
+    if piece.char(0).is_some_and(|char| char.is_ascii_punctuation()) {
+        let letters = piece.run(1, |char, _| char.is_ascii_alphabetic());
+        if letters > 0 {
+            return 1 + letters;
+        }
+    }
+    let marked = Class::LETTER.or(Class::MARK);
+    let signs = Class::PUNCTUATION.or(Class::SYMBOL);
+    let may_lead =
+        |(char, class): (char, Class)| !matches!(char, '\r' | '\n') && !class.is(Class::LETTER.or(signs));
+    if piece.entry(0).is_some_and(may_lead) {
+        let led = piece.run(1, |_, class| class.is(marked));
+        if led > 0 {
+            return 1 + led;
+        }
+    }
+    let word = piece.run(0, |_, class| class.is(marked));
+    if word > 0 {
+        return word;
+    }
+    let space = usize::from(piece.char(0) == Some(' '));
+    let other = piece.run(space, |_, class| class.is(signs));
+    if other > 0 {
+        let end = space + other;
+        return end + piece.run(end, |char, _| matches!(char, '\r' | '\n'));
+    }
+    blanks(piece)
 }
 
 fn class_is_letter_or_number(class: Class) -> bool {
@@ -216,6 +358,12 @@ fn spaces(piece: Piece<'_>) -> usize {
 }
 
 impl Piece<'_> {
+    /// `\p{N}{1,most}`
+    fn numbers(&self, most: usize) -> usize {
+        let group = Piece { entries: &self.entries[..most.min(self.entries.len())] };
+        group.run(0, |_, class| class.is(Class::NUMBER))
+    }
+
     fn entry(&self, index: usize) -> Option<(char, Class)> {
         self.entries.get(index).map(|entry| (entry.0, entry.1))
     }
@@ -285,6 +433,42 @@ mod tests {
     fn marks_belong_to_words_where_the_pattern_says_so() {
         check("qwen2", "e\u{301}t", &["e", "\u{301}t"]);
         check("qwen35", "e\u{301}t \u{301}", &["e\u{301}t", " \u{301}"]);
+    }
+
+    #[test]
+    fn tekken_cuts_between_cases() {
+        check("tekken", "helloWorld HTTPServer", &["hello", "World", " HTTPServer"]);
+        check("tekken", "HTTP 12 don't", &["HTTP", " ", "1", "2", " don", "'t"]);
+        check("tekken", "éÉcole ÉCOLE", &["é", "École", " ÉCOLE"]);
+        // Letters without case, and marks, belong to both classes.
+        check("tekken", "A天 天B x\u{301}Y", &["A天", " 天", "B", " x\u{301}", "Y"]);
+        check("tekken", " //\n/x  \n y", &[" //\n/", "x", "  \n", " y"]);
+    }
+
+    #[test]
+    fn deepseek_coder_cuts_by_class() {
+        check("deepseek-coder", "a  b\n.c 12", &["a", " ", " b", "\n", ".", "c", " ", "1", "2"]);
+        // The fourth stage cuts what the second has left: letters are words before.
+        check("deepseek-coder", "天地 ab + 1", &["天地", " ab", " + ", "1"]);
+    }
+
+    #[test]
+    fn deepseek_v3_cuts_numbers_and_asian_text_first() {
+        check("deepseek-v3", "1234 x", &["123", "4", " x"]);
+        check("deepseek-v3", "日本語ab か", &["日本語", "ab", " ", "か"]);
+        check("deepseek-v3", "a.bc !!\n\nd", &["a", ".bc", " !!\n\n", "d"]);
+        check("deepseek-v3", "x\u{301}y  z", &["x\u{301}y", " ", " z"]);
+        check("deepseek-v3", "a 'tis $5", &["a", " '", "tis", " $", "5"]);
+    }
+
+    #[test]
+    fn other_names_are_the_same_patterns() {
+        for (name, same) in
+            [("llama3", "llama-bpe"), ("llama-v3", "llama-bpe"), ("deepseek-r1-qwen", "qwen2")]
+        {
+            let (name, same) = (Splitter::from_name(name).unwrap(), Splitter::from_name(same).unwrap());
+            assert_eq!((name.stages, name.add_bos_default), (same.stages, same.add_bos_default));
+        }
     }
 
     #[test]

@@ -20,6 +20,12 @@ impl Class {
     pub(super) const MARK: Class = Class(8);
     /// `\p{P}`
     pub(super) const PUNCTUATION: Class = Class(16);
+    /// `[\p{Lu}\p{Lt}]`; also a letter
+    pub(super) const UPPER: Class = Class(32);
+    /// `\p{Ll}`; also a letter
+    pub(super) const LOWER: Class = Class(64);
+    /// `\p{S}`
+    pub(super) const SYMBOL: Class = Class(128);
 
     /// The class of `character`; no bit is set if it is none of the above.
     pub(super) fn of(character: char) -> Class {
@@ -48,10 +54,13 @@ static TABLES: LazyLock<Tables> = LazyLock::new(Tables::new);
 impl Tables {
     fn new() -> Tables {
         let categories = [
-            (r"\p{L}", Class::LETTER),
+            (r"[\p{Lu}\p{Lt}]", Class::LETTER.or(Class::UPPER)),
+            (r"\p{Ll}", Class::LETTER.or(Class::LOWER)),
+            (r"[\p{Lm}\p{Lo}]", Class::LETTER),
             (r"\p{N}", Class::NUMBER),
             (r"\p{M}", Class::MARK),
             (r"\p{P}", Class::PUNCTUATION),
+            (r"\p{S}", Class::SYMBOL),
         ];
         let mut ranges = Vec::new();
         for (pattern, class) in categories {
@@ -89,12 +98,14 @@ mod tests {
     fn categories_are_those_of_the_standard() {
         // Code points and categories as UnicodeData.txt lists them.
         let cases = [
-            ('a', Class::LETTER),
-            ('Z', Class::LETTER),
+            ('a', Class::LETTER.or(Class::LOWER)),
+            ('Z', Class::LETTER.or(Class::UPPER)),
+            ('ǅ', Class::LETTER.or(Class::UPPER)),
+            ('ʰ', Class::LETTER),
             ('ª', Class::LETTER),
-            ('Ж', Class::LETTER),
+            ('Ж', Class::LETTER.or(Class::UPPER)),
             ('天', Class::LETTER),
-            ('\u{1e900}', Class::LETTER),
+            ('\u{1e900}', Class::LETTER.or(Class::UPPER)),
             ('0', Class::NUMBER),
             ('½', Class::NUMBER),
             ('Ⅷ', Class::NUMBER),
@@ -103,11 +114,11 @@ mod tests {
             ('\u{17b6}', Class::MARK),
             ('!', Class::PUNCTUATION),
             ('_', Class::PUNCTUATION),
-            ('～', Class(0)),
-            ('$', Class(0)),
-            ('+', Class(0)),
-            ('`', Class(0)),
-            ('🦙', Class(0)),
+            ('～', Class::SYMBOL),
+            ('$', Class::SYMBOL),
+            ('+', Class::SYMBOL),
+            ('`', Class::SYMBOL),
+            ('🦙', Class::SYMBOL),
             ('\u{200d}', Class(0)),
             ('\0', Class(0)),
             (' ', Class::SPACE),

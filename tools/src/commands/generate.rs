@@ -2,26 +2,42 @@
 
 use super::{write_document, write_text};
 use crate::activations_option::ActivationsOption;
+use crate::answer::{Answerer, end_tokens};
 use crate::device_choice::DeviceOption;
 use crate::error::ToolError;
-use crate::generation::{self, Outcome, Request};
+use crate::generation::{self, Ending, Outcome, Request};
+use crate::interrupt::Interrupt;
 use crate::loaded_model::LoadedModel;
+use crate::sampling_options::SamplingArguments;
 use crate::session::{Session, context_for};
+use crate::text_input;
 use clap::Args;
+use std::io::Write;
 use std::path::PathBuf;
+use zrt_engine::chat::StopTexts;
+use zrt_engine::sampling::SamplingOptions;
 
-/// Continues a text by greedy decoding
+/// Continues a text; Ctrl-C stops it and keeps what is there
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Model file (GGUF) [default: the embedded model]
     #[arg(short, long)]
     pub model: Option<PathBuf>,
     /// Text to continue
-    #[arg(short, long)]
-    pub prompt: String,
+    #[arg(short, long, required_unless_present = "file")]
+    pub prompt: Option<String>,
+    /// File with the text to continue; - is standard input
+    #[arg(short, long, conflicts_with = "prompt")]
+    pub file: Option<PathBuf>,
     /// Most tokens to generate
     #[arg(short = 'n', long, default_value_t = 128)]
     pub max_tokens: usize,
+    /// Text that ends the generation and is not shown; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    pub stop: Vec<String>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub sampling: SamplingArguments,
     /// Continue after an end-of-text token
     #[arg(long)]
     pub ignore_eos: bool,
@@ -31,36 +47,77 @@ pub struct Arguments {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub activations: ActivationsOption,
-    /// Write JSON: tokens, text, the prompt's mean loss and the device's counters
+    /// Write JSON: tokens, text, why it ended, the prompt's mean loss and the device's counters
     #[arg(long)]
     pub json: bool,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
+    let sampling = arguments.sampling.or(&SamplingOptions::default());
+    // Without a temperature and a penalty no other option has an effect.
+    let checked = sampling.validate()?;
+    let is_greedy =
+        checked == SamplingOptions { temperature: 0.0, repetition_penalty: 1.0, ..sampling }.validate()?;
+    let stops = StopTexts::new(&arguments.stop)?;
+    let prompt = match (&arguments.prompt, &arguments.file) {
+        (Some(prompt), _) => prompt.clone(),
+        (None, Some(path)) => text_input::read(path)?,
+        (None, None) => String::new(),
+    };
     let loaded = LoadedModel::open(arguments.model.as_deref())?;
-    let prompt_token_ids = loaded.tokenizer.encode(&arguments.prompt);
+    let prompt_token_ids = loaded.tokenizer.encode(&prompt);
     let context = context_for(&loaded, prompt_token_ids.len(), arguments.max_tokens)?;
-    let mut session =
-        Session::open(&loaded, arguments.device.device, context, arguments.activations.activations)?;
+    let ends = if arguments.ignore_eos { Vec::new() } else { end_tokens(&loaded.tokenizer, None) };
     let request = Request {
-        prompt: &arguments.prompt,
+        prompt: &prompt,
+        prompt_token_ids: &prompt_token_ids,
         max_tokens: arguments.max_tokens,
-        ignore_end: arguments.ignore_eos,
+        ends: &ends,
+        stops: &stops,
         with_loss: arguments.json,
     };
-    if arguments.json {
-        let outcome = generation::run(&loaded, &mut session, &request, &prompt_token_ids, None)?;
-        write_document(&outcome)?;
-        return Ok(true);
-    }
-    write_text(&arguments.prompt)?;
+    let (device, activations) = (arguments.device.device, arguments.activations.activations);
     let mut output = std::io::stdout();
-    let outcome = generation::run(&loaded, &mut session, &request, &prompt_token_ids, Some(&mut output))?;
-    write_text("\n")?;
-    eprintln!("{}", summary(&outcome));
+    let outcome = if is_greedy {
+        let mut session = Session::open(&loaded, device, context, activations)?;
+        let sink = begin(&prompt, &mut output, arguments.json)?;
+        let interrupt = Interrupt::install()?;
+        interrupt.begin();
+        generation::run(&loaded, &mut session, &request, &interrupt, sink)?
+    } else {
+        let mut answerer = Answerer::open(&loaded, device, context.max(CONTEXT_MIN), activations)?;
+        let sink = begin(&prompt, &mut output, arguments.json)?;
+        let interrupt = Interrupt::install()?;
+        interrupt.begin();
+        let outcome = generation::run_drawn(&loaded, &mut answerer, &request, sampling, &interrupt, sink)?;
+        answerer.close()?;
+        outcome
+    };
+    if arguments.json {
+        write_document(&outcome)?;
+    } else {
+        write_text("\n")?;
+        eprintln!("{}", summary(&outcome));
+    }
     Ok(true)
 }
+
+/// Shows the prompt that the text continues; returns where the text goes, which is nowhere with JSON.
+fn begin<'a>(
+    prompt: &str,
+    output: &'a mut dyn Write,
+    is_json: bool,
+) -> Result<Option<&'a mut dyn Write>, ToolError> {
+    if is_json {
+        return Ok(None);
+    }
+    write_text(prompt)?;
+    Ok(Some(output))
+}
+
+/// A session's context has at least this many tokens.
+const CONTEXT_MIN: u32 = 2;
 
 /// Speed and counts in one line.
 pub fn summary(outcome: &Outcome) -> String {
@@ -69,7 +126,8 @@ pub fn summary(outcome: &Outcome) -> String {
     // The first generated token comes with the prompt's last step.
     let decoded = outcome.token_ids.len().saturating_sub(1);
     format!(
-        "[{}: prompt {} tokens at {:.1} t/s, then {decoded} at {:.1} t/s; {} doorbells, {} packets, {} dispatches]",
+        "[{}{}: prompt {} tokens at {:.1} t/s, then {decoded} at {:.1} t/s; {} doorbells, {} packets, {} dispatches]",
+        if outcome.finish_reason == Ending::Interrupted { "stopped; " } else { "" },
         evidence.device,
         outcome.prompt_token_ids.len(),
         speed(outcome.prompt_token_ids.len(), outcome.prompt_ns),

@@ -4,10 +4,12 @@
 
 use super::{generate, kv_format, write_json, write_text};
 use crate::activations_option::ActivationsOption;
+use crate::answer::end_tokens;
 use crate::bench::{self, Record, Test};
 use crate::device_choice::DeviceOption;
 use crate::error::ToolError;
 use crate::generation::{self, Request};
+use crate::interrupt::Interrupt;
 use crate::loaded_model::LoadedModel;
 use crate::prediction::report::{self, Subject};
 use crate::prompt_bench;
@@ -18,6 +20,7 @@ use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
 use zrt_bringup::DeviceChoice;
+use zrt_engine::chat::StopTexts;
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::session::{CHUNK_ROWS_MAX, Mode};
 
@@ -215,17 +218,21 @@ fn write_story(
     session: &mut Session,
     prompt: &[u32],
 ) -> Result<(), ToolError> {
+    let (ends, stops) = (end_tokens(&loaded.tokenizer, None), StopTexts::default());
     let request = Request {
         prompt: &arguments.prompt,
+        prompt_token_ids: prompt,
         max_tokens: arguments.text_tokens,
-        ignore_end: false,
+        ends: &ends,
+        stops: &stops,
         with_loss: false,
     };
+    let interrupt = Interrupt::ignored();
     if arguments.json {
-        return generation::run(loaded, session, &request, prompt, None).map(drop);
+        return generation::run(loaded, session, &request, &interrupt, None).map(drop);
     }
     write_text(&arguments.prompt)?;
-    let outcome = generation::run(loaded, session, &request, prompt, Some(&mut std::io::stdout()))?;
+    let outcome = generation::run(loaded, session, &request, &interrupt, Some(&mut std::io::stdout()))?;
     write_text(&format!("\n\n{}\n\n", generate::summary(&outcome)))
 }
 

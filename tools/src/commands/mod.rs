@@ -4,11 +4,13 @@
 //! error. It returns whether it achieved its purpose (`validate`: the two agree). With `--json` standard output is one
 //! document, whatever happens.
 
+pub mod chat;
 pub mod completions;
 pub mod disasm;
 pub mod doctor;
 pub mod error_document;
 pub mod generate;
+pub mod inspect;
 pub mod launch;
 pub mod lint;
 pub mod man;

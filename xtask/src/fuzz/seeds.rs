@@ -25,6 +25,13 @@ mod double_object;
 const PIECE_WORDS: usize = 128;
 /// The golden corpus: words in hexadecimal, a tab, text.
 const GOLDEN: &str = include_str!("../../../isa/tests/golden.txt");
+/// A template that joins messages, and a message, after a zero byte.
+const CHAT_LOOP: &str = "{% for m in messages[::-1] %}{{ '<|' + m.role + '|>' ~ m.content.split(' ')[0] | trim }}\n\
+                         {% endfor %}{% if add_generation_prompt %}{{ bos_token }}{% endif %}\0a <|endoftext|> b";
+/// One with a macro, a namespace and JSON.
+const CHAT_MACRO: &str = "{% set n = namespace(x=[]) %}{% macro f(a, b={'k': 1}) %}{{ a | tojson(indent=2) }}{{ b }}\
+                          {% endmacro %}{% for m in messages if m.content %}{% set n.x = n.x + [m] %}{% endfor %}\
+                          {{ f(n.x) }}{{ f(n, b=loop is defined) }}\0<|endof";
 /// Kernels of ours that are seeds.
 const KERNELS: [&str; 2] = ["copy", "residual_add"];
 
@@ -83,6 +90,8 @@ fn all() -> Result<Vec<Seed>, Box<dyn Error>> {
         seed("code_object", "lines", lines()),
         seed("container", "wave32", files::container(zrt_isa::resources::WaveSize::Wave32)?),
         seed("container", "wave64", files::container(zrt_isa::resources::WaveSize::Wave64)?),
+        seed("chat", "loop", CHAT_LOOP.into()),
+        seed("chat", "macro", CHAT_MACRO.into()),
         seed("golden", "traces", files::traces()),
         seed("print", "hostcalls", printed::hostcalls()),
         seed("print", "buffered", printed::buffered()),

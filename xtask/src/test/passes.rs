@@ -117,6 +117,7 @@ const BARE_ENVIRONMENT: &[(&str, Value)] = &[
 const BARE_TARGETS: &[(&str, &[&str])] = &[
     ("bringup/zrt_bringup", &["selftest::kernels"]),
     ("differential/programs", &[]),
+    ("engine/chat", &[]),
     ("engine/gguf", &[]),
     ("engine/tokenizer", &[]),
     ("isa/llvm", &[]),
@@ -133,6 +134,7 @@ const BARE_TARGETS: &[(&str, &[&str])] = &[
     ("tests/soak_unchecked", &[]),
     ("tests/stress_unchecked", &[]),
     ("tools/arguments", &[]),
+    ("tools/chat", &[]),
     ("tools/check", &[]),
     ("tools/check_memory", &[]),
     ("tools/code_objects", &[]),

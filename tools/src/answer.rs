@@ -1,0 +1,186 @@
+//! One request after another on a device or on the CPU, with drawn tokens: what `zrt chat` and a sampling
+//! `zrt generate` run on.
+//!
+//! Contract: a request gives the same tokens on every device ([`Oracle::complete`] and sessions agree to the bit). An
+//! answer may be broken off after any token, and between polls where the device is asked to stop; what was delivered
+//! until then stays. Nothing is kept between requests: a session's requests cannot be appended to, so a conversation
+//! is submitted as a whole, each turn with a longer prompt.
+
+use crate::error::ToolError;
+use crate::interrupt::Interrupt;
+use crate::loaded_model::LoadedModel;
+use crate::open_device::{OpenedDevice, open_device};
+use crate::progress::{Progress, Unit};
+use crate::session::Evidence;
+use crate::session_bench::{CLOSE_DEADLINE, VIRTUAL_GROUPS, VIRTUAL_POLL_EVERY};
+use std::ops::ControlFlow;
+use zrt_bringup::DeviceChoice;
+use zrt_engine::activations::Activations;
+use zrt_engine::kv_format::KvFormat;
+use zrt_engine::oracle::Oracle;
+use zrt_engine::sampling::SamplingOptions;
+use zrt_engine::session::{Event, Handle, Request, Session, SessionError, SessionOptions};
+use zrt_engine::tokenizer::Tokenizer;
+
+/// Events taken with one poll.
+const EVENTS: usize = 64;
+
+/// A model that answers requests.
+pub struct Answerer {
+    runner: Runner,
+    device: String,
+    is_virtual: bool,
+}
+
+enum Runner {
+    Session(Box<Session>),
+    Oracle(Box<Oracle>),
+}
+
+/// What a request asks for besides its prompt.
+#[derive(Clone, Copy, Debug)]
+pub struct AnswerOptions<'a> {
+    /// Most tokens; the context is a limit too.
+    pub tokens_max: u32,
+    /// How tokens are drawn.
+    pub sampling: SamplingOptions,
+    /// Tokens that end the answer; they are delivered too.
+    pub stops: &'a [u32],
+}
+
+/// Tokens that end an answer: those of the vocabulary, and one more of the caller's: at most four, and a slot holds eight.
+pub fn end_tokens(tokenizer: &Tokenizer, more: Option<u32>) -> Vec<u32> {
+    let special = tokenizer.special_ids();
+    let mut ends: Vec<u32> = [special.eos, special.eot, special.eom, more].into_iter().flatten().collect();
+    ends.sort_unstable();
+    ends.dedup();
+    ends
+}
+
+impl Answerer {
+    /// Opens the device and makes the model resident, with room for `context` tokens.
+    pub fn open(
+        loaded: &LoadedModel,
+        choice: DeviceChoice,
+        context: u32,
+        activations: Activations,
+    ) -> Result<Answerer, ToolError> {
+        if choice == DeviceChoice::Cpu {
+            let _progress = Progress::spinner("dequantising weights");
+            let oracle = Oracle::new_with(&loaded.model, context, KvFormat::F32, activations)?;
+            let runner = Runner::Oracle(Box::new(oracle));
+            return Ok(Answerer { runner, device: choice.name().to_owned(), is_virtual: false });
+        }
+        let OpenedDevice { device, name, is_virtual } = open_device(choice)?;
+        let options = SessionOptions {
+            slots: 1,
+            waiting_max: 1,
+            context,
+            activations,
+            groups: is_virtual.then_some(VIRTUAL_GROUPS),
+            ..SessionOptions::default()
+        };
+        let progress = Progress::new("uploading weights", loaded.model.weight_bytes(), Unit::Bytes);
+        let mut report = |done: u64, total: u64| progress.set_of(done, total);
+        let session = Session::open(device, &loaded.model, &options, &mut report)?;
+        Ok(Answerer { runner: Runner::Session(Box::new(session)), device: name, is_virtual })
+    }
+
+    /// What runs the model: `cpu`, or the device's name.
+    pub fn device(&self) -> &str {
+        &self.device
+    }
+
+    /// Runs a request. `on_token` gets each token, and may break off; so may the user, whose wish is looked at between
+    /// tokens. Returns true if the answer was broken off.
+    pub fn answer(
+        &mut self,
+        prompt: &[u32],
+        options: &AnswerOptions<'_>,
+        interrupt: &Interrupt,
+        on_token: &mut dyn FnMut(u32) -> ControlFlow<()>,
+    ) -> Result<bool, ToolError> {
+        match &mut self.runner {
+            Runner::Oracle(oracle) => {
+                let sampling = options.sampling.validate().map_err(SessionError::from)?;
+                let on_step = |token: Option<u32>| match (interrupt.is_asked(), token) {
+                    (true, _) => ControlFlow::Break(()),
+                    (false, None) => ControlFlow::Continue(()),
+                    (false, Some(token)) => on_token(token),
+                };
+                let (tokens_max, stops) = (options.tokens_max, options.stops);
+                Ok(oracle.complete_with(prompt, tokens_max, &sampling, stops, on_step)?)
+            }
+            Runner::Session(session) => {
+                let (tokens_max, sampling, stops) = (options.tokens_max, options.sampling, options.stops);
+                let handle = session.submit(&Request { prompt, tokens_max, sampling, stops })?;
+                follow(session, handle, self.is_virtual, interrupt, on_token)
+            }
+        }
+    }
+
+    /// The device's counts since it was opened.
+    pub fn evidence(&mut self) -> Result<Evidence, ToolError> {
+        let counters = match &mut self.runner {
+            Runner::Oracle(_) => None,
+            Runner::Session(session) => {
+                Some(session.resident().device.counters().map_err(SessionError::from)?)
+            }
+        };
+        Ok(Evidence::of(&self.device, counters))
+    }
+
+    /// Ends the session.
+    pub fn close(self) -> Result<(), ToolError> {
+        if let Runner::Session(session) = self.runner {
+            session.close(CLOSE_DEADLINE).map_err(SessionError::from)?;
+        }
+        Ok(())
+    }
+}
+
+/// Takes a request's events up to its end.
+fn follow(
+    session: &mut Session,
+    handle: Handle,
+    is_virtual: bool,
+    interrupt: &Interrupt,
+    on_token: &mut dyn FnMut(u32) -> ControlFlow<()>,
+) -> Result<bool, ToolError> {
+    let mut is_broken_off = false;
+    let mut events = [Event::default(); EVENTS];
+    loop {
+        if interrupt.is_asked() && !is_broken_off {
+            is_broken_off = true;
+            cancel(session, handle)?;
+        }
+        let count = session.poll(&mut events)?;
+        for event in &events[..count] {
+            match event {
+                Event::Token { token, .. } if !is_broken_off => {
+                    if on_token(*token).is_break() {
+                        is_broken_off = true;
+                        cancel(session, handle)?;
+                    }
+                }
+                Event::Finished { .. } => return Ok(is_broken_off),
+                Event::Token { .. } | Event::Parked { .. } => {}
+            }
+        }
+        if count == 0 {
+            if is_virtual {
+                std::thread::sleep(VIRTUAL_POLL_EVERY);
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    }
+}
+
+/// Cancels a request that may have ended in the meantime.
+fn cancel(session: &mut Session, handle: Handle) -> Result<(), ToolError> {
+    match session.cancel(handle) {
+        Err(SessionError::NoSuchRequest) => Ok(()),
+        result => Ok(result?),
+    }
+}

@@ -1,0 +1,205 @@
+//! What a user types: messages and commands.
+//!
+//! Contract: a line is a message unless it begins with `/`; `//` begins a message with one slash. Lines between `"""`
+//! are one message, and a backslash at a line's end joins the next one. A message has at most [`MESSAGE_BYTES_MAX`].
+
+use std::io::{BufRead, Error, ErrorKind, Read};
+
+/// Maximum number of bytes of a message.
+pub const MESSAGE_BYTES_MAX: usize = 1 << 22;
+/// What begins and ends a message of several lines.
+const FENCE: &str = "\"\"\"";
+
+/// One input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Something to answer.
+    Message(String),
+    /// A command.
+    Command(Command),
+    /// A command that there is not.
+    Unknown(String),
+    /// Nothing: an empty line.
+    Nothing,
+    /// There is no more.
+    End,
+}
+
+/// A command of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Shows the commands.
+    Help,
+    /// Forgets all messages but the instructions.
+    Clear,
+    /// Sets the instructions and forgets the messages; without a text: shows them.
+    System(Option<String>),
+    /// Shows how much of the context is used.
+    Context,
+    /// Answers the last message again.
+    Again,
+    /// Lets the model think before it answers, or not.
+    Think(bool),
+    /// Writes the conversation to a file.
+    Save(String),
+    /// Leaves.
+    Exit,
+}
+
+/// The commands, as `/help` shows them.
+pub const HELP: &str = "\
+/clear          forget the conversation, but not the instructions
+/system [TEXT]  show the instructions, or set them and forget the conversation
+/context        show how much of the context is used
+/regen          answer the last message again
+/think on|off   let the model think first, where its template asks
+/save FILE      write the conversation as JSON
+/help, /?       show this
+/exit, /bye     leave; so does Ctrl-D
+//TEXT          a message that begins with a slash
+\"\"\"TEXT\"\"\"      a message of several lines; so is one whose lines end with \\
+Ctrl-C          stop the answer and keep what is there; once more: leave
+";
+
+/// Reads the next input. `prompt` is called before each line, with true for the second and later ones of a message.
+///
+/// # Errors
+/// What the reader says, a message that is too long, and text that is not UTF-8.
+pub fn read(
+    reader: &mut dyn BufRead,
+    mut prompt: impl FnMut(bool) -> Result<(), Error>,
+) -> Result<Input, Error> {
+    prompt(false)?;
+    let Some(first) = line(reader)? else { return Ok(Input::End) };
+    if let Some(mut text) = first.trim_start().strip_prefix(FENCE).map(str::to_owned) {
+        loop {
+            if let Some(end) = text.find(FENCE) {
+                text.truncate(end);
+                return Ok(Input::Message(text.trim_matches('\n').to_owned()));
+            }
+            prompt(true)?;
+            let Some(next) = line(reader)? else {
+                return Ok(Input::Message(text.trim_matches('\n').to_owned()));
+            };
+            append(&mut text, &next)?;
+        }
+    }
+    let mut text = first;
+    while text.ends_with('\\') {
+        text.pop();
+        prompt(true)?;
+        let Some(next) = line(reader)? else { break };
+        append(&mut text, &next)?;
+    }
+    Ok(parse(&text))
+}
+
+fn append(text: &mut String, next: &str) -> Result<(), Error> {
+    if text.len() + next.len() >= MESSAGE_BYTES_MAX {
+        return Err(too_long());
+    }
+    text.push('\n');
+    text.push_str(next);
+    Ok(())
+}
+
+fn too_long() -> Error {
+    Error::new(ErrorKind::InvalidData, format!("a message has more than {MESSAGE_BYTES_MAX} bytes"))
+}
+
+/// The next line without its end.
+fn line(reader: &mut dyn BufRead) -> Result<Option<String>, Error> {
+    let mut text = String::new();
+    let count = reader.take(MESSAGE_BYTES_MAX as u64 + 1).read_line(&mut text)?;
+    if count > MESSAGE_BYTES_MAX {
+        return Err(too_long());
+    }
+    if count == 0 {
+        return Ok(None);
+    }
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(Some(text.strip_suffix('\r').unwrap_or(text).to_owned()))
+}
+
+fn parse(text: &str) -> Input {
+    if text.trim().is_empty() {
+        return Input::Nothing;
+    }
+    let Some(command) = text.strip_prefix('/') else { return Input::Message(text.to_owned()) };
+    if command.starts_with('/') {
+        return Input::Message(command.to_owned());
+    }
+    let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+    let rest = rest.trim();
+    let has_rest = !rest.is_empty();
+    Input::Command(match (name, rest) {
+        ("help" | "?", "") => Command::Help,
+        ("clear" | "reset", "") => Command::Clear,
+        ("system", _) => Command::System(has_rest.then(|| rest.to_owned())),
+        ("context", "") => Command::Context,
+        ("regen", "") => Command::Again,
+        ("think", "on") => Command::Think(true),
+        ("think", "off") => Command::Think(false),
+        ("save", _) if has_rest => Command::Save(rest.to_owned()),
+        ("exit" | "bye" | "quit", "") => Command::Exit,
+        _ => return Input::Unknown(text.to_owned()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(text: &str) -> Vec<Input> {
+        let mut reader = text.as_bytes();
+        let mut inputs = Vec::new();
+        loop {
+            let input = read(&mut reader, |_| Ok(())).unwrap();
+            if input == Input::End {
+                return inputs;
+            }
+            inputs.push(input);
+        }
+    }
+
+    fn message(text: &str) -> Input {
+        Input::Message(text.into())
+    }
+
+    #[test]
+    fn lines_are_messages() {
+        assert_eq!(
+            all("a b\r\n\n//x\nlast"),
+            [message("a b"), Input::Nothing, message("/x"), message("last")]
+        );
+        assert_eq!(all("a\\\nb\\\n/help\nc"), [message("a\nb\n/help"), message("c")]);
+        assert_eq!(all("\"\"\"a\n/b\n\"\"\"\nc"), [message("a\n/b"), message("c")]);
+        assert_eq!(all("\"\"\"a\"\"\"\n\"\"\"open\nend"), [message("a"), message("open\nend")]);
+    }
+
+    #[test]
+    fn commands_are_known_by_name() {
+        let expected = [
+            Command::Help,
+            Command::System(Some("Be terse.".into())),
+            Command::System(None),
+            Command::Think(false),
+            Command::Save("a b.json".into()),
+            Command::Exit,
+        ]
+        .map(Input::Command);
+        assert_eq!(all("/?\n/system  Be terse. \n/system\n/think off\n/save a b.json\n/bye"), expected);
+        for unknown in ["/nothing", "/save", "/help me", "/think maybe", "/"] {
+            assert_eq!(all(unknown), [Input::Unknown(unknown.into())]);
+        }
+    }
+
+    #[test]
+    fn messages_have_a_longest_length() {
+        let long = format!("{}\n", "a".repeat(MESSAGE_BYTES_MAX + 1));
+        assert!(read(&mut long.as_bytes(), |_| Ok(())).is_err());
+        let joined = format!("{0}\\\n{0}\n", "a".repeat(MESSAGE_BYTES_MAX / 2 + 1));
+        assert!(read(&mut joined.as_bytes(), |_| Ok(())).is_err());
+        assert!(read(&mut &[0xFF, b'\n'][..], |_| Ok(())).is_err());
+    }
+}

@@ -1,0 +1,361 @@
+//! `zrt inspect`: what a model file holds, and what of it runs here, from its header alone.
+//!
+//! Contract: no tensor byte is read, so a file that is still being downloaded is described too, with what is missing.
+//! Only a header that cannot be read is an error; a model that does not run is a description. Texts of the file are
+//! shown without control characters.
+
+use super::{write_document, write_text};
+use crate::error::{ToolError, with_causes};
+use crate::table::{Alignment, Table};
+use crate::units;
+use clap::Args;
+use serde::Serialize;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use zrt_engine::chat::ChatTemplate;
+use zrt_engine::gguf::limits::HEADER_BYTES_MAX;
+use zrt_engine::gguf::{Gguf, GgufError, TensorInfo, TensorKind, Value};
+use zrt_engine::model::Model;
+use zrt_engine::tokenizer::Tokenizer;
+
+/// Bytes of a file that are read first; four times as many if the header is longer.
+const HEAD_BYTES: u64 = 1 << 20;
+/// Characters of a metadata text that the table shows.
+const SHOWN_CHARACTERS: usize = 60;
+/// A length that no tensor's end exceeds: where a file would end is not asked.
+const ANY_LENGTH: u64 = u64::MAX / 2;
+
+/// Shows what a model file holds and what of it runs, from its header; a truncated file will do
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Model file (GGUF)
+    #[arg(value_name = "MODEL")]
+    pub model: PathBuf,
+    /// List every tensor too
+    #[arg(long)]
+    pub tensors: bool,
+    /// Write JSON: all metadata but the elements of arrays, and every tensor
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The document; fields are only ever added.
+#[derive(Debug, Serialize)]
+struct Inspection {
+    model_filename: String,
+    file_bytes: u64,
+    /// Bytes between the file's end and that of its last tensor.
+    missing_bytes: u64,
+    gguf_version: u32,
+    architecture: Option<String>,
+    name: Option<String>,
+    parameters: u64,
+    tensor_bytes: u64,
+    runs: Verdict,
+    tokenizer: TokenizerReport,
+    chat_template: Option<TemplateReport>,
+    tensor_types: Vec<TypeReport>,
+    metadata: Vec<MetadataReport>,
+    tensors: Vec<TensorReport>,
+}
+
+/// Whether something runs here.
+#[derive(Debug, Serialize)]
+struct Verdict {
+    runs: bool,
+    /// Why not.
+    reason: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct TokenizerReport {
+    kind: Option<String>,
+    pre_tokenizer: Option<String>,
+    tokens: Option<usize>,
+    bos: Option<u32>,
+    eos: Option<u32>,
+    eot: Option<u32>,
+    #[serde(flatten)]
+    verdict: Verdict,
+}
+
+#[derive(Debug, Serialize)]
+struct TemplateReport {
+    bytes: usize,
+    /// The token that ends a turn.
+    end_of_turn: Option<String>,
+    #[serde(flatten)]
+    verdict: Verdict,
+}
+
+#[derive(Debug, Serialize)]
+struct TypeReport {
+    kind: &'static str,
+    tensors: usize,
+    elements: u64,
+    bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct MetadataReport {
+    key: String,
+    kind: &'static str,
+    /// Elements of an array.
+    length: Option<usize>,
+    /// Everything but arrays.
+    value: Option<serde_json::Value>,
+}
+
+#[derive(Debug, Serialize)]
+struct TensorReport {
+    name: String,
+    kind: &'static str,
+    dimensions: Vec<u64>,
+    offset: u64,
+    bytes: u64,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
+    let path = &arguments.model;
+    let name = path.display().to_string();
+    let (gguf, file_bytes) = read_head(path).map_err(|error| match error {
+        HeadError::System(source) => ToolError::Read { path: name.clone(), source },
+        HeadError::Gguf(source) => ToolError::Gguf { model: name.clone(), source },
+    })?;
+    let inspection = inspect(name, gguf, file_bytes);
+    if arguments.json {
+        write_document(&inspection)?;
+    } else {
+        write_text(&text(&inspection, arguments.tensors))?;
+    }
+    Ok(true)
+}
+
+enum HeadError {
+    System(std::io::Error),
+    Gguf(GgufError),
+}
+
+impl From<std::io::Error> for HeadError {
+    fn from(error: std::io::Error) -> HeadError {
+        HeadError::System(error)
+    }
+}
+
+/// Reads as much of the file as its header needs; returns the file's length too.
+fn read_head(path: &Path) -> Result<(Gguf, u64), HeadError> {
+    let mut file = File::open(path)?;
+    let file_bytes = file.metadata()?.len();
+    let mut head = Vec::new();
+    let mut wanted = HEAD_BYTES;
+    loop {
+        let had = head.len() as u64;
+        (&mut file).take(wanted - had).read_to_end(&mut head)?;
+        let is_all = (head.len() as u64) < wanted || wanted >= HEADER_BYTES_MAX;
+        let bytes: Arc<[u8]> = head.as_slice().into();
+        match Gguf::from_bytes(bytes.clone()) {
+            Ok(gguf) => return Ok((gguf, file_bytes)),
+            // The header is whole: where its tensors lie is known, and nothing else is asked.
+            Err(GgufError::Outside { .. }) => {
+                let gguf = Gguf::from_head(bytes, ANY_LENGTH).map_err(HeadError::Gguf)?;
+                return Ok((gguf, file_bytes));
+            }
+            Err(GgufError::Truncated { .. }) if !is_all => wanted *= 4,
+            Err(error) => return Err(HeadError::Gguf(error)),
+        }
+    }
+}
+
+fn inspect(model_filename: String, gguf: Gguf, file_bytes: u64) -> Inspection {
+    let metadata = &gguf.metadata;
+    let word = |key: &str| metadata.str(key).ok().map(str::to_owned);
+    let tokenizer = Tokenizer::from_gguf(&gguf);
+    let end = gguf.tensors().iter().map(|tensor| tensor.offset + tensor.bytes).max().unwrap_or(0);
+    let known = tokenizer.as_ref().ok();
+    let special = known.map(Tokenizer::special_ids).unwrap_or_default();
+    let tokenizer_report = TokenizerReport {
+        kind: word("tokenizer.ggml.model"),
+        pre_tokenizer: word("tokenizer.ggml.pre"),
+        tokens: metadata.strings("tokenizer.ggml.tokens").ok().map(|list| list.len()),
+        bos: special.bos,
+        eos: special.eos,
+        eot: special.eot,
+        verdict: Verdict::of(tokenizer.as_ref().err().map(|error| with_causes(error))),
+    };
+    let chat_template = word("tokenizer.chat_template").map(|source| template_report(&source, known));
+    let report = |(key, value): (&str, &Value)| MetadataReport {
+        key: key.to_owned(),
+        kind: value.type_name().split_once(' ').map_or("", |(_, name)| name),
+        length: if let Value::Array(array) = value { Some(array.len()) } else { None },
+        value: json(value),
+    };
+    let tensor = |tensor: &TensorInfo| TensorReport {
+        name: tensor.name.to_string(),
+        kind: tensor.kind.name(),
+        dimensions: tensor.dimensions.clone(),
+        offset: tensor.offset,
+        bytes: tensor.bytes,
+    };
+    let mut inspection = Inspection {
+        model_filename,
+        file_bytes,
+        missing_bytes: end.saturating_sub(file_bytes),
+        gguf_version: gguf.version,
+        architecture: word("general.architecture"),
+        name: word("general.name"),
+        parameters: gguf.element_count_total(),
+        tensor_bytes: gguf.tensor_bytes_total(),
+        runs: Verdict::of(None),
+        tokenizer: tokenizer_report,
+        chat_template,
+        tensor_types: types(gguf.tensors()),
+        metadata: metadata.iter().map(report).collect(),
+        tensors: gguf.tensors().iter().map(tensor).collect(),
+    };
+    let model = Model::load(Arc::new(gguf)).err().map(|error| with_causes(&error));
+    let missing = match inspection.missing_bytes {
+        0 => None,
+        bytes => Some(format!("the file lacks {} of its tensors", units::bytes(bytes))),
+    };
+    let tokenizer = inspection.tokenizer.verdict.reason.clone();
+    inspection.runs = Verdict::of(model.or(tokenizer).or(missing));
+    inspection
+}
+
+impl Verdict {
+    fn of(reason: Option<String>) -> Verdict {
+        Verdict { runs: reason.is_none(), reason }
+    }
+}
+
+fn template_report(source: &str, tokenizer: Option<&Tokenizer>) -> TemplateReport {
+    let Some(tokenizer) = tokenizer else {
+        let verdict = Verdict::of(Some("without its tokenizer it cannot be looked at".into()));
+        return TemplateReport { bytes: source.len(), end_of_turn: None, verdict };
+    };
+    let template = ChatTemplate::new(source, tokenizer);
+    let end = template.as_ref().ok().and_then(|template| template.end_of_turn(tokenizer));
+    TemplateReport {
+        bytes: source.len(),
+        end_of_turn: end.and_then(|id| tokenizer.token_text(id)).map(str::to_owned),
+        verdict: Verdict::of(template.err().map(|error| with_causes(&error))),
+    }
+}
+
+/// Types with what they hold, the one with most bytes first.
+fn types(tensors: &[TensorInfo]) -> Vec<TypeReport> {
+    let of = |kind: &TensorKind| {
+        let all = || tensors.iter().filter(|tensor| tensor.kind == *kind);
+        TypeReport {
+            kind: kind.name(),
+            tensors: all().count(),
+            elements: all().map(TensorInfo::element_count).sum(),
+            bytes: all().map(|tensor| tensor.bytes).sum(),
+        }
+    };
+    let mut types: Vec<TypeReport> =
+        TensorKind::ALL.iter().map(of).filter(|report| report.tensors > 0).collect();
+    types.sort_by_key(|report| std::cmp::Reverse(report.bytes));
+    types
+}
+
+/// A value that is no array. Infinite floats and NaN have no JSON.
+fn json(value: &Value) -> Option<serde_json::Value> {
+    Some(match value {
+        Value::U8(number) => (*number).into(),
+        Value::I8(number) => (*number).into(),
+        Value::U16(number) => (*number).into(),
+        Value::I16(number) => (*number).into(),
+        Value::U32(number) => (*number).into(),
+        Value::I32(number) => (*number).into(),
+        Value::U64(number) => (*number).into(),
+        Value::I64(number) => (*number).into(),
+        // Its shortest decimal, not that of the f64 with the same value.
+        Value::F32(number) => {
+            number.to_string().parse::<f64>().ok().filter(|number| number.is_finite())?.into()
+        }
+        Value::F64(number) => Some(*number).filter(|number| number.is_finite())?.into(),
+        Value::Bool(flag) => (*flag).into(),
+        Value::String(text) => text.to_string().into(),
+        Value::Array(_) => return None,
+    })
+}
+
+fn text(inspection: &Inspection, with_tensors: bool) -> String {
+    use Alignment::{Left, Right};
+    let mut metadata = Table::new(&[("key", Left), ("type", Left), ("value", Left)]);
+    for pair in &inspection.metadata {
+        let value = match (&pair.value, pair.length) {
+            (Some(serde_json::Value::String(text)), _) => shown(text),
+            (Some(value), _) => value.to_string(),
+            (None, Some(length)) => format!("{length} elements"),
+            (None, None) => "not a number".to_owned(),
+        };
+        metadata.row(vec![shown(&pair.key), pair.kind.to_owned(), value]);
+    }
+    let mut types = Table::new(&[("type", Left), ("tensors", Right), ("elements", Right), ("size", Right)]);
+    for one in &inspection.tensor_types {
+        let counts = [one.tensors.to_string(), units::count(one.elements), units::bytes(one.bytes)];
+        types.row([one.kind.to_owned()].into_iter().chain(counts).collect());
+    }
+    let mut tensors = Table::new(&[("tensor", Left), ("type", Left), ("dimensions", Left), ("size", Right)]);
+    for one in inspection.tensors.iter().filter(|_| with_tensors) {
+        let dimensions = one.dimensions.iter().map(u64::to_string).collect::<Vec<_>>().join(" × ");
+        tensors.row(vec![shown(&one.name), one.kind.to_owned(), dimensions, units::bytes(one.bytes)]);
+    }
+    let tensors = if with_tensors { format!("\n{tensors}") } else { String::new() };
+    format!("{}\n{metadata}\n{types}{tensors}\n{}", heading(inspection), verdicts(inspection))
+}
+
+fn heading(inspection: &Inspection) -> String {
+    let missing = match inspection.missing_bytes {
+        0 => String::new(),
+        bytes => format!(", {} missing", units::bytes(bytes)),
+    };
+    format!(
+        "{}: GGUF version {}, {}{missing}\n{} {}, {} parameters in {}\n",
+        inspection.model_filename,
+        inspection.gguf_version,
+        units::bytes(inspection.file_bytes),
+        shown(inspection.architecture.as_deref().unwrap_or("no architecture")),
+        shown(inspection.name.as_deref().unwrap_or("without a name")),
+        units::count(inspection.parameters),
+        units::bytes(inspection.tensor_bytes),
+    )
+}
+
+fn verdicts(inspection: &Inspection) -> String {
+    let line = |what: &str, verdict: &Verdict| match &verdict.reason {
+        None => format!("{what}: yes\n"),
+        Some(reason) => format!("{what}: no: {}\n", reason.replace(char::is_control, " ")),
+    };
+    let tokenizer = &inspection.tokenizer;
+    let tokenizer_name = format!(
+        "tokenizer runs ({}{}, {} tokens)",
+        shown(tokenizer.kind.as_deref().unwrap_or("none")),
+        tokenizer.pre_tokenizer.as_ref().map(|pre| format!(" {}", shown(pre))).unwrap_or_default(),
+        tokenizer.tokens.unwrap_or(0),
+    );
+    let template = match &inspection.chat_template {
+        None => "chat template: none in the file\n".to_owned(),
+        Some(template) => {
+            let end = template.end_of_turn.as_ref().map(|end| format!(", turns end with {}", shown(end)));
+            let what = format!("chat template renders ({} bytes{})", template.bytes, end.unwrap_or_default());
+            line(&what, &template.verdict)
+        }
+    };
+    line("model runs", &inspection.runs) + &line(&tokenizer_name, &tokenizer.verdict) + &template
+}
+
+/// The beginning of a text, without control characters.
+fn shown(text: &str) -> String {
+    let mut characters = text.chars();
+    let mut begin: String = characters.by_ref().take(SHOWN_CHARACTERS).collect::<String>();
+    if characters.next().is_some() {
+        begin.push('…');
+    }
+    begin.escape_debug().to_string().replace("\\\"", "\"").replace("\\'", "'")
+}

@@ -1,0 +1,42 @@
+//! Texts from files and from standard input.
+//!
+//! Contract: UTF-8, at most [`BYTES_MAX`]. The text is taken as it is, but for one line feed at its end, which editors
+//! and `echo` add.
+
+use crate::bounded_read::{self, ReadError};
+use crate::error::ToolError;
+use std::io::Read;
+use std::path::Path;
+
+/// Maximum number of bytes: more than the context of any model holds.
+const BYTES_MAX: u64 = 1 << 24;
+
+/// The text of a file; of standard input if the path is `-`.
+pub fn read(path: &Path) -> Result<String, ToolError> {
+    let name =
+        || if is_standard_input(path) { "standard input".to_owned() } else { path.display().to_string() };
+    let bytes =
+        if is_standard_input(path) { read_standard_input() } else { bounded_read::read(path, BYTES_MAX) };
+    let bytes = bytes.map_err(|error| match error {
+        ReadError::System(source) => ToolError::Read { path: name(), source },
+        ReadError::TooLong => ToolError::TooLong { path: name(), limit: BYTES_MAX },
+    })?;
+    let mut text = String::from_utf8(bytes).map_err(|_| ToolError::NoText { path: name() })?;
+    if text.ends_with('\n') {
+        text.pop();
+        if text.ends_with('\r') {
+            text.pop();
+        }
+    }
+    Ok(text)
+}
+
+fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn read_standard_input() -> Result<Vec<u8>, ReadError> {
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > BYTES_MAX { Err(ReadError::TooLong) } else { Ok(bytes) }
+}
