@@ -2,7 +2,7 @@
 //
 //! parameters Matmul
 //! workgroup 256 1 1
-//! vgprs 192
+//! vgprs 188
 //! sgprs 98
 //! lds 20480
 

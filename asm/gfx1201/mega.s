@@ -179,7 +179,11 @@
 .set BODY_WAY_BYTES_LOG2, 5
 .macro BODY_WAY name
 	.p2align BODY_WAY_BYTES_LOG2
+.Lway\@:
 	JUMP .L\name
+.if .-.Lway\@ > 1 << BODY_WAY_BYTES_LOG2
+	.error "a way to a body is longer than its place"
+.endif
 .endm
 
 // The code of a body: the body, and back.

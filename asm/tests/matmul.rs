@@ -286,8 +286,8 @@ fn a_fault_in_the_product_is_seen() {
     }
 }
 
-/// The table of docs/kernels.md, and the budget of 0.4 wave instructions per byte of weights with one row, of the formats
-/// that have unpackings of their own in body/matmul_quant.inc and body/matmul_dense.inc.
+/// The tables of docs/kernels.md, and the budget of 0.4 wave instructions per byte of weights with one row. Formats with
+/// few bytes or a table of values have budgets of their own.
 #[test]
 fn matmul_stays_within_its_budget() {
     let expected = [
@@ -298,10 +298,10 @@ fn matmul_stays_within_its_budget() {
         (Format::Q4_0, [[0.265, 0.084], [0.356, 0.114], [0.220, 0.079]]),
         (Format::Q4_K, [[0.291, 0.087], [0.391, 0.119], [0.242, 0.082]]),
         (Format::Q6_K, [[0.217, 0.062], [0.291, 0.084], [0.182, 0.058]]),
-        (Format::Q4_1, [[0.245, 0.076], [0.330, 0.104], [0.206, 0.072]]),
+        (Format::Q4_1, [[0.247, 0.076], [0.332, 0.104], [0.207, 0.072]]),
         (Format::Q5_0, [[0.250, 0.073], [0.335, 0.099], [0.213, 0.069]]),
-        (Format::Q5_1, [[0.229, 0.066], [0.307, 0.091], [0.195, 0.063]]),
-        (Format::Q2_K, [[0.517, 0.151], [0.694, 0.207], [0.440, 0.143]]),
+        (Format::Q5_1, [[0.230, 0.067], [0.309, 0.091], [0.197, 0.063]]),
+        (Format::Q2_K, [[0.520, 0.152], [0.698, 0.207], [0.443, 0.144]]),
         (Format::Q3_K, [[0.430, 0.119], [0.577, 0.162], [0.371, 0.113]]),
         (Format::Q5_K, [[0.263, 0.074], [0.354, 0.101], [0.226, 0.070]]),
         (Format::IQ4_NL, [[0.385, 0.099], [0.517, 0.134], [0.340, 0.094]]),
@@ -311,14 +311,18 @@ fn matmul_stays_within_its_budget() {
     ];
     let (mut table, mut expected_table) = (String::new(), String::new());
     for (format, ratios) in expected {
-        let made_of_row = format as usize > Format::Q6_K as usize;
+        let budget = match format {
+            Format::Q2_K => 0.7,
+            Format::Q3_K | Format::IQ4_NL | Format::IQ4_XS | Format::MXFP4 | Format::IQ_CODES => 0.58,
+            _ => 0.4,
+        };
         for ((weight_rows, columns), expected) in [(256, 256), (256, 768), (64, 4096)].into_iter().zip(ratios)
         {
             let product = Product::new(format, weight_rows, columns, 8);
             let ratio =
                 |rows| product.check(Case::active(rows)) as f64 / (rows * product.weight_bytes()) as f64;
             let found = [1, 8].map(ratio);
-            assert!(found[0] <= 0.4 || made_of_row, "{format:?} {weight_rows} x {columns}: {found:?}");
+            assert!(found[0] <= budget, "{format:?} {weight_rows} x {columns}: {found:?}");
             let line = |[one, eight]: [f64; 2]| {
                 format!("{format:?} {weight_rows} x {columns}: {one:.3} {eight:.3}\n")
             };

@@ -198,6 +198,25 @@ impl MemoryPlan {
     }
 }
 
+/// Weight bytes that one decode step reads, as they lie on the device: every matrix once, but only one row of an untied
+/// embedding.
+pub fn step_weight_bytes(model: &Model) -> u64 {
+    let output = model.output();
+    let embedding = WeightId::new(WeightClass::Embedding, 0);
+    let bytes = |id: &WeightId| {
+        let weight = model.weight(*id);
+        let elements = u64::from(weight.rows) * u64::from(weight.columns);
+        let whole = WeightLayout::new(weight.tensor.kind, elements).map_or(0, |layout| layout.used_bytes());
+        let row = whole / u64::from(weight.rows);
+        match *id == embedding {
+            true if *id != output => row,
+            true => whole + row,
+            false => whole,
+        }
+    };
+    model.weights().map(|(id, _)| bytes(&id)).sum()
+}
+
 fn whole(id: AllocationId, heap: Heap, len: ByteLen) -> Allocation {
     let regions = vec![(id.name(), Region { offset: ByteLen(0), len })];
     Allocation { id, heap, len, regions }

@@ -323,21 +323,6 @@ impl Model {
     pub fn weight_bytes(&self) -> u64 {
         self.weights.values().map(|weight| weight.tensor.bytes).sum()
     }
-
-    /// Weight bytes that one decode step reads: every matrix once, but only one row of an untied embedding.
-    pub fn step_weight_bytes(&self) -> u64 {
-        let output = self.output();
-        let embedding = WeightId::new(WeightClass::Embedding, 0);
-        let row = |weight: &Weight| weight.tensor.bytes / u64::from(weight.rows);
-        self.weights
-            .iter()
-            .map(|(id, weight)| match *id {
-                id if id == embedding && id != output => row(weight),
-                id if id == embedding => weight.tensor.bytes + row(weight),
-                _ => weight.tensor.bytes,
-            })
-            .sum()
-    }
 }
 
 /// If the file lists its tokens, the embedding must have a row for each: whatever a tokenizer returns is then in the

@@ -12,7 +12,7 @@ use zrt_needs::Random;
 const WIDTH: u64 = 256;
 const HEADS: u64 = 4;
 const KV_HEADS: u64 = 2;
-/// Every type occurs once: seven matrices in a layer, the embedding and the output.
+/// Every type occurs: there are seven matrices in a layer, the embedding and the output.
 const LAYERS: u64 = 3;
 /// Tokens of the model.
 pub const VOCABULARY: u64 = 320;

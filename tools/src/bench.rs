@@ -189,7 +189,7 @@ fn bytes_per_token(loaded: &LoadedModel, tokens: u32, batch_rows: u32) -> u64 {
     let row_bytes = u64::from(config.kv_elements()) * 4;
     let rows_twice = u64::from(tokens) + 3;
     let steps = u64::from(tokens.div_ceil(batch_rows.max(1)));
-    loaded.model.step_weight_bytes() * steps / u64::from(tokens.max(1))
+    zrt_engine::memory_plan::step_weight_bytes(&loaded.model) * steps / u64::from(tokens.max(1))
         + u64::from(config.layers) * row_bytes * rows_twice
 }
 
@@ -250,7 +250,7 @@ mod tests {
         let loaded = LoadedModel::open(None).unwrap();
         // 8 layers of 2 key heads of 64 elements of 4 bytes; keys and values. One token: one row read, one written.
         let cache = 8 * 2 * 64 * 4 * 2 * 2;
-        let weights = loaded.model.step_weight_bytes();
+        let weights = zrt_engine::memory_plan::step_weight_bytes(&loaded.model);
         assert_eq!(bytes_per_token(&loaded, 1, 1), weights + cache);
         // A third of the weights for each of 30 tokens in ten steps; 33 rows of the cache for two tokens.
         assert_eq!(bytes_per_token(&loaded, 30, 3), weights * 10 / 30 + cache / 4 * 33);

@@ -33,7 +33,7 @@ impl LoadedModel {
         LoadedModel::of(filename, path.map_or_else(|| Gguf::from_bytes(DEFAULT_MODEL), Gguf::open))
     }
 
-    /// The same of a file of which only the beginning need be there. No weight of it can be read.
+    /// The same of a file of which only the beginning need be there. Weights that are not there cannot be read.
     pub fn open_beginning(path: Option<&Path>) -> Result<LoadedModel, ToolError> {
         let filename = path.map_or(DEFAULT_MODEL_NAME.to_owned(), |path| path.display().to_string());
         LoadedModel::of(filename, path.map_or_else(|| Gguf::from_bytes(DEFAULT_MODEL), Gguf::open_beginning))

@@ -233,7 +233,7 @@ fn run(
         let waves = wave_instructions.filter(|_| mode == Mode::Mega)?;
         Some((spins * look) as f64 / waves.max(1) as f64)
     };
-    let step_weight_bytes = loaded.model.step_weight_bytes();
+    let step_weight_bytes = zrt_engine::memory_plan::step_weight_bytes(&loaded.model);
     Ok(SessionRecord {
         build_commit: env!("ZRT_BUILD_COMMIT"),
         model_filename: loaded.filename.clone(),

@@ -1,6 +1,6 @@
 //! Texts from files and from standard input.
 //!
-//! Contract: UTF-8, at most [`BYTES_MAX`]. The text is taken as it is, but for one line feed at its end, which editors
+//! Contract: UTF-8, at most `BYTES_MAX`. The text is taken as it is, but for one line feed at its end, which editors
 //! and `echo` add.
 
 use crate::bounded_read::{self, ReadError};

@@ -17,12 +17,11 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
-/// The number of bytes that a text names: a number with `KiB`, `MiB` or `GiB` (or `K`, `M`, `G`: the same), or with none.
+/// The number of bytes that a text names: a number with `KiB`, `MiB` or `GiB`, or `K`, `M` or `G` for the same.
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
     let shift = match unit.trim() {
-        "" | "B" => 0,
         "K" | "KiB" => 10,
         "M" | "MiB" => 20,
         "G" | "GiB" => 30,
@@ -50,10 +49,10 @@ mod tests {
     #[test]
     fn sizes_are_read_as_they_are_written() {
         assert_eq!(
-            ["16GiB", "16 GiB", "512M", "3K", "7"].map(parse_bytes),
-            [Some(16 << 30), Some(16 << 30), Some(512 << 20), Some(3072), Some(7)]
+            ["16GiB", "16 GiB", "512M", "3K"].map(parse_bytes),
+            [Some(16 << 30), Some(16 << 30), Some(512 << 20), Some(3072)]
         );
-        for text in ["", "GiB", "-1", "1.5G", "16GB", "99999999999999999999", "20000000000G"] {
+        for text in ["", "7", "GiB", "-1", "1.5G", "16GB", "99999999999999999999", "20000000000G"] {
             assert_eq!(parse_bytes(text), None, "{text}");
         }
     }

@@ -156,9 +156,18 @@ fn scale(random: &mut Random) -> f16 {
     }
 }
 
+/// What 32 weights are made of, 8 bits each; now and then all the same: 0, or every bit set.
+fn values(random: &mut Random) -> Vec<u32> {
+    match random.below(8) {
+        0 => vec![0; 32],
+        1 => vec![0xff; 32],
+        _ => (0..32).map(|_| random.word() & 0xff).collect(),
+    }
+}
+
 fn simple_block(format: Format, random: &mut Random, weights: &mut Weights) {
     let (d, m) = (scale(random), scale(random));
-    let q: Vec<u32> = (0..32).map(|_| random.word() & 0xff).collect();
+    let q = values(random);
     let planes = &mut weights.planes;
     let less = |bits: u32, zero: i64| q.iter().map(|q| i64::from(q & bits) - zero).collect();
     let coded = |table: [i8; 16]| q.iter().map(|q| i64::from(table[*q as usize & 15])).collect();
@@ -204,8 +213,12 @@ fn superblock(format: Format, random: &mut Random, weights: &mut Weights) {
     let (d, dmin) = (scale(random), scale(random));
     let (mut high, mut low) = (0u32, 0u32);
     for chunk in 0..8 {
-        let q: Vec<u32> = (0..32).map(|_| random.word() & 0xff).collect();
-        let [a, b] = [random.word(), random.word()].map(|word| word & 0xff);
+        let q = values(random);
+        // Now and then the largest scales.
+        let [a, b] = match random.below(4) {
+            0 => [0xff; 2],
+            _ => [random.word(), random.word()].map(|word| word & 0xff),
+        };
         let planes = &mut weights.planes;
         let less = |bits: u32, zero: i64| q.iter().map(|q| i64::from(q & bits) - zero).collect();
         let coded = |table: [i8; 16]| q.iter().map(|q| i64::from(table[*q as usize & 15])).collect();

@@ -1,7 +1,8 @@
 //! Texts that end an answer, found while the answer streams.
 //!
-//! Contract: what [`StopTexts::push`] and [`StopTexts::finish`] return, joined, is the answer up to the first stop
-//! text, or all of it; no part of a stop text that then completes is ever returned. What is held back is the longest
+//! Contract: what [`StopTexts::push`] and [`StopTexts::finish`] return, joined, is the answer up to the stop text that is
+//! complete first, or all of it, however it is cut into pieces; of two that are complete at once, the longer one counts.
+//! No part of a stop text that then completes is ever returned. What is held back is the longest
 //! end of the answer with which a stop text begins, shorter than the longest stop text. Cost of a piece: its length and
 //! what is held back, times the stop texts.
 
@@ -59,7 +60,8 @@ impl StopTexts {
             return String::new();
         }
         self.held.push_str(piece);
-        if let Some(at) = self.stops.iter().filter_map(|stop| self.held.find(stop)).min() {
+        let ends = self.stops.iter().filter_map(|stop| self.held.find(stop).map(|at| (at + stop.len(), at)));
+        if let Some((_, at)) = ends.min() {
             self.is_found = true;
             let mut text = std::mem::take(&mut self.held);
             text.truncate(at);
@@ -111,6 +113,17 @@ mod tests {
         assert!(!stops.is_found());
     }
 
+    /// Waiting for the longer text would hold back an answer that has ended.
+    #[test]
+    fn the_text_that_is_complete_first_ends_the_answer() {
+        for pieces in [&["axby"][..], &["ax", "by"], &["axb", "y"]] {
+            let mut stops = of(&["b", "xby"]);
+            let text: String = pieces.iter().map(|piece| stops.push(piece)).collect();
+            assert_eq!(text, "ax", "{pieces:?}");
+        }
+        assert_eq!(of(&["b", "xb"]).push("axb"), "a");
+    }
+
     #[test]
     fn unusable_texts_are_refused() {
         let error = |stops: &[String]| StopTexts::new(stops).unwrap_err();
@@ -126,7 +139,8 @@ mod tests {
             stops in proptest::collection::vec("[abé]{1,4}", 0..4),
             cuts in proptest::collection::vec(0..31usize, 0..8),
         ) {
-            let expected = stops.iter().filter_map(|stop| text.find(stop)).min().map_or(&*text, |at| &text[..at]);
+            let ends = stops.iter().filter_map(|stop| text.find(stop).map(|at| (at + stop.len(), at)));
+            let expected = ends.min().map_or(&*text, |(_, at)| &text[..at]);
             let chars: Vec<char> = text.chars().collect();
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(chars.len())).collect();
             cuts.extend([0, chars.len()]);

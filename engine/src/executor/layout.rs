@@ -1,7 +1,8 @@
 //! Layout of weights in device memory, and the repacking of GGUF blocks into it (`docs/kernels.md`, weight layouts).
 //!
-//! Contract: bytes are moved, never computed with: the device sees the same scales and quants as the file. Planes start
-//! on 256-byte boundaries. Repacking runs once at load and allocates the packed tensor.
+//! Contract: bits are moved, never computed with: the device sees the same scales and quants as the file, but for types
+//! with a codebook, which become codes of 4 bits. Planes start on 256-byte boundaries. Repacking runs once at load and
+//! allocates the packed tensor.
 
 mod repack;
 
@@ -82,6 +83,11 @@ impl WeightLayout {
             planes[PLANES_MAX - 1] = Some(planner.push(ByteLen(CODE_TABLE_BYTES))?);
         }
         Some(WeightLayout { planes, len: planner.len()? })
+    }
+
+    /// Bytes of the planes, without what aligns them.
+    pub fn used_bytes(&self) -> u64 {
+        self.planes.iter().flatten().map(|plane| plane.len.0).sum()
     }
 
     /// Repacks a tensor's file bytes into this layout.

@@ -233,3 +233,29 @@ pub const IQ3_S: [u16; 512] = [
     0x0e8e, 0x0e91, 0x0e98, 0x0ea9, 0x0ec2, 0x0eda, 0x0edd, 0x0eeb, 0x0f01, 0x0f05, 0x0f0b, 0x0f10, 0x0f28,
     0x0f52, 0x0f62, 0x0f82, 0x0f99, 0x0fc0,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// FNV-1a of the weights of a codebook, an octet each, its entries in order.
+    fn hash(book: &[u16], bits: u32, levels: &[u8]) -> u64 {
+        let weights = book.iter().flat_map(|entry| {
+            (0..16 / bits.next_power_of_two())
+                .map(move |at| levels[usize::from(entry >> (bits * at) & ((1 << bits) - 1))])
+        });
+        weights.fold(0xcbf2_9ce4_8422_2325, |hash, weight| {
+            (hash ^ u64::from(weight)).wrapping_mul(0x100_0000_01b3)
+        })
+    }
+
+    /// The same of the grids of the Python package gguf 0.19.0 (`gguf.quants`, `init_grid`).
+    #[test]
+    fn codebooks_are_those_of_a_public_reader() {
+        assert_eq!(hash(&IQ2_XXS, 2, &IQ2_LEVELS), 0xbb4e_e025_b5ac_6e8e);
+        assert_eq!(hash(&IQ2_XS, 2, &IQ2_LEVELS), 0xc9b1_ee61_e799_09bd);
+        assert_eq!(hash(&IQ2_S, 2, &IQ2_LEVELS), 0x123e_dd38_a3b6_2b90);
+        assert_eq!(hash(&IQ3_XXS, 3, &IQ3_XXS_LEVELS), 0xdfa5_dc83_d6a1_55d5);
+        assert_eq!(hash(&IQ3_S, 3, &IQ3_S_LEVELS), 0xfa37_020c_25b4_4829);
+    }
+}

@@ -116,7 +116,7 @@ impl Gguf {
         parse::parse(Source::Head { bytes: bytes.into(), file_bytes })
     }
 
-    /// Size of the whole file in bytes.
+    /// Size of the file in bytes: of what is there of it, where it was opened by its beginning.
     pub fn file_bytes(&self) -> u64 {
         self.source.len()
     }

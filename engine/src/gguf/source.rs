@@ -20,9 +20,9 @@ pub enum Bytes {
 pub(super) enum Source {
     Mapped(MappedFile),
     Memory(Bytes),
-    /// A file that need not be whole: no weight is read from it.
+    /// A file that need not be whole: tensors may end beyond it, and then cannot be read.
     Beginning(MappedFile),
-    /// The beginning of a file of `file_bytes`; the rest reads as zeros.
+    /// The beginning of a file of `file_bytes`; unlike with the others, the rest reads as zeros.
     Head {
         bytes: Bytes,
         file_bytes: u64,

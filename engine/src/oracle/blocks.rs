@@ -25,7 +25,7 @@ pub struct Block {
 pub enum Scale {
     /// `d · q`.
     One(f32),
-    /// `(d·sc) · q - dmin·m`: the two products.
+    /// `(d·sc) · q - dmin·m`: the two products; of types that store `d · q + m`, d and -m.
     WithMinimum(f32, f32),
     /// `(d · sc) · q`, with a scale for each half of the block.
     Halves(f32, [i32; 2]),

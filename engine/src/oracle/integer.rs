@@ -168,6 +168,7 @@ fn add(block: &Block, activation: &Activation, sum: f32) -> f32 {
 mod tests {
     use super::*;
     use crate::gguf::TensorKind;
+    use crate::model::WEIGHT_KINDS;
     use crate::oracle::dequantise::dequantise;
     use half::f16;
 
@@ -257,13 +258,19 @@ mod tests {
     /// Activations that are whole multiples of their factor lose nothing: the only error left is the rounding of f32.
     #[test]
     fn exact_activations_give_the_product_with_the_dequantised_weights() {
-        for (kind, scales) in [
-            (TensorKind::Q8_0, &[0][..]),
-            (TensorKind::Q4_0, &[0]),
-            (TensorKind::Q4_K, &[0, 2]),
-            (TensorKind::Q6_K, &[208]),
-        ] {
+        for kind in WEIGHT_KINDS.into_iter().filter(|kind| kind.is_quantised()) {
+            let scales: &[usize] = match kind {
+                TensorKind::MXFP4 => &[],
+                TensorKind::Q4_1 | TensorKind::Q5_1 | TensorKind::Q4_K | TensorKind::Q5_K => &[0, 2],
+                TensorKind::Q2_K => &[80, 82],
+                TensorKind::Q3_K => &[108],
+                TensorKind::Q6_K => &[208],
+                _ => &[0],
+            };
             let mut row: Vec<u8> = (0..kind.block_bytes()).map(|byte| (byte * 37 + 11) as u8).collect();
+            if kind == TensorKind::MXFP4 {
+                row[0] = 120;
+            }
             for &offset in scales {
                 row[offset..offset + 2].copy_from_slice(&f16::from_f32(0.5).to_le_bytes());
             }

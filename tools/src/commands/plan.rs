@@ -1,7 +1,8 @@
 //! `zrt plan`: what a session would allocate and launch, and what fits a card, without opening a device.
 //!
-//! Contract: reads the file's header alone, so a download need not be complete. Sizes are those that a session asks the
-//! driver for, to the byte; what the driver itself keeps (queues, saved waves, page tables) is not among them.
+//! Contract: reads the file's header alone, so a download need not be complete. Sizes of model, cache and requests are
+//! those of a session, to the byte; the code, the tape and what the driver keeps (queues, saved waves, page tables) are
+//! not among them.
 
 use super::{kv_format, write_document, write_text};
 use crate::activations_option::ActivationsOption;
@@ -11,6 +12,7 @@ use crate::table::{Alignment, Table};
 use crate::units;
 use clap::Args;
 use serde::Serialize;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::memory_plan::MemoryPlan;
@@ -20,6 +22,8 @@ use zrt_mem::Heap;
 
 /// The memory of an R9700 and of an RX 9070 XT.
 const CARDS_BYTES: [u64; 2] = [32 << 30, 16 << 30];
+/// The shortest context of a session, in tokens.
+const CONTEXT_MIN: u32 = 2;
 
 /// Shows what a session allocates and launches, without opening a device
 #[derive(Debug, Args)]
@@ -110,14 +114,17 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let loaded = LoadedModel::open_beginning(arguments.model.as_deref())?;
     let trained = loaded.model.config.context;
     let context = arguments.context.unwrap_or(trained);
-    if context == 0 {
-        return Err(ToolError::Option { option: "--context", value: "0".into(), wanted: "at least 1" });
+    if context < CONTEXT_MIN {
+        let value = context.to_string();
+        return Err(ToolError::Option { option: "--context", value, wanted: "at least 2" });
     }
     if context > trained {
         return Err(ToolError::Context { needed: u64::from(context), context: trained });
     }
     let options = SessionOptions {
         slots: arguments.slots,
+        // Requests that wait take memory of the host alone.
+        waiting_max: 0,
         context,
         kv_format: arguments.kv,
         activations: arguments.activations.activations,
@@ -142,9 +149,9 @@ fn vram_bytes(memory: &MemoryPlan) -> u64 {
     [Heap::DeviceLocal, Heap::HostVisible, Heap::HostShared].map(|heap| memory.heap_len(heap).0).iter().sum()
 }
 
-/// The largest number from 1 to `most` that fits: more never needs less.
-fn largest(most: u32, fits: impl Fn(u32) -> bool) -> Option<u32> {
-    let (mut low, mut high) = (0, most);
+/// The largest number of this range that fits, where more never needs less.
+fn largest(range: RangeInclusive<u32>, fits: impl Fn(u32) -> bool) -> Option<u32> {
+    let (first, mut low, mut high) = (*range.start(), range.start().checked_sub(1)?, *range.end());
     while low < high {
         let middle = high - (high - low) / 2;
         if fits(middle) {
@@ -153,23 +160,20 @@ fn largest(most: u32, fits: impl Fn(u32) -> bool) -> Option<u32> {
             high = middle - 1;
         }
     }
-    (low > 0).then_some(low)
+    (low >= first).then_some(low)
 }
 
 fn fit(model: &Model, options: &SessionOptions, needed: u64, card_bytes: u64) -> Fit {
     let fits =
         |options: SessionOptions| options.memory(model).is_ok_and(|memory| vram_bytes(&memory) <= card_bytes);
-    // The shortest context of a session has two tokens.
-    let context = largest(model.config.context.saturating_sub(1), |context| {
-        fits(SessionOptions { context: context + 1, ..options.clone() })
-    });
+    let of_context = |context| fits(SessionOptions { context, ..options.clone() });
+    let of_slots = |slots: &u32| fits(SessionOptions { slots: *slots, ..options.clone() });
     Fit {
         vram_bytes: card_bytes,
         is_enough: needed <= card_bytes,
-        context_max: context.map(|context| context + 1),
-        slots_max: largest(SessionOptions::default().slots, |slots| {
-            fits(SessionOptions { slots, ..options.clone() })
-        }),
+        context_max: largest(CONTEXT_MIN..=model.config.context, of_context),
+        // Activations are placed by what fits where, so more slots need not need more.
+        slots_max: (1..=SessionOptions::default().slots).rev().find(of_slots),
     }
 }
 
@@ -203,7 +207,7 @@ fn describe(loaded: &LoadedModel, options: &SessionOptions, cards: &[u64]) -> Re
         type_kv: options.kv_format.name(),
         activations: options.activations.name(),
         weight_bytes: loaded.model.weight_bytes(),
-        step_weight_bytes: loaded.model.step_weight_bytes(),
+        step_weight_bytes: zrt_engine::memory_plan::step_weight_bytes(&loaded.model),
         vram_bytes: needed,
         fits: cards.iter().map(|card| fit(&loaded.model, options, needed, *card)).collect(),
         heaps: heaps.into(),
@@ -234,21 +238,27 @@ fn text(plan: &Plan) -> String {
         .iter()
         .filter(|heap| heap.bytes > 0)
         .map(|heap| format!("{} {}", units::bytes(heap.bytes), heap.heap));
-    format!(
-        "{} ({}), {} of context {}, keys and values {}, activations {}\n\n{table}\nin all {}\n\n{}\none step: {} dispatches, {} barriers, {} of weights read\n",
+    let title = format!(
+        "{} ({}), {} of context {}, keys and values {}, activations {}",
         plan.model_filename,
         plan.model_type,
         slots(plan.slots),
         plan.context,
         plan.type_kv,
         plan.activations,
-        heaps.collect::<Vec<String>>().join(", "),
-        fits(plan),
+    );
+    let heaps = heaps.collect::<Vec<String>>().join(", ");
+    let step = format!(
+        "one step: {} dispatches, {} barriers, {} of weights read",
         plan.instructions.len(),
         plan.barriers,
         units::bytes(plan.step_weight_bytes),
-    )
+    );
+    format!("{title}\n\n{table}\nin all {heaps}\n\n{}{NOT_COUNTED}\n\n{step}\n", fits(plan))
 }
+
+/// What a card must have room for besides.
+const NOT_COUNTED: &str = "not counted: code and tape (below 1 MiB), and what driver and desktop take";
 
 fn slots(count: u32) -> String {
     format!("{count} slot{}", if count == 1 { "" } else { "s" })
@@ -315,9 +325,14 @@ mod tests {
 
     #[test]
     fn largest_is_the_last_that_fits() {
-        for most in [1, 2, 7, 64] {
-            for limit in 0..=most {
-                assert_eq!(largest(most, |number| number <= limit), (limit > 0).then_some(limit));
+        for (first, last) in [(1, 1), (2, 2), (2, 7), (1, 64), (5, 4)] {
+            for limit in 0..=last {
+                let expected = (limit >= first && limit > 0).then_some(limit);
+                assert_eq!(
+                    largest(first..=last, |number| number <= limit),
+                    expected,
+                    "{first} {last} {limit}"
+                );
             }
         }
     }

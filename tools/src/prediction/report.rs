@@ -266,7 +266,7 @@ mod tests {
         }
         // More slots, more tokens together.
         assert!(records[1].predicted_ts > records[0].predicted_ts);
-        let weights = subjects[0].model.step_weight_bytes();
+        let weights = zrt_engine::memory_plan::step_weight_bytes(&subjects[0].model);
         // 8 layers, 2 heads of 64 elements, keys and values of the whole context in f32.
         let cache = 8 * 2 * 64 * 4 * 2 * u64::from(records[0].context);
         assert_eq!(records[0].step_bytes, weights + cache);

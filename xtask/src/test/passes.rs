@@ -131,6 +131,7 @@ const BARE_TARGETS: &[(&str, &[&str])] = &[
     ("tests/integers_unchecked", &["formats"]),
     ("tests/judge", &[]),
     ("tests/megakernel", &[]),
+    ("tests/smollm2_unchecked", &[]),
     ("tests/soak_unchecked", &[]),
     ("tests/stress_unchecked", &[]),
     ("tools/arguments", &[]),

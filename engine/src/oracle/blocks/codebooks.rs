@@ -1,7 +1,7 @@
 //! Types with blocks of 256 columns whose weights are entries of a codebook with signs.
 //!
 //! Contract: as the parent's. Layouts: ggml-common.h, `block_iq2_xxs` and the others; what they mean: ggml-quants.c,
-//! `dequantize_row_iq2_xxs` and the others. Every scale is a power of two times an odd number.
+//! `dequantize_row_iq2_xxs` and the others. Scales are d, a power of two and an odd number, multiplied.
 
 use super::{Block, COLUMNS, Scale, half_at, word_at};
 use crate::gguf::codebooks::{self, even_signs};
