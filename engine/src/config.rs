@@ -126,7 +126,7 @@ impl Keys<'_> {
         ModelError::Range { key: self.name(key), value: value.to_string(), reason }
     }
 
-    /// An error if the key is there and is a number above 0: the model asks for what is not built.
+    /// An error if the key is there and is not 0: the model asks for what is not built.
     fn refuse(&self, key: &str, reason: &'static str) -> Result<(), ModelError> {
         let Some(value) = self.gguf.metadata.get(&self.name(key)) else { return Ok(()) };
         let asked = match value {

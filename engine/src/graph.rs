@@ -210,6 +210,10 @@ pub enum GraphError {
         "operation {node} ({operation}) reads layer {layer}'s cache before this position is written to it"
     )]
     CacheOrder { node: usize, operation: &'static str, layer: u32 },
+    #[error("operation {node} (attention) reads a window without a position")]
+    Window { node: usize },
+    #[error("operation {node} (scale) comes after a layer, where its rows would be taken for others")]
+    LateScale { node: usize },
     #[error("the graph does not end in SAMPLE, or has more than one")]
     End,
 }
@@ -318,6 +322,7 @@ impl Graph {
             self.check_uses(index, node, &mut defined)?;
             self.check_lengths(index, node, config)?;
             self.check_cache(index, node, &mut cached)?;
+            self.check_place(index, node)?;
         }
         let ends = |node: &Node| matches!(node.operation, Operation::Sample { .. });
         let sample_count = self.nodes.iter().filter(|node| ends(node)).count();
@@ -385,6 +390,17 @@ impl Graph {
             }
             Operation::ResidualAdd { hidden, addend } => expect(addend, elements(hidden)),
             Operation::Sample { logits } => expect(logits, config.vocabulary),
+        }
+    }
+
+    /// What the kernels take for granted: a window has a position, and SCALE works on the rows that EMBED made.
+    fn check_place(&self, index: usize, node: &Node) -> Result<(), GraphError> {
+        match node.operation {
+            Operation::Attention { window: Some(0), .. } => Err(GraphError::Window { node: index }),
+            Operation::Scale { .. } if self.nodes[..index].iter().any(|node| node.layer.is_some()) => {
+                Err(GraphError::LateScale { node: index })
+            }
+            _ => Ok(()),
         }
     }
 
@@ -461,6 +477,35 @@ mod tests {
         let mut graph = Graph::default();
         ending(&mut graph);
         assert!(graph.verify(&config()).is_ok());
+    }
+
+    #[test]
+    fn windows_without_a_position_and_late_scales_are_refused() {
+        let mut graph = Graph::default();
+        let [key, query, output] =
+            [("key", 4), ("query", 8), ("attended", 8)].map(|(name, elements)| graph.value(name, elements));
+        let weight = |class| WeightId::new(class, 0);
+        let hidden = graph.value("embedded", 8);
+        graph.push(None, Operation::Embed { table: weight(WeightClass::Embedding), output: hidden });
+        for (class, output) in [(WeightClass::Key, key), (WeightClass::Query, query)] {
+            let activations = Activations::F32;
+            graph.push(
+                Some(0),
+                Operation::Matmul { weight: weight(class), input: hidden, activations, output },
+            );
+        }
+        graph.push(Some(0), Operation::KvWrite { key, value: key, layer: 0 });
+        let mut late = graph.clone();
+        late.push(None, Operation::Scale { vector: hidden, factor: 2.0 });
+        ending(&mut late);
+        assert_eq!(late.verify(&config()).expect_err("late"), GraphError::LateScale { node: 4 });
+        for (window, is_refused) in [(Some(0), true), (Some(1), false), (None, false)] {
+            let mut graph = graph.clone();
+            graph.push(Some(0), Operation::Attention { query, output, layer: 0, window });
+            ending(&mut graph);
+            let error = graph.verify(&config()).err();
+            assert_eq!(error, is_refused.then_some(GraphError::Window { node: 4 }), "{window:?}");
+        }
     }
 
     #[test]

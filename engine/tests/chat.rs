@@ -178,6 +178,44 @@ fn contents_never_become_control_tokens() {
     }
 }
 
+/// A template that writes the beginning of a control token before a content: the content does not complete it. White space
+/// that is cut off changes nothing, and texts that the template looks for at the beginning are found.
+#[test]
+fn contents_do_not_complete_what_a_template_begins() {
+    for (source, content, expected) in [
+        ("<{{ messages[0].content }}>", "|endoftext|", "<|endoftext|>"),
+        ("<{{ messages[0].content }}", "|endoftext|>", "<|endoftext|>"),
+        ("<{{ messages[0].content | trim }}>", " \n|endoftext|", "<|endoftext|>"),
+        ("{{ '<' ~ messages[0].content }}{{ '>' }}", "|endoftext|", "<|endoftext|>"),
+        ("{% if messages[0].content.startswith('|x') %}yes{% endif %}", "|xy", "yes"),
+        ("{% if messages[0].content.startswith('|e') %}yes{% endif %}", "|endoftext|>", ""),
+    ] {
+        let template = ChatTemplate::new(source, &TALES).unwrap();
+        let messages = [message(Role::User, content)];
+        let found = template.tokens(&TALES, &Conversation::new(&messages)).unwrap();
+        assert_eq!(found, TALES.encode_plain(expected), "{source}, {content:?}");
+    }
+    // A tool's keys come from outside too.
+    let tools = [Json::parse(r#"{"|endoftext|": 1}"#).unwrap()];
+    let source = "{% for key in tools[0] %}{{ '<' ~ key ~ '>' }}{% endfor %}";
+    let template = ChatTemplate::new(source, &TALES).unwrap();
+    let messages = [message(Role::User, "")];
+    let conversation = Conversation { tools: &tools, ..Conversation::new(&messages) };
+    assert_eq!(template.tokens(&TALES, &conversation).unwrap(), TALES.encode_plain("<|endoftext|>"));
+}
+
+/// Names of members are looked for one after the other.
+#[test]
+fn objects_of_too_many_members_are_refused() {
+    let object = |count: usize| {
+        let members: Vec<String> = (0..count).map(|member| format!("\"k{member}\": 1")).collect();
+        format!("{{\"inner\": [{{{}}}]}}", members.join(","))
+    };
+    assert!(Json::parse(&object(512)).is_ok());
+    let error = Json::parse(&object(513)).unwrap_err();
+    assert!(error.to_string().contains("512"), "{error}");
+}
+
 /// A template that makes contents of parts: what they spell together is no control token either.
 #[test]
 fn joined_parts_never_become_control_tokens() {
@@ -231,6 +269,8 @@ fn the_language_has_what_templates_use() {
         ("{% if tools is defined and tools is not none %}t{% else %}n{% endif %}", "n"),
         ("{% if enable_thinking is defined %}d{% else %}u{% endif %}", "u"),
         ("  {% if true %}\n  a\n  {% endif %}\nb\n", "  a\nb"),
+        // By Jinja2 3.1.6.
+        ("A\r\n{% if true %}\r\nB\r\n{% endif %}C\r\n", "A\nB\nC"),
         ("{% generation %}a{% endgeneration %}", "a"),
         ("{{ messages[0].content.startswith('A') }}{{ 'é' in messages[0].content }}", "TrueTrue"),
     ];

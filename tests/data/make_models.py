@@ -91,7 +91,7 @@ def wide_heads(writer):
 
 
 def gemma(writer):
-    """A window of 20 positions in two of three layers; only the third layer's embedding is scaled."""
+    """A window of 20 positions in layers 0, 1 and 3; layer 2 has full attention and scaled rotary positions."""
     writer.add_sliding_window(20)
     writer.add_uint32("gemma3.attention.sliding_window_pattern", 3)
     writer.add_rope_freq_base(1000000.0)

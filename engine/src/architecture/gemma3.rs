@@ -43,3 +43,15 @@ pub(super) fn layer(step: &mut Step<'_>, hidden: ValueId) {
     let normed = step.norm(output, WeightClass::FeedForwardPostNorm);
     step.residual_add(hidden, normed);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The published sizes of 12B and 27B: heads of 256 and 128, and a scale of 1/sqrt(256) and 1/sqrt(5376/32).
+    #[test]
+    fn the_largest_model_scales_by_another_size() {
+        assert_eq!(scale_size(48, 3840, 16, 256), 256.0);
+        assert_eq!(scale_size(62, 5376, 32, 128), 168.0);
+    }
+}

@@ -52,6 +52,8 @@ pub mod limits {
     pub const MESSAGE_BYTES_MAX: usize = 500;
     /// Different characters with which control tokens begin.
     pub const BEGINNINGS_MAX: usize = 256;
+    /// Maximum number of members of an object in a tool's description or arguments.
+    pub const MEMBERS_MAX: usize = 512;
 }
 
 /// Who speaks.
@@ -132,11 +134,27 @@ impl Message {
 }
 
 impl Json {
-    /// Reads JSON. What is no JSON, or is nested more than 128 deep, is an error in words.
+    /// Reads JSON. What is no JSON, is nested more than 128 deep, or has an object of more than
+    /// [`limits::MEMBERS_MAX`] members, is an error in words.
     pub fn parse(text: &str) -> Result<Json, ChatError> {
-        let value =
-            serde_json::from_str(text).map_err(|error| ChatError::Json { detail: error.to_string() })?;
-        Ok(Json { value, bytes: text.len() })
+        let error = |error: serde_json::Error| ChatError::Json { detail: error.to_string() };
+        let parsed: serde_json::Value = serde_json::from_str(text).map_err(error)?;
+        if has_large_object(&parsed) {
+            let detail = format!("an object has more than {} members", limits::MEMBERS_MAX);
+            return Err(ChatError::Json { detail });
+        }
+        // Again, because the first reading has lost the order of members.
+        Ok(Json { value: serde_json::from_str(text).map_err(error)?, bytes: text.len() })
+    }
+}
+
+fn has_large_object(value: &serde_json::Value) -> bool {
+    match value {
+        serde_json::Value::Array(items) => items.iter().any(has_large_object),
+        serde_json::Value::Object(members) => {
+            members.len() > limits::MEMBERS_MAX || members.values().any(has_large_object)
+        }
+        _ => false,
     }
 }
 

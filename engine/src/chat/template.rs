@@ -50,7 +50,9 @@ impl ChatTemplate {
 
     /// A template for a vocabulary.
     pub fn new(source: &str, tokenizer: &Tokenizer) -> Result<ChatTemplate, ChatError> {
-        let Guarded { source, literals } = guard::guard(source)?;
+        // As Jinja reads a template, whatever system wrote it.
+        let source = source.replace("\r\n", "\n").replace('\r', "\n");
+        let Guarded { source, literals } = guard::guard(&source)?;
         let special = tokenizer.special_ids();
         let text =
             |id: Option<u32>| id.and_then(|id| tokenizer.token_text(id)).unwrap_or_default().to_owned();

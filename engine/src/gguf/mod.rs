@@ -133,12 +133,12 @@ impl Gguf {
 
     /// Bytes of all tensors together, padding not counted.
     pub fn tensor_bytes_total(&self) -> u64 {
-        self.tensors.iter().map(|tensor| tensor.bytes).sum()
+        self.tensors.iter().map(|tensor| tensor.bytes).fold(0, u64::saturating_add)
     }
 
     /// Elements of all tensors together.
     pub fn element_count_total(&self) -> u64 {
-        self.tensors.iter().map(TensorInfo::element_count).sum()
+        self.tensors.iter().map(TensorInfo::element_count).fold(0, u64::saturating_add)
     }
 
     /// Copies bytes `range` (counted from the start of the tensor) out of the file.

@@ -98,7 +98,8 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         write_document(&outcome)?;
     } else {
         write_text("\n")?;
-        eprintln!("{}", summary(&outcome));
+        // The text is written; a closed standard error takes nothing from it.
+        let _ = writeln!(std::io::stderr(), "{}", summary(&outcome));
     }
     Ok(true)
 }

@@ -25,7 +25,7 @@ const HEAD_BYTES: u64 = 1 << 20;
 /// Characters of a metadata text that the table shows.
 const SHOWN_CHARACTERS: usize = 60;
 /// A length that no tensor's end exceeds: where a file would end is not asked.
-const ANY_LENGTH: u64 = u64::MAX / 2;
+const ANY_LENGTH: u64 = 1 << 56;
 
 /// Shows what a model file holds and what of it runs, from its header; a truncated file will do
 #[derive(Debug, Args)]
@@ -252,8 +252,8 @@ fn types(tensors: &[TensorInfo]) -> Vec<TypeReport> {
         TypeReport {
             kind: kind.name(),
             tensors: all().count(),
-            elements: all().map(TensorInfo::element_count).sum(),
-            bytes: all().map(|tensor| tensor.bytes).sum(),
+            elements: all().map(TensorInfo::element_count).fold(0, u64::saturating_add),
+            bytes: all().map(|tensor| tensor.bytes).fold(0, u64::saturating_add),
         }
     };
     let mut types: Vec<TypeReport> =

@@ -80,6 +80,9 @@ pub struct Arguments {
         "activations",
     ])]
     pub predict: bool,
+    /// Predict Llama 3.1 8B, Gemma 3 12B, Devstral 24B and Qwen3-32B in Q4_K_M
+    #[arg(long, requires = "predict", conflicts_with = "model")]
+    pub releases: bool,
     /// Write a JSON array of records with llama-bench's field names instead of text and tables
     #[arg(long)]
     pub json: bool,
@@ -173,6 +176,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
 fn predict(arguments: &Arguments) -> Result<bool, ToolError> {
     let subjects = match &arguments.model {
         Some(path) => vec![Subject::of_file(Some(path))?],
+        None if arguments.releases => Subject::releases()?,
         None => Subject::defaults()?,
     };
     let records = report::predict(&subjects, arguments.kv.unwrap_or_default())?;

@@ -7,7 +7,7 @@ use super::card::{Card, Estimate};
 use super::kernel::Bound;
 use super::peers::{PEERS, Peer};
 use super::samples::{Sampled, Samples};
-use super::shapes::{QWEN3_0_6B_Q8_0, QWEN3_8B_Q4_K_M};
+use super::shapes::{QWEN3_0_6B_Q8_0, QWEN3_8B_Q4_K_M, RELEASES, Shape};
 use super::step::StepPrediction;
 use crate::error::ToolError;
 use crate::loaded_model::LoadedModel;
@@ -92,15 +92,22 @@ pub enum AnyRecord<'a> {
 impl Subject {
     /// The models of a command without a model.
     pub fn defaults() -> Result<Vec<Subject>, ToolError> {
-        let of_shape = |shape: super::shapes::Shape| -> Result<Subject, ToolError> {
-            Ok(Subject { name: shape.name.into(), source: shape.source.into(), model: shape.model()? })
-        };
+        let of_shape = Subject::of_shape;
         Ok(vec![of_shape(QWEN3_8B_Q4_K_M)?, of_shape(QWEN3_0_6B_Q8_0)?, Subject::of_file(None)?])
     }
 
-    /// The model of a file, or the one inside the program.
+    /// Published models for cards of 16 and 32 GB.
+    pub fn releases() -> Result<Vec<Subject>, ToolError> {
+        RELEASES.into_iter().map(Subject::of_shape).collect()
+    }
+
+    fn of_shape(shape: Shape) -> Result<Subject, ToolError> {
+        Ok(Subject { name: shape.name.into(), source: shape.source.into(), model: shape.model()? })
+    }
+
+    /// The model of a file, of which the beginning is enough, or the one inside the program.
     pub fn of_file(path: Option<&Path>) -> Result<Subject, ToolError> {
-        let loaded = LoadedModel::open(path)?;
+        let loaded = LoadedModel::open_beginning(path)?;
         Ok(Subject { name: loaded.description(), source: loaded.filename.clone(), model: loaded.model })
     }
 }

@@ -9,8 +9,6 @@ use zrt_engine::architecture::Architecture;
 use zrt_engine::gguf::{Gguf, TensorKind};
 use zrt_engine::model::{Model, WeightClass, WeightId};
 
-/// What all of them are.
-const ARCHITECTURE: Architecture = Architecture::Qwen3;
 /// Alignment of tensor data (GGUF's default).
 const ALIGNMENT_BYTES: u64 = 32;
 /// GGUF's numbers of value types.
@@ -36,6 +34,7 @@ pub struct Shape {
     pub source: &'static str,
     /// How it is stored.
     pub storage: Storage,
+    architecture: Architecture,
     layers: u32,
     width: u32,
     heads: u32,
@@ -45,6 +44,9 @@ pub struct Shape {
     vocabulary: u32,
     context: u32,
     has_output: bool,
+    rope_base: f32,
+    /// Positions of the layers that look back less far; 0: none do.
+    window: u32,
 }
 
 /// Qwen3-8B in Q4_K_M.
@@ -52,6 +54,7 @@ pub const QWEN3_8B_Q4_K_M: Shape = Shape {
     name: "Qwen3-8B Q4_K_M",
     source: "config.json of Qwen/Qwen3-8B; types by llama.cpp's llama_tensor_get_type",
     storage: Storage::Q4KMedium,
+    architecture: Architecture::Qwen3,
     layers: 36,
     width: 4096,
     heads: 32,
@@ -61,6 +64,8 @@ pub const QWEN3_8B_Q4_K_M: Shape = Shape {
     vocabulary: 151_936,
     context: 40_960,
     has_output: true,
+    rope_base: 1e6,
+    window: 0,
 };
 
 /// Qwen3-0.6B in Q8_0.
@@ -68,6 +73,7 @@ pub const QWEN3_0_6B_Q8_0: Shape = Shape {
     name: "Qwen3-0.6B Q8_0",
     source: "config.json of Qwen/Qwen3-0.6B",
     storage: Storage::Q8_0,
+    architecture: Architecture::Qwen3,
     layers: 28,
     width: 1024,
     heads: 16,
@@ -77,7 +83,81 @@ pub const QWEN3_0_6B_Q8_0: Shape = Shape {
     vocabulary: 151_936,
     context: 40_960,
     has_output: false,
+    rope_base: 1e6,
+    window: 0,
 };
+
+/// Published models for cards of 16 and 32 GB, in Q4_K_M.
+pub const RELEASES: [Shape; 4] = [
+    Shape {
+        name: "Llama-3.1-8B Q4_K_M",
+        source: "config.json of meta-llama/Llama-3.1-8B; types by llama.cpp's llama_tensor_get_type",
+        storage: Storage::Q4KMedium,
+        architecture: Architecture::Llama,
+        layers: 32,
+        width: 4096,
+        heads: 32,
+        kv_heads: 8,
+        head_size: 128,
+        feed_forward: 14_336,
+        vocabulary: 128_256,
+        context: 131_072,
+        has_output: true,
+        rope_base: 5e5,
+        window: 0,
+    },
+    Shape {
+        name: "Gemma-3-12B Q4_K_M",
+        source: "config.json of google/gemma-3-12b-it; types by llama.cpp's llama_tensor_get_type",
+        storage: Storage::Q4KMedium,
+        architecture: Architecture::Gemma3,
+        layers: 48,
+        width: 3840,
+        heads: 16,
+        kv_heads: 8,
+        head_size: 256,
+        feed_forward: 15_360,
+        vocabulary: 262_208,
+        context: 131_072,
+        has_output: false,
+        rope_base: 1e6,
+        window: 1024,
+    },
+    Shape {
+        name: "Devstral-24B Q4_K_M",
+        source: "config.json of mistralai/Devstral-Small-2505; types by llama.cpp's llama_tensor_get_type",
+        storage: Storage::Q4KMedium,
+        architecture: Architecture::Llama,
+        layers: 40,
+        width: 5120,
+        heads: 32,
+        kv_heads: 8,
+        head_size: 128,
+        feed_forward: 32_768,
+        vocabulary: 131_072,
+        context: 131_072,
+        has_output: true,
+        rope_base: 1e9,
+        window: 0,
+    },
+    Shape {
+        name: "Qwen3-32B Q4_K_M",
+        source: "config.json of Qwen/Qwen3-32B; types by llama.cpp's llama_tensor_get_type",
+        storage: Storage::Q4KMedium,
+        architecture: Architecture::Qwen3,
+        layers: 64,
+        width: 5120,
+        heads: 64,
+        kv_heads: 8,
+        head_size: 128,
+        feed_forward: 25_600,
+        vocabulary: 151_936,
+        context: 40_960,
+        has_output: true,
+        rope_base: 1e6,
+        window: 0,
+    },
+];
 
 impl Shape {
     /// The model of this shape.
@@ -92,7 +172,7 @@ impl Shape {
     /// The header of a file of this shape, and the length of the file.
     fn header(&self) -> (Vec<u8>, u64) {
         let tensors = self.tensors();
-        let numbers = [
+        let mut numbers = vec![
             ("embedding_length", self.width),
             ("attention.head_count", self.heads),
             ("attention.head_count_kv", self.kv_heads),
@@ -102,17 +182,22 @@ impl Shape {
             ("feed_forward_length", self.feed_forward),
             ("context_length", self.context),
         ];
+        if self.window > 0 {
+            numbers.push(("attention.sliding_window", self.window));
+        }
         let mut file = b"GGUF\x03\0\0\0".to_vec();
         file.extend((tensors.len() as u64).to_le_bytes());
         file.extend((numbers.len() as u64 + 3).to_le_bytes());
-        let architecture = ARCHITECTURE.name();
+        let architecture = self.architecture.name();
         put_key(&mut file, "general.architecture", TYPE_TEXT);
         put_text(&mut file, architecture);
         for (key, value) in numbers {
             put_key(&mut file, &format!("{architecture}.{key}"), TYPE_U32);
             file.extend(value.to_le_bytes());
         }
-        for (key, value) in [("attention.layer_norm_rms_epsilon", 1e-6f32), ("rope.freq_base", 1e6)] {
+        for (key, value) in
+            [("attention.layer_norm_rms_epsilon", 1e-6f32), ("rope.freq_base", self.rope_base)]
+        {
             put_key(&mut file, &format!("{architecture}.{key}"), TYPE_F32);
             file.extend(value.to_le_bytes());
         }
@@ -134,7 +219,7 @@ impl Shape {
     /// Every tensor with its type and dimensions, the contiguous one first.
     fn tensors(&self) -> Vec<(WeightId, TensorKind, Vec<u64>)> {
         let mut tensors = Vec::new();
-        for class in WeightClass::ALL.into_iter().filter(|class| ARCHITECTURE.has_class(*class)) {
+        for class in WeightClass::ALL.into_iter().filter(|class| self.architecture.has_class(*class)) {
             if class == WeightClass::Output && !self.has_output {
                 continue;
             }
@@ -175,6 +260,7 @@ impl Shape {
             _ if class.is_vector() => TensorKind::F32,
             (Storage::Q8_0, _) => TensorKind::Q8_0,
             (Storage::Q4KMedium, WeightClass::Output) => TensorKind::Q6_K,
+            (Storage::Q4KMedium, WeightClass::Embedding) if !self.has_output => TensorKind::Q6_K,
             (Storage::Q4KMedium, WeightClass::Value | WeightClass::Down) if self.has_more_bits(layer) => {
                 TensorKind::Q6_K
             }
@@ -202,6 +288,10 @@ fn put_key(file: &mut Vec<u8>, key: &str, value_type: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zrt_engine::activations::Activations;
+    use zrt_engine::kv_format::KvFormat;
+    use zrt_engine::session::SessionOptions;
+    use zrt_mem::Heap;
 
     /// The published files have 5,027,783,488 and 639,446,688 bytes, with tokenizers of some 6 MB.
     #[test]
@@ -218,5 +308,28 @@ mod tests {
     fn parameters_are_those_of_the_cards() {
         assert_eq!(QWEN3_8B_Q4_K_M.model().unwrap().parameter_count(), 8_190_735_360);
         assert_eq!(QWEN3_0_6B_Q8_0.model().unwrap().parameter_count(), 596_049_920);
+        // Of Gemma 3 the card counts the vision tower too.
+        let counts = RELEASES.map(|shape| shape.model().unwrap().parameter_count());
+        assert_eq!([counts[0], counts[2], counts[3]], [8_030_261_248, 23_572_403_200, 32_762_123_264]);
+        assert!((11_500_000_000..12_187_325_040).contains(&counts[1]), "{}", counts[1]);
+    }
+
+    /// With 8192 tokens all fit 32 GiB, and all but the largest 16 GiB; a session needs little more than its weights.
+    #[test]
+    fn releases_fit_their_cards() {
+        for (shape, card_gib) in RELEASES.into_iter().zip([16, 16, 16, 32]) {
+            let options = SessionOptions {
+                slots: 1,
+                context: 8192,
+                kv_format: KvFormat::F16,
+                activations: Activations::A8,
+                ..SessionOptions::default()
+            };
+            let memory = options.memory(&shape.model().unwrap()).unwrap();
+            let bytes = memory.heap_len(Heap::DeviceLocal).0 + memory.heap_len(Heap::HostShared).0;
+            let weights = shape.model().unwrap().weight_bytes();
+            assert!(bytes < card_gib << 30, "{}: {bytes}", shape.name);
+            assert!((weights..weights + (5 << 30)).contains(&bytes), "{}: {bytes}, {weights}", shape.name);
+        }
     }
 }

@@ -72,15 +72,16 @@ pub fn read(
     prompt(false)?;
     let Some(first) = line(reader)? else { return Ok(Input::End) };
     if let Some(mut text) = first.trim_start().strip_prefix(FENCE).map(str::to_owned) {
+        let mut searched = 0;
         loop {
-            if let Some(end) = text.find(FENCE) {
-                text.truncate(end);
-                return Ok(Input::Message(text.trim_matches('\n').to_owned()));
+            if let Some(end) = text[searched..].find(FENCE).map(|end| searched + end) {
+                // What follows on the line belongs to the message.
+                text.replace_range(end..end + FENCE.len(), "");
+                return Ok(Input::Message(inside(&text)));
             }
+            searched = text.len();
             prompt(true)?;
-            let Some(next) = line(reader)? else {
-                return Ok(Input::Message(text.trim_matches('\n').to_owned()));
-            };
+            let Some(next) = line(reader)? else { return Ok(Input::Message(inside(&text))) };
             append(&mut text, &next)?;
         }
     }
@@ -88,10 +89,19 @@ pub fn read(
     while text.ends_with('\\') {
         text.pop();
         prompt(true)?;
-        let Some(next) = line(reader)? else { break };
+        let Some(next) = line(reader)? else {
+            text.push('\\');
+            break;
+        };
         append(&mut text, &next)?;
     }
     Ok(parse(&text))
+}
+
+/// What stands between fences, without the line ends beside them.
+fn inside(text: &str) -> String {
+    let text = text.strip_prefix('\n').unwrap_or(text);
+    text.strip_suffix('\n').unwrap_or(text).to_owned()
 }
 
 fn append(text: &mut String, next: &str) -> Result<(), Error> {
@@ -107,18 +117,30 @@ fn too_long() -> Error {
     Error::new(ErrorKind::InvalidData, format!("a message has more than {MESSAGE_BYTES_MAX} bytes"))
 }
 
-/// The next line without its end.
+/// The next line without its end. A line that is an error has been read whole.
 fn line(reader: &mut dyn BufRead) -> Result<Option<String>, Error> {
-    let mut text = String::new();
-    let count = reader.take(MESSAGE_BYTES_MAX as u64 + 1).read_line(&mut text)?;
+    let mut bytes = Vec::new();
+    let count = reader.take(MESSAGE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut bytes)?;
     if count > MESSAGE_BYTES_MAX {
+        while count_of_rest(reader, &mut bytes)? > 0 {}
         return Err(too_long());
     }
+    let text =
+        String::from_utf8(bytes).map_err(|_| Error::new(ErrorKind::InvalidData, "a line is not UTF-8"))?;
     if count == 0 {
         return Ok(None);
     }
     let text = text.strip_suffix('\n').unwrap_or(&text);
     Ok(Some(text.strip_suffix('\r').unwrap_or(text).to_owned()))
+}
+
+/// Reads on in a line that is too long; 0 once its end has been read.
+fn count_of_rest(reader: &mut dyn BufRead, bytes: &mut Vec<u8>) -> Result<usize, Error> {
+    if bytes.last() == Some(&b'\n') {
+        return Ok(0);
+    }
+    bytes.clear();
+    reader.take(MESSAGE_BYTES_MAX as u64).read_until(b'\n', bytes)
 }
 
 fn parse(text: &str) -> Input {

@@ -22,7 +22,7 @@ use crate::sampling_options::SamplingArguments;
 use crate::text_input;
 use clap::{Args, ValueEnum};
 use input::{Command, Input};
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use zrt_engine::chat::{ChatTemplate, Conversation, Message, Role, StopTexts};
@@ -113,7 +113,14 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let mut reader = stdin.lock();
     loop {
         let input = input::read(&mut reader, |continues| chat.screen.prompt(continues));
-        let input = input.map_err(|source| ToolError::Read { path: "standard input".into(), source })?;
+        let input = match input {
+            // A line that cannot be read does not end what was said so far.
+            Err(error) if chat.screen.is_typed && error.kind() == ErrorKind::InvalidData => {
+                chat.screen.remark(&format!("not sent: {error}"));
+                continue;
+            }
+            input => input.map_err(|source| ToolError::Read { path: "standard input".into(), source })?,
+        };
         let done = match input {
             Input::End => break,
             Input::Command(Command::Exit) => break,
@@ -217,9 +224,10 @@ impl Chat {
             writer.push(token)
         });
         self.interrupt.end();
-        let is_broken_off = result?;
+        // What is there is shown whole, whatever ended it.
         let written = writer.finish()?;
         write_text("\n")?;
+        let is_broken_off = result?;
         let used = prompt.len() + written.token_ids.len();
         let ending = match (written.is_ended, is_broken_off) {
             (true, _) => "",
