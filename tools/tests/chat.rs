@@ -6,6 +6,7 @@
 mod kernel_files;
 
 use kernel_files::Folder;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value as Json;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Output, Stdio};
@@ -161,8 +162,7 @@ fn an_interrupt_stops_the_answer_and_keeps_it() {
     input.write_all(b"Tell me all about it\n").unwrap();
     let mut begin = [0; 8];
     child.stdout.as_mut().unwrap().read_exact(&mut begin).unwrap();
-    let signal = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(signal.success());
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let saved = folder.path("saved.json");
     input.write_all(format!("/save {saved}\n").as_bytes()).unwrap();
     drop(input);
