@@ -156,17 +156,18 @@ pub fn run(arguments: &AsmArguments) -> Result<(), AsmError> {
     // A chosen kernel is one of the engine's.
     let probes = if arguments.kernels.is_empty() { probes::build(&root)? } else { Vec::new() };
     let path = root.join("asm/blobs/manifest.json");
-    let names = kernel_names(&root)?;
-    let chosen = |name: &&String| arguments.kernels.is_empty() || arguments.kernels.contains(name);
+    let sources = kernels_of(&root)?;
+    let chosen =
+        |kernel: &&source::Kernel| arguments.kernels.is_empty() || arguments.kernels.contains(&kernel.name);
     let mut outputs = Vec::new();
     let mut kernels = Vec::new();
     if !arguments.kernels.is_empty() {
         let committed = serde_json::from_slice::<Manifest>(&read(&path)?)?.kernels;
         kernels.extend(committed.into_iter().filter(|entry| !arguments.kernels.contains(&entry.name)));
     }
-    for name in names.iter().filter(chosen) {
-        let (entry, blob) = build(&root, name)?;
-        outputs.push(Output { path: root.join(format!("asm/blobs/{name}.zrt")), bytes: blob });
+    for kernel in sources.iter().filter(chosen) {
+        let (entry, blob) = build(&root, kernel)?;
+        outputs.push(Output { path: root.join(format!("asm/blobs/{}.zrt", kernel.name)), bytes: blob });
         kernels.push(entry);
     }
     kernels.sort_by(|one, other| one.name.cmp(&other.name));
@@ -197,26 +198,27 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Names of the kernels: the `.s` files of `asm/gfx1201`, sorted.
-fn kernel_names(root: &Path) -> Result<Vec<String>, AsmError> {
+/// The kernels of the `.s` files of `asm/gfx1201`, by name.
+fn kernels_of(root: &Path) -> Result<Vec<source::Kernel>, AsmError> {
     let folder = root.join("asm/gfx1201");
     let failed = |source| AsmError::File { path: folder.clone(), source };
-    let mut names = Vec::new();
+    let mut kernels = Vec::new();
     for entry in fs::read_dir(&folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         if path.extension().is_some_and(|extension| extension == "s")
             && let Some(stem) = path.file_stem()
         {
-            names.push(stem.to_string_lossy().into_owned());
+            kernels.extend(source::Kernel::all_of(root, &stem.to_string_lossy())?);
         }
     }
-    names.sort();
-    Ok(names)
+    kernels.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(kernels)
 }
 
 /// Assembles one kernel into its manifest entry and container.
-fn build(root: &Path, name: &str) -> Result<(ManifestEntry, Vec<u8>), AsmError> {
-    let source = Source::read(root, name)?;
+fn build(root: &Path, kernel: &source::Kernel) -> Result<(ManifestEntry, Vec<u8>), AsmError> {
+    let name = kernel.name.as_str();
+    let source = Source::read(root, kernel)?;
     names::check(&source)?;
     let directives = source.directives()?;
     let parameters = parameter_block(&source, &directives)?;
@@ -357,11 +359,12 @@ mod tests {
         let root = repository();
         let bytes = read(&root.join("asm/blobs/manifest.json")).expect("committed");
         let manifest: Manifest = serde_json::from_slice(&bytes).expect("json");
-        let names = kernel_names(&root).expect("sources");
+        let kernels = kernels_of(&root).expect("sources");
+        let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
         let listed: Vec<&str> = manifest.kernels.iter().map(|entry| entry.name.as_str()).collect();
         assert_eq!(listed, names);
-        for entry in &manifest.kernels {
-            let source = Source::read(&root, &entry.name).expect("source");
+        for (entry, kernel) in manifest.kernels.iter().zip(&kernels) {
+            let source = Source::read(&root, kernel).expect("source");
             let found = format!("{:016x}", source.fingerprint());
             assert_eq!(found, entry.source_fingerprint, "{}: run `cargo xtask asm`", entry.name);
             let blob = zrt_asm::blob(&entry.name).expect("listed");

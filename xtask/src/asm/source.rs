@@ -1,12 +1,16 @@
 //! A kernel's source: its text with the includes in place, where each line came from, and its directives.
 //!
 //! Contract: reads files below `asm/gfx1201` only. Directives are comments of the `.s` file that start with `//!`:
-//! `parameters NAME`, `workgroup X Y Z`, `vgprs N`, `sgprs N`, `lds BYTES`; each exactly once.
+//! `parameters NAME`, `workgroup X Y Z`, `vgprs N`, `sgprs N`, `lds BYTES`; each exactly once. A file with the word FORMAT
+//! in its name has lines `formats NAME=N ...` for `vgprs N`: it is the source of a kernel for each of them, with the
+//! format's name wherever FORMAT stands.
 
 use super::AsmError;
 use std::fs;
 use std::path::Path;
 
+/// What stands for a format, in names of files and in their text.
+const FORMAT: &str = "FORMAT";
 /// Includes may nest this deep.
 const INCLUDE_DEPTH_MAX: usize = 4;
 
@@ -41,11 +45,66 @@ pub struct Directives {
     pub lds_bytes: u32,
 }
 
+/// Where a kernel comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// Its name.
+    pub name: String,
+    /// Name of the `.s` file.
+    stem: String,
+    /// Of a file for many formats, which one.
+    format: Option<Format>,
+}
+
+/// A format in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Format {
+    name: String,
+    vgprs: String,
+}
+
+impl Kernel {
+    /// The kernels of `asm/gfx1201/STEM.s`.
+    pub fn all_of(root: &Path, stem: &str) -> Result<Vec<Kernel>, AsmError> {
+        if !stem.contains(FORMAT) {
+            return Ok(vec![Kernel { name: stem.into(), stem: stem.into(), format: None }]);
+        }
+        let path = root.join(format!("asm/gfx1201/{stem}.s"));
+        let text = fs::read_to_string(&path).map_err(|source| AsmError::File { path, source })?;
+        let words = text
+            .lines()
+            .filter(|line| is_of_formats(line))
+            .flat_map(|line| line.trim_start_matches("//!").split_whitespace().skip(1));
+        words
+            .map(|word| {
+                let (name, vgprs) = word.split_once('=').ok_or_else(|| AsmError::Source {
+                    path: format!("asm/gfx1201/{stem}.s"),
+                    reason: format!("`//! formats` takes NAME=VGPRS, not {word:?}"),
+                })?;
+                let format = Format { name: name.into(), vgprs: vgprs.into() };
+                Ok(Kernel { name: stem.replace(FORMAT, name), stem: stem.into(), format: Some(format) })
+            })
+            .collect()
+    }
+}
+
+fn is_of_formats(line: &str) -> bool {
+    line.strip_prefix("//! formats").is_some_and(|rest| rest.starts_with(' '))
+}
+
 impl Source {
-    /// Reads `asm/gfx1201/NAME.s` and what it includes.
-    pub fn read(root: &Path, name: &str) -> Result<Source, AsmError> {
+    /// Reads the source of a kernel and what it includes.
+    pub fn read(root: &Path, kernel: &Kernel) -> Result<Source, AsmError> {
         let mut source = Source { files: Vec::new(), lines: Vec::new() };
-        source.add_file(root, &format!("{name}.s"), 0)?;
+        source.add_file(root, &format!("{}.s", kernel.stem), 0)?;
+        if let Some(format) = &kernel.format {
+            source.lines.retain(|line| line.file != 0 || !is_of_formats(&line.text));
+            for line in source.lines.iter_mut().filter(|line| line.file == 0) {
+                line.text = line.text.replace(FORMAT, &format.name.to_uppercase());
+            }
+            let text = format!("//! vgprs {}", format.vgprs);
+            source.lines.insert(0, SourceLine { file: 0, number: 1, text });
+        }
         Ok(source)
     }
 
@@ -136,5 +195,39 @@ impl Source {
     /// An error about this source.
     pub fn error(&self, reason: String) -> AsmError {
         AsmError::Source { path: self.files.first().cloned().unwrap_or_default(), reason }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made_up(name: &str, text: &str) -> std::path::PathBuf {
+        let root = std::env::temp_dir().join(format!("zrt-asm-{name}-{}", std::process::id()));
+        fs::create_dir_all(root.join("asm/gfx1201")).unwrap();
+        fs::write(root.join("asm/gfx1201/a_FORMAT_b.s"), text).unwrap();
+        root
+    }
+
+    #[test]
+    fn a_file_for_formats_is_a_kernel_for_each() {
+        let root = made_up("formats", "//! formats q1=8\n//! formats q2_k=16\n\tFORMAT_BODY FORMAT\n");
+        let kernels = Kernel::all_of(&root, "a_FORMAT_b").unwrap();
+        let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
+        assert_eq!(names, ["a_q1_b", "a_q2_k_b"]);
+        let source = Source::read(&root, &kernels[1]).unwrap();
+        let lines: Vec<(String, &str)> = source.numbered_lines().collect();
+        let at = |number: u32| format!("asm/gfx1201/a_FORMAT_b.s:{number}");
+        assert_eq!(lines, [(at(1), "//! vgprs 16"), (at(3), "\tQ2_K_BODY Q2_K")]);
+        assert_eq!(source.number::<u16>("vgprs").unwrap(), 16);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_format_without_registers_is_an_error() {
+        let root = made_up("word", "//! formats q1\n");
+        let error = Kernel::all_of(&root, "a_FORMAT_b").unwrap_err().to_string();
+        assert!(error.contains("NAME=VGPRS"), "{error}");
+        fs::remove_dir_all(root).unwrap();
     }
 }

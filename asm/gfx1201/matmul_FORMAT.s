@@ -1,8 +1,10 @@
-// MATMUL of IQ_CODES on the dispatch path.
+// MATMUL of quantised weights on the dispatch path: a kernel for each format.
+// The word FORMAT stands for its name.
 //
 //! parameters Matmul
 //! workgroup 256 1 1
-//! vgprs 192
+//! formats q8_0=192 q4_0=192 q4_k=192 q6_k=192 q4_1=192 q5_0=192 q5_1=192 q2_k=192 q3_k=192 q5_k=192 iq4_nl=192
+//! formats iq4_xs=192 mxfp4=192 iq_codes=192
 //! sgprs 98
 //! lds 16384
 
@@ -16,5 +18,5 @@
 .include "body/matmul_format.inc"
 
 	DISPATCH_BEGIN
-	MATMUL_IQ_CODES_BODY
+	MATMUL_FORMAT_BODY
 	DISPATCH_END

@@ -1,8 +1,10 @@
-// MATMUL of Q5_K with activations as A16 on the dispatch path.
+// MATMUL of quantised weights with activations as A8 on the dispatch path: a kernel for each format.
+// The word FORMAT stands for its name.
 //
 //! parameters Matmul
 //! workgroup 256 1 1
-//! vgprs 180
+//! formats q8_0=148 q4_0=148 q4_k=156 q6_k=180 q4_1=156 q5_0=152 q5_1=156 q2_k=172 q3_k=180 q5_k=156 iq4_nl=152
+//! formats iq4_xs=154 mxfp4=153 iq_codes=180
 //! sgprs 98
 //! lds 20480
 
@@ -19,5 +21,5 @@
 .include "body/matmul_format.inc"
 
 	DISPATCH_BEGIN
-	MATMUL_INTEGER_Q5_K_BODY 2
+	MATMUL_INTEGER_FORMAT_BODY 1
 	DISPATCH_END

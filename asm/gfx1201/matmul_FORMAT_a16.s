@@ -1,8 +1,10 @@
-// MATMUL of Q5_0 with activations as A8 on the dispatch path.
+// MATMUL of quantised weights with activations as A16 on the dispatch path: a kernel for each format.
+// The word FORMAT stands for its name.
 //
 //! parameters Matmul
 //! workgroup 256 1 1
-//! vgprs 152
+//! formats q8_0=172 q4_0=172 q4_k=180 q6_k=188 q4_1=180 q5_0=176 q5_1=180 q2_k=180 q3_k=188 q5_k=180 iq4_nl=176
+//! formats iq4_xs=178 mxfp4=177 iq_codes=188
 //! sgprs 98
 //! lds 20480
 
@@ -19,5 +21,5 @@
 .include "body/matmul_format.inc"
 
 	DISPATCH_BEGIN
-	MATMUL_INTEGER_Q5_0_BODY 1
+	MATMUL_INTEGER_FORMAT_BODY 2
 	DISPATCH_END
