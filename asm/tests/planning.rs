@@ -259,6 +259,7 @@ fn random_hosts_see_what_the_model_says() {
         &seen,
         &[
             "admitted",
+            "admitted behind positions that are there",
             "not admitted into a slot in use",
             "not admitted while draining",
             "resumed from the start",

@@ -288,6 +288,16 @@ impl PageAllocator {
         Ok(())
     }
 
+    /// Makes a reference of `from` to a page one of `to`. Needs room for one more share meanwhile.
+    pub fn hand_over(&mut self, page: u32, from: Owner, to: Owner) -> Result<(), PageError> {
+        self.share(page, to)?;
+        self.release(page, from).inspect_err(|_| {
+            // The newest reference of `to` is the one just added.
+            let undone = self.release(page, to);
+            debug_assert!(undone.is_ok());
+        })
+    }
+
     /// Releases every reference of `owner`. Returns their number.
     pub fn release_all(&mut self, owner: Owner) -> u32 {
         let mut released = 0;

@@ -3,8 +3,8 @@
 //! | field of [`CommandLine`] | written by | read by |
 //! |---|---|---|
 //! | `tag`, `trailer` | the host's ring, the tag last | PLAN |
-//! | `kind_slot` to `limit`, `seed_low` to `penalty_window` | the host | PLAN; SAMPLE what PLAN copies into the slot |
-//! | `reserved_stops`, `reserved_tokens` | the host, zero | nobody |
+//! | `kind_slot` to `position`, `seed_low` to `penalty_window` | the host | PLAN; SAMPLE what PLAN copies into the slot |
+//! | `reserved_stops` | the host, zero | nobody |
 //!
 //! PLAN consumes at most 8 commands between two steps, in their order. [`Command`] says what it does with each.
 
@@ -25,8 +25,8 @@ layout! {
         known: u32,
         /// Admit: the sequence ends when this many tokens are known.
         limit: u32,
-        /// 0.
-        reserved_tokens: u32,
+        /// Admit: the position that the first row consumes.
+        position: u32,
         /// Admit: [`Draws::seed`], low half. The next seven fields are for Admit, too.
         seed_low: u32,
         /// [`Draws::seed`], high half.
@@ -107,6 +107,9 @@ pub enum Command {
         known: u32,
         /// The sequence ends when this many tokens are known.
         limit: u32,
+        /// The position that its first row consumes, below `known`: its first pages, granted before, hold the keys and
+        /// values of the positions before it.
+        position: u32,
         /// How tokens are drawn.
         draws: Draws,
     },
@@ -130,11 +133,12 @@ impl From<&Command> for CommandLine {
     fn from(command: &Command) -> CommandLine {
         let kind_slot = |kind: CommandKind, slot: Slot| kind as u32 | slot.number() << 8;
         match *command {
-            Command::Admit { slot, serial, known, limit, draws } => CommandLine {
+            Command::Admit { slot, serial, known, limit, position, draws } => CommandLine {
                 kind_slot: kind_slot(CommandKind::Admit, slot),
                 serial,
                 known,
                 limit,
+                position,
                 seed_low: draws.seed as u32,
                 seed_high: (draws.seed >> 32) as u32,
                 inverse_temperature: draws.inverse_temperature,
@@ -178,7 +182,7 @@ CommandLine 64
    8 serial
   12 known
   16 limit
-  20 reserved_tokens
+  20 position
   24 seed_low
   28 seed_high
   32 inverse_temperature
@@ -206,8 +210,8 @@ CommandLine 64
             inverse_penalty: 112,
             penalty_window: 113,
         };
-        let admit = Command::Admit { slot, serial: 102, known: 103, limit: 104, draws };
-        let line = [0, 0x3f01, 102, 103, 104, 0, 0x106, 0x1107, 108, 109, 110, 111, 112, 113, 0, 0];
+        let admit = Command::Admit { slot, serial: 102, known: 103, limit: 104, position: 105, draws };
+        let line = [0, 0x3f01, 102, 103, 104, 105, 0x106, 0x1107, 108, 109, 110, 111, 112, 113, 0, 0];
         assert_eq!(<[u32; 16]>::from(&admit), line);
         let resume = Command::Resume { slot: Slot::new(5).unwrap(), serial: 102, position: 103 };
         let line = [0, 0x0502, 102, 103, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];

@@ -131,14 +131,20 @@ impl Told {
         Ok(parked)
     }
 
-    /// Polls until every request has ended.
+    /// Polls until every request has ended; no page is held then.
     pub fn run(&mut self, session: &mut Session, handles: &[Handle]) -> Result<(), SessionError> {
+        self.run_to_the_ends(session, handles)?;
+        assert!(session.audit().is_clean(), "pages leak: {:?}", session.audit());
+        Ok(())
+    }
+
+    /// Polls until every request has ended, in a session that may keep some.
+    pub fn run_to_the_ends(&mut self, session: &mut Session, handles: &[Handle]) -> Result<(), SessionError> {
         let start = Instant::now();
         while session.unfinished_count() > 0 {
             assert!(start.elapsed() < DEADLINE, "the session does not end: {:?}", session.standings());
             self.poll(session, handles)?;
         }
-        assert!(session.audit().is_clean(), "pages leak: {:?}", session.audit());
         Ok(())
     }
 }

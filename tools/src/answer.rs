@@ -3,8 +3,8 @@
 //!
 //! Contract: a request gives the same tokens on every device ([`Oracle::complete`] and sessions agree to the bit). An
 //! answer may be broken off after any token, and between polls where the device is asked to stop; what was delivered
-//! until then stays. Nothing is kept between requests: a session's requests cannot be appended to, so a conversation
-//! is submitted as a whole, each turn with a longer prompt.
+//! until then stays. A conversation is submitted as a whole, each turn with a longer prompt; a session keeps the last
+//! request, so what the prompt has in common with it is not computed again. The oracle computes all of it.
 
 use crate::error::ToolError;
 use crate::interrupt::Interrupt;
@@ -30,6 +30,7 @@ pub struct Answerer {
     runner: Runner,
     device: String,
     is_virtual: bool,
+    found: u32,
 }
 
 enum Runner {
@@ -69,12 +70,13 @@ impl Answerer {
             let _progress = Progress::spinner("dequantising weights");
             let oracle = Oracle::new_with(&loaded.model, context, KvFormat::F32, activations)?;
             let runner = Runner::Oracle(Box::new(oracle));
-            return Ok(Answerer { runner, device: choice.name().to_owned(), is_virtual: false });
+            return Ok(Answerer { runner, device: choice.name().to_owned(), is_virtual: false, found: 0 });
         }
         let OpenedDevice { device, name, is_virtual } = open_device(choice)?;
         let options = SessionOptions {
             slots: 1,
             waiting_max: 1,
+            kept: 1,
             context,
             activations,
             groups: is_virtual.then_some(VIRTUAL_GROUPS),
@@ -83,12 +85,17 @@ impl Answerer {
         let progress = Progress::new("uploading weights", loaded.model.weight_bytes(), Unit::Bytes);
         let mut report = |done: u64, total: u64| progress.set_of(done, total);
         let session = Session::open(device, &loaded.model, &options, &mut report)?;
-        Ok(Answerer { runner: Runner::Session(Box::new(session)), device: name, is_virtual })
+        Ok(Answerer { runner: Runner::Session(Box::new(session)), device: name, is_virtual, found: 0 })
     }
 
     /// What runs the model: `cpu`, or the device's name.
     pub fn device(&self) -> &str {
         &self.device
+    }
+
+    /// Positions of the last request's prompt that were there from the request before.
+    pub fn found_positions(&self) -> u32 {
+        self.found
     }
 
     /// Runs a request. `on_token` gets each token, and may break off; so may the user, whose wish is looked at between
@@ -114,6 +121,7 @@ impl Answerer {
             Runner::Session(session) => {
                 let (tokens_max, sampling, stops) = (options.tokens_max, options.sampling, options.stops);
                 let handle = session.submit(&Request { prompt, tokens_max, sampling, stops })?;
+                self.found = session.found_positions(handle)?;
                 follow(session, handle, self.is_virtual, interrupt, on_token)
             }
         }

@@ -144,11 +144,12 @@ impl Host {
     }
 
     fn push(&mut self, world: &mut World, kind: u32, slot: u32, [serial, known]: [u32; 2], limit: u32) {
+        let start = if known > 1 && self.chance(30) { self.random.below(known) } else { 0 };
         if !self.has_input_room(world) {
             return;
         }
         let mut entry: Entry = std::array::from_fn(|_| self.random.word());
-        entry[..5].copy_from_slice(&[self.input_tag, kind | slot << 8, serial, known, limit]);
+        entry[..6].copy_from_slice(&[self.input_tag, kind | slot << 8, serial, known, limit, start]);
         entry[15] = !self.input_tag;
         world.input[(self.input_index % world.sizes.input_entries) as usize] = entry;
         self.input_index = self.input_index.wrapping_add(1);

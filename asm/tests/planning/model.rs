@@ -224,11 +224,13 @@ fn admit(world: &mut World, slot: usize, entry: &Entry, seen: &mut Seen) {
         return;
     }
     seen.note("admitted");
+    seen.note_if(entry[5] > 0, "admitted behind positions that are there");
     *state = SlotState {
         phase: SlotPhase::Active as u32,
         serial: entry[2],
         known: entry[3],
         limit: entry[4],
+        position: entry[5],
         sampled: state.sampled,
         pending_token: state.pending_token,
         seed_low: entry[6],

@@ -135,6 +135,7 @@ impl Link {
             serial: serial.get(),
             known: admission.tokens.len() as u32,
             limit: admission.limit,
+            position: admission.position,
             draws: admission.sampling.draws(),
         };
         self.send(resident, &command)

@@ -150,7 +150,12 @@ impl Session {
             link,
             resident,
             drive,
-            roster: Roster::new(options.slots, options.waiting_max, context, pages_per_slot, pages),
+            roster: Roster::new(
+                [options.slots, options.waiting_max, options.kept],
+                context,
+                pages_per_slot,
+                pages,
+            ),
             watch: Watch::new(options.hang_after),
             options: options.clone(),
             ending: Ending::No,
@@ -254,6 +259,17 @@ impl Session {
             Some(seat) => self.link.say(&self.resident, seat, word),
             None => Ok(()),
         }
+    }
+
+    /// Positions of a request's prompt that are not computed for it, because an ended request
+    /// [was kept](SessionOptions::kept) that began with the same tokens. 0 while it waits.
+    pub fn found_positions(&self, handle: Handle) -> Result<u32, SessionError> {
+        self.roster.found_positions(handle)
+    }
+
+    /// Forgets all kept requests.
+    pub fn forget_kept(&mut self) {
+        self.roster.forget_kept();
     }
 
     // ------------------------------------------------------------------------------------------- polling

@@ -19,6 +19,8 @@ pub const CHUNK_ROWS_MAX: u32 = ROWS_MAX as u32 - 1;
 const OUTPUT_ENTRIES_MIN: u32 = 2 * SLOTS_MAX as u32;
 /// Maximum number of requests that may wait: each poll reads a record of each.
 const WAITING_MAX: u32 = 1 << 16;
+/// Maximum number of ended requests that are kept: each admission looks at each.
+const KEPT_MAX: u32 = 1 << 16;
 /// Maximum number of tokens that all records together have room for: 1 GiB of host memory.
 const RECORD_TOKENS_MAX: u64 = 1 << 28;
 
@@ -63,6 +65,10 @@ pub struct SessionOptions {
     /// Requests that may wait for a slot, at most 2^16. Each of them, like each slot, has a record with room for a
     /// whole context; all records together have room for at most 2^28 tokens.
     pub waiting_max: u32,
+    /// Ended requests that are kept with their keys and values, at most 2^16. A request whose tokens begin like those of a
+    /// kept one takes its place, and the positions that they have in common are not computed again; no token depends on
+    /// it. The pages of kept requests go to whoever needs them. Records are as for waiting requests.
+    pub kept: u32,
     /// Maximum number of tokens of a sequence, prompt included: from 2 to the model's own context. Slots × context is
     /// below 2^32.
     pub context: u32,
@@ -95,6 +101,7 @@ impl Default for SessionOptions {
             mode: Mode::default(),
             slots: SLOTS_MAX as u32,
             waiting_max: SLOTS_MAX as u32,
+            kept: 0,
             context: 2048,
             pages: None,
             chunk_rows: (ROWS_MAX - SLOTS_MAX) as u32,
@@ -156,9 +163,15 @@ impl SessionOptions {
         // PLAN computes the position of a slot's tokens in 32 bits.
         let tokens = u64::from(slots) * context;
         check("slots × context", tokens, u32::try_from(tokens).is_ok(), "at most 4294967295")?;
-        let record_tokens = u64::from(slots + waiting) * context;
+        check("kept requests", options.kept.into(), options.kept <= KEPT_MAX, "at most 65536")?;
+        let record_tokens = u64::from(slots + waiting + options.kept) * context;
         let is_held = record_tokens <= RECORD_TOKENS_MAX;
-        check("(slots + waiting requests) × context", record_tokens, is_held, "at most 268435456")?;
+        check(
+            "(slots + waiting requests + kept requests) × context",
+            record_tokens,
+            is_held,
+            "at most 268435456",
+        )?;
         check(
             "chunk rows",
             options.chunk_rows.into(),

@@ -8,7 +8,13 @@
 //! A request holds the pages of its known tokens and [`PAGES_AHEAD`] more, as long as any are free. A request that
 //! finds none stalls alone; if every running request stalls, the youngest gives back its pages and waits again.
 //!
+//! Ended requests are kept, as many as the session is to keep: a request whose tokens begin like those of a kept one
+//! takes over its pages (`kept`). Otherwise the pages of kept requests are as good as free: whoever lacks pages gets
+//! them, the oldest first.
+//!
 //! Cost: each call visits every record or every slot at most once.
+
+mod kept;
 
 use super::error::SessionError;
 use super::recovery::Unfinished;
@@ -51,9 +57,13 @@ struct Record {
     sampling: Sampling,
     stops: [u32; STOP_TOKENS_MAX],
     pages: Vec<u32>,
-    /// Order of submission: the youngest is the first to give its pages back.
+    /// Order of submission: the youngest is the first to give its pages back. Of kept requests the order of their ends.
     age: u64,
     is_held: bool,
+    /// Tokens that were known when it got its slot.
+    known_at_admission: u32,
+    /// Positions that it found in the pages of a kept request.
+    found: u32,
 }
 
 /// The request that gets a slot next: see [`Roster::next_admission`].
@@ -75,6 +85,8 @@ pub(super) struct Admission<'a> {
     /// It is to be parked at once.
     pub parks: bool,
     pub limit: u32,
+    /// The position that its first row consumes: the pages hold those before it.
+    pub position: u32,
     pub sampling: &'a Sampling,
 }
 
@@ -104,6 +116,10 @@ pub(super) struct Roster {
     /// Record of each slot.
     slots: [Option<u32>; SLOTS_MAX],
     slot_count: u32,
+    /// Maximum number of requests that run or wait.
+    live_max: u32,
+    /// Maximum number of requests that are kept.
+    kept_max: u32,
     pages: PageAllocator,
     next_handle: u64,
     next_serial: NonZeroU32,
@@ -129,6 +145,8 @@ impl Record {
             pages: Vec::with_capacity(pages_per_slot as usize),
             age: 0,
             is_held: false,
+            known_at_admission: 0,
+            found: 0,
         }
     }
 
@@ -140,6 +158,12 @@ impl Record {
     /// Pages that its known tokens fill.
     fn known_pages(&self) -> usize {
         self.tokens.len().div_ceil(PAGE_TOKENS as usize)
+    }
+
+    /// Pages that it lacks: those of its known tokens and some ahead, but none beyond its end.
+    fn missing_pages(&self) -> usize {
+        let last = (self.limit as usize).div_ceil(PAGE_TOKENS as usize);
+        (self.known_pages() + PAGES_AHEAD).min(last).saturating_sub(self.pages.len())
     }
 
     fn unfinished(&self) -> Unfinished {
@@ -158,19 +182,22 @@ impl Record {
 }
 
 impl Roster {
-    /// A roster of `slots` that run and `waiting_max` that wait, each with at most `context` tokens and `pages_per_slot` of
-    /// `pages`.
+    /// A roster of `slots` that run, `waiting_max` that wait and `kept_max` that are kept, each with at most `context`
+    /// tokens and `pages_per_slot` of `pages`.
     pub fn new(
-        slots: u32,
-        waiting_max: u32,
+        [slots, waiting_max, kept_max]: [u32; 3],
         context: u32,
         pages_per_slot: u32,
         pages: PageAllocator,
     ) -> Roster {
         Roster {
-            records: (0..slots + waiting_max).map(|_| Record::new(context, pages_per_slot)).collect(),
+            records: (0..slots + waiting_max + kept_max)
+                .map(|_| Record::new(context, pages_per_slot))
+                .collect(),
             slots: [None; SLOTS_MAX],
             slot_count: slots,
+            live_max: slots + waiting_max,
+            kept_max,
             pages,
             next_handle: 1,
             next_serial: NonZeroU32::MIN,
@@ -182,7 +209,7 @@ impl Roster {
 
     /// Requests that have not ended.
     pub fn unfinished_count(&self) -> usize {
-        self.records.iter().filter(|record| record.stage != Stage::Free).count()
+        self.records.iter().filter(|record| record.stage.is_live()).count()
     }
 
     /// Slots that a request holds.
@@ -200,9 +227,14 @@ impl Roster {
         Ok(&self.records[self.find(handle)?].tokens)
     }
 
+    /// Positions of a running request that were not computed for it, because the pages of a kept request held them.
+    pub fn found_positions(&self, handle: Handle) -> Result<u32, SessionError> {
+        Ok(self.records[self.find(handle)?].found)
+    }
+
     /// Requests that have not ended, the oldest first. Allocates.
     pub fn unfinished(&self) -> Vec<Unfinished> {
-        let mut left: Vec<_> = self.records.iter().filter(|record| record.stage != Stage::Free).collect();
+        let mut left: Vec<_> = self.records.iter().filter(|record| record.stage.is_live()).collect();
         left.sort_by_key(|record| record.age);
         left.into_iter().map(Record::unfinished).collect()
     }
@@ -213,7 +245,7 @@ impl Roster {
     }
 
     fn find(&self, handle: Handle) -> Result<usize, SessionError> {
-        let is_it = |record: &Record| record.stage != Stage::Free && record.handle == handle;
+        let is_it = |record: &Record| record.stage.is_live() && record.handle == handle;
         self.records.iter().position(is_it).ok_or(SessionError::NoSuchRequest)
     }
 
@@ -226,8 +258,11 @@ impl Roster {
 
     // ------------------------------------------------------------------------------------ what the user asks
 
-    /// Adds a request; `None` if every record is in use.
+    /// Adds a request; `None` if as many run and wait as may.
     pub fn enqueue(&mut self, newcomer: &Newcomer<'_>) -> Option<Handle> {
+        if self.unfinished_count() >= self.live_max as usize {
+            return None;
+        }
         let record = self.records.iter_mut().find(|record| record.stage == Stage::Free)?;
         record.stage = newcomer.stage;
         record.handle = Handle(self.next_handle);
@@ -240,6 +275,7 @@ impl Roster {
         record.stops.iter_mut().zip(newcomer.stops).for_each(|(place, stop)| *place = *stop);
         record.age = self.next_age;
         record.is_held = newcomer.is_held;
+        record.found = 0;
         self.next_handle += 1;
         self.next_age += 1;
         Some(record.handle)
@@ -289,7 +325,7 @@ impl Roster {
         let slot = Slot::first(self.slot_count).find(|slot| self.slots[slot.index()].is_none())?;
         let waits = |index: &usize| matches!(self.records[*index].stage, Stage::Waiting { .. });
         let index = (0..self.records.len()).filter(waits).min_by_key(|index| self.records[*index].age)?;
-        let has_pages = self.pages.free_count() as usize >= self.records[index].known_pages();
+        let has_pages = self.free_pages() >= self.records[index].known_pages();
         has_pages.then_some(NextAdmission { index, slot })
     }
 
@@ -299,20 +335,25 @@ impl Roster {
         let seat = Seat { slot, serial: self.next_serial };
         self.next_serial = self.next_serial.checked_add(1).unwrap_or(NonZeroU32::MIN);
         self.slots[slot.index()] = Some(index as u32);
+        let position = self.take_over(index, seat);
+        self.make_room(self.records[index].missing_pages());
         let record = &mut self.records[index];
+        record.known_at_admission = record.tokens.len() as u32;
+        record.found = position;
         let parks = record.stage.is_parked();
         let asked = if parks { Asked::Park { resumes: false } } else { Asked::Nothing };
         record.stage = Stage::Running { seat, asked };
-        let granted = grant_pages(&mut self.pages, record, seat);
+        grant_pages(&mut self.pages, record, seat);
         let record = &self.records[index];
         Admission {
             seat,
             tokens: &record.tokens,
             stops: &record.stops,
             is_held: record.is_held,
-            grant: granted.map(|first| Grant { seat, first, pages: &record.pages[first..] }),
+            grant: (!record.pages.is_empty()).then_some(Grant { seat, first: 0, pages: &record.pages }),
             parks,
             limit: record.limit,
+            position,
             sampling: &record.sampling,
         }
     }
@@ -321,9 +362,9 @@ impl Roster {
     /// some ahead, as long as any are free.
     pub fn grant(&mut self, slot: Slot) -> Option<Grant<'_>> {
         let index = self.slots[slot.index()]? as usize;
-        let record = &mut self.records[index];
-        let Stage::Running { seat, asked: Asked::Nothing } = record.stage else { return None };
-        let first = grant_pages(&mut self.pages, record, seat)?;
+        let Stage::Running { seat, asked: Asked::Nothing } = self.records[index].stage else { return None };
+        self.make_room(self.records[index].missing_pages());
+        let first = grant_pages(&mut self.pages, &mut self.records[index], seat)?;
         Some(Grant { seat, first, pages: &self.records[index].pages[first..] })
     }
 
@@ -416,20 +457,18 @@ impl Roster {
     }
 
     fn finished(&mut self, index: usize, seat: Seat, reason: FinishReason) -> Option<Event> {
-        self.pages.release_all(seat.owner());
         self.slots[seat.slot.index()] = None;
-        let record = &mut self.records[index];
-        record.pages.clear();
-        match (record.stage, reason) {
-            (Stage::Running { asked: Asked::Requeue { parks }, .. }, FinishReason::Cancelled) => {
-                record.stage = Stage::Waiting { parks };
-                None
-            }
-            _ => {
-                record.stage = Stage::Free;
-                Some(Event::Finished { handle: record.handle, reason })
-            }
+        let Record { stage, handle, .. } = self.records[index];
+        if let Stage::Running { asked: Asked::Requeue { parks }, .. } = stage
+            && reason == FinishReason::Cancelled
+        {
+            self.give_back(index, seat);
+            self.records[index].stage = Stage::Waiting { parks };
+            self.records[index].found = 0;
+            return None;
         }
+        self.keep(index, seat);
+        Some(Event::Finished { handle, reason })
     }
 
     /// Reports the ends of requests that ended without a slot, as many as fit; returns their number.
@@ -450,10 +489,8 @@ impl Roster {
 /// Gives a request the pages that it lacks, as many as are free; returns the index of the first, or `None` if it got
 /// none.
 fn grant_pages(pages: &mut PageAllocator, record: &mut Record, seat: Seat) -> Option<usize> {
-    let last = (record.limit as usize).div_ceil(PAGE_TOKENS as usize);
-    let needed = (record.known_pages() + PAGES_AHEAD).min(last);
     let first = record.pages.len();
-    let count = needed.saturating_sub(first).min(pages.free_count() as usize);
+    let count = record.missing_pages().min(pages.free_count() as usize);
     if count == 0 || pages.grant(seat.owner(), count as u32, &mut record.pages).is_err() {
         return None;
     }

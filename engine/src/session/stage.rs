@@ -6,6 +6,7 @@
 //!   |         |  +-------+ requeued  |
 //!   +- Ended <+          |           |
 //!   +--------------------+-----------+  the device reports the end
+//!   +- Kept <------------+-----------+  likewise, in a session that keeps sequences
 //! ```
 //!
 //! Contract: plain values. What the user asks is a function from stage to stage here; what the device reports is in
@@ -58,14 +59,22 @@ pub(super) enum Stage {
     Running { seat: Seat, asked: Asked },
     /// It holds a slot and its pages and takes no part in steps. Its next row consumes `position`.
     Parked { seat: Seat, position: u32, wish: Wish },
+    /// It has ended, and its end was reported. The pages that it was given as `seat` hold keys and values of its first
+    /// `ready` positions, for a request that begins with the same tokens.
+    Kept { seat: Seat, ready: u32 },
 }
 
 impl Stage {
+    /// True for a request that the user has been told no end of.
+    pub fn is_live(self) -> bool {
+        !matches!(self, Stage::Free | Stage::Kept { .. })
+    }
+
     /// The slot that it holds.
     pub fn seat(self) -> Option<Seat> {
         match self {
             Stage::Running { seat, .. } | Stage::Parked { seat, .. } => Some(seat),
-            Stage::Free | Stage::Waiting { .. } | Stage::Ended(_) => None,
+            Stage::Free | Stage::Waiting { .. } | Stage::Ended(_) | Stage::Kept { .. } => None,
         }
     }
 
@@ -74,9 +83,10 @@ impl Stage {
         match self {
             Stage::Waiting { parks } | Stage::Running { asked: Asked::Requeue { parks }, .. } => parks,
             Stage::Running { asked: Asked::Park { .. }, .. } | Stage::Parked { .. } => true,
-            Stage::Running { asked: Asked::Nothing | Asked::Cancel, .. } | Stage::Free | Stage::Ended(_) => {
-                false
-            }
+            Stage::Running { asked: Asked::Nothing | Asked::Cancel, .. }
+            | Stage::Free
+            | Stage::Ended(_)
+            | Stage::Kept { .. } => false,
         }
     }
 
@@ -96,7 +106,7 @@ impl Stage {
             Stage::Waiting { .. } => Stage::Ended(FinishReason::Cancelled),
             Stage::Running { seat, .. } => Stage::Running { seat, asked: Asked::Cancel },
             Stage::Parked { seat, position, .. } => Stage::Parked { seat, position, wish: Wish::Cancel },
-            Stage::Free | Stage::Ended(_) => self,
+            Stage::Free | Stage::Ended(_) | Stage::Kept { .. } => self,
         }
     }
 
@@ -115,7 +125,10 @@ impl Stage {
             Stage::Parked { seat, position, wish: Wish::Resume } => {
                 Stage::Parked { seat, position, wish: Wish::Stay }
             }
-            Stage::Parked { wish: Wish::Stay | Wish::Cancel, .. } | Stage::Free | Stage::Ended(_) => self,
+            Stage::Parked { wish: Wish::Stay | Wish::Cancel, .. }
+            | Stage::Free
+            | Stage::Ended(_)
+            | Stage::Kept { .. } => self,
         }
     }
 
@@ -134,7 +147,10 @@ impl Stage {
             Stage::Parked { seat, position, wish: Wish::Stay } => {
                 Stage::Parked { seat, position, wish: Wish::Resume }
             }
-            Stage::Parked { wish: Wish::Resume | Wish::Cancel, .. } | Stage::Free | Stage::Ended(_) => self,
+            Stage::Parked { wish: Wish::Resume | Wish::Cancel, .. }
+            | Stage::Free
+            | Stage::Ended(_)
+            | Stage::Kept { .. } => self,
         }
     }
 }

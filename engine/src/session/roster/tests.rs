@@ -9,7 +9,11 @@ mod naive;
 use naive::{Call, World};
 
 fn roster(slots: u32, waiting_max: u32, pages: u32) -> Roster {
-    Roster::new(slots, waiting_max, 64, 4, PageAllocator::new(pages).expect("a small number"))
+    keeping([slots, waiting_max, 0], pages)
+}
+
+fn keeping(counts: [u32; 3], pages: u32) -> Roster {
+    Roster::new(counts, 64, 4, PageAllocator::new(pages).expect("a small number"))
 }
 
 fn newcomer(tokens: &[u32], limit: u32) -> Newcomer<'_> {
@@ -165,6 +169,68 @@ fn a_request_that_ended_without_a_slot_is_told_once() {
     assert!(matches!(roster.cancel(handles[0]), Err(SessionError::NoSuchRequest)));
 }
 
+/// Runs a request to its end, `more` tokens later; returns the position that it was admitted at.
+fn run(roster: &mut Roster, tokens: &[u32], more: u32) -> u32 {
+    let handle = roster.enqueue(&newcomer(tokens, tokens.len() as u32 + more)).expect("room");
+    let next = roster.next_admission().expect("a slot and pages");
+    let admission = roster.admit(next);
+    let (Seat { slot, serial }, position) = (admission.seat, admission.position);
+    let covered = admission.grant.map_or(0, |grant| grant.pages.len() as u32 * PAGE_TOKENS);
+    assert!(position <= covered, "its pages hold what is not computed");
+    assert_eq!(roster.found_positions(handle).expect("it runs"), position);
+    let serial = serial.get();
+    let known = tokens.len() as u32 + more;
+    for index in tokens.len() as u32..known {
+        roster.grant(slot);
+        roster.take(&Told::Token { slot, serial, token: 900 + index, index }).expect("it runs");
+    }
+    roster.take(&Told::Finished { slot, serial, reason: FinishReason::Length, known }).expect("it ends");
+    position
+}
+
+#[test]
+fn a_conversation_goes_on_where_its_last_answer_was_computed() {
+    let mut roster = keeping([1, 0, 1], 4);
+    assert_eq!(run(&mut roster, &[1, 2, 3], 4), 0);
+    assert_eq!((roster.audit().held, roster.unfinished_count(), roster.active_count()), (1, 0, 0));
+    // Three tokens and four choices, the last of which no row has consumed.
+    assert_eq!(run(&mut roster, &[1, 2, 3, 903, 904, 905, 906, 8, 9], 4), 6);
+    // Another answer to the same question: the last row of the prompt is computed again, for its logits.
+    assert_eq!(run(&mut roster, &[1, 2, 3, 903, 904, 905, 906, 8, 9], 4), 8);
+    // Too little in common to give up what is there; it needs no page of it, so both are kept as long as one may be.
+    assert_eq!(run(&mut roster, &[1, 2, 4], 4), 0);
+    roster.forget_kept();
+    assert!(roster.audit().is_clean());
+}
+
+#[test]
+fn a_cancelled_prompt_is_kept_as_far_as_it_was_found() {
+    let mut roster = keeping([1, 0, 1], 4);
+    run(&mut roster, &[7; 20], 2);
+    let handle = roster.enqueue(&newcomer(&[7; 40], 48)).expect("room");
+    let (seat, pages) = admit(&mut roster).expect("a slot and pages");
+    assert_eq!((roster.found_positions(handle).expect("it runs"), pages), (20, 3));
+    roster.cancel(handle).expect("it runs");
+    let (slot, serial) = (seat.slot, seat.serial.get());
+    let reason = FinishReason::Cancelled;
+    roster.take(&Told::Finished { slot, serial, reason, known: 40 }).expect("it was asked");
+    assert_eq!(roster.audit().held, 2, "pages of 20 positions");
+    assert_eq!(run(&mut roster, &[7; 40], 1), 20);
+}
+
+#[test]
+fn pages_of_kept_requests_are_given_to_whoever_needs_them_the_oldest_first() {
+    let mut roster = keeping([1, 0, 3], 4);
+    run(&mut roster, &[1; 17], 1);
+    run(&mut roster, &[2; 10], 1);
+    assert_eq!((roster.audit().free, roster.audit().held), (1, 3));
+    // Two pages are needed, one is free.
+    run(&mut roster, &[3; 17], 1);
+    assert_eq!((roster.audit().free, roster.audit().held), (1, 3));
+    assert_eq!(run(&mut roster, &[2; 10], 1), 9, "the second was kept");
+    assert_eq!(run(&mut roster, &[1; 17], 1), 0, "the first was not");
+}
+
 fn call() -> impl Strategy<Value = Call> {
     prop_oneof![
         3 => (1u32..40, 1u32..24, any::<[bool; 2]>(), 0u32..8).prop_map(|(tokens, more, [holds, parks], ended)| {
@@ -188,9 +254,10 @@ proptest! {
         calls in prop::collection::vec(call(), 1..200),
         slots in 1u32..4,
         waiting_max in 0u32..4,
+        kept in 0u32..4,
         pages in 4u32..12,
     ) {
-        let mut world = World::new(slots, waiting_max, pages);
+        let mut world = World::new([slots, waiting_max, kept], pages);
         for call in calls {
             world.call(&call);
             world.compare();

@@ -4,8 +4,7 @@
 //! is used) to standard error. Ctrl-C stops an answer, whose text stays in the conversation; a second one leaves. A
 //! closed pipe ends at once. If standard input is not a terminal, the first thing that goes wrong ends the command.
 //!
-//! Cost: a session's requests cannot be appended to, so each turn submits the whole conversation, and the model reads
-//! all of it again.
+//! Cost: each turn submits the whole conversation, of which a session computes what is new.
 
 mod input;
 mod save;
@@ -238,9 +237,10 @@ impl Chat {
         let rest = first.map_or(0.0, |first| first.elapsed().as_secs_f64());
         let before = first.map_or(started, |first| first) - started;
         self.screen.remark(&format!(
-            "{ending}context {used} of {}; prompt {} tokens in {:.1} s, then {} at {:.1} t/s",
+            "{ending}context {used} of {}; prompt {} tokens, {} of them new, in {:.1} s, then {} at {:.1} t/s",
             self.context,
             prompt.len(),
+            prompt.len() - self.answerer.found_positions() as usize,
             before.as_secs_f64(),
             written.token_ids.len(),
             // The first token comes with the prompt.

@@ -3,7 +3,7 @@
 //! Contract: written with a flag for each thing that can be asked, and with lists that are searched; it shares nothing
 //! with the roster but the types of the events. The device is honest: it does what it is told, at a time of its own.
 
-use super::{newcomer, roster, slot};
+use super::{keeping, newcomer, slot};
 use crate::session::request::{Event, Handle};
 use crate::session::roster::{Newcomer, Roster};
 use crate::session::stage::{Seat, Stage};
@@ -55,6 +55,21 @@ struct One {
     parks_at_once: bool,
     resumes: bool,
     end: Option<FinishReason>,
+    /// Tokens known, and positions found, when it got its slot.
+    began: (usize, usize),
+}
+
+/// An ended request that is kept: who held its pages, its tokens as far as they are ready, their pages.
+#[derive(Clone, Debug)]
+struct Kept {
+    seat: (u32, u32),
+    tokens: Vec<u32>,
+}
+
+impl Kept {
+    fn pages(&self) -> usize {
+        self.tokens.len().div_ceil(PAGE)
+    }
 }
 
 impl One {
@@ -94,6 +109,9 @@ pub struct World {
     records: usize,
     pages: usize,
     all: Vec<One>,
+    /// The oldest first.
+    kept: Vec<Kept>,
+    kept_max: usize,
     ages: u64,
     serials: u32,
     device: [Option<Running>; 4],
@@ -102,13 +120,15 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(slots: u32, waiting_max: u32, pages: u32) -> World {
+    pub fn new([slots, waiting_max, kept_max]: [u32; 3], pages: u32) -> World {
         World {
-            roster: roster(slots, waiting_max, pages),
+            roster: keeping([slots, waiting_max, kept_max], pages),
             slots,
             records: (slots + waiting_max) as usize,
             pages: pages as usize,
             all: Vec::new(),
+            kept: Vec::new(),
+            kept_max: kept_max as usize,
             ages: 0,
             serials: 0,
             device: Default::default(),
@@ -118,7 +138,30 @@ impl World {
     }
 
     fn free(&self) -> usize {
-        self.pages - self.all.iter().map(|one| one.pages).sum::<usize>()
+        let held = self.all.iter().map(|one| one.pages).sum::<usize>();
+        self.pages - held - self.kept.iter().map(Kept::pages).sum::<usize>()
+    }
+
+    /// Kept requests make room.
+    fn make_room(&mut self, pages: usize) {
+        while self.free() < pages && !self.kept.is_empty() {
+            self.kept.remove(0);
+        }
+    }
+
+    /// The kept request that a new one takes over, and the positions that it finds there.
+    fn found(&self, tokens: &[u32]) -> Option<(usize, usize)> {
+        let mut best = None;
+        for (place, kept) in self.kept.iter().enumerate() {
+            let mut same = 0;
+            while same + 1 < tokens.len() && kept.tokens.get(same) == Some(&tokens[same]) {
+                same += 1;
+            }
+            if same > 0 && best.is_none_or(|(_, most)| same >= most) {
+                best = Some((place, same));
+            }
+        }
+        best.filter(|(place, same)| 2 * same >= self.kept[*place].tokens.len())
     }
 
     pub fn call(&mut self, call: &Call) {
@@ -251,9 +294,11 @@ impl World {
             .roster
             .grant(slot(number))
             .map(|grant| (pair(grant.seat), grant.first, grant.pages.to_vec()));
+        let here = |one: &One| one.seat.is_some_and(|(slot, _)| slot == number) && !one.is_parked;
+        let wanted = self.all.iter().find(|one| here(one)).filter(|one| !one.is_leaving()).map_or(0, missing);
+        self.make_room(wanted);
         let free = self.free();
-        let here = |one: &&mut One| one.seat.is_some_and(|(slot, _)| slot == number) && !one.is_parked;
-        let one = self.all.iter_mut().find(here).filter(|one| !one.is_leaving());
+        let one = self.all.iter_mut().find(|one| here(one)).filter(|one| !one.is_leaving());
         let count = one.as_ref().map_or(0, |one| missing(one).min(free));
         let Some((seat, first, pages)) = grant else {
             assert_eq!(count, 0, "pages are free and none is granted");
@@ -286,7 +331,7 @@ impl World {
     fn admit(&mut self, room: &mut u32) -> bool {
         let taken: Vec<u32> = self.all.iter().filter_map(|one| one.seat).map(|(slot, _)| slot).collect();
         let number = (0..self.slots).find(|slot| !taken.contains(slot));
-        let free = self.free();
+        let free = self.free() + self.kept.iter().map(Kept::pages).sum::<usize>();
         let oldest = self.all.iter_mut().filter(|one| one.waits()).min_by_key(|one| one.age);
         let oldest = oldest.filter(|one| one.tokens.len().div_ceil(PAGE) <= free);
         let expected = number.zip(oldest);
@@ -296,13 +341,25 @@ impl World {
         if *room == 0 {
             return false;
         }
+        let (handle, mut one) = (one.handle, one.clone());
+        let taken = self.found(&one.tokens);
+        let found = taken.map_or(0, |(_, same)| same);
+        if let Some((place, same)) = taken {
+            self.kept.remove(place);
+            one.pages = same.div_ceil(PAGE);
+            self.all.iter_mut().filter(|other| other.handle == handle).for_each(|own| own.pages = one.pages);
+        }
+        self.make_room(missing(&one));
+        let free = self.free();
+        one.began = (one.tokens.len(), found);
         *room -= 1;
         self.serials += 1;
         let admission = self.roster.admit(next);
         assert_eq!(pair(admission.seat), (number, self.serials));
         assert_eq!((admission.tokens, admission.limit as usize), (one.tokens.as_slice(), one.limit));
         assert_eq!((admission.is_held, admission.parks), (one.is_held, one.parks_at_once));
-        let count = missing(one).min(free);
+        assert_eq!(admission.position as usize, found);
+        let count = one.pages + missing(&one).min(free);
         assert_eq!(admission.grant.map_or(0, |grant| grant.pages.len()), count);
         one.pages = count;
         one.seat = Some((number, self.serials));
@@ -311,6 +368,7 @@ impl World {
         let (serial, preempts) = (self.serials, one.was_parked);
         self.device[number as usize] =
             Some(Running { serial, known, limit, pages: count, is_parked: false, cancels: false, preempts });
+        *self.all.iter_mut().find(|own| own.handle == handle).expect("it waited") = one;
         true
     }
 
@@ -391,7 +449,16 @@ impl World {
             return;
         }
         assert_eq!(event, Some(Event::Finished { handle: Handle(one.handle), reason }));
+        let (began, found) = one.began;
+        let ready = if one.tokens.len() == began { found } else { one.tokens.len() - 1 };
+        let kept = Kept { seat: (slot.number(), serial), tokens: one.tokens[..ready].to_vec() };
         self.forget(place);
+        if ready > 0 && self.kept_max > 0 {
+            if self.kept.len() == self.kept_max {
+                self.kept.remove(0);
+            }
+            self.kept.push(kept);
+        }
     }
 
     // ------------------------------------------------------------------------------------------- comparison
@@ -416,6 +483,7 @@ impl World {
             let (slot, serial) = one.seat.expect("who holds pages holds a slot");
             held.push((slot, serial, one.pages));
         }
+        held.extend(self.kept.iter().map(|kept| (kept.seat.0, kept.seat.1, kept.pages())));
         held.sort_unstable();
         let leaks = audit.leaks.iter();
         let found: Vec<_> =
@@ -443,6 +511,7 @@ impl World {
         }
         assert_eq!(self.all.len(), 0, "{:?}", self.all);
         assert!(self.ends.iter().all(|ends| *ends == 1), "{:?}", self.ends);
+        self.roster.forget_kept();
         assert!(self.roster.audit().is_clean());
     }
 }
