@@ -46,6 +46,23 @@ impl Expectations {
         Ok(Expectations { vocabulary, log_probabilities })
     }
 
+    /// Those of a run of old: log-probabilities of `vocabulary` tokens for each predicted token. `None` if they are not a
+    /// whole number of places.
+    pub fn from_log_probabilities(vocabulary: usize, log_probabilities: Vec<f32>) -> Option<Expectations> {
+        let is_whole = vocabulary > 0 && log_probabilities.len().is_multiple_of(vocabulary);
+        is_whole.then_some(Expectations { vocabulary, log_probabilities })
+    }
+
+    /// Tokens of the vocabulary.
+    pub fn vocabulary(&self) -> usize {
+        self.vocabulary
+    }
+
+    /// Log-probabilities of the whole vocabulary for each predicted token, one after the other.
+    pub fn log_probabilities(&self) -> &[f32] {
+        &self.log_probabilities
+    }
+
     /// Compares this run over `text` with `reference`, a run over the same text.
     pub fn against(&self, reference: &Expectations, text: &[u32]) -> Quality {
         let places = || self.log_probabilities.chunks_exact(self.vocabulary);

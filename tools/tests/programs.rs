@@ -265,3 +265,23 @@ fn integer_activations_cost_little_and_sixteen_bits_almost_nothing() {
     assert!(divergence(2) > 0.0 && divergence(2) < 7.2e-8, "{report}");
     check_failure(&["perplexity", "no/such.txt"], &["no/such.txt", "check the path"]);
 }
+
+/// A saved base is what the same run compares with: nothing from itself, and the same from it as within one run. Of another
+/// text it is refused.
+#[test]
+fn a_base_that_was_saved_is_what_later_runs_are_compared_with() {
+    let folder = std::env::temp_dir().join(format!("zrt-bases-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (text, other, base) = (path("text"), path("other"), path("base"));
+    std::fs::write(&text, "The dog ran over the hill to the sea.").unwrap();
+    std::fs::write(&other, "The cat slept.").unwrap();
+    let saved = json(&zrt(&["perplexity", &text, "--json", "--activations", "a8", "--save-base", &base]));
+    let compared = json(&zrt(&["perplexity", &text, "--json", "--activations", "f32,a8", "--base", &base]));
+    assert_eq!(compared["base"].as_str(), Some(base.as_str()));
+    assert_eq!(compared["runs"][0]["mean_divergence"].as_f64(), Some(0.0), "f32 is what was saved");
+    assert_eq!(compared["runs"][1], saved["runs"][0], "a8 as within one run");
+    check_failure(&["perplexity", &other, "--base", &base], &["another text"]);
+    check_failure(&["perplexity", &text, "--base", &text], &["no base"]);
+    std::fs::remove_dir_all(&folder).unwrap();
+}

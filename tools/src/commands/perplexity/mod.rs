@@ -1,8 +1,10 @@
 //! `zrt perplexity`: how well a model expects a text, with each arithmetic of its matmuls.
 //!
 //! Contract: runs the oracle, which has every arithmetic; no device is used. Divergences are relative to f32
-//! activations. Cost: a pass over the text for each arithmetic, at the oracle's speed, and the probabilities of two
-//! passes in memory.
+//! activations of the same model, or to a base that another run has saved. Cost: a pass over the text for each
+//! arithmetic, at the oracle's speed, and the probabilities of two passes in memory.
+
+mod base;
 
 use super::{write_document, write_text};
 use crate::bounded_read::{self, ReadError};
@@ -13,7 +15,7 @@ use crate::session::context_for;
 use crate::table::{Alignment, Table};
 use clap::Args;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use zrt_engine::activations::Activations;
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::oracle::Oracle;
@@ -33,6 +35,12 @@ pub struct Arguments {
     /// File with the text (UTF-8, at most 1 MiB); what goes beyond the model's context, or beyond 2^27 probabilities
     /// (tokens × vocabulary), is left out
     pub text: PathBuf,
+    /// Saves what the model expects with f32 activations, for --base: 4 bytes for each probability
+    #[arg(long, value_name = "FILE")]
+    pub save_base: Option<PathBuf>,
+    /// Compares with what another run saved, of any model with the same tokens: a quantised model with its original
+    #[arg(long, value_name = "FILE", conflicts_with = "save_base")]
+    pub base: Option<PathBuf>,
     /// Arithmetics of activations: f32, a8, a16
     #[arg(long, value_delimiter = ',', default_value = "f32,a8,a16", value_parser = crate::activations_option::parse)]
     pub activations: Vec<Activations>,
@@ -48,6 +56,8 @@ struct Report {
     tokens: usize,
     /// Tokens of the text after these.
     tokens_left_out: usize,
+    /// File that divergences are relative to; none: f32 activations of the same model.
+    base: Option<String>,
     runs: Vec<Row>,
 }
 
@@ -57,10 +67,10 @@ struct Row {
     /// Mean negative log-probability of each token, in nats.
     loss: f64,
     perplexity: f64,
-    /// Divergence of the probabilities from those with f32 activations, in nats.
+    /// Divergence of the probabilities from those of the base, in nats.
     mean_divergence: f64,
     p99_divergence: f64,
-    /// Share of the places where the most probable token is that of f32.
+    /// Share of the places where the most probable token is that of the base.
     same_best: f64,
 }
 
@@ -79,17 +89,29 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     if tokens_left_out > 0 {
         eprintln!("the first {} tokens are measured, {tokens_left_out} are left out", text.len());
     }
-    let reference = pass(&loaded, Activations::F32, &text)?;
+    let saved = arguments.base.as_deref().map(|path| saved_for(path, &loaded, &text)).transpose()?;
+    let reference = match saved {
+        Some(saved) => saved,
+        None => pass(&loaded, Activations::F32, &text)?,
+    };
+    if let Some(path) = &arguments.save_base {
+        base::write(path, &text, &reference)?;
+    }
     let mut runs = Vec::new();
     for &mode in &arguments.activations {
-        let quality = match mode {
-            Activations::F32 => reference.against(&reference, &text),
+        let quality = match (mode, &arguments.base) {
+            (Activations::F32, None) => reference.against(&reference, &text),
             _ => pass(&loaded, mode, &text)?.against(&reference, &text),
         };
         runs.push(row(mode, &quality));
     }
-    let report =
-        Report { model_filename: loaded.filename.clone(), tokens: text.len() - 1, tokens_left_out, runs };
+    let report = Report {
+        model_filename: loaded.filename.clone(),
+        tokens: text.len() - 1,
+        tokens_left_out,
+        base: arguments.base.as_ref().map(|path| path.display().to_string()),
+        runs,
+    };
     match arguments.json {
         true => write_document(&report)?,
         false => write_text(&table(&loaded.description(), &report).to_string())?,
@@ -97,7 +119,22 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     Ok(true)
 }
 
-fn read(path: &std::path::Path) -> Result<String, ToolError> {
+/// A saved base, if it is of this text in these tokens.
+fn saved_for(path: &Path, loaded: &LoadedModel, text: &[u32]) -> Result<Expectations, ToolError> {
+    let base = base::read(path)?;
+    let (found, own) = (base.expectations.vocabulary(), loaded.model.config.vocabulary as usize);
+    let what = if found != own {
+        format!("it is of a vocabulary of {found} tokens, the model's has {own}")
+    } else if base.text != text {
+        "it is of another text, or its model has other tokens".to_owned()
+    } else {
+        return Ok(base.expectations);
+    };
+    let source = std::io::Error::new(std::io::ErrorKind::InvalidData, what);
+    Err(ToolError::Read { path: path.display().to_string(), source })
+}
+
+fn read(path: &Path) -> Result<String, ToolError> {
     let refuse = |source| ToolError::Read { path: path.display().to_string(), source };
     let bytes = bounded_read::read(path, TEXT_BYTES_MAX).map_err(|error| match error {
         ReadError::System(source) => refuse(source),

@@ -1,0 +1,138 @@
+//! The file of a base: what a model expected at each place of a text, for later runs to be compared with.
+//!
+//! Little-endian: `zrtbase1`, the vocabulary's size and the number of the text's tokens (u32 each), the tokens (u32
+//! each), then for every token but the first the natural logarithms of the probabilities of the whole vocabulary (f32).
+//!
+//! Contract: a file that is not exactly so long as its head says, or that has a number that is no logarithm of a
+//! probability, is refused. Memory: the file, and the same again as numbers.
+
+use super::PROBABILITIES_MAX;
+use crate::bounded_read::{self, ReadError};
+use crate::error::ToolError;
+use std::fs::File;
+use std::io::{BufWriter, Error, ErrorKind, Write};
+use std::path::Path;
+use zrt_engine::quality::Expectations;
+
+const MAGIC: &[u8; 8] = b"zrtbase1";
+/// Magic and two counts.
+const HEAD_BYTES: usize = 16;
+/// A log-probability is computed in f64 and rounded, so one of 1 may come out slightly above 0.
+const LOG_PROBABILITY_MAX: f32 = 1e-3;
+
+/// A text and what was expected of it.
+pub struct Base {
+    /// The tokens.
+    pub text: Vec<u32>,
+    /// What was expected in the place of each but the first.
+    pub expectations: Expectations,
+}
+
+/// Writes a base.
+pub fn write(path: &Path, text: &[u32], expectations: &Expectations) -> Result<(), ToolError> {
+    let refuse = |source| ToolError::Write { path: path.display().to_string(), source };
+    let mut file = BufWriter::new(File::create(path).map_err(refuse)?);
+    let mut put = |bytes: &[u8]| file.write_all(bytes).map_err(refuse);
+    put(MAGIC)?;
+    put(&(expectations.vocabulary() as u32).to_le_bytes())?;
+    put(&(text.len() as u32).to_le_bytes())?;
+    text.iter().try_for_each(|token| put(&token.to_le_bytes()))?;
+    expectations.log_probabilities().iter().try_for_each(|one| put(&one.to_le_bytes()))?;
+    file.flush().map_err(refuse)
+}
+
+/// Reads a base.
+pub fn read(path: &Path) -> Result<Base, ToolError> {
+    let refuse = |source| ToolError::Read { path: path.display().to_string(), source };
+    // As many tokens as there can be probabilities: a vocabulary has at least one.
+    let bytes_max = HEAD_BYTES as u64 + 8 * PROBABILITIES_MAX;
+    let bytes = bounded_read::read(path, bytes_max).map_err(|error| match error {
+        ReadError::System(source) => refuse(source),
+        ReadError::TooLong => refuse(Error::other(format!("it has more than {bytes_max} bytes"))),
+    })?;
+    parse(&bytes).map_err(|what| refuse(Error::new(ErrorKind::InvalidData, what)))
+}
+
+fn parse(bytes: &[u8]) -> Result<Base, &'static str> {
+    let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or("it is too short for a base")?;
+    let dword = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    if head[..8] != *MAGIC {
+        return Err("it is no base that `zrt perplexity --save-base` wrote");
+    }
+    let (vocabulary, tokens) = (u64::from(dword(8)), u64::from(dword(12)));
+    let places = tokens.saturating_sub(1).checked_mul(vocabulary).filter(|count| *count <= PROBABILITIES_MAX);
+    let expected = places.map(|count| 4 * (count + tokens));
+    if vocabulary == 0 || tokens < 2 || expected != Some(rest.len() as u64) {
+        return Err("it is not as long as its head says: it may have been cut");
+    }
+    let (text, places) = rest.split_at(4 * tokens as usize);
+    let text: Vec<u32> = text.as_chunks().0.iter().map(|token| u32::from_le_bytes(*token)).collect();
+    let numbers: Vec<f32> = places.as_chunks().0.iter().map(|one| f32::from_le_bytes(*one)).collect();
+    // What is no number is not below the limit either.
+    if !numbers.iter().all(|number| *number <= LOG_PROBABILITY_MAX) {
+        return Err("it holds what is no logarithm of a probability");
+    }
+    let expectations = Expectations::from_log_probabilities(vocabulary as usize, numbers)
+        .ok_or("it is not as long as its head says: it may have been cut")?;
+    Ok(Base { text, expectations })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bytes(vocabulary: u32, text: &[u32], numbers: &[f32]) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        let dwords = [vocabulary, text.len() as u32].into_iter().chain(text.iter().copied());
+        dwords.for_each(|dword| bytes.extend(dword.to_le_bytes()));
+        numbers.iter().for_each(|number| bytes.extend(number.to_le_bytes()));
+        bytes
+    }
+
+    #[test]
+    fn a_base_is_read_as_it_was_written() {
+        let path = std::env::temp_dir().join(format!("zrt-base-{}", std::process::id()));
+        let numbers = vec![-1.5, -0.25, -3.0, -0.05, f32::NEG_INFINITY, 0.0];
+        let expectations = Expectations::from_log_probabilities(3, numbers.clone()).expect("two places");
+        write(&path, &[7, 1, 2], &expectations).expect("written");
+        assert_eq!(std::fs::read(&path).expect("there"), bytes(3, &[7, 1, 2], &numbers));
+        let base = read(&path).expect("as written");
+        assert_eq!((base.text, base.expectations.vocabulary()), (vec![7, 1, 2], 3));
+        assert_eq!(base.expectations.log_probabilities(), numbers);
+        std::fs::remove_file(path).expect("there");
+    }
+
+    #[test]
+    fn what_is_no_base_is_refused() {
+        let right = bytes(2, &[7, 1], &[-0.7, -0.7]);
+        parse(&right).expect("a base");
+        let wrong_numbers = |number| bytes(2, &[7, 1], &[number, -0.7]);
+        for (bytes, told) in [
+            (right[..right.len() - 1].to_vec(), "cut"),
+            ([&right[..], &[0]].concat(), "cut"),
+            (right[..HEAD_BYTES].to_vec(), "cut"),
+            (right[..HEAD_BYTES - 1].to_vec(), "too short"),
+            (bytes(0, &[7, 1], &[]), "cut"),
+            (bytes(2, &[7], &[]), "cut"),
+            (bytes(u32::MAX, &[7, 1], &[-0.7]), "cut"),
+            ([b"zrtbase2", &right[8..]].concat(), "--save-base"),
+            (wrong_numbers(f32::NAN), "logarithm"),
+            (wrong_numbers(1.0), "logarithm"),
+        ] {
+            let error = parse(&bytes).err().expect("no base");
+            assert!(error.contains(told), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_base_or_an_error(mut bytes in prop::collection::vec(any::<u8>(), 0..80), has_magic: bool) {
+            if has_magic && bytes.len() > 8 {
+                bytes[..8].copy_from_slice(MAGIC);
+                bytes[8] %= 4;
+            }
+            let _ = parse(&bytes);
+        }
+    }
+}
