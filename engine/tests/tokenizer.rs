@@ -107,6 +107,24 @@ fn llama_cpp_vectors() {
     assert_eq!(check_vectors(&folder, "ggml-vocab-gemma-4", true), 46);
 }
 
+/// A unigram vocabulary that the repository keeps, with what llama.cpp makes of texts with it (`tests/data`).
+#[test]
+fn unigram_vectors_by_llama_cpp() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data");
+    let vectors: Json =
+        serde_json::from_slice(&std::fs::read(folder.join("unigram.vectors.json")).unwrap()).unwrap();
+    for name in ["unigram", "unigram-spaces"] {
+        let tokenizer = tokenizer_of(&folder.join(format!("{name}.gguf")));
+        let cases = vectors[name].as_array().unwrap();
+        assert_eq!(cases.len(), 36);
+        for case in cases {
+            let text = case["text"].as_str().unwrap();
+            assert_eq!(tokenizer.encode(text), ids(&case["ids"]), "{name}: {text:?}");
+            assert_eq!(tokenizer.encode_plain(text), ids(&case["plain"]), "{name}, plain: {text:?}");
+        }
+    }
+}
+
 #[test]
 fn beginning_of_text_is_added_where_the_model_asks() {
     let Some(folder) = zrt_needs::models() else { return };

@@ -11,7 +11,7 @@ pub enum TokenizerError {
     #[error(transparent)]
     Metadata(#[from] GgufError),
     /// `tokenizer.ggml.model` is of an unknown kind.
-    #[error("the tokenizer kind {found:?} is not supported; \"gemma4\", \"gpt2\" and \"llama\" are")]
+    #[error("the tokenizer kind {found:?} is not supported; \"gemma4\", \"gpt2\", \"llama\" and \"t5\" are")]
     Kind {
         /// The value of the key.
         found: Box<str>,
@@ -60,6 +60,22 @@ pub enum TokenizerError {
         bytes: usize,
         /// The limit.
         limit: usize,
+    },
+    /// A piece is too long to be searched for in texts.
+    #[error("piece {id} has {bytes} bytes, and at most {limit} are accepted")]
+    PieceLength {
+        /// Its id.
+        id: u32,
+        /// Its length.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The map that normalises texts cannot be read.
+    #[error("tokenizer.ggml.precompiled_charsmap cannot be read: {why}")]
+    Charsmap {
+        /// What is wrong with it.
+        why: &'static str,
     },
     /// A special token's number is outside the vocabulary.
     #[error("{key} is {found}, but the vocabulary has {tokens} tokens")]

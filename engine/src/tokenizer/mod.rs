@@ -1,13 +1,15 @@
 //! Text to tokens and back, as the model file describes it.
 //!
-//! Three kinds: `gpt2`, byte-level byte-pair encoding with a named pre-tokenizer; `llama`, SentencePiece with scores
-//! and byte fallback; and `gemma4`, byte-pair encoding of characters with byte fallback. Results are those of llama.cpp,
-//! against whose test vectors all are tested; in particular no Unicode normalisation is done.
+//! Four kinds: `gpt2`, byte-level byte-pair encoding with a named pre-tokenizer; `llama`, SentencePiece with scores
+//! and byte fallback; `gemma4`, byte-pair encoding of characters with byte fallback; and `t5`, SentencePiece's unigram
+//! model. Results are those of llama.cpp, against whose results all kinds are tested; in particular no Unicode
+//! normalisation is done but what a file of the kind `t5` brings with it.
 //!
 //! Contract: encoding and decoding never fail and never panic, whatever the text and the ids; building one from a
 //! hostile file is an error at worst. Encoding is O(n log n) in the text. A tokenizer is immutable and `Sync`.
 
 mod byte_pair;
+mod charsmap;
 mod error;
 mod merge;
 mod sentence_piece;
@@ -16,6 +18,7 @@ mod split;
 mod stream;
 mod text_index;
 mod unicode;
+mod unigram;
 mod vocabulary;
 
 pub use error::TokenizerError;
@@ -27,6 +30,7 @@ use byte_pair::BytePair;
 use sentence_piece::SentencePiece;
 use split::Splitter;
 use std::borrow::Cow;
+use unigram::Unigram;
 use vocabulary::{Fragment, Vocabulary};
 
 /// The tokenizer of one model.
@@ -39,11 +43,16 @@ pub struct Tokenizer {
 enum Algorithm {
     BytePair(Box<BytePair>),
     SentencePiece(Box<SentencePiece>),
+    Unigram(Box<Unigram>),
 }
 
 /// Special ids that a SentencePiece file need not name: those of the original Llama vocabulary.
 const SENTENCE_PIECE_DEFAULTS: SpecialIds =
     SpecialIds { bos: Some(1), eos: Some(2), eot: None, eom: None, unknown: Some(0) };
+
+/// Likewise of a unigram file: those of the original T5 vocabulary.
+const UNIGRAM_DEFAULTS: SpecialIds =
+    SpecialIds { bos: None, eos: Some(1), eot: None, eom: None, unknown: Some(2) };
 
 impl Tokenizer {
     /// Builds the tokenizer that the model's metadata describes.
@@ -62,6 +71,12 @@ impl Tokenizer {
                     Vocabulary::from_metadata(metadata, SENTENCE_PIECE_DEFAULTS, sentence_piece::piece)?;
                 let sentence_piece = SentencePiece::new(metadata, &vocabulary)?;
                 (vocabulary, Algorithm::SentencePiece(Box::new(sentence_piece)), true)
+            }
+            "t5" => {
+                let vocabulary =
+                    Vocabulary::from_metadata(metadata, UNIGRAM_DEFAULTS, sentence_piece::piece)?;
+                let unigram = Unigram::new(metadata, &vocabulary)?;
+                (vocabulary, Algorithm::Unigram(Box::new(unigram)), false)
             }
             "gemma4" => {
                 let vocabulary =
@@ -168,6 +183,7 @@ impl Tokenizer {
             Algorithm::SentencePiece(sentence_piece) => {
                 sentence_piece.encode(&self.vocabulary, text, leads, tokens);
             }
+            Algorithm::Unigram(unigram) => unigram.encode(&self.vocabulary, text, tokens),
         }
     }
 
