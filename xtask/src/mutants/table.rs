@@ -43,6 +43,8 @@ const PLANNING: &[&str] = &["-p", "zrt-asm", "--test", "planning"];
 const KV_WRITE: &[&str] = &["-p", "zrt-asm", "--test", "attention", "kv_write"];
 const INTEGERS: &[&str] = &["-p", "zrt-asm", "--test", "integers"];
 const ENGINE: &[&str] = &["-p", "zrt-engine", "--lib"];
+const TOKENIZER: &[&str] = &["-p", "zrt-engine", "--test", "tokenizer"];
+const ARCHITECTURES: &[&str] = &["-p", "zrt-tests", "--test", "architectures_unchecked", "bits"];
 const MEGAKERNEL: &[&str] = &["-p", "zrt-tests", "--test", "megakernel", "workgroups_are_clean"];
 const JUDGE: &[&str] = &["-p", "zrt-tests", "--test", "judge"];
 
@@ -643,6 +645,38 @@ pub const MUTANTS: &[Mutant] = &[
         find: "Form::Quantised => quantised_rows_held(rows),",
         replace: "Form::Quantised => rows,",
         test: ENGINE,
+        expected: Killed,
+    },
+    Mutant {
+        name: "engine-special-tokens-are-split",
+        file: "engine/src/tokenizer/vocabulary.rs",
+        find: "parse_special || self.kind(id)",
+        replace: "self.kind(id)",
+        test: TOKENIZER,
+        expected: Killed,
+    },
+    Mutant {
+        name: "engine-scales-and-minima-swapped",
+        file: "engine/src/executor/layout/repack.rs",
+        find: "0..4 => [scales[chunk] & 63, scales[chunk + 4] & 63],",
+        replace: "0..4 => [scales[chunk + 4] & 63, scales[chunk] & 63],",
+        test: ENGINE,
+        expected: Killed,
+    },
+    Mutant {
+        name: "engine-kept-one-position-too-many",
+        file: "engine/src/session/roster/kept.rs",
+        find: "{ known - 1 }",
+        replace: "{ known }",
+        test: ENGINE,
+        expected: Killed,
+    },
+    Mutant {
+        name: "engine-window-off-by-one",
+        file: "engine/src/executor/lowering.rs",
+        find: "window: window.unwrap_or(u32::MAX),",
+        replace: "window: window.map_or(u32::MAX, |window| window + 1),",
+        test: ARCHITECTURES,
         expected: Killed,
     },
     // ---------------------------------------------------------------------------------------------- checking mode
