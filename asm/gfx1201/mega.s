@@ -546,4 +546,6 @@
 	BODY GEGLU_BODY
 .Lscale:
 	BODY SCALE_BODY
+.Lsoft_cap:
+	BODY SOFT_CAP_BODY
 	.fill 64, 4, 0xbf9f0000

@@ -98,6 +98,7 @@ kernels![
     "rope_interleaved",
     "sample",
     "scale",
+    "soft_cap",
     "swiglu",
 ];
 

@@ -534,6 +534,54 @@ fn scale() {
     }
 }
 
+fn soft_cap_case(scene: &Scene, count: usize, groups: u32) -> (Vec<f32>, Vec<f32>) {
+    let (stride, cap) = (count + 12, 30.0f32);
+    // Small values, where tanh is its argument, and such as are cut.
+    let mut vectors = random_rows(&mut Random::new(count as u64), scene.rows, count);
+    for row in &mut vectors {
+        let scales = [1e-6f32, 1.0, 30.0, 1000.0, -1e30, 0.0, -0.0, f32::INFINITY];
+        row.iter_mut().zip(scales.iter().cycle()).for_each(|(x, scale)| *x *= scale);
+        row.iter_mut().filter(|x| x.is_nan()).for_each(|x| *x = f32::NEG_INFINITY);
+    }
+    let mut device = Device::new(0);
+    let vector_va = device.upload(&lay_out(&vectors, stride));
+    let (step_va, units) = (scene.step(&mut device), count.div_ceil(256) as u32);
+    let block = params::SoftCap {
+        header: scene.header(params::SoftCap::header(step_va, units, RowSet::EachActive)),
+        vector_va,
+        count: count as u32,
+        stride: 4 * stride as u32,
+        steepness: (2.0f32 / cap).to_bits(),
+        cap: cap.to_bits(),
+    };
+    run(&mut device, "soft_cap", None, block.as_bytes(), groups);
+    let capped = |row: usize| vectors[row].iter().map(|x| cpu::soft_cap(*x, cap)).collect();
+    let expected = lay_out(&scene.expected(&vectors, capped), stride);
+    (device.floats(vector_va, expected.len()), expected)
+}
+
+#[test]
+fn soft_cap() {
+    for scene in [SCENE, SCENE.odd(), ALL_ROWS, NO_ROWS, MANY_ROWS] {
+        for count in [1usize, 256, 700] {
+            let units = scene.rows * count.div_ceil(256);
+            on_every_grid(&format!("{count} elements, {scene:?}"), units, |groups| {
+                soft_cap_case(&scene, count, groups)
+            });
+        }
+    }
+}
+
+/// The tests' own definition is the function that it stands for.
+#[test]
+fn a_soft_cap_is_a_hyperbolic_tangent() {
+    for x in [0.0f32, 1e-8, 0.003, -0.7, 5.0, -29.0, 31.0, 90.0, -500.0, f32::INFINITY] {
+        let exact = 30.0 * (f64::from(x) / 30.0).tanh();
+        let found = f64::from(cpu::soft_cap(x, 30.0));
+        assert!((found - exact).abs() < 4e-6, "{x}: {found}, {exact}");
+    }
+}
+
 #[test]
 fn copy() {
     for pieces in [1usize, 255, 256, 700] {

@@ -70,6 +70,8 @@ pub struct ModelConfig {
     pub attention_scale: f32,
     /// What the embedding is multiplied by, if by anything.
     pub embedding_scale: Option<f32>,
+    /// Soft cap of the logits, if there is one.
+    pub logit_cap: Option<f32>,
     /// RMS norm epsilon.
     pub rms_epsilon: f32,
 }
@@ -212,6 +214,8 @@ impl Keys<'_> {
         let size = gemma3::scale_size(config.layers, config.width, config.heads, config.head_size);
         config.attention_scale = (1.0 / size.sqrt()) as f32;
         config.embedding_scale = Some((f64::from(config.width)).sqrt() as f32);
+        let cap = self.float_or("final_logit_softcapping", 0.0, 0.0..=LOGIT_CAP_MAX, "must be at most 65536")?;
+        config.logit_cap = Some(cap).filter(|cap| *cap > 0.0);
         let positions = self.gguf.metadata.u32_or(&self.name("attention.sliding_window"), 0)?;
         if positions > 0 {
             let key = "attention.sliding_window_pattern";
@@ -227,8 +231,10 @@ impl Keys<'_> {
         Ok(())
     }
 
-    /// An error if the file asks for a window that is shorter than its context: only `gemma3` has layers with one.
-    fn refuse_window(&self, context: u32) -> Result<(), ModelError> {
+    /// An error if the file asks for what only `gemma3` has: a soft cap of logits, or a window that is shorter than its
+    /// context.
+    fn refuse_gemmas(&self, context: u32) -> Result<(), ModelError> {
+        self.refuse("final_logit_softcapping", "a soft cap of logits is built for `gemma3` only")?;
         let key = "attention.sliding_window";
         match self.gguf.metadata.u32_or(&self.name(key), 0)? {
             0 => Ok(()),
@@ -240,7 +246,6 @@ impl Keys<'_> {
     /// Keys of functions that no operation computes.
     fn refuse_unbuilt(&self) -> Result<(), ModelError> {
         self.refuse("attn_logit_softcapping", "a soft cap of attention scores is not built")?;
-        self.refuse("final_logit_softcapping", "a soft cap of logits is not built")?;
         self.refuse("expert_count", "mixtures of experts are not built")
     }
 }
@@ -295,11 +300,12 @@ impl ModelConfig {
             window: None,
             attention_scale: (1.0 / f64::from(head_size).sqrt()) as f32,
             embedding_scale: None,
+            logit_cap: None,
             rms_epsilon,
         };
         match architecture {
             Architecture::Gemma3 => keys.gemma3(&mut config)?,
-            _ => keys.refuse_window(context)?,
+            _ => keys.refuse_gemmas(context)?,
         }
         Ok(config)
     }

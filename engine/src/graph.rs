@@ -147,6 +147,13 @@ pub enum Operation {
         /// The factor.
         factor: f32,
     },
+    /// cap × tanh(vector / cap).
+    SoftCap {
+        /// Updated in place.
+        vector: ValueId,
+        /// No element is beyond it.
+        cap: f32,
+    },
     /// hidden += addend.
     ResidualAdd {
         /// Updated in place.
@@ -234,6 +241,7 @@ impl Operation {
             Operation::GeGlu { .. } => "geglu",
             Operation::BiasAdd { .. } => "bias_add",
             Operation::Scale { .. } => "scale",
+            Operation::SoftCap { .. } => "soft_cap",
             Operation::ResidualAdd { .. } => "residual_add",
             Operation::Sample { .. } => "sample",
         }
@@ -263,7 +271,8 @@ impl Operation {
             Operation::QkNorm { vector, .. }
             | Operation::Rope { vector, .. }
             | Operation::BiasAdd { vector, .. }
-            | Operation::Scale { vector, .. } => vec![(vector, Use::Update)],
+            | Operation::Scale { vector, .. }
+            | Operation::SoftCap { vector, .. } => vec![(vector, Use::Update)],
             Operation::KvWrite { key, value, .. } => vec![(key, Use::Read), (value, Use::Read)],
             Operation::Attention { query, output, .. } => vec![(query, Use::Read), (output, Use::Define)],
             Operation::SwiGlu { gate, up, output } | Operation::GeGlu { gate, up, output } => {
@@ -384,7 +393,7 @@ impl Graph {
                 expect(query, config.query_elements()).and(expect(output, config.query_elements()))
             }
             Operation::BiasAdd { vector, weight } => expect(vector, config.shape(weight.class).1),
-            Operation::Scale { .. } => Ok(()),
+            Operation::Scale { .. } | Operation::SoftCap { .. } => Ok(()),
             Operation::SwiGlu { gate, up, output } | Operation::GeGlu { gate, up, output } => {
                 expect(up, elements(gate)).and(expect(output, elements(gate)))
             }
@@ -451,6 +460,7 @@ mod tests {
             window: None,
             attention_scale: 0.5,
             embedding_scale: None,
+            logit_cap: None,
             rms_epsilon: 1e-5,
         }
     }

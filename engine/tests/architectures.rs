@@ -185,7 +185,14 @@ fn what_cannot_be_run_is_named() {
             Pair::Float(50.0),
             "a soft cap of attention scores is not built",
         ),
-        ("gemma3", "final_logit_softcapping", Pair::Float(30.0), "a soft cap of logits is not built"),
+        (
+            "llama",
+            "final_logit_softcapping",
+            Pair::Float(30.0),
+            "a soft cap of logits is built for `gemma3` only",
+        ),
+        ("gemma3", "final_logit_softcapping", Pair::Float(-1.0), "must be at most 65536"),
+        ("gemma3", "final_logit_softcapping", Pair::Float(f32::NAN), "must be at most 65536"),
         ("llama", "expert_count", Pair::Number(8), "mixtures of experts are not built"),
         (
             "llama",

@@ -74,6 +74,7 @@ pub enum KernelOpcode {
     Mega = 14,
     Quantise = 15,
     Scale = 16,
+    SoftCap = 17,
 }
 
 macro_rules! block {
@@ -343,6 +344,22 @@ block! {
 }
 
 block! {
+    /// cap × tanh(vector / cap) in place. Units: ceil(count / 256).
+    SoftCap = SoftCap {
+        /// `f32[count]` for each row, in place.
+        vector_va: u64,
+        /// Elements.
+        count: u32,
+        /// Bytes from one row to the next.
+        stride: u32,
+        /// f32 bits of 2 / cap, rounded once.
+        steepness: u32,
+        /// f32 bits.
+        cap: u32,
+    }
+}
+
+block! {
     /// Chooses the next token of each output row by the row's slot's sampling parameters and stores it to
     /// [`crate::SlotState::sampled`]. Units: 1.
     Sample = Sample {
@@ -488,6 +505,7 @@ blocks!(
     Mega = Mega,
     Quantise = Quantise,
     Scale = Scale,
+    SoftCap = SoftCap,
 );
 
 #[cfg(test)]
@@ -518,7 +536,7 @@ Header 24
         let blocks: String = PARAMETER_BLOCKS.iter().map(|block| written(&block.layout)).collect();
         assert_eq!(blocks, BLOCKS);
         let numbers: std::vec::Vec<u16> = PARAMETER_BLOCKS.iter().map(|block| block.opcode as u16).collect();
-        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]);
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]);
     }
 
     const BLOCKS: &str = "\
@@ -659,5 +677,11 @@ Scale 48
   36 stride
   40 factor
   44 reserved
+SoftCap 48
+  24 vector_va
+  32 count
+  36 stride
+  40 steepness
+  44 cap
 ";
 }

@@ -149,6 +149,7 @@ pub const BODIES: &[&str] = &[
     "matmul_iq_codes_a16",
     "geglu",
     "scale",
+    "soft_cap",
 ];
 
 #[cfg(test)]
@@ -188,8 +189,9 @@ TapeEntry 64
             (37, "matmul_q6_k_a16"),
             (77, "matmul_iq_codes_a16"),
             (79, "scale"),
+            (80, "soft_cap"),
         ]);
         assert!(places.into_iter().all(|(number, name)| BODIES[number] == name));
-        assert_eq!((BODIES.len(), TAPE_END, COUNTERS_OFFSET), (80, 0xffff_ffff, 256));
+        assert_eq!((BODIES.len(), TAPE_END, COUNTERS_OFFSET), (81, 0xffff_ffff, 256));
     }
 }

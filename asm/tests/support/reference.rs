@@ -215,6 +215,12 @@ pub fn geglu(gate: f32, up: f32) -> f32 {
     (gate * (1.0 / (1.0 + exp(-exponent)))) * up
 }
 
+/// A soft cap of one element.
+pub fn soft_cap(x: f32, cap: f32) -> f32 {
+    let e = exp(-(x * (2.0 / f64::from(cap)) as f32).abs());
+    (((1.0 - e) * (1.0 / (1.0 + e))) * cap).copysign(x)
+}
+
 /// The largest logit, the first of equals; NaN never wins.
 pub fn argmax(logits: &[f32]) -> u32 {
     let mut best = (f32::NEG_INFINITY, 0);

@@ -73,6 +73,9 @@ impl<'a> Step<'a> {
         let input = self.matmul_input(normed, &[weight]);
         let logits = self.graph.value("logits", self.config().vocabulary);
         self.matmul(weight, input, logits);
+        if let Some(cap) = self.config().logit_cap {
+            self.push(Operation::SoftCap { vector: logits, cap });
+        }
         logits
     }
 

@@ -197,6 +197,7 @@ impl Oracle {
             Operation::GeGlu { gate, up, output } => self.geglu(gate, up, output),
             Operation::BiasAdd { vector, weight } => self.bias_add(vector, weight),
             Operation::Scale { vector, factor } => self.scale(vector, factor),
+            Operation::SoftCap { vector, cap } => self.soft_cap(vector, cap),
             Operation::ResidualAdd { hidden, addend } => self.residual_add(hidden, addend),
             Operation::Sample { .. } => self.sample(),
         }
@@ -305,6 +306,12 @@ impl Oracle {
     fn scale(&mut self, vector: ValueId, factor: f32) {
         let scaled: Vec<f32> = self.get(vector).iter().map(|x| x * factor).collect();
         self.put(vector, &scaled);
+    }
+
+    fn soft_cap(&mut self, vector: ValueId, cap: f32) {
+        let mut capped = self.get(vector);
+        operations::soft_cap(&mut capped, cap);
+        self.put(vector, &capped);
     }
 
     fn residual_add(&mut self, hidden: ValueId, addend: ValueId) {
