@@ -39,6 +39,7 @@ pub use zrt_protocol::FinishReason;
 
 use crate::executor::lowering::Planning;
 use crate::executor::resident::{Progress, Resident};
+use crate::executor::upload::Loading;
 use crate::model::Model;
 use drive::{Drive, prepare_drive};
 use link::{Link, Word};
@@ -139,7 +140,8 @@ impl Session {
             chunk_rows: options.chunk_rows,
             waits: options.mode == Mode::Mega,
         };
-        let mut resident = Resident::new(device, model, plan, capacity, &planning, progress)?;
+        let loading = Loading { threads: options.load_threads, progress };
+        let mut resident = Resident::new(device, model, plan, capacity, &planning, loading)?;
         let link = Link::new(&resident)?;
         let mut pages = PageAllocator::new(capacity.pages)?;
         if let Some(seed) = options.page_order_seed {

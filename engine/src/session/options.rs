@@ -7,9 +7,10 @@ use crate::executor::lowering::task_count;
 use crate::kv_format::KvFormat;
 use crate::memory_plan::{Capacity, MemoryPlan};
 use crate::model::Model;
+use crate::placement::Placement;
 use crate::plan::ExecutionPlan;
 use std::time::Duration;
-use zrt_mem::Heap;
+use zrt_mem::{ByteLen, Heap};
 use zrt_protocol::{PAGE_TOKENS, ROWS_MAX, SLOTS_MAX};
 
 /// Most prompt rows of a step: a slot that generates has the last row of it.
@@ -87,6 +88,11 @@ pub struct SessionOptions {
     pub hang_after: Duration,
     /// Shuffles the pages of the cache with this seed; no result depends on it.
     pub page_order_seed: Option<u64>,
+    /// VRAM that the session may take, code and tape (below 1 MiB) not counted: matrices that do not fit lie in host
+    /// memory, and kernels read them over the bus. `None`: everything lies in VRAM.
+    pub vram_max: Option<ByteLen>,
+    /// Threads that load weights, 1 to 64; `None` suits the host.
+    pub load_threads: Option<usize>,
 }
 
 impl Default for SessionOptions {
@@ -107,12 +113,17 @@ impl Default for SessionOptions {
             // Generous: the virtual device shares the host's cores.
             hang_after: Duration::from_secs(30),
             page_order_seed: None,
+            vram_max: None,
+            load_threads: None,
         }
     }
 }
 
 impl SessionOptions {
     /// The steps of a session with this model, and what it needs memory for.
+    ///
+    /// # Errors
+    /// [`ExecutorError::VramLimit`] if [`vram_max`](SessionOptions::vram_max) is too little for what must lie in VRAM.
     pub fn plan(&self, model: &Model) -> Result<(ExecutionPlan, Capacity), SessionError> {
         self.check()?;
         let (context, trained) = (self.context, model.config.context);
@@ -130,8 +141,10 @@ impl SessionOptions {
             input_entries: self.input_entries,
             output_entries: self.output_entries,
             output_heap: self.output_heap,
+            placement: Placement::default(),
         };
-        Ok((plan, capacity))
+        let placement = Placement::within(self.vram_max, model, &plan, &capacity)?;
+        Ok((plan, Capacity { placement, ..capacity }))
     }
 
     /// Everything that a session with this model allocates, to the byte.
