@@ -125,6 +125,11 @@ impl DeviceExecutor {
         self.resident.buffer(id)
     }
 
+    /// Reads from an allocation: for tests.
+    pub fn download(&mut self, id: AllocationId, offset: u64, bytes: &mut [u8]) -> Result<(), ExecutorError> {
+        self.resident.download(id, offset, bytes)
+    }
+
     /// A kernel of this plan and the device that holds it: for tests that change code in device memory.
     pub fn kernel(&mut self, name: &str) -> Option<(&Kernel, &mut Device)> {
         self.resident.kernel(name)

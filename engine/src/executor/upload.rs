@@ -29,7 +29,7 @@ pub const THREADS_MAX: usize = 64;
 const THREADS_DEFAULT: usize = 16;
 /// Bytes of a file that a thread takes at once, or a little more: a core's second cache holds them and what becomes of
 /// them.
-const PIECE_BYTES: u64 = 1 << 20;
+pub const PIECE_BYTES_DEFAULT: u64 = 1 << 20;
 /// Blocks in which pieces are counted: of every type, this many fill whole lines in every plane.
 const PIECE_BLOCKS: u64 = REGION_ALIGNMENT;
 
@@ -37,6 +37,8 @@ const PIECE_BLOCKS: u64 = REGION_ALIGNMENT;
 pub struct Loading<'a> {
     /// Threads, 1 to [`THREADS_MAX`]; `None`: one for each core, at most 16.
     pub threads: Option<usize>,
+    /// Bytes of the file that a thread takes at once: at least one, rounded up to whole lines of every plane.
+    pub piece_bytes: u64,
     /// Is told how many bytes are on the device, and of how many.
     pub progress: Progress<'a>,
 }
@@ -70,9 +72,9 @@ struct Source<'a> {
 }
 
 impl<'a> Loading<'a> {
-    /// With as many threads as the host has cores.
+    /// As suits the host.
     pub fn new(progress: Progress<'a>) -> Loading<'a> {
-        Loading { threads: None, progress }
+        Loading { threads: None, piece_bytes: PIECE_BYTES_DEFAULT, progress }
     }
 
     fn thread_count(&self) -> Result<usize, ExecutorError> {
@@ -170,7 +172,13 @@ pub(super) fn upload_weights(
     loading: Loading<'_>,
 ) -> Result<(), ExecutorError> {
     let total = memory.weights.values().map(|place| place.layout.len.0).sum();
-    let source = Source { model, memory, buffers, pieces: pieces(model), next: AtomicUsize::new(0) };
+    let source = Source {
+        model,
+        memory,
+        buffers,
+        pieces: pieces(model, loading.piece_bytes),
+        next: AtomicUsize::new(0),
+    };
     let threads = loading.thread_count()?.min(source.pieces.len().max(1));
     thread::scope(|scope| {
         let (sender, receiver) = sync_channel(threads);
@@ -195,15 +203,15 @@ pub(super) fn upload_weights(
     Ok(())
 }
 
-/// All pieces of all weights, in the order of the file.
-fn pieces(model: &Model) -> Vec<Piece> {
+/// All pieces of all weights, of at least `piece_bytes`, in the order of the file.
+fn pieces(model: &Model, piece_bytes: u64) -> Vec<Piece> {
     let mut weights: Vec<_> = model.weights().collect();
     weights.sort_by_key(|(_, weight)| weight.tensor.offset);
     let mut pieces = Vec::new();
     for (id, weight) in weights {
         let kind = weight.tensor.kind;
         let total = weight.tensor.element_count();
-        let blocks = (PIECE_BYTES / kind.block_bytes()).next_multiple_of(PIECE_BLOCKS);
+        let blocks = piece_bytes.div_ceil(kind.block_bytes()).clamp(1, total).next_multiple_of(PIECE_BLOCKS);
         let step = blocks * kind.block_elements();
         for first in (0..total).step_by(step as usize) {
             pieces.push(Piece { weight: id, elements: first..(first + step).min(total) });

@@ -140,7 +140,7 @@ impl Session {
             chunk_rows: options.chunk_rows,
             waits: options.mode == Mode::Mega,
         };
-        let loading = Loading { threads: options.load_threads, progress };
+        let loading = Loading { threads: options.load_threads, ..Loading::new(progress) };
         let mut resident = Resident::new(device, model, plan, capacity, &planning, loading)?;
         let link = Link::new(&resident)?;
         let mut pages = PageAllocator::new(capacity.pages)?;
