@@ -12,7 +12,7 @@ use zrt_engine::activations::Activations;
 use zrt_engine::executor::ExecutorError;
 use zrt_engine::executor::device::DeviceExecutor;
 use zrt_engine::executor::upload::Loading;
-use zrt_engine::memory_plan::AllocationId;
+use zrt_engine::memory_plan::{AllocationId, MemoryPlan};
 use zrt_engine::model::{Model, WeightClass, WeightId};
 use zrt_engine::session::{Mode, Session, SessionError, SessionOptions};
 use zrt_mem::{ByteLen, Heap};
@@ -25,7 +25,7 @@ const CONTEXT: u32 = 64;
 /// Longest that the device may take to leave.
 const LEAVE: Duration = Duration::from_secs(60);
 /// Bytes beside the plan's: pages that are not full, code and tape, the driver's page-table reserve.
-const BESIDES: u64 = (8 << 20) + (2 << 20);
+const BESIDES: u64 = (8 << 20) + (1 << 20);
 
 fn model() -> Model {
     load(&repository_model("tales-qwen3-Q4_0.gguf"))
@@ -44,10 +44,20 @@ fn options(mode: Mode) -> SessionOptions {
     }
 }
 
-/// A limit that keeps some layers in VRAM, and not all.
+/// Bytes of the matrices of a layer.
+fn layer_bytes(memory: &MemoryPlan, layer: u32) -> u64 {
+    let of_layer = memory
+        .weights
+        .iter()
+        .filter(|(id, _)| id.class.is_per_layer() && !id.class.is_vector() && id.layer == layer);
+    of_layer.map(|(_, place)| place.layout.len.0).sum()
+}
+
+/// A limit that keeps two of the layers in VRAM.
 fn some_of(model: &Model, options: &SessionOptions) -> ByteLen {
-    let (all, least) = extremes(model, options);
-    ByteLen(least.0 + (all.0 - least.0) * 3 / 5)
+    let memory = options.memory(model).expect("planned");
+    let moved: u64 = (2..model.config.layers).map(|layer| layer_bytes(&memory, layer)).sum();
+    ByteLen(memory.vram_len().0 - moved)
 }
 
 /// VRAM of a session with everything there, and with every matrix in host memory.
@@ -55,8 +65,8 @@ fn extremes(model: &Model, options: &SessionOptions) -> (ByteLen, ByteLen) {
     let all = options.memory(model).expect("planned").vram_len();
     let too_small = SessionOptions { vram_max: Some(ByteLen(0)), ..options.clone() };
     match too_small.memory(model) {
-        Err(SessionError::Executor(ExecutorError::VramLimit { limit: ByteLen(0), whole, least })) => {
-            assert_eq!(whole, all);
+        Err(SessionError::VramLimit { limit: ByteLen(0), whole, least, slots, context, .. }) => {
+            assert_eq!((whole, slots, context), (all, options.slots, options.context));
             (all, least)
         }
         other => panic!("nothing fits no memory: {other:?}"),
@@ -111,8 +121,8 @@ fn threads_write_the_bytes_of_whole_weights() {
         let plan =
             zrt_engine::plan::ExecutionPlan::step(&model, CONTEXT, 1, Activations::F32).expect("planned");
         let capacity = DeviceExecutor::capacity(&plan, options.kv_format);
-        let whole = zrt_engine::memory_plan::MemoryPlan::new(&model, &plan, &capacity).expect("planned");
-        let limit = Some(ByteLen(whole.vram_len().0 - 200_000));
+        let whole = MemoryPlan::new(&model, &plan, &capacity).expect("planned");
+        let limit = Some(ByteLen(whole.vram_len().0 - 700_000));
         let mut executor =
             DeviceExecutor::within(device, &model, CONTEXT, Activations::F32, (limit, loading))
                 .expect("loads");
@@ -164,16 +174,12 @@ fn a_tighter_limit_moves_whole_layers_from_the_last_one() {
         }
         let count = moved.iter().filter(|moved| **moved).count();
         assert!(count >= before && (step < 40 || count == 0), "{count} after {before}");
-        assert_eq!(is_in_host(WeightClass::Embedding, 0), step == 0, "the output matrix is the last to go");
+        let is_output_in_host = is_in_host(WeightClass::Embedding, 0);
+        assert!(!is_output_in_host || count == layers as usize, "the output matrix is the last to go");
+        assert!(is_output_in_host || step > 0);
         // One layer less in host memory would not fit.
         if count > before {
-            let layer: u64 = memory
-                .weights
-                .iter()
-                .filter(|(id, _)| id.layer == 0 && id.class.is_per_layer())
-                .filter(|(id, _)| !id.class.is_vector())
-                .map(|(_, place)| place.layout.len.0)
-                .sum();
+            let layer = layer_bytes(&memory, 0);
             assert!(memory.vram_len().0 + layer > limit.0, "step {step}");
         }
         before = count;

@@ -20,6 +20,7 @@
 
 mod drive;
 mod error;
+mod fit;
 mod link;
 mod options;
 mod recovery;
@@ -31,6 +32,7 @@ mod watch;
 
 pub use drive::MegaParts;
 pub use error::{SessionError, Standing};
+pub use fit::CONTEXT_MIN;
 pub use options::{CHUNK_ROWS_MAX, Mode, SessionOptions};
 pub use recovery::Unfinished;
 pub use request::{Event, Handle, Request};

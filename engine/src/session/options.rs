@@ -123,8 +123,23 @@ impl SessionOptions {
     /// The steps of a session with this model, and what it needs memory for.
     ///
     /// # Errors
-    /// [`ExecutorError::VramLimit`] if [`vram_max`](SessionOptions::vram_max) is too little for what must lie in VRAM.
+    /// [`SessionError::VramLimit`] if [`vram_max`](SessionOptions::vram_max) is too little for what must lie in VRAM.
     pub fn plan(&self, model: &Model) -> Result<(ExecutionPlan, Capacity), SessionError> {
+        let (plan, capacity) = self.unplaced(model)?;
+        let (slots, context) = (self.slots, self.context);
+        let placed = Placement::within(self.vram_max, model, &plan, &capacity);
+        let placement = placed.map_err(|error| match error {
+            ExecutorError::VramLimit { limit, whole, least } => {
+                let instead = self.instead(model, limit);
+                SessionError::VramLimit { slots, context, whole, least, limit, instead }
+            }
+            error => error.into(),
+        })?;
+        Ok((plan, Capacity { placement, ..capacity }))
+    }
+
+    /// The same with all weights in VRAM, whatever the limit is.
+    pub(super) fn unplaced(&self, model: &Model) -> Result<(ExecutionPlan, Capacity), SessionError> {
         self.check()?;
         let (context, trained) = (self.context, model.config.context);
         if context > trained {
@@ -143,8 +158,7 @@ impl SessionOptions {
             output_heap: self.output_heap,
             placement: Placement::default(),
         };
-        let placement = Placement::within(self.vram_max, model, &plan, &capacity)?;
-        Ok((plan, Capacity { placement, ..capacity }))
+        Ok((plan, capacity))
     }
 
     /// Everything that a session with this model allocates, to the byte.
