@@ -10,8 +10,7 @@ use zrt_needs::Random;
 
 /// A row is a whole block of every type.
 const WIDTH: u64 = 256;
-const HEADS: u64 = 4;
-const KV_HEADS: u64 = 2;
+const HEAD_SIZE: u64 = 64;
 /// Every type occurs: there are seven matrices in a layer, the embedding and the output.
 const LAYERS: u64 = 3;
 /// Tokens of the model.
@@ -132,8 +131,8 @@ pub fn mixed_file(first: usize, width: u64, layers: u64) -> Vec<u8> {
     file.pair("general.architecture", TEXT, &architecture);
     for (key, value) in [
         ("embedding_length", width),
-        ("attention.head_count", HEADS),
-        ("attention.head_count_kv", KV_HEADS),
+        ("attention.head_count", width / HEAD_SIZE),
+        ("attention.head_count_kv", width / HEAD_SIZE / 2),
         ("block_count", layers),
         ("feed_forward_length", width),
         ("context_length", CONTEXT),
@@ -159,8 +158,8 @@ pub fn mixed_file(first: usize, width: u64, layers: u64) -> Vec<u8> {
         let of = |name: &str| format!("blk.{layer}.{name}");
         for (name, rows) in [
             ("attn_q", width),
-            ("attn_k", width / HEADS * KV_HEADS),
-            ("attn_v", width / HEADS * KV_HEADS),
+            ("attn_k", width / 2),
+            ("attn_v", width / 2),
             ("attn_output", width),
             ("ffn_gate", width),
             ("ffn_up", width),

@@ -140,9 +140,8 @@ card! {
     memory_peak_gb_per_s: [640.0, 640.0, 640.0] "GB/s", speed, "AMD's product page: 256 bits at 20 Gbit/s";
     /// Bandwidth of the host's memory over PCIe 5.0 x16, reading.
     pcie_gb_per_s: [40.0, 50.0, 57.0] "GB/s", speed,
-        "63 by the rate (16 lanes, 32 GT/s, 128 of 130 bits); typical: measured with another card of PCIe 5.0 \
-         (alexanderhoughton.co.uk, 47 GiB/s); high: 90 % of the rate, as an RX 7900 XTX over PCIe 4.0 \
-         (legacy-rocm-build issue 2253); low: estimate, loads instead of copies";
+        "63 by the rate; typical: 47 GiB/s of another card (alexanderhoughton.co.uk); high: 90 %, \
+         legacy-rocm-build 2253; low: estimate";
     /// Bandwidth of the memory-side cache.
     mall_gb_per_s: [1000.0, 1600.0, 2400.0] "GB/s", speed,
         "estimate: two to four times memory, as published for the same cache of earlier cards";
