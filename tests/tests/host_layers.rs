@@ -210,10 +210,10 @@ fn a_card_that_is_too_small_refuses_and_runs_with_a_limit() {
             panic!("{mode:?}: it has no room")
         };
         let says = error.to_string();
-        let SessionError::Executor(ExecutorError::OutOfMemory { planned, available, .. }) = error else {
+        let SessionError::Executor(ExecutorError::OutOfMemory(found)) = error else {
             panic!("{mode:?}: {says}")
         };
-        assert_eq!((planned, available), (all, free));
+        assert_eq!((found.planned, found.available), (all, free));
         for part in [format!("{all:?}"), format!("{:?}", free.expect("told")), "--vram".into(), "VRAM".into()]
         {
             assert!(says.contains(&part), "{part}: {says}");
@@ -242,11 +242,8 @@ fn host_memory_that_the_driver_does_not_lend_is_named() {
         panic!("it has no room")
     };
     let says = error.to_string();
-    let SessionError::Executor(ExecutorError::OutOfMemory { heap: Heap::HostCached, planned, .. }) = error
-    else {
-        panic!("{says}")
-    };
-    assert!(planned.0 >= all.0 - least.0, "{says}");
+    let SessionError::Executor(ExecutorError::OutOfMemory(found)) = error else { panic!("{says}") };
+    assert!(found.heap == Heap::HostCached && found.planned.0 >= all.0 - least.0, "{says}");
     assert!(
         says.contains("host memory") && says.contains("host_weights.") && !says.contains("--vram"),
         "{says}"

@@ -8,14 +8,17 @@ pub mod alone;
 pub mod device;
 pub mod layout;
 pub mod lowering;
+mod out_of_memory;
 pub mod resident;
 pub mod upload;
+
+pub use out_of_memory::OutOfMemory;
 
 use crate::graph::ValueId;
 use crate::model::WeightId;
 use crate::plan::ExecutionPlan;
 use thiserror::Error;
-use zrt_mem::{ByteLen, Heap};
+use zrt_mem::ByteLen;
 
 /// The step state as an executor sees it after a step (`docs/kernels.md`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,44 +100,12 @@ pub enum ExecutorError {
          in host memory"
     )]
     VramLimit { limit: ByteLen, whole: ByteLen, least: ByteLen },
-    #[error("there is no room in {} for `{allocation}` of {len:?}: {}", memory_name(*heap), what_is_missing(*heap, *planned, *available))]
-    OutOfMemory {
-        allocation: String,
-        len: ByteLen,
-        heap: Heap,
-        /// Of this memory, for the whole session.
-        planned: ByteLen,
-        /// What the device reported before the first allocation.
-        available: Option<ByteLen>,
-        source: zrt_device::DeviceError,
-    },
+    #[error(transparent)]
+    OutOfMemory(#[from] Box<OutOfMemory>),
     #[error("{threads} threads cannot load weights: it takes 1 to {most}", most = upload::THREADS_MAX)]
     Threads { threads: usize },
     #[error("the memory plan overflows: {what}")]
     Overflow { what: &'static str },
-}
-
-fn memory_name(heap: Heap) -> &'static str {
-    if heap.is_vram() { "VRAM" } else { "host memory that the device may map" }
-}
-
-/// What an allocation that failed was a part of, and what would help.
-fn what_is_missing(heap: Heap, planned: ByteLen, available: Option<ByteLen>) -> String {
-    let needed = format!("the session needs {planned:?} of it");
-    match available {
-        _ if !heap.is_vram() => {
-            format!(
-                "{needed}, and drivers lend half of the host's memory by default (ttm.pages_limit); leave more in VRAM"
-            )
-        }
-        available => {
-            let free = available.map(|bytes| format!(", and {bytes:?} are free")).unwrap_or_default();
-            format!(
-                "{needed}{free}; a limit (--vram) keeps the last layers in host memory, and a shorter context or fewer \
-                 slots need less"
-            )
-        }
-    }
 }
 
 /// Checks a prompt against a plan, as every executor's [`Executor::begin`] does.

@@ -3,9 +3,9 @@
 //! Contract: [`Resident::new`] allocates and uploads everything; [`Resident::record`] allocates an indirect buffer. All
 //! drivers of steps share this; it drives none itself.
 
-use super::ExecutorError;
 use super::lowering::{Addresses, Planning, Task, lower};
 use super::upload::{Loading, upload_weights};
+use super::{ExecutorError, OutOfMemory};
 use crate::memory_plan::{AllocationId, Capacity, MemoryPlan};
 use crate::model::Model;
 use crate::plan::ExecutionPlan;
@@ -142,16 +142,11 @@ fn allocate(
         let buffer = device.allocate(heap, len, &label).map_err(|source| match source {
             DeviceError::Kmd(ref error) if error.errno() == Some(Errno::ENOMEM) => {
                 let planned = if heap.is_vram() { memory.vram_len() } else { memory.host_len() };
-                ExecutorError::OutOfMemory {
-                    allocation: label.clone(),
-                    len,
-                    heap,
-                    planned,
-                    available,
-                    source,
-                }
+                let allocation = label.clone();
+                let found = OutOfMemory { allocation, len, heap, planned, available, source };
+                ExecutorError::OutOfMemory(Box::new(found))
             }
-            source => source.into(),
+            source => ExecutorError::Device(source),
         })?;
         buffers.insert(allocation.id, buffer);
     }

@@ -512,7 +512,7 @@ mod tests {
         let shown = text(&plan);
         assert!(shown.contains("with every matrix in host memory: does not fit"), "{shown}");
         let refused = SessionOptions { vram_max: Some(ByteLen(least - 1)), ..options }.plan(&loaded.model);
-        let says = refused.err().expect("too little").to_string();
+        let says = refused.expect_err("too little").to_string();
         let longest = less.host_context_max.unwrap();
         assert!(says.contains(&format!("with 4 slots a context of {longest} fits")), "{says}");
     }
