@@ -155,11 +155,12 @@ fn add_ip_discovery(tree: &mut FileTree) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
 
     #[test]
     fn ip_versions_and_sizes_are_where_clients_look() {
         let mut tree = FileTree::default();
-        add(&mut tree, true, || (1, 2));
+        add(&mut tree, MemorySizes::new(&Config::default()), || (1, 2));
         let read = |path: &str| String::from_utf8(tree.read(path).unwrap()).unwrap();
         let gc = "/sys/class/drm/renderD128/device/ip_discovery/die/0/11/0";
         let version = ["major", "minor", "revision"].map(|name| read(&format!("{gc}/{name}")));
