@@ -7,7 +7,7 @@
 
 use crate::executor::ExecutorError;
 use crate::memory_plan::{Capacity, MemoryPlan};
-use crate::model::{Model, WeightId};
+use crate::model::{Model, WeightClass, WeightId};
 use crate::plan::ExecutionPlan;
 use zrt_mem::{ByteLen, Heap};
 
@@ -61,11 +61,6 @@ impl Placement {
         Placement::stage(model, Placement::last_stage(model))
     }
 
-    /// True if a weight lies in host memory.
-    pub fn is_any_in_host(&self) -> bool {
-        *self != Placement::default()
-    }
-
     /// Where a weight lies.
     pub fn heap(&self, model: &Model, id: WeightId) -> Heap {
         let is_in_host = if id.class.is_vector() {
@@ -95,6 +90,6 @@ impl Placement {
     }
 
     fn before_layers(model: &Model) -> u32 {
-        u32::from(model.output().class != crate::model::WeightClass::Embedding)
+        u32::from(model.output().class != WeightClass::Embedding)
     }
 }
