@@ -52,6 +52,7 @@ fn vram_is_budgeted_and_sparse() {
 fn a_board_has_the_sizes_that_are_asked_for() {
     let config = Config { vram_bytes: Some(64 << 20), gtt_bytes: Some(16 << 20), ..Config::default() };
     let client = Client::open_with(config);
+    client.acquire(client.render, client.gpu_id).unwrap();
     let mut bytes = [0; 16];
     put32(&mut bytes, 8, client.gpu_id);
     client.ioctl(0xC010_4B23, &mut bytes).unwrap();
