@@ -48,6 +48,8 @@ pub struct OpenOptions {
 pub struct VirtualOptions {
     /// Only a small window of VRAM is CPU-visible, as on hosts without Resizable BAR.
     pub small_bar: bool,
+    /// Its VRAM in bytes; `None`: that of an R9700.
+    pub vram_bytes: Option<u64>,
     /// Single-threaded, deterministic scheduling of waves from this seed; `None` is the parallel, fast scheduler.
     pub scheduler_seed: Option<u64>,
     /// Error, in units of the last place, of the approximate instructions (reciprocal, square root and so on), within

@@ -155,11 +155,13 @@ fn heaps_lie_where_the_bar_allows() {
     assert_eq!(kind(&mut large, Heap::HostVisible), MemoryKind::VramPublic);
     assert_eq!(kind(&mut large, Heap::HostShared), MemoryKind::VramShared);
     assert_eq!(kind(&mut large, Heap::Host), MemoryKind::Gtt);
+    assert_eq!(kind(&mut large, Heap::HostCached), MemoryKind::GttCached);
     let mut small =
         open_virtual(&with_virtual(VirtualOptions { small_bar: true, ..VirtualOptions::default() }));
     assert_eq!(kind(&mut small, Heap::DeviceLocal), MemoryKind::Vram);
     assert_eq!(kind(&mut small, Heap::HostVisible), MemoryKind::Gtt);
     assert_eq!(kind(&mut small, Heap::HostShared), MemoryKind::Gtt);
+    assert_eq!(kind(&mut small, Heap::HostCached), MemoryKind::GttCached);
     let hidden = small.allocate(Heap::DeviceLocal, ByteLen(4096), "hidden").unwrap();
     assert!(hidden.view.is_none());
 }

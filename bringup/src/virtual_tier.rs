@@ -27,6 +27,7 @@ pub fn virtual_config(options: &OpenOptions) -> Config {
     let defaults = Config::default();
     Config {
         large_bar: !asked.small_bar,
+        vram_bytes: asked.vram_bytes,
         scheduler: match asked.scheduler_seed {
             Some(_) => Scheduler::Deterministic,
             None => Scheduler::Parallel { worker_count: asked.threads },

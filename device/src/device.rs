@@ -134,6 +134,12 @@ impl Device {
         self.space.allocate(heap, len, label, true)
     }
 
+    /// VRAM that could still be allocated, as the driver counts it. `None` if the driver does not say, and where
+    /// everything lies in system memory. A system call.
+    pub fn available_vram(&self) -> Option<ByteLen> {
+        if self.info.gtt_only { None } else { self.space.available_vram() }
+    }
+
     /// Whether the host can access VRAM: only through a large BAR, and only if its writes can be flushed to the GPU.
     pub fn has_visible_vram(&self) -> bool {
         self.space.has_visible_vram()

@@ -64,6 +64,7 @@ impl Space {
             Heap::DeviceLocal | Heap::HostVisible if self.has_visible_vram() => MemoryKind::VramPublic,
             Heap::HostShared if self.has_visible_vram() => MemoryKind::VramShared,
             Heap::DeviceLocal if !self.gtt_only => MemoryKind::Vram,
+            Heap::HostCached => MemoryKind::GttCached,
             Heap::DeviceLocal | Heap::HostVisible | Heap::HostShared | Heap::Host => MemoryKind::Gtt,
         };
         let memory = zrt_kmd::Buffer::allocate(&self.vm, AllocationRequest { kind, len, executable })?;
@@ -77,6 +78,11 @@ impl Space {
     /// (hardware reference §6.4).
     pub(crate) fn has_visible_vram(&self) -> bool {
         !self.gtt_only && self.vm.node().has_large_bar() && self.vm.has_hdp_flush()
+    }
+
+    /// VRAM that an allocation could still get, as the driver counts it; `None` if it does not say.
+    pub(crate) fn available_vram(&self) -> Option<ByteLen> {
+        self.vm.available_memory().ok()
     }
 
     /// Writes through the mapping. Returns false if the buffer has none.

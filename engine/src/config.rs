@@ -18,6 +18,8 @@ const CONTEXT_MAX: u32 = 1 << 24;
 const ROPE_FACTOR_MAX: f32 = 65536.0;
 /// Largest multiplier among the parameters of YaRN accepted.
 const ROPE_MULTIPLIER_MAX: f32 = 1024.0;
+/// Soft caps that are accepted: 2 / cap is a number, and caps of published models are 30 to 50.
+const LOGIT_CAPS: RangeInclusive<f32> = 0.001..=65536.0;
 
 /// How rotary pairs lie in a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,8 +216,7 @@ impl Keys<'_> {
         let size = gemma3::scale_size(config.layers, config.width, config.heads, config.head_size);
         config.attention_scale = (1.0 / size.sqrt()) as f32;
         config.embedding_scale = Some((f64::from(config.width)).sqrt() as f32);
-        let cap = self.float_or("final_logit_softcapping", 0.0, 0.0..=LOGIT_CAP_MAX, "must be at most 65536")?;
-        config.logit_cap = Some(cap).filter(|cap| *cap > 0.0);
+        config.logit_cap = self.logit_cap()?;
         let positions = self.gguf.metadata.u32_or(&self.name("attention.sliding_window"), 0)?;
         if positions > 0 {
             let key = "attention.sliding_window_pattern";
@@ -229,6 +230,16 @@ impl Keys<'_> {
             });
         }
         Ok(())
+    }
+
+    /// The soft cap of logits; 0 is none.
+    fn logit_cap(&self) -> Result<Option<f32>, ModelError> {
+        let key = "final_logit_softcapping";
+        match self.gguf.metadata.f32_or(&self.name(key), 0.0)? {
+            0.0 => Ok(None),
+            cap if LOGIT_CAPS.contains(&cap) => Ok(Some(cap)),
+            cap => Err(self.range(key, cap, "must be 0 (none) or from 0.001 to 65536")),
+        }
     }
 
     /// An error if the file asks for what only `gemma3` has: a soft cap of logits, or a window that is shorter than its

@@ -19,6 +19,7 @@ pub mod kv_format;
 pub mod memory_plan;
 pub mod model;
 pub mod oracle;
+pub mod placement;
 pub mod plan;
 pub mod quality;
 pub mod rope;

@@ -1,12 +1,13 @@
 //! What a session allocates, decided before anything is allocated: heaps, allocations, regions.
 //!
 //! Contract: made from the model's metadata and the execution plan alone; nothing is added while a session runs.
-//! Weights of one class lie in one allocation, layer after layer. Offsets and lengths are bytes.
+//! Weights of one class lie in one allocation of each memory that they lie in, layer after layer. Offsets and lengths are bytes.
 
 use crate::executor::ExecutorError;
 use crate::executor::layout::WeightLayout;
 use crate::kv_format::KvFormat;
 use crate::model::{Model, WeightClass, WeightId};
+use crate::placement::Placement;
 use crate::plan::ExecutionPlan;
 use crate::rope_table::rope_table_bytes;
 use std::collections::BTreeMap;
@@ -24,8 +25,10 @@ const CONSUMED_BYTES: u64 = LINE_BYTES as u64;
 /// An allocation's role; the key by which executors find its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AllocationId {
-    /// All weights of a class.
+    /// Weights of a class in VRAM.
     Weights(WeightClass),
+    /// Weights of a class in host memory.
+    HostWeights(WeightClass),
     /// The rotary tables, one after the other.
     RopeTable,
     /// Intermediate values of a step.
@@ -92,6 +95,28 @@ pub struct Capacity {
     pub output_entries: u32,
     /// Where the output ring lies.
     pub output_heap: Heap,
+    /// Which weights lie in host memory.
+    pub placement: Placement,
+}
+
+/// Where a weight lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WeightPlace {
+    /// The allocation.
+    pub allocation: AllocationId,
+    /// The weight's first byte in it.
+    pub offset: ByteLen,
+    /// Its planes.
+    pub layout: WeightLayout,
+}
+
+/// Weight bytes that a step reads, by the memory that they lie in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StepWeightBytes {
+    /// In VRAM.
+    pub vram: u64,
+    /// In host memory, over the bus.
+    pub host: u64,
 }
 
 /// Everything that a session allocates.
@@ -99,8 +124,8 @@ pub struct Capacity {
 pub struct MemoryPlan {
     /// In order of allocation.
     pub allocations: Vec<Allocation>,
-    /// Where each weight lies in its class's allocation.
-    pub weights: BTreeMap<WeightId, (ByteLen, WeightLayout)>,
+    /// Where each weight lies.
+    pub weights: BTreeMap<WeightId, WeightPlace>,
     /// Entries of a slot in the page tables.
     pub pages_per_slot: u32,
     /// Bytes of a page: [`PAGE_TOKENS`] tokens of all layers.
@@ -113,6 +138,7 @@ impl AllocationId {
         match self {
             AllocationId::Weights(class) if class.is_bias() => format!("weights.{}.bias", class.name()),
             AllocationId::Weights(class) => format!("weights.{}", class.name()),
+            AllocationId::HostWeights(class) => format!("host_weights.{}", class.name()),
             AllocationId::RopeTable => "rope_table".into(),
             AllocationId::Activations => "activations".into(),
             AllocationId::KvPool => "kv_pool".into(),
@@ -146,9 +172,10 @@ impl MemoryPlan {
         }
         let mut allocations = Vec::new();
         let mut weights = BTreeMap::new();
-        for class in WeightClass::ALL {
-            if let Some(allocation) = plan_class(model, class, &mut weights)? {
-                allocations.push(allocation);
+        let placement = &capacity.placement;
+        for heap in [Heap::DeviceLocal, Heap::HostCached] {
+            for class in WeightClass::ALL {
+                allocations.extend(plan_class(model, (class, heap), placement, &mut weights)?);
             }
         }
         let config = &plan.config;
@@ -192,6 +219,16 @@ impl MemoryPlan {
         Ok(MemoryPlan { allocations, weights, pages_per_slot, page_bytes })
     }
 
+    /// Bytes of VRAM, where the BAR shows all of it; a smaller one has what the host shares in system memory.
+    pub fn vram_len(&self) -> ByteLen {
+        ByteLen(Heap::ALL.into_iter().filter(|heap| heap.is_vram()).map(|heap| self.heap_len(heap).0).sum())
+    }
+
+    /// Bytes of system memory that the device maps.
+    pub fn host_len(&self) -> ByteLen {
+        ByteLen(Heap::ALL.into_iter().filter(|heap| !heap.is_vram()).map(|heap| self.heap_len(heap).0).sum())
+    }
+
     /// Bytes in one heap.
     pub fn heap_len(&self, heap: Heap) -> ByteLen {
         ByteLen(self.allocations.iter().filter(|one| one.heap == heap).map(|one| one.len.0).sum())
@@ -201,6 +238,11 @@ impl MemoryPlan {
 /// Weight bytes that one decode step reads, as they lie on the device: every matrix once, but only one row of an untied
 /// embedding.
 pub fn step_weight_bytes(model: &Model) -> u64 {
+    step_weight_bytes_of(model, &Placement::default()).vram
+}
+
+/// The same by the memory that they are read from.
+pub fn step_weight_bytes_of(model: &Model, placement: &Placement) -> StepWeightBytes {
     let output = model.output();
     let embedding = WeightId::new(WeightClass::Embedding, 0);
     let bytes = |id: &WeightId| {
@@ -214,7 +256,14 @@ pub fn step_weight_bytes(model: &Model) -> u64 {
             false => whole,
         }
     };
-    model.weights().map(|(id, _)| bytes(&id)).sum()
+    let mut read = StepWeightBytes::default();
+    for (id, _) in model.weights() {
+        match placement.heap(model, id) {
+            Heap::HostCached => read.host += bytes(&id),
+            _ => read.vram += bytes(&id),
+        }
+    }
+    read
 }
 
 fn whole(id: AllocationId, heap: Heap, len: ByteLen) -> Allocation {
@@ -224,12 +273,18 @@ fn whole(id: AllocationId, heap: Heap, len: ByteLen) -> Allocation {
 
 fn plan_class(
     model: &Model,
-    class: WeightClass,
-    weights: &mut BTreeMap<WeightId, (ByteLen, WeightLayout)>,
+    (class, heap): (WeightClass, Heap),
+    placement: &Placement,
+    weights: &mut BTreeMap<WeightId, WeightPlace>,
 ) -> Result<Option<Allocation>, ExecutorError> {
+    let allocation = match heap {
+        Heap::HostCached => AllocationId::HostWeights(class),
+        _ => AllocationId::Weights(class),
+    };
     let mut planner = RegionPlanner::new();
     let mut regions = Vec::new();
-    for (id, weight) in model.weights().filter(|(id, _)| id.class == class) {
+    let here = |id: WeightId| id.class == class && placement.heap(model, id) == heap;
+    for (id, weight) in model.weights().filter(|(id, _)| here(*id)) {
         let elements = u64::from(weight.rows) * u64::from(weight.columns);
         let layout =
             WeightLayout::new(weight.tensor.kind, elements).ok_or_else(|| ExecutorError::NoAdapter {
@@ -238,10 +293,9 @@ fn plan_class(
                 detail: weight.tensor.kind.to_string(),
             })?;
         let region = planner.push(layout.len).ok_or(ExecutorError::Overflow { what: "weights" })?;
-        weights.insert(id, (region.offset, layout));
+        weights.insert(id, WeightPlace { allocation, offset: region.offset, layout });
         regions.push((id.tensor_name(), region));
     }
     let len = planner.len().ok_or(ExecutorError::Overflow { what: "weights" })?;
-    let id = AllocationId::Weights(class);
-    Ok((!regions.is_empty()).then_some(Allocation { id, heap: Heap::DeviceLocal, len, regions }))
+    Ok((!regions.is_empty()).then_some(Allocation { id: allocation, heap, len, regions }))
 }

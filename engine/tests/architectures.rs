@@ -168,7 +168,7 @@ fn what_cannot_be_run_is_named() {
         error,
         "architecture `mistral3` is not supported; this build runs `llama`, `qwen2`, `qwen3` and `gemma3`"
     );
-    let cases: [(&'static str, &'static str, Pair, &str); 12] = [
+    let cases: [(&'static str, &'static str, Pair, &str); 14] = [
         (
             "llama",
             "rope.scaling.type",
@@ -191,8 +191,8 @@ fn what_cannot_be_run_is_named() {
             Pair::Float(30.0),
             "a soft cap of logits is built for `gemma3` only",
         ),
-        ("gemma3", "final_logit_softcapping", Pair::Float(-1.0), "must be at most 65536"),
-        ("gemma3", "final_logit_softcapping", Pair::Float(f32::NAN), "must be at most 65536"),
+        ("gemma3", "final_logit_softcapping", Pair::Float(-1.0), "must be 0 (none) or from 0.001"),
+        ("gemma3", "final_logit_softcapping", Pair::Float(f32::NAN), "must be 0 (none) or from 0.001"),
         ("llama", "expert_count", Pair::Number(8), "mixtures of experts are not built"),
         (
             "llama",

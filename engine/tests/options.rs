@@ -11,6 +11,7 @@ use zrt_engine::gguf::{Gguf, TensorKind};
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::memory_plan::{AllocationId, Capacity, MemoryPlan};
 use zrt_engine::model::{Model, ModelError};
+use zrt_engine::placement::Placement;
 use zrt_engine::plan::ExecutionPlan;
 use zrt_engine::sampling::SamplingOptions;
 use zrt_engine::session::{Mode, SessionOptions};
@@ -138,7 +139,9 @@ proptest! {
         (input_entries, output_entries) in (number(), number()),
     ) {
         let output_heap = Heap::Host;
-        let capacity = Capacity { slots, pages, kv_format, tasks, input_entries, output_entries, output_heap };
+        let placement = Placement::default();
+        let capacity =
+            Capacity { slots, pages, kv_format, tasks, input_entries, output_entries, output_heap, placement };
         let plan = ExecutionPlan::step(&MODEL, context, rows, activations).unwrap();
         let Ok(memory) = MemoryPlan::new(&MODEL, &plan, &capacity) else {
             prop_assert!(!(1..=64).contains(&slots), "{:?}", capacity);

@@ -155,7 +155,7 @@ fn weights_of_a_class_share_one_allocation() {
     let gates: Vec<_> = memory.allocations.iter().filter(|allocation| allocation.id == gate).collect();
     assert_eq!(gates.len(), 1);
     assert_eq!(gates[0].regions.len(), 8);
-    let weights: u64 = memory.weights.values().map(|(_, layout)| layout.len.0).sum();
+    let weights: u64 = memory.weights.values().map(|place| place.layout.len.0).sum();
     let file = model.weight_bytes();
     assert!(
         weights >= file && weights < file + file / 50,

@@ -215,6 +215,16 @@ fn cpu_visible_vram_needs_a_large_bar() {
     }
 }
 
+/// Hardware reference §2.3: GTT is bit 1, writable bit 31, no substitute bit 28; bits 25 and 26 would make it uncached.
+#[test]
+fn cached_system_memory_asks_for_no_coherence() {
+    let (system, vm) = open(ScriptedSyscalls::new());
+    let request = AllocationRequest { kind: MemoryKind::GttCached, ..gtt(4096) };
+    let buffer = Buffer::allocate(&vm.unwrap(), request).unwrap();
+    assert!(buffer.view().is_some() && !buffer.kind().is_behind_bar());
+    assert!(system.log().iter().any(|line| line == "ALLOC 0x1000 flags 0x90000002"), "{:?}", system.log());
+}
+
 #[test]
 fn addresses_are_the_same_on_both_sides() {
     let (_, vm) = open(ScriptedSyscalls::new());

@@ -26,6 +26,9 @@ pub enum MemoryKind {
     VramShared,
     /// System memory allocated by the kernel, accessible to both, snooped on x86-64.
     Gtt,
+    /// The same, mapped cached on the GPU (MTYPE NC): GL2 keeps its lines until a packet drops them. For data that the
+    /// CPU writes before the submission that reads it.
+    GttCached,
 }
 
 /// What to allocate.
@@ -71,6 +74,7 @@ impl AllocationRequest {
             MemoryKind::VramPublic => AllocationFlags::VRAM | AllocationFlags::PUBLIC,
             MemoryKind::VramShared => AllocationFlags::VRAM | AllocationFlags::PUBLIC | coherent,
             MemoryKind::Gtt => AllocationFlags::GTT | coherent,
+            MemoryKind::GttCached => AllocationFlags::GTT,
         };
         let executable = if self.executable { AllocationFlags::EXECUTABLE } else { AllocationFlags::empty() };
         domain | executable | AllocationFlags::WRITABLE | AllocationFlags::NO_SUBSTITUTE

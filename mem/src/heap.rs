@@ -22,9 +22,20 @@ pub enum Heap {
     HostShared,
     /// System memory that the device reaches over the bus.
     Host,
+    /// The same, and GL2 keeps what it has read of it: for what the host writes before the kernels that read it start.
+    HostCached,
 }
 
 impl Heap {
+    /// All heaps, the card's memory first.
+    pub const ALL: [Heap; 5] =
+        [Heap::DeviceLocal, Heap::HostVisible, Heap::HostShared, Heap::Host, Heap::HostCached];
+
+    /// True for VRAM, where the BAR is large.
+    pub const fn is_vram(self) -> bool {
+        matches!(self, Heap::DeviceLocal | Heap::HostVisible | Heap::HostShared)
+    }
+
     /// Its name in plans and reports.
     pub const fn name(self) -> &'static str {
         match self {
@@ -32,6 +43,7 @@ impl Heap {
             Heap::HostVisible => "host_visible",
             Heap::HostShared => "host_shared",
             Heap::Host => "host",
+            Heap::HostCached => "host_cached",
         }
     }
 }
@@ -98,9 +110,8 @@ mod tests {
 
     #[test]
     fn heaps_are_told_apart_by_their_names() {
-        let heaps = [Heap::DeviceLocal, Heap::HostVisible, Heap::HostShared, Heap::Host];
-        let mut names = heaps.map(|heap| std::format!("{heap}"));
-        assert_eq!(names, heaps.map(Heap::name));
+        let mut names = Heap::ALL.map(|heap| std::format!("{heap}"));
+        assert_eq!(names, Heap::ALL.map(Heap::name));
         names.sort();
         assert!(names.windows(2).all(|pair| pair[0] < pair[1]), "{names:?}");
         assert!(names.iter().all(|name| name.ends_with("_local") || name.starts_with("host")), "{names:?}");

@@ -100,6 +100,11 @@ def gemma(writer):
     writer.add_rope_scaling_factor(4.0)
 
 
+def capped_gemma(writer):
+    gemma(writer)
+    writer.add_final_logit_softcapping(3.0)
+
+
 def main():
     folder = sys.argv[1]
     write(f"{folder}/random-qwen2.gguf", "qwen2", 1, 8, lambda writer: None, biases=True)
@@ -109,6 +114,7 @@ def main():
     # Heads that are not the width divided by their number, as in Mistral Nemo.
     write(f"{folder}/random-llama-heads-of-12.gguf", "llama", 5, 12, wide_heads)
     write(f"{folder}/random-gemma3.gguf", "gemma3", 6, 8, gemma, layers=4)
+    write(f"{folder}/random-gemma3-capped.gguf", "gemma3", 7, 8, capped_gemma, layers=4)
 
 
 if __name__ == "__main__":

@@ -102,7 +102,9 @@ class Model:
                 x = self.norm(x, self.layer(i, "post_ffw_norm.weight"))
             hidden = hidden + x
         x = self.norm(hidden, self.tensors["output_norm.weight"])
-        return x @ self.tensors.get("output.weight", self.tensors["token_embd.weight"]).T
+        logits = x @ self.tensors.get("output.weight", self.tensors["token_embd.weight"]).T
+        cap = self.get("final_logit_softcapping", 0.0)
+        return cap * np.tanh(logits / cap) if cap else logits
 
     def norm(self, x, weight):
         return x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + self.epsilon) * weight

@@ -10,8 +10,7 @@ use zrt_needs::Random;
 
 /// A row is a whole block of every type.
 const WIDTH: u64 = 256;
-const HEADS: u64 = 4;
-const KV_HEADS: u64 = 2;
+const HEAD_SIZE: u64 = 64;
 /// Every type occurs: there are seven matrices in a layer, the embedding and the output.
 const LAYERS: u64 = 3;
 /// Tokens of the model.
@@ -119,16 +118,23 @@ fn block(kind: TensorKind, random: &mut Random) -> Vec<u8> {
 
 /// The model; `first`: which of the types the embedding has, the others follow in their order.
 pub fn mixed_model(first: usize) -> Model {
+    let gguf = Gguf::from_bytes(mixed_file(first, WIDTH, LAYERS))
+        .unwrap_or_else(|error| panic!("a mixed model: {error}"));
+    Model::load(Arc::new(gguf)).unwrap_or_else(|error| panic!("a mixed model: {error}"))
+}
+
+/// The file of such a model with rows of `width` elements, a multiple of 256, and so many layers.
+pub fn mixed_file(first: usize, width: u64, layers: u64) -> Vec<u8> {
     let mut file = File::default();
     let mut architecture = Vec::new();
     put_text(&mut architecture, "llama");
     file.pair("general.architecture", TEXT, &architecture);
     for (key, value) in [
-        ("embedding_length", WIDTH),
-        ("attention.head_count", HEADS),
-        ("attention.head_count_kv", KV_HEADS),
-        ("block_count", LAYERS),
-        ("feed_forward_length", WIDTH),
+        ("embedding_length", width),
+        ("attention.head_count", width / HEAD_SIZE),
+        ("attention.head_count_kv", width / HEAD_SIZE / 2),
+        ("block_count", layers),
+        ("feed_forward_length", width),
         ("context_length", CONTEXT),
     ] {
         file.number(key, value);
@@ -138,32 +144,31 @@ pub fn mixed_model(first: usize) -> Model {
     let mut kinds = WEIGHT_KINDS.into_iter().cycle().skip(first);
     let mut matrix = |file: &mut File, name: &str, rows: u64| {
         let kind = kinds.next().unwrap_or(TensorKind::F32);
-        let count = rows * WIDTH / kind.block_elements();
+        let count = rows * width / kind.block_elements();
         let bytes: Vec<u8> = (0..count).flat_map(|_| block(kind, &mut random)).collect();
-        file.tensor(name, kind, &[WIDTH, rows], &bytes);
+        file.tensor(name, kind, &[width, rows], &bytes);
     };
     let norm = |file: &mut File, name: &str| {
-        file.tensor(name, TensorKind::F32, &[WIDTH], &1f32.to_le_bytes().repeat(WIDTH as usize));
+        file.tensor(name, TensorKind::F32, &[width], &1f32.to_le_bytes().repeat(width as usize));
     };
     matrix(&mut file, "token_embd", VOCABULARY);
     matrix(&mut file, "output", VOCABULARY);
     norm(&mut file, "output_norm");
-    for layer in 0..LAYERS {
+    for layer in 0..layers {
         let of = |name: &str| format!("blk.{layer}.{name}");
         for (name, rows) in [
-            ("attn_q", WIDTH),
-            ("attn_k", WIDTH / HEADS * KV_HEADS),
-            ("attn_v", WIDTH / HEADS * KV_HEADS),
-            ("attn_output", WIDTH),
-            ("ffn_gate", WIDTH),
-            ("ffn_up", WIDTH),
-            ("ffn_down", WIDTH),
+            ("attn_q", width),
+            ("attn_k", width / 2),
+            ("attn_v", width / 2),
+            ("attn_output", width),
+            ("ffn_gate", width),
+            ("ffn_up", width),
+            ("ffn_down", width),
         ] {
             matrix(&mut file, &of(name), rows);
         }
         norm(&mut file, &of("attn_norm"));
         norm(&mut file, &of("ffn_norm"));
     }
-    let gguf = Gguf::from_bytes(file.finish()).unwrap_or_else(|error| panic!("a mixed model: {error}"));
-    Model::load(Arc::new(gguf)).unwrap_or_else(|error| panic!("a mixed model: {error}"))
+    file.finish()
 }

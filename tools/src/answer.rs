@@ -9,6 +9,7 @@
 use crate::error::ToolError;
 use crate::interrupt::Interrupt;
 use crate::loaded_model::LoadedModel;
+use crate::memory_option::MemoryOption;
 use crate::open_device::{OpenedDevice, open_device};
 use crate::progress::{Progress, Unit};
 use crate::session::Evidence;
@@ -59,12 +60,13 @@ pub fn end_tokens(tokenizer: &Tokenizer, more: Option<u32>) -> Vec<u32> {
 }
 
 impl Answerer {
-    /// Opens the device and makes the model resident, with room for `context` tokens.
+    /// Opens the device and makes the model resident, with room for `context` tokens. `memory` does not concern the CPU.
     pub fn open(
         loaded: &LoadedModel,
         choice: DeviceChoice,
         context: u32,
         activations: Activations,
+        memory: &MemoryOption,
     ) -> Result<Answerer, ToolError> {
         if choice == DeviceChoice::Cpu {
             let _progress = Progress::spinner("dequantising weights");
@@ -82,6 +84,7 @@ impl Answerer {
             groups: is_virtual.then_some(VIRTUAL_GROUPS),
             ..SessionOptions::default()
         };
+        let options = memory.of_session(&device, options)?;
         let progress = Progress::new("uploading weights", loaded.model.weight_bytes(), Unit::Bytes);
         let mut report = |done: u64, total: u64| progress.set_of(done, total);
         let session = Session::open(device, &loaded.model, &options, &mut report)?;

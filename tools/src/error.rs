@@ -170,6 +170,9 @@ pub enum ToolError {
         /// Names of those that it has.
         kernels: String,
     },
+    /// `--vram auto` on a device that does not say what is free.
+    #[error("the driver does not say how much VRAM is free")]
+    NoFreeVram,
     /// Something on the command line, or in a file that it names, makes no sense; reported in full.
     #[error("{what}")]
     BadInput {
@@ -238,6 +241,7 @@ impl ToolError {
             ToolError::Device { .. } => "run `zrt doctor` to see what this machine has",
             ToolError::NothingToCompare => "use --device virtual or kfd",
             ToolError::NoToken => "run `zrt validate` with this model and device",
+            ToolError::NoFreeVram => "give a size, as --vram 12GiB",
             ToolError::EmptyPrompt => "give some text with --prompt or --file",
             ToolError::NoChatTemplate { .. } => {
                 "use `zrt generate`, or give a template with --chat-template-file"

@@ -23,6 +23,7 @@ pub mod listing;
 pub mod loaded_model;
 pub mod machine;
 pub mod machine_code;
+pub mod memory_option;
 pub mod open_device;
 pub mod prediction;
 pub mod profile;

@@ -8,6 +8,7 @@
 use crate::bench::{self, Record, Setting, Test};
 use crate::error::ToolError;
 use crate::loaded_model::LoadedModel;
+use crate::memory_option::MemoryOption;
 use crate::open_device::{OpenedDevice, open_device};
 use crate::progress::{Progress, Unit};
 use crate::session::{Evidence, context_for};
@@ -28,6 +29,8 @@ pub struct Choices {
     pub activations: Activations,
     /// Repetitions of each test.
     pub repetitions: u32,
+    /// Where weights lie.
+    pub memory: MemoryOption,
 }
 
 /// Runs one test of a prompt and records it.
@@ -44,6 +47,7 @@ pub fn run(loaded: &LoadedModel, choices: &Choices, test: Test) -> Result<Record
         groups: Some(if is_virtual { VIRTUAL_GROUPS.min(units) } else { units }),
         ..SessionOptions::default()
     };
+    let options = choices.memory.of_session(&device, options)?;
     let mut session = {
         let progress = Progress::new("uploading weights", loaded.model.weight_bytes(), Unit::Bytes);
         Session::open(device, &loaded.model, &options, &mut |done, total| progress.set_of(done, total))?

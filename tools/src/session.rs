@@ -5,6 +5,7 @@
 
 use crate::error::ToolError;
 use crate::loaded_model::LoadedModel;
+use crate::memory_option::MemoryOption;
 use crate::open_device::{OpenedDevice, open_device};
 use crate::progress::{Progress, Unit};
 use serde::Serialize;
@@ -59,12 +60,14 @@ pub struct Evidence {
 }
 
 impl Session {
-    /// Opens the device and makes the model resident, with caches of `context` positions.
+    /// Opens the device and makes the model resident, with caches of `context` positions. `memory` does not concern the
+    /// CPU.
     pub fn open(
         loaded: &LoadedModel,
         choice: DeviceChoice,
         context: u32,
         activations: Activations,
+        memory: &MemoryOption,
     ) -> Result<Session, ToolError> {
         if choice == DeviceChoice::Cpu {
             let _progress = Progress::spinner("dequantising weights");
@@ -77,7 +80,8 @@ impl Session {
                 is_virtual: false,
             });
         }
-        let OnDevice { executor, name, is_virtual } = open_executor(loaded, choice, context, activations)?;
+        let OnDevice { executor, name, is_virtual } =
+            open_executor(loaded, choice, context, activations, memory)?;
         Ok(Session { executor: Chosen::Device(Box::new(executor)), device: name, activations, is_virtual })
     }
 
@@ -117,11 +121,13 @@ pub fn open_executor(
     choice: DeviceChoice,
     context: u32,
     activations: Activations,
+    memory: &MemoryOption,
 ) -> Result<OnDevice, ToolError> {
     let OpenedDevice { device, name, is_virtual } = open_device(choice)?;
     let progress = Progress::new("uploading weights", loaded.model.weight_bytes(), Unit::Bytes);
     let mut report = |done: u64, total: u64| progress.set_of(done, total);
-    let executor = DeviceExecutor::new(device, &loaded.model, context, activations, &mut report)?;
+    let resident = (memory.limit(&device)?, memory.loading(&mut report));
+    let executor = DeviceExecutor::within(device, &loaded.model, context, activations, resident)?;
     Ok(OnDevice { executor, name, is_virtual })
 }
 

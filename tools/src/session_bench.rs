@@ -7,6 +7,7 @@
 
 use crate::error::ToolError;
 use crate::loaded_model::LoadedModel;
+use crate::memory_option::MemoryOption;
 use crate::open_device::{OpenedDevice, open_device};
 use crate::progress::{Progress, Unit};
 use crate::table::{Alignment, Table};
@@ -56,6 +57,8 @@ pub struct Choices {
     pub groups: Option<u32>,
     /// Maximum number of prompt rows of a step; `None`: the session's default.
     pub chunk_rows: Option<u32>,
+    /// Where weights lie.
+    pub memory: MemoryOption,
 }
 
 /// One run: a mode and a number of slots.
@@ -120,6 +123,8 @@ pub struct SessionRecord {
     pub doorbells: u64,
     /// Bytes of weights that a step reads, by the plan, however many rows it has. Calculated, not measured.
     pub step_weight_bytes: u64,
+    /// What of it is read from host memory, over the bus.
+    pub step_host_weight_bytes: u64,
     /// `step_weight_bytes` × `steps` / `tokens`.
     pub weight_bytes_per_token: u64,
     /// Wave instructions, if the device counts them (the virtual one).
@@ -151,6 +156,7 @@ pub fn overview(
     device: DeviceChoice,
     activations: Activations,
     is_virtual: bool,
+    memory: MemoryOption,
 ) -> Result<Vec<SessionRecord>, ToolError> {
     let choices = Choices {
         device,
@@ -160,6 +166,7 @@ pub fn overview(
         activations,
         groups: None,
         chunk_rows: None,
+        memory,
     };
     let all: Vec<Run> = runs(&[], &[1, OVERVIEW_SLOTS[0], OVERVIEW_SLOTS[1]]);
     run_all(loaded, &choices, &all)
@@ -212,11 +219,13 @@ fn run(
         groups: Some(groups),
         ..defaults
     };
+    let options = choices.memory.of_session(&device, options)?;
     let mut session = {
         let progress = Progress::new("uploading weights", loaded.model.weight_bytes(), Unit::Bytes);
         Session::open(device, &loaded.model, &options, &mut |done, total| progress.set_of(done, total))?
     };
     await_start(&session, mode)?;
+    let placement = session.resident().capacity.placement;
 
     let test_time = timestamp::now();
     let before = session.resident().device.counters().map_err(zrt_engine::session::SessionError::from)?;
@@ -233,7 +242,8 @@ fn run(
         let waves = wave_instructions.filter(|_| mode == Mode::Mega)?;
         Some((spins * look) as f64 / waves.max(1) as f64)
     };
-    let step_weight_bytes = zrt_engine::memory_plan::step_weight_bytes(&loaded.model);
+    let read = zrt_engine::memory_plan::step_weight_bytes_of(&loaded.model, &placement);
+    let step_weight_bytes = read.vram + read.host;
     Ok(SessionRecord {
         build_commit: env!("ZRT_BUILD_COMMIT"),
         model_filename: loaded.filename.clone(),
@@ -267,6 +277,7 @@ fn run(
         packets: after.packets - before.packets,
         doorbells: after.doorbells - before.doorbells,
         step_weight_bytes,
+        step_host_weight_bytes: read.host,
         weight_bytes_per_token: step_weight_bytes * steps / tokens.max(1),
         wave_instructions,
         spins,
@@ -468,7 +479,7 @@ mod tests {
     #[test]
     fn benchmark_of_a_session_on_the_cpu_is_refused() {
         let loaded = LoadedModel::open(None).unwrap();
-        let error = overview(&loaded, DeviceChoice::Cpu, Activations::F32, false)
+        let error = overview(&loaded, DeviceChoice::Cpu, Activations::F32, false, MemoryOption::default())
             .map(|_| ())
             .expect_err("no session runs there");
         assert!(crate::error::sentence(&error).contains("virtual or kfd"), "{error}");

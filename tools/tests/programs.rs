@@ -50,6 +50,24 @@ fn generate_gives_the_golden_tokens_and_loss() {
     assert_eq!((&result["device"], &result["doorbells"]), (&Json::from("cpu"), &Json::from(0)));
 }
 
+/// Under a limit below the model's 4 MiB, and in a session where tokens are drawn; a limit that is too low names itself.
+#[test]
+fn layers_in_host_memory_give_the_golden_tokens() {
+    let golden = golden();
+    let prompt = golden["prompt"].as_str().unwrap();
+    let expected: Vec<Json> = golden["greedy_token_ids"].as_array().unwrap()[..3].to_vec();
+    let generate = ["generate", "--device", "virtual", "--prompt", prompt, "-n", "3", "--json"];
+    let drawn = ["--temperature", "1", "--top-k", "1"];
+    for more in [&["--vram", "3MiB", "--load-threads", "3"][..], &["--vram", "auto"], &["--vram", "4MiB"]] {
+        let sampling: &[&str] = if more.contains(&"4MiB") { &drawn } else { &[] };
+        let result = json(&zrt(&[&generate[..], more, sampling].concat()));
+        assert_eq!(result["token_ids"].as_array().unwrap(), &expected, "{more:?}");
+    }
+    let (as_text, too_low) = (&generate[..generate.len() - 1], &["--vram", "1KiB"][..]);
+    check_failure(&[as_text, too_low].concat(), &["1024 B", "host memory"]);
+    check_failure(&[as_text, too_low, &drawn].concat(), &["1024 B", "no session"]);
+}
+
 #[test]
 fn generate_as_text_writes_prompt_and_continuation_only() {
     let output = zrt(&["generate", "--device", "cpu", "--prompt", "Once upon a time", "-n", "3"]);

@@ -49,6 +49,10 @@ pub enum VramFill {
 pub struct Config {
     /// All VRAM is visible to the CPU (`heap_type` 1); otherwise it is not (hardware reference §1.3).
     pub large_bar: bool,
+    /// VRAM in bytes; `None`: the captured board's.
+    pub vram_bytes: Option<u64>,
+    /// System memory that the GPU may map, in bytes; `None`: 16 GiB.
+    pub gtt_bytes: Option<u64>,
     /// The order in which waves run.
     pub scheduler: Scheduler,
     /// Seed for the contents of undefined registers, and for the order of waves under [`Scheduler::Deterministic`].
@@ -77,6 +81,8 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             large_bar: true,
+            vram_bytes: None,
+            gtt_bytes: None,
             scheduler: Scheduler::Parallel { worker_count: None },
             seed: 0x7A72_7400,
             compute_units: 64,

@@ -11,6 +11,7 @@ use super::lowering::{Addresses, Planning, Task, lower, task_count};
 use crate::kv_format::KvFormat;
 use crate::memory_plan::{AllocationId, Capacity, MemoryPlan};
 use crate::model::Model;
+use crate::placement::Placement;
 use crate::plan::ExecutionPlan;
 use std::collections::BTreeMap;
 use std::mem::offset_of;
@@ -220,6 +221,7 @@ impl StepRows {
             input_entries: RING_ENTRIES,
             output_entries: RING_ENTRIES,
             output_heap: Heap::Host,
+            placement: Placement::default(),
         }
     }
 }

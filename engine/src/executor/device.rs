@@ -7,18 +7,20 @@
 
 use super::lowering::{Planning, task_count};
 use super::resident::{Progress, Resident};
+use super::upload::Loading;
 use super::{Cache, Executor, ExecutorError, StepSnapshot, check_prompt};
 use crate::activations::Activations;
 use crate::graph::ValueId;
 use crate::kv_format::KvFormat;
 use crate::memory_plan::{AllocationId, Capacity, MemoryPlan};
 use crate::model::Model;
+use crate::placement::Placement;
 use crate::plan::{ExecutionPlan, Place};
 use std::ops::Range;
 use std::time::Duration;
 use zerocopy::IntoBytes;
 use zrt_device::{Buffer, Counters, Device, Graph, Kernel};
-use zrt_mem::Heap;
+use zrt_mem::{ByteLen, Heap};
 use zrt_protocol::{PAGE_TOKENS, SlotPhase, SlotState};
 
 /// A model resident on a device, with one sequence.
@@ -41,7 +43,7 @@ const RING_ENTRIES: u32 = 4;
 const SERIAL: u32 = 1;
 
 impl DeviceExecutor {
-    /// Makes the model resident: allocates by the memory plan, uploads weights, records the step.
+    /// Makes the model resident in VRAM: allocates by the memory plan, uploads weights, records the step.
     pub fn new(
         device: Device,
         model: &Model,
@@ -49,15 +51,31 @@ impl DeviceExecutor {
         activations: Activations,
         progress: Progress<'_>,
     ) -> Result<DeviceExecutor, ExecutorError> {
+        DeviceExecutor::within(device, model, context, activations, (None, Loading::new(progress)))
+    }
+
+    /// The same, with at most `vram_max` of VRAM: what does not fit lies in host memory.
+    ///
+    /// # Errors
+    /// [`ExecutorError::VramLimit`] if that is too little for what must lie in VRAM.
+    pub fn within(
+        device: Device,
+        model: &Model,
+        context: u32,
+        activations: Activations,
+        (vram_max, loading): (Option<ByteLen>, Loading<'_>),
+    ) -> Result<DeviceExecutor, ExecutorError> {
         let plan = ExecutionPlan::step(model, context, 1, activations)?;
         let capacity = DeviceExecutor::capacity(&plan, KvFormat::F32);
+        let placement = Placement::within(vram_max, model, &plan, &capacity)?;
+        let capacity = Capacity { placement, ..capacity };
         let planning = Planning {
             input_entries: RING_ENTRIES,
             output_entries: RING_ENTRIES,
             chunk_rows: 1,
             waits: false,
         };
-        let mut resident = Resident::new(device, model, plan, capacity, &planning, progress)?;
+        let mut resident = Resident::new(device, model, plan, capacity, &planning, loading)?;
         let tasks = resident.tasks.len();
         let groups_max = resident.device.info().compute_units;
         let step_graph = resident.record(0..tasks, groups_max)?;
@@ -73,7 +91,7 @@ impl DeviceExecutor {
         })
     }
 
-    /// What one sequence needs.
+    /// What one sequence needs, with all weights in VRAM.
     pub fn capacity(plan: &ExecutionPlan, kv_format: KvFormat) -> Capacity {
         Capacity {
             slots: 1,
@@ -83,6 +101,7 @@ impl DeviceExecutor {
             input_entries: RING_ENTRIES,
             output_entries: RING_ENTRIES,
             output_heap: Heap::Host,
+            placement: Placement::default(),
         }
     }
 
@@ -104,6 +123,11 @@ impl DeviceExecutor {
     /// The buffer of an allocation: for tests that read or change device memory.
     pub fn buffer(&self, id: AllocationId) -> &Buffer {
         self.resident.buffer(id)
+    }
+
+    /// Reads from an allocation: for tests.
+    pub fn download(&mut self, id: AllocationId, offset: u64, bytes: &mut [u8]) -> Result<(), ExecutorError> {
+        self.resident.download(id, offset, bytes)
     }
 
     /// A kernel of this plan and the device that holds it: for tests that change code in device memory.

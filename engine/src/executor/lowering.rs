@@ -4,10 +4,11 @@
 //! an error when the plan is lowered, never a run-time fallback. Nothing here depends on a token or a request: the
 //! kernels read rows, positions and tokens from the step that PLAN makes.
 
+mod elementwise;
+
 use super::ExecutorError;
 use super::layout::PLANES_MAX;
 use crate::activations::Activations;
-use crate::config::RopeLayout;
 use crate::gguf::TensorKind;
 use crate::graph::{Node, Operation, ValueId};
 use crate::kv_format::KvFormat;
@@ -198,26 +199,37 @@ impl Lowered {
 fn lower_node(addresses: &Addresses<'_>, node: &Node) -> Result<Lowered, ExecutorError> {
     match node.operation {
         Operation::Embed { table, output } => embed(addresses, node, table, output),
-        Operation::RmsNorm { input, weight, output } => rms_norm(addresses, node, input, weight, output),
-        Operation::QkNorm { vector, weight, heads } => qk_norm(addresses, node, vector, weight, heads),
+        Operation::RmsNorm { input, weight, output } => {
+            elementwise::rms_norm(addresses, node, input, weight, output)
+        }
+        Operation::QkNorm { vector, weight, heads } => {
+            elementwise::qk_norm(addresses, node, vector, weight, heads)
+        }
         Operation::Quantise { input, activations, output } => {
-            quantise(addresses, node, input, activations, output)
+            elementwise::quantise(addresses, node, input, activations, output)
         }
         Operation::Matmul { weight, input, activations, output } => {
             matmul(addresses, node, weight, input, activations, output)
         }
         Operation::Rope { vector, heads, layout, table } => {
-            rope(addresses, node, vector, heads, (layout, table))
+            elementwise::rope(addresses, node, vector, heads, (layout, table))
         }
         Operation::KvWrite { key, value, layer } => kv_write(addresses, node, key, value, layer),
         Operation::Attention { query, output, layer, window } => {
             attention(addresses, node, query, output, (layer, window))
         }
-        Operation::SwiGlu { gate, up, output } => gated(addresses, node, "swiglu", [gate, up], output),
-        Operation::GeGlu { gate, up, output } => gated(addresses, node, "geglu", [gate, up], output),
-        Operation::BiasAdd { vector, weight } => bias_add(addresses, node, vector, weight),
-        Operation::Scale { vector, factor } => scale(addresses, node, vector, factor),
-        Operation::ResidualAdd { hidden, addend } => residual_add(addresses, node, hidden, addend),
+        Operation::SwiGlu { gate, up, output } => {
+            elementwise::gated(addresses, node, "swiglu", [gate, up], output)
+        }
+        Operation::GeGlu { gate, up, output } => {
+            elementwise::gated(addresses, node, "geglu", [gate, up], output)
+        }
+        Operation::BiasAdd { vector, weight } => elementwise::bias_add(addresses, node, vector, weight),
+        Operation::Scale { vector, factor } => elementwise::scale(addresses, node, vector, factor),
+        Operation::SoftCap { vector, cap } => elementwise::soft_cap(addresses, node, vector, cap),
+        Operation::ResidualAdd { hidden, addend } => {
+            elementwise::residual_add(addresses, node, hidden, addend)
+        }
         Operation::Sample { logits } => sample(addresses, node, logits),
     }
 }
@@ -272,11 +284,11 @@ impl Addresses<'_> {
     }
 
     fn planes(&self, id: WeightId) -> Result<[u64; PLANES_MAX], ExecutorError> {
-        let (offset, layout) = self.memory.weights[&id];
+        let place = self.memory.weights[&id];
         let mut planes = [0; PLANES_MAX];
-        for (va, plane) in planes.iter_mut().zip(layout.planes) {
+        for (va, plane) in planes.iter_mut().zip(place.layout.planes) {
             if let Some(region) = plane {
-                *va = self.at(AllocationId::Weights(id.class), ByteLen(offset.0 + region.offset.0))?;
+                *va = self.at(place.allocation, ByteLen(place.offset.0 + region.offset.0))?;
             }
         }
         Ok(planes)
@@ -300,10 +312,9 @@ impl Addresses<'_> {
     fn weight_pieces(&self, node: &Node) -> Option<WeightPieces> {
         let Operation::Matmul { weight, activations, .. } = node.operation else { return None };
         let (rows, columns) = self.plan.config.shape(weight.class);
-        let (offset, layout) = &self.memory.weights[&weight];
-        let plane = layout.planes[0]?;
-        let plane_va =
-            self.at(AllocationId::Weights(weight.class), ByteLen(offset.0 + plane.offset.0)).ok()?;
+        let place = &self.memory.weights[&weight];
+        let plane = place.layout.planes[0]?;
+        let plane_va = self.at(place.allocation, ByteLen(place.offset.0 + plane.offset.0)).ok()?;
         let piece_rows = WAVE_LANES >> lanes_per_row_log2(columns, activations);
         let row_bytes = plane.len.0.checked_div(rows.into())?;
         let bytes = u32::try_from(row_bytes.checked_mul(piece_rows.into())?).ok()?;
@@ -322,11 +333,6 @@ fn lowered(
     parameters: impl IntoBytes + Immutable,
 ) -> Result<Lowered, ExecutorError> {
     Ok(Lowered { kernel, header, parameters: parameters.as_bytes().to_vec() })
-}
-
-/// f32 bits of 1/count, rounded once.
-fn inverse_bits(count: u32) -> u32 {
-    ((1.0 / f64::from(count)) as f32).to_bits()
 }
 
 fn weight_kernels(
@@ -395,82 +401,12 @@ fn embed(
     lowered(weight_kernels(addresses, table, &node.operation)?.embed, parameters.header, parameters)
 }
 
-fn rms_norm(
-    addresses: &Addresses<'_>,
-    node: &Node,
-    input: ValueId,
-    weight: WeightId,
-    output: ValueId,
-) -> Result<Lowered, ExecutorError> {
-    let count = addresses.elements(input);
-    let parameters = params::RmsNorm {
-        header: addresses.header(node, 1, addresses.each(node), params::RmsNorm::header)?,
-        input_va: addresses.value(input)?,
-        weight_va: addresses.planes(weight)?[0],
-        output_va: addresses.value(output)?,
-        count,
-        inverse_count: inverse_bits(count),
-        epsilon: addresses.plan.config.rms_epsilon.to_bits(),
-        stride: addresses.stride(output),
-    };
-    lowered("rms_norm", parameters.header, parameters)
-}
-
-fn qk_norm(
-    addresses: &Addresses<'_>,
-    node: &Node,
-    vector: ValueId,
-    weight: WeightId,
-    heads: u32,
-) -> Result<Lowered, ExecutorError> {
-    let config = &addresses.plan.config;
-    let units = heads.div_ceil(zrt_protocol::GROUP_WAVES);
-    let parameters = params::QkNorm {
-        header: addresses.header(node, units, addresses.each(node), params::QkNorm::header)?,
-        vector_va: addresses.value(vector)?,
-        weight_va: addresses.planes(weight)?[0],
-        heads,
-        head_size: config.head_size,
-        inverse_head_size: inverse_bits(config.head_size),
-        epsilon: config.rms_epsilon.to_bits(),
-        stride: addresses.stride(vector),
-        reserved: 0,
-    };
-    lowered("qk_norm", parameters.header, parameters)
-}
-
 /// Lanes that share a weight row of a product, as a power of two.
 fn lanes_per_row_log2(columns: u32, activations: Activations) -> u32 {
     match activations {
         Activations::F32 => zrt_protocol::lanes_per_row_log2(columns),
         Activations::A8 | Activations::A16 => zrt_protocol::integer_lanes_per_row_log2(columns),
     }
-}
-
-fn quantise(
-    addresses: &Addresses<'_>,
-    node: &Node,
-    input: ValueId,
-    activations: Activations,
-    output: ValueId,
-) -> Result<Lowered, ExecutorError> {
-    let count = addresses.elements(input);
-    let kernel = match activations {
-        Activations::F32 => return Err(no_adapter(&node.operation, activations.name())),
-        Activations::A8 => "quantise_a8",
-        Activations::A16 => "quantise_a16",
-    };
-    let units = zrt_protocol::quantised_segments(count);
-    let parameters = params::Quantise {
-        header: addresses.header(node, units, addresses.each(node), params::Quantise::header)?,
-        input_va: addresses.value(input)?,
-        output_va: addresses.value(output)?,
-        count,
-        input_stride: addresses.stride(input),
-        output_stride: addresses.stride(output),
-        factors_offset: zrt_protocol::quantised_factors_offset(count, activations.integer_bytes()),
-    };
-    lowered(kernel, parameters.header, parameters)
 }
 
 fn matmul(
@@ -513,31 +449,6 @@ fn matmul(
             }
         },
         reserved: 0,
-    };
-    lowered(kernel, parameters.header, parameters)
-}
-
-fn rope(
-    addresses: &Addresses<'_>,
-    node: &Node,
-    vector: ValueId,
-    heads: u32,
-    (layout, table): (RopeLayout, u32),
-) -> Result<Lowered, ExecutorError> {
-    let config = &addresses.plan.config;
-    let units = heads.div_ceil(zrt_protocol::GROUP_WAVES);
-    let parameters = params::Rope {
-        header: addresses.header(node, units, addresses.each(node), params::Rope::header)?,
-        vector_va: addresses.value(vector)?,
-        table_va: addresses.rope_table(table)?,
-        heads,
-        head_size: config.head_size,
-        rotary_dimensions: config.rope.dimensions,
-        stride: addresses.stride(vector),
-    };
-    let kernel = match layout {
-        RopeLayout::Interleaved => "rope_interleaved",
-        RopeLayout::Halves => "rope_halves",
     };
     lowered(kernel, parameters.header, parameters)
 }
@@ -592,86 +503,6 @@ fn attention(
         window: window.unwrap_or(u32::MAX),
     };
     lowered(format.attention_kernel(), parameters.header, parameters)
-}
-
-fn gated(
-    addresses: &Addresses<'_>,
-    node: &Node,
-    kernel: &'static str,
-    [gate, up]: [ValueId; 2],
-    output: ValueId,
-) -> Result<Lowered, ExecutorError> {
-    let count = addresses.elements(gate);
-    let units = count.div_ceil(GROUP_ITEMS);
-    let parameters = params::SwiGlu {
-        header: addresses.header(node, units, addresses.each(node), params::SwiGlu::header)?,
-        gate_va: addresses.value(gate)?,
-        up_va: addresses.value(up)?,
-        output_va: addresses.value(output)?,
-        count,
-        stride: addresses.stride(gate),
-    };
-    lowered(kernel, parameters.header, parameters)
-}
-
-fn residual_add(
-    addresses: &Addresses<'_>,
-    node: &Node,
-    hidden: ValueId,
-    addend: ValueId,
-) -> Result<Lowered, ExecutorError> {
-    let count = addresses.elements(hidden);
-    let units = count.div_ceil(GROUP_ITEMS);
-    let parameters = params::ResidualAdd {
-        header: addresses.header(node, units, addresses.each(node), params::ResidualAdd::header)?,
-        hidden_va: addresses.value(hidden)?,
-        addend_va: addresses.value(addend)?,
-        count,
-        stride: addresses.stride(hidden),
-        addend_stride: addresses.stride(addend),
-        reserved: 0,
-    };
-    lowered("residual_add", parameters.header, parameters)
-}
-
-/// A RESIDUAL_ADD whose addend is the same in every row.
-fn bias_add(
-    addresses: &Addresses<'_>,
-    node: &Node,
-    vector: ValueId,
-    weight: WeightId,
-) -> Result<Lowered, ExecutorError> {
-    let count = addresses.elements(vector);
-    let units = count.div_ceil(GROUP_ITEMS);
-    let parameters = params::ResidualAdd {
-        header: addresses.header(node, units, addresses.each(node), params::ResidualAdd::header)?,
-        hidden_va: addresses.value(vector)?,
-        addend_va: addresses.planes(weight)?[0],
-        count,
-        stride: addresses.stride(vector),
-        addend_stride: 0,
-        reserved: 0,
-    };
-    lowered("residual_add", parameters.header, parameters)
-}
-
-fn scale(
-    addresses: &Addresses<'_>,
-    node: &Node,
-    vector: ValueId,
-    factor: f32,
-) -> Result<Lowered, ExecutorError> {
-    let count = addresses.elements(vector);
-    let units = count.div_ceil(GROUP_ITEMS);
-    let parameters = params::Scale {
-        header: addresses.header(node, units, addresses.each(node), params::Scale::header)?,
-        vector_va: addresses.value(vector)?,
-        count,
-        stride: addresses.stride(vector),
-        factor: factor.to_bits(),
-        reserved: 0,
-    };
-    lowered("scale", parameters.header, parameters)
 }
 
 fn sample(addresses: &Addresses<'_>, node: &Node, logits: ValueId) -> Result<Lowered, ExecutorError> {

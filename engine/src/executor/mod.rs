@@ -8,12 +8,17 @@ pub mod alone;
 pub mod device;
 pub mod layout;
 pub mod lowering;
+mod out_of_memory;
 pub mod resident;
+pub mod upload;
+
+pub use out_of_memory::OutOfMemory;
 
 use crate::graph::ValueId;
 use crate::model::WeightId;
 use crate::plan::ExecutionPlan;
 use thiserror::Error;
+use zrt_mem::ByteLen;
 
 /// The step state as an executor sees it after a step (`docs/kernels.md`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,6 +95,15 @@ pub enum ExecutorError {
     Token { token: u32, vocabulary: u32 },
     #[error("the prompt is empty; give at least one token")]
     EmptyPrompt,
+    #[error(
+        "VRAM of {limit:?} is too little: a session of this size needs {whole:?}, and still {least:?} with every matrix \
+         in host memory"
+    )]
+    VramLimit { limit: ByteLen, whole: ByteLen, least: ByteLen },
+    #[error(transparent)]
+    OutOfMemory(#[from] Box<OutOfMemory>),
+    #[error("{threads} threads cannot load weights: it takes 1 to {most}", most = upload::THREADS_MAX)]
+    Threads { threads: usize },
     #[error("the memory plan overflows: {what}")]
     Overflow { what: &'static str },
 }

@@ -3,17 +3,18 @@
 //! Contract: [`Resident::new`] allocates and uploads everything; [`Resident::record`] allocates an indirect buffer. All
 //! drivers of steps share this; it drives none itself.
 
-use super::ExecutorError;
-use super::layout::WeightLayout;
 use super::lowering::{Addresses, Planning, Task, lower};
+use super::upload::{Loading, upload_weights};
+use super::{ExecutorError, OutOfMemory};
 use crate::memory_plan::{AllocationId, Capacity, MemoryPlan};
-use crate::model::{Model, WeightId};
+use crate::model::Model;
 use crate::plan::ExecutionPlan;
 use crate::rope_table::rope_tables;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use zerocopy::IntoBytes;
-use zrt_device::{Buffer, Device, Graph, Kernel};
+use zrt_device::{Buffer, Device, DeviceError, Graph, Kernel};
+use zrt_kmd::Errno;
 use zrt_mem::ByteLen;
 use zrt_protocol::PlanState;
 use zrt_protocol::params::PARAMETER_BYTES_MAX;
@@ -39,22 +40,20 @@ pub struct Resident {
 
 impl Resident {
     /// Allocates by the memory plan, uploads weights and parameter blocks, loads kernels.
+    ///
+    /// # Errors
+    /// [`ExecutorError::OutOfMemory`] names the first allocation for which there is no room.
     pub fn new(
         mut device: Device,
         model: &Model,
         plan: ExecutionPlan,
         capacity: Capacity,
         planning: &Planning,
-        progress: Progress<'_>,
+        loading: Loading<'_>,
     ) -> Result<Resident, ExecutorError> {
         let memory = MemoryPlan::new(model, &plan, &capacity)?;
-        let mut buffers = BTreeMap::new();
-        for allocation in &memory.allocations {
-            let label = allocation.id.name();
-            let buffer = device.allocate(allocation.heap, allocation.len, &label)?;
-            buffers.insert(allocation.id, buffer);
-        }
-        upload_weights(&mut device, model, &memory, &buffers, progress)?;
+        let buffers = allocate(&mut device, &memory)?;
+        upload_weights(&mut device, model, &memory, &buffers, loading)?;
         let tables = rope_tables(model, plan.context)?;
         device.upload(&buffers[&AllocationId::RopeTable], ByteLen(0), tables.as_bytes())?;
 
@@ -131,29 +130,27 @@ fn parameters_offset(task: usize) -> ByteLen {
     ByteLen((task * PARAMETER_BYTES_MAX) as u64)
 }
 
-fn upload_weights(
+/// Allocates what the plan says.
+fn allocate(
     device: &mut Device,
-    model: &Model,
     memory: &MemoryPlan,
-    buffers: &BTreeMap<AllocationId, Buffer>,
-    progress: Progress<'_>,
-) -> Result<(), ExecutorError> {
-    let total = memory.weights.values().map(|(_, layout)| layout.len.0).sum();
-    let mut done = 0;
-    for (id, (offset, layout)) in &memory.weights {
-        let packed = packed_weight(model, *id, layout)?;
-        device.upload(&buffers[&AllocationId::Weights(id.class)], *offset, &packed)?;
-        done += layout.len.0;
-        progress(done, total);
+) -> Result<BTreeMap<AllocationId, Buffer>, ExecutorError> {
+    let available = device.available_vram();
+    let mut buffers = BTreeMap::new();
+    for allocation in &memory.allocations {
+        let (heap, len, label) = (allocation.heap, allocation.len, allocation.id.name());
+        let buffer = device.allocate(heap, len, &label).map_err(|source| match source {
+            DeviceError::Kmd(ref error) if error.errno() == Some(Errno::ENOMEM) => {
+                let planned = if heap.is_vram() { memory.vram_len() } else { memory.host_len() };
+                let allocation = label.clone();
+                let found = OutOfMemory { allocation, len, heap, planned, available, source };
+                ExecutorError::OutOfMemory(Box::new(found))
+            }
+            source => ExecutorError::Device(source),
+        })?;
+        buffers.insert(allocation.id, buffer);
     }
-    Ok(())
-}
-
-fn packed_weight(model: &Model, id: WeightId, layout: &WeightLayout) -> Result<Vec<u8>, ExecutorError> {
-    let tensor = &model.weight(id).tensor;
-    let file = model.gguf.read_tensor(tensor, 0..tensor.bytes);
-    let file = file.map_err(|source| ExecutorError::Weight { weight: id, source })?;
-    Ok(layout.pack(tensor.kind, &file))
+    Ok(buffers)
 }
 
 fn load_kernel(device: &mut Device, name: &'static str) -> Result<Kernel, ExecutorError> {

@@ -208,14 +208,9 @@ pub fn geglu(gate: &[f32], up: &[f32], output: &mut [f32]) {
     }
 }
 
-/// What SOFT_CAP multiplies an element by before the exponential.
-pub fn steepness(cap: f32) -> f32 {
-    2.0 / cap
-}
-
 /// SOFT_CAP.
 pub fn soft_cap(vector: &mut [f32], cap: f32) {
-    let steepness = steepness(cap);
+    let steepness = 2.0 / cap;
     for x in vector {
         let e = exponential(-(*x * steepness).abs());
         *x = (((1.0 - e) * reciprocal(1.0 + e)) * cap).copysign(*x);

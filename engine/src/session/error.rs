@@ -4,6 +4,7 @@ use crate::executor::ExecutorError;
 use crate::sampling::SamplingError;
 use std::time::Duration;
 use thiserror::Error;
+use zrt_mem::ByteLen;
 use zrt_mem::pages::CountError;
 use zrt_protocol::EventError;
 use zrt_ring::token_ring::{ControlError, TakeError, TokenRingError};
@@ -53,6 +54,11 @@ pub enum SessionError {
     Pages { needed: u32, pages: u32 },
     #[error("the context of {context} tokens is more than the {trained} that the model was trained for")]
     ModelContext { context: u32, trained: u32 },
+    #[error(
+        "a session with {slots} slots of context {context} needs {whole:?} of VRAM, and {least:?} with every matrix in \
+         host memory, but the limit is {limit:?}: {instead}"
+    )]
+    VramLimit { slots: u32, context: u32, whole: ByteLen, least: ByteLen, limit: ByteLen, instead: String },
     #[error("the prompt length is {prompt}, but must be from 1 to the request's {tokens} tokens")]
     PromptLength { prompt: usize, tokens: usize },
     #[error("a complete request of {tokens} tokens cannot come from this model, whose context is {trained}")]

@@ -20,6 +20,7 @@
 
 mod drive;
 mod error;
+mod fit;
 mod link;
 mod options;
 mod recovery;
@@ -31,6 +32,7 @@ mod watch;
 
 pub use drive::MegaParts;
 pub use error::{SessionError, Standing};
+pub use fit::CONTEXT_MIN;
 pub use options::{CHUNK_ROWS_MAX, Mode, SessionOptions};
 pub use recovery::Unfinished;
 pub use request::{Event, Handle, Request};
@@ -39,6 +41,7 @@ pub use zrt_protocol::FinishReason;
 
 use crate::executor::lowering::Planning;
 use crate::executor::resident::{Progress, Resident};
+use crate::executor::upload::Loading;
 use crate::model::Model;
 use drive::{Drive, prepare_drive};
 use link::{Link, Word};
@@ -139,7 +142,8 @@ impl Session {
             chunk_rows: options.chunk_rows,
             waits: options.mode == Mode::Mega,
         };
-        let mut resident = Resident::new(device, model, plan, capacity, &planning, progress)?;
+        let loading = Loading { threads: options.load_threads, ..Loading::new(progress) };
+        let mut resident = Resident::new(device, model, plan, capacity, &planning, loading)?;
         let link = Link::new(&resident)?;
         let mut pages = PageAllocator::new(capacity.pages)?;
         if let Some(seed) = options.page_order_seed {

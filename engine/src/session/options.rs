@@ -7,9 +7,10 @@ use crate::executor::lowering::task_count;
 use crate::kv_format::KvFormat;
 use crate::memory_plan::{Capacity, MemoryPlan};
 use crate::model::Model;
+use crate::placement::Placement;
 use crate::plan::ExecutionPlan;
 use std::time::Duration;
-use zrt_mem::Heap;
+use zrt_mem::{ByteLen, Heap};
 use zrt_protocol::{PAGE_TOKENS, ROWS_MAX, SLOTS_MAX};
 
 /// Most prompt rows of a step: a slot that generates has the last row of it.
@@ -93,6 +94,11 @@ pub struct SessionOptions {
     pub hang_after: Duration,
     /// Shuffles the pages of the cache with this seed; no result depends on it.
     pub page_order_seed: Option<u64>,
+    /// VRAM that the session may take, code and tape (below 1 MiB) not counted: matrices that do not fit lie in host
+    /// memory, and kernels read them over the bus. `None`: everything lies in VRAM.
+    pub vram_max: Option<ByteLen>,
+    /// Threads that load weights, 1 to 64; `None` suits the host.
+    pub load_threads: Option<usize>,
 }
 
 impl Default for SessionOptions {
@@ -114,13 +120,33 @@ impl Default for SessionOptions {
             // Generous: the virtual device shares the host's cores.
             hang_after: Duration::from_secs(30),
             page_order_seed: None,
+            vram_max: None,
+            load_threads: None,
         }
     }
 }
 
 impl SessionOptions {
     /// The steps of a session with this model, and what it needs memory for.
+    ///
+    /// # Errors
+    /// [`SessionError::VramLimit`] if [`vram_max`](SessionOptions::vram_max) is too little for what must lie in VRAM.
     pub fn plan(&self, model: &Model) -> Result<(ExecutionPlan, Capacity), SessionError> {
+        let (plan, capacity) = self.unplaced(model)?;
+        let (slots, context) = (self.slots, self.context);
+        let placed = Placement::within(self.vram_max, model, &plan, &capacity);
+        let placement = placed.map_err(|error| match error {
+            ExecutorError::VramLimit { limit, whole, least } => {
+                let instead = self.instead(model, limit);
+                SessionError::VramLimit { slots, context, whole, least, limit, instead }
+            }
+            error => error.into(),
+        })?;
+        Ok((plan, Capacity { placement, ..capacity }))
+    }
+
+    /// The same with all weights in VRAM, whatever the limit is.
+    pub(super) fn unplaced(&self, model: &Model) -> Result<(ExecutionPlan, Capacity), SessionError> {
         self.check()?;
         let (context, trained) = (self.context, model.config.context);
         if context > trained {
@@ -137,6 +163,7 @@ impl SessionOptions {
             input_entries: self.input_entries,
             output_entries: self.output_entries,
             output_heap: self.output_heap,
+            placement: Placement::default(),
         };
         Ok((plan, capacity))
     }

@@ -8,6 +8,7 @@ use crate::error::ToolError;
 use crate::generation::{self, Ending, Outcome, Request};
 use crate::interrupt::Interrupt;
 use crate::loaded_model::LoadedModel;
+use crate::memory_option::MemoryOption;
 use crate::sampling_options::SamplingArguments;
 use crate::session::{Session, context_for};
 use crate::text_input;
@@ -46,6 +47,9 @@ pub struct Arguments {
     pub device: DeviceOption,
     #[command(flatten)]
     #[allow(missing_docs)]
+    pub memory: MemoryOption,
+    #[command(flatten)]
+    #[allow(missing_docs)]
     pub activations: ActivationsOption,
     /// Write JSON: tokens, text, why it ended, the prompt's mean loss and the device's counters
     #[arg(long)]
@@ -80,13 +84,14 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let (device, activations) = (arguments.device.device, arguments.activations.activations);
     let mut output = std::io::stdout();
     let outcome = if is_greedy {
-        let mut session = Session::open(&loaded, device, context, activations)?;
+        let mut session = Session::open(&loaded, device, context, activations, &arguments.memory)?;
         let sink = begin(&prompt, &mut output, arguments.json)?;
         let interrupt = Interrupt::install()?;
         interrupt.begin();
         generation::run(&loaded, &mut session, &request, &interrupt, sink)?
     } else {
-        let mut answerer = Answerer::open(&loaded, device, context.max(CONTEXT_MIN), activations)?;
+        let mut answerer =
+            Answerer::open(&loaded, device, context.max(CONTEXT_MIN), activations, &arguments.memory)?;
         let sink = begin(&prompt, &mut output, arguments.json)?;
         let interrupt = Interrupt::install()?;
         interrupt.begin();

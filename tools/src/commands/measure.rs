@@ -11,6 +11,7 @@ use crate::error::ToolError;
 use crate::generation::{self, Request};
 use crate::interrupt::Interrupt;
 use crate::loaded_model::LoadedModel;
+use crate::memory_option::MemoryOption;
 use crate::prediction::report::{self, Subject};
 use crate::prompt_bench;
 use crate::session::{Session, context_for};
@@ -50,6 +51,9 @@ pub struct Arguments {
     pub device: DeviceOption,
     #[command(flatten)]
     #[allow(missing_docs)]
+    pub memory: MemoryOption,
+    #[command(flatten)]
+    #[allow(missing_docs)]
     pub activations: ActivationsOption,
     /// Measure sessions in these modes: dispatch, graph, mega [default: all three with one slot, mega with more]
     #[arg(long, value_delimiter = ',', value_parser = mode)]
@@ -77,7 +81,7 @@ pub struct Arguments {
     /// kernels run on the virtual device, a few units of each; `docs/prediction.md` describes the model
     #[arg(long, conflicts_with_all = [
         "mode", "slots", "workload", "scale", "groups", "chunk", "n_prompt", "n_gen", "repetitions", "prompt", "text_tokens",
-        "activations",
+        "activations", "vram", "load_threads",
     ])]
     pub predict: bool,
     /// Predict Llama 3.1 8B, Gemma 3 12B, Devstral 24B and Qwen3-32B in Q4_K_M
@@ -129,8 +133,13 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let longest = tests.iter().map(|test| test.tokens()).max().unwrap_or(0);
     let for_tests = context_for(&loaded, 1, longest.saturating_sub(1) as usize)?;
     let context = context_for(&loaded, prompt.len(), arguments.text_tokens)?.max(for_tests);
-    let mut session =
-        Session::open(&loaded, arguments.device.device, context, arguments.activations.activations)?;
+    let mut session = Session::open(
+        &loaded,
+        arguments.device.device,
+        context,
+        arguments.activations.activations,
+        &arguments.memory,
+    )?;
 
     write_story(arguments, &loaded, &mut session, &prompt)?;
     let (is_cpu, is_virtual) = (session.is_cpu(), session.is_virtual());
@@ -149,6 +158,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         device,
         activations: arguments.activations.activations,
         repetitions: arguments.repetitions,
+        memory: arguments.memory,
     };
     let mut records: Vec<Record> = Vec::with_capacity(in_session.len() + steps.len());
     for test in in_session {
@@ -161,7 +171,13 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let sessions = if is_cpu {
         Vec::new()
     } else {
-        session_bench::overview(&loaded, device, arguments.activations.activations, is_virtual)?
+        session_bench::overview(
+            &loaded,
+            device,
+            arguments.activations.activations,
+            is_virtual,
+            arguments.memory,
+        )?
     };
     if arguments.json {
         let steps = records.iter().map(AnyRecord::Steps);
@@ -198,6 +214,7 @@ fn run_sessions(arguments: &Arguments, loaded: &LoadedModel) -> Result<bool, Too
         activations: arguments.activations.activations,
         groups: arguments.groups,
         chunk_rows: arguments.chunk,
+        memory: arguments.memory,
     };
     let runs = session_bench::runs(&arguments.mode, &arguments.slots);
     let records = session_bench::run_all(loaded, &choices, &runs)?;

@@ -8,22 +8,22 @@ use super::{kv_format, write_document, write_text};
 use crate::activations_option::ActivationsOption;
 use crate::error::ToolError;
 use crate::loaded_model::LoadedModel;
+use crate::prediction::card::{Card, Range};
 use crate::table::{Alignment, Table};
 use crate::units;
 use clap::Args;
 use serde::Serialize;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use zrt_engine::kv_format::KvFormat;
-use zrt_engine::memory_plan::MemoryPlan;
+use zrt_engine::memory_plan::{Capacity, MemoryPlan, StepWeightBytes, step_weight_bytes_of};
 use zrt_engine::model::Model;
-use zrt_engine::session::SessionOptions;
-use zrt_mem::Heap;
+use zrt_engine::placement::Placement;
+use zrt_engine::plan::ExecutionPlan;
+use zrt_engine::session::{CONTEXT_MIN, SessionError, SessionOptions};
+use zrt_mem::{ByteLen, Heap};
 
 /// The memory of an R9700 and of an RX 9070 XT.
 const CARDS_BYTES: [u64; 2] = [32 << 30, 16 << 30];
-/// The shortest context of a session, in tokens.
-const CONTEXT_MIN: u32 = 2;
 
 /// Shows what a session allocates and launches, without opening a device
 #[derive(Debug, Args)]
@@ -40,7 +40,8 @@ pub struct Arguments {
     /// Format of keys and values: f32, f16 or q8_0
     #[arg(long, default_value = "f32", value_parser = kv_format)]
     pub kv: KvFormat,
-    /// Memory of a card, as 16GiB [default: 32GiB and 16GiB]
+    /// Most VRAM to take, as 16GiB: layers beyond it lie in host memory [default: what cards of 32GiB and 16GiB hold, and
+    /// all weights in VRAM]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub vram: Option<u64>,
     #[command(flatten)]
@@ -63,6 +64,8 @@ struct Plan {
     step_weight_bytes: u64,
     /// What of it is on the card.
     vram_bytes: u64,
+    /// The same with all weights on the card.
+    vram_bytes_whole: u64,
     fits: Vec<Fit>,
     heaps: Vec<HeapSize>,
     allocations: Vec<AllocationEntry>,
@@ -79,6 +82,27 @@ struct Fit {
     context_max: Option<u32>,
     /// With this context, up to the 64 that a session can have.
     slots_max: Option<u32>,
+    /// The same with every matrix in host memory.
+    host_context_max: Option<u32>,
+    host_slots_max: Option<u32>,
+    /// Where weights lie with this limit; `None` if even all matrices in host memory do not make enough room.
+    placed: Option<Placed>,
+}
+
+/// A session whose weights lie in VRAM as far as a limit allows.
+#[derive(Debug, Serialize)]
+struct Placed {
+    vram_bytes: u64,
+    host_weight_bytes: u64,
+    /// Counted from the last one.
+    host_layers: u32,
+    layers: u32,
+    has_host_embedding: bool,
+    has_host_output: bool,
+    step_vram_weight_bytes: u64,
+    step_host_weight_bytes: u64,
+    /// Predicted, not measured: a token takes no less than reading the weights.
+    predicted_token_ms_floor: Range,
 }
 
 #[derive(Debug, Serialize)]
@@ -131,6 +155,9 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         ..SessionOptions::default()
     };
     let cards = arguments.vram.map_or(CARDS_BYTES.to_vec(), |bytes| vec![bytes]);
+    let limited = SessionOptions { vram_max: arguments.vram.map(ByteLen), ..options.clone() };
+    // A limit under which nothing fits is told by its line.
+    let options = if limited.plan(&loaded.model).is_ok() { limited } else { options };
     let plan = describe(&loaded, &options, &cards)?;
     if arguments.json {
         write_document(&plan)?;
@@ -144,43 +171,51 @@ fn size(text: &str) -> Result<u64, String> {
     units::parse_bytes(text).ok_or_else(|| "a size is a number with KiB, MiB or GiB".to_owned())
 }
 
-/// Bytes on the card.
-fn vram_bytes(memory: &MemoryPlan) -> u64 {
-    [Heap::DeviceLocal, Heap::HostVisible, Heap::HostShared].map(|heap| memory.heap_len(heap).0).iter().sum()
+/// What of a session a card of `limit` bytes holds.
+fn fit(model: &Model, options: &SessionOptions, limit: ByteLen) -> Result<Fit, ToolError> {
+    let (whole, all_in_host) = (Placement::default(), Placement::all_in_host(model));
+    let placed = SessionOptions { vram_max: Some(limit), ..options.clone() }.plan(model);
+    let placed = match placed {
+        Ok((plan, capacity)) => Some(Placed::new(model, &plan, &capacity)?),
+        Err(SessionError::VramLimit { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Fit {
+        vram_bytes: limit.0,
+        is_enough: placed.as_ref().is_some_and(|placed| placed.host_weight_bytes == 0),
+        context_max: options.context_max(model, whole, limit),
+        slots_max: options.slots_max(model, whole, limit),
+        host_context_max: options.context_max(model, all_in_host, limit),
+        host_slots_max: options.slots_max(model, all_in_host, limit),
+        placed,
+    })
 }
 
-/// The largest number of this range that fits, where more never needs less.
-fn largest(range: RangeInclusive<u32>, fits: impl Fn(u32) -> bool) -> Option<u32> {
-    let (first, mut low, mut high) = (*range.start(), range.start().checked_sub(1)?, *range.end());
-    while low < high {
-        let middle = high - (high - low) / 2;
-        if fits(middle) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    (low >= first).then_some(low)
-}
-
-fn fit(model: &Model, options: &SessionOptions, needed: u64, card_bytes: u64) -> Fit {
-    let fits =
-        |options: SessionOptions| options.memory(model).is_ok_and(|memory| vram_bytes(&memory) <= card_bytes);
-    let of_context = |context| fits(SessionOptions { context, ..options.clone() });
-    let of_slots = |slots: &u32| fits(SessionOptions { slots: *slots, ..options.clone() });
-    Fit {
-        vram_bytes: card_bytes,
-        is_enough: needed <= card_bytes,
-        context_max: largest(CONTEXT_MIN..=model.config.context, of_context),
-        // Activations are placed by what fits where, so more slots need not need more.
-        slots_max: (1..=SessionOptions::default().slots).rev().find(of_slots),
+impl Placed {
+    fn new(model: &Model, plan: &ExecutionPlan, capacity: &Capacity) -> Result<Placed, ToolError> {
+        let (memory, placement) = (MemoryPlan::new(model, plan, capacity)?, capacity.placement);
+        let StepWeightBytes { vram, host } = step_weight_bytes_of(model, &placement);
+        // Bytes by GB/s are nanoseconds. Layers run one after the other, so the times add up.
+        let time = |card: &Card| vram as f64 / card.memory_gb_per_s + host as f64 / card.pcie_gb_per_s;
+        let Range { low, typical, high } = Range::of(time);
+        Ok(Placed {
+            vram_bytes: memory.vram_len().0,
+            host_weight_bytes: memory.heap_len(Heap::HostCached).0,
+            host_layers: placement.host_layers,
+            layers: model.config.layers,
+            has_host_embedding: placement.has_host_embedding,
+            has_host_output: placement.has_host_output,
+            step_vram_weight_bytes: vram,
+            step_host_weight_bytes: host,
+            predicted_token_ms_floor: Range { low: low / 1e6, typical: typical / 1e6, high: high / 1e6 },
+        })
     }
 }
 
 fn describe(loaded: &LoadedModel, options: &SessionOptions, cards: &[u64]) -> Result<Plan, ToolError> {
     let (execution, capacity) = options.plan(&loaded.model)?;
     let memory = MemoryPlan::new(&loaded.model, &execution, &capacity)?;
-    let needed = vram_bytes(&memory);
+    let needed = memory.vram_len().0;
     let region = |(name, region): &(String, zrt_mem::heap::Region)| RegionEntry {
         name: name.clone(),
         offset: region.offset.0,
@@ -197,8 +232,7 @@ fn describe(loaded: &LoadedModel, options: &SessionOptions, cards: &[u64]) -> Re
         layer: instruction.node.layer,
         barrier_before: instruction.barrier_before,
     });
-    let heaps = [Heap::DeviceLocal, Heap::HostVisible, Heap::HostShared, Heap::Host];
-    let heaps = heaps.map(|heap| HeapSize { heap: heap.name(), bytes: memory.heap_len(heap).0 });
+    let heaps = Heap::ALL.map(|heap| HeapSize { heap: heap.name(), bytes: memory.heap_len(heap).0 });
     Ok(Plan {
         model_filename: loaded.filename.clone(),
         model_type: loaded.description(),
@@ -209,7 +243,11 @@ fn describe(loaded: &LoadedModel, options: &SessionOptions, cards: &[u64]) -> Re
         weight_bytes: loaded.model.weight_bytes(),
         step_weight_bytes: zrt_engine::memory_plan::step_weight_bytes(&loaded.model),
         vram_bytes: needed,
-        fits: cards.iter().map(|card| fit(&loaded.model, options, needed, *card)).collect(),
+        fits: cards
+            .iter()
+            .map(|card| fit(&loaded.model, options, ByteLen(*card)))
+            .collect::<Result<_, _>>()?,
+        vram_bytes_whole: options.vram_len(&loaded.model, Placement::default())?.0,
         heaps: heaps.into(),
         allocations: allocations.collect(),
         instructions: instructions.collect(),
@@ -264,23 +302,61 @@ fn slots(count: u32) -> String {
     format!("{count} slot{}", if count == 1 { "" } else { "s" })
 }
 
-/// A line for each card.
+/// Lines for each card.
 fn fits(plan: &Plan) -> String {
-    let line = |fit: &Fit| {
-        let verdict = if fit.is_enough { "fits" } else { "does not fit" };
-        let context = fit.context_max.map_or("no context fits".to_owned(), |context| {
+    plan.fits.iter().map(|fit| fit_lines(plan, fit)).collect()
+}
+
+fn fit_lines(plan: &Plan, fit: &Fit) -> String {
+    let most = |context: Option<u32>, most: Option<u32>| {
+        let context = context.map_or("no context fits".to_owned(), |context| {
             format!("largest context with {}: {context}", slots(plan.slots))
         });
-        let most = fit.slots_max.map_or("no slot fits".to_owned(), |most| {
+        let most = most.map_or("no slot fits".to_owned(), |most| {
             format!("most slots of context {}: {most}", plan.context)
         });
-        format!(
-            "{} of {}: {verdict}; {context}; {most}\n",
-            units::bytes(plan.vram_bytes),
-            units::bytes(fit.vram_bytes)
-        )
+        format!("{context}; {most}")
     };
-    plan.fits.iter().map(line).collect()
+    let verdict = if fit.is_enough { "fits" } else { "does not fit" };
+    let (whole, limit) = (units::bytes(plan.vram_bytes_whole), units::bytes(fit.vram_bytes));
+    let mut lines = format!("{whole} of {limit}: {verdict}; {}\n", most(fit.context_max, fit.slots_max));
+    let hosted = most(fit.host_context_max, fit.host_slots_max);
+    match &fit.placed {
+        None => lines += &format!("  with every matrix in host memory: does not fit; {hosted}\n"),
+        Some(placed) => {
+            if placed.host_weight_bytes > 0 {
+                let (vram, host) = (units::bytes(placed.vram_bytes), units::bytes(placed.host_weight_bytes));
+                lines += &format!("  {vram} with {host} in host memory: {}; {hosted}\n", moved(placed));
+            }
+            lines += &token_line(placed);
+        }
+    }
+    lines
+}
+
+/// Which weights lie in host memory.
+fn moved(placed: &Placed) -> String {
+    let layers = format!("the last {} of {} layers", placed.host_layers, placed.layers);
+    let parts = [
+        placed.has_host_embedding.then(|| "the embedding".to_owned()),
+        (placed.host_layers > 0).then_some(layers),
+        placed.has_host_output.then(|| "the output matrix".to_owned()),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// What a token costs at least.
+fn token_line(placed: &Placed) -> String {
+    let Range { low, typical, high } = placed.predicted_token_ms_floor;
+    let (vram, host) = (placed.step_vram_weight_bytes, placed.step_host_weight_bytes);
+    let over_bus = match host {
+        0 => String::new(),
+        host => format!(" and {} over PCIe 5.0 x16", units::bytes(host)),
+    };
+    let vram = units::bytes(vram);
+    format!(
+        "  a token takes at least {typical:.2} ms ({low:.2} .. {high:.2}), predicted: {vram} from VRAM{over_bus}\n"
+    )
 }
 
 #[cfg(test)]
@@ -305,13 +381,14 @@ mod tests {
         let shown = text(&plan);
         assert!(shown.contains("kv_pool") && shown.contains("context 64"), "{shown}");
     }
+
     /// One byte less than a plan needs is too little for it, and enough for a little less.
     #[test]
     fn a_card_that_lacks_a_byte_holds_less() {
         let loaded = LoadedModel::open(None).unwrap();
         let options =
             SessionOptions { slots: 4, context: 512, kv_format: KvFormat::F16, ..SessionOptions::default() };
-        let needed = vram_bytes(&options.memory(&loaded.model).unwrap());
+        let needed = options.memory(&loaded.model).unwrap().vram_len().0;
         let plan = describe(&loaded, &options, &[needed, needed - 1, 1 << 20, u64::MAX]).unwrap();
         let found: Vec<_> =
             plan.fits.iter().map(|fit| (fit.is_enough, fit.context_max, fit.slots_max)).collect();
@@ -323,17 +400,120 @@ mod tests {
         assert_eq!(all, (true, Some(loaded.model.config.context), Some(64)));
     }
 
+    fn placed_plan(options: &SessionOptions, less: u64) -> (LoadedModel, SessionOptions, Plan) {
+        let loaded = LoadedModel::open(None).unwrap();
+        let whole = options.vram_len(&loaded.model, Placement::default()).unwrap().0;
+        let limit = whole - less;
+        let options = SessionOptions { vram_max: Some(ByteLen(limit)), ..options.clone() };
+        let plan = describe(&loaded, &options, &[limit]).unwrap();
+        (loaded, options, plan)
+    }
+
+    /// The plan is what a session allocates, and the driver's own counts grow by as many pages.
     #[test]
-    fn largest_is_the_last_that_fits() {
-        for (first, last) in [(1, 1), (2, 2), (2, 7), (1, 64), (5, 4)] {
-            for limit in 0..=last {
-                let expected = (limit >= first && limit > 0).then_some(limit);
-                assert_eq!(
-                    largest(first..=last, |number| number <= limit),
-                    expected,
-                    "{first} {last} {limit}"
+    fn a_session_allocates_what_the_plan_says() {
+        let options = SessionOptions { slots: 2, context: 64, groups: Some(2), ..SessionOptions::default() };
+        for less in [0, 1_000_000, 2_000_000] {
+            let (loaded, options, plan) = placed_plan(&options, less);
+            let device =
+                zrt_bringup::open(zrt_bringup::DeviceChoice::Virtual, &zrt_bringup::OpenOptions::default())
+                    .unwrap();
+            let used = |device: &zrt_device::Device, memory: &str| -> u64 {
+                let path = format!("/sys/class/drm/card0/device/mem_info_{memory}_used");
+                String::from_utf8(device.syscalls().read_file(&path).unwrap())
+                    .unwrap()
+                    .trim()
+                    .parse()
+                    .unwrap()
+            };
+            let before = ["vram", "gtt"].map(|memory| used(&device, memory));
+            let mut session =
+                zrt_engine::session::Session::prepare(device, &loaded.model, &options, &mut |_, _| {})
+                    .unwrap();
+            let device = &session.resident().device;
+            let allocated = device.allocations();
+            let pages = |is_vram: fn(&str) -> bool| -> u64 {
+                let of = plan.allocations.iter().filter(|one| is_vram(one.heap));
+                of.map(|one| one.bytes.next_multiple_of(4096)).sum()
+            };
+            for entry in &plan.allocations {
+                let found: Vec<u64> = allocated
+                    .iter()
+                    .filter(|(label, ..)| *label == entry.name)
+                    .map(|(_, _, len)| len.0)
+                    .collect();
+                assert_eq!(found, [entry.bytes], "{} of {less}", entry.name);
+            }
+            let grown = ["vram", "gtt"].map(|memory| used(device, memory));
+            let expected = [
+                pages(|heap| !["host", "host_cached"].contains(&heap)),
+                pages(|heap| heap.starts_with("host") && ["host", "host_cached"].contains(&heap)),
+            ];
+            // Besides: code, tape, indirect buffers, breadcrumbs.
+            for (((memory, before), grown), expected) in
+                ["vram", "gtt"].iter().zip(before).zip(grown).zip(expected)
+            {
+                let more = grown - before;
+                assert!(
+                    (expected..expected + (1 << 20)).contains(&more),
+                    "{memory}: {more} for {expected}, {less}"
                 );
             }
+            let hosted = plan.heaps.iter().find(|one| one.heap == "host_cached").unwrap().bytes;
+            assert_eq!(hosted > 0, less > 0);
+            assert!(hosted == 0 || hosted >= less, "{hosted} for {less}");
+            assert_eq!(plan.vram_bytes_whole, plan.vram_bytes + hosted);
+            let placed = plan.fits[0].placed.as_ref().unwrap();
+            assert_eq!((placed.vram_bytes, placed.host_weight_bytes), (plan.vram_bytes, hosted));
         }
+    }
+
+    /// By hand: the model's matrices are Q4_0, 18 bytes for 32 weights, and a step reads those of a layer once.
+    #[test]
+    fn a_token_costs_the_bytes_of_each_memory() {
+        let options = SessionOptions { slots: 1, context: 64, ..SessionOptions::default() };
+        let (loaded, _, plan) = placed_plan(&options, 1);
+        let config = &loaded.model.config;
+        let (width, forward) = (u64::from(config.width), u64::from(config.feed_forward));
+        let (query, kv) =
+            (u64::from(config.heads * config.head_size), u64::from(config.kv_heads * config.head_size));
+        let elements = width * (2 * query + 2 * kv + 3 * forward);
+        let placed = plan.fits[0].placed.as_ref().unwrap();
+        assert_eq!((placed.host_layers, placed.has_host_output), (1, false));
+        assert_eq!(placed.step_host_weight_bytes, elements / 32 * 18);
+        let sum = placed.step_host_weight_bytes + placed.step_vram_weight_bytes;
+        assert_eq!(sum, plan.step_weight_bytes);
+        // 612 GB/s of memory and 50 GB/s of the bus: bytes by GB/s are nanoseconds.
+        let host = placed.step_host_weight_bytes as f64;
+        let expected = (placed.step_vram_weight_bytes as f64 / 612.0 + host / 50.0) / 1e6;
+        let Range { low, typical, high } = placed.predicted_token_ms_floor;
+        assert!((typical - expected).abs() < 1e-12 && low < typical && typical < high);
+        let shown = text(&plan);
+        for part in
+            ["the last 1 of 8 layers", "PCIe 5.0 x16", "predicted", "does not fit", "host_weights.ffn_gate"]
+        {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+    }
+
+    /// A limit below what must be in VRAM is told with what would fit.
+    #[test]
+    fn a_limit_under_which_nothing_fits_is_told() {
+        let loaded = LoadedModel::open(None).unwrap();
+        let options = SessionOptions { slots: 4, context: 512, ..SessionOptions::default() };
+        let least = options.vram_len(&loaded.model, Placement::all_in_host(&loaded.model)).unwrap().0;
+        let plan = describe(&loaded, &options, &[least, least - 1]).unwrap();
+        let [exact, less] = &plan.fits[..] else { panic!("two cards") };
+        assert!(
+            exact.placed.as_ref().is_some_and(|placed| placed.has_host_output && placed.host_layers == 8)
+        );
+        assert!(exact.host_context_max >= Some(512) && exact.host_slots_max == Some(4));
+        assert!(less.placed.is_none() && less.host_context_max < Some(512) && less.host_slots_max == Some(3));
+        let shown = text(&plan);
+        assert!(shown.contains("with every matrix in host memory: does not fit"), "{shown}");
+        let refused = SessionOptions { vram_max: Some(ByteLen(least - 1)), ..options }.plan(&loaded.model);
+        let says = refused.expect_err("too little").to_string();
+        let longest = less.host_context_max.unwrap();
+        assert!(says.contains(&format!("with 4 slots a context of {longest} fits")), "{says}");
     }
 }

@@ -5,6 +5,7 @@ use crate::activations_option::ActivationsOption;
 use crate::device_choice::DeviceOption;
 use crate::error::ToolError;
 use crate::loaded_model::LoadedModel;
+use crate::memory_option::MemoryOption;
 use crate::progress::{Progress, Unit};
 use crate::session::{OnDevice, context_for, open_executor};
 use clap::Args;
@@ -30,6 +31,9 @@ pub struct Arguments {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub device: DeviceOption,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub memory: MemoryOption,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub activations: ActivationsOption,
@@ -77,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
     let context = context_for(&loaded, prompt.len(), arguments.max_tokens)?;
     let activations = arguments.activations.activations;
     let OnDevice { executor: mut candidate, name: device, .. } =
-        open_executor(&loaded, arguments.device.device, context, activations)?;
+        open_executor(&loaded, arguments.device.device, context, activations, &arguments.memory)?;
     let mut reference = {
         let _progress = Progress::spinner("dequantising weights");
         Oracle::new_with(&loaded.model, context, KvFormat::F32, activations)?

@@ -138,6 +138,10 @@ card! {
          9070 XT); low: estimate, 90 % of the peak";
     /// Bandwidth of memory by its clock: what no kernel exceeds.
     memory_peak_gb_per_s: [640.0, 640.0, 640.0] "GB/s", speed, "AMD's product page: 256 bits at 20 Gbit/s";
+    /// Bandwidth of the host's memory over PCIe 5.0 x16, reading.
+    pcie_gb_per_s: [40.0, 50.0, 57.0] "GB/s", speed,
+        "63 by the rate; typical: 47 GiB/s of another card (alexanderhoughton.co.uk); high: 90 %, \
+         legacy-rocm-build 2253; low: estimate";
     /// Bandwidth of the memory-side cache.
     mall_gb_per_s: [1000.0, 1600.0, 2400.0] "GB/s", speed,
         "estimate: two to four times memory, as published for the same cache of earlier cards";

@@ -4,6 +4,7 @@
 
 use crate::kernel::board;
 use crate::kernel::files::FileTree;
+use crate::kernel::sizes::MemorySizes;
 
 /// The device folder.
 pub(crate) const DEVICE: &str = "/sys/class/drm/renderD128/device";
@@ -32,7 +33,7 @@ const IP_BLOCKS: [IpBlock; 3] = [
 /// Adds the device's files.
 pub(crate) fn add(
     tree: &mut FileTree,
-    large_bar: bool,
+    sizes: MemorySizes,
     used_bytes: impl Fn() -> (u64, u64) + Clone + Send + Sync + 'static,
 ) {
     for alias in [
@@ -44,7 +45,7 @@ pub(crate) fn add(
     }
     add_identity(tree);
     add_nodes(tree);
-    add_memory_sizes(tree, large_bar, used_bytes);
+    add_memory_sizes(tree, sizes, used_bytes);
     add_ip_discovery(tree);
     // Module parameters that affect the queues (hardware reference §3.2): "auto" disables user queues.
     tree.add("/sys/module/amdgpu/parameters/user_queue", "-1\n");
@@ -95,22 +96,21 @@ fn add_nodes(tree: &mut FileTree) {
 
 fn add_memory_sizes(
     tree: &mut FileTree,
-    large_bar: bool,
+    sizes: MemorySizes,
     used_bytes: impl Fn() -> (u64, u64) + Clone + Send + Sync + 'static,
 ) {
-    let visible = if large_bar { board::VRAM_BYTES } else { board::SMALL_BAR_BYTES };
-    tree.add(format!("{DEVICE}/mem_info_vram_total"), format!("{}\n", board::VRAM_BYTES));
-    tree.add(format!("{DEVICE}/mem_info_vis_vram_total"), format!("{visible}\n"));
-    tree.add(format!("{DEVICE}/mem_info_gtt_total"), format!("{}\n", board::GTT_BYTES));
+    tree.add(format!("{DEVICE}/mem_info_vram_total"), format!("{}\n", sizes.vram_bytes));
+    tree.add(format!("{DEVICE}/mem_info_vis_vram_total"), format!("{}\n", sizes.visible_bytes()));
+    tree.add(format!("{DEVICE}/mem_info_gtt_total"), format!("{}\n", sizes.gtt_bytes));
     let vram = used_bytes.clone();
     tree.add_made(format!("{DEVICE}/mem_info_vram_used"), move || format!("{}\n", vram().0));
     tree.add_made(format!("{DEVICE}/mem_info_gtt_used"), move || format!("{}\n", used_bytes().1));
-    tree.add(format!("{DEVICE}/resource"), resource(large_bar));
+    tree.add(format!("{DEVICE}/resource"), resource(sizes));
 }
 
 /// `start end flags` of each region: BAR 0 is the VRAM window, BAR 2 the doorbells, BAR 5 the registers.
-fn resource(large_bar: bool) -> String {
-    let window: u64 = if large_bar { 32 << 30 } else { board::SMALL_BAR_BYTES };
+fn resource(sizes: MemorySizes) -> String {
+    let window = sizes.window_bytes();
     let memory_64_prefetchable = 0x0014_220C_u64;
     let regions = [
         (0x78_0000_0000, window, memory_64_prefetchable),
@@ -155,11 +155,12 @@ fn add_ip_discovery(tree: &mut FileTree) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
 
     #[test]
     fn ip_versions_and_sizes_are_where_clients_look() {
         let mut tree = FileTree::default();
-        add(&mut tree, true, || (1, 2));
+        add(&mut tree, MemorySizes::new(&Config::default()), || (1, 2));
         let read = |path: &str| String::from_utf8(tree.read(path).unwrap()).unwrap();
         let gc = "/sys/class/drm/renderD128/device/ip_discovery/die/0/11/0";
         let version = ["major", "minor", "revision"].map(|name| read(&format!("{gc}/{name}")));

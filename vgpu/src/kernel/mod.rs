@@ -18,6 +18,7 @@ mod process;
 mod queues;
 mod render_node;
 mod requests;
+mod sizes;
 mod topology;
 pub(crate) mod user_memory;
 
@@ -32,6 +33,7 @@ use crate::kernel::files::FileTree;
 use crate::kernel::objects::{MemoryRules, Usage};
 use crate::kernel::process::{FileSerial, Process};
 use crate::kernel::render_node::RenderFacts;
+use crate::kernel::sizes::MemorySizes;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zrt_kmd::{Errno, Fd, Mapping, Protection, Reservation, Syscalls, UserPointer};
@@ -59,7 +61,7 @@ const FILES_MAX: usize = 1024;
 
 /// The virtual R9700 behind the kernel's interface.
 pub struct VirtualGpu {
-    large_bar: bool,
+    sizes: MemorySizes,
     kernel: KernelRelease,
     tree: FileTree,
     files: Mutex<OpenFiles>,
@@ -100,7 +102,7 @@ impl VirtualGpu {
 
     /// Powers up a board with injected misbehaviour.
     pub fn with_injection(config: Config, injection: FaultInjection) -> Result<Arc<VirtualGpu>, Errno> {
-        let large_bar = config.large_bar;
+        let sizes = MemorySizes::new(&config);
         let kernel = config.effective_kernel().map_err(|_| Errno::EINVAL)?;
         let hardware = Arc::new(Hardware::new(&config, injection)?);
         let usage = Arc::new(Usage::default());
@@ -108,10 +110,10 @@ impl VirtualGpu {
         let process = Process::new(hardware.clone(), usage.clone(), rules, kernel)?;
         let process = Arc::new(Mutex::new(process));
         let mut tree = FileTree::default();
-        add_files(&mut tree, large_bar, kernel, &hardware, &usage, &process);
+        add_files(&mut tree, sizes, kernel, &hardware, &usage, &process);
         let processor = CommandProcessor::start(hardware.clone())?;
         let files = Mutex::new(OpenFiles { by_fd: BTreeMap::new(), next_fd: FIRST_FD, next_serial: 1 });
-        Ok(Arc::new(VirtualGpu { large_bar, kernel, tree, files, process, usage, hardware, processor }))
+        Ok(Arc::new(VirtualGpu { sizes, kernel, tree, files, process, usage, hardware, processor }))
     }
 
     /// Powers a board up with a debugger attached: see [`debug`](crate::check::debug).
@@ -228,7 +230,7 @@ impl VirtualGpu {
         RenderFacts {
             vram_used_bytes,
             gtt_used_bytes,
-            large_bar: self.large_bar,
+            sizes: self.sizes,
             kernel: self.kernel,
             gpu_clock: self.hardware.gpu_clock(),
             last_fault_va: last_fault.map_or(0, |fault| fault.page_va()),
@@ -252,16 +254,16 @@ impl Drop for VirtualGpu {
 
 fn add_files(
     tree: &mut FileTree,
-    large_bar: bool,
+    sizes: MemorySizes,
     kernel: KernelRelease,
     hardware: &Arc<Hardware>,
     usage: &Arc<Usage>,
     process: &Arc<Mutex<Process>>,
 ) {
     let of_topology = usage.clone();
-    topology::add(tree, large_bar, kernel, move || of_topology.bytes().0);
+    topology::add(tree, sizes, kernel, move || of_topology.bytes().0);
     let of_device = usage.clone();
-    device_files::add(tree, large_bar, move || of_device.bytes());
+    device_files::add(tree, sizes, move || of_device.bytes());
     tree.add(KERNEL_PATH, format!("{kernel}\n"));
     let counted = hardware.clone();
     tree.add_made(COUNTERS_PATH, move || counted.counters_text());

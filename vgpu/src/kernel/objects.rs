@@ -9,6 +9,7 @@ use crate::config::{Config, KernelRelease};
 use crate::kernel::board::{self, PAGE_BYTES, page_align};
 use crate::kernel::fill;
 use crate::kernel::requests::alloc;
+use crate::kernel::sizes::MemorySizes;
 use crate::kernel::user_memory::UserMemory;
 use crate::memory::{AddressSpace, Backing, Fill, MemoryType, Rights};
 use std::collections::BTreeMap;
@@ -57,7 +58,7 @@ pub(crate) enum AllocError {
 /// The rules that depend on the board and the kernel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemoryRules {
-    pub large_bar: bool,
+    pub sizes: MemorySizes,
     /// The initial contents of VRAM.
     pub vram_fill: u32,
     /// Allocation flags, each of which makes memory uncached.
@@ -144,7 +145,7 @@ impl MemoryRules {
     /// The rules of a configuration. `EINVAL` if the environment names an unknown fill or kernel.
     pub fn new(config: &Config, kernel: KernelRelease) -> Result<MemoryRules, Errno> {
         Ok(MemoryRules {
-            large_bar: config.large_bar,
+            sizes: MemorySizes::new(config),
             vram_fill: fill::pattern(config.vram_fill, kernel)?,
             uncached_vram_flags: kernel.uncached_vram_flags(),
             uncached_system_flags: config.uncached_system_flags().map_err(|_| Errno::EINVAL)?,
@@ -175,10 +176,11 @@ impl Usage {
         Ok(mapping.with_guard(Box::new(ClientMapping::new(&self.client_mappings))))
     }
 
-    fn of(&self, domain: Domain) -> Option<(&AtomicU64, u64)> {
+    /// Bytes in use of a domain that has a limit, and the limit.
+    fn of(&self, domain: Domain, sizes: MemorySizes) -> Option<(&AtomicU64, u64)> {
         match domain {
-            Domain::Vram => Some((&self.vram, board::VRAM_BYTES - board::PAGE_TABLE_RESERVE_BYTES)),
-            Domain::Gtt => Some((&self.gtt, board::GTT_BYTES)),
+            Domain::Vram => Some((&self.vram, sizes.objects_bytes())),
+            Domain::Gtt => Some((&self.gtt, sizes.gtt_bytes)),
             Domain::User | Domain::Doorbell | Domain::MmioRemap => None,
         }
     }
@@ -232,7 +234,7 @@ impl Objects {
     /// its last piece for itself.
     pub fn available_vram_bytes(&self) -> u64 {
         let used = self.usage.vram_aligned.load(Ordering::Relaxed) + board::PAGE_TABLE_RESERVE_BYTES;
-        board::VRAM_BYTES.saturating_sub(used) & !(board::AVAILABILITY_BYTES - 1)
+        self.rules.sizes.vram_bytes.saturating_sub(used) & !(board::AVAILABILITY_BYTES - 1)
     }
 
     /// Every object with its index.
@@ -248,7 +250,7 @@ impl Objects {
     /// The checks that need no VM (hardware reference §2.8): zero size, VRAM visible on a small BAR.
     pub fn check_alloc(&self, request: &AllocRequest) -> Result<(), Errno> {
         let public_vram = alloc::FLAG_VRAM | alloc::FLAG_PUBLIC;
-        if request.size == 0 || request.flags & public_vram == public_vram && !self.rules.large_bar {
+        if request.size == 0 || request.flags & public_vram == public_vram && !self.rules.sizes.large_bar {
             return Err(Errno::EINVAL);
         }
         Ok(())
@@ -259,7 +261,9 @@ impl Objects {
         let domain = domain_of(request)?;
         let size = match domain {
             Domain::Doorbell | Domain::MmioRemap => request.size,
-            _ if request.size > board::VRAM_BYTES.max(board::GTT_BYTES) => return Err(Errno::ENOMEM.into()),
+            _ if request.size > self.rules.sizes.vram_bytes.max(self.rules.sizes.gtt_bytes) => {
+                return Err(Errno::ENOMEM.into());
+            }
             _ => page_align(request.size),
         };
         let index =
@@ -288,7 +292,7 @@ impl Objects {
                 Store::Process { loan: Arc::new(Loan::new(request.user_address, len)?) }
             }
         };
-        if let Some((used, limit)) = self.usage.of(domain) {
+        if let Some((used, limit)) = self.usage.of(domain, self.rules.sizes) {
             // The process lock is held, so nobody else adds concurrently.
             if used.load(Ordering::Relaxed) + size > limit {
                 return Err(Errno::ENOMEM.into());
@@ -327,7 +331,7 @@ impl Objects {
 
     fn remove(&mut self, index: u32) {
         if let Some(object) = self.by_index.remove(&index)
-            && let Some((used, _)) = self.usage.of(object.domain)
+            && let Some((used, _)) = self.usage.of(object.domain, self.rules.sizes)
         {
             used.fetch_sub(object.size, Ordering::Relaxed);
             if object.domain == Domain::Vram {

@@ -8,6 +8,7 @@ use crate::config::KernelRelease;
 use crate::kernel::arguments::{Arguments, store_u32, store_u64};
 use crate::kernel::board;
 use crate::kernel::requests::{device_info, drm, hw_ip, request_magic, request_number, request_size};
+use crate::kernel::sizes::MemorySizes;
 use zrt_kmd::{Errno, UserPointer};
 
 /// Registers of one READ_MMR_REG (`amdgpu_kms.c`).
@@ -25,7 +26,7 @@ const INDIRECT_BUFFER_ALIGNMENT_BYTES: u32 = 32;
 pub(crate) struct RenderFacts {
     pub vram_used_bytes: u64,
     pub gtt_used_bytes: u64,
-    pub large_bar: bool,
+    pub sizes: MemorySizes,
     pub kernel: KernelRelease,
     pub gpu_clock: u64,
     /// Page address of the last GPU page fault.
@@ -204,11 +205,11 @@ fn device_info() -> Vec<u8> {
 
 /// `drm_amdgpu_memory_info`: VRAM, CPU-visible VRAM, GTT; each total, usable, used, largest allocation.
 fn memory_info(facts: &RenderFacts) -> Vec<u8> {
-    let visible = if facts.large_bar { board::VRAM_BYTES } else { board::SMALL_BAR_BYTES };
+    let visible = facts.sizes.visible_bytes();
     let heaps = [
-        (board::VRAM_BYTES, facts.vram_used_bytes),
+        (facts.sizes.vram_bytes, facts.vram_used_bytes),
         (visible, facts.vram_used_bytes.min(visible)),
-        (board::GTT_BYTES, facts.gtt_used_bytes),
+        (facts.sizes.gtt_bytes, facts.gtt_used_bytes),
     ];
     let words = heaps.iter().flat_map(|(total, used)| [*total, *total, *used, *total - *total / 4]);
     words.flat_map(u64::to_le_bytes).collect()

@@ -6,6 +6,7 @@
 use crate::config::KernelRelease;
 use crate::kernel::board;
 use crate::kernel::files::FileTree;
+use crate::kernel::sizes::MemorySizes;
 use std::fmt::Write;
 
 /// Root folder of the KFD topology.
@@ -15,20 +16,20 @@ pub(crate) const ROOT: &str = "/sys/class/kfd/kfd/topology";
 /// CPU-visible (heap type 1), else not (2; hardware reference §1.3).
 pub(crate) fn add(
     tree: &mut FileTree,
-    large_bar: bool,
+    sizes: MemorySizes,
     kernel: KernelRelease,
     used_bytes: impl Fn() -> u64 + Send + Sync + 'static,
 ) {
     tree.add_alias("/sys/devices/virtual/kfd/kfd", "/sys/class/kfd/kfd");
     tree.add(format!("{ROOT}/generation_id"), "2\n");
     tree.add(format!("{ROOT}/system_properties"), "platform_oem 0\nplatform_id 0\nplatform_rev 0\n");
-    add_cpu_node(tree, kernel);
-    add_gpu_node(tree, large_bar, kernel);
+    add_cpu_node(tree, sizes, kernel);
+    add_gpu_node(tree, sizes, kernel);
     let bank = format!("{ROOT}/nodes/1/mem_banks/0");
     tree.add_made(format!("{bank}/used_memory"), move || format!("{}\n", used_bytes()));
 }
 
-fn add_cpu_node(tree: &mut FileTree, kernel: KernelRelease) {
+fn add_cpu_node(tree: &mut FileTree, sizes: MemorySizes, kernel: KernelRelease) {
     let node = format!("{ROOT}/nodes/0");
     tree.add(format!("{node}/gpu_id"), "0\n");
     tree.add(format!("{node}/name"), "\n");
@@ -40,7 +41,7 @@ fn add_cpu_node(tree: &mut FileTree, kernel: KernelRelease) {
         format!("{node}/mem_banks/0/properties"),
         lines(&[
             ("heap_type", 0),
-            ("size_in_bytes", board::GTT_BYTES * 2),
+            ("size_in_bytes", sizes.gtt_bytes.saturating_mul(2)),
             ("flags", 0),
             ("width", 64),
             ("mem_clk_max", 3200),
@@ -49,7 +50,7 @@ fn add_cpu_node(tree: &mut FileTree, kernel: KernelRelease) {
     tree.add(format!("{node}/io_links/0/properties"), link(0, 1));
 }
 
-fn add_gpu_node(tree: &mut FileTree, large_bar: bool, kernel: KernelRelease) {
+fn add_gpu_node(tree: &mut FileTree, sizes: MemorySizes, kernel: KernelRelease) {
     let node = format!("{ROOT}/nodes/1");
     tree.add(format!("{node}/gpu_id"), format!("{}\n", board::GPU_ID));
     tree.add(format!("{node}/name"), "gfx1201\n");
@@ -59,8 +60,8 @@ fn add_gpu_node(tree: &mut FileTree, large_bar: bool, kernel: KernelRelease) {
     tree.add(
         format!("{node}/mem_banks/0/properties"),
         lines(&[
-            ("heap_type", if large_bar { 1 } else { 2 }),
-            ("size_in_bytes", board::VRAM_BYTES),
+            ("heap_type", if sizes.large_bar { 1 } else { 2 }),
+            ("size_in_bytes", sizes.vram_bytes),
             ("flags", 0),
             ("width", 256),
             ("mem_clk_max", 1258),
@@ -220,6 +221,7 @@ pub(crate) fn lines(pairs: &[(&str, u64)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
 
     fn tree(large_bar: bool) -> FileTree {
         tree_of(large_bar, KernelRelease::Newest)
@@ -227,7 +229,8 @@ mod tests {
 
     fn tree_of(large_bar: bool, kernel: KernelRelease) -> FileTree {
         let mut tree = FileTree::default();
-        add(&mut tree, large_bar, kernel, || 4096);
+        let config = Config { large_bar, ..Config::default() };
+        add(&mut tree, MemorySizes::new(&config), kernel, || 4096);
         tree
     }
 

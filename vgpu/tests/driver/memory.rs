@@ -47,6 +47,30 @@ fn vram_is_budgeted_and_sparse() {
     assert_eq!(available(), all);
 }
 
+/// Sizes that the configuration says hold in every place that states them, and for both memories.
+#[test]
+fn a_board_has_the_sizes_that_are_asked_for() {
+    let config = Config { vram_bytes: Some(64 << 20), gtt_bytes: Some(16 << 20), ..Config::default() };
+    let client = Client::open_with(config);
+    client.acquire(client.render, client.gpu_id).unwrap();
+    let mut bytes = [0; 16];
+    put32(&mut bytes, 8, client.gpu_id);
+    client.ioctl(0xC010_4B23, &mut bytes).unwrap();
+    // All of it except 8 MiB for page tables.
+    assert_eq!(get64(&bytes, 0), 56 << 20);
+    assert_eq!(client.alloc(VA, (56 << 20) + 4096, VRAM), Err(Errno::ENOMEM));
+    assert!(client.alloc(VA, 56 << 20, VRAM).is_ok());
+    let system = VA + (1 << 30);
+    assert_eq!(client.alloc(system, (16 << 20) + 4096, GTT), Err(Errno::ENOMEM));
+    assert!(client.alloc(system, 16 << 20, GTT).is_ok());
+    let file = |path: &str| String::from_utf8(client.gpu.read_file(path).unwrap()).unwrap();
+    let device = "/sys/class/drm/card0/device";
+    assert_eq!(file(&format!("{device}/mem_info_vram_total")), "67108864\n");
+    assert_eq!(file(&format!("{device}/mem_info_gtt_total")), "16777216\n");
+    let bank = file("/sys/class/kfd/kfd/topology/nodes/1/mem_banks/0/properties");
+    assert!(bank.contains("size_in_bytes 67108864\n"), "{bank}");
+}
+
 #[test]
 fn small_bar_has_no_public_vram() {
     let client = Client::open_with(Config { large_bar: false, ..Config::default() });

@@ -17,6 +17,7 @@ use crate::error::{ToolError, sentence};
 use crate::generation::TextWriter;
 use crate::interrupt::Interrupt;
 use crate::loaded_model::LoadedModel;
+use crate::memory_option::MemoryOption;
 use crate::sampling_options::SamplingArguments;
 use crate::text_input;
 use clap::{Args, ValueEnum};
@@ -62,6 +63,9 @@ pub struct Arguments {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub device: DeviceOption,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub memory: MemoryOption,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub activations: ActivationsOption,
@@ -177,7 +181,7 @@ impl Chat {
         let ends = end_tokens(&loaded.tokenizer, template.end_of_turn(&loaded.tokenizer));
         let system = arguments.system.as_ref().map(|text| Message::new(Role::System, text.as_str()));
         let (device, activations) = (arguments.device.device, arguments.activations.activations);
-        let answerer = Answerer::open(&loaded, device, context, activations)?;
+        let answerer = Answerer::open(&loaded, device, context, activations, &arguments.memory)?;
         Ok(Chat {
             template,
             answerer,

@@ -1,0 +1,212 @@
+//! Adapters of operations that treat the elements of a row, a head or a segment alike: norms, rotation, quantisation,
+//! gates, sums. Products, attention and what chooses tokens are in the parent.
+//!
+//! Contract: as in the parent; none of them reads a matrix.
+
+use super::{Addresses, Lowered, lowered, no_adapter};
+use crate::activations::Activations;
+use crate::config::RopeLayout;
+use crate::executor::ExecutorError;
+use crate::graph::{Node, ValueId};
+use crate::model::WeightId;
+use zrt_protocol::GROUP_ITEMS;
+use zrt_protocol::params;
+
+pub(super) fn rms_norm(
+    addresses: &Addresses<'_>,
+    node: &Node,
+    input: ValueId,
+    weight: WeightId,
+    output: ValueId,
+) -> Result<Lowered, ExecutorError> {
+    let count = addresses.elements(input);
+    let parameters = params::RmsNorm {
+        header: addresses.header(node, 1, addresses.each(node), params::RmsNorm::header)?,
+        input_va: addresses.value(input)?,
+        weight_va: addresses.planes(weight)?[0],
+        output_va: addresses.value(output)?,
+        count,
+        inverse_count: inverse_bits(count),
+        epsilon: addresses.plan.config.rms_epsilon.to_bits(),
+        stride: addresses.stride(output),
+    };
+    lowered("rms_norm", parameters.header, parameters)
+}
+
+pub(super) fn qk_norm(
+    addresses: &Addresses<'_>,
+    node: &Node,
+    vector: ValueId,
+    weight: WeightId,
+    heads: u32,
+) -> Result<Lowered, ExecutorError> {
+    let config = &addresses.plan.config;
+    let units = heads.div_ceil(zrt_protocol::GROUP_WAVES);
+    let parameters = params::QkNorm {
+        header: addresses.header(node, units, addresses.each(node), params::QkNorm::header)?,
+        vector_va: addresses.value(vector)?,
+        weight_va: addresses.planes(weight)?[0],
+        heads,
+        head_size: config.head_size,
+        inverse_head_size: inverse_bits(config.head_size),
+        epsilon: config.rms_epsilon.to_bits(),
+        stride: addresses.stride(vector),
+        reserved: 0,
+    };
+    lowered("qk_norm", parameters.header, parameters)
+}
+
+pub(super) fn quantise(
+    addresses: &Addresses<'_>,
+    node: &Node,
+    input: ValueId,
+    activations: Activations,
+    output: ValueId,
+) -> Result<Lowered, ExecutorError> {
+    let count = addresses.elements(input);
+    let kernel = match activations {
+        Activations::F32 => return Err(no_adapter(&node.operation, activations.name())),
+        Activations::A8 => "quantise_a8",
+        Activations::A16 => "quantise_a16",
+    };
+    let units = zrt_protocol::quantised_segments(count);
+    let parameters = params::Quantise {
+        header: addresses.header(node, units, addresses.each(node), params::Quantise::header)?,
+        input_va: addresses.value(input)?,
+        output_va: addresses.value(output)?,
+        count,
+        input_stride: addresses.stride(input),
+        output_stride: addresses.stride(output),
+        factors_offset: zrt_protocol::quantised_factors_offset(count, activations.integer_bytes()),
+    };
+    lowered(kernel, parameters.header, parameters)
+}
+
+pub(super) fn rope(
+    addresses: &Addresses<'_>,
+    node: &Node,
+    vector: ValueId,
+    heads: u32,
+    (layout, table): (RopeLayout, u32),
+) -> Result<Lowered, ExecutorError> {
+    let config = &addresses.plan.config;
+    let units = heads.div_ceil(zrt_protocol::GROUP_WAVES);
+    let parameters = params::Rope {
+        header: addresses.header(node, units, addresses.each(node), params::Rope::header)?,
+        vector_va: addresses.value(vector)?,
+        table_va: addresses.rope_table(table)?,
+        heads,
+        head_size: config.head_size,
+        rotary_dimensions: config.rope.dimensions,
+        stride: addresses.stride(vector),
+    };
+    let kernel = match layout {
+        RopeLayout::Interleaved => "rope_interleaved",
+        RopeLayout::Halves => "rope_halves",
+    };
+    lowered(kernel, parameters.header, parameters)
+}
+
+pub(super) fn gated(
+    addresses: &Addresses<'_>,
+    node: &Node,
+    kernel: &'static str,
+    [gate, up]: [ValueId; 2],
+    output: ValueId,
+) -> Result<Lowered, ExecutorError> {
+    let count = addresses.elements(gate);
+    let units = count.div_ceil(GROUP_ITEMS);
+    let parameters = params::SwiGlu {
+        header: addresses.header(node, units, addresses.each(node), params::SwiGlu::header)?,
+        gate_va: addresses.value(gate)?,
+        up_va: addresses.value(up)?,
+        output_va: addresses.value(output)?,
+        count,
+        stride: addresses.stride(gate),
+    };
+    lowered(kernel, parameters.header, parameters)
+}
+
+pub(super) fn residual_add(
+    addresses: &Addresses<'_>,
+    node: &Node,
+    hidden: ValueId,
+    addend: ValueId,
+) -> Result<Lowered, ExecutorError> {
+    let count = addresses.elements(hidden);
+    let units = count.div_ceil(GROUP_ITEMS);
+    let parameters = params::ResidualAdd {
+        header: addresses.header(node, units, addresses.each(node), params::ResidualAdd::header)?,
+        hidden_va: addresses.value(hidden)?,
+        addend_va: addresses.value(addend)?,
+        count,
+        stride: addresses.stride(hidden),
+        addend_stride: addresses.stride(addend),
+        reserved: 0,
+    };
+    lowered("residual_add", parameters.header, parameters)
+}
+
+/// A RESIDUAL_ADD whose addend is the same in every row.
+pub(super) fn bias_add(
+    addresses: &Addresses<'_>,
+    node: &Node,
+    vector: ValueId,
+    weight: WeightId,
+) -> Result<Lowered, ExecutorError> {
+    let count = addresses.elements(vector);
+    let units = count.div_ceil(GROUP_ITEMS);
+    let parameters = params::ResidualAdd {
+        header: addresses.header(node, units, addresses.each(node), params::ResidualAdd::header)?,
+        hidden_va: addresses.value(vector)?,
+        addend_va: addresses.planes(weight)?[0],
+        count,
+        stride: addresses.stride(vector),
+        addend_stride: 0,
+        reserved: 0,
+    };
+    lowered("residual_add", parameters.header, parameters)
+}
+
+pub(super) fn scale(
+    addresses: &Addresses<'_>,
+    node: &Node,
+    vector: ValueId,
+    factor: f32,
+) -> Result<Lowered, ExecutorError> {
+    let count = addresses.elements(vector);
+    let units = count.div_ceil(GROUP_ITEMS);
+    let parameters = params::Scale {
+        header: addresses.header(node, units, addresses.each(node), params::Scale::header)?,
+        vector_va: addresses.value(vector)?,
+        count,
+        stride: addresses.stride(vector),
+        factor: factor.to_bits(),
+        reserved: 0,
+    };
+    lowered("scale", parameters.header, parameters)
+}
+
+pub(super) fn soft_cap(
+    addresses: &Addresses<'_>,
+    node: &Node,
+    vector: ValueId,
+    cap: f32,
+) -> Result<Lowered, ExecutorError> {
+    let count = addresses.elements(vector);
+    let units = count.div_ceil(GROUP_ITEMS);
+    let parameters = params::SoftCap {
+        header: addresses.header(node, units, addresses.each(node), params::SoftCap::header)?,
+        vector_va: addresses.value(vector)?,
+        count,
+        stride: addresses.stride(vector),
+        steepness: (2.0 / cap).to_bits(),
+        cap: cap.to_bits(),
+    };
+    lowered("soft_cap", parameters.header, parameters)
+}
+
+/// f32 bits of 1/count, rounded once.
+fn inverse_bits(count: u32) -> u32 {
+    ((1.0 / f64::from(count)) as f32).to_bits()
+}

@@ -1,0 +1,44 @@
+//! An allocation for which there is no room, and what would help.
+//!
+//! Contract: one sentence that names the allocation, what the whole session needs of that memory, and what was free.
+
+use thiserror::Error;
+use zrt_mem::{ByteLen, Heap};
+
+/// No room for an allocation.
+#[derive(Debug, Error)]
+#[error("there is no room in {} for `{allocation}` of {len:?}: {}", memory_name(*heap), self.advice())]
+pub struct OutOfMemory {
+    /// The allocation's name in plans.
+    pub allocation: String,
+    /// Its length.
+    pub len: ByteLen,
+    /// The heap.
+    pub heap: Heap,
+    /// What the session needs of this memory, VRAM or host memory.
+    pub planned: ByteLen,
+    /// Free VRAM, as the driver reported it before the first allocation.
+    pub available: Option<ByteLen>,
+    /// What the driver said.
+    pub source: zrt_device::DeviceError,
+}
+
+impl OutOfMemory {
+    fn advice(&self) -> String {
+        let needed = format!("the session needs {:?} of it", self.planned);
+        if !self.heap.is_vram() {
+            return format!(
+                "{needed}, and drivers lend half of the host's memory by default (ttm.pages_limit); leave more in VRAM"
+            );
+        }
+        let free = self.available.map(|bytes| format!(", and {bytes:?} are free")).unwrap_or_default();
+        format!(
+            "{needed}{free}; a limit (--vram) keeps the last layers in host memory, and a shorter context or fewer slots \
+             need less"
+        )
+    }
+}
+
+fn memory_name(heap: Heap) -> &'static str {
+    if heap.is_vram() { "VRAM" } else { "host memory that the device may map" }
+}

@@ -1,0 +1,257 @@
+//! Weights from the file to the device: read, repacked and written by several threads at once.
+//!
+//! Contract: the device holds the bytes of `WeightLayout::pack`, the zeros between planes included. A weight is cut into
+//! pieces of whole blocks. A piece is packed by the layout of its own elements, each plane of which is a part of the
+//! weight's plane, because pieces but the last fill lines of [`REGION_ALIGNMENT`]. At most [`THREADS_MAX`] threads hold a
+//! piece each, and as many packed ones wait where the host has no mapping of a buffer: a few MiB, whatever the model's
+//! size. Pieces are taken in the order of the file. An error ends all threads.
+//!
+//! Cost: the file is read once, through its mapping; every byte is copied three times (file, planes, device).
+
+use super::ExecutorError;
+use super::layout::WeightLayout;
+use super::resident::Progress;
+use crate::gguf::TensorKind;
+use crate::memory_plan::{AllocationId, MemoryPlan};
+use crate::model::{Model, WeightId};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
+use zrt_device::{Buffer, Device};
+use zrt_mem::ByteLen;
+use zrt_mem::heap::REGION_ALIGNMENT;
+
+/// Most threads that load weights.
+pub const THREADS_MAX: usize = 64;
+/// Threads of a host with as many cores or more: beyond them memory is the limit.
+const THREADS_DEFAULT: usize = 16;
+/// Bytes of a file that a thread takes at once, or a little more: a core's second cache holds them and what becomes of
+/// them.
+pub const PIECE_BYTES_DEFAULT: u64 = 1 << 20;
+/// Blocks in which pieces are counted: of every type, this many fill whole lines in every plane.
+const PIECE_BLOCKS: u64 = REGION_ALIGNMENT;
+
+/// How weights are loaded.
+pub struct Loading<'a> {
+    /// Threads, 1 to [`THREADS_MAX`]; `None`: one for each core, at most 16.
+    pub threads: Option<usize>,
+    /// Bytes of the file that a thread takes at once: at least one, rounded up to whole lines of every plane.
+    pub piece_bytes: u64,
+    /// Is told how many bytes are on the device, and of how many.
+    pub progress: Progress<'a>,
+}
+
+/// Consecutive elements of a weight.
+struct Piece {
+    weight: WeightId,
+    elements: Range<u64>,
+}
+
+/// A packed piece: runs of bytes, with their offsets in the weight.
+struct Packed {
+    bytes: Vec<u8>,
+    runs: Vec<(u64, Range<usize>)>,
+}
+
+/// A piece that a thread is done with.
+struct Done {
+    bytes: u64,
+    /// What is still to be written, if the thread cannot.
+    left: Option<(WeightId, Packed)>,
+}
+
+/// What all threads read.
+struct Source<'a> {
+    model: &'a Model,
+    memory: &'a MemoryPlan,
+    buffers: &'a BTreeMap<AllocationId, Buffer>,
+    pieces: Vec<Piece>,
+    next: AtomicUsize,
+}
+
+impl<'a> Loading<'a> {
+    /// As suits the host.
+    pub fn new(progress: Progress<'a>) -> Loading<'a> {
+        Loading { threads: None, piece_bytes: PIECE_BYTES_DEFAULT, progress }
+    }
+
+    fn thread_count(&self) -> Result<usize, ExecutorError> {
+        match self.threads {
+            Some(threads) if (1..=THREADS_MAX).contains(&threads) => Ok(threads),
+            Some(threads) => Err(ExecutorError::Threads { threads }),
+            None => Ok(thread::available_parallelism().map_or(1, |cores| cores.get().min(THREADS_DEFAULT))),
+        }
+    }
+}
+
+impl Packed {
+    /// Packs a piece of a weight of `kind` whose layout is `whole`.
+    fn new(kind: TensorKind, whole: &WeightLayout, first: u64, file: &[u8]) -> Option<Packed> {
+        let elements = file.len() as u64 / kind.block_bytes() * kind.block_elements();
+        let piece = WeightLayout::new(kind, elements)?;
+        // A plane of a fixed length belongs to the whole weight.
+        let (before, fixed) = (WeightLayout::new(kind, first)?, WeightLayout::new(kind, 0)?);
+        let mut runs = Vec::new();
+        for (index, plane) in piece.planes.iter().enumerate() {
+            let (Some(plane), Some(whole), Some(before), Some(fixed)) =
+                (plane, whole.planes[index], before.planes[index], fixed.planes[index])
+            else {
+                continue;
+            };
+            if fixed.len.0 > 0 && first > 0 {
+                continue;
+            }
+            let start = plane.offset.0 as usize;
+            let end = (plane.offset.0 + plane.len.0).next_multiple_of(REGION_ALIGNMENT) as usize;
+            runs.push((whole.offset.0 + before.len.0 - fixed.len.0, start..end));
+        }
+        Some(Packed { bytes: piece.pack(kind, file), runs })
+    }
+
+    fn len(&self) -> u64 {
+        self.runs.iter().map(|(_, range)| range.len() as u64).sum()
+    }
+}
+
+impl Source<'_> {
+    /// Packs pieces until there are none, one fails, or nobody listens.
+    fn work(&self, done: &SyncSender<Result<Done, ExecutorError>>) {
+        let mut file = Vec::new();
+        while let Some(piece) = self.pieces.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            let outcome = self.load(piece, &mut file);
+            let is_over = outcome.is_err();
+            if done.send(outcome).is_err() || is_over {
+                break;
+            }
+        }
+    }
+
+    /// Reads and packs a piece; writes it, if the host has a mapping of the buffer.
+    fn load(&self, piece: &Piece, file: &mut Vec<u8>) -> Result<Done, ExecutorError> {
+        let (tensor, place) = (&self.model.weight(piece.weight).tensor, &self.memory.weights[&piece.weight]);
+        let bytes = |elements: u64| elements / tensor.kind.block_elements() * tensor.kind.block_bytes();
+        file.resize(bytes(piece.elements.end - piece.elements.start) as usize, 0);
+        let read = self.model.gguf.read_tensor_into(tensor, bytes(piece.elements.start), file);
+        read.map_err(|source| ExecutorError::Weight { weight: piece.weight, source })?;
+        let packed = Packed::new(tensor.kind, &place.layout, piece.elements.start, file);
+        let packed = packed.ok_or(ExecutorError::Overflow { what: "weights" })?;
+        let bytes = packed.len();
+        match &self.buffers[&place.allocation].view {
+            None => Ok(Done { bytes, left: Some((piece.weight, packed)) }),
+            Some(view) => {
+                for (offset, range) in &packed.runs {
+                    view.write_bytes((place.offset.0 + offset) as usize, &packed.bytes[range.clone()]);
+                }
+                Ok(Done { bytes, left: None })
+            }
+        }
+    }
+
+    /// Writes what a thread could not.
+    fn write(&self, device: &mut Device, weight: WeightId, packed: &Packed) -> Result<(), ExecutorError> {
+        let place = &self.memory.weights[&weight];
+        for (offset, range) in &packed.runs {
+            let at = ByteLen(place.offset.0 + offset);
+            device.upload(&self.buffers[&place.allocation], at, &packed.bytes[range.clone()])?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes all weights to their buffers.
+///
+/// # Errors
+/// [`ExecutorError::Weight`] if the file cannot be read, [`ExecutorError::Threads`], and what the device says.
+pub(super) fn upload_weights(
+    device: &mut Device,
+    model: &Model,
+    memory: &MemoryPlan,
+    buffers: &BTreeMap<AllocationId, Buffer>,
+    loading: Loading<'_>,
+) -> Result<(), ExecutorError> {
+    let total = memory.weights.values().map(|place| place.layout.len.0).sum();
+    let source = Source {
+        model,
+        memory,
+        buffers,
+        pieces: pieces(model, loading.piece_bytes),
+        next: AtomicUsize::new(0),
+    };
+    let threads = loading.thread_count()?.min(source.pieces.len().max(1));
+    thread::scope(|scope| {
+        let (sender, receiver) = sync_channel(threads);
+        for _ in 0..threads {
+            let (source, sender) = (&source, sender.clone());
+            scope.spawn(move || source.work(&sender));
+        }
+        drop(sender);
+        let mut written = 0;
+        // Leaving the loop drops the receiver, which ends the threads.
+        for done in receiver {
+            let Done { bytes, left } = done?;
+            if let Some((weight, packed)) = left {
+                source.write(device, weight, &packed)?;
+            }
+            written += bytes;
+            (loading.progress)(written, total);
+        }
+        Ok::<(), ExecutorError>(())
+    })?;
+    device.flush();
+    Ok(())
+}
+
+/// All pieces of all weights, of at least `piece_bytes`, in the order of the file.
+fn pieces(model: &Model, piece_bytes: u64) -> Vec<Piece> {
+    let mut weights: Vec<_> = model.weights().collect();
+    weights.sort_by_key(|(_, weight)| weight.tensor.offset);
+    let mut pieces = Vec::new();
+    for (id, weight) in weights {
+        let kind = weight.tensor.kind;
+        let total = weight.tensor.element_count();
+        let blocks = piece_bytes.div_ceil(kind.block_bytes()).clamp(1, total).next_multiple_of(PIECE_BLOCKS);
+        let step = blocks * kind.block_elements();
+        for first in (0..total).step_by(step as usize) {
+            pieces.push(Piece { weight: id, elements: first..(first + step).min(total) });
+        }
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::WEIGHT_KINDS;
+
+    /// In pieces of every number of lines, with a rest, a weight has the bytes that it has in one.
+    #[test]
+    fn pieces_have_the_bytes_of_the_whole() {
+        let mut random = zrt_needs::Random::new(7);
+        for kind in WEIGHT_KINDS {
+            let (block_elements, block_bytes) = (kind.block_elements(), kind.block_bytes() as usize);
+            let blocks = 3 * PIECE_BLOCKS as usize + 1024 / block_elements as usize;
+            let file: Vec<u8> = (0..blocks * block_bytes).map(|_| random.word() as u8).collect();
+            let layout = WeightLayout::new(kind, blocks as u64 * block_elements).expect("packed type");
+            let expected = layout.pack(kind, &file);
+            for lines in [1, 2, 3, 4] {
+                let step = lines * PIECE_BLOCKS as usize * block_bytes;
+                // What nobody writes must show.
+                let mut found = vec![0xa5; expected.len()];
+                let mut written = 0;
+                for (index, part) in file.chunks(step).enumerate() {
+                    let first = (index * step / block_bytes) as u64 * block_elements;
+                    let packed = Packed::new(kind, &layout, first, part).expect("small");
+                    written += packed.len();
+                    for (offset, range) in &packed.runs {
+                        found[*offset as usize..][..range.len()]
+                            .copy_from_slice(&packed.bytes[range.clone()]);
+                    }
+                }
+                assert!(found == expected, "{kind} in pieces of {lines}");
+                assert_eq!(written, layout.len.0, "{kind} in pieces of {lines}");
+            }
+        }
+    }
+}
