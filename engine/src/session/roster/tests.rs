@@ -63,7 +63,8 @@ fn the_youngest_gives_its_pages_back_where_all_stand_still() {
     assert_eq!(roster.evict(), None, "nobody lacks a page for what it knows");
     for seat in seats {
         for index in 16..33 {
-            let told = Told::Token { slot: seat.slot, serial: seat.serial.get(), token: 5, index };
+            let told =
+                Told::Token { slot: seat.slot, serial: seat.serial.get(), token: 5, index, has_tops: false };
             roster.take(&told).expect("it runs");
         }
         assert_eq!(roster.grant(seat.slot), None);
@@ -91,11 +92,11 @@ fn what_no_request_can_have_done_is_refused() {
     let serial = serial.get();
     let before = format!("{roster:?}");
     for told in [
-        Told::Token { slot: seat_slot, serial: serial + 1, token: 1, index: 3 },
-        Told::Token { slot: slot(1), serial, token: 1, index: 3 },
-        Told::Token { slot: slot(63), serial, token: 1, index: 3 },
-        Told::Token { slot: seat_slot, serial, token: 1, index: 2 },
-        Told::Token { slot: seat_slot, serial, token: 1, index: 4 },
+        Told::Token { slot: seat_slot, serial: serial + 1, token: 1, index: 3, has_tops: false },
+        Told::Token { slot: slot(1), serial, token: 1, index: 3, has_tops: false },
+        Told::Token { slot: slot(63), serial, token: 1, index: 3, has_tops: false },
+        Told::Token { slot: seat_slot, serial, token: 1, index: 2, has_tops: false },
+        Told::Token { slot: seat_slot, serial, token: 1, index: 4, has_tops: false },
         // Nobody asked for it.
         Told::Preempted { slot: seat_slot, serial, position: 2, index: 2 },
         Told::Finished { slot: slot(1), serial, reason: FinishReason::Stop, known: 3 },
@@ -111,9 +112,11 @@ fn what_no_request_can_have_done_is_refused() {
         assert_eq!(format!("{roster:?}"), before, "{told:?} changed something");
     }
     for index in [3, 4] {
-        roster.take(&Told::Token { slot: seat_slot, serial, token: 9, index }).expect("it runs");
+        roster
+            .take(&Told::Token { slot: seat_slot, serial, token: 9, index, has_tops: false })
+            .expect("it runs");
     }
-    let past = Told::Token { slot: seat_slot, serial, token: 9, index: 5 };
+    let past = Told::Token { slot: seat_slot, serial, token: 9, index: 5, has_tops: false };
     roster.take(&past).expect_err("it is as long as it may be");
 }
 
