@@ -71,7 +71,7 @@ fn asked() -> Vec<(Vec<u32>, SamplingOptions)> {
     ]
 }
 
-const TOKENS: u32 = 9;
+const TOKENS: u32 = 6;
 
 fn expected(model: &Model) -> Vec<Received> {
     let mut oracle = Oracle::new(model, CONTEXT).expect("the oracle takes the model");

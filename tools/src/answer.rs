@@ -95,8 +95,8 @@ impl Answerer {
         &self.device
     }
 
-    /// Runs a request. `on_token` gets each token, with log-probabilities if they are asked for, and may break off; so may the user, whose wish is looked at between
-    /// tokens. Returns true if the answer was broken off.
+    /// Runs a request. `on_token` gets each token, with log-probabilities if they are asked for, and may break off; so
+    /// may the user, whose wish is looked at between tokens. Returns true if the answer was broken off.
     pub fn answer(
         &mut self,
         prompt: &[u32],

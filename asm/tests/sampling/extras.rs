@@ -1,8 +1,11 @@
 //! SAMPLE with what few requests ask for: min-p, typical-p, presence and frequency penalties, biases, and the most likely
 //! tokens with the choice.
 
-use super::{CONTEXT, Case, Extra, check, coarse, expected, logits, shapes, variants};
+use super::{
+    CONTEXT, Case, Device, Extra, check, check_slots, coarse, expected, logits, prepare, shapes, variants,
+};
 use crate::support::weights::Random;
+use zerocopy::IntoBytes;
 use zrt_protocol::{BIASES_MAX, Bias, Extras};
 
 /// Would change every choice, if it were read.
@@ -230,5 +233,41 @@ fn min_p_ends_exactly_at_its_share() {
             let most = cases.iter().map(expected).max().expect("cases");
             assert_eq!(most + 1, kept, "{min_p}");
         }
+    }
+}
+
+/// As `the_cost_of_a_choice`, with what few requests ask for.
+#[test]
+fn the_cost_of_extras() {
+    let mut random = Random::new(21);
+    let tokens = vec![1; 9];
+    let base =
+        Case { temperature: 1.0, seed: 5, tokens, window: 9, ..Case::greedy(logits(32_768, &mut random)) };
+    let none = Extra::default();
+    let min_p = Extra { min_p: 0x0CCC_CCCC, ..none.clone() };
+    let greedy = Case { temperature: 0.0, ..base.clone() };
+    for (what, ceiling, case) in [
+        ("top-k 40, min-p", 0.0, Case { top_k: 40, extra: min_p.clone(), ..base.clone() }),
+        ("min-p", 0.0, Case { extra: min_p, ..base.clone() }),
+        ("typical-p", 0.0, Case { extra: Extra { typical_p: 0xE666_6666, ..none.clone() }, ..base.clone() }),
+        (
+            "greedy, frequency",
+            0.0,
+            Case { extra: Extra { frequency: 1.0, ..none.clone() }, ..greedy.clone() },
+        ),
+        (
+            "greedy, bias",
+            0.0,
+            Case { extra: Extra { biases: vec![(5, 1.0)], ..none.clone() }, ..greedy.clone() },
+        ),
+        ("greedy, 10 log-probabilities", 0.0, Case { extra: Extra { tops: Some(10), ..none }, ..greedy }),
+    ] {
+        let mut device = Device::new(0);
+        let launch = prepare(&mut device, std::slice::from_ref(&case));
+        device.run("sample", launch.block.as_bytes(), 1);
+        check_slots(&device, &launch, &[case], what);
+        let cost = device.wave_instructions() as f64 / (32_768 / 32) as f64;
+        println!("{what}: {cost:.1}");
+        assert!(cost < ceiling, "{what}: {cost:.1} instructions for 32 logits");
     }
 }
