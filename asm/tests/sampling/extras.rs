@@ -241,26 +241,29 @@ fn min_p_ends_exactly_at_its_share() {
 fn the_cost_of_extras() {
     let mut random = Random::new(21);
     let tokens = vec![1; 9];
-    let base =
-        Case { temperature: 1.0, seed: 5, tokens, window: 9, ..Case::greedy(logits(32_768, &mut random)) };
+    let base = Case { temperature: 1.0, seed: 5, tokens, ..Case::greedy(logits(32_768, &mut random)) };
     let none = Extra::default();
     let min_p = Extra { min_p: 0x0CCC_CCCC, ..none.clone() };
     let greedy = Case { temperature: 0.0, ..base.clone() };
     for (what, ceiling, case) in [
-        ("top-k 40, min-p", 0.0, Case { top_k: 40, extra: min_p.clone(), ..base.clone() }),
-        ("min-p", 0.0, Case { extra: min_p, ..base.clone() }),
-        ("typical-p", 0.0, Case { extra: Extra { typical_p: 0xE666_6666, ..none.clone() }, ..base.clone() }),
+        ("top-k 40, min-p", 126.0, Case { top_k: 40, extra: min_p.clone(), ..base.clone() }),
+        ("min-p", 113.0, Case { extra: min_p, ..base.clone() }),
+        (
+            "typical-p",
+            374.0,
+            Case { extra: Extra { typical_p: 0xE666_6666, ..none.clone() }, ..base.clone() },
+        ),
         (
             "greedy, frequency",
-            0.0,
-            Case { extra: Extra { frequency: 1.0, ..none.clone() }, ..greedy.clone() },
+            37.0,
+            Case { window: 9, extra: Extra { frequency: 1.0, ..none.clone() }, ..greedy.clone() },
         ),
         (
             "greedy, bias",
-            0.0,
+            37.0,
             Case { extra: Extra { biases: vec![(5, 1.0)], ..none.clone() }, ..greedy.clone() },
         ),
-        ("greedy, 10 log-probabilities", 0.0, Case { extra: Extra { tops: Some(10), ..none }, ..greedy }),
+        ("greedy, 10 log-probabilities", 171.0, Case { extra: Extra { tops: Some(10), ..none }, ..greedy }),
     ] {
         let mut device = Device::new(0);
         let launch = prepare(&mut device, std::slice::from_ref(&case));
