@@ -41,6 +41,7 @@
 .include "body/vector.inc"
 .include "body/sample_logits.inc"
 .include "body/sample.inc"
+.include "body/sample_extras.inc"
 
 // As long as the kernel, besides those of machine.inc.
 .set S_TAPE, 98                 // [2] address of the tape's entry at work

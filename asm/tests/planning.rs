@@ -20,7 +20,7 @@ use support::weights::Random;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 use zrt_protocol::params::{self, RowSet};
 use zrt_protocol::{
-    CommandKind, Control, PlanState, ROWS_MAX, Row, SLOTS_MAX, SlotPhase, SlotState, Status, Step,
+    CommandKind, Control, PlanState, ROWS_MAX, Row, SLOTS_MAX, SlotPhase, SlotState, Status, Step, TopTokens,
 };
 
 /// What fresh memory of a ring holds: no tag that a test meets.
@@ -58,6 +58,8 @@ impl Memory {
             output_mask: world.sizes.output_entries - 1,
             chunk_rows: world.sizes.chunk_rows,
             waits: u32::from(world.sizes.waits),
+            tops_va: device.upload(&world.tops),
+            output_tops_va: device.upload(&world.output_tops),
         };
         Memory { device, block, change: None, groups: 1 }
     }
@@ -72,6 +74,7 @@ impl Memory {
         device.store(block.input_va, world.input.as_bytes());
         device.store(block.stops_va, world.stops.as_bytes());
         device.store(block.consumed_va, world.consumed.as_bytes());
+        device.store(block.tops_va, world.tops.as_bytes());
     }
 
     fn run(&mut self) {
@@ -88,6 +91,7 @@ impl Memory {
         self.same("plan state", block.plan_state_va, std::slice::from_ref(&world.plan))?;
         self.same("slot", block.slots_va, &world.slots)?;
         self.same("output entry", block.output_va, &world.output)?;
+        self.same("most likely tokens of an entry", block.output_tops_va, &world.output_tops)?;
         self.same("status", block.status_va, std::slice::from_ref(&world.status))?;
         self.same("page", block.pages_va, &world.pages)?;
         self.same("token", block.tokens_va, &world.tokens)?;
@@ -104,6 +108,7 @@ impl Memory {
         self.same("host page", block.host_pages_va, &world.host_pages)?;
         self.same("input entry", block.input_va, &world.input)?;
         self.same("stop tokens", block.stops_va, &world.stops)?;
+        self.same("most likely tokens of a slot", block.tops_va, &world.tops)?;
         self.same("taken", block.consumed_va, &[world.consumed])
     }
 
@@ -143,6 +148,8 @@ fn fresh(sizes: Sizes, turns: u32, tag: u32) -> World {
         },
         input: vec![[GARBAGE; 16]; sizes.input_entries as usize],
         output: vec![[GARBAGE; 16]; sizes.output_entries as usize],
+        tops: vec![TopTokens::default(); SLOTS_MAX],
+        output_tops: vec![TopTokens::default(); sizes.output_entries as usize],
         stops: vec![[u32::MAX; 8]; SLOTS_MAX],
         consumed: turns.wrapping_sub(5),
         status: Status { input_consumed: turns, ..Status::default() },
@@ -293,6 +300,8 @@ fn random_hosts_see_what_the_model_says() {
             "taken by the host",
             "drained",
             "stopped",
+            "a token with the most likely ones",
+            "another event of such a request",
         ],
     );
 }
@@ -359,6 +368,7 @@ fn faults_of_the_model_are_seen() {
         (Fault::NoReserve, "plan state"),
         (Fault::ForeignGrant, "slot"),
         (Fault::CancelKeepsOutput, "plan state"),
+        (Fault::TopsForAll, "output entry"),
     ] {
         let difference = first_difference(None, fault);
         assert!(difference.contains(place), "{fault:?}: {difference}");

@@ -1,14 +1,18 @@
 //! SAMPLE on the virtual device's shader engine against a separate computation, token for token.
 
+#[path = "sampling/expected.rs"]
+mod expected;
+#[path = "sampling/extras.rs"]
+mod extras;
 mod support;
 
+use expected::{Extra, expected, expected_tops};
 use support::harness::Device;
-use support::reference as cpu;
 use support::step;
 use support::weights::Random;
 use zerocopy::IntoBytes;
-use zrt_protocol::SlotState;
 use zrt_protocol::params::{self, RowSet};
+use zrt_protocol::{SlotState, TopTokens};
 
 /// Maximum number of tokens of a slot, in these tests.
 const CONTEXT: usize = 48;
@@ -26,6 +30,7 @@ struct Case {
     penalty: f32,
     window: u32,
     seed: u64,
+    extra: Extra,
 }
 
 impl Case {
@@ -39,6 +44,7 @@ impl Case {
             penalty: 1.0,
             window: 0,
             seed: 0,
+            extra: Extra::default(),
         }
     }
 
@@ -64,79 +70,11 @@ impl Case {
             penalty: self.penalty.to_bits(),
             inverse_penalty: (1.0 / self.penalty).to_bits(),
             penalty_window: self.window,
+            extras: self.extra.flags(),
             stop: [3; 8],
             ..SlotState::default()
         }
     }
-}
-
-// ------------------------------------------------------------------------------------------ expected choices
-
-/// Words 0 and 1 of Philox4x32-10 with the counter (known, 0, 0, 0).
-fn random_number(known: u32, seed: u64) -> u64 {
-    let (mut k0, mut k1) = (seed as u32, (seed >> 32) as u32);
-    let (mut x0, mut x1, mut x2, mut x3) = (known, 0u32, 0u32, 0u32);
-    for _ in 0..10 {
-        let a = 0xD251_1F53u64 * u64::from(x0);
-        let b = 0xCD9E_8D57u64 * u64::from(x2);
-        let high = |product: u64| (product >> 32) as u32;
-        (x0, x1, x2, x3) = (high(b) ^ x1 ^ k0, b as u32, high(a) ^ x3 ^ k1, a as u32);
-        k0 = k0.wrapping_add(0x9E37_79B9);
-        k1 = k1.wrapping_add(0xBB67_AE85);
-    }
-    u64::from(x0) + (u64::from(x1) << 32)
-}
-
-/// The choice, by a full sort and 128-bit sums.
-fn expected(case: &Case) -> u32 {
-    let known = case.tokens.len();
-    let recent = &case.tokens[known - known.min(case.window as usize)..];
-    let inverse_penalty = 1.0 / case.penalty;
-    let penalised = |(id, logit): (usize, &f32)| match recent.contains(&(id as u32)) {
-        true if *logit > 0.0 => logit * inverse_penalty,
-        true => logit * case.penalty,
-        false => *logit,
-    };
-    let logits: Vec<f32> = case.logits.iter().enumerate().map(penalised).collect();
-    if case.temperature == 0.0 {
-        return cpu::argmax(&logits);
-    }
-    let scores = logits.iter().map(|logit| match logit.is_nan() {
-        true => f64::NEG_INFINITY,
-        false => f64::from(logit * case.inverse_temperature()).min(f64::from(f32::MAX)),
-    });
-    let mut order: Vec<(f64, usize)> = scores.zip(0..).collect();
-    order.sort_by(|a, b| b.0.partial_cmp(&a.0).expect("no NaN").then(a.1.cmp(&b.1)));
-    let largest = order[0].0;
-    if largest == f64::NEG_INFINITY {
-        return 0;
-    }
-    if case.top_k > 0 {
-        order.truncate(case.top_k as usize);
-    }
-    // Scores are f32 values, whatever type holds them: the difference is one of f32.
-    let weight = |score: f64| {
-        let e = f64::from(cpu::exp(score as f32 - largest as f32));
-        (e * 2f64.powi(40)).floor() as u128
-    };
-    let mut kept: Vec<(u128, usize)> = order.into_iter().map(|(score, id)| (weight(score), id)).collect();
-    let running = |kept: &[(u128, usize)]| -> Vec<u128> {
-        kept.iter()
-            .scan(0, |sum, (weight, _)| {
-                *sum += weight;
-                Some(*sum)
-            })
-            .collect()
-    };
-    if case.top_p > 0 {
-        let sums = running(&kept);
-        let least = sums[sums.len() - 1] * u128::from(case.top_p);
-        let last = sums.iter().position(|sum| sum << 32 >= least).expect("all of it is enough");
-        kept.truncate(last + 1);
-    }
-    let sums = running(&kept);
-    let target = (u128::from(random_number(known as u32, case.seed)) * sums[sums.len() - 1]) >> 64;
-    kept[sums.iter().position(|sum| *sum > target).expect("below the sum")].1 as u32
 }
 
 // --------------------------------------------------------------------------------------------------- running
@@ -150,6 +88,7 @@ struct Launch {
     block: params::Sample,
     slots_va: u64,
     slots: Vec<SlotState>,
+    tops: Vec<TopTokens>,
 }
 
 /// Uploads cases of one vocabulary, an output row each. Between the outputs lie rows without one.
@@ -160,6 +99,10 @@ fn prepare(device: &mut Device, cases: &[Case]) -> Launch {
     let mut slots =
         vec![SlotState { sampled: 0x5107, known: 3, ..SlotState::default() }; 2 * cases.len() + 1];
     let mut tokens = vec![0xFFFF_FFF0u32; slots.len() * CONTEXT];
+    let stale = TopTokens { count: 0x5107, difference: 0x5108, ..TopTokens::default() };
+    let tops = vec![stale; slots.len()];
+    // Where no flag is set, nothing of this may count.
+    let mut extras = vec![extras::MISLEADING; slots.len()];
     let mut rows = Vec::new();
     for (number, case) in cases.iter().enumerate() {
         logits.extend(&case.logits);
@@ -167,6 +110,9 @@ fn prepare(device: &mut Device, cases: &[Case]) -> Launch {
         logits.extend([f32::INFINITY; ROW_GAP_BYTES / 4]);
         let slot = slot_of(number, cases.len());
         slots[slot] = case.slot(slot as u32);
+        if case.extra.flags() != 0 {
+            extras[slot] = case.extra.written();
+        }
         tokens[slot * CONTEXT..][..case.tokens.len()].copy_from_slice(&case.tokens);
         rows.push([2 * number as u32, 0, 0]);
         rows.push([slot as u32, 77, 0]);
@@ -185,8 +131,11 @@ fn prepare(device: &mut Device, cases: &[Case]) -> Launch {
         logits_stride: logits_stride as u32,
         context: CONTEXT as u32,
         reserved: 0,
+        adjusted_va: device.upload(&vec![f32::INFINITY; logits.len()]),
+        extras_va: device.upload(&extras),
+        tops_va: device.upload(&tops),
     };
-    Launch { block, slots_va, slots }
+    Launch { block, slots_va, slots, tops }
 }
 
 /// What the slot table must hold afterwards: `sampled` of the cases' slots, everything else as it was.
@@ -204,6 +153,10 @@ fn check_slots(device: &Device, launch: &Launch, cases: &[Case], what: &str) {
             assert_eq!(sampled, choices[number], "{what}, {} logits: {brief:?}", cases[number].logits.len());
         }
         assert_eq!(found, after.as_bytes(), "{what}: slot {slot}");
+        let bytes = device.bytes_at(launch.block.tops_va, launch.tops.len() * size_of::<TopTokens>());
+        let found = &bytes[slot * size_of::<TopTokens>()..][..size_of::<TopTokens>()];
+        let tops = case.and_then(|number| expected_tops(&cases[number], choices[number], launch.tops[slot]));
+        assert_eq!(found, tops.unwrap_or(launch.tops[slot]).as_bytes(), "{what}: most likely of slot {slot}");
     }
 }
 
@@ -291,6 +244,7 @@ fn variants(logits: &[f32], random: &mut Random) -> Vec<Case> {
             penalty: [1.5, 0.75][random.below(2) as usize],
             window,
             seed: u64::from(random.word()) << 32 | u64::from(random.word()),
+            extra: Extra::default(),
         });
     }
     cases

@@ -16,6 +16,7 @@ pub mod generate;
 pub mod gguf;
 pub mod graph;
 pub mod kv_format;
+pub mod log_probabilities;
 pub mod memory_plan;
 pub mod model;
 pub mod oracle;

@@ -15,7 +15,8 @@ use zrt_mem::heap::{REGION_ALIGNMENT, Region, RegionPlanner};
 use zrt_mem::{ByteLen, Heap};
 use zrt_protocol::params::PARAMETER_BYTES_MAX;
 use zrt_protocol::{
-    self as protocol, CommandLine, EventLine, PAGE_TOKENS, SLOTS_MAX, STOP_TOKENS_MAX, SlotState,
+    self as protocol, CommandLine, EventLine, Extras, PAGE_TOKENS, SLOTS_MAX, STOP_TOKENS_MAX, SlotState,
+    TopTokens,
 };
 use zrt_ring::token_ring::LINE_BYTES;
 
@@ -63,6 +64,14 @@ pub enum AllocationId {
     Consumed,
     /// How far the device has come.
     Status,
+    /// Logits of each output row after penalties, biases and typical-p.
+    AdjustedLogits,
+    /// What few requests ask of SAMPLE, of each slot.
+    Extras,
+    /// The most likely tokens with each slot's choice.
+    Tops,
+    /// The same beside each entry of the output ring.
+    OutputTops,
 }
 
 /// One allocation with its named parts.
@@ -156,6 +165,10 @@ impl AllocationId {
             AllocationId::OutputRing => "output_ring".into(),
             AllocationId::Consumed => "consumed".into(),
             AllocationId::Status => "status".into(),
+            AllocationId::AdjustedLogits => "adjusted_logits".into(),
+            AllocationId::Extras => "extras".into(),
+            AllocationId::Tops => "tops".into(),
+            AllocationId::OutputTops => "output_tops".into(),
         }
     }
 }
@@ -187,7 +200,10 @@ impl MemoryPlan {
         let (slots, all_slots) = (u64::from(capacity.slots), SLOTS_MAX as u64);
         let logits = u64::from(plan.config.vocabulary) * 4;
         let logits = logits.next_multiple_of(REGION_ALIGNMENT) * slots;
-        use AllocationId::*;
+        use AllocationId::{
+            Activations, AdjustedLogits, Consumed, Control, HostPages, InputRing, KvPool, Logits, OutputRing,
+            OutputTops, Pages, Parameters, PlanState, RopeTable, Slots, Status, Step, Stops, Tokens, Tops,
+        };
         let wholes = [
             (RopeTable, Heap::DeviceLocal, tables),
             (Activations, Heap::DeviceLocal, plan.activations_len().0),
@@ -214,6 +230,14 @@ impl MemoryPlan {
             ),
             (Consumed, Heap::HostShared, CONSUMED_BYTES),
             (Status, Heap::Host, size_of::<protocol::Status>() as u64),
+            (AdjustedLogits, Heap::DeviceLocal, logits),
+            (AllocationId::Extras, Heap::HostShared, all_slots * size_of::<Extras>() as u64),
+            (Tops, Heap::DeviceLocal, all_slots * size_of::<TopTokens>() as u64),
+            (
+                OutputTops,
+                capacity.output_heap,
+                u64::from(capacity.output_entries) * size_of::<TopTokens>() as u64,
+            ),
         ];
         allocations.extend(wholes.map(|(id, heap, len)| whole(id, heap, ByteLen(len))));
         Ok(MemoryPlan { allocations, weights, pages_per_slot, page_bytes })

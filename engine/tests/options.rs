@@ -13,7 +13,7 @@ use zrt_engine::memory_plan::{AllocationId, Capacity, MemoryPlan};
 use zrt_engine::model::{Model, ModelError};
 use zrt_engine::placement::Placement;
 use zrt_engine::plan::ExecutionPlan;
-use zrt_engine::sampling::SamplingOptions;
+use zrt_engine::sampling::{LogitBias, SamplingOptions};
 use zrt_engine::session::{Mode, SessionOptions};
 use zrt_mem::Heap;
 
@@ -101,14 +101,36 @@ proptest! {
     #[test]
     fn sampling_holds_what_is_in_range(
         (temperature, top_p, repetition_penalty) in (float(), float(), float()),
+        (min_p, typical_p) in (float(), float()),
+        (presence_penalty, frequency_penalty) in (float(), float()),
+        log_probabilities in prop::option::of(0u32..40),
         (top_k, penalty_window, seed) in (any::<u32>(), any::<u32>(), any::<u64>()),
     ) {
-        let options = SamplingOptions { temperature, top_k, top_p, repetition_penalty, penalty_window, seed };
+        let options = SamplingOptions {
+            temperature,
+            top_k,
+            top_p,
+            repetition_penalty,
+            penalty_window,
+            min_p,
+            typical_p,
+            presence_penalty,
+            frequency_penalty,
+            logit_bias: LogitBias::default(),
+            log_probabilities,
+            seed,
+        };
         let Ok(sampling) = options.validate() else {
             let is_right = (temperature == 0.0 || (0.001..=1000.0).contains(&temperature))
                 && top_p > 0.0
                 && top_p <= 1.0
-                && (0.01..=100.0).contains(&repetition_penalty);
+                && (0.01..=100.0).contains(&repetition_penalty)
+                && (0.0..=1.0).contains(&min_p)
+                && typical_p > 0.0
+                && typical_p <= 1.0
+                && presence_penalty.abs() <= 100.0
+                && frequency_penalty.abs() <= 100.0
+                && log_probabilities.is_none_or(|count| count <= 20);
             prop_assert!(!is_right, "{:?}", options);
             return Ok(());
         };
@@ -117,6 +139,29 @@ proptest! {
         prop_assert!(inverse == 0.0 || (0.000_999..=1000.1).contains(&inverse), "{}", inverse);
         for factor in [draws.penalty, draws.inverse_penalty] {
             prop_assert!((0.009_99..=100.1).contains(&f32::from_bits(factor)));
+        }
+        let extras = sampling.extras();
+        for penalty in [extras.presence, extras.frequency] {
+            prop_assert!(f32::from_bits(penalty).abs() <= 100.0);
+        }
+        prop_assert!(extras.tops <= 20 && (extras.min_p == 0) == (min_p == 0.0));
+        prop_assert_eq!(extras.typical_p == 0, typical_p == 1.0);
+        prop_assert!(draws.penalty_window < 1 << 24);
+    }
+
+    #[test]
+    fn biases_hold_what_is_in_range(biases in prop::collection::vec((0u32..40, float()), 0..70)) {
+        let mut tokens: Vec<u32> = biases.iter().map(|(token, _)| *token).collect();
+        tokens.sort_unstable();
+        tokens.dedup();
+        let is_right = biases.iter().all(|(_, value)| value.is_finite() || *value == f32::NEG_INFINITY)
+            && tokens.len() == biases.len();
+        match LogitBias::new(&biases) {
+            Ok(bias) => {
+                prop_assert!(is_right && biases.len() <= 64);
+                prop_assert_eq!(bias.entries(), &biases);
+            }
+            Err(_) => prop_assert!(!is_right || biases.len() > 64, "{:?}", biases),
         }
     }
 

@@ -3,8 +3,7 @@
 //! | field of [`CommandLine`] | written by | read by |
 //! |---|---|---|
 //! | `tag`, `trailer` | the host's ring, the tag last | PLAN |
-//! | `kind_slot` to `position`, `seed_low` to `penalty_window` | the host | PLAN; SAMPLE what PLAN copies into the slot |
-//! | `reserved_stops` | the host, zero | nobody |
+//! | `kind_slot` to `position`, `seed_low` to `extras` | the host | PLAN; SAMPLE what PLAN copies into the slot |
 //!
 //! PLAN consumes at most 8 commands between two steps, in their order. [`Command`] says what it does with each.
 
@@ -27,7 +26,7 @@ layout! {
         limit: u32,
         /// Admit: the position that the first row consumes.
         position: u32,
-        /// Admit: [`Draws::seed`], low half. The next seven fields are for Admit, too.
+        /// Admit: [`Draws::seed`], low half. The next eight fields are for Admit, too.
         seed_low: u32,
         /// [`Draws::seed`], high half.
         seed_high: u32,
@@ -43,16 +42,18 @@ layout! {
         inverse_penalty: u32,
         /// [`Draws::penalty_window`].
         penalty_window: u32,
-        /// 0.
-        reserved_stops: u32,
+        /// [`Draws::extras`].
+        extras: u32,
         /// Belongs to the ring.
         trailer: u32,
     }
 }
 
-/// PLAN copies the eight dwords of the draws into the slot as they are.
+/// PLAN copies the nine dwords of the draws into the slot as they are.
 const _: () = assert!(
-    offset_of!(CommandLine, penalty_window) - offset_of!(CommandLine, seed_low) == 28
+    offset_of!(CommandLine, extras) - offset_of!(CommandLine, seed_low) == 32
+        && offset_of!(SlotState, extras) - offset_of!(SlotState, seed_low) == 32
+        && offset_of!(CommandLine, penalty_window) - offset_of!(CommandLine, seed_low) == 28
         && offset_of!(SlotState, penalty_window) - offset_of!(SlotState, seed_low) == 28
         && offset_of!(CommandLine, inverse_temperature) - offset_of!(CommandLine, seed_low)
             == offset_of!(SlotState, inverse_temperature) - offset_of!(SlotState, seed_low)
@@ -91,6 +92,9 @@ pub struct Draws {
     pub inverse_penalty: u32,
     /// Last known tokens that are penalised; 0: none.
     pub penalty_window: u32,
+    /// [`EXTRAS_ADJUST`](crate::EXTRAS_ADJUST), [`EXTRAS_FILTER`](crate::EXTRAS_FILTER) and
+    /// [`EXTRAS_TOPS`](crate::EXTRAS_TOPS): what of the slot's [`Extras`](crate::Extras) counts; 0: nothing.
+    pub extras: u32,
 }
 
 /// What the host asks of the device.
@@ -147,6 +151,7 @@ impl From<&Command> for CommandLine {
                 penalty: draws.penalty,
                 inverse_penalty: draws.inverse_penalty,
                 penalty_window: draws.penalty_window,
+                extras: draws.extras,
                 ..CommandLine::default()
             },
             Command::Resume { slot, serial, position } => CommandLine {
@@ -191,7 +196,7 @@ CommandLine 64
   44 penalty
   48 inverse_penalty
   52 penalty_window
-  56 reserved_stops
+  56 extras
   60 trailer
 ";
         assert_eq!(written(&CommandLine::LAYOUT), expected);
@@ -209,9 +214,10 @@ CommandLine 64
             penalty: 111,
             inverse_penalty: 112,
             penalty_window: 113,
+            extras: 114,
         };
         let admit = Command::Admit { slot, serial: 102, known: 103, limit: 104, position: 105, draws };
-        let line = [0, 0x3f01, 102, 103, 104, 105, 0x106, 0x1107, 108, 109, 110, 111, 112, 113, 0, 0];
+        let line = [0, 0x3f01, 102, 103, 104, 105, 0x106, 0x1107, 108, 109, 110, 111, 112, 113, 114, 0];
         assert_eq!(<[u32; 16]>::from(&admit), line);
         let resume = Command::Resume { slot: Slot::new(5).unwrap(), serial: 102, position: 103 };
         let line = [0, 0x0502, 102, 103, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];

@@ -18,6 +18,7 @@ use crate::slot::{FinishReason, SLOTS_MAX, Slot};
 const ZERO_DWORD: usize = core::mem::offset_of!(EventLine, zero) / 4;
 const TOKEN_DWORD: usize = core::mem::offset_of!(EventLine, token) / 4;
 const REASON_DWORD: usize = core::mem::offset_of!(EventLine, reason) / 4;
+const HAS_TOPS_DWORD: usize = core::mem::offset_of!(EventLine, has_tops) / 4;
 
 layout! {
     /// A line of the output ring: 64 bytes.
@@ -36,8 +37,10 @@ layout! {
         reason: u32,
         /// The step that PLAN ended.
         epoch: u32,
+        /// Token: 1 if [`TopTokens`](crate::TopTokens) come with it. Else 0.
+        has_tops: u32,
         /// 0.
-        zero: [u32; 8],
+        zero: [u32; 7],
         /// Belongs to the ring.
         trailer: u32,
     }
@@ -68,6 +71,8 @@ pub enum Event {
         token: u32,
         /// Its index in the sequence, prompt included.
         index: u32,
+        /// Whether the entry's [`TopTokens`](crate::TopTokens) belong to it.
+        has_tops: bool,
     },
     /// The request has ended; its slot is free.
     Finished {
@@ -141,7 +146,7 @@ impl TryFrom<[u32; 16]> for Event {
     /// The event in a line. Tag and trailer are ignored.
     fn try_from(dwords: [u32; 16]) -> Result<Event, EventError> {
         let line: EventLine = zerocopy::transmute!(dwords);
-        let EventLine { kind_slot, serial, token, index, reason, .. } = line;
+        let EventLine { kind_slot, serial, token, index, reason, has_tops, .. } = line;
         let (kind, number) = (kind_slot & 0xff, kind_slot >> 8);
         let kind = EventKind::from_number(kind).ok_or(EventError::Kind { kind })?;
         let slot = Slot::new(number).ok_or(EventError::Slot { slot: number })?;
@@ -152,11 +157,15 @@ impl TryFrom<[u32; 16]> for Event {
         if value != 0 {
             return Err(EventError::NotZero { dword, value });
         }
+        let has_tops_max = u32::from(kind == EventKind::Token);
+        if has_tops > has_tops_max {
+            return Err(EventError::NotZero { dword: HAS_TOPS_DWORD, value: has_tops });
+        }
         if let Some(place) = line.zero.iter().position(|value| *value != 0) {
             return Err(EventError::NotZero { dword: ZERO_DWORD + place, value: line.zero[place] });
         }
         Ok(match kind {
-            EventKind::Token => Event::Token { slot, serial, token, index },
+            EventKind::Token => Event::Token { slot, serial, token, index, has_tops: has_tops == 1 },
             EventKind::Finished => {
                 let reason = FinishReason::from_number(reason).ok_or(EventError::Reason { reason })?;
                 Event::Finished { slot, serial, reason, known: index }
@@ -193,7 +202,8 @@ EventLine 64
   16 index
   20 reason
   24 epoch
-  28 zero
+  28 has_tops
+  32 zero
   60 trailer
 ";
         assert_eq!(written(&EventLine::LAYOUT), expected);
@@ -207,7 +217,7 @@ EventLine 64
             [9, 0x3f00 | kind, 102, token, 104, reason, 106, 0, 0, 0, 0, 0, 0, 0, 0, 9]
         };
         let (slot, serial) = (Slot::new(63).unwrap(), 102);
-        let token = Event::Token { slot, serial, token: 103, index: 104 };
+        let token = Event::Token { slot, serial, token: 103, index: 104, has_tops: false };
         assert_eq!(Event::try_from(line(1, 0)), Ok(token));
         let preempted = Event::Preempted { slot, serial, position: 103, index: 104 };
         assert_eq!(Event::try_from(line(3, 0)), Ok(preempted));
@@ -236,6 +246,11 @@ EventLine 64
         }
         for dword in 7..15 {
             assert_eq!(parse(dword, 9), Err(EventError::NotZero { dword, value: 9 }));
+        }
+        assert!(matches!(parse(7, 1), Ok(Event::Token { has_tops: true, .. })));
+        for kind in [2, 3] {
+            let line = [0, kind, 2, 0, 4, (kind & 1) ^ 1, 6, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+            assert_eq!(Event::try_from(line), Err(EventError::NotZero { dword: 7, value: 1 }));
         }
         // A token or a park has no reason, and an end no token.
         for kind in [1, 3] {

@@ -13,6 +13,7 @@ extern crate std;
 mod command;
 mod control;
 mod event;
+mod extras;
 mod layout;
 pub mod params;
 mod plan_state;
@@ -24,6 +25,10 @@ mod units;
 pub use command::{Command, CommandKind, CommandLine, Draws};
 pub use control::Control;
 pub use event::{Event, EventError, EventKind, EventLine};
+pub use extras::{
+    BIASES_MAX, Bias, COUNTED_TOKENS_MAX, EXTRAS_ADJUST, EXTRAS_FILTER, EXTRAS_TOPS, Extras, TOPS_MAX,
+    TopToken, TopTokens,
+};
 pub use layout::{Layout, Numbers};
 pub use plan_state::{PlanState, STATUS_LOOKS, Status};
 pub use slot::{FinishReason, PAGE_TOKENS, SLOTS_MAX, STOP_TOKENS_MAX, Slot, SlotPhase, SlotState};
@@ -53,6 +58,10 @@ pub const LAYOUTS: &[Layout] = &[
     TapeEntry::LAYOUT,
     TapeWait::LAYOUT,
     Breadcrumb::LAYOUT,
+    Bias::LAYOUT,
+    Extras::LAYOUT,
+    TopToken::LAYOUT,
+    TopTokens::LAYOUT,
 ];
 
 /// Every enumeration whose numbers kernels know.
@@ -66,8 +75,13 @@ pub const NUMBERS: &[Numbers] = &[
 
 /// Every further number that kernels know.
 pub const CONSTANTS: &[(&str, u32)] = &[
+    ("BIASES_MAX", BIASES_MAX as u32),
     ("CHUNK_COLUMNS", CHUNK_COLUMNS),
+    ("COUNTED_TOKENS_MAX", COUNTED_TOKENS_MAX),
     ("COUNTERS_OFFSET", COUNTERS_OFFSET),
+    ("EXTRAS_ADJUST", EXTRAS_ADJUST),
+    ("EXTRAS_FILTER", EXTRAS_FILTER),
+    ("EXTRAS_TOPS_FLAG", EXTRAS_TOPS),
     ("GROUP_ITEMS", GROUP_ITEMS),
     ("HEAD_SIZE_MAX", HEAD_SIZE_MAX),
     ("MATMUL_ROWS_PER_LANE", MATMUL_ROWS_PER_LANE),
@@ -81,6 +95,7 @@ pub const CONSTANTS: &[(&str, u32)] = &[
     ("TAPE_WAIT_OFFSET_BITS", TAPE_WAIT_OFFSET_BITS),
     ("TILED_ROWS_MIN", TILED_ROWS_MIN),
     ("TILE_ROWS", TILE_ROWS),
+    ("TOPS_MAX", TOPS_MAX as u32),
 ];
 
 /// The README's example, compiled and run.

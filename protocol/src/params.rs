@@ -371,12 +371,18 @@ block! {
         tokens_va: u64,
         /// Elements.
         vocabulary: u32,
-        /// Bytes from one row of logits to the next.
+        /// Bytes from one row of logits to the next, and from one row of adjusted logits.
         logits_stride: u32,
         /// Capacity of a slot in `tokens`.
         context: u32,
         /// 0.
         reserved: u32,
+        /// `f32[vocabulary]` for each output row: logits after penalties, biases and typical-p, of rows that have such.
+        adjusted_va: u64,
+        /// [`crate::Extras`] for each slot, written by the host.
+        extras_va: u64,
+        /// [`crate::TopTokens`] for each slot.
+        tops_va: u64,
     }
 }
 
@@ -432,6 +438,10 @@ block! {
         chunk_rows: u32,
         /// 1: poll until there is a row or the end; 0: a step may have no row.
         waits: u32,
+        /// [`crate::TopTokens`] for each slot, written by SAMPLE.
+        tops_va: u64,
+        /// [`crate::TopTokens`] for each entry of the output ring.
+        output_tops_va: u64,
     }
 }
 
@@ -621,7 +631,7 @@ ResidualAdd 56
   44 stride
   48 addend_stride
   52 reserved
-Sample 64
+Sample 88
   24 logits_va
   32 slots_va
   40 tokens_va
@@ -629,12 +639,15 @@ Sample 64
   52 logits_stride
   56 context
   60 reserved
+  64 adjusted_va
+  72 extras_va
+  80 tops_va
 Copy 48
   24 source_va
   32 destination_va
   40 count
   44 reserved
-Plan 136
+Plan 152
   24 slots_va
   32 control_va
   40 tokens_va
@@ -652,6 +665,8 @@ Plan 136
  124 output_mask
  128 chunk_rows
  132 waits
+ 136 tops_va
+ 144 output_tops_va
 Boundary 48
   24 slots_va
   32 control_va

@@ -7,6 +7,7 @@
 //! | `step_rows`, `step_output` | PLAN; BOUNDARY clears them | PLAN, BOUNDARY the rows |
 //! | `sampled` | SAMPLE; PLAN stores it back unchanged | PLAN |
 //! | `seed_low` to `penalty_window` | PLAN, from the command | SAMPLE |
+//! | `extras` | PLAN, from the command | SAMPLE, PLAN |
 //! | `stop` | PLAN, from the host's list of stop tokens | PLAN |
 //! | `reserved` | the host, zero, before the kernel starts | nobody |
 //!
@@ -90,8 +91,10 @@ layout! {
         inverse_penalty: u32,
         /// [`Draws::penalty_window`](crate::Draws::penalty_window).
         penalty_window: u32,
+        /// [`Draws::extras`](crate::Draws::extras).
+        extras: u32,
         /// 0.
-        reserved: [u32; 4],
+        reserved: [u32; 3],
         /// Tokens that end the sequence; unused places hold `u32::MAX`.
         stop: [u32; STOP_TOKENS_MAX],
     }
@@ -150,7 +153,8 @@ SlotState 128
   68 penalty
   72 inverse_penalty
   76 penalty_window
-  80 reserved
+  80 extras
+  84 reserved
   96 stop
 ";
         assert_eq!(written(&SlotState::LAYOUT), expected);

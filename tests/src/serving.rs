@@ -38,7 +38,7 @@ impl Asked {
         Asked { prompt: prompt.into_iter().collect(), tokens_max, sampling: SamplingOptions::default() }
     }
 
-    /// With every option of the sampler.
+    /// With temperature, top-k, top-p and a penalty.
     pub fn sampled(prompt: impl IntoIterator<Item = u32>, tokens_max: u32, seed: u64) -> Asked {
         let sampling = SamplingOptions {
             temperature: 0.9,
@@ -47,6 +47,7 @@ impl Asked {
             repetition_penalty: 1.1,
             penalty_window: 32,
             seed,
+            ..SamplingOptions::default()
         };
         Asked { prompt: prompt.into_iter().collect(), tokens_max, sampling }
     }

@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 use zrt_engine::memory_plan::AllocationId;
 use zrt_engine::oracle::Oracle;
-use zrt_engine::sampling::SamplingOptions;
+use zrt_engine::sampling::{LogitBias, SamplingOptions};
 use zrt_engine::session::{Event, Handle, Request, Session, SessionError};
 use zrt_needs::Random;
 use zrt_protocol::{Control, FinishReason};
@@ -53,6 +53,7 @@ pub fn shape(
             repetition_penalty: random.range(8, 14) as f32 / 10.0,
             penalty_window: random.range(0, 32),
             seed: random.bits(),
+            ..extras(random, vocabulary)
         },
     };
     let checked = sampling.validate().expect("options are in range");
@@ -69,6 +70,24 @@ pub fn shape(
         expected = complete(&stops);
     }
     Shape { prompt, tokens_max, sampling, stops, expected }
+}
+
+/// What few requests ask for: nothing in two of three cases, else a bit of everything.
+fn extras(random: &mut Random, vocabulary: u32) -> SamplingOptions {
+    let none = SamplingOptions::default();
+    if !random.one_in(3) {
+        return none;
+    }
+    let bias = [(random.range(0, vocabulary - 1), random.range(0, 80) as f32 / 10.0 - 4.0)];
+    SamplingOptions {
+        min_p: random.range(0, 2) as f32 / 20.0,
+        typical_p: random.range(7, 10) as f32 / 10.0,
+        presence_penalty: random.range(0, 4) as f32 / 4.0,
+        frequency_penalty: random.range(0, 4) as f32 / 4.0,
+        logit_bias: LogitBias::new(&bias).expect("in range"),
+        log_probabilities: random.one_in(2).then_some(random.range(0, 20)),
+        ..none
+    }
 }
 
 /// How clients behave.

@@ -212,6 +212,7 @@ fn probe(model: &Model) -> (Shape, Vec<u32>) {
         repetition_penalty: 1.1,
         penalty_window: 16,
         seed: 77,
+        ..SamplingOptions::default()
     };
     let checked = sampling.validate().expect("in range");
     let expected = oracle.complete(&prompt, 14, &checked, &[]).expect("the oracle runs");

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use zrt_bringup::{DeviceChoice, OpenOptions};
-use zrt_engine::sampling::SamplingOptions;
+use zrt_engine::sampling::{LogitBias, SamplingOptions};
 use zrt_engine::session::{Event, Mode, Request, Session, SessionOptions};
 use zrt_tests::{load, repository_model};
 
@@ -46,7 +46,16 @@ fn sessions() -> Vec<Session> {
 /// share two slots; one is parked and resumed, one held and released, one cancelled.
 fn serve(session: &mut Session) -> u32 {
     let submit = |session: &mut Session, first: u32| {
-        let sampling = SamplingOptions { temperature: 0.8, top_k: 20, ..SamplingOptions::default() };
+        let sampling = SamplingOptions {
+            temperature: 0.8,
+            top_k: 20,
+            min_p: 0.05,
+            presence_penalty: 0.5,
+            penalty_window: 8,
+            logit_bias: LogitBias::new(&[(9, 1.0)]).expect("in range"),
+            log_probabilities: Some(3),
+            ..SamplingOptions::default()
+        };
         let request = Request { prompt: &[first, 261, 17], tokens_max: TOKENS, sampling, stops: &[2] };
         session.submit(&request).expect("there is room")
     };
@@ -59,7 +68,10 @@ fn serve(session: &mut Session) -> u32 {
         let count = session.poll(&mut events).expect("the session runs");
         for event in &events[..count] {
             match event {
-                Event::Token { .. } => tokens += 1,
+                // A token without log-probabilities does not count.
+                Event::Token { handle, index, .. } => {
+                    tokens += u32::from(session.log_probabilities(*handle, *index).is_some());
+                }
                 Event::Parked { handle } => {
                     session.resume(*handle).expect("it is parked");
                     session.hold(handles[0], false).expect("it is held");

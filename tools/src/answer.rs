@@ -18,6 +18,7 @@ use std::ops::ControlFlow;
 use zrt_bringup::DeviceChoice;
 use zrt_engine::activations::Activations;
 use zrt_engine::kv_format::KvFormat;
+use zrt_engine::log_probabilities::LogProbabilities;
 use zrt_engine::oracle::Oracle;
 use zrt_engine::sampling::SamplingOptions;
 use zrt_engine::session::{Event, Handle, Request, Session, SessionError, SessionOptions};
@@ -49,6 +50,9 @@ pub struct AnswerOptions<'a> {
     /// Tokens that end the answer; they are delivered too.
     pub stops: &'a [u32],
 }
+
+/// What gets each token, with its log-probabilities if they are asked for.
+pub type OnToken<'a> = &'a mut dyn FnMut(u32, Option<&LogProbabilities>) -> ControlFlow<()>;
 
 /// Tokens that end an answer: those of the vocabulary, and one more of the caller's: at most four, and a slot holds eight.
 pub fn end_tokens(tokenizer: &Tokenizer, more: Option<u32>) -> Vec<u32> {
@@ -101,23 +105,24 @@ impl Answerer {
         self.found
     }
 
-    /// Runs a request. `on_token` gets each token, and may break off; so may the user, whose wish is looked at between
-    /// tokens. Returns true if the answer was broken off.
+    /// Runs a request. `on_token` gets each token, with log-probabilities if they are asked for, and may break off; so
+    /// may the user, whose wish is looked at between tokens. Returns true if the answer was broken off.
     pub fn answer(
         &mut self,
         prompt: &[u32],
         options: &AnswerOptions<'_>,
         interrupt: &Interrupt,
-        on_token: &mut dyn FnMut(u32) -> ControlFlow<()>,
+        on_token: OnToken<'_>,
     ) -> Result<bool, ToolError> {
         match &mut self.runner {
             Runner::Oracle(oracle) => {
                 let sampling = options.sampling.validate().map_err(SessionError::from)?;
-                let on_step = |token: Option<u32>| match (interrupt.is_asked(), token) {
-                    (true, _) => ControlFlow::Break(()),
-                    (false, None) => ControlFlow::Continue(()),
-                    (false, Some(token)) => on_token(token),
-                };
+                let on_step =
+                    |token: Option<(u32, Option<LogProbabilities>)>| match (interrupt.is_asked(), token) {
+                        (true, _) => ControlFlow::Break(()),
+                        (false, None) => ControlFlow::Continue(()),
+                        (false, Some((token, values))) => on_token(token, values.as_ref()),
+                    };
                 let (tokens_max, stops) = (options.tokens_max, options.stops);
                 Ok(oracle.complete_with(prompt, tokens_max, &sampling, stops, on_step)?)
             }
@@ -156,7 +161,7 @@ fn follow(
     handle: Handle,
     is_virtual: bool,
     interrupt: &Interrupt,
-    on_token: &mut dyn FnMut(u32) -> ControlFlow<()>,
+    on_token: OnToken<'_>,
 ) -> Result<bool, ToolError> {
     let mut is_broken_off = false;
     let mut events = [Event::default(); EVENTS];
@@ -168,8 +173,8 @@ fn follow(
         let count = session.poll(&mut events)?;
         for event in &events[..count] {
             match event {
-                Event::Token { token, .. } if !is_broken_off => {
-                    if on_token(*token).is_break() {
+                Event::Token { token, index, .. } if !is_broken_off => {
+                    if on_token(*token, session.log_probabilities(handle, *index)).is_break() {
                         is_broken_off = true;
                         cancel(session, handle)?;
                     }

@@ -8,6 +8,7 @@ use crate::answer::{AnswerOptions, Answerer};
 use crate::error::ToolError;
 use crate::interrupt::Interrupt;
 use crate::loaded_model::LoadedModel;
+use crate::log_probabilities::GeneratedLogProbability;
 use crate::progress::{Progress, Unit};
 use crate::session::{Evidence, Session};
 use serde::Serialize;
@@ -66,6 +67,9 @@ pub struct Outcome {
     /// Mean natural-log loss of the prompt's tokens after the first; null if not requested, if there are none, or if
     /// tokens are drawn.
     pub prompt_nll_mean: Option<f64>,
+    /// Of each generated token, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_probabilities: Option<Vec<GeneratedLogProbability>>,
     /// Time of the prompt in nanoseconds; reading logits back is included.
     pub prompt_ns: u64,
     /// Time of the generated tokens in nanoseconds. The first of them comes with the prompt's last step.
@@ -214,14 +218,20 @@ pub fn run_drawn(
     let options = AnswerOptions { tokens_max, sampling, stops: request.ends };
     let started = Instant::now();
     let mut first = None;
-    let asked = answerer.answer(request.prompt_token_ids, &options, interrupt, &mut |token| {
+    let mut log_probabilities = sampling.log_probabilities.map(|_| Vec::new());
+    let asked = answerer.answer(request.prompt_token_ids, &options, interrupt, &mut |token, values| {
         first.get_or_insert_with(Instant::now);
+        if let (Some(list), Some(values)) = (&mut log_probabilities, values) {
+            list.push(GeneratedLogProbability::new(&loaded.tokenizer, values));
+        }
         writer.push(token)
     })?;
     let ended = Instant::now();
     let written = writer.finish()?;
     let evidence = answerer.evidence()?.since(&before);
-    Ok(outcome(loaded, request, written, asked, None, [started, first.unwrap_or(ended), ended], evidence))
+    let times = [started, first.unwrap_or(ended), ended];
+    let outcome = outcome(loaded, request, written, asked, None, times, evidence);
+    Ok(Outcome { log_probabilities, ..outcome })
 }
 
 fn outcome(
@@ -246,6 +256,7 @@ fn outcome(
         text: written.text,
         finish_reason,
         prompt_nll_mean,
+        log_probabilities: None,
         prompt_ns: nanoseconds(started, prompt_done),
         generation_ns: nanoseconds(prompt_done, ended),
         evidence,

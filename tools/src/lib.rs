@@ -21,6 +21,7 @@ pub mod interrupt;
 pub mod launch;
 pub mod listing;
 pub mod loaded_model;
+pub mod log_probabilities;
 pub mod machine;
 pub mod machine_code;
 pub mod memory_option;

@@ -5,7 +5,7 @@
 
 use super::model::{Entry, Seen, World, next_tag};
 use crate::support::weights::Random;
-use zrt_protocol::{CommandKind, EventKind, SLOTS_MAX, SlotPhase};
+use zrt_protocol::{CommandKind, EventKind, SLOTS_MAX, SlotPhase, TopTokens};
 
 /// Tokens that the sampler chooses from.
 const VOCABULARY: u32 = 100;
@@ -111,8 +111,12 @@ impl Host {
 
     /// What SAMPLE does before a look.
     pub fn sample(&mut self, world: &mut World) {
-        for state in world.slots.iter_mut().filter(|state| state.step_output != 0) {
+        for (state, tops) in
+            world.slots.iter_mut().zip(&mut world.tops).filter(|(state, _)| state.step_output != 0)
+        {
             state.sampled = self.random.below(VOCABULARY);
+            let words: [u32; size_of::<TopTokens>() / 4] = std::array::from_fn(|_| self.random.word());
+            *tops = zerocopy::transmute!(words);
         }
     }
 

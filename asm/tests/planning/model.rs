@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 use zrt_protocol::{
-    CommandKind, Control, EventKind, FinishReason, Output, PAGE_TOKENS, PlanState, ROWS_MAX, Row, SLOTS_MAX,
-    SlotPhase, SlotState, Status, Step,
+    CommandKind, Control, EXTRAS_TOPS, EventKind, FinishReason, Output, PAGE_TOKENS, PlanState, ROWS_MAX,
+    Row, SLOTS_MAX, SlotPhase, SlotState, Status, Step, TopTokens,
 };
 
 /// An entry of a ring.
@@ -41,6 +41,9 @@ pub struct World {
     pub plan: PlanState,
     pub input: Vec<Entry>,
     pub output: Vec<Entry>,
+    /// Of each slot, and beside each entry of the output ring.
+    pub tops: Vec<TopTokens>,
+    pub output_tops: Vec<TopTokens>,
     pub stops: Vec<[u32; 8]>,
     pub consumed: u32,
     pub status: Status,
@@ -59,6 +62,8 @@ pub enum Fault {
     ForeignGrant,
     /// A cancelled request's last choice is delivered.
     CancelKeepsOutput,
+    /// Every token comes with the most likely ones.
+    TopsForAll,
 }
 
 /// How often each case was met.
@@ -241,6 +246,7 @@ fn admit(world: &mut World, slot: usize, entry: &Entry, seen: &mut Seen) {
         penalty: entry[11],
         inverse_penalty: entry[12],
         penalty_window: entry[13],
+        extras: entry[14],
         stop: world.stops[slot],
         ..SlotState::default()
     };
@@ -306,6 +312,14 @@ fn put(
         plan.epoch,
     ]);
     entry[15] = if fault == Fault::NoTrailer { world.output[place][15] } else { !tag };
+    let is_token = kind == EventKind::Token as u32;
+    let is_asked = world.slots[slot].extras & EXTRAS_TOPS != 0 || fault == Fault::TopsForAll;
+    if is_token && is_asked {
+        entry[7] = 1;
+        world.output_tops[place] = world.tops[slot];
+    }
+    seen.note_if(is_token && is_asked, "a token with the most likely ones");
+    seen.note_if(!is_token && is_asked, "another event of such a request");
     world.output[place] = entry;
     seen.note_if(tag == u32::MAX, "last tag of the output ring");
     plan.output_index = plan.output_index.wrapping_add(1);

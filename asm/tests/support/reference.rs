@@ -221,6 +221,19 @@ pub fn soft_cap(x: f32, cap: f32) -> f32 {
     (((1.0 - e) * (1.0 / (1.0 + e))) * cap).copysign(x)
 }
 
+/// `a + b`, rounded to f32 once. The sum in f64 is made odd where it is not exact, so that the second rounding is right.
+pub fn sum_rounded_once(a: f64, b: f64) -> f32 {
+    let sum = a + b;
+    let rest = (a - (sum - (sum - a))) + (b - (sum - a));
+    let is_even = sum.to_bits() & 1 == 0;
+    let odd = match (rest == 0.0 || !is_even, (rest > 0.0) == (sum > 0.0)) {
+        (true, _) => sum,
+        (false, true) => f64::from_bits(sum.to_bits() + 1),
+        (false, false) => f64::from_bits(sum.to_bits() - 1),
+    };
+    odd as f32
+}
+
 /// The largest logit, the first of equals; NaN never wins.
 pub fn argmax(logits: &[f32]) -> u32 {
     let mut best = (f32::NEG_INFINITY, 0);

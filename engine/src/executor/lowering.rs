@@ -365,6 +365,8 @@ fn plan(addresses: &Addresses<'_>, planning: &Planning) -> Result<Task, Executor
         output_mask: planning.output_entries - 1,
         chunk_rows: planning.chunk_rows,
         waits: planning.waits.into(),
+        tops_va: addresses.base(AllocationId::Tops)?,
+        output_tops_va: addresses.base(AllocationId::OutputTops)?,
     };
     Ok(once("plan", parameters.header, parameters))
 }
@@ -515,6 +517,9 @@ fn sample(addresses: &Addresses<'_>, node: &Node, logits: ValueId) -> Result<Low
         logits_stride: addresses.stride(logits),
         context: addresses.plan.context,
         reserved: 0,
+        adjusted_va: addresses.base(AllocationId::AdjustedLogits)?,
+        extras_va: addresses.base(AllocationId::Extras)?,
+        tops_va: addresses.base(AllocationId::Tops)?,
     };
     lowered("sample", parameters.header, parameters)
 }

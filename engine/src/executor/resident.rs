@@ -77,8 +77,10 @@ impl Resident {
     /// Resets everything that steps change: no request, no step, empty rings. The caches keep their contents, which are
     /// never read before they are written again.
     pub fn reset(&mut self) -> Result<(), ExecutorError> {
-        use AllocationId::{Consumed, Control, HostPages, InputRing, OutputRing, Pages, Slots, Status, Step};
-        for id in [Step, Slots, Control, Pages, HostPages, InputRing, OutputRing, Consumed, Status] {
+        use AllocationId::{Consumed, Control, HostPages, InputRing, OutputRing, OutputTops, Pages, Slots};
+        use AllocationId::{Extras, Status, Step, Tops};
+        let rings = [InputRing, OutputRing, OutputTops, Consumed];
+        for id in [Step, Slots, Control, Pages, HostPages, Extras, Tops, Status].into_iter().chain(rings) {
             let zeros = vec![0u8; self.buffers[&id].len.0 as usize];
             self.upload(id, 0, &zeros)?;
         }

@@ -17,6 +17,7 @@ use crate::config::RopeLayout;
 use crate::executor::{Cache, Executor, ExecutorError, StepSnapshot, check_prompt};
 use crate::graph::{Operation, ValueId};
 use crate::kv_format::KvFormat;
+use crate::log_probabilities::LogProbabilities;
 use crate::model::{Model, WeightId};
 use crate::plan::{ExecutionPlan, Place};
 use crate::rope_table::rope_tables;
@@ -111,21 +112,21 @@ impl Oracle {
     ) -> Result<Vec<u32>, ExecutorError> {
         let mut tokens = Vec::new();
         self.complete_with(prompt, tokens_max, sampling, stops, |token| {
-            tokens.extend(token);
+            tokens.extend(token.map(|(token, _)| token));
             ControlFlow::Continue(())
         })?;
         Ok(tokens)
     }
 
     /// The same, told step by step: `on_step` gets `None` after a token of the prompt and the token after each other
-    /// step, and may break off. Returns true if it did.
+    /// step, with log-probabilities if they are asked for, and may break off. Returns true if it did.
     pub fn complete_with(
         &mut self,
         prompt: &[u32],
         tokens_max: u32,
         sampling: &Sampling,
         stops: &[u32],
-        mut on_step: impl FnMut(Option<u32>) -> ControlFlow<()>,
+        mut on_step: impl FnMut(Option<(u32, Option<LogProbabilities>)>) -> ControlFlow<()>,
     ) -> Result<bool, ExecutorError> {
         self.begin(prompt)?;
         for _ in prompt {
@@ -139,7 +140,9 @@ impl Oracle {
         while known.len() < limit {
             let token = sample::choose(&self.logits, &known, sampling);
             known.push(token);
-            if on_step(Some(token)).is_break() {
+            let tops = sampling.tops().map(|count| sample::top_tokens(&self.logits, token, count));
+            let values = tops.and_then(|tops| LogProbabilities::new(token, &tops));
+            if on_step(Some((token, values))).is_break() {
                 return Ok(true);
             }
             if known.len() == limit || stops.contains(&token) {

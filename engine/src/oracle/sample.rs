@@ -1,10 +1,13 @@
-//! SAMPLE of `docs/arithmetic.md`: penalty, temperature, top-k, top-p and the draw, by actually sorting.
+//! SAMPLE of `docs/arithmetic.md`: biases and penalties, temperature, top-k, typical-p, top-p, min-p and the draw, by
+//! actually sorting; and the record of the raw distribution.
 //!
 //! Contract: a pure function of logits, known tokens and parameters; the same bits on every host. Written
 //! from the page alone. Costs a sort of the vocabulary.
 
 use super::arithmetic::exponential;
 pub use crate::sampling::Sampling;
+use std::collections::{BTreeMap, BTreeSet};
+use zrt_protocol::{TOPS_MAX, TopToken, TopTokens};
 
 /// Rounds of Philox4x32-10.
 const PHILOX_ROUNDS: u32 = 10;
@@ -14,6 +17,8 @@ const PHILOX_MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const PHILOX_KEY_STEPS: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 /// 2^32: weights are whole numbers of 2^-40, made in two steps that are exact in f32.
 const TWO_TO_32: f32 = 4_294_967_296.0;
+/// Bits of the fraction of typical-p's mean distance.
+const CENTRE_FRACTION_BITS: u32 = 20;
 
 /// A token that may be chosen.
 #[derive(Clone, Copy, Debug)]
@@ -24,18 +29,22 @@ struct Candidate {
 
 /// The token that follows `known_tokens`.
 pub fn choose(logits: &[f32], known_tokens: &[u32], sampling: &Sampling) -> u32 {
-    let penalised = penalise(logits, known_tokens, sampling);
+    let adjusted = adjust(logits, known_tokens, sampling);
     if sampling.inverse_temperature == 0.0 {
-        return largest(&penalised);
+        return largest(&adjusted);
     }
-    let order = order(&penalised, sampling.inverse_temperature);
-    let Some(first) = order.first().filter(|first| first.score > f32::NEG_INFINITY) else { return 0 };
-    let kept = match sampling.top_k as usize {
-        0 => order.as_slice(),
-        count => &order[..count.min(order.len())],
-    };
-    let weights: Vec<u64> = kept.iter().map(|candidate| weight(candidate.score - first.score)).collect();
-    let weights = nucleus(&weights, sampling.top_p);
+    let mut kept = order(&adjusted, sampling.inverse_temperature);
+    if kept.first().is_none_or(|first| first.score == f32::NEG_INFINITY) {
+        return 0;
+    }
+    if sampling.top_k > 0 {
+        kept.truncate(sampling.top_k as usize);
+    }
+    if sampling.typical_p > 0 {
+        keep_typical(&mut kept, sampling.typical_p);
+    }
+    let weights = weights(&kept);
+    let weights = above_least(nucleus(&weights, sampling.top_p), sampling.min_p);
     let random = philox([known_tokens.len() as u32, 0, 0, 0], key(sampling.seed));
     let random = u64::from(random[0]) | u64::from(random[1]) << 32;
     let sum: u64 = weights.iter().sum();
@@ -43,18 +52,49 @@ pub fn choose(logits: &[f32], known_tokens: &[u32], sampling: &Sampling) -> u32 
     kept[prefix(weights, target + 1) - 1].id
 }
 
+/// The raw distribution: its `count` most likely tokens, and the choice's place below the first.
+pub fn top_tokens(logits: &[f32], choice: u32, count: u32) -> TopTokens {
+    let order = order(logits, 1.0);
+    let greatest = order.first().map_or(f32::NEG_INFINITY, |first| first.score);
+    // Nothing is above -inf: no weights, no list.
+    let is_empty = greatest == f32::NEG_INFINITY;
+    let count = if is_empty { 0 } else { (count as usize).min(TOPS_MAX).min(order.len()) };
+    let sum: u64 = if is_empty { 0 } else { weights(&order).iter().sum() };
+    let mut top = [TopToken::default(); TOPS_MAX];
+    for (place, candidate) in top.iter_mut().zip(&order[..count]) {
+        *place = TopToken { token: candidate.id, difference: (candidate.score - greatest).to_bits() };
+    }
+    let chosen = if is_empty { f32::NEG_INFINITY } else { score(&logits[choice as usize], 1.0) - greatest };
+    TopTokens {
+        count: count as u32,
+        difference: chosen.to_bits(),
+        sum_low: sum as u32,
+        sum_high: (sum >> 32) as u32,
+        top,
+        reserved: [0; 4],
+    }
+}
+
 /// l' of every token.
-fn penalise(logits: &[f32], known_tokens: &[u32], sampling: &Sampling) -> Vec<f32> {
-    let mut penalised = logits.to_vec();
-    let window = (sampling.penalty_window as usize).min(known_tokens.len());
-    for token in &known_tokens[known_tokens.len() - window..] {
-        // Computed from the original logit: the penalty applies once, however often the token occurs.
-        if let Some(logit) = logits.get(*token as usize) {
-            let factor = if *logit > 0.0 { sampling.inverse_penalty } else { sampling.penalty };
-            penalised[*token as usize] = logit * factor;
+fn adjust(logits: &[f32], known_tokens: &[u32], sampling: &Sampling) -> Vec<f32> {
+    let mut adjusted = logits.to_vec();
+    for (token, value) in sampling.biases.entries() {
+        if let Some(logit) = adjusted.get_mut(*token as usize) {
+            *logit += value;
         }
     }
-    penalised
+    let window = (sampling.penalty_window as usize).min(known_tokens.len());
+    let mut counts = BTreeMap::<usize, u32>::new();
+    for token in &known_tokens[known_tokens.len() - window..] {
+        *counts.entry(*token as usize).or_default() += 1;
+    }
+    for (token, count) in counts {
+        if let Some(logit) = adjusted.get_mut(token) {
+            let factor = if *logit > 0.0 { sampling.inverse_penalty } else { sampling.penalty };
+            *logit = *logit * factor - (count as f32).mul_add(sampling.frequency, sampling.presence);
+        }
+    }
+    adjusted
 }
 
 /// The first of the largest logits; 0 if none is above -inf.
@@ -65,22 +105,28 @@ fn largest(logits: &[f32]) -> u32 {
 }
 
 /// All tokens, by score descending; equal scores by id, as the sort is stable.
-fn order(penalised: &[f32], inverse_temperature: f32) -> Vec<Candidate> {
-    let score = |logit: &f32| match logit.is_nan() {
-        true => f32::NEG_INFINITY,
-        false => (logit * inverse_temperature).min(f32::MAX),
-    };
-    let mut order: Vec<Candidate> =
-        penalised.iter().zip(0..).map(|(logit, id)| Candidate { id, score: score(logit) }).collect();
+fn order(logits: &[f32], inverse_temperature: f32) -> Vec<Candidate> {
+    let candidate = |(logit, id)| Candidate { id, score: score(logit, inverse_temperature) };
+    let mut order: Vec<Candidate> = logits.iter().zip(0..).map(candidate).collect();
     // No score is NaN, so any two compare; -0 and +0 are equal here.
     order.sort_by(|a, b| b.score.partial_cmp(&a.score).unwrap_or(std::cmp::Ordering::Equal));
     order
 }
 
-/// floor(exp(difference) * 2^40).
-fn weight(difference: f32) -> u64 {
-    // e <= 1, so e * 2^8 has its integer part and its fraction exactly, and so has the fraction times 2^32.
-    let high = exponential(difference) * 256.0;
+/// s of a logit.
+fn score(logit: &f32, inverse_temperature: f32) -> f32 {
+    if logit.is_nan() { f32::NEG_INFINITY } else { (logit * inverse_temperature).min(f32::MAX) }
+}
+
+/// Weights of candidates in order; at least one has a score above -inf.
+fn weights(kept: &[Candidate]) -> Vec<u64> {
+    kept.iter().map(|candidate| whole(exponential(candidate.score - kept[0].score))).collect()
+}
+
+/// floor(x * 2^40) of an x from 0 to 1.
+fn whole(x: f32) -> u64 {
+    // x * 2^8 has its integer part and its fraction exactly, and so has the fraction times 2^32.
+    let high = x * 256.0;
     let low = (high - high.trunc()) * TWO_TO_32;
     u64::from(high as u32) << 32 | u64::from(low as u32)
 }
@@ -103,6 +149,35 @@ fn nucleus(weights: &[u64], top_p: u32) -> &[u64] {
     let total: u64 = weights.iter().sum();
     let need = (u128::from(total) * u128::from(top_p)).div_ceil(1 << 32);
     &weights[..prefix(weights, need)]
+}
+
+/// Keeps the shortest prefix, by distance of the surprise from the entropy, that has the share; in the order it had.
+fn keep_typical(kept: &mut Vec<Candidate>, typical_p: u32) {
+    let greatest = kept[0].score;
+    let weights = weights(kept);
+    let total: u64 = weights.iter().sum();
+    let mut moment = 0u64;
+    for (candidate, _) in kept.iter().zip(&weights).filter(|(_, weight)| **weight > 0) {
+        moment += whole(exponential(candidate.score - greatest) * (greatest - candidate.score));
+    }
+    // Below 16, so the quotient has 24 bits: exact in f32.
+    let centre = (u128::from(moment) << CENTRE_FRACTION_BITS) / u128::from(total);
+    let centre = centre as f32 / (1u32 << CENTRE_FRACTION_BITS) as f32;
+    let distance = |candidate: &Candidate| (candidate.score - greatest + centre).abs();
+    let mut typical: Vec<(f32, u32, u64)> =
+        kept.iter().zip(weights).map(|(one, weight)| (distance(one), one.id, weight)).collect();
+    typical.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let ordered: Vec<u64> = typical.iter().map(|(_, _, weight)| *weight).collect();
+    let count = nucleus(&ordered, typical_p).len();
+    let chosen: BTreeSet<u32> = typical[..count].iter().map(|(_, id, _)| *id).collect();
+    kept.retain(|candidate| chosen.contains(&candidate.id));
+}
+
+/// The weights before the first that is below the least share of 2^40, the first's.
+fn above_least(weights: &[u64], min_p: u32) -> &[u64] {
+    let least = u64::from(min_p) << 8;
+    let count = weights.iter().position(|weight| *weight < least);
+    &weights[..count.unwrap_or(weights.len())]
 }
 
 /// Philox's key of a seed.

@@ -15,7 +15,7 @@ use crate::memory_plan::AllocationId;
 use std::mem::offset_of;
 use zerocopy::IntoBytes;
 use zrt_mem::SharedView;
-use zrt_protocol::{self as protocol, Command, Control, STOP_TOKENS_MAX, Status};
+use zrt_protocol::{self as protocol, Command, Control, Extras, STOP_TOKENS_MAX, Status, TopTokens};
 use zrt_ring::token_ring::TokenRingError;
 use zrt_ring::{ControlDwords, ControlLines, InputRing, OutputRing};
 
@@ -51,6 +51,7 @@ pub(super) struct Link {
     output: OutputRing<protocol::Event>,
     control: ControlLines,
     status: SharedView,
+    output_tops: SharedView,
 }
 
 impl Link {
@@ -65,6 +66,7 @@ impl Link {
             output: OutputRing::new(events, consumed, None, PUBLISH_EVERY.min(entries))?,
             control: ControlLines::new(view(AllocationId::Control)?, CONTROL_DWORDS, None)?,
             status,
+            output_tops: view(AllocationId::OutputTops)?,
         };
         link.settle(resident);
         Ok(link)
@@ -74,6 +76,17 @@ impl Link {
     #[inline]
     pub fn poll(&mut self) -> Result<Option<protocol::Event>, SessionError> {
         Ok(self.output.poll()?)
+    }
+
+    /// What came beside the event that was taken last. The device writes it again after 63 further tokens at the
+    /// earliest, because PLAN leaves an entry free for each slot.
+    pub fn last_tops(&self) -> TopTokens {
+        let entry = (self.output.taken().wrapping_sub(1) % u64::from(self.output.capacity())) as usize;
+        let mut dwords = [0u32; size_of::<TopTokens>() / 4];
+        for (number, dword) in dwords.iter_mut().enumerate() {
+            *dword = self.output_tops.load_u32(entry * size_of::<TopTokens>() + number * 4);
+        }
+        zerocopy::transmute!(dwords)
     }
 
     /// Publishes the count of consumed events to the device.
@@ -119,6 +132,10 @@ impl Link {
         resident.upload(AllocationId::Tokens, first_token * 4, admission.tokens.as_bytes())?;
         let stops_offset = u64::from(slot.number()) * STOP_TOKENS_MAX as u64 * 4;
         resident.upload(AllocationId::Stops, stops_offset, admission.stops.as_bytes())?;
+        if admission.sampling.draws().extras != 0 {
+            let offset = u64::from(slot.number()) * size_of::<Extras>() as u64;
+            resident.upload(AllocationId::Extras, offset, admission.sampling.extras().as_bytes())?;
+        }
         let mut line = self.control.slot(slot.number())?;
         line.renew();
         if admission.is_held {

@@ -42,6 +42,7 @@ pub use zrt_protocol::FinishReason;
 use crate::executor::lowering::Planning;
 use crate::executor::resident::{Progress, Resident};
 use crate::executor::upload::Loading;
+use crate::log_probabilities::LogProbabilities;
 use crate::model::Model;
 use drive::{Drive, prepare_drive};
 use link::{Link, Word};
@@ -53,7 +54,7 @@ use std::time::{Duration, Instant};
 use watch::Watch;
 use zrt_device::{Device, DeviceError};
 use zrt_mem::pages::{Audit, PageAllocator};
-use zrt_protocol::{Command, PAGE_TOKENS, Slot, Status};
+use zrt_protocol::{self as protocol, Command, PAGE_TOKENS, Slot, Status};
 
 /// How long [`Session::close`] sleeps between two checks for room in the input ring.
 const ROOM_PAUSE: Duration = Duration::from_micros(50);
@@ -79,6 +80,8 @@ pub struct Session {
     watch: Watch,
     options: SessionOptions,
     ending: Ending,
+    /// Log-probabilities of the last poll's tokens, in order, at most as many as the output ring has entries.
+    log_probabilities: Vec<(Handle, u32, LogProbabilities)>,
     /// An error that is reported after the events that preceded it.
     failed: Option<SessionError>,
 }
@@ -163,6 +166,7 @@ impl Session {
             watch: Watch::new(options.hang_after),
             options: options.clone(),
             ending: Ending::No,
+            log_probabilities: Vec::with_capacity(options.output_entries as usize),
             failed: None,
         })
     }
@@ -285,6 +289,7 @@ impl Session {
             return Err(error);
         }
         let mut count = 0;
+        self.log_probabilities.clear();
         match self.poll_into(events, &mut count) {
             Err(error) if count == 0 => Err(error),
             result => {
@@ -295,9 +300,11 @@ impl Session {
     }
 
     fn poll_into(&mut self, events: &mut [Event], count: &mut usize) -> Result<(), SessionError> {
-        while *count < events.len() {
+        let tops_max = self.options.output_entries as usize;
+        while *count < events.len() && self.log_probabilities.len() < tops_max {
             let Some(told) = self.link.poll()? else { break };
             if let Some(event) = self.roster.take(&told)? {
+                self.take_tops(&told, &event)?;
                 events[*count] = event;
                 *count += 1;
             }
@@ -316,6 +323,25 @@ impl Session {
             self.watch.note_submission();
         }
         self.watch.look(&mut self.link, &self.drive, &mut self.resident, active, *count > 0)
+    }
+
+    /// The log-probabilities that came with a token of the last poll, if the request asked for them.
+    pub fn log_probabilities(&self, handle: Handle, index: u32) -> Option<&LogProbabilities> {
+        let is_it = |one: &&(Handle, u32, LogProbabilities)| (one.0, one.1) == (handle, index);
+        self.log_probabilities.iter().find(is_it).map(|(_, _, values)| values)
+    }
+
+    fn take_tops(&mut self, told: &protocol::Event, event: &Event) -> Result<(), SessionError> {
+        let (protocol::Event::Token { has_tops: true, .. }, Event::Token { handle, token, index }) =
+            (told, event)
+        else {
+            return Ok(());
+        };
+        let (slot, serial) = told.request();
+        let unknown = SessionError::Protocol { slot: slot.number(), serial };
+        let values = LogProbabilities::new(*token, &self.link.last_tops()).ok_or(unknown)?;
+        self.log_probabilities.push((*handle, *index, values));
+        Ok(())
     }
 
     /// Gives every running request the pages for its known tokens and some ahead.

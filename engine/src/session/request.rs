@@ -5,7 +5,7 @@
 
 use super::error::SessionError;
 use super::recovery::Unfinished;
-use crate::sampling::SamplingOptions;
+use crate::sampling::{LogitBias, SamplingOptions};
 use zrt_protocol::{FinishReason, PAGE_TOKENS, STOP_TOKENS_MAX};
 
 /// What a user asks for.
@@ -77,6 +77,7 @@ impl Limits {
             return Err(SessionError::TokensMax { tokens: 0 });
         }
         self.check_stops(request.stops)?;
+        self.check_biases(&request.sampling.logit_bias)?;
         self.check_tokens(request.prompt)?;
         let limit = (request.prompt.len() as u32).saturating_add(request.tokens_max).min(self.context);
         self.check_pages(limit)?;
@@ -95,6 +96,7 @@ impl Limits {
             return Err(SessionError::PromptLength { prompt, tokens: known });
         }
         self.check_stops(&left.stops)?;
+        self.check_biases(left.sampling.biases())?;
         let limit = (known as u32).saturating_add(left.tokens_left);
         if end.is_some() {
             if known > self.trained as usize {
@@ -121,6 +123,10 @@ impl Limits {
             0..=STOP_TOKENS_MAX => self.check_vocabulary(stops),
             count => Err(SessionError::Stops { count, max: STOP_TOKENS_MAX }),
         }
+    }
+
+    fn check_biases(&self, biases: &LogitBias) -> Result<(), SessionError> {
+        biases.entries().iter().try_for_each(|(token, _)| self.check_vocabulary(&[*token]))
     }
 
     fn check_tokens(&self, tokens: &[u32]) -> Result<(), SessionError> {

@@ -8,6 +8,7 @@ use crate::error::ToolError;
 use crate::generation::{self, Ending, Outcome, Request};
 use crate::interrupt::Interrupt;
 use crate::loaded_model::LoadedModel;
+use crate::log_probabilities::table;
 use crate::memory_option::MemoryOption;
 use crate::sampling_options::SamplingArguments;
 use crate::session::{Session, context_for};
@@ -16,7 +17,7 @@ use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
 use zrt_engine::chat::StopTexts;
-use zrt_engine::sampling::SamplingOptions;
+use zrt_engine::sampling::{LogitBias, SamplingOptions};
 
 /// Continues a text; Ctrl-C stops it and keeps what is there
 #[derive(Debug, Args)]
@@ -39,6 +40,10 @@ pub struct Arguments {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub sampling: SamplingArguments,
+    /// Show the log-probability of each token and of the N most likely ones, at most 20, before temperature, penalties
+    /// and filters
+    #[arg(long, visible_alias = "n-probs", value_name = "N")]
+    pub logprobs: Option<u32>,
     /// Continue after an end-of-text token
     #[arg(long)]
     pub ignore_eos: bool,
@@ -58,11 +63,20 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
-    let sampling = arguments.sampling.or(&SamplingOptions::default());
-    // Without a temperature and a penalty no other option has an effect.
+    let defaults = SamplingOptions { log_probabilities: arguments.logprobs, ..SamplingOptions::default() };
+    let sampling = arguments.sampling.or(&defaults)?;
+    // Without a temperature, a change of logits and a list of log-probabilities no other option has an effect.
     let checked = sampling.validate()?;
-    let is_greedy =
-        checked == SamplingOptions { temperature: 0.0, repetition_penalty: 1.0, ..sampling }.validate()?;
+    let plain = SamplingOptions {
+        temperature: 0.0,
+        repetition_penalty: 1.0,
+        presence_penalty: 0.0,
+        frequency_penalty: 0.0,
+        logit_bias: LogitBias::default(),
+        log_probabilities: None,
+        ..sampling
+    };
+    let is_greedy = checked == plain.validate()?;
     let stops = StopTexts::new(&arguments.stop)?;
     let prompt = match (&arguments.prompt, &arguments.file) {
         (Some(prompt), _) => prompt.clone(),
@@ -103,6 +117,9 @@ pub fn run(arguments: &Arguments) -> Result<bool, ToolError> {
         write_document(&outcome)?;
     } else {
         write_text("\n")?;
+        if let Some(tokens) = &outcome.log_probabilities {
+            write_text(&table(tokens))?;
+        }
         // The text is written; a closed standard error takes nothing from it.
         let _ = writeln!(std::io::stderr(), "{}", summary(&outcome));
     }

@@ -46,15 +46,16 @@ fn the_penalty_counts_once_within_the_window() {
         ..Sampling::default()
     };
     let known = [4, 4, 2];
-    assert_eq!(penalise(&[1.0, 1.0, -3.0, 1.0, 8.0], &known, &with(3)), [1.0, 1.0, -6.0, 1.0, 4.0]);
-    assert_eq!(penalise(&[1.0, 1.0, -3.0, 1.0, 8.0], &known, &with(1)), [1.0, 1.0, -6.0, 1.0, 8.0]);
-    assert_eq!(penalise(&[1.0, 1.0, -3.0, 1.0, 8.0], &known, &with(0)), [1.0, 1.0, -3.0, 1.0, 8.0]);
-    assert_eq!(penalise(&[1.0, 2.0], &[9, 1], &with(u32::MAX)), [1.0, 1.0]);
+    assert_eq!(adjust(&[1.0, 1.0, -3.0, 1.0, 8.0], &known, &with(3)), [1.0, 1.0, -6.0, 1.0, 4.0]);
+    assert_eq!(adjust(&[1.0, 1.0, -3.0, 1.0, 8.0], &known, &with(1)), [1.0, 1.0, -6.0, 1.0, 8.0]);
+    assert_eq!(adjust(&[1.0, 1.0, -3.0, 1.0, 8.0], &known, &with(0)), [1.0, 1.0, -3.0, 1.0, 8.0]);
+    assert_eq!(adjust(&[1.0, 2.0], &[9, 1], &with(u32::MAX)), [1.0, 1.0]);
     assert_eq!(choose(&[0.0, 1.0, 3.0, 0.0, 4.0], &known, &with(2)), 4, "2.0 against 1.5");
 }
 
 #[test]
 fn weights_are_whole_numbers_of_two_to_minus_forty() {
+    let weight = |difference: f32| whole(exponential(difference));
     assert_eq!(weight(0.0), 1 << 40);
     assert_eq!(weight(f32::NEG_INFINITY), 0);
     assert_eq!(weight(-28.0), 0);
@@ -228,4 +229,172 @@ fn half_of_two_is_one() {
     };
     assert_eq!(count(units(0.5)), 200);
     assert!((70..150).contains(&count(0)), "{}", count(0));
+}
+
+// ------------------------------------------------------------------------- what few requests ask for, by hand
+
+/// Natural logarithms of powers of two: probabilities that a hand can add up.
+fn bits(bits: f32) -> f32 {
+    -bits * std::f32::consts::LN_2
+}
+
+/// Every token that 300 draws give.
+fn drawn(logits: &[f32], sampling: &Sampling) -> Vec<u32> {
+    let known = [0; 300];
+    let mut tokens: Vec<u32> = (0..300).map(|n| choose(logits, &known[..n], sampling)).collect();
+    tokens.sort_unstable();
+    tokens.dedup();
+    tokens
+}
+
+#[test]
+fn min_p_keeps_what_has_its_share_of_the_greatest() {
+    let logits = [bits(2.0), bits(1.0), bits(4.0), bits(3.0)];
+    let kept = |min_p: f64| drawn(&logits, &Sampling { min_p: units(min_p), ..drawing(1.0, 2) });
+    // Shares of the greatest: 1/2, 1, 1/8, 1/4. f32 knows the logarithms to 2^-24 only.
+    assert_eq!(kept(0.0), [0, 1, 2, 3]);
+    assert_eq!(kept(0.12), [0, 1, 2, 3]);
+    assert_eq!(kept(0.13), [0, 1, 3]);
+    assert_eq!(kept(0.26), [0, 1]);
+    assert_eq!(kept(0.49), [0, 1]);
+    assert_eq!(kept(0.51), [1]);
+    assert_eq!(above_least(&[1 << 40, 1 << 39, 1 << 38], 1 << 31), [1 << 40, 1 << 39], "exactly half stays");
+}
+
+/// Probabilities of 8, 4, 2, 1 and 1 sixteenths: surprises of 1, 2, 3, 4 and 4 bits, an entropy of 1.875 bits.
+#[test]
+fn typical_p_keeps_what_surprises_as_expected() {
+    let logits = [bits(1.0), bits(4.0), bits(3.0), bits(2.0), bits(4.0)];
+    let kept = |typical_p: f64| drawn(&logits, &Sampling { typical_p: units(typical_p), ..drawing(1.0, 2) });
+    assert_eq!(kept(1e-9), [3]);
+    assert_eq!(kept(0.24), [3]);
+    assert_eq!(kept(0.26), [0, 3], "the most likely is 0.875 from the entropy");
+    assert_eq!(kept(0.76), [0, 2, 3]);
+    assert_eq!(kept(0.88), [0, 1, 2, 3], "of two alike the first");
+    assert_eq!(kept(0.95), [0, 1, 2, 3, 4]);
+    // The most likely may be dropped. Then min-p is measured by the most likely of the others.
+    let flat = [bits(2.0), bits(4.0), bits(4.0), bits(4.0), bits(4.0), bits(4.0), bits(4.0)];
+    let few = Sampling { typical_p: units(0.1), min_p: units(0.9), ..drawing(1.0, 2) };
+    assert_eq!(drawn(&flat, &few), [1]);
+}
+
+#[test]
+fn presence_counts_once_and_frequency_each_time() {
+    let sampling = Sampling { presence: 1.0, frequency: 0.25, penalty_window: 4, ..Sampling::default() };
+    // The last four: 1 three times, 2 once; 3 is too long ago.
+    let known = [3, 1, 2, 1, 1];
+    assert_eq!(adjust(&[5.0, 5.0, -5.0, 5.0], &known, &sampling), [5.0, 3.25, -6.25, 5.0]);
+    // The repetition penalty comes first: 5 / 2 - 1.75.
+    let both = Sampling { penalty: 2.0, inverse_penalty: 0.5, ..sampling };
+    assert_eq!(adjust(&[5.0, 5.0, -5.0, 5.0], &known, &both), [5.0, 0.75, -11.25, 5.0]);
+}
+
+#[test]
+fn biases_come_before_penalties() {
+    let biases = crate::sampling::LogitBias::new(&[(1, 3.0), (0, f32::NEG_INFINITY), (9, 1.0)]).unwrap();
+    let sampling =
+        Sampling { biases, penalty: 2.0, inverse_penalty: 0.5, penalty_window: 1, ..Sampling::default() };
+    assert_eq!(adjust(&[5.0, -1.0, 0.5], &[1], &sampling), [f32::NEG_INFINITY, 1.0, 0.5]);
+    assert_eq!(choose(&[5.0, -1.0, 0.5], &[1], &sampling), 1);
+}
+
+#[test]
+fn the_record_is_of_the_raw_distribution() {
+    let logits = [bits(2.0), f32::NAN, bits(1.0), bits(2.0)];
+    let tops = top_tokens(&logits, 3, 2);
+    assert_eq!((tops.count, tops.top[0].token, tops.top[1].token), (2, 2, 0));
+    assert_eq!((tops.top[0].difference, tops.top[2]), (0, TopToken::default()));
+    assert_eq!(tops.difference, bits(1.0).to_bits());
+    // 1 + 1/2 + 1/2, to the precision of exp.
+    let sum = u64::from(tops.sum_low) | u64::from(tops.sum_high) << 32;
+    assert!(sum.abs_diff(2 << 40) < 1 << 18, "{sum}");
+    assert_eq!(top_tokens(&logits, 0, 20).count, 4);
+    let nothing = top_tokens(&[f32::NAN, f32::NEG_INFINITY], 0, 2);
+    assert_eq!((nothing.count, nothing.sum_low, nothing.sum_high), (0, 0, 0));
+    assert_eq!(nothing.difference, f32::NEG_INFINITY.to_bits());
+}
+
+// ---------------------------------------------------------------------------------------- the same, in f64
+
+/// What the page says in real numbers: which tokens may be drawn, with their probabilities.
+fn textbook_filters(logits: &[f32], top_k: usize, typical_p: f64, top_p: f64, min_p: f64) -> Vec<f64> {
+    let likely = |id: &usize| f64::from(logits[*id]).exp();
+    let mut kept: Vec<usize> = (0..logits.len()).collect();
+    kept.sort_by(|a, b| logits[*b].total_cmp(&logits[*a]));
+    kept.truncate(if top_k == 0 { logits.len() } else { top_k });
+    let share = |order: Vec<usize>, share: f64| -> Vec<usize> {
+        let total: f64 = order.iter().map(likely).sum();
+        let mut sum = 0.0;
+        let wanted = |id: &usize| {
+            let is_wanted = sum < share * total;
+            sum += likely(id);
+            is_wanted
+        };
+        order.into_iter().take_while(wanted).collect()
+    };
+    if typical_p < 1.0 {
+        let total: f64 = kept.iter().map(likely).sum();
+        let surprise = |id: &usize| -(likely(id) / total).ln();
+        let entropy: f64 = kept.iter().map(|id| likely(id) / total * surprise(id)).sum();
+        let mut order = kept.clone();
+        order.sort_by(|a, b| (surprise(a) - entropy).abs().total_cmp(&(surprise(b) - entropy).abs()));
+        let typical = share(order, typical_p);
+        kept.retain(|id| typical.contains(id));
+    }
+    kept = share(kept, top_p);
+    let greatest = kept.iter().map(likely).fold(0.0, f64::max);
+    kept.retain(|id| likely(id) >= min_p * greatest);
+    let total: f64 = kept.iter().map(likely).sum();
+    let mut probabilities = vec![0.0; logits.len()];
+    kept.iter().for_each(|id| probabilities[*id] = likely(id) / total);
+    probabilities
+}
+
+#[test]
+fn filters_follow_the_textbook() {
+    for (number, (top_k, typical_p, top_p, min_p)) in [
+        (0, 0.5, 1.0, 0.0),
+        (0, 0.9, 1.0, 0.0),
+        (0, 1.0, 1.0, 0.1),
+        (0, 1.0, 1.0, 0.5),
+        (20, 0.7, 1.0, 0.2),
+        (0, 0.8, 0.9, 0.05),
+        (0, 0.2, 1.0, 0.0),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let sampling = Sampling {
+            top_k,
+            typical_p: if typical_p == 1.0 { 0 } else { units(typical_p) },
+            top_p: if top_p == 1.0 { 0 } else { units(top_p) },
+            min_p: units(min_p),
+            ..drawing(1.0, 0xBEEF_0000 + number as u64)
+        };
+        let probabilities = textbook_filters(&logits(), top_k as usize, typical_p, top_p, min_p);
+        let kept = probabilities.iter().filter(|one| **one > 0.0).count();
+        assert!((3..48).contains(&kept), "{kept} tokens show nothing");
+        assert!(is_within_bound(&sampling, &probabilities), "{typical_p} {top_p} {min_p}");
+        // A filter that is not applied, or another share, would be seen.
+        let ignored = Sampling { typical_p: 0, min_p: 0, ..sampling };
+        assert!(!is_within_bound(&ignored, &probabilities), "{typical_p} {top_p} {min_p}: ignored");
+    }
+}
+
+/// Log-probabilities of random logits against a log-softmax in f64.
+#[test]
+fn log_probabilities_are_those_of_a_softmax() {
+    let logits = logits();
+    let maximum = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let sum: f64 = logits.iter().map(|logit| f64::from(logit - maximum).exp()).sum();
+    let exact = |id: u32| f64::from(logits[id as usize] - maximum) - sum.ln();
+    for choice in 0..VOCABULARY as u32 {
+        let tops = top_tokens(&logits, choice, 20);
+        let values = crate::log_probabilities::LogProbabilities::new(choice, &tops).unwrap();
+        assert_eq!(values.top().len(), 20);
+        for one in values.top().iter().chain([&values.chosen()]) {
+            assert!((f64::from(one.value) - exact(one.token)).abs() < 1e-6, "{one:?}");
+        }
+        assert!(values.top().is_sorted_by(|a, b| a.value >= b.value));
+    }
 }

@@ -67,7 +67,8 @@ fn the_youngest_gives_its_pages_back_where_all_stand_still() {
     assert_eq!(roster.evict(), None, "nobody lacks a page for what it knows");
     for seat in seats {
         for index in 16..33 {
-            let told = Told::Token { slot: seat.slot, serial: seat.serial.get(), token: 5, index };
+            let told =
+                Told::Token { slot: seat.slot, serial: seat.serial.get(), token: 5, index, has_tops: false };
             roster.take(&told).expect("it runs");
         }
         assert_eq!(roster.grant(seat.slot), None);
@@ -95,11 +96,11 @@ fn what_no_request_can_have_done_is_refused() {
     let serial = serial.get();
     let before = format!("{roster:?}");
     for told in [
-        Told::Token { slot: seat_slot, serial: serial + 1, token: 1, index: 3 },
-        Told::Token { slot: slot(1), serial, token: 1, index: 3 },
-        Told::Token { slot: slot(63), serial, token: 1, index: 3 },
-        Told::Token { slot: seat_slot, serial, token: 1, index: 2 },
-        Told::Token { slot: seat_slot, serial, token: 1, index: 4 },
+        Told::Token { slot: seat_slot, serial: serial + 1, token: 1, index: 3, has_tops: false },
+        Told::Token { slot: slot(1), serial, token: 1, index: 3, has_tops: false },
+        Told::Token { slot: slot(63), serial, token: 1, index: 3, has_tops: false },
+        Told::Token { slot: seat_slot, serial, token: 1, index: 2, has_tops: false },
+        Told::Token { slot: seat_slot, serial, token: 1, index: 4, has_tops: false },
         // Nobody asked for it.
         Told::Preempted { slot: seat_slot, serial, position: 2, index: 2 },
         Told::Finished { slot: slot(1), serial, reason: FinishReason::Stop, known: 3 },
@@ -115,9 +116,11 @@ fn what_no_request_can_have_done_is_refused() {
         assert_eq!(format!("{roster:?}"), before, "{told:?} changed something");
     }
     for index in [3, 4] {
-        roster.take(&Told::Token { slot: seat_slot, serial, token: 9, index }).expect("it runs");
+        roster
+            .take(&Told::Token { slot: seat_slot, serial, token: 9, index, has_tops: false })
+            .expect("it runs");
     }
-    let past = Told::Token { slot: seat_slot, serial, token: 9, index: 5 };
+    let past = Told::Token { slot: seat_slot, serial, token: 9, index: 5, has_tops: false };
     roster.take(&past).expect_err("it is as long as it may be");
 }
 
@@ -182,7 +185,9 @@ fn run(roster: &mut Roster, tokens: &[u32], more: u32) -> u32 {
     let known = tokens.len() as u32 + more;
     for index in tokens.len() as u32..known {
         roster.grant(slot);
-        roster.take(&Told::Token { slot, serial, token: 900 + index, index }).expect("it runs");
+        roster
+            .take(&Told::Token { slot, serial, token: 900 + index, index, has_tops: false })
+            .expect("it runs");
     }
     roster.take(&Told::Finished { slot, serial, reason: FinishReason::Length, known }).expect("it ends");
     position

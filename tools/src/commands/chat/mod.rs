@@ -157,7 +157,7 @@ impl Chat {
             seed: clock,
             ..SamplingOptions::default()
         };
-        let sampling = arguments.sampling.or(&defaults);
+        let sampling = arguments.sampling.or(&defaults)?;
         sampling.validate()?;
         let stops = StopTexts::new(&arguments.stop)?;
         if arguments.max_tokens == Some(0) {
@@ -222,7 +222,7 @@ impl Chat {
             AnswerOptions { tokens_max: self.max_tokens, sampling: self.sampling, stops: &self.ends };
         let started = Instant::now();
         let mut first = None;
-        let result = self.answerer.answer(&prompt, &options, &self.interrupt, &mut |token| {
+        let result = self.answerer.answer(&prompt, &options, &self.interrupt, &mut |token, _| {
             first.get_or_insert_with(Instant::now);
             writer.push(token)
         });

@@ -419,7 +419,8 @@ impl World {
         }
         running.known += 1;
         let (token, index) = (number * 1000 + running.known as u32, running.known as u32 - 1);
-        let event = self.roster.take(&Told::Token { slot, serial, token, index }).expect("it runs");
+        let event =
+            self.roster.take(&Told::Token { slot, serial, token, index, has_tops: false }).expect("it runs");
         let one = self.all.iter_mut().find(|one| one.seat == Some((number, serial))).expect("it runs");
         one.tokens.push(token);
         assert_eq!(event, Some(Event::Token { handle: Handle(one.handle), token, index }));
