@@ -149,6 +149,12 @@ pub const BODIES: &[&str] = &[
     "matmul_iq_codes_a16",
     "geglu",
     "scale",
+    "embed_int8",
+    "matmul_int8",
+    "matmul_int8_a8",
+    "matmul_int8_a16",
+    "embed_fp8",
+    "matmul_fp8",
 ];
 
 #[cfg(test)]
@@ -188,8 +194,9 @@ TapeEntry 64
             (37, "matmul_q6_k_a16"),
             (77, "matmul_iq_codes_a16"),
             (79, "scale"),
+            (85, "matmul_fp8"),
         ]);
         assert!(places.into_iter().all(|(number, name)| BODIES[number] == name));
-        assert_eq!((BODIES.len(), TAPE_END, COUNTERS_OFFSET), (80, 0xffff_ffff, 256));
+        assert_eq!((BODIES.len(), TAPE_END, COUNTERS_OFFSET), (86, 0xffff_ffff, 256));
     }
 }
