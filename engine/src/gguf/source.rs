@@ -1,8 +1,9 @@
-//! Where the bytes of a model come from: a mapped file, or memory.
+//! Where the bytes of a model come from: a mapped file, memory, or another format.
 //!
 //! Contract: reads are bounds-checked and copy; they never block except for page faults of a mapped file.
 
 use super::GgufError;
+use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 use zrt_kmd::MappedFile;
@@ -16,6 +17,15 @@ pub enum Bytes {
     Shared(Arc<[u8]>),
 }
 
+/// Tensor data that is made when it is asked for: of a model in another format.
+pub(crate) trait Made: Send + Sync {
+    /// Bytes of the data.
+    fn len(&self) -> u64;
+
+    /// Fills `destination` from byte `offset` of the data on, within one tensor; false if there is no such tensor.
+    fn read_at(&self, offset: u64, destination: &mut [u8]) -> Result<bool, Box<dyn Error + Send + Sync>>;
+}
+
 /// All bytes of one model file.
 pub(super) enum Source {
     Mapped(MappedFile),
@@ -26,6 +36,11 @@ pub(super) enum Source {
     Head {
         bytes: Bytes,
         file_bytes: u64,
+    },
+    /// A header in memory, padded to where the data begins, and the data.
+    Made {
+        head: Vec<u8>,
+        data: Box<dyn Made>,
     },
 }
 
@@ -49,6 +64,7 @@ impl Source {
             Source::Mapped(file) | Source::Beginning(file) => file.len(),
             Source::Memory(bytes) => bytes.as_slice().len() as u64,
             Source::Head { file_bytes, .. } => *file_bytes,
+            Source::Made { head, data } => head.len() as u64 + data.len(),
         }
     }
 
@@ -60,7 +76,23 @@ impl Source {
         }
     }
 
-    /// Fills `destination` from byte `offset` on; returns false if the source is too short.
+    /// The same as [`Source::read_at`] of a tensor's bytes, which may have to be made.
+    pub(super) fn read_data(
+        &self,
+        offset: u64,
+        destination: &mut [u8],
+    ) -> Result<bool, Box<dyn Error + Send + Sync>> {
+        match self {
+            Source::Made { head, data } => match offset.checked_sub(head.len() as u64) {
+                Some(offset) => data.read_at(offset, destination),
+                None => Ok(false),
+            },
+            _ => Ok(self.read_at(offset, destination)),
+        }
+    }
+
+    /// Fills `destination` from byte `offset` on; returns false if the source is too short. Of data that is made, only
+    /// the header is read.
     #[must_use]
     pub(super) fn read_at(&self, offset: u64, destination: &mut [u8]) -> bool {
         match self {
@@ -75,18 +107,22 @@ impl Source {
                 rest.fill(0);
                 is_inside
             }
-            Source::Memory(bytes) => {
-                let part = usize::try_from(offset)
-                    .ok()
-                    .and_then(|begin| bytes.as_slice().get(begin..)?.get(..destination.len()));
-                part.map(|part| destination.copy_from_slice(part)).is_some()
-            }
+            Source::Memory(bytes) => copy(bytes.as_slice(), offset, destination),
+            Source::Made { head, .. } => copy(head, offset, destination),
         }
     }
 }
 
+/// Fills `destination` from byte `offset` of `bytes` on; returns false if they are too few.
+fn copy(bytes: &[u8], offset: u64, destination: &mut [u8]) -> bool {
+    let begin = usize::try_from(offset).ok();
+    let part = begin.and_then(|begin| bytes.get(begin..)?.get(..destination.len()));
+    part.map(|part| destination.copy_from_slice(part)).is_some()
+}
+
 impl Bytes {
-    fn as_slice(&self) -> &[u8] {
+    /// The bytes.
+    pub(crate) fn as_slice(&self) -> &[u8] {
         match self {
             Bytes::Static(slice) => slice,
             Bytes::Shared(shared) => shared,
