@@ -91,8 +91,8 @@ impl Source {
         }
     }
 
-    /// Fills `destination` from byte `offset` on; returns false if the source is too short. Of data that is made, only
-    /// the header is read.
+    /// Fills `destination` from byte `offset` on; returns false if the source is too short. Data that is made
+    /// reads as zeros here.
     #[must_use]
     pub(super) fn read_at(&self, offset: u64, destination: &mut [u8]) -> bool {
         match self {
@@ -100,24 +100,29 @@ impl Source {
             Source::Head { bytes, file_bytes } => {
                 let is_inside =
                     offset.checked_add(destination.len() as u64).is_some_and(|end| end <= *file_bytes);
-                let there = usize::try_from(offset).ok().and_then(|begin| bytes.as_slice().get(begin..));
-                let there = there.unwrap_or_default();
-                let (begin, rest) = destination.split_at_mut(there.len().min(destination.len()));
-                begin.copy_from_slice(&there[..begin.len()]);
-                rest.fill(0);
+                copy_and_fill(bytes.as_slice(), offset, destination);
                 is_inside
             }
-            Source::Memory(bytes) => copy(bytes.as_slice(), offset, destination),
-            Source::Made { head, .. } => copy(head, offset, destination),
+            Source::Memory(bytes) => {
+                let part = usize::try_from(offset)
+                    .ok()
+                    .and_then(|begin| bytes.as_slice().get(begin..)?.get(..destination.len()));
+                part.map(|part| destination.copy_from_slice(part)).is_some()
+            }
+            Source::Made { head, .. } => {
+                copy_and_fill(head, offset, destination);
+                true
+            }
         }
     }
 }
 
-/// Fills `destination` from byte `offset` of `bytes` on; returns false if they are too few.
-fn copy(bytes: &[u8], offset: u64, destination: &mut [u8]) -> bool {
-    let begin = usize::try_from(offset).ok();
-    let part = begin.and_then(|begin| bytes.get(begin..)?.get(..destination.len()));
-    part.map(|part| destination.copy_from_slice(part)).is_some()
+/// Fills `destination` from byte `offset` of `bytes` on, and with zeros where they have ended.
+fn copy_and_fill(bytes: &[u8], offset: u64, destination: &mut [u8]) {
+    let there = usize::try_from(offset).ok().and_then(|begin| bytes.get(begin..)).unwrap_or_default();
+    let (begin, rest) = destination.split_at_mut(there.len().min(destination.len()));
+    begin.copy_from_slice(&there[..begin.len()]);
+    rest.fill(0);
 }
 
 impl Bytes {

@@ -96,7 +96,12 @@ impl<'a> Keys<'a> {
     }
 
     /// An error unless the key is absent or has this value.
-    fn only(&self, key: &str, is_right: impl Fn(&Value) -> bool, wanted: &str) -> Result<(), SafetensorsError> {
+    fn only(
+        &self,
+        key: &str,
+        is_right: impl Fn(&Value) -> bool,
+        wanted: &str,
+    ) -> Result<(), SafetensorsError> {
         match self.get(key) {
             Some(value) if !is_right(value) => Err(self.wrong(key, wanted)),
             _ => Ok(()),
@@ -108,8 +113,7 @@ impl<'a> Keys<'a> {
         let Some(value) = self.get(key) else { return Ok(Vec::new()) };
         let one = std::slice::from_ref(value);
         let ids = value.as_array().map_or(one, Vec::as_slice).iter();
-        let ids: Option<Vec<u32>> =
-            ids.map(|id| id.as_u64().and_then(|id| u32::try_from(id).ok())).collect();
+        let ids: Option<Vec<u32>> = ids.map(|id| id.as_u64().and_then(|id| u32::try_from(id).ok())).collect();
         ids.ok_or_else(|| self.wrong(key, "a token's number, or several"))
     }
 }
@@ -277,7 +281,9 @@ fn write_scaling(
                 }
             }
         }
-        "llama3" if architecture.has_rope_divisors() => return llama3_divisors(scaling, rope.base, head_size),
+        "llama3" if architecture.has_rope_divisors() => {
+            return llama3_divisors(scaling, rope.base, head_size);
+        }
         _ => {
             return Err(scaling.wrong(kind_key, "`default`, `linear`, `yarn` or, of llama, `llama3`"));
         }
@@ -366,9 +372,15 @@ fn quantisation(keys: &Keys<'_>) -> Result<Option<[u32; 2]>, SafetensorsError> {
         "compressed-tensors" => {
             let formats = ["float-quantized", "int-quantized", "naive-quantized"];
             let is_known = |value: &Value| formats.iter().any(|known| value == known);
-            quantisation.only("format", is_known, "`float-quantized`, `int-quantized` or `naive-quantized`")?;
+            quantisation.only(
+                "format",
+                is_known,
+                "`float-quantized`, `int-quantized` or `naive-quantized`",
+            )?;
             let mut size = None;
-            for group in quantisation.object("config_groups")?.iter().flat_map(|groups| groups.object.values()) {
+            for group in
+                quantisation.object("config_groups")?.iter().flat_map(|groups| groups.object.values())
+            {
                 let Some(weights) = group.get("weights").and_then(Value::as_object) else { continue };
                 let weights = Keys { object: weights, prefix: "quantization_config.weights.".to_owned() };
                 let is_true = |value: &Value| value == &Value::Bool(true);

@@ -25,12 +25,14 @@ pub use error::SafetensorsError;
 pub use folder::Folder;
 pub use json::JsonError;
 
+use crate::architecture::Architecture;
 use crate::gguf::{Gguf, GgufError};
+use crate::model::{WeightClass, WeightId};
 use folder::Content;
 use gguf_header::GgufHeader;
 use header::Stored;
 use json::Json;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 /// Longest `config.json` and `generation_config.json` accepted, in bytes: they become trees.
@@ -41,6 +43,9 @@ const TOKENIZER_BYTES_MAX: u64 = 1 << 28;
 const INDEX_BYTES_MAX: u64 = 1 << 28;
 /// Files of tensors.
 const FILES_MAX: u64 = 4096;
+
+/// Shortest row of an embedding, in bytes: what a token takes is at most eight times as much.
+const ROW_BYTES_MIN: u64 = 32;
 
 const WHOLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
@@ -60,22 +65,33 @@ pub fn open(folder: &Folder) -> Result<Gguf, SafetensorsError> {
     let config = config::read(&bytes, &mut header).map_err(|error| error.in_file(config::FILE))?;
     drop(bytes);
     let (files, stored) = read_headers(folder)?;
-    tokenizer::read(folder, &config, embedding_rows(&stored, config.architecture), &mut header)?;
+    tokenizer::read(folder, &config, embedding_rows(&stored, config.architecture)?, &mut header)?;
     let tensors = tensors::Tensors::new(files, stored, &config, &mut header)?;
     let (head, _) = header.finish();
     Ok(Gguf::from_made(head, Box::new(tensors))?)
 }
 
-/// Rows of the embedding; 0 if there is none.
-fn embedding_rows(stored: &[Stored], architecture: crate::architecture::Architecture) -> u64 {
-    use crate::model::{WeightClass, WeightId};
+/// Rows of the embedding: a token each, which takes memory too.
+fn embedding_rows(
+    stored: &HashMap<String, Stored>,
+    architecture: Architecture,
+) -> Result<u64, SafetensorsError> {
     let name = names::stored_name(architecture, WeightId::new(WeightClass::Embedding, 0));
-    let embedding = stored.iter().find(|tensor| tensor.name == name);
-    embedding.and_then(|tensor| tensor.shape.first()).copied().unwrap_or(0)
+    let Some(embedding) = stored.get(&name) else {
+        return Err(SafetensorsError::TensorMissing(name));
+    };
+    match embedding.shape[..] {
+        [rows, _] if rows > 0 && embedding.bytes() / rows >= ROW_BYTES_MIN => Ok(rows),
+        _ => Err(SafetensorsError::Shape {
+            name,
+            found: embedding.shape.clone(),
+            wanted: format!("a matrix with rows of at least {ROW_BYTES_MIN} bytes"),
+        }),
+    }
 }
 
-/// The files of tensors and what they hold.
-fn read_headers(folder: &Folder) -> Result<(Vec<Content>, Vec<Stored>), SafetensorsError> {
+/// The files of tensors and what they hold, by name.
+fn read_headers(folder: &Folder) -> Result<(Vec<Content>, HashMap<String, Stored>), SafetensorsError> {
     let names = match folder.read(INDEX, INDEX_BYTES_MAX)? {
         Some(index) => file_names(&index).map_err(|error| error.in_file(INDEX))?,
         None => BTreeSet::from([WHOLE.to_owned()]),
@@ -86,7 +102,13 @@ fn read_headers(folder: &Folder) -> Result<(Vec<Content>, Vec<Stored>), Safetens
         header::read(&content, files.len(), &mut stored).map_err(|error| error.in_file(&name))?;
         files.push(content);
     }
-    Ok((files, stored))
+    let mut by_name = HashMap::with_capacity(stored.len());
+    for tensor in stored {
+        if let Some(first) = by_name.insert(tensor.name.clone(), tensor) {
+            return Err(SafetensorsError::DuplicateTensor { name: first.name });
+        }
+    }
+    Ok((files, by_name))
 }
 
 /// The files that an index names. Which tensor is in which, the files say themselves.

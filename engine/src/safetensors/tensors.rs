@@ -72,16 +72,10 @@ impl Tensors {
     /// type or shape that cannot be read.
     pub(super) fn new(
         files: Vec<Content>,
-        stored: Vec<Stored>,
+        mut by_name: HashMap<String, Stored>,
         config: &Config,
         header: &mut GgufHeader,
     ) -> Result<Tensors, SafetensorsError> {
-        let mut by_name: HashMap<String, Stored> = HashMap::with_capacity(stored.len());
-        for tensor in stored {
-            if let Some(second) = by_name.insert(tensor.name.clone(), tensor) {
-                return Err(SafetensorsError::DuplicateTensor { name: second.name });
-            }
-        }
         let mut tensors = Vec::new();
         for class in WeightClass::ALL.into_iter().filter(|class| config.architecture.has_class(*class)) {
             if class == WeightClass::Output && config.is_tied {
@@ -333,7 +327,9 @@ fn scales(
     let parts = match found {
         found if is_blocks(found) => Some((block_rows, block_columns)),
         [1, 1] => Some((rows, columns)),
-        [first, groups] if first == rows && groups > 0 && columns % groups == 0 => Some((1, columns / groups)),
+        [first, groups] if first == rows && groups > 0 && columns % groups == 0 => {
+            Some((1, columns / groups))
+        }
         _ => None,
     };
     // A block of 32 columns has one scale.

@@ -363,7 +363,8 @@ fn pre_tokenizer(stages: &[String]) -> Result<&'static str, SafetensorsError> {
     let unknown = || not_built("pre-tokenizer", stages.join(", then "));
     // The alphabet of bytes, without a space in front.
     let bytes = |stage: &str, regex: bool| {
-        stage.starts_with("ByteLevel add_prefix_space=false") && stage.ends_with(&format!("use_regex={regex}"))
+        stage.starts_with("ByteLevel add_prefix_space=false")
+            && stage.ends_with(&format!("use_regex={regex}"))
     };
     match stages {
         [only] if bytes(only, true) => Ok("gpt-2"),
@@ -431,7 +432,11 @@ fn write_special(
     header: &mut GgufHeader,
 ) -> Result<(), SafetensorsError> {
     let mut distinct: Vec<u32> = Vec::new();
-    ends.iter().for_each(|id| if !distinct.contains(id) { distinct.push(*id) });
+    ends.iter().for_each(|id| {
+        if !distinct.contains(id) {
+            distinct.push(*id)
+        }
+    });
     if distinct.len() > 3 {
         return Err(not_built("number of tokens that end a generation", format!("{distinct:?}")));
     }
@@ -452,7 +457,9 @@ fn write_tokens(tokens: &Tokens, header: &mut GgufHeader) {
             Some(text) => texts.push(text),
             None => texts.push(&format!("[PAD{id}]")),
         }
-        kinds.push(tokens.entries.get(id).map_or(UNUSED, |(_, _, kind)| if *kind == 0 { UNUSED } else { *kind }));
+        kinds.push(
+            tokens.entries.get(id).map_or(UNUSED, |(_, _, kind)| if *kind == 0 { UNUSED } else { *kind }),
+        );
     }
     header.texts("tokenizer.ggml.tokens", &texts);
     header.integers("tokenizer.ggml.token_type", &kinds);

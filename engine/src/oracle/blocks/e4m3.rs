@@ -64,7 +64,8 @@ mod tests {
     /// Values that the specification lists by name.
     #[test]
     fn the_named_codes_are_those_of_the_specification() {
-        let named = [(0x7e, 448.0), (0x08, 2f32.powi(-6)), (0x07, 0.875 * 2f32.powi(-6)), (0x01, 2f32.powi(-9))];
+        let named =
+            [(0x7e, 448.0), (0x08, 2f32.powi(-6)), (0x07, 0.875 * 2f32.powi(-6)), (0x01, 2f32.powi(-9))];
         for (code, expected) in named {
             assert_eq!((value(code), value(code | 0x80)), (expected, -expected));
         }
