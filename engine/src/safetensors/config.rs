@@ -1,8 +1,8 @@
 //! `config.json` as the metadata of the GGUF file that a converter would write.
 //!
-//! Contract: keys and defaults are those of the transformers library's configurations of these models. A key that asks for
-//! what no operation computes is an error that names it. Ranges of numbers are checked by [`crate::config`], which reads the
-//! metadata.
+//! Contract: keys and defaults are those of the transformers library's configurations of these models. A key that asks
+//! for what no operation computes is an error that names it. Ranges of numbers are checked by [`crate::config`], which
+//! reads the metadata.
 
 use super::SafetensorsError;
 use super::gguf_header::GgufHeader;
@@ -223,8 +223,8 @@ struct Ropes<'a> {
 }
 
 impl<'a> Ropes<'a> {
-    /// From `rope_theta` and `rope_scaling`, or from `rope_parameters`, which newer files have for both; those of gemma3
-    /// have one for each type of layer.
+    /// From `rope_theta` and `rope_scaling`, or from `rope_parameters`, which newer files have for both; those of
+    /// gemma3 have one for each type of layer.
     fn new(keys: &Keys<'a>, architecture: Architecture) -> Result<Ropes<'a>, SafetensorsError> {
         let (default, local_default) = match architecture {
             Architecture::Gemma3 => (1e6, 1e4),
@@ -358,8 +358,8 @@ fn period_of(types: &Value) -> Option<u32> {
     is_full.iter().enumerate().all(fits).then_some(period as u32)
 }
 
-/// How codes and scales go together, and the block of one scale if there are blocks. Types and shapes of the tensors say
-/// the rest.
+/// How codes and scales go together, and the block of one scale if there are blocks. Types and shapes of the tensors
+/// say the rest.
 fn quantisation(keys: &Keys<'_>) -> Result<Option<[u32; 2]>, SafetensorsError> {
     let Some(quantisation) = keys.object("quantization_config")? else { return Ok(None) };
     let method = quantisation.text("quant_method")?.unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Everything that can be wrong with a folder of safetensors, and where.
 //!
-//! Contract: each text is a sentence fragment; names from files are quoted and escaped. What is wrong inside a file is the
-//! cause of [`SafetensorsError::InFile`], which names the file.
+//! Contract: each text is a sentence fragment; names from files are quoted and escaped. What is wrong inside a file is
+//! the cause of [`SafetensorsError::InFile`], which names the file.
 
 use super::json::JsonError;
 use crate::gguf::GgufError;

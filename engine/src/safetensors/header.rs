@@ -4,8 +4,9 @@
 //! the size that type and shape ask for, and to be disjoint from those of every other. Memory is proportional to the
 //! header, which is at most [`HEADER_BYTES_MAX`] long and lies inside the file.
 //!
-//! Layout, from the description of the format in the safetensors project: the length of the header, u64 little endian; the
-//! header, JSON: an object from names to `dtype`, `shape` (row by row) and `data_offsets`, and `__metadata__`; the data.
+//! Layout, from the description of the format in the safetensors project: the length of the header, u64 little endian;
+//! the header, JSON: an object from names to `dtype`, `shape` (row by row) and `data_offsets`, and `__metadata__`; the
+//! data.
 
 use super::SafetensorsError;
 use super::folder::Content;

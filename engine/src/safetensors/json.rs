@@ -1,8 +1,8 @@
 //! JSON read once from front to back, without a tree.
 //!
-//! Contract: the text is untrusted. A reader calls for what it expects, an object's members one by one; what it does not
-//! ask for is skipped. Nothing is allocated but strings with escapes, and recursion is at most [`NESTING_MAX`] deep.
-//! Numbers are kept as text until they are asked for. Grammar: RFC 8259.
+//! Contract: the text is untrusted. A reader calls for what it expects, an object's members one by one; what it does
+//! not ask for is skipped. Nothing is allocated but strings with escapes, and recursion is at most [`NESTING_MAX`]
+//! deep. Numbers are kept as text until they are asked for. Grammar: RFC 8259.
 
 use std::borrow::Cow;
 use thiserror::Error;

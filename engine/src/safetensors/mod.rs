@@ -1,12 +1,12 @@
 //! Folders of safetensors, in the layout of the Hugging Face hub, as models.
 //!
-//! A folder is presented as the GGUF file that llama.cpp's converter would make of it: its configuration and tokenizer as
-//! metadata under GGUF's keys, its tensors under GGUF's names, made row by row when they are read. So everything behind
-//! [`crate::gguf`] knows one format, and a folder and its conversion give the same bits.
+//! A folder is presented as the GGUF file that llama.cpp's converter would make of it: its configuration and tokenizer
+//! as metadata under GGUF's keys, its tensors under GGUF's names, made row by row when they are read. So everything
+//! behind [`crate::gguf`] knows one format, and a folder and its conversion give the same bits.
 //!
-//! Contract: the files are untrusted. Opening ends in a value or a [`SafetensorsError`] that says what is wrong and in which
-//! file; memory is at most eight times the files plus 16 MiB, and no byte of a tensor is read. Reading a tensor can still
-//! fail: a code or a scale may be no number.
+//! Contract: the files are untrusted. Opening ends in a value or a [`SafetensorsError`] that says what is wrong and in
+//! which file; memory is at most eight times the files plus 16 MiB, and no byte of a tensor is read. Reading a tensor
+//! can still fail: a code or a scale may be no number.
 //!
 //! Files: `config.json` and `tokenizer.json`; `model.safetensors`, or `model.safetensors.index.json` and what it names;
 //! and, where they are there, `generation_config.json`, `tokenizer_config.json` and `chat_template.jinja`.

@@ -34,8 +34,9 @@ pub(super) fn stored_name(architecture: Architecture, id: WeightId) -> String {
     format!("model.layers.{}.{within}", id.layer)
 }
 
-/// Whether results do not depend on a tensor: the rotary frequencies that old files have, the scales of activations, which
-/// are quantised by the mode of MATMUL and not by the file, and the copy of an output matrix that is the embedding.
+/// Whether results do not depend on a tensor: the rotary frequencies that old files have, the scales of activations,
+/// which are quantised by the mode of MATMUL and not by the file, and the copy of an output matrix that is the
+/// embedding.
 pub(super) fn is_unused(name: &str, is_tied: bool) -> bool {
     name.ends_with(".rotary_emb.inv_freq")
         || name.ends_with(".input_scale")

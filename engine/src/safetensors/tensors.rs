@@ -1,9 +1,10 @@
 //! Tensors as GGUF has them, made of a folder's when they are read.
 //!
 //! Contract: which tensor becomes which is settled by [`Tensors::new`] from names, types and shapes; bytes are made row
-//! by row when they are asked for, in any order and from any thread. No number is rounded: rows of queries and keys change
-//! places for interleaved rotary pairs, vectors become F32, gemma3's norms get the 1 that their layer adds (one rounding,
-//! as in llama.cpp's converter), and codes get the scale of their block in front. Codes that are NaN are refused.
+//! by row when they are asked for, in any order and from any thread. No number is rounded: rows of queries and keys
+//! change places for interleaved rotary pairs, vectors become F32, gemma3's norms get the 1 that their layer adds (one
+//! rounding, as in llama.cpp's converter), and codes get the scale of their block in front. Codes that are NaN are
+//! refused.
 
 use super::SafetensorsError;
 use super::config::Config;
@@ -297,8 +298,8 @@ fn weight(
     Ok(Tensor { stored: Some(stored), recipe, heads, offset, rows, row_bytes })
 }
 
-/// The scales of a matrix of codes: one for all, for each row, or for each block of `weight_block_size`, or of equal parts
-/// of each row.
+/// The scales of a matrix of codes: one for all, for each row, or for each block of `weight_block_size`, or of equal
+/// parts of each row.
 fn scales(
     config: &Config,
     stored: &Stored,

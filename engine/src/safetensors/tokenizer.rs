@@ -1,9 +1,9 @@
 //! `tokenizer.json` as GGUF's metadata of a tokenizer.
 //!
-//! Contract: two shapes are known, and what is neither is an error that names the part: byte-pair encoding of bytes, whose
-//! pre-tokenizer is one of the published expressions, and byte-pair encoding of characters with a fallback to bytes. As in
-//! GGUF's tokenizers no Unicode normalisation is done. Numbers without a token become place holders, up to the rows of the
-//! embedding.
+//! Contract: two shapes are known, and what is neither is an error that names the part: byte-pair encoding of bytes,
+//! whose pre-tokenizer is one of the published expressions, and byte-pair encoding of characters with a fallback to
+//! bytes. As in GGUF's tokenizers no Unicode normalisation is done. Numbers without a token become place holders, up to
+//! the rows of the embedding.
 //!
 //! Sources: the tokenizers library's serialisation; expressions from the published files of the models.
 
@@ -28,19 +28,35 @@ const SPACE: &str = "\u{2581}";
 const EXPRESSIONS: &[(&str, &str)] = &[
     (
         "llama-bpe",
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+        concat!(
+            r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|",
+            r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|",
+            r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+        ),
     ),
     (
         "qwen2",
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+        concat!(
+            r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|",
+            r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|",
+            r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+        ),
     ),
     (
         "qwen35",
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+        concat!(
+            r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|",
+            r"[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}|",
+            r" ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+        ),
     ),
     (
         "tekken",
-        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+        concat!(
+            r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|",
+            r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|",
+            r"\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+        ),
     ),
 ];
 

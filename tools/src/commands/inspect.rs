@@ -147,8 +147,8 @@ impl From<std::io::Error> for HeadError {
     }
 }
 
-/// Reads as much of the file as its header needs; returns the file's length too. A folder is opened whole, and its length
-/// is that of the GGUF file that it stands for.
+/// Reads as much of the file as its header needs; returns the file's length too. A folder is opened whole, and its
+/// length is that of the GGUF file that it stands for.
 fn read_head(path: &Path) -> Result<(Gguf, u64), HeadError> {
     if path.is_dir() {
         let gguf = open_model(path).map_err(HeadError::Gguf)?;

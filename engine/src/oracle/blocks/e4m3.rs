@@ -39,8 +39,8 @@ pub(in crate::oracle) fn weights(bytes: &[u8]) -> Vec<f32> {
 mod tests {
     use super::*;
 
-    /// By the definition: (-1)^s * 2^(e - 7) * (1 + m / 8), and (-1)^s * 2^-6 * m / 8 for e = 0, in steps of 2^-9, which
-    /// every value is a whole number of.
+    /// By the definition: (-1)^s * 2^(e - 7) * (1 + m / 8), and (-1)^s * 2^-6 * m / 8 for e = 0, in steps of 2^-9,
+    /// which every value is a whole number of.
     #[test]
     fn all_codes_have_the_value_of_the_definition() {
         for code in 0..=255u8 {
