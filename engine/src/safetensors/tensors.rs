@@ -159,7 +159,7 @@ impl Tensors {
         {
             let at = (index as u64 * BLOCK_COLUMNS / scales.columns * width) as usize;
             let scale = float(scales.tensor.dtype, &of_row[at..at + width as usize]);
-            if !(scale.abs() <= SCALE_MAX) {
+            if !(0.0..=SCALE_MAX).contains(&scale.abs()) {
                 return Err(SafetensorsError::Scale { name: scales.tensor.name.clone(), scale });
             }
             let (first, rest) = block.split_at_mut(4);
