@@ -412,6 +412,7 @@ fn products_stay_within_their_budget() {
         (Format::IQ4_XS, [[0.230, 0.071], [0.247, 0.088]]),
         (Format::MXFP4, [[0.215, 0.069], [0.232, 0.086]]),
         (Format::IQ_CODES, [[0.231, 0.073], [0.253, 0.096]]),
+        (Format::INT8, [[0.047, 0.026], [0.056, 0.034]]),
     ];
     let (mut table, mut expected_table) = (String::new(), String::new());
     for (format, ratios) in expected {
@@ -446,6 +447,7 @@ fn products_of_tiles_stay_within_their_budget() {
         (Format::IQ4_XS, [[0.0135, 0.0064], [0.0167, 0.0094]]),
         (Format::MXFP4, [[0.0130, 0.0062], [0.0162, 0.0093]]),
         (Format::IQ_CODES, [[0.0154, 0.0079], [0.0200, 0.0124]]),
+        (Format::INT8, [[0.0090, 0.0052], [0.0122, 0.0083]]),
     ];
     let (mut table, mut expected_table) = (String::new(), String::new());
     for (format, slots) in expected {

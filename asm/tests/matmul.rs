@@ -308,6 +308,8 @@ fn matmul_stays_within_its_budget() {
         (Format::IQ4_XS, [[0.423, 0.106], [0.567, 0.145], [0.375, 0.101]]),
         (Format::MXFP4, [[0.408, 0.104], [0.547, 0.142], [0.360, 0.100]]),
         (Format::IQ_CODES, [[0.428, 0.106], [0.574, 0.145], [0.379, 0.101]]),
+        (Format::INT8, [[0.141, 0.043], [0.190, 0.059], [0.119, 0.041]]),
+        (Format::FP8, [[0.113, 0.039], [0.152, 0.054], [0.091, 0.037]]),
     ];
     let (mut table, mut expected_table) = (String::new(), String::new());
     for (format, ratios) in expected {

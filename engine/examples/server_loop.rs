@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use zrt_bringup::{DeviceChoice, OpenOptions};
-use zrt_engine::gguf::Gguf;
 use zrt_engine::model::Model;
+use zrt_engine::safetensors::open_model;
 use zrt_engine::sampling::SamplingOptions;
 use zrt_engine::session::{Event, Handle, Request, Session, SessionError, SessionOptions};
 use zrt_engine::tokenizer::Tokenizer;
@@ -34,7 +34,7 @@ fn prompts() -> Vec<String> {
 fn main() -> Result<(), Box<dyn Error>> {
     let repository = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../models/tales-qwen3-Q4_0.gguf"));
     let path = std::env::args_os().nth(1).map_or(repository, PathBuf::from);
-    let gguf = Arc::new(Gguf::open(&path)?);
+    let gguf = Arc::new(open_model(&path)?);
     let tokenizer = Tokenizer::from_gguf(&gguf)?;
     let model = Model::load(gguf)?;
     let device = zrt_bringup::open(DeviceChoice::from_environment()?, &OpenOptions::default())?;

@@ -37,7 +37,7 @@ impl Activations {
 
     /// Whether a matmul with weights of this type takes its activations as integers.
     pub const fn apply_to(self, kind: TensorKind) -> bool {
-        kind.is_quantised() && !matches!(self, Activations::F32)
+        kind.has_integers() && !matches!(self, Activations::F32)
     }
 
     /// Bytes of an integer; 0 where there are none.

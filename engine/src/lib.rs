@@ -25,6 +25,7 @@ pub mod plan;
 pub mod quality;
 pub mod rope;
 pub mod rope_table;
+pub mod safetensors;
 pub mod sampling;
 pub mod session;
 pub mod tokenizer;

@@ -21,7 +21,7 @@ pub const COLUMNS_MAX: u32 = 1 << 20;
 pub const ROPE_DIVISORS: &str = "rope_freqs.weight";
 
 /// Types of weights other than norms' that products and embeddings take.
-pub const WEIGHT_KINDS: [TensorKind; 21] = [
+pub const WEIGHT_KINDS: [TensorKind; 23] = [
     TensorKind::F32,
     TensorKind::F16,
     TensorKind::BF16,
@@ -43,6 +43,8 @@ pub const WEIGHT_KINDS: [TensorKind; 21] = [
     TensorKind::IQ2_S,
     TensorKind::IQ3_XXS,
     TensorKind::IQ3_S,
+    TensorKind::INT8,
+    TensorKind::FP8,
 ];
 
 /// What a tensor is for. Tensors of one class lie in one device allocation.

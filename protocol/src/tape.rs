@@ -150,6 +150,12 @@ pub const BODIES: &[&str] = &[
     "geglu",
     "scale",
     "soft_cap",
+    "embed_int8",
+    "matmul_int8",
+    "matmul_int8_a8",
+    "matmul_int8_a16",
+    "embed_fp8",
+    "matmul_fp8",
 ];
 
 #[cfg(test)]
@@ -190,8 +196,9 @@ TapeEntry 64
             (77, "matmul_iq_codes_a16"),
             (79, "scale"),
             (80, "soft_cap"),
+            (86, "matmul_fp8"),
         ]);
         assert!(places.into_iter().all(|(number, name)| BODIES[number] == name));
-        assert_eq!((BODIES.len(), TAPE_END, COUNTERS_OFFSET), (81, 0xffff_ffff, 256));
+        assert_eq!((BODIES.len(), TAPE_END, COUNTERS_OFFSET), (87, 0xffff_ffff, 256));
     }
 }

@@ -110,8 +110,15 @@ fn block(kind: TensorKind, random: &mut Random) -> Vec<u8> {
         let scale = half::f16::from_f32(scale * (1.0 + uniform * 6.0));
         bytes[*at..at + 2].copy_from_slice(&scale.to_le_bytes());
     }
-    if kind == TensorKind::MXFP4 {
-        bytes[0] = 121 + (bytes[0] & 1);
+    match kind {
+        TensorKind::MXFP4 => bytes[0] = 121 + (bytes[0] & 1),
+        TensorKind::INT8 => bytes[..4].copy_from_slice(&(0.0007 * (1.0 + uniform * 6.0)).to_le_bytes()),
+        TensorKind::FP8 => {
+            bytes[..4].copy_from_slice(&(0.0007 * (1.0 + uniform * 6.0)).to_le_bytes());
+            // All but NaN.
+            bytes[4..].iter_mut().filter(|code| **code & 0x7f == 0x7f).for_each(|code| *code -= 1);
+        }
+        _ => {}
     }
     bytes
 }

@@ -236,6 +236,9 @@ impl ToolError {
     fn remedy(&self) -> &'static str {
         match self.untold() {
             ToolError::Told(_) => "",
+            ToolError::Gguf { source: GgufError::Folder(_), .. } => {
+                "give a folder with config.json, tokenizer.json and model.safetensors, or its shards, with --model"
+            }
             ToolError::Gguf { .. } => "give a whole GGUF file with --model",
             ToolError::Model { .. } | ToolError::Tokenizer { .. } => "give another model with --model",
             ToolError::Device { .. } => "run `zrt doctor` to see what this machine has",

@@ -1,4 +1,4 @@
-//! The model of a command: a file given by `--model`, or the one inside the program.
+//! The model of a command: a file or folder given by `--model`, or the model inside the program.
 //!
 //! Contract: reads metadata only; weights are read when a session loads them.
 
@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use zrt_engine::gguf::{Gguf, GgufError, TensorKind};
 use zrt_engine::model::Model;
+use zrt_engine::safetensors::open_model;
 use zrt_engine::tokenizer::Tokenizer;
 
 /// Name of the model inside the program.
@@ -27,16 +28,17 @@ pub struct LoadedModel {
 }
 
 impl LoadedModel {
-    /// Opens the file at `path`, or the model inside the program.
+    /// Opens the GGUF file or the folder of safetensors at `path`, or the model inside the program.
     pub fn open(path: Option<&Path>) -> Result<LoadedModel, ToolError> {
         let filename = path.map_or(DEFAULT_MODEL_NAME.to_owned(), |path| path.display().to_string());
-        LoadedModel::of(filename, path.map_or_else(|| Gguf::from_bytes(DEFAULT_MODEL), Gguf::open))
+        LoadedModel::of(filename, path.map_or_else(|| Gguf::from_bytes(DEFAULT_MODEL), open_model))
     }
 
-    /// The same of a file of which only the beginning need be there. Weights that are not there cannot be read.
+    /// The same, but of a file only the beginning need be there. Weights that are not there cannot be read.
     pub fn open_beginning(path: Option<&Path>) -> Result<LoadedModel, ToolError> {
         let filename = path.map_or(DEFAULT_MODEL_NAME.to_owned(), |path| path.display().to_string());
-        LoadedModel::of(filename, path.map_or_else(|| Gguf::from_bytes(DEFAULT_MODEL), Gguf::open_beginning))
+        let open = |path: &Path| if path.is_dir() { open_model(path) } else { Gguf::open_beginning(path) };
+        LoadedModel::of(filename, path.map_or_else(|| Gguf::from_bytes(DEFAULT_MODEL), open))
     }
 
     fn of(filename: String, gguf: Result<Gguf, GgufError>) -> Result<LoadedModel, ToolError> {
@@ -105,6 +107,13 @@ mod tests {
         let loaded = LoadedModel::open(None).unwrap();
         assert_eq!(loaded.description(), "qwen3 7.35 M Q4_0");
         assert_eq!(loaded.filename, DEFAULT_MODEL_NAME);
+    }
+
+    #[test]
+    fn a_folder_without_a_model_is_named_with_the_remedy() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let text = crate::error::sentence(&LoadedModel::open(Some(folder)).err().expect("it has no model"));
+        assert!(text.contains("the folder has no `config.json`; give a folder with config.json"), "{text}");
     }
 
     #[test]

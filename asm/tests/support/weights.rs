@@ -26,7 +26,7 @@ macro_rules! formats {
 
 formats!(
     F32 4, F16 4, BF16 4, Q8_0 32, Q4_0 32, Q4_K 256, Q6_K 256, Q4_1 32, Q5_0 32, Q5_1 32, Q2_K 256, Q3_K 256, Q5_K 256,
-    IQ4_NL 32, IQ4_XS 256, MXFP4 32, IQ_CODES 256,
+    IQ4_NL 32, IQ4_XS 256, MXFP4 32, IQ_CODES 256, INT8 32, FP8 32,
 );
 
 impl Format {
@@ -37,7 +37,7 @@ impl Format {
 
     /// Whether weights are integers with scales.
     pub fn is_integer(self) -> bool {
-        !matches!(self, Format::F32 | Format::F16 | Format::BF16)
+        !matches!(self, Format::F32 | Format::F16 | Format::BF16 | Format::FP8)
     }
 }
 
@@ -90,6 +90,7 @@ pub fn random(format: Format, rows: usize, columns: usize, random: &mut Random) 
     let count = rows * columns / format.block().max(32);
     match format.block() {
         4 => (0..rows * columns).for_each(|_| dense(format, random.real(), &mut weights)),
+        32 if format == Format::FP8 => (0..count).for_each(|_| float_block(random, &mut weights)),
         32 => (0..count).for_each(|_| simple_block(format, random, &mut weights)),
         _ => (0..count).for_each(|_| superblock(format, random, &mut weights)),
     }
@@ -156,6 +157,29 @@ fn scale(random: &mut Random) -> f16 {
     }
 }
 
+/// The same in f32, with all its bits; now and then so small that products are denormal.
+fn single(random: &mut Random) -> f32 {
+    match random.below(16) {
+        0 => random.real() * 2f32.powi(-124),
+        _ => random.real() / 300.0,
+    }
+}
+
+/// A scale and 32 floats of E4M3: a sign, 4 exponent bits with a bias of 7, 3 fraction bits. NaN does not occur in files.
+fn float_block(random: &mut Random, weights: &mut Weights) {
+    let d = single(random);
+    weights.planes[1].extend(d.to_le_bytes());
+    for code in values(random) {
+        let code = if code & 0x7f == 0x7f { code - 1 } else { code };
+        let (exponent, fraction) = ((code >> 3 & 15) as i32, (code & 7) as f32);
+        // In steps of 2^-9.
+        let steps = if exponent == 0 { fraction } else { (8.0 + fraction) * 2f32.powi(exponent - 1) };
+        let value = steps / 512.0 * if code & 0x80 == 0 { 1.0 } else { -1.0 };
+        weights.planes[0].push(code as u8);
+        weights.values.push(d * value);
+    }
+}
+
 /// What 32 weights are made of, 8 bits each; now and then all the same: 0, or every bit set.
 fn values(random: &mut Random) -> Vec<u32> {
     match random.below(8) {
@@ -172,7 +196,7 @@ fn simple_block(format: Format, random: &mut Random, weights: &mut Weights) {
     let less = |bits: u32, zero: i64| q.iter().map(|q| i64::from(q & bits) - zero).collect();
     let coded = |table: [i8; 16]| q.iter().map(|q| i64::from(table[*q as usize & 15])).collect();
     match format {
-        Format::Q8_0 => planes[0].extend(q.iter().map(|q| *q as u8)),
+        Format::Q8_0 | Format::INT8 => planes[0].extend(q.iter().map(|q| *q as u8)),
         _ => pack_nibbles(&q, &mut planes[0]),
     }
     if matches!(format, Format::Q5_0 | Format::Q5_1) {
@@ -190,6 +214,11 @@ fn simple_block(format: Format, random: &mut Random, weights: &mut Weights) {
             scales.push(exponent as u8);
             one = Scale::One(2f64.powi(exponent as i32 - 128) as f32);
         }
+        Format::INT8 => {
+            let d = single(random);
+            scales.extend(d.to_le_bytes());
+            one = Scale::One(d);
+        }
         Format::Q4_1 | Format::Q5_1 => {
             scales.extend([d, m].map(f16::to_le_bytes).concat());
             one = Scale::WithMinimum(d.to_f32(), -m.to_f32());
@@ -197,7 +226,7 @@ fn simple_block(format: Format, random: &mut Random, weights: &mut Weights) {
         _ => scales.extend(d.to_le_bytes()),
     }
     let integers = match format {
-        Format::Q8_0 => q.iter().map(|q| i64::from(*q as i8)).collect(),
+        Format::Q8_0 | Format::INT8 => q.iter().map(|q| i64::from(*q as i8)).collect(),
         Format::Q4_0 => less(15, 8),
         Format::Q4_1 => less(15, 0),
         Format::Q5_0 => less(31, 16),

@@ -41,6 +41,7 @@ fn plane_units(kind: TensorKind) -> Option<&'static [(u64, u64)]> {
         TensorKind::Q6_K => &[(32, 16), (32, 8), (32, 2), (256, 2)],
         TensorKind::IQ4_XS => &[(32, 16), (256, 8)],
         TensorKind::MXFP4 => &[(32, 16), (32, 1)],
+        TensorKind::INT8 | TensorKind::FP8 => &[(32, 32), (32, 4)],
         _ if code_table(kind).is_some() => &[(32, 16), (32, 1), (256, 2)],
         _ => return None,
     })
@@ -119,6 +120,7 @@ fn put(packed: &mut [u8], at: usize, bytes: &[u8]) {
 mod tests {
     use super::*;
     use crate::model::WEIGHT_KINDS;
+    use crate::oracle::blocks::e4m3;
     use crate::oracle::dequantise::dequantise;
     use half::f16;
 
@@ -135,6 +137,10 @@ mod tests {
 
         fn half(&self, plane: usize, at: usize) -> f32 {
             f16::from_le_bytes([self.plane(plane)[at], self.plane(plane)[at + 1]]).to_f32()
+        }
+
+        fn single(&self, plane: usize, at: usize) -> f32 {
+            f32::from_le_bytes(std::array::from_fn(|byte| self.plane(plane)[at + byte]))
         }
 
         fn nibble(&self, chunk: usize, lane: usize) -> u8 {
@@ -167,6 +173,8 @@ mod tests {
             let of_table = |table: [i8; 16]| f32::from(table[usize::from(nibble())]);
             match kind {
                 TensorKind::Q8_0 => self.half(1, chunk * 2) * f32::from(self.plane(0)[element] as i8),
+                TensorKind::INT8 => self.single(1, chunk * 4) * f32::from(self.plane(0)[element] as i8),
+                TensorKind::FP8 => self.single(1, chunk * 4) * e4m3::value(self.plane(0)[element]),
                 TensorKind::Q4_0 => self.half(1, chunk * 2) * (f32::from(nibble()) - 8.0),
                 TensorKind::Q4_1 => {
                     self.half(1, chunk * 4).mul_add(f32::from(nibble()), self.half(1, chunk * 4 + 2))
@@ -224,7 +232,7 @@ mod tests {
     /// Offsets of the f16 numbers in a block; E8M0 needs no care.
     fn halves_of(kind: TensorKind) -> &'static [usize] {
         match kind {
-            TensorKind::MXFP4 => &[],
+            TensorKind::MXFP4 | TensorKind::INT8 | TensorKind::FP8 => &[],
             TensorKind::Q4_1 | TensorKind::Q5_1 | TensorKind::Q4_K | TensorKind::Q5_K => &[0, 2],
             TensorKind::Q2_K => &[80, 82],
             TensorKind::Q3_K => &[108],
@@ -245,6 +253,10 @@ mod tests {
             // Scales must be finite: clear the top exponent bit of each f16.
             for block in file.chunks_exact_mut(block_bytes) {
                 halves_of(kind).iter().for_each(|at| block[at + 1] &= 0xbf);
+                if matches!(kind, TensorKind::INT8 | TensorKind::FP8) {
+                    block[3] &= 0xbf;
+                    block[4..].iter_mut().filter(|code| **code & 0x7f == 0x7f).for_each(|nan| *nan &= 0xfe);
+                }
             }
             let layout = WeightLayout::new(kind, elements as u64).expect("packed type");
             let packed = Packed { layout: &layout, bytes: &layout.pack(kind, &file) };

@@ -141,6 +141,8 @@ weight_kernels!(
     IQ2_S "iq_codes" integers,
     IQ3_XXS "iq_codes" integers,
     IQ3_S "iq_codes" integers,
+    INT8 "int8" integers,
+    FP8 "fp8",
 );
 
 /// Lowers a plan: PLAN, then its instructions; the first instruction of each layer is followed by the BOUNDARY of the

@@ -227,4 +227,15 @@ pub enum GgufError {
         /// Length of the tensor.
         bytes: u64,
     },
+    /// A tensor that is made of another format's cannot be made.
+    #[error("tensor {name:?} cannot be made of what the folder has")]
+    Made {
+        /// The tensor.
+        name: Box<str>,
+        /// What is wrong.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A folder is not a model that can be read.
+    #[error(transparent)]
+    Folder(Box<dyn std::error::Error + Send + Sync>),
 }

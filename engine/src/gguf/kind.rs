@@ -1,7 +1,8 @@
 //! The storage types of tensors: identifier, block length, block size.
 //!
 //! Contract: constants only. Numbers are those of ggml's `ggml_type` enumeration and block structures (`ggml.h`,
-//! `ggml-common.h`); not every type in this list can be read by a kernel.
+//! `ggml-common.h`); not every type in this list can be read by a kernel. Numbers from 2^16 on are our own, for types of
+//! safetensors files as [`crate::safetensors`] presents them; no GGUF writer uses them.
 
 use std::fmt;
 
@@ -90,12 +91,19 @@ kinds! {
     TQ1_0 = 34, "TQ1_0", 256, 54, "Ternary values, five to a byte.";
     TQ2_0 = 35, "TQ2_0", 256, 66, "Ternary values, four to a byte.";
     MXFP4 = 39, "MXFP4", 32, 17, "E8M0 scale, 32 E2M1 nibbles.";
+    INT8 = 65536, "INT8", 32, 36, "f32 scale, 32 signed bytes.";
+    FP8 = 65537, "FP8", 32, 36, "f32 scale, 32 bytes of E4M3: floats with a sign, 4 exponent and 3 fraction bits.";
 }
 
 impl TensorKind {
-    /// Whether elements come in blocks, as small integers with scales.
+    /// Whether elements come in blocks with scales.
     pub const fn is_quantised(self) -> bool {
         self.block_elements() > 1
+    }
+
+    /// Whether elements are integers with scales, so that products can be of integers.
+    pub const fn has_integers(self) -> bool {
+        self.is_quantised() && !matches!(self, TensorKind::FP8)
     }
 }
 
@@ -115,7 +123,7 @@ mod tests {
             assert_eq!(TensorKind::from_id(kind.id()), Some(*kind));
         }
         // 4 and 5 were withdrawn; 31 to 33 and 36 to 38 are layouts that never occur in files.
-        for id in [4, 5, 31, 32, 33, 36, 37, 38, 1000, u32::MAX] {
+        for id in [4, 5, 31, 32, 33, 36, 37, 38, 1000, 65535, 65538, u32::MAX] {
             assert_eq!(TensorKind::from_id(id), None);
         }
     }

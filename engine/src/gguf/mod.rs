@@ -25,6 +25,7 @@ pub use error::GgufError;
 pub use kind::TensorKind;
 pub use metadata::{Array, Metadata, StringList, Value};
 pub use source::Bytes;
+pub(crate) use source::Made;
 
 use source::Source;
 use std::collections::HashMap;
@@ -116,6 +117,16 @@ impl Gguf {
         parse::parse(Source::Head { bytes: bytes.into(), file_bytes })
     }
 
+    /// A model in another format: the header that a GGUF file would have, padded to where the data begins, and its data.
+    pub(crate) fn from_made(head: Vec<u8>, data: Box<dyn Made>) -> Result<Gguf, GgufError> {
+        parse::parse(Source::Made { head, data })
+    }
+
+    /// Whether it stands for a model in another format ([`crate::safetensors`]), so that it is no file.
+    pub fn is_made(&self) -> bool {
+        matches!(self.source, Source::Made { .. })
+    }
+
     /// Size of the file in bytes: of what is there of it, where it was opened by its beginning.
     pub fn file_bytes(&self) -> u64 {
         self.source.len()
@@ -167,17 +178,22 @@ impl Gguf {
     ) -> Result<(), GgufError> {
         let end = begin.checked_add(destination.len() as u64);
         let start = tensor.offset.checked_add(begin);
-        match (start, end) {
-            (Some(start), Some(end)) if end <= tensor.bytes && self.source.read_at(start, destination) => {
-                Ok(())
+        let is_read = match (start, end) {
+            (Some(start), Some(end)) if end <= tensor.bytes => {
+                let read = self.source.read_data(start, destination);
+                read.map_err(|source| GgufError::Made { name: tensor.name.clone(), source })?
             }
-            _ => Err(GgufError::RangeOutsideTensor {
-                name: tensor.name.clone(),
-                begin,
-                end: end.unwrap_or(u64::MAX),
-                bytes: tensor.bytes,
-            }),
+            _ => false,
+        };
+        if is_read {
+            return Ok(());
         }
+        Err(GgufError::RangeOutsideTensor {
+            name: tensor.name.clone(),
+            begin,
+            end: end.unwrap_or(u64::MAX),
+            bytes: tensor.bytes,
+        })
     }
 }
 

@@ -1,8 +1,9 @@
-//! Where the bytes of a model come from: a mapped file, or memory.
+//! Where the bytes of a model come from: a mapped file, memory, or another format.
 //!
 //! Contract: reads are bounds-checked and copy; they never block except for page faults of a mapped file.
 
 use super::GgufError;
+use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 use zrt_kmd::MappedFile;
@@ -16,6 +17,15 @@ pub enum Bytes {
     Shared(Arc<[u8]>),
 }
 
+/// Tensor data that is made when it is asked for: of a model in another format.
+pub(crate) trait Made: Send + Sync {
+    /// Bytes of the data.
+    fn len(&self) -> u64;
+
+    /// Fills `destination` from byte `offset` of the data on, within one tensor; false if there is no such tensor.
+    fn read_at(&self, offset: u64, destination: &mut [u8]) -> Result<bool, Box<dyn Error + Send + Sync>>;
+}
+
 /// All bytes of one model file.
 pub(super) enum Source {
     Mapped(MappedFile),
@@ -26,6 +36,11 @@ pub(super) enum Source {
     Head {
         bytes: Bytes,
         file_bytes: u64,
+    },
+    /// A header in memory, padded to where the data begins, and the data.
+    Made {
+        head: Vec<u8>,
+        data: Box<dyn Made>,
     },
 }
 
@@ -49,6 +64,7 @@ impl Source {
             Source::Mapped(file) | Source::Beginning(file) => file.len(),
             Source::Memory(bytes) => bytes.as_slice().len() as u64,
             Source::Head { file_bytes, .. } => *file_bytes,
+            Source::Made { head, data } => head.len() as u64 + data.len(),
         }
     }
 
@@ -60,7 +76,23 @@ impl Source {
         }
     }
 
-    /// Fills `destination` from byte `offset` on; returns false if the source is too short.
+    /// The same as [`Source::read_at`] of a tensor's bytes, which may have to be made.
+    pub(super) fn read_data(
+        &self,
+        offset: u64,
+        destination: &mut [u8],
+    ) -> Result<bool, Box<dyn Error + Send + Sync>> {
+        match self {
+            Source::Made { head, data } => match offset.checked_sub(head.len() as u64) {
+                Some(offset) => data.read_at(offset, destination),
+                None => Ok(false),
+            },
+            _ => Ok(self.read_at(offset, destination)),
+        }
+    }
+
+    /// Fills `destination` from byte `offset` on; returns false if the source is too short. Data that is made
+    /// reads as zeros here.
     #[must_use]
     pub(super) fn read_at(&self, offset: u64, destination: &mut [u8]) -> bool {
         match self {
@@ -68,11 +100,7 @@ impl Source {
             Source::Head { bytes, file_bytes } => {
                 let is_inside =
                     offset.checked_add(destination.len() as u64).is_some_and(|end| end <= *file_bytes);
-                let there = usize::try_from(offset).ok().and_then(|begin| bytes.as_slice().get(begin..));
-                let there = there.unwrap_or_default();
-                let (begin, rest) = destination.split_at_mut(there.len().min(destination.len()));
-                begin.copy_from_slice(&there[..begin.len()]);
-                rest.fill(0);
+                copy_and_fill(bytes.as_slice(), offset, destination);
                 is_inside
             }
             Source::Memory(bytes) => {
@@ -81,12 +109,25 @@ impl Source {
                     .and_then(|begin| bytes.as_slice().get(begin..)?.get(..destination.len()));
                 part.map(|part| destination.copy_from_slice(part)).is_some()
             }
+            Source::Made { head, .. } => {
+                copy_and_fill(head, offset, destination);
+                true
+            }
         }
     }
 }
 
+/// Fills `destination` from byte `offset` of `bytes` on, and with zeros where they have ended.
+fn copy_and_fill(bytes: &[u8], offset: u64, destination: &mut [u8]) {
+    let there = usize::try_from(offset).ok().and_then(|begin| bytes.get(begin..)).unwrap_or_default();
+    let (begin, rest) = destination.split_at_mut(there.len().min(destination.len()));
+    begin.copy_from_slice(&there[..begin.len()]);
+    rest.fill(0);
+}
+
 impl Bytes {
-    fn as_slice(&self) -> &[u8] {
+    /// The bytes.
+    pub(crate) fn as_slice(&self) -> &[u8] {
         match self {
             Bytes::Static(slice) => slice,
             Bytes::Shared(shared) => shared,

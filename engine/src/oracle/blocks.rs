@@ -4,6 +4,7 @@
 //! kernels. The caller has checked that a row's bytes are whole blocks of the file.
 
 mod codebooks;
+pub mod e4m3;
 mod simple;
 mod superblocks;
 
@@ -63,6 +64,7 @@ impl IntegerWeights {
             TensorKind::IQ2_S => codebooks::iq2_s,
             TensorKind::IQ3_XXS => codebooks::iq3_xxs,
             TensorKind::IQ3_S => codebooks::iq3_s,
+            TensorKind::INT8 => simple::int8,
             _ => return None,
         };
         Some(IntegerWeights { unpack, kind, bytes })

@@ -258,9 +258,9 @@ mod tests {
     /// Activations that are whole multiples of their factor lose nothing: the only error left is the rounding of f32.
     #[test]
     fn exact_activations_give_the_product_with_the_dequantised_weights() {
-        for kind in WEIGHT_KINDS.into_iter().filter(|kind| kind.is_quantised()) {
+        for kind in WEIGHT_KINDS.into_iter().filter(|kind| kind.has_integers()) {
             let scales: &[usize] = match kind {
-                TensorKind::MXFP4 => &[],
+                TensorKind::MXFP4 | TensorKind::INT8 => &[],
                 TensorKind::Q4_1 | TensorKind::Q5_1 | TensorKind::Q4_K | TensorKind::Q5_K => &[0, 2],
                 TensorKind::Q2_K => &[80, 82],
                 TensorKind::Q3_K => &[108],
@@ -268,8 +268,10 @@ mod tests {
                 _ => &[0],
             };
             let mut row: Vec<u8> = (0..kind.block_bytes()).map(|byte| (byte * 37 + 11) as u8).collect();
-            if kind == TensorKind::MXFP4 {
-                row[0] = 120;
+            match kind {
+                TensorKind::MXFP4 => row[0] = 120,
+                TensorKind::INT8 => row[..4].copy_from_slice(&0.3f32.to_le_bytes()),
+                _ => {}
             }
             for &offset in scales {
                 row[offset..offset + 2].copy_from_slice(&f16::from_f32(0.5).to_le_bytes());

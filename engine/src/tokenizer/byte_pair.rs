@@ -39,6 +39,8 @@ enum Spelling {
         extra_ids: TextIndex,
         /// The token of each byte.
         byte_tokens: Box<[Option<u32>; 256]>,
+        /// A text that does not follow ordinary text begins with a space.
+        add_space_prefix: bool,
     },
 }
 
@@ -82,13 +84,16 @@ impl BytePair {
         let mut symbols = Symbols::new(vocabulary)?;
         let rules = symbols.merges(metadata)?;
         let byte_tokens = std::array::from_fn(|byte| vocabulary.id(&format!("<0x{byte:02X}>")));
-        let spelling =
-            Spelling::Characters { extra_ids: symbols.extra_ids, byte_tokens: Box::new(byte_tokens) };
+        let spelling = Spelling::Characters {
+            extra_ids: symbols.extra_ids,
+            byte_tokens: Box::new(byte_tokens),
+            add_space_prefix: metadata.bool_or("tokenizer.ggml.add_space_prefix", false)?,
+        };
         Ok(BytePair { splitter: Splitter::LINES, rules, spelling, extra_symbols: symbols.extra })
     }
 
-    /// Appends the tokens of `text`.
-    pub(super) fn encode(&self, vocabulary: &Vocabulary, text: &str, tokens: &mut Vec<u32>) {
+    /// Appends the tokens of `text`, which is not empty; `leads` if nothing or a special token precedes it.
+    pub(super) fn encode(&self, vocabulary: &Vocabulary, text: &str, leads: bool, tokens: &mut Vec<u32>) {
         let mut merger = Merger::new();
         match &self.spelling {
             Spelling::Bytes(byte_symbols) => {
@@ -106,8 +111,11 @@ impl BytePair {
                     merger.merge(&self.rules, symbols, |symbol| self.emit(vocabulary, symbol, tokens));
                 });
             }
-            Spelling::Characters { extra_ids, .. } => {
-                let escaped = text.replace(' ', SPACE);
+            Spelling::Characters { extra_ids, add_space_prefix, .. } => {
+                let mut escaped = text.replace(' ', SPACE);
+                if leads && *add_space_prefix {
+                    escaped.insert_str(0, SPACE);
+                }
                 self.splitter.split(&escaped, |word| {
                     let symbols = word.chars().map(|char| self.symbol_of(vocabulary, extra_ids, char));
                     merger.merge(&self.rules, symbols, |symbol| self.emit(vocabulary, symbol, tokens));

@@ -179,7 +179,7 @@ impl Tokenizer {
     /// Appends the tokens of a text without special tokens; `leads` if nothing or a special token precedes it.
     fn append_text(&self, text: &str, leads: bool, tokens: &mut Vec<u32>) {
         match &self.algorithm {
-            Algorithm::BytePair(bpe) => bpe.encode(&self.vocabulary, text, tokens),
+            Algorithm::BytePair(bpe) => bpe.encode(&self.vocabulary, text, leads, tokens),
             Algorithm::SentencePiece(sentence_piece) => {
                 sentence_piece.encode(&self.vocabulary, text, leads, tokens);
             }

@@ -1,4 +1,4 @@
-//! `zrt inspect`: what a model file holds, and what of it runs here, from its header alone.
+//! `zrt inspect`: what a model file or folder holds, and what of it runs here, from its header alone.
 //!
 //! Contract: no tensor byte is read, so a file that is still being downloaded is described too, with what is missing.
 //! Only a header that cannot be read is an error; a model that does not run is a description. Texts of the file are
@@ -18,6 +18,7 @@ use zrt_engine::chat::ChatTemplate;
 use zrt_engine::gguf::limits::HEADER_BYTES_MAX;
 use zrt_engine::gguf::{Gguf, GgufError, TensorInfo, TensorKind, Value};
 use zrt_engine::model::Model;
+use zrt_engine::safetensors::open_model;
 use zrt_engine::tokenizer::Tokenizer;
 
 /// Bytes of a file that are read first; four times as many if the header is longer.
@@ -48,7 +49,8 @@ struct Inspection {
     file_bytes: u64,
     /// Bytes between the file's end and that of its last tensor.
     missing_bytes: u64,
-    gguf_version: u32,
+    /// None of a folder.
+    gguf_version: Option<u32>,
     architecture: Option<String>,
     name: Option<String>,
     parameters: u64,
@@ -145,8 +147,14 @@ impl From<std::io::Error> for HeadError {
     }
 }
 
-/// Reads as much of the file as its header needs; returns the file's length too.
+/// Reads as much of the file as its header needs; returns the file's length too. A folder is opened whole, and its
+/// length is that of the GGUF file that it stands for.
 fn read_head(path: &Path) -> Result<(Gguf, u64), HeadError> {
+    if path.is_dir() {
+        let gguf = open_model(path).map_err(HeadError::Gguf)?;
+        let file_bytes = gguf.file_bytes();
+        return Ok((gguf, file_bytes));
+    }
     let mut file = File::open(path)?;
     let file_bytes = file.metadata()?.len();
     let mut head = Vec::new();
@@ -203,7 +211,7 @@ fn inspect(model_filename: String, gguf: Gguf, file_bytes: u64) -> Inspection {
         model_filename,
         file_bytes,
         missing_bytes: end.saturating_sub(file_bytes),
-        gguf_version: gguf.version,
+        gguf_version: (!gguf.is_made()).then_some(gguf.version),
         architecture: word("general.architecture"),
         name: word("general.name"),
         parameters: gguf.element_count_total(),
@@ -315,10 +323,13 @@ fn heading(inspection: &Inspection) -> String {
         0 => String::new(),
         bytes => format!(", {} missing", units::bytes(bytes)),
     };
+    let format = match inspection.gguf_version {
+        Some(version) => format!("GGUF version {version}"),
+        None => "safetensors, as the GGUF file that it stands for".to_owned(),
+    };
     format!(
-        "{}: GGUF version {}, {}{missing}\n{} {}, {} parameters in {}\n",
+        "{}: {format}, {}{missing}\n{} {}, {} parameters in {}\n",
         inspection.model_filename,
-        inspection.gguf_version,
         units::bytes(inspection.file_bytes),
         shown(inspection.architecture.as_deref().unwrap_or("no architecture")),
         shown(inspection.name.as_deref().unwrap_or("without a name")),

@@ -3,9 +3,10 @@
 //! Contract: every seed is small, is made here from numbers of its own and passes its reader's first checks; they are
 //! committed under `fuzz/seeds/TARGET`, and `--check` says which differ. Two models of one layer, packets of each kind,
 //! the instructions of the golden corpus, an assembled object and two of our kernels; what is a file by itself is in
-//! [`files`], what kernels print in [`printed`].
+//! [`files`], folders of models in [`folders`], what kernels print in [`printed`].
 
 mod files;
+mod folders;
 mod printed;
 
 use std::error::Error;
@@ -103,6 +104,8 @@ fn all() -> Result<Vec<Seed>, Box<dyn Error>> {
         seed("topology", "changing", files::changing_machine()),
         seed("gguf", "llama", llama()),
         seed("gguf", "qwen3", qwen3()),
+        seed("safetensors", "bytes", folders::bytes()),
+        seed("safetensors", "characters", folders::characters()),
         seed("pm4_stream", "dispatch", bytes_of(&dispatch()?)),
         seed("pm4_stream", "packets", bytes_of(&packets()?)),
         seed("program", "double.bundle", bundle(&bytes_of(&double_object::DOUBLE_OBJECT))),

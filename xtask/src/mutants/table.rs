@@ -43,6 +43,8 @@ const PLANNING: &[&str] = &["-p", "zrt-asm", "--test", "planning"];
 const SAMPLING: &[&str] = &["-p", "zrt-asm", "--test", "sampling", "extras"];
 const KV_WRITE: &[&str] = &["-p", "zrt-asm", "--test", "attention", "kv_write"];
 const INTEGERS: &[&str] = &["-p", "zrt-asm", "--test", "integers"];
+const MATMUL: &[&str] = &["-p", "zrt-asm", "--test", "matmul"];
+const SAFETENSORS: &[&str] = &["-p", "zrt-engine", "--test", "safetensors"];
 const ENGINE: &[&str] = &["-p", "zrt-engine", "--lib"];
 const TOKENIZER: &[&str] = &["-p", "zrt-engine", "--test", "tokenizer"];
 const ARCHITECTURES: &[&str] = &["-p", "zrt-tests", "--test", "architectures_unchecked", "bits"];
@@ -726,6 +728,54 @@ pub const MUTANTS: &[Mutant] = &[
         find: "\ts_mov_b32 s[S_PENALISED], 0\n\ts_mov_b32 s[S_DESCENT], SAMPLE_TOP_N\n",
         replace: "\ts_mov_b32 s[S_DESCENT], SAMPLE_TOP_N\n",
         test: SAMPLING,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-formats-second-half-of-bytes-again",
+        file: "asm/gfx1201/include/formats.inc",
+        find: "\tv_mov_b32_e32 v[\\to], v[\\packed+\\j-4]\n",
+        replace: "\tv_mov_b32_e32 v[\\to], v[\\packed-8+\\j-4]\n",
+        test: INTEGERS,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-formats-scale-of-the-next-chunk",
+        file: "asm/gfx1201/include/formats.inc",
+        find: "\tCHUNK_LOAD b32, \\w+24, 1, 2, \\index, S_PLANE_1\n",
+        replace: "\tCHUNK_LOAD b32, \\w+24, 1, 3, \\index, S_PLANE_1\n",
+        test: INTEGERS,
+        expected: Killed,
+    },
+    Mutant {
+        name: "asm-formats-floats-of-the-low-half-twice",
+        file: "asm/gfx1201/include/formats.inc",
+        find: "v[\\packed+\\j-4] op_sel:[1,0]",
+        replace: "v[\\packed+\\j-4]",
+        test: MATMUL,
+        expected: Killed,
+    },
+    Mutant {
+        name: "engine-e4m3-another-bias",
+        file: "engine/src/oracle/blocks/e4m3.rs",
+        find: "2f32.powi(exponent - 7)",
+        replace: "2f32.powi(exponent - 8)",
+        test: &["-p", "zrt-engine", "--lib", "e4m3"],
+        expected: Killed,
+    },
+    Mutant {
+        name: "engine-safetensors-rows-of-queries-as-stored",
+        file: "engine/src/safetensors/tensors.rs",
+        find: "    head * head_size + element % 2 * (head_size / 2) + element / 2\n",
+        replace: "    head * head_size + element\n",
+        test: SAFETENSORS,
+        expected: Killed,
+    },
+    Mutant {
+        name: "engine-safetensors-scale-of-another-row",
+        file: "engine/src/safetensors/tensors.rs",
+        find: "row / scales.rows * scales.per_row * width",
+        replace: "row / (scales.rows + 1) * scales.per_row * width",
+        test: SAFETENSORS,
         expected: Killed,
     },
     Mutant {

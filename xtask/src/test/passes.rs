@@ -119,6 +119,7 @@ const BARE_TARGETS: &[(&str, &[&str])] = &[
     ("differential/programs", &[]),
     ("engine/chat", &[]),
     ("engine/gguf", &[]),
+    ("engine/safetensors", &["vocabularies_encode"]),
     ("engine/tokenizer", &[]),
     ("isa/llvm", &[]),
     ("kmd/c_layout", &[]),

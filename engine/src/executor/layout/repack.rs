@@ -16,6 +16,10 @@ pub(super) fn block(kind: TensorKind, block: &[u8], index: usize, mut put: impl 
             put(0, index * 32, &block[2..]);
             put(1, index * 2, &block[..2]);
         }
+        TensorKind::INT8 | TensorKind::FP8 => {
+            put(0, index * 32, &block[4..]);
+            put(1, index * 4, &block[..4]);
+        }
         TensorKind::Q4_0 | TensorKind::IQ4_NL => {
             put(0, index * 16, &block[2..]);
             put(1, index * 2, &block[..2]);

@@ -16,6 +16,12 @@ pub(super) fn q8_0(stored: &[u8], _: usize) -> Block {
     Block { integers, scale: Scale::One(half_at(stored, 0)) }
 }
 
+/// d (f32), 32 × int8.
+pub(super) fn int8(stored: &[u8], _: usize) -> Block {
+    let integers = std::array::from_fn(|column| i32::from(stored[4 + column] as i8));
+    Block { integers, scale: Scale::One(f32::from_bits(word_at(stored, 0))) }
+}
+
 /// d (f16), 16 bytes: element j in the low nibble of byte j, element j + 16 in the high one; 8 is zero.
 pub(super) fn q4_0(stored: &[u8], _: usize) -> Block {
     let integers = std::array::from_fn(|column| i32::from(nibble(&stored[2..], column)) - 8);
