@@ -104,6 +104,7 @@ fn all() -> Result<Vec<Seed>, Box<dyn Error>> {
         seed("topology", "changing", files::changing_machine()),
         seed("gguf", "llama", llama()),
         seed("gguf", "qwen3", qwen3()),
+        seed("gguf", "unigram", unigram()),
         seed("safetensors", "bytes", folders::bytes()),
         seed("safetensors", "characters", folders::characters()),
         seed("pm4_stream", "dispatch", bytes_of(&dispatch()?)),
@@ -359,6 +360,31 @@ fn llama() -> Vec<u8> {
         )
         .integers("tokenizer.ggml.token_type", &[2, 3, 3, 6, 1, 1, 1, 1, 1, 1, 4, 5])
         .number("tokenizer.ggml.eos_token_id", 2)
+        .matrices(Q8_0)
+        .finish()
+}
+
+/// A unigram vocabulary with a map that replaces `A` by `ab`, and matrices in Q8_0.
+fn unigram() -> Vec<u8> {
+    let tokens = ["<unk>", "</s>", "<turn>", "\u{2581}", "a", "b", "ab", "\u{2581}a", "c", "é", "bc", "abc"];
+    let mut nodes = [0u32; 128];
+    let place = 8 ^ usize::from(b'A');
+    (nodes[0], nodes[16]) = (8 << 10, 1 << 31);
+    nodes[place] = u32::from(b'A') | 1 << 8 | ((place ^ 16) as u32) << 10;
+    let trie: Vec<u8> = nodes.iter().flat_map(|node| node.to_le_bytes()).collect();
+    let map = [&(trie.len() as u32).to_le_bytes()[..], &trie, b"ab\0"].concat();
+    let array = [array_head(0, map.len()), map].concat();
+    ModelFile::new("llama")
+        .text("tokenizer.ggml.model", "t5")
+        .texts("tokenizer.ggml.tokens", &tokens)
+        .floats(
+            "tokenizer.ggml.scores",
+            &[0.0, 0.0, 0.0, -2.0, -3.0, -4.0, -5.0, -6.0, -7.0, -8.0, -9.0, -9.5],
+        )
+        .integers("tokenizer.ggml.token_type", &[2, 3, 4, 1, 1, 1, 1, 1, 1, 1, 5, 1])
+        .pair("tokenizer.ggml.precompiled_charsmap", 9, &array)
+        .number("tokenizer.ggml.unknown_token_id", 0)
+        .number("tokenizer.ggml.eos_token_id", 1)
         .matrices(Q8_0)
         .finish()
 }
