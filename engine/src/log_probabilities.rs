@@ -1,13 +1,13 @@
 //! Log-probabilities of a token and of the most likely ones, from what SAMPLE records.
 //!
 //! Contract: of the raw distribution, before biases, penalties, temperature and filters (`docs/arithmetic.md`, SAMPLE).
-//! What SAMPLE records is exact; the logarithm of its sum is the host's, in f64, and each result is rounded to f32
-//! once. Plain values; nothing allocates.
+//! What SAMPLE records is defined to the bit; the logarithm of its sum is the host's, in f64, and each result is rounded
+//! to f32 once. Plain values; nothing allocates.
 
 use zrt_protocol::{TOPS_MAX, TopTokens};
 
-/// Weights are whole numbers of 2^-40.
-const WEIGHT_UNIT_BITS: i32 = 40;
+/// The weight of the most likely token; weights are whole numbers.
+const WEIGHT_MAX: u64 = 1 << 40;
 
 /// A token with its log-probability.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -27,14 +27,18 @@ pub struct LogProbabilities {
 }
 
 impl LogProbabilities {
-    /// Those of a token and what was recorded with it; `None` if no SAMPLE records this.
+    /// Those of a token and what was recorded with it; `None` if no SAMPLE records such a sum or such differences.
     pub fn new(token: u32, tops: &TopTokens) -> Option<LogProbabilities> {
         let sum = u64::from(tops.sum_low) | u64::from(tops.sum_high) << 32;
         let count = tops.count as usize;
-        if count > TOPS_MAX || (sum == 0 && count > 0) {
+        // The most likely token is part of the sum, and no token is more likely.
+        let is_more_likely = |difference: u32| f32::from_bits(difference) > 0.0;
+        let mut differences = tops.top.iter().take(count).map(|one| one.difference).chain([tops.difference]);
+        let is_sum = if sum == 0 { count == 0 } else { sum >= WEIGHT_MAX };
+        if count > TOPS_MAX || !is_sum || differences.any(is_more_likely) {
             return None;
         }
-        let log_sum = (sum as f64).ln() - f64::from(WEIGHT_UNIT_BITS) * std::f64::consts::LN_2;
+        let log_sum = (sum as f64 / WEIGHT_MAX as f64).ln();
         let log_probability = |token: u32, difference: u32| {
             let difference = f32::from_bits(difference);
             // Nothing is likely where no logit is above -inf.
@@ -101,5 +105,24 @@ mod tests {
         let too_many = TopTokens { count: TOPS_MAX as u32 + 1, sum_high: 256, ..TopTokens::default() };
         assert_eq!(LogProbabilities::new(0, &too_many), None);
         assert_eq!(LogProbabilities::new(0, &TopTokens { count: 1, ..nothing }), None);
+        let certain = TopTokens { sum_high: 256, ..TopTokens::default() };
+        assert_eq!(LogProbabilities::new(0, &certain).unwrap().chosen().value, 0.0);
+        for wrong in [
+            TopTokens { sum_high: 255, sum_low: u32::MAX, ..certain },
+            TopTokens { difference: f32::MIN_POSITIVE.to_bits(), ..certain },
+        ] {
+            assert_eq!(LogProbabilities::new(0, &wrong), None);
+        }
+    }
+
+    /// ln(1 + x) by its series, for a token that is all but certain: the logarithms of the sum and of 2^40, taken apart,
+    /// would lose its last digits.
+    #[test]
+    fn the_logarithm_is_of_the_share() {
+        let sum = (1u64 << 40) + 105_706;
+        let tops = TopTokens { sum_low: sum as u32, sum_high: (sum >> 32) as u32, ..TopTokens::default() };
+        let x = 105_706.0 / (1u64 << 40) as f64;
+        let series = x - x * x / 2.0 + x * x * x / 3.0;
+        assert_eq!(LogProbabilities::new(0, &tops).unwrap().chosen().value, -series as f32);
     }
 }

@@ -113,7 +113,7 @@ fn unigram_vectors_by_llama_cpp() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data");
     let vectors: Json =
         serde_json::from_slice(&std::fs::read(folder.join("unigram.vectors.json")).unwrap()).unwrap();
-    for name in ["unigram", "unigram-spaces"] {
+    for name in ["unigram", "unigram-spaces", "unigram-unsaid"] {
         let tokenizer = tokenizer_of(&folder.join(format!("{name}.gguf")));
         let cases = vectors[name].as_array().unwrap();
         assert_eq!(cases.len(), 36);

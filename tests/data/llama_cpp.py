@@ -139,10 +139,11 @@ class Model:
 
     def tokens(self, text):
         """The tokens of a text, as the model's own vocabulary has them, with what it puts first."""
-        data, room = text.encode(), len(text) + 8
+        data, room = text.encode(), 4 * len(text) + 8
         ids = (ctypes.c_int32 * room)()
         vocabulary = ctypes.c_void_p(self.llama.llama_model_get_vocab(ctypes.c_void_p(self.model)))
         count = self.llama.llama_tokenize(vocabulary, data, len(data), ids, room, True, False)
+        assert count >= 0
         return list(ids[:count])
 
     def run(self, prompt, count):

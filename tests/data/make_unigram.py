@@ -3,8 +3,9 @@
     python make_unigram.py FOLDER     writes unigram.gguf and unigram.vectors.json
 
 Packages: numpy, gguf, sentencepiece 0.2, xllamacpp==0.2.8 (see llama_cpp.py). The pieces are learnt from story.txt. The
-normalisation is a handful of rules of our own, in the form that a SentencePiece model stores them. Two vocabularies
-are asked, which differ in how they treat spaces: NAME and NAME-spaces (nothing is merged, and no space is put first).
+normalisation is a handful of rules of our own, in the form that a SentencePiece model stores them. Three vocabularies
+are asked, which differ in how they treat spaces: NAME, NAME-spaces (nothing is merged, and no space is put first) and
+NAME-unsaid, whose file does not say.
 """
 
 import ctypes
@@ -64,8 +65,9 @@ def write(path, model, merges_spaces):
     writer.add_token_list([piece.piece for piece in model.pieces])
     writer.add_token_scores([piece.score for piece in model.pieces])
     writer.add_token_types([kinds[piece.type] for piece in model.pieces])
-    writer.add_add_space_prefix(merges_spaces)
-    writer.add_remove_extra_whitespaces(merges_spaces)
+    if merges_spaces is not None:
+        writer.add_add_space_prefix(merges_spaces)
+        writer.add_remove_extra_whitespaces(merges_spaces)
     writer.add_precompiled_charsmap(model.normalizer_spec.precompiled_charsmap)
     writer.add_unk_token_id(0)
     writer.add_bos_token_id(1)
@@ -107,7 +109,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         model = learn(pathlib.Path(scratch))
     result = {}
-    for name, merges_spaces in (("unigram", True), ("unigram-spaces", False)):
+    for name, merges_spaces in (("unigram", True), ("unigram-spaces", False), ("unigram-unsaid", None)):
         write(folder / f"{name}.gguf", model, merges_spaces)
         result[name] = vectors(llama, folder / f"{name}.gguf")
     (folder / "unigram.vectors.json").write_text(json.dumps(result, indent=0) + "\n")

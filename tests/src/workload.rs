@@ -272,6 +272,7 @@ fn settle(session: &mut Session, events: &mut [Event]) {
         std::thread::yield_now();
     }
     assert_eq!(session.unfinished_count(), 0);
+    session.forget_kept();
     assert!(session.audit().is_clean(), "pages leak: {:?}", session.audit());
 }
 

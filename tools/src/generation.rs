@@ -65,7 +65,7 @@ pub struct Outcome {
     /// Why it ended.
     pub finish_reason: Ending,
     /// Mean natural-log loss of the prompt's tokens after the first; null if not requested, if there are none, or if
-    /// tokens are drawn.
+    /// any option of sampling is used.
     pub prompt_nll_mean: Option<f64>,
     /// Of each generated token, if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]

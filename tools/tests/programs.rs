@@ -303,3 +303,57 @@ fn a_base_that_was_saved_is_what_later_runs_are_compared_with() {
     check_failure(&["perplexity", &text, "--base", &text], &["no base"]);
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+/// Sampling's options as their users give them: the CPU and the virtual device agree, a banned token does not come, and each
+/// token has its log-probabilities.
+#[test]
+fn log_probabilities_and_biases_are_the_same_on_every_device() {
+    let generate = |device: &str, more: &[&str]| {
+        let fixed = ["generate", "--prompt", "The dog", "--max-tokens", "4", "--json", "--logprobs", "2"];
+        let arguments: Vec<&str> =
+            fixed.iter().copied().chain(["--device", device]).chain(more.iter().copied()).collect();
+        json(&zrt(&arguments))
+    };
+    let free = generate("cpu", &[]);
+    let banned = free["token_ids"][0].as_u64().unwrap();
+    let bias = format!("{banned}=-inf");
+    let drawn = [
+        "--temperature",
+        "0.9",
+        "--min-p",
+        "0.02",
+        "--typical-p",
+        "0.95",
+        "--presence-penalty",
+        "0.3",
+        "--frequency-penalty",
+        "0.2",
+        "--seed",
+        "5",
+        "--logit-bias",
+        &bias,
+    ];
+    for options in [&[][..], &drawn] {
+        let runs = ["cpu", "virtual"].map(|device| generate(device, options));
+        for field in ["token_ids", "text", "log_probabilities"] {
+            assert_eq!(runs[0][field], runs[1][field], "{field} of {options:?}");
+        }
+        let tokens = runs[0]["token_ids"].as_array().unwrap();
+        let told = runs[0]["log_probabilities"].as_array().unwrap();
+        assert_eq!(told.len(), tokens.len());
+        for (one, token) in told.iter().zip(tokens) {
+            assert_eq!(&one["id"], token);
+            assert_eq!(one["top_logprobs"].as_array().unwrap().len(), 2);
+            assert!(one["logprob"].as_f64().unwrap() <= 0.0);
+        }
+        if !options.is_empty() {
+            assert!(tokens.iter().all(|token| token.as_u64() != Some(banned)), "{banned} was banned");
+        }
+    }
+    for device in ["cpu", "virtual"] {
+        check_failure(
+            &["generate", "--prompt", "a", "--device", device, "--logit-bias", "99999999=1"],
+            &["99999999"],
+        );
+    }
+}

@@ -104,6 +104,8 @@ pub enum ExecutorError {
     OutOfMemory(#[from] Box<OutOfMemory>),
     #[error("{threads} threads cannot load weights: it takes 1 to {most}", most = upload::THREADS_MAX)]
     Threads { threads: usize },
+    #[error("the system starts no thread to load weights")]
+    NoThread { source: std::io::Error },
     #[error("the memory plan overflows: {what}")]
     Overflow { what: &'static str },
 }

@@ -4,7 +4,8 @@
 //! pieces of whole blocks. A piece is packed by the layout of its own elements, each plane of which is a part of the
 //! weight's plane, because pieces but the last fill lines of [`REGION_ALIGNMENT`]. At most [`THREADS_MAX`] threads hold a
 //! piece each, and as many packed ones wait where the host has no mapping of a buffer: a few MiB, whatever the model's
-//! size. Pieces are taken in the order of the file. An error ends all threads.
+//! size. Pieces are taken in the order of the file. A thread has emptied its write-combining buffers when it reports a
+//! piece. An error ends all threads.
 //!
 //! Cost: the file is read once, through its mapping; every byte is copied three times (file, planes, device).
 
@@ -22,6 +23,7 @@ use std::thread;
 use zrt_device::{Buffer, Device};
 use zrt_mem::ByteLen;
 use zrt_mem::heap::REGION_ALIGNMENT;
+use zrt_mem::shared::fence_stores;
 
 /// Most threads that load weights.
 pub const THREADS_MAX: usize = 64;
@@ -144,6 +146,8 @@ impl Source<'_> {
                 for (offset, range) in &packed.runs {
                     view.write_bytes((place.offset.0 + offset) as usize, &packed.bytes[range.clone()]);
                 }
+                // A processor empties its own write-combining buffers only; the last flush is another thread's.
+                fence_stores();
                 Ok(Done { bytes, left: None })
             }
         }
@@ -182,9 +186,14 @@ pub(super) fn upload_weights(
     let threads = loading.thread_count()?.min(source.pieces.len().max(1));
     thread::scope(|scope| {
         let (sender, receiver) = sync_channel(threads);
-        for _ in 0..threads {
+        for started in 0..threads {
             let (source, sender) = (&source, sender.clone());
-            scope.spawn(move || source.work(&sender));
+            match thread::Builder::new().spawn_scoped(scope, move || source.work(&sender)) {
+                Ok(_) => {}
+                // Fewer threads do the same work.
+                Err(_) if started > 0 => break,
+                Err(source) => return Err(ExecutorError::NoThread { source }),
+            }
         }
         drop(sender);
         let mut written = 0;

@@ -128,6 +128,11 @@ impl Oracle {
         stops: &[u32],
         mut on_step: impl FnMut(Option<(u32, Option<LogProbabilities>)>) -> ControlFlow<()>,
     ) -> Result<bool, ExecutorError> {
+        let vocabulary = self.plan.config.vocabulary;
+        let is_unknown = |(token, _): &&(u32, f32)| *token >= vocabulary;
+        if let Some((token, _)) = sampling.biases().entries().iter().find(is_unknown) {
+            return Err(ExecutorError::Token { token: *token, vocabulary });
+        }
         self.begin(prompt)?;
         for _ in prompt {
             self.step()?;

@@ -304,9 +304,10 @@ impl Session {
         while *count < events.len() && self.log_probabilities.len() < tops_max {
             let Some(told) = self.link.poll()? else { break };
             if let Some(event) = self.roster.take(&told)? {
-                self.take_tops(&told, &event)?;
+                // The token is known from here on, whatever comes with it.
                 events[*count] = event;
                 *count += 1;
+                self.take_tops(&told, &event)?;
             }
         }
         *count += self.roster.tell_ended(&mut events[*count..]);
@@ -464,7 +465,8 @@ impl Session {
         self.roster.tokens(handle)
     }
 
-    /// Recounts all pages: clean unless a page has leaked. Allocates.
+    /// Recounts all pages. When no request is left and [none is kept](Session::forget_kept), it is clean unless a page has
+    /// leaked. Allocates.
     pub fn audit(&self) -> Audit {
         self.roster.audit()
     }

@@ -4,6 +4,7 @@ use super::error::SessionError;
 use crate::activations::Activations;
 use crate::executor::ExecutorError;
 use crate::executor::lowering::task_count;
+use crate::executor::upload::THREADS_MAX;
 use crate::kv_format::KvFormat;
 use crate::memory_plan::{Capacity, MemoryPlan};
 use crate::model::Model;
@@ -21,7 +22,7 @@ const OUTPUT_ENTRIES_MIN: u32 = 2 * SLOTS_MAX as u32;
 /// Maximum number of requests that may wait: each poll reads a record of each.
 const WAITING_MAX: u32 = 1 << 16;
 /// Maximum number of ended requests that are kept: each admission looks at each.
-const KEPT_MAX: u32 = 1 << 16;
+const KEPT_MAX: u32 = 1 << 12;
 /// Maximum number of tokens that all records together have room for: 1 GiB of host memory.
 const RECORD_TOKENS_MAX: u64 = 1 << 28;
 
@@ -66,9 +67,10 @@ pub struct SessionOptions {
     /// Requests that may wait for a slot, at most 2^16. Each of them, like each slot, has a record with room for a
     /// whole context; all records together have room for at most 2^28 tokens.
     pub waiting_max: u32,
-    /// Ended requests that are kept with their keys and values, at most 2^16. A request whose tokens begin like those of a
-    /// kept one takes its place, and the positions that they have in common are not computed again; no token depends on
-    /// it. The pages of kept requests go to whoever needs them. Records are as for waiting requests.
+    /// Ended requests that are kept with their keys and values, at most 4096. A request whose tokens begin like those of a
+    /// kept one, for at least half of what is kept, takes its place, and the positions that they have in common are not
+    /// computed again; no token depends on it. The pages of kept requests go to whoever needs them. Records are as for
+    /// waiting requests.
     pub kept: u32,
     /// Maximum number of tokens of a sequence, prompt included: from 2 to the model's own context. Slots × context is
     /// below 2^32.
@@ -190,7 +192,10 @@ impl SessionOptions {
         // PLAN computes the position of a slot's tokens in 32 bits.
         let tokens = u64::from(slots) * context;
         check("slots × context", tokens, u32::try_from(tokens).is_ok(), "at most 4294967295")?;
-        check("kept requests", options.kept.into(), options.kept <= KEPT_MAX, "at most 65536")?;
+        let threads = options.load_threads.unwrap_or(1);
+        let is_right = (1..=THREADS_MAX).contains(&threads);
+        check("threads that load", threads as u64, is_right, "1 to 64")?;
+        check("kept requests", options.kept.into(), options.kept <= KEPT_MAX, "at most 4096")?;
         let record_tokens = u64::from(slots + waiting + options.kept) * context;
         let is_held = record_tokens <= RECORD_TOKENS_MAX;
         check(

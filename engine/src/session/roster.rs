@@ -12,7 +12,7 @@
 //! takes over its pages (`kept`). Otherwise the pages of kept requests are as good as free: whoever lacks pages gets
 //! them, the oldest first.
 //!
-//! Cost: each call visits every record or every slot at most once.
+//! Cost: each call visits every record or every slot at most once, and once more for each kept request that it forgets.
 
 mod kept;
 

@@ -81,7 +81,7 @@ impl Unigram {
             unknown_score: f64::from(worst - UNKNOWN_PENALTY),
             charsmap: Charsmap::new(charsmap_bytes(metadata)?)?,
             merges_spaces: metadata.bool_or("tokenizer.ggml.remove_extra_whitespaces", false)?,
-            begins_with_space: metadata.bool_or("tokenizer.ggml.add_space_prefix", true)?,
+            begins_with_space: metadata.bool_or("tokenizer.ggml.add_space_prefix", false)?,
         })
     }
 
@@ -105,7 +105,8 @@ impl Unigram {
     fn normalised(&self, text: &str) -> String {
         let mut normalised = String::with_capacity(text.len() + SPACE.len());
         let (mut has_begun, mut is_in_word) = (false, false);
-        let mut put = |character: char| {
+        let growth_max = GROWTH_MAX * text.len();
+        let mut put = |normalised: &mut String, character: char| {
             if character == ' ' {
                 is_in_word = false;
                 if !self.merges_spaces {
@@ -122,16 +123,16 @@ impl Unigram {
             }
             normalised.push(character);
         };
-        let (mut rest, mut room) = (text, GROWTH_MAX * text.len());
+        let mut rest = text;
         while let Some(character) = rest.chars().next() {
-            match self.charsmap.replacement(rest).filter(|(_, replacement)| replacement.len() <= room) {
+            let is_short = normalised.len() < growth_max;
+            match self.charsmap.replacement(rest).filter(|_| is_short) {
                 Some((bytes, replacement)) => {
-                    replacement.chars().for_each(&mut put);
+                    replacement.chars().for_each(|one| put(&mut normalised, one));
                     rest = &rest[bytes..];
-                    room -= replacement.len();
                 }
                 None => {
-                    put(character);
+                    put(&mut normalised, character);
                     rest = &rest[character.len_utf8()..];
                 }
             }

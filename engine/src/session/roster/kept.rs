@@ -4,7 +4,8 @@
 //! the successor writes on in the last of them. What a request receives does not depend on it: keys and values are the
 //! same bits in whatever steps they were computed.
 //!
-//! Cost: a request that gets a slot is compared with each kept one up to the first token that differs.
+//! Cost: a request that gets a slot is compared with each kept one up to the first token that differs. Forgetting one
+//! visits every record.
 
 use super::{Record, Roster, Seat, Stage};
 use zrt_mem::pages::PageAllocator;
@@ -44,20 +45,21 @@ impl Roster {
         self.next_age += 1;
     }
 
-    /// Gives a request the pages of the kept one that it has most tokens in common with, if that is worth what is lost:
-    /// at least half of the kept one. Returns the position from which on it has to be computed.
+    /// Gives a request the pages of the kept one that it has most tokens in common with, of those for which that is worth
+    /// what is lost: at least half of the kept one. Returns the position from which on it has to be computed.
     pub(super) fn take_over(&mut self, index: usize, seat: Seat) -> u32 {
         let tokens = &self.records[index].tokens;
         let common = |(place, from, ready): (usize, Seat, u32)| {
             let kept = &self.records[place];
             (kept.common(ready, tokens), kept.age, ready, place, from)
         };
+        let is_worth_it = |(common, _, ready, ..): &(u32, u64, u32, usize, Seat)| {
+            *common > 0 && *common >= ready.div_ceil(2)
+        };
         // Of equals the one that ended last.
-        let best = self.kept().map(common).max_by_key(|(common, age, ..)| (*common, *age));
-        let Some((common, _, ready, place, from)) = best else { return 0 };
-        if common == 0 || common < ready.div_ceil(2) {
-            return 0;
-        }
+        let best =
+            self.kept().map(common).filter(is_worth_it).max_by_key(|(common, age, ..)| (*common, *age));
+        let Some((common, _, _, place, from)) = best else { return 0 };
         let Ok([kept, record]) = self.records.get_disjoint_mut([place, index]) else { return 0 };
         release_from(&mut self.pages, kept, from, common);
         for page in &kept.pages {

@@ -208,6 +208,25 @@ fn a_conversation_goes_on_where_its_last_answer_was_computed() {
     assert!(roster.audit().is_clean());
 }
 
+/// A long conversation that begins alike does not hide a short one that may be given up.
+#[test]
+fn what_is_not_worth_it_hides_nothing() {
+    let mut roster = keeping([2, 0, 2], 12);
+    // Both run at once, so neither finds the other.
+    let both = [[&[1; 10][..], &[2; 2]].concat(), [&[1; 10][..], &[3; 30]].concat()];
+    let seats = both.each_ref().map(|tokens| {
+        roster.enqueue(&newcomer(tokens, tokens.len() as u32 + 1)).expect("room");
+        admit(&mut roster).expect("a slot and pages").0
+    });
+    for (Seat { slot, serial }, tokens) in seats.into_iter().zip(&both) {
+        let (serial, index) = (serial.get(), tokens.len() as u32);
+        roster.take(&Told::Token { slot, serial, token: 9, index, has_tops: false }).expect("it runs");
+        let told = Told::Finished { slot, serial, reason: FinishReason::Length, known: index + 1 };
+        roster.take(&told).expect("it ends");
+    }
+    assert_eq!(run(&mut roster, &[&[1; 10][..], &[4; 3]].concat(), 1), 10);
+}
+
 #[test]
 fn a_cancelled_prompt_is_kept_as_far_as_it_was_found() {
     let mut roster = keeping([1, 0, 1], 4);

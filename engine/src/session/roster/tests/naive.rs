@@ -157,11 +157,12 @@ impl World {
             while same + 1 < tokens.len() && kept.tokens.get(same) == Some(&tokens[same]) {
                 same += 1;
             }
-            if same > 0 && best.is_none_or(|(_, most)| same >= most) {
+            let is_worth_it = same > 0 && 2 * same >= kept.tokens.len();
+            if is_worth_it && best.is_none_or(|(_, most)| same >= most) {
                 best = Some((place, same));
             }
         }
-        best.filter(|(place, same)| 2 * same >= self.kept[*place].tokens.len())
+        best
     }
 
     pub fn call(&mut self, call: &Call) {
