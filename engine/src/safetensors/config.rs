@@ -1,8 +1,9 @@
 //! `config.json` as the metadata of the GGUF file that a converter would write.
 //!
-//! Contract: keys and defaults are those of the transformers library's configurations of these models. A key that asks
-//! for what no operation computes is an error that names it. Ranges of numbers are checked by [`crate::config`], which
-//! reads the metadata.
+//! Contract: keys are those of the transformers library's configurations of these models, and so is what a missing key
+//! means; the library's releases 4.51 and 5 agree on it. Sizes that it takes from one published model must be there, all
+//! but `head_dim` and `num_key_value_heads`. A key that asks for what no operation computes is an error that names it.
+//! Ranges of numbers are checked by [`crate::config`], which reads the metadata.
 
 use super::SafetensorsError;
 use super::gguf_header::GgufHeader;
@@ -15,6 +16,10 @@ use std::f64::consts::TAU;
 pub(super) const FILE: &str = "config.json";
 /// Rotary dimensions of a head that divisors are made for; above any head that runs.
 const HEAD_SIZE_MAX: u32 = 1 << 12;
+/// The window of a file that has no `sliding_window`, of types that have windows.
+const WINDOW_DEFAULT: u32 = 4096;
+/// What scales the scores of `gemma3_text` if the file does not say; whatever its heads are.
+const SCALE_SIZE_DEFAULT: f64 = 256.0;
 
 /// What the other readers need to know of it.
 pub(super) struct Config {
@@ -49,6 +54,11 @@ impl<'a> Keys<'a> {
         let found = self.object.get(key).map(Value::to_string).unwrap_or_default();
         let found = found.chars().take(80).collect();
         SafetensorsError::Key { key: self.name(key), found, wanted: wanted.into() }
+    }
+
+    /// Whether the key is there, be it as `null`.
+    fn has(&self, key: &str) -> bool {
+        self.object.contains_key(key)
     }
 
     /// `null` is as good as nothing.
@@ -133,7 +143,8 @@ pub(super) fn read(bytes: &[u8], header: &mut GgufHeader) -> Result<Config, Safe
         return Err(SafetensorsError::KeyMissing { key: "model_type".to_owned() });
     };
     let keys = Keys { object, prefix: String::new() };
-    let architecture = architecture(&keys)?;
+    let model_type = keys.text("model_type")?.ok_or_else(|| keys.missing("model_type"))?;
+    let architecture = architecture(&keys, model_type)?;
     refuse_unbuilt(&keys, architecture)?;
     let name = |key: &str| format!("{}.{key}", architecture.name());
     header.text("general.architecture", architecture.name());
@@ -142,8 +153,18 @@ pub(super) fn read(bytes: &[u8], header: &mut GgufHeader) -> Result<Config, Safe
     if layers > LAYERS_MAX {
         return Err(keys.wrong("num_hidden_layers", format!("a number up to {LAYERS_MAX}")));
     }
-    let kv_heads = keys.number("num_key_value_heads")?.unwrap_or(heads);
-    let head_size = keys.number("head_dim")?.unwrap_or(width / heads.max(1));
+    let kv_heads = keys.number("num_key_value_heads")?.unwrap_or(match model_type {
+        _ if keys.has("num_key_value_heads") => heads,
+        "mistral" => 8,
+        "qwen2" | "qwen3" => 32,
+        "gemma3_text" => 4,
+        _ => heads,
+    });
+    let head_size = keys.number("head_dim")?.unwrap_or(match architecture {
+        Architecture::Qwen3 => 128,
+        Architecture::Gemma3 => 256,
+        _ => width / heads.max(1),
+    });
     let context = keys.need_number("max_position_embeddings")?;
     for (key, value) in [
         ("block_count", layers),
@@ -160,9 +181,8 @@ pub(super) fn read(bytes: &[u8], header: &mut GgufHeader) -> Result<Config, Safe
     }
     header.float(&name("attention.layer_norm_rms_epsilon"), keys.need_float("rms_norm_eps")? as f32);
     if architecture == Architecture::Gemma3 {
-        let size = gemma3::scale_size(layers, width, heads.max(1), head_size);
-        let is_size = |value: &Value| value.as_f64() == Some(size);
-        keys.only("query_pre_attn_scalar", is_size, &format!("{size}: another scale is not built"))?;
+        check_scale(&keys, gemma3::scale_size(layers, width, heads.max(1), head_size))?;
+        write_cap(&keys, &name("final_logit_softcapping"), header)?;
     }
     let rope = Ropes::new(&keys, architecture)?;
     header.float(&name("rope.freq_base"), rope.base as f32);
@@ -170,7 +190,7 @@ pub(super) fn read(bytes: &[u8], header: &mut GgufHeader) -> Result<Config, Safe
         Some(scaling) => write_scaling(scaling, &rope, head_size, architecture, header)?,
         None => Vec::new(),
     };
-    write_window(&keys, &rope, architecture, header)?;
+    write_window(&keys, &rope, model_type, architecture, layers, header)?;
     Ok(Config {
         architecture,
         layers,
@@ -185,8 +205,8 @@ pub(super) fn read(bytes: &[u8], header: &mut GgufHeader) -> Result<Config, Safe
 }
 
 /// The architecture of a `model_type`.
-fn architecture(keys: &Keys<'_>) -> Result<Architecture, SafetensorsError> {
-    Ok(match keys.text("model_type")?.ok_or_else(|| keys.missing("model_type"))? {
+fn architecture(keys: &Keys<'_>, model_type: &str) -> Result<Architecture, SafetensorsError> {
+    Ok(match model_type {
         "llama" | "mistral" => Architecture::Llama,
         "qwen2" => Architecture::Qwen2,
         "qwen3" => Architecture::Qwen3,
@@ -206,13 +226,42 @@ fn refuse_unbuilt(keys: &Keys<'_>, architecture: Architecture) -> Result<(), Saf
         }
         _ => keys.only("hidden_act", is(&["silu", "swish"]), "`silu`")?,
     }
-    let is_whole = |value: &Value| value.as_f64() == Some(1.0);
-    keys.only("partial_rotary_factor", is_whole, "1: partly rotated heads are not built")?;
-    for key in ["attn_logit_softcapping", "final_logit_softcapping"] {
-        keys.only(key, |_| false, "null: soft caps are not built")?;
+    refuse_partial(keys)?;
+    keys.only("attn_logit_softcapping", |_| false, "null: soft caps of scores are not built")?;
+    if architecture != Architecture::Gemma3 {
+        keys.only("final_logit_softcapping", |_| false, "null: it is built for `gemma3_text` only")?;
     }
     let is_false = |value: &Value| value == &Value::Bool(false);
     keys.only("use_bidirectional_attention", is_false, "false: it is not built")
+}
+
+/// An error if only a part of a head is rotated.
+fn refuse_partial(keys: &Keys<'_>) -> Result<(), SafetensorsError> {
+    let is_whole = |value: &Value| value.as_f64() == Some(1.0);
+    keys.only("partial_rotary_factor", is_whole, "1: partly rotated heads are not built")
+}
+
+/// Metadata has no key for what scales the scores of `gemma3`: it follows from the sizes.
+fn check_scale(keys: &Keys<'_>, size: f64) -> Result<(), SafetensorsError> {
+    const KEY: &str = "query_pre_attn_scalar";
+    let asked = keys.float(KEY)?;
+    if asked.unwrap_or(SCALE_SIZE_DEFAULT) == size {
+        return Ok(());
+    }
+    let found = asked.map_or(format!("absent, which means {SCALE_SIZE_DEFAULT}"), |asked| asked.to_string());
+    let wanted = format!("{size}: another scale is not built");
+    Err(SafetensorsError::Key { key: keys.name(KEY), found, wanted })
+}
+
+/// The soft cap of logits. Metadata's 0 is none, so that a cap of 0 cannot be said.
+fn write_cap(keys: &Keys<'_>, name: &str, header: &mut GgufHeader) -> Result<(), SafetensorsError> {
+    const KEY: &str = "final_logit_softcapping";
+    match keys.float(KEY)?.map(|cap| cap as f32) {
+        Some(cap) if cap > 0.0 => header.float(name, cap),
+        Some(_) => return Err(keys.wrong(KEY, "null or a number above 0")),
+        None => {}
+    }
+    Ok(())
 }
 
 /// The rotary embedding: base, scaling, and the base of layers with a window.
@@ -224,28 +273,55 @@ struct Ropes<'a> {
 
 impl<'a> Ropes<'a> {
     /// From `rope_theta` and `rope_scaling`, or from `rope_parameters`, which newer files have for both; those of
-    /// gemma3 have one for each type of layer.
+    /// gemma3 have one for each type of layer. A base that is not in there is where older files have it.
     fn new(keys: &Keys<'a>, architecture: Architecture) -> Result<Ropes<'a>, SafetensorsError> {
-        let (default, local_default) = match architecture {
-            Architecture::Gemma3 => (1e6, 1e4),
-            _ => (1e4, 1e4),
-        };
-        let Some(parameters) = keys.object("rope_parameters")? else {
-            return Ok(Ropes {
-                base: keys.float("rope_theta")?.unwrap_or(default),
-                local_base: keys.float("rope_local_base_freq")?.unwrap_or(local_default),
-                scaling: keys.object("rope_scaling")?,
-            });
-        };
-        let local = parameters.object("sliding_attention")?;
-        let scaling = parameters.object("full_attention")?.unwrap_or(parameters);
-        let local_base = local.as_ref().map(|local| local.float("rope_theta")).transpose()?.flatten();
-        if let Some(local) = &local {
-            local.only("rope_type", |value| value == "default", "`default`: windows have no scaling")?;
+        const FULL: &str = "full_attention";
+        let is_gemma = architecture == Architecture::Gemma3;
+        let older = keys.object("rope_scaling")?;
+        let (mut scaling, mut local) = (older.clone(), None);
+        if let Some(parameters) = keys.object("rope_parameters")? {
+            let newer = if is_gemma {
+                local = parameters.object("sliding_attention")?;
+                parameters.object(FULL)?.ok_or_else(|| parameters.missing(FULL))?
+            } else {
+                parameters.only(FULL, |_| false, "nothing: all layers have the same rotary embedding")?;
+                parameters
+            };
+            if older.is_some_and(|older| !is_same_scaling(older.object, newer.object)) {
+                return Err(keys.wrong("rope_scaling", "what `rope_parameters` has, or neither of them"));
+            }
+            scaling = Some(newer);
         }
-        let base = scaling.float("rope_theta")?.unwrap_or(default);
-        Ok(Ropes { base, local_base: local_base.unwrap_or(local_default), scaling: Some(scaling) })
+        for part in scaling.iter().chain(&local) {
+            refuse_partial(part)?;
+        }
+        for key in ["rope_type", "type"] {
+            let local = local.as_ref().map(|local| {
+                local.only(key, |value| value == "default", "`default`: windows have no scaling")
+            });
+            local.transpose()?;
+        }
+        let base = |part: &Option<Keys<'_>>, key: &str, default: f64| {
+            let inside = part.as_ref().map(|part| part.float("rope_theta")).transpose()?.flatten();
+            let base = if inside.is_some() { inside } else { keys.float(key)? };
+            Ok::<f64, SafetensorsError>(base.unwrap_or(default))
+        };
+        Ok(Ropes {
+            base: base(&scaling, "rope_theta", if is_gemma { 1e6 } else { 1e4 })?,
+            local_base: base(&local, "rope_local_base_freq", 1e4)?,
+            scaling,
+        })
     }
+}
+
+/// Whether both ask for the same, but for the base, which `rope_scaling` need not have.
+fn is_same_scaling(older: &Map<String, Value>, newer: &Map<String, Value>) -> bool {
+    const BASE: &str = "rope_theta";
+    let has_all = |all: &Map<String, Value>, of: &Map<String, Value>| {
+        of.iter().all(|(key, value)| key == BASE || all.get(key) == Some(value))
+    };
+    let is_same_base = older.get(BASE).is_none_or(|base| newer.get(BASE) == Some(base));
+    is_same_base && has_all(older, newer) && has_all(newer, older)
 }
 
 /// Writes a scaling; returns the divisors of frequencies that one of the kinds becomes.
@@ -320,24 +396,49 @@ fn llama3_divisors(scaling: &Keys<'_>, base: f64, head_size: u32) -> Result<Vec<
 fn write_window(
     keys: &Keys<'_>,
     rope: &Ropes<'_>,
+    model_type: &str,
     architecture: Architecture,
+    layers: u32,
     header: &mut GgufHeader,
 ) -> Result<(), SafetensorsError> {
-    let is_used = keys.flag("use_sliding_window", true)?;
-    let Some(window) = keys.number("sliding_window")?.filter(|_| is_used) else { return Ok(()) };
-    let name = |key: &str| format!("{}.{key}", architecture.name());
-    header.number(&name("attention.sliding_window"), window);
-    if architecture != Architecture::Gemma3 {
+    const KEY: &str = "sliding_window";
+    const TYPES: &str = "layer_types";
+    let is_gemma = architecture == Architecture::Gemma3;
+    let types = keys.get(TYPES);
+    let is_long = |types: &Value| types.as_array().is_some_and(|types| types.len() == layers as usize);
+    keys.only(TYPES, is_long, &format!("a list of {layers} types, one for each layer"))?;
+    if !is_gemma && types.is_some_and(|types| period_of(types) != Some(1)) {
+        return Err(keys.wrong(TYPES, "`full_attention` only: windows are built for `gemma3_text`"));
+    }
+    let is_used = match architecture {
+        Architecture::Qwen2 | Architecture::Qwen3 => keys.flag("use_sliding_window", false)?,
+        _ => true,
+    };
+    if !is_used {
         return Ok(());
     }
-    let period = match keys.get("layer_types") {
-        Some(types) => period_of(types).ok_or_else(|| {
-            keys.wrong("layer_types", "`full_attention` after each same number of `sliding_attention`")
-        })?,
-        None => keys.number("sliding_window_pattern")?.unwrap_or(gemma3::PERIOD),
+    keys.only(KEY, |window| window != 0, "a number above 0")?;
+    let window = match keys.number(KEY)? {
+        // Where it is null, there is none.
+        None if model_type != "llama" && !keys.has(KEY) => Some(WINDOW_DEFAULT),
+        window => window,
     };
-    header.number(&name("attention.sliding_window_pattern"), period);
-    header.float(&name("rope.freq_base_swa"), rope.local_base as f32);
+    let name = |key: &str| format!("{}.{key}", architecture.name());
+    match window {
+        Some(window) => header.number(&name("attention.sliding_window"), window),
+        None if is_gemma => return Err(keys.wrong(KEY, "a number: most layers have a window")),
+        None => {}
+    }
+    if is_gemma {
+        let period = match types {
+            Some(types) => period_of(types).ok_or_else(|| {
+                keys.wrong(TYPES, "`full_attention` after each same number of `sliding_attention`")
+            })?,
+            None => keys.number("sliding_window_pattern")?.unwrap_or(gemma3::PERIOD),
+        };
+        header.number(&name("attention.sliding_window_pattern"), period);
+        header.float(&name("rope.freq_base_swa"), rope.local_base as f32);
+    }
     Ok(())
 }
 
@@ -362,6 +463,8 @@ fn period_of(types: &Value) -> Option<u32> {
 /// say the rest.
 fn quantisation(keys: &Keys<'_>) -> Result<Option<[u32; 2]>, SafetensorsError> {
     let Some(quantisation) = keys.object("quantization_config")? else { return Ok(None) };
+    let is_empty = |value: &Value| value.as_object().is_some_and(Map::is_empty);
+    quantisation.only("transform_config", is_empty, "null or empty: transforms are not built")?;
     let method = quantisation.text("quant_method")?.unwrap_or_default();
     match method {
         "fp8" => {

@@ -25,6 +25,8 @@ pub enum SafetensorsError {
     Json(#[from] JsonError),
     #[error("it is not JSON: {0}")]
     Config(#[from] serde_json::Error),
+    #[error("it is not UTF-8")]
+    NotUtf8,
     #[error("`{key}` is missing")]
     KeyMissing { key: String },
     #[error("`{key}` is {found}, but {wanted} is needed")]

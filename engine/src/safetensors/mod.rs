@@ -1,14 +1,16 @@
 //! Folders of safetensors, in the layout of the Hugging Face hub, as models.
 //!
-//! A folder is presented as the GGUF file that llama.cpp's converter would make of it: its configuration and tokenizer
+//! A folder is presented as a GGUF file: its configuration and tokenizer
 //! as metadata under GGUF's keys, its tensors under GGUF's names, made row by row when they are read. So everything
-//! behind [`crate::gguf`] knows one format, and a folder and its conversion give the same bits.
+//! behind [`crate::gguf`] knows one format. With weights in F32, F16 or BF16, a GGUF file of the same numbers, types and
+//! tokens gives the same bits; decision 40 says where the file of llama.cpp's converter is another one.
 //!
 //! Contract: the files are untrusted. Opening ends in a value or a [`SafetensorsError`] that says what is wrong and in
 //! which file; memory is at most eight times the files plus 16 MiB, and no byte of a tensor is read. Reading a tensor
 //! can still fail: a code or a scale may be no number.
 //!
-//! Files: `config.json` and `tokenizer.json`; `model.safetensors`, or `model.safetensors.index.json` and what it names;
+//! Files: `config.json` and `tokenizer.json`; `model.safetensors`, or else `model.safetensors.index.json` and what it
+//! names;
 //! and, where they are there, `generation_config.json`, `tokenizer_config.json` and `chat_template.jinja`.
 
 mod config;
@@ -26,6 +28,7 @@ pub use folder::Folder;
 pub use json::JsonError;
 
 use crate::architecture::Architecture;
+use crate::gguf::limits::ARRAY_ELEMENTS_MAX;
 use crate::gguf::{Gguf, GgufError};
 use crate::model::{WeightClass, WeightId};
 use folder::Content;
@@ -81,6 +84,9 @@ fn embedding_rows(
         return Err(SafetensorsError::TensorMissing(name));
     };
     match embedding.shape[..] {
+        [rows, _] if rows > ARRAY_ELEMENTS_MAX => {
+            Err(SafetensorsError::Limit { what: "rows of the embedding", limit: ARRAY_ELEMENTS_MAX })
+        }
         [rows, _] if rows > 0 && embedding.bytes() / rows >= ROW_BYTES_MIN => Ok(rows),
         _ => Err(SafetensorsError::Shape {
             name,
@@ -92,12 +98,8 @@ fn embedding_rows(
 
 /// The files of tensors and what they hold, by name.
 fn read_headers(folder: &Folder) -> Result<(Vec<Content>, HashMap<String, Stored>), SafetensorsError> {
-    let names = match folder.read(INDEX, INDEX_BYTES_MAX)? {
-        Some(index) => file_names(&index).map_err(|error| error.in_file(INDEX))?,
-        None => BTreeSet::from([WHOLE.to_owned()]),
-    };
     let (mut files, mut stored) = (Vec::new(), Vec::new());
-    for name in names {
+    for name in file_names(folder)? {
         let content = folder.map(&name)?;
         header::read(&content, files.len(), &mut stored).map_err(|error| error.in_file(&name))?;
         files.push(content);
@@ -111,8 +113,18 @@ fn read_headers(folder: &Folder) -> Result<(Vec<Content>, HashMap<String, Stored
     Ok((files, by_name))
 }
 
+/// The one file, or those of the index. As in the transformers library, an index beside the one file is a stale one.
+fn file_names(folder: &Folder) -> Result<BTreeSet<String>, SafetensorsError> {
+    let missing = match folder.map(WHOLE) {
+        Err(missing @ SafetensorsError::FileMissing { .. }) => missing,
+        other => return other.map(|_| BTreeSet::from([WHOLE.to_owned()])),
+    };
+    let index = folder.read(INDEX, INDEX_BYTES_MAX)?.ok_or(missing)?;
+    indexed_names(&index).map_err(|error| error.in_file(INDEX))
+}
+
 /// The files that an index names. Which tensor is in which, the files say themselves.
-fn file_names(index: &[u8]) -> Result<BTreeSet<String>, SafetensorsError> {
+fn indexed_names(index: &[u8]) -> Result<BTreeSet<String>, SafetensorsError> {
     let mut names = BTreeSet::new();
     let mut json = Json::new(index)?;
     json.object(|json, key| {

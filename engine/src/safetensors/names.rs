@@ -40,5 +40,6 @@ pub(super) fn stored_name(architecture: Architecture, id: WeightId) -> String {
 pub(super) fn is_unused(name: &str, is_tied: bool) -> bool {
     name.ends_with(".rotary_emb.inv_freq")
         || name.ends_with(".input_scale")
+        || name.ends_with(".activation_scale")
         || (is_tied && name == "lm_head.weight")
 }

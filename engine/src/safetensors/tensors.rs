@@ -3,8 +3,8 @@
 //! Contract: which tensor becomes which is settled by [`Tensors::new`] from names, types and shapes; bytes are made row
 //! by row when they are asked for, in any order and from any thread. No number is rounded: rows of queries and keys
 //! change places for interleaved rotary pairs, vectors become F32, gemma3's norms get the 1 that their layer adds (one
-//! rounding, as in llama.cpp's converter), and codes get the scale of their block in front. Codes that are NaN are
-//! refused.
+//! rounding, as in llama.cpp's converter), and codes get the scale of their block in front. Codes that are NaN
+//! are refused, and so are scales that are no numbers or above 2^96.
 
 use super::SafetensorsError;
 use super::config::Config;
@@ -22,7 +22,7 @@ use std::error::Error;
 
 /// Columns of a block with a scale.
 const BLOCK_COLUMNS: u64 = 32;
-/// Largest scale accepted: products with it and activations stay finite.
+/// Largest scale accepted, 2^96: a weight, which is at most 448 times as much, is finite.
 const SCALE_MAX: f32 = 79_228_162_514_264_337_593_543_950_336.0;
 
 /// How the bytes of a tensor come about.
@@ -119,7 +119,7 @@ impl Tensors {
             Recipe::Given(_) => Ok(()),
             Recipe::Rows => self.read(stored, row * tensor.row_bytes, out),
             Recipe::Vector { add } => {
-                let mut bytes = vec![0; stored.bytes() as usize]; // A vector is at most a quarter longer than `out`.
+                let mut bytes = vec![0; stored.bytes() as usize]; // No more than `out` has: floats of four bytes or two.
                 self.read(stored, 0, &mut bytes)?;
                 let width = stored.dtype.bytes() as usize;
                 for (place, element) in out.chunks_exact_mut(4).zip(bytes.chunks_exact(width)) {

@@ -3,7 +3,7 @@
 //! Contract: two shapes are known, and what is neither is an error that names the part: byte-pair encoding of bytes,
 //! whose pre-tokenizer is one of the published expressions, and byte-pair encoding of characters with a fallback to
 //! bytes. As in GGUF's tokenizers no Unicode normalisation is done. Numbers without a token become place holders, up to
-//! the rows of the embedding.
+//! the rows of the embedding; an added token behind the last row is left out.
 //!
 //! Sources: the tokenizers library's serialisation; expressions from the published files of the models.
 
@@ -147,7 +147,10 @@ pub(super) fn read(
     header.flag("tokenizer.ggml.add_bos_token", parts.first.is_some());
     write_tokens(&tokens, header);
     let template = match folder.read(TEMPLATE, TOKENIZER_CONFIG_BYTES_MAX)? {
-        Some(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+        Some(bytes) => {
+            let text = String::from_utf8(bytes);
+            Some(text.map_err(|_| SafetensorsError::NotUtf8.in_file(TEMPLATE))?)
+        }
         None => settings.template,
     };
     if let Some(template) = template {
@@ -177,7 +180,10 @@ fn read_parts(bytes: &[u8], tokens: &mut Tokens) -> Result<Parts, SafetensorsErr
         Ok::<(), SafetensorsError>(())
     })?;
     json.end()?;
-    for (id, text, kind) in added {
+    let rows = tokens.rows;
+    // Gemma 3's files of text have one of images, behind the last row: no text becomes it. llama.cpp's converter leaves
+    // such tokens out too.
+    for (id, text, kind) in added.into_iter().filter(|(id, ..)| *id < rows) {
         tokens.put(id, &text, kind)?;
     }
     Ok(parts)
@@ -284,6 +290,10 @@ fn read_stages(json: &mut Json<'_>, list: &str, stages: &mut Vec<String>) -> Res
         }
         Ok::<(), SafetensorsError>(())
     })?;
+    if kind == "ByteLevel" && !properties.iter().any(|property| property.starts_with("use_regex=")) {
+        // Files from before the key have none; it means this.
+        properties.push("use_regex=true".to_owned());
+    }
     if kind == "Sequence" {
         stages.append(&mut inner);
     } else {
@@ -434,10 +444,11 @@ fn write_characters(
     Ok(())
 }
 
-/// The byte of `<0xNN>`.
+/// The byte of `<0xNN>`: two digits, of which letters are capital ones, as the tokenizers library writes what it looks up.
 fn byte_of(text: &str) -> Option<u8> {
     let digits = text.strip_prefix("<0x")?.strip_suffix('>').filter(|digits| digits.len() == 2)?;
-    u8::from_str_radix(digits, 16).ok()
+    let is_digit = |digit: u8| matches!(digit, b'0'..=b'9' | b'A'..=b'F');
+    digits.bytes().all(is_digit).then(|| u8::from_str_radix(digits, 16).ok())?
 }
 
 /// GGUF has three places for tokens that end a generation.
