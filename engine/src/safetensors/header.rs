@@ -1,6 +1,6 @@
 //! The header of a file of tensors: which tensors it has, and where.
 //!
-//! Contract: the bytes are untrusted. After [`read`] every tensor's bytes are known to lie inside the file, to be of
+//! Contract: the bytes are untrusted. After `read` every tensor's bytes are known to lie inside the file, to be of
 //! the size that type and shape ask for, and to be disjoint from those of every other. Memory is proportional to the
 //! header, which is at most [`HEADER_BYTES_MAX`] long and lies inside the file.
 //!
