@@ -23,6 +23,10 @@ const MIB: usize = 1 << 20;
 fn bounded(name: &str, replaced: &str, bytes: Vec<u8>) -> String {
     let mut files = Made::llama().files();
     let length = bytes.len();
+    if replaced == "model.safetensors.index.json" {
+        // The one file would win over it.
+        files.remove("model.safetensors");
+    }
     files.insert(replaced.to_owned(), Bytes::from(bytes));
     let folder = Folder::Memory(files);
     let mut outcome = String::new();
@@ -118,5 +122,28 @@ fn configurations_are_short() {
     let longer = vec![b' '; 1 << 19];
     assert!(bounded("too long", "config.json", longer).contains("at most 262144 are accepted"));
     let names = format!("{{\"weight_map\":{{{}\"a\":\"b\"}}}}", "\"a\":\"b\",".repeat(MIB));
-    bounded("an index", "model.safetensors.index.json", names.into_bytes());
+    let index = bounded("an index", "model.safetensors.index.json", names.into_bytes());
+    assert!(index.contains("has no `b`"), "{index}");
+}
+
+#[test]
+fn what_lies_beside_a_tokenizer_costs_what_it_is_long() {
+    let template = "chat_template.jinja";
+    let taken = bounded("a long template", template, vec![b'a'; 12 * MIB]);
+    assert!(taken.starts_with("Ok("), "{taken}");
+    assert!(bounded("a template that is no text", template, vec![0xff; 12 * MIB]).contains("not UTF-8"));
+    assert!(bounded("too long a template", template, vec![b'a'; 17 * MIB]).contains("at most 16777216"));
+    let settings = "tokenizer_config.json";
+    let text = |text: String| format!("{{\"chat_template\":\"{text}\"}}").into_bytes();
+    bounded("a template within", settings, text("a".repeat(12 * MIB)));
+    bounded("a template of escapes", settings, text("\\u0041".repeat(2 * MIB)));
+    let templates = "{\"name\":\"default\",\"template\":\"\"},".repeat(300_000);
+    let templates = format!("{{\"chat_template\":[{templates}{{}}]}}");
+    bounded("many templates", settings, templates.into_bytes());
+    bounded("a long token", settings, format!("{{\"eos_token\":\"{}\"}}", "a".repeat(12 * MIB)).into_bytes());
+    let ends = format!("{{\"eos_token_id\":[{}0]}}", "0,".repeat(120_000));
+    bounded("many ends", "generation_config.json", ends.into_bytes());
+    let ends: Vec<String> = (0..30_000).map(|id: u32| id.to_string()).collect();
+    let ends = format!("{{\"eos_token_id\":[{}]}}", ends.join(","));
+    assert!(bounded("many other ends", "generation_config.json", ends.into_bytes()).contains("is not built"));
 }

@@ -104,6 +104,7 @@ fn folder_of(path: &Path) -> (Made, Vec<u8>) {
         config["sliding_window_pattern"] = json!(number("attention.sliding_window_pattern"));
         config["rope_local_base_freq"] = json!(float("rope.freq_base_swa"));
         config["query_pre_attn_scalar"] = json!(head);
+        config["final_logit_softcapping"] = json!(float("final_logit_softcapping"));
     }
     let mut tensors = Vec::new();
     for tensor in gguf.tensors() {
@@ -152,6 +153,7 @@ fn a_folder_and_its_gguf_file_give_the_same_bits() {
         "random-llama-linear",
         "random-llama-heads-of-12",
         "random-gemma3",
+        "random-gemma3-capped",
     ];
     for name in names {
         let (made, whole) = folder_of(&random_model(name));
@@ -370,10 +372,6 @@ fn vectors_become_f32_exactly() {
 
 #[test]
 fn what_cannot_be_run_is_refused_by_name() {
-    let refused = |made: Made, wanted: &str| {
-        let error = made.open().err().map(|error| words(&error)).unwrap_or_default();
-        assert!(error.contains(wanted), "{error:?} for {wanted:?}");
-    };
     let base = Made::llama;
     refused(
         base().with("model_type", json!("mixtral")),
@@ -415,19 +413,131 @@ fn what_cannot_be_run_is_refused_by_name() {
     refused(codes.clone(), "tensor \"model.layers.0.mlp.up_proj.weight_scale\" is missing");
     let scale = "model.layers.0.mlp.up_proj.weight_scale";
     refused(codes.clone().tensor(scale, "F32", &[5, 1], vec![0; 20]), "has shape [5, 1]");
+    let all = codes.clone().tensor(scale, "F32", &[], floats(&[1.0]));
+    all.tensor("model.layers.0.mlp.up_proj.activation_scale", "F32", &[], floats(&[1.0])).open().unwrap();
     refused(codes.tensor(scale, "F8_E8M0", &[96, 1], vec![0; 96]), "is of type F8_E8M0");
     refused(
         base().tensor("model.embed_tokens.weight", "F32", &[512], vec![0; 2048]),
         "a matrix with rows of at least 32",
     );
     refused(
-        base().tensor("model.embed_tokens.weight", "F32", &[1 << 40, 0], Vec::new()),
+        base().tensor("model.embed_tokens.weight", "F32", &[1 << 20, 0], Vec::new()),
         "a matrix with rows of at least 32",
     );
     let sliding =
         base().with("model_type", json!("mistral")).with("sliding_window", json!(16)).open().unwrap();
     let error = words(&Model::load(Arc::new(sliding)).unwrap_err());
     assert!(error.contains("a sliding window is built for `gemma3` only"), "{error}");
+}
+
+/// Without a key of `config.json`.
+fn lacking(mut made: Made, key: &str) -> Made {
+    made.config.as_object_mut().unwrap().remove(key);
+    made
+}
+
+fn refused(made: Made, wanted: &str) {
+    let error = made.open().err().map(|error| words(&error)).unwrap_or_default();
+    assert!(error.contains(wanted), "{error:?} for {wanted:?}");
+}
+
+/// Defaults and ranges by the transformers library's `configuration_gemma3.py`.
+#[test]
+fn keys_of_gemma3_that_are_missing_mean_what_they_mean_to_the_library() {
+    let base = || folder_of(&random_model("random-gemma3")).0;
+    let layers = base().config["num_hidden_layers"].as_u64().unwrap() as usize;
+    let window = |made: Made| {
+        let gguf = made.open().unwrap_or_else(|error| panic!("{}", words(&error)));
+        gguf.metadata.u32("gemma3.attention.sliding_window").unwrap()
+    };
+    assert_eq!(window(lacking(base(), "sliding_window")), 4096);
+    assert_eq!(window(base().with("sliding_window", json!(5)).with("use_sliding_window", json!(false))), 5);
+    refused(base().with("sliding_window", Value::Null), "`sliding_window` is null, but a number");
+    refused(base().with("sliding_window", json!(0)), "`sliding_window` is 0, but a number above 0");
+    let types = |count: usize| json!(vec!["sliding_attention"; count]);
+    let local = base().with("layer_types", types(layers)).open().unwrap();
+    assert_eq!(local.metadata.u32("gemma3.attention.sliding_window_pattern").unwrap(), 0);
+    refused(base().with("layer_types", types(layers + 1)), "one for each layer");
+    refused(lacking(base(), "query_pre_attn_scalar"), "`query_pre_attn_scalar` is absent, which means 256");
+    refused(base().with("query_pre_attn_scalar", json!(77)), "`query_pre_attn_scalar` is 77");
+    refused(base().with("attn_logit_softcapping", json!(50.0)), "`attn_logit_softcapping` is 50.0");
+    refused(base().with("final_logit_softcapping", json!(0)), "`final_logit_softcapping` is 0");
+    let parameters =
+        |full: Value| json!({"full_attention": full, "sliding_attention": {"rope_type": "default"}});
+    let made = lacking(base(), "rope_scaling")
+        .with("rope_theta", json!(7e5))
+        .with("rope_local_base_freq", json!(3e4));
+    let gguf = made.with("rope_parameters", parameters(json!({"rope_type": "default"}))).open().unwrap();
+    assert_eq!(gguf.metadata.f32("gemma3.rope.freq_base").unwrap(), 7e5);
+    assert_eq!(gguf.metadata.f32("gemma3.rope.freq_base_swa").unwrap(), 3e4);
+    refused(base().with("rope_parameters", json!({})), "`rope_parameters.full_attention` is missing");
+    let head = lacking(base(), "head_dim").with("query_pre_attn_scalar", json!(256));
+    assert_eq!(head.open().unwrap().metadata.u32("gemma3.attention.key_length").unwrap(), 256);
+}
+
+/// The same by the configurations of the other types.
+#[test]
+fn keys_that_are_missing_mean_what_they_mean_to_the_library() {
+    let number = |made: Made, key: &str| {
+        let gguf = made.open().unwrap_or_else(|error| panic!("{}", words(&error)));
+        gguf.metadata.u32(key).ok()
+    };
+    let mistral = || Made::llama().with("model_type", json!("mistral"));
+    assert_eq!(number(mistral(), "llama.attention.sliding_window"), Some(4096));
+    let none = mistral().with("sliding_window", Value::Null);
+    assert_eq!(number(none, "llama.attention.sliding_window"), None);
+    assert_eq!(number(Made::llama(), "llama.attention.sliding_window"), None);
+    let kv_heads = |made: Made| number(lacking(made, "num_key_value_heads"), "llama.attention.head_count_kv");
+    // Eight heads of keys have no even rows here, which is said by name.
+    assert_eq!(kv_heads(Made::llama()), Some(4));
+    assert_eq!(kv_heads(mistral()), Some(8));
+    let qwen = || folder_of(&random_model("random-qwen2")).0.with("sliding_window", json!(4));
+    assert_eq!(number(qwen(), "qwen2.attention.sliding_window"), None);
+    let used = qwen().with("use_sliding_window", json!(true));
+    assert_eq!(number(used, "qwen2.attention.sliding_window"), Some(4));
+    let count = qwen().config["num_hidden_layers"].as_u64().unwrap() as usize;
+    let types = vec!["sliding_attention"; count];
+    refused(qwen().with("layer_types", json!(types)), "windows are built for `gemma3_text`");
+    refused(qwen().with("final_logit_softcapping", json!(30.0)), "`final_logit_softcapping` is 30.0");
+
+    let linear = json!({"rope_type": "linear", "factor": 8.0});
+    let with_base = json!({"rope_type": "linear", "factor": 8.0, "rope_theta": 5e5});
+    let both = Made::llama().with("rope_scaling", linear.clone()).with("rope_parameters", with_base);
+    assert_eq!(both.open().unwrap().metadata.f32("llama.rope.freq_base").unwrap(), 5e5);
+    let four = json!({"rope_type": "linear", "factor": 4.0});
+    let differ = Made::llama().with("rope_scaling", linear.clone()).with("rope_parameters", four);
+    refused(differ, "what `rope_parameters` has");
+    let outside = Made::llama().with("rope_theta", json!(6e5)).with("rope_parameters", linear);
+    assert_eq!(outside.open().unwrap().metadata.f32("llama.rope.freq_base").unwrap(), 6e5);
+    let half = json!({"rope_type": "default", "partial_rotary_factor": 0.5});
+    refused(Made::llama().with("rope_parameters", half), "`rope_parameters.partial_rotary_factor` is 0.5");
+    let quantised = |transforms: Value| {
+        let mut value = compressed("int-quantized");
+        value["transform_config"] = transforms;
+        Made::llama().with("quantization_config", value)
+    };
+    quantised(json!({})).open().unwrap();
+    refused(quantised(json!({"config_groups": {"R1": {}}})), "`quantization_config.transform_config` is {");
+}
+
+/// More rows than GGUF has elements of an array: a file of two gigabytes with holes, as it is only mapped.
+#[test]
+fn an_embedding_of_too_many_rows_is_refused_before_they_are_counted_out() {
+    let rows = (1u64 << 26) + 1;
+    let header = json!({"model.embed_tokens.weight":
+        {"dtype": "I8", "shape": [rows, 32], "data_offsets": [0, rows * 32]}});
+    let bytes = with_header(&header.to_string(), &[]);
+    let folder = std::env::temp_dir().join(format!("zrt-safetensors-rows-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("model.safetensors");
+    std::fs::write(&path, &bytes).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(bytes.len() as u64 + rows * 32).unwrap();
+    std::fs::write(folder.join("config.json"), Made::llama().config.to_string()).unwrap();
+    std::fs::write(folder.join("tokenizer.json"), byte_tokenizer().to_string()).unwrap();
+    let error = open(&Folder::Path(folder.clone())).err().map(|error| words(&error));
+    std::fs::remove_dir_all(folder).unwrap();
+    assert_eq!(error.as_deref(), Some("there are more than 67108864 rows of the embedding"));
 }
 
 #[test]
@@ -482,7 +592,11 @@ fn an_index_names_files_of_its_folder_only() {
         let mut made = Made::llama();
         let index = json!({"weight_map": {"a": name}}).to_string();
         made.files.push(("model.safetensors.index.json", index.into_bytes()));
-        let error = words(&made.open().err().unwrap());
+        // The one file wins over a stale index.
+        made.open().unwrap();
+        let mut files = made.files();
+        files.remove("model.safetensors");
+        let error = words(&open(&Folder::Memory(files)).err().unwrap());
         assert!(error.contains("is no name of a file in the folder"), "{error}");
     }
 }
@@ -624,12 +738,15 @@ fn vocabularies_encode_the_vectors_through_tokenizer_json() {
 fn characters_with_a_space_in_front_and_bytes_for_the_rest() {
     let mut vocab = serde_json::Map::new();
     (0..256).for_each(|byte| drop(vocab.insert(format!("<0x{byte:02X}>"), json!(byte + 3))));
-    for (id, text) in ["\u{2581}", "a", "b", "\u{2581}a", "\u{2581}ab", "bb"].iter().enumerate() {
+    // The last one is no byte.
+    let texts = ["\u{2581}", "a", "b", "\u{2581}a", "\u{2581}ab", "bb", "<0x+F>"];
+    for (id, text) in texts.iter().enumerate() {
         vocab.insert((*text).into(), json!(id + 259));
     }
     let special = |id: u32, text: &str| json!({"id": id, "content": text, "special": true});
     let tokenizer = json!({
-        "added_tokens": [special(0, "<unk>"), special(1, "<s>"), special(2, "</s>")],
+        // The last one is behind the last row, as Gemma 3's token of images.
+        "added_tokens": [special(0, "<unk>"), special(1, "<s>"), special(2, "</s>"), special(300, "<image>")],
         "normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u{2581}"},
             {"type": "Replace", "pattern": {"String": " "}, "content": "\u{2581}"}]},
         "pre_tokenizer": null,
@@ -653,9 +770,23 @@ fn characters_with_a_space_in_front_and_bytes_for_the_rest() {
     assert_eq!(tokenizer.encode("<s>a"), [1, 1, 262]);
     assert!(tokenizer.is_end(2) && tokenizer.is_end(7) && !tokenizer.is_end(3));
     assert_eq!(tokenizer.token_text(299), Some("[PAD299]"));
+    assert_eq!(tokenizer.token_count(), 300);
+    let kinds = gguf.metadata.i32s("tokenizer.ggml.token_type").unwrap();
+    assert_eq!((kinds[15 + 3], kinds[265]), (6, 1), "a byte, and text that is like one");
     assert_eq!(gguf.metadata.str("tokenizer.chat_template").unwrap(), "{{ messages }}");
     made.files.push(("chat_template.jinja", b"{{ bos_token }}".to_vec()));
     assert_eq!(made.open().unwrap().metadata.str("tokenizer.chat_template").unwrap(), "{{ bos_token }}");
+    made.files.push(("chat_template.jinja", b"{{ \xff }}".to_vec()));
+    refused(made, "`chat_template.jinja` cannot be used: it is not UTF-8");
+}
+
+/// Files from before the key have no `use_regex`, and the tokenizers library takes it for true.
+#[test]
+fn a_pre_tokenizer_of_bytes_splits_if_it_does_not_say() {
+    let mut made = Made::llama();
+    made.tokenizer["pre_tokenizer"] =
+        json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true});
+    assert_eq!(made.open().unwrap().metadata.str("tokenizer.ggml.pre").unwrap(), "gpt-2");
 }
 
 #[test]

@@ -318,7 +318,7 @@ impl<'a> Ropes<'a> {
 fn is_same_scaling(older: &Map<String, Value>, newer: &Map<String, Value>) -> bool {
     const BASE: &str = "rope_theta";
     let has_all = |all: &Map<String, Value>, of: &Map<String, Value>| {
-        of.iter().all(|(key, value)| key == BASE || all.get(key) == Some(value))
+        of.iter().all(|(key, value)| key == BASE || value.is_null() || all.get(key) == Some(value))
     };
     let is_same_base = older.get(BASE).is_none_or(|base| newer.get(BASE) == Some(base));
     is_same_base && has_all(older, newer) && has_all(newer, older)

@@ -1,17 +1,16 @@
 //! Folders of safetensors, in the layout of the Hugging Face hub, as models.
 //!
-//! A folder is presented as a GGUF file: its configuration and tokenizer
-//! as metadata under GGUF's keys, its tensors under GGUF's names, made row by row when they are read. So everything
-//! behind [`crate::gguf`] knows one format. With weights in F32, F16 or BF16, a GGUF file of the same numbers, types and
-//! tokens gives the same bits; decision 40 says where the file of llama.cpp's converter is another one.
+//! A folder is presented as a GGUF file: its configuration and tokenizer as metadata under GGUF's keys, its tensors
+//! under GGUF's names, made row by row when they are read. So everything behind [`crate::gguf`] knows one format. With
+//! weights in F32, F16 or BF16, a GGUF file of the same numbers and tokens gives the same bits; decision 40 says where
+//! the file of llama.cpp's converter is another one.
 //!
 //! Contract: the files are untrusted. Opening ends in a value or a [`SafetensorsError`] that says what is wrong and in
 //! which file; memory is at most eight times the files plus 16 MiB, and no byte of a tensor is read. Reading a tensor
 //! can still fail: a code or a scale may be no number.
 //!
 //! Files: `config.json` and `tokenizer.json`; `model.safetensors`, or else `model.safetensors.index.json` and what it
-//! names;
-//! and, where they are there, `generation_config.json`, `tokenizer_config.json` and `chat_template.jinja`.
+//! names; and, where they are there, `generation_config.json`, `tokenizer_config.json` and `chat_template.jinja`.
 
 mod config;
 mod error;

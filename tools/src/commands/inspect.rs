@@ -2,7 +2,8 @@
 //!
 //! Contract: no tensor byte is read, so a file that is still being downloaded is described too, with what is missing.
 //! Only a header that cannot be read is an error; a model that does not run is a description. Texts of the file are
-//! shown without control characters.
+//! shown without control characters. A folder is opened whole: all its files must be there, and one that is refused has
+//! no header to describe, which is an error.
 
 use super::{write_document, write_text};
 use crate::error::{ToolError, with_causes};
