@@ -1,8 +1,8 @@
 //! `config.json` as the metadata of the GGUF file that a converter would write.
 //!
 //! Contract: keys are those of the transformers library's configurations of these models, and so is what a missing key
-//! means; the library's releases 4.51 and 5 agree on it. Sizes that it takes from one published model must be there, all
-//! but `head_dim` and `num_key_value_heads`. A key that asks for what no operation computes is an error that names it.
+//! means; the library's releases 4.51 and 5 agree on it. Sizes that it takes from one published model must be there,
+//! all but `head_dim` and `num_key_value_heads`. A key that asks for what no operation computes is an error that names it.
 //! Ranges of numbers are checked by [`crate::config`], which reads the metadata.
 
 use super::SafetensorsError;

@@ -119,7 +119,7 @@ impl Tensors {
             Recipe::Given(_) => Ok(()),
             Recipe::Rows => self.read(stored, row * tensor.row_bytes, out),
             Recipe::Vector { add } => {
-                let mut bytes = vec![0; stored.bytes() as usize]; // No more than `out` has: floats of four bytes or two.
+                let mut bytes = vec![0; stored.bytes() as usize]; // No more than `out` has.
                 self.read(stored, 0, &mut bytes)?;
                 let width = stored.dtype.bytes() as usize;
                 for (place, element) in out.chunks_exact_mut(4).zip(bytes.chunks_exact(width)) {

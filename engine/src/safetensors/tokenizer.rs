@@ -444,7 +444,7 @@ fn write_characters(
     Ok(())
 }
 
-/// The byte of `<0xNN>`: two digits, of which letters are capital ones, as the tokenizers library writes what it looks up.
+/// The byte of `<0xNN>`: two digits with capital letters, as the tokenizers library writes what it looks up.
 fn byte_of(text: &str) -> Option<u8> {
     let digits = text.strip_prefix("<0x")?.strip_suffix('>').filter(|digits| digits.len() == 2)?;
     let is_digit = |digit: u8| matches!(digit, b'0'..=b'9' | b'A'..=b'F');
