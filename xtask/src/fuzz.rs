@@ -34,7 +34,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "pm4_stream", input_bytes_max: 4 << 10 },
     Target { name: "print", input_bytes_max: 4 << 10 },
     Target { name: "program", input_bytes_max: 16 << 10 },
-    Target { name: "safetensors", input_bytes_max: 32 << 10 },
+    Target { name: "safetensors", input_bytes_max: 40 << 10 },
     Target { name: "script", input_bytes_max: 8 << 10 },
     Target { name: "topology", input_bytes_max: 8 << 10 },
 ];

@@ -36,7 +36,8 @@ pub(super) fn bytes() -> Vec<u8> {
 /// A gemma in BF16 with a tokenizer of characters.
 pub(super) fn characters() -> Vec<u8> {
     let config = json!({
-        "model_type": "gemma3_text", "sliding_window": 16, "layer_types": ["full_attention"],
+        "model_type": "gemma3_text", "sliding_window": 16, "query_pre_attn_scalar": 16,
+        "layer_types": ["full_attention"],
         "rope_parameters": {"full_attention": {"rope_type": "yarn", "factor": 2.0, "rope_theta": 1e6},
             "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}}
     });
@@ -70,6 +71,7 @@ fn folder(
     for (key, value) in [
         ("hidden_size", json!(WIDTH)),
         ("num_attention_heads", json!(2)),
+        ("num_key_value_heads", json!(2)),
         ("head_dim", json!(16)),
         ("num_hidden_layers", json!(1)),
         ("intermediate_size", json!(WIDTH)),
