@@ -3,8 +3,8 @@
 //
 //! parameters Matmul
 //! workgroup 256 1 1
-//! formats q8_0=172 q4_0=172 q4_k=180 q6_k=188 q4_1=180 q5_0=176 q5_1=180 q2_k=180 q3_k=188 q5_k=180 iq4_nl=176
-//! formats iq4_xs=178 mxfp4=177 iq_codes=188 int8=176
+//! formats q8_0=184 q4_0=184 q4_k=192 q6_k=192 q4_1=192 q5_0=189 q5_1=192 q2_k=192 q3_k=192 q5_k=192 iq4_nl=189
+//! formats iq4_xs=190 mxfp4=189 iq_codes=192 int8=186
 //! sgprs 98
 //! lds 20480
 

@@ -3,8 +3,8 @@
 //
 //! parameters Matmul
 //! workgroup 256 1 1
-//! formats q8_0=148 q4_0=148 q4_k=156 q6_k=180 q4_1=156 q5_0=152 q5_1=156 q2_k=172 q3_k=180 q5_k=156 iq4_nl=152
-//! formats iq4_xs=154 mxfp4=153 iq_codes=180 int8=152
+//! formats q8_0=176 q4_0=176 q4_k=184 q6_k=184 q4_1=184 q5_0=181 q5_1=184 q2_k=176 q3_k=184 q5_k=184 iq4_nl=181
+//! formats iq4_xs=182 mxfp4=181 iq_codes=184 int8=178
 //! sgprs 98
 //! lds 20480
 

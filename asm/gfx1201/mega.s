@@ -59,6 +59,7 @@
 .set S_PIECE_BYTES, S_TASK+TAPE_ENTRY_PIECE_BYTES/4
 .set S_PLANE, S_TASK+TAPE_ENTRY_PLANE_VA/4
 .set S_PIECES, S_TASK+TAPE_ENTRY_PIECES/4
+.set S_TASK_FIRST_GROUP, S_TASK+TAPE_ENTRY_FIRST_GROUP/4
 .set S_BREADCRUMB, 24           // [2] address of the breadcrumbs, then of this group's; wave 0
 .set S_TARGETS, 24              // [12] wave 0, after the breadcrumb: of each wait the target, a gap, the counter's address
 .set S_GROUP_WAVE, 5            // number of the wave, after FIRST_WAVE
@@ -283,7 +284,11 @@
 	ROWS_HEADER
 	ROWS_COUNT
 	ROWS_FACTOR S_ROW_FACTOR, S_ROW_SET
-	UNITS_BEGIN .Lpass
+	// Which unit is this group's first: groups are counted from the task's first one on.
+	s_sub_co_u32 s4, s[S_GROUP], s[S_TASK_FIRST_GROUP]
+	s_cselect_b32 s5, s[S_GROUPS], 0
+	s_add_co_u32 s4, s4, s5
+	UNITS_BEGIN 4, .Lpass
 	FIRST_WAVE
 	s_cbranch_scc1 .Lstands
 	FETCH_WEIGHTS

@@ -38,8 +38,8 @@ layout! {
         plane_va: u64,
         /// Whole pieces of the plane; 0: nothing is prefetched.
         pieces: u32,
-        /// 0.
-        reserved: u32,
+        /// The workgroup that takes unit 0, below the number of workgroups; the next one takes unit 1.
+        first_group: u32,
     }
 }
 

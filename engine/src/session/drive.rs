@@ -96,7 +96,7 @@ fn prepare_mega(resident: &mut Resident, groups: u32, units: u32) -> Result<Mega
     check_groups(&needs, groups, units)?;
     let tasks = resident.tasks.len() as u32;
     let parameters_va = resident.buffer(AllocationId::Parameters).va;
-    let entries = tape::tape(&resident.plan, &resident.tasks, parameters_va.0)?;
+    let entries = tape::tape(&resident.plan, &resident.tasks, parameters_va.0, groups)?;
     let device = &mut resident.device;
     let kernel = device.load_kernel(container)?;
     let tape_len = ByteLen((entries.len() * size_of::<TapeEntry>()) as u64);

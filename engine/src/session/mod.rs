@@ -36,7 +36,7 @@ pub use fit::CONTEXT_MIN;
 pub use options::{CHUNK_ROWS_MAX, Mode, SessionOptions};
 pub use recovery::Unfinished;
 pub use request::{Event, Handle, Request};
-pub use tape::waits;
+pub use tape::{first_groups, waits};
 pub use zrt_protocol::FinishReason;
 
 use crate::executor::lowering::Planning;

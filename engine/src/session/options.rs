@@ -14,8 +14,8 @@ use std::time::Duration;
 use zrt_mem::{ByteLen, Heap};
 use zrt_protocol::{PAGE_TOKENS, ROWS_MAX, SLOTS_MAX};
 
-/// Most prompt rows of a step: a slot that generates has the last row of it.
-pub const CHUNK_ROWS_MAX: u32 = ROWS_MAX as u32 - 1;
+/// Most prompt rows of a step. Slots that generate come first, so a step of theirs has fewer.
+pub const CHUNK_ROWS_MAX: u32 = ROWS_MAX as u32;
 
 /// Minimum number of entries of the output ring: PLAN keeps one for the end of every slot's request.
 const OUTPUT_ENTRIES_MIN: u32 = 2 * SLOTS_MAX as u32;
@@ -208,7 +208,7 @@ impl SessionOptions {
             "chunk rows",
             options.chunk_rows.into(),
             (1..=CHUNK_ROWS_MAX).contains(&options.chunk_rows),
-            "1 to 127",
+            "1 to 128",
         )?;
         let is_ring = |entries: u32| entries.is_power_of_two() && (2..=4096).contains(&entries);
         let input = options.input_entries;

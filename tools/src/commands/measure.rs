@@ -71,7 +71,7 @@ pub struct Arguments {
     /// Format of a session's keys and values: f32, f16 or q8_0 [default: f32]
     #[arg(long, value_parser = kv_format)]
     pub kv: Option<KvFormat>,
-    /// Workgroups of a session [default: one for each compute unit, on the virtual device 16]
+    /// Workgroups of a session, or of the prediction [default: one for each compute unit, on the virtual device 16]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub groups: Option<u32>,
     /// Most prompt rows in a step of a session
@@ -80,7 +80,7 @@ pub struct Arguments {
     /// Predict the speed on an R9700 instead of measuring: of the model that is given, or of three models. The real
     /// kernels run on the virtual device, a few units of each; `docs/prediction.md` describes the model
     #[arg(long, conflicts_with_all = [
-        "mode", "slots", "workload", "scale", "groups", "chunk", "n_prompt", "n_gen", "repetitions", "prompt", "text_tokens",
+        "mode", "slots", "workload", "scale", "chunk", "n_prompt", "n_gen", "repetitions", "prompt", "text_tokens",
         "activations", "vram", "load_threads",
     ])]
     pub predict: bool,
@@ -195,7 +195,7 @@ fn predict(arguments: &Arguments) -> Result<bool, ToolError> {
         None if arguments.releases => Subject::releases()?,
         None => Subject::defaults()?,
     };
-    let records = report::predict(&subjects, arguments.kv.unwrap_or_default())?;
+    let records = report::predict(&subjects, arguments.kv.unwrap_or_default(), arguments.groups)?;
     if arguments.json {
         write_json(&report::json(&records))?;
     } else {

@@ -49,6 +49,8 @@ pub struct Record {
     pub activations: &'static str,
     /// Format of keys and values.
     pub type_kv: &'static str,
+    /// Workgroups of the megakernel.
+    pub groups: u32,
     /// `tg` or `pp512`, as llama-bench names them.
     pub test: String,
     /// Rows of the step: slots that decode, or rows of one prompt.
@@ -112,8 +114,13 @@ impl Subject {
     }
 }
 
-/// Predicts the steps of every subject.
-pub fn predict(subjects: &[Subject], kv_format: KvFormat) -> Result<Vec<Record>, ToolError> {
+/// Predicts the steps of every subject, with so many workgroups of the megakernel, or with one for each compute unit.
+pub fn predict(
+    subjects: &[Subject],
+    kv_format: KvFormat,
+    groups: Option<u32>,
+) -> Result<Vec<Record>, ToolError> {
+    let groups = groups.unwrap_or(Card::at(Estimate::Typical).compute_units as u32);
     let _progress = Progress::spinner("running samples of kernels");
     let mut samples = Samples::default();
     let mut records = Vec::new();
@@ -122,13 +129,13 @@ pub fn predict(subjects: &[Subject], kv_format: KvFormat) -> Result<Vec<Record>,
         for activations in Activations::ALL {
             for slots in SLOTS {
                 let rows = StepRows::Decode { slots, position: context - 1 };
-                records.push(record(&mut samples, subject, activations, kv_format, (context, rows))?);
+                records.push(record(&mut samples, subject, activations, (kv_format, groups), (context, rows))?);
             }
             // As few steps as a session can take, of equal length.
             let rows = context.div_ceil(context.div_ceil(CHUNK_ROWS_MAX));
             // The step in the middle of the prompt stands for all of them.
             let rows = StepRows::Prompt { rows, position: (context - rows) / 2 };
-            records.push(record(&mut samples, subject, activations, kv_format, (context, rows))?);
+            records.push(record(&mut samples, subject, activations, (kv_format, groups), (context, rows))?);
         }
     }
     Ok(records)
@@ -138,12 +145,12 @@ fn record(
     samples: &mut Samples,
     subject: &Subject,
     activations: Activations,
-    kv_format: KvFormat,
+    (kv_format, groups): (KvFormat, u32),
     (context, rows): (u32, StepRows),
 ) -> Result<Record, ToolError> {
     let sampled = Sampled::new(&subject.model, context, rows, activations, kv_format)?;
     let card = Card::at(Estimate::Typical);
-    let work = samples.step(&sampled, card.compute_units as u32)?;
+    let work = samples.step(&sampled, groups)?;
     let step = work.predict();
     let per_second = |step_us: f64| f64::from(rows.rows()) / step_us * 1e6;
     let step_bytes = work.stream_bytes();
@@ -153,6 +160,7 @@ fn record(
         model_source: subject.source.clone(),
         activations: activations.name(),
         type_kv: kv_format.name(),
+        groups,
         test: match rows {
             StepRows::Decode { .. } => "tg".into(),
             StepRows::Prompt { .. } => format!("pp{context}"),
@@ -223,11 +231,13 @@ pub fn text(records: &[Record]) -> String {
         ]);
     }
     let kv = records.first().map_or("", |one| one.type_kv);
+    let groups = records.first().map_or(0, |one| one.groups);
     format!(
         "{table}\n\
          predicted: for an R9700, by a model (docs/prediction.md), from counts of the kernels on the virtual device. \
          Nothing here was measured on a card.\n\
-         rows: slots that decode at position {}, or rows of one prompt in a step. Keys and values: {kv}.\n\
+         rows: slots that decode at position {}, or rows of one prompt in a step. Keys and values: {kv}. \
+         Workgroups: {groups}.\n\
          low .. high: the model's numbers are ranges, which are taken to err independently of each other.\n\
          bound by: the two largest shares of the critical path of the likeliest time. \
          bus limit: bytes/step at {} GB/s and nothing else.\n\n\
@@ -265,7 +275,7 @@ mod tests {
     #[test]
     fn the_embedded_model_is_predicted_in_order() {
         let subjects = [Subject::of_file(None).unwrap()];
-        let records = predict(&subjects, KvFormat::F32).unwrap();
+        let records = predict(&subjects, KvFormat::F32, None).unwrap();
         assert_eq!(records.len(), 3 * 4);
         for one in &records {
             assert!(one.predicted_ts_low < one.predicted_ts, "{}", one.test);

@@ -19,7 +19,7 @@ use zrt_engine::graph::Operation;
 use zrt_engine::kv_format::KvFormat;
 use zrt_engine::model::Model;
 use zrt_engine::plan::ExecutionPlan;
-use zrt_engine::session::waits;
+use zrt_engine::session::{first_groups, waits};
 use zrt_isa::resources::{GroupNeeds, WaveSize};
 use zrt_isa::zrt::Kernel;
 
@@ -148,6 +148,7 @@ impl Samples {
     pub fn step(&mut self, sampled: &Sampled<'_>, groups: u32) -> Result<StepWork, ToolError> {
         let tasks = sampled.tasks()?;
         let mut all_waits = waits(&sampled.plan, &tasks);
+        let first_groups = first_groups(&tasks, groups);
         let mut step_tasks = Vec::with_capacity(tasks.len());
         for (index, task) in tasks.iter().enumerate() {
             let is_plan = index == 0;
@@ -155,6 +156,7 @@ impl Samples {
                 kernel: task.kernel,
                 unit: if is_plan { Work::default() } else { self.unit(sampled, task, index)? },
                 units: if is_plan { 0 } else { TaskUnits::of(task, sampled.rows).total },
+                first_group: first_groups[index],
                 waits: std::mem::take(&mut all_waits[index]),
             });
         }

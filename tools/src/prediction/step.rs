@@ -19,6 +19,8 @@ pub struct StepTask {
     pub unit: Work,
     /// Units.
     pub units: u32,
+    /// The group that takes unit 0.
+    pub first_group: u32,
     /// Numbers of the tasks that it waits for, all of them before it.
     pub waits: Vec<usize>,
 }
@@ -108,7 +110,7 @@ impl StepWork {
             let ready_us = ready.map_or(0.0, |(end_us, _)| end_us + card.hand_over_us);
             let mut end = (0.0, 0);
             for (group, now_us) in group_us.iter_mut().enumerate() {
-                let has_rest = group < rest;
+                let has_rest = (group + groups - task.first_group as usize % groups) % groups < rest;
                 if turns == 0 && !has_rest {
                     continue;
                 }
@@ -203,7 +205,7 @@ mod tests {
     /// A task of `units` units of so many cycles of both SIMDs.
     fn task(units: u32, clocks: f64, waits: &[usize]) -> StepTask {
         let unit = Work { vector: [2.0 * clocks, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], ..Work::default() };
-        StepTask { kernel: "k", unit, units, waits: waits.to_vec() }
+        StepTask { kernel: "k", unit, units, first_group: 0, waits: waits.to_vec() }
     }
 
     fn step(tasks: Vec<StepTask>) -> StepWork {
