@@ -250,6 +250,26 @@ fn host_memory_that_the_driver_does_not_lend_is_named() {
     );
 }
 
+/// What the host shares with the device lies in system memory where the BAR is small, and the sentence is about that.
+#[test]
+fn what_the_host_shares_is_named_where_it_lies() {
+    let model = model();
+    let options = options(Mode::Graph);
+    let memory = options.memory(&model).expect("planned");
+    let planned = memory.heap_len(Heap::HostShared).0 + memory.heap_len(Heap::Host).0;
+    let small = Config { large_bar: false, gtt_bytes: Some(1 << 20), ..Config::default() };
+    let (device, _gpu) = device_on(small);
+    assert!(device.is_vram(Heap::DeviceLocal) && !device.is_vram(Heap::HostShared));
+    let Err(error) = Session::prepare(device, &model, &options, &mut |_, _| {}) else {
+        panic!("it has no room")
+    };
+    let says = error.to_string();
+    let SessionError::Executor(ExecutorError::OutOfMemory(found)) = error else { panic!("{says}") };
+    assert_eq!((found.heap, found.is_vram), (Heap::HostShared, false), "{says}");
+    assert_eq!(found.planned.0, planned, "{says}");
+    assert!(says.contains("host memory") && !says.contains("VRAM"), "{says}");
+}
+
 /// Under the checking mode, in every way to run: no finding, the same tokens, and every matrix in host memory is read once
 /// in a step.
 #[test]

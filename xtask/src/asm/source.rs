@@ -202,8 +202,8 @@ impl Source {
 mod tests {
     use super::*;
 
-    fn made_up(name: &str, text: &str) -> std::path::PathBuf {
-        let root = std::env::temp_dir().join(format!("zrt-asm-{name}-{}", std::process::id()));
+    fn made_up(name: &str, text: &str) -> zrt_needs::TemporaryFolder {
+        let root = zrt_needs::TemporaryFolder::new(name);
         fs::create_dir_all(root.join("asm/gfx1201")).unwrap();
         fs::write(root.join("asm/gfx1201/a_FORMAT_b.s"), text).unwrap();
         root
@@ -220,7 +220,6 @@ mod tests {
         let at = |number: u32| format!("asm/gfx1201/a_FORMAT_b.s:{number}");
         assert_eq!(lines, [(at(1), "//! vgprs 16"), (at(3), "\tQ2_K_BODY Q2_K")]);
         assert_eq!(source.number::<u16>("vgprs").unwrap(), 16);
-        fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
@@ -228,6 +227,5 @@ mod tests {
         let root = made_up("word", "//! formats q1\n");
         let error = Kernel::all_of(&root, "a_FORMAT_b").unwrap_err().to_string();
         assert!(error.contains("NAME=VGPRS"), "{error}");
-        fs::remove_dir_all(root).unwrap();
     }
 }
