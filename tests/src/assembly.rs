@@ -84,8 +84,8 @@ pub fn container(shape: &Shape, code: &Code) -> Vec<u8> {
         name: shape.name,
         code: &code.bytes,
         entry: 0,
-        // Denormals kept, MEM_ORDERED, FWD_PROGRESS, CU mode (instruction set reference §10), and the vector registers in
-        // eights.
+        // Denormals kept, MEM_ORDERED, FWD_PROGRESS, CU mode (instruction set reference §10), and the vector registers
+        // in eights.
         rsrc1: 0xC00F_0000 | (u32::from(VECTOR_REGISTERS) / 8 - 1),
         // Two user SGPRs and the workgroup id in X; LDS in units of 512 bytes.
         rsrc2: 0x84 | shape.lds_bytes.div_ceil(512) << 15,

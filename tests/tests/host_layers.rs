@@ -1,8 +1,8 @@
-//! Layers in host memory: the bytes of loaded weights, cards that are too small, and sessions whose kernels read a part of
-//! the weights over the bus.
+//! Layers in host memory: the bytes of loaded weights, cards that are too small, and sessions whose kernels read a part
+//! of the weights over the bus.
 //!
-//! Contract: expected bytes come from `WeightLayout::pack`, whose own cases compare it with the oracle's reading; expected
-//! tokens from the oracle and from a session with everything in VRAM.
+//! Contract: expected bytes come from `WeightLayout::pack`, whose own cases compare it with the oracle's reading;
+//! expected tokens from the oracle and from a session with everything in VRAM.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -270,8 +270,8 @@ fn what_the_host_shares_is_named_where_it_lies() {
     assert!(says.contains("host memory") && !says.contains("VRAM"), "{says}");
 }
 
-/// Under the checking mode, in every way to run: no finding, the same tokens, and every matrix in host memory is read once
-/// in a step.
+/// Under the checking mode, in every way to run: no finding, the same tokens, and every matrix in host memory is read
+/// once in a step.
 #[test]
 fn kernels_read_layers_in_host_memory_cleanly() {
     let model = model();

@@ -1,5 +1,5 @@
-//! How long a model takes to load, and how much memory of the process: serial loading of whole weights against pieces by
-//! threads. A measurement, which no run of the suite makes.
+//! How long a model takes to load, and how much memory of the process: serial loading of whole weights against pieces
+//! by threads. A measurement, which no run of the suite makes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -51,7 +51,8 @@ fn generate_gives_the_golden_tokens_and_loss() {
     assert_eq!((&result["device"], &result["doorbells"]), (&Json::from("cpu"), &Json::from(0)));
 }
 
-/// Under a limit below the model's 4 MiB, and in a session where tokens are drawn; a limit that is too low names itself.
+/// Under a limit below the model's 4 MiB, and in a session where tokens are drawn; a limit that is too low names
+/// itself.
 #[test]
 fn layers_in_host_memory_give_the_golden_tokens() {
     let golden = golden();
@@ -285,8 +286,8 @@ fn integer_activations_cost_little_and_sixteen_bits_almost_nothing() {
     check_failure(&["perplexity", "no/such.txt"], &["no/such.txt", "check the path"]);
 }
 
-/// A saved base is what the same run compares with: nothing from itself, and the same from it as within one run. Of another
-/// text it is refused.
+/// A saved base is what the same run compares with: nothing from itself, and the same from it as within one run. Of
+/// another text it is refused.
 #[test]
 fn a_base_that_was_saved_is_what_later_runs_are_compared_with() {
     let folder = zrt_needs::TemporaryFolder::new("bases");
@@ -313,8 +314,8 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Sampling's options as their users give them: the CPU and the virtual device agree, a banned token does not come, and each
-/// token has its log-probabilities.
+/// Sampling's options as their users give them: the CPU and the virtual device agree, a banned token does not come, and
+/// each token has its log-probabilities.
 #[test]
 fn log_probabilities_and_biases_are_the_same_on_every_device() {
     let generate = |device: &str, more: &[&str]| {

@@ -1,8 +1,8 @@
-//! SAMPLE with what a host should not write: ids that no logit has, and counts above their limits. Nothing outside of the
-//! row and of the slot changes, and the choice is that of what is within the limits.
+//! SAMPLE with what a host should not write: ids that no logit has, and counts above their limits. Nothing outside of
+//! the row and of the slot changes, and the choice is that of what is within the limits.
 //!
-//! What lies beside is checked with every case: `check_others` looks between the adjusted rows, and neighbours of a slot
-//! have none of their own.
+//! What lies beside is checked with every case: `check_others` looks between the adjusted rows, and neighbours of a
+//! slot have none of their own.
 
 use super::{Case, Extra, ROW_GAP_BYTES, Random, check, expected, logits, slot_of};
 use crate::support::harness::Device;

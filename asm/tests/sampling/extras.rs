@@ -1,5 +1,5 @@
-//! SAMPLE with what few requests ask for: min-p, typical-p, presence and frequency penalties, biases, and the most likely
-//! tokens with the choice.
+//! SAMPLE with what few requests ask for: min-p, typical-p, presence and frequency penalties, biases, and the most
+//! likely tokens with the choice.
 
 use super::{
     Case, Extra, check, check_cost, choices, draws, expected, logits, random_case, random_shape, shapes,
@@ -171,8 +171,8 @@ fn penalties_by_hand() {
     }
 }
 
-/// By hand: probabilities of 8, 4, 2, 1 and 1 sixteenths. Their entropy is 1.875 bits; the surprises are 1, 2, 3, 4 and 4
-/// bits, so the order of typical-p is: token 3 (of 2 bits), 0 (of 1), 2 (of 3), 1, 4.
+/// By hand: probabilities of 8, 4, 2, 1 and 1 sixteenths. Their entropy is 1.875 bits; the surprises are 1, 2, 3, 4 and
+/// 4 bits, so the order of typical-p is: token 3 (of 2 bits), 0 (of 1), 2 (of 3), 1, 4.
 #[test]
 fn typical_by_hand() {
     let bits = |bits: f32| -bits * std::f32::consts::LN_2;

@@ -81,8 +81,8 @@ pub struct Session {
     watch: Watch,
     options: SessionOptions,
     ending: Ending,
-    /// Log-probabilities of the last poll's tokens, by request and index; at most as many as the output ring has entries,
-    /// so that nothing is allocated.
+    /// Log-probabilities of the last poll's tokens, by request and index; at most as many as the output ring has
+    /// entries, so that nothing is allocated.
     log_probabilities: HashMap<(Handle, u32), LogProbabilities>,
     /// An error that is reported after the events that preceded it.
     failed: Option<SessionError>,
@@ -131,8 +131,8 @@ impl Session {
         Ok(session)
     }
 
-    /// The same without starting the megakernel: for tests that watch or change its memory before it runs. Requests may be
-    /// submitted; they run from [`Session::start`] on.
+    /// The same without starting the megakernel: for tests that watch or change its memory before it runs. Requests may
+    /// be submitted; they run from [`Session::start`] on.
     pub fn prepare(
         device: Device,
         model: &Model,
@@ -466,8 +466,8 @@ impl Session {
         self.roster.tokens(handle)
     }
 
-    /// Recounts all pages. When no request is left and [none is kept](Session::forget_kept), it is clean unless a page has
-    /// leaked. Allocates.
+    /// Recounts all pages. When no request is left and [none is kept](Session::forget_kept), it is clean unless a page
+    /// has leaked. Allocates.
     pub fn audit(&self) -> Audit {
         self.roster.audit()
     }

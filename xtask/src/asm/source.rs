@@ -1,9 +1,9 @@
 //! A kernel's source: its text with the includes in place, where each line came from, and its directives.
 //!
 //! Contract: reads files below `asm/gfx1201` only. Directives are comments of the `.s` file that start with `//!`:
-//! `parameters NAME`, `workgroup X Y Z`, `vgprs N`, `sgprs N`, `lds BYTES`; each exactly once. A file with the word FORMAT
-//! in its name has lines `formats NAME=N ...` for `vgprs N`: it is the source of a kernel for each of them, with the
-//! format's name wherever FORMAT stands.
+//! `parameters NAME`, `workgroup X Y Z`, `vgprs N`, `sgprs N`, `lds BYTES`; each exactly once. A file with the word
+//! FORMAT in its name has lines `formats NAME=N ...` for `vgprs N`: it is the source of a kernel for each of them, with
+//! the format's name wherever FORMAT stands.
 
 use super::AsmError;
 use std::fs;

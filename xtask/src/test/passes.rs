@@ -1,9 +1,9 @@
 //! The passes of the suite: all of it once, then small parts of it in other environments or compiled in another way.
 //!
-//! Contract: a pass is a row of [`PASSES`]: its name, and its environment with the test targets in which the environment
-//! can make a difference, or something else that it does. [`check`] reads the sources and refuses a table that does not
-//! name exactly the targets that ask for what [`BARE`] takes away, which they do by `zrt_needs` alone; `cargo xtask tidy`
-//! calls it.
+//! Contract: a pass is a row of [`PASSES`]: its name, and its environment with the test targets in which the
+//! environment can make a difference, or something else that it does. [`check`] reads the sources and refuses a table
+//! that does not name exactly the targets that ask for what [`BARE`] takes away, which they do by `zrt_needs` alone;
+//! `cargo xtask tidy` calls it.
 
 use super::builds;
 use super::skips::Skips;

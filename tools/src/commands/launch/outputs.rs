@@ -1,5 +1,5 @@
-//! Files that are written at the end, all of them or none; and a file whose place is checked before there is anything to
-//! write to it.
+//! Files that are written at the end, all of them or none; and a file whose place is checked before there is anything
+//! to write to it.
 //!
 //! Contract: [`plan`] checks the folders, and what is there already, before anything runs: only regular files are
 //! replaced, never a device node, a pipe or a socket; in place of a link, the file that it leads to is replaced.
@@ -106,8 +106,8 @@ fn target(path: &Path) -> Result<PathBuf, ToolError> {
     }
 }
 
-/// A file that is begun under its temporary name, and takes its place when it is whole. Until then what was there stays;
-/// what was begun is removed when this is dropped.
+/// A file that is begun under its temporary name, and takes its place when it is whole. Until then what was there
+/// stays; what was begun is removed when this is dropped.
 pub(in crate::commands) struct BegunFile {
     file: OutputFile,
     output: BufWriter<fs::File>,

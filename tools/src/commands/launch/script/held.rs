@@ -1,7 +1,7 @@
 //! Files with values and with what buffers are checked against: read once, held until the script has run.
 //!
-//! Contract: whatever a loop asks for again is shared, not read and not copied. What is held has at most [`HELD_BYTES_MAX`]
-//! bytes. Costs a look-up for each use.
+//! Contract: whatever a loop asks for again is shared, not read and not copied. What is held has at most
+//! [`HELD_BYTES_MAX`] bytes. Costs a look-up for each use.
 
 use crate::commands::launch::arguments::{Contents, bad};
 use crate::commands::launch::expect::Expectation;
