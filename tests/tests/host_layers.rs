@@ -254,11 +254,19 @@ fn host_memory_that_the_driver_does_not_lend_is_named() {
 #[test]
 fn what_the_host_shares_is_named_where_it_lies() {
     let model = model();
-    let options = options(Mode::Graph);
+    let options =
+        SessionOptions { output_entries: 4096, output_heap: Heap::HostShared, ..options(Mode::Graph) };
     let memory = options.memory(&model).expect("planned");
     let planned = memory.heap_len(Heap::HostShared).0 + memory.heap_len(Heap::Host).0;
-    let small = Config { large_bar: false, gtt_bytes: Some(1 << 20), ..Config::default() };
-    let (device, _gpu) = device_on(small);
+    assert!(planned > 1 << 20);
+    // The device opens and has less than 1 MiB of system memory left.
+    let opened = |mib: u64| {
+        let config = Config { large_bar: false, gtt_bytes: Some(mib << 20), ..Config::default() };
+        let gpu: Arc<VirtualGpu> = VirtualGpu::new(config).expect("powers up");
+        let process = Attachment::over(gpu.clone()).expect("the board's one process");
+        Some((zrt_bringup::open_over(&process, &OpenOptions::default()).ok()?, gpu))
+    };
+    let (device, _gpu) = (1..256).find_map(opened).expect("256 MiB are enough");
     assert!(device.is_vram(Heap::DeviceLocal) && !device.is_vram(Heap::HostShared));
     let Err(error) = Session::prepare(device, &model, &options, &mut |_, _| {}) else {
         panic!("it has no room")

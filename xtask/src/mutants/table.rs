@@ -41,6 +41,8 @@ const KMD_LIB: &[&str] = &["-p", "zrt-kmd", "--lib", "syscalls"];
 const LOADER: &[&str] = &["-p", "zrt-loader", "--lib", "--tests"];
 const PLANNING: &[&str] = &["-p", "zrt-asm", "--test", "planning"];
 const SAMPLING: &[&str] = &["-p", "zrt-asm", "--test", "sampling", "--", "extras::", "bounds::"];
+const SAMPLING_CHECKED: &[&str] =
+    &["-p", "zrt-tests", "--test", "sampling_unchecked", "checks_finds_nothing"];
 const KV_WRITE: &[&str] = &["-p", "zrt-asm", "--test", "attention", "kv_write"];
 const INTEGERS: &[&str] = &["-p", "zrt-asm", "--test", "integers"];
 const MATMUL: &[&str] = &["-p", "zrt-asm", "--test", "matmul"];
@@ -647,7 +649,7 @@ pub const MUTANTS: &[Mutant] = &[
         file: "asm/gfx1201/body/sample_extras.inc",
         find: ".Lnamed\\@:\n\ts_mov_b32 exec_lo, -1\n\ts_wait_storecnt 0x0\n",
         replace: ".Lnamed\\@:\n\ts_mov_b32 exec_lo, -1\n",
-        test: SAMPLING,
+        test: SAMPLING_CHECKED,
         expected: Killed,
     },
     Mutant {

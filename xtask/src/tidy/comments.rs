@@ -22,7 +22,8 @@ pub fn check(path: &str, text: &str, findings: &mut Vec<String>) {
         // A space between words, not behind the mark of a list's item.
         let can_be_broken = content.trim_start_matches("- ").contains(' ');
         if columns > COLUMNS_MAX && !in_code && !is_fence && !is_table && can_be_broken {
-            findings.push(format!("{path}:{}: a comment of {columns} columns, at most {COLUMNS_MAX}", index + 1));
+            findings
+                .push(format!("{path}:{}: a comment of {columns} columns, at most {COLUMNS_MAX}", index + 1));
         }
     }
 }
